@@ -1,0 +1,1 @@
+"""Constrained multibody dynamics and control with CasADi and MuJoCo."""

@@ -1,0 +1,34 @@
+"""Plain numbers that several rooms speak of; no equation is stated here."""
+
+from mbcasadi.description.actuators import Actuator
+from mbcasadi.description.constraints import (
+    Connect,
+    Contact,
+    Equality,
+    JointCoupling,
+    TendonCoupling,
+    Weld,
+)
+from mbcasadi.description.controller import Controller, LeastDistanceStages, Signal
+from mbcasadi.description.coverage import Coverage, CoverageItem
+from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
+
+__all__ = [
+    "Actuator",
+    "Body",
+    "Connect",
+    "Contact",
+    "Controller",
+    "Coverage",
+    "CoverageItem",
+    "Equality",
+    "FixedTendon",
+    "Frame",
+    "Joint",
+    "JointCoupling",
+    "LeastDistanceStages",
+    "RigidTree",
+    "Signal",
+    "TendonCoupling",
+    "Weld",
+]

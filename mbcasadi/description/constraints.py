@@ -1,0 +1,111 @@
+"""Bilateral constraints and contacts as plain numbers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Connect:
+    """Two anchors coincide: `phi = p1 - p2`, 3 rows, world axes (MJCF `<connect>`)."""
+
+    name: str
+    body1: int
+    body2: int
+    anchor1: Array
+    anchor2: Array
+    active: bool = True
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return 3
+
+
+@dataclass(frozen=True)
+class Weld:
+    """Two frames coincide (MJCF `<weld>`): 3 rows of position, 3 of rotation.
+
+    `phi = [p1 - p2; torquescale · vec(conj(q2) ∘ q1 ∘ relquat)]`, where `p1`, `p2` are the
+    anchors in the world and `q1`, `q2` the orientations of the two bodies.
+    """
+
+    name: str
+    body1: int
+    body2: int
+    anchor1: Array
+    anchor2: Array
+    relquat: Array
+    torquescale: float = 1.0
+    active: bool = True
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return 6
+
+
+@dataclass(frozen=True)
+class JointCoupling:
+    """`phi = (q1 - ref1) - poly(q2 - ref2)`, or `(q1 - ref1) - poly[0]` with one joint."""
+
+    name: str
+    joint1: int
+    joint2: int | None
+    poly: tuple[float, float, float, float, float]
+    active: bool = True
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return 1
+
+
+@dataclass(frozen=True)
+class TendonCoupling:
+    """`phi = (L1 - L1_0) - poly(L2 - L2_0)`, or `(L1 - L1_0) - poly[0]` with one tendon."""
+
+    name: str
+    tendon1: int
+    tendon2: int | None
+    poly: tuple[float, float, float, float, float]
+    length1: float
+    length2: float
+    active: bool = True
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return 1
+
+
+Equality = Connect | Weld | JointCoupling | TendonCoupling
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A point contact of a frame's origin with the world.
+
+    The force acts on the robot and is measured as (n, t1, t2): along `normal`, then along
+    two tangents that complete a right-handed frame.
+
+    Attributes:
+        frame: name of the site or body that touches.
+        normal: (3,) unit normal in world axes, pointing from the ground into the robot.
+        friction: Coulomb coefficient mu.
+        sides: sides of the inner friction pyramid, at least 3.
+        kind: "site" or "body".
+        max_force: upper bound of the normal force, N, or None.
+        min_force: lower bound of the normal force while the contact is active, N.
+    """
+
+    frame: str
+    normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    friction: float = 0.7
+    sides: int = 8
+    kind: str = "site"
+    max_force: float | None = None
+    min_force: float = 0.0

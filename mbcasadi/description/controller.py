@@ -1,0 +1,86 @@
+"""A controller as data: what code generation, the plant and the report need to know."""
+
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One input or output of a controller.
+
+    Attributes:
+        name: name of the Function's input or output.
+        components: one name for each row.
+        units: one unit for each row ("" where there is none).
+    """
+
+    name: str
+    components: tuple[str, ...]
+    units: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LeastDistanceStages:
+    """A controller that solves one QP, cut where the solver stands.
+
+    `build` turns the controller's inputs into the least-distance problem
+
+        min ½ xᵀx   subject to   lba <= A_qp x <= uba,
+
+    and `finish` turns its solution into the controller's outputs. A QP with a positive
+    definite Hessian `H = K Kᵀ` takes this form by `x = Kᵀ y + K⁻¹ g` (whitening).
+
+    Attributes:
+        build: (inputs of the controller) → (A_qp, lba, uba, active0, carry): (m, n), (m,),
+            (m,); `active0` (m,) is the warm start, -1 at the lower bound, 1 at the upper, else
+            0; `carry` (any size, 1) hands numbers on to `finish`.
+        finish: (inputs of the controller, carry, x, lam_a, active, flag) → (outputs of the
+            controller). `lam_a` (m,) are multipliers in CasADi's sign (positive at the upper
+            bound); `active` (m,) is the final active set, as `active0`; `flag` is 1 where the
+            solver claims an optimum and 0 elsewhere. `finish` trusts none of them.
+    """
+
+    build: ca.Function
+    finish: ca.Function
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return int(self.build.size2_out("A_qp"))
+
+    @property
+    def m(self) -> int:
+        """Number of two-sided rows."""
+        return int(self.build.size1_out("A_qp"))
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A discrete-time control law with explicit state.
+
+    Attributes:
+        name: a C identifier.
+        function: the law as one named Function, e.g. (q, v, ref, mask, z) → (u, z_next,
+            status, residual). The state `z` and `z_next` have the same size.
+        inputs, outputs: one `Signal` for each, in the Function's order.
+        u_min, u_max: (nu,) limits that the output never leaves; infinite where there are none.
+        z0: (nz,) initial state.
+        period: sample time, s.
+        stages: the parts around the QP solver, or None where `function` is plain arithmetic.
+        source: name of the model that it was made from.
+    """
+
+    name: str
+    function: ca.Function
+    inputs: tuple[Signal, ...]
+    outputs: tuple[Signal, ...]
+    u_min: NDArray[np.float64]
+    u_max: NDArray[np.float64]
+    z0: NDArray[np.float64]
+    period: float
+    stages: LeastDistanceStages | None = None
+    source: str = ""
+    notes: dict[str, str] = field(default_factory=dict)

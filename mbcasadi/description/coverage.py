@@ -1,0 +1,39 @@
+"""What a model holds, and what became of it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Treatment = Literal["used", "plant only", "refused"]
+
+
+@dataclass(frozen=True)
+class CoverageItem:
+    """One feature of a model.
+
+    Attributes:
+        feature: in MJCF's words, with the element's name: `joint 'elbow': damping`.
+        treatment: "used", "plant only" or "refused".
+        member: the `System` member that alone is refused; "" where it is not a refusal.
+        advice: what it means and what to do.
+    """
+
+    feature: str
+    treatment: Treatment
+    member: str = ""
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """All features of a model, and the warnings of MuJoCo's compiler."""
+
+    items: tuple[CoverageItem, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def by(self, treatment: Treatment) -> tuple[CoverageItem, ...]:
+        """Return the items with this treatment."""
+        return tuple(item for item in self.items if item.treatment == treatment)
+
+    def refusal(self, member: str) -> CoverageItem | None:
+        """Return the item that makes one `System` member unavailable, or None."""
+        return next((i for i in self.by("refused") if i.member == member), None)

@@ -1,0 +1,158 @@
+"""A tree of rigid bodies as plain numbers, in MuJoCo's order and frames.
+
+Lengths in m, masses in kg, angles in rad; quaternions are w x y z and unit. Body 0 is the
+world. A parent always stands before its children.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+JointKind = Literal["free", "ball", "slide", "hinge"]
+FrameKind = Literal["site", "body"]
+
+QPOS_SIZE: dict[str, int] = {"free": 7, "ball": 4, "slide": 1, "hinge": 1}
+DOF_SIZE: dict[str, int] = {"free": 6, "ball": 3, "slide": 1, "hinge": 1}
+
+
+@dataclass(frozen=True)
+class Joint:
+    """One joint of a body; joints of the same body act in their order in `RigidTree.joints`.
+
+    Attributes:
+        name: unique name; unnamed MJCF joints get `joint<id>`.
+        kind: "free", "ball", "slide" or "hinge".
+        body: index of the body that it moves.
+        qpos: first index in q.
+        dof: first index in v.
+        pos: (3,) anchor in the body frame.
+        axis: (3,) unit axis in the body frame (slide, hinge).
+        ref: position at which the geometry is the authored one (`qpos0`; slide, hinge).
+        stiffness: spring constant, N/m or N m/rad.
+        stiffness_poly: higher coefficients of MuJoCo's polynomial spring, () where linear.
+        damping_poly: higher coefficients of MuJoCo's polynomial damper, () where linear.
+        force_range: clip of the summed actuator force on this joint (`actuatorfrcrange`), or None.
+        gravcomp_by_actuator: gravity compensation counts as actuator force (`actuatorgravcomp`).
+    """
+
+    name: str
+    kind: JointKind
+    body: int
+    qpos: int
+    dof: int
+    pos: Array
+    axis: Array
+    ref: float = 0.0
+    stiffness: float = 0.0
+    stiffness_poly: tuple[float, ...] = ()
+    damping_poly: tuple[float, ...] = ()
+    force_range: tuple[float, float] | None = None
+    gravcomp_by_actuator: bool = False
+
+
+@dataclass(frozen=True)
+class Body:
+    """One rigid body.
+
+    Attributes:
+        name: unique name; unnamed MJCF bodies get `body<id>`.
+        parent: index of the parent body (the world is its own parent).
+        pos, quat: (3,), (4,) pose of the body frame in its parent, at `qpos0`.
+        mass: kg.
+        com: (3,) centre of mass in the body frame.
+        inertia: (3, 3) rotational inertia about the centre of mass, body axes.
+        gravcomp: fraction of the weight that is compensated (`gravcomp`).
+        joints: indices into `RigidTree.joints`, in order of action.
+        weld_root: first body of the rigid group that this one belongs to (`body_weldid`).
+    """
+
+    name: str
+    parent: int
+    pos: Array
+    quat: Array
+    mass: float
+    com: Array
+    inertia: Array
+    gravcomp: float = 0.0
+    joints: tuple[int, ...] = ()
+    weld_root: int = 0
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame fixed to a body: a site, or the body frame itself."""
+
+    name: str
+    kind: FrameKind
+    body: int
+    pos: Array
+    quat: Array
+
+
+@dataclass(frozen=True)
+class FixedTendon:
+    """A fixed tendon, `length = Σ coef_i q_i`.
+
+    Attributes:
+        name: unique name.
+        joints: indices of its slide and hinge joints.
+        coef: (len(joints),) coefficients.
+        stiffness, damping, armature: spring, damper, inertia of the length.
+        spring_range: dead band of the spring; equal ends where there is none.
+        stiffness_poly, damping_poly: higher coefficients, () where linear.
+        force_range: clip of the summed actuator force on this tendon, or None.
+    """
+
+    name: str
+    joints: tuple[int, ...]
+    coef: Array
+    stiffness: float = 0.0
+    damping: float = 0.0
+    armature: float = 0.0
+    spring_range: tuple[float, float] = (0.0, 0.0)
+    stiffness_poly: tuple[float, ...] = ()
+    damping_poly: tuple[float, ...] = ()
+    force_range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class RigidTree:
+    """A kinematic tree with its inertias and passive elements.
+
+    Attributes:
+        name: model name.
+        bodies: body 0 is the world.
+        joints: in MuJoCo's order.
+        frames: sites and bodies that can be addressed by name.
+        tendons: fixed tendons.
+        gravity: (3,) m/s², zero where the model disables gravity.
+        q0: (nq,) the authored configuration (`qpos0`).
+        q_spring: (nq,) rest configuration of the joint springs (`qpos_spring`).
+        armature: (nv,) inertia added on the diagonal of M by joints and actuators.
+        damping: (nv,) linear damping of the joints.
+    """
+
+    name: str
+    bodies: tuple[Body, ...]
+    joints: tuple[Joint, ...]
+    frames: tuple[Frame, ...]
+    tendons: tuple[FixedTendon, ...]
+    gravity: Array
+    q0: Array
+    q_spring: Array
+    armature: Array
+    damping: Array
+    keyframes: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def nq(self) -> int:
+        """Size of q."""
+        return sum(QPOS_SIZE[joint.kind] for joint in self.joints)
+
+    @property
+    def nv(self) -> int:
+        """Size of v."""
+        return sum(DOF_SIZE[joint.kind] for joint in self.joints)

@@ -1,0 +1,53 @@
+"""Every exception of the package.
+
+Each message says what was found, what was expected and what to do. All of them derive from
+`MbcasadiError`, so one `except` clause is enough for a program that only wants to report.
+"""
+
+
+class MbcasadiError(Exception):
+    """Base of every exception that this package raises on purpose."""
+
+
+class ShapeError(MbcasadiError, ValueError):
+    """An array or expression has the wrong shape, or holds NaN where numbers are needed."""
+
+
+class UnknownNameError(MbcasadiError, KeyError):
+    """A frame, joint, actuator, formulation or option is not known; the message lists the valid ones."""
+
+    def __str__(self) -> str:
+        # `KeyError` would show the message in quotes, with its line breaks escaped.
+        return str(self.args[0]) if self.args else ""
+
+
+class ModelError(MbcasadiError, ValueError):
+    """A model cannot be read: not found, invalid XML, or refused by MuJoCo's compiler."""
+
+
+class UnsupportedFeatureError(ModelError):
+    """A model holds a feature that would make the equations wrong if it were ignored."""
+
+
+class ProblemError(MbcasadiError, ValueError):
+    """A control problem contradicts itself (empty limits, no task, negative weights)."""
+
+
+class SolverError(MbcasadiError, RuntimeError):
+    """A solver is not available, or was asked for something that it cannot do."""
+
+
+class ExportError(MbcasadiError, RuntimeError):
+    """Generated C could not be written, built or loaded."""
+
+
+class CompilerError(ExportError):
+    """No C compiler was found, or it rejected the generated code."""
+
+
+class SimulationError(MbcasadiError, RuntimeError):
+    """A simulation could not start or go on (inconsistent state, diverged plant)."""
+
+
+class MissingExtraError(MbcasadiError, ImportError):
+    """An optional package is needed; the message gives the extra that installs it."""
