@@ -14,7 +14,7 @@ class ShapeError(MbcasadiError, ValueError):
 
 
 class UnknownNameError(MbcasadiError, KeyError):
-    """A frame, joint, actuator, formulation or option is not known; the message lists the valid ones."""
+    """A frame, joint, actuator or option is not known; the message lists the valid names."""
 
     def __str__(self) -> str:
         # `KeyError` would show the message in quotes, with its line breaks escaped.

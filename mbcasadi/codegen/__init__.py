@@ -1,1 +1,1 @@
-"""(room: codegen)"""
+"""Room codegen: to be filled."""

@@ -1,1 +1,1 @@
-"""(room: constraints)"""
+"""Room constraints: to be filled."""

@@ -1,1 +1,1 @@
-"""(room: control)"""
+"""Room control: to be filled."""

@@ -1,1 +1,1 @@
-"""(room: dynamics)"""
+"""Room dynamics: to be filled."""

@@ -1,1 +1,1 @@
-"""(room: formulation)"""
+"""Room formulation: to be filled."""

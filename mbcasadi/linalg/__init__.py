@@ -1,1 +1,1 @@
-"""(room: linalg)"""
+"""Room linalg: to be filled."""

@@ -1,1 +1,1 @@
-"""(room: mjcf)"""
+"""Room mjcf: to be filled."""

@@ -1,1 +1,1 @@
-"""(room: model)"""
+"""Room model: to be filled."""

@@ -1,1 +1,1 @@
-"""(room: plant)"""
+"""Room plant: to be filled."""

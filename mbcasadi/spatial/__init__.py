@@ -1,1 +1,1 @@
-"""(room: spatial)"""
+"""Room spatial: to be filled."""

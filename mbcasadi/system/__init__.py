@@ -1,1 +1,1 @@
-"""(room: system)"""
+"""Room system: to be filled."""

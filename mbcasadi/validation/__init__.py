@@ -1,1 +1,1 @@
-"""(room: validation)"""
+"""Room validation: to be filled."""
