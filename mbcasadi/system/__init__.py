@@ -1,1 +1,9 @@
-"""Room system: to be filled."""
+"""`System`, the one object that flows on, and its doors."""
+
+from mbcasadi.system.equations import from_equations, from_lagrangian
+from mbcasadi.system.frames import FrameFunctions
+from mbcasadi.system.from_mjcf import read_mjcf
+from mbcasadi.system.limits import Limits
+from mbcasadi.system.system import System
+
+__all__ = ["FrameFunctions", "Limits", "System", "from_equations", "from_lagrangian", "read_mjcf"]

@@ -1,0 +1,127 @@
+"""From a MuJoCo model to a `System`."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi import constraints, mjcf, model
+from mbcasadi.description import Actuator, Equality, RigidTree
+from mbcasadi.system.limits import Array, Limits, unlimited
+from mbcasadi.system.system import Builder, System
+
+if TYPE_CHECKING:
+    from mbcasadi.mjcf import Source
+
+
+def read_mjcf(source: "Source") -> System:
+    """Read a MuJoCo model into exact, differentiable CasADi Functions.
+
+    The model always passes through MuJoCo's own compiler. Equality constraints that the file
+    switches off (`active="false"`) have no rows.
+
+    Args:
+        source: path of an MJCF or URDF file, XML text, `mujoco.MjSpec` or `mujoco.MjModel`.
+
+    Returns:
+        The system; `system.coverage` says what became of each feature of the model.
+
+    Raises:
+        ModelError: the file is missing, or MuJoCo's compiler refuses it (its message is kept).
+        UnsupportedFeatureError: a feature would make the equations wrong.
+    """
+    data = mjcf.read(source)
+    active = tuple(equality for equality in data.equalities if equality.active)
+    tree, actuators = data.tree, data.actuators
+    return System(
+        name=tree.name,
+        nq=tree.nq,
+        nv=tree.nv,
+        nu=len(actuators),
+        na=sum(actuator.act is not None for actuator in actuators),
+        nc=sum(equality.size for equality in active),
+        builders=member_builders(tree, actuators, active),
+        limits=_limits(tree, actuators, data.joint_range),
+        coverage=data.coverage,
+        tree=tree,
+        actuators=actuators,
+        equalities=active,
+    )
+
+
+def member_builders(
+    tree: RigidTree, actuators: tuple[Actuator, ...], equalities: tuple[Equality, ...]
+) -> dict[str, Builder]:
+    """Return a builder for each member Function of a rigid tree."""
+    q, v, u = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("u", len(actuators))
+    q1, dv = ca.SX.sym("q1", tree.nq), ca.SX.sym("dv", tree.nv)
+    act = ca.SX.sym("act", sum(actuator.act is not None for actuator in actuators))
+    stateful = act.numel() > 0
+    qvu = ([q, v, u, act], ["q", "v", "u", "act"]) if stateful else ([q, v, u], ["q", "v", "u"])
+
+    def member(
+        name: str, inputs: tuple[list[ca.SX], list[str]], output: str, make: Callable[[], ca.SX]
+    ) -> Builder:
+        return lambda: ca.Function(name, inputs[0], [make()], inputs[1], [output], {"cse": True})
+
+    of_q, of_qv = ([q], ["q"]), ([q, v], ["q", "v"])
+    state = act if stateful else None
+    builders = [
+        ("mass_matrix", of_q, "M", lambda: model.mass_matrix(tree, q, actuators)),
+        ("bias_force", of_qv, "h", lambda: model.bias_force(tree, q, v)),
+        ("passive_force", of_qv, "f_passive", lambda: model.passive_force(tree, q, v, actuators)),
+        ("actuation", of_q, "B", lambda: model.actuation(tree, actuators, q)),
+        ("actuator_bias", of_qv, "f_0", lambda: model.actuator_bias(tree, actuators, q, v)),
+        (
+            "actuator_force",
+            qvu,
+            "f_actuator",
+            lambda: model.actuator_force(tree, actuators, q, v, u, state),
+        ),
+        ("constraint", of_q, "phi", lambda: constraints.residual(tree, equalities, q)),
+        ("constraint_jacobian", of_q, "A", lambda: constraints.jacobian(tree, equalities, q)),
+        ("constraint_bias", of_qv, "c", lambda: constraints.bias(tree, equalities, q, v)),
+        ("velocity_map", of_q, "N", lambda: model.velocity_map(tree, q)),
+        (
+            "integrate",
+            ([q, dv], ["q", "dv"]),
+            "q_next",
+            lambda: model.integrate(tree, q, dv),
+        ),
+        (
+            "difference",
+            ([q, q1], ["q0", "q1"]),
+            "dv",
+            lambda: model.difference(tree, q, q1),
+        ),
+    ]
+    if stateful:
+        builders.append(
+            ("act_dot", qvu, "act_dot", lambda: model.act_dot(tree, actuators, q, v, u, act))
+        )
+    return {name: member(name, inputs, out, make) for name, inputs, out, make in builders}
+
+
+def _limits(tree: RigidTree, actuators: tuple[Actuator, ...], joint_range: Array) -> Limits:
+    scalar = [joint for joint in tree.joints if joint.kind in ("slide", "hinge")]
+    joint_force = unlimited(len(scalar))
+    for row, joint in enumerate(scalar):
+        if joint.force_range is not None:
+            joint_force[row] = joint.force_range
+    rows = [i for i, joint in enumerate(tree.joints) if joint.kind in ("slide", "hinge")]
+    return Limits(
+        ctrl=_ranges([actuator.ctrl_range for actuator in actuators]),
+        force=_ranges([actuator.force_range for actuator in actuators]),
+        joint=np.asarray(joint_range, dtype=float).reshape(-1, 2)[rows],
+        joint_force=joint_force,
+        joint_names=tuple(joint.name for joint in scalar),
+    )
+
+
+def _ranges(given: list[tuple[float, float] | None]) -> Array:
+    ranges = unlimited(len(given))
+    for row, limits in enumerate(given):
+        if limits is not None:
+            ranges[row] = limits
+    return ranges

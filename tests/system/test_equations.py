@@ -1,0 +1,120 @@
+"""Systems given by a Lagrangian or by equations."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import mbcasadi.errors as err
+from mbcasadi.system import from_equations, from_lagrangian
+
+ROUNDING = 1e-12  # closed forms of a few dozen operations
+GRAVITY = 9.81
+
+
+def pendulum_on_cart(m_cart=2.0, m_bob=0.7, length=0.4):
+    """Cart-pole; the angle is zero when the bob hangs down."""
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    bob_velocity = ca.vertcat(
+        v[0] + length * ca.cos(q[1]) * v[1],
+        length * ca.sin(q[1]) * v[1],
+    )
+    kinetic = 0.5 * m_cart * v[0] ** 2 + 0.5 * m_bob * ca.sumsqr(bob_velocity)
+    potential = -m_bob * GRAVITY * length * ca.cos(q[1])
+    return from_lagrangian(q, v, kinetic=kinetic, potential=potential, B=[[1.0], [0.0]])
+
+
+def test_the_cart_pole_has_its_textbook_mass_matrix_and_bias_force():
+    m_cart, m_bob, length, angle, rate = 2.0, 0.7, 0.4, 0.8, -1.7
+    system = pendulum_on_cart(m_cart, m_bob, length)
+    M = np.array(system.mass_matrix([0.3, angle]))
+    h = np.array(system.bias_force([0.3, angle], [0.5, rate])).ravel()
+    coupling = m_bob * length * np.cos(angle)
+    np.testing.assert_allclose(
+        M, [[m_cart + m_bob, coupling], [coupling, m_bob * length**2]], rtol=ROUNDING
+    )
+    np.testing.assert_allclose(
+        h,
+        [
+            -m_bob * length * np.sin(angle) * rate**2,
+            m_bob * GRAVITY * length * np.sin(angle),
+        ],
+        rtol=ROUNDING,
+    )
+
+
+def test_energy_power_balance_holds_along_free_motion():
+    system = pendulum_on_cart()
+    q, v = np.array([0.1, 0.9]), np.array([0.4, 1.3])
+    M, h = np.array(system.mass_matrix(q)), np.array(system.bias_force(q, v)).ravel()
+    a = np.linalg.solve(M, -h)
+    step = 1e-6
+
+    def energy(s):
+        qs, vs = q + s * v + 0.5 * s**2 * a, v + s * a
+        kinetic = 0.5 * vs @ np.array(system.mass_matrix(qs)) @ vs
+        return kinetic - 0.7 * GRAVITY * 0.4 * np.cos(qs[1])
+
+    assert abs(energy(step) - energy(-step)) / (2 * step) < 1e-8  # central difference, O(step²)
+    assert abs(v @ h) > 1.0  # gravity does work here, so the balance is not trivial
+
+
+def test_constraint_rows_keep_their_time_derivatives():
+    q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
+    phi = q[0] ** 2 + q[1] ** 2 - (1 + 0.1 * ca.sin(t)) ** 2
+    rows = ca.horzcat(-ca.sin(q[0]), ca.cos(q[1]))
+    system = from_equations(
+        q, v, M=np.eye(2), h=np.zeros((2, 1)), phi=phi, A=rows, a0=ca.cos(2 * t), t=t
+    )
+    rng = np.random.default_rng(3)
+    q0, v0, a0, t0 = rng.normal(size=2), rng.normal(size=2), rng.normal(size=2), 0.7
+
+    def velocity_residual(s):
+        qs, vs = q0 + s * v0 + 0.5 * s**2 * a0, v0 + s * a0
+        A = np.array(system.constraint_jacobian(qs, t0 + s))
+        return A @ vs + np.array(system.constraint_velocity(qs, t0 + s)).ravel()
+
+    step = 1e-5
+    slope = (velocity_residual(step) - velocity_residual(-step)) / (2 * step)
+    A = np.array(system.constraint_jacobian(q0, t0))
+    c = np.array(system.constraint_bias(q0, v0, t0)).ravel()
+    assert system.nc == 2
+    np.testing.assert_allclose(A @ a0 + c, slope, rtol=1e-8)  # central difference, O(step²)
+
+    residual = [np.array(system.constraint(q0 + s * v0, t0 + s)).ravel()[0] for s in (step, -step)]
+    np.testing.assert_allclose(
+        (residual[0] - residual[1]) / (2 * step), velocity_residual(0.0)[0], rtol=1e-8
+    )
+
+
+def test_members_take_every_casadi_type_and_numpy():
+    system = pendulum_on_cart()
+    q = np.array([0.2, 0.5])
+    expected = np.array(system.mass_matrix(q))
+    for kind in (ca.SX, ca.MX):
+        symbol = kind.sym("q", 2)
+        function = ca.Function("M", [symbol], [system.mass_matrix(symbol)])
+        np.testing.assert_allclose(np.array(function(q)), expected, rtol=ROUNDING)
+    np.testing.assert_allclose(np.array(system.mass_matrix(ca.DM(q))), expected, rtol=ROUNDING)
+    np.testing.assert_allclose(np.array(system.mass_matrix(q=q)["M"]), expected, rtol=ROUNDING)
+
+
+def test_a_stray_symbol_is_named():
+    q, v, mass = ca.SX.sym("q"), ca.SX.sym("v"), ca.SX.sym("mass")
+    with pytest.raises(err.ShapeError, match="mass_matrix depends on mass"):
+        from_equations(q, v, M=mass, h=0.0)
+
+
+def test_a_wrong_shape_says_found_and_expected():
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    with pytest.raises(err.ShapeError, match=r"M has shape \(1, 2\), expected \(2, 2\)"):
+        from_equations(q, v, M=[[1.0, 2.0]], h=np.zeros((2, 1)))
+
+
+def test_an_absent_member_lists_those_that_exist():
+    with pytest.raises(err.UnknownNameError, match="'mass_matrix'"):
+        pendulum_on_cart().act_dot  # noqa: B018
+
+
+def test_a_system_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        pendulum_on_cart().nq = 3
