@@ -24,13 +24,17 @@ class Actuator:
         gain: (g0, g1, g2).
         bias: (b0, b1, b2).
         ctrl_range, force_range: limits, or None.
-        armature: rotor inertia; adds `momentᵀ armature moment` to M.
-        damping: damping of the actuator length, part of the passive force.
+        armature: rotor inertia; adds `momentᵀ armature moment` to M. Zero from MJCF: there it
+            belongs to the target, and is part of the joint's or tendon's armature already.
+        damping: damping of the actuator length, part of the passive force. Zero from MJCF, for
+            the same reason.
         damping_poly: higher coefficients, () where linear.
         dynamics: "none", or the kind of activation state: "integrator", "filter", "filterexact".
         time_constant: of the filter, s.
         act: index of the activation state, or None.
         act_range: clip of the activation, or None.
+        period: of a servo on a rotation in space, whose set-point stands for all
+            `u + k period`: MuJoCo takes the one nearest to the length. 0 elsewhere.
     """
 
     name: str
@@ -49,3 +53,4 @@ class Actuator:
     time_constant: float = 1.0
     act: int | None = None
     act_range: tuple[float, float] | None = None
+    period: float = 0.0

@@ -1,6 +1,6 @@
 """Bilateral constraints and contacts as plain numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,9 @@ class Connect:
 class Weld:
     """Two frames coincide (MJCF `<weld>`): 3 rows of position, 3 of rotation.
 
-    `phi = [p1 - p2; torquescale · vec(conj(q2) ∘ q1 ∘ relquat)]`, where `p1`, `p2` are the
-    anchors in the world and `q1`, `q2` the orientations of the two bodies.
+    `phi = [p1 - p2; torquescale · vec(conj(q2 ∘ quat2) ∘ q1 ∘ relquat)]`, where `p1`, `p2` are
+    the anchors in the world and `q1`, `q2` the orientations of the two bodies. `quat2` is the
+    identity unless the weld is one of two sites.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Weld:
     relquat: Array
     torquescale: float = 1.0
     active: bool = True
+    quat2: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
 
     @property
     def size(self) -> int:
