@@ -1,0 +1,207 @@
+"""Orthonormal basis of range(Aᵀ), rank, projector and null basis, rank revealed as it runs.
+
+`ca.pinv` assumes full rank and answers NaN for repeated rows; a singular value decomposition
+has no generated C. Here every matrix gets the same operations whatever its rank: a dropped
+row leaves a zero column in the basis. Derivatives are right wherever the rank is locally
+constant.
+
+Drop rule: row i is dropped when what the rows before it leave of it is not longer than
+`rank_tol · max(|A_i|, row_scale_i)`. `row_scale` is absolute, in the row's own unit: a purely
+relative rule would keep a single row that vanishes, with a direction made of rounding errors.
+"""
+
+from dataclasses import dataclass
+from typing import Generic
+
+import casadi as ca
+
+from mbcasadi.linalg import gram_schmidt, householder
+from mbcasadi.linalg.symbols import Expression, Sym, named, symbol
+
+RANK_TOL = 1e-10
+"""Relative length of a remainder that counts as zero (doubles carry 2e-16)."""
+
+
+@dataclass(frozen=True)
+class RowBasis(Generic[Sym]):
+    """Orthonormal basis of range(Aᵀ): `Aᵀ = V R`, dropped remainders apart.
+
+    Attributes:
+        V: (n, k) orthonormal columns, exact zeros in columns that are not in use. With
+            pivoting `k = min(m, n)` and the zero columns stand last; without, `k = m` and
+            column i belongs to row i.
+        R: (k, m) coordinates of the rows of A; zero rows where V has zero columns. Upper
+            triangular without pivoting, triangular up to the order of its columns with it.
+        used: (k, 1) one where the column of V is in use, else zero.
+        kept: (m, 1) one where the row of A is kept, else zero.
+        rank: number of kept rows.
+    """
+
+    V: Sym
+    R: Sym
+    used: Sym
+    kept: Sym
+    rank: Sym
+
+
+def row_basis(
+    A: Sym,
+    *,
+    row_scale: Sym | ca.DM | float = 1.0,
+    row_norms: Sym | ca.DM | None = None,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> RowBasis[Sym]:
+    """Return an orthonormal basis of range(Aᵀ) and what it says about the rows.
+
+    Args:
+        A: (m, n) matrix; without pivoting, structural zeros of SX are used.
+        row_scale: absolute scale of each row, (m, 1) or a scalar.
+        row_norms: (m, 1) lengths that stand for `|A_i|` in the drop rule, where the rows of A
+            come from another matrix (a mass-weighted Jacobian, say); default: their own.
+        rank_tol: relative length of a remainder that counts as zero.
+        pivot: take the row with the largest remainder next (Householder reflections), else
+            the rows in their order (Gram-Schmidt, twice): cheaper where A is sparse.
+    """
+    threshold2 = drop_threshold2(A, row_scale, row_norms, rank_tol)
+    V, R, used, kept, _ = _factor(A, threshold2, pivot)
+    return RowBasis(V, R, used, kept, ca.sum1(kept))
+
+
+def row_basis_fun(
+    pattern: ca.Sparsity,
+    *,
+    row_scale: ca.DM | float = 1.0,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> ca.Function:
+    """Return `row_basis` as a Function (A) → (V, R, kept, rank); see `row_basis`."""
+    A = symbol("A", pattern, operations(pattern, pivot))
+    basis = row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    outputs = {"V": basis.V, "R": basis.R, "kept": basis.kept, "rank": basis.rank}
+    return named("row_basis", {"A": A}, outputs)
+
+
+def projector(
+    A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
+) -> Sym:
+    """Return `P = I - A⁺ A`, the (n, n) orthogonal projector on null(A)  [A05, eq. 14].
+
+    It is computed as `I - V Vᵀ`. Arguments as in `row_basis`.
+    """
+    return complement(row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot).V)
+
+
+def projector_fun(
+    pattern: ca.Sparsity,
+    *,
+    row_scale: ca.DM | float = 1.0,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> ca.Function:
+    """Return `projector` as a Function (A) → (P)."""
+    A = symbol("A", pattern, operations(pattern, pivot))
+    P = projector(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    return named("projector", {"A": A}, {"P": P})
+
+
+def rank(
+    A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
+) -> Sym:
+    """Return the number of independent rows of A under the drop rule of `row_basis`."""
+    return row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot).rank
+
+
+def rank_fun(
+    pattern: ca.Sparsity,
+    *,
+    row_scale: ca.DM | float = 1.0,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> ca.Function:
+    """Return `rank` as a Function (A) → (rank)."""
+    A = symbol("A", pattern, operations(pattern, pivot))
+    out = rank(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    return named("rank", {"A": A}, {"rank": out})
+
+
+def null_basis(A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL) -> Sym:
+    """Return `Z` (n, n) with `A Z = 0`: orthonormal columns behind `rank` zero columns.
+
+    The rank depends on the data, so the number of basis vectors does: they are the last
+    `n - rank` columns. `Z Zᵀ` is the projector. `Z` itself may jump where the order of the
+    pivots changes; where a smooth basis is needed, use the projector.
+    """
+    threshold2 = drop_threshold2(A, row_scale, None, rank_tol)
+    return _factor(A, threshold2, True)[4]
+
+
+def null_basis_fun(
+    pattern: ca.Sparsity, *, row_scale: ca.DM | float = 1.0, rank_tol: float = RANK_TOL
+) -> ca.Function:
+    """Return `null_basis` as a Function (A) → (Z)."""
+    A = symbol("A", pattern, operations(pattern, True))
+    Z = null_basis(A, row_scale=row_scale, rank_tol=rank_tol)
+    return named("null_basis", {"A": A}, {"Z": Z})
+
+
+def complement(V: Sym) -> Sym:
+    """Return `I - V Vᵀ` for (n, k) columns that are orthonormal or zero."""
+    n = V.shape[0]
+    if not isinstance(V, ca.SX):
+        return ca.densify(type(V).eye(n) - V @ V.T)
+    upper = ca.triu(V @ V.T)  # the other half is the same numbers
+    return ca.densify(ca.SX.eye(n) - upper - ca.triu(upper, False).T)
+
+
+def drop_threshold2(
+    A: Sym, row_scale: Sym | ca.DM | float, row_norms: Sym | ca.DM | None, rank_tol: float
+) -> Sym:
+    """Return the (m, 1) squared lengths at or below which a remainder counts as zero."""
+    size2 = ca.densify(ca.sum2(A**2)) if row_norms is None else row_norms**2
+    return rank_tol**2 * ca.fmax(size2, row_scale**2)
+
+
+def operations(pattern: ca.Sparsity, pivot: bool) -> int:
+    """Return about how many operations `row_basis` takes on a matrix with this pattern."""
+    if pivot:
+        return householder.operations(pattern.size1(), pattern.size2())
+    return gram_schmidt.operations(pattern)
+
+
+def _factor(A: Sym, threshold2: Sym, pivot: bool) -> tuple[Sym, Sym, Sym, Sym, Sym]:
+    """Return (V, R, used, kept, Z); Z has no columns without pivoting."""
+    if not isinstance(A, ca.SX):
+        out = _factor_fun(A.sparsity(), pivot).call([A, threshold2])
+        return out[0], out[1], out[2], out[3], out[4]
+    m, n = A.shape
+    if not pivot:
+        V, R, kept = gram_schmidt.factor(A, threshold2)
+        return V, R, kept, kept, ca.SX(n, 0)
+    return _split(householder.factor(A, threshold2), m, n)
+
+
+def _factor_fun(pattern: ca.Sparsity, pivot: bool) -> ca.Function:
+    """Return `_factor` as a Function (A, threshold2) → (V, R, used, kept, Z)."""
+    m, n = pattern.shape
+    count = operations(pattern, pivot)
+    A = symbol("A", pattern, count)
+    threshold2 = symbol("threshold2", ca.Sparsity.dense(m, 1), count)
+    if isinstance(A, ca.SX):
+        out = _factor(A, threshold2, pivot)
+    elif pivot:
+        out = _split(householder.factor_rolled(A, threshold2), m, n)
+    else:
+        V, R, kept = gram_schmidt.factor_rolled(A, threshold2)
+        out = (V, R, kept, kept, ca.MX(n, 0))
+    inputs, outputs = ["A", "threshold2"], ["V", "R", "used", "kept", "Z"]
+    return ca.Function("row_factor", [A, threshold2], list(out), inputs, outputs)
+
+
+def _split(parts: householder.Pivoted, m: int, n: int) -> tuple[Sym, Sym, Sym, Sym, Sym]:
+    """Return the columns of Q in use as V, and the others as Z."""
+    k = min(m, n)
+    Q, R, used, kept = parts
+    in_range = ca.repmat(used.T, n, 1)
+    in_null = ca.horzcat(1 - in_range, ca.DM.ones(n, n - k))
+    return Q[:, :k] * in_range, R, used, kept, Q * in_null

@@ -1,0 +1,91 @@
+"""Orthonormal rows in their given order, by Gram-Schmidt done twice.
+
+A row that depends on earlier ones is dropped. Structural zeros of `SX` are never multiplied:
+rows that touch different joints cost nothing against each other.
+"""
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.linalg.symbols import Sym
+
+
+class Ordered(NamedTuple):
+    """`Aᵀ = V R` up to dropped remainders, with `R` upper triangular.
+
+    Fields: `V` (n, m) orthonormal or zero columns; `R` (m, m); `kept` (m,) flags.
+    """
+
+    V: ca.SX | ca.MX
+    R: ca.SX | ca.MX
+    kept: ca.SX | ca.MX
+
+
+def operations(pattern: ca.Sparsity) -> int:
+    """Return about how many operations `factor` takes on a matrix with this pattern."""
+    filled: list[NDArray[np.bool_]] = []
+    count = 0
+    for row in np.array(ca.DM(pattern, 1), dtype=bool):
+        touched = row.copy()
+        for _ in range(2):
+            met = [v for v in filled if np.any(v & touched)]
+            count += sum(4 * int(v.sum()) for v in met)
+            for v in met:
+                touched |= v
+        filled.append(touched)
+        count += 3 * int(touched.sum())
+    return count
+
+
+def unit(w: Sym, threshold2: Sym) -> tuple[Sym, Sym, Sym]:
+    """Return `(w / |w|, |w|, 1)`, or zeros where `|w|²` is not above the threshold."""
+    size2 = ca.sumsqr(w)
+    kept = size2 > threshold2
+    size = ca.sqrt(ca.if_else(kept, size2, 1))
+    return w * (kept / size), kept * size, kept
+
+
+def factor(A: ca.SX, threshold2: ca.SX) -> Ordered:
+    """Factor `A` (m, n), every step written out.
+
+    Args:
+        A: (m, n) matrix; its structural zeros are used.
+        threshold2: (m,) a row is dropped when its squared remainder is not above this.
+    """
+    m, n = A.shape
+    V, R, flags = ca.SX(n, 0), ca.SX(m, m), [ca.SX(0, 1)]
+    for i in range(m):
+        w = A[i, :].T
+        for _ in range(2):
+            along = V.T @ w
+            w = w - V @ along
+            R[:i, i] += along
+        v, size, kept = unit(w, threshold2[i])
+        R[i, i] = size
+        V = ca.horzcat(V, v)
+        flags.append(kept)
+    return Ordered(V, R, ca.vertcat(*flags))
+
+
+def factor_rolled(A: ca.MX, threshold2: ca.MX) -> Ordered:
+    """Factor as `factor` does, with one row in a loop: short code for large matrices."""
+    m, n = A.shape
+    V, a = ca.MX.sym("V", n, m), ca.MX.sym("a", n)
+    place, limit = ca.MX.sym("place", m), ca.MX.sym("threshold2")
+    first = V.T @ a
+    w = a - V @ first
+    second = V.T @ w
+    v, size, kept = unit(w - V @ second, limit)
+    step = ca.Function(
+        "gram_schmidt_step",
+        [V, a, place, limit],
+        [V + v @ place.T, first + second + size * place, kept],
+        ["V", "a", "place", "threshold2"],
+        ["V_next", "column", "kept"],
+    )
+    loop = step.mapaccum("gram_schmidt_loop", m, 1)
+    V_all, R, kept_all = loop(ca.MX.zeros(n, m), A.T, ca.DM.eye(m), threshold2.T)
+    return Ordered(V_all[:, -m:], R, kept_all.T)
