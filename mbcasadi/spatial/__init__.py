@@ -1,1 +1,79 @@
-"""Room spatial: to be filled."""
+"""Rotations, elementary motions between frames, and mass moments.
+
+Nothing here knows a robot. Scalars may be numbers or SX; constants that are exactly zero or
+one leave no trace in the expressions.
+"""
+
+from mbcasadi.spatial.moments import PAIRS, Moments, body_moments
+from mbcasadi.spatial.quaternions import (
+    Mat3,
+    Quat,
+    conjugate,
+    exponential,
+    logarithm,
+    multiply,
+    rotate,
+    rotate_back,
+    rotation,
+    transpose,
+    velocity_matrix,
+)
+from mbcasadi.spatial.steps import (
+    Move,
+    Rotate,
+    Step,
+    Turn,
+    inward,
+    moments_outward,
+    outward,
+    wrench_outward,
+)
+from mbcasadi.spatial.vectors import (
+    ZERO3,
+    Scalar,
+    Vec3,
+    add,
+    cross,
+    dot,
+    entries,
+    scale,
+    stack,
+    subtract,
+    vec3,
+)
+
+__all__ = [
+    "PAIRS",
+    "ZERO3",
+    "Mat3",
+    "Moments",
+    "Move",
+    "Quat",
+    "Rotate",
+    "Scalar",
+    "Step",
+    "Turn",
+    "Vec3",
+    "add",
+    "body_moments",
+    "conjugate",
+    "cross",
+    "dot",
+    "entries",
+    "exponential",
+    "inward",
+    "logarithm",
+    "moments_outward",
+    "multiply",
+    "outward",
+    "rotate",
+    "rotate_back",
+    "rotation",
+    "scale",
+    "stack",
+    "subtract",
+    "transpose",
+    "vec3",
+    "velocity_matrix",
+    "wrench_outward",
+]

@@ -1,0 +1,156 @@
+"""A rigid tree as links, one for each joint, in frames that make the recursions cheap.
+
+Bodies that are welded together become one link. A link's z axis is its joint axis, and its
+origin and x axis are chosen such that the constant transforms hold as few numbers as possible
+(`placement`). Mass that a joint cannot move relative to its parent is counted with the parent
+(`regroup`), which leaves the links of an arm of hinges without mass.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Body, Joint, RigidTree
+from mbcasadi.model.placement import Pose, decompose, link_frame, pose_of_quat
+from mbcasadi.model.regroup import NumericMoments, moments_of_body, regroup
+from mbcasadi.spatial import Moments, Step
+
+Array = NDArray[np.float64]
+WORLD = -1
+
+
+@dataclass(frozen=True)
+class Link:
+    """What moves with one joint.
+
+    Attributes:
+        joint: the joint.
+        parent: index of the parent link, `WORLD` for the fixed world.
+        before: constant steps from the parent's frame to the joint, leaving the parent's origin.
+        offset: constant added to the joint coordinate (hinge: rad; slide: m).
+        after: shift of the origin along the joint axis (hinge), m.
+        moments: constant mass moments about the link's origin, regrouped.
+        children: indices of the links that it carries.
+    """
+
+    joint: Joint
+    parent: int
+    before: tuple[Step, ...]
+    offset: float
+    after: float
+    moments: Moments
+    children: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The links of a tree and where its bodies sit on them.
+
+    Attributes:
+        tree: the description that it was made from.
+        links: in the order of the joints; a parent stands before its children.
+        body_link: for each body the link that carries it, or `WORLD`.
+        body_pose: for each body its constant pose in that link's frame.
+    """
+
+    tree: RigidTree
+    links: tuple[Link, ...]
+    body_link: tuple[int, ...]
+    body_pose: tuple[Pose, ...]
+
+    def path(self, link: int) -> tuple[int, ...]:
+        """Return the links from the root to `link`, both included."""
+        found: list[int] = []
+        while link != WORLD:
+            found.append(link)
+            link = self.links[link].parent
+        return tuple(reversed(found))
+
+
+@dataclass
+class _Raw:
+    """A link in MuJoCo's axes, before its own frame is chosen."""
+
+    joint: Joint
+    parent: int
+    pose: Pose
+    children: list[int]
+    moments: NumericMoments
+
+
+def chain_of(tree: RigidTree) -> Chain:
+    """Return the links of a tree."""
+    raw, body_link, body_raw = _raw_links(tree)
+    frames: list[Pose] = []
+    for i, link in enumerate(raw):
+        frames.append(_frame_of(i, raw, frames))
+        link.moments = link.moments.seen_from(frames[i])
+    relative = [_relative(i, raw, frames) for i in range(len(raw))]
+    regroup(
+        [link.moments for link in raw], [r.parent for r in raw], [r.joint for r in raw], relative
+    )
+    links = tuple(_link(i, raw, relative[i]) for i in range(len(raw)))
+    poses = tuple(
+        pose if k == WORLD else frames[k].inverse() @ pose
+        for k, pose in zip(body_link, body_raw, strict=True)
+    )
+    return Chain(tree, links, tuple(body_link), tuple(p.snapped() for p in poses))
+
+
+def _raw_links(tree: RigidTree) -> tuple[list[_Raw], list[int], list[Pose]]:
+    """Walk the bodies; every joint starts a link whose raw frame is the body's, moved so far."""
+    raw: list[_Raw] = []
+    body_link, body_pose = [WORLD], [Pose.identity()]
+    for body in tree.bodies[1:]:
+        link = body_link[body.parent]
+        pose = body_pose[body.parent] @ pose_of_quat(body.pos, body.quat)
+        for j in body.joints:
+            joint = tree.joints[j]
+            raw.append(_Raw(joint, link, pose, [], NumericMoments.zero()))
+            if link != WORLD:
+                raw[link].children.append(len(raw) - 1)
+            link, pose = len(raw) - 1, Pose.identity()
+        body_link.append(link)
+        body_pose.append(pose)
+        if link != WORLD:
+            raw[link].moments = raw[link].moments + _seen(body, pose)
+    return raw, body_link, body_pose
+
+
+def _seen(body: Body, pose: Pose) -> NumericMoments:
+    return moments_of_body(body).seen_from(pose.inverse())
+
+
+def _frame_of(i: int, raw: list[_Raw], frames: list[Pose]) -> Pose:
+    """Choose the frame of link i in its raw axes, for the child that carries most links."""
+    link = raw[i]
+    parent = Pose.identity() if link.parent == WORLD else frames[link.parent]
+    parent_seen = (parent.inverse() @ link.pose).inverse()
+    heir = max(link.children, key=lambda c: (_size(c, raw), -c), default=None)
+    child = None if heir is None else (raw[heir].joint, raw[heir].pose)
+    return link_frame(link.joint, parent_seen, child, link.moments.s)
+
+
+def _size(i: int, raw: list[_Raw]) -> int:
+    return 1 + sum(_size(c, raw) for c in raw[i].children)
+
+
+def _relative(i: int, raw: list[_Raw], frames: list[Pose]) -> Pose:
+    link = raw[i]
+    parent = Pose.identity() if link.parent == WORLD else frames[link.parent]
+    return (parent.inverse() @ link.pose @ frames[i]).snapped()
+
+
+def _link(i: int, raw: list[_Raw], relative: Pose) -> Link:
+    link = raw[i]
+    before, offset, after = decompose(link.joint, relative)
+    return Link(
+        joint=link.joint,
+        parent=link.parent,
+        before=before,
+        offset=offset,
+        after=after,
+        moments=link.moments.frozen(),
+        children=tuple(link.children),
+    )

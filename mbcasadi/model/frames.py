@@ -1,0 +1,80 @@
+"""Pose, Jacobian, velocity and bias acceleration of frames."""
+
+import casadi as ca
+
+from mbcasadi.description import Frame, RigidTree
+from mbcasadi.model.chain import WORLD, Chain, chain_of
+from mbcasadi.model.motion import LinkPose, combine, link_poses
+from mbcasadi.model.placement import Pose, pose_of_quat
+from mbcasadi.model.recursion import link_motions
+from mbcasadi.spatial import Vec3, add, cross, stack, subtract, vec3
+
+
+def frame_pose(tree: RigidTree, frame: Frame, q: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return position p_WB (3, 1), m, and rotation R_WB (3, 3) of a frame."""
+    chain = chain_of(tree)
+    link, mounted = mounting(chain, frame)
+    pose = link_poses(chain, q, {link})[link]
+    columns = [combine(pose.columns, vec3(mounted.R[:, k])) for k in range(3)]
+    R = ca.horzcat(*[stack(column) for column in columns])
+    return stack(point_of(pose, mounted)), R
+
+
+def frame_jacobian(tree: RigidTree, frame: Frame, q: ca.SX) -> ca.SX:
+    """Return J (6, nv): linear velocity of the frame's origin above angular, world axes.
+
+    Columns of joints that do not carry the frame are structurally zero.
+    """
+    chain = chain_of(tree)
+    link, mounted = mounting(chain, frame)
+    poses = link_poses(chain, q, {link})
+    return point_jacobian(chain, poses, link, point_of(poses[link], mounted))
+
+
+def frame_velocity(tree: RigidTree, frame: Frame, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return `J v` (6, 1): linear velocity, m/s, above angular, rad/s, world axes."""
+    return frame_jacobian(tree, frame, q) @ v
+
+
+def frame_bias(tree: RigidTree, frame: Frame, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return `J̇ v` (6, 1): the frame's acceleration at zero joint acceleration, world axes."""
+    chain = chain_of(tree)
+    link, mounted = mounting(chain, frame)
+    if link == WORLD:
+        return ca.SX(6, 1)
+    motion = link_motions(chain, q, v, {link})[link]
+    columns = link_poses(chain, q, {link})[link].columns
+    felt = combine(columns, motion.at(vec3(mounted.p)))
+    return stack(add(felt, vec3(tree.gravity)), combine(columns, motion.dw))
+
+
+def mounting(chain: Chain, frame: Frame) -> tuple[int, Pose]:
+    """Return the link that carries a frame and the frame's constant pose on it."""
+    pose = chain.body_pose[frame.body] @ pose_of_quat(frame.pos, frame.quat)
+    return chain.body_link[frame.body], pose.snapped()
+
+
+def point_of(pose: LinkPose, mounted: Pose) -> Vec3:
+    """Return the world position of a frame's origin, m."""
+    return add(pose.origin, combine(pose.columns, vec3(mounted.p)))
+
+
+def point_jacobian(chain: Chain, poses: dict[int, LinkPose], link: int, point: Vec3) -> ca.SX:
+    """Return J (6, nv) of a point of a link, world axes, from the poses of its ancestors."""
+    J = ca.SX(6, chain.tree.nv)
+    for i in chain.path(link):
+        joint = chain.links[i].joint
+        columns, arm = poses[i].columns, subtract(point, poses[i].origin)
+        if joint.kind == "slide":
+            J[:3, joint.dof] = stack(columns[2])
+            continue
+        first = joint.dof
+        axes: tuple[Vec3, ...] = columns
+        if joint.kind == "free":
+            J[:3, first : first + 3] = ca.SX.eye(3)
+            first += 3
+        elif joint.kind == "hinge":
+            axes = (columns[2],)
+        for k, axis in enumerate(axes):
+            J[:, first + k] = stack(cross(axis, arm), axis)
+    return ca.sparsify(J)

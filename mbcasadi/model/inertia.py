@@ -1,0 +1,117 @@
+"""Joint-space inertia by the composite-rigid-body method."""
+
+from collections.abc import Sequence
+
+import casadi as ca
+
+from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
+from mbcasadi.model.motion import steps_of
+from mbcasadi.spatial import (
+    Moments,
+    Scalar,
+    Step,
+    Vec3,
+    moments_outward,
+    outward,
+    wrench_outward,
+)
+
+Wrench = tuple[Vec3, Vec3]
+Steps = list[tuple[Step, ...]]
+
+
+def mass_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -> ca.SX:
+    """Return the joint-space inertia M, armature of joints, tendons and actuators included.
+
+    Column j is the generalised force that gives joint j alone a unit acceleration, at rest and
+    without gravity: the wrench of everything that joint j carries, projected on the axes of j
+    and of its ancestors. Joints on different branches do not share an entry.
+
+    Args:
+        tree: the mechanism.
+        q: (nq, 1) configuration.
+        actuators: those whose armature counts.
+
+    Returns:
+        (nv, nv) symmetric, sparse like the tree.
+    """
+    chain = chain_of(tree)
+    steps = [steps_of(link, q) for link in chain.links]
+    composite = _composites(chain, steps)
+    entries: dict[tuple[int, int], Scalar] = {}
+    for j, link in enumerate(chain.links):
+        if link.joint.kind == "free":
+            first = link.joint.dof
+            entries.update({(k, k): composite[j].mass for k in range(first, first + 3)})
+        for dof, wrench in _unit_wrenches(link, composite[j], steps[j]):
+            _project_on_ancestors(chain, steps, j, dof, wrench, entries)
+    M = ca.SX(tree.nv, tree.nv)
+    for (row, column), value in entries.items():
+        M[row, column] = value
+        M[column, row] = value
+    M = M + ca.sparsify(ca.SX(ca.DM(ca.diag(ca.DM(tree.armature)))))
+    return ca.sparsify(M)
+
+
+def _composites(chain: Chain, steps: Steps) -> list[Moments]:
+    """Return for each link the moments of all that it carries, in its own frame."""
+    composite = [link.moments for link in chain.links]
+    for i in reversed(range(len(chain.links))):
+        parent = chain.links[i].parent
+        if parent != WORLD:
+            moments = composite[i]
+            for step in reversed(steps[i]):
+                moments = moments_outward(step, moments)
+            composite[parent] = composite[parent] + moments
+    return composite
+
+
+def _unit_wrenches(
+    link: Link, composite: Moments, steps: tuple[Step, ...]
+) -> list[tuple[int, Wrench]]:
+    """Return each dof of a link with the wrench of its unit acceleration, in link axes."""
+    dof = link.joint.dof
+    match link.joint.kind:
+        case "hinge":
+            return [(dof, composite.twist(2))]
+        case "slide":
+            return [(dof, composite.push(2))]
+        case "ball":
+            return [(dof + k, composite.twist(k)) for k in range(3)]
+    # The columns of the linear velocity are those rows of the others, and the mass.
+    return [(dof + 3 + k, composite.twist(k)) for k in range(3)]
+
+
+def _project_on_ancestors(
+    chain: Chain,
+    steps: Steps,
+    i: int,
+    dof: int,
+    wrench: Wrench,
+    entries: dict[tuple[int, int], Scalar],
+) -> None:
+    """Write the column of one dof: its wrench on its own axes and on those of its ancestors."""
+    while i != WORLD:
+        link = chain.links[i]
+        for row, value in _on_axes(link, wrench, steps[i]):
+            entries[min(row, dof), max(row, dof)] = value
+        for step in reversed(steps[i]):
+            wrench = wrench_outward(step, *wrench)
+        i = link.parent
+
+
+def _on_axes(link: Link, wrench: Wrench, steps: tuple[Step, ...]) -> list[tuple[int, Scalar]]:
+    """Return what a wrench in link axes does on each dof of the link."""
+    force, moment = wrench
+    dof = link.joint.dof
+    match link.joint.kind:
+        case "hinge":
+            return [(dof, moment[2])]
+        case "slide":
+            return [(dof, force[2])]
+        case "ball":
+            return [(dof + k, moment[k]) for k in range(3)]
+    world_force = outward(steps[-1], force)
+    rows = [(dof + k, world_force[k]) for k in range(3)]
+    return rows + [(dof + 3 + k, moment[k]) for k in range(3)]

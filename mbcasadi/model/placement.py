@@ -1,0 +1,203 @@
+"""Choice of link frames, after Denavit and Hartenberg, and their decomposition into steps.
+
+The z axis of a hinge or slide is its axis. The x axis and, for a hinge, the origin on the axis
+are free; they are laid along the common normal towards the next joint, so that the transform
+to it is one shift along x, one turn about x, and a shift and a turn about the next axis.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Joint
+from mbcasadi.spatial import Move, Step, Turn, vec3
+
+Array = NDArray[np.float64]
+
+ROUNDING = 1e-13
+"""Entries of rotations and positions (m) below this are rounding of exact zeros and ones."""
+
+SKEW_ENOUGH = 0.1
+"""Sine of the angle between two axes above which their common normal is well conditioned."""
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Constant pose of one frame in another.
+
+    Attributes:
+        R: (3, 3) rotation.
+        p: (3,) position, m.
+    """
+
+    R: Array
+    p: Array
+
+    @staticmethod
+    def identity() -> "Pose":
+        """Return the pose of a frame in itself."""
+        return Pose(np.eye(3), np.zeros(3))
+
+    def __matmul__(self, other: "Pose") -> "Pose":
+        """Return the product of two poses."""
+        return Pose(self.R @ other.R, self.R @ other.p + self.p)
+
+    def inverse(self) -> "Pose":
+        """Return the pose of the other frame in this one."""
+        return Pose(self.R.T, -self.R.T @ self.p)
+
+    def snapped(self) -> "Pose":
+        """Return the pose with rounding errors of zeros and ones removed."""
+        R = np.where(np.abs(self.R) < ROUNDING, 0.0, self.R)
+        R = np.where(np.abs(np.abs(R) - 1.0) < ROUNDING, np.sign(R), R)
+        return Pose(R, np.where(np.abs(self.p) < ROUNDING, 0.0, self.p))
+
+
+def rotation_of(quat: Array) -> Array:
+    """Return the (3, 3) rotation matrix of a quaternion w x y z."""
+    w, x, y, z = quat / np.linalg.norm(quat)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def pose_of_quat(pos: Array, quat: Array) -> Pose:
+    """Return the pose with this position and orientation."""
+    return Pose(rotation_of(np.asarray(quat, float)), np.asarray(pos, float)).snapped()
+
+
+def link_frame(
+    joint: Joint, parent: Pose, child: tuple[Joint, Pose] | None, first_moment: Array
+) -> Pose:
+    """Return the frame of a link in its raw axes (the body axes after the joint).
+
+    Args:
+        joint: the joint that moves the link.
+        parent: pose of the parent link's frame in the raw axes, at rest.
+        child: the next joint and the pose of its raw axes in these, or None.
+        first_moment: (3,) first mass moment in the raw axes.
+    """
+    if joint.kind == "free":
+        return Pose.identity()
+    anchor = np.asarray(joint.pos, float)
+    if joint.kind == "ball":
+        return Pose(np.eye(3), anchor)
+    z = _unit(np.asarray(joint.axis, float))
+    # Of all points on the axis the one next to the parent's origin needs no shift along z.
+    near = anchor + z * (z @ (parent.p - anchor))
+    x, origin = _towards_child(z, near, child)
+    if x is None:
+        x = _across(first_moment, z)
+    if x is None:
+        x = _plain_direction(z)
+    return Pose(np.column_stack([x, np.cross(z, x), z]), origin).snapped()
+
+
+def _towards_child(
+    z: Array, near: Array, child: tuple[Joint, Pose] | None
+) -> tuple[Array | None, Array]:
+    """Return the x axis and the origin that suit the next joint."""
+    if child is None:
+        return None, near
+    joint, pose = child
+    point = pose.R @ np.asarray(joint.pos, float) + pose.p
+    if joint.kind not in {"hinge", "slide"}:
+        return _across(point - near, z), near
+    axis = pose.R @ _unit(np.asarray(joint.axis, float))
+    normal = np.cross(z, axis)
+    sine = float(np.linalg.norm(normal))
+    if sine < ROUNDING:
+        return _across(point - near, z), near
+    if sine < SKEW_ENOUGH or joint.kind == "slide":
+        return normal / sine, near
+    # Foot of the common normal on this axis: (point - near) · (axis × (z × axis)) / sine².
+    along = float((point - near) @ np.cross(axis, normal)) / sine**2
+    return normal / sine, near + along * z
+
+
+def _across(direction: Array, z: Array) -> Array | None:
+    """Return the unit part of a vector across z, or None where it vanishes."""
+    across = direction - z * (z @ direction)
+    size = float(np.linalg.norm(across))
+    return across / size if size > ROUNDING else None
+
+
+def _plain_direction(z: Array) -> Array:
+    """Return the coordinate axis that is most perpendicular to z, made perpendicular."""
+    across = _across(np.eye(3)[int(np.argmin(np.abs(z)))], z)
+    assert across is not None
+    return across
+
+
+def _unit(a: Array) -> Array:
+    # A component that is exactly ±1 must stay so.
+    return a / np.linalg.norm(a)
+
+
+def decompose(joint: Joint, pose: Pose) -> tuple[tuple[Step, ...], float, float]:
+    """Split `R = Rz(a) Rx(b) Rz(c)`, `p = p1 + r z` into steps.
+
+    Returns:
+        Steps before the joint's motion, the constant to add to the joint coordinate, and the
+        shift r along the axis after the motion.
+    """
+    if joint.kind in {"free", "ball"}:
+        return (*_moves(pose.p), *_turns(pose.R, last=True)[0]), 0.0, 0.0
+    turns, c = _turns(pose.R, last=joint.kind == "slide")
+    if joint.kind == "slide":
+        # Whatever lies along the axis adds to the coordinate.
+        along = float(pose.R[:, 2] @ pose.p)
+        rest = Pose(pose.R, pose.p - along * pose.R[:, 2]).snapped().p
+        return (*_moves(rest), *turns), along - joint.ref, 0.0
+    p1, r = _split_shift(pose)
+    return (*_moves(p1), *turns), c - joint.ref, r
+
+
+def _split_shift(pose: Pose) -> tuple[Array, float]:
+    """Return p1 and r with `p = p1 + r z` and the fewest non-zero numbers."""
+    z = pose.R[:, 2]
+    candidates = [0.0, float(z @ pose.p)]
+    candidates += [float(pose.p[k] / z[k]) for k in range(3) if abs(z[k]) > SKEW_ENOUGH]
+
+    def shift(r: float) -> Array:
+        return Pose(pose.R, pose.p - r * z).snapped().p
+
+    best = min(candidates, key=lambda r: np.count_nonzero(shift(r)) + (abs(r) > ROUNDING))
+    return (shift(best), best) if abs(best) > ROUNDING else (pose.p, 0.0)
+
+
+def _moves(p: Array) -> tuple[Step, ...]:
+    return (Move(vec3(p)),) if np.any(p) else ()
+
+
+def _turns(R: Array, *, last: bool) -> tuple[tuple[Step, ...], float]:
+    """Return the constant turns of `R = Rz(a) Rx(b) Rz(c)`; Rz(c) as a step if `last`."""
+    cos_b, sin_b = float(R[2, 2]), math.hypot(R[0, 2], R[1, 2])
+    if sin_b < ROUNDING:
+        # Rz(a) Rx(0 or π) Rz(c): only one angle is left; it goes to c.
+        angle_a = (1.0, 0.0)
+        angle_c = (float(R[0, 0]), float(-R[0, 1]))
+        sin_b = 0.0
+    else:
+        angle_a = (float(-R[1, 2]) / sin_b, float(R[0, 2]) / sin_b)
+        angle_c = (float(R[2, 1]) / sin_b, float(R[2, 0]) / sin_b)
+    steps = [Turn(2, *_exact(*angle_a)), Turn(0, *_exact(cos_b, sin_b))]
+    if last:
+        steps.append(Turn(2, *_exact(*angle_c)))
+    angle = math.atan2(angle_c[1], angle_c[0])
+    return tuple(s for s in steps if s.cos != 1.0), angle
+
+
+def _exact(c: float, s: float) -> tuple[float, float]:
+    """Return cosine and sine with rounding errors of zeros and ones removed."""
+    if abs(c) < ROUNDING:
+        return 0.0, math.copysign(1.0, s)
+    if abs(s) < ROUNDING:
+        return math.copysign(1.0, c), 0.0
+    return c, s

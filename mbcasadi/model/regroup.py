@@ -1,0 +1,95 @@
+"""Constant mass moments of links, and what of them counts with the parent.
+
+A hinge cannot tell apart its link and its parent for mass that lies on its axis: the part
+`(m, s_z, E_zz)` moves with both. So it is counted with the parent, and the link keeps
+`(s_x, s_y, E_xx, E_yy, E_xy, E_xz, E_yz)`. A slide likewise hands over its rotational inertia,
+a ball joint the mass. M and h are the same; the recursions need far fewer products. (These are
+the base parameters of identification, used for speed.)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Body, Joint
+from mbcasadi.model.placement import Pose
+from mbcasadi.spatial import PAIRS, Moments, body_moments, vec3
+
+Array = NDArray[np.float64]
+
+RELATIVE_ROUNDING = 1e-14
+"""Second moments below this fraction of the largest one are rounding of exact zeros."""
+
+
+@dataclass
+class NumericMoments:
+    """Mass m, first moment s (3,), second moment E (3, 3) about a frame's origin."""
+
+    m: float
+    s: Array
+    E: Array
+
+    @staticmethod
+    def zero() -> "NumericMoments":
+        """Return the moments of nothing."""
+        return NumericMoments(0.0, np.zeros(3), np.zeros((3, 3)))
+
+    def __add__(self, other: "NumericMoments") -> "NumericMoments":
+        """Return the moments of both together."""
+        return NumericMoments(self.m + other.m, self.s + other.s, self.E + other.E)
+
+    def seen_from(self, frame: Pose) -> "NumericMoments":
+        """Return the moments in another frame, given its pose in the present one."""
+        R, p = frame.R, frame.p
+        s = self.s - self.m * p
+        E = self.E - np.outer(self.s, p) - np.outer(p, self.s) + self.m * np.outer(p, p)
+        return NumericMoments(self.m, R.T @ s, R.T @ E @ R)
+
+    def frozen(self) -> Moments:
+        """Return the moments as scalars, rounding errors of zeros removed."""
+        E = np.where(np.abs(self.E) <= RELATIVE_ROUNDING * np.abs(self.E).max(), 0.0, self.E)
+        s = np.where(np.abs(self.s) <= RELATIVE_ROUNDING * np.abs(self.s).max(), 0.0, self.s)
+        return Moments(float(self.m), vec3(s), tuple(float(E[i, j]) for i, j in PAIRS))
+
+
+def moments_of_body(body: Body) -> NumericMoments:
+    """Return the moments of a body about its frame."""
+    return NumericMoments(*body_moments(body.mass, np.asarray(body.com), np.asarray(body.inertia)))
+
+
+def regroup(
+    moments: list[NumericMoments], parents: list[int], joints: list[Joint], poses: list[Pose]
+) -> None:
+    """Hand over, from the leaves to the roots, what each joint cannot move by itself.
+
+    Args:
+        moments: of each link in its own frame; changed in place.
+        parents: index of the parent link, negative for the world.
+        joints: the joint of each link.
+        poses: pose of each link's frame in its parent's, at rest.
+    """
+    for i in reversed(range(len(moments))):
+        shared = _shared_with_parent(moments[i], joints[i].kind)
+        if shared is None:
+            continue
+        moments[i].m -= shared.m
+        moments[i].s = moments[i].s - shared.s
+        moments[i].E = moments[i].E - shared.E
+        if parents[i] >= 0:
+            seen = shared.seen_from(poses[i].inverse())
+            target = moments[parents[i]]
+            target.m += seen.m
+            target.s = target.s + seen.s
+            target.E = target.E + seen.E
+
+
+def _shared_with_parent(own: NumericMoments, kind: str) -> NumericMoments | None:
+    z = np.array([0.0, 0.0, 1.0])
+    if kind == "hinge":
+        return NumericMoments(own.m, own.s * z, own.E * np.outer(z, z))
+    if kind == "slide":
+        return NumericMoments(0.0, np.zeros(3), own.E.copy())
+    if kind == "ball":
+        return NumericMoments(own.m, np.zeros(3), np.zeros((3, 3)))
+    return None

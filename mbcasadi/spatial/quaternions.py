@@ -1,0 +1,122 @@
+"""Unit quaternions, w x y z, as tuples of scalars that may be numbers or SX.
+
+Quaternions are taken as unit; nothing here normalises them. Rotations near zero are handled
+without branches: series stand in for `sin(x)/x` and its kin where these are 0/0, selected by
+`if_else` on arguments that are safe on both sides, so values and derivatives stay finite.
+"""
+
+import casadi as ca
+
+from mbcasadi.spatial.vectors import Scalar, Vec3, cross, dot
+
+Quat = tuple[Scalar, Scalar, Scalar, Scalar]
+Mat3 = tuple[Vec3, Vec3, Vec3]
+
+SERIES_BELOW = 1e-3
+"""Squared angle (rad²) below which series replace closed forms: the first neglected term of
+the series below is smaller than 1e-16 there."""
+
+
+def multiply(a: Quat, b: Quat) -> Quat:
+    """Return `a ∘ b`: first rotate by b, then by a (as rotation matrices, `R_a R_b`)."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return (
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+    )
+
+
+def conjugate(a: Quat) -> Quat:
+    """Return the inverse of a unit quaternion."""
+    return (a[0], -a[1], -a[2], -a[3])
+
+
+def rotation(a: Quat) -> Mat3:
+    """Return the rows of the rotation matrix `R` of a unit quaternion."""
+    w, x, y, z = a
+    x2, y2, z2 = x + x, y + y, z + z
+    xx, yy, zz = x * x2, y * y2, z * z2
+    xy, xz, yz = x * y2, x * z2, y * z2
+    wx, wy, wz = w * x2, w * y2, w * z2
+    return (
+        (1.0 - (yy + zz), xy - wz, xz + wy),
+        (xy + wz, 1.0 - (xx + zz), yz - wx),
+        (xz - wy, yz + wx, 1.0 - (xx + yy)),
+    )
+
+
+def rotate(R: Mat3, a: Vec3) -> Vec3:
+    """Return `R a`."""
+    return (dot(R[0], a), dot(R[1], a), dot(R[2], a))
+
+
+def rotate_back(R: Mat3, a: Vec3) -> Vec3:
+    """Return `Rᵀ a`."""
+    return rotate(transpose(R), a)
+
+
+def transpose(R: Mat3) -> Mat3:
+    """Return `Rᵀ`."""
+    return (
+        (R[0][0], R[1][0], R[2][0]),
+        (R[0][1], R[1][1], R[2][1]),
+        (R[0][2], R[1][2], R[2][2]),
+    )
+
+
+def exponential(w: Vec3) -> Quat:
+    """Return `(cos |w|/2, sin(|w|/2)/|w| w)`, the quaternion of the rotation vector `w`, rad."""
+    square = dot(w, w)
+    small = square < SERIES_BELOW
+    angle = ca.sqrt(ca.if_else(small, 1.0, square))
+    y = square / 4.0
+    sinc_series = (1.0 - y / 6.0 * (1.0 - y / 20.0 * (1.0 - y / 42.0))) / 2.0
+    cos_series = 1.0 - y / 2.0 * (1.0 - y / 12.0 * (1.0 - y / 30.0 * (1.0 - y / 56.0)))
+    k = ca.if_else(small, sinc_series, ca.sin(angle / 2.0) / angle)
+    c = ca.if_else(small, cos_series, ca.cos(angle / 2.0))
+    return (c, k * w[0], k * w[1], k * w[2])
+
+
+def logarithm(a: Quat) -> Vec3:
+    """Return the rotation vector `w`, rad, `|w| ≤ π`, with `exponential(w) = ±a`.
+
+    `w = 2 atan2(|x|, w₀)/|x| x`, the sign of the quaternion taken so that `w₀ ≥ 0`, the
+    convention of MuJoCo's `mju_quat2Vel`.
+    """
+    sign = ca.if_else(a[0] < 0.0, -1.0, 1.0)
+    w0, x = sign * a[0], (sign * a[1], sign * a[2], sign * a[3])
+    square = dot(x, x)
+    small = square < SERIES_BELOW
+    sine = ca.sqrt(ca.if_else(small, 1.0, square))
+    # 2 asin(s)/s, with s² = square: for a unit quaternion with w₀ > 0 this is the same angle.
+    series = 2.0 * (
+        1.0 + square * (1 / 6 + square * (3 / 40 + square * (15 / 336 + square * (105 / 3456))))
+    )
+    series = series + 2.0 * (945 / 42240) * square**5
+    k = ca.if_else(small, series, 2.0 * ca.atan2(sine, w0) / sine)
+    return (k * x[0], k * x[1], k * x[2])
+
+
+def velocity_matrix(a: Quat) -> tuple[Vec3, Vec3, Vec3, Vec3]:
+    """Return the rows of `G` (4×3) with `dquat/dt = G ω`, `ω` in the rotated frame, rad/s."""
+    w, x, y, z = (0.5 * c for c in a)
+    return ((-x, -y, -z), (w, -z, y), (z, w, -x), (-y, x, w))
+
+
+__all__ = [
+    "Mat3",
+    "Quat",
+    "conjugate",
+    "cross",
+    "exponential",
+    "logarithm",
+    "multiply",
+    "rotate",
+    "rotate_back",
+    "rotation",
+    "transpose",
+    "velocity_matrix",
+]

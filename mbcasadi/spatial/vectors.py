@@ -1,0 +1,60 @@
+"""3-vectors of scalars that may be numbers or SX.
+
+CasADi simplifies `0 * x`, `1 * x` and `x + 0` while an expression is built, so vectors with
+constant zeros and ones cost nothing: whatever vanishes here is absent from the generated C.
+"""
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+Scalar = ca.SX | float
+Vec3 = tuple[Scalar, Scalar, Scalar]
+
+ZERO3: Vec3 = (0.0, 0.0, 0.0)
+
+
+def add(a: Vec3, b: Vec3) -> Vec3:
+    """Return `a + b`."""
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+def subtract(a: Vec3, b: Vec3) -> Vec3:
+    """Return `a - b`."""
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+def scale(factor: Scalar, a: Vec3) -> Vec3:
+    """Return `factor a`."""
+    return (factor * a[0], factor * a[1], factor * a[2])
+
+
+def dot(a: Vec3, b: Vec3) -> Scalar:
+    """Return `aᵀ b`."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def cross(a: Vec3, b: Vec3) -> Vec3:
+    """Return `a × b`."""
+    return (
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    )
+
+
+def vec3(values: Sequence[float] | NDArray[np.float64]) -> Vec3:
+    """Return three numbers as a vector of Python floats."""
+    return (float(values[0]), float(values[1]), float(values[2]))
+
+
+def entries(column: ca.SX, first: int = 0) -> Vec3:
+    """Return rows `first .. first + 2` of an SX column as a vector."""
+    return (column[first], column[first + 1], column[first + 2])
+
+
+def stack(*vectors: Vec3) -> ca.SX:
+    """Return the vectors on top of each other as one sparse column."""
+    return ca.sparsify(ca.vertcat(*[x for vector in vectors for x in vector]))
