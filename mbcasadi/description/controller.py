@@ -6,6 +6,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.description.constraints import Contact
+
 
 @dataclass(frozen=True)
 class Signal:
@@ -71,6 +73,13 @@ class Controller:
         period: sample time, s.
         stages: the parts around the QP solver, or None where `function` is plain arithmetic.
         source: name of the model that it was made from.
+        monitor: a Function that a report calls beside the controller and that is never exported:
+            any of (q, v, act, ref, mask, z, u), by name → any of
+            `target`, `error` (ny,): where the tasks should be, and by how much they miss it
+            (rotations as vectors, rad); `contact_force` (3 nc,): the forces (n, t1, t2) that
+            the controller counts on, in the order of `contacts`.
+        monitors: one `Signal` for each output of `monitor`, in its order.
+        contacts: the contacts that the controller uses, in the order of its mask.
     """
 
     name: str
@@ -84,3 +93,6 @@ class Controller:
     stages: LeastDistanceStages | None = None
     source: str = ""
     notes: dict[str, str] = field(default_factory=dict)
+    monitor: ca.Function | None = None
+    monitors: tuple[Signal, ...] = ()
+    contacts: tuple[Contact, ...] = ()
