@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Joint
-from mbcasadi.spatial import Move, Step, Turn, vec3
+from mbcasadi.spatial import Move, Step, Turn, inward, vec3
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,9 @@ class Pose:
     def snapped(self) -> "Pose":
         """Return the pose with rounding errors of zeros and ones removed."""
         R = np.where(np.abs(self.R) < ROUNDING, 0.0, self.R)
-        R = np.where(np.abs(np.abs(R) - 1.0) < ROUNDING, np.sign(R), R)
+        # Only where the other two are zero: an entry next to 1 has neighbours up to 1e-6.
+        lone = np.count_nonzero(R, axis=1) == 1
+        R[lone] = np.sign(R[lone])
         return Pose(R, np.where(np.abs(self.p) < ROUNDING, 0.0, self.p))
 
 
@@ -179,19 +181,22 @@ def _moves(p: Array) -> tuple[Step, ...]:
 def _turns(R: Array, *, last: bool) -> tuple[tuple[Step, ...], float]:
     """Return the constant turns of `R = Rz(a) Rx(b) Rz(c)`; Rz(c) as a step if `last`."""
     cos_b, sin_b = float(R[2, 2]), math.hypot(R[0, 2], R[1, 2])
+    angle_a = (1.0, 0.0)
     if sin_b < ROUNDING:
         # Rz(a) Rx(0 or π) Rz(c): only one angle is left; it goes to c.
-        angle_a = (1.0, 0.0)
-        angle_c = (float(R[0, 0]), float(-R[0, 1]))
-        sin_b = 0.0
+        cos_b, sin_b = math.copysign(1.0, cos_b), 0.0
     else:
         angle_a = (float(-R[1, 2]) / sin_b, float(R[0, 2]) / sin_b)
-        angle_c = (float(R[2, 1]) / sin_b, float(R[2, 0]) / sin_b)
     steps = [Turn(2, *_exact(*angle_a)), Turn(0, *_exact(cos_b, sin_b))]
+    # First column of what is left, Rz(c): well defined however small the angle b is.
+    x = vec3(R[:, 0])
+    for step in steps:
+        x = inward(step, x)
+    angle_c = (float(x[0]), float(x[1]))
     if last:
         steps.append(Turn(2, *_exact(*angle_c)))
     angle = math.atan2(angle_c[1], angle_c[0])
-    return tuple(s for s in steps if s.cos != 1.0), angle
+    return tuple(s for s in steps if s.sin != 0.0 or s.cos != 1.0), angle
 
 
 def _exact(c: float, s: float) -> tuple[float, float]:
