@@ -1,0 +1,211 @@
+"""Actuators of a compiled model; one description for each control."""
+
+import math
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Actuator, CoverageItem
+from mbcasadi.description.actuators import Transmission
+from mbcasadi.mjcf.compat import ActuatorSlots, actuator_slots, setpoints_are_circular
+from mbcasadi.mjcf.flags import Flags
+from mbcasadi.mjcf.names import listed, names
+from mbcasadi.mjcf.tree import tendon_indices
+
+Array = NDArray[np.float64]
+Range = tuple[float, float]
+
+ACTUATOR_MEMBERS = ("actuation", "actuator_bias", "actuator_force", "act_dot")
+TRANSMISSIONS: dict[str, Transmission] = {
+    "JOINT": "joint",
+    "JOINTINPARENT": "jointinparent",
+    "TENDON": "tendon",
+    "SITE": "site",
+}
+AFFINE_GAINS = ("FIXED", "AFFINE")
+AFFINE_BIASES = ("NONE", "AFFINE")
+LINEAR_DYNAMICS = ("NONE", "INTEGRATOR", "FILTER", "FILTEREXACT")
+SHORTEST_TIME = 1e-15  # s; MuJoCo's lower bound of a filter's time constant (mjMINVAL)
+NO_OBJECT = -1
+
+
+def actuators(
+    model: mujoco.MjModel, flags: Flags
+) -> tuple[tuple[Actuator, ...], tuple[CoverageItem, ...]]:
+    """Return one actuator for each control, and refusals.
+
+    Where an actuator is refused a motionless one takes its place, so that the controls keep
+    MuJoCo's order; the refusal keeps anyone from using it.
+    """
+    slots = actuator_slots(model)
+    found: list[Actuator] = []
+    refused: list[CoverageItem] = []
+    for i, name in enumerate(names(model, "actuator", len(slots))):
+        reasons = _reasons(model, i, name)
+        refused += reasons
+        if reasons:
+            found += _placeholders(slots[i], name)
+        else:
+            found.append(_actuator(model, flags, i, slots[i], name))
+    refused += _disabled_compensation(model, flags, bool(found))
+    return tuple(found), tuple(refused)
+
+
+def _actuator(
+    model: mujoco.MjModel, flags: Flags, i: int, slots: ActuatorSlots, name: str
+) -> Actuator:
+    transmission = TRANSMISSIONS[_kind(mujoco.mjtTrn, model.actuator_trntype[i])]
+    target, reference = (int(value) for value in model.actuator_trnid[i])
+    if transmission == "tendon":
+        target = tendon_indices(model)[target]
+    works = flags.actuation and not _group_disabled(model, i)
+    gain, bias = _gain(model, i), _bias(model, i)
+    dynamics = _kind(mujoco.mjtDyn, model.actuator_dyntype[i]).lower()
+    clamp = flags.clamp_ctrl and bool(model.actuator_ctrllimited[slots.ctrl])
+    force_limited = flags.actuation and bool(model.actuator_forcelimited[i])
+    return Actuator(
+        name=name,
+        transmission=transmission,
+        target=target,
+        reference=reference if transmission == "site" and reference != NO_OBJECT else None,
+        gear=np.array(model.actuator_gear[slots.output]),
+        gain=gain if works else (0.0, 0.0, 0.0),
+        bias=bias if works else (0.0, 0.0, 0.0),
+        ctrl_range=_range(model.actuator_ctrlrange[slots.ctrl], clamp),
+        force_range=_range(model.actuator_forcerange[i], force_limited),
+        dynamics=dynamics,  # type: ignore[arg-type]  # one of LINEAR_DYNAMICS, lower case
+        time_constant=max(SHORTEST_TIME, float(model.actuator_dynprm[i, 0])),
+        act=int(model.actuator_actadr[i]) if dynamics != "none" else None,
+        act_range=_range(model.actuator_actrange[i], bool(model.actuator_actlimited[i])),
+        period=_period(model, i, slots, transmission),
+    )
+
+
+def _gain(model: mujoco.MjModel, i: int) -> tuple[float, float, float]:
+    g0, g1, g2 = (float(value) for value in model.actuator_gainprm[i, :3])
+    affine = _kind(mujoco.mjtGain, model.actuator_gaintype[i]) == "AFFINE"
+    return (g0, g1, g2) if affine else (g0, 0.0, 0.0)
+
+
+def _bias(model: mujoco.MjModel, i: int) -> tuple[float, float, float]:
+    b0, b1, b2 = (float(value) for value in model.actuator_biasprm[i, :3])
+    affine = _kind(mujoco.mjtBias, model.actuator_biastype[i]) == "AFFINE"
+    return (b0, b1, b2) if affine else (0.0, 0.0, 0.0)
+
+
+def _period(
+    model: mujoco.MjModel, i: int, slots: ActuatorSlots, transmission: Transmission
+) -> float:
+    """Return the turn of a servo on a rotation in space, or 0.
+
+    A servo is an actuator whose force is `kp (u - length) + b0 + b2 velocity`.
+    """
+    gain, bias = _gain(model, i), _bias(model, i)
+    servo = (
+        _kind(mujoco.mjtGain, model.actuator_gaintype[i]) == "FIXED"
+        and _kind(mujoco.mjtBias, model.actuator_biastype[i]) == "AFFINE"
+        and gain[0] == -bias[1]
+        and _kind(mujoco.mjtDyn, model.actuator_dyntype[i]) in ("NONE", "INTEGRATOR")
+    )
+    if not servo or not setpoints_are_circular():
+        return 0.0
+    gear = model.actuator_gear[slots.output]
+    target, reference = (int(value) for value in model.actuator_trnid[i])
+    if transmission == "site" and reference != NO_OBJECT and not np.any(gear[:3]):
+        return 2.0 * math.pi * float(np.linalg.norm(gear[3:]))
+    on_ball = (
+        transmission in ("joint", "jointinparent")
+        and model.jnt_type[target] == mujoco.mjtJoint.mjJNT_BALL
+    )
+    return 2.0 * math.pi * float(np.linalg.norm(gear[:3])) if on_ball else 0.0
+
+
+def _reasons(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
+    """Return why this actuator cannot be described; nothing if it can."""
+    transmission = _kind(mujoco.mjtTrn, model.actuator_trntype[i])
+    gain = _kind(mujoco.mjtGain, model.actuator_gaintype[i])
+    bias = _kind(mujoco.mjtBias, model.actuator_biastype[i])
+    dynamics = _kind(mujoco.mjtDyn, model.actuator_dyntype[i])
+    affine = "only constant and affine gain and bias are; use motor, position, velocity or general"
+    reasons = []
+    if model.actuator_plugin[i] >= 0:
+        reasons.append(("plugin", "a plugin is not; use motor, position, velocity or general"))
+    if transmission not in TRANSMISSIONS:
+        advice = "only joint, jointinparent, fixed tendon and site are; use one of these"
+        reasons.append((f"{transmission.lower()} transmission", advice))
+    elif transmission == "TENDON" and model.actuator_trnid[i, 0] not in tendon_indices(model):
+        reasons.append(("spatial tendon", "only fixed tendons are; use a fixed tendon"))
+    if gain not in AFFINE_GAINS:
+        reasons.append((f"{gain.lower()} gain", affine))
+    elif bias not in AFFINE_BIASES:
+        reasons.append((f"{bias.lower()} bias", affine))
+    elif dynamics not in LINEAR_DYNAMICS:
+        advice = "only integrator, filter and filterexact are; use one of these"
+        reasons.append((f"{dynamics.lower()} dynamics", advice))
+    if model.actuator_actearly[i]:
+        reasons.append(("actearly", 'the activation of the next step is not; set actearly="false"'))
+    if model.actuator_delay[i] > 0.0:
+        reasons.append(("delay", "a delayed control is not; remove it, and delay in the plant"))
+    return [
+        CoverageItem(f"{listed('actuator', [name])}: {what}", "refused", member, _advice(advice))
+        for what, advice in reasons
+        for member in ACTUATOR_MEMBERS
+    ]
+
+
+def _advice(what: str) -> str:
+    return f"not supported: {what}"
+
+
+def _disabled_compensation(
+    model: mujoco.MjModel, flags: Flags, any_actuator: bool
+) -> list[CoverageItem]:
+    """Refuse what has no description once the actuation flag is off."""
+    items = []
+    if not flags.actuation:
+        if np.any(model.jnt_actgravcomp) and np.any(model.body_gravcomp):
+            advice = 'compensation is lost with the flag; set actuatorgravcomp="false"'
+            items.append(
+                CoverageItem(
+                    "flag actuation='disable' with actuatorgravcomp",
+                    "refused",
+                    "actuator_force",
+                    advice,
+                )
+            )
+        if any_actuator and model.na:
+            advice = "activations stand still while actuation is off; enable it"
+            items.append(CoverageItem("flag actuation='disable'", "refused", "act_dot", advice))
+    return items
+
+
+def _placeholders(slots: ActuatorSlots, name: str) -> list[Actuator]:
+    several = slots.ctrl_count > 1
+    return [
+        Actuator(
+            name=f"{name}[{k}]" if several else name,
+            transmission="joint",
+            target=0,
+            gear=np.zeros(6),
+            gain=(0.0, 0.0, 0.0),
+            bias=(0.0, 0.0, 0.0),
+        )
+        for k in range(slots.ctrl_count)
+    ]
+
+
+def _group_disabled(model: mujoco.MjModel, i: int) -> bool:
+    group = int(model.actuator_group[i])
+    groups_with_a_bit = 31
+    return 0 <= group < groups_with_a_bit and bool(model.opt.disableactuator & (1 << group))
+
+
+def _kind(enum: type, value: int) -> str:
+    """Return the last part of an enum's name: `mjGAIN_FIXED` → `FIXED`."""
+    name: str = enum(int(value)).name
+    return name.split("_", 1)[1]
+
+
+def _range(limits: Array, limited: bool) -> Range | None:
+    return (float(limits[0]), float(limits[1])) if limited else None

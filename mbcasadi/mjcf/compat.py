@@ -1,0 +1,58 @@
+"""What differs between versions of MuJoCo, in one file (3.10 to 4.x).
+
+- 3.11 separates actuators from controls: `nactuator` may differ from `nu`, and an actuator owns
+  slices of controls and of force outputs. Before, all of them are one to one.
+- 3.11 takes rotational set-points on the circle.
+- 4.0 names the type of a tendon, and brings plastic springs.
+"""
+
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+VERSION = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
+CIRCULAR_SETPOINTS = (3, 11)
+NO_STATE = -1
+
+
+class ActuatorSlots(NamedTuple):
+    """Where one actuator lives in the model's arrays."""
+
+    ctrl: int  # first control
+    ctrl_count: int
+    output: int  # first force output, the row of `actuator_gear`
+
+
+def actuator_slots(model: mujoco.MjModel) -> tuple[ActuatorSlots, ...]:
+    """Return controls and outputs of every actuator."""
+    if getattr(model, "nactuator", None) is None:
+        return tuple(ActuatorSlots(i, 1, i) for i in range(model.nu))
+    return tuple(
+        ActuatorSlots(
+            int(model.actuator_ctrladr[i]),
+            int(model.actuator_ctrlnum[i]),
+            int(model.actuator_outadr[i]),
+        )
+        for i in range(model.nactuator)
+    )
+
+
+def setpoints_are_circular() -> bool:
+    """Whether this MuJoCo takes the set-point nearest to the length on rotations in space."""
+    return VERSION >= CIRCULAR_SETPOINTS
+
+
+def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:
+    """Whether a tendon is a linear combination of joints."""
+    first = model.wrap_type[model.tendon_adr[tendon]]
+    return bool(first == mujoco.mjtWrap.mjWRAP_JOINT)
+
+
+def plastic_springs(model: mujoco.MjModel, kind: str) -> tuple[int, ...]:
+    """Return ids of joints (`jnt`) or tendons (`tendon`) whose spring has a plastic state."""
+    address = getattr(model, f"{kind}_plasticadr", None)
+    return () if address is None else tuple(np.flatnonzero(address != NO_STATE).tolist())

@@ -1,0 +1,218 @@
+"""What a compiled model holds, and what becomes of it."""
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Actuator, CoverageItem, Equality, RigidTree
+from mbcasadi.description.coverage import Treatment
+from mbcasadi.description.tree import DOF_SIZE
+from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.mjcf.compat import plastic_springs
+from mbcasadi.mjcf.flags import Flags
+from mbcasadi.mjcf.names import listed, names
+from mbcasadi.mjcf.reflected import Reflected
+from mbcasadi.mjcf.tree import tendon_indices
+
+Array = NDArray[np.float64]
+
+
+def used(
+    tree: RigidTree, actuators: Sequence[Actuator], equalities: Sequence[Equality]
+) -> list[CoverageItem]:
+    """Return what the equations contain."""
+    return [
+        *(
+            _one("joint", [j.name for j in tree.joints if j.kind == kind], kind)
+            for kind in DOF_SIZE
+            if any(j.kind == kind for j in tree.joints)
+        ),
+        *_joint_forces(tree),
+        *_tendon_forces(tree),
+        *_used_actuators(tree, actuators),
+        *(
+            _one(
+                "equality",
+                [e.name],
+                type(e).__name__ + ("" if e.active else ", switched off: no rows"),
+            )
+            for e in equalities
+        ),
+    ]
+
+
+def _joint_forces(tree: RigidTree) -> list[CoverageItem]:
+    dofs = {j.name: slice(j.dof, j.dof + DOF_SIZE[j.kind]) for j in tree.joints}
+    groups = {
+        "armature": [n for n, s in dofs.items() if np.any(tree.armature[s])],
+        "damping": [n for n, s in dofs.items() if np.any(tree.damping[s])],
+        "polynomial damping": [j.name for j in tree.joints if j.damping_poly],
+        "stiffness": [j.name for j in tree.joints if j.stiffness],
+        "polynomial stiffness": [j.name for j in tree.joints if j.stiffness_poly],
+        "actuatorfrcrange": [j.name for j in tree.joints if j.force_range],
+        "actuatorgravcomp": [j.name for j in tree.joints if j.gravcomp_by_actuator],
+    }
+    items = [_one("joint", members, what) for what, members in groups.items() if members]
+    compensated = [body.name for body in tree.bodies if body.gravcomp]
+    return items + ([_one("body", compensated, "gravcomp")] if compensated else [])
+
+
+def _tendon_forces(tree: RigidTree) -> list[CoverageItem]:
+    groups = {
+        "fixed tendon": [t.name for t in tree.tendons],
+        "stiffness": [t.name for t in tree.tendons if t.stiffness or t.stiffness_poly],
+        "damping": [t.name for t in tree.tendons if t.damping or t.damping_poly],
+        "armature": [t.name for t in tree.tendons if t.armature],
+        "actuatorfrcrange": [t.name for t in tree.tendons if t.force_range],
+    }
+    return [_one("tendon", members, what) for what, members in groups.items() if members]
+
+
+def _used_actuators(tree: RigidTree, actuators: Sequence[Actuator]) -> list[CoverageItem]:
+    groups: dict[str, list[str]] = {}
+    for actuator in actuators:
+        groups.setdefault(f"{actuator.transmission} transmission", []).append(actuator.name)
+        if actuator.dynamics != "none":
+            groups.setdefault(f"{actuator.dynamics} dynamics", []).append(actuator.name)
+    items = [_one("actuator", members, what) for what, members in groups.items()]
+    return items + ([_one("keyframe", list(tree.keyframes), "qpos")] if tree.keyframes else [])
+
+
+def plant_only(model: mujoco.MjModel) -> list[CoverageItem]:
+    """Return what acts in MuJoCo only: forces of its solver, sensors, pictures."""
+    joints, tendons = names(model, "joint"), names(model, "tendon")
+    rubbing = {int(model.dof_jntid[i]) for i in np.flatnonzero(model.dof_frictionloss)}
+    solver = "a force of MuJoCo's solver, not of the smooth dynamics"
+    groups = [
+        ("joint", _pick(joints, model.jnt_limited), "limits", solver),
+        ("joint", [joints[i] for i in sorted(rubbing)], "frictionloss", solver),
+        ("tendon", _pick(tendons, model.tendon_limited), "limits", solver),
+        ("tendon", _pick(tendons, model.tendon_frictionloss), "frictionloss", solver),
+        (
+            "body",
+            _pick(names(model, "body"), model.body_mocapid >= 0),
+            "mocap",
+            "the equations hold it at its authored pose; move it in the plant only to look at",
+        ),
+        (
+            "tendon",
+            [name for i, name in enumerate(tendons) if i not in tendon_indices(model)],
+            "spatial tendon",
+            "has no equation here; what needs its length is refused by name",
+        ),
+    ]
+    items = [_one(kind, who, what, "plant only", why) for kind, who, what, why in groups if who]
+    return items + _counted(model, solver)
+
+
+def _counted(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:
+    touching = np.count_nonzero(model.geom_contype | model.geom_conaffinity) + model.npair
+    counts = [
+        (touching, "geoms and pairs: contact", f"{solver}; state contacts with `Contact`"),
+        (model.neq, "equality constraints: solref, solimp", "constraints are exact here"),
+        (model.nsensor, "sensors", "read them from the plant"),
+        (model.nskin + model.ncam + model.nlight, "skins, cameras, lights", "pictures only"),
+    ]
+    items = [
+        CoverageItem(f"{count} {what}", "plant only", "", why)
+        for count, what, why in counts
+        if count
+    ]
+    options = "option: timestep, integrator, solver, cone"
+    return [*items, CoverageItem(options, "plant only", "", "how MuJoCo steps, not what it solves")]
+
+
+def refused(model: mujoco.MjModel, flags: Flags, reflected: Reflected) -> list[CoverageItem]:
+    """Return what would make the passive force wrong.
+
+    Raises:
+        UnsupportedFeatureError: M and h would be wrong, so nothing of use is left.
+    """
+    _refuse_spatial_armature(model, reflected)
+    if not flags.passive:
+        return []
+    springs = [*_pick(names(model, "joint"), plastic_springs(model, "jnt"))]
+    groups = [
+        (
+            "option",
+            [n for n in ("density", "viscosity") if getattr(model.opt, n) > 0.0 and model.nv],
+            "fluid forces have no equation here; set density and viscosity to 0",
+        ),
+        *(
+            (f"joint '{name}'", ["springyield"], "a plastic spring has a state of its own; set 0")
+            for name in springs
+        ),
+        *_spatial_springs(model, flags, reflected),
+        *(
+            (f"flex '{name}'", ["elasticity"], "a deformable body is not rigid; remove it")
+            for name in _elastic_flexes(model)
+        ),
+        *(
+            (f"body '{name}'", ["plugin"], "its passive force is unknown; remove it")
+            for name in _pick(names(model, "body"), model.body_plugin >= 0)
+        ),
+    ]
+    return [
+        CoverageItem(f"{who}: {what}", "refused", "passive_force", advice)
+        for who, features, advice in groups
+        for what in features
+    ]
+
+
+def _refuse_spatial_armature(model: mujoco.MjModel, reflected: Reflected) -> None:
+    armature = model.tendon_armature + reflected.tendon_armature
+    for i, name in enumerate(names(model, "tendon")):
+        if i not in tendon_indices(model) and armature[i]:
+            raise UnsupportedFeatureError(
+                f"tendon '{name}': armature of a spatial tendon changes M and h and is not "
+                "supported; set armature=0 (of its actuators too) or use a fixed tendon"
+            )
+
+
+def _spatial_springs(
+    model: mujoco.MjModel, flags: Flags, reflected: Reflected
+) -> list[tuple[str, list[str], str]]:
+    stiffness = np.abs(model.tendon_stiffness) + np.abs(model.tendon_stiffnesspoly).sum(axis=1)
+    damping = np.abs(model.tendon_damping + reflected.tendon_damping) + np.abs(
+        model.tendon_dampingpoly + reflected.tendon_damping_poly
+    ).sum(axis=1)
+    groups = []
+    plastic = plastic_springs(model, "tendon")
+    for i, name in enumerate(names(model, "tendon")):
+        fixed = i in tendon_indices(model)
+        features = [
+            *(["stiffness"] if flags.spring and stiffness[i] and not fixed else []),
+            *(["damping"] if flags.damper and damping[i] and not fixed else []),
+            *(["springyield"] if i in plastic else []),
+        ]
+        advice = "set it to 0" if fixed else "a spatial tendon has no equation here; set it to 0"
+        groups.append((f"tendon '{name}'", features, advice))
+    return groups
+
+
+def _elastic_flexes(model: mujoco.MjModel) -> list[str]:
+    """Return the flexes that deform, if any of them has a stiffness, damping or contact force."""
+    strengths = (
+        model.flex_edgestiffness,
+        model.flex_edgedamping,
+        model.flex_stiffness,
+        model.flex_bending,
+        model.flex_passive,
+    )
+    if not any(np.any(strength) for strength in strengths):
+        return []
+    return _pick(names(model, "flex"), ~model.flex_rigid.astype(bool))
+
+
+def _pick(all_names: Sequence[str], mask: Array | Sequence[int]) -> list[str]:
+    """Return the names where a mask over all of them is set, or those with the given ids."""
+    ids = mask if isinstance(mask, tuple) else np.flatnonzero(mask)
+    return [all_names[int(i)] for i in ids]
+
+
+def _one(
+    kind: str, members: list[str], what: str, treatment: Treatment = "used", advice: str = ""
+) -> CoverageItem:
+    return CoverageItem(f"{listed(kind, members)}: {what}", treatment, "", advice)

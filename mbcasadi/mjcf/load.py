@@ -1,0 +1,88 @@
+"""Any source to a compiled `MjModel`, with the warnings of MuJoCo's compiler.
+
+MuJoCo writes its warnings to the console and to a file in the working directory unless a
+handler takes them. Here a handler takes them for as long as the compiler runs.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+import mujoco
+
+from mbcasadi.errors import ModelError
+
+Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
+
+
+def load(source: Source) -> tuple[mujoco.MjModel, tuple[str, ...]]:
+    """Compile `source` and return the model with the compiler's warnings.
+
+    Args:
+        source: path of an MJCF, URDF or MJB file, XML text (anything that starts with `<`),
+            `mujoco.MjSpec` or `mujoco.MjModel` (returned as it is).
+
+    Raises:
+        ModelError: the file does not exist, or MuJoCo refuses it; its message is kept.
+    """
+    if isinstance(source, mujoco.MjModel):
+        return source, ()
+    with captured_warnings() as messages:
+        try:
+            model = _compile(source)
+        except (ValueError, mujoco.FatalError) as error:
+            raise ModelError(
+                f"MuJoCo cannot compile {_label(source)}: {str(error).strip()}"
+            ) from error
+    return model, tuple(messages)
+
+
+def is_text(source: str | os.PathLike[str]) -> bool:
+    """Whether a source is XML text rather than a path."""
+    return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
+
+
+@contextmanager
+def captured_warnings() -> Iterator[list[str]]:
+    """Collect MuJoCo's warnings in a list, each once, in place of console and log file."""
+    messages: list[str] = []
+
+    def keep(message: str) -> None:
+        if message not in messages:
+            messages.append(message)
+
+    previous = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(keep)
+    try:
+        # `MjSpec.compile` repeats them as Python warnings
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always")
+            yield messages
+        for warning in raised:
+            keep(str(warning.message))
+    finally:
+        mujoco.set_mju_user_warning(previous)
+
+
+def _compile(source: str | os.PathLike[str] | mujoco.MjSpec) -> mujoco.MjModel:
+    if isinstance(source, mujoco.MjSpec):
+        return source.compile()
+    if isinstance(source, str) and is_text(source):
+        return mujoco.MjModel.from_xml_string(source)
+    path = Path(source)
+    if not path.is_file():
+        raise ModelError(
+            f"no file '{path}'; expected the path of an MJCF or URDF file, or XML text"
+        )
+    if path.suffix.lower() == ".mjb":
+        return mujoco.MjModel.from_binary_path(str(path))
+    return mujoco.MjModel.from_xml_path(str(path))
+
+
+def _label(source: str | os.PathLike[str] | mujoco.MjSpec) -> str:
+    if isinstance(source, mujoco.MjSpec):
+        return f"the MjSpec '{source.modelname}'"
+    return "the XML text" if is_text(source) else f"'{os.fspath(source)}'"

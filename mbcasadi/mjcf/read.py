@@ -1,0 +1,87 @@
+"""A compiled model as plain numbers."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
+from mbcasadi.mjcf import coverage
+from mbcasadi.mjcf.actuators import actuators
+from mbcasadi.mjcf.equalities import equalities
+from mbcasadi.mjcf.flags import read_flags
+from mbcasadi.mjcf.load import Source, is_text, load
+from mbcasadi.mjcf.reflected import reflected
+from mbcasadi.mjcf.tree import rigid_tree
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ModelData:
+    """Everything that the equations need of a model.
+
+    Attributes:
+        tree: bodies, joints, frames, fixed tendons, keyframes.
+        actuators: one for each control, in the order of `ctrl`.
+        equalities: in MuJoCo's order; those that are switched off have `active=False`.
+        coverage: what became of each feature, and the warnings of MuJoCo's compiler.
+        joint_range: (njnt, 2) limits of slide and hinge joints; infinite elsewhere.
+        timestep: of the simulation, s.
+    """
+
+    tree: RigidTree
+    actuators: tuple[Actuator, ...]
+    equalities: tuple[Equality, ...]
+    coverage: Coverage
+    joint_range: Array
+    timestep: float
+
+
+def read(source: Source) -> ModelData:
+    """Read a model through MuJoCo's own compiler.
+
+    Args:
+        source: path of an MJCF, URDF or MJB file, XML text, `mujoco.MjSpec`, `mujoco.MjModel`.
+
+    Raises:
+        ModelError: the file is missing, or MuJoCo's compiler refuses it.
+        UnsupportedFeatureError: a feature would make mass matrix and bias force wrong.
+    """
+    model, warnings = load(source)
+    flags, shares = read_flags(model), reflected(model)
+    refusals = coverage.refused(model, flags, shares)
+    tree = rigid_tree(model, flags, shares, _path(source))
+    motors, refused_motors = actuators(model, flags)
+    constraints, refused_constraints = equalities(model, flags)
+    items = (
+        *coverage.used(tree, motors, constraints),
+        *coverage.plant_only(model),
+        *refusals,
+        *refused_motors,
+        *refused_constraints,
+    )
+    return ModelData(
+        tree=tree,
+        actuators=motors,
+        equalities=constraints,
+        coverage=Coverage(items, warnings),
+        joint_range=_joint_range(model),
+        timestep=float(model.opt.timestep),
+    )
+
+
+def _joint_range(model: mujoco.MjModel) -> Array:
+    scalar = (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE)
+    limited = model.jnt_limited.astype(bool) & np.isin(model.jnt_type, [int(k) for k in scalar])
+    unlimited = np.tile([-np.inf, np.inf], (model.njnt, 1))
+    return np.where(limited[:, None], model.jnt_range, unlimited)
+
+
+def _path(source: Source) -> Path | None:
+    if isinstance(source, (str, os.PathLike)) and not is_text(source):
+        return Path(source)
+    return None

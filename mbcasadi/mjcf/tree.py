@@ -1,0 +1,172 @@
+"""Bodies, joints, frames and fixed tendons of a compiled model as a `RigidTree`."""
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Body, FixedTendon, Frame, Joint, RigidTree
+from mbcasadi.description.tree import JointKind
+from mbcasadi.mjcf.compat import is_fixed_tendon
+from mbcasadi.mjcf.flags import Flags
+from mbcasadi.mjcf.names import model_name, names
+from mbcasadi.mjcf.reflected import Reflected
+
+Array = NDArray[np.float64]
+
+JOINT_KINDS: dict[int, JointKind] = {
+    int(mujoco.mjtJoint.mjJNT_FREE): "free",
+    int(mujoco.mjtJoint.mjJNT_BALL): "ball",
+    int(mujoco.mjtJoint.mjJNT_SLIDE): "slide",
+    int(mujoco.mjtJoint.mjJNT_HINGE): "hinge",
+}
+NAMELESS = "MuJoCo Model"  # what MuJoCo calls a model without a name
+
+
+def rigid_tree(
+    model: mujoco.MjModel, flags: Flags, reflected: Reflected, path: Path | None
+) -> RigidTree:
+    """Return the tree; forces that the flags switch off are zero in it.
+
+    Args:
+        model: the compiled model.
+        flags: what the model switches off.
+        reflected: armature and damping that actuators add to joints and tendons.
+        path: where it was read from; names a nameless model.
+    """
+    name = model_name(model)
+    if path is not None and name in ("", NAMELESS):
+        name = path.stem
+    damping = np.array(model.dof_damping) + reflected.joint_damping
+    return RigidTree(
+        name=name,
+        bodies=_bodies(model, flags),
+        joints=_joints(model, flags, reflected),
+        frames=_frames(model),
+        tendons=_tendons(model, flags, reflected),
+        gravity=np.array(model.opt.gravity) if flags.gravity else np.zeros(3),
+        q0=np.array(model.qpos0),
+        q_spring=np.array(model.qpos_spring),
+        armature=np.array(model.dof_armature) + reflected.joint_armature,
+        damping=damping if flags.damper else np.zeros(model.nv),
+        keyframes={key: np.array(model.key_qpos[i]) for i, key in enumerate(names(model, "key"))},
+    )
+
+
+def tendon_indices(model: mujoco.MjModel) -> dict[int, int]:
+    """Return the index in `RigidTree.tendons` for each fixed tendon's id."""
+    fixed = [i for i in range(model.ntendon) if is_fixed_tendon(model, i)]
+    return {tendon: index for index, tendon in enumerate(fixed)}
+
+
+def _bodies(model: mujoco.MjModel, flags: Flags) -> tuple[Body, ...]:
+    bodies = []
+    for i, name in enumerate(names(model, "body")):
+        first, count = int(model.body_jntadr[i]), int(model.body_jntnum[i])
+        R = rotation(model.body_iquat[i])
+        bodies.append(
+            Body(
+                name=name,
+                parent=int(model.body_parentid[i]),
+                pos=np.array(model.body_pos[i]),
+                quat=np.array(model.body_quat[i]),
+                mass=float(model.body_mass[i]),
+                com=np.array(model.body_ipos[i]),
+                inertia=R @ np.diag(model.body_inertia[i]) @ R.T,
+                gravcomp=float(model.body_gravcomp[i]) if flags.passive else 0.0,
+                joints=tuple(range(first, first + count)),
+                weld_root=int(model.body_weldid[i]),
+            )
+        )
+    return tuple(bodies)
+
+
+def _joints(model: mujoco.MjModel, flags: Flags, reflected: Reflected) -> tuple[Joint, ...]:
+    joints = []
+    for i, name in enumerate(names(model, "joint")):
+        kind = JOINT_KINDS[int(model.jnt_type[i])]
+        qpos, dof = int(model.jnt_qposadr[i]), int(model.jnt_dofadr[i])
+        scalar = kind in ("slide", "hinge")
+        damping_poly = model.dof_dampingpoly[dof] + reflected.joint_damping_poly[dof]
+        joints.append(
+            Joint(
+                name=name,
+                kind=kind,
+                body=int(model.jnt_bodyid[i]),
+                qpos=qpos,
+                dof=dof,
+                pos=np.array(model.jnt_pos[i]),
+                axis=np.array(model.jnt_axis[i]),
+                ref=float(model.qpos0[qpos]) if scalar else 0.0,
+                stiffness=float(model.jnt_stiffness[i]) if flags.spring else 0.0,
+                stiffness_poly=_poly(model.jnt_stiffnesspoly[i], flags.spring),
+                damping_poly=_poly(damping_poly, flags.damper),
+                force_range=_range(model.jnt_actfrcrange[i], bool(model.jnt_actfrclimited[i])),
+                gravcomp_by_actuator=bool(model.jnt_actgravcomp[i]),
+            )
+        )
+    return tuple(joints)
+
+
+def _frames(model: mujoco.MjModel) -> tuple[Frame, ...]:
+    """Return sites in their order, then bodies in theirs."""
+    sites = (
+        Frame(
+            name,
+            "site",
+            int(model.site_bodyid[i]),
+            np.array(model.site_pos[i]),
+            np.array(model.site_quat[i]),
+        )
+        for i, name in enumerate(names(model, "site"))
+    )
+    bodies = (
+        Frame(name, "body", i, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
+        for i, name in enumerate(names(model, "body"))
+    )
+    return (*sites, *bodies)
+
+
+def _tendons(model: mujoco.MjModel, flags: Flags, reflected: Reflected) -> tuple[FixedTendon, ...]:
+    all_names = names(model, "tendon")
+    tendons = []
+    for i in tendon_indices(model):
+        wrap = slice(model.tendon_adr[i], model.tendon_adr[i] + model.tendon_num[i])
+        damping = float(model.tendon_damping[i] + reflected.tendon_damping[i])
+        damping_poly = model.tendon_dampingpoly[i] + reflected.tendon_damping_poly[i]
+        lower, upper = model.tendon_lengthspring[i]
+        tendons.append(
+            FixedTendon(
+                name=all_names[i],
+                joints=tuple(int(joint) for joint in model.wrap_objid[wrap]),
+                coef=np.array(model.wrap_prm[wrap]),
+                stiffness=float(model.tendon_stiffness[i]) if flags.spring else 0.0,
+                damping=damping if flags.damper else 0.0,
+                armature=float(model.tendon_armature[i] + reflected.tendon_armature[i]),
+                spring_range=(float(lower), float(upper)),
+                stiffness_poly=_poly(model.tendon_stiffnesspoly[i], flags.spring),
+                damping_poly=_poly(damping_poly, flags.damper),
+                force_range=_range(
+                    model.tendon_actfrcrange[i], bool(model.tendon_actfrclimited[i])
+                ),
+            )
+        )
+    return tuple(tendons)
+
+
+def rotation(quat: Array) -> Array:
+    """Return the (3, 3) rotation of a unit quaternion w x y z."""
+    w, (x, y, z) = quat[0], quat[1:]
+    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + 2.0 * w * skew + 2.0 * skew @ skew)
+
+
+def _poly(coefficients: Array, enabled: bool) -> tuple[float, ...]:
+    if not enabled or not np.any(coefficients):
+        return ()
+    return tuple(float(c) for c in coefficients)
+
+
+def _range(limits: Array, limited: bool) -> tuple[float, float] | None:
+    return (float(limits[0]), float(limits[1])) if limited else None
