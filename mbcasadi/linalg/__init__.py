@@ -13,17 +13,45 @@ from mbcasadi.linalg.basis import (
     row_basis,
     row_basis_fun,
 )
+from mbcasadi.linalg.pseudo_inverse import (
+    CompleteFactor,
+    complete_factor,
+    damped_pinv,
+    damped_pinv_fun,
+    pinv,
+    pinv_fun,
+)
+from mbcasadi.linalg.tree_factor import (
+    tree_cholesky,
+    tree_cholesky_fun,
+    tree_solve,
+    tree_solve_fun,
+    tree_solve_lower,
+    tree_solve_transposed,
+)
 
 __all__ = [
     "RANK_TOL",
+    "CompleteFactor",
     "RowBasis",
     "complement",
+    "complete_factor",
+    "damped_pinv",
+    "damped_pinv_fun",
     "null_basis",
     "null_basis_fun",
+    "pinv",
+    "pinv_fun",
     "projector",
     "projector_fun",
     "rank",
     "rank_fun",
     "row_basis",
     "row_basis_fun",
+    "tree_cholesky",
+    "tree_cholesky_fun",
+    "tree_solve",
+    "tree_solve_fun",
+    "tree_solve_lower",
+    "tree_solve_transposed",
 ]

@@ -16,7 +16,7 @@ from typing import Generic
 import casadi as ca
 
 from mbcasadi.linalg import gram_schmidt, householder
-from mbcasadi.linalg.symbols import Expression, Sym, named, symbol
+from mbcasadi.linalg.symbols import Sym, named, symbol
 
 RANK_TOL = 1e-10
 """Relative length of a remainder that counts as zero (doubles carry 2e-16)."""
@@ -188,17 +188,17 @@ def _factor_fun(pattern: ca.Sparsity, pivot: bool) -> ca.Function:
     A = symbol("A", pattern, count)
     threshold2 = symbol("threshold2", ca.Sparsity.dense(m, 1), count)
     if isinstance(A, ca.SX):
-        out = _factor(A, threshold2, pivot)
+        V, R, used, kept, Z = _factor(A, threshold2, pivot)
     elif pivot:
-        out = _split(householder.factor_rolled(A, threshold2), m, n)
+        V, R, used, kept, Z = _split(householder.factor_rolled(A, threshold2), m, n)
     else:
         V, R, kept = gram_schmidt.factor_rolled(A, threshold2)
-        out = (V, R, kept, kept, ca.MX(n, 0))
-    inputs, outputs = ["A", "threshold2"], ["V", "R", "used", "kept", "Z"]
-    return ca.Function("row_factor", [A, threshold2], list(out), inputs, outputs)
+        used, Z = kept, ca.MX(n, 0)
+    outputs = {"V": V, "R": R, "used": used, "kept": kept, "Z": Z}
+    return named("row_factor", {"A": A, "threshold2": threshold2}, outputs)
 
 
-def _split(parts: householder.Pivoted, m: int, n: int) -> tuple[Sym, Sym, Sym, Sym, Sym]:
+def _split(parts: householder.Pivoted[Sym], m: int, n: int) -> tuple[Sym, Sym, Sym, Sym, Sym]:
     """Return the columns of Q in use as V, and the others as Z."""
     k = min(m, n)
     Q, R, used, kept = parts

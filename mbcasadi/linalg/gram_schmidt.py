@@ -4,7 +4,7 @@ A row that depends on earlier ones is dropped. Structural zeros of `SX` are neve
 rows that touch different joints cost nothing against each other.
 """
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from mbcasadi.linalg.symbols import Sym
 
 
-class Ordered(NamedTuple):
+class Ordered(NamedTuple, Generic[Sym]):
     """`Aᵀ = V R` up to dropped remainders, with `R` upper triangular.
 
     Fields: `V` (n, m) orthonormal or zero columns; `R` (m, m); `kept` (m,) flags.
     """
 
-    V: ca.SX | ca.MX
-    R: ca.SX | ca.MX
-    kept: ca.SX | ca.MX
+    V: Sym
+    R: Sym
+    kept: Sym
 
 
 def operations(pattern: ca.Sparsity) -> int:
@@ -48,7 +48,7 @@ def unit(w: Sym, threshold2: Sym) -> tuple[Sym, Sym, Sym]:
     return w * (kept / size), kept * size, kept
 
 
-def factor(A: ca.SX, threshold2: ca.SX) -> Ordered:
+def factor(A: ca.SX, threshold2: ca.SX) -> Ordered[ca.SX]:
     """Factor `A` (m, n), every step written out.
 
     Args:
@@ -70,7 +70,7 @@ def factor(A: ca.SX, threshold2: ca.SX) -> Ordered:
     return Ordered(V, R, ca.vertcat(*flags))
 
 
-def factor_rolled(A: ca.MX, threshold2: ca.MX) -> Ordered:
+def factor_rolled(A: ca.MX, threshold2: ca.MX) -> Ordered[ca.MX]:
     """Factor as `factor` does, with one row in a loop: short code for large matrices."""
     m, n = A.shape
     V, a = ca.MX.sym("V", n, m), ca.MX.sym("a", n)

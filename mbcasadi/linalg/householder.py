@@ -5,7 +5,7 @@ Row exchanges are products with one-hot vectors: the sequence of operations does
 on the data, so the generated C has no branches.
 """
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -13,17 +13,17 @@ import numpy as np
 from mbcasadi.linalg.symbols import Sym
 
 
-class Pivoted(NamedTuple):
+class Pivoted(NamedTuple, Generic[Sym]):
     """`Aᵀ = Q[:, :k] R` up to dropped remainders, `k = min(m, n)`.
 
     Fields: `Q` (n, n) orthogonal; `R` (k, m) with zero rows from the rank on; `used` (k,) one
     where the row of `R` is in use; `kept` (m,) one where the row of `A` is kept.
     """
 
-    Q: ca.SX | ca.MX
-    R: ca.SX | ca.MX
-    used: ca.SX | ca.MX
-    kept: ca.SX | ca.MX
+    Q: Sym
+    R: Sym
+    used: Sym
+    kept: Sym
 
 
 def operations(m: int, n: int) -> int:
@@ -62,7 +62,7 @@ def reflector(x: Sym, head: Sym, used: Sym) -> tuple[Sym, Sym]:
     return u, used / (size2 + size * ca.fabs(x_head))
 
 
-def factor(A: ca.SX, threshold2: ca.SX) -> Pivoted:
+def factor(A: ca.SX, threshold2: ca.SX) -> Pivoted[ca.SX]:
     """Factor `A` (m, n), every step written out.
 
     Args:
@@ -94,7 +94,7 @@ def factor(A: ca.SX, threshold2: ca.SX) -> Pivoted:
     return Pivoted(Q, R, ca.vertcat(ca.SX(0, 1), *used), kept)
 
 
-def factor_rolled(A: ca.MX, threshold2: ca.MX) -> Pivoted:
+def factor_rolled(A: ca.MX, threshold2: ca.MX) -> Pivoted[ca.MX]:
     """Factor as `factor` does, with one step in a loop: short code for large matrices."""
     m, n = A.shape
     k_max = min(m, n)

@@ -1,0 +1,109 @@
+"""Pseudo-inverses of matrices whose rank is not known beforehand.
+
+A row basis gives `Aᵀ = V R`; a second one, of the rows of `R`, gives `R = T Uᵀ` with
+triangular `T`. So `A = U Tᵀ Vᵀ` with orthonormal `U`, `V` and invertible `T`, and
+`A⁺ = V T⁻ᵀ Uᵀ`. Columns that are not in use are zero in `U` and `V` and unit vectors in `T`.
+"""
+
+from dataclasses import dataclass
+from typing import Generic
+
+import casadi as ca
+
+from mbcasadi.linalg import gram_schmidt
+from mbcasadi.linalg.basis import RANK_TOL, RowBasis, operations, row_basis
+from mbcasadi.linalg.symbols import Sym, named, symbol
+
+
+@dataclass(frozen=True)
+class CompleteFactor(Generic[Sym]):
+    """`A = U Tᵀ Vᵀ`, a complete orthogonal factorisation.
+
+    Attributes:
+        basis: the row basis of A; its `V` is (n, k).
+        U: (m, k) orthonormal basis of range(A), zero columns where `V` has them.
+        T: (k, k) triangular and invertible.
+    """
+
+    basis: RowBasis[Sym]
+    U: Sym
+    T: Sym
+
+    def pinv_times(self, b: Sym) -> Sym:
+        """Return `A⁺ b` for an (m, p) right-hand side: least squares, minimum norm."""
+        return self.basis.V @ ca.solve(self.T.T, self.U.T @ b)
+
+    def pinv_transposed_times(self, b: Sym) -> Sym:
+        """Return `A⁺ᵀ b` for an (n, p) right-hand side."""
+        return self.U @ ca.solve(self.T, self.basis.V.T @ b)
+
+
+def complete_factor(
+    A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
+) -> CompleteFactor[Sym]:
+    """Return `A = U Tᵀ Vᵀ`; arguments as in `row_basis`.
+
+    Without pivoting, rows of very unequal length that also depend on each other lose
+    accuracy in `A⁺` (not in the projector): use pivoting there.
+    """
+    basis = row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    U, T = _second(basis.R, basis.used)
+    return CompleteFactor(basis, U, T)
+
+
+def pinv(
+    A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
+) -> Sym:
+    """Return the (n, m) Moore-Penrose pseudo-inverse `A⁺` of A (m, n), whatever its rank."""
+    factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    return factor.basis.V @ ca.solve(factor.T.T, factor.U.T)
+
+
+def pinv_fun(
+    pattern: ca.Sparsity,
+    *,
+    row_scale: ca.DM | float = 1.0,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> ca.Function:
+    """Return `pinv` as a Function (A) → (A_pinv)."""
+    A = symbol("A", pattern, operations(pattern, pivot))
+    out = pinv(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    return named("pinv", {"A": A}, {"A_pinv": out})
+
+
+def damped_pinv(A: Sym, damping: Sym | float) -> Sym:
+    """Return `Aᵀ (A Aᵀ + d² I)⁻¹`, smooth in A whatever its rank.
+
+    The bias: a singular value σ of A is inverted as `σ / (σ² + d²)` instead of `1/σ`, a
+    relative error of `d² / (σ² + d²)`; the norm never exceeds `1 / (2 d)`. It is computed
+    from an orthogonal factorisation of `[A, d I]`, so `d` is not squared into rounding.
+
+    Args:
+        A: (m, n) matrix.
+        damping: d > 0, in the unit of A.
+    """
+    m, n = A.shape
+    wide = ca.horzcat(A, damping * type(A).eye(m))
+    basis = row_basis(wide, row_scale=0.0, rank_tol=0.0, pivot=False)
+    return basis.V[:n, :] @ ca.solve(basis.R.T, type(A).eye(m)) if m else A.T
+
+
+def damped_pinv_fun(pattern: ca.Sparsity) -> ca.Function:
+    """Return `damped_pinv` as a Function (A, damping) → (A_pinv)."""
+    m = pattern.size1()
+    count = gram_schmidt.operations(ca.horzcat(pattern, ca.Sparsity.diag(m)))
+    A = symbol("A", pattern, count)
+    damping = symbol("damping", ca.Sparsity.dense(1, 1), count)
+    return named("damped_pinv", {"A": A, "damping": damping}, {"A_pinv": damped_pinv(A, damping)})
+
+
+def _second(R: Sym, used: Sym) -> tuple[Sym, Sym]:
+    """Return `(U, T)` with `R = T Uᵀ`, `T` upper triangular, unit where a row is not used.
+
+    From the last row up: a square triangular R then gives U = I up to signs, without fill.
+    """
+    last_first = list(reversed(range(R.shape[0])))
+    basis = row_basis(R[last_first, :], row_scale=0.0, rank_tol=0.0, pivot=False)
+    T = basis.R.T[last_first, last_first] + ca.diag(1 - used)
+    return basis.V[:, last_first], ca.triu(T)

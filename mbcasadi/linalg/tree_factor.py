@@ -1,0 +1,112 @@
+"""Factors of a joint-space inertia that keep the zeros of a kinematic tree.
+
+`M = Lᵀ L` with `L` lower triangular, computed from the last row up: joints stand behind
+their parents, so elimination from the leaves creates no entry that `M` does not have
+(R. Featherstone, Rigid Body Dynamics Algorithms, 2008, section 6.3). An ordinary Cholesky
+factor fills in.
+"""
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.linalg.symbols import Sym, named, symbol
+
+
+def tree_cholesky(M: Sym) -> Sym:
+    """Return lower triangular `L` with `M = Lᵀ L`.
+
+    Args:
+        M: (n, n) symmetric positive definite; only its lower triangle is read. Structural
+            zeros of SX stay zeros, and none is filled where M is the inertia of a tree.
+    """
+    if not isinstance(M, ca.SX):
+        return tree_cholesky_fun(M.sparsity())(M)
+    L = ca.tril(ca.SX(M))
+    for k in reversed(range(M.shape[0])):
+        ancestors = [i for i in range(k) if L.sparsity().has_nz(k, i)]
+        L[k, k] = ca.sqrt(L[k, k])
+        for i in ancestors:
+            L[k, i] = L[k, i] / L[k, k]
+        for i in ancestors:
+            for j in (j for j in ancestors if j <= i):
+                L[i, j] = L[i, j] - L[k, i] * L[k, j]
+    return L
+
+
+def tree_cholesky_fun(pattern: ca.Sparsity) -> ca.Function:
+    """Return `tree_cholesky` as a Function (M) → (L) for matrices with this pattern.
+
+    Small or sparse matrices are unrolled, large ones become a loop.
+    """
+    M = symbol("M", pattern, factor_operations(pattern))
+    L = tree_cholesky(M) if isinstance(M, ca.SX) else _cholesky_rolled(M)
+    return named("tree_cholesky", {"M": M}, {"L": L})
+
+
+def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
+    """Return `L⁻ᵀ b` for `L` of `tree_cholesky`, from the leaves to the roots.
+
+    A sparse `b` (SX) stays sparse: an entry spreads to the ancestors of its joint only.
+    """
+    if not isinstance(L, ca.SX):
+        return ca.solve(L.T, b)
+    x = ca.SX(b)
+    for k in reversed(range(L.shape[0])):
+        x[k, :] = x[k, :] / L[k, k]
+        for i in _entries(L, k):
+            x[i, :] = x[i, :] - L[k, i] * x[k, :]
+    return x
+
+
+def tree_solve_lower(L: Sym, b: Sym) -> Sym:
+    """Return `L⁻¹ b` for `L` of `tree_cholesky`, from the roots to the leaves."""
+    if not isinstance(L, ca.SX):
+        return ca.solve(L, b)
+    x = ca.SX(b)
+    for k in range(L.shape[0]):
+        for i in _entries(L, k):
+            x[k, :] = x[k, :] - L[k, i] * x[i, :]
+        x[k, :] = x[k, :] / L[k, k]
+    return x
+
+
+def tree_solve(L: Sym, b: Sym) -> Sym:
+    """Return `M⁻¹ b = L⁻¹ L⁻ᵀ b` for `L` of `tree_cholesky(M)`."""
+    return tree_solve_lower(L, tree_solve_transposed(L, b))
+
+
+def tree_solve_fun(pattern: ca.Sparsity, columns: int = 1) -> ca.Function:
+    """Return `M⁻¹ b` as a Function (M, b) → (x) for an M with this pattern."""
+    n = pattern.size1()
+    count = factor_operations(pattern) + 4 * columns * ca.tril(pattern).nnz()
+    M, b = symbol("M", pattern, count), symbol("b", ca.Sparsity.dense(n, columns), count)
+    return named("tree_solve", {"M": M, "b": b}, {"x": tree_solve(tree_cholesky(M), b)})
+
+
+def factor_operations(pattern: ca.Sparsity) -> int:
+    """Return about how many operations `tree_cholesky` takes on this pattern."""
+    entries = np.bincount(ca.tril(pattern).row(), minlength=pattern.size1())
+    return int(np.sum(entries**2))
+
+
+def _entries(L: ca.SX, k: int) -> list[int]:
+    """Return the columns left of the diagonal in which row `k` has an entry."""
+    return [i for i in range(k) if L.sparsity().has_nz(k, i)]
+
+
+def _cholesky_rolled(M: ca.MX) -> ca.MX:
+    n = M.shape[0]
+    S, place, above = ca.MX.sym("S", n, n), ca.MX.sym("place", n), ca.MX.sym("above", n)
+    column = S @ place
+    row = column * above / ca.sqrt(ca.dot(place, column))
+    step = named(
+        "tree_cholesky_step",
+        {"S": S, "place": place, "above": above},
+        {"S_next": S - row @ row.T, "row": row},
+    )
+    loop = step.mapaccum("tree_cholesky_loop", n, 1)
+    last_first = list(reversed(range(n)))
+    above_all = ca.densify(ca.DM(ca.Sparsity.upper(n), 1))
+    symmetric = ca.densify(ca.tril(M) + ca.tril(M, False).T)
+    _, rows = loop(symmetric, ca.DM.eye(n)[:, last_first], above_all[:, last_first])
+    return ca.tril(rows[:, last_first].T)
