@@ -1,0 +1,24 @@
+"""Command line: `mbcasadi demo | inspect | check | export | validate | campaign | bench`.
+
+Every command has `--help` and `--json`. The exit status is 0 only if the command's own criteria
+held, 1 if they did not, and 2 for bad input, with one clear line on stderr.
+"""
+
+import importlib.util
+import sys
+
+TOOLS = ("typer", "rich", "pydantic", "jinja2", "matplotlib")  # the extra `tools`
+
+
+def main() -> None:
+    """Run the command line; without the extra `tools`, say how to get it."""
+    absent = [name for name in TOOLS if importlib.util.find_spec(name) is None]
+    if absent:
+        sys.stderr.write(
+            f"mbcasadi: the command line needs {', '.join(absent)}; "
+            'install with: pip install "mbcasadi[tools]"\n'
+        )
+        sys.exit(2)
+    from mbcasadi.cli.app import app  # only now: it imports the extra
+
+    app()

@@ -1,0 +1,111 @@
+"""Reference signals over time, with exact first and second derivatives.
+
+A component of a reference is a sum of terms; each term is an expression of `t`, so that
+velocity and acceleration follow by differentiation and never disagree with the position.
+"""
+
+from typing import Annotated, Any, Literal
+
+import casadi as ca
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+UNITS = {"": 1.0, "deg": float(ca.pi) / 180.0, "mm": 1e-3}  # to rad and m
+Unit = Literal["", "deg", "mm"]
+
+
+class Strict(BaseModel):
+    """A table of the file; keys that it does not know are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Sine(Strict):
+    """`amplitude s(t) sin(2 pi frequency (t - start) + phase)`.
+
+    `s` grows from 0 to 1 during `ramp`, with continuous acceleration, so that a motion can start
+    from rest.
+
+    Attributes:
+        amplitude: in `unit`.
+        frequency: Hz.
+        phase: degrees.
+        start, ramp: s.
+        unit: "" for rad and m, "deg" or "mm".
+    """
+
+    amplitude: float
+    frequency: Annotated[float, Field(ge=0)]
+    phase: float = 0.0
+    start: Annotated[float, Field(ge=0)] = 0.0
+    ramp: Annotated[float, Field(ge=0)] = 0.0
+    unit: Unit = ""
+
+    def expression(self, t: ca.SX) -> ca.SX:
+        """Return the term as an expression of `t`, in rad or m."""
+        angle = 2 * ca.pi * self.frequency * (t - self.start) + self.phase * UNITS["deg"]
+        grown = smooth_step(t, self.start, self.ramp)
+        return self.amplitude * UNITS[self.unit] * grown * ca.sin(angle)
+
+
+class Move(Strict):
+    """`by s(t)`: a step that takes `duration`, with continuous acceleration.
+
+    Attributes:
+        by: size of the step, in `unit`.
+        start, duration: s.
+        unit: "" for rad and m, "deg" or "mm".
+    """
+
+    by: float
+    start: Annotated[float, Field(ge=0)] = 0.0
+    duration: Annotated[float, Field(gt=0)]
+    unit: Unit = ""
+
+    def expression(self, t: ca.SX) -> ca.SX:
+        """Return the term as an expression of `t`, in rad or m."""
+        return self.by * UNITS[self.unit] * smooth_step(t, self.start, self.duration)
+
+
+def kind_of(given: Any) -> str:
+    """Return which kind of term a table of the file is meant to be."""
+    if isinstance(given, (Move, Sine)):
+        return type(given).__name__.lower()
+    if isinstance(given, dict):
+        return "move" if "by" in given else "sine"
+    return "number"
+
+
+Term = Annotated[
+    Annotated[float, Tag("number")] | Annotated[Sine, Tag("sine")] | Annotated[Move, Tag("move")],
+    Discriminator(kind_of),
+]
+Component = Annotated[
+    Annotated[list[Term], Tag("sum")] | Annotated[Term, Tag("term")],
+    Discriminator(lambda given: "sum" if isinstance(given, list) else "term"),
+]
+
+
+def smooth_step(t: ca.SX, start: float, duration: float) -> ca.SX:
+    """Return `10 x³ - 15 x⁴ + 6 x⁵`, `x = (t - start) / duration` clipped to [0, 1].
+
+    Velocity and acceleration vanish at both ends. A duration of zero gives a jump.
+    """
+    if duration == 0.0:
+        return ca.if_else(t >= start, ca.SX(1), ca.SX(0))
+    x = ca.fmin(ca.fmax((t - start) / duration, 0), 1)
+    return x**3 * (10 - 15 * x + 6 * x**2)
+
+
+def component(given: Component, t: ca.SX) -> ca.SX:
+    """Return the sum of the terms of one component as an expression of `t`."""
+    terms = given if isinstance(given, list) else [given]
+    total = ca.SX(0)
+    for term in terms:
+        total = total + (term if isinstance(term, float) else term.expression(t))
+    return total
+
+
+def derivatives(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return `dx/dt` and `d²x/dt²`."""
+    first = ca.jacobian(x, t)
+    return first, ca.jacobian(first, t)
