@@ -1,0 +1,97 @@
+"""The calls whose form depends on MuJoCo's version, or that need a trick; nothing else does.
+
+Written for MuJoCo 3.10 and later, 4.x included.
+"""
+
+import copy
+from pathlib import Path
+from typing import TypeAlias
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.errors import ModelError
+
+Array = NDArray[np.float64]
+
+#: What a plant is made from: MJCF or URDF file, XML text, `MjSpec` or `MjModel`.
+Source: TypeAlias = "str | Path | mujoco.MjSpec | mujoco.MjModel"
+
+# States in which a simulation is worthless. The others (a full contact buffer, a singular
+# inertia) come with them, or with a message of their own.
+_DIVERGED = {
+    mujoco.mjtWarning.mjWARN_BADQPOS: "position",
+    mujoco.mjtWarning.mjWARN_BADQVEL: "velocity",
+    mujoco.mjtWarning.mjWARN_BADQACC: "acceleration",
+    mujoco.mjtWarning.mjWARN_BADCTRL: "control",
+}
+
+
+def compile_model(source: Source) -> mujoco.MjModel:
+    """Return a model of our own, compiled from `source` (an `MjModel` is copied).
+
+    Raises:
+        ModelError: not found, or refused by MuJoCo's compiler, whose message is kept.
+    """
+    if isinstance(source, mujoco.MjModel):
+        return copy.copy(source)
+    try:
+        if isinstance(source, mujoco.MjSpec):
+            return source.compile()
+        if isinstance(source, str) and source.lstrip().startswith("<"):
+            return mujoco.MjModel.from_xml_string(source)
+        path = Path(source)
+        if not path.is_file():
+            raise ModelError(f"{path}: no such file; expected an MJCF or URDF file or XML text")
+        return mujoco.MjModel.from_xml_path(str(path))
+    except (ValueError, mujoco.FatalError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"MuJoCo cannot compile the model: {error}") from error
+
+
+def silence_warnings(data: mujoco.MjData) -> None:
+    """Keep MuJoCo from writing MUJOCO_LOG.TXT into the working directory.
+
+    MuJoCo logs a warning only the first time that it is raised, that is while its counter is
+    zero. The counters start at one here, and `diverged` reads what exceeds one.
+    """
+    for kind in range(mujoco.mjtWarning.mjNWARNING):
+        data.warning[kind].number = 1
+
+
+def diverged(data: mujoco.MjData) -> str:
+    """Return what went bad since `silence_warnings` ("position", …), or ""."""
+    for kind, what in _DIVERGED.items():
+        if data.warning[kind].number > 1:
+            return what
+    return "" if np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all() else "position"
+
+
+def equality_jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
+    """Return (ne, nv) rows of the active equality constraints, dense or sparse inside."""
+    rows = np.zeros((data.ne, model.nv))
+    unit = np.zeros(data.nefc)
+    for i in range(data.ne):
+        unit[i] = 1.0
+        mujoco.mj_mulJacTVec(model, data, rows[i], unit)
+        unit[i] = 0.0
+    return rows
+
+
+def equality_force(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
+    """Return (nv,) `Jᵀ force` of the equality rows alone, which MuJoCo puts first."""
+    part = np.zeros(data.nefc)
+    part[: data.ne] = data.efc_force[: data.ne]
+    force = np.zeros(model.nv)
+    if data.nefc:
+        mujoco.mj_mulJacTVec(model, data, force, part)
+    return force
+
+
+def contact_force(model: mujoco.MjModel, data: mujoco.MjData, contact: int) -> Array:
+    """Return (3,) force (n, t1, t2) of one contact, in the contact frame, on its second geom."""
+    force = np.zeros(6)
+    mujoco.mj_contactForce(model, data, contact, force)
+    return force[:3]

@@ -1,0 +1,129 @@
+"""Contact forces as they act on a named site, geom or body."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.errors import UnknownNameError
+from mbcasadi.plant.api import contact_force
+
+Array = NDArray[np.float64]
+FrameKind = Literal["site", "geom", "body"]
+
+_KINDS = {
+    "site": mujoco.mjtObj.mjOBJ_SITE,
+    "geom": mujoco.mjtObj.mjOBJ_GEOM,
+    "body": mujoco.mjtObj.mjOBJ_BODY,
+}
+
+
+@dataclass(frozen=True)
+class ContactForce:
+    """What the world does to one frame of the robot, summed over its contacts.
+
+    Attributes:
+        force: (3,) N, world axes, on the robot.
+        normal: N, sum of the normal forces, never negative.
+        tangential: N, sum of the tangential magnitudes.
+        margin: N, smallest `mu f_n - |f_t|` of its contacts: negative means outside the cone;
+            zero without contact.
+        friction: smallest sliding coefficient of its contacts, 0 without contact.
+        count: number of contacts.
+    """
+
+    force: Array
+    normal: float
+    tangential: float
+    margin: float
+    friction: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Touch:
+    """A frame whose contacts are measured: its body, and the geom if only that one counts."""
+
+    name: str
+    body: int
+    geom: int | None
+    site: int | None
+
+
+def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> Touch:
+    """Return the frame `name` of `kind`.
+
+    Raises:
+        UnknownNameError: no such frame; the message lists the valid names.
+    """
+    index = mujoco.mj_name2id(model, _KINDS[kind], name)
+    if index < 0:
+        count = {"site": model.nsite, "geom": model.ngeom, "body": model.nbody}[kind]
+        valid = [mujoco.mj_id2name(model, _KINDS[kind], i) for i in range(count)]
+        listed = ", ".join(repr(v) for v in valid if v) or "none"
+        raise UnknownNameError(f"unknown {kind} {name!r}; this model has: {listed}")
+    if kind == "site":
+        return Touch(name, int(model.site_bodyid[index]), None, index)
+    if kind == "geom":
+        return Touch(name, int(model.geom_bodyid[index]), index, None)
+    return Touch(name, index, None, None)
+
+
+def contact_forces(
+    model: mujoco.MjModel, data: mujoco.MjData, touches: Sequence[Touch]
+) -> list[ContactForce]:
+    """Return the force on each frame.
+
+    A contact belongs to the frames of its geom's body. Where several sites share one body (the
+    corners of a sole), each contact counts for the site that is nearest to it.
+    """
+    parts: list[list[tuple[Array, Array, float]]] = [[] for _ in touches]
+    for i in range(data.ncon):
+        contact = data.contact[i]
+        if contact.efc_address < 0:
+            continue
+        local = contact_force(model, data, i)
+        world = np.asarray(contact.frame).reshape(3, 3).T @ local
+        for geom, sign in ((contact.geom[1], 1.0), (contact.geom[0], -1.0)):
+            owner = _owner(model, data, touches, int(geom), np.asarray(contact.pos))
+            if owner is not None:
+                parts[owner].append((sign * world, local, float(contact.friction[0])))
+    return [_sum(part) for part in parts]
+
+
+def _owner(
+    model: mujoco.MjModel, data: mujoco.MjData, touches: Sequence[Touch], geom: int, at: Array
+) -> int | None:
+    """Return the index of the frame that the contact of `geom` at point `at` belongs to."""
+    body = model.geom_bodyid[geom]
+    mine = [
+        k
+        for k, touch in enumerate(touches)
+        if (touch.geom == geom if touch.geom is not None else touch.body == body)
+    ]
+    if len(mine) <= 1:
+        return mine[0] if mine else None
+    return min(mine, key=lambda k: float(np.linalg.norm(_position(data, touches[k]) - at)))
+
+
+def _position(data: mujoco.MjData, touch: Touch) -> Array:
+    if touch.site is not None:
+        return np.asarray(data.site_xpos[touch.site])
+    return np.asarray(data.xpos[touch.body] if touch.geom is None else data.geom_xpos[touch.geom])
+
+
+def _sum(parts: list[tuple[Array, Array, float]]) -> ContactForce:
+    if not parts:
+        return ContactForce(np.zeros(3), 0.0, 0.0, 0.0, 0.0, 0)
+    slip = [float(np.hypot(local[1], local[2])) for _, local, _ in parts]
+    return ContactForce(
+        force=np.sum([world for world, _, _ in parts], axis=0),
+        normal=float(sum(local[0] for _, local, _ in parts)),
+        tangential=sum(slip),
+        margin=min(mu * float(local[0]) - t for (_, local, mu), t in zip(parts, slip, strict=True)),
+        friction=min(mu for _, _, mu in parts),
+        count=len(parts),
+    )

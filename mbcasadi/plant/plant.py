@@ -1,0 +1,266 @@
+"""MuJoCo as a plant: NumPy in, NumPy out; it knows none of our equations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.errors import ShapeError, SimulationError, UnknownNameError
+from mbcasadi.plant import api, options
+from mbcasadi.plant.contacts import ContactForce, FrameKind, contact_forces, find_frame
+
+Array = NDArray[np.float64]
+
+# Newton on the closure: quadratic, so a state that needs more is not near the manifold.
+CLOSURE_STEPS = 50
+CLOSED = 1e-10  # m or rad
+# Singular values below this share of the largest count as redundant rows.
+ROW_CUTOFF = 1e-8
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Everything that the plant says about one instant, all at the same state.
+
+    Attributes:
+        time: s.
+        q, v, a, act: (nq,), (nv,), (nv,), (na,); `a` is MuJoCo's `qacc`.
+        u: (nu,) control as given.
+        motor_force: (nu,) `actuator_force`, after every clip.
+        actuator_force: (nv,) `qfrc_actuator`.
+        constraint_force: (nv,) `qfrc_constraint`: equalities, contacts, limits and friction.
+        equality_force: (nv,) the part of the equality constraints.
+        closure: m, worst distance of two points that a connect or weld holds together.
+        residual: largest equality residual of any kind (m or rad).
+        energy: J, kinetic plus potential.
+    """
+
+    time: float
+    q: Array
+    v: Array
+    a: Array
+    act: Array
+    u: Array
+    motor_force: Array
+    actuator_force: Array
+    constraint_force: Array
+    equality_force: Array
+    closure: float
+    residual: float
+    energy: float
+
+
+class Plant:
+    """One MuJoCo simulation, stepped by the caller.
+
+    Args:
+        source: MJCF or URDF file, XML text, `MjSpec` or `MjModel` (copied, never changed).
+        rigid: use the rigid recipe for equality constraints (see `options.make_rigid`).
+        timestep: s, in place of the model's.
+        perturb: relative parameter errors, e.g. `{"mass": 0.1}` (see `options.perturb`).
+        seed: None gives every body the same error; a number draws one for each.
+    """
+
+    def __init__(
+        self,
+        source: api.Source,
+        *,
+        rigid: bool = False,
+        timestep: float | None = None,
+        perturb: Mapping[str, float] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.model = api.compile_model(source)
+        if timestep is not None:
+            if not timestep > 0:
+                raise SimulationError(f"timestep is {timestep} s, expected a positive number")
+            self.model.opt.timestep = timestep
+        self.factors = options.perturb(self.model, perturb or {}, seed)
+        if rigid and self.model.neq:
+            options.make_rigid(self.model)
+        # A diverged plant is an error, not a new start from qpos0.
+        self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
+        self.data = mujoco.MjData(self.model)
+        self.reset()
+
+    @property
+    def nq(self) -> int:
+        """Size of q."""
+        return int(self.model.nq)
+
+    @property
+    def nv(self) -> int:
+        """Size of v."""
+        return int(self.model.nv)
+
+    @property
+    def nu(self) -> int:
+        """Size of the control."""
+        return int(self.model.nu)
+
+    @property
+    def na(self) -> int:
+        """Size of the activation state."""
+        return int(self.model.na)
+
+    @property
+    def timestep(self) -> float:
+        """Step of the simulation, s."""
+        return float(self.model.opt.timestep)
+
+    @property
+    def time(self) -> float:
+        """Time of the simulation, s."""
+        return float(self.data.time)
+
+    @property
+    def q(self) -> Array:
+        """(nq,) configuration."""
+        return np.array(self.data.qpos)
+
+    @property
+    def v(self) -> Array:
+        """(nv,) velocity."""
+        return np.array(self.data.qvel)
+
+    @property
+    def act(self) -> Array:
+        """(na,) activation state."""
+        return np.array(self.data.act)
+
+    @property
+    def ctrl_range(self) -> Array:
+        """(nu, 2) limits of the control, infinite where there are none."""
+        limited = np.array(self.model.actuator_ctrllimited, dtype=bool)[:, None]
+        return np.where(limited, self.model.actuator_ctrlrange, [-np.inf, np.inf])
+
+    def keyframe(self, name: str) -> Array:
+        """Return the (nq,) configuration of the key frame `name`.
+
+        Raises:
+            UnknownNameError: the message lists the valid names.
+        """
+        names = [self.model.key(k).name for k in range(self.model.nkey)]
+        if name not in names:
+            listed = ", ".join(repr(n) for n in names) or "none"
+            raise UnknownNameError(f"unknown key frame {name!r}; this model has: {listed}")
+        return np.array(self.model.key_qpos[names.index(name)])
+
+    def reset(
+        self,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        act: ArrayLike | None = None,
+        *,
+        consistent: bool = True,
+    ) -> None:
+        """Start at time 0 from `q` (default `qpos0`), `v` and `act` (default zero).
+
+        With `consistent`, Newton's method moves `q` onto the equality constraints and the
+        velocity is projected on them, by MuJoCo's own residual and Jacobian.
+
+        Raises:
+            SimulationError: the equality constraints cannot be met from `q`.
+        """
+        mujoco.mj_resetData(self.model, self.data)
+        api.silence_warnings(self.data)
+        self.data.qpos[:] = _column("q", self.model.qpos0 if q is None else q, self.nq)
+        self.data.qvel[:] = _column("v", np.zeros(self.nv) if v is None else v, self.nv)
+        self.data.act[:] = _column("act", np.zeros(self.na) if act is None else act, self.na)
+        mujoco.mj_normalizeQuat(self.model, self.data.qpos)
+        if consistent and self.model.neq:
+            self._close()
+        mujoco.mj_forward(self.model, self.data)
+        self._check()
+
+    def _close(self) -> None:
+        """Move q and v onto the equality constraints; rows may be redundant."""
+        for _ in range(CLOSURE_STEPS):
+            mujoco.mj_forward(self.model, self.data)
+            jacobian = api.equality_jacobian(self.model, self.data)
+            residual = np.array(self.data.efc_pos[: self.data.ne])
+            if np.abs(residual).max(initial=0.0) < CLOSED:
+                break
+            step = np.linalg.pinv(jacobian, rcond=ROW_CUTOFF) @ residual
+            mujoco.mj_integratePos(self.model, self.data.qpos, -step, 1.0)
+        else:
+            raise SimulationError(
+                f"the equality constraints are violated by {np.abs(residual).max():.3g} at the "
+                "given q, and Newton's method finds no state nearby; start from a closed state"
+            )
+        off = jacobian @ self.data.qvel
+        self.data.qvel[:] -= np.linalg.pinv(jacobian, rcond=ROW_CUTOFF) @ off
+
+    def step(self, u: ArrayLike, steps: int = 1) -> None:
+        """Apply the control `u` (nu,) for `steps` time steps.
+
+        Raises:
+            SimulationError: the simulation diverged (NaN or huge numbers).
+        """
+        self.data.ctrl[:] = _column("u", u, self.nu)
+        for _ in range(steps):
+            mujoco.mj_step(self.model, self.data)
+        self._check()
+
+    def measure(self, u: ArrayLike) -> Measurement:
+        """Return what holds at the present state under the control `u`, without stepping."""
+        model, data = self.model, self.data
+        data.ctrl[:] = _column("u", u, self.nu)
+        mujoco.mj_forward(model, data)
+        self._check()
+        return Measurement(
+            time=float(data.time),
+            q=np.array(data.qpos),
+            v=np.array(data.qvel),
+            a=np.array(data.qacc),
+            act=np.array(data.act),
+            u=np.array(data.ctrl),
+            motor_force=np.array(data.actuator_force),
+            actuator_force=np.array(data.qfrc_actuator),
+            constraint_force=np.array(data.qfrc_constraint),
+            equality_force=api.equality_force(model, data),
+            closure=self._closure(),
+            residual=float(np.abs(data.efc_pos[: data.ne]).max(initial=0.0)),
+            energy=float(np.sum(data.energy)),
+        )
+
+    def _closure(self) -> float:
+        """Return the worst distance between points held together, m."""
+        kinds = {int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)}
+        rows = np.array(self.data.efc_id[: self.data.ne])
+        worst = 0.0
+        for equality in np.unique(rows):
+            if int(self.model.eq_type[equality]) in kinds:
+                apart = self.data.efc_pos[np.flatnonzero(rows == equality)[:3]]
+                worst = max(worst, float(np.linalg.norm(apart)))
+        return worst
+
+    def contact_forces(
+        self, names: Sequence[str], kind: FrameKind = "site"
+    ) -> dict[str, ContactForce]:
+        """Return the contact force on each named site, geom or body at the last evaluation.
+
+        Call it after `measure`; a step leaves the forces of its last stage.
+        """
+        touches = [find_frame(self.model, name, kind) for name in names]
+        return dict(zip(names, contact_forces(self.model, self.data, touches), strict=True))
+
+    def _check(self) -> None:
+        what = api.diverged(self.data)
+        if what:
+            raise SimulationError(
+                f"the plant diverged at t = {self.data.time:.6g} s: its {what} holds NaN or huge "
+                "numbers; use a smaller time step, softer constraints or another controller"
+            )
+
+
+def _column(name: str, value: ArrayLike, size: int) -> Array:
+    array = np.asarray(value, dtype=float)
+    if array.shape not in {(size,), (size, 1)}:
+        raise ShapeError(f"{name} has shape {array.shape}, expected ({size},)")
+    if not np.isfinite(array).all():
+        raise ShapeError(f"{name} holds NaN or infinity: {array.ravel()}; expected finite numbers")
+    return array.reshape(size)
