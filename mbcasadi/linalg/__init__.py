@@ -6,6 +6,7 @@ from mbcasadi.linalg.basis import (
     complement,
     null_basis,
     null_basis_fun,
+    operations,
     projector,
     projector_fun,
     rank,
@@ -13,6 +14,7 @@ from mbcasadi.linalg.basis import (
     row_basis,
     row_basis_fun,
 )
+from mbcasadi.linalg.positive_solve import positive_solve, positive_solve_fun
 from mbcasadi.linalg.pseudo_inverse import (
     CompleteFactor,
     complete_factor,
@@ -21,6 +23,7 @@ from mbcasadi.linalg.pseudo_inverse import (
     pinv,
     pinv_fun,
 )
+from mbcasadi.linalg.symbols import UNROLL_LIMIT, Sym
 from mbcasadi.linalg.tree_factor import (
     tree_cholesky,
     tree_cholesky_fun,
@@ -32,16 +35,21 @@ from mbcasadi.linalg.tree_factor import (
 
 __all__ = [
     "RANK_TOL",
+    "UNROLL_LIMIT",
     "CompleteFactor",
     "RowBasis",
+    "Sym",
     "complement",
     "complete_factor",
     "damped_pinv",
     "damped_pinv_fun",
     "null_basis",
     "null_basis_fun",
+    "operations",
     "pinv",
     "pinv_fun",
+    "positive_solve",
+    "positive_solve_fun",
     "projector",
     "projector_fun",
     "rank",

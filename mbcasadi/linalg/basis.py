@@ -85,7 +85,7 @@ def row_basis_fun(
 def projector(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> Sym:
-    """Return `P = I - A⁺ A`, the (n, n) orthogonal projector on null(A)  [A05, eq. 14].
+    """Return `P = I - A⁺ A`, the (n, n) orthogonal projector on null(A)  [A05, eq. 15].
 
     It is computed as `I - V Vᵀ`. Arguments as in `row_basis`.
     """

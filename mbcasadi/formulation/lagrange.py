@@ -1,0 +1,58 @@
+"""Constrained motion with Lagrange multipliers: the reference formulation.
+
+    [ M  -Aᵀ ] [ a   ]   [ f - h ]
+    [ A   0  ] [ lam ] = [  -c   ]        [S20, eq. 5], [A05, eq. 19-20]
+
+Rows of `A` may repeat or vanish: they are replaced by the orthonormal basis `V` of their
+range, `V_iᵀ a = -(A⁺ c)ᵀ V_i`, and the system with the rows `Vᵀ` is solved as in [A05, App. B].
+(A05 writes `f - Aᵀ lam`; the sign here is MuJoCo's.)
+"""
+
+import casadi as ca
+
+from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.linalg import (
+    RANK_TOL,
+    Sym,
+    complete_factor,
+    tree_cholesky,
+    tree_solve,
+    tree_solve_transposed,
+)
+
+
+def lagrange(
+    M: Sym,
+    h: Sym,
+    f: Sym,
+    A: Sym,
+    c: Sym,
+    *,
+    row_scale: Sym | ca.DM | float = 1.0,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> ConstrainedMotion[Sym]:
+    """Return `a = M⁻¹ (f - h + V y)` with `Vᵀ M⁻¹ V y = -Vᵀ (A⁺ c + M⁻¹ (f - h))`.
+
+    `Vᵀ M⁻¹ V` is positive definite on the columns in use whatever the rank of `A`. Where the
+    rows of `A a = -c` contradict each other (a drifted state), they hold in the least-squares
+    sense: `A⁺ A a = -A⁺ c`.
+
+    Args:
+        M: (nv, nv) inertia, symmetric positive definite; a tree's structural zeros are used.
+        h: (nv, 1) bias force, passive forces subtracted.
+        f: (nv, 1) applied force.
+        A: (nc, nv) constraint Jacobian, of any rank.
+        c: (nc, 1) constraint bias, `A a + c = 0`.
+        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+    """
+    factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    V, used = factor.basis.V, factor.basis.used
+    L = tree_cholesky(M)
+    X = tree_solve_transposed(L, V)  # M⁻¹ = L⁻¹ L⁻ᵀ, so Xᵀ X = Vᵀ M⁻¹ V
+    a_free = tree_solve(L, f - h)
+    a_across = factor.pinv_times(c)  # minus the acceleration that the constraint asks for
+    S = tree_cholesky(X.T @ X + ca.diag(1 - used))
+    y = -tree_solve(S, V.T @ (a_across + a_free))
+    f_c = V @ y
+    return ConstrainedMotion(a_free + tree_solve(L, f_c), f_c, factor.pinv_transposed_times(f_c))
