@@ -1,0 +1,188 @@
+"""MuJoCo's own value of each quantity of a `System`, at one state.
+
+Nothing here knows our equations. Contacts, limits and friction are switched off in a copy of
+the model: they are forces of MuJoCo's solver and change none of these quantities.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+STEP = 1e-3  # of the five-point difference: rounding 1e-13, truncation below 1e-12
+STEP_WEIGHTS = {-2.0: 1.0 / 12.0, -1.0: -2.0 / 3.0, 1.0: 2.0 / 3.0, 2.0: -1.0 / 12.0}
+CTRL_MARGIN = 0.5  # controls are drawn from their range, widened by this fraction on each side
+EQUALITY_ROWS = {
+    int(mujoco.mjtEq.mjEQ_CONNECT): 3,
+    int(mujoco.mjtEq.mjEQ_WELD): 6,
+    int(mujoco.mjtEq.mjEQ_JOINT): 1,
+    int(mujoco.mjtEq.mjEQ_TENDON): 1,
+}
+
+
+class Sample(NamedTuple):
+    """One random state, a second configuration, and MuJoCo's data at the state."""
+
+    model: mujoco.MjModel
+    data: mujoco.MjData
+    q: Array
+    v: Array
+    u: Array
+    act: Array
+    q1: Array
+
+
+def smooth_copy(model: mujoco.MjModel) -> mujoco.MjModel:
+    """Return a copy without contacts, limits and friction, awake, with dense Jacobians."""
+    smooth = copy.copy(model)
+    off = mujoco.mjtDisableBit
+    smooth.opt.disableflags |= int(
+        off.mjDSBL_CONTACT.value | off.mjDSBL_LIMIT.value | off.mjDSBL_FRICTIONLOSS.value
+    )
+    smooth.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP.value)
+    smooth.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    return smooth
+
+
+def random_sample(model: mujoco.MjModel, rng: np.random.Generator) -> Sample:
+    """Draw a state anywhere in the configuration space, controls in and out of their ranges."""
+    q = stepped(model, model.qpos0, rng.normal(size=model.nv))
+    q1 = stepped(model, model.qpos0, rng.normal(size=model.nv))
+    low, high = model.actuator_ctrlrange.T
+    margin = CTRL_MARGIN * np.abs(high - low)
+    within = rng.uniform(low - margin, high + margin)
+    u = np.where(model.actuator_ctrllimited, within, rng.normal(size=model.nu))
+    sample = Sample(
+        model=model,
+        data=mujoco.MjData(model),
+        q=q,
+        v=rng.normal(size=model.nv),
+        u=u,
+        act=rng.normal(size=model.na),
+        q1=q1,
+    )
+    data = sample.data
+    data.qpos, data.qvel, data.ctrl, data.act = sample.q, sample.v, sample.u, sample.act
+    mujoco.mj_forward(model, data)
+    return sample
+
+
+def stepped(model: mujoco.MjModel, q: Array, dv: Array) -> Array:
+    """Return q ⊕ dv."""
+    result = np.array(q)
+    mujoco.mj_integratePos(model, result, dv, 1.0)
+    return result
+
+
+def difference(model: mujoco.MjModel, q0: Array, q1: Array) -> Array:
+    """Return dv with q1 = q0 ⊕ dv."""
+    result = np.zeros(model.nv)
+    mujoco.mj_differentiatePos(model, result, 1.0, q0, q1)
+    return result
+
+
+def inertia(s: Sample) -> Array:
+    """Return M, (nv, nv)."""
+    M = np.zeros((s.model.nv, s.model.nv))
+    mujoco.mj_fullM(s.model, s.data, M)
+    return M
+
+
+def velocity_map(s: Sample) -> Array:
+    """Return N, (nq, nv), by differences of MuJoCo's own step."""
+    columns = [slope(s, direction, lambda q: q) for direction in np.eye(s.model.nv)]
+    return np.stack(columns, axis=1)
+
+
+def slope(s: Sample, direction: Array, value: Callable[[Array], Array]) -> Array:
+    """Return d value(q ⊕ τ direction) / dτ at τ = 0 by a five-point difference."""
+    step = STEP / max(1.0, float(np.linalg.norm(direction)))
+    weighted = [
+        weight * value(stepped(s.model, s.q, step * place * direction))
+        for place, weight in STEP_WEIGHTS.items()
+    ]
+    return np.asarray(sum(weighted) / step)
+
+
+def moment(s: Sample) -> Array:
+    """Return the actuators' moment arms, (outputs, nv)."""
+    dense = np.zeros((s.data.actuator_length.size, s.model.nv))
+    mujoco.mju_sparse2dense(
+        dense,
+        s.data.actuator_moment,
+        s.data.moment_rownnz,
+        s.data.moment_rowadr,
+        s.data.moment_colind,
+    )
+    return dense
+
+
+def has_constant_gains(model: mujoco.MjModel) -> bool:
+    """Whether every actuator's force is linear in its control whatever the state."""
+    return bool(np.all(model.actuator_gaintype == mujoco.mjtGain.mjGAIN_FIXED))
+
+
+def actuation(s: Sample) -> Array:
+    """Return B = momentᵀ gain, (nv, nu)."""
+    return moment(s).T * s.model.actuator_gainprm[:, 0]
+
+
+def actuator_bias(s: Sample) -> Array:
+    """Return f_0 = momentᵀ (b0 + b1 length + b2 velocity) and compensation by actuators."""
+    b0, b1, b2 = s.model.actuator_biasprm[:, :3].T
+    affine = s.model.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE
+    bias = b0 + b1 * s.data.actuator_length + b2 * s.data.actuator_velocity
+    by_actuator = s.model.jnt_actgravcomp[s.model.dof_jntid].astype(bool)
+    return moment(s).T @ np.where(affine, bias, 0.0) + s.data.qfrc_gravcomp * by_actuator
+
+
+def active_equalities(model: mujoco.MjModel) -> list[int]:
+    """Return the ids of the equality constraints that have rows."""
+    return [int(i) for i in np.flatnonzero(model.eq_active0)]
+
+
+def constraint(s: Sample) -> Array:
+    """Return phi; NaN where MuJoCo drops a constraint whose Jacobian vanishes."""
+    blocks = []
+    for i in active_equalities(s.model):
+        rows = _rows(s.data, i)
+        size = EQUALITY_ROWS[int(s.model.eq_type[i])]
+        blocks.append(s.data.efc_pos[rows] if rows.size else np.full(size, np.nan))
+    return np.concatenate(blocks)
+
+
+def constraint_jacobian(s: Sample) -> Array:
+    """Return A; zero where MuJoCo drops a constraint."""
+    return _jacobian(s.model, s.data)
+
+
+def constraint_bias(s: Sample) -> Array:
+    """Return c = Ȧ v by differences of A v along the motion."""
+    data = mujoco.MjData(s.model)
+
+    def velocity(q: Array) -> Array:
+        data.qpos = q
+        mujoco.mj_fwdPosition(s.model, data)
+        return np.asarray(_jacobian(s.model, data) @ s.v)
+
+    return slope(s, s.v, velocity)
+
+
+def _jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
+    J = data.efc_J.reshape(-1, model.nv)
+    blocks = []
+    for i in active_equalities(model):
+        rows = _rows(data, i)
+        size = EQUALITY_ROWS[int(model.eq_type[i])]
+        blocks.append(J[rows] if rows.size else np.zeros((size, model.nv)))
+    return np.concatenate(blocks)
+
+
+def _rows(data: mujoco.MjData, equality: int) -> NDArray[np.int64]:
+    kind = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+    return np.flatnonzero((data.efc_type == kind) & (data.efc_id == equality))
