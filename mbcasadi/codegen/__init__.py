@@ -1,1 +1,8 @@
-"""Room codegen: to be filled."""
+"""From a controller, or any CasADi Function, to a self-contained folder of C99."""
+
+from mbcasadi.codegen.compiler import BuildResult
+from mbcasadi.codegen.export import export_c
+from mbcasadi.codegen.project import CProject, open_project
+from mbcasadi.codegen.timing import TickTimes
+
+__all__ = ["BuildResult", "CProject", "TickTimes", "export_c", "open_project"]

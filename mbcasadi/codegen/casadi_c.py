@@ -1,0 +1,58 @@
+"""The C that CasADi generates for a law, and the reasons to refuse it."""
+
+import re
+
+import casadi as ca
+
+from mbcasadi.errors import ExportError
+
+# Headers that CasADi's own runtime may ask for; anything else is a foreign library.
+OWN_HEADERS = frozenset({"math.h", "stdio.h", "stdarg.h", "string.h"})
+# Solvers written in CasADi's runtime trace their iterations through this macro: switched off,
+# because a control function must not print.
+SILENT = "#define CASADI_PRINTF(...) ((void)0)\n"
+
+
+def generate(functions: tuple[ca.Function, ...], prefix: str) -> str:
+    """Return one C translation unit with these Functions; internal symbols carry `prefix`.
+
+    Raises:
+        ExportError: a Function has no generated C, or its C needs a foreign library.
+    """
+    generator = ca.CodeGenerator(f"{prefix}_cg", {"with_header": False})
+    for function in functions:
+        generator.add(function)
+    text = str(generator.dump())
+    _refuse(text, functions)
+    text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).strip()
+    if "CASADI_PRINTF" in text:
+        text = re.sub(r"#include <stdio\.h>\n", SILENT, text, count=1)
+    return f"{text}\n"
+
+
+def _refuse(text: str, functions: tuple[ca.Function, ...]) -> None:
+    """Raise `ExportError` where the text would not compile, allocate, or not link."""
+    missing = re.findall(r"#error\s+(.*)", text)
+    if missing:
+        raise ExportError(
+            f"CasADi cannot generate C for a part of {_names(functions)}: {missing[0].strip()}; "
+            "replace it by something that has generated C (SX or MX arithmetic, nested "
+            "Functions, linear solver 'qr' or 'ldl', QP solver 'qrqp')"
+        )
+    foreign = sorted(set(re.findall(r'#include\s*[<"]([^>"]+)[>"]', text)) - OWN_HEADERS)
+    if foreign:
+        raise ExportError(
+            f"the C of {_names(functions)} needs {', '.join(foreign)}, a library that allocates "
+            "memory in every call; give the controller `stages` around its QP, or use a solver "
+            "written in CasADi's own C ('qrqp', 'sqpmethod')"
+        )
+    external = re.search(r"/\* External functions \*/\s+.*?\b(\w+)\(", text)
+    if external:
+        raise ExportError(
+            f"{_names(functions)} calls the external function {external.group(1)!r}, which "
+            "cannot be exported; build the law from the Function that it was compiled from"
+        )
+
+
+def _names(functions: tuple[ca.Function, ...]) -> str:
+    return " and ".join(repr(f.name()) for f in functions)

@@ -1,0 +1,89 @@
+"""Finding and running a C compiler."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mbcasadi.errors import CompilerError
+
+CANDIDATES = ("cc", "gcc", "clang")
+# Lines of the compiler's message that an error repeats.
+MESSAGE_LINES = 30
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What a build made.
+
+    Attributes:
+        path: the library or program.
+        command: the compiler's command line.
+        seconds: time that the compiler took; 0 where an earlier build was up to date.
+    """
+
+    path: Path
+    command: tuple[str, ...]
+    seconds: float
+
+
+def find_compiler(cc: str | None = None) -> tuple[str, ...]:
+    """Return the command of a C compiler: `cc`, else $CC, else the first one on the PATH.
+
+    Raises:
+        CompilerError: there is none.
+    """
+    wanted = cc or os.environ.get("CC", "")
+    if wanted:
+        words = tuple(shlex.split(wanted))
+        if words and shutil.which(words[0]):
+            return words
+        origin = "cc=" if cc else "the environment's CC"
+        raise CompilerError(f"C compiler {wanted!r} ({origin}) is not on the PATH; install it")
+    for candidate in CANDIDATES:
+        if shutil.which(candidate):
+            return (candidate,)
+    raise CompilerError(
+        f"no C compiler on the PATH (tried {', '.join(CANDIDATES)}); install one "
+        "(Debian: apt-get install gcc; macOS: xcode-select --install) or set CC"
+    )
+
+
+def compile_c(command: Sequence[str], output: Path) -> BuildResult:
+    """Run `command -o output`; the output appears only where the compiler succeeds.
+
+    Raises:
+        CompilerError: the compiler failed; its message is kept.
+    """
+    partial = output.with_name(f".{output.name}.{os.getpid()}")
+    full = (*command, "-o", str(partial))
+    begin = time.perf_counter()
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(full, capture_output=True, text=True, check=False)
+        seconds = time.perf_counter() - begin
+        if done.returncode != 0:
+            message = "\n".join((done.stderr or done.stdout).splitlines()[:MESSAGE_LINES])
+            raise CompilerError(
+                f"the C compiler failed (exit status {done.returncode}): {shlex.join(full)}\n"
+                f"{message}"
+            )
+        os.replace(partial, output)
+    except OSError as error:
+        raise CompilerError(
+            f"cannot build {output}: {error.strerror or error}; the folder must be writable"
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return BuildResult(output, full, seconds)
+
+
+def library_name(stem: str) -> str:
+    """Return the file name of a shared library on this platform."""
+    suffix = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+    return f"lib{stem}{suffix}"

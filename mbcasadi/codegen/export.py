@@ -1,0 +1,109 @@
+"""From a controller to a folder of C."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import casadi as ca
+from numpy.typing import ArrayLike
+
+from mbcasadi.codegen.daqp import wheel_files
+from mbcasadi.codegen.folder import MANIFEST, refuse_existing, write_folder
+from mbcasadi.codegen.law import Law, law_from_controller, law_from_function, operations
+from mbcasadi.codegen.pages import (
+    DaqpOrigin,
+    cmake_lists,
+    main_c,
+    manifest,
+    manifest_text,
+    readme,
+)
+from mbcasadi.codegen.project import CProject, open_project
+from mbcasadi.codegen.sources import controller_c, external_c, header_h
+from mbcasadi.description import Controller
+from mbcasadi.errors import ExportError
+
+
+@runtime_checkable
+class HasController(Protocol):
+    """An object that carries its controller as data."""
+
+    @property
+    def controller(self) -> Controller:
+        """The controller."""
+
+
+def export_c(
+    controller: Controller | HasController | ca.Function,
+    folder: str | Path,
+    *,
+    name: str | None = None,
+    overwrite: bool = False,
+    example: Mapping[str, ArrayLike] | None = None,
+    daqp: DaqpOrigin = "wheel",
+    progress: Callable[[str], None] | None = None,
+) -> CProject:
+    """Write a controller, or any CasADi Function with generated C, as a folder of C99.
+
+    The folder holds `<name>.c`, `<name>.h`, an example, build files, a manual and a manifest;
+    the same input gives the same bytes. The control function allocates nothing, prints
+    nothing and keeps all its memory in a block that the caller gives.
+
+    Args:
+        controller: a `Controller`, an object with one as `.controller`, or a `ca.Function`.
+        folder: made if it does not exist; written at once or not at all.
+        name: prefix of the C symbols; the controller's own name by default.
+        overwrite: replace the folder of an earlier export.
+        example: inputs for the example program; z0 and the Function's defaults otherwise.
+        daqp: "wheel" ships the solver's library for this machine with the export, "system"
+            leaves it to the build. Of no effect where the controller solves no QP.
+        progress: called with one line for each step.
+
+    Returns:
+        The folder as an object that builds, loads and times it.
+
+    Raises:
+        ExportError: illegal name, parts that do not fit, no generated C, folder not writable.
+    """
+    report = progress or (lambda _: None)
+    target = Path(folder).absolute()
+    refuse_existing(target, overwrite=overwrite)
+    law = _law(controller, name)
+    count = sum(operations(f) for f in law.functions)
+    report(f"{law.name}: generating C for {count} operations")
+    contents = _contents(law, example, daqp)
+    lines = contents[f"{law.name}.c"].count(b"\n")
+    write_folder(target, contents, overwrite=overwrite)
+    report(f"{law.name}: {lines} lines of C in {target}")
+    return open_project(target, progress=progress)
+
+
+def _law(controller: Controller | HasController | ca.Function, name: str | None) -> Law:
+    if isinstance(controller, ca.Function):
+        return law_from_function(controller, name)
+    if isinstance(controller, Controller):
+        return law_from_controller(controller, name)
+    if isinstance(controller, HasController):
+        return law_from_controller(controller.controller, name)
+    raise ExportError(
+        f"cannot export a {type(controller).__name__}; expected a Controller, an object with a "
+        "`controller`, or a casadi.Function"
+    )
+
+
+def _contents(
+    law: Law, example: Mapping[str, ArrayLike] | None, daqp: DaqpOrigin
+) -> dict[str, bytes]:
+    texts = {
+        f"{law.name}.c": controller_c(law),
+        f"{law.name}.h": header_h(law),
+        f"{law.name}_external.c": external_c(law),
+        "main.c": main_c(law, example),
+        "CMakeLists.txt": cmake_lists(law, daqp),
+        "README.md": readme(law, daqp),
+    }
+    contents = {file: text.encode() for file, text in texts.items()}
+    if law.staged and daqp == "wheel":
+        contents |= wheel_files()
+    page: dict[str, Any] = manifest(law, daqp, contents)
+    return contents | {MANIFEST: manifest_text(page).encode()}

@@ -1,0 +1,183 @@
+"""An exported folder, as an object that builds, loads and times it."""
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+from numpy.typing import ArrayLike
+
+from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
+from mbcasadi.codegen.folder import BUILD_FOLDER, MANIFEST
+from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
+from mbcasadi.errors import ExportError
+
+STANDARD = ("-std=c99",)
+
+
+@dataclass(frozen=True)
+class CProject:
+    """A folder that `export_c` wrote.
+
+    Attributes:
+        folder: where it is.
+        name: prefix of its C symbols.
+        manifest: sizes, names, units, order, limits, versions, hashes.
+        progress: called with one line for each step of a build.
+    """
+
+    folder: Path
+    name: str
+    manifest: Mapping[str, Any]
+    progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def source(self) -> Path:
+        """The C file."""
+        return self.folder / f"{self.name}.c"
+
+    @property
+    def header(self) -> Path:
+        """The header."""
+        return self.folder / f"{self.name}.h"
+
+    @property
+    def operations(self) -> int:
+        """Scalar operations of one tick, the QP solver's apart."""
+        return sum(self.manifest["operations"].values())
+
+    @property
+    def lines(self) -> int:
+        """Lines of generated C."""
+        return self.source.read_bytes().count(b"\n")
+
+    def build(self, cc: str | None = None, flags: Sequence[str] | None = None) -> BuildResult:
+        """Compile the shared library that `load` opens, unless it is up to date.
+
+        Args:
+            cc: the compiler; $CC, then `cc`, `gcc` or `clang` on the PATH by default.
+            flags: optimisation flags, e.g. `("-O3", "-march=native")`; the manifest's by
+                default: `-O2`, or `-O1` where one function is so large that the compiler
+                would need minutes.
+
+        Raises:
+            CompilerError: no compiler, or it failed; its message is kept.
+        """
+        sources = [self.source, self.folder / f"{self.name}_external.c"]
+        command = (*self._command(cc, flags), "-shared", "-fPIC", *map(str, sources))
+        return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
+
+    def load(self, cc: str | None = None, flags: Sequence[str] | None = None) -> ca.Function:
+        """Return the compiled C as a `ca.Function` with the law's inputs and outputs.
+
+        Raises:
+            CompilerError: no compiler, or it failed.
+        """
+        return ca.external(self.name, str(self.build(cc, flags).path))
+
+    def build_example(
+        self, cc: str | None = None, flags: Sequence[str] | None = None
+    ) -> BuildResult:
+        """Compile `main.c` with the law into a program."""
+        command = (*self._command(cc, flags), str(self.folder / "main.c"), str(self.source))
+        return self._compile(command, f"example_{self._key(command)}")
+
+    def run_example(self) -> str:
+        """Build and run `main.c`, and return what it prints.
+
+        Raises:
+            ExportError: the program failed.
+        """
+        program = self.build_example().path
+        done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ExportError(f"{program} failed with exit status {done.returncode}: {done.stderr}")
+        return done.stdout
+
+    def time(
+        self,
+        inputs: Mapping[str, ArrayLike],
+        repeats: int = 5,
+        *,
+        evict: bool = False,
+        cc: str | None = None,
+        flags: Sequence[str] | None = None,
+    ) -> TickTimes:
+        """Time every tick over recorded inputs, in a C program of its own.
+
+        Args:
+            inputs: name → (ticks, size), or (size,) for a value that stays. Where `z` is
+                missing, it starts at z0 and is carried from tick to tick, as on a robot.
+            repeats: passes over the record.
+            evict: sweep the caches before each tick.
+            cc, flags: as in `build`.
+
+        Raises:
+            ShapeError: an input has another size.
+            ExportError: the program failed.
+        """
+        build = self.folder / BUILD_FOLDER
+        source = build / f"timing_{self.name}.c"
+        try:
+            build.mkdir(exist_ok=True)
+            chained = "z" not in inputs
+            source.write_text(timing_c(self.manifest, chained=chained), encoding="utf-8")
+        except OSError as error:
+            raise ExportError(f"cannot write {source}: {error.strerror}") from error
+        command = (*self._command(cc, flags), str(source), str(self.source))
+        program = self._compile(command, f"timing_{self._key(command)}_{int(chained)}").path
+        return run_timing(self.manifest, program, inputs, repeats, evict=evict)
+
+    def _command(self, cc: str | None, flags: Sequence[str] | None) -> tuple[str, ...]:
+        chosen = tuple(self.manifest["flags"] if flags is None else flags)
+        return (*find_compiler(cc), *STANDARD, *chosen, f"-I{self.folder}")
+
+    def _compile(self, command: tuple[str, ...], output: str) -> BuildResult:
+        path = self.folder / BUILD_FOLDER / output
+        includes, libraries = self._solver_flags()
+        full = (*command, *includes, *libraries, "-lm")
+        if path.exists():
+            return BuildResult(path, full, 0.0)
+        result = compile_c(full, path)
+        if self.progress:
+            self.progress(
+                f"{self.name}: compiled {self.lines} lines in {result.seconds:.1f} s "
+                f"({' '.join(command[:3])})"
+            )
+        return result
+
+    def _solver_flags(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        if self.manifest["solver"] is None:
+            return (), ()
+        if self.manifest["solver"]["origin"] == "system":
+            return (), ("-ldaqpstat",)
+        daqp = self.folder / "daqp"
+        return ("-isystem", str(daqp / "include")), (str(daqp / "libdaqpstat.a"),)
+
+    def _key(self, command: Sequence[str]) -> str:
+        """Return a name for what `command` makes of these sources: another one, another file.
+
+        A loaded library stays in the process, so a second export must not reuse its name.
+        """
+        content = json.dumps([self.manifest, [str(word) for word in command]], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+def open_project(folder: str | Path, *, progress: Callable[[str], None] | None = None) -> CProject:
+    """Return the folder of an earlier export as a `CProject`.
+
+    Raises:
+        ExportError: there is no manifest in it.
+    """
+    path = Path(folder).absolute()
+    try:
+        content = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        return CProject(path, content["name"], content, progress)
+    except (OSError, ValueError, KeyError) as error:
+        raise ExportError(
+            f"{path} has no readable {MANIFEST}; give a folder that export_c wrote"
+        ) from error

@@ -1,0 +1,70 @@
+"""Small pieces of C text."""
+
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+
+WIDTH = 96
+
+
+def package_version() -> str:
+    """Return the version of this package; "unknown" where it runs without being installed."""
+    try:
+        return version("mbcasadi")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def template(name: str, values: dict[str, str | int]) -> str:
+    """Return a template with every `@key@` replaced; each key must be given."""
+    text = files("mbcasadi.codegen").joinpath("templates", name).read_text(encoding="utf-8")
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", str(value))
+    return text
+
+
+def number(value: float) -> str:
+    """Return a C double that reads back as the same number."""
+    if value == float("inf"):
+        return "INFINITY"
+    if value == -float("inf"):
+        return "-INFINITY"
+    return repr(float(value))
+
+
+def listed(items: Iterable[str | int], indent: str = "  ") -> str:
+    """Return `items` as a comma-separated list, wrapped to the page; "0" where it is empty."""
+    words = [str(item) for item in items] or ["0"]
+    text = ", ".join(words)
+    if len(text) <= WIDTH - 30:
+        return text
+    lines, line = [], indent
+    for word in words:
+        if len(line) + len(word) + 2 > WIDTH:
+            lines.append(line.rstrip())
+            line = indent
+        line += f"{word}, "
+    lines.append(line.rstrip().rstrip(","))
+    return "\n" + "\n".join(lines)
+
+
+def constant(kind: str, name: str, values: Sequence[float]) -> str:
+    """Return the definition of a constant array."""
+    return f"{kind} {name}[{max(1, len(values))}] = {{{listed(number(v) for v in values)}}};\n"
+
+
+def unique_identifiers(labels: Iterable[str], taken: set[str]) -> list[str]:
+    """Return upper-case C identifiers, told apart by a number where two would be equal.
+
+    `taken` grows by what is returned.
+    """
+    found = []
+    for label in labels:
+        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in label).upper()
+        candidate, k = plain, 1
+        while candidate in taken:
+            k += 1
+            candidate = f"{plain}_{k}"
+        taken.add(candidate)
+        found.append(candidate)
+    return found

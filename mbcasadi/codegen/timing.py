@@ -1,0 +1,130 @@
+"""Times of single ticks, measured in C."""
+
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.codegen.text import listed, number, template
+from mbcasadi.errors import ExportError, ShapeError
+from mbcasadi.shapes import require_name
+
+# Larger than the last-level cache of common machines.
+SWEEP_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class TickTimes:
+    """Wall-clock time of each tick, s.
+
+    Attributes:
+        seconds: (ticks,) all of them, in order.
+        status: (ticks,) what the step function returned.
+        evicted: the caches were swept before each tick.
+    """
+
+    seconds: NDArray[np.float64]
+    status: NDArray[np.int64]
+    evicted: bool
+
+    @property
+    def median(self) -> float:
+        """Median, s."""
+        return float(np.median(self.seconds))
+
+    @property
+    def p99(self) -> float:
+        """99th percentile, s."""
+        return float(np.percentile(self.seconds, 99))
+
+    @property
+    def max(self) -> float:
+        """Longest tick, s."""
+        return float(np.max(self.seconds))
+
+
+def timing_c(manifest: Mapping[str, Any], *, chained: bool) -> str:
+    """Return the C program that times the law; `chained` carries z from tick to tick."""
+    inputs, outputs, z0 = manifest["inputs"], manifest["outputs"], manifest["z0"]
+    chained = chained and bool(z0)
+    declared, arguments, offset = [], [], 0
+    for signal in inputs:
+        if signal["name"] == "z" and chained:
+            arguments.append("state")
+            continue
+        arguments.append(f"in + {offset}")
+        offset += signal["size"]
+    for signal in outputs:
+        declared.append(f"static double out_{signal['name']}[{max(1, signal['size'])}];\n")
+        arguments.append(f"out_{signal['name']}")
+    start = feedback = ""
+    if chained:
+        numbers = listed(number(v) for v in z0)
+        declared.append(f"static const double z0[{len(z0)}] = {{{numbers}}};\n")
+        declared.append(f"static double state[{len(z0)}];\n")
+        start = "    memcpy(state, z0, sizeof state);\n"
+        feedback = "      memcpy(state, out_z_next, sizeof state);\n"
+    return template(
+        "timing.c.in",
+        {
+            "stride": offset,
+            "declarations": "".join(declared),
+            "arguments": "".join(f", {a}" for a in arguments),
+            "start": start,
+            "feedback": feedback,
+            "name": manifest["name"],
+            "NAME": manifest["name"].upper(),
+        },
+    )
+
+
+def run_timing(
+    manifest: Mapping[str, Any],
+    program: Path,
+    inputs: Mapping[str, ArrayLike],
+    repeats: int,
+    *,
+    evict: bool,
+) -> TickTimes:
+    """Run the timing program over the recorded inputs and read its results."""
+    record = recorded(manifest, inputs)
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "inputs"), Path(folder, "results")
+        source.write_bytes(np.ascontiguousarray(record).tobytes())
+        sweep = SWEEP_BYTES if evict else 0
+        command = [str(program), str(source), str(target)]
+        command += [str(len(record)), str(repeats), str(sweep)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ExportError(f"{program.name} failed with exit status {done.returncode}")
+        results = np.fromfile(target).reshape(-1, 2)
+    return TickTimes(results[:, 0].copy(), results[:, 1].astype(np.int64), evict)
+
+
+def recorded(manifest: Mapping[str, Any], inputs: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
+    """Return the inputs side by side, one row for each tick.
+
+    Raises:
+        ShapeError: a size does not fit, or two records have different lengths.
+        UnknownNameError: an input is not the law's.
+    """
+    signals = manifest["inputs"]
+    for name in inputs:
+        require_name("input", name, [s["name"] for s in signals])
+    arrays = {k: np.atleast_2d(np.asarray(v, dtype=float)) for k, v in inputs.items()}
+    ticks = max((len(a) for a in arrays.values()), default=1)
+    columns = []
+    for signal in signals:
+        name, size = signal["name"], signal["size"]
+        if name == "z" and name not in arrays and manifest["z0"]:
+            continue
+        array = arrays.get(name, np.zeros((1, size)))
+        if array.ndim != 2 or array.shape[1] != size or len(array) not in {1, ticks}:
+            raise ShapeError(f"{name} has shape {array.shape}, expected ({ticks}, {size})")
+        columns.append(np.broadcast_to(array, (ticks, size)))
+    return np.hstack(columns) if columns else np.zeros((ticks, 0))
