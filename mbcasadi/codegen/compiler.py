@@ -73,7 +73,7 @@ def compile_c(command: Sequence[str], output: Path) -> BuildResult:
                 f"the C compiler failed (exit status {done.returncode}): {shlex.join(full)}\n"
                 f"{message}"
             )
-        os.replace(partial, output)
+        partial.replace(output)
     except OSError as error:
         raise CompilerError(
             f"cannot build {output}: {error.strerror or error}; the folder must be writable"

@@ -7,9 +7,13 @@ from typing import Any, Protocol, runtime_checkable
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.codegen.controller import controller_c
+from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.daqp import wheel_files
+from mbcasadi.codegen.external import external_c
 from mbcasadi.codegen.folder import MANIFEST, refuse_existing, write_folder
-from mbcasadi.codegen.law import Law, law_from_controller, law_from_function, operations
+from mbcasadi.codegen.header import header_h
+from mbcasadi.codegen.law import Law, law_from_controller, law_from_function
 from mbcasadi.codegen.pages import (
     DaqpOrigin,
     cmake_lists,
@@ -19,7 +23,6 @@ from mbcasadi.codegen.pages import (
     readme,
 )
 from mbcasadi.codegen.project import CProject, open_project
-from mbcasadi.codegen.sources import controller_c, external_c, header_h
 from mbcasadi.description import Controller
 from mbcasadi.errors import ExportError
 

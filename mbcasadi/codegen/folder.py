@@ -1,7 +1,6 @@
 """Writing the folder: all of it, or nothing."""
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -71,13 +70,13 @@ def _strangers(folder: Path) -> list[str]:
 def _swap(folder: Path, fresh: Path, old: Path) -> None:
     """Put `fresh` in the place of `folder`; put the old one back where that fails."""
     if not folder.exists():
-        os.rename(fresh, folder)
+        fresh.rename(folder)
         return
-    os.rename(folder, old)
+    folder.rename(old)
     try:
-        os.rename(fresh, folder)
+        fresh.rename(folder)
     except BaseException:
-        os.rename(old, folder)
+        old.rename(folder)
         raise
 
 

@@ -5,31 +5,20 @@ A law is either plain arithmetic (one Function) or has a least-distance problem 
 the export, so that several exports can be linked into one program.
 """
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.codegen.names import parameter, require_identifier
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column
 
 BUILD_OUTPUTS = ("A_qp", "lba", "uba", "active0", "carry")
 SOLUTION_INPUTS = ("carry", "x", "lam_a", "active", "flag")
-# Words that would not compile as a name in C or C++, or would replace a symbol that the
-# generated code calls.
-RESERVED = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if "
-    "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while bool catch class delete false friend mutable namespace "
-    "new operator private protected public template this throw true try typename using virtual "
-    "main abs sin cos tan asin acos atan atan2 sinh cosh tanh exp log sqrt pow fabs floor ceil "
-    "fmin fmax hypot erf memset memcpy malloc free casadi_int casadi_real "
-    "memory in out m p tick_ code_ status_value NX ACTIVE LOWER IMMUTABLE SOFT BINARY N_CONSTR N_SIMPLE SQUARE ARSUM NAN "
-    "INFINITY c_float".split()
-)
 
 
 @dataclass(frozen=True)
@@ -50,7 +39,7 @@ class Port:
     @property
     def identifier(self) -> str:
         """Name of the C parameter."""
-        return f"{self.name}_" if self.name in RESERVED else self.name
+        return parameter(self.name)
 
 
 @dataclass(frozen=True)
@@ -78,6 +67,17 @@ class Law:
     notes: tuple[tuple[str, str], ...] = ()
 
     @property
+    def has_state(self) -> bool:
+        """There is a `z` that is carried from tick to tick."""
+        return self.z0 is not None and self.z0.size > 0
+
+    @property
+    def constants(self) -> list[tuple[str, list[float]]]:
+        """Names and values of the arrays that the header declares."""
+        named = (("u_min", self.u_min), ("u_max", self.u_max), ("z0", self.z0))
+        return [(name, values.tolist()) for name, values in named if values is not None]
+
+    @property
     def n(self) -> int:
         """Unknowns of the least-distance problem."""
         return int(self.functions[0].size2_out("A_qp")) if self.staged else 0
@@ -88,6 +88,11 @@ class Law:
         return int(self.functions[0].size1_out("A_qp")) if self.staged else 0
 
 
+def find_port(ports: tuple[Port, ...], name: str) -> Port | None:
+    """Return the port of this name, or None."""
+    return next((p for p in ports if p.name == name), None)
+
+
 def law_from_function(function: ca.Function, name: str | None) -> Law:
     """Return a bare Function as a law without state."""
     symbol = require_identifier(name or function.name())
@@ -95,7 +100,7 @@ def law_from_function(function: ca.Function, name: str | None) -> Law:
         name=symbol,
         inputs=_ports(function, "in", ()),
         outputs=_ports(function, "out", ()),
-        functions=(_renamed(function, f"{symbol}_law"),),
+        functions=(_renamed(function, f"{symbol}_law", _patterns(function)),),
     )
 
 
@@ -108,14 +113,7 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
     symbol = require_identifier(name or controller.name)
     function = controller.function
     _check_state(controller)
-    if controller.stages is None:
-        functions = (_renamed(function, f"{symbol}_law"),)
-    else:
-        _check_stages(function, controller.stages)
-        functions = (
-            _renamed(controller.stages.build, f"{symbol}_build", sparse=("A_qp",)),
-            _renamed(controller.stages.finish, f"{symbol}_finish"),
-        )
+    functions = _stage_functions(controller, symbol)
     nu = function.numel_out("u") if "u" in function.name_out() else controller.u_min.size
     return Law(
         name=symbol,
@@ -132,58 +130,37 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
     )
 
 
-def require_identifier(name: str) -> str:
-    """Return `name`, or raise `ExportError` where C or the linker would refuse it."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in RESERVED:
-        raise ExportError(
-            f"{name!r} cannot name a C function; expected a letter, then letters, digits or "
-            "underscores, and no word of C or of its library: pass another name="
-        )
-    return name
+def _stage_functions(controller: Controller, symbol: str) -> tuple[ca.Function, ...]:
+    function, stages = controller.function, controller.stages
+    if stages is None:
+        return (_renamed(function, f"{symbol}_law", _patterns(function)),)
+    _check_stages(function, stages)
+    return (
+        _renamed(stages.build, f"{symbol}_build", _build_patterns(stages.build)),
+        _renamed(stages.finish, f"{symbol}_finish", _patterns(function)),
+    )
 
 
-def operations(function: ca.Function) -> int:
-    """Return the scalar operations of one call, nested Functions counted at every call.
-
-    A matrix operation counts as many operations as its result has entries.
-    """
-    if function.is_a("SXFunction"):
-        return int(function.n_instructions())
-    if function.is_a("MXFunction"):
-        return sum(_instruction_size(function, k) for k in range(function.n_instructions()))
-    repeats = int(function.info().get("n", 1)) if function.is_a("Map") else 1
-    return repeats * sum(operations(f) for f in function.find_functions(0))
-
-
-def largest_body(function: ca.Function) -> int:
-    """Return the operations of the largest single C function body."""
-    bodies = [function, *function.find_functions()]
-    return max((int(f.n_instructions()) for f in bodies if _has_body(f)), default=0)
-
-
-def _has_body(function: ca.Function) -> bool:
-    return bool(function.is_a("SXFunction") or function.is_a("MXFunction"))
-
-
-def _instruction_size(function: ca.Function, k: int) -> int:
-    kind = function.instruction_id(k)
-    if kind in (ca.OP_INPUT, ca.OP_OUTPUT):
-        return 0
-    node = function.instruction_MX(k)
-    return operations(node.which_function()) if kind == ca.OP_CALL else max(1, int(node.nnz()))
-
-
-def _renamed(function: ca.Function, name: str, sparse: tuple[str, ...] = ()) -> ca.Function:
-    """Return the same Function with dense outputs, except `sparse`, under another name."""
-    symbols = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
-    outputs = function.call(symbols)
-    if name.endswith(("_build", "_finish")):
-        outputs = [
-            out if label in sparse else ca.densify(out)
-            for label, out in zip(function.name_out(), outputs, strict=True)
-        ]
+def _renamed(function: ca.Function, name: str, patterns: Sequence[ca.Sparsity]) -> ca.Function:
+    """Return the same Function under another name, its outputs in these sparsity patterns."""
+    names = (function.name_in(), function.name_out())
     options = {"default_in": [function.default_in(i) for i in range(function.n_in())]}
-    return ca.Function(name, symbols, outputs, function.name_in(), function.name_out(), options)
+    if function.is_a("SXFunction"):
+        sx = function.sx_in()
+        sx_out = [ca.project(o, p) for o, p in zip(function.call(sx), patterns, strict=True)]
+        return ca.Function(name, sx, sx_out, *names, options)
+    mx = function.mx_in()
+    mx_out = [ca.project(o, p) for o, p in zip(function.call(mx), patterns, strict=True)]
+    return ca.Function(name, mx, mx_out, *names, options)
+
+
+def _patterns(function: ca.Function) -> list[ca.Sparsity]:
+    return [function.sparsity_out(i) for i in range(function.n_out())]
+
+
+def _build_patterns(build: ca.Function) -> list[ca.Sparsity]:
+    """Keep the zeros of A_qp, fill the vectors."""
+    return [build.sparsity_out(0), *(ca.Sparsity.dense(*build.size_out(i)) for i in range(1, 5))]
 
 
 def _ports(function: ca.Function, side: str, signals: tuple[Signal, ...]) -> tuple[Port, ...]:
@@ -247,6 +224,12 @@ def _check_stages(function: ca.Function, stages: LeastDistanceStages) -> None:
             raise ExportError(
                 f"{name} has {found_sizes[name]} entries, expected {wanted_size} for A_qp of "
                 f"{m} rows and {n} columns"
+            )
+    for name in function.name_out():
+        if finish.size_out(name) != function.size_out(name):
+            raise ExportError(
+                f"output {name!r} of finish is {finish.size_out(name)}, "
+                f"of the controller's Function {function.size_out(name)}: they must agree"
             )
     for name in inputs:
         if not build.sparsity_in(name) == finish.sparsity_in(name) == function.sparsity_in(name):

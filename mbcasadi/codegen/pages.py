@@ -9,8 +9,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.codegen.law import Law, Port, largest_body, operations
-from mbcasadi.codegen.sources import PRIMAL_TOLERANCE, iteration_limit, memory_doubles
+from mbcasadi.codegen.count import largest_body, operations
+from mbcasadi.codegen.law import Law, Port
+from mbcasadi.codegen.sizes import PRIMAL_TOLERANCE, iteration_limit, memory_doubles
 from mbcasadi.codegen.text import constant, number, package_version, template
 from mbcasadi.shapes import column, require_name
 
@@ -54,11 +55,13 @@ def example_inputs(
 def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
     """Return `main.c`: a loop over the law on one state."""
     values = example_inputs(law, example)
-    declared = [f"  {constant('double', p.identifier, values[p.name])}" for p in law.inputs]
+    declared = [
+        f"  {constant('double', p.identifier, values[p.name].tolist())}" for p in law.inputs
+    ]
     declared += [f"  double {p.identifier}[{max(1, p.size)}] = {{0}};\n" for p in law.outputs]
     arguments = [p.identifier for p in law.inputs + law.outputs]
     shown = [p for p in law.outputs if p.name == "u"] or list(law.outputs[:1])
-    feedback = "    memcpy(z, z_next, sizeof z);\n" if _has_state(law) else ""
+    feedback = "    memcpy(z, z_next, sizeof z);\n" if law.has_state else ""
     return template(
         "main.c.in",
         {
@@ -98,7 +101,7 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
         {
             "summary": f"{what} in C99{origin}{period}.",
             "version": package_version(),
-            "casadi": ca.__version__,
+            "casadi": ca.CasadiMeta.version(),
             "daqp_row": "| `daqp/` | the solver's headers and static library |\n"
             if shipped
             else "",
@@ -108,7 +111,7 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
             "call": "".join(f", {p.identifier}" for p in law.inputs + law.outputs),
             "state": "The state is explicit: start with `z = z0`, and hand each `z_next` to the "
             "next tick (the two may be the same array).\n"
-            if _has_state(law)
+            if law.has_state
             else "",
             "signals": "\n".join(
                 [_row("in", p) for p in law.inputs] + [_row("out", p) for p in law.outputs]
@@ -122,13 +125,13 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
 
 def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the manifest: nothing in it depends on the time or the place of the export."""
-    versions = {"mbcasadi": package_version(), "casadi": ca.__version__}
+    versions = {"mbcasadi": package_version(), "casadi": ca.CasadiMeta.version()}
     solver: dict[str, Any] | None = None
     if law.staged:
         solver = {
             "name": "DAQP",
             "interface": "0.5",
-            "origin": f"casadi {ca.__version__} wheel" if daqp == "wheel" else "system",
+            "origin": f"casadi {ca.CasadiMeta.version()} wheel" if daqp == "wheel" else "system",
             "unknowns": law.n,
             "rows": law.m,
             "primal_tolerance": PRIMAL_TOLERANCE,
@@ -160,10 +163,6 @@ def manifest_text(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _has_state(law: Law) -> bool:
-    return law.z0 is not None and law.z0.size > 0
-
-
 def _print(port: Port) -> str:
     if port.size == 0:
         return ""
@@ -176,7 +175,8 @@ def _print(port: Port) -> str:
 def _row(side: str, port: Port) -> str:
     units = port.units or ("",) * len(port.components)
     parts = [f"{c} [{u}]" if u else c for c, u in zip(port.components, units, strict=True)]
-    return f"| {side} | `{port.name}` | {port.size} | {', '.join(filter(None, parts)).replace('|', '/')} |"
+    listed = ", ".join(part for part in parts if part).replace("|", "/")
+    return f"| {side} | `{port.name}` | {port.size} | {listed} |"
 
 
 def _solver_page(law: Law, daqp: DaqpOrigin) -> str:

@@ -1,6 +1,7 @@
 """Small pieces of C text."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 
@@ -15,12 +16,10 @@ def package_version() -> str:
         return "unknown"
 
 
-def template(name: str, values: dict[str, str | int]) -> str:
+def template(name: str, values: Mapping[str, str | int]) -> str:
     """Return a template with every `@key@` replaced; each key must be given."""
     text = files("mbcasadi.codegen").joinpath("templates", name).read_text(encoding="utf-8")
-    for key, value in values.items():
-        text = text.replace(f"@{key}@", str(value))
-    return text
+    return re.sub(r"@(\w+)@", lambda match: str(values[match[1]]), text)
 
 
 def number(value: float) -> str:

@@ -1,0 +1,34 @@
+"""How much work a Function is."""
+
+import casadi as ca
+
+
+def operations(function: ca.Function) -> int:
+    """Return the scalar operations of one call, nested Functions counted at every call.
+
+    A matrix operation counts as many operations as its result has entries.
+    """
+    if function.is_a("SXFunction"):
+        return int(function.n_instructions())
+    if function.is_a("MXFunction"):
+        return sum(_instruction_size(function, k) for k in range(function.n_instructions()))
+    repeats = int(function.info().get("n", 1)) if function.is_a("Map") else 1
+    return repeats * sum(operations(f) for f in function.find_functions(0))
+
+
+def largest_body(function: ca.Function) -> int:
+    """Return the operations of the largest single C function body."""
+    bodies = [function, *function.find_functions()]
+    return max((int(f.n_instructions()) for f in bodies if _has_body(f)), default=0)
+
+
+def _has_body(function: ca.Function) -> bool:
+    return bool(function.is_a("SXFunction") or function.is_a("MXFunction"))
+
+
+def _instruction_size(function: ca.Function, k: int) -> int:
+    kind = function.instruction_id(k)
+    if kind in (ca.OP_INPUT, ca.OP_OUTPUT):
+        return 0
+    node = function.instruction_MX(k)
+    return operations(node.which_function()) if kind == ca.OP_CALL else max(1, int(node.nnz()))

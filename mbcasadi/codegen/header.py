@@ -1,0 +1,104 @@
+"""The header: what a user of the C reads."""
+
+import casadi as ca
+
+from mbcasadi.codegen.law import Law, find_port
+from mbcasadi.codegen.sizes import memory_doubles
+from mbcasadi.codegen.text import number, package_version, template, unique_identifiers
+
+
+def header_h(law: Law) -> str:
+    """Return `<name>.h`."""
+    upper = law.name.upper()
+    returns = f"{upper}_OK, {upper}_BAD_MEMORY or {upper}_FAILED."
+    if find_port(law.outputs, "status"):
+        returns = f"the status, or {upper}_BAD_MEMORY."
+    values: dict[str, str | int] = {
+        "title": f"The control function {law.name}." if law.u_min is not None else law.name,
+        "version": package_version(),
+        "casadi": ca.CasadiMeta.version(),
+        "doubles": memory_doubles(law),
+        "period": _period(law),
+        "sizes": "\n".join(
+            f"#define {upper}_{p.name.upper()}_SIZE {p.size}" for p in law.inputs + law.outputs
+        ),
+        "indices": _indices(law),
+        "constants": _constant_declarations(law),
+        "solver_codes": f"\n#define {upper}_REJECTED (-100) "
+        "/* exit flag: the problem was not finite, or one row alone cannot be met */\n"
+        if law.staged
+        else "",
+        "arguments": "\n".join(_argument_lines(law)),
+        "aliasing": "\n * z and z_next may be the same array." if law.has_state else "",
+        "returns": returns,
+        "parameters": parameters(law),
+        "solver_functions": _solver_declarations(law),
+        "name": law.name,
+        "NAME": upper,
+    }
+    return template("header.h.in", values).strip() + "\n"
+
+
+def parameters(law: Law) -> str:
+    """Return the parameters of `<name>_step` after the memory."""
+    inputs = [f"const double *{p.identifier}" for p in law.inputs]
+    outputs = [f"double *{p.identifier}" for p in law.outputs]
+    return "".join(f", {p}" for p in inputs + outputs)
+
+
+def _period(law: Law) -> str:
+    if law.period is None:
+        return ""
+    return f"/* Sample time, s. */\n#define {law.name.upper()}_PERIOD {number(law.period)}\n\n"
+
+
+def _indices(law: Law) -> str:
+    upper = law.name.upper()
+    taken = {f"{upper}_{p.name.upper()}_SIZE" for p in law.inputs + law.outputs}
+    blocks = []
+    for port in law.inputs + law.outputs:
+        if not port.components or not all(port.components):
+            continue
+        names = unique_identifiers((f"{upper}_{port.name}_{c}" for c in port.components), taken)
+        units = port.units or ("",) * port.size
+        rows = [
+            f"  {name} = {i}," + (f" /* {_comment(unit)} */" if unit else "")
+            for i, (name, unit) in enumerate(zip(names, units, strict=True))
+        ]
+        blocks.append("\n".join(["enum {", *rows, "};"]).replace(",\n}", "\n}"))
+    return "\n".join(blocks) or "/* (the signals have no component names) */"
+
+
+def _comment(text: str) -> str:
+    return text.replace("*/", "* /")
+
+
+def _argument_lines(law: Law) -> list[str]:
+    lines = []
+    for side, ports in (("in ", law.inputs), ("out", law.outputs)):
+        for p in ports:
+            rows, cols = p.sparsity.shape
+            shape = f"{rows}" if cols == 1 else f"{rows} x {cols}"
+            dense = "" if p.sparsity.is_dense() else f", {p.size} nonzeros"
+            lines.append(f" *   {side} {p.identifier}: {shape}{dense}")
+    return lines
+
+
+def _constant_declarations(law: Law) -> str:
+    rows = [
+        f"extern const double {law.name}_{name}[{max(1, len(values))}];"
+        for name, values in law.constants
+    ]
+    return (
+        "\n/* Limits of the control, initial state. */\n" + "\n".join(rows) + "\n" if rows else ""
+    )
+
+
+def _solver_declarations(law: Law) -> str:
+    if not law.staged:
+        return ""
+    return (
+        "\n/* DAQP's exit flag (1: optimal) and iterations of the last tick. */\n"
+        f"int {law.name}_exit_flag(const void *memory);\n"
+        f"int {law.name}_iterations(const void *memory);\n"
+    )

@@ -1,0 +1,40 @@
+"""How much memory and how many iterations a law takes."""
+
+from mbcasadi.codegen.law import Law
+
+# Distance by which a row of unit length may be violated, relative to the problem's scale.
+PRIMAL_TOLERANCE = 1e-10
+# DAQP's two structures in doubles, rounded up, on a 64-bit target.
+SOLVER_STRUCTURES = 56
+# Status of a law whose arithmetic broke down.
+STATUS_FAILED = 4
+
+
+def iteration_limit(law: Law) -> int:
+    """Return DAQP's iteration limit: a cold start adds and drops each row a few times."""
+    return 50 + 10 * (law.n + law.m)
+
+
+def memory_doubles(law: Law) -> int:
+    """Return the size of the caller's memory in doubles, with room for alignment."""
+    work = work_sizes(law)
+    total = work["sz_w"] + work["sz_iw"] + work["sz_arg"] + work["sz_res"] + 4
+    total += 0 if law.z0 is None else law.z0.size
+    if law.staged:
+        n, m = max(1, law.n), max(1, law.m)
+        nnz = max(1, int(law.functions[0].nnz_out("A_qp")))
+        carry = max(1, int(law.functions[0].nnz_out("carry")))
+        integers = m + n + 1
+        total += nnz + m * n + 5 * m + 2 * n + carry + (n + 1) * (n + 2) // 2 + 5 * (n + 1) + 2
+        total += (integers + 1) // 2 + SOLVER_STRUCTURES
+    return total
+
+
+def work_sizes(law: Law) -> dict[str, int]:
+    """Return the lengths of CasADi's work arrays, enough for each Function of the law."""
+    return {
+        "sz_arg": max(int(f.sz_arg()) for f in law.functions),
+        "sz_res": max(max(int(f.sz_res()) for f in law.functions), 5),
+        "sz_iw": max(int(f.sz_iw()) for f in law.functions),
+        "sz_w": max(int(f.sz_w()) for f in law.functions),
+    }
