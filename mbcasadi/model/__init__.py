@@ -3,15 +3,30 @@
 All functions take and return SX columns in MuJoCo's order and frames.
 """
 
+from mbcasadi.model.actuation import act_dot, actuation, actuator_bias, actuator_force
+from mbcasadi.model.configuration import difference, integrate, random_state, velocity_map
 from mbcasadi.model.frames import frame_bias, frame_jacobian, frame_pose, frame_velocity
 from mbcasadi.model.inertia import mass_matrix
+from mbcasadi.model.passive import passive_force
 from mbcasadi.model.recursion import bias_force
+from mbcasadi.model.transmission import actuator_length, tendon_length
 
 __all__ = [
+    "act_dot",
+    "actuation",
+    "actuator_bias",
+    "actuator_force",
+    "actuator_length",
     "bias_force",
+    "difference",
     "frame_bias",
     "frame_jacobian",
     "frame_pose",
     "frame_velocity",
+    "integrate",
     "mass_matrix",
+    "passive_force",
+    "random_state",
+    "tendon_length",
+    "velocity_map",
 ]

@@ -4,10 +4,10 @@ import casadi as ca
 
 from mbcasadi.description import Frame, RigidTree
 from mbcasadi.model.chain import WORLD, Chain, chain_of
-from mbcasadi.model.motion import LinkPose, combine, link_poses
+from mbcasadi.model.motion import WORLD_POSE, LinkPose, combine, link_poses
 from mbcasadi.model.placement import Pose, pose_of_quat
 from mbcasadi.model.recursion import link_motions
-from mbcasadi.spatial import Vec3, add, cross, stack, subtract, vec3
+from mbcasadi.spatial import ZERO3, Vec3, add, cross, stack, subtract, vec3
 
 
 def frame_pose(tree: RigidTree, frame: Frame, q: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -63,18 +63,28 @@ def point_jacobian(chain: Chain, poses: dict[int, LinkPose], link: int, point: V
     """Return J (6, nv) of a point of a link, world axes, from the poses of its ancestors."""
     J = ca.SX(6, chain.tree.nv)
     for i in chain.path(link):
-        joint = chain.links[i].joint
-        columns, arm = poses[i].columns, subtract(point, poses[i].origin)
-        if joint.kind == "slide":
-            J[:3, joint.dof] = stack(columns[2])
-            continue
-        first = joint.dof
-        axes: tuple[Vec3, ...] = columns
-        if joint.kind == "free":
-            J[:3, first : first + 3] = ca.SX.eye(3)
-            first += 3
-        elif joint.kind == "hinge":
-            axes = (columns[2],)
-        for k, axis in enumerate(axes):
-            J[:, first + k] = stack(cross(axis, arm), axis)
-    return ca.sparsify(J)
+        for dof, linear, angular in motion_axes(chain, poses, i, point):
+            J[:, dof] = stack(linear, angular)
+    return J
+
+
+def motion_axes(
+    chain: Chain, poses: dict[int, LinkPose], link: int, point: Vec3
+) -> list[tuple[int, Vec3, Vec3]]:
+    """Return each dof of a link with the velocities that it gives to a point of its subtree.
+
+    Returns:
+        (dof, linear velocity, angular velocity) at unit speed, world axes.
+    """
+    joint, pose = chain.links[link].joint, poses[link]
+    if joint.kind == "slide":
+        return [(joint.dof, pose.columns[2], ZERO3)]
+    arm = subtract(point, pose.origin)
+    if joint.kind == "hinge":
+        return [(joint.dof, cross(pose.columns[2], arm), pose.columns[2])]
+    found: list[tuple[int, Vec3, Vec3]] = []
+    first = joint.dof
+    if joint.kind == "free":
+        found = [(first + k, axis, ZERO3) for k, axis in enumerate(WORLD_POSE.columns)]
+        first += 3
+    return found + [(first + k, cross(axis, arm), axis) for k, axis in enumerate(pose.columns)]

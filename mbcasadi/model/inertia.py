@@ -7,6 +7,7 @@ import casadi as ca
 from mbcasadi.description import Actuator, RigidTree
 from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
 from mbcasadi.model.motion import steps_of
+from mbcasadi.model.transmission import moment_row, tendon_row
 from mbcasadi.spatial import (
     Moments,
     Scalar,
@@ -44,14 +45,26 @@ def mass_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -
         if link.joint.kind == "free":
             first = link.joint.dof
             entries.update({(k, k): composite[j].mass for k in range(first, first + 3)})
-        for dof, wrench in _unit_wrenches(link, composite[j], steps[j]):
+        for dof, wrench in _unit_wrenches(link, composite[j]):
             _project_on_ancestors(chain, steps, j, dof, wrench, entries)
     M = ca.SX(tree.nv, tree.nv)
     for (row, column), value in entries.items():
         M[row, column] = value
         M[column, row] = value
-    M = M + ca.sparsify(ca.SX(ca.DM(ca.diag(ca.DM(tree.armature)))))
+    for dof, armature in enumerate(tree.armature):
+        M[dof, dof] += float(armature)
+    for row, armature in _reflected(tree, q, actuators):
+        M += armature * (row.T @ row)
     return ca.sparsify(M)
+
+
+def _reflected(
+    tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator]
+) -> list[tuple[ca.SX, float]]:
+    """Return the lengths (as rows of a Jacobian) that have inertia, with it."""
+    tendons = [(tendon_row(tree, t), t.armature) for t in tree.tendons if t.armature]
+    driven = [(moment_row(tree, a, q), a.armature) for a in actuators if a.armature]
+    return tendons + driven
 
 
 def _composites(chain: Chain, steps: Steps) -> list[Moments]:
@@ -67,9 +80,7 @@ def _composites(chain: Chain, steps: Steps) -> list[Moments]:
     return composite
 
 
-def _unit_wrenches(
-    link: Link, composite: Moments, steps: tuple[Step, ...]
-) -> list[tuple[int, Wrench]]:
+def _unit_wrenches(link: Link, composite: Moments) -> list[tuple[int, Wrench]]:
     """Return each dof of a link with the wrench of its unit acceleration, in link axes."""
     dof = link.joint.dof
     match link.joint.kind:

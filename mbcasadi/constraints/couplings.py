@@ -1,0 +1,79 @@
+"""Polynomial couplings of two joints or of two fixed tendons: one row each.
+
+`phi = x1 - poly(x2)` with `poly(x) = Σ c_k x^k`, so `A = J1 - poly'(x2) J2` and
+`c = -poly''(x2) (J2 v)²`: the lengths themselves are linear in q.
+"""
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from mbcasadi.description import JointCoupling, RigidTree, TendonCoupling
+from mbcasadi.model.transmission import tendon_length, tendon_row
+
+
+class Coordinate(NamedTuple):
+    """A coordinate x and its constant Jacobian (1, nv)."""
+
+    x: ca.SX
+    J: ca.SX
+
+
+def residual(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX) -> ca.SX:
+    """Return `x1 - poly(x2)`, or `x1 - poly[0]` where there is no second coordinate."""
+    one, two = _coordinates(tree, coupling, q)
+    return one.x - (coupling.poly[0] if two is None else _value(coupling.poly, two.x))
+
+
+def jacobian(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX) -> ca.SX:
+    """Return `J1 - poly'(x2) J2` (1, nv)."""
+    one, two = _coordinates(tree, coupling, q)
+    if two is None:
+        return one.J
+    return one.J - _value(_derived(coupling.poly), two.x) * two.J
+
+
+def bias(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return `-poly''(x2) (J2 v)²`; MuJoCo's reference acceleration leaves this term out."""
+    _, two = _coordinates(tree, coupling, q)
+    if two is None:
+        return ca.SX(1, 1)
+    rate = two.J @ v
+    return -_value(_derived(_derived(coupling.poly)), two.x) * rate**2
+
+
+def _coordinates(
+    tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX
+) -> tuple[Coordinate, Coordinate | None]:
+    if isinstance(coupling, JointCoupling):
+        one = _joint(tree, coupling.joint1, q)
+        return one, None if coupling.joint2 is None else _joint(tree, coupling.joint2, q)
+    one = _tendon(tree, coupling.tendon1, coupling.length1, q)
+    if coupling.tendon2 is None:
+        return one, None
+    return one, _tendon(tree, coupling.tendon2, coupling.length2, q)
+
+
+def _joint(tree: RigidTree, index: int, q: ca.SX) -> Coordinate:
+    joint = tree.joints[index]
+    J = ca.SX(1, tree.nv)
+    J[joint.dof] = 1.0
+    return Coordinate(q[joint.qpos] - joint.ref, J)
+
+
+def _tendon(tree: RigidTree, index: int, rest: float, q: ca.SX) -> Coordinate:
+    tendon = tree.tendons[index]
+    return Coordinate(tendon_length(tree, tendon, q) - rest, tendon_row(tree, tendon))
+
+
+def _value(poly: tuple[float, ...], x: ca.SX) -> ca.SX:
+    """Return `Σ c_k x^k`."""
+    value = ca.SX(0)
+    for c in reversed(poly):
+        value = value * x + c
+    return value
+
+
+def _derived(poly: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the coefficients of the derivative."""
+    return tuple(k * c for k, c in enumerate(poly))[1:]

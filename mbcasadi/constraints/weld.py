@@ -1,0 +1,97 @@
+"""The rotation rows of a weld.
+
+With `e = conj(q2 ∘ quat2) ∘ q1 ∘ relquat` the rows are `s vec(e)`, `s` the torque scale. Let
+`r = R2ᵀ (ω1 - ω2)` be the relative angular velocity in the axes of `q2 ∘ quat2`. Then
+`ė = ½ (0, r) ∘ e`, so the rows move with `½ s (e₀ r + r × e_v)`.
+"""
+
+import casadi as ca
+
+from mbcasadi.constraints.pairs import Pair, gap_bias
+from mbcasadi.description import RigidTree, Weld
+from mbcasadi.model.transmission import plain_quat, quat_in_body
+from mbcasadi.spatial import (
+    Quat,
+    Vec3,
+    add,
+    conjugate,
+    cross,
+    dot,
+    multiply,
+    rotate_back,
+    rotation,
+    scale,
+    stack,
+    subtract,
+    transpose,
+)
+
+
+def rotation_residual(tree: RigidTree, weld: Weld, q: ca.SX) -> Vec3:
+    """Return `s vec(e)`."""
+    e = _error(tree, weld, q)
+    return scale(weld.torquescale, (e[1], e[2], e[3]))
+
+
+def rotation_jacobian(tree: RigidTree, weld: Weld, pair: Pair, q: ca.SX, J: ca.SX) -> ca.SX:
+    """Return `½ s (e₀ 1 - [e_v]×) R2ᵀ J` from the Jacobian J (3, nv) of `ω1 - ω2`."""
+    e, axes = _error(tree, weld, q), _axes(weld, pair)
+    columns = [
+        scale(0.5 * weld.torquescale, _rate(e, rotate_back(axes, unit)))
+        for unit in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    ]
+    return ca.sparsify(ca.horzcat(*[stack(c) for c in columns])) @ J
+
+
+def rotation_bias(tree: RigidTree, weld: Weld, pair: Pair, q: ca.SX, v: ca.SX) -> Vec3:
+    """Return `½ s (e₀ ṙ + ṙ × e_v - ½ |r|² e_v)`, ṙ at zero joint acceleration."""
+    _, dw, w, w2 = gap_bias(pair, q, v)
+    e, axes = _error(tree, weld, q), _axes(weld, pair)
+    r = rotate_back(axes, w)
+    dr = rotate_back(axes, subtract(dw, cross(w2, w)))
+    bend = scale(-0.5 * dot(r, r), (e[1], e[2], e[3]))
+    return scale(0.5 * weld.torquescale, add(_rate(e, dr), bend))
+
+
+def _rate(e: Quat, r: Vec3) -> Vec3:
+    """Return `e₀ r + r × e_v`."""
+    return add(scale(e[0], r), cross(r, (e[1], e[2], e[3])))
+
+
+def _error(tree: RigidTree, weld: Weld, q: ca.SX) -> Quat:
+    """Return `e`; the rotation of the bodies' common ancestor cancels."""
+    root = _common_ancestor(tree, weld.body1, weld.body2)
+    second = multiply(quat_in_body(tree, weld.body2, q, root), plain_quat(weld.quat2))
+    first = multiply(quat_in_body(tree, weld.body1, q, root), plain_quat(weld.relquat))
+    return multiply(conjugate(second), first)
+
+
+def _common_ancestor(tree: RigidTree, one: int, two: int) -> int:
+    ancestors = {one}
+    while one:
+        one = tree.bodies[one].parent
+        ancestors.add(one)
+    while two not in ancestors:
+        two = tree.bodies[two].parent
+    return two
+
+
+def _axes(weld: Weld, pair: Pair) -> tuple[Vec3, Vec3, Vec3]:
+    """Return the rows of the rotation of `q2 ∘ quat2` in the world."""
+    columns = pair.poses[pair.links[1]].columns
+    pose = pair.chain.body_pose[weld.body2]
+    on_link = pose.R @ _numeric_rotation(weld)
+    turned = [
+        add(
+            add(scale(float(c[0]), columns[0]), scale(float(c[1]), columns[1])),
+            scale(float(c[2]), columns[2]),
+        )
+        for c in on_link.T
+    ]
+    return transpose((turned[0], turned[1], turned[2]))
+
+
+def _numeric_rotation(weld: Weld):
+    from mbcasadi.model.placement import rotation_of
+
+    return rotation_of(weld.quat2)

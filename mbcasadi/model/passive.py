@@ -1,0 +1,145 @@
+"""Passive forces: springs, dampers and gravity compensation, as MuJoCo's `qfrc_passive`."""
+
+from collections.abc import Sequence
+
+import casadi as ca
+
+from mbcasadi.description import Actuator, FixedTendon, Joint, RigidTree
+from mbcasadi.model.chain import WORLD, chain_of
+from mbcasadi.model.configuration import quaternion_rows, rotation_between
+from mbcasadi.model.frames import point_jacobian
+from mbcasadi.model.motion import combine, link_poses, quat_of
+from mbcasadi.model.transmission import moment_row, tendon_length, tendon_row
+from mbcasadi.spatial import ZERO3, Quat, Scalar, Vec3, add, cross, dot, scale, stack, vec3
+
+
+def passive_force(tree: RigidTree, q: ca.SX, v: ca.SX, actuators: Sequence[Actuator] = ()) -> ca.SX:
+    """Return f_passive: springs, dampers and gravity compensation of the mechanism.
+
+    Compensation that a joint routes to its actuator counts as actuator force instead.
+
+    Args:
+        tree: the mechanism.
+        q: (nq, 1) configuration.
+        v: (nv, 1) velocity.
+        actuators: those whose damping counts.
+
+    Returns:
+        (nv, 1) passive force = `qfrc_passive`.
+    """
+    force = ca.SX(tree.nv, 1)
+    for joint in tree.joints:
+        for row, value in _joint_spring(tree, joint, q):
+            force[row] += value
+        for row in range(joint.dof, joint.dof + _dofs(joint)):
+            force[row] -= _damper(float(tree.damping[row]), joint.damping_poly, v[row])
+    for tendon in tree.tendons:
+        row = tendon_row(tree, tendon)
+        force += row.T @ _tendon_force(tree, tendon, q, row @ v)
+    for actuator in actuators:
+        if actuator.damping or actuator.damping_poly:
+            row = moment_row(tree, actuator, q)
+            force -= row.T @ _damper(actuator.damping, actuator.damping_poly, row @ v)
+    compensation = gravity_compensation(tree, q)
+    for joint in tree.joints:
+        if not joint.gravcomp_by_actuator:
+            rows = slice(joint.dof, joint.dof + _dofs(joint))
+            force[rows] += compensation[rows]
+    return ca.sparsify(force)
+
+
+def gravity_compensation(tree: RigidTree, q: ca.SX) -> ca.SX:
+    """Return `Σ Jᵀ (-gravcomp m g)` over the bodies' centres of mass, (nv, 1)."""
+    chain = chain_of(tree)
+    force = ca.SX(tree.nv, 1)
+    # Weights on one link add up to one force and one moment about the link's origin.
+    weights: dict[int, tuple[float, Vec3]] = {}
+    for i, body in enumerate(tree.bodies):
+        link, weight = chain.body_link[i], body.gravcomp * body.mass
+        if weight == 0.0 or link == WORLD or not tree.gravity.any():
+            continue
+        pose = chain.body_pose[i]
+        moment = vec3(weight * (pose.R @ body.com + pose.p))
+        total, first = weights.get(link, (0.0, ZERO3))
+        weights[link] = (total + weight, add(first, moment))
+    poses = link_poses(chain, q, set(weights))
+    up = scale(-1.0, vec3(tree.gravity))
+    for link, (weight, first) in weights.items():
+        J = point_jacobian(chain, poses, link, poses[link].origin)
+        moment = cross(combine(poses[link].columns, first), up)
+        force += J.T @ stack(scale(weight, up), moment)
+    return ca.sparsify(force)
+
+
+def _joint_spring(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, Scalar]]:
+    """Return the rows and forces of a joint's spring."""
+    k, poly, row = joint.stiffness, joint.stiffness_poly, joint.qpos
+    if k == 0.0 and not poly:
+        return []
+    if joint.kind in {"slide", "hinge"}:
+        stretch = q[row] - float(tree.q_spring[row])
+        return [(joint.dof, -_spring(k, poly, stretch))]
+    found: list[tuple[int, Scalar]] = []
+    if joint.kind == "free":
+        shift: Vec3 = (
+            q[row] - float(tree.q_spring[row]),
+            q[row + 1] - float(tree.q_spring[row + 1]),
+            q[row + 2] - float(tree.q_spring[row + 2]),
+        )
+        found += _radial_spring(joint.dof, k, poly, shift)
+    row, dof = quaternion_rows(joint)
+    w, x, y, z = (float(c) for c in tree.q_spring[row : row + 4])
+    rest: Quat = (w, x, y, z)
+    return found + _radial_spring(dof, k, poly, rotation_between(rest, quat_of(q, row)))
+
+
+def _radial_spring(
+    dof: int, k: float, poly: tuple[float, ...], stretch: Vec3
+) -> list[tuple[int, Scalar]]:
+    """Return `-(k + k₁ |x| + k₂ |x|² + …) x` on three rows."""
+    factor: Scalar = k
+    if poly:
+        square = dot(stretch, stretch)
+        factor = k + _polynomial(poly, _root(square))
+    return [(dof + i, -(factor * x)) for i, x in enumerate(stretch)]
+
+
+def _root(square: Scalar) -> ca.SX:
+    """Return the root, with a finite derivative (zero) at zero."""
+    above = square > 0.0
+    return ca.if_else(above, ca.sqrt(ca.if_else(above, square, 1.0)), 0.0)
+
+
+def _spring(k: float, poly: tuple[float, ...], stretch: ca.SX) -> ca.SX:
+    """Return `k x + k₁ x² + k₂ x³ + …`: even powers do not change sign with x."""
+    return (k + _polynomial(poly, stretch)) * stretch
+
+
+def _damper(b: float, poly: tuple[float, ...], rate: ca.SX) -> ca.SX:
+    """Return `(b + b₁ |v| + b₂ |v|² + …) v`."""
+    return (b + (_polynomial(poly, ca.fabs(rate)) if poly else 0.0)) * rate
+
+
+def _polynomial(poly: tuple[float, ...], x: ca.SX) -> Scalar:
+    """Return `p₁ x + p₂ x² + …`."""
+    value: Scalar = 0.0
+    for coefficient in reversed(poly):
+        value = (value + coefficient) * x
+    return value
+
+
+def _tendon_force(tree: RigidTree, tendon: FixedTendon, q: ca.SX, rate: ca.SX) -> ca.SX:
+    """Return the tension-like force of a tendon's spring and damper along its length."""
+    force = -_damper(tendon.damping, tendon.damping_poly, rate)
+    if tendon.stiffness == 0.0 and not tendon.stiffness_poly:
+        return force
+    length = tendon_length(tree, tendon, q)
+    lower, upper = tendon.spring_range
+    stretch = length - upper
+    if lower < upper:
+        stretch = ca.fmax(length - upper, 0.0) + ca.fmin(length - lower, 0.0)
+    return force - _spring(tendon.stiffness, tendon.stiffness_poly, stretch)
+
+
+def _dofs(joint: Joint) -> int:
+    return {"free": 6, "ball": 3, "slide": 1, "hinge": 1}[joint.kind]

@@ -1,0 +1,165 @@
+"""Lengths and moments of tendons and of actuators: what a unit force does to each joint."""
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.description import Actuator, FixedTendon, Frame, RigidTree
+from mbcasadi.model.chain import chain_of
+from mbcasadi.model.configuration import quaternion_rows, rotation_between
+from mbcasadi.model.frames import frame_jacobian, frame_pose, mounting
+from mbcasadi.model.motion import quat_of
+from mbcasadi.spatial import (
+    Quat,
+    Scalar,
+    dot,
+    logarithm,
+    multiply,
+    rotate_back,
+    rotation,
+    stack,
+    vec3,
+)
+
+
+def tendon_length(tree: RigidTree, tendon: FixedTendon, q: ca.SX) -> ca.SX:
+    """Return `L = Σ coef_i q_i`."""
+    length = ca.SX(0)
+    for j, coef in zip(tendon.joints, tendon.coef, strict=True):
+        length += float(coef) * q[tree.joints[j].qpos]
+    return length
+
+
+def tendon_row(tree: RigidTree, tendon: FixedTendon) -> ca.SX:
+    """Return `∂L/∂v` (1, nv), constant."""
+    row = ca.SX(1, tree.nv)
+    for j, coef in zip(tendon.joints, tendon.coef, strict=True):
+        row[tree.joints[j].dof] += float(coef)
+    return row
+
+
+def moment_row(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
+    """Return the moment (1, nv): `qfrc = momentᵀ force`, as MuJoCo's `actuator_moment`."""
+    gear = np.asarray(actuator.gear, dtype=float)
+    if actuator.transmission == "tendon":
+        return float(gear[0]) * tendon_row(tree, tree.tendons[actuator.target])
+    if actuator.transmission == "site":
+        return _site_row(tree, actuator, q)
+    return _joint_row(tree, actuator, q)
+
+
+def actuator_length(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
+    """Return the length that the actuator's gain and bias see, as MuJoCo's `actuator_length`.
+
+    Zero for a free joint and for a site without a reference, which have no length.
+    """
+    gear = np.asarray(actuator.gear, dtype=float)
+    if actuator.transmission == "tendon":
+        return float(gear[0]) * tendon_length(tree, tree.tendons[actuator.target], q)
+    if actuator.transmission == "site":
+        return _site_length(tree, actuator, q)
+    joint = tree.joints[actuator.target]
+    if joint.kind in {"slide", "hinge"}:
+        return float(gear[0]) * q[joint.qpos]
+    if joint.kind == "free":
+        return ca.SX(0)
+    turned = logarithm(quat_of(q, joint.qpos))
+    # A rotation leaves its own axis in place: the gear's frame, child or parent, is the same.
+    return ca.SX(dot(vec3(gear), turned))
+
+
+def _joint_row(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
+    joint, gear = tree.joints[actuator.target], actuator.gear
+    row = ca.SX(1, tree.nv)
+    if joint.kind in {"slide", "hinge"}:
+        row[joint.dof] = float(gear[0])
+        return ca.sparsify(row)
+    first, dof = quaternion_rows(joint)
+    torque = vec3(gear[:3] if joint.kind == "ball" else gear[3:6])
+    if actuator.transmission == "jointinparent":
+        torque = rotate_back(rotation(quat_of(q, first)), torque)
+    row[dof : dof + 3] = stack(torque).T
+    if joint.kind == "free":
+        row[joint.dof : joint.dof + 3] = ca.DM(np.asarray(gear[:3], float)).T
+    return ca.sparsify(row)
+
+
+def _site_row(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
+    """Return `(R gear)ᵀ (J_site - J_ref)`: the wrench in the axes of the site, or of refsite.
+
+    Columns of joints that carry both sites are zero: what moves both does not change the length.
+    """
+    frame = tree.frames[actuator.target]
+    axes = frame if actuator.reference is None else tree.frames[actuator.reference]
+    R = frame_pose(tree, axes, q)[1]
+    gear = ca.DM(np.asarray(actuator.gear, float))
+    J = frame_jacobian(tree, frame, q)
+    if actuator.reference is not None:
+        J = _apart(tree, frame, axes, J - frame_jacobian(tree, axes, q))
+    return ca.sparsify((R @ gear[:3]).T @ J[:3, :] + (R @ gear[3:]).T @ J[3:, :])
+
+
+def _apart(tree: RigidTree, one: Frame, two: Frame, J: ca.SX) -> ca.SX:
+    """Return J without the columns of joints that carry both frames."""
+    chain = chain_of(tree)
+    shared = set(chain.path(mounting(chain, one)[0])) & set(chain.path(mounting(chain, two)[0]))
+    keep = np.ones(tree.nv)
+    for link in shared:
+        joint = chain.links[link].joint
+        keep[joint.dof : joint.dof + {"free": 6, "ball": 3}.get(joint.kind, 1)] = 0.0
+    return ca.sparsify(J @ ca.diag(ca.sparsify(ca.DM(keep))))
+
+
+def _site_length(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
+    if actuator.reference is None:
+        return ca.SX(0)
+    gear = np.asarray(actuator.gear, dtype=float)
+    frame, reference = tree.frames[actuator.target], tree.frames[actuator.reference]
+    length = ca.SX(0)
+    if np.any(gear[:3]):
+        p, _ = frame_pose(tree, frame, q)
+        p_ref, R_ref = frame_pose(tree, reference, q)
+        length += ca.dot(ca.SX(ca.DM(gear[:3])), R_ref.T @ (p - p_ref))
+    if np.any(gear[3:]):
+        between = rotation_between(frame_quat(tree, reference, q), frame_quat(tree, frame, q))
+        length += dot(vec3(gear[3:]), between)
+    return length
+
+
+def frame_quat(tree: RigidTree, frame: Frame, q: ca.SX) -> Quat:
+    """Return the orientation of a frame in the world as a quaternion.
+
+    It is the product of the quaternions on the way, as in MuJoCo, so its sign is MuJoCo's too.
+    """
+    quat = quat_in_body(tree, frame.body, q)
+    return multiply(quat, plain_quat(frame.quat))
+
+
+def quat_in_body(tree: RigidTree, body: int, q: ca.SX, root: int = 0) -> Quat:
+    """Return the orientation of a body in its ancestor `root` (the world: 0) as a quaternion."""
+    if body == root:
+        return (1.0, 0.0, 0.0, 0.0)
+    described = tree.bodies[body]
+    joints = [tree.joints[j] for j in described.joints]
+    for joint in joints:
+        if joint.kind == "free":
+            return quat_of(q, joint.qpos + 3)
+    quat = multiply(quat_in_body(tree, described.parent, q, root), plain_quat(described.quat))
+    for joint in joints:
+        if joint.kind == "ball":
+            quat = multiply(quat, quat_of(q, joint.qpos))
+        elif joint.kind == "hinge":
+            quat = multiply(quat, _hinge_quat(joint.axis, q[joint.qpos] - joint.ref))
+    return quat
+
+
+def _hinge_quat(axis: np.ndarray, angle: Scalar) -> Quat:
+    half = angle / 2
+    x, y, z = vec3(axis)
+    s = ca.sin(half)
+    return (ca.cos(half), s * x, s * y, s * z)
+
+
+def plain_quat(quat: np.ndarray) -> Quat:
+    """Return a numeric quaternion as floats."""
+    w, x, y, z = (float(c) for c in quat)
+    return (w, x, y, z)
