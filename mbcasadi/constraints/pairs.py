@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
 from mbcasadi.description import Connect, RigidTree, Weld
-from mbcasadi.model.chain import WORLD, Chain, chain_of
+from mbcasadi.model.chain import Chain, chain_of
 from mbcasadi.model.frames import motion_axes
 from mbcasadi.model.motion import LinkPose, combine, link_poses
 from mbcasadi.model.recursion import LinkMotion, link_motions
@@ -97,9 +99,6 @@ def _in_world(motion: LinkMotion, pose: LinkPose, point: Vec3) -> tuple[Vec3, Ve
     return a, dw, w
 
 
-def _on_link(chain: Chain, body: int, point: object) -> Vec3:
+def _on_link(chain: Chain, body: int, point: NDArray[np.float64]) -> Vec3:
     pose = chain.body_pose[body]
     return vec3(pose.R @ point + pose.p)
-
-
-__all__ = ["WORLD", "Pair", "gap", "gap_bias", "gap_jacobian", "pair_of"]

@@ -9,8 +9,11 @@ import casadi as ca
 
 from mbcasadi.constraints.pairs import Pair, gap_bias
 from mbcasadi.description import RigidTree, Weld
+from mbcasadi.model.motion import combine
+from mbcasadi.model.placement import rotation_of
 from mbcasadi.model.transmission import plain_quat, quat_in_body
 from mbcasadi.spatial import (
+    Mat3,
     Quat,
     Vec3,
     add,
@@ -19,11 +22,11 @@ from mbcasadi.spatial import (
     dot,
     multiply,
     rotate_back,
-    rotation,
     scale,
     stack,
     subtract,
     transpose,
+    vec3,
 )
 
 
@@ -76,22 +79,9 @@ def _common_ancestor(tree: RigidTree, one: int, two: int) -> int:
     return two
 
 
-def _axes(weld: Weld, pair: Pair) -> tuple[Vec3, Vec3, Vec3]:
+def _axes(weld: Weld, pair: Pair) -> Mat3:
     """Return the rows of the rotation of `q2 ∘ quat2` in the world."""
+    on_link = pair.chain.body_pose[weld.body2].R @ rotation_of(weld.quat2)
     columns = pair.poses[pair.links[1]].columns
-    pose = pair.chain.body_pose[weld.body2]
-    on_link = pose.R @ _numeric_rotation(weld)
-    turned = [
-        add(
-            add(scale(float(c[0]), columns[0]), scale(float(c[1]), columns[1])),
-            scale(float(c[2]), columns[2]),
-        )
-        for c in on_link.T
-    ]
-    return transpose((turned[0], turned[1], turned[2]))
-
-
-def _numeric_rotation(weld: Weld):
-    from mbcasadi.model.placement import rotation_of
-
-    return rotation_of(weld.quat2)
+    x, y, z = (combine(columns, vec3(column)) for column in on_link.T)
+    return transpose((x, y, z))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.model.passive import gravity_compensation
 from mbcasadi.model.transmission import actuator_length, moment_row
@@ -88,10 +89,10 @@ def actuator_force(
 
 
 def act_dot(
-    tree: RigidTree,
+    tree: RigidTree,  # noqa: ARG001  # one signature with actuator_force
     actuators: Sequence[Actuator],
-    q: ca.SX,
-    v: ca.SX,
+    q: ca.SX,  # noqa: ARG001
+    v: ca.SX,  # noqa: ARG001
     u: ca.SX,
     act: ca.SX,
 ) -> ca.SX:
@@ -174,7 +175,7 @@ def _routed_compensation(tree: RigidTree, q: ca.SX) -> ca.SX:
         return routed
     compensation = gravity_compensation(tree, q)
     for joint in receivers:
-        width = {"free": 6, "ball": 3}.get(joint.kind, 1)
+        width = DOF_SIZE[joint.kind]
         rows = slice(joint.dof, joint.dof + width)
         routed[rows] = compensation[rows]
     return routed

@@ -53,8 +53,8 @@ def mass_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -
         M[column, row] = value
     for dof, armature in enumerate(tree.armature):
         M[dof, dof] += float(armature)
-    for row, armature in _reflected(tree, q, actuators):
-        M += armature * (row.T @ row)
+    for J, armature in _reflected(tree, q, actuators):
+        M += armature * (J.T @ J)
     return ca.sparsify(M)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from mbcasadi.description import Actuator, FixedTendon, Joint, RigidTree
+from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import WORLD, chain_of
 from mbcasadi.model.configuration import quaternion_rows, rotation_between
 from mbcasadi.model.frames import point_jacobian
@@ -34,12 +35,12 @@ def passive_force(tree: RigidTree, q: ca.SX, v: ca.SX, actuators: Sequence[Actua
         for row in range(joint.dof, joint.dof + _dofs(joint)):
             force[row] -= _damper(float(tree.damping[row]), joint.damping_poly, v[row])
     for tendon in tree.tendons:
-        row = tendon_row(tree, tendon)
-        force += row.T @ _tendon_force(tree, tendon, q, row @ v)
+        J = tendon_row(tree, tendon)
+        force += J.T @ _tendon_force(tree, tendon, q, J @ v)
     for actuator in actuators:
         if actuator.damping or actuator.damping_poly:
-            row = moment_row(tree, actuator, q)
-            force -= row.T @ _damper(actuator.damping, actuator.damping_poly, row @ v)
+            J = moment_row(tree, actuator, q)
+            force -= J.T @ _damper(actuator.damping, actuator.damping_poly, J @ v)
     compensation = gravity_compensation(tree, q)
     for joint in tree.joints:
         if not joint.gravcomp_by_actuator:
@@ -142,4 +143,4 @@ def _tendon_force(tree: RigidTree, tendon: FixedTendon, q: ca.SX, rate: ca.SX) -
 
 
 def _dofs(joint: Joint) -> int:
-    return {"free": 6, "ball": 3, "slide": 1, "hinge": 1}[joint.kind]
+    return DOF_SIZE[joint.kind]

@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.description import Actuator, FixedTendon, Frame, RigidTree
+from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import chain_of
 from mbcasadi.model.configuration import quaternion_rows, rotation_between
 from mbcasadi.model.frames import frame_jacobian, frame_pose, mounting
@@ -105,7 +106,7 @@ def _apart(tree: RigidTree, one: Frame, two: Frame, J: ca.SX) -> ca.SX:
     keep = np.ones(tree.nv)
     for link in shared:
         joint = chain.links[link].joint
-        keep[joint.dof : joint.dof + {"free": 6, "ball": 3}.get(joint.kind, 1)] = 0.0
+        keep[joint.dof : joint.dof + DOF_SIZE[joint.kind]] = 0.0
     return ca.sparsify(J @ ca.diag(ca.sparsify(ca.DM(keep))))
 
 
