@@ -58,8 +58,9 @@ def reflector(x: Sym, head: Sym, used: Sym) -> tuple[Sym, Sym]:
     size2 = ca.if_else(used > 0, ca.sumsqr(x), 1)
     size = ca.sqrt(size2)
     x_head = ca.dot(head, x)
-    u = x + ca.if_else(x_head < 0, -size, size) * head
-    return u, used / (size2 + size * ca.fabs(x_head))
+    signed_size = ca.if_else(x_head < 0, -size, size)
+    # not size * |x_head|: the derivative of |x| at zero would be that of neither sign
+    return x + signed_size * head, used / (size2 + signed_size * x_head)
 
 
 def factor(A: ca.SX, threshold2: ca.SX) -> Pivoted[ca.SX]:

@@ -18,23 +18,28 @@ def positive_solve(A: Sym, b: Sym) -> Sym:
         b: (n, p) right-hand side.
     """
     n = A.shape[0]
-    if not isinstance(A, ca.SX):
-        if n**3 > UNROLL_LIMIT:
-            return ca.solve(A, b, "qr")
-        dense = ca.Sparsity.dense(n, b.shape[1])
-        return positive_solve_fun(A.sparsity(), dense).call([A, b])[0]
     scale = 1 / ca.sqrt(ca.diag(A))
-    scaled, rhs = scale * A * ca.repmat(scale.T, n, 1), scale * b
-    upper, lower = _eliminate(scaled)
-    x = _substitute(upper, lower, rhs)
-    x = x + _substitute(upper, lower, rhs - scaled @ x)
-    return scale * x
+    unit_diagonal = ca.repmat(scale, 1, n) * A * ca.repmat(scale.T, n, 1)
+    rhs = ca.repmat(scale, 1, b.shape[1]) * b
+    return ca.repmat(scale, 1, b.shape[1]) * _solve(unit_diagonal, rhs)
 
 
 def positive_solve_fun(pattern: ca.Sparsity, rhs_pattern: ca.Sparsity) -> ca.Function:
     """Return `positive_solve` as a Function (A, b) → (x), unrolled."""
     A, b = ca.SX.sym("A", pattern), ca.SX.sym("b", rhs_pattern)
     return named("positive_solve", {"A": A, "b": b}, {"x": positive_solve(A, b)})
+
+
+def _solve(A: Sym, b: Sym) -> Sym:
+    if not isinstance(A, ca.SX):
+        if A.shape[0] ** 3 > UNROLL_LIMIT:
+            return ca.solve(A, b, "qr")
+        A_s, b_s = ca.SX.sym("A", A.sparsity()), ca.SX.sym("b", b.sparsity())
+        inner = named("eliminate", {"A": A_s, "b": b_s}, {"x": _solve(A_s, b_s)})
+        return inner.call([A, b])[0]
+    U, L = _eliminate(A)
+    x = _substitute(U, L, b)
+    return x + _substitute(U, L, b - A @ x)
 
 
 def _eliminate(A: ca.SX) -> tuple[ca.SX, ca.SX]:

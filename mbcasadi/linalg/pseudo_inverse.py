@@ -43,8 +43,9 @@ def complete_factor(
 ) -> CompleteFactor[Sym]:
     """Return `A = U Tᵀ Vᵀ`; arguments as in `row_basis`.
 
-    Without pivoting, rows of very unequal length that also depend on each other lose
-    accuracy in `A⁺` (not in the projector): use pivoting there.
+    Without pivoting, `A⁺` is a little less than `P`: dependent rows of very unequal length
+    lose accuracy in it, and its derivatives need the kept rows, not only their number, to be
+    locally constant (a dropped row stays dependent on rows before it).
     """
     basis = row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     U, T = _second(basis.R, basis.used)
