@@ -54,13 +54,18 @@ def _controller_values(law: Law) -> dict[str, str | int]:
         "name": law.name,
         "NAME": upper,
     }
-    return values | {k: max(1, size) for k, size in work.items()}
+    values.update({k: max(1, size) for k, size in work.items()})
+    return values
 
 
 def _body(law: Law, has_status: bool) -> str:
-    sizes = {"n_in": len(law.inputs), "n_out": len(law.outputs)}
-    names = {"name": law.name, "NAME": law.name.upper()}
-    text = template("staged.c.in" if law.staged else "plain.c.in", sizes | names)
+    values: dict[str, str | int] = {
+        "n_in": len(law.inputs),
+        "n_out": len(law.outputs),
+        "name": law.name,
+        "NAME": law.name.upper(),
+    }
+    text = template("staged.c.in" if law.staged else "plain.c.in", values)
     if has_status:
         text += (
             "\nstatic int status_code(double status) {\n"

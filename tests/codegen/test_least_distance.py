@@ -1,0 +1,240 @@
+"""The solver in the generated C, against a second method and the optimality conditions."""
+
+import numpy as np
+import pytest
+from codegen_problems import Array, least_distance_controller, reference
+
+import mbcasadi.codegen as codegen
+
+N, M = 8, 20
+PROBLEMS = 150
+# Errors relative to the length of the solution, on rows of unit length; DAQP's tolerance is 1e-10.
+SOLUTION_TOL = 1e-9
+UNBOUNDED = 1e30
+
+
+class Solver:
+    """The loaded controller as a plain NumPy function."""
+
+    def __init__(self, folder):
+        project = codegen.export_c(least_distance_controller(N, M), folder)
+        self.law = project.load()
+
+    def __call__(self, A: Array, lower: Array, upper: Array, active: Array):
+        x, active, status, lam = (np.array(v) for v in self.law(A, lower, upper, active))
+        return x.ravel(), active.ravel(), int(status.item()), lam.ravel()
+
+
+@pytest.fixture(scope="module")
+def solver(tmp_path_factory):
+    return Solver(tmp_path_factory.mktemp("ldp") / "out")
+
+
+def around(rng, A: Array) -> tuple[Array, Array, Array]:
+    """Return the rows at a random point, and bounds that hold there."""
+    rows = A @ (3 * rng.normal(size=A.shape[1]))
+    lower = rows - rng.exponential(size=len(rows)) * (rng.random(len(rows)) < 0.7)
+    return rows, lower, rows + rng.exponential(size=len(rows))
+
+
+def plain(rng):
+    A = rng.normal(size=(M, N))
+    _, lower, upper = around(rng, A)
+    return A, lower, upper
+
+
+def one_sided(rng):
+    A, lower, _ = plain(rng)
+    return A, lower, np.full(M, UNBOUNDED)
+
+
+def degenerate(rng):
+    """Far more rows than unknowns meet in one point."""
+    A = rng.normal(size=(M, N))
+    rows, lower, upper = around(rng, A)
+    return A, np.where(rng.random(M) < 0.6, rows, lower), upper
+
+
+def redundant(rng):
+    A = rng.normal(size=(M, N))
+    A[M // 2 :] = A[: M // 2] * rng.choice([-2.0, -1.0, 1.0, 0.5], size=(M // 2, 1))
+    return A, *around(rng, A)[1:]
+
+
+def dependent_equalities(rng):
+    A = rng.normal(size=(M, N))
+    A[4:8] = rng.normal(size=(4, 4)) @ A[:4]
+    rows, lower, upper = around(rng, A)
+    lower[:8] = upper[:8] = rows[:8]
+    return A, lower, upper
+
+
+def masked(rng):
+    """Rows of contacts that are switched off are zero, their bounds are wide."""
+    A, lower, upper = plain(rng)
+    off = rng.random(M) < 0.4
+    A[off] = 0.0
+    return A, np.where(off, -1e6, lower), np.where(off, 0.0, upper)
+
+
+def nearly_parallel(rng):
+    A = rng.normal(size=(M, N))
+    A[M // 2 :] = A[: M // 2] + 1e-4 * rng.normal(size=(M // 2, N))
+    return A, *around(rng, A)[1:]
+
+
+def badly_scaled(rng):
+    A, lower, upper = plain(rng)
+    scale = 10.0 ** rng.uniform(-6, 6, size=M)
+    return A * scale[:, None], lower * scale, upper * scale
+
+
+def large(rng):
+    A, lower, upper = plain(rng)
+    return A, 1e6 * lower, 1e6 * upper
+
+
+FEASIBLE = [
+    plain,
+    one_sided,
+    degenerate,
+    redundant,
+    dependent_equalities,
+    masked,
+    nearly_parallel,
+    badly_scaled,
+    large,
+]
+
+
+def residual(A, lower, upper, x, lam) -> float:
+    """Return the worst violation of the optimality conditions, relative to the solution.
+
+    Rows of unit length; stationarity `x + Aᵀ lam = 0`, feasibility, and complementarity with
+    the signs of the multipliers. The problem is strictly convex: zero proves the optimum.
+    """
+    norms = np.linalg.norm(A, axis=1)
+    norms[norms == 0] = 1.0
+    size = max(1.0, float(np.max(np.abs(x))))
+    below, above = (lower - A @ x) / norms, (A @ x - upper) / norms
+    lam_unit = lam * norms
+    slack = np.where(lam_unit > 0, -above, -below) * (lam_unit != 0)
+    return max(
+        float(np.max(np.abs(x + A.T @ lam))) / size,
+        float(np.max(below)) / size,
+        float(np.max(above)) / size,
+        float(np.max(np.abs(slack))) / size,
+    )
+
+
+@pytest.mark.parametrize("family", FEASIBLE)
+def test_feasible_problems_are_solved_to_the_optimum(family, solver):
+    rng = np.random.default_rng(7)
+    compared = 0
+    for k in range(PROBLEMS):
+        A, lower, upper = family(rng)
+        warm = rng.choice([-1.0, 0.0, 1.0], size=M) if k % 2 else np.zeros(M)
+        x, active, status, lam = solver(A, lower, upper, warm)
+        assert status == 0, f"problem {k}"
+        assert residual(A, lower, upper, x, lam) < SOLUTION_TOL, f"problem {k}"
+        assert np.all(active[lam > 0] == 1)
+        assert np.all(active[lam < 0] == -1)
+        second = reference(A, lower, upper)
+        if second is not None:  # the second method gives up on some degenerate problems
+            compared += 1
+            assert np.max(np.abs(x - second)) < SOLUTION_TOL * max(1.0, np.max(np.abs(second)))
+    assert compared > 0.9 * PROBLEMS
+
+
+def contradicting_rows(rng):
+    A, lower, upper = plain(rng)
+    A[1], gap = -A[0], 10.0 ** rng.uniform(-6, 1)
+    lower[0], lower[1] = 1.0, gap - 1.0
+    upper[:2] = UNBOUNDED
+    return A, lower, upper
+
+
+def contradicting_combination(rng):
+    """A positive combination of the first N rows is the negative of the next one."""
+    A = rng.normal(size=(M, N))
+    rows = A @ rng.normal(size=N)
+    weights = rng.random(N) + 0.1
+    A[N] = -weights @ A[:N]
+    lower = np.full(M, -UNBOUNDED)
+    lower[:N] = rows[:N]
+    lower[N] = -weights @ rows[:N] + 0.01
+    return A, lower, np.full(M, UNBOUNDED)
+
+
+def crossed_bounds(rng):
+    A, lower, upper = plain(rng)
+    lower[3] = upper[3] + 1e-3
+    return A, lower, upper
+
+
+def zero_row_below_its_bound(rng):
+    A, lower, upper = plain(rng)
+    A[5], lower[5], upper[5] = 0.0, 0.1, 1.0
+    return A, lower, upper
+
+
+@pytest.mark.parametrize(
+    "family",
+    [contradicting_rows, contradicting_combination, crossed_bounds, zero_row_below_its_bound],
+)
+def test_an_infeasible_problem_is_never_called_solved(family, solver):
+    rng = np.random.default_rng(8)
+    for k in range(PROBLEMS):
+        warm = rng.choice([-1.0, 0.0, 1.0], size=M) if k % 2 else np.zeros(M)
+        x, active, status, lam = solver(*family(rng), warm)
+        assert status != 0, f"problem {k}"
+        assert not np.any(x) and not np.any(active) and not np.any(lam), f"problem {k}"
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])
+def test_numbers_that_are_not_finite_are_refused(bad, solver):
+    A, lower, upper = plain(np.random.default_rng(9))
+    broken = A.copy()
+    broken[2, 3] = bad
+    assert solver(broken, lower, upper, np.zeros(M))[2] != 0
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+def test_nan_in_a_bound_is_refused_and_infinity_is_no_bound(side, solver):
+    rng = np.random.default_rng(10)
+    A, lower, upper = plain(rng)
+    bounds = {"lower": lower, "upper": upper}
+    for value, solved in ((np.nan, False), (np.inf if side == "upper" else -np.inf, True)):
+        bounds[side] = bounds[side].copy()
+        bounds[side][4] = value
+        x, _, status, lam = solver(A, bounds["lower"], bounds["upper"], np.zeros(M))
+        assert (status == 0) == solved
+    wide = {k: np.clip(v, -UNBOUNDED, UNBOUNDED) for k, v in bounds.items()}
+    assert residual(A, wide["lower"], wide["upper"], x, lam) < SOLUTION_TOL
+
+
+def test_bounds_on_the_wrong_side_of_infinity_are_infeasible(solver):
+    A, lower, upper = plain(np.random.default_rng(11))
+    for k in range(2):
+        low, high = lower.copy(), upper.copy()
+        if k:
+            low[0] = np.inf
+        else:
+            high[0] = -np.inf
+        assert solver(A, low, high, np.zeros(M))[2] != 0
+
+
+def test_nan_in_the_warm_start_is_a_cold_start(solver):
+    A, lower, upper = plain(np.random.default_rng(12))
+    x, _, status, lam = solver(A, lower, upper, np.full(M, np.nan))
+    assert status == 0
+    assert residual(A, lower, upper, x, lam) < SOLUTION_TOL
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 0), (1, 1), (1, 5), (0, 0)])
+def test_problems_of_any_size_work(n, m, tmp_path):
+    law = codegen.export_c(least_distance_controller(n, m), tmp_path / "out").load()
+    A, one = np.ones((m, n)), np.ones(m)
+    x, _, status, _ = law(A, one, 2 * one, np.zeros(m))
+    assert float(status) == 0
+    assert np.allclose(np.array(x).ravel(), 1.0 if m else 0.0, atol=SOLUTION_TOL)

@@ -1,0 +1,106 @@
+"""The generated C of a bare Function is that Function."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from codegen_problems import nested_law, planar_arm, saturated_controller
+
+import mbcasadi.codegen as codegen
+
+# Both sides round the same operations; the compiler may only reorder none of them in ISO C.
+ROUNDING = 1e-12
+SAMPLES = 1000
+
+
+def random_inputs(function: ca.Function, seed: int) -> list[ca.DM]:
+    rng = np.random.default_rng(seed)
+    inputs = []
+    for i in range(function.n_in()):
+        pattern = ca.repmat(function.sparsity_in(i), 1, SAMPLES)
+        inputs.append(ca.DM(pattern, rng.normal(size=pattern.nnz())))
+    return inputs
+
+
+@pytest.mark.parametrize("make", [planar_arm, nested_law], ids=["SX", "nested MX"])
+def test_generated_c_equals_the_function_on_random_inputs(make, tmp_path):
+    function = make()
+    compiled = codegen.export_c(function, tmp_path / "out").load()
+    inputs = random_inputs(function, 1)
+    expected = function.map(SAMPLES).call(inputs)
+    found = compiled.map(SAMPLES).call(inputs)
+    for name, a, b in zip(function.name_out(), found, expected, strict=True):
+        assert np.max(np.abs(np.array(a - b))) <= ROUNDING * (1 + float(ca.norm_inf(ca.vec(b)))), (
+            name
+        )
+
+
+@pytest.mark.parametrize("make", [planar_arm, nested_law])
+def test_the_loaded_function_keeps_names_and_sparsity(make, tmp_path):
+    function = make()
+    compiled = codegen.export_c(function, tmp_path / "out").load()
+    assert compiled.name() == function.name()
+    assert compiled.name_in() == function.name_in()
+    assert compiled.name_out() == function.name_out()
+    for i in range(function.n_in()):
+        assert compiled.sparsity_in(i) == function.sparsity_in(i)
+    for i in range(function.n_out()):
+        assert compiled.sparsity_out(i) == function.sparsity_out(i)
+
+
+def test_a_plain_controller_loads_and_keeps_its_state_explicit(tmp_path):
+    controller = saturated_controller()
+    project = codegen.export_c(controller, tmp_path / "out")
+    law = project.load()
+    out = law(q=[0.1, -9], v=[0, 0], z=controller.z0)
+    assert np.allclose(np.array(out["u"]).ravel(), [-2, 5], atol=ROUNDING)
+    assert float(out["z_next"]) == 4.0
+    assert project.manifest["u_max"] == [5.0, 5.0]
+    assert project.manifest["period"] == 0.002
+    assert project.manifest["inputs"][1]["units"] == ["rad/s", "rad/s"]
+
+
+def test_a_solver_in_casadis_own_c_is_exported_without_its_printing(tmp_path):
+    x, p = ca.MX.sym("x", 2), ca.MX.sym("p", 2)
+    problem = {"x": x, "p": p, "f": ca.sumsqr(x - p), "g": x[0] + x[1]}
+    solver = ca.qpsol("solver", "qrqp", problem, {"print_iter": True, "print_header": False})
+    law = ca.Function("law", [p], [solver(p=p, lbg=0, ubg=1)["x"]], ["p"], ["x"])
+    project = codegen.export_c(law, tmp_path / "out")
+    assert "stdio.h" not in project.source.read_text()
+    found = np.array(project.load()([2.0, 0.5])).ravel()
+    assert np.allclose(found, [1.25, -0.25], atol=1e-9)  # projection onto x0 + x1 = 1
+
+
+def test_the_library_can_be_loaded_twice_and_rebuilds_nothing(tmp_path):
+    project = codegen.export_c(planar_arm(), tmp_path / "out")
+    first, result = project.load(), project.build()
+    second = codegen.open_project(project.folder).load()
+    assert result.seconds == 0.0
+    q, v = [0.3, 0.4], [1.0, -1.0]
+    assert np.array_equal(np.array(first(q, v)[1]), np.array(second(q, v)[1]))
+
+
+def test_a_second_export_to_the_same_folder_loads_the_new_law(tmp_path):
+    x = ca.SX.sym("x")
+    old = codegen.export_c(ca.Function("f", [x], [x + 1]), tmp_path / "out").load()
+    new = codegen.export_c(ca.Function("f", [x], [x + 2]), tmp_path / "out", overwrite=True).load()
+    assert (float(old(0)), float(new(0))) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("make", [planar_arm, nested_law, saturated_controller])
+def test_the_same_input_gives_the_same_bytes(make, tmp_path):
+    folders = [codegen.export_c(make(), tmp_path / k).folder for k in ("a", "deeper/b")]
+    contents = [
+        {p.relative_to(f).as_posix(): p.read_bytes() for p in f.rglob("*") if p.is_file()}
+        for f in folders
+    ]
+    assert contents[0] == contents[1]
+    assert str(tmp_path).encode() not in b"".join(contents[0].values())
+
+
+def test_the_operations_of_nested_calls_are_counted_at_each_call(tmp_path):
+    inner = planar_arm()
+    x = ca.MX.sym("x", 2)
+    twice = ca.Function("twice", [x], [inner(x, x)[1] + inner(2 * x, x)[1]])
+    project = codegen.export_c(twice, tmp_path / "out")
+    assert project.operations > 2 * inner.n_instructions()
+    assert project.operations < 2 * inner.n_instructions() + 20
