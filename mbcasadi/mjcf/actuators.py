@@ -127,35 +127,36 @@ def _reasons(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
     gain = _kind(mujoco.mjtGain, model.actuator_gaintype[i])
     bias = _kind(mujoco.mjtBias, model.actuator_biastype[i])
     dynamics = _kind(mujoco.mjtDyn, model.actuator_dyntype[i])
-    affine = "only constant and affine gain and bias are; use motor, position, velocity or general"
+    affine = "only constant and affine gain and bias have equations; use motor, position or general"
     reasons = []
     if model.actuator_plugin[i] >= 0:
-        reasons.append(("plugin", "a plugin is not; use motor, position, velocity or general"))
+        reasons.append(("plugin", "its force is unknown; use motor, position, velocity or general"))
     if transmission not in TRANSMISSIONS:
-        advice = "only joint, jointinparent, fixed tendon and site are; use one of these"
+        advice = "has no equation here; use joint, jointinparent, a fixed tendon or site"
         reasons.append((f"{transmission.lower()} transmission", advice))
     elif transmission == "TENDON" and model.actuator_trnid[i, 0] not in tendon_indices(model):
-        reasons.append(("spatial tendon", "only fixed tendons are; use a fixed tendon"))
+        reasons.append(("spatial tendon", "its length has no equation here; use a fixed tendon"))
+    if model.actuator_actadr[i] >= 0 and model.actuator_actnum[i] != 1:
+        reasons.append(("actdim", "several activation states have no equation here; use one"))
     if gain not in AFFINE_GAINS:
         reasons.append((f"{gain.lower()} gain", affine))
     elif bias not in AFFINE_BIASES:
         reasons.append((f"{bias.lower()} bias", affine))
     elif dynamics not in LINEAR_DYNAMICS:
-        advice = "only integrator, filter and filterexact are; use one of these"
+        advice = "has no equation here; use integrator, filter or filterexact"
         reasons.append((f"{dynamics.lower()} dynamics", advice))
     if model.actuator_actearly[i]:
-        reasons.append(("actearly", 'the activation of the next step is not; set actearly="false"'))
+        reasons.append(("actearly", 'the force depends on the time step; set actearly="false"'))
     if model.actuator_delay[i] > 0.0:
-        reasons.append(("delay", "a delayed control is not; remove it, and delay in the plant"))
+        reasons.append(
+            ("delay", "the force depends on past controls; set delay to 0, and delay in the plant")
+        )
+    members = ACTUATOR_MEMBERS if model.na else ACTUATOR_MEMBERS[:-1]
     return [
-        CoverageItem(f"{listed('actuator', [name])}: {what}", "refused", member, _advice(advice))
+        CoverageItem(f"{listed('actuator', [name])}: {what}", "refused", member, advice)
         for what, advice in reasons
-        for member in ACTUATOR_MEMBERS
+        for member in members
     ]
-
-
-def _advice(what: str) -> str:
-    return f"not supported: {what}"
 
 
 def _disabled_compensation(

@@ -21,6 +21,7 @@ DOFS = {
     int(mujoco.mjtJoint.mjJNT_SLIDE): 1,
     int(mujoco.mjtJoint.mjJNT_HINGE): 1,
 }
+ON_JOINTS = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,14 @@ def reflected(model: mujoco.MjModel) -> Reflected:
     )
     for i, slots in enumerate(actuator_slots(model)):
         scale = model.actuator_gear[slots.output, 0] ** 2
-        target, transmission = int(model.actuator_trnid[i, 0]), model.actuator_trntype[i]
-        if transmission in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT):
+        target, transmission = int(model.actuator_trnid[i, 0]), int(model.actuator_trntype[i])
+        if transmission in ON_JOINTS:
             first = int(model.jnt_dofadr[target])
             rows = slice(first, first + DOFS[int(model.jnt_type[target])])
             total.joint_armature[rows] += scale * model.actuator_armature[i]
             total.joint_damping[rows] += scale * model.actuator_damping[i]
             total.joint_damping_poly[rows] += scale * model.actuator_dampingpoly[i]
-        elif transmission == mujoco.mjtTrn.mjTRN_TENDON:
+        elif transmission == int(mujoco.mjtTrn.mjTRN_TENDON):
             total.tendon_armature[target] += scale * model.actuator_armature[i]
             total.tendon_damping[target] += scale * model.actuator_damping[i]
             total.tendon_damping_poly[target] += scale * model.actuator_dampingpoly[i]

@@ -59,7 +59,7 @@ def actuator_force(
 ) -> ca.SX:
     """Return the generalised actuator force, clipped as MuJoCo does: `qfrc_actuator`.
 
-    Controls, actuator forces, the sum on a tendon and the sum on a joint are clipped, in this
+    Controls, the sum on a tendon, actuator forces and the sum on a joint are clipped, in this
     order.
 
     Args:
@@ -78,7 +78,10 @@ def actuator_force(
         _scalar_force(tree, actuator, q, row @ v, _drive(actuator, u[i], act))
         for i, (actuator, row) in enumerate(zip(actuators, rows, strict=True))
     ]
-    forces = _clip_tendons(tree, actuators, forces)
+    forces = [
+        _clip(force, actuator.force_range)
+        for force, actuator in zip(_clip_tendons(tree, actuators, forces), actuators, strict=True)
+    ]
     total = _routed_compensation(tree, q)
     for row, force in zip(rows, forces, strict=True):
         total += row.T @ force
@@ -127,14 +130,14 @@ def _drive(actuator: Actuator, u: ca.SX, act: ca.SX | None) -> ca.SX:
 def _scalar_force(
     tree: RigidTree, actuator: Actuator, q: ca.SX, rate: ca.SX, drive: ca.SX
 ) -> ca.SX:
-    """Return the force along the transmission, within its own range."""
+    """Return the force along the transmission, before any force range."""
     if actuator.period:
         gap = drive - actuator_length(tree, actuator, q)
         drive = drive - actuator.period * ca.floor(gap / actuator.period + 0.5)
     force = _affine(actuator.gain, tree, actuator, q, rate) * drive
     if any(actuator.bias):
         force += _affine(actuator.bias, tree, actuator, q, rate)
-    return _clip(force, actuator.force_range)
+    return force
 
 
 def _affine(

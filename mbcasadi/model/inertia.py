@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.description import Actuator, Joint, RigidTree
+from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
 from mbcasadi.model.motion import steps_of
 from mbcasadi.model.transmission import moment_row, tendon_row
@@ -53,9 +54,29 @@ def mass_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -
         M[column, row] = value
     for dof, armature in enumerate(tree.armature):
         M[dof, dof] += float(armature)
-    for J, armature in _reflected(tree, q, actuators):
-        M += armature * (J.T @ J)
+    lengths = _reflected(tree, q, actuators)
+    if lengths:
+        M += _related(chain) * sum((armature * (J.T @ J) for J, armature in lengths), ca.SX(0))
     return ca.sparsify(M)
+
+
+def _related(chain: Chain) -> ca.DM:
+    """Return (nv, nv) ones where one joint carries the other.
+
+    MuJoCo's M has no entry elsewhere: what a tendon's armature couples across branches is left
+    out there, and so it is here.
+    """
+    related = ca.DM(chain.tree.nv, chain.tree.nv)
+    for i, link in enumerate(chain.links):
+        for j in chain.path(i):
+            rows, columns = _dofs(link.joint), _dofs(chain.links[j].joint)
+            related[rows, columns] = 1.0
+            related[columns, rows] = 1.0
+    return related
+
+
+def _dofs(joint: Joint) -> slice:
+    return slice(joint.dof, joint.dof + DOF_SIZE[joint.kind])
 
 
 def _reflected(

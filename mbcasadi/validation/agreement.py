@@ -152,7 +152,7 @@ def _references(system: System, model: mujoco.MjModel) -> list[Reference]:
         )
     if system.na:
         references.append(Reference("act_dot", "1/s", lambda s: s.data.act_dot))
-    if system.nu and judge.has_constant_gains(model):
+    if system.nu:
         references += [
             Reference("actuation", f"{force} per control", judge.actuation, "force"),
             Reference("actuator_bias", force, judge.actuator_bias, "force"),

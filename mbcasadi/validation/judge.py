@@ -12,10 +12,13 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.mjcf.compat import actuator_slots
+
 Array = NDArray[np.float64]
 
 STEP = 1e-3  # of the five-point difference: rounding 1e-13, truncation below 1e-12
 STEP_WEIGHTS = {-2.0: 1.0 / 12.0, -1.0: -2.0 / 3.0, 1.0: 2.0 / 3.0, 2.0: -1.0 / 12.0}
+SMALL_CONTROL = 2.0**-7  # too small to wind the set-point of a rotational servo by a turn
 CTRL_MARGIN = 0.5  # controls are drawn from their range, widened by this fraction on each side
 EQUALITY_ROWS = {
     int(mujoco.mjtEq.mjEQ_CONNECT): 3,
@@ -109,36 +112,51 @@ def slope(s: Sample, direction: Array, value: Callable[[Array], Array]) -> Array
     return np.asarray(sum(weighted) / step)
 
 
-def moment(s: Sample) -> Array:
-    """Return the actuators' moment arms, (outputs, nv)."""
-    dense = np.zeros((s.data.actuator_length.size, s.model.nv))
-    mujoco.mju_sparse2dense(
-        dense,
-        s.data.actuator_moment,
-        s.data.moment_rownnz,
-        s.data.moment_rowadr,
-        s.data.moment_colind,
-    )
-    return dense
-
-
-def has_constant_gains(model: mujoco.MjModel) -> bool:
-    """Whether every actuator's force is linear in its control whatever the state."""
-    return bool(np.all(model.actuator_gaintype == mujoco.mjtGain.mjGAIN_FIXED))
-
-
 def actuation(s: Sample) -> Array:
-    """Return B = momentᵀ gain, (nv, nu)."""
-    return moment(s).T * s.model.actuator_gainprm[:, 0]
+    """Return B, (nv, nu): what each control, or its activation, adds to the actuator force."""
+    model = unlimited_copy(s.model)
+    data = mujoco.MjData(model)
+    data.qpos, data.qvel = s.q, s.v
+    mujoco.mj_forward(model, data)
+    rest = np.array(data.qfrc_actuator)
+    columns = []
+    for drive, index in drives(model):
+        getattr(data, drive)[index] = SMALL_CONTROL
+        mujoco.mj_fwdActuation(model, data)
+        columns.append((data.qfrc_actuator - rest) / SMALL_CONTROL)
+        getattr(data, drive)[index] = 0.0
+    return np.stack(columns, axis=1)
 
 
 def actuator_bias(s: Sample) -> Array:
-    """Return f_0 = momentᵀ (b0 + b1 length + b2 velocity) and compensation by actuators."""
-    b0, b1, b2 = s.model.actuator_biasprm[:, :3].T
-    affine = s.model.actuator_biastype == mujoco.mjtBias.mjBIAS_AFFINE
-    bias = b0 + b1 * s.data.actuator_length + b2 * s.data.actuator_velocity
-    by_actuator = s.model.jnt_actgravcomp[s.model.dof_jntid].astype(bool)
-    return moment(s).T @ np.where(affine, bias, 0.0) + s.data.qfrc_gravcomp * by_actuator
+    """Return f_0: the actuator force without controls, activations and ranges."""
+    model = unlimited_copy(s.model)
+    data = mujoco.MjData(model)
+    data.qpos, data.qvel = s.q, s.v
+    mujoco.mj_forward(model, data)
+    return np.array(data.qfrc_actuator)
+
+
+def unlimited_copy(model: mujoco.MjModel) -> mujoco.MjModel:
+    """Return a copy without any range of controls and actuator forces."""
+    free = copy.copy(model)
+    for name in (
+        "actuator_ctrllimited",
+        "actuator_forcelimited",
+        "jnt_actfrclimited",
+        "tendon_actfrclimited",
+    ):
+        getattr(free, name)[:] = 0
+    return free
+
+
+def drives(model: mujoco.MjModel) -> list[tuple[str, int]]:
+    """Return for each control where it acts: itself, or its activation (`ctrl` or `act`)."""
+    found = [("ctrl", i) for i in range(model.nu)]
+    for actuator, slots in enumerate(actuator_slots(model)):
+        if model.actuator_actadr[actuator] >= 0:
+            found[slots.ctrl] = ("act", int(model.actuator_actadr[actuator]))
+    return found
 
 
 def active_equalities(model: mujoco.MjModel) -> list[int]:

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.judge import Sample
+from mbcasadi.validation.judge import Sample, slope
 
 Array = NDArray[np.float64]
 
@@ -46,9 +46,15 @@ def velocity(s: Sample, kind: str, i: int) -> Array:
 
 
 def bias(s: Sample, kind: str, i: int) -> Array:
-    """Return (6,): J̇ v."""
-    J_dot = np.zeros((6, s.model.nv))
-    body = int(s.model.site_bodyid[i]) if kind == "site" else i
-    point = s.data.site_xpos[i] if kind == "site" else s.data.xpos[i]
-    mujoco.mj_jacDot(s.model, s.data, J_dot[:3], J_dot[3:], point, body)
-    return np.asarray(J_dot @ s.v)
+    """Return (6,): J̇ v by differences of J v along the motion.
+
+    `mj_jacDot` is no reference: it is off for bodies with a slide joint before a hinge.
+    """
+    moved = s._replace(data=mujoco.MjData(s.model))
+
+    def velocity_at(q: Array) -> Array:
+        moved.data.qpos = q
+        mujoco.mj_fwdPosition(s.model, moved.data)
+        return np.asarray(jacobian(moved, kind, i) @ s.v)
+
+    return slope(s, s.v, velocity_at)
