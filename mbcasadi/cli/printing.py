@@ -1,24 +1,66 @@
 """Tables on the terminal."""
 
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from rich.console import Console
 
-from mbcasadi.cli.console import table
-from mbcasadi.cli.inspection import Inspection
+from mbcasadi.cli.console import number, table
+
+if TYPE_CHECKING:  # so that `--help` does not wait for CasADi and MuJoCo
+    from mbcasadi.cli.inspection import Inspection
+    from mbcasadi.validation.agreement import Agreement
 
 
-def inspection(found: Inspection, screen: Console) -> None:
+def inspection(found: "Inspection", screen: Console) -> None:
     """Print what `inspect` found."""
     sizes = "  ".join(f"{key} {value}" for key, value in found.sizes.items())
     screen.print(f"[bold]{found.name}[/bold]   {sizes}")
-    screen.print(f"constraints: {found.rank_in_words}\n")
+    words = "refused, see below" if found.ranks is None else found.ranks.in_words
+    screen.print(f"constraints: {words}\n")
     if found.controls:
         columns = ("actuator", "u min>", "u max>", "force min>", "force max>")
         screen.print(table("Controls", columns, found.controls), "")
     limited = [row for row in found.joints if row[1] > float("-inf") or row[2] < float("inf")]
     if limited:
         screen.print(table("Joint limits", ("joint", "min>", "max>"), limited), "")
-    counts = list(found.operations.items())
-    screen.print(table("Operations of each Function", ("Function", "operations>"), counts), "")
+    counts = ", ".join(f"{letter} {number(count)}" for letter, count in found.operations.items())
+    screen.print(f"[bold]Operations[/bold] of each Function: {counts}\n")
     screen.print(table("Coverage", ("treatment", "feature", "what it means"), found.coverage), "")
     for warning in found.warnings:
         screen.print(f"MuJoCo's compiler: {warning}", markup=False)
+
+
+def agreement(found: "Sequence[Agreement]", tolerance: float, screen: Console) -> None:
+    """Print the worst error of each quantity."""
+    rows = []
+    for entry in found:
+        if math.isnan(entry.error):
+            verdict = "not compared"
+        else:
+            verdict = "agrees" if entry.error <= tolerance else "DIFFERS"
+        rows.append((entry.quantity, f"{entry.error:.1e}", entry.unit, verdict, entry.note))
+    columns = ("quantity", "worst relative error>", "unit", f"at {tolerance:g}", "note")
+    screen.print(table("Agreement with MuJoCo", columns, rows))
+
+
+def benchmarks(rows: list[dict[str, Any]], screen: Console) -> None:
+    """Print the rows of benchmarks; times in microseconds."""
+    cells = [
+        (
+            row["model"],
+            row["quantity"],
+            _microseconds(row["ours"]),
+            row["peer"],
+            _microseconds(row["peer_time"]),
+            row["ratio"],
+        )
+        for row in rows
+    ]
+    columns = ("model", "quantity", "ours, us>", "peer", "peer, us>", "ratio>")
+    screen.print(table("Benchmarks", columns, cells))
+
+
+def _microseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else 1e6 * seconds

@@ -66,17 +66,42 @@ class Move(Strict):
         return self.by * UNITS[self.unit] * smooth_step(t, self.start, self.duration)
 
 
+class Turn(Strict):
+    """Steady motion at `rate`, reached during `ramp` with continuous acceleration.
+
+    Attributes:
+        rate: in `unit` per second.
+        start, ramp: s.
+        unit: "" for rad and m, "deg" or "mm".
+    """
+
+    rate: float
+    start: Annotated[float, Field(ge=0)] = 0.0
+    ramp: Annotated[float, Field(ge=0)] = 0.0
+    unit: Unit = ""
+
+    def expression(self, t: ca.SX) -> ca.SX:
+        """Return the term as an expression of `t`, in rad or m."""
+        after = ca.fmax(t - self.start - self.ramp, 0)
+        x = ca.fmin(ca.fmax((t - self.start) / self.ramp, 0), 1) if self.ramp > 0 else ca.SX(0)
+        grown = self.ramp * x**4 * (2.5 - 3 * x + x**2)  # integral of the smooth step
+        return self.rate * UNITS[self.unit] * (grown + after)
+
+
 def kind_of(given: Any) -> str:
     """Return which kind of term a table of the file is meant to be."""
-    if isinstance(given, (Move, Sine)):
+    if isinstance(given, (Move, Sine, Turn)):
         return type(given).__name__.lower()
     if isinstance(given, dict):
-        return "move" if "by" in given else "sine"
+        return "move" if "by" in given else "turn" if "rate" in given else "sine"
     return "number"
 
 
 Term = Annotated[
-    Annotated[float, Tag("number")] | Annotated[Sine, Tag("sine")] | Annotated[Move, Tag("move")],
+    Annotated[float, Tag("number")]
+    | Annotated[Sine, Tag("sine")]
+    | Annotated[Move, Tag("move")]
+    | Annotated[Turn, Tag("turn")],
     Discriminator(kind_of),
 ]
 Component = Annotated[

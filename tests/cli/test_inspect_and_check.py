@@ -1,0 +1,162 @@
+"""`mbcasadi inspect` and `mbcasadi check` as a user runs them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import mujoco_models
+from mbcasadi.cli.app import app
+
+RUN = CliRunner()
+
+SLIDING_RING = """
+<mujoco model="ring">
+  <worldbody>
+    <body name="ring"><joint name="x" type="slide" axis="1 0 0" range="-1 1"/>
+      <geom size="0.1" mass="1"/></body>
+    <body name="rod" pos="0 0 1"><joint name="hinge" type="hinge" axis="0 1 0" stiffness="3"/>
+      <geom type="capsule" fromto="0 0 0 0 0 -0.5" size="0.02" mass="0.4"/></body>
+  </worldbody>
+  <equality><joint name="gear" joint1="x" joint2="hinge" polycoef="0 0.2 0.1 0 0"/></equality>
+  <actuator><motor name="push" joint="x" ctrlrange="-2 3"/></actuator>
+</mujoco>
+"""
+
+
+@pytest.fixture
+def ring(tmp_path):
+    path = tmp_path / "ring.xml"
+    path.write_text(SLIDING_RING)
+    return str(path)
+
+
+def invoke(*arguments):
+    return RUN.invoke(app, list(arguments))
+
+
+def test_inspect_says_that_three_rows_of_the_four_bar_have_rank_two():
+    result = invoke("inspect", "four_bar")
+    assert result.exit_code == 0
+    assert "3 rows, rank 2 at the authored pose; rank 2 at 5 random closed poses" in result.stdout
+
+
+def test_inspect_gives_sizes_limits_and_coverage_as_json(ring):
+    result = invoke("inspect", ring, "--json")
+    found = json.loads(result.stdout)
+    assert found["sizes"] == {"nq": 2, "nv": 2, "nu": 1, "na": 0, "nc": 1}
+    assert found["rank_in_words"].startswith("1 rows, rank 1 at the authored pose")
+    assert found["controls"] == [
+        {"name": "push", "u_min": -2.0, "u_max": 3.0, "force_min": None, "force_max": None}
+    ]
+    assert found["joints"][0] == {"name": "x", "min": -1.0, "max": 1.0}
+    assert {item["treatment"] for item in found["coverage"]} == {"used", "plant only"}
+    assert set(found["operations"]) == {"M", "h", "phi", "A", "c"}
+
+
+def test_inspect_names_what_is_refused_and_goes_on(tmp_path):
+    rope = (
+        '<tendon><spatial name="rope" stiffness="10">'
+        '<site site="low"/><site site="top"/></spatial></tendon>'
+    )
+    path = tmp_path / "rope.xml"
+    path.write_text(
+        SLIDING_RING.replace("</worldbody>", f'<site name="low"/></worldbody>{rope}').replace(
+            '<geom size="0.1" mass="1"/>', '<geom size="0.1" mass="1"/><site name="top"/>'
+        )
+    )
+    found = json.loads(invoke("inspect", str(path), "--json").stdout)
+    refused = [item for item in found["coverage"] if item["treatment"] == "refused"]
+    assert [item["feature"] for item in refused] == ["tendon 'rope': stiffness"]
+    checked = json.loads(invoke("check", str(path), "--states", "2", "--json").stdout)
+    absent = [row for row in checked["rows"] if row["error"] is None]
+    assert [row["quantity"] for row in absent] == ["passive_force"]
+    assert "rope" in absent[0]["note"]
+
+
+def test_check_agrees_with_mujoco_and_says_so(ring):
+    result = invoke("check", ring, "--states", "5", "--json")
+    found = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert found["passed"]
+    assert {"mass_matrix", "bias_force", "constraint_bias"} <= {
+        r["quantity"] for r in found["rows"]
+    }
+
+
+def test_check_fails_above_its_tolerance(ring):
+    result = invoke("check", ring, "--states", "2", "--tolerance", "1e-30")
+    assert result.exit_code == 1
+    assert "DIFFERS" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["inspect", "check"])
+def test_an_unknown_model_gets_one_line_with_the_names_that_exist(command):
+    result = invoke(command, "five_wheeler")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "five_wheeler" in result.stderr
+    assert "four_bar" in result.stderr
+
+
+def test_unreadable_xml_keeps_mujocos_message(tmp_path):
+    path = tmp_path / "broken.xml"
+    path.write_text("<mujoco><worldbody><body></mujoco>")
+    result = invoke("inspect", str(path))
+    assert result.exit_code == 2
+    assert "XML" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_model_is_found_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert invoke("inspect", "slider_crank.xml").exit_code == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_command_has_help_and_every_one_has_json():
+    listed = invoke("--help").stdout
+    for name in ("demo", "inspect", "check", "export", "validate", "campaign", "bench"):
+        assert name in listed
+        result = invoke(name, "--help")
+        assert result.exit_code == 0
+        assert "--json" in result.stdout
+
+
+def test_the_installed_command_needs_no_terminal_and_no_colour():
+    done = subprocess.run(
+        [sys.executable, "-c", "from mbcasadi.cli import main; main()", "inspect", "five_bar"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"TERM": "dumb"},
+    )
+    assert done.returncode == 0
+    assert "five_bar" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_without_the_extra_one_line_says_how_to_get_it(monkeypatch, capsys):
+    import importlib.util
+
+    from mbcasadi import cli
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "rich" else found(name)
+    )
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 2
+    assert capsys.readouterr().err == (
+        'mbcasadi: the command line needs rich; install with: pip install "mbcasadi[tools]"\n'
+    )
+
+
+def test_a_model_of_the_package_can_be_named_without_its_folder():
+    from mbcasadi.cli.models import locate
+
+    assert locate("four_bar") == mujoco_models.path("four_bar")
