@@ -1,0 +1,92 @@
+"""The folder builds and runs as its manual says."""
+
+import hashlib
+import json
+import re
+import shlex
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from codegen_problems import least_distance_controller, nested_law, saturated_controller
+
+import mbcasadi.codegen as codegen
+from mbcasadi.errors import ExportError
+
+STEPS = {"pd": "u[0] = -2\nu[1] = 5\nreturned 0\n"}
+
+
+def export(make, folder):
+    example = {"q": [0.1, -9]} if make is saturated_controller else None
+    return codegen.export_c(make(), folder, example=example)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+@pytest.mark.parametrize(
+    "make", [saturated_controller, lambda: least_distance_controller(3, 4)], ids=["plain", "staged"]
+)
+def test_cmake_builds_the_library_and_the_example(make, tmp_path):
+    project = export(make, tmp_path / "out")
+    for command in ("cmake -S . -B build", "cmake --build build"):
+        done = subprocess.run(
+            command.split(), cwd=project.folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    done = subprocess.run(
+        [f"build/{project.name}_example"], cwd=project.folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert done.stdout == project.run_example()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [saturated_controller, nested_law, lambda: least_distance_controller(3, 4)],
+    ids=["plain", "function", "staged"],
+)
+def test_the_manuals_compiler_line_works(make, tmp_path):
+    project = export(make, tmp_path / "out")
+    line = re.search(r"^cc .*$", (project.folder / "README.md").read_text(), re.MULTILINE)
+    assert line
+    done = subprocess.run(
+        [*shlex.split(line[0]), "-Werror"], cwd=project.folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run(["./example"], cwd=project.folder, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout == STEPS.get(project.name, done.stdout)
+
+
+def test_the_example_runs_on_the_given_state(tmp_path):
+    assert export(saturated_controller, tmp_path / "out").run_example() == STEPS["pd"]
+
+
+def test_the_manifest_describes_the_files(tmp_path):
+    project = export(lambda: least_distance_controller(3, 4), tmp_path / "out")
+    manifest = json.loads((project.folder / "manifest.json").read_text())
+    files = {p.relative_to(project.folder).as_posix() for p in project.folder.rglob("*.*")}
+    files.add("daqp/LICENSE")
+    assert set(manifest["sha256"]) == files - {"manifest.json"}
+    for name, digest in manifest["sha256"].items():
+        assert hashlib.sha256((project.folder / name).read_bytes()).hexdigest() == digest
+    assert manifest["solver"]["unknowns"] == 3
+    assert manifest["solver"]["rows"] == 4
+    assert manifest["u_min"] == [None, None, None]
+    assert set(manifest["operations"]) == {"build", "finish"}
+    assert set(manifest["versions"]) == {"mbcasadi", "casadi", "daqp"}
+    assert codegen.open_project(project.folder) == project
+
+
+def test_an_export_without_the_solver_names_where_it_is_expected(tmp_path):
+    project = codegen.export_c(least_distance_controller(2, 2), tmp_path / "out", daqp="system")
+    assert not (project.folder / "daqp").exists()
+    assert project.manifest["solver"]["origin"] == "system"
+    shipped = codegen.export_c(least_distance_controller(2, 2), tmp_path / "shipped").folder / "daqp"
+    law = project.load(flags=["-O1", f"-I{shipped}/include", f"-L{shipped}"])
+    assert float(law(np.eye(2), 1, 2, 0)[2]) == 0
+
+
+def test_a_folder_that_no_export_wrote_is_no_project(tmp_path):
+    with pytest.raises(ExportError, match=r"no readable manifest\.json"):
+        codegen.open_project(tmp_path)
