@@ -106,10 +106,11 @@ def _owner(
     ]
     if len(mine) <= 1:
         return mine[0] if mine else None
-    return min(mine, key=lambda k: float(np.linalg.norm(_position(data, touches[k]) - at)))
+    return min(mine, key=lambda k: float(np.linalg.norm(position(data, touches[k]) - at)))
 
 
-def _position(data: mujoco.MjData, touch: Touch) -> Array:
+def position(data: mujoco.MjData, touch: Touch) -> Array:
+    """Return the (3,) position of a frame in the world, m."""
     if touch.site is not None:
         return np.asarray(data.site_xpos[touch.site])
     return np.asarray(data.xpos[touch.body] if touch.geom is None else data.geom_xpos[touch.geom])

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.errors import ShapeError, SimulationError, UnknownNameError
 from mbcasadi.plant import api, options
-from mbcasadi.plant.contacts import ContactForce, FrameKind, contact_forces, find_frame
+from mbcasadi.plant.contacts import ContactForce, FrameKind, contact_forces, find_frame, position
 
 Array = NDArray[np.float64]
 
@@ -85,6 +85,11 @@ class Plant:
         self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
         self.data = mujoco.MjData(self.model)
         self.reset()
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return bytes(self.model.names).split(b"\0", 1)[0].decode()
 
     @property
     def nq(self) -> int:
@@ -247,6 +252,10 @@ class Plant:
         """
         touches = [find_frame(self.model, name, kind) for name in names]
         return dict(zip(names, contact_forces(self.model, self.data, touches), strict=True))
+
+    def place(self, name: str, kind: FrameKind = "site") -> Array:
+        """Return the (3,) position of a site, geom or body at the last evaluation, m."""
+        return np.array(position(self.data, find_frame(self.model, name, kind)))
 
     def _check(self) -> None:
         what = api.diverged(self.data)

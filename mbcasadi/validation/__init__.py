@@ -1,1 +1,21 @@
-"""Room validation: to be filled."""
+"""Where both worlds meet: our equations and generated C against MuJoCo."""
+
+from mbcasadi.validation.criteria import DEFAULTS, Verdict
+from mbcasadi.validation.metrics import Metric, Tracked
+from mbcasadi.validation.recording import Recording
+from mbcasadi.validation.report import Report
+from mbcasadi.validation.run import Run
+from mbcasadi.validation.softness import Softness
+from mbcasadi.validation.closed_loop import validate
+
+__all__ = [
+    "DEFAULTS",
+    "Metric",
+    "Recording",
+    "Report",
+    "Run",
+    "Softness",
+    "Tracked",
+    "Verdict",
+    "validate",
+]

@@ -1,0 +1,135 @@
+"""The generated C of a controller, as something that a loop can call thousands of times."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.codegen import CProject, export_c
+from mbcasadi.description import Controller
+from mbcasadi.errors import ProblemError, ShapeError
+
+Array = NDArray[np.float64]
+KNOWN_INPUTS = ("q", "v", "act", "ref", "mask", "z", "t")
+
+
+@runtime_checkable
+class HasController(Protocol):
+    """An object that carries its controller as data."""
+
+    @property
+    def controller(self) -> Controller:
+        """The controller."""
+
+
+@dataclass(frozen=True)
+class CompiledLaw:
+    """A controller, and its C as a Function.
+
+    Attributes:
+        controller: as it was given.
+        function: the generated C, compiled and loaded.
+        project: the exported folder.
+    """
+
+    controller: Controller
+    function: ca.Function
+    project: CProject
+
+
+def controller_of(controller: Controller | HasController) -> Controller:
+    """Return the controller as data.
+
+    Raises:
+        ProblemError: something else was given, or its inputs are not those of a control loop.
+    """
+    if isinstance(controller, HasController):
+        controller = controller.controller
+    if not isinstance(controller, Controller):
+        raise ProblemError(
+            f"cannot validate a {type(controller).__name__}; expected a controller of "
+            "mbcasadi.control or a description.Controller, which adds period and limits"
+        )
+    unknown = [n for n in controller.function.name_in() if n not in KNOWN_INPUTS]
+    if unknown:
+        raise ProblemError(
+            f"controller {controller.name!r} wants the inputs {unknown}; a closed loop knows "
+            f"{', '.join(KNOWN_INPUTS)}"
+        )
+    if "u" not in controller.function.name_out():
+        raise ProblemError(f"controller {controller.name!r} has no output 'u'")
+    return controller
+
+
+@contextmanager
+def compiled(
+    controller: Controller | HasController, progress: Callable[[str], None] | None = None
+) -> Iterator[CompiledLaw]:
+    """Export the controller to a temporary folder, compile it, and hand out the C.
+
+    Raises:
+        ExportError: the C could not be generated or built.
+    """
+    data = controller_of(controller)
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
+        project = export_c(data, Path(folder) / "c", progress=progress)
+        yield CompiledLaw(data, project.load(), project)
+
+
+class Caller:
+    """Calls a Function on buffers that are laid out once; values by name.
+
+    Reused arrays make a call cost microseconds, and the closed loop of a validation as fast as
+    its plant.
+    """
+
+    def __init__(self, function: ca.Function) -> None:
+        self.names_in = tuple(function.name_in())
+        self.names_out = tuple(function.name_out())
+        self._shapes = {n: function.size_in(n) for n in self.names_in}
+        self._rows = {n: _nonzeros(function.sparsity_in(n)) for n in self.names_in}
+        self._out = {n: _nonzeros(function.sparsity_out(n)) for n in self.names_out}
+        self._out_size = {n: function.numel_out(n) for n in self.names_out}
+        self._arguments = {n: np.zeros(len(rows)) for n, rows in self._rows.items()}
+        self._results = {n: np.zeros(len(rows)) for n, rows in self._out.items()}
+        self._buffer, self._evaluate = function.buffer()
+        for i, argument in enumerate(self._arguments.values()):
+            self._point(self._buffer.set_arg, i, argument)
+        for i, result in enumerate(self._results.values()):
+            self._point(self._buffer.set_res, i, result)
+
+    @staticmethod
+    def _point(setter: Any, index: int, array: Array) -> None:
+        # CasADi's stubs show the C signature (pointer, size); its wrapper wants a memoryview.
+        setter(index, array.data)
+
+    def size(self, name: str) -> int:
+        """Return the number of elements of an input, 0 where there is no such input."""
+        rows, columns = self._shapes.get(name, (0, 0))
+        return int(rows * columns)
+
+    def __call__(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Return all outputs as vectors; `values` may hold more names than there are inputs."""
+        for name, rows in self._rows.items():
+            value = np.asarray(values[name], dtype=float).ravel()
+            if value.size != self.size(name):
+                raise ShapeError(f"{name} has {value.size} elements, expected {self.size(name)}")
+            self._arguments[name][:] = value[rows]
+        self._evaluate()
+        answer = {}
+        for name, rows in self._out.items():
+            full = np.zeros(self._out_size[name])
+            full[rows] = self._results[name]
+            answer[name] = full
+        return answer
+
+
+def _nonzeros(sparsity: ca.Sparsity) -> NDArray[np.int64]:
+    """Return the positions of the nonzeros in the column-major vector."""
+    return np.asarray(sparsity.find(), dtype=np.int64)

@@ -1,0 +1,233 @@
+"""Numbers that say how a closed loop went."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.codegen import TickTimes
+from mbcasadi.description import Controller
+from mbcasadi.validation.compare import Comparison
+from mbcasadi.validation.recording import Recording
+
+Array = NDArray[np.float64]
+
+# A control within this share of its range from a limit is at the limit.
+AT_LIMIT = 1e-6
+# Contacts that carry less than this share of the largest normal force are not judged: there
+# the direction of the force is that of the rounding and of MuJoCo's contact softness.
+LOADED = 0.02
+# Targets that move less than this (m or rad) have no amplitude.
+SMALLEST_AMPLITUDE = 1e-6
+STATUS_WORDS = {
+    0: "solved and verified",
+    1: "feasible, not optimal",
+    2: "infeasible, safe output",
+    3: "bad input, safe output",
+    4: "solver stopped or check failed, safe output",
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a run.
+
+    Attributes:
+        name: `group.name`, what a criterion refers to.
+        value: in SI units, or a share.
+        unit: "" for a share.
+        meaning: one line.
+    """
+
+    name: str
+    value: float
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """How one component of the tasks was followed.
+
+    Attributes:
+        name, unit: of the component.
+        rms, peak: of the error.
+        amplitude: half of the target's range; 0 where it stands still.
+        rms_free: RMS over the ticks without a saturated motor, NaN if there are none.
+    """
+
+    name: str
+    unit: str
+    rms: float
+    peak: float
+    amplitude: float
+    rms_free: float
+
+    def share(self, value: float) -> float:
+        """Return `value` over the amplitude, NaN where the target stands still."""
+        return value / self.amplitude if self.amplitude > SMALLEST_AMPLITUDE else float("nan")
+
+
+def saturated(controller: Controller, u: Array) -> NDArray[np.bool_]:
+    """Return (nt, nu): the control is at one of its limits."""
+    low, high = controller.u_min, controller.u_max
+    band = AT_LIMIT * np.where(np.isfinite(high - low), high - low, 0.0)
+    return np.asarray((u <= low + band) | (u >= high - band))
+
+
+def tracked(controller: Controller, recording: Recording, settle: float = 0.0) -> list[Tracked]:
+    """Return the tracking of each component, from `settle` seconds on."""
+    if not {"target", "error"} <= recording.monitor.keys():
+        return []
+    late = recording.t >= settle
+    free = late & ~saturated(controller, recording.u).any(axis=1)
+    target, error = recording.monitor["target"], recording.monitor["error"]
+    names, units = _components(controller, "error", error.shape[1])
+    result = []
+    for i in range(error.shape[1]):
+        wanted, missed = target[late, i], error[late, i]
+        result.append(
+            Tracked(
+                name=names[i],
+                unit=units[i],
+                rms=_rms(missed),
+                peak=float(np.abs(missed).max(initial=0.0)),
+                amplitude=float(np.ptp(wanted)) / 2 if wanted.size else 0.0,
+                rms_free=_rms(error[free, i]),
+            )
+        )
+    return result
+
+
+def _components(
+    controller: Controller, output: str, size: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    for signal in controller.monitors:
+        if signal.name == output and len(signal.components) == size:
+            return signal.components, signal.units
+    return tuple(f"{output}[{i}]" for i in range(size)), ("",) * size
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2))) if values.size else float("nan")
+
+
+def tracking_metrics(rows: list[Tracked]) -> Iterator[Metric]:
+    """Yield the worst tracking over all components."""
+    if not rows:
+        return
+    shares = [row.share(row.rms) for row in rows]
+    free = [row.share(row.rms_free) for row in rows]
+    peaks = [row.share(row.peak) for row in rows]
+    yield Metric("tracking.rms", max(r.rms for r in rows), "m or rad", "worst RMS error")
+    yield Metric("tracking.max", max(r.peak for r in rows), "m or rad", "largest error")
+    if not np.isnan(shares).all():
+        words = "of the target's amplitude"
+        yield Metric("tracking.rms_share", float(np.nanmax(shares)), "", f"worst RMS, {words}")
+        yield Metric("tracking.max_share", float(np.nanmax(peaks)), "", f"largest error, {words}")
+    if not np.isnan(free).all():
+        words = "of the amplitude, while no motor is at its limit"
+        yield Metric("tracking.rms_share_free", float(np.nanmax(free)), "", f"worst RMS, {words}")
+
+
+def torque_metrics(controller: Controller, recording: Recording) -> Iterator[Metric]:
+    """Yield how the controls used their range."""
+    beyond = np.maximum(controller.u_min - recording.u, recording.u - controller.u_max)
+    excess = max(0.0, float(np.nan_to_num(beyond, nan=np.inf).max(initial=0.0)))
+    share = float(saturated(controller, recording.u).any(axis=1).mean())
+    yield Metric("torque.excess", excess, "unit of u", "most that a control left its limits")
+    yield Metric("torque.saturated", share, "", "share of ticks with a control at its limit")
+    yield Metric("torque.max", float(np.abs(recording.u).max(initial=0.0)), "unit of u", "largest")
+
+
+def status_metrics(recording: Recording) -> Iterator[Metric]:
+    """Yield what the controller said about itself."""
+    solved = float((recording.status == 0).mean())
+    safe = float((recording.status >= 2).mean())
+    yield Metric("status.solved", solved, "", "share of ticks solved and verified")
+    yield Metric("status.safe_output", safe, "", "share of ticks that fell back to a safe output")
+    yield Metric("status.check", float(recording.check.max()), "", "largest self-check residual")
+
+
+def closure_metrics(recording: Recording, comparison: Comparison | None) -> Iterator[Metric]:
+    """Yield how well loops stay closed; nothing where there are none."""
+    if comparison is None or not recording.equality_force.any():
+        return
+    yield Metric("closure.plant", float(recording.closure.max()), "m", "worst gap in MuJoCo")
+    yield Metric("closure.rows", float(recording.residual.max()), "m or rad", "worst row in MuJoCo")
+    drift = float(comparison.drift.max())
+    yield Metric("closure.model", drift, "m or rad", "worst |phi| of our equations, same states")
+    for name, error in (("force", comparison.force_error), ("a", comparison.acceleration_error)):
+        what = "constraint force" if name == "force" else "acceleration"
+        words = f"relative difference of our {what} and MuJoCo's"
+        yield Metric(f"agreement.{name}_median", float(np.median(error)), "", f"median {words}")
+        yield Metric(f"agreement.{name}_max", float(error.max()), "", f"largest {words}")
+
+
+def contact_metrics(controller: Controller, recording: Recording) -> Iterator[Metric]:
+    """Yield the friction-cone margins of the plant and of the controller's own forces."""
+    if not controller.contacts:
+        return
+    active = active_contacts(controller, recording)
+    normal, slip = recording.contact_normal, recording.contact_tangential
+    loaded = active & (normal > LOADED * normal.max(initial=0.0))
+    mu = np.array([contact.friction for contact in controller.contacts])
+    if loaded.any():
+        used = (slip / np.where(loaded, normal, 1.0))[loaded] / np.broadcast_to(mu, loaded.shape)[
+            loaded
+        ]
+        yield Metric(
+            "cone.plant", 1 - float(used.max()), "", "least margin 1 - |f_t| / (mu f_n) in MuJoCo"
+        )
+    lost = active & (recording.contact_normal <= 0)
+    yield Metric("contact.lost", float(lost.mean()), "", "share of active contacts without force")
+    yield Metric("contact.slip", _slip(active, recording), "m", "farthest way of an active contact")
+    margin = predicted_margin(controller, recording)
+    if margin is not None and (active & np.isfinite(margin)).any():
+        least = float(margin[active & np.isfinite(margin)].min())
+        yield Metric("cone.controller", least, "", "least margin of the forces it counts on")
+
+
+def active_contacts(controller: Controller, recording: Recording) -> NDArray[np.bool_]:
+    """Return (nt, nc): the controller counts on this contact."""
+    count = len(controller.contacts)
+    if recording.mask.shape[1] == count:
+        return np.asarray(recording.mask > 0.5)
+    return np.ones((recording.ticks, count), dtype=bool)
+
+
+def predicted_margin(controller: Controller, recording: Recording) -> Array | None:
+    """Return (nt, nc) `1 - |f_t| / (mu f_n)` of the controller's own forces, NaN where idle."""
+    force = recording.monitor.get("contact_force")
+    if force is None:
+        return None
+    force = force.reshape(recording.ticks, len(controller.contacts), 3)
+    mu = np.array([contact.friction for contact in controller.contacts])
+    normal, slip = force[:, :, 0], np.hypot(force[:, :, 1], force[:, :, 2])
+    loaded = normal > LOADED * normal.max(initial=0.0)
+    return np.where(loaded, 1 - slip / np.where(loaded, mu * normal, 1.0), np.nan)
+
+
+def _slip(active: NDArray[np.bool_], recording: Recording) -> float:
+    """Return the farthest distance of an active contact from where it became active, m."""
+    worst = 0.0
+    for k in range(active.shape[1]):
+        place, start = recording.contact_place[:, k], None
+        for i, on in enumerate(active[:, k]):
+            if not on:
+                start = None
+            elif start is None:
+                start = place[i]
+            else:
+                worst = max(worst, float(np.linalg.norm(place[i, :2] - start[:2])))
+    return worst
+
+
+def time_metrics(times: TickTimes | None) -> Iterator[Metric]:
+    """Yield the time of one tick of the generated C."""
+    if times is None:
+        return
+    yield Metric("time.median", times.median, "s", "time of one tick in C, median")
+    yield Metric("time.p99", times.p99, "s", "time of one tick in C, 99th percentile")
+    yield Metric("time.max", times.max, "s", "time of one tick in C, longest")

@@ -1,0 +1,97 @@
+"""What a closed loop leaves behind: one row for each control tick."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A closed loop, tick by tick. nt ticks, all measured before the plant moves on.
+
+    Attributes:
+        t: (nt,) s.
+        q, v, act: (nt, nq), (nt, nv), (nt, na) state of the plant.
+        a: (nt, nv) acceleration of the plant.
+        ref, mask, z: (nt, ...) what the controller was given.
+        u: (nt, nu) what it computed from that.
+        u_applied: (nt, nu) what acted in the plant, late by the delay.
+        status: (nt,) codes 0 to 4; zero where the controller has none.
+        check: (nt,) largest residual that the controller itself reports.
+        actuator_force: (nt, nv) MuJoCo's `qfrc_actuator`.
+        equality_force: (nt, nv) force of MuJoCo's equality constraints.
+        other_force: (nt, nv) force of MuJoCo's contacts, limits and dry friction.
+        closure: (nt,) m, worst gap of the plant's connects and welds.
+        residual: (nt,) worst equality residual of any kind.
+        energy: (nt,) J.
+        contact_names: nc names.
+        contact_force: (nt, nc, 3) N, world axes, on the robot.
+        contact_normal, contact_tangential: (nt, nc) N.
+        contact_margin: (nt, nc) N, worst `mu f_n - |f_t|` with the plant's friction.
+        contact_place: (nt, nc, 3) m, position of the contact's frame.
+        monitor: name → (nt, size): outputs of the controller's monitor.
+        events: sentences about what happened (a plant that diverged).
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    act: Array
+    a: Array
+    ref: Array
+    mask: Array
+    z: Array
+    u: Array
+    u_applied: Array
+    status: NDArray[np.int64]
+    check: Array
+    actuator_force: Array
+    equality_force: Array
+    other_force: Array
+    closure: Array
+    residual: Array
+    energy: Array
+    contact_names: tuple[str, ...]
+    contact_force: Array
+    contact_normal: Array
+    contact_tangential: Array
+    contact_margin: Array
+    contact_place: Array
+    monitor: dict[str, Array] = field(default_factory=dict)
+    events: tuple[str, ...] = ()
+
+    @property
+    def ticks(self) -> int:
+        """Number of ticks."""
+        return len(self.t)
+
+
+class Recorder:
+    """Collects rows, and returns them as arrays."""
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Array]] = []
+        self._monitor: list[dict[str, Array]] = []
+
+    def add(self, row: dict[str, Array], monitor: dict[str, Array]) -> None:
+        """Keep one tick; arrays are copied where they may be reused."""
+        self._rows.append({name: np.array(value, dtype=float) for name, value in row.items()})
+        self._monitor.append(monitor)
+
+    def finish(self, contact_names: tuple[str, ...], events: tuple[str, ...]) -> Recording:
+        """Return all rows, stacked."""
+        stacked = {name: np.array([row[name] for row in self._rows]) for name in self._rows[0]}
+        status = stacked.pop("status").astype(np.int64)
+        monitor = {
+            name: np.array([row[name] for row in self._monitor]) for name in self._monitor[0]
+        }
+        return Recording(
+            **stacked,
+            status=status,
+            monitor=monitor,
+            contact_names=contact_names,
+            events=events,
+        )

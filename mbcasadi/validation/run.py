@@ -1,0 +1,80 @@
+"""One validated run: what was asked, what was measured, what it means."""
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mbcasadi.codegen import TickTimes
+from mbcasadi.description import Controller
+from mbcasadi.validation.compare import Comparison
+from mbcasadi.validation.criteria import Verdict
+from mbcasadi.validation.metrics import STATUS_WORDS, Metric, Tracked
+from mbcasadi.validation.recording import Recording
+from mbcasadi.validation.softness import Softness
+
+
+@dataclass(frozen=True)
+class Run:
+    """One closed loop of a controller's generated C and MuJoCo.
+
+    Attributes:
+        name: heading in the report.
+        controller: as data.
+        settings: what was asked for, in words or numbers, in order.
+        recording: all ticks.
+        comparison: our dynamics beside MuJoCo's, where the model has equality constraints.
+        times: of single ticks of the C.
+        tracked: each component of the tasks.
+        metrics, verdicts: numbers, and the criteria on them.
+        softness: the sweep, where it was asked for.
+        frames: PNG pictures of the motion, with `frame_times` in s.
+        notes: what the reader should know: something not compared, no renderer, a divergence.
+    """
+
+    name: str
+    controller: Controller
+    settings: dict[str, Any]
+    recording: Recording
+    metrics: tuple[Metric, ...]
+    verdicts: tuple[Verdict, ...]
+    tracked: tuple[Tracked, ...] = ()
+    comparison: Comparison | None = None
+    times: TickTimes | None = None
+    softness: Softness | None = None
+    frames: tuple[bytes, ...] = ()
+    frame_times: tuple[float, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def passed(self) -> bool:
+        """Whether every criterion held."""
+        return all(verdict.passed for verdict in self.verdicts)
+
+    def metric(self, name: str) -> float:
+        """Return the value of a metric, NaN where the run does not have it."""
+        return next((m.value for m in self.metrics if m.name == name), math.nan)
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """How often the controller answered with each status, in words."""
+        codes, counts = np.unique(self.recording.status, return_counts=True)
+        return {
+            STATUS_WORDS.get(int(c), f"status {c}"): int(n)
+            for c, n in zip(codes, counts, strict=True)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the recording as plain data."""
+        return {
+            "name": self.name,
+            "passed": self.passed,
+            "settings": self.settings,
+            "criteria": [asdict(verdict) for verdict in self.verdicts],
+            "metrics": {m.name: {"value": m.value, "unit": m.unit} for m in self.metrics},
+            "components": [asdict(row) for row in self.tracked],
+            "status": self.statuses,
+            "softness": None if self.softness is None else asdict(self.softness),
+            "notes": list(self.notes),
+        }

@@ -1,0 +1,83 @@
+"""Metrics in words and readable units."""
+
+import math
+
+from mbcasadi.validation.criteria import Verdict
+
+_WORDS = {
+    "finished": "ran to its end",
+    "tracking.rms": "tracking error, worst RMS",
+    "tracking.max": "tracking error, largest",
+    "tracking.rms_share": "tracking error, RMS over amplitude",
+    "tracking.max_share": "tracking error, largest over amplitude",
+    "tracking.rms_share_free": "tracking error, RMS over amplitude, while no motor is at its limit",
+    "closure.plant": "gap of the loops in MuJoCo",
+    "closure.rows": "worst equality residual in MuJoCo",
+    "closure.model": "residual of our constraint equations",
+    "agreement.force_median": "constraint force against MuJoCo, median difference",
+    "agreement.force_max": "constraint force against MuJoCo, largest difference",
+    "agreement.a_median": "acceleration against MuJoCo, median difference",
+    "agreement.a_max": "acceleration against MuJoCo, largest difference",
+    "torque.excess": "control beyond its limit",
+    "torque.saturated": "ticks with a control at its limit",
+    "torque.max": "largest control",
+    "cone.plant": "friction-cone margin in MuJoCo",
+    "cone.controller": "friction-cone margin of the controller's forces",
+    "contact.lost": "active contacts without force",
+    "contact.slip": "way of an active contact on the floor",
+    "status.solved": "ticks solved and verified",
+    "status.safe_output": "ticks with a safe output",
+    "status.check": "largest residual of the self-check",
+    "time.median": "time of one tick in C, median",
+    "time.p99": "time of one tick in C, 99th percentile",
+    "time.max": "time of one tick in C, longest",
+}
+_SHARES = {
+    "tracking.rms_share",
+    "tracking.max_share",
+    "tracking.rms_share_free",
+    "torque.saturated",
+    "cone.plant",
+    "cone.controller",
+    "contact.lost",
+    "status.solved",
+    "status.safe_output",
+}
+_LENGTHS = {"closure.plant", "contact.slip"}
+_TIMES = {"time.median", "time.p99", "time.max"}
+
+
+def metric_words(name: str) -> str:
+    """Return what a metric is, in words."""
+    return _WORDS.get(name, name)
+
+
+def value_words(name: str, value: float) -> str:
+    """Return a value with a readable unit."""
+    if math.isnan(value):
+        return "not measured"
+    if name == "finished":
+        return "yes" if value else "no"
+    if name in _SHARES:
+        return f"{100 * value:.3g} %"
+    if name in _LENGTHS:
+        return length_words(value)
+    if name in _TIMES:
+        return f"{1e6 * value:.3g} µs"
+    return f"{value:.3g}"
+
+
+def length_words(value: float) -> str:
+    """Return a length in m, mm or µm."""
+    for unit, factor in (("m", 1.0), ("mm", 1e3)):
+        if abs(value) * factor >= 1:
+            return f"{value * factor:.3g} {unit}"
+    return f"{value * 1e6:.3g} µm" if value else "0"
+
+
+def limit_words(verdict: Verdict) -> str:
+    """Return the requirement of a criterion."""
+    if verdict.metric == "finished":
+        return "yes"
+    sign = "≥" if verdict.at_least else "≤"
+    return f"{sign} {value_words(verdict.metric, verdict.limit)}"
