@@ -82,7 +82,9 @@ def test_an_export_without_the_solver_names_where_it_is_expected(tmp_path):
     project = codegen.export_c(least_distance_controller(2, 2), tmp_path / "out", daqp="system")
     assert not (project.folder / "daqp").exists()
     assert project.manifest["solver"]["origin"] == "system"
-    shipped = codegen.export_c(least_distance_controller(2, 2), tmp_path / "shipped").folder / "daqp"
+    shipped = (
+        codegen.export_c(least_distance_controller(2, 2), tmp_path / "shipped").folder / "daqp"
+    )
     law = project.load(flags=["-O1", f"-I{shipped}/include", f"-L{shipped}"])
     assert float(law(np.eye(2), 1, 2, 0)[2]) == 0
 
