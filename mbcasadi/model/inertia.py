@@ -40,14 +40,20 @@ def mass_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -
     """
     chain = chain_of(tree)
     steps = [steps_of(link, q) for link in chain.links]
-    composite = _composites(chain, steps)
+    composite, swung = _composites(chain, steps)
     entries: dict[tuple[int, int], Scalar] = {}
     for j, link in enumerate(chain.links):
         if link.joint.kind == "free":
             first = link.joint.dof
             entries.update({(k, k): composite[j].mass for k in range(first, first + 3)})
         for dof, wrench in _unit_wrenches(link, composite[j]):
-            _project_on_ancestors(chain, steps, j, dof, wrench, entries)
+            entries.update(_column(dof, _on_axes(link, wrench, steps[j])))
+            if link.joint.kind == "hinge":
+                # Its own turn is done already: the inertia was turned on the way to the parent.
+                wrench, moved = swung[j].twist(2), link.before
+            else:
+                moved = steps[j]
+            _project_on_ancestors(chain, steps, link.parent, dof, _carried(moved, wrench), entries)
     M = ca.SX(tree.nv, tree.nv)
     for (row, column), value in entries.items():
         M[row, column] = value
@@ -88,17 +94,38 @@ def _reflected(
     return tendons + driven
 
 
-def _composites(chain: Chain, steps: Steps) -> list[Moments]:
-    """Return for each link the moments of all that it carries, in its own frame."""
+def _composites(chain: Chain, steps: Steps) -> tuple[list[Moments], list[Moments]]:
+    """Return the moments of all that each link carries.
+
+    Returns:
+        Moments in the link's own frame, and in its frame before the joint's motion (which is
+        what its parent sees next).
+    """
     composite = [link.moments for link in chain.links]
+    swung = list(composite)
     for i in reversed(range(len(chain.links))):
-        parent = chain.links[i].parent
-        if parent != WORLD:
-            moments = composite[i]
-            for step in reversed(steps[i]):
-                moments = moments_outward(step, moments)
-            composite[parent] = composite[parent] + moments
-    return composite
+        link, moments = chain.links[i], composite[i]
+        for step in reversed(steps[i][len(link.before) :]):
+            moments = moments_outward(step, moments)
+        swung[i] = moments
+        if link.parent == WORLD:
+            continue
+        for step in reversed(link.before):
+            moments = moments_outward(step, moments)
+        composite[link.parent] = composite[link.parent] + moments
+    return composite, swung
+
+
+def _carried(steps: tuple[Step, ...], wrench: Wrench) -> Wrench:
+    """Return a wrench in the frame that the steps start from."""
+    for step in reversed(steps):
+        wrench = wrench_outward(step, *wrench)
+    return wrench
+
+
+def _column(dof: int, rows: list[tuple[int, Scalar]]) -> dict[tuple[int, int], Scalar]:
+    """Return the entries of one column above the diagonal."""
+    return {(min(row, dof), max(row, dof)): value for row, value in rows}
 
 
 def _unit_wrenches(link: Link, composite: Moments) -> list[tuple[int, Wrench]]:
@@ -123,13 +150,11 @@ def _project_on_ancestors(
     wrench: Wrench,
     entries: dict[tuple[int, int], Scalar],
 ) -> None:
-    """Write the column of one dof: its wrench on its own axes and on those of its ancestors."""
+    """Write what the wrench of one dof does on the axes of link i and of its ancestors."""
     while i != WORLD:
         link = chain.links[i]
-        for row, value in _on_axes(link, wrench, steps[i]):
-            entries[min(row, dof), max(row, dof)] = value
-        for step in reversed(steps[i]):
-            wrench = wrench_outward(step, *wrench)
+        entries.update(_column(dof, _on_axes(link, wrench, steps[i])))
+        wrench = _carried(steps[i], wrench)
         i = link.parent
 
 

@@ -149,7 +149,9 @@ def decompose(joint: Joint, pose: Pose) -> tuple[tuple[Step, ...], float, float]
         Steps before the joint's motion, the constant to add to the joint coordinate, and the
         shift r along the axis after the motion.
     """
-    if joint.kind in {"free", "ball"}:
+    if joint.kind == "free":
+        return (), 0.0, 0.0  # its coordinates are its pose in the world
+    if joint.kind == "ball":
         return (*_moves(pose.p), *_turns(pose.R, last=True)[0]), 0.0, 0.0
     turns, c = _turns(pose.R, last=joint.kind == "slide")
     if joint.kind == "slide":
