@@ -154,6 +154,12 @@ class Plant:
             raise UnknownNameError(f"unknown key frame {name!r}; this model has: {listed}")
         return np.array(self.model.key_qpos[names.index(name)])
 
+    def moved(self, q: ArrayLike | None, step: ArrayLike) -> Array:
+        """Return (nq,) `q` (default `qpos0`) moved by the tangent step `step` (nv,)."""
+        start = _column("q", self.model.qpos0 if q is None else q, self.nq).copy()
+        mujoco.mj_integratePos(self.model, start, _column("step", step, self.nv), 1.0)
+        return start
+
     def reset(
         self,
         q: ArrayLike | None = None,

@@ -1,15 +1,18 @@
 """Where both worlds meet: our equations and generated C against MuJoCo."""
 
+from mbcasadi.validation.campaigns import Campaign, Case, campaign, cases
+from mbcasadi.validation.closed_loop import validate
 from mbcasadi.validation.criteria import DEFAULTS, Verdict
 from mbcasadi.validation.metrics import Metric, Tracked
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.report import Report
 from mbcasadi.validation.run import Run
 from mbcasadi.validation.softness import Softness
-from mbcasadi.validation.closed_loop import validate
 
 __all__ = [
     "DEFAULTS",
+    "Campaign",
+    "Case",
     "Metric",
     "Recording",
     "Report",
@@ -17,5 +20,7 @@ __all__ = [
     "Softness",
     "Tracked",
     "Verdict",
+    "campaign",
+    "cases",
     "validate",
 ]

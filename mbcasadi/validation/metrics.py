@@ -152,10 +152,12 @@ def status_metrics(recording: Recording) -> Iterator[Metric]:
 
 def closure_metrics(recording: Recording, comparison: Comparison | None) -> Iterator[Metric]:
     """Yield how well loops stay closed; nothing where there are none."""
-    if comparison is None or not recording.equality_force.any():
+    if not recording.equality_force.any():
         return
     yield Metric("closure.plant", float(recording.closure.max()), "m", "worst gap in MuJoCo")
     yield Metric("closure.rows", float(recording.residual.max()), "m or rad", "worst row in MuJoCo")
+    if comparison is None:
+        return
     drift = float(comparison.drift.max())
     yield Metric("closure.model", drift, "m or rad", "worst |phi| of our equations, same states")
     for name, error in (("force", comparison.force_error), ("a", comparison.acceleration_error)):

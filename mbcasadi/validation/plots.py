@@ -111,8 +111,9 @@ def _finish(axes: Any, ylabel: str, *, legend: bool) -> None:
     axes.set_xlabel("t / s")
     axes.set_ylabel(ylabel)
     axes.margins(x=0)
-    if legend:
-        axes.legend(loc="upper right", ncols=3)
+    if legend and len(axes.get_legend_handles_labels()[0]) > 1:
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.1}
+        axes.legend(**place, ncols=6, handlelength=1.2, columnspacing=1.2)
 
 
 def _unit_groups(run: Run) -> str:
