@@ -1,0 +1,122 @@
+"""Derivatives of constrained motion by implicit rules, never through a linear solve.
+
+Differentiate what the motion satisfies, not how it was computed. With `x` any of q, v, t and
+`lam` the multipliers of minimum norm,
+
+    P (M ∂a + ρ₁) = 0,   (I - P) ∂a = -A⁺ ρ₂,
+    ρ₁ = ∂(M a + h - Aᵀ lam)/∂x - ∂f/∂x,   ρ₂ = ∂(A a + c)/∂x + A⁺ᵀ ∂(Aᵀ e)/∂x,
+
+where a, lam and the contradiction `e = (I - A A⁺) c` (zero on the manifold) are held fixed:
+the motion's own equations with `ρ₁`, `ρ₂` in the place of `h`, `c`. This follows from
+Golub and Pereyra's differentials of the projector and holds wherever the rank is constant,
+redundant rows included. So the cost is the Jacobian of inverse dynamics and products.
+"""
+
+import casadi as ca
+
+from mbcasadi.dynamics.terms import choose_kind, state_symbols, terms, terms_fun
+from mbcasadi.formulation import lagrange
+from mbcasadi.linalg import complete_factor
+from mbcasadi.system import System
+
+OUTPUTS = ("a", "f_c", "lam")
+"""Outputs of a forward dynamics Function."""
+
+
+def residual_jacobian_fun(system: System) -> ca.Function:
+    """Return the Jacobians that implicit rules need, as one Function that shares its terms.
+
+    (q, v, a, lam, e, w, [t]) → (for x in q, v, [t]: id_x, force_x, row_x, gap_x, share_x),
+    the derivatives of `M a + h` (inverse dynamics), `Aᵀ lam`, `A a + c`, `Aᵀ e` and `A w`.
+    """
+    state = state_symbols(system, ca.SX)
+    M, h, A, c = terms(system, state)
+    a, lam = ca.SX.sym("a", system.nv), ca.SX.sym("lam", system.nc)
+    e, w = ca.SX.sym("e", system.nc), ca.SX.sym("w", system.nv)
+    values = {"id": M @ a + h, "force": A.T @ lam, "row": A @ a + c, "gap": A.T @ e, "share": A @ w}
+    inputs = {"q": state.q, "v": state.v, "a": a, "lam": lam, "e": e, "w": w} | state.last
+    outputs = {
+        f"{name}_{x}": ca.jacobian(value, symbol)
+        for x, symbol in state.of_qv.items()
+        for name, value in values.items()
+    }
+    return ca.Function(
+        "residual_jacobian",
+        list(inputs.values()),
+        list(outputs.values()),
+        list(inputs),
+        list(outputs),
+        {"cse": True},
+    )
+
+
+def response_fun(system: System, pivot: bool) -> ca.Function:
+    """Return the motion's answer to a unit force and to a unit of constraint bias.
+
+    (M, A) → (a_f, a_c, lam_f, lam_c, A_pinv, N_left): `∂a = a_f ∂f + a_c ∂c`, the same for
+    lam, and `N_left = I - A A⁺`.
+    """
+    kind = choose_kind(system, pivot)
+    nv, nc = system.nv, system.nc
+    pattern = terms_fun(system)
+    M = kind.sym("M", pattern.sparsity_out("M"))
+    A = kind.sym("A", pattern.sparsity_out("A"))
+    none = kind(nv, nv + nc)
+    f = ca.horzcat(kind.eye(nv), kind(nv, nc))
+    c = ca.horzcat(kind(nc, nv), kind.eye(nc))
+    motion = lagrange(M, none, f, A, c, pivot=pivot)
+    factor = complete_factor(A, pivot=pivot)
+    outputs = {
+        "a_f": motion.a[:, :nv],
+        "a_c": motion.a[:, nv:],
+        "lam_f": motion.lam[:, :nv],
+        "lam_c": motion.lam[:, nv:],
+        "A_pinv": factor.pinv_times(kind.eye(nc)),
+        "N_left": kind.eye(nc) - factor.U @ factor.U.T,
+    }
+    return ca.Function(
+        "response", [M, A], list(outputs.values()), ["M", "A"], list(outputs), {"cse": True}
+    )
+
+
+def jacobian_fun(system: System, name: str, pivot: bool) -> ca.Function:
+    """Return the Jacobian of the Function `name` (q, v, f, [t]) → (a, f_c, lam).
+
+    Its signature is CasADi's for a `custom_jacobian`: the outputs of the Function are inputs
+    here (`out_a`, ...), so nothing is solved twice.
+    """
+    state = state_symbols(system, ca.MX)
+    inputs = {"q": state.q, "v": state.v, "f": ca.MX.sym("f", system.nv)} | state.last
+    given = {f"out_{key}": ca.MX.sym(key, _size(system, key)) for key in OUTPUTS}
+    now = terms_fun(system)(**state.of_qv)
+    unit = response_fun(system, pivot)(M=now["M"], A=now["A"])
+    J = residual_jacobian_fun(system)(
+        **state.of_qv,
+        a=given["out_a"],
+        lam=given["out_lam"],
+        e=unit["N_left"] @ now["c"],
+        w=unit["A_pinv"] @ given["out_lam"],
+    )
+    columns = {}
+    for x in state.of_qv:
+        rho_1 = J[f"id_{x}"] - J[f"force_{x}"]
+        rho_2 = J[f"row_{x}"] + unit["A_pinv"].T @ J[f"gap_{x}"]
+        a = unit["a_c"] @ rho_2 - unit["a_f"] @ rho_1
+        shared = unit["N_left"] @ J[f"share_{x}"]  # among rows that depend on each other
+        lam = unit["lam_c"] @ rho_2 - unit["lam_f"] @ rho_1 + shared
+        columns[x] = (a, J[f"id_{x}"] + now["M"] @ a, lam)
+    a_f = unit["a_f"]
+    columns["f"] = (a_f, now["M"] @ a_f - ca.MX.eye(system.nv), unit["lam_f"])
+    outputs = {f"jac_{key}_{x}": columns[x][row] for row, key in enumerate(OUTPUTS) for x in inputs}
+    arguments = inputs | given
+    return ca.Function(
+        f"jac_{name}",
+        list(arguments.values()),
+        list(outputs.values()),
+        list(arguments),
+        list(outputs),
+    )
+
+
+def _size(system: System, output: str) -> int:
+    return system.nc if output == "lam" else system.nv
