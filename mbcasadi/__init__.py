@@ -1,1 +1,39 @@
-"""Constrained multibody dynamics and control with CasADi and MuJoCo."""
+"""Constrained multibody dynamics and control with CasADi and MuJoCo.
+
+    import mbcasadi as mb
+
+    system = mb.read_mjcf("four_bar.xml")          # exact, differentiable CasADi Functions
+    fd = mb.forward_dynamics(system)               # (q, v, f) → (a, f_c, lam)
+    ctl = mb.control.InverseDynamicsQP(system, tasks=[...])
+    project = mb.export_c(ctl, "out/")             # C99, no allocation
+    report = mb.validate(ctl, "four_bar.xml", duration=5.0)   # the C against MuJoCo
+"""
+
+from importlib.metadata import version
+
+from mbcasadi import control, linalg
+from mbcasadi.codegen import export_c, open_project
+from mbcasadi.description import Contact, Controller
+from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
+from mbcasadi.system import System, from_equations, from_lagrangian, read_mjcf
+from mbcasadi.validation import campaign, validate
+
+__version__ = version("mbcasadi")
+
+__all__ = [
+    "Contact",
+    "Controller",
+    "System",
+    "campaign",
+    "constraint_force",
+    "control",
+    "export_c",
+    "forward_dynamics",
+    "from_equations",
+    "from_lagrangian",
+    "inverse_dynamics",
+    "linalg",
+    "open_project",
+    "read_mjcf",
+    "validate",
+]
