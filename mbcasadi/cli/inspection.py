@@ -1,5 +1,6 @@
 """What a model holds, in numbers: sizes, coverage, limits, ranks, operation counts."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -45,7 +46,7 @@ class Inspection:
     def as_json(self) -> dict[str, Any]:
         """Return all of it, table rows by name."""
         words = None if self.ranks is None else self.ranks.in_words
-        tables = {
+        tables: dict[str, tuple[tuple[str, ...], Sequence[tuple[Any, ...]]]] = {
             "coverage": (("treatment", "feature", "advice"), self.coverage),
             "controls": (("name", "u_min", "u_max", "force_min", "force_max"), self.controls),
             "joints": (("name", "min", "max"), self.joints),

@@ -45,6 +45,15 @@ def agreement(found: "Sequence[Agreement]", tolerance: float, screen: Console) -
     screen.print(table("Agreement with MuJoCo", columns, rows))
 
 
+def export(found: dict[str, Any], screen: Console) -> None:
+    """Print what was written and how long the compiler took."""
+    screen.print(
+        f"{found['name']}: {found['operations']} operations, {found['lines']} lines of C, "
+        f"compiled in {found['compile_seconds']:.1f} s"
+    )
+    screen.print(found["folder"], markup=False, soft_wrap=True)
+
+
 def benchmarks(rows: list[dict[str, Any]], screen: Console) -> None:
     """Print the rows of benchmarks; times in microseconds."""
     cells = [

@@ -157,6 +157,6 @@ def test_without_the_extra_one_line_says_how_to_get_it(monkeypatch, capsys):
 
 
 def test_a_model_of_the_package_can_be_named_without_its_folder():
-    from mbcasadi.cli.models import locate
+    from mbcasadi.cli.arguments import locate
 
     assert locate("four_bar") == mujoco_models.path("four_bar")

@@ -39,6 +39,7 @@ def test_terms_add_up():
     "given",
     [
         {"amplitude": 1, "frequency": 0.5, "ramp": 2.0, "start": 0.5, "phase": 90},
+        {"amplitude": 1, "frequency": 0.5, "ramp": 1.0, "stop": 1.2},
         {"by": 0.3, "start": 0.5, "duration": 1.5},
         {"rate": 2.0, "start": 0.5, "ramp": 1.5},
     ],
@@ -56,6 +57,12 @@ def test_a_ramp_starts_from_rest_and_ends_at_the_full_signal():
     np.testing.assert_allclose(values(f, 1.0), 0, atol=ROUNDING)
     full = signal({"amplitude": 1, "frequency": 0.5, "phase": 90, "start": 1.0})
     np.testing.assert_allclose(values(f, 3.7), values(full, 3.7), rtol=ROUNDING)
+
+
+def test_a_stopped_sine_comes_to_rest():
+    f = signal({"amplitude": 1, "frequency": 0.5, "phase": 40, "ramp": 0.5, "stop": 2.0})
+    assert abs(values(f, 1.9)[0]) > 0.1
+    np.testing.assert_allclose(values(f, 2.5), 0, atol=ROUNDING)
 
 
 def test_a_turn_reaches_its_rate():

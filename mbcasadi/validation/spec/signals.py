@@ -23,13 +23,13 @@ class Sine(Strict):
     """`amplitude s(t) sin(2 pi frequency (t - start) + phase)`.
 
     `s` grows from 0 to 1 during `ramp`, with continuous acceleration, so that a motion can start
-    from rest.
+    from rest; from `stop` on it fades in the same way.
 
     Attributes:
         amplitude: in `unit`.
         frequency: Hz.
         phase: degrees.
-        start, ramp: s.
+        start, ramp, stop: s; without `stop` it goes on.
         unit: "" for rad and m, "deg" or "mm".
     """
 
@@ -38,13 +38,15 @@ class Sine(Strict):
     phase: float = 0.0
     start: Annotated[float, Field(ge=0)] = 0.0
     ramp: Annotated[float, Field(ge=0)] = 0.0
+    stop: Annotated[float, Field(ge=0)] | None = None
     unit: Unit = ""
 
     def expression(self, t: ca.SX) -> ca.SX:
         """Return the term as an expression of `t`, in rad or m."""
         angle = 2 * ca.pi * self.frequency * (t - self.start) + self.phase * UNITS["deg"]
         grown = smooth_step(t, self.start, self.ramp)
-        return self.amplitude * UNITS[self.unit] * grown * ca.sin(angle)
+        faded = ca.SX(0) if self.stop is None else smooth_step(t, self.stop, self.ramp)
+        return self.amplitude * UNITS[self.unit] * grown * (1 - faded) * ca.sin(angle)
 
 
 class Move(Strict):

@@ -1,0 +1,57 @@
+"""What the commands are given: models, numbers by name, files to write."""
+
+import os
+from pathlib import Path
+
+import mujoco_models
+from mbcasadi.errors import ModelError, ProblemError
+
+
+def locate(model: str) -> Path:
+    """Return the file of `model`: a path, or the name of a model of `mujoco_models`.
+
+    Raises:
+        ModelError: there is neither such a file nor such a name; the message lists the names.
+    """
+    path = Path(model)
+    if path.is_file():
+        return path
+    if path.parent == Path() and model.removesuffix(".xml") in mujoco_models.names():
+        return mujoco_models.path(model)
+    raise ModelError(
+        f"model '{model}' not found: expected an MJCF or URDF file, or one of the models that "
+        f"come with the package: {', '.join(mujoco_models.names())}"
+    )
+
+
+def pairs(given: list[str] | None) -> dict[str, float] | None:
+    """Return `["mass=0.1"]` as `{"mass": 0.1}`; None where nothing is given.
+
+    Raises:
+        ProblemError: something else than NAME=NUMBER.
+    """
+    if not given:
+        return None
+    result = {}
+    for text in given:
+        name, sign, number = text.partition("=")
+        try:
+            result[name.strip()] = float(number)
+        except ValueError:
+            sign = ""
+        if not sign or not name.strip():
+            raise ProblemError(f"'{text}': expected NAME=NUMBER, such as mass=0.1")
+    return result
+
+
+def require_writable(path: Path) -> None:
+    """Raise unless a report can be written to `path`, before a long run has been for nothing.
+
+    Raises:
+        ProblemError: the suffix is neither .html nor .json, or the folder is not writable.
+    """
+    if path.suffix not in {".html", ".json"}:
+        raise ProblemError(f"{path}: expected a report file that ends with .html or .json")
+    folder = path.absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise ProblemError(f"cannot write {path}: {folder} is no folder that can be written to")

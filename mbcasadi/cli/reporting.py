@@ -1,0 +1,26 @@
+"""What `validate`, `campaign` and `demo` say at their end."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mbcasadi.cli import console
+
+if TYPE_CHECKING:  # so that `--help` does not wait for CasADi and MuJoCo
+    from mbcasadi.validation import Report
+
+
+def show_report(report: "Report", saved: Path | None, as_json: bool) -> None:
+    """Print a report and leave with status 0 only if all of its criteria held."""
+    if as_json:
+        console.emit_json(report.to_dict() | {"file": saved})
+    else:
+        screen = console.screen()
+        screen.print(report.table())
+        for run in report.runs:
+            for note in run.notes:
+                screen.print(f"{run.name}: {note}", markup=False)
+            if run.softness is not None:
+                screen.print(f"{run.name}: {run.softness.sentence}", markup=False)
+        if saved is not None:
+            screen.print(f"report: {saved.absolute()}", markup=False, soft_wrap=True)
+    console.leave(report.passed)

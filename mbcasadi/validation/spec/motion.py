@@ -1,0 +1,136 @@
+"""The reference and the mask of a spec as functions of time.
+
+A motion is what the file adds to the configuration at the start. Positions, velocities and
+accelerations come from one expression of `t` by differentiation; orientations are rotations
+about the world's axes, `quat(t) = quat(rz) ∘ quat(ry) ∘ quat(rx) ∘ quat_start`, and their rates
+
+    omega = 2 vec(dquat/dt ∘ conj(quat)),   alpha = d omega/dt.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.control import FrameTask, PostureTask
+from mbcasadi.shapes import require_name
+from mbcasadi.spatial import Quat, conjugate, multiply
+from mbcasadi.system import System
+from mbcasadi.validation.spec.schema import Switch
+from mbcasadi.validation.spec.signals import Component, component, derivatives
+
+Array = NDArray[np.float64]
+AXES = "xyz"
+
+
+def task_motion(
+    task: PostureTask | FrameTask,
+    system: System,
+    q0: Array,
+    given: Mapping[str, Component],
+    t: ca.SX,
+) -> dict[str, ca.SX]:
+    """Return the slices of a task's reference, by quantity, as expressions of `t`."""
+    if isinstance(task, PostureTask):
+        return posture_motion(task, system, q0, given, t)
+    return frame_motion(task, system, q0, given, t)
+
+
+def posture_motion(
+    task: PostureTask, system: System, q0: Array, given: Mapping[str, Component], t: ca.SX
+) -> dict[str, ca.SX]:
+    """Return the slices q, v, a of a posture task over time.
+
+    Raises:
+        UnknownNameError: a reference is given for something that is no slide or hinge of the task.
+    """
+    q_names, rate_names = (task.slots(system)[k].components for k in (0, 1))
+    movable = [name for name in q_names if name in rate_names]
+    values = {key: ca.SX(ca.DM(value)) for key, value in task.present(system, q0).items()}
+    for name, terms in given.items():
+        require_name(f"joint in the reference of '{task.name}'", name, movable)
+        x = component(terms, t)
+        dx, ddx = derivatives(x, t)
+        values["q"][q_names.index(name)] += x
+        values["v"][rate_names.index(name)] += dx
+        values["a"][rate_names.index(name)] += ddx
+    return values
+
+
+def frame_motion(
+    task: FrameTask, system: System, q0: Array, given: Mapping[str, Component], t: ca.SX
+) -> dict[str, ca.SX]:
+    """Return the slices of a frame task over time.
+
+    Raises:
+        UnknownNameError: a reference is given for an axis that the task does not control.
+    """
+    valid = task.components(system)
+    for name in given:
+        require_name(f"axis in the reference of '{task.name}'", name, valid)
+    values = {key: ca.SX(ca.DM(value)) for key, value in task.present(system, q0).items()}
+    for row, axis in enumerate(task.position):
+        x = component(given.get(axis, 0.0), t)
+        dx, ddx = derivatives(x, t)
+        values["position"][row] += x
+        values["velocity"][row] += dx
+        values["acceleration"][row] += ddx
+    turning = [axis for axis in AXES if f"r{axis}" in given]
+    if turning:
+        rows = [AXES.index(axis) for axis in task.orientation]
+        quat = _turned(values["quaternion"], {a: component(given[f"r{a}"], t) for a in turning})
+        omega = _angular_velocity(quat, t)
+        values["quaternion"] = quat
+        values["angular_velocity"] = omega[rows]
+        values["angular_acceleration"] = ca.jacobian(omega, t)[rows]
+    return values
+
+
+def _turned(start: ca.SX, angles: Mapping[str, ca.SX]) -> ca.SX:
+    """Return the start's quaternion, turned about the world's x, then y, then z."""
+    quat: Quat = (start[0], start[1], start[2], start[3])
+    for axis, angle in angles.items():
+        vector = [ca.sin(angle / 2) if a == axis else ca.SX(0) for a in AXES]
+        quat = multiply((ca.cos(angle / 2), vector[0], vector[1], vector[2]), quat)
+    return ca.vertcat(*quat)
+
+
+def _angular_velocity(quat: ca.SX, t: ca.SX) -> ca.SX:
+    """Return `2 vec(dquat/dt ∘ conj(quat))` (3,), world axes."""
+    rate = ca.jacobian(quat, t)
+    now: Quat = (quat[0], quat[1], quat[2], quat[3])
+    product = multiply((rate[0], rate[1], rate[2], rate[3]), conjugate(now))
+    return 2 * ca.vertcat(*product[1:])
+
+
+def sampled(expression: ca.SX, t: ca.SX) -> Callable[[float], Array]:
+    """Return an expression of `t` as a function from seconds to a vector."""
+    function = ca.Function("reference", [t], [ca.densify(expression)], ["t"], ["ref"])
+    return lambda now: np.asarray(function(now)).ravel()
+
+
+def mask_schedule(
+    names: Sequence[str], switches: Iterable[Switch]
+) -> Callable[[float], Array] | None:
+    """Return the mask as a function of time; None where nothing is switched.
+
+    Raises:
+        UnknownNameError: a switch names something that the mask does not hold.
+    """
+    ordered = sorted(switches, key=lambda switch: switch.at)
+    for switch in ordered:
+        for name in (*switch.on, *switch.off):
+            require_name("entry of the mask", name, names)
+    if not ordered:
+        return None
+
+    def mask(now: float) -> Array:
+        values = np.ones(len(names))
+        for switch in ordered:
+            if switch.at <= now:
+                values[[name in switch.on for name in names]] = 1.0
+                values[[name in switch.off for name in names]] = 0.0
+        return values
+
+    return mask

@@ -1,0 +1,52 @@
+"""A spec against MuJoCo."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from mbcasadi.validation.closed_loop import validate
+from mbcasadi.validation.report import Report
+from mbcasadi.validation.spec.build import experiment
+from mbcasadi.validation.spec.schema import Spec
+
+
+def run_spec(
+    spec: Spec,
+    model: Path,
+    *,
+    softness: bool = False,
+    render: bool = False,
+    name: str = "",
+    progress: Callable[[str, float], None] | None = None,
+) -> Report:
+    """Build the controller of a spec, export it to C and run that C against MuJoCo.
+
+    Args:
+        spec: the controller, its motion, and the conditions of the trial.
+        model: MJCF or URDF file.
+        softness, render, name, progress: as in `validate`.
+
+    Raises:
+        MbcasadiError: the model, the spec, the export or the plant; see `experiment`, `validate`.
+    """
+    if progress:
+        progress("building the controller", 0.0)
+    made, trial = experiment(spec, model), spec.validation
+    return validate(
+        made.controller,
+        str(model),
+        trial.duration,
+        reference=made.reference,
+        mask=made.mask,
+        q0=made.q0,
+        rigid=trial.rigid,
+        timestep=trial.timestep,
+        perturb=trial.perturb,
+        seed=trial.seed,
+        delay=trial.delay,
+        settle=trial.settle,
+        criteria=trial.criteria,
+        softness=softness,
+        render=render,
+        name=name,
+        progress=progress,
+    )

@@ -1,0 +1,207 @@
+"""The tables of a controller's TOML file.
+
+type = "inverse_dynamics_qp"
+period = 0.001                      # s
+
+[start]
+keyframe = "stand"                  # the authored pose by default
+
+[[task]]
+type = "frame"                      # or "posture"
+frame = "trunk"
+kp = 200.0
+[task.reference]                    # added to where the frame is at the start
+z = { amplitude = 40, unit = "mm", frequency = 0.5, ramp = 1.0 }
+
+[[contact]]
+frame = "FL"
+friction = 0.6
+
+[[mask]]                            # switch rows while the same controller runs
+at = 4.0
+off = ["FR"]
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, ValidationError
+
+from mbcasadi.errors import ProblemError
+from mbcasadi.validation.spec.signals import Component, Strict
+
+Gain = float | tuple[float, ...]
+Vector3 = tuple[float, float, float]
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Range = tuple[float, float]
+Axes = Annotated[str, Field(pattern="^[xyz]{0,3}$")]
+Axis = Literal["x", "y", "z", "rx", "ry", "rz"]
+
+
+class Start(Strict):
+    """Where the motion starts: a key frame, or q; the authored pose by default."""
+
+    keyframe: str | None = None
+    q: tuple[float, ...] | None = None
+
+
+class Posture(Strict):
+    """Joints follow a reference; those without one stay where they start."""
+
+    type: Literal["posture"]
+    joints: tuple[str, ...] | None = None
+    kp: Gain = 100.0
+    kd: Gain | None = None
+    weight: Gain = 1.0
+    name: str = "posture"
+    reference: Annotated[dict[str, Component], Field(default_factory=dict)]
+
+
+class FramePose(Strict):
+    """A site or body follows a reference; axes without one stay where they start."""
+
+    type: Literal["frame"]
+    frame: str
+    kind: Literal["site", "body"] = "site"
+    position: Axes = "xyz"
+    orientation: Axes = "xyz"
+    kp: Gain = 100.0
+    kd: Gain | None = None
+    weight: Gain = 1.0
+    name: str = ""
+    reference: Annotated[dict[Axis, Component], Field(default_factory=dict)]
+
+
+class PointContact(Strict):
+    """A point contact with its friction pyramid."""
+
+    frame: str
+    kind: Literal["site", "body"] = "site"
+    normal: Vector3 = (0.0, 0.0, 1.0)
+    friction: Positive = 0.7
+    sides: Annotated[int, Field(ge=3)] = 8
+    max_force: Positive | None = None
+    min_force: NotNegative = 0.0
+
+
+class Switch(Strict):
+    """From the time `at` on, these rows are on or off."""
+
+    at: NotNegative
+    on: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+
+
+class Limits(Strict):
+    """Limits by the actuator's name, in place of the model's: `crank = [-1.0, 1.0]`."""
+
+    ctrl: Annotated[dict[str, Range], Field(default_factory=dict)]
+    force: Annotated[dict[str, Range], Field(default_factory=dict)]
+
+
+class Options(Strict):
+    """Options of `InverseDynamicsQP`, its own defaults where nothing is given."""
+
+    torque_weight: Positive | None = None
+    internal_force_weight: Positive | None = None
+    force_weight: NotNegative | None = None
+    stabilisation: NotNegative | None = None
+    contact_damping: NotNegative | None = None
+    internal_forces: Literal["body", "none"] | None = None
+    fallback: Literal["zero", "hold"] | None = None
+    rank_tol: Positive | None = None
+    tolerance: Positive | None = None
+
+
+class Trial(Strict):
+    """How the controller is validated; the command line overrides what it names."""
+
+    duration: Positive = 5.0
+    settle: NotNegative = 0.0
+    delay: Annotated[int, Field(ge=0)] = 0
+    rigid: bool = False
+    timestep: Positive | None = None
+    perturb: Annotated[dict[str, float], Field(default_factory=dict)]
+    seed: int | None = None
+    criteria: dict[str, float] | None = None
+
+
+AnyTask = Annotated[
+    Annotated[Posture, Tag("posture")] | Annotated[FramePose, Tag("frame")],
+    Discriminator("type"),
+]
+
+
+class Spec(Strict):
+    """One controller, and the motion that it is asked for."""
+
+    type: Literal["inverse_dynamics_qp"]
+    name: Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")] = "controller"
+    period: Positive = 0.001
+    start: Start = Start()
+    task: Annotated[tuple[AnyTask, ...], Field(min_length=1)]
+    contact: tuple[PointContact, ...] = ()
+    mask: tuple[Switch, ...] = ()
+    limits: Annotated[Limits, Field(default_factory=lambda: Limits(ctrl={}, force={}))]
+    options: Options = Options()
+    validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]
+
+    def under(self, **conditions: Any) -> "Spec":
+        """Return the same spec with other conditions of its trial; None leaves one as it is."""
+        given = {name: value for name, value in conditions.items() if value is not None}
+        trial = self.validation.model_copy(update=given)
+        return self.model_copy(update={"validation": trial})
+
+
+def read_spec(path: Path) -> Spec:
+    """Read a controller's TOML file.
+
+    Raises:
+        ProblemError: no such file, not TOML, or a key or value that is not understood; the
+            message names the file and the first key that is wrong.
+    """
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ProblemError(f"cannot read the controller {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ProblemError(f"{path} is not TOML: {error}") from error
+    return parse_spec(given, str(path))
+
+
+def parse_spec(given: dict[str, Any], origin: str = "spec") -> Spec:
+    """Return the tables `given` as a `Spec`; `origin` names them in messages.
+
+    Raises:
+        ProblemError: a key or value that is not understood.
+    """
+    try:
+        return Spec.model_validate(given)
+    except ValidationError as error:
+        raise ProblemError(f"{origin}: {explain(error)}") from error
+
+
+def explain(error: ValidationError) -> str:
+    """Return the wrong keys in one line, unknown ones first: they often cause the others."""
+    details = sorted(error.errors(include_url=False), key=lambda d: d["type"] != "extra_forbidden")
+    lines = []
+    for detail in details:
+        place = _place(detail["loc"])
+        if detail["type"] == "extra_forbidden":
+            lines.append(f"{place}: unknown key")
+        else:
+            lines.append(f"{place}: {detail['msg'].lower()}, found {detail['input']!r:.60}")
+    return "; ".join(lines)
+
+
+def _place(loc: tuple[int | str, ...]) -> str:
+    """Return a key's place in the file, without the names of the branches that were tried."""
+    inner = [part for part in loc[:-1] if part not in BRANCHES]
+    last = [part for part in loc[-1:] if part not in VALUE_BRANCHES]
+    return ".".join(str(part) for part in inner + last)
+
+
+VALUE_BRANCHES = {"term", "sum", "number", "sine", "move", "turn"}
+BRANCHES = VALUE_BRANCHES | {"posture", "frame"}
