@@ -1,0 +1,65 @@
+"""The controller as one Function: build, solve by a CasADi plugin, finish."""
+
+from typing import Any
+
+import casadi as ca
+
+from mbcasadi.description import LeastDistanceStages
+from mbcasadi.errors import SolverError
+
+PRIMAL_TOLERANCE = 1e-10
+"""Violation of a row of unit length that DAQP accepts, in units of the root of the cost."""
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "daqp": {"error_on_fail": False, "daqp": {"primal_tol": PRIMAL_TOLERANCE}},
+    "qrqp": {
+        "error_on_fail": False,
+        "print_iter": False,
+        "print_header": False,
+        "print_info": False,
+        "print_time": False,
+    },
+}
+
+
+def require_solver(solver: str) -> None:
+    """Raise `SolverError` unless CasADi has this solver and it serves here."""
+    if solver not in OPTIONS:
+        raise SolverError(f"solver {solver!r}; expected one of {', '.join(map(repr, OPTIONS))}")
+    if not ca.has_conic(solver):
+        raise SolverError(f"this CasADi has no plugin {solver!r}; install the official wheel")
+
+
+def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Function:
+    """Return (inputs) → (u, z_next, status, residual).
+
+    A plugin's success flag does not exist inside an MX graph: `finish` gets 1 and trusts only
+    its own check.
+    """
+    build, finish = stages.build, stages.finish
+    inputs = _inputs(build)
+    x, lam_a, carry = _solved(stages, solver, inputs)
+    outputs = finish.call([*inputs, carry, x, lam_a, ca.sign(lam_a), ca.MX(1)])
+    return ca.Function(name, inputs, outputs, build.name_in(), finish.name_out())
+
+
+def candidate_fun(stages: LeastDistanceStages, solver: str) -> ca.Function:
+    """Return (inputs) → (x), the solver's answer before it is examined."""
+    inputs = _inputs(stages.build)
+    x, _, _ = _solved(stages, solver, inputs)
+    return ca.Function("candidate", inputs, [x], stages.build.name_in(), ["x"])
+
+
+def _inputs(build: ca.Function) -> list[ca.MX]:
+    return [ca.MX.sym(build.name_in(i), build.sparsity_in(i)) for i in range(build.n_in())]
+
+
+def _solved(
+    stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]
+) -> tuple[ca.MX, ca.MX, ca.MX]:
+    """Return (x, lam_a, carry)."""
+    A_qp, lba, uba, _, carry = stages.build.call(inputs)
+    pattern = {"h": ca.Sparsity.diag(stages.n), "a": A_qp.sparsity()}
+    conic = ca.conic("least_distance", solver, pattern, OPTIONS[solver])
+    found = conic(h=ca.DM.eye(stages.n), g=ca.DM.zeros(stages.n), a=A_qp, lba=lba, uba=uba)
+    return found["x"], found["lam_a"], carry

@@ -1,0 +1,135 @@
+"""Tasks: what the mechanism should do, as accelerations.
+
+Every task says `J a + c = a_des` in the least-squares sense, with a weight on each row. A task
+gives its Jacobian J, its bias `c = J̇ v` and the desired acceleration
+
+    a_des = a_ref + kd (v_ref - v_task) + kp error,
+
+where `error` is the way from where the task is to where it should be. References are named
+slices of the controller's input `ref`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.errors import ProblemError
+from mbcasadi.system import System
+
+Array = NDArray[np.float64]
+Gain = float | Sequence[float]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One named slice of the reference.
+
+    Attributes:
+        name: `<task>.<quantity>`.
+        components: one name for each entry.
+        units: one unit for each entry.
+    """
+
+    name: str
+    components: tuple[str, ...]
+    units: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return len(self.components)
+
+
+@dataclass(frozen=True)
+class TaskRows:
+    """A task at one state.
+
+    Attributes:
+        J: (k, nv) Jacobian.
+        c: (k,) bias `J̇ v`.
+        a_des: (k,) desired acceleration.
+        error: (k,) from the present value to the desired one; rotations as vectors, rad.
+        target: (k,) the desired value; rotations as vectors, rad.
+    """
+
+    J: ca.SX
+    c: ca.SX
+    a_des: ca.SX
+    error: ca.SX
+    target: ca.SX
+
+
+@dataclass(frozen=True)
+class Gains:
+    """`a_des = a_ref + kd rate_error + kp error`, rows of a task.
+
+    Attributes:
+        kp: (k,) stiffness, 1/s².
+        kd: (k,) damping, 1/s.
+        weight: (k,) weight of the squared acceleration error.
+    """
+
+    kp: Array
+    kd: Array
+    weight: Array
+
+
+class Task(ABC):
+    """`J a + c = a_des`, weighted. Concrete tasks give the methods below."""
+
+    name: str
+    kp: Gain
+    kd: Gain | None
+    weight: Gain
+
+    @abstractmethod
+    def components(self, system: System) -> tuple[str, ...]:
+        """Return a name for each row; raises if the task does not fit the system."""
+
+    @abstractmethod
+    def units(self, system: System) -> tuple[str, ...]:
+        """Return the unit of each row's error."""
+
+    @abstractmethod
+    def slots(self, system: System) -> tuple[Slot, ...]:
+        """Return the slices of the reference that the task reads."""
+
+    @abstractmethod
+    def rows(
+        self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains
+    ) -> TaskRows:
+        """Return the task at (q, v) for its slices `ref` of the reference."""
+
+    @abstractmethod
+    def present(self, system: System, q: Array) -> dict[str, Array]:
+        """Return reference values that ask to stay at the configuration q, at rest."""
+
+
+def gains_of(task: Task, system: System) -> Gains:
+    """Return the gains of each row; kd is critical (`2 √kp`) unless given.
+
+    Raises:
+        ProblemError: negative or non-finite gains or weights, or a wrong number of them.
+    """
+    rows = task.components(system)
+    kp = per_row(task.name, "kp", task.kp, rows)
+    kd = 2 * np.sqrt(kp) if task.kd is None else per_row(task.name, "kd", task.kd, rows)
+    return Gains(kp, kd, per_row(task.name, "weight", task.weight, rows))
+
+
+def per_row(owner: str, label: str, value: Gain, rows: Sequence[str]) -> Array:
+    """Return `value` as one non-negative number for each row."""
+    array = np.asarray(value, dtype=float)
+    if array.shape not in {(), (len(rows),)}:
+        raise ProblemError(
+            f"{owner}: {label} has shape {array.shape}, expected a number or ({len(rows)},), "
+            f"one for each of {', '.join(rows)}"
+        )
+    full = np.broadcast_to(array, (len(rows),)).copy()
+    if not np.all(np.isfinite(full)) or np.any(full < 0):
+        raise ProblemError(f"{owner}: {label} = {value}; expected finite numbers, none negative")
+    return full
