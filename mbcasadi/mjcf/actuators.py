@@ -48,6 +48,7 @@ def actuators(
             found += _placeholders(slots[i], name)
         else:
             found.append(_actuator(model, flags, i, slots[i], name))
+            refused += _without_matrix(found[-1])
     refused += _disabled_compensation(model, flags, bool(found))
     return tuple(found), tuple(refused)
 
@@ -157,6 +158,15 @@ def _reasons(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
         for what, advice in reasons
         for member in members
     ]
+
+
+def _without_matrix(actuator: Actuator) -> list[CoverageItem]:
+    """Refuse B(q) for a gain that depends on velocity."""
+    if not actuator.gain[2]:
+        return []
+    feature = f"{listed('actuator', [actuator.name])}: gain depends on velocity"
+    advice = "no B(q) exists; use actuator_force, or set the third gain parameter to 0"
+    return [CoverageItem(feature, "refused", "actuation", advice)]
 
 
 def _disabled_compensation(

@@ -24,6 +24,7 @@ from mbcasadi.description import (
     Weld,
 )
 from mbcasadi.mjcf.flags import Flags
+from mbcasadi.mjcf.load import captured_warnings
 from mbcasadi.mjcf.names import listed, names
 from mbcasadi.mjcf.tree import tendon_indices
 
@@ -60,6 +61,18 @@ def equalities(
         elif active:
             refused += _refusals(model, i, name)
     return tuple(found), tuple(refused)
+
+
+def rows_without_equations(model: mujoco.MjModel) -> int:
+    """Return how many rows MuJoCo gives to refused constraints at `qpos0`; at least 1."""
+    data = mujoco.MjData(model)
+    with captured_warnings():
+        mujoco.mj_forward(model, data)
+    known = [
+        i for i, name in enumerate(names(model, "equality")) if _equality(model, i, name, True)
+    ]
+    of_equalities = data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
+    return max(1, int(np.count_nonzero(of_equalities & ~np.isin(data.efc_id, known))))
 
 
 def _equality(model: mujoco.MjModel, i: int, name: str, active: bool) -> Equality | None:

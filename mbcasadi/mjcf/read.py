@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
 from mbcasadi.mjcf import coverage
 from mbcasadi.mjcf.actuators import actuators
-from mbcasadi.mjcf.equalities import equalities
+from mbcasadi.mjcf.equalities import equalities, rows_without_equations
 from mbcasadi.mjcf.flags import read_flags
 from mbcasadi.mjcf.load import Source, is_text, load
 from mbcasadi.mjcf.reflected import reflected
@@ -31,6 +31,9 @@ class ModelData:
         coverage: what became of each feature, and the warnings of MuJoCo's compiler.
         joint_range: (njnt, 2) limits of slide and hinge joints; infinite elsewhere.
         timestep: of the simulation, s.
+        na: number of activation states, those of refused actuators included.
+        refused_rows: rows of active constraints that have no equation here; whoever counts
+            constraints must count them, so that none is taken for absent.
     """
 
     tree: RigidTree
@@ -39,6 +42,8 @@ class ModelData:
     coverage: Coverage
     joint_range: Array
     timestep: float
+    na: int
+    refused_rows: int = 0
 
 
 def read(source: Source) -> ModelData:
@@ -71,6 +76,8 @@ def read(source: Source) -> ModelData:
         coverage=Coverage(items, warnings),
         joint_range=_joint_range(model),
         timestep=float(model.opt.timestep),
+        na=int(model.na),
+        refused_rows=rows_without_equations(model) if refused_constraints else 0,
     )
 
 

@@ -98,8 +98,10 @@ def inertia(s: Sample) -> Array:
 
 def velocity_map(s: Sample) -> Array:
     """Return N, (nq, nv), by differences of MuJoCo's own step."""
-    columns = [slope(s, direction, lambda q: q) for direction in np.eye(s.model.nv)]
-    return np.stack(columns, axis=1)
+    N = np.zeros((s.model.nq, s.model.nv))
+    for k, direction in enumerate(np.eye(s.model.nv)):
+        N[:, k] = slope(s, direction, lambda q: q)
+    return N
 
 
 def slope(s: Sample, direction: Array, value: Callable[[Array], Array]) -> Array:

@@ -312,6 +312,9 @@ FLAGS = {
     )
 }
 
+# A damper's gain is proportional to velocity: its force is no B(q) u.
+WITHOUT_ACTUATION_MATRIX = ("servos", "affine gain and bias")
+
 HARD_CASES: dict[str, str] = JOINTS | EQUALITIES | TENDONS | ACTUATORS | FLAGS
 
 
@@ -387,9 +390,8 @@ REFUSED: dict[str, Refused] = {
     ),
     "cloth": Refused(
         mjcf(
-            arm()
-            + '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" mass="1">'
-            '<edge equality="true"/></flexcomp>',
+            arm() + '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" '
+            'mass="1"><edge equality="true"/></flexcomp>',
         ),
         CONSTRAINT,
         "flex",

@@ -1,0 +1,1 @@
+"""Shared by all rooms: puts `support` on the path of every test."""
