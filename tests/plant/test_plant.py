@@ -1,0 +1,261 @@
+"""The plant starts closed, steps what it is told to, and says when it diverges."""
+
+import math
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+import mujoco_models
+from mbcasadi.errors import ModelError, ShapeError, SimulationError, UnknownNameError
+from mbcasadi.plant import Plant, draw_frames
+
+CLOSED = 1e-9  # Newton stops at 1e-10
+ROUNDING = 1e-9  # relative, of sums over a dozen forces of MuJoCo
+WEIGHT_SHARE = 0.02  # contact forces oscillate by less once the robot has settled
+
+PENDULUM = """
+<mujoco model="pendulum">
+  <option timestep="0.001" integrator="RK4"/>
+  <worldbody>
+    <body name="bob">
+      <joint name="hinge" type="hinge" axis="0 1 0" damping="0.1"/>
+      <geom name="ball" type="sphere" pos="0 0 -1" size="0.1" mass="2"/>
+      <site name="tip" pos="0 0 -1"/>
+    </body>
+  </worldbody>
+  <actuator><motor name="torque" joint="hinge" ctrlrange="-5 5"/></actuator>
+</mujoco>
+"""
+
+# A 1 kg block on a floor of friction 0.5, pulled along +x by a motor.
+BLOCK = """
+<mujoco model="block">
+  <option timestep="0.001" cone="elliptic"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1" friction="0.5"/>
+    <body name="block" pos="0 0 0.1">
+      <joint name="x" type="slide" axis="1 0 0"/>
+      <joint name="z" type="slide" axis="0 0 1"/>
+      <geom name="box" type="box" size="0.1 0.1 0.1" mass="1" friction="0.5"/>
+      <site name="sole" pos="0 0 -0.1"/>
+    </body>
+  </worldbody>
+  <actuator><motor name="pull" joint="x"/></actuator>
+</mujoco>
+"""
+
+
+def test_a_plant_is_made_from_a_path_a_text_a_spec_or_a_model() -> None:
+    path = mujoco_models.path("four_bar")
+    model = mujoco.MjModel.from_xml_path(str(path))
+    sources = (path, str(path), path.read_text(), mujoco.MjSpec.from_file(str(path)), model)
+    sizes = {(Plant(source).nq, Plant(source).nu) for source in sources}
+    assert sizes == {(3, 1)}
+
+
+def test_the_users_model_is_never_changed() -> None:
+    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path("four_bar")))
+    mass, solref, step = model.body_mass.copy(), model.eq_solref.copy(), model.opt.timestep
+    Plant(model, rigid=True, perturb={"mass": 0.1}, timestep=2e-4)
+    assert (model.body_mass == mass).all()
+    assert (model.eq_solref == solref).all()
+    assert model.opt.timestep == step
+
+
+@pytest.mark.parametrize("source", ["no_such_file.xml", "<mujoco><broken></mujoco>"])
+def test_an_unreadable_model_is_refused_with_a_reason(source: str) -> None:
+    with pytest.raises(ModelError, match=r"no such file|broken|XML"):
+        Plant(source)
+
+
+def test_a_start_off_the_manifold_is_moved_onto_it_in_position_and_velocity() -> None:
+    plant = Plant(mujoco_models.path("arm_gripper"))
+    rng = np.random.default_rng(1)
+    q = plant.keyframe("home") + 0.05 * rng.standard_normal(plant.nq)
+    v = rng.standard_normal(plant.nv)
+    plant.reset(q, v, consistent=False)
+    assert plant.measure(np.zeros(plant.nu)).closure > 1e-3
+    plant.reset(q, v)
+    before = plant.measure(np.zeros(plant.nu))
+    plant.step(np.zeros(plant.nu))
+    after = plant.measure(np.zeros(plant.nu))
+    assert before.residual < CLOSED
+    # A velocity that leaves the manifold would open the loop by v dt, about 1e-3 m.
+    assert after.residual < 1e-4
+
+
+def test_a_start_that_cannot_be_closed_is_an_error() -> None:
+    # The rocker's end can come no nearer than 0.5 m to a pin that is 2 m away.
+    far = (
+        mujoco_models.path("four_bar")
+        .read_text()
+        .replace(
+            'body1="coupler" body2="rocker" anchor="0.15 0 0.2"', 'body1="rocker" anchor="2 0 0.2"'
+        )
+    )
+    plant = Plant(far)
+    plant.model.eq_data[0, 3:6] = 0.0
+    with pytest.raises(SimulationError, match="violated by"):
+        plant.reset(plant.model.qpos0)
+
+
+def test_a_pendulum_falls_as_the_closed_form_says() -> None:
+    # Small swing about the rest position: q = q0 cos(w t), w from gravity and inertia.
+    plant = Plant(PENDULUM.replace('damping="0.1"', 'damping="0"'))
+    start, inertia = 1e-3, 2.0 + 0.4 * 2.0 * 0.1**2
+    plant.reset([start])
+    plant.step([0.0], 500)
+    omega = math.sqrt(2.0 * 9.81 / inertia)
+    assert plant.time == pytest.approx(0.5)
+    # Left out by the small-angle form: q0²/16 of the phase, below 1e-6 of the amplitude.
+    assert plant.q[0] == pytest.approx(start * math.cos(omega * 0.5), abs=1e-6 * start)
+
+
+def test_a_measurement_satisfies_the_equation_of_motion() -> None:
+    plant = Plant(mujoco_models.path("quadruped"))
+    plant.reset(plant.keyframe("stand"))
+    plant.step(np.zeros(plant.nu), 30)
+    seen = plant.measure(np.full(plant.nu, 0.5))
+    inertia = np.zeros((plant.nv, plant.nv))
+    mujoco.mj_fullM(plant.model, plant.data, inertia)
+    left = inertia @ seen.a + plant.data.qfrc_bias
+    right = plant.data.qfrc_passive + seen.actuator_force + seen.constraint_force
+    assert np.abs(seen.constraint_force).max() > 1
+    np.testing.assert_allclose(left, right, atol=1e-5 * np.abs(left).max())  # solver's tolerance
+    assert not seen.equality_force.any()
+
+
+def test_the_equality_force_is_told_apart_from_contact_forces() -> None:
+    text = BLOCK.replace(
+        "</worldbody>",
+        """<body name="slave" pos="0 0 1"><joint name="y" type="slide" axis="0 1 0"/>
+        <geom type="sphere" size="0.05" mass="1" contype="0" conaffinity="0"/></body>
+        </worldbody><equality><joint joint1="y" joint2="x"/></equality>""",
+    )
+    plant = Plant(text)
+    plant.step([20.0], 20)
+    seen = plant.measure([20.0])
+    assert seen.equality_force[1] == 0  # the coupling does not act on z
+    assert seen.constraint_force[1] > 5  # the floor does
+    assert abs(seen.equality_force[2]) > 1
+    assert seen.equality_force[2] == pytest.approx(seen.constraint_force[2], rel=ROUNDING)
+
+
+@pytest.mark.parametrize(("pull", "sliding"), [(2.0, False), (8.0, True)])
+def test_a_pushed_block_sticks_inside_its_cone_and_slides_on_it(pull: float, sliding: bool) -> None:
+    # A sliding block hops on MuJoCo's soft floor: forces are averaged over 0.5 s.
+    plant, weight, touches = Plant(BLOCK), 9.81, []
+    plant.step([pull], 200)
+    for _ in range(500):
+        plant.step([pull])
+        plant.measure([pull])
+        touches.append(plant.contact_forces(["sole"])["sole"])
+    force = np.mean([touch.force for touch in touches], axis=0)
+    loaded = [touch for touch in touches if touch.count]
+    assert {touch.friction for touch in loaded} == {0.5}
+    assert np.mean([touch.normal for touch in touches]) == pytest.approx(weight, rel=WEIGHT_SHARE)
+    assert force[2] == pytest.approx(weight, rel=WEIGHT_SHARE)
+    # The floor holds the block back, with what it takes or with all that it has.
+    assert -force[0] == pytest.approx(0.5 * weight if sliding else pull, rel=WEIGHT_SHARE)
+    assert (plant.v[0] > 0.1) == sliding
+    on_the_cone = [abs(touch.margin) < WEIGHT_SHARE * weight for touch in loaded]
+    assert all(on_the_cone) if sliding else not any(on_the_cone)
+
+
+def test_contacts_of_one_body_are_shared_among_its_sites_by_distance() -> None:
+    plant = Plant(mujoco_models.path("humanoid"))
+    plant.reset(plant.keyframe("stand"))
+    plant.step(np.zeros(plant.nu), 20)
+    plant.measure(np.zeros(plant.nu))
+    corners = [f"left_foot_{k}" for k in (1, 2, 3, 4)]
+    shares = plant.contact_forces(corners)
+    whole = plant.contact_forces(["left_foot"], "body")["left_foot"]
+    assert all(share.count <= 1 for share in shares.values())
+    total = np.sum([share.force for share in shares.values()], axis=0)
+    assert whole.normal > 50
+    np.testing.assert_allclose(total, whole.force, rtol=ROUNDING)
+
+
+def test_mass_and_friction_errors_are_those_that_were_asked_for() -> None:
+    right, wrong = Plant(BLOCK), Plant(BLOCK, perturb={"mass": 0.1, "friction": -0.2})
+    np.testing.assert_allclose(wrong.model.body_mass, 1.1 * right.model.body_mass)
+    np.testing.assert_allclose(wrong.model.body_inertia, 1.1 * right.model.body_inertia)
+    np.testing.assert_allclose(
+        wrong.model.geom_friction[:, 0], 0.8 * right.model.geom_friction[:, 0]
+    )
+    np.testing.assert_allclose(wrong.model.geom_friction[:, 1:], right.model.geom_friction[:, 1:])
+
+
+def test_a_seed_draws_one_error_for_each_body_and_the_same_ones_again() -> None:
+    path = mujoco_models.path("quadruped")
+    first, again = (Plant(path, perturb={"mass": 0.1}, seed=4).factors["mass"] for _ in range(2))
+    other = Plant(path, perturb={"mass": 0.1}, seed=5).factors["mass"]
+    assert (first == again).all()
+    assert (first != other).any()
+    assert np.ptp(first) > 0.05
+    assert (np.abs(first - 1) <= 0.1).all()
+
+
+def test_an_unknown_perturbation_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match=r"colour.*mass, friction"):
+        Plant(BLOCK, perturb={"colour": 0.1})
+    with pytest.raises(SimulationError, match="between -1 and 1"):
+        Plant(BLOCK, perturb={"mass": -1.0})
+
+
+def test_a_diverging_plant_is_an_error_and_leaves_no_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plant = Plant(PENDULUM.replace(' ctrlrange="-5 5"', ""))
+    with pytest.raises(SimulationError, match=r"diverged at t = .* (position|velocity|accel)"):
+        plant.step([1e9], 20000)
+    plant.reset()
+    plant.step([0.0], 10)  # a reset plant runs again
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_shapes_and_nan_are_refused_at_the_door() -> None:
+    plant = Plant(PENDULUM)
+    with pytest.raises(ShapeError, match=r"u has shape \(2,\), expected \(1,\)"):
+        plant.step([0.0, 0.0])
+    with pytest.raises(ShapeError, match="NaN"):
+        plant.step([float("nan")])
+    with pytest.raises(ShapeError, match=r"q has shape"):
+        plant.reset([0.0, 1.0])
+
+
+@pytest.mark.parametrize("kind", ["site", "geom", "body"])
+def test_an_unknown_frame_lists_the_valid_names(kind: str) -> None:
+    plant = Plant(BLOCK)
+    valid = {"site": "sole", "geom": "box", "body": "block"}[kind]
+    with pytest.raises(UnknownNameError, match=f"unknown {kind} 'hand'.*{valid}"):
+        plant.contact_forces(["hand"], kind)
+
+
+def test_an_unknown_key_frame_lists_the_valid_names() -> None:
+    with pytest.raises(UnknownNameError, match=r"'sit'.*'stand'"):
+        Plant(mujoco_models.path("quadruped")).keyframe("sit")
+
+
+def test_frames_are_drawn_or_the_reason_is_given() -> None:
+    plant = Plant(mujoco_models.path("four_bar"))
+    frames = draw_frames(plant.model, np.array([plant.q, plant.q + 0.5]), width=64, height=48)
+    if frames.images is None:
+        assert "no renderer (" in frames.reason
+        assert len(frames.reason) > len("no renderer ()")
+    else:
+        assert frames.images.shape == (2, 48, 64, 3)
+        assert (frames.images[0] != frames.images[1]).any()
+
+
+def test_a_renderer_that_does_not_exist_is_a_reason_not_a_crash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "no_such_library")
+    plant = Plant(PENDULUM)
+    frames = draw_frames(plant.model, plant.q)
+    assert frames.images is None
+    assert "no_such_library: " in frames.reason
