@@ -110,14 +110,14 @@ def plant_only(model: mujoco.MjModel) -> list[CoverageItem]:
 def _counted(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:
     touching = np.count_nonzero(model.geom_contype | model.geom_conaffinity) + model.npair
     counts = [
-        (touching, "geoms and pairs: contact", f"{solver}; state contacts with `Contact`"),
-        (model.neq, "equality constraints: solref, solimp", "constraints are exact here"),
-        (model.nsensor, "sensors", "read them from the plant"),
-        (model.nskin + model.ncam + model.nlight, "skins, cameras, lights", "pictures only"),
+        ("geoms and pairs", touching, "contact", f"{solver}; state contacts with `Contact`"),
+        ("equality constraints", model.neq, "solref, solimp", "constraints are exact here"),
+        ("sensors", model.nsensor, "readings", "read them from the plant"),
+        ("skins, cameras, lights", model.nskin + model.ncam + model.nlight, "pictures", "unused"),
     ]
     items = [
-        CoverageItem(f"{count} {what}", "plant only", "", why)
-        for count, what, why in counts
+        CoverageItem(f"{who} ({count}): {what}", "plant only", "", why)
+        for who, count, what, why in counts
         if count
     ]
     options = "option: timestep, integrator, solver, cone"
