@@ -1,0 +1,155 @@
+"""Forward dynamics against a rigid system made of MuJoCo's own matrices, and as generated C."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from dynamics_states import consistent_state, rigid_acceleration, the_case
+
+from mbcasadi.dynamics import (
+    FORMULATIONS,
+    constraint_force,
+    forward_dynamics,
+)
+from mbcasadi.errors import UnknownNameError
+from mbcasadi.system import from_equations, from_lagrangian
+
+REFERENCE_TOL = 1e-9  # the promise; about 1e-13 is found
+RANKS = {  # rows and rank on the manifold
+    "four_bar": (3, 2),
+    "slider_crank": (3, 2),
+    "spatial_loop": (6, 3),
+    "arm_gripper": (7, 5),
+    "standing_quadruped": (12, 12),
+    "quadruped": (0, 0),
+}
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("name", RANKS)
+def test_acceleration_is_that_of_a_rigid_system_from_mujocos_matrices(name, formulation):
+    robot = the_case(name)
+    fd = forward_dynamics(robot.system, formulation)
+    rng = np.random.default_rng(41)
+    for _ in range(10):
+        q, v = consistent_state(robot, rng)
+        rank = np.linalg.matrix_rank(robot.system.constraint_jacobian(q).full(), 1e-8)
+        assert (robot.system.nc, rank) == RANKS[name]
+        f = rng.standard_normal(robot.system.nv)
+        expected = rigid_acceleration(robot, q, v, f)
+        a, f_c, lam = (x.full().ravel() for x in fd(q, v, f))
+        error = np.linalg.norm(a - expected) / np.linalg.norm(expected)
+        assert error < REFERENCE_TOL, f"{name} {formulation}: {error}"
+        A = robot.system.constraint_jacobian(q).full()
+        np.testing.assert_allclose(f_c, A.T @ lam, atol=1e-9 * max(1, np.abs(f_c).max(initial=0)))
+
+
+def test_formulations_agree_on_drifted_states_and_multipliers():
+    robot = the_case("standing_quadruped")
+    first, second = (forward_dynamics(robot.system, name) for name in FORMULATIONS)
+    rng = np.random.default_rng(42)
+    for _ in range(5):
+        q = robot.system.integrate(robot.system.tree.q0, 0.2 * rng.standard_normal(18))
+        v, f = rng.standard_normal(18), rng.standard_normal(18)
+        for key, expected in first(q=q, v=v, f=f).items():
+            found = second(q=q, v=v, f=f)[key].full()
+            size = np.abs(expected.full()).max()
+            np.testing.assert_allclose(found, expected, atol=1e-9 * size, err_msg=key)
+
+
+def test_slider_crank_at_its_singular_pose_takes_a_branch_or_moves_freely():
+    robot = the_case("slider_crank")
+    system = robot.system
+    seen = set()
+    for formulation in FORMULATIONS:
+        fd = forward_dynamics(system, formulation)
+        for offset in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-6, 1e-4):
+            # the branch on which the slider moves: x = 2 cos(crank), rod = crank
+            angle = np.pi / 2 + offset
+            q = np.array([angle, 2 * np.cos(angle), angle])
+            v = 0.5 * np.array([1.0, -2 * np.sin(angle), 1.0])
+            f = np.array([0.3, -0.2, 0.1])
+            M = system.mass_matrix(q).full()
+            force = f - (system.bias_force(q, v) - system.passive_force(q, v)).full().ravel()
+            branch, free = slider_crank_answers(angle, v, M, force)
+            assert np.linalg.norm(branch - free) > 1e-2 * np.linalg.norm(free)
+            a = fd(q, v, f)[0].full().ravel()
+            near = [
+                name
+                for name, value in (("branch", branch), ("free", free))
+                if np.linalg.norm(a - value) < 1e-5 * np.linalg.norm(value)
+            ]
+            assert near, f"{formulation}, offset {offset}: {a}; branch {branch}, free {free}"
+            seen.update(near)
+    assert seen == {"branch", "free"}
+
+
+def slider_crank_answers(
+    angle: float, v: np.ndarray, M: np.ndarray, force: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the accelerations along the branch and with only the row that never vanishes."""
+    rate = v[0]
+    Z = np.array([1.0, -2 * np.sin(angle), 1.0])
+    a_0 = np.array([0.0, -2 * np.cos(angle) * rate**2, 0.0])
+    branch = a_0 + Z * (Z @ (force - M @ a_0)) / (Z @ M @ Z)
+    # x - cos(crank) - cos(rod) = 0, the closure along the rail
+    A = np.array([[np.sin(angle), 1.0, np.sin(angle)]])
+    a_1 = np.linalg.pinv(A) @ [-np.cos(angle) * (rate**2 + v[2] ** 2)]
+    N = np.linalg.svd(A)[2][1:].T
+    free = a_1 + N @ np.linalg.solve(N.T @ M @ N, N.T @ (force - M @ a_1))
+    return branch, free
+
+
+def test_unknown_formulation_names_the_known_ones():
+    with pytest.raises(UnknownNameError, match="'lagrange', 'projection'"):
+        forward_dynamics(the_case("four_bar").system, "newton")
+
+
+def test_constraint_force_is_that_of_the_forward_dynamics():
+    robot = the_case("spatial_loop")
+    q, v = consistent_state(robot, np.random.default_rng(43))
+    f = np.ones(4)
+    expected = forward_dynamics(robot.system)(q=q, v=v, f=f)
+    found = constraint_force(robot.system)(q=q, v=v, f=f)
+    assert np.abs(found["f_c"].full()).max() > 1e-3
+    for key in ("f_c", "lam"):
+        np.testing.assert_array_equal(found[key], expected[key])
+
+
+def test_forward_dynamics_takes_sx_mx_dm_and_numpy():
+    system = the_case("four_bar").system
+    fd = forward_dynamics(system)
+    numbers = [np.array([0.1, -0.2, 0.3]), np.ones(3), np.zeros(3)]
+    expected = fd(*numbers)[0]
+    for kind in (ca.SX, ca.MX):
+        symbols = [kind.sym(name, 3) for name in ("q", "v", "f")]
+        f = ca.Function("f", symbols, [fd(*symbols)[0]])
+        np.testing.assert_allclose(f(*numbers), expected, rtol=1e-12)
+
+
+def test_a_pendulum_of_a_lagrangian_with_a_constraint_is_the_textbook_one():
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    mass, length, gravity = 2.0, 1.5, 9.81
+    system = from_lagrangian(
+        q,
+        v,
+        kinetic=mass / 2 * ca.sumsqr(v),
+        potential=mass * gravity * q[1],
+        phi=(ca.sumsqr(q) - length**2) / 2,
+    )
+    angle, rate = 0.4, -1.3
+    at = length * np.array([np.sin(angle), -np.cos(angle)])
+    along = np.array([np.cos(angle), np.sin(angle)])
+    a, f_c, _ = (
+        x.full().ravel() for x in forward_dynamics(system)(at, length * rate * along, np.zeros(2))
+    )
+    expected = -gravity * np.sin(angle) * along - rate**2 * at
+    np.testing.assert_allclose(a, expected, rtol=1e-12)
+    tension = mass * (gravity * np.cos(angle) + length * rate**2)
+    np.testing.assert_allclose(f_c, -tension * at / length, rtol=1e-12)
+
+
+def test_a_moving_constraint_carries_the_mass_along():
+    q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
+    system = from_equations(q, v, M=np.eye(2), h=np.zeros(2), phi=q[0] - ca.sin(3 * t), t=t)
+    a = forward_dynamics(system)(q=[0, 0], v=[0, 1], f=[5, 7], t=0.2)["a"].full().ravel()
+    np.testing.assert_allclose(a, [-9 * np.sin(0.6), 7], rtol=1e-12)
