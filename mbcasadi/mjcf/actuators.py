@@ -8,7 +8,12 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Actuator, CoverageItem
 from mbcasadi.description.actuators import Transmission
-from mbcasadi.mjcf.compat import ActuatorSlots, actuator_slots, setpoints_are_circular
+from mbcasadi.mjcf.compat import (
+    ActuatorSlots,
+    actuator_slots,
+    measures_turned_sites,
+    setpoints_are_circular,
+)
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.names import listed, names
 from mbcasadi.mjcf.tree import tendon_indices
@@ -137,8 +142,10 @@ def _reasons(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
         reasons.append((f"{transmission.lower()} transmission", advice))
     elif transmission == "TENDON" and model.actuator_trnid[i, 0] not in tendon_indices(model):
         reasons.append(("spatial tendon", "its length has no equation here; use a fixed tendon"))
-    if model.actuator_actadr[i] >= 0 and model.actuator_actnum[i] != 1:
-        reasons.append(("actdim", "several activation states have no equation here; use one"))
+    elif transmission == "SITE" and not measures_turned_sites() and _turned(model, i):
+        reasons.append(
+            ("refsite with turned sites", "wrong in this MuJoCo; upgrade to 3.15 or later")
+        )
     if gain not in AFFINE_GAINS:
         reasons.append((f"{gain.lower()} gain", affine))
     elif bias not in AFFINE_BIASES:
@@ -146,6 +153,8 @@ def _reasons(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
     elif dynamics not in LINEAR_DYNAMICS:
         advice = "has no equation here; use integrator, filter or filterexact"
         reasons.append((f"{dynamics.lower()} dynamics", advice))
+    elif model.actuator_actadr[i] >= 0 and model.actuator_actnum[i] != 1:
+        reasons.append(("actdim", "several activation states have no equation here; use one"))
     if model.actuator_actearly[i]:
         reasons.append(("actearly", 'the force depends on the time step; set actearly="false"'))
     if model.actuator_delay[i] > 0.0:
@@ -158,6 +167,15 @@ def _reasons(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
         for what, advice in reasons
         for member in members
     ]
+
+
+def _turned(model: mujoco.MjModel, i: int) -> bool:
+    """Whether an actuator measures a rotation between sites that are turned on their bodies."""
+    site, reference = (int(value) for value in model.actuator_trnid[i])
+    if reference == NO_OBJECT:
+        return False
+    turned = np.any(model.site_quat[[site, reference], 1:])
+    return bool(turned and np.any(model.actuator_gear[actuator_slots(model)[i].output, 3:]))
 
 
 def _without_matrix(actuator: Actuator) -> list[CoverageItem]:
@@ -173,21 +191,19 @@ def _disabled_compensation(
     model: mujoco.MjModel, flags: Flags, any_actuator: bool
 ) -> list[CoverageItem]:
     """Refuse what has no description once the actuation flag is off."""
+    if flags.actuation:
+        return []
     items = []
-    if not flags.actuation:
-        if np.any(model.jnt_actgravcomp) and np.any(model.body_gravcomp):
-            advice = 'compensation is lost with the flag; set actuatorgravcomp="false"'
-            items.append(
-                CoverageItem(
-                    "flag actuation='disable' with actuatorgravcomp",
-                    "refused",
-                    "actuator_force",
-                    advice,
-                )
-            )
-        if any_actuator and model.na:
-            advice = "activations stand still while actuation is off; enable it"
-            items.append(CoverageItem("flag actuation='disable'", "refused", "act_dot", advice))
+    if np.any(model.jnt_actgravcomp) and np.any(model.body_gravcomp):
+        feature = "flag actuation='disable' with actuatorgravcomp"
+        advice = 'compensation is lost with the flag; set actuatorgravcomp="false"'
+        items = [
+            CoverageItem(feature, "refused", member, advice)
+            for member in ("actuator_bias", "actuator_force")
+        ]
+    if any_actuator and model.na:
+        advice = "activations stand still while actuation is off; enable it"
+        items.append(CoverageItem("flag actuation='disable'", "refused", "act_dot", advice))
     return items
 
 

@@ -3,6 +3,7 @@
 - 3.11 separates actuators from controls: `nactuator` may differ from `nu`, and an actuator owns
   slices of controls and of force outputs. Before, all of them are one to one.
 - 3.11 takes rotational set-points on the circle.
+- 3.15 corrects the rotation between two sites that are turned on their bodies.
 - 4.0 names the type of a tendon, and brings plastic springs.
 """
 
@@ -16,6 +17,7 @@ Array = NDArray[np.float64]
 
 VERSION = tuple(int(part) for part in mujoco.__version__.split(".")[:2])
 CIRCULAR_SETPOINTS = (3, 11)
+TURNED_SITES = (3, 15)
 NO_STATE = -1
 
 
@@ -44,6 +46,11 @@ def actuator_slots(model: mujoco.MjModel) -> tuple[ActuatorSlots, ...]:
 def setpoints_are_circular() -> bool:
     """Whether this MuJoCo takes the set-point nearest to the length on rotations in space."""
     return VERSION >= CIRCULAR_SETPOINTS
+
+
+def measures_turned_sites() -> bool:
+    """Whether the rotation from `refsite` to `site` is right for sites turned on their bodies."""
+    return VERSION >= TURNED_SITES
 
 
 def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:

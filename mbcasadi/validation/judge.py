@@ -194,7 +194,7 @@ def constraint_bias(s: Sample) -> Array:
 
 
 def _jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-    J = data.efc_J.reshape(-1, model.nv)
+    J = data.efc_J.reshape(data.nefc, model.nv)
     blocks = []
     for i in active_equalities(model):
         rows = _rows(data, i)

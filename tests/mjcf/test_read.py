@@ -9,6 +9,8 @@ from mbcasadi.description import Connect, JointCoupling, TendonCoupling, Weld
 from mbcasadi.mjcf import read
 
 ROUNDING = 1e-14
+# MuJoCo's compiler diagonalises the inertia by iteration.
+DIAGONALISED = 1e-12
 
 
 def test_indices_and_sizes_are_those_of_mujoco() -> None:
@@ -23,7 +25,7 @@ def test_indices_and_sizes_are_those_of_mujoco() -> None:
 def test_the_inertia_is_that_of_the_file() -> None:
     body = read(mjcf(arm())).tree.bodies[1]
     expected = [[0.012, 0.001, -0.002], [0.001, 0.02, 0.003], [-0.002, 0.003, 0.015]]
-    assert np.allclose(body.inertia, expected, rtol=0.0, atol=ROUNDING)
+    assert np.allclose(body.inertia, expected, rtol=0.0, atol=DIAGONALISED)
     assert body.com.tolist() == [0.05, -0.02, 0.11]
 
 

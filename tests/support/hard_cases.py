@@ -225,7 +225,7 @@ ACTUATORS = {
         (
             "servos on a ball joint",
             '<position joint="hip" kp="3" gear="1 -2 .5"/>'
-            '<intvelocity jointinparent="hip" kp="4" gear=".4 0 .3"/>',
+            '<intvelocity jointinparent="hip" kp="4" gear=".4 0 .3" actrange="-9 9"/>',
             "",
             DEFAULT_JOINTS,
         ),

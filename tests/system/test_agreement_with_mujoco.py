@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import mujoco
 import pytest
 from support import corpora
 from support.hard_cases import (
@@ -13,6 +14,7 @@ from support.hard_cases import (
 
 from mbcasadi import mjcf
 from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.mjcf.compat import measures_turned_sites
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.validation.agreement import Agreement, compare
 
@@ -56,6 +58,8 @@ def assert_agrees(label: str, source: str | Path, losses: dict[str, str] | None 
 
 @pytest.mark.parametrize("name", HARD_CASES)
 def test_each_feature_agrees_with_mujoco(name: str) -> None:
+    if name == "sites with a reference" and not measures_turned_sites():
+        pytest.skip(f"{name}: MuJoCo {mujoco.__version__} is wrong here, so we refuse it")
     losses = {"actuation": "velocity"} if name in WITHOUT_ACTUATION_MATRIX else {}
     assert_agrees(name, HARD_CASES[name], losses)
 
