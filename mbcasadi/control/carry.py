@@ -28,7 +28,7 @@ def pack(values: Mapping[str, ca.SX]) -> tuple[ca.SX, Layout]:
     entries: dict[str, tuple[float | int, ...]] = {}
     for name, value in values.items():
         found: list[float | int] = []
-        for scalar in ca.vertsplit(value.nz[:]):
+        for scalar in ca.vertsplit(ca.vec(value.nz[:])) if value.nnz() else []:
             if scalar.is_constant():
                 found.append(float(scalar))
                 continue

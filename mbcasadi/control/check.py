@@ -107,7 +107,7 @@ def gradient_of(
     by_lam, by_w = rows.C_lam.T @ mu, rows.C_w.T @ mu + cost.internal_force_weight * w
     if cost.force_weight:
         first = lam.numel() - cost.of_lam.shape[1]
-        force = cost.of_lam @ lam[first:] + cost.of_w @ w
+        force = cost.of_lam @ lam[first:, 0] + cost.of_w @ w
         felt = ca.vertcat(ca.SX(first, 1), cost.of_lam.T @ force)
         by_lam = by_lam + cost.force_weight * felt
         by_w = by_w + cost.force_weight * (cost.of_w.T @ force)

@@ -32,8 +32,8 @@ def inspection_fun(setup: Setup) -> ca.Function:
     constant = rows.C_lam @ lam_0
     x = ca.SX.sym("x", n)
     y = whitened.y_0 + whitened.L_inv @ x
-    p = ca.fmin(ca.fmax(y[:nu], problem.drive.lower), problem.drive.upper)
-    w = y[nu:]
+    p = ca.fmin(ca.fmax(y[:nu, 0], problem.drive.lower), problem.drive.upper)
+    w = y[nu:, 0]
     lam = multipliers(condensed, p)
     value = rows.value(p, lam, w)
     outputs = {
@@ -47,8 +47,8 @@ def inspection_fun(setup: Setup) -> ca.Function:
         "y": y,
         "p": p,
         "a": condensed.T @ p + condensed.t,
-        "lam": lam[:first],
-        "contact_force": problem.grips.of_lam @ lam[first:] + problem.grips.of_w @ w,
+        "lam": lam[:first, 0],
+        "contact_force": problem.grips.of_lam @ lam[first:, 0] + problem.grips.of_w @ w,
         "kept": condensed.kept,
         "violation": positive(value - rows.upper) + positive(rows.lower - value),
         "error": problem.tasks.error,

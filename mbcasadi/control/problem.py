@@ -92,7 +92,7 @@ def pose(setup: Setup, at: Inputs) -> Problem:
     nc = len(setup.contacts)
     driven, sums = joint_sums(system, drive(system, setup.ranges, setup.period, at.q, at.v, at.act))
     grips = grip_rows(
-        system, setup.grips, at.on[:nc], (at.q, at.v), setup.contact_damping, setup.internal
+        system, setup.grips, at.on[:nc, 0], (at.q, at.v), setup.contact_damping, setup.internal
     )
     A, bias = equality_rows(setup, at)
     dynamics = Dynamics(
@@ -108,11 +108,11 @@ def pose(setup: Setup, at: Inputs) -> Problem:
             torque_rows(driven, system.actuator_names, m, nw),
             sum_rows(sums, m, nw),
             contact_rows(
-                setup.contacts, setup.contact_names, at.on[:nc], grips, A.shape[0], system.nu
+                setup.contacts, setup.contact_names, at.on[:nc, 0], grips, A.shape[0], system.nu
             ),
         ]
     )
-    p_ref = at.ref[setup.torque_slice] if setup.torque_slice else ca.SX(system.nu, 1)
+    p_ref = at.ref[setup.torque_slice, 0] if setup.torque_slice is not None else ca.SX(system.nu, 1)
     return Problem(dynamics, driven, grips, rows, stack_tasks(setup, at), p_ref)
 
 
@@ -124,7 +124,7 @@ def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
     system, nc = setup.system, len(setup.contacts)
     if system.nc == 0:
         return ca.SX(0, system.nv), ca.SX(0, 1)
-    A, bias = system.constraint_jacobian(at.q), system.constraint_bias(at.q, at.v)
+    A, bias = system.loop_jacobian(at.q), system.loop_bias(at.q, at.v)
     if setup.stabilisation:
         omega = setup.stabilisation
         bias += 2 * omega * (A @ at.v) + omega**2 * system.constraint(at.q)
@@ -139,7 +139,7 @@ def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
     parts = []
     for task, gains in zip(setup.tasks, setup.gains, strict=True):
         ref: Mapping[str, ca.SX] = {
-            slot.name.removeprefix(f"{task.name}."): at.ref[setup.reference[slot.name]]
+            slot.name.removeprefix(f"{task.name}."): at.ref[setup.reference[slot.name], 0]
             for slot in task.slots(setup.system)
         }
         parts.append(task.rows(setup.system, at.q, at.v, ref, gains))
@@ -175,6 +175,6 @@ def contact_force_map(problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca
     """Return `F`, `f` of the contact forces `F y + f`."""
     first = problem.dynamics.G.shape[0] - problem.grips.J.shape[0]
     of_p = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B)[first:, :]
-    constant = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.y_0)[first:]
+    constant = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.y_0)[first:, 0]
     F = ca.horzcat(problem.grips.of_lam @ of_p, problem.grips.of_w)
     return F, problem.grips.of_lam @ constant

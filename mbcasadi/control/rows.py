@@ -73,8 +73,8 @@ def torque_rows(drive: Drive, names: Sequence[str], m: int, nw: int) -> Rows:
         ca.SX.eye(nu)[bounded, :],
         ca.SX(len(bounded), m),
         ca.SX(len(bounded), nw),
-        drive.lower[bounded],
-        drive.upper[bounded],
+        drive.lower[bounded, 0],
+        drive.upper[bounded, 0],
         tuple(f"actuator '{names[i]}': force range" for i in bounded),
     )
 

@@ -211,7 +211,7 @@ def require_system(system: System) -> None:
     """Raise for systems that inverse dynamics cannot serve."""
     if system.nu == 0:
         raise ProblemError(f"'{system.name}' has no actuators; expected at least one")
-    if system.nc and "t" in system.constraint_jacobian.name_in():
+    if system.nc and "t" in system.loop_jacobian.name_in():
         raise ProblemError(
             f"'{system.name}' has constraints that depend on time; the controller has no clock. "
             "Make the moving quantity a task"

@@ -87,7 +87,7 @@ def make_stages(setup: Setup) -> Stages:
     build = ca.Function(
         "build",
         list(raw.values()),
-        [*posed, guard.sanitised_active(z[:m]), column],
+        [*posed, guard.sanitised_active(z[:m, 0]), column],
         list(raw),
         ["A_qp", "lba", "uba", "active0", "carry"],
         {"cse": True},
@@ -111,7 +111,7 @@ def least_distance(
     in_p, in_w = whitened.L_inv[:nu, :], whitened.L_inv[nu:, :]
     of_lam = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B @ in_p)
     A = rows.C_p @ in_p + rows.C_lam @ of_lam + rows.C_w @ in_w
-    p_0, w_0 = whitened.y_0[:nu], whitened.y_0[nu:]
+    p_0, w_0 = whitened.y_0[:nu, 0], whitened.y_0[nu:, 0]
     at_0 = rows.value(p_0, multipliers(condensed, p_0), w_0)
     lba, uba = shift_bounds(rows.lower, at_0), shift_bounds(rows.upper, at_0)
     return LeastDistance(ca.densify(A), lba, uba)
@@ -171,8 +171,8 @@ def _finish(
     got = unpack(layout, column)
     whitened = Whitened(*(got[f"whitened.{key}"] for key in Whitened._fields))
     y = whitened.y_0 + whitened.L_inv @ solver["x"]
-    p = ca.fmin(ca.fmax(y[:nu], got["p_min"]), got["p_max"])
-    answer = Answer(p, y[nu:], solver["lam_a"], solver["x"])
+    p = ca.fmin(ca.fmax(y[:nu, 0], got["p_min"]), got["p_max"])
+    answer = Answer(p, y[nu:, 0], solver["lam_a"], solver["x"])
     verdict = examine(
         answer,
         Dynamics(*(got[f"dynamics.{key}"] for key in Dynamics._fields)),
@@ -222,7 +222,7 @@ def _fallback(
     """Return the control that the author chose for the case that the QP gives none."""
     nu = setup.system.nu
     if setup.fallback == "hold":
-        return raw["z"][-nu:]
+        return raw["z"][-nu:, 0]
     if setup.law is not None:
         inputs, _ = guard.guarded(setup, raw)
         return ca.densify(setup.law(inputs.q, inputs.v, inputs.ref, inputs.on))

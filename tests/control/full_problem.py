@@ -1,0 +1,239 @@
+"""Inverse dynamics the long way: the QP in (a, p, lam, f) by NumPy, singular values and NNLS.
+
+An independent judge of the condensed form. It shares with it only the System's matrices:
+nothing is eliminated by formulas of the package, ranks come from singular values, and the
+least-distance problem is solved by Lawson and Hanson's reduction to non-negative least squares,
+which also tells an infeasible problem.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.spatial.transform import Rotation
+
+RANK_TOL = 1e-9  # of singular values relative to the largest; data are exact to 1e-15
+INFEASIBLE = 1e-9  # NNLS residual of an infeasible least-distance problem is zero
+
+
+def numbers(value):
+    return np.array(value, dtype=float)
+
+
+def column(value):
+    return numbers(value).ravel()
+
+
+@dataclass
+class Full:
+    """Data of the full problem; tasks are (J, rhs, weight)."""
+
+    M: np.ndarray
+    f: np.ndarray
+    B: np.ndarray
+    A: np.ndarray
+    c: np.ndarray
+    J: np.ndarray
+    cJ: np.ndarray
+    pyramid: np.ndarray
+    tasks: list
+    limits: np.ndarray
+    internal: np.ndarray
+    torque_weight: float = 1e-4
+    internal_weight: float = 1e-4
+    normal_range: list = field(default_factory=list)
+
+
+@dataclass
+class Answer:
+    feasible: bool
+    a: np.ndarray
+    p: np.ndarray
+    force: np.ndarray
+    cost: float = np.nan
+
+
+def solve(full):
+    """Return the optimum of the full problem."""
+    nv, nu = full.B.shape
+    A, c = independent(full.A, full.c)
+    J, cJ = independent(full.J, full.cJ)
+    both, bias = np.vstack([A, J]), np.concatenate([c, cJ])
+    kept, kept_bias = independent(both, bias)
+    nf, nl = full.J.shape[0], A.shape[0]
+    size = nv + nu + nl + nf
+    dynamics = np.hstack([full.M, -full.B, -A.T, -full.J.T])
+    still = np.hstack([kept, np.zeros((len(kept), size - nv))])
+    E, e = np.vstack([dynamics, still]), np.concatenate([full.f, -kept_bias])
+    roots = [
+        np.hstack([np.sqrt(w)[:, None] * T, np.zeros((len(T), size - nv))])
+        for T, _, w in full.tasks
+    ]
+    rights = [np.sqrt(w) * r for _, r, w in full.tasks]
+    of_p = np.hstack([np.zeros((nu, nv)), np.eye(nu), np.zeros((nu, nl + nf))])
+    of_f = np.hstack([np.zeros((nf, nv + nu + nl)), np.eye(nf)])
+    roots += [np.sqrt(full.torque_weight) * of_p]
+    roots += [np.sqrt(full.internal_weight) * full.internal @ of_f]
+    rights += [np.zeros(nu), np.zeros(nf)]
+    C, d = inequalities(full, of_p, of_f)
+    z, feasible = least_squares_within(np.vstack(roots), np.concatenate(rights), E, e, C, d)
+    a, p, force = z[:nv], z[nv : nv + nu], z[nv + nu + nl :]
+    cost = np.sum((np.vstack(roots) @ z - np.concatenate(rights)) ** 2) / 2
+    return Answer(feasible, a, p, force.reshape(-1, 3), cost)
+
+
+def inequalities(full, of_p, of_f):
+    """Return `C z <= d`."""
+    finite_high, finite_low = np.isfinite(full.limits[:, 1]), np.isfinite(full.limits[:, 0])
+    C = [of_p[finite_high], -of_p[finite_low], full.pyramid @ of_f]
+    d = [
+        full.limits[finite_high, 1],
+        -full.limits[finite_low, 0],
+        np.zeros(len(full.pyramid)),
+    ]
+    for i, (low, high) in enumerate(full.normal_range):
+        C += [-of_f[3 * i : 3 * i + 1], of_f[3 * i : 3 * i + 1]]
+        d += [[-low], [high]]
+    return np.vstack(C), np.concatenate(d)
+
+
+def independent(A, c):
+    """Return orthonormal combinations of the rows that are independent (least squares)."""
+    if len(A) == 0:
+        return A, c
+    U, S, _ = np.linalg.svd(A, full_matrices=False)
+    keep = S > RANK_TOL * max(S.max(initial=0.0), 1e-3)
+    return U[:, keep].T @ A, U[:, keep].T @ c
+
+
+def least_squares_within(root, right, E, e, C, d):
+    """Return `argmin |root z - right|` subject to `E z = e`, `C z <= d`, and if it exists."""
+    U, S, Vt = np.linalg.svd(E)
+    keep = S > RANK_TOL * S[0]
+    z0 = Vt[: keep.sum()].T @ ((U[:, : keep.sum()].T @ e) / S[keep])
+    N = Vt[keep.sum() :].T
+    # Least distance in x = R y - Qᵀ b, where root N = Q R (Lawson & Hanson 1974, chapter 23).
+    Q, R = np.linalg.qr(root @ N)
+    b = Q.T @ (right - root @ z0)
+    by_x = C @ N @ np.linalg.inv(R)
+    G, h = -by_x, C @ z0 + by_x @ b - d
+    scale = np.linalg.norm(G, axis=1)
+    usable = scale > 1e-12 * scale.max(initial=1.0)
+    G, h = G[usable] / scale[usable, None], h[usable] / scale[usable]
+    x, feasible = least_distance(G, h)
+    return z0 + N @ np.linalg.solve(R, x + b), feasible
+
+
+def least_distance(G, h):
+    """Return `argmin |x|` subject to `G x >= h`, and whether there is one."""
+    size = max(1.0, np.abs(h).max(initial=0.0))
+    stacked = np.vstack([G.T, h[None, :] / size])
+    target = np.zeros(len(stacked))
+    target[-1] = 1.0
+    dual, _ = nnls(stacked, target, maxiter=50 * stacked.shape[1])
+    rest = stacked @ dual - target
+    if np.linalg.norm(rest) < INFEASIBLE:
+        return np.zeros(G.shape[1]), False
+    return -rest[:-1] / rest[-1] * size, True
+
+
+def rotation_error(quat_ref, R):
+    """Return the rotation vector, world axes, from R to the reference."""
+    w, x, y, z = quat_ref
+    return (Rotation.from_quat([x, y, z, w]) * Rotation.from_matrix(R).inv()).as_rotvec()
+
+
+def full_problem(system, q, v, tasks, contacts, limits, on=None):
+    """Return the full problem of a system whose actuators are motors of unit gain.
+
+    Args:
+        tasks: list of (J, rhs, weight).
+        contacts: descriptions; `on` marks the active ones.
+        limits: (nu, 2).
+    """
+    f = column(system.passive_force(q, v)) - column(system.bias_force(q, v))
+    on = np.ones(len(contacts)) if on is None else on
+    active = [contact for contact, flag in zip(contacts, on, strict=True) if flag]
+    rows, biases, faces = [], [], []
+    for k, contact in enumerate(active):
+        frame = system.frame(contact.frame, contact.kind)
+        axes = frame_axes(contact.normal)
+        rows.append(axes @ numbers(frame.jacobian(q))[:3])
+        biases.append(axes @ column(frame.bias(q, v))[:3])
+        for i in range(contact.sides):
+            angle = 2 * np.pi * i / contact.sides
+            face = np.zeros(3 * len(active))
+            inner = contact.friction * np.cos(np.pi / contact.sides)
+            face[3 * k : 3 * k + 3] = [-inner, np.cos(angle), np.sin(angle)]
+            faces.append(face)
+    nf, nc = 3 * len(active), system.nc
+    return Full(
+        M=numbers(system.mass_matrix(q)),
+        f=f,
+        B=numbers(system.actuation(q)),
+        A=numbers(system.constraint_jacobian(q)) if nc else np.zeros((0, system.nv)),
+        c=column(system.constraint_bias(q, v)) if nc else np.zeros(0),
+        J=np.vstack([np.zeros((0, system.nv)), *rows]),
+        cJ=np.concatenate([np.zeros(0), *biases]),
+        pyramid=np.array(faces).reshape(len(faces), nf),
+        tasks=tasks,
+        limits=np.asarray(limits),
+        internal=internal_projector(system, q, active),
+        normal_range=[
+            (c.min_force, np.inf if c.max_force is None else c.max_force)
+            for c in active
+            if c.min_force > 0 or c.max_force is not None
+        ],
+    )
+
+
+def frame_axes(normal):
+    n = np.asarray(normal, dtype=float) / np.linalg.norm(normal)
+    along = np.array([0.0, 1.0, 0.0]) if abs(n[0]) > np.sqrt(0.5) else np.array([1.0, 0.0, 0.0])
+    t1 = along - n * (n @ along)
+    t1 /= np.linalg.norm(t1)
+    return np.vstack([n, t1, np.cross(n, t1)])
+
+
+def internal_projector(system, q, contacts):
+    """Return the projector onto forces that do nothing to the body that carries them."""
+    projector = np.zeros((3 * len(contacts), 3 * len(contacts)))
+    bodies = {}
+    for k, contact in enumerate(contacts):
+        frame = system.frame(contact.frame, contact.kind)
+        root = system.tree.bodies[frame.frame.body].weld_root
+        bodies.setdefault(root, []).append((k, frame_axes(contact.normal), column(frame.pose(q)[0])))
+    for points in bodies.values():
+        if len(points) == 1:
+            continue
+        centre = np.mean([p for _, _, p in points], axis=0)
+        places = [3 * k + i for k, _, _ in points for i in range(3)]
+        E = np.vstack(
+            [axes @ np.hstack([np.eye(3), -skew(p - centre)]) for _, axes, p in points]
+        )
+        U, S, _ = np.linalg.svd(E)
+        rank = int(np.sum(S > RANK_TOL * S[0]))
+        projector[np.ix_(places, places)] = U[:, rank:] @ U[:, rank:].T
+    return projector
+
+
+def skew(r):
+    return np.array([[0, -r[2], r[1]], [r[2], 0, -r[0]], [-r[1], r[0], 0]])
+
+
+def posture(system, q, v, ref, dofs, places, kp, weight):
+    """Return the task of hinges and slides as (J, rhs, weight); `ref` is (q, v, a)."""
+    J = np.eye(system.nv)[dofs]
+    kd = 2 * np.sqrt(kp)
+    rhs = ref[2] + kd * (ref[1] - v[dofs]) + kp * (ref[0] - q[places])
+    return J, rhs, np.full(len(dofs), weight)
+
+
+def pose_task(system, name, kind, q, v, ref, kp, weight):
+    """Return the task of a full pose; `ref` is (p, v, a, quat, w, alpha)."""
+    frame = system.frame(name, kind)
+    J, p, R = numbers(frame.jacobian(q)), *map(numbers, frame.pose(q))
+    error = np.concatenate([ref[0] - p.ravel(), rotation_error(ref[3], R)])
+    rate = np.concatenate([ref[1], ref[4]]) - J @ v
+    rhs = np.concatenate([ref[2], ref[5]]) + 2 * np.sqrt(kp) * rate + kp * error
+    return J, rhs - column(frame.bias(q, v)), np.full(6, weight)
