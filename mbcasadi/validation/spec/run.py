@@ -1,8 +1,9 @@
 """A spec against MuJoCo."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from mbcasadi.validation.campaigns import Campaign, campaign, cases
 from mbcasadi.validation.closed_loop import validate
 from mbcasadi.validation.report import Report
 from mbcasadi.validation.spec.build import experiment
@@ -48,5 +49,44 @@ def run_spec(
         softness=softness,
         render=render,
         name=name,
+        progress=progress,
+    )
+
+
+def run_campaign(
+    spec: Spec,
+    model: Path,
+    runs: int,
+    *,
+    delays: Sequence[int] | None = None,
+    start_error: float = 0.0,
+    progress: Callable[[str, float], None] | None = None,
+) -> Campaign:
+    """Run the generated C of a spec in many plants; each draws its own errors.
+
+    Args:
+        spec: the controller, its motion, and the conditions of the trial.
+        model: MJCF or URDF file.
+        runs: plants for each delay, with seeds 0, 1, 2, …
+        delays: ticks; the spec's delay by default.
+        start_error: rad or m, largest error of each coordinate at the start.
+        progress: as in `validate`.
+    """
+    if progress:
+        progress("building the controller", 0.0)
+    made, trial = experiment(spec, model), spec.validation
+    plan = cases(range(runs), [trial.perturb], delays or [trial.delay], start_errors=[start_error])
+    return campaign(
+        made.controller,
+        str(model),
+        trial.duration,
+        plan,
+        reference=made.reference,
+        mask=made.mask,
+        q0=made.q0,
+        rigid=trial.rigid,
+        timestep=trial.timestep,
+        settle=trial.settle,
+        criteria=trial.criteria,
         progress=progress,
     )

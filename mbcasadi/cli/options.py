@@ -1,0 +1,23 @@
+"""Arguments that several commands take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Model = Annotated[
+    str, typer.Argument(help="MJCF or URDF file, or the name of a model of the package.")
+]
+SpecFile = Annotated[
+    Path, typer.Option("--controller", "-c", help="TOML file of the controller and its motion.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")]
+Duration = Annotated[float | None, typer.Option(min=0, help="s; the file's by default.")]
+Rigid = Annotated[bool | None, typer.Option(help="Rigid recipe for the plant's loops.")]
+Perturb = Annotated[
+    list[str] | None, typer.Option(help="Error of the plant, such as mass=0.1; repeatable.")
+]
+Render = Annotated[bool, typer.Option(help="Draw pictures, where a renderer is present.")]
+ReportFile = Annotated[
+    Path | None, typer.Option(help="Write the report to this .html or .json file.")
+]
