@@ -14,6 +14,7 @@ from mbcasadi.linalg.basis import (
     row_basis,
     row_basis_fun,
 )
+from mbcasadi.linalg.matrix_root import MatrixRoot, matrix_root, matrix_root_fun
 from mbcasadi.linalg.positive_solve import positive_solve, positive_solve_fun
 from mbcasadi.linalg.pseudo_inverse import (
     CompleteFactor,
@@ -37,12 +38,15 @@ __all__ = [
     "RANK_TOL",
     "UNROLL_LIMIT",
     "CompleteFactor",
+    "MatrixRoot",
     "RowBasis",
     "Sym",
     "complement",
     "complete_factor",
     "damped_pinv",
     "damped_pinv_fun",
+    "matrix_root",
+    "matrix_root_fun",
     "null_basis",
     "null_basis_fun",
     "operations",

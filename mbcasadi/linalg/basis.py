@@ -10,12 +10,13 @@ Drop rule: row i is dropped when what the rows before it leave of it is not long
 relative rule would keep a single row that vanishes, with a direction made of rounding errors.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Generic
 
 import casadi as ca
 
-from mbcasadi.linalg import gram_schmidt, householder
+from mbcasadi.linalg import gram_schmidt, householder, symbols
 from mbcasadi.linalg.symbols import Sym, named, symbol
 
 RANK_TOL = 1e-10
@@ -172,7 +173,9 @@ def operations(pattern: ca.Sparsity, pivot: bool) -> int:
 def _factor(A: Sym, threshold2: Sym, pivot: bool) -> tuple[Sym, Sym, Sym, Sym, Sym]:
     """Return (V, R, used, kept, Z); Z has no columns without pivoting."""
     if not isinstance(A, ca.SX):
-        out = _factor_fun(A.sparsity(), pivot).call([A, threshold2])
+        out = _factor_fun(tuple(A.sparsity().compress()), pivot, symbols.UNROLL_LIMIT).call(
+            [A, threshold2]
+        )
         return out[0], out[1], out[2], out[3], out[4]
     m, n = A.shape
     if not pivot:
@@ -181,12 +184,17 @@ def _factor(A: Sym, threshold2: Sym, pivot: bool) -> tuple[Sym, Sym, Sym, Sym, S
     return _split(householder.factor(A, threshold2), m, n)
 
 
-def _factor_fun(pattern: ca.Sparsity, pivot: bool) -> ca.Function:
-    """Return `_factor` as a Function (A, threshold2) → (V, R, used, kept, Z)."""
+@functools.lru_cache(maxsize=64)
+def _factor_fun(compressed: tuple[int, ...], pivot: bool, limit: int) -> ca.Function:
+    """Return `_factor` as a Function (A, threshold2) → (V, R, used, kept, Z).
+
+    It is kept, so that generated C holds it once however often a pattern is factored.
+    """
+    pattern = ca.Sparsity.compressed(list(compressed))
     m, n = pattern.shape
     count = operations(pattern, pivot)
-    A = symbol("A", pattern, count)
-    threshold2 = symbol("threshold2", ca.Sparsity.dense(m, 1), count)
+    A = symbol("A", pattern, count, limit)
+    threshold2 = symbol("threshold2", ca.Sparsity.dense(m, 1), count, limit)
     if isinstance(A, ca.SX):
         V, R, used, kept, Z = _factor(A, threshold2, pivot)
     elif pivot:

@@ -12,10 +12,10 @@ UNROLL_LIMIT = 30_000
 """Operations above which a factorisation becomes a loop; compilers slow down beyond it."""
 
 
-def symbol(name: str, pattern: ca.Sparsity, operations: int) -> Any:
-    """Return a symbol of scalars (SX) up to `UNROLL_LIMIT` operations, else one matrix (MX)."""
-    kind = ca.SX if operations <= UNROLL_LIMIT else ca.MX
-    return kind.sym(name, pattern)
+def symbol(name: str, pattern: ca.Sparsity, operations: int, limit: int | None = None) -> Any:
+    """Return a symbol of scalars (SX) up to `limit` operations, else one matrix (MX)."""
+    unrolled = operations <= (UNROLL_LIMIT if limit is None else limit)
+    return (ca.SX if unrolled else ca.MX).sym(name, pattern)
 
 
 def named(name: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> ca.Function:

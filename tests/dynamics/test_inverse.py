@@ -6,6 +6,7 @@ import pytest
 from dynamics_states import consistent_state, the_case
 
 from mbcasadi.dynamics import constrained_inverse_dynamics, forward_dynamics, inverse_dynamics
+from mbcasadi.system import read_mjcf
 
 TOL = 1e-9  # relative to the largest torque
 
@@ -41,6 +42,32 @@ def test_controls_of_constrained_inverse_dynamics_reproduce_the_motion(name):
         np.testing.assert_allclose(again["a"], motion["a"], rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(out["lam"], again["lam"], atol=1e-8 * size)
         assert np.linalg.norm(out["u"].full()) <= np.linalg.norm(u) * (1 + TOL)
+
+
+SERVO_LOOP = """
+<mujoco>
+  <worldbody>
+    <body><joint name="a" axis="0 1 0" damping=".2"/><geom size=".1" pos=".3 0 0" mass="1"/>
+      <body pos=".6 0 0"><joint name="b" axis="0 1 0" stiffness="3"/>
+        <geom size=".1" pos=".2 0 .1" mass=".7"/></body></body>
+  </worldbody>
+  <equality><joint joint1="b" joint2="a" polycoef="0 .5 0 0 0"/></equality>
+  <actuator><position joint="a" kp="40" kv="3"/><motor joint="b" gear="2"/></actuator>
+</mujoco>"""
+
+
+def test_the_bias_of_a_servo_is_part_of_what_the_controls_find():
+    """Redundant actuation: of all controls that give a motion, those of least norm."""
+    system = read_mjcf(SERVO_LOOP)
+    q, v, a = np.array([0.4, 0.2]), np.array([1.0, 0.5]), np.array([-2.0, -1.0])
+    assert np.abs(system.actuator_bias(q, v).full()).max() > 1
+    u = constrained_inverse_dynamics(system)(q=q, v=v, a=a)["u"].full().ravel()
+    f = system.actuator_force(q=q, v=v, u=u)["f_actuator"]
+    found = forward_dynamics(system)(q=q, v=v, f=f)["a"].full().ravel()
+    np.testing.assert_allclose(found, a, atol=TOL)
+    # controls that do nothing but load the gear: Bᵀ along the row of the coupling
+    idle = np.linalg.svd(np.array([[1.0, 0.5]]) @ system.actuation(q).full())[2][1]
+    assert abs(u @ idle) < TOL
 
 
 def test_a_motion_that_no_actuator_can_give_leaves_a_residual():

@@ -69,6 +69,19 @@ def test_laws_of_row_basis_hold_for_every_rank(kind, pivot, rolled, monkeypatch)
             np.testing.assert_array_equal(x["used"].ravel(), np.arange(min(m, n)) < r)
 
 
+@pytest.mark.parametrize("kind", [ca.SX, ca.MX])
+@pytest.mark.parametrize("pivot", [True, False])
+def test_nearly_dependent_rows_still_give_an_orthonormal_basis(kind, pivot):
+    """Läuchli's matrix: one pass of Gram-Schmidt would leave columns at 60 degrees."""
+    e = 2.0**-28
+    A = np.array([[1, e, 0, 0], [1, 0, e, 0], [1, 0, 0, e]])
+    x = evaluate(A, kind, pivot)
+    assert x["rank"].item() == 3
+    np.testing.assert_allclose(x["V"].T @ x["V"], np.eye(3), atol=ROUNDING)
+    normal = np.array([-e, 1, 1, 1]) / np.sqrt(3 + e**2)
+    np.testing.assert_allclose(x["P"], np.outer(normal, normal), atol=1e-15 / e)
+
+
 @pytest.mark.parametrize("pivot", [True, False])
 def test_a_row_is_dropped_exactly_below_the_threshold(pivot):
     A = ca.MX.sym("A", 2, 2)
