@@ -1,12 +1,11 @@
 """Constrained multibody dynamics and control with CasADi and MuJoCo.
 
-    import mbcasadi as mb
-
-    system = mb.read_mjcf("four_bar.xml")          # exact, differentiable CasADi Functions
-    fd = mb.forward_dynamics(system)               # (q, v, f) → (a, f_c, lam)
-    ctl = mb.control.InverseDynamicsQP(system, tasks=[...])
-    project = mb.export_c(ctl, "out/")             # C99, no allocation
-    report = mb.validate(ctl, "four_bar.xml", duration=5.0)   # the C against MuJoCo
+>>> import mbcasadi as mb
+>>> system = mb.read_mjcf("four_bar.xml")  # exact, differentiable CasADi Functions
+>>> fd = mb.forward_dynamics(system)  # (q, v, f) → (a, f_c, lam)
+>>> ctl = mb.control.InverseDynamicsQP(system, tasks=[...])
+>>> project = mb.export_c(ctl, "out/")  # C99 without allocation
+>>> report = mb.validate(ctl, "four_bar.xml", duration=5.0)  # the C against MuJoCo
 """
 
 from importlib.metadata import version

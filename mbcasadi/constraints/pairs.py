@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Connect, RigidTree, Weld
+from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import Chain, chain_of
 from mbcasadi.model.frames import motion_axes
 from mbcasadi.model.motion import LinkPose, combine, link_poses
@@ -54,15 +55,17 @@ def gap(pair: Pair) -> Vec3:
     return subtract(*pair.points)
 
 
-def gap_jacobian(pair: Pair) -> tuple[ca.SX, ca.SX]:
+def gap_jacobian(pair: Pair, *, relative: bool) -> tuple[ca.SX, ca.SX]:
     """Return the (3, nv) Jacobians of `v1 - v2` and `ω1 - ω2`, world axes.
 
     A joint that carries both anchors turns their gap and leaves their relative rotation alone.
+    With `relative`, that turn is left out.
     """
     chain, poses = pair.chain, pair.poses
     one, two = (chain.path(link) for link in pair.links)
     linear, angular = ca.SX(3, chain.tree.nv), ca.SX(3, chain.tree.nv)
-    for link in {*one, *two}:
+    moving = set(one) ^ set(two) if relative else {*one, *two}
+    for link in moving:
         if link in one and link in two:
             # axis × (p1 - o) - axis × (p2 - o) = axis × (p1 - p2)
             point, sign = add(poses[link].origin, gap(pair)), 1.0
@@ -76,6 +79,16 @@ def gap_jacobian(pair: Pair) -> tuple[ca.SX, ca.SX]:
             if not shared:
                 angular[:, dof] = stack(scale(sign, turned))
     return linear, angular
+
+
+def relative_velocity(pair: Pair, v: ca.SX) -> ca.SX:
+    """Return v (nv, 1) with the joints that carry both anchors at rest."""
+    one, two = (set(pair.chain.path(link)) for link in pair.links)
+    at_rest = ca.SX(v)
+    for link in one & two:
+        joint = pair.chain.links[link].joint
+        at_rest[joint.dof : joint.dof + DOF_SIZE[joint.kind]] = 0
+    return at_rest
 
 
 def gap_bias(pair: Pair, q: ca.SX, v: ca.SX) -> tuple[Vec3, Vec3, Vec3, Vec3]:

@@ -57,8 +57,8 @@ def terms(system: System, state: State[ca.SX]) -> Terms[ca.SX]:
     M = system.mass_matrix(**of_q)["M"]
     if system.nc == 0:
         return Terms(M, h, ca.SX(0, system.nv), ca.SX(0, 1))
-    A = system.constraint_jacobian(**state.of_q)["A"]
-    return Terms(M, h, A, system.constraint_bias(**state.of_qv)["c"])
+    A = system.loop_jacobian(**state.of_q)["A"]
+    return Terms(M, h, A, system.loop_bias(**state.of_qv)["c"])
 
 
 def terms_fun(system: System) -> ca.Function:
@@ -82,5 +82,5 @@ def choose_kind(system: System, pivot: bool) -> Any:
     """Return `ca.SX` where the constrained solve is small enough to unroll, else `ca.MX`."""
     count = 5 * system.nv**3 // 3  # products and elimination of nv x nv matrices
     if system.nc:
-        count += 2 * operations(system.constraint_jacobian.sparsity_out("A"), pivot)
+        count += 2 * operations(system.loop_jacobian.sparsity_out("A"), pivot)
     return ca.SX if count <= UNROLL_LIMIT else ca.MX

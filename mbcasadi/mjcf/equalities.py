@@ -31,7 +31,13 @@ from mbcasadi.mjcf.tree import tendon_indices
 Array = NDArray[np.float64]
 Poly = tuple[float, float, float, float, float]
 
-CONSTRAINT_MEMBERS = ("constraint", "constraint_jacobian", "constraint_bias")
+CONSTRAINT_MEMBERS = (
+    "constraint",
+    "constraint_jacobian",
+    "constraint_bias",
+    "loop_jacobian",
+    "loop_bias",
+)
 TORQUE_SCALE = 10  # index in eq_data
 NO_OBJECT = -1
 

@@ -106,6 +106,8 @@ def from_equations(
         "constraint": (of_q | time, "phi", rows["phi"]),
         "constraint_jacobian": (of_q | time, "A", rows["A"]),
         "constraint_bias": (of_qv | time, "c", rows["c"]),
+        "loop_jacobian": (of_q | time, "A", rows["A"]),
+        "loop_bias": (of_qv | time, "c", rows["c"]),
         "velocity_map": (of_q, "N", ca.SX.eye(nv)),
     }
     if t is not None:

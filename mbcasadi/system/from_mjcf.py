@@ -82,6 +82,18 @@ def member_builders(
         ("constraint", of_q, "phi", lambda: constraints.residual(tree, equalities, q)),
         ("constraint_jacobian", of_q, "A", lambda: constraints.jacobian(tree, equalities, q)),
         ("constraint_bias", of_qv, "c", lambda: constraints.bias(tree, equalities, q, v)),
+        (
+            "loop_jacobian",
+            of_q,
+            "A",
+            lambda: constraints.jacobian(tree, equalities, q, relative=True),
+        ),
+        (
+            "loop_bias",
+            of_qv,
+            "c",
+            lambda: constraints.bias(tree, equalities, q, v, relative=True),
+        ),
         ("velocity_map", of_q, "N", lambda: model.velocity_map(tree, q)),
         (
             "integrate",

@@ -30,6 +30,8 @@ MEMBERS = (
     "constraint_jacobian",
     "constraint_velocity",
     "constraint_bias",
+    "loop_jacobian",
+    "loop_bias",
     "velocity_map",
     "integrate",
     "difference",
@@ -93,6 +95,11 @@ class System:
     constraint_jacobian = Member("(q, [t]) → (A): (nc, nv), `dphi/dt = A v + a0`.")
     constraint_velocity = Member("(q, t) → (a0): (nc,), only for time-dependent rows.")
     constraint_bias = Member("(q, v, [t]) → (c): (nc,), `A a + c = 0`.")
+    loop_jacobian = Member(
+        "(q, [t]) → (A): as `constraint_jacobian`, each pair seen from the nearest body that "
+        "carries both its ends. Equal on the manifold; its rank does not grow with a gap."
+    )
+    loop_bias = Member("(q, v, [t]) → (c): the bias that belongs to `loop_jacobian`.")
     velocity_map = Member("(q) → (N): (nq, nv), `dq/dt = N v`.")
     integrate = Member("(q, dv) → (q_next): (nq,), manifold plus.")
     difference = Member("(q0, q1) → (dv): (nv,), manifold minus, `q1 = q0 ⊕ dv`.")
