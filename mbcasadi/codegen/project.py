@@ -107,7 +107,7 @@ class CProject:
         cc: str | None = None,
         flags: Sequence[str] | None = None,
     ) -> TickTimes:
-        """Time every tick over recorded inputs, in a C program of its own.
+        """Time every tick over recorded inputs, in a C program linked with the built library.
 
         Args:
             inputs: name → (ticks, size), or (size,) for a value that stays. Where `z` is
@@ -128,7 +128,9 @@ class CProject:
             source.write_text(timing_c(self.manifest, chained=chained), encoding="utf-8")
         except OSError as error:
             raise ExportError(f"cannot write {source}: {error.strerror}") from error
-        command = (*self._command(cc, flags), str(source), str(self.source))
+        library = self.build(cc, flags).path
+        command = (*self._command(cc, flags), str(source), str(library))
+        command += (f"-Wl,-rpath,{library.parent}",)
         program = self._compile(command, f"timing_{self._key(command)}_{int(chained)}").path
         return run_timing(self.manifest, program, inputs, repeats, evict=evict)
 
