@@ -127,6 +127,6 @@ def _line_by_line(console: Console) -> Tick:
     def tick(what: str, _fraction: float) -> None:
         if what != last[0]:
             last[0] = what
-            console.print(what, markup=False)
+            console.print(what, markup=False, soft_wrap=True)
 
     return tick

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from mbcasadi.errors import UnknownNameError
 from mbcasadi.validation.campaigns import Campaign, campaign, cases
 from mbcasadi.validation.closed_loop import validate
+from mbcasadi.validation.criteria import NAMES
 from mbcasadi.validation.report import Report
-from mbcasadi.validation.spec.build import experiment
-from mbcasadi.validation.spec.schema import Spec
+from mbcasadi.validation.spec.build import Experiment, experiment
+from mbcasadi.validation.spec.schema import Spec, Trial
 
 
 def run_spec(
@@ -27,11 +29,10 @@ def run_spec(
         softness, render, name, progress: as in `validate`.
 
     Raises:
+        UnknownNameError: a criterion is no metric.
         MbcasadiError: the model, the spec, the export or the plant; see `experiment`, `validate`.
     """
-    if progress:
-        progress("building the controller", 0.0)
-    made, trial = experiment(spec, model), spec.validation
+    made, trial = _made(spec, model, progress)
     return validate(
         made.controller,
         str(model),
@@ -72,9 +73,7 @@ def run_campaign(
         start_error: rad or m, largest error of each coordinate at the start.
         progress: as in `validate`.
     """
-    if progress:
-        progress("building the controller", 0.0)
-    made, trial = experiment(spec, model), spec.validation
+    made, trial = _made(spec, model, progress)
     plan = cases(range(runs), [trial.perturb], delays or [trial.delay], start_errors=[start_error])
     return campaign(
         made.controller,
@@ -90,3 +89,15 @@ def run_campaign(
         criteria=trial.criteria,
         progress=progress,
     )
+
+
+def _made(
+    spec: Spec, model: Path, progress: Callable[[str, float], None] | None
+) -> tuple[Experiment, Trial]:
+    """Return the controller and its trial; a misspelt criterion is found before a long run."""
+    for name in spec.validation.criteria or {}:
+        if name not in NAMES:
+            raise UnknownNameError(f"unknown criterion {name!r}; there are: {', '.join(NAMES)}")
+    if progress:
+        progress("building the controller", 0.0)
+    return experiment(spec, model), spec.validation

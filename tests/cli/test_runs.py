@@ -1,0 +1,173 @@
+"""`mbcasadi export`, `validate`, `campaign`, `bench` and `demo` as a user runs them."""
+
+import json
+import os
+
+import pytest
+from typer.testing import CliRunner
+
+from mbcasadi.cli.app import app
+
+RUN = CliRunner()
+CRANK = """
+type = "inverse_dynamics_qp"
+name = "crank_control"
+[[task]]
+type = "posture"
+joints = ["crank"]
+kp = 2500.0
+[task.reference]
+crank = { amplitude = 40, unit = "deg", frequency = 1.0, ramp = 0.2 }
+[validation]
+duration = 0.5
+rigid = true
+[validation.criteria]
+"tracking.rms_share" = 0.01
+"torque.excess" = 0.0
+"closure.plant" = 1e-4
+"""
+
+
+@pytest.fixture
+def crank(tmp_path):
+    path = tmp_path / "crank.toml"
+    path.write_text(CRANK)
+    return path
+
+
+def invoke(*arguments):
+    return RUN.invoke(app, [str(argument) for argument in arguments])
+
+
+def one_line(result, *words):
+    """Check that a command refused its input with one line that holds `words`."""
+    assert result.exit_code == 2, result.output
+    assert result.stderr.strip().splitlines()[-1].startswith("mbcasadi: ")
+    assert "Traceback" not in result.output
+    for word in words:
+        assert word in result.stderr
+
+
+def test_validate_runs_the_c_in_mujoco_and_writes_the_report(crank, tmp_path):
+    report = tmp_path / "report.html"
+    result = invoke("validate", "four_bar", "--controller", crank, "--report", report, "--json")
+    assert result.exit_code == 0, result.output
+    run = json.loads(result.stdout)["runs"][0]
+    assert {c["metric"] for c in run["criteria"]} >= {"finished", "closure.plant"}
+    assert run["metrics"]["status.solved"]["value"] == 1.0
+    assert "<html" in report.read_text()
+
+
+def test_validate_leaves_with_one_where_a_criterion_fails(crank):
+    crank.write_text(CRANK.replace('"closure.plant" = 1e-4', '"tracking.max" = 1e-12'))
+    result = invoke("validate", "four_bar", "--controller", crank, "--duration", "0.1")
+    assert result.exit_code == 1
+    assert "FAILED" in result.stdout
+    assert "0.1 s" not in result.stderr
+
+
+def test_validate_passes_the_conditions_of_the_command_line_on(crank):
+    result = invoke(
+        "validate", "four_bar", "-c", crank, "--duration", "0.1", "--delay", "2",
+        "--perturb", "mass=0.1", "--no-rigid", "--json",
+    )  # fmt: skip
+    settings = json.loads(result.stdout)["runs"][0]["settings"]
+    assert settings["duration"] == "0.1 s"
+    assert settings["delay"] == "2 ticks"
+    assert settings["plant's parameter errors"] == "mass +10 %"
+    assert "softness" in settings["plant's equality constraints"]
+
+
+def test_export_prints_operations_lines_and_compile_time(crank, tmp_path):
+    out = tmp_path / "c"
+    result = invoke("export", "four_bar", "--controller", crank, "--out", out, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["operations"] > 0
+    assert found["lines"] == (out / "crank_control.c").read_bytes().count(b"\n")
+    assert found["compile_seconds"] > 0
+    one_line(invoke("export", "four_bar", "--controller", crank, "--out", out), str(out))
+
+
+def test_export_into_a_place_that_cannot_be_written_is_one_line(crank, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    one_line(invoke("export", "four_bar", "-c", crank, "--out", file / "c"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_a_read_only_folder_is_refused_before_the_run(crank, tmp_path):
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o500)
+    target = folder / "report.html"
+    one_line(invoke("validate", "four_bar", "-c", crank, "--report", target), "cannot write")
+
+
+@pytest.mark.parametrize("name", ["gone/report.html", "report.pdf"])
+def test_a_report_that_cannot_be_written_is_refused_before_the_run(crank, tmp_path, name):
+    one_line(invoke("validate", "four_bar", "-c", crank, "--report", tmp_path / name), name)
+    one_line(invoke("demo", "--report", tmp_path / name), name)
+
+
+def test_a_compiler_that_is_missing_is_one_line(crank, tmp_path, monkeypatch):
+    monkeypatch.setenv("CC", "no-such-compiler")
+    one_line(invoke("export", "four_bar", "-c", crank, "--out", tmp_path / "c"), "no-such-compiler")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('joints = ["crank"]', 'joints = ["crnk"]', ("crnk", "crank")),
+        ("kp = 2500.0", "kpp = 2500.0", ("task.0.kpp: unknown key",)),
+        ('"torque.excess"', '"torqe.excess"', ("torqe.excess", "torque.excess")),
+        ("[[task]]", "[[task", ("is not TOML",)),
+    ],
+)
+def test_a_bad_spec_is_one_line_that_names_what_is_wrong(crank, old, new, words):
+    crank.write_text(CRANK.replace(old, new))
+    one_line(invoke("validate", "four_bar", "-c", crank, "--duration", "0.01"), *words)
+
+
+@pytest.mark.parametrize("text", ["mass", "mass=much", "=0.1"])
+def test_an_error_of_the_plant_wants_a_name_and_a_number(crank, text):
+    one_line(invoke("validate", "four_bar", "-c", crank, "--perturb", text), "NAME=NUMBER")
+
+
+def test_a_campaign_runs_one_controller_in_many_plants(crank):
+    result = invoke(
+        "campaign", "four_bar", "-c", crank, "--runs", "2", "--delay", "0", "--delay", "1",
+        "--perturb", "mass=0.05", "--duration", "0.2", "--json",
+    )  # fmt: skip
+    found = json.loads(result.stdout)
+    assert [(case["seed"], case["delay"]) for case in found["cases"]] == [
+        (0, 0), (1, 0), (0, 1), (1, 1),
+    ]  # fmt: skip
+    assert result.exit_code == (0 if found["passed"] else 1)
+
+
+def test_bench_names_the_suites_that_exist(tmp_path, monkeypatch):
+    import benchmarks
+
+    (tmp_path / "qp.py").write_text(
+        "def run(quick=False):\n"
+        "    row = dict(model='m', quantity='tick', ours=1e-6, peer='other (absent)')\n"
+        "    return {'rows': [row | dict(peer_time=None, ratio=None)]}\n"
+    )
+    monkeypatch.setattr(benchmarks, "__path__", [str(tmp_path)])
+    monkeypatch.delitem(__import__("sys").modules, "benchmarks.qp", raising=False)
+    result = invoke("bench", "qp", "--quick", "--json")
+    assert json.loads(result.stdout)["rows"][0]["peer"] == "other (absent)"
+    assert "absent" in invoke("bench").stdout
+    one_line(invoke("bench", "speed"), "speed", "qp")
+
+
+def test_the_demo_runs_its_parts_into_one_report(tmp_path, monkeypatch):
+    from mbcasadi.validation import demo
+
+    monkeypatch.setattr(demo, "PARTS", demo.PARTS[:1])  # the others take their time to compile
+    monkeypatch.chdir(tmp_path)
+    result = invoke("demo", "--no-render")
+    assert result.exit_code == 0, result.output
+    assert "four_bar: simulating" in result.stderr
+    assert demo.PARTS[0].heading.split(",")[0] in result.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
