@@ -1,0 +1,58 @@
+"""The kernel benchmark measures the same quantities in every program, and names absent peers."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mujoco_models
+from benchmarks import kernel_peers, kernels
+
+CHEAP = ("-O0",)
+ROUNDS = kernels.Rounds(warm=2, evicted=1)
+
+
+@pytest.fixture
+def problem(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernels, "FLAGS", CHEAP)
+    (tmp_path / "work").mkdir()
+    case = kernels.Case(mujoco_models.path("quadruped"), ("FL", "RR"))
+    return kernels.Problem.of(case, tmp_path / "work")
+
+
+def test_mujoco_computes_the_same_quantities(problem, tmp_path):
+    peer = kernel_peers.build_mujoco(tmp_path, CHEAP)
+    rows = kernels._rows(problem, ROUNDS, [peer])
+    assert [row["quantity"].split("(")[1] for row in rows] == ["warm)", "evicted)"]
+    for row in rows:
+        assert row["peer"].startswith("MuJoCo")
+        assert row["ratio"] == pytest.approx(row["ours"] / row["peer_time"])
+        assert set(row) == {"model", "quantity", "ours", "peer", "peer_time", "ratio"}
+
+
+def test_a_peer_that_computes_something_else_is_not_compared(problem, tmp_path):
+    peer = kernel_peers.build_mujoco(tmp_path, CHEAP)
+    M_sum, h_sum = problem.sums
+    wrong = dataclasses.replace(problem, sums=(M_sum * 1.001, h_sum))
+    rows = kernels._rows(wrong, ROUNDS, [peer])
+    assert all("computes another M or h" in row["peer"] for row in rows)
+    assert all(row["ratio"] is None for row in rows)
+
+
+def test_an_absent_peer_is_named(problem, tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel_peers, "_pinocchio_prefix", lambda: None)
+    peer = kernel_peers.build_pinocchio(tmp_path, CHEAP)
+    rows = kernels._rows(problem, ROUNDS, [peer])
+    assert rows[0]["peer"] == "Pinocchio C++ (absent: install pin)"
+    assert rows[0]["peer_time"] is None
+    assert rows[0]["ours"] > 0.0
+
+
+def test_pinocchio_reads_all_masses_of_moving_bodies(problem, tmp_path):
+    path, _ = kernel_peers._pinocchio_input(problem.model, tmp_path)
+    tree = problem.model.tree
+    lines = Path(path).read_text().splitlines()
+    masses = [float(line.split()[19]) for line in lines[1 : 1 + len(tree.joints)]]
+    assert int(lines[0]) == len(tree.joints)
+    assert np.sum(masses) == pytest.approx(sum(body.mass for body in tree.bodies))
