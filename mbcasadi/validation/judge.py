@@ -194,7 +194,8 @@ def constraint_bias(s: Sample) -> Array:
 
 
 def _jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-    J = data.efc_J.reshape(data.nefc, model.nv)
+    # the buffer keeps room for rows that MuJoCo has dropped
+    J = data.efc_J[: data.nefc * model.nv].reshape(data.nefc, model.nv)
     blocks = []
     for i in active_equalities(model):
         rows = _rows(data, i)

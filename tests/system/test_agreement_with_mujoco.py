@@ -5,22 +5,20 @@ from pathlib import Path
 import mujoco
 import pytest
 from support import corpora
+from support.agreement import assert_agrees
 from support.hard_cases import (
     HARD_CASES,
     REFUSED,
     SPATIAL_ARMATURE,
     WITHOUT_ACTUATION_MATRIX,
 )
+from support.random_models import random_mjcf
 
-from mbcasadi import mjcf
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.mjcf.compat import measures_turned_sites
-from mbcasadi.system import System, read_mjcf
-from mbcasadi.validation.agreement import Agreement, compare
+from mbcasadi.system import read_mjcf
 
-STATES = 8
-STATES_OF_LARGE_MODELS = 4
-LARGE = 40  # degrees of freedom
+SEEDS = 12
 
 FLUID = {"passive_force": "option: "}
 LOSSES = {
@@ -30,38 +28,17 @@ LOSSES = {
 }
 
 
-def agreements(source: str | Path) -> tuple[System, list[Agreement]]:
-    """Compare a model with MuJoCo."""
-    system = read_mjcf(source)
-    model, _ = mjcf.load(source)
-    states = STATES if system.nv < LARGE else STATES_OF_LARGE_MODELS
-    return system, compare(system, model, states=states)
-
-
-def assert_agrees(label: str, source: str | Path, losses: dict[str, str] | None = None) -> None:
-    """Assert that all quantities agree, apart from refused members (name → words of the reason)."""
-    system, results = agreements(source)
-    losses = losses or {}
-    absent = {result.quantity: result.note for result in results if result.error != result.error}
-    assert absent.keys() == losses.keys(), f"{label}: refused {absent}, expected {losses}"
-    for member, words in losses.items():
-        assert words in absent[member], f"{label}: {absent[member]}"
-    wrong = [
-        f"{label}: {result.quantity} [{result.unit}] is off by {result.error:.1e} "
-        f"at state {result.state}"
-        for result in results
-        if result.quantity not in losses and not result.holds
-    ]
-    assert not wrong, "\n".join(wrong)
-    assert system.nv == 0 or len(results) > len(losses), f"{label}: nothing was compared"
-
-
 @pytest.mark.parametrize("name", HARD_CASES)
 def test_each_feature_agrees_with_mujoco(name: str) -> None:
     if name == "sites with a reference" and not measures_turned_sites():
         pytest.skip(f"{name}: MuJoCo {mujoco.__version__} is wrong here, so we refuse it")
     losses = {"actuation": "velocity"} if name in WITHOUT_ACTUATION_MATRIX else {}
     assert_agrees(name, HARD_CASES[name], losses)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_random_models_agree_with_mujoco(seed: int) -> None:
+    assert_agrees(f"random model {seed}", random_mjcf(seed))
 
 
 @pytest.mark.parametrize("path", corpora.PROJECT_MODELS, ids=lambda path: path.stem)
