@@ -31,18 +31,20 @@ def make_rigid(model: mujoco.MjModel) -> None:
     """
     model.opt.timestep = min(model.opt.timestep, RIGID_STEP)
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
-    model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
-    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    model.opt.tolerance = 0.0
-    model.opt.iterations = max(model.opt.iterations, RIGID_ITERATIONS)
     soften(model, 2 * model.opt.timestep, RIGID_IMPEDANCE[0])
 
 
 def soften(model: mujoco.MjModel, time_constant: float, impedance: float) -> None:
     """Give every equality `solref = (time_constant, 1)` and a constant impedance.
 
-    MuJoCo reads `solref` with `time_constant >= 2 dt` and clamps the impedance to 0.9999.
+    MuJoCo reads `solref` with `time_constant >= 2 dt` and clamps the impedance to 0.9999. Its
+    solver is made to converge: at high impedance, the default tolerance stops it at an error of
+    about 1e-2.
     """
+    model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
+    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    model.opt.tolerance = 0.0
+    model.opt.iterations = max(model.opt.iterations, RIGID_ITERATIONS)
     model.eq_solref[:] = (time_constant, 1.0)
     model.eq_solimp[:] = (impedance, impedance, *RIGID_IMPEDANCE[2:])
 

@@ -3,6 +3,7 @@
 from mbcasadi.validation.campaigns import Campaign, Case, campaign, cases
 from mbcasadi.validation.closed_loop import validate
 from mbcasadi.validation.criteria import DEFAULTS, Verdict
+from mbcasadi.validation.law import CompiledLaw, compiled
 from mbcasadi.validation.metrics import Metric, Tracked
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.report import Report
@@ -13,6 +14,7 @@ __all__ = [
     "DEFAULTS",
     "Campaign",
     "Case",
+    "CompiledLaw",
     "Metric",
     "Recording",
     "Report",
@@ -22,5 +24,6 @@ __all__ = [
     "Verdict",
     "campaign",
     "cases",
+    "compiled",
     "validate",
 ]

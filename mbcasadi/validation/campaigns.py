@@ -12,7 +12,7 @@ from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation import metrics as measures
-from mbcasadi.validation.criteria import Verdict, judge
+from mbcasadi.validation.criteria import Verdict, judge, scopes
 from mbcasadi.validation.extras import require
 from mbcasadi.validation.law import CompiledLaw, HasController, compiled
 from mbcasadi.validation.loop import Progress, Scenario, Signal, run_loop
@@ -227,13 +227,16 @@ def _outcome(
         recording = run_loop(law, plant, scenario)
     except SimulationError as error:
         return Outcome(case, (), judge((), criteria or {}, finished=False), (str(error),))
-    found = tuple(_metrics(law, recording, settle))
+    found = tuple(_metrics(law, recording, settle, scopes(criteria)))
     finished = not recording.events
     return Outcome(case, found, judge(found, criteria, finished=finished), recording.events)
 
 
-def _metrics(law: CompiledLaw, recording: Recording, settle: float) -> Iterator[Metric]:
-    yield from measures.tracking_metrics(measures.tracked(law.controller, recording, settle))
+def _metrics(
+    law: CompiledLaw, recording: Recording, settle: float, wanted: Sequence[str]
+) -> Iterator[Metric]:
+    tracked = measures.tracked(law.controller, recording, settle)
+    yield from measures.tracking_metrics(tracked, wanted)
     yield from measures.closure_metrics(recording, None)
     yield from measures.torque_metrics(law.controller, recording)
     yield from measures.contact_metrics(law.controller, recording)

@@ -15,7 +15,7 @@ from mbcasadi.plant import Plant, Source, draw_frames
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.validation import metrics as measures
 from mbcasadi.validation.compare import Comparison, compare_run
-from mbcasadi.validation.criteria import judge
+from mbcasadi.validation.criteria import judge, scopes
 from mbcasadi.validation.extras import require
 from mbcasadi.validation.law import CompiledLaw, HasController, compiled
 from mbcasadi.validation.loop import Progress, Scenario, Signal, run_loop, steps_per_tick
@@ -58,7 +58,8 @@ def validate(
     period; MuJoCo steps `model` at its time step and knows none of our equations.
 
     Args:
-        controller: of `mbcasadi.control`, or a `description.Controller`.
+        controller: of `mbcasadi.control`, a `description.Controller`, or a law that `compiled`
+            hands out, whose C is used again.
         model: MJCF or URDF file, XML text, `MjSpec` or `MjModel` of the plant.
         duration: s.
         reference: (nref,), or a function of time that returns it.
@@ -140,7 +141,7 @@ def _numbers(
 ) -> dict[str, Any]:
     tracked = measures.tracked(controller, recording, settle)
     found = (
-        *measures.tracking_metrics(tracked),
+        *measures.tracking_metrics(tracked, scopes(criteria)),
         *measures.closure_metrics(recording, comparison),
         *measures.torque_metrics(controller, recording),
         *measures.contact_metrics(controller, recording),

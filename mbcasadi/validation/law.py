@@ -73,9 +73,15 @@ def compiled(
 ) -> Iterator[CompiledLaw]:
     """Export the controller to a temporary folder, compile it, and hand out the C.
 
+    A law that is compiled already is handed on: `with compiled(controller) as law` serves many
+    runs of `validate`.
+
     Raises:
         ExportError: the C could not be generated or built.
     """
+    if isinstance(controller, CompiledLaw):
+        yield controller
+        return
     data = controller_of(controller)
     with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
         project = export_c(data, Path(folder) / "c", progress=progress)

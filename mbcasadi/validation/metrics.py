@@ -1,6 +1,6 @@
 """Numbers that say how a closed loop went."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
+from mbcasadi.errors import UnknownNameError
 from mbcasadi.validation.compare import Comparison
 from mbcasadi.validation.recording import Recording
 
@@ -20,6 +21,7 @@ AT_LIMIT = 1e-6
 LOADED = 0.02
 # Targets that move less than this (m or rad) have no amplitude.
 SMALLEST_AMPLITUDE = 1e-6
+ON = 0.5  # a mask entry above it is on
 STATUS_WORDS = {
     0: "solved and verified",
     1: "feasible, not optimal",
@@ -113,22 +115,40 @@ def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2))) if values.size else float("nan")
 
 
-def tracking_metrics(rows: list[Tracked]) -> Iterator[Metric]:
-    """Yield the worst tracking over all components."""
+def tracking_metrics(rows: list[Tracked], scopes: Sequence[str] = ()) -> Iterator[Metric]:
+    """Yield the worst tracking over all components, then over those of each scope.
+
+    A scope is the name of a component, or what stands before a dot in it: the task "trunk" has
+    the components "trunk.x", "trunk.ry". Its metrics are named `tracking.rms:trunk`.
+
+    Raises:
+        UnknownNameError: a scope matches no component; the message lists them.
+    """
     if not rows:
         return
+    yield from _worst(rows, "")
+    for scope in scopes:
+        mine = [row for row in rows if row.name == scope or row.name.startswith(f"{scope}.")]
+        if not mine:
+            listed = ", ".join(row.name for row in rows)
+            raise UnknownNameError(f"unknown component {scope!r}; the tasks have: {listed}")
+        yield from _worst(mine, f":{scope}")
+
+
+def _worst(rows: list[Tracked], suffix: str) -> Iterator[Metric]:
     shares = [row.share(row.rms) for row in rows]
     free = [row.share(row.rms_free) for row in rows]
     peaks = [row.share(row.peak) for row in rows]
-    yield Metric("tracking.rms", max(r.rms for r in rows), "m or rad", "worst RMS error")
-    yield Metric("tracking.max", max(r.peak for r in rows), "m or rad", "largest error")
-    if not np.isnan(shares).all():
-        words = "of the target's amplitude"
-        yield Metric("tracking.rms_share", float(np.nanmax(shares)), "", f"worst RMS, {words}")
-        yield Metric("tracking.max_share", float(np.nanmax(peaks)), "", f"largest error, {words}")
-    if not np.isnan(free).all():
-        words = "of the amplitude, while no motor is at its limit"
-        yield Metric("tracking.rms_share_free", float(np.nanmax(free)), "", f"worst RMS, {words}")
+    unit = " or ".join(sorted({row.unit for row in rows if row.unit}))
+    yield Metric(f"tracking.rms{suffix}", max(r.rms for r in rows), unit, "worst RMS error")
+    yield Metric(f"tracking.max{suffix}", max(r.peak for r in rows), unit, "largest error")
+    for name, values, words in (
+        ("rms_share", shares, "worst RMS, of the target's amplitude"),
+        ("max_share", peaks, "largest error, of the target's amplitude"),
+        ("rms_share_free", free, "worst RMS, of the amplitude, while no motor is at its limit"),
+    ):
+        if not np.isnan(values).all():
+            yield Metric(f"tracking.{name}{suffix}", float(np.nanmax(values)), "", words)
 
 
 def torque_metrics(controller: Controller, recording: Recording) -> Iterator[Metric]:
@@ -194,8 +214,8 @@ def contact_metrics(controller: Controller, recording: Recording) -> Iterator[Me
 def active_contacts(controller: Controller, recording: Recording) -> NDArray[np.bool_]:
     """Return (nt, nc): the controller counts on this contact."""
     count = len(controller.contacts)
-    if recording.mask.shape[1] == count:
-        return np.asarray(recording.mask > 0.5)
+    if recording.mask.shape[1] >= count:  # contacts come first, equality constraints after them
+        return np.asarray(recording.mask[:, :count] > ON)
     return np.ones((recording.ticks, count), dtype=bool)
 
 

@@ -19,6 +19,8 @@ COLORS = ("#2458a0", "#d2691e", "#2e8b57", "#8a4f9e", "#b5952a", "#c0392b", "#3d
 LIMIT = "#9b1c1c"
 MOST_POINTS = 700  # of one line; more would only make the page heavy
 MOST_LINES = 12  # of one plot
+LEGEND_WIDTH = 78  # characters above one plot
+LEGEND_HANDLE = 6  # characters that a line and its gap take
 STYLE = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -61,7 +63,8 @@ def plots(run: Run) -> list[Plot]:
     for i, (title, caption, draw) in enumerate(_content(run)):
         salt = f"{run.name}-{i}"
         with matplotlib.rc_context(STYLE | {"svg.hashsalt": salt}):
-            figure = pyplot_free.Figure(figsize=(5.6, 2.9), layout="constrained")
+            figure = pyplot_free.Figure(figsize=(5.6, 3.0))
+            figure.subplots_adjust(left=0.12, right=0.985, bottom=0.155, top=0.87)
             axes = figure.add_subplot()
             draw(axes)
             drawn.append(Plot(title, caption, _svg(figure)))
@@ -111,9 +114,20 @@ def _finish(axes: Any, ylabel: str, *, legend: bool) -> None:
     axes.set_xlabel("t / s")
     axes.set_ylabel(ylabel)
     axes.margins(x=0)
-    if legend and len(axes.get_legend_handles_labels()[0]) > 1:
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.1}
-        axes.legend(**place, ncols=6, handlelength=1.2, columnspacing=1.2)
+    if legend:
+        _legend(axes)
+
+
+def _legend(axes: Any) -> None:
+    """Put the legend above the axes, in at most two rows that fit the width."""
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) < 2:
+        return
+    columns = max(1, LEGEND_WIDTH // (max(map(len, labels)) + LEGEND_HANDLE))
+    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.1}
+    shown = slice(0, 2 * columns)
+    style = {"handlelength": 1.2, "columnspacing": 1.0, "labelspacing": 0.2}
+    axes.legend(handles[shown], labels[shown], ncols=columns, **place, **style)
 
 
 def _unit_groups(run: Run) -> str:

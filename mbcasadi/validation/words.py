@@ -49,11 +49,14 @@ _TIMES = {"time.median", "time.p99", "time.max"}
 
 def metric_words(name: str) -> str:
     """Return what a metric is, in words."""
-    return _WORDS.get(name, name)
+    base, _, scope = name.partition(":")
+    words = _WORDS.get(base, base)
+    return f"{scope}: {words}" if scope else words
 
 
 def value_words(name: str, value: float) -> str:
     """Return a value with a readable unit."""
+    name = name.partition(":")[0]
     if math.isnan(value):
         return "not measured"
     if name == "finished":

@@ -1,0 +1,69 @@
+"""Campaigns: one controller's C in many plants."""
+
+import json
+
+import numpy as np
+import pytest
+from validation_problems import crank_controller, swing
+
+import mujoco_models
+from mbcasadi.errors import ProblemError
+from mbcasadi.validation import campaign, cases
+
+FOUR_BAR = mujoco_models.path("four_bar")
+
+
+def test_cases_are_all_combinations() -> None:
+    plan = cases([1, 2, 3], [{}, {"mass": 0.1}], [0, 1], [0.0, 0.05])
+    assert len(plan) == 24
+    assert len({(c.seed, tuple(c.perturb), c.delay, c.start_error) for c in plan}) == 24
+
+
+def test_each_case_is_another_plant_and_the_summary_names_the_worst() -> None:
+    plan = cases([1, 2], [{"mass": 0.2}], [0, 5], [0.0])
+    said: list[tuple[str, float]] = []
+    done = campaign(
+        crank_controller(),
+        FOUR_BAR,
+        0.5,
+        plan,
+        reference=swing,
+        progress=lambda text, share: said.append((text, share)),
+    )
+    errors = np.array([outcome.metric("tracking.rms") for outcome in done.outcomes])
+    assert len(np.unique(errors)) == 4
+    row = next(r for r in done.summary() if r["metric"] == "tracking.rms")
+    assert row["worst"] == errors.max()
+    assert row["worst_case"] == int(errors.argmax())
+    assert row["median"] == pytest.approx(np.median(errors))
+    assert ("run 4 of 4", 0.75) in said
+
+
+def test_a_start_error_moves_the_start_and_the_loops_stay_closed() -> None:
+    done = campaign(
+        crank_controller(), FOUR_BAR, 0.1, cases([3], start_errors=[0.0, 0.1]), reference=swing
+    )
+    first, moved = done.outcomes
+    assert moved.metric("tracking.max") > first.metric("tracking.max") + 0.005
+    assert moved.metric("closure.plant") < 1e-3
+
+
+def test_a_failed_case_fails_the_campaign_and_is_in_the_json() -> None:
+    done = campaign(
+        crank_controller(),
+        FOUR_BAR,
+        0.2,
+        cases([1], delays=[0, 60]),
+        reference=swing,
+        criteria={"tracking.max": 0.08},
+    )
+    assert [o.passed for o in done.outcomes] == [True, False]
+    assert not done.passed
+    data = json.loads(done.to_json())
+    assert data["cases"][1]["failed"] == ["tracking.max"]
+    assert next(r for r in data["summary"] if r["metric"] == "tracking.max")["failed"] == 1
+
+
+def test_an_empty_campaign_is_refused() -> None:
+    with pytest.raises(ProblemError, match="at least one case"):
+        campaign(crank_controller(), FOUR_BAR, 0.1, [])

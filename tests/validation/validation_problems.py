@@ -1,0 +1,71 @@
+"""Controllers of a few lines, for the tests of the closed loop."""
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.description import Contact, Controller, Signal
+
+CRANK_LIMIT = 1.5  # N m, of the four-bar's motor
+FEET = ("FL", "FR", "RL", "RR")
+
+
+def signal(name: str, size: int, unit: str = "") -> Signal:
+    return Signal(name, tuple(f"{name}{i}" for i in range(size)), (unit,) * size)
+
+
+def crank_controller(
+    *, period: float = 1e-3, kp: float = 60.0, kd: float = 2.0, limit: float = CRANK_LIMIT, **more
+) -> Controller:
+    """PD on the four-bar's crank; ref = (angle, rate)."""
+    q, v, ref = ca.SX.sym("q", 3), ca.SX.sym("v", 3), ca.SX.sym("ref", 2)
+    wanted = kp * (ref[0] - q[0]) + kd * (ref[1] - v[0])
+    u = ca.fmin(ca.fmax(wanted, -limit), limit)
+    monitor = ca.Function(
+        "monitor", [q, ref], [ref[0], ref[0] - q[0]], ["q", "ref"], ["target", "error"]
+    )
+    fields = {
+        "name": "crank",
+        "function": ca.Function("crank", [q, v, ref], [u], ["q", "v", "ref"], ["u"]),
+        "inputs": (signal("q", 3, "rad"), signal("v", 3, "rad/s"), signal("ref", 2)),
+        "outputs": (signal("u", 1, "N m"),),
+        "u_min": np.array([-CRANK_LIMIT]),
+        "u_max": np.array([CRANK_LIMIT]),
+        "z0": np.zeros(0),
+        "period": period,
+        "monitor": monitor,
+        "monitors": (
+            Signal("target", ("crank",), ("rad",)),
+            Signal("error", ("crank",), ("rad",)),
+        ),
+    }
+    return Controller(**(fields | more))
+
+
+def swing(t: float) -> list[float]:
+    """Crank angle and rate: ±0.5 rad at 0.5 Hz, from rest."""
+    return [0.5 * (1 - np.cos(np.pi * t)), 0.5 * np.pi * np.sin(np.pi * t)]
+
+
+def standing_controller(q0: np.ndarray, period: float = 2e-3) -> Controller:
+    """PD on the quadruped's 12 joints around a pose; mask is read, and counted in the state."""
+    q, v, z = ca.SX.sym("q", 19), ca.SX.sym("v", 18), ca.SX.sym("z")
+    mask = ca.SX.sym("mask", 4)
+    u = 80 * (ca.DM(q0[7:]) - q[7:]) - 2 * v[6:]
+    u = ca.fmin(ca.fmax(u, -20), 20)
+    z_next = z + ca.sum1(mask)
+    status = ca.if_else(mask[0] > 0.5, 0, 2)
+    names_in, names_out = ["q", "v", "mask", "z"], ["u", "z_next", "status", "residual"]
+    residual = ca.SX(1e-9)
+    return Controller(
+        name="standing",
+        function=ca.Function(
+            "standing", [q, v, mask, z], [u, z_next, status, residual], names_in, names_out
+        ),
+        inputs=tuple(signal(n, s) for n, s in zip(names_in, (19, 18, 4, 1), strict=True)),
+        outputs=tuple(signal(n, s) for n, s in zip(names_out, (12, 1, 1, 1), strict=True)),
+        u_min=np.full(12, -20.0),
+        u_max=np.full(12, 20.0),
+        z0=np.zeros(1),
+        period=period,
+        contacts=tuple(Contact(foot, friction=0.7) for foot in FEET),
+    )
