@@ -6,8 +6,9 @@ iterative refinement removes what growth of the factors may have cost.
 """
 
 import casadi as ca
+import numpy as np
 
-from mbcasadi.linalg.symbols import UNROLL_LIMIT, Sym, named
+from mbcasadi.linalg.symbols import Sym, named, symbol
 
 
 def positive_solve(A: Sym, b: Sym) -> Sym:
@@ -31,19 +32,28 @@ def positive_solve_fun(pattern: ca.Sparsity, rhs_pattern: ca.Sparsity) -> ca.Fun
 
 
 def _solve(A: Sym, b: Sym) -> Sym:
-    if not isinstance(A, ca.SX):
-        if A.shape[0] ** 3 > UNROLL_LIMIT:
-            return ca.solve(A, b, "qr")
-        A_s, b_s = ca.SX.sym("A", A.sparsity()), ca.SX.sym("b", b.sparsity())
-        inner = named("eliminate", {"A": A_s, "b": b_s}, {"x": _solve(A_s, b_s)})
-        return inner.call([A, b])[0]
-    U, L = _eliminate(A)
+    U, L = _factors(A)
     x = _substitute(U, L, b)
     return x + _substitute(U, L, b - A @ x)
 
 
+def _substitute(U: Sym, L: Sym, b: Sym) -> Sym:
+    return ca.solve(U, ca.solve(L, b))
+
+
+def _factors(A: Sym) -> tuple[Sym, Sym]:
+    """Return triangular `(U, L)` with `A = L U`."""
+    if isinstance(A, ca.SX):
+        return _eliminate(A)
+    n = A.shape[0]
+    A_sym = symbol("A", A.sparsity(), n**3)
+    U, L = _eliminate(A_sym) if isinstance(A_sym, ca.SX) else _eliminate_rolled(A_sym)
+    U_A, L_A = named("eliminate", {"A": A_sym}, {"U": U, "L": L}).call([A])
+    return U_A, L_A
+
+
 def _eliminate(A: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return `(U, L)`, `A = L U` with unit lower `L`; structural zeros are skipped."""
+    """Return `(U, L)` with unit diagonal of `L`; structural zeros are skipped."""
     n = A.shape[0]
     U, L = ca.SX(A), ca.SX.eye(n)
     for k in range(n - 1):
@@ -53,5 +63,17 @@ def _eliminate(A: ca.SX) -> tuple[ca.SX, ca.SX]:
     return ca.triu(U), L
 
 
-def _substitute(U: ca.SX, L: ca.SX, b: ca.SX) -> ca.SX:
-    return ca.solve(U, ca.solve(L, b))
+def _eliminate_rolled(A: ca.MX) -> tuple[ca.MX, ca.MX]:
+    """Return `(U, L)` as `_eliminate` does, with one column in a loop."""
+    n = A.shape[0]
+    S, place, behind = ca.MX.sym("S", n, n), ca.MX.sym("place", n), ca.MX.sym("behind", n)
+    row = (S.T @ place) * behind
+    column = (S @ place) * behind / ca.dot(place, row)
+    step = named(
+        "eliminate_step",
+        {"S": S, "place": place, "behind": behind},
+        {"S_next": S - column @ row.T, "row": row, "column": column},
+    )
+    loop = step.mapaccum("eliminate_loop", n, 1)
+    _, rows, columns = loop(ca.densify(A), ca.DM.eye(n), ca.DM(np.tri(n)))
+    return ca.triu(rows.T), ca.tril(columns)

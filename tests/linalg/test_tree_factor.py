@@ -92,6 +92,7 @@ def test_positive_solve_needs_no_symmetry(kind, n):
     f = ca.Function("f", [A, b], [linalg.positive_solve(A, b)])
     found = f(units @ core @ units, units @ core @ units @ expected)
     np.testing.assert_allclose(units @ found.full(), units @ expected, atol=1e-9)
+    assert f.expand().is_a("SXFunction")  # no plugin inside: scalars may be put in
 
 
 def test_generated_c_of_tree_solve_equals_the_function(pattern, tmp_path):
