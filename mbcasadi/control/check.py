@@ -20,6 +20,9 @@ from mbcasadi.control.condense import Condensed, Dynamics, multipliers, solve_up
 from mbcasadi.control.least_distance import Whitened
 from mbcasadi.control.rows import Rows
 
+FAR_AWAY = 1e3
+"""Distance, in units of the distances at hand, beyond which no feasible point is looked for."""
+
 RESIDUALS = ("dynamics", "constraint", "primal", "stationarity", "complementarity")
 
 
@@ -58,11 +61,17 @@ class Answer:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The candidate's accelerations and multipliers, and its residuals (5,)."""
+    """What is known about a candidate.
 
-    a: ca.SX
-    lam: ca.SX
+    Attributes:
+        residual: (5,) in the order of `RESIDUALS`.
+        hopeless: one where the multipliers prove that no point near enough to matter is
+            feasible: `Σ mu_i violation_i = S > 0` keeps every feasible x at least `S / |L⁻ᵀ Aᵀ mu|`
+            away (Farkas' lemma, with room for rounding).
+    """
+
     residual: ca.SX
+    hopeless: ca.SX
 
 
 def examine(
@@ -86,35 +95,50 @@ def examine(
     value = rows.value(p, lam, w)
     above, below = value - rows.upper, rows.lower - value
     primal = _length(positive(above) + positive(below)) / (1 + size_lam + size_p)
-    gradient = gradient_of(answer, (a, lam), condensed, rows, cost)
-    stationarity = _length(whitened.L_inv.T @ gradient) / (1 + size_x + far)
-    gaps = ca.fabs(positive(mu) * above) + ca.fabs(positive(-mu) * below)
-    complementarity = ca.sum1(gaps) / (1 + size_x**2 + far**2)
+    by_cost = whitened.L_inv.T @ cost_gradient(answer, (a, lam), condensed, cost)
+    by_rows = whitened.L_inv.T @ row_gradient(answer, condensed, rows)
+    stationarity = _length(by_cost + by_rows) / (1 + size_x + far)
+    gaps_above, gaps_below = positive(mu) * above, positive(-mu) * below
+    gaps = ca.sum1(ca.fabs(gaps_above)) + ca.sum1(ca.fabs(gaps_below))
+    complementarity = gaps / (1 + size_x**2 + far**2)
+    against = ca.sum1(gaps_above) + ca.sum1(gaps_below)
+    hopeless = against > FAR_AWAY * (1 + size_x + far) * _length(by_rows)
     residual = ca.vertcat(dynamics_gap, constraint_gap, primal, stationarity, complementarity)
-    return Verdict(a, lam, residual)
+    return Verdict(residual, hopeless)
 
 
-def gradient_of(
-    answer: Answer, motion: tuple[ca.SX, ca.SX], condensed: Condensed, rows: Rows, cost: Cost
+def cost_gradient(
+    answer: Answer, motion: tuple[ca.SX, ca.SX], condensed: Condensed, cost: Cost
 ) -> ca.SX:
-    """Return the derivative of the Lagrangian by y = (p, w), from the tasks themselves.
+    """Return the derivative of the cost by y = (p, w), from the tasks themselves.
 
-    `Tᵀ Jᵀ W (J a + offset) + r_p (p - p_ref) + (∂lam/∂p)ᵀ (C_lamᵀ mu) + C_pᵀ mu`.
+    `Tᵀ Jᵀ W (J a + offset) + r_p (p - p_ref)`, `r_w w`, and the weight on contact forces.
     """
     a, lam = motion
-    p, w, mu = answer.p, answer.w, answer.mu
+    p, w = answer.p, answer.w
     misses = cost.weight * (cost.J @ a + cost.offset)
-    by_lam, by_w = rows.C_lam.T @ mu, rows.C_w.T @ mu + cost.internal_force_weight * w
+    by_p = condensed.T.T @ (cost.J.T @ misses) + cost.torque_weight * (p - cost.p_ref)
+    by_w = cost.internal_force_weight * w
     if cost.force_weight:
         first = lam.numel() - cost.of_lam.shape[1]
         force = cost.of_lam @ lam[first:, 0] + cost.of_w @ w
-        felt = ca.vertcat(ca.SX(first, 1), cost.of_lam.T @ force)
-        by_lam = by_lam + cost.force_weight * felt
+        by_lam = ca.vertcat(ca.SX(first, 1), cost.of_lam.T @ force)
+        by_p = by_p + cost.force_weight * _through_multipliers(condensed, by_lam)
         by_w = by_w + cost.force_weight * (cost.of_w.T @ force)
-    through = solve_upper_transposed(condensed.R, condensed.R_inv_diag, ca.densify(by_lam))
-    by_p = condensed.T.T @ (cost.J.T @ misses) + cost.torque_weight * (p - cost.p_ref)
-    by_p = by_p + rows.C_p.T @ mu - condensed.Y_B.T @ through
     return ca.vertcat(by_p, by_w)
+
+
+def row_gradient(answer: Answer, condensed: Condensed, rows: Rows) -> ca.SX:
+    """Return `A_yᵀ mu`: `C_pᵀ mu + (∂lam/∂p)ᵀ C_lamᵀ mu` and `C_wᵀ mu`."""
+    mu = answer.mu
+    by_p = rows.C_p.T @ mu + _through_multipliers(condensed, rows.C_lam.T @ mu)
+    return ca.vertcat(by_p, rows.C_w.T @ mu)
+
+
+def _through_multipliers(condensed: Condensed, by_lam: ca.SX) -> ca.SX:
+    """Return `(∂lam/∂p)ᵀ by_lam = -Y_Bᵀ R⁻ᵀ by_lam`."""
+    rhs = ca.densify(by_lam)
+    return -condensed.Y_B.T @ solve_upper_transposed(condensed.R, condensed.R_inv_diag, rhs)
 
 
 def positive(value: ca.SX) -> ca.SX:

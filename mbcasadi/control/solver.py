@@ -10,6 +10,12 @@ from mbcasadi.errors import SolverError
 PRIMAL_TOLERANCE = 1e-10
 """Violation of a row of unit length that DAQP accepts, in units of the root of the cost."""
 
+ZERO_ROW = 1e-14
+"""Rows shorter than this fraction of the longest are zero: their contact is off."""
+
+TINY = 1e-200
+"""Keeps divisions finite where all rows are zero."""
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "daqp": {"error_on_fail": False, "daqp": {"primal_tol": PRIMAL_TOLERANCE}},
     "qrqp": {
@@ -57,9 +63,23 @@ def _inputs(build: ca.Function) -> list[ca.MX]:
 def _solved(
     stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]
 ) -> tuple[ca.MX, ca.MX, ca.MX]:
-    """Return (x, lam_a, carry)."""
+    """Return (x, lam_a, carry).
+
+    DAQP gets rows of unit length: then the multipliers that it leaves where it finds no feasible
+    point prove that there is none (`check.py`). qrqp does worse on them.
+    """
     A_qp, lba, uba, _, carry = stages.build.call(inputs)
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": A_qp.sparsity()}
     conic = ca.conic("least_distance", solver, pattern, OPTIONS[solver])
-    found = conic(h=ca.DM.eye(stages.n), g=ca.DM.zeros(stages.n), a=A_qp, lba=lba, uba=uba)
-    return found["x"], found["lam_a"], carry
+    length = ca.MX(ca.DM.ones(stages.m))
+    if solver == "daqp" and stages.m:
+        own = ca.sqrt(ca.sum2(A_qp**2))
+        length = ca.fmax(own, ZERO_ROW * ca.mmax(own) + TINY)
+    found = conic(
+        h=ca.DM.eye(stages.n),
+        g=ca.DM.zeros(stages.n),
+        a=A_qp / ca.repmat(length, 1, stages.n),
+        lba=lba / length,
+        uba=uba / length,
+    )
+    return found["x"], found["lam_a"] / length, carry

@@ -26,6 +26,9 @@ from mbcasadi.control.rows import Rows
 from mbcasadi.control.setup import Setup
 from mbcasadi.description import LeastDistanceStages
 
+CLAIMED = 0.5
+"""The solver's flag is above this where it claims an optimum."""
+
 SOLVED, SUBOPTIMAL, INFEASIBLE, BAD_INPUT, FAILED = range(5)
 
 WORDS = {
@@ -181,7 +184,8 @@ def _finish(
         Rows(got["C_p"], got["C_lam"], got["C_w"], got["lower"], got["upper"], problem.rows.names),
         _cost(setup, problem, got),
     )
-    status = judge(verdict.residual, got["valid"], setup.tolerance)
+    hopeless = ca.logic_or(verdict.hopeless, solver["flag"] < CLAIMED)
+    status = judge(verdict.residual, hopeless, got["valid"], setup.tolerance)
     u_qp = controls(problem, got, p)
     u_safe = _fallback(setup, problem, got, raw)
     u = guard.clamped(ca.if_else(status <= SUBOPTIMAL, u_qp, u_safe), *limits)
@@ -198,14 +202,18 @@ def _finish(
     )
 
 
-def judge(residual: ca.SX, valid: ca.SX, tolerance: float) -> ca.SX:
-    """Return the status code of an answer with these residuals (see `check.py`)."""
+def judge(residual: ca.SX, hopeless: ca.SX, valid: ca.SX, tolerance: float) -> ca.SX:
+    """Return the status code of an answer with these residuals (see `check.py`).
+
+    A violated row means infeasibility where the solver says so, or its multipliers prove it;
+    else the solver failed.
+    """
     small = {name: residual[i] <= tolerance for i, name in enumerate(RESIDUALS)}
     consistent = ca.logic_and(small["dynamics"], small["constraint"])
     optimal = ca.logic_and(small["stationarity"], small["complementarity"])
     feasible_status = ca.if_else(optimal, SOLVED, SUBOPTIMAL)
-    # A violated row is infeasibility; a row that cannot be compared (NaN) is a failure.
-    violated_status = ca.if_else(residual[2] > tolerance, INFEASIBLE, FAILED)
+    violated = ca.logic_and(residual[2] > tolerance, hopeless)  # false for NaN
+    violated_status = ca.if_else(violated, INFEASIBLE, FAILED)
     checked = ca.if_else(small["primal"], feasible_status, violated_status)
     return ca.if_else(valid, ca.if_else(consistent, checked, FAILED), BAD_INPUT)
 

@@ -34,7 +34,7 @@ class Full:
     A: np.ndarray
     c: np.ndarray
     J: np.ndarray
-    cJ: np.ndarray
+    c_contact: np.ndarray
     pyramid: np.ndarray
     tasks: list
     limits: np.ndarray
@@ -57,8 +57,8 @@ def solve(full):
     """Return the optimum of the full problem."""
     nv, nu = full.B.shape
     A, c = independent(full.A, full.c)
-    J, cJ = independent(full.J, full.cJ)
-    both, bias = np.vstack([A, J]), np.concatenate([c, cJ])
+    J, c_contact = independent(full.J, full.c_contact)
+    both, bias = np.vstack([A, J]), np.concatenate([c, c_contact])
     kept, kept_bias = independent(both, bias)
     nf, nl = full.J.shape[0], A.shape[0]
     size = nv + nu + nl + nf
@@ -102,14 +102,14 @@ def independent(A, c):
     if len(A) == 0:
         return A, c
     U, S, _ = np.linalg.svd(A, full_matrices=False)
-    keep = S > RANK_TOL * max(S.max(initial=0.0), 1e-3)
+    keep = RANK_TOL * max(S.max(initial=0.0), 1e-3) < S
     return U[:, keep].T @ A, U[:, keep].T @ c
 
 
 def least_squares_within(root, right, E, e, C, d):
     """Return `argmin |root z - right|` subject to `E z = e`, `C z <= d`, and if it exists."""
     U, S, Vt = np.linalg.svd(E)
-    keep = S > RANK_TOL * S[0]
+    keep = RANK_TOL * S[0] < S
     z0 = Vt[: keep.sum()].T @ ((U[:, : keep.sum()].T @ e) / S[keep])
     N = Vt[keep.sum() :].T
     # Least distance in x = R y - Qᵀ b, where root N = Q R (Lawson & Hanson 1974, chapter 23).
@@ -174,7 +174,7 @@ def full_problem(system, q, v, tasks, contacts, limits, on=None):
         A=numbers(system.constraint_jacobian(q)) if nc else np.zeros((0, system.nv)),
         c=column(system.constraint_bias(q, v)) if nc else np.zeros(0),
         J=np.vstack([np.zeros((0, system.nv)), *rows]),
-        cJ=np.concatenate([np.zeros(0), *biases]),
+        c_contact=np.concatenate([np.zeros(0), *biases]),
         pyramid=np.array(faces).reshape(len(faces), nf),
         tasks=tasks,
         limits=np.asarray(limits),
@@ -202,17 +202,17 @@ def internal_projector(system, q, contacts):
     for k, contact in enumerate(contacts):
         frame = system.frame(contact.frame, contact.kind)
         root = system.tree.bodies[frame.frame.body].weld_root
-        bodies.setdefault(root, []).append((k, frame_axes(contact.normal), column(frame.pose(q)[0])))
+        bodies.setdefault(root, []).append(
+            (k, frame_axes(contact.normal), column(frame.pose(q)[0]))
+        )
     for points in bodies.values():
         if len(points) == 1:
             continue
         centre = np.mean([p for _, _, p in points], axis=0)
         places = [3 * k + i for k, _, _ in points for i in range(3)]
-        E = np.vstack(
-            [axes @ np.hstack([np.eye(3), -skew(p - centre)]) for _, axes, p in points]
-        )
+        E = np.vstack([axes @ np.hstack([np.eye(3), -skew(p - centre)]) for _, axes, p in points])
         U, S, _ = np.linalg.svd(E)
-        rank = int(np.sum(S > RANK_TOL * S[0]))
+        rank = int(np.sum(RANK_TOL * S[0] < S))
         projector[np.ix_(places, places)] = U[:, rank:] @ U[:, rank:].T
     return projector
 

@@ -29,7 +29,9 @@ def compare(solution, answer, limit=1.0):
         assert solution.status == 2, solution.explain()
         return False
     scale = max(limit, np.abs(answer.p).max())
-    np.testing.assert_allclose(solution.a, answer.a, atol=ACCELERATION * max(1, np.abs(answer.a).max()))
+    np.testing.assert_allclose(
+        solution.a, answer.a, atol=ACCELERATION * max(1, np.abs(answer.a).max())
+    )
     np.testing.assert_allclose(solution.p, answer.p, atol=FORCE * scale)
     return True
 
@@ -108,7 +110,9 @@ def test_a_repeated_contact_shares_its_load_and_changes_nothing_else():
         np.testing.assert_allclose(both, one.contact_forces[0], atol=FORCE * 100)
 
 
-@pytest.mark.parametrize("mask", [(1,) * 8, (1, 1, 0, 1, 1, 1, 1, 1), (1, 0, 0, 0, 0, 1, 1, 0), (0, 0, 0, 0, 1, 1, 1, 1)])
+@pytest.mark.parametrize(
+    "mask", [(1,) * 8, (1, 1, 0, 1, 1, 1, 1, 1), (1, 0, 0, 0, 0, 1, 1, 0), (0, 0, 0, 0, 1, 1, 1, 1)]
+)
 def test_a_humanoid_on_two_four_point_feet_gets_the_optimum_of_the_full_problem(mask):
     rng = np.random.default_rng(21)
     system = system_of("humanoid")
@@ -118,7 +122,11 @@ def test_a_humanoid_on_two_four_point_feet_gets_the_optimum_of_the_full_problem(
     for _ in range(4):
         q, v = stand(system, rng, spread=0.03, speed=0.2, key="stand")
         J = np.vstack(
-            [numbers(system.frame(n).jacobian(q))[:3] for n, m in zip(SOLES, mask, strict=True) if m]
+            [
+                numbers(system.frame(n).jacobian(q))[:3]
+                for n, m in zip(SOLES, mask, strict=True)
+                if m
+            ]
         )
         v = admissible(J, v)
         ref = controller.reference_at(system.tree.keyframes["stand"])
