@@ -6,7 +6,6 @@ from mbcasadi.linalg.basis import (
     complement,
     null_basis,
     null_basis_fun,
-    operations,
     projector,
     projector_fun,
     rank,
@@ -14,6 +13,7 @@ from mbcasadi.linalg.basis import (
     row_basis,
     row_basis_fun,
 )
+from mbcasadi.linalg.factor import operations
 from mbcasadi.linalg.matrix_root import MatrixRoot, matrix_root, matrix_root_fun
 from mbcasadi.linalg.positive_solve import positive_solve, positive_solve_fun
 from mbcasadi.linalg.pseudo_inverse import (

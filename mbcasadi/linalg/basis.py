@@ -10,13 +10,12 @@ Drop rule: row i is dropped when what the rows before it leave of it is not long
 relative rule would keep a single row that vanishes, with a direction made of rounding errors.
 """
 
-import functools
 from dataclasses import dataclass
 from typing import Generic
 
 import casadi as ca
 
-from mbcasadi.linalg import gram_schmidt, householder, symbols
+from mbcasadi.linalg.factor import null_columns, operations, row_factor
 from mbcasadi.linalg.symbols import Sym, named, symbol
 
 RANK_TOL = 1e-10
@@ -65,7 +64,7 @@ def row_basis(
             the rows in their order (Gram-Schmidt, twice): cheaper where A is sparse.
     """
     threshold2 = drop_threshold2(A, row_scale, row_norms, rank_tol)
-    V, R, used, kept, _ = _factor(A, threshold2, pivot)
+    V, R, used, kept = row_factor(A, threshold2, pivot)
     return RowBasis(V, R, used, kept, ca.sum1(kept))
 
 
@@ -134,7 +133,7 @@ def null_basis(A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float 
     pivots changes; where a smooth basis is needed, use the projector.
     """
     threshold2 = drop_threshold2(A, row_scale, None, rank_tol)
-    return _factor(A, threshold2, True)[4]
+    return null_columns(A, threshold2)
 
 
 def null_basis_fun(
@@ -161,55 +160,3 @@ def drop_threshold2(
     """Return the (m, 1) squared lengths at or below which a remainder counts as zero."""
     size2 = ca.densify(ca.sum2(A**2)) if row_norms is None else row_norms**2
     return rank_tol**2 * ca.fmax(size2, row_scale**2)
-
-
-def operations(pattern: ca.Sparsity, pivot: bool) -> int:
-    """Return about how many operations `row_basis` takes on a matrix with this pattern."""
-    if pivot:
-        return householder.operations(pattern.size1(), pattern.size2())
-    return gram_schmidt.operations(pattern)
-
-
-def _factor(A: Sym, threshold2: Sym, pivot: bool) -> tuple[Sym, Sym, Sym, Sym, Sym]:
-    """Return (V, R, used, kept, Z); Z has no columns without pivoting."""
-    if not isinstance(A, ca.SX):
-        out = _factor_fun(tuple(A.sparsity().compress()), pivot, symbols.UNROLL_LIMIT).call(
-            [A, threshold2]
-        )
-        return out[0], out[1], out[2], out[3], out[4]
-    m, n = A.shape
-    if not pivot:
-        V, R, kept = gram_schmidt.factor(A, threshold2)
-        return V, R, kept, kept, ca.SX(n, 0)
-    return _split(householder.factor(A, threshold2), m, n)
-
-
-@functools.lru_cache(maxsize=64)
-def _factor_fun(compressed: tuple[int, ...], pivot: bool, limit: int) -> ca.Function:
-    """Return `_factor` as a Function (A, threshold2) → (V, R, used, kept, Z).
-
-    It is kept, so that generated C holds it once however often a pattern is factored.
-    """
-    pattern = ca.Sparsity.compressed(list(compressed))
-    m, n = pattern.shape
-    count = operations(pattern, pivot)
-    A = symbol("A", pattern, count, limit)
-    threshold2 = symbol("threshold2", ca.Sparsity.dense(m, 1), count, limit)
-    if isinstance(A, ca.SX):
-        V, R, used, kept, Z = _factor(A, threshold2, pivot)
-    elif pivot:
-        V, R, used, kept, Z = _split(householder.factor_rolled(A, threshold2), m, n)
-    else:
-        V, R, kept = gram_schmidt.factor_rolled(A, threshold2)
-        used, Z = kept, ca.MX(n, 0)
-    outputs = {"V": V, "R": R, "used": used, "kept": kept, "Z": Z}
-    return named("row_factor", {"A": A, "threshold2": threshold2}, outputs)
-
-
-def _split(parts: householder.Pivoted[Sym], m: int, n: int) -> tuple[Sym, Sym, Sym, Sym, Sym]:
-    """Return the columns of Q in use as V, and the others as Z."""
-    k = min(m, n)
-    Q, R, used, kept = parts
-    in_range = ca.repmat(used.T, n, 1)
-    in_null = ca.horzcat(1 - in_range, ca.DM.ones(n, n - k))
-    return Q[:, :k] * in_range, R, used, kept, Q * in_null

@@ -14,10 +14,11 @@ from mbcasadi.linalg.symbols import Sym
 
 
 class Pivoted(NamedTuple, Generic[Sym]):
-    """`Aᵀ = Q[:, :k] R` up to dropped remainders, `k = min(m, n)`.
+    """`Aᵀ = V R` up to dropped remainders; `[V, Z]` are the leading columns of Q.
 
-    Fields: `Q` (n, n) orthogonal; `R` (k, m) with zero rows from the rank on; `used` (k,) one
-    where the row of `R` is in use; `kept` (m,) one where the row of `A` is kept.
+    Fields: `Q` (n, columns) leading orthonormal columns; `R` (k, m), `k = min(m, n)`, with zero
+    rows from the rank on; `used` (k, 1) one where the row of `R` is in use; `kept` (m, 1) one
+    where the row of `A` is kept.
     """
 
     Q: Sym
@@ -27,9 +28,9 @@ class Pivoted(NamedTuple, Generic[Sym]):
 
 
 def operations(m: int, n: int) -> int:
-    """Return about how many operations `factor` takes for a dense (m, n) matrix."""
-    steps = range(min(m, n))
-    return sum(8 * m * (n - k) + 4 * (n - k) * (n - k) for k in steps)
+    """Return about how many operations `factor` takes on (m, n) for `min(m, n)` columns."""
+    k_max = min(m, n)
+    return sum(4 * (n - k) * (2 * m + k_max - k) for k in range(k_max))
 
 
 def one_hot(score: Sym) -> Sym:
@@ -63,68 +64,74 @@ def reflector(x: Sym, head: Sym, used: Sym) -> tuple[Sym, Sym]:
     return x + signed_size * head, used / (size2 + signed_size * x_head)
 
 
-def factor(A: ca.SX, threshold2: ca.SX) -> Pivoted[ca.SX]:
+def factor(A: ca.SX, threshold2: ca.SX, columns: int) -> Pivoted[ca.SX]:
     """Factor `A` (m, n), every step written out.
 
     Args:
         A: (m, n) matrix.
-        threshold2: (m,) a row is dropped when its squared remainder is not above this.
+        threshold2: (m, 1) a row is dropped when its squared remainder is not above this.
+        columns: how many columns of Q are wanted, `min(m, n)` or `n`.
     """
     m, n = A.shape
     k_max = min(m, n)
     W = ca.SX(A)
     kept = ca.SX.zeros(m)
-    used, reflectors, open_rows = [], [], []
+    used, reflectors, rows = [ca.SX(0, 1)], [], [ca.SX(0, m)]
     for k in range(k_max):
         tail = W[:, k:]
         e = one_hot(open_scores(ca.densify(ca.sum2(tail**2)), threshold2, kept))
         head = ca.SX(ca.DM.eye(n - k)[:, 0])
         u, beta = reflector((e.T @ tail).T, head, ca.sum1(e))
         W[:, k:] = tail - (tail @ u) @ (beta * u).T
-        # a chosen row has nothing but rounding errors behind its own column
-        open_rows.append(1 - kept)
+        # a row chosen before has nothing but rounding errors in this column
+        rows.append((ca.sum1(e) * (1 - kept) * W[:, k]).T)
         used.append(ca.sum1(e))
         reflectors.append((u, beta))
         kept = kept + e
-    Q = ca.SX.eye(n)
+    Q = ca.SX.eye(n)[:, :columns]
     for k in reversed(range(k_max)):
         u, beta = reflectors[k]
         Q[k:, k:] = Q[k:, k:] - (beta * u) @ (u.T @ Q[k:, k:])
-    rows = [(used[k] * open_rows[k] * W[:, k]).T for k in range(k_max)]
-    R = ca.vertcat(*rows) if rows else ca.SX(0, m)
-    return Pivoted(Q, R, ca.vertcat(ca.SX(0, 1), *used), kept)
+    return Pivoted(Q, ca.vertcat(*rows), ca.vertcat(*used), kept)
 
 
-def factor_rolled(A: ca.MX, threshold2: ca.MX) -> Pivoted[ca.MX]:
+def factor_rolled(A: ca.MX, threshold2: ca.MX, columns: int) -> Pivoted[ca.MX]:
     """Factor as `factor` does, with one step in a loop: short code for large matrices."""
     m, n = A.shape
     k_max = min(m, n)
-    loop = _step_fun(m, n).mapaccum("row_basis_loop", k_max, 3)
+    loop = _step_fun(m, n).mapaccum("row_basis_loop", k_max, 2)
     heads = ca.DM.eye(n)[:, :k_max]
     tails = ca.DM(np.tri(n)[:, :k_max])
     thresholds = ca.repmat(threshold2, 1, k_max)
-    out = loop(ca.densify(A), ca.densify(ca.MX.eye(n)), ca.MX.zeros(m), heads, tails, thresholds)
-    _, Q, kept, columns, used = out
-    return Pivoted(Q[:, -n:], columns.T, used.T, kept[:, -1])
+    out = loop(ca.densify(A), ca.MX.zeros(m), heads, tails, thresholds)
+    _, kept, R_columns, used, u, beta = out
+    back = _reflect_fun(n, columns).fold(k_max)
+    last_first = list(reversed(range(k_max)))
+    Q = back(ca.DM(np.eye(n, columns)), u[:, last_first], beta[:, last_first])
+    return Pivoted(Q, R_columns.T, used.T, kept[:, -1])
 
 
 def _step_fun(m: int, n: int) -> ca.Function:
-    """Return one step: (W, Q, kept, head, tail, threshold2) → (W, Q, kept, column of W, used)."""
-    W, Q = ca.MX.sym("W", m, n), ca.MX.sym("Q", n, n)
-    kept, threshold2 = ca.MX.sym("kept", m), ca.MX.sym("threshold2", m)
+    """Return one step: (W, kept, head, tail, threshold2) → (W, kept, row of R, used, u, beta)."""
+    W, kept, threshold2 = ca.MX.sym("W", m, n), ca.MX.sym("kept", m), ca.MX.sym("threshold2", m)
     head, tail = ca.MX.sym("head", n), ca.MX.sym("tail", n)
-    remainder2 = ca.SX.sym("remainder2", m)
-    choose = ca.Function("choose_row", [remainder2], [one_hot(remainder2)])
+    scores = ca.SX.sym("scores", m)
+    choose = ca.Function("choose_row", [scores], [one_hot(scores)])
     e = choose(open_scores((W**2) @ tail, threshold2, kept))
     used = ca.sum1(e)
     u, beta = reflector((W.T @ e) * tail, head, used)
     W_next = W - (W @ u) @ (beta * u).T
-    Q_next = Q - (Q @ u) @ (beta * u).T
-    column = used * (1 - kept) * (W_next @ head)
+    row = used * (1 - kept) * (W_next @ head)
     return ca.Function(
         "row_basis_step",
-        [W, Q, kept, head, tail, threshold2],
-        [W_next, Q_next, kept + e, column, used],
-        ["W", "Q", "kept", "head", "tail", "threshold2"],
-        ["W_next", "Q_next", "kept_next", "column", "used"],
+        [W, kept, head, tail, threshold2],
+        [W_next, kept + e, row, used, u, beta],
+        ["W", "kept", "head", "tail", "threshold2"],
+        ["W_next", "kept_next", "row", "used", "u", "beta"],
     )
+
+
+def _reflect_fun(n: int, columns: int) -> ca.Function:
+    """Return one reflection, (Q, u, beta) → (Q - beta u uᵀ Q)."""
+    Q, u, beta = ca.MX.sym("Q", n, columns), ca.MX.sym("u", n), ca.MX.sym("beta")
+    return ca.Function("reflect", [Q, u, beta], [Q - (beta * u) @ (u.T @ Q)])

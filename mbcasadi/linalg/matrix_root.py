@@ -11,7 +11,8 @@ from typing import Any, Generic, NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.linalg.basis import operations, row_basis
+from mbcasadi.linalg.basis import row_basis
+from mbcasadi.linalg.factor import operations
 from mbcasadi.linalg.symbols import Sym, named, symbol
 from mbcasadi.linalg.tree_factor import tree_cholesky, tree_solve_lower
 

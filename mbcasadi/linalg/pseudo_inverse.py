@@ -11,7 +11,8 @@ from typing import Generic
 import casadi as ca
 
 from mbcasadi.linalg import gram_schmidt
-from mbcasadi.linalg.basis import RANK_TOL, RowBasis, operations, row_basis
+from mbcasadi.linalg.basis import RANK_TOL, RowBasis, row_basis
+from mbcasadi.linalg.factor import operations
 from mbcasadi.linalg.symbols import Sym, named, symbol
 
 

@@ -1,0 +1,82 @@
+"""One door to the ways of factoring rows: pivoted or in order, written out or as a loop."""
+
+import functools
+from typing import NamedTuple
+
+import casadi as ca
+
+from mbcasadi.linalg import gram_schmidt, householder, symbols
+from mbcasadi.linalg.symbols import Sym, named, symbol
+
+
+class _Method(NamedTuple):
+    """What is wanted of a matrix with a given pattern."""
+
+    pattern: tuple[int, ...]
+    pivot: bool
+    columns: int
+
+
+def row_factor(A: Sym, threshold2: Sym, pivot: bool) -> tuple[Sym, Sym, Sym, Sym]:
+    """Return (V, R, used, kept) as in `RowBasis`."""
+    Q, R, used, kept = _call(A, threshold2, pivot, min(A.shape))
+    if not pivot:
+        return Q, R, used, kept
+    return Q * ca.repmat(used.T, A.shape[1], 1), R, used, kept
+
+
+def null_columns(A: Sym, threshold2: Sym) -> Sym:
+    """Return the (n, n) orthogonal matrix with its columns in range(Aᵀ) set to zero."""
+    m, n = A.shape
+    Q, _, used, _ = _call(A, threshold2, True, n)
+    in_null = ca.vertcat(1 - used, ca.DM.ones(n - min(m, n)))
+    return Q * ca.repmat(in_null.T, n, 1)
+
+
+def operations(pattern: ca.Sparsity, pivot: bool) -> int:
+    """Return about how many operations `row_basis` takes on a matrix with this pattern."""
+    if pivot:
+        return householder.operations(pattern.size1(), pattern.size2())
+    return gram_schmidt.operations(pattern)
+
+
+def _call(A: Sym, threshold2: Sym, pivot: bool, columns: int) -> tuple[Sym, Sym, Sym, Sym]:
+    if isinstance(A, ca.SX):
+        return _written_out(A, threshold2, pivot, columns)
+    method = _Method(tuple(A.sparsity().compress()), pivot, columns)
+    Q, R, used, kept = _function(method, symbols.UNROLL_LIMIT)(A, threshold2)
+    return Q, R, used, kept
+
+
+def _written_out(
+    A: ca.SX, threshold2: ca.SX, pivot: bool, columns: int
+) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    if pivot:
+        return householder.factor(A, threshold2, columns)
+    V, R, kept = gram_schmidt.factor(A, threshold2)
+    return V, R, kept, kept
+
+
+def _rolled(
+    A: ca.MX, threshold2: ca.MX, pivot: bool, columns: int
+) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
+    if pivot:
+        return householder.factor_rolled(A, threshold2, columns)
+    V, R, kept = gram_schmidt.factor_rolled(A, threshold2)
+    return V, R, kept, kept
+
+
+@functools.lru_cache(maxsize=64)
+def _function(method: _Method, limit: int) -> ca.Function:
+    """Return (A, threshold2) → (Q, R, used, kept).
+
+    It is kept, so that generated C holds it once however often a pattern is factored.
+    """
+    pattern = ca.Sparsity.compressed(list(method.pattern))
+    count = operations(pattern, method.pivot)
+    A = symbol("A", pattern, count, limit)
+    threshold2 = symbol("threshold2", ca.Sparsity.dense(pattern.size1(), 1), count, limit)
+    build = _written_out if isinstance(A, ca.SX) else _rolled
+    Q, R, used, kept = build(A, threshold2, method.pivot, method.columns)
+    outputs = {"Q": Q, "R": R, "used": used, "kept": kept}
+    return named("row_factor", {"A": A, "threshold2": threshold2}, outputs)
