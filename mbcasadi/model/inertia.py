@@ -7,19 +7,16 @@ import casadi as ca
 from mbcasadi.description import Actuator, Joint, RigidTree
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
-from mbcasadi.model.motion import steps_of
+from mbcasadi.model.motion import Wrench, on_axes, steps_of
 from mbcasadi.model.transmission import moment_row, tendon_row
 from mbcasadi.spatial import (
     Moments,
     Scalar,
     Step,
-    Vec3,
     moments_outward,
-    outward,
     wrench_outward,
 )
 
-Wrench = tuple[Vec3, Vec3]
 Steps = list[tuple[Step, ...]]
 
 
@@ -47,7 +44,7 @@ def mass_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -
             first = link.joint.dof
             entries.update({(k, k): composite[j].mass for k in range(first, first + 3)})
         for dof, wrench in _unit_wrenches(link, composite[j]):
-            entries.update(_column(dof, _on_axes(link, wrench, steps[j])))
+            entries.update(_column(dof, on_axes(link, wrench, steps[j])))
             if link.joint.kind == "hinge":
                 # Its own turn is done already: the inertia was turned on the way to the parent.
                 wrench, moved = swung[j].twist(2), link.before
@@ -153,22 +150,6 @@ def _project_on_ancestors(
     """Write what the wrench of one dof does on the axes of link i and of its ancestors."""
     while i != WORLD:
         link = chain.links[i]
-        entries.update(_column(dof, _on_axes(link, wrench, steps[i])))
+        entries.update(_column(dof, on_axes(link, wrench, steps[i])))
         wrench = _carried(steps[i], wrench)
         i = link.parent
-
-
-def _on_axes(link: Link, wrench: Wrench, steps: tuple[Step, ...]) -> list[tuple[int, Scalar]]:
-    """Return what a wrench in link axes does on each dof of the link."""
-    force, moment = wrench
-    dof = link.joint.dof
-    match link.joint.kind:
-        case "hinge":
-            return [(dof, moment[2])]
-        case "slide":
-            return [(dof, force[2])]
-        case "ball":
-            return [(dof + k, moment[k]) for k in range(3)]
-    world_force = outward(steps[-1], force)
-    rows = [(dof + k, world_force[k]) for k in range(3)]
-    return rows + [(dof + 3 + k, moment[k]) for k in range(3)]

@@ -17,6 +17,7 @@ from mbcasadi.spatial import (
     Vec3,
     add,
     entries,
+    outward,
     rotation,
     scale,
     transpose,
@@ -33,6 +34,8 @@ class LinkPose:
     columns: tuple[Vec3, Vec3, Vec3]
     origin: Vec3
 
+
+Wrench = tuple[Vec3, Vec3]
 
 WORLD_POSE = LinkPose(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), ZERO3)
 
@@ -104,12 +107,24 @@ def combine(columns: tuple[Vec3, Vec3, Vec3], a: Vec3) -> Vec3:
     return add(add(x, y), z)
 
 
-def outside(columns: tuple[Vec3, Vec3, Vec3], a: Vec3) -> Vec3:
-    """Return `Rᵀ a` from the columns of R."""
-    x, y, z = (sum_of_products(column, a) for column in columns)
-    return (x, y, z)
+def on_axes(link: Link, wrench: Wrench, steps: tuple[Step, ...]) -> list[tuple[int, Scalar]]:
+    """Return what a wrench in link axes does on each dof of the link.
 
-
-def sum_of_products(a: Vec3, b: Vec3) -> Scalar:
-    """Return `aᵀ b`."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    Args:
+        link: the link.
+        wrench: force, N, and moment about the link's origin, N m, in its axes.
+        steps: the link's steps at the configuration.
+    """
+    force, moment = wrench
+    dof = link.joint.dof
+    match link.joint.kind:
+        case "hinge":
+            return [(dof, moment[2])]
+        case "slide":
+            return [(dof, force[2])]
+        case "ball":
+            return [(dof + k, moment[k]) for k in range(3)]
+    # A free joint's linear velocity is in world axes, its angular velocity in its own.
+    world_force = outward(steps[-1], force)
+    rows = [(dof + k, world_force[k]) for k in range(3)]
+    return rows + [(dof + 3 + k, moment[k]) for k in range(3)]

@@ -6,11 +6,10 @@ import casadi as ca
 
 from mbcasadi.description import RigidTree
 from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
-from mbcasadi.model.motion import steps_of
+from mbcasadi.model.motion import Wrench, on_axes, steps_of
 from mbcasadi.spatial import (
     ZERO3,
     Move,
-    Scalar,
     Step,
     Vec3,
     add,
@@ -18,7 +17,6 @@ from mbcasadi.spatial import (
     dot,
     entries,
     inward,
-    outward,
     scale,
     vec3,
     wrench_outward,
@@ -80,11 +78,11 @@ def bias_force(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
     for i in reversed(range(len(chain.links))):
         link = chain.links[i]
         steps = steps_of(link, q)
-        force, moment = wrenches[i]
-        for row, value in _on_axes(link, force, moment, steps):
+        for row, value in on_axes(link, wrenches[i], steps):
             h[row] = value
         if link.parent == WORLD:
             continue
+        force, moment = wrenches[i]
         for step in reversed(steps):
             force, moment = wrench_outward(step, force, moment)
         below = wrenches[link.parent]
@@ -134,7 +132,7 @@ def _motion(w: Vec3, dw: Vec3, a: Vec3) -> LinkMotion:
     return LinkMotion(w, dw, a, pull)
 
 
-def _newton_euler(link: Link, motion: LinkMotion) -> tuple[Vec3, Vec3]:
+def _newton_euler(link: Link, motion: LinkMotion) -> Wrench:
     """Return the wrench on the link's own mass, about its origin, in its axes."""
     m, s, (xx, yy, zz, xy, xz, yz) = (
         link.moments.mass,
@@ -150,22 +148,6 @@ def _newton_euler(link: Link, motion: LinkMotion) -> tuple[Vec3, Vec3]:
         U[1][0] * xx - U[0][1] * yy + U[1][2] * xz - U[0][2] * yz + (y2 - x2) * xy,
     )
     return force, add(cross(s, motion.a), spin)
-
-
-def _on_axes(
-    link: Link, force: Vec3, moment: Vec3, steps: tuple[Step, ...]
-) -> list[tuple[int, Scalar]]:
-    dof = link.joint.dof
-    match link.joint.kind:
-        case "hinge":
-            return [(dof, moment[2])]
-        case "slide":
-            return [(dof, force[2])]
-        case "ball":
-            return [(dof + k, moment[k]) for k in range(3)]
-    world_force = outward(steps[-1], force)
-    rows = [(dof + k, world_force[k]) for k in range(3)]
-    return rows + [(dof + 3 + k, moment[k]) for k in range(3)]
 
 
 def _times(rows: tuple[Vec3, Vec3, Vec3], a: Vec3) -> Vec3:

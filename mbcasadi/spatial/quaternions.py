@@ -7,7 +7,7 @@ without branches: series stand in for `sin(x)/x` and its kin where these are 0/0
 
 import casadi as ca
 
-from mbcasadi.spatial.vectors import Scalar, Vec3, cross, dot
+from mbcasadi.spatial.vectors import Scalar, Vec3, dot
 
 Quat = tuple[Scalar, Scalar, Scalar, Scalar]
 Mat3 = tuple[Vec3, Vec3, Vec3]
@@ -104,19 +104,3 @@ def velocity_matrix(a: Quat) -> tuple[Vec3, Vec3, Vec3, Vec3]:
     """Return the rows of `G` (4×3) with `dquat/dt = G ω`, `ω` in the rotated frame, rad/s."""
     w, x, y, z = (0.5 * c for c in a)
     return ((-x, -y, -z), (w, -z, y), (z, w, -x), (-y, x, w))
-
-
-__all__ = [
-    "Mat3",
-    "Quat",
-    "conjugate",
-    "cross",
-    "exponential",
-    "logarithm",
-    "multiply",
-    "rotate",
-    "rotate_back",
-    "rotation",
-    "transpose",
-    "velocity_matrix",
-]

@@ -7,8 +7,6 @@ turns cost nothing, where a full rotation matrix costs nine.
 
 from dataclasses import dataclass
 
-import casadi as ca
-
 from mbcasadi.spatial.moments import Moments
 from mbcasadi.spatial.quaternions import Mat3, rotate, rotate_back
 from mbcasadi.spatial.vectors import Scalar, Vec3, add, cross
@@ -76,8 +74,3 @@ def _planar(step: Turn, a: Vec3, sine: Scalar) -> Vec3:
     out[i] = step.cos * a[i] - sine * a[j]
     out[j] = sine * a[i] + step.cos * a[j]
     return (out[0], out[1], out[2])
-
-
-def is_constant(x: Scalar) -> bool:
-    """Whether a scalar is a number rather than an expression."""
-    return not isinstance(x, ca.SX)
