@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Actuator, CoverageItem, Equality, RigidTree
+from mbcasadi.description import Actuator, CoverageItem, Equality, FixedTendon, RigidTree
 from mbcasadi.description.coverage import Treatment
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.errors import UnsupportedFeatureError
@@ -67,7 +67,26 @@ def _tendon_forces(tree: RigidTree) -> list[CoverageItem]:
         "armature": [t.name for t in tree.tendons if t.armature],
         "actuatorfrcrange": [t.name for t in tree.tendons if t.force_range],
     }
-    return [_one("tendon", members, what) for what, members in groups.items() if members]
+    items = [_one("tendon", members, what) for what, members in groups.items() if members]
+    across = [t.name for t in tree.tendons if t.armature and _spans_branches(tree, t)]
+    if across:
+        advice = "MuJoCo's M has no entry between branches: what couples them is left out, as there"
+        items.append(_one("tendon", across, "armature across branches", advice=advice))
+    return items
+
+
+def _spans_branches(tree: RigidTree, tendon: FixedTendon) -> bool:
+    """Whether a tendon couples joints of which neither carries the other."""
+    paths = [_ancestors(tree, tree.joints[j].body) for j in tendon.joints]
+    return any(one[0] not in two and two[0] not in one for one in paths for two in paths)
+
+
+def _ancestors(tree: RigidTree, body: int) -> list[int]:
+    """Return a body and all that carry it, up to the world."""
+    found = [body]
+    while found[-1]:
+        found.append(tree.bodies[found[-1]].parent)
+    return found
 
 
 def _used_actuators(tree: RigidTree, actuators: Sequence[Actuator]) -> list[CoverageItem]:

@@ -16,8 +16,15 @@ from mbcasadi.mjcf.compat import actuator_slots
 
 Array = NDArray[np.float64]
 
-STEP = 1e-3  # of the five-point difference: rounding 1e-13, truncation below 1e-12
-STEP_WEIGHTS = {-2.0: 1.0 / 12.0, -1.0: -2.0 / 3.0, 1.0: 2.0 / 3.0, 2.0: -1.0 / 12.0}
+STEP = 1e-2  # of the seven-point difference: rounding 1e-14, truncation 1e-12 / 140
+STEP_WEIGHTS = {
+    -3.0: -1.0 / 60.0,
+    -2.0: 3.0 / 20.0,
+    -1.0: -3.0 / 4.0,
+    1.0: 3.0 / 4.0,
+    2.0: -3.0 / 20.0,
+    3.0: 1.0 / 60.0,
+}
 SMALL_CONTROL = 2.0**-7  # too small to wind the set-point of a rotational servo by a turn
 CTRL_MARGIN = 0.5  # controls are drawn from their range, widened by this fraction on each side
 EQUALITY_ROWS = {
@@ -105,7 +112,7 @@ def velocity_map(s: Sample) -> Array:
 
 
 def slope(s: Sample, direction: Array, value: Callable[[Array], Array]) -> Array:
-    """Return d value(q ⊕ τ direction) / dτ at τ = 0 by a five-point difference."""
+    """Return d value(q ⊕ τ direction) / dτ at τ = 0 by a seven-point difference."""
     step = STEP / max(1.0, float(np.linalg.norm(direction)))
     weighted = [
         weight * value(stepped(s.model, s.q, step * place * direction))

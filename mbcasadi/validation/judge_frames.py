@@ -1,13 +1,18 @@
 """MuJoCo's pose, Jacobian, velocity and bias of sites and bodies."""
 
+import copy
+
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.judge import Sample, slope
+from mbcasadi.validation.judge import Sample
 
 Array = NDArray[np.float64]
 
+# `mjOBJ_BODY` is the inertial frame in velocities; `mjOBJ_XBODY` is the body frame
+FRAMES = {"site": mujoco.mjtObj.mjOBJ_SITE, "body": mujoco.mjtObj.mjOBJ_XBODY}
+IN_WORLD_AXES = 0
 OBJECTS = {"site": mujoco.mjtObj.mjOBJ_SITE, "body": mujoco.mjtObj.mjOBJ_BODY}
 
 
@@ -37,24 +42,28 @@ def jacobian(s: Sample, kind: str, i: int) -> Array:
 
 def velocity(s: Sample, kind: str, i: int) -> Array:
     """Return (6,): linear above angular, world axes."""
-    angular_first = np.zeros(6)
-    in_world_axes = 0
-    # `mjOBJ_BODY` is the inertial frame there; `mjOBJ_XBODY` is the body frame
-    object_type = mujoco.mjtObj.mjOBJ_SITE if kind == "site" else mujoco.mjtObj.mjOBJ_XBODY
-    mujoco.mj_objectVelocity(s.model, s.data, object_type, i, angular_first, in_world_axes)
-    return np.concatenate([angular_first[3:], angular_first[:3]])
+    result = np.zeros(6)
+    mujoco.mj_objectVelocity(s.model, s.data, FRAMES[kind], i, result, IN_WORLD_AXES)
+    return _linear_first(result)
 
 
 def bias(s: Sample, kind: str, i: int) -> Array:
-    """Return (6,): J̇ v by differences of J v along the motion.
+    """Return (6,): J̇ v, the acceleration at zero joint acceleration, without gravity.
 
     `mj_jacDot` is no reference: it is off for bodies with a slide joint before a hinge.
     """
-    moved = s._replace(data=mujoco.MjData(s.model))
+    weightless = copy.copy(s.model)
+    weightless.opt.gravity = 0.0
+    data = mujoco.MjData(weightless)
+    data.qpos, data.qvel = s.q, s.v
+    mujoco.mj_fwdPosition(weightless, data)
+    mujoco.mj_fwdVelocity(weightless, data)
+    mujoco.mj_rnePostConstraint(weightless, data)
+    result = np.zeros(6)
+    mujoco.mj_objectAcceleration(weightless, data, FRAMES[kind], i, result, IN_WORLD_AXES)
+    return _linear_first(result)
 
-    def velocity_at(q: Array) -> Array:
-        moved.data.qpos = q
-        mujoco.mj_fwdPosition(s.model, moved.data)
-        return np.asarray(jacobian(moved, kind, i) @ s.v)
 
-    return slope(s, s.v, velocity_at)
+def _linear_first(spatial: Array) -> Array:
+    """Return a spatial vector of MuJoCo, angular above linear, in our order."""
+    return np.concatenate([spatial[3:], spatial[:3]])

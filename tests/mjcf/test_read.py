@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
-from support.hard_cases import ACTUATORS, EQUALITIES, FLAGS, HARD_CASES, JOINTS, arm, mjcf
+from support.hard_cases import ACTUATORS, EQUALITIES, FLAGS, HARD_CASES, JOINTS, TENDONS, arm, mjcf
 
 from mbcasadi.description import Connect, JointCoupling, TendonCoupling, Weld
 from mbcasadi.mjcf import read
@@ -109,6 +109,14 @@ def test_only_the_coverage_of_what_the_model_holds_is_reported() -> None:
     features = [item.feature for item in items]
     assert "joint 'a', 'b': armature" in features
     assert not any("stiffness" in feature for feature in features)
+
+
+def test_tendon_armature_between_branches_is_reported() -> None:
+    feature = "tendon 't': armature across branches"
+    across = read(ACTUATORS["armature and damping of actuators"]).coverage.by("used")
+    along = read(TENDONS["fixed tendons with spring, dead band, damper and armature"]).coverage
+    assert feature in [item.feature for item in across]
+    assert not any("branches" in item.feature for item in along.items)
 
 
 @pytest.mark.parametrize(

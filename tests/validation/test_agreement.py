@@ -74,6 +74,16 @@ def test_a_wrong_weld_is_found_in_residual_jacobian_and_bias() -> None:
     }
 
 
+def test_a_nan_is_an_infinite_error_and_never_passes() -> None:
+    def broken(tree: RigidTree) -> RigidTree:
+        return dataclasses.replace(tree, gravity=np.full(3, np.nan))
+
+    model = mujoco.MjModel.from_xml_string(CASE)
+    results = {r.quantity: r for r in compare(altered(read_mjcf(CASE), broken), model, states=2)}
+    assert results["bias_force"].error == np.inf
+    assert not results["bias_force"].holds
+
+
 def test_a_refused_member_is_listed_with_its_reason() -> None:
     case = REFUSED["fluid"]
     results = compare(read_mjcf(case.xml), mujoco.MjModel.from_xml_string(case.xml), states=2)
