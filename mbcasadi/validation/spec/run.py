@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mbcasadi.errors import UnknownNameError
 from mbcasadi.validation.campaigns import Campaign, campaign, cases
 from mbcasadi.validation.closed_loop import validate
-from mbcasadi.validation.criteria import NAMES
+from mbcasadi.validation.criteria import judge
 from mbcasadi.validation.report import Report
 from mbcasadi.validation.spec.build import Experiment, experiment
 from mbcasadi.validation.spec.schema import Spec, Trial
@@ -95,9 +94,7 @@ def _made(
     spec: Spec, model: Path, progress: Callable[[str, float], None] | None
 ) -> tuple[Experiment, Trial]:
     """Return the controller and its trial; a misspelt criterion is found before a long run."""
-    for name in spec.validation.criteria or {}:
-        if name not in NAMES:
-            raise UnknownNameError(f"unknown criterion {name!r}; there are: {', '.join(NAMES)}")
+    judge((), spec.validation.criteria or {}, finished=True)
     if progress:
         progress("building the controller", 0.0)
     return experiment(spec, model), spec.validation
