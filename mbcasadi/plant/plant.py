@@ -1,7 +1,6 @@
 """MuJoCo as a plant: NumPy in, NumPy out; it knows none of our equations."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.errors import ShapeError, SimulationError, UnknownNameError
 from mbcasadi.plant import api, options
 from mbcasadi.plant.contacts import ContactForce, FrameKind, contact_forces, find_frame, position
+from mbcasadi.plant.measurement import Measurement
 
 Array = NDArray[np.float64]
 
@@ -18,38 +18,6 @@ CLOSURE_STEPS = 50
 CLOSED = 1e-10  # m or rad
 # Singular values below this share of the largest count as redundant rows.
 ROW_CUTOFF = 1e-8
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """Everything that the plant says about one instant, all at the same state.
-
-    Attributes:
-        time: s.
-        q, v, a, act: (nq,), (nv,), (nv,), (na,); `a` is MuJoCo's `qacc`.
-        u: (nu,) control as given.
-        motor_force: (nu,) `actuator_force`, after every clip.
-        actuator_force: (nv,) `qfrc_actuator`.
-        constraint_force: (nv,) `qfrc_constraint`: equalities, contacts, limits and friction.
-        equality_force: (nv,) the part of the equality constraints.
-        closure: m, worst distance of two points that a connect or weld holds together.
-        residual: largest equality residual of any kind (m or rad).
-        energy: J, kinetic plus potential.
-    """
-
-    time: float
-    q: Array
-    v: Array
-    a: Array
-    act: Array
-    u: Array
-    motor_force: Array
-    actuator_force: Array
-    constraint_force: Array
-    equality_force: Array
-    closure: float
-    residual: float
-    energy: float
 
 
 class Plant:

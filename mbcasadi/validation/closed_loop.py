@@ -201,8 +201,14 @@ def _settings(
         "duration": f"{scenario.duration:g} s",
         "delay": f"{scenario.delay} tick{'s' if scenario.delay != 1 else ''}",
         "plant's parameter errors": errors + drawn if errors else "none",
-        "plant's equality constraints": "rigid recipe" if rigid else "the model's own softness",
+        "plant's equality constraints": _softness_words(plant, rigid),
     }
+
+
+def _softness_words(plant: Plant, rigid: bool) -> str:
+    if not plant.model.neq:
+        return "none"
+    return "rigid recipe" if rigid else "the model's own softness"
 
 
 def _pictures(

@@ -1,0 +1,40 @@
+"""What a plant says about one instant."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Everything that the plant says about one instant, all at the same state.
+
+    Attributes:
+        time: s.
+        q, v, a, act: (nq,), (nv,), (nv,), (na,); `a` is MuJoCo's `qacc`.
+        u: (nu,) control as given.
+        motor_force: (nu,) `actuator_force`, after every clip.
+        actuator_force: (nv,) `qfrc_actuator`.
+        constraint_force: (nv,) `qfrc_constraint`: equalities, contacts, limits and friction.
+        equality_force: (nv,) the part of the equality constraints.
+        closure: m, worst distance of two points that a connect or weld holds together.
+        residual: largest equality residual of any kind (m or rad).
+        energy: J, kinetic plus potential.
+    """
+
+    time: float
+    q: Array
+    v: Array
+    a: Array
+    act: Array
+    u: Array
+    motor_force: Array
+    actuator_force: Array
+    constraint_force: Array
+    equality_force: Array
+    closure: float
+    residual: float
+    energy: float
