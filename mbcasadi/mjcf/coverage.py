@@ -6,17 +6,30 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Actuator, CoverageItem, Equality, FixedTendon, RigidTree
+from mbcasadi.description import (
+    Actuator,
+    Connect,
+    CoverageItem,
+    Equality,
+    FixedTendon,
+    JointCoupling,
+    RigidTree,
+    TendonCoupling,
+    Weld,
+)
 from mbcasadi.description.coverage import Treatment
 from mbcasadi.description.tree import DOF_SIZE
-from mbcasadi.errors import UnsupportedFeatureError
-from mbcasadi.mjcf.compat import plastic_springs
-from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.names import listed, names
-from mbcasadi.mjcf.reflected import Reflected
 from mbcasadi.mjcf.tree import tendon_indices
 
 Array = NDArray[np.float64]
+
+MJCF_WORDS: dict[type, str] = {
+    Connect: "connect",
+    Weld: "weld",
+    JointCoupling: "joint",
+    TendonCoupling: "tendon",
+}
 
 
 def used(
@@ -32,15 +45,16 @@ def used(
         *_joint_forces(tree),
         *_tendon_forces(tree),
         *_used_actuators(tree, actuators),
-        *(
-            _one(
-                "equality",
-                [e.name],
-                type(e).__name__ + ("" if e.active else ", switched off: no rows"),
-            )
-            for e in equalities
-        ),
+        *_used_equalities(equalities),
     ]
+
+
+def _used_equalities(equalities: Sequence[Equality]) -> list[CoverageItem]:
+    groups: dict[str, list[str]] = {}
+    for equality in equalities:
+        what = MJCF_WORDS[type(equality)] + ("" if equality.active else ", switched off: no rows")
+        groups.setdefault(what, []).append(equality.name)
+    return [_one("equality", members, what) for what, members in groups.items()]
 
 
 def _joint_forces(tree: RigidTree) -> list[CoverageItem]:
@@ -105,13 +119,13 @@ def plant_only(model: mujoco.MjModel) -> list[CoverageItem]:
     rubbing = {int(model.dof_jntid[i]) for i in np.flatnonzero(model.dof_frictionloss)}
     solver = "a force of MuJoCo's solver, not of the smooth dynamics"
     groups = [
-        ("joint", _pick(joints, model.jnt_limited), "limits", solver),
+        ("joint", pick(joints, model.jnt_limited), "limits", solver),
         ("joint", [joints[i] for i in sorted(rubbing)], "frictionloss", solver),
-        ("tendon", _pick(tendons, model.tendon_limited), "limits", solver),
-        ("tendon", _pick(tendons, model.tendon_frictionloss), "frictionloss", solver),
+        ("tendon", pick(tendons, model.tendon_limited), "limits", solver),
+        ("tendon", pick(tendons, model.tendon_frictionloss), "frictionloss", solver),
         (
             "body",
-            _pick(names(model, "body"), model.body_mocapid >= 0),
+            pick(names(model, "body"), model.body_mocapid >= 0),
             "mocap",
             "the equations hold it at its authored pose; move it in the plant only to look at",
         ),
@@ -143,89 +157,7 @@ def _counted(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:
     return [*items, CoverageItem(options, "plant only", "", "how MuJoCo steps, not what it solves")]
 
 
-def refused(model: mujoco.MjModel, flags: Flags, reflected: Reflected) -> list[CoverageItem]:
-    """Return what would make the passive force wrong.
-
-    Raises:
-        UnsupportedFeatureError: M and h would be wrong, so nothing of use is left.
-    """
-    _refuse_spatial_armature(model, reflected)
-    if not flags.passive:
-        return []
-    springs = [*_pick(names(model, "joint"), plastic_springs(model, "jnt"))]
-    groups = [
-        (
-            "option",
-            [n for n in ("density", "viscosity") if getattr(model.opt, n) > 0.0 and model.nv],
-            "fluid forces have no equation here; set density and viscosity to 0",
-        ),
-        *(
-            (f"joint '{name}'", ["springyield"], "a plastic spring has a state of its own; set 0")
-            for name in springs
-        ),
-        *_spatial_springs(model, flags, reflected),
-        *(
-            (f"flex '{name}'", ["elasticity"], "a deformable body is not rigid; remove it")
-            for name in _elastic_flexes(model)
-        ),
-        *(
-            (f"body '{name}'", ["plugin"], "its passive force is unknown; remove it")
-            for name in _pick(names(model, "body"), model.body_plugin >= 0)
-        ),
-    ]
-    return [
-        CoverageItem(f"{who}: {what}", "refused", "passive_force", advice)
-        for who, features, advice in groups
-        for what in features
-    ]
-
-
-def _refuse_spatial_armature(model: mujoco.MjModel, reflected: Reflected) -> None:
-    armature = model.tendon_armature + reflected.tendon_armature
-    for i, name in enumerate(names(model, "tendon")):
-        if i not in tendon_indices(model) and armature[i]:
-            raise UnsupportedFeatureError(
-                f"tendon '{name}': armature of a spatial tendon changes M and h and is not "
-                "supported; set armature=0 (of its actuators too) or use a fixed tendon"
-            )
-
-
-def _spatial_springs(
-    model: mujoco.MjModel, flags: Flags, reflected: Reflected
-) -> list[tuple[str, list[str], str]]:
-    stiffness = np.abs(model.tendon_stiffness) + np.abs(model.tendon_stiffnesspoly).sum(axis=1)
-    damping = np.abs(model.tendon_damping + reflected.tendon_damping) + np.abs(
-        model.tendon_dampingpoly + reflected.tendon_damping_poly
-    ).sum(axis=1)
-    groups = []
-    plastic = plastic_springs(model, "tendon")
-    for i, name in enumerate(names(model, "tendon")):
-        fixed = i in tendon_indices(model)
-        features = [
-            *(["stiffness"] if flags.spring and stiffness[i] and not fixed else []),
-            *(["damping"] if flags.damper and damping[i] and not fixed else []),
-            *(["springyield"] if i in plastic else []),
-        ]
-        advice = "set it to 0" if fixed else "a spatial tendon has no equation here; set it to 0"
-        groups.append((f"tendon '{name}'", features, advice))
-    return groups
-
-
-def _elastic_flexes(model: mujoco.MjModel) -> list[str]:
-    """Return the flexes that deform, if any of them has a stiffness, damping or contact force."""
-    strengths = (
-        model.flex_edgestiffness,
-        model.flex_edgedamping,
-        model.flex_stiffness,
-        model.flex_bending,
-        model.flex_passive,
-    )
-    if not any(np.any(strength) for strength in strengths):
-        return []
-    return _pick(names(model, "flex"), ~model.flex_rigid.astype(bool))
-
-
-def _pick(all_names: Sequence[str], mask: Array | Sequence[int]) -> list[str]:
+def pick(all_names: Sequence[str], mask: Array | Sequence[int]) -> list[str]:
     """Return the names where a mask over all of them is set, or those with the given ids."""
     ids = mask if isinstance(mask, tuple) else np.flatnonzero(mask)
     return [all_names[int(i)] for i in ids]

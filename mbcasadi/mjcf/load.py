@@ -30,6 +30,7 @@ def load(source: Source) -> tuple[mujoco.MjModel, tuple[str, ...]]:
     """
     if isinstance(source, mujoco.MjModel):
         return source, ()
+    _require_readable(source)
     with captured_warnings() as messages:
         try:
             model = _compile(source)
@@ -67,16 +68,27 @@ def captured_warnings() -> Iterator[list[str]]:
         mujoco.set_mju_user_warning(previous)
 
 
+def _require_readable(source: object) -> None:
+    """Raise `ModelError` unless the source is a spec, XML text, or the path of a file."""
+    if isinstance(source, mujoco.MjSpec):
+        return
+    if not isinstance(source, (str, os.PathLike)):
+        raise ModelError(
+            f"the model is of type {type(source).__name__}; expected a path, XML text, "
+            "mujoco.MjSpec or mujoco.MjModel"
+        )
+    if not is_text(source) and not Path(source).is_file():
+        raise ModelError(
+            f"no file '{os.fspath(source)}'; expected the path of an MJCF or URDF file, or XML text"
+        )
+
+
 def _compile(source: str | os.PathLike[str] | mujoco.MjSpec) -> mujoco.MjModel:
     if isinstance(source, mujoco.MjSpec):
         return source.compile()
     if isinstance(source, str) and is_text(source):
         return mujoco.MjModel.from_xml_string(source)
     path = Path(source)
-    if not path.is_file():
-        raise ModelError(
-            f"no file '{path}'; expected the path of an MJCF or URDF file, or XML text"
-        )
     if path.suffix.lower() == ".mjb":
         return mujoco.MjModel.from_binary_path(str(path))
     return mujoco.MjModel.from_xml_path(str(path))

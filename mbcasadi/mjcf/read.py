@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
-from mbcasadi.mjcf import coverage
 from mbcasadi.mjcf.actuators import actuators
+from mbcasadi.mjcf.coverage import plant_only, used
 from mbcasadi.mjcf.equalities import equalities, rows_without_equations
 from mbcasadi.mjcf.flags import read_flags
 from mbcasadi.mjcf.load import Source, is_text, load
 from mbcasadi.mjcf.reflected import reflected
+from mbcasadi.mjcf.refusals import refused
 from mbcasadi.mjcf.tree import rigid_tree
 
 Array = NDArray[np.float64]
@@ -58,13 +59,13 @@ def read(source: Source) -> ModelData:
     """
     model, warnings = load(source)
     flags, shares = read_flags(model), reflected(model)
-    refusals = coverage.refused(model, flags, shares)
+    refusals = refused(model, flags, shares)
     tree = rigid_tree(model, flags, shares, _path(source))
     motors, refused_motors = actuators(model, flags)
     constraints, refused_constraints = equalities(model, flags)
     items = (
-        *coverage.used(tree, motors, constraints),
-        *coverage.plant_only(model),
+        *used(tree, motors, constraints),
+        *plant_only(model),
         *refusals,
         *refused_motors,
         *refused_constraints,

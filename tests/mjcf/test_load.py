@@ -66,7 +66,7 @@ def test_relative_paths_inside_a_model_are_relative_to_the_model(tmp_path: Path)
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("nowhere/robot.xml", "no file 'nowhere/robot.xml'; expected the path"),
+        ("nowhere/robot.xml", r"^no file 'nowhere/robot.xml'; expected the path"),
         ("<mujoco", "the XML text: XML parse error"),
         ("<mujoco><worlbody/></mujoco>", r"(?s)unrecognized element.*worlbody"),
         ("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>", "mass and inertia"),
@@ -91,6 +91,20 @@ def test_an_unreadable_file_is_a_model_error(tmp_path: Path) -> None:
     path.write_bytes(b"\x00\xff not a model")
     with pytest.raises(ModelError, match=r"noise\.xml"):
         load(path)
+
+
+@pytest.mark.parametrize("content", [b"noise" * 100, b""])
+def test_a_broken_binary_model_is_a_model_error(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "noise.mjb"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"noise\.mjb"):
+        load(path)
+
+
+@pytest.mark.parametrize("source", [None, 3, b"<mujoco/>"])
+def test_a_source_of_another_type_is_a_model_error(source: object) -> None:
+    with pytest.raises(ModelError, match=r"is of type .* expected a path, XML text"):
+        load(source)  # type: ignore[arg-type]
 
 
 def compiler_warns(source: str) -> bool:

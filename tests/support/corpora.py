@@ -23,7 +23,7 @@ PACKAGED = {
             "inverted_double_pendulum",
             "point",
             "pusher_v5",
-            "reacher",
+            "pusher",
             "swimmer",
             "walker2d_v5",
         ),
