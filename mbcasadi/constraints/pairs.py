@@ -97,7 +97,7 @@ def gap_bias(pair: Pair, q: ca.SX, v: ca.SX) -> tuple[Vec3, Vec3, Vec3, Vec3]:
     Returns:
         `a1 - a2` of the anchors, `α1 - α2`, `ω1 - ω2` and `ω2` of the links.
     """
-    motions = link_motions(pair.chain, q, v, set(pair.links))
+    motions = link_motions(pair.chain, q, v, links=set(pair.links))
     (a1, dw1, w1), (a2, dw2, w2) = (
         _in_world(motions[link], pair.poses[link], point)
         for link, point in zip(pair.links, pair.local, strict=True)

@@ -7,8 +7,8 @@ from mbcasadi.model.actuation import act_dot, actuation, actuator_bias, actuator
 from mbcasadi.model.configuration import difference, integrate, random_state, velocity_map
 from mbcasadi.model.frames import frame_bias, frame_jacobian, frame_pose, frame_velocity
 from mbcasadi.model.inertia import mass_matrix
+from mbcasadi.model.newton_euler import bias_force, inverse_dynamics
 from mbcasadi.model.passive import passive_force
-from mbcasadi.model.recursion import bias_force
 from mbcasadi.model.transmission import actuator_length, tendon_length
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "frame_pose",
     "frame_velocity",
     "integrate",
+    "inverse_dynamics",
     "mass_matrix",
     "passive_force",
     "random_state",

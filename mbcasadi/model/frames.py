@@ -42,7 +42,7 @@ def frame_bias(tree: RigidTree, frame: Frame, q: ca.SX, v: ca.SX) -> ca.SX:
     link, mounted = mounting(chain, frame)
     if link == WORLD:
         return ca.SX(6, 1)
-    motion = link_motions(chain, q, v, {link})[link]
+    motion = link_motions(chain, q, v, links={link})[link]
     columns = link_poses(chain, q, {link})[link].columns
     felt = combine(columns, motion.at(vec3(mounted.p)))
     return stack(add(felt, vec3(tree.gravity)), combine(columns, motion.dw))

@@ -55,12 +55,19 @@ def mass_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -
     for (row, column), value in entries.items():
         M[row, column] = value
         M[column, row] = value
+    return ca.sparsify(M + armature_matrix(tree, q, actuators))
+
+
+def armature_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -> ca.SX:
+    """Return the part of M (nv, nv) that comes from the armature of joints, tendons, actuators."""
+    total = ca.SX(tree.nv, tree.nv)
     for dof, armature in enumerate(tree.armature):
-        M[dof, dof] += float(armature)
+        total[dof, dof] = float(armature)
     lengths = _reflected(tree, q, actuators)
     if lengths:
-        M += _related(chain) * sum((armature * (J.T @ J) for J, armature in lengths), ca.SX(0))
-    return ca.sparsify(M)
+        coupled = sum((armature * (J.T @ J) for J, armature in lengths), ca.SX(0))
+        total += _related(chain_of(tree)) * coupled
+    return ca.sparsify(total)
 
 
 def _related(chain: Chain) -> ca.DM:

@@ -128,3 +128,14 @@ def test_derivatives_of_bias_force_agree_with_differences(robot):
             np.testing.assert_allclose(
                 exact[:, k], found, atol=DIFFERENCE * max(1.0, abs(exact).max())
             )
+
+
+def test_inverse_dynamics_is_inertia_times_acceleration_plus_bias(robot):
+    a = ca.SX.sym("a", robot.tree.nv)
+    inverse = robot.of(model.inverse_dynamics(robot.tree, robot.q, robot.v, a), robot.q, robot.v, a)
+    rng = np.random.default_rng(9)
+    for q, v in states(robot):
+        given = rng.standard_normal(robot.tree.nv)
+        expected = robot.M(q) @ given + robot.h(q, v)
+        scale = max(1.0, abs(expected).max())
+        np.testing.assert_allclose(inverse(q, v, given), expected, atol=ROUNDING * scale)

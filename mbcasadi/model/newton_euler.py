@@ -1,0 +1,88 @@
+"""Newton and Euler: the joint forces that a motion demands.
+
+`F = m a + U s`, `N = s × a + ∫ r × U r dm` for each link in its own axes, with the acceleration
+`a` of its origin and `U = [dω]× + [ω]×[ω]×`; wrenches are summed from the leaves.
+"""
+
+from collections.abc import Sequence
+
+import casadi as ca
+
+from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
+from mbcasadi.model.inertia import armature_matrix
+from mbcasadi.model.motion import Wrench, on_axes, steps_of
+from mbcasadi.model.recursion import LinkMotion, link_motions, rows_times
+from mbcasadi.spatial import add, cross, scale, wrench_outward
+
+
+def bias_force(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return h, the Coriolis, centrifugal and gravity force: `qfrc_bias` of MuJoCo.
+
+    Args:
+        tree: the mechanism.
+        q: (nq, 1) configuration.
+        v: (nv, 1) velocity.
+
+    Returns:
+        (nv, 1) bias force.
+    """
+    chain = chain_of(tree)
+    return _joint_forces(chain, q, link_motions(chain, q, v))
+
+
+def inverse_dynamics(
+    tree: RigidTree, q: ca.SX, v: ca.SX, a: ca.SX, actuators: Sequence[Actuator] = ()
+) -> ca.SX:
+    """Return `M a + h` without forming M; its derivatives are much shorter than those of M.
+
+    Args:
+        tree: the mechanism.
+        q: (nq, 1) configuration.
+        v: (nv, 1) velocity.
+        a: (nv, 1) acceleration.
+        actuators: those whose armature counts.
+
+    Returns:
+        (nv, 1) generalised force.
+    """
+    chain = chain_of(tree)
+    forces = _joint_forces(chain, q, link_motions(chain, q, v, a))
+    return forces + armature_matrix(tree, q, actuators) @ a
+
+
+def _joint_forces(chain: Chain, q: ca.SX, motions: dict[int, LinkMotion]) -> ca.SX:
+    """Return (nv, 1) what the joints must do to move the links so."""
+    wrenches = [_newton_euler(link, motions[i]) for i, link in enumerate(chain.links)]
+    forces = ca.SX(chain.tree.nv, 1)
+    for i in reversed(range(len(chain.links))):
+        link = chain.links[i]
+        steps = steps_of(link, q)
+        for row, value in on_axes(link, wrenches[i], steps):
+            forces[row] = value
+        if link.parent == WORLD:
+            continue
+        force, moment = wrenches[i]
+        for step in reversed(steps):
+            force, moment = wrench_outward(step, force, moment)
+        below = wrenches[link.parent]
+        wrenches[link.parent] = (add(below[0], force), add(below[1], moment))
+    return ca.sparsify(forces)
+
+
+def _newton_euler(link: Link, motion: LinkMotion) -> Wrench:
+    """Return the wrench on the link's own mass, about its origin, in its axes."""
+    m, s, (xx, yy, zz, xy, xz, yz) = (
+        link.moments.mass,
+        link.moments.first,
+        link.moments.second,
+    )
+    U, w = motion.pull, motion.w
+    force = add(scale(m, motion.a), rows_times(U, s))
+    x2, y2, z2 = (c * c for c in w)
+    spin = (
+        U[2][0] * xy + U[2][1] * yy - U[1][0] * xz - U[1][2] * zz + (z2 - y2) * yz,
+        U[0][1] * yz + U[0][2] * zz - U[2][0] * xx - U[2][1] * xy + (x2 - z2) * xz,
+        U[1][0] * xx - U[0][1] * yy + U[1][2] * xz - U[0][2] * yz + (y2 - x2) * xy,
+    )
+    return force, add(cross(s, motion.a), spin)
