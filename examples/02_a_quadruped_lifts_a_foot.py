@@ -1,0 +1,48 @@
+"""One control law stands on four feet, on three, and says why it cannot stand on one.
+
+The mask of the contacts is an input: it switches rows of the same problem, so the same Function,
+and the same generated C, serves every set of feet. Contact forces stay in their friction cones.
+
+You will see the load on each foot, then the rows that stand in the way.
+"""
+
+import numpy as np
+
+import mbcasadi as mb
+import mujoco_models
+
+FEET = ("FL", "FR", "RL", "RR")
+LEAST_LOAD = 2.0  # N, of a foot that stands
+
+
+def main() -> dict[str, object]:
+    """Solve three stances and return what they gave."""
+    system = mb.read_mjcf(mujoco_models.path("quadruped"))
+    assert system.tree is not None
+    tasks = [
+        mb.control.FrameTask("trunk", kind="body", kp=100.0, weight=100.0, name="base"),
+        mb.control.PostureTask(kp=50.0),
+    ]
+    feet = [mb.Contact(name, friction=0.7, sides=4, min_force=LEAST_LOAD) for name in FEET]
+    law = mb.control.InverseDynamicsQP(system, tasks, feet)
+    q, v = system.tree.keyframes["stand"], np.zeros(system.nv)
+    ref = law.reference_at(q)
+
+    four = law.solve(q, v, ref)
+    print("four feet:", four.word, "- load", np.round(four.contact_forces[:, 0], 1), "N")
+
+    ref[law.reference["base.position"]] += [0.03, -0.03, 0.0]  # lean away from the front left
+    three = law.solve(q, v, ref, mask=[0, 1, 1, 1])
+    print("three feet:", three.word, "- load", np.round(three.contact_forces[:, 0], 1), "N")
+
+    ref = law.reference_at(q)
+    ref[law.reference["base.acceleration"]] = [0.0, 0.0, -30.0]  # faster down than gravity
+    weak = np.tile([-2.0, 2.0], (system.nu, 1))  # N m
+    tired = mb.control.InverseDynamicsQP(system, tasks, feet, force_limits=weak)
+    pressed = tired.solve(q, np.r_[np.zeros(5), 9.0, 8.0 * np.ones(12)], ref)
+    print(pressed.explain())
+    return {"four": four, "three": three, "pressed": pressed}
+
+
+if __name__ == "__main__":
+    main()
