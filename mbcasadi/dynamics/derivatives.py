@@ -14,7 +14,7 @@ redundant rows included. So the cost is the Jacobian of inverse dynamics and pro
 
 import casadi as ca
 
-from mbcasadi.dynamics.terms import choose_kind, state_symbols, terms, terms_fun
+from mbcasadi.dynamics.terms import State, choose_kind, state_symbols, terms, terms_fun
 from mbcasadi.formulation import lagrange
 from mbcasadi.linalg import UNROLL_LIMIT, complete_factor
 from mbcasadi.system import System
@@ -92,28 +92,11 @@ def jacobian_fun(system: System, name: str, pivot: bool) -> ca.Function:
     """
     state = state_symbols(system, ca.MX)
     inputs = {"q": state.q, "v": state.v, "f": ca.MX.sym("f", system.nv)} | state.last
-    given = {f"out_{key}": ca.MX.sym(key, _size(system, key)) for key in OUTPUTS}
-    now = terms_fun(system)(**state.of_qv)
-    unit = response_fun(system, pivot)(M=now["M"], A=now["A"])
-    J = residual_jacobian_fun(system)(
-        **state.of_qv,
-        a=given["out_a"],
-        lam=given["out_lam"],
-        e=unit["N_left"] @ now["c"],
-        w=unit["A_pinv"] @ given["out_lam"],
-    )
-    columns = {}
-    for x in state.of_qv:
-        rho_1 = J[f"id_{x}"] - J[f"force_{x}"]
-        rho_2 = J[f"row_{x}"] + unit["A_pinv"].T @ J[f"gap_{x}"]
-        a = unit["a_c"] @ rho_2 - unit["a_f"] @ rho_1
-        shared = unit["N_left"] @ J[f"share_{x}"]  # among rows that depend on each other
-        lam = unit["lam_c"] @ rho_2 - unit["lam_f"] @ rho_1 + shared
-        columns[x] = (a, J[f"id_{x}"] + now["M"] @ a, lam)
-    a_f = unit["a_f"]
-    columns["f"] = (a_f, now["M"] @ a_f - ca.MX.eye(system.nv), unit["lam_f"])
-    outputs = {f"jac_{key}_{x}": columns[x][row] for row, key in enumerate(OUTPUTS) for x in inputs}
-    arguments = inputs | given
+    sizes = {"a": system.nv, "f_c": system.nv, "lam": system.nc}
+    given = {key: ca.MX.sym(key, sizes[key]) for key in OUTPUTS}
+    blocks = implicit_jacobian(system, state, given["a"], given["lam"], pivot)
+    outputs = {f"jac_{key}_{x}": blocks[key, x] for key in OUTPUTS for x in inputs}
+    arguments = inputs | {f"out_{key}": symbol for key, symbol in given.items()}
     return ca.Function(
         f"jac_{name}",
         list(arguments.values()),
@@ -123,5 +106,27 @@ def jacobian_fun(system: System, name: str, pivot: bool) -> ca.Function:
     )
 
 
-def _size(system: System, output: str) -> int:
-    return system.nc if output == "lam" else system.nv
+def implicit_jacobian(
+    system: System, state: State[ca.MX], a: ca.MX, lam: ca.MX, pivot: bool
+) -> dict[tuple[str, str], ca.MX]:
+    """Return the block of each output (a, f_c, lam) and input (q, v, f, [t]) at a motion."""
+    now = terms_fun(system)(**state.of_qv)
+    M, unit = now["M"], response_fun(system, pivot)(M=now["M"], A=now["A"])
+    e, w = unit["N_left"] @ now["c"], unit["A_pinv"] @ lam
+    J = residual_jacobian_fun(system)(**state.of_qv, a=a, lam=lam, e=e, w=w)
+    blocks = {}
+    for x in state.of_qv:
+        rho_1 = J[f"id_{x}"] - J[f"force_{x}"]
+        rho_2 = J[f"row_{x}"] + unit["A_pinv"].T @ J[f"gap_{x}"]
+        da = unit["a_c"] @ rho_2 - unit["a_f"] @ rho_1
+        shared = unit["N_left"] @ J[f"share_{x}"]  # among rows that depend on each other
+        blocks["a", x] = da
+        blocks["f_c", x] = J[f"id_{x}"] + M @ da
+        blocks["lam", x] = unit["lam_c"] @ rho_2 - unit["lam_f"] @ rho_1 + shared
+    blocks["a", "f"] = unit["a_f"]
+    blocks["f_c", "f"] = M @ unit["a_f"] - ca.MX.eye(system.nv)
+    blocks["lam", "f"] = unit["lam_f"]
+    if system.nc == 0:
+        none = {key: ca.MX(*block.shape) for key, block in blocks.items() if key[0] == "f_c"}
+        return blocks | none
+    return blocks

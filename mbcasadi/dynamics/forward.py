@@ -5,7 +5,7 @@ from typing import Any
 
 import casadi as ca
 
-from mbcasadi.dynamics.derivatives import OUTPUTS, jacobian_fun
+from mbcasadi.dynamics.derivatives import OUTPUTS, implicit_jacobian, jacobian_fun
 from mbcasadi.dynamics.terms import Terms, choose_kind, state_symbols, terms_at
 from mbcasadi.formulation import ConstrainedMotion, lagrange, projection
 from mbcasadi.linalg import RANK_TOL, Sym, tree_cholesky, tree_solve
@@ -76,15 +76,14 @@ def forward_dynamics_derivatives(
     state = state_symbols(system, ca.MX)
     inputs = {"q": state.q, "v": state.v, "f": ca.MX.sym("f", system.nv)} | state.last
     motion = fd(**inputs)
-    jacobian = jacobian_fun(system, "forward_dynamics", pivot)
-    J = jacobian(**inputs, **{f"out_{key}": motion[key] for key in OUTPUTS})
+    J = implicit_jacobian(system, state, motion["a"], motion["lam"], pivot)
     N = system.velocity_map(state.q)
     outputs = {}
     for key in ("a", "lam"):
         outputs[key] = motion[key]
-        outputs[f"d{key}dq"] = J[f"jac_{key}_q"] @ N
-        outputs[f"d{key}dv"] = J[f"jac_{key}_v"]
-        outputs[f"d{key}df"] = J[f"jac_{key}_f"]
+        outputs[f"d{key}dq"] = J[key, "q"] @ N
+        outputs[f"d{key}dv"] = J[key, "v"]
+        outputs[f"d{key}df"] = J[key, "f"]
     return ca.Function(
         "forward_dynamics_derivatives",
         list(inputs.values()),

@@ -202,3 +202,14 @@ def test_large_matrices_become_loops_in_short_c(pivot, tmp_path):
         # the integer matrix of full rank has a condition of up to 1e4
         np.testing.assert_allclose(external(s.A), expected, atol=1e-9)
         np.testing.assert_allclose(external(s.A), function(s.A), atol=ROUNDING * 10)
+
+
+@pytest.mark.parametrize("name", ["projector", "rank", "null_basis", "pinv"])
+def test_each_function_equals_its_expression_and_takes_a_row_scale(name):
+    A = ca.DM([[1.0, 2.0, 0.0], [2e-8, 4e-8, 1e-8]])
+    for scale in (1.0, 1e-8, ca.DM([1.0, 1e3])):
+        function = getattr(linalg, f"{name}_fun")(A.sparsity(), row_scale=scale)
+        expected = getattr(linalg, name)(A, row_scale=scale)
+        np.testing.assert_array_equal(function(A), expected)
+    coarse = linalg.rank_fun(A.sparsity(), row_scale=ca.DM([1.0, 1e3]))(A)
+    assert (coarse, linalg.rank(A, row_scale=1.0)) == (1, 2)
