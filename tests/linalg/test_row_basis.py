@@ -213,3 +213,11 @@ def test_each_function_equals_its_expression_and_takes_a_row_scale(name):
         np.testing.assert_array_equal(function(A), expected)
     coarse = linalg.rank_fun(A.sparsity(), row_scale=ca.DM([1.0, 1e3]))(A)
     assert (coarse, linalg.rank(A, row_scale=1.0)) == (1, 2)
+
+
+@pytest.mark.parametrize("kind", [ca.SX, ca.MX])
+@pytest.mark.parametrize("pivot", [True, False])
+def test_nan_and_infinity_are_not_taken_for_dependent_rows(kind, pivot):
+    for bad in (np.nan, np.inf):
+        A = np.array([[1.0, 2.0, 0.0], [bad, 0.0, 1.0]])
+        assert np.any(np.isnan(evaluate(A, kind, pivot)["P"]))
