@@ -121,12 +121,11 @@ def forces(run: Run) -> Drawing:
         if comparison is None:
             return
         cut = _thin(comparison.t)
+        names = next((s.components for s in run.controller.inputs if s.name == "v"), ())
         order = np.argsort(-np.abs(comparison.force_theirs).max(axis=0), kind="stable")[:4]
         for n, i in enumerate(order):
-            color = COLORS[n % len(COLORS)]
-            axes.plot(
-                comparison.t[cut], comparison.force_theirs[cut, i], color=color, label=f"dof {i}"
-            )
+            color, label = COLORS[n % len(COLORS)], names[i] if i < len(names) else f"dof {i}"
+            axes.plot(comparison.t[cut], comparison.force_theirs[cut, i], color=color, label=label)
             axes.plot(
                 comparison.t[cut],
                 comparison.force_ours[cut, i],

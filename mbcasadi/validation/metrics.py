@@ -204,7 +204,12 @@ def contact_metrics(controller: Controller, recording: Recording) -> Iterator[Me
         )
     lost = active & (recording.contact_normal <= 0)
     yield Metric("contact.lost", float(lost.mean()), "", "share of active contacts without force")
-    yield Metric("contact.slip", _slip(active, recording), "m", "farthest way of an active contact")
+    yield Metric(
+        "contact.slip",
+        _slip(active, recording),
+        "m",
+        "farthest way of an active contact, rolling included",
+    )
     margin = predicted_margin(controller, recording)
     if margin is not None and (active & np.isfinite(margin)).any():
         least = float(margin[active & np.isfinite(margin)].min())

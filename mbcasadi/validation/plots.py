@@ -11,6 +11,7 @@ from mbcasadi.validation.drawings import Drawing
 from mbcasadi.validation.extras import require
 from mbcasadi.validation.run import Run
 
+BELOW_LEGEND, WITHOUT_LEGEND = 0.87, 0.97  # top of the axes, as a share of the picture
 STYLE = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -54,9 +55,10 @@ def plots(run: Run) -> list[Plot]:
         salt = f"{run.name}-{i}"
         with matplotlib.rc_context(STYLE | {"svg.hashsalt": salt}):
             figure = figures.Figure(figsize=(5.6, 3.0))
-            figure.subplots_adjust(left=0.12, right=0.985, bottom=0.155, top=0.87)
             axes = figure.add_subplot()
             draw(axes)
+            top = BELOW_LEGEND if axes.get_legend() else WITHOUT_LEGEND
+            figure.subplots_adjust(left=0.145, right=0.985, bottom=0.155, top=top)
             drawn.append(Plot(title, caption, _svg(figure)))
     return drawn
 
