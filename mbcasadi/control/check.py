@@ -143,7 +143,7 @@ def _through_multipliers(condensed: Condensed, by_lam: ca.SX) -> ca.SX:
 
 def positive(value: ca.SX) -> ca.SX:
     """Return `max(value, 0)`; NaN stays NaN, which `fmax` would hide."""
-    return (value + ca.fabs(value)) / 2
+    return 0.5 * (value + ca.fabs(value))
 
 
 def _length(value: ca.SX) -> ca.SX:

@@ -25,8 +25,9 @@ def tree_cholesky(M: Sym) -> Sym:
     for k in reversed(range(M.shape[0])):
         ancestors = [i for i in range(k) if L.sparsity().has_nz(k, i)]
         L[k, k] = ca.sqrt(L[k, k])
+        inverse = reciprocal(L[k, k])
         for i in ancestors:
-            L[k, i] = L[k, i] / L[k, k]
+            L[k, i] = L[k, i] * inverse
         for i in ancestors:
             for j in (j for j in ancestors if j <= i):
                 L[i, j] = L[i, j] - L[k, i] * L[k, j]
@@ -52,7 +53,7 @@ def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
         return ca.solve(L.T, b)
     x = ca.SX(b)
     for k in reversed(range(L.shape[0])):
-        x[k, :] = x[k, :] / L[k, k]
+        x[k, :] = x[k, :] * reciprocal(L[k, k])
         for i in _entries(L, k):
             x[i, :] = x[i, :] - L[k, i] * x[k, :]
     return x
@@ -66,7 +67,7 @@ def tree_solve_lower(L: Sym, b: Sym) -> Sym:
     for k in range(L.shape[0]):
         for i in _entries(L, k):
             x[k, :] = x[k, :] - L[k, i] * x[i, :]
-        x[k, :] = x[k, :] / L[k, k]
+        x[k, :] = x[k, :] * reciprocal(L[k, k])
     return x
 
 
@@ -87,6 +88,14 @@ def factor_operations(pattern: ca.Sparsity) -> int:
     """Return about how many operations `tree_cholesky` takes on this pattern."""
     entries = np.bincount(ca.tril(pattern).row(), minlength=pattern.size1())
     return int(np.sum(entries**2))
+
+
+def reciprocal(x: ca.SX) -> ca.SX:
+    """Return `x (1/x)²`: one division however often it is used.
+
+    CasADi turns every product with `1/x` back into a division, and those are slow.
+    """
+    return x * (1 / x) ** 2
 
 
 def _entries(L: ca.SX, k: int) -> list[int]:
