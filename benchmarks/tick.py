@@ -2,8 +2,9 @@
 
 The quadruped of `mujoco_models` sways over its four feet, which stay where they are; every tick
 of the record is timed in a C program, the active set carried from tick to tick as on a robot.
-"warm" runs tick after tick, "evicted" sweeps 64 MiB of memory before each one. Peers that are
-not installed are named as absent. `tick_peers` says what they compute.
+"warm" runs tick after tick, "evicted" sweeps 64 MiB of memory before each one. Beside it stands
+the time that other solvers take for the QP alone, in the usual form (whose torques must be ours)
+and as we condense it. Peers that are not installed are named as absent.
 """
 
 import tempfile
@@ -19,9 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 import mbcasadi as mb
 import mujoco_models
 from benchmarks import tick_peers
+from benchmarks.tick_full_form import full_form
 from mbcasadi.codegen import CProject, TickTimes
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.errors import SolverError
 
 Array = NDArray[np.float64]
 
@@ -32,6 +35,8 @@ SWAY = np.array([0.04, 0.04, 0.02, 0.08, 0.08, 0.08])  # of the trunk, m and rad
 FREQUENCY, PERIOD = 0.5, 1e-3  # Hz, s
 TICKS, QUICK_TICKS = 2000, 200
 REPEATS, EVICTED = 5, 200  # passes over the record, ticks with swept caches
+MOST_PROBLEMS = 300  # for the peers
+SAME_TORQUES = 1e-4  # N m, of 7; solvers stop at different accuracies
 
 
 def run(quick: bool = False) -> dict[str, Any]:
@@ -49,7 +54,8 @@ def run(quick: bool = False) -> dict[str, Any]:
         project = mb.export_c(controller, Path(folder) / "tick")
         build = project.build(flags=FLAGS)
         times = tick_times(project, inputs, quick=quick)
-        rows = tick_rows("quadruped", times, tick_peers.whole_tick(path, q, v, quick=quick))
+        rows = tick_rows("quadruped", times)
+        rows += usual_form_rows("quadruped", controller, (q, v), times["warm"].median)
         rows += qp_rows("quadruped", controller.controller, inputs, Path(folder), quick=quick)
     return {
         "rows": rows,
@@ -71,17 +77,40 @@ def tick_times(
     }
 
 
-def tick_rows(
-    model: str, times: Mapping[str, TickTimes], peer: tick_peers.PeerTimes
+def tick_rows(model: str, times: Mapping[str, TickTimes]) -> list[dict[str, Any]]:
+    """Return median and 99th percentile of the whole tick."""
+    return [
+        _row(model, f"whole tick, {caches}, {label}", value, tick_peers.TSID_ABSENT, None)
+        for caches, found in times.items()
+        for label, value in (("median", found.median), ("p99", found.p99))
+    ]
+
+
+def usual_form_rows(
+    model: str, controller: InverseDynamicsQP, states: tuple[Array, Array], tick: float
 ) -> list[dict[str, Any]]:
-    """Return median and 99th percentile beside the peer's."""
+    """Compare our whole tick with other solvers' time for the QP alone, in its usual form.
+
+    Raises:
+        SolverError: a solver's torques are not ours, so that times must not be compared.
+    """
+    every = max(1, len(states[0]) // MOST_PROBLEMS)
+    q, v = (values[::every] for values in states)
+    problems = full_form(controller, FEET, (FRICTION, LEAST_FORCE), (q, v), states[0][0])
+    law, ref = controller.function, controller.reference_at(states[0][0])
+    ours = [
+        np.array(law(a, b, ref, 1, controller.z0)[0]).ravel() for a, b in zip(q, v, strict=True)
+    ]
+    p = problems[0]
+    label = (
+        f"whole tick against the QP alone in (a, f): {len(p.g)} unknowns, {len(p.ce)} equalities"
+    )
     rows = []
-    for caches, ours in times.items():
-        theirs = peer.times.get(caches)
-        for label, percent in (("median", 50), ("p99", 99)):
-            other = None if theirs is None else float(np.percentile(theirs, percent))
-            mine = float(np.percentile(ours.seconds, percent))
-            rows.append(_row(model, f"tick, {caches}, {label}", mine, peer.name, other))
+    for peer in tick_peers.solvers(problems):
+        for problem, x, u in zip(problems, peer.solutions, ours, strict=False):
+            if np.max(np.abs(problem.torques(x) - u)) > SAME_TORQUES:
+                raise SolverError(f"{peer.name}: other torques than ours, the times do not compare")
+        rows.append(_row(model, label, tick, peer.name, peer.median))
     return rows
 
 
@@ -97,11 +126,9 @@ def qp_rows(
     columns = dict(zip(("A", "lower", "upper"), problems, strict=True))
     columns["A"] = columns["A"].transpose(0, 2, 1).reshape(len(columns["A"]), -1)
     ours = project.time(columns, 1 if quick else REPEATS, flags=FLAGS).median
-    label = f"QP alone, {stages.n} unknowns, {stages.m} rows, median"
-    return [
-        _row(model, label, ours, peer.name, peer.median)
-        for peer in tick_peers.least_distance(*problems)
-    ]
+    label = f"QP alone, condensed: {stages.n} unknowns, {stages.m} rows"
+    short = tick_peers.from_least_distance(*(values[:MOST_PROBLEMS] for values in problems))
+    return [_row(model, label, ours, p.name, p.median) for p in tick_peers.solvers(short)]
 
 
 def quadruped_controller(path: Path) -> InverseDynamicsQP:

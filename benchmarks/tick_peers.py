@@ -1,12 +1,8 @@
-"""Peers of the control tick: TSID with eiquadprog for all of it, QP solvers for their part.
+"""Peers of the control tick: other QP solvers, on our condensed problem and on the usual form.
 
-TSID is used from C++, the Python modules of its wheel need another Pinocchio than their own.
-It solves its own form of the same task: unknowns (a, f), the dynamics as equalities, the same
-trunk and posture tasks, contacts, friction and torque limits. Its headers are looked for beside
-this Python's packages, or in the folder that the environment's `MBCASADI_TSID_PREFIX` names.
-
-The QP solvers get the least-distance problems that our own controller poses, through their
-Python modules, whose calls cost about a microsecond.
+eiquadprog, the solver of TSID, is timed in a C++ program; quadprog and ProxQP through their
+Python modules, whose calls cost about a microsecond. TSID itself is not timed: the extension
+modules of its wheel (1.10) crash beside every wheel of Pinocchio that they install with.
 """
 
 import importlib.util
@@ -14,171 +10,157 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.timing import SWEEP_BYTES
+from benchmarks.tick_full_form import Quadratic
 
 Array = NDArray[np.float64]
 
 NATIVE = Path(__file__).parent / "native"
-TSID = "TSID + eiquadprog, C++"
 CXX_FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG")
-# What Pinocchio's own build sets, so that its list of joints fits into Boost's variant.
-DEFINES = ("-DBOOST_MPL_LIMIT_LIST_SIZE=30", "-DBOOST_MPL_LIMIT_VECTOR_SIZE=30")
-LIBRARIES = ("-ltsid", "-lpinocchio_default", "-lpinocchio_parsers", "-leiquadprog")
 UNBOUNDED = 1e20  # bounds beyond are none
-REPEATS, EVICTED = 5, 200
-MOST_PROBLEMS = 300
-ACCURACY = 1e-6  # an answer that violates a row by more is no answer
-
-
-@dataclass(frozen=True)
-class PeerTimes:
-    """Times of a whole tick, s; empty, with the reason in the name, where it is absent."""
-
-    name: str
-    times: Mapping[str, Array] = field(default_factory=dict)
+REPEATS = 5
+PROXQP_ACCURACY = 1e-9
+PEERS = ("eiquadprog", "quadprog", "proxsuite")
+TSID_ABSENT = "TSID (absent: its wheel crashes beside the wheels of Pinocchio)"
 
 
 @dataclass(frozen=True)
 class SolverTimes:
-    """Median time of one QP, s, or None with the reason in the name."""
+    """Median time of one QP, s, and the solutions; nothing, and why, where it is absent."""
 
     name: str
-    median: float | None
+    median: float | None = None
+    solutions: tuple[Array, ...] = ()
 
 
-def whole_tick(model: Path, q: Array, v: Array, *, quick: bool = False) -> PeerTimes:
-    """Time TSID's tick over the same record, or say why not."""
-    prefix = _tsid_prefix()
-    if prefix is None:
-        return PeerTimes(f"{TSID} (absent: install tsid, or set MBCASADI_TSID_PREFIX)")
-    with tempfile.TemporaryDirectory(prefix="mbcasadi-tsid-") as folder:
-        program, reason = _build_tsid(prefix, Path(folder))
-        if program is None:
-            return PeerTimes(f"{TSID} (absent: {reason})")
-        found = {}
-        for caches, ticks, repeats, sweep in (
-            ("warm", len(q), 1 if quick else REPEATS, 0),
-            ("evicted", min(EVICTED, len(q)), 1, SWEEP_BYTES),
-        ):
-            times, reason = _run_tsid(program, model, (q[:ticks], v[:ticks]), repeats, sweep)
-            if times is None:
-                return PeerTimes(f"{TSID} (absent: {reason})")
-            found[caches] = times
-    return PeerTimes(TSID, found)
+def from_least_distance(A: Array, lower: Array, upper: Array) -> list[Quadratic]:
+    """Return `min ½ xᵀx, lower <= A x <= upper` for every tick, rows without a bound dropped.
 
-
-def least_distance(A: Array, lower: Array, upper: Array) -> list[SolverTimes]:
-    """Time each installed QP solver on the problems (ticks, m, n), (ticks, m), (ticks, m)."""
-    keep = slice(0, MOST_PROBLEMS)
-    problems = list(zip(A[keep], lower[keep], upper[keep], strict=True))
-    solvers: dict[str, Callable[..., Any]] = {"quadprog": _quadprog, "proxsuite": _proxqp}
+    eiquadprog wants one size for all ticks: a row that has a bound at any tick has one always.
+    """
+    n = A.shape[2]
+    low, high = np.any(lower > -UNBOUNDED, axis=0), np.any(upper < UNBOUNDED, axis=0)
+    none, bound = np.zeros((0, n)), np.zeros(0)
     found = []
-    for module, make in solvers.items():
-        name = {"quadprog": "quadprog (Goldfarb-Idnani)", "proxsuite": "ProxQP"}[module]
-        if importlib.util.find_spec(module) is None:
-            found.append(SolverTimes(f"{name} (absent: install {module})", None))
-            continue
-        found.append(_timed(name, make, problems))
+    for a, lo, up in zip(A, lower, upper, strict=True):
+        CI, ci = np.vstack([a[low], -a[high]]), np.concatenate([-lo[low], up[high]])
+        found.append(Quadratic(np.eye(n), np.zeros(n), none, bound, CI, ci, np.eye(n), np.zeros(n)))
     return found
 
 
-def _timed(name: str, make: Callable[..., Any], problems: list[tuple[Array, ...]]) -> SolverTimes:
-    seconds, wrong = [], 0
-    for A, lower, upper in problems:
-        solve = make(A, lower, upper)
+def solvers(problems: Sequence[Quadratic], only: Sequence[str] = PEERS) -> list[SolverTimes]:
+    """Time the installed ones of these solvers on the problems."""
+    found = [_eiquadprog(problems)] if "eiquadprog" in only else []
+    modules: tuple[tuple[str, str, Callable[[Quadratic], Callable[[], Array]]], ...] = (
+        ("quadprog", "quadprog, Python", _quadprog),
+        ("proxsuite", "ProxQP, Python", _proxqp),
+    )
+    for module, name, make in modules:
+        if module not in only:
+            continue
+        if importlib.util.find_spec(module) is None:
+            found.append(SolverTimes(f"{name} (absent: install {module})"))
+        else:
+            found.append(_timed(name, make, problems))
+    return found
+
+
+def _timed(
+    name: str, make: Callable[[Quadratic], Callable[[], Array]], problems: Sequence[Quadratic]
+) -> SolverTimes:
+    seconds, solutions = [], []
+    for problem in problems:
+        solve = make(problem)
         begin = time.perf_counter()
-        x = solve()
+        solutions.append(solve())
         seconds.append(time.perf_counter() - begin)
-        size = ACCURACY * max(1.0, float(np.max(np.abs(x))))
-        wrong += bool(np.any(A @ x > upper + size) or np.any(A @ x < lower - size))
-    label = f"{name}, {wrong} of {len(problems)} wrong" if wrong else name
-    return SolverTimes(label, float(np.median(seconds)))
+    return SolverTimes(name, float(np.median(seconds)), tuple(solutions))
 
 
-def _quadprog(A: Array, lower: Array, upper: Array) -> Callable[[], Array]:
-    """Goldfarb and Idnani's dual method: `min ½ xᵀ x, Cᵀ x >= b`."""
+def _quadprog(problem: Quadratic) -> Callable[[], Array]:
+    """Goldfarb and Idnani's dual method: `Cᵀ x >= b`, equalities first."""
     import quadprog
 
-    low, high = lower > -UNBOUNDED, upper < UNBOUNDED
-    C = np.ascontiguousarray(np.vstack([A[low], -A[high]]).T)
-    b = np.concatenate([lower[low], -upper[high]])
-    H, g = np.eye(A.shape[1]), np.zeros(A.shape[1])
-    return lambda: np.asarray(quadprog.solve_qp(H, g, C, b)[0])
+    C = np.ascontiguousarray(np.vstack([problem.CE, problem.CI]).T)
+    b = -np.concatenate([problem.ce, problem.ci])
+    return lambda: np.asarray(quadprog.solve_qp(problem.H, -problem.g, C, b, len(problem.ce))[0])
 
 
-def _proxqp(A: Array, lower: Array, upper: Array) -> Callable[[], Array]:
-    """ProxQP's dense solver, cold, to 1e-9."""
+def _proxqp(problem: Quadratic) -> Callable[[], Array]:
+    """ProxQP's dense solver, cold."""
     from proxsuite import proxqp
 
-    m, n = A.shape
-    solver = proxqp.dense.QP(n, 0, m)
-    solver.settings.eps_abs = 1e-9
-    low, high = np.clip(lower, -UNBOUNDED, UNBOUNDED), np.clip(upper, -UNBOUNDED, UNBOUNDED)
-    solver.init(np.eye(n), np.zeros(n), None, None, A, low, high)
+    solver: Any = proxqp.dense.QP(len(problem.g), len(problem.ce), len(problem.ci))
+    solver.settings.eps_abs = PROXQP_ACCURACY
+    equalities = (problem.CE, -problem.ce) if len(problem.ce) else (None, None)
+    solver.init(problem.H, problem.g, *equalities, problem.CI, -problem.ci)
 
     def solve() -> Array:
         solver.solve()
-        return np.asarray(solver.results.x)
+        return np.array(solver.results.x)
 
     return solve
 
 
-def _tsid_prefix() -> Path | None:
-    wanted = os.environ.get("MBCASADI_TSID_PREFIX", "")
+def _eiquadprog(problems: Sequence[Quadratic]) -> SolverTimes:
+    name = "eiquadprog, C++"
+    prefix = _prefix()
+    if prefix is None or not (prefix / "include" / "eiquadprog").is_dir():
+        return SolverTimes(f"{name} (absent: install eiquadprog)")
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-eiquadprog-") as folder:
+        program = Path(folder, "qp_eiquadprog")
+        reason = _build(prefix, program)
+        if reason:
+            return SolverTimes(f"{name} (absent: {reason})")
+        return _run(name, program, problems)
+
+
+def _run(name: str, program: Path, problems: Sequence[Quadratic]) -> SolverTimes:
+    first = problems[0]
+    sizes = (len(first.g), len(first.ce), len(first.ci), len(problems), REPEATS)
+    source, target = program.with_suffix(".in"), program.with_suffix(".out")
+    parts = [
+        np.asarray(part).ravel(order="F")
+        for p in problems
+        for part in (p.H, p.g, p.CE, p.ce, p.CI, p.ci)
+    ]
+    source.write_bytes(np.concatenate(parts).tobytes())
+    command = [str(program), str(source), str(target), *map(str, sizes)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return SolverTimes(f"{name} (absent: its program ended with status {done.returncode})")
+    results = np.fromfile(target).reshape(len(problems) * REPEATS, 2 + len(first.g))
+    failed = int(np.count_nonzero(results[:, 1]))
+    label = f"{name}, {failed} of {len(results)} failed" if failed else name
+    return SolverTimes(label, float(np.median(results[:, 0])), tuple(results[: len(problems), 2:]))
+
+
+def _prefix() -> Path | None:
+    """Return the folder in which the wheels of the Pinocchio family put their headers."""
     spec = importlib.util.find_spec("cmeel")
-    folders = [Path(wanted)] if wanted else []
-    if spec is not None and spec.origin is not None:
-        folders.append(Path(spec.origin).parents[1] / "cmeel.prefix")
-    return next((f for f in folders if (f / "include" / "tsid").is_dir()), None)
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).parents[1] / "cmeel.prefix"
 
 
-def _build_tsid(prefix: Path, folder: Path) -> tuple[Path | None, str]:
-    """Compile the program; takes about two minutes."""
-    own = importlib.util.find_spec("cmeel")
-    beside = Path(own.origin).parents[1] / "cmeel.prefix" if own and own.origin else prefix
-    headers = [prefix / "include", prefix / "include" / "urdfdom"]
-    headers += [p / "include" / "eigen3" for p in (prefix, beside)] + [Path("/usr/include/eigen3")]
-    program = folder / "tick_tsid"
-    command = [os.environ.get("CXX", "c++"), *CXX_FLAGS, *DEFINES]
+def _build(prefix: Path, program: Path) -> str:
+    """Compile the program; return "" or why it failed."""
+    headers = [prefix / "include", prefix / "include" / "eigen3", Path("/usr/include/eigen3")]
+    command = [os.environ.get("CXX", "c++"), *CXX_FLAGS]
     command += [f"-I{path}" for path in headers if path.is_dir()]
-    command += [str(NATIVE / "tick_tsid.cpp"), f"-L{prefix / 'lib'}", *LIBRARIES]
+    command += [str(NATIVE / "qp_eiquadprog.cpp"), f"-L{prefix / 'lib'}", "-leiquadprog"]
     command += [f"-Wl,-rpath,{prefix / 'lib'}", "-o", str(program)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
-        return None, f"no C++ compiler: {error.strerror}"
+        return f"no C++ compiler: {error.strerror}"
     errors = [line for line in done.stderr.splitlines() if "error" in line]
-    reason = "does not compile: " + (errors[0] if errors else done.stderr[-200:])
-    return (program, "") if done.returncode == 0 else (None, reason)
-
-
-def _run_tsid(
-    program: Path, model: Path, record: tuple[Array, Array], repeats: int, sweep: int
-) -> tuple[Array | None, str]:
-    """Run the program on the record; q and v in Pinocchio's order: x y z w, base axes."""
-    from scipy.spatial.transform import Rotation
-
-    q, v = (values.copy() for values in record)
-    q[:, 3:7] = q[:, [4, 5, 6, 3]]
-    v[:, :3] = Rotation.from_quat(q[:, 3:7]).inv().apply(v[:, :3])
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "inputs"), Path(folder, "results")
-        source.write_bytes(np.ascontiguousarray(np.hstack([q, v])).tobytes())
-        numbers = [str(n) for n in (len(q), repeats, sweep)]
-        command = [str(program), str(model), str(source), str(target), *numbers]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            return None, f"its program ended with status {done.returncode}"
-        results = np.fromfile(target).reshape(-1, 2)
-    failed = int(np.count_nonzero(results[:, 1]))
-    if failed:
-        return None, f"failed on {failed} of {len(results)} ticks"
-    return results[:, 0].copy(), ""
+    why = errors[0] if errors else done.stderr[-200:]
+    return "" if done.returncode == 0 else f"does not compile: {why}"
