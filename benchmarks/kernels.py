@@ -40,10 +40,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Rounds:
-    """How often each median samples."""
+    """How often each median samples, and how often the programs take turns."""
 
     warm: int
     evicted: int
+    turns: int = 3
 
 
 def default_cases() -> tuple[Case, ...]:
@@ -65,7 +66,7 @@ def run(quick: bool = False, models: Sequence[str | Path] = ()) -> dict[str, Any
     Returns:
         Rows with `model`, `quantity`, `ours`, `peer`, `peer_time`, `ratio`; times in seconds.
     """
-    rounds = Rounds(warm=50, evicted=20) if quick else Rounds(warm=400, evicted=100)
+    rounds = Rounds(warm=50, evicted=20, turns=1) if quick else Rounds(warm=200, evicted=60)
     cases = (*default_cases(), *(Case(Path(path)) for path in models))
     rows: list[dict[str, Any]] = []
     operations: dict[str, int] = {}
@@ -168,34 +169,53 @@ def _compile(function: ca.Function, folder: Path) -> Path:
 
 
 def _rows(problem: Problem, rounds: Rounds, peers: Sequence[Peer]) -> list[dict[str, Any]]:
-    counts = [str(rounds.warm), str(rounds.evicted)]
-    tree = problem.model.tree
-    sizes = [str(STATES), str(tree.nq), str(tree.nv)]
-    ours = measure([str(problem.program), str(problem.states), *sizes, *counts])
-    rows = []
+    commands = [_our_command(problem, rounds)]
+    commands += [_peer_command(peer, problem, rounds) for peer in peers if peer.program]
+    times = take_turns(commands, rounds.turns)
+    ours, rows = times.pop(0), []
     for peer in peers:
-        label, times = peer.name, {}
+        label, found = peer.name, {}
         if peer.program is None:
             label = f"{peer.name} (absent: {peer.reason})"
         else:
-            first, last = peer.model_input(problem.model, problem.states.parent)
-            given = [first, str(problem.states), str(STATES), *counts, *last]
-            times = measure([str(peer.program), *given])
-            if not np.allclose(times.pop("sums"), problem.sums, rtol=SUMS_AGREE):
-                label, times = f"{peer.name} (computes another M or h: not compared)", {}
+            found = times.pop(0)
+            if not np.allclose(found["sums"], problem.sums, rtol=SUMS_AGREE):
+                label, found = f"{peer.name} (computes another M or h: not compared)", {}
         for caches in ("warm", "evicted"):
-            time = times.get(caches)
+            time, own = found.get(caches), float(ours[caches])
             rows.append(
                 {
-                    "model": f"{problem.name}, nv {tree.nv}",
+                    "model": f"{problem.name}, nv {problem.model.tree.nv}",
                     "quantity": f"{QUANTITY} ({caches})",
-                    "ours": ours[caches],
+                    "ours": own,
                     "peer": label,
-                    "peer_time": time,
-                    "ratio": None if time is None else ours[caches] / time,
+                    "peer_time": None if time is None else float(time),
+                    "ratio": None if time is None else own / float(time),
                 }
             )
     return rows
+
+
+def _our_command(problem: Problem, rounds: Rounds) -> list[str]:
+    tree = problem.model.tree
+    sizes = [str(STATES), str(tree.nq), str(tree.nv)]
+    counts = [str(rounds.warm), str(rounds.evicted)]
+    return [str(problem.program), str(problem.states), *sizes, *counts]
+
+
+def _peer_command(peer: Peer, problem: Problem, rounds: Rounds) -> list[str]:
+    first, last = peer.model_input(problem.model, problem.states.parent)
+    counts = [str(rounds.warm), str(rounds.evicted)]
+    return [str(peer.program), first, str(problem.states), str(STATES), *counts, *last]
+
+
+def take_turns(commands: Sequence[Sequence[str]], turns: int) -> list[dict[str, Any]]:
+    """Run the programs one after the other, several times; medians of what each prints."""
+    runs = [[measure(command) for command in commands] for _ in range(turns)]
+    return [
+        {name: np.median([run[k][name] for run in runs], axis=0) for name in runs[0][k]}
+        for k in range(len(commands))
+    ]
 
 
 def measure(command: Sequence[str]) -> dict[str, Any]:
