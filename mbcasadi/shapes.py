@@ -37,4 +37,4 @@ def require_name(kind: str, name: str, valid: Sequence[str]) -> None:
     """Raise `UnknownNameError` with the valid names unless `name` is one of them."""
     if name not in valid:
         listed = ", ".join(repr(v) for v in valid) if valid else "none"
-        raise UnknownNameError(f"unknown {kind} {name!r}; this model has: {listed}")
+        raise UnknownNameError(f"unknown {kind} {name!r}; valid: {listed}")
