@@ -36,8 +36,8 @@ def rigid_tree(
         path: where it was read from; names a nameless model.
     """
     name = model_name(model)
-    if path is not None and name in ("", NAMELESS):
-        name = path.stem
+    if name in ("", NAMELESS):
+        name = "model" if path is None else path.stem
     damping = np.array(model.dof_damping) + reflected.joint_damping
     return RigidTree(
         name=name,

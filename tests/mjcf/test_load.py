@@ -54,6 +54,7 @@ def test_a_nameless_model_is_named_after_its_file(tmp_path: Path) -> None:
     path = tmp_path / "walker.xml"
     path.write_text(XML)
     assert read(path).tree.name == "walker"
+    assert read(XML).tree.name == "model"
 
 
 def test_relative_paths_inside_a_model_are_relative_to_the_model(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from mbcasadi.description import Connect, JointCoupling, TendonCoupling, Weld
 from mbcasadi.mjcf import read
 
 ROUNDING = 1e-14
-# MuJoCo's compiler diagonalises the inertia by iteration.
-DIAGONALISED = 1e-12
+# MuJoCo's compiler diagonalises the inertia by iteration; version 3.10 stops at 1e-9.
+DIAGONALISED = 1e-8
 
 
 def test_indices_and_sizes_are_those_of_mujoco() -> None:
