@@ -19,11 +19,14 @@ def bench(
     """Run the suites that `benchmarks` holds."""
     runs = [(name, suites.suite(name)) for name in names or suites.available()]
     rows: list[dict[str, Any]] = []
+    settings: dict[str, Any] = {}
     with console.progress(as_json) as tick:
         for k, (name, run) in enumerate(runs):
             tick(f"benchmark {name}", k / len(runs))
-            rows += run(quick=quick)["rows"]
+            found = run(quick=quick)
+            rows += found["rows"]
+            settings[name] = {key: value for key, value in found.items() if key != "rows"}
     if as_json:
-        console.emit_json({"rows": rows})
+        console.emit_json({"rows": rows, "settings": settings})
     else:
-        printing.benchmarks(rows, console.screen())
+        printing.benchmarks(rows, settings, console.screen())

@@ -54,8 +54,10 @@ def export(found: dict[str, Any], screen: Console) -> None:
     screen.print(found["folder"], markup=False, soft_wrap=True)
 
 
-def benchmarks(rows: list[dict[str, Any]], screen: Console) -> None:
-    """Print the rows of benchmarks; times in microseconds."""
+def benchmarks(
+    rows: list[dict[str, Any]], settings: dict[str, dict[str, Any]], screen: Console
+) -> None:
+    """Print the rows of benchmarks, times in microseconds, and how each suite was run."""
     cells = [
         (
             row["model"],
@@ -69,6 +71,9 @@ def benchmarks(rows: list[dict[str, Any]], screen: Console) -> None:
     ]
     columns = ("model", "quantity", "ours, us>", "peer", "peer, us>", "ratio>")
     screen.print(table("Benchmarks", columns, cells))
+    for name, setting in settings.items():
+        for key, value in setting.items():
+            screen.print(f"{name}: {key}: {value}", markup=False)
 
 
 def _microseconds(seconds: float | None) -> float | None:
