@@ -56,22 +56,9 @@ def screen() -> Console:
 
 def emit_json(data: Any) -> None:
     """Write `data` as JSON; NumPy arrays become lists, NaN and infinity become null."""
+    from mbcasadi.validation.report import plain
+
     typer.echo(json.dumps(plain(data), indent=2, allow_nan=False))
-
-
-def plain(data: Any) -> Any:
-    """Return `data` in types that JSON has."""
-    if isinstance(data, dict):
-        return {str(key): plain(value) for key, value in data.items()}
-    if isinstance(data, (list, tuple, set)):
-        return [plain(value) for value in data]
-    if isinstance(data, np.ndarray):
-        return plain(data.tolist())
-    if isinstance(data, np.generic):
-        return plain(data.item())
-    if isinstance(data, float):
-        return data if math.isfinite(data) else None
-    return data if data is None or isinstance(data, (str, int, bool)) else str(data)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:

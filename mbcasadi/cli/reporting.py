@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # so that `--help` does not wait for CasADi and MuJoCo
 def show_report(report: "Report", saved: Path | None, as_json: bool) -> None:
     """Print a report and leave with status 0 only if all of its criteria held."""
     if as_json:
-        console.emit_json(report.to_dict() | {"file": saved})
+        console.emit_json(report.to_dict() | {"file": None if saved is None else str(saved)})
     else:
         screen = console.screen()
         screen.print(report.table())

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -42,6 +43,18 @@ def test_inspect_says_that_three_rows_of_the_four_bar_have_rank_two():
     result = invoke("inspect", "four_bar")
     assert result.exit_code == 0
     assert "3 rows, rank 2 at the authored pose; rank 2 at 5 random closed poses" in result.stdout
+
+
+def test_ranks_are_told_where_a_loop_is_open_and_where_it_is_closed():
+    from mbcasadi.cli.ranks import CLOSED, close, jacobian_rank, residual
+    from mbcasadi.system import read_mjcf
+
+    system = read_mjcf(mujoco_models.path("spatial_loop"))
+    opened = np.add(system.tree.q0, [0.3, -0.2, 0.1, 0.4])
+    assert residual(system, opened) > 1e-2
+    closed = close(system, opened)
+    assert residual(system, closed) < CLOSED
+    assert jacobian_rank(system, closed) < jacobian_rank(system, opened) <= system.nc
 
 
 def test_inspect_gives_sizes_limits_and_coverage_as_json(ring):

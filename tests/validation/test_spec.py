@@ -75,6 +75,14 @@ def test_rotations_turn_about_the_worlds_axes(quadruped):
     np.testing.assert_allclose(at(0.0)["quaternion"], product, atol=ROUNDING)
 
 
+def test_rotations_are_about_x_first_and_about_z_last(quadruped):
+    q0 = quadruped.tree.keyframes["stand"]
+    at = motion_of(FrameTask("trunk"), quadruped, q0, {"rz": 0.8, "rx": 0.6})
+    cx, sx, cz, sz = np.cos(0.3), np.sin(0.3), np.cos(0.4), np.sin(0.4)
+    z_after_x = [cz * cx, cz * sx, sz * sx, sz * cx]
+    np.testing.assert_allclose(at(0.0)["quaternion"], z_after_x, atol=ROUNDING)
+
+
 def test_a_reference_without_motion_asks_to_stay(quadruped):
     q0 = quadruped.tree.keyframes["stand"]
     for task in (FrameTask("trunk"), PostureTask()):
