@@ -15,7 +15,7 @@ from mbcasadi.validation import metrics as measures
 from mbcasadi.validation.criteria import Verdict, judge, scopes
 from mbcasadi.validation.extras import require
 from mbcasadi.validation.law import CompiledLaw, HasController, compiled
-from mbcasadi.validation.loop import Progress, Scenario, Signal, run_loop
+from mbcasadi.validation.loop import Progress, Scenario, Signal, Teller, run_loop
 from mbcasadi.validation.metrics import Metric
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.report import plain, versions
@@ -192,10 +192,10 @@ def campaign(
     """
     if not plan:
         raise ProblemError("a campaign needs at least one case")
-    tell = progress or (lambda _text, _share: None)
+    tell = Teller(progress)
     tell("generating and compiling C", 0.0)
     options: dict[str, Any] = {"rigid": rigid, "timestep": timestep}
-    with compiled(controller, lambda text: tell(text, 0.0)) as law:
+    with compiled(controller, tell.note) as law:
         outcomes = []
         for k, case in enumerate(plan):
             tell(f"run {k + 1} of {len(plan)}", k / len(plan))

@@ -23,6 +23,24 @@ STEP_ROUNDING = 1e-6
 REPORTS = 100  # calls of `progress` in one run
 
 
+class Teller:
+    """Passes progress on; notes of the compiler keep the share that was reached."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._share = 0.0
+
+    def __call__(self, text: str, share: float) -> None:
+        """Say what is being done, and how much is done."""
+        self._share = share
+        if self._progress is not None:
+            self._progress(text, share)
+
+    def note(self, text: str) -> None:
+        """Say something at the share that was reached last."""
+        self(text, self._share)
+
+
 @dataclass(frozen=True)
 class Scenario:
     """What happens to the loop from outside.

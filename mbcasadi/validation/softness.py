@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.errors import SimulationError
 from mbcasadi.plant import Plant, soften
-from mbcasadi.validation.compare import in_columns
+from mbcasadi.validation.compare import FLOOR, in_columns
 from mbcasadi.validation.recording import Recording
 
 Array = NDArray[np.float64]
@@ -117,4 +117,5 @@ def _differences(
 
 
 def _median(difference: Array, scale: Array) -> float:
-    return float(np.median(np.linalg.norm(difference, axis=1) / np.maximum(scale, NOTHING)))
+    floor = max(FLOOR * float(scale.max(initial=0.0)), NOTHING)
+    return float(np.median(np.linalg.norm(difference, axis=1) / np.maximum(scale, floor)))

@@ -133,6 +133,15 @@ def test_c_that_is_compiled_once_serves_many_runs() -> None:
     assert first.times is not None
 
 
+def test_progress_goes_one_way() -> None:
+    said: list[tuple[str, float]] = []
+    crank_run(duration=0.2, progress=lambda text, share: said.append((text, share)))
+    shares = [share for _, share in said]
+    assert shares == sorted(shares)
+    assert 0 <= min(shares) <= max(shares) <= 1
+    assert {"simulating", "timing ticks"} <= {text for text, _ in said}
+
+
 def test_a_criterion_may_name_a_task_or_a_component() -> None:
     run = crank_run(criteria={"tracking.rms:crank": 1.0}, duration=0.1)
     assert run.metric("tracking.rms:crank") == run.metric("tracking.rms") > 0

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 import pytest
-from validation_problems import crank_controller, swing
+from support.corpora import robot
+from validation_problems import crank_controller, idle_controller, swing
 
 import mujoco_models
 from mbcasadi.dynamics import forward_dynamics
@@ -118,6 +119,29 @@ def test_softness_does_not_explain_a_plant_of_another_mass() -> None:
     assert run.softness is not None
     assert run.softness.rigid > 0.03  # the 10 % that the plant is heavier
     assert run.softness.explained < 0.1
+
+
+def test_an_overconstrained_loop_is_not_locked_by_the_gap_that_softness_leaves() -> None:
+    # Off the manifold, rows that are redundant on it are independent: taken at their word,
+    # they would stop the linkage, and the acceleration would be wrong by its own size.
+    path = mujoco_models.path("spatial_loop")
+    run = validate(idle_controller(path), path, 0.3).runs[0]
+    assert run.metric("closure.rows") > 1e-7
+    assert np.abs(run.recording.v).max() > 1
+    assert run.metric("agreement.force_median") < 1e-3
+    assert run.metric("agreement.a_median") < 1e-3
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["men__robotiq_2f85__2f85", "men__aloha__aloha", "men__franka_emika_panda__panda"],
+)
+def test_softness_explains_the_disagreement_on_robots_that_others_modelled(name: str) -> None:
+    path = robot(name)
+    sweep = validate(idle_controller(path), path, 0.2, softness=True).runs[0].softness
+    assert sweep is not None
+    assert sweep.own > SOFT_MEDIAN
+    assert sweep.rigid < RIGID_LIMIT
 
 
 def test_the_constraint_force_has_mujocos_sign_and_size(soft_run) -> None:

@@ -1,9 +1,12 @@
 """Controllers of a few lines, for the tests of the closed loop."""
 
+from pathlib import Path
+
 import casadi as ca
 import numpy as np
 
 from mbcasadi.description import Contact, Controller, Signal
+from mbcasadi.plant import Plant
 
 CRANK_LIMIT = 1.5  # N m, of the four-bar's motor
 FEET = ("FL", "FR", "RL", "RR")
@@ -68,4 +71,22 @@ def standing_controller(q0: np.ndarray, period: float = 2e-3) -> Controller:
         z0=np.zeros(1),
         period=period,
         contacts=tuple(Contact(foot, friction=0.7) for foot in FEET),
+    )
+
+
+def idle_controller(path: Path, periods: int = 2) -> Controller:
+    """Answer zero, or what is nearest to it within the limits, for any model."""
+    plant = Plant(path)
+    low, high = plant.ctrl_range.T
+    q, v = ca.SX.sym("q", plant.nq), ca.SX.sym("v", plant.nv)
+    u = ca.DM(np.clip(np.zeros(plant.nu), low, high)) + 0 * q[0]
+    return Controller(
+        name="idle",
+        function=ca.Function("idle", [q, v], [u], ["q", "v"], ["u"]),
+        inputs=(signal("q", plant.nq), signal("v", plant.nv)),
+        outputs=(signal("u", plant.nu),),
+        u_min=low,
+        u_max=high,
+        z0=np.zeros(0),
+        period=periods * plant.timestep,
     )
