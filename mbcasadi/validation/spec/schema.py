@@ -1,25 +1,37 @@
 """The tables of a controller's TOML file.
 
-type = "inverse_dynamics_qp"
-period = 0.001                      # s
+Example:
+    type = "inverse_dynamics_qp"
+    period = 0.001                      # s
 
-[start]
-keyframe = "stand"                  # the authored pose by default
+    [start]
+    keyframe = "stand"                  # the authored pose by default
 
-[[task]]
-type = "frame"                      # or "posture"
-frame = "trunk"
-kp = 200.0
-[task.reference]                    # added to where the frame is at the start
-z = { amplitude = 40, unit = "mm", frequency = 0.5, ramp = 1.0 }
+    [[task]]
+    type = "frame"                      # or "posture"
+    frame = "trunk"
+    kp = 200.0
+    [task.reference]                    # added to where the frame is at the start
+    z = { amplitude = 40, unit = "mm", frequency = 0.5, ramp = 1.0 }
 
-[[contact]]
-frame = "FL"
-friction = 0.6
+    [[contact]]
+    frame = "FL"
+    friction = 0.6
 
-[[mask]]                            # switch rows while the same controller runs
-at = 4.0
-off = ["FR"]
+    [[mask]]                            # switch rows while the same controller runs
+    at = 4.0
+    off = ["FL"]
+
+    [limits.ctrl]                       # the model's by default
+    FL_hip = [-20.0, 20.0]
+
+    [options]                           # of InverseDynamicsQP
+    torque_weight = 1e-6
+
+    [validation]
+    duration = 6.0
+    delay = 1
+    perturb = { mass = 0.1 }
 """
 
 import tomllib
