@@ -8,7 +8,7 @@ import mbcasadi.codegen as codegen
 
 N, M = 8, 20
 PROBLEMS = 150
-# Errors relative to the length of the solution, on rows of unit length; DAQP's tolerance is 1e-10.
+# Errors relative to the length of the solution, on rows of unit length; DAQP's tolerance is 1e-11.
 SOLUTION_TOL = 1e-9
 UNBOUNDED = 1e30
 
