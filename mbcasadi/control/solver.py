@@ -10,6 +10,9 @@ from mbcasadi.errors import SolverError
 PRIMAL_TOLERANCE = 1e-10
 """Violation of a row of unit length that DAQP accepts, in units of the root of the cost."""
 
+STATIONARY = 1e-6
+"""Relative size of `x + A_qpᵀ lam_a` up to which multipliers are those of an optimum."""
+
 ZERO_ROW = 1e-14
 """Rows shorter than this fraction of the longest are zero: their contact is off."""
 
@@ -65,21 +68,18 @@ def _solved(
 ) -> tuple[ca.MX, ca.MX, ca.MX]:
     """Return (x, lam_a, carry).
 
-    DAQP gets rows of unit length: then the multipliers that it leaves where it finds no feasible
-    point prove that there is none (`check.py`). qrqp does worse on them.
+    Where DAQP finds no feasible point it leaves multipliers that prove so (`check.py`), but those
+    of rows of unit length: they are told by `x + A_qpᵀ lam_a`, which an optimum makes zero. The
+    point handed on is then x = 0, as in the exported C.
     """
     A_qp, lba, uba, _, carry = stages.build.call(inputs)
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": A_qp.sparsity()}
     conic = ca.conic("least_distance", solver, pattern, OPTIONS[solver])
-    length = ca.MX(ca.DM.ones(stages.m))
-    if solver == "daqp" and stages.m:
-        own = ca.sqrt(ca.sum2(A_qp**2))
-        length = ca.fmax(own, ZERO_ROW * ca.mmax(own) + TINY)
-    found = conic(
-        h=ca.DM.eye(stages.n),
-        g=ca.DM.zeros(stages.n),
-        a=A_qp / ca.repmat(length, 1, stages.n),
-        lba=lba / length,
-        uba=uba / length,
-    )
-    return found["x"], found["lam_a"] / length, carry
+    found = conic(h=ca.DM.eye(stages.n), g=ca.DM.zeros(stages.n), a=A_qp, lba=lba, uba=uba)
+    x, lam_a = found["x"], found["lam_a"]
+    if solver != "daqp" or not stages.m:
+        return x, lam_a, carry
+    optimal = ca.norm_2(x + A_qp.T @ lam_a) <= STATIONARY * (1 + ca.norm_2(x))
+    own = ca.sqrt(ca.sum2(A_qp**2))
+    length = ca.fmax(own, ZERO_ROW * ca.mmax(own) + TINY)
+    return ca.if_else(optimal, x, 0), ca.if_else(optimal, lam_a, lam_a / length), carry
