@@ -19,6 +19,8 @@ def test_the_exported_law_answers_as_the_function_does(tmp_path):
     seen = set()
     for k in range(1000):
         q, v = stand(system, rng, spread=0.1, speed=0.5, key="stand")
+        if k % 7 == 0:
+            v *= 20.0  # too fast for feet that have to stay on the ground
         if k % 50 == 0:
             v[k % 18] = np.nan
         ref = law.reference_at(system.tree.keyframes["stand"])
