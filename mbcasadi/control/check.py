@@ -20,9 +20,6 @@ from mbcasadi.control.condense import Condensed, Dynamics, multipliers, solve_up
 from mbcasadi.control.least_distance import Whitened
 from mbcasadi.control.rows import Rows
 
-FAR_AWAY = 1e3
-"""Distance, in units of the distances at hand, beyond which no feasible point is looked for."""
-
 RESIDUALS = ("dynamics", "constraint", "primal", "stationarity", "complementarity")
 
 
@@ -59,21 +56,6 @@ class Answer:
     x: ca.SX
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What is known about a candidate.
-
-    Attributes:
-        residual: (5,) in the order of `RESIDUALS`.
-        hopeless: one where the multipliers prove that no point near enough to matter is
-            feasible: `Σ mu_i violation_i = S > 0` keeps every feasible x at least `S / |L⁻ᵀ Aᵀ mu|`
-            away (Farkas' lemma, with room for rounding).
-    """
-
-    residual: ca.SX
-    hopeless: ca.SX
-
-
 def examine(
     answer: Answer,
     dynamics: Dynamics,
@@ -81,8 +63,8 @@ def examine(
     whitened: Whitened,
     rows: Rows,
     cost: Cost,
-) -> Verdict:
-    """Return the residuals of a candidate."""
+) -> ca.SX:
+    """Return the residuals (5,) of a candidate, in the order of `RESIDUALS`."""
     p, w, mu = answer.p, answer.w, answer.mu
     M, f, B, G, c = dynamics
     a = condensed.T @ p + condensed.t
@@ -95,16 +77,12 @@ def examine(
     value = rows.value(p, lam, w)
     above, below = value - rows.upper, rows.lower - value
     primal = _length(positive(above) + positive(below)) / (1 + size_lam + size_p)
-    by_cost = whitened.L_inv.T @ cost_gradient(answer, (a, lam), condensed, cost)
-    by_rows = whitened.L_inv.T @ row_gradient(answer, condensed, rows)
-    stationarity = _length(by_cost + by_rows) / (1 + size_x + far)
-    gaps_above, gaps_below = positive(mu) * above, positive(-mu) * below
-    gaps = ca.sum1(ca.fabs(gaps_above)) + ca.sum1(ca.fabs(gaps_below))
-    complementarity = gaps / (1 + size_x**2 + far**2)
-    against = ca.sum1(gaps_above) + ca.sum1(gaps_below)
-    hopeless = against > FAR_AWAY * (1 + size_x + far) * _length(by_rows)
-    residual = ca.vertcat(dynamics_gap, constraint_gap, primal, stationarity, complementarity)
-    return Verdict(residual, hopeless)
+    gradient = cost_gradient(answer, (a, lam), condensed, cost)
+    gradient = gradient + row_gradient(answer, condensed, rows)
+    stationarity = _length(whitened.L_inv.T @ gradient) / (1 + size_x + far)
+    gaps = ca.fabs(positive(mu) * above) + ca.fabs(positive(-mu) * below)
+    complementarity = ca.sum1(gaps) / (1 + size_x**2 + far**2)
+    return ca.vertcat(dynamics_gap, constraint_gap, primal, stationarity, complementarity)
 
 
 def cost_gradient(

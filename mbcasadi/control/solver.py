@@ -13,12 +13,6 @@ PRIMAL_TOLERANCE = 1e-10
 STATIONARY = 1e-6
 """Relative size of `x + A_qpᵀ lam_a` up to which multipliers are those of an optimum."""
 
-ZERO_ROW = 1e-14
-"""Rows shorter than this fraction of the longest are zero: their contact is off."""
-
-TINY = 1e-200
-"""Keeps divisions finite where all rows are zero."""
-
 OPTIONS: dict[str, dict[str, Any]] = {
     "daqp": {"error_on_fail": False, "daqp": {"primal_tol": PRIMAL_TOLERANCE}},
     "qrqp": {
@@ -40,22 +34,18 @@ def require_solver(solver: str) -> None:
 
 
 def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Function:
-    """Return (inputs) → (u, z_next, status, residual).
-
-    A plugin's success flag does not exist inside an MX graph: `finish` gets 1 and trusts only
-    its own check.
-    """
+    """Return (inputs) → (u, z_next, status, residual)."""
     build, finish = stages.build, stages.finish
     inputs = _inputs(build)
-    x, lam_a, carry = _solved(stages, solver, inputs)
-    outputs = finish.call([*inputs, carry, x, lam_a, ca.sign(lam_a), ca.MX(1)])
+    x, lam_a, flag, carry = _solved(stages, solver, inputs)
+    outputs = finish.call([*inputs, carry, x, lam_a, ca.sign(lam_a), flag])
     return ca.Function(name, inputs, outputs, build.name_in(), finish.name_out())
 
 
 def candidate_fun(stages: LeastDistanceStages, solver: str) -> ca.Function:
     """Return (inputs) → (x), the solver's answer before it is examined."""
     inputs = _inputs(stages.build)
-    x, _, _ = _solved(stages, solver, inputs)
+    x, _, _, _ = _solved(stages, solver, inputs)
     return ca.Function("candidate", inputs, [x], stages.build.name_in(), ["x"])
 
 
@@ -65,12 +55,12 @@ def _inputs(build: ca.Function) -> list[ca.MX]:
 
 def _solved(
     stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]
-) -> tuple[ca.MX, ca.MX, ca.MX]:
-    """Return (x, lam_a, carry).
+) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
+    """Return (x, lam_a, flag, carry).
 
-    Where DAQP finds no feasible point it leaves multipliers that prove so (`check.py`), but those
-    of rows of unit length: they are told by `x + A_qpᵀ lam_a`, which an optimum makes zero. The
-    point handed on is then x = 0, as in the exported C.
+    A plugin's success does not exist inside an MX graph. DAQP leaves `x + A_qpᵀ lam_a = 0` where
+    it claims an optimum, and not where it finds no feasible point: that is the flag, and x and
+    lam_a are then zero, as in the exported C. qrqp always counts as claiming an optimum.
     """
     A_qp, lba, uba, _, carry = stages.build.call(inputs)
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": A_qp.sparsity()}
@@ -78,8 +68,6 @@ def _solved(
     found = conic(h=ca.DM.eye(stages.n), g=ca.DM.zeros(stages.n), a=A_qp, lba=lba, uba=uba)
     x, lam_a = found["x"], found["lam_a"]
     if solver != "daqp" or not stages.m:
-        return x, lam_a, carry
-    optimal = ca.norm_2(x + A_qp.T @ lam_a) <= STATIONARY * (1 + ca.norm_2(x))
-    own = ca.sqrt(ca.sum2(A_qp**2))
-    length = ca.fmax(own, ZERO_ROW * ca.mmax(own) + TINY)
-    return ca.if_else(optimal, x, 0), ca.if_else(optimal, lam_a, lam_a / length), carry
+        return x, lam_a, ca.MX(1), carry
+    flag = ca.norm_2(x + A_qp.T @ lam_a) <= STATIONARY * (1 + ca.norm_2(x))
+    return ca.if_else(flag, x, 0), ca.if_else(flag, lam_a, 0), flag, carry

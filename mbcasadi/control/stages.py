@@ -176,7 +176,7 @@ def _finish(
     y = whitened.y_0 + whitened.L_inv @ solver["x"]
     p = ca.fmin(ca.fmax(y[:nu, 0], got["p_min"]), got["p_max"])
     answer = Answer(p, y[nu:, 0], solver["lam_a"], solver["x"])
-    verdict = examine(
+    residuals = examine(
         answer,
         Dynamics(*(got[f"dynamics.{key}"] for key in Dynamics._fields)),
         Condensed(*(got[f"condensed.{key}"] for key in Condensed._fields)),
@@ -184,14 +184,14 @@ def _finish(
         Rows(got["C_p"], got["C_lam"], got["C_w"], got["lower"], got["upper"], problem.rows.names),
         _cost(setup, problem, got),
     )
-    hopeless = ca.logic_or(verdict.hopeless, solver["flag"] < CLAIMED)
-    status = judge(verdict.residual, hopeless, got["valid"], setup.tolerance)
+    claimed = solver["flag"] > CLAIMED
+    status = judge(residuals, claimed, got["valid"], setup.tolerance)
     u_qp = controls(problem, got, p)
     u_safe = _fallback(setup, problem, got, raw)
     u = guard.clamped(ca.if_else(status <= SUBOPTIMAL, u_qp, u_safe), *limits)
     active = (status <= SUBOPTIMAL) * guard.sanitised_active(solver["active"])
     z_next = ca.vertcat(active, u) if setup.fallback == "hold" else active
-    residual = ca.if_else(got["valid"], verdict.residual, np.inf)
+    residual = ca.if_else(got["valid"], residuals, np.inf)
     return ca.Function(
         "finish",
         [*raw.values(), column, *solver.values()],
@@ -202,17 +202,17 @@ def _finish(
     )
 
 
-def judge(residual: ca.SX, hopeless: ca.SX, valid: ca.SX, tolerance: float) -> ca.SX:
+def judge(residual: ca.SX, claimed: ca.SX, valid: ca.SX, tolerance: float) -> ca.SX:
     """Return the status code of an answer with these residuals (see `check.py`).
 
-    A violated row means infeasibility where the solver says so, or its multipliers prove it;
-    else the solver failed.
+    A violated row means infeasibility where the solver claims no optimum; where it claims one, it
+    failed.
     """
     small = {name: residual[i] <= tolerance for i, name in enumerate(RESIDUALS)}
     consistent = ca.logic_and(small["dynamics"], small["constraint"])
     optimal = ca.logic_and(small["stationarity"], small["complementarity"])
     feasible_status = ca.if_else(optimal, SOLVED, SUBOPTIMAL)
-    violated = ca.logic_and(residual[2] > tolerance, hopeless)  # false for NaN
+    violated = ca.logic_and(residual[2] > tolerance, ca.logic_not(claimed))  # false for NaN
     violated_status = ca.if_else(violated, INFEASIBLE, FAILED)
     checked = ca.if_else(small["primal"], feasible_status, violated_status)
     return ca.if_else(valid, ca.if_else(consistent, checked, FAILED), BAD_INPUT)

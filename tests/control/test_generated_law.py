@@ -7,7 +7,7 @@ from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.control.stages import BAD_INPUT, INFEASIBLE, SOLVED
 
-SAME = 2e-9  # relative; the C scales the bounds first: rounding times the Hessian's condition, 1e7
+SAME = 1e-10  # relative; both run the same operations in the same order
 
 
 def test_the_exported_law_answers_as_the_function_does(tmp_path):
@@ -35,4 +35,3 @@ def test_the_exported_law_answers_as_the_function_does(tmp_path):
         np.testing.assert_allclose(theirs[0], ours[0], rtol=0, atol=SAME * np.abs(ours[0]).max())
         np.testing.assert_array_equal(theirs[1], ours[1])
     assert {SOLVED, INFEASIBLE, BAD_INPUT} <= seen
-    assert seen <= {SOLVED, INFEASIBLE, BAD_INPUT}
