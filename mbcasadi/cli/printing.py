@@ -33,16 +33,35 @@ def inspection(found: "Inspection", screen: Console) -> None:
 
 
 def agreement(found: "Sequence[Agreement]", tolerance: float, screen: Console) -> None:
-    """Print the worst error of each quantity."""
+    """Print the worst error of each quantity; frames that agree share a row for each Function."""
     rows = []
-    for entry in found:
+    for label, entry in _worst_of_frames(found, tolerance):
         if math.isnan(entry.error):
             verdict = "not compared"
         else:
             verdict = "agrees" if entry.error <= tolerance else "DIFFERS"
-        rows.append((entry.quantity, f"{entry.error:.1e}", entry.unit, verdict, entry.note))
+        rows.append((label, f"{entry.error:.1e}", entry.unit, verdict, entry.note))
     columns = ("quantity", "worst relative error>", "unit", f"at {tolerance:g}", "note")
     screen.print(table("Agreement with MuJoCo", columns, rows))
+
+
+def _worst_of_frames(
+    found: "Sequence[Agreement]", tolerance: float
+) -> list[tuple[str, "Agreement"]]:
+    """Return (label, entry); frames that agree are told by the worst of each kind and Function."""
+    rows: list[tuple[str, Agreement]] = []
+    frames: dict[tuple[str, str], list[Agreement]] = {}
+    for entry in found:
+        frame, _, function = entry.quantity.partition("': ")
+        if function and entry.error <= tolerance:
+            frames.setdefault((frame.split(" '")[0], function), []).append(entry)
+        else:
+            rows.append((entry.quantity, entry))
+    for (kind, function), group in frames.items():
+        worst = max(group, key=lambda entry: entry.error)
+        name = worst.quantity.split("'")[1]
+        rows.append((f"{kind}: {function}, worst of {len(group)}: '{name}'", worst))
+    return rows
 
 
 def export(found: dict[str, Any], screen: Console) -> None:

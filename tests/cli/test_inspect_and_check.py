@@ -106,6 +106,14 @@ def test_check_fails_above_its_tolerance(ring):
     assert "DIFFERS" in result.stdout
 
 
+def test_frames_that_agree_share_a_row_and_those_that_differ_do_not(ring):
+    agreed = invoke("check", ring, "--states", "2").stdout
+    assert "body: pose, worst" in agreed
+    assert "body 'rod':" not in agreed
+    differing = invoke("check", ring, "--states", "2", "--tolerance", "1e-30").stdout
+    assert "body 'rod':" in differing
+
+
 @pytest.mark.parametrize("command", ["inspect", "check"])
 def test_an_unknown_model_gets_one_line_with_the_names_that_exist(command):
     result = invoke(command, "five_wheeler")
