@@ -1,5 +1,6 @@
 """The controller as one Function: build, solve by a CasADi plugin, finish."""
 
+import math
 from typing import Any
 
 import casadi as ca
@@ -8,10 +9,13 @@ from mbcasadi.description import LeastDistanceStages
 from mbcasadi.errors import SolverError
 
 PRIMAL_TOLERANCE = 1e-10
-"""Violation of a row of unit length that DAQP accepts, in units of the root of the cost."""
+"""Violation of a row of unit length that DAQP accepts, in the unit of x."""
 
 STATIONARY = 1e-6
 """Relative size of `x + A_qpᵀ lam_a` up to which multipliers are those of an optimum."""
+
+ZERO_ROW = 1e-14
+"""Rows shorter than this fraction of the longest are zero: their contact is off."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "daqp": {"error_on_fail": False, "daqp": {"primal_tol": PRIMAL_TOLERANCE}},
@@ -65,9 +69,23 @@ def _solved(
     A_qp, lba, uba, _, carry = stages.build.call(inputs)
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": A_qp.sparsity()}
     conic = ca.conic("least_distance", solver, pattern, OPTIONS[solver])
-    found = conic(h=ca.DM.eye(stages.n), g=ca.DM.zeros(stages.n), a=A_qp, lba=lba, uba=uba)
-    x, lam_a = found["x"], found["lam_a"]
+    unit = _unit(A_qp, lba, uba) if solver == "daqp" and stages.m else ca.MX(1)
+    eye, zero = ca.DM.eye(stages.n), ca.DM.zeros(stages.n)
+    found = conic(h=eye, g=zero, a=A_qp, lba=lba / unit, uba=uba / unit)
+    x, lam_a = unit * found["x"], unit * found["lam_a"]
     if solver != "daqp" or not stages.m:
         return x, lam_a, ca.MX(1), carry
     flag = ca.norm_2(x + A_qp.T @ lam_a) <= STATIONARY * (1 + ca.norm_2(x))
     return ca.if_else(flag, x, 0), ca.if_else(flag, lam_a, 0), flag, carry
+
+
+def _unit(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
+    """Return the unit of x in which DAQP's tolerance is meant: the exported C takes the same.
+
+    The power of two above the largest distance of a row from x = 0, at least 1.
+    """
+    length = ca.sqrt(ca.sum2(A_qp**2))
+    present = length > ZERO_ROW * ca.mmax(length)
+    distance = ca.fmax(lba, -uba) / ca.if_else(present, length, 1)
+    largest = ca.mmax(ca.if_else(present, distance, 0))
+    return 2 ** (ca.floor(ca.log(ca.fmax(largest, 1)) / math.log(2)) + 1)
