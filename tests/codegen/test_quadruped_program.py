@@ -1,0 +1,124 @@
+"""The quadruped's generated controller in a C program: sanitizers, allocator, wild inputs."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+import mujoco_models
+from mbcasadi.codegen.compiler import find_compiler
+
+TICKS = 500
+FEET = ("FL", "FR", "RL", "RR")
+
+PROGRAM = """
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "quadruped_law.h"
+#define NQ 19
+#define NV 18
+#define NREF %(nref)d
+#define NZ %(nz)d
+#define SIZE (NQ + NV + NREF + 4)
+
+static long calls;
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t k, size_t n);
+void *__real_realloc(void *p, size_t n);
+void *__wrap_malloc(size_t n) { ++calls; return __real_malloc(n); }
+void *__wrap_calloc(size_t k, size_t n) { ++calls; return __real_calloc(k, n); }
+void *__wrap_realloc(void *p, size_t n) { ++calls; return __real_realloc(p, n); }
+
+int main(int argc, char **argv) {
+  double *memory = malloc(QUADRUPED_LAW_MEMORY_BYTES), *in = malloc(%(ticks)d * SIZE * sizeof *in);
+  double u[12], z[NZ], residual[5], status;
+  long seen[5] = {0}, k, i, before;
+  FILE *file = fopen(argv[argc - 1], "rb");
+  if (!file || fread(in, sizeof *in * SIZE, %(ticks)d, file) != %(ticks)d) return 1;
+  fclose(file);
+  if (quadruped_law_init(memory, QUADRUPED_LAW_MEMORY_BYTES)) return 2;
+  memset(z, 0, sizeof z);
+  before = calls;
+  for (k = 0; k < %(ticks)d; ++k) {
+    const double *q = in + k * SIZE, *v = q + NQ, *ref = v + NV, *mask = ref + NREF;
+    quadruped_law_step(memory, q, v, ref, mask, z, u, z, &status, residual);
+    if (!(status >= 0 && status <= 4)) return 3;
+    ++seen[(int)status];
+    for (i = 0; i < 12; ++i)
+      if (!(u[i] >= quadruped_law_u_min[i] && u[i] <= quadruped_law_u_max[i])) return 4;
+    for (i = 0; i < NZ; ++i)
+      if (!(fabs(z[i]) <= 1)) return 5;
+  }
+  if (calls != before) return 6;
+  for (i = 0; i < 5; ++i) printf("%%ld ", seen[i]);
+  free(memory);
+  free(in);
+  return 0;
+}
+"""
+
+
+def wild_inputs(system, law):
+    """Return (TICKS, n) inputs: near the stand, far from it, fast, and not finite."""
+    rng = np.random.default_rng(5)
+    stand = system.tree.keyframes["stand"]
+    rows = []
+    for k in range(TICKS):
+        spread = 0.05 if k % 5 else 1.0
+        q = np.array(system.integrate(stand, spread * rng.standard_normal(system.nv))).ravel()
+        v = (0.2 if k % 4 else 20.0) * rng.standard_normal(system.nv)
+        ref = law.reference_at(stand)
+        mask = (rng.random(len(FEET)) < 0.8).astype(float)
+        row = np.concatenate([q, v, ref, mask])
+        if k % 10 == 3:
+            row[rng.integers(row.size)] = rng.choice([np.nan, np.inf, -np.inf, 1e200])
+        rows.append(row)
+    return np.array(rows)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    system = mb.read_mjcf(mujoco_models.path("quadruped"))
+    feet = [mb.Contact(name, friction=0.6, sides=4, min_force=5.0) for name in FEET]
+    tasks = [mb.control.FrameTask("trunk", kp=100.0), mb.control.PostureTask(kp=20.0, weight=0.01)]
+    law = mb.control.InverseDynamicsQP(system, tasks, feet, name="quadruped_law")
+    folder = tmp_path_factory.mktemp("quadruped")
+    project = mb.export_c(law, folder / "c")
+    wild_inputs(system, law).tofile(folder / "inputs")
+    sizes = {"nref": law.setup.nref, "nz": law.z0.size, "ticks": TICKS}
+    (folder / "program.c").write_text(PROGRAM % sizes)
+    return project, folder
+
+
+def run(exported, *flags):
+    """Compile the controller with `flags`, run it over the inputs; returns counts by status."""
+    project, folder = exported
+    wrap = [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc")]
+    command = [*find_compiler(), "-std=c99", "-Wall", "-Wextra", "-Werror"]
+    command += ["-Wno-unused-parameter", *flags, *wrap, f"-I{project.folder}"]
+    command += ["-isystem", f"{project.folder}/daqp/include", str(folder / "program.c")]
+    command += [f"{project.folder}/{project.name}.c", f"{project.folder}/daqp/libdaqpstat.a"]
+    built = subprocess.run([*command, "-lm", "-o", folder / "program"], capture_output=True)
+    assert built.returncode == 0, built.stderr.decode()
+    done = subprocess.run(
+        [folder / "program", folder / "inputs"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr
+    return [int(count) for count in done.stdout.split()]
+
+
+def test_it_allocates_nothing_and_stays_bounded_whatever_comes_in(exported):
+    solved, _, infeasible, bad, _ = run(exported, "-O1")
+    assert solved > TICKS // 3
+    assert infeasible > 0
+    assert bad >= TICKS // 20
+
+
+def test_it_runs_clean_under_the_sanitizers(exported):
+    sanitizers = "-fsanitize=address,undefined,float-cast-overflow"
+    counts = run(exported, "-O0", "-g", sanitizers, "-fno-sanitize-recover=all")
+    assert sum(counts) == TICKS
