@@ -23,9 +23,11 @@ from mbcasadi.system import System
 
 Array = NDArray[np.float64]
 
-RANK_TOL = 1e-8
-"""A constraint direction weaker than this, relative to its joints, is dropped: it would ask for
-forces 1e8 times larger than others, and its direction is known to 1e-8 only."""
+RANK_TOL = 1e-3
+"""A constraint direction weaker than this, relative to its joints, is dropped. The redundant rows
+of a spatial loop that a plant leaves open by a gap are as weak as the gap over a link's length,
+1e-3 with MuJoCo's default softness; kept, they would hold the loop still. A direction that truly
+is this weak asks for forces a thousand times larger than others."""
 
 
 class InverseDynamicsQP:
