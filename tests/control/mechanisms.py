@@ -1,7 +1,6 @@
 """Mechanisms and controllers for the tests, and random states on their manifold."""
 
 from functools import cache
-from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -11,7 +10,6 @@ from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact
 from mbcasadi.system import read_mjcf
 
-SHARED_MODELS = Path(__file__).resolve().parents[3] / "shared" / "models"
 FEET = ("FL", "FR", "RL", "RR")
 SOLES = tuple(f"{side}_foot_{i}" for side in ("left", "right") for i in range(1, 5))
 

@@ -4,11 +4,9 @@ from pathlib import Path
 
 import casadi as ca
 import numpy as np
-import pytest
 
 from mbcasadi import mjcf, model
 
-SHARED_MODELS = Path(__file__).resolve().parents[3] / "shared" / "models"
 OWN_MODELS = Path(__file__).resolve().parents[2] / "mujoco_models"
 
 EVERY_JOINT = """
@@ -101,14 +99,6 @@ MECHANISMS = {"every_joint": EVERY_JOINT, "nearly_parallel": NEARLY_PARALLEL, "t
 def tree_of(source):
     """Return the tree of XML text or of a file."""
     return mjcf.read(source).tree
-
-
-def shared_model(name):
-    """Return the path of a model that others wrote; skip by name where it is absent."""
-    path = SHARED_MODELS / f"{name}.xml"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not there: put the model into {SHARED_MODELS.name}/")
-    return path
 
 
 class Numbers:

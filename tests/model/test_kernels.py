@@ -6,7 +6,8 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
-from model_mechanisms import EVERY_JOINT, NEARLY_PARALLEL, OWN_MODELS, Numbers, shared_model
+from model_mechanisms import EVERY_JOINT, NEARLY_PARALLEL, OWN_MODELS, Numbers
+from support.corpora import robot
 
 from mbcasadi import mjcf, model
 
@@ -54,12 +55,12 @@ def test_own_models_agree_with_mujoco(path):
     "name", ["men__unitree_g1__g1", "erd__robots__talos_full_v2", "men__shadow_hand__right_hand"]
 )
 def test_models_by_others_agree_with_mujoco(name):
-    compare(shared_model(name))
+    compare(robot(name))
 
 
 @pytest.mark.parametrize("name", sorted(PLAIN_GENERATOR))
 def test_operations_stay_below_those_of_a_plain_generator(name):
-    tree = mjcf.read(shared_model(name)).tree
+    tree = mjcf.read(robot(name)).tree
     q, v = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv)
     M = ca.Function("M", [q], [model.mass_matrix(tree, q)], {"cse": True})
     h = ca.Function("h", [q, v], [model.bias_force(tree, q, v)], {"cse": True})

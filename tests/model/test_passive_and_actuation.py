@@ -9,6 +9,7 @@ from model_mechanisms import Numbers
 from mbcasadi import mjcf, model
 from mbcasadi.description import Actuator
 from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.mjcf.compat import measures_turned_sites
 
 ROUNDING = 1e-11
 DIFFERENCE = 1e-7
@@ -177,6 +178,10 @@ def test_full_compensation_carries_the_weight():
         np.testing.assert_allclose(lifted, robot.h(q, 0.0 * v), atol=ROUNDING * 10)
 
 
+@pytest.mark.skipif(
+    not measures_turned_sites(),
+    reason="this MuJoCo measures rotations between turned sites wrongly, and they are refused",
+)
 def test_actuator_force_is_that_of_mujoco(powered):
     for state in powered.states():
         expected = powered.mujoco_at(*state).qfrc_actuator
