@@ -5,7 +5,7 @@ lam and internal contact forces w; each has a name that a message can show.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -16,7 +16,6 @@ from mbcasadi.control.cones import pyramid_rows
 from mbcasadi.control.grips import GripRows
 from mbcasadi.control.least_distance import UNBOUNDED
 from mbcasadi.description import Contact, RigidTree
-from mbcasadi.model.transmission import tendon_row
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -113,10 +112,7 @@ def joint_sums(system: System, drive: Drive) -> tuple[Drive, JointSums]:
             of_p.append(row)
             ranges.append(ca.horzcat(low - rest, high - rest))
             names.append(f"{label}: summed actuator force")
-    limited = Drive(
-        drive.moment, drive.rest, drive.gain, drive.bias, lower, upper, tuple(bounded),
-        drive.act, drive.reach, drive.leak,
-    )  # fmt: skip
+    limited = replace(drive, lower=lower, upper=upper, bounded=tuple(bounded))
     return limited, JointSums(ca.vertcat(*of_p), ca.vertcat(*ranges), tuple(names))
 
 
@@ -138,7 +134,6 @@ def _summed(system: System, drive: Drive) -> list[tuple[str, ca.SX, ca.SX, tuple
         for i, one in enumerate(system.actuators):
             if one.transmission == "tendon" and one.target == k:
                 row[i] = float(one.gear[0])
-        assert tendon_row(tree, tendon).shape[1] == tree.nv
         found.append((f"tendon '{tendon.name}'", row, ca.SX(0), tendon.force_range))
     return found
 
