@@ -149,7 +149,10 @@ def _at(name: str, signal: Signal, t: float, size: int, default: float | None) -
     """Return the value of a signal at time t."""
     if signal is None:
         if default is None and size:
-            raise ProblemError(f"the controller follows a {name} of size {size}; give one")
+            raise ProblemError(
+                f"the controller follows a {name} of size {size}; give one, for example "
+                "reference=controller.reference_at(q0)"
+            )
         return np.full(size, default or 0.0)
     return column(name, signal(t) if callable(signal) else signal, size)
 
