@@ -15,11 +15,15 @@ from typing import Generic
 
 import casadi as ca
 
+from mbcasadi.linalg import gram_schmidt
 from mbcasadi.linalg.factor import null_columns, operations, row_factor
 from mbcasadi.linalg.symbols import Sym, named, symbol
 
 RANK_TOL = 1e-10
 """Relative length of a remainder that counts as zero (doubles carry 2e-16)."""
+
+ONE_PASS_TOL = 1e-4
+"""With this relative length kept at least, one pass of Gram-Schmidt is orthogonal to 1e-11."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,13 @@ def row_basis(
             come from another matrix (a mass-weighted Jacobian, say); default: their own.
         rank_tol: relative length of a remainder that counts as zero.
         pivot: take the row with the largest remainder next (Householder reflections), else
-            the rows in their order (Gram-Schmidt, twice): cheaper where A is sparse.
+            the rows in their order (Gram-Schmidt): cheaper where A is sparse. For SX with a
+            `rank_tol` of `ONE_PASS_TOL` or more one pass serves, else two.
     """
     threshold2 = drop_threshold2(A, row_scale, row_norms, rank_tol)
+    if isinstance(A, ca.SX) and not pivot and rank_tol >= ONE_PASS_TOL:
+        V, R, kept = gram_schmidt.factor(A, threshold2, once=True)
+        return RowBasis(V, R, kept, kept, ca.sum1(kept))
     V, R, used, kept = row_factor(A, threshold2, pivot)
     return RowBasis(V, R, used, kept, ca.sum1(kept))
 

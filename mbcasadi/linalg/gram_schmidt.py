@@ -1,7 +1,10 @@
-"""Orthonormal rows in their given order, by Gram-Schmidt done twice.
+"""Orthonormal rows in their given order, by Gram-Schmidt done twice, or once where that will do.
 
 A row that depends on earlier ones is dropped. Structural zeros of `SX` are never multiplied:
 rows that touch different joints cost nothing against each other.
+
+One pass of the modified method loses orthogonality like 1e-16 over the shortest relative
+remainder that is kept, two passes keep it to rounding whatever is kept.
 """
 
 from typing import Generic, NamedTuple
@@ -48,26 +51,41 @@ def unit(w: Sym, threshold2: Sym) -> tuple[Sym, Sym, Sym]:
     return w * (kept / size), kept * size, kept
 
 
-def factor(A: ca.SX, threshold2: ca.SX) -> Ordered[ca.SX]:
+def factor(A: ca.SX, threshold2: ca.SX, *, once: bool = False) -> Ordered[ca.SX]:
     """Factor `A` (m, n), every step written out.
 
     Args:
         A: (m, n) matrix; its structural zeros are used.
         threshold2: (m,) a row is dropped when its squared remainder is not above this.
+        once: take one pass of the modified method in place of two of the classical one.
     """
     m, n = A.shape
     V, R, flags = ca.SX(n, 0), ca.SX(m, m), [ca.SX(0, 1)]
+    project = _one_by_one if once else _twice_at_once
     for i in range(m):
-        w = A[i, :].T
-        for _ in range(2):
-            along = V.T @ w
-            w = w - V @ along
-            R[:i, i] += along
+        w, R[:i, i] = project(V, A[i, :].T)
         v, size, kept = unit(w, threshold2[i])
         R[i, i] = size
         V = ca.horzcat(V, v)
         flags.append(kept)
     return Ordered(V, R, ca.vertcat(*flags))
+
+
+def _one_by_one(V: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return what is left of w beside the columns of V, and its coordinates along them."""
+    coordinates = [ca.SX(0, 1)]
+    for v in ca.horzsplit(V):
+        along = v.T @ w
+        w = w - v @ along
+        coordinates.append(along)
+    return w, ca.vertcat(*coordinates)
+
+
+def _twice_at_once(V: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
+    first = V.T @ w
+    w = w - V @ first
+    second = V.T @ w
+    return w - V @ second, first + second
 
 
 def factor_rolled(A: ca.MX, threshold2: ca.MX) -> Ordered[ca.MX]:

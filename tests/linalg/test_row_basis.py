@@ -14,6 +14,7 @@ from linalg_reference import (
 from mbcasadi import linalg
 from mbcasadi.linalg import symbols
 
+ONE_PASS_LOSS = 1e-11  # ten roundings of 1e-16 over the least remainder that is kept, 1e-4
 REFERENCE_TOL = 1e-10  # the promise; what is found is about 1e-15 times the condition
 ROUNDING = 1e-12  # laws of orthonormal matrices of at most 82 rows
 DERIVATIVE_TOL = 1e-8  # 1e-15 times the square of the condition of integer matrices
@@ -221,3 +222,30 @@ def test_nan_and_infinity_are_not_taken_for_dependent_rows(kind, pivot):
     for bad in (np.nan, np.inf):
         A = np.array([[1.0, 2.0, 0.0], [bad, 0.0, 1.0]])
         assert np.any(np.isnan(evaluate(A, kind, pivot)["P"]))
+
+
+@pytest.mark.parametrize("remainder", [1.0, 1e-2, 3e-4])
+def test_one_pass_in_order_is_orthogonal_where_only_clear_rows_are_kept(remainder):
+    """The last row leaves `remainder` of itself beside the others; one more is dropped."""
+    rng = np.random.default_rng(31)
+    for _ in range(20):
+        A = rng.standard_normal((6, 10))
+        A[4] = A[:4].T @ rng.standard_normal(4)
+        A[4] += remainder * np.linalg.norm(A[4]) * np.linalg.svd(A[:4])[2][-1]
+        A[5] = A[:5].T @ rng.standard_normal(5)
+        symbol = ca.SX.sym("A", 6, 10)
+        basis = linalg.row_basis(symbol, rank_tol=1e-4, pivot=False)
+        numbers = ca.Function("basis", [symbol], [basis.V, basis.R, basis.kept])
+        V, R, kept = (np.array(out) for out in numbers(A))
+        np.testing.assert_array_equal(kept.ravel(), [1, 1, 1, 1, 1, 0])
+        np.testing.assert_allclose(V.T @ V, np.diag(kept.ravel()), atol=ONE_PASS_LOSS)
+        np.testing.assert_allclose(V @ R[:, :5], A[:5].T, atol=1e-13)
+
+
+def test_one_pass_takes_fewer_operations_than_two():
+    symbol = ca.SX.sym("A", 12, 18)
+    counts = [
+        ca.Function("V", [symbol], [linalg.row_basis(symbol, rank_tol=tol, pivot=False).V])
+        for tol in (1e-4, 1e-10)
+    ]
+    assert counts[0].n_instructions() < 0.7 * counts[1].n_instructions()
