@@ -32,7 +32,7 @@ def test_the_trunk_sways_and_the_feet_stay(record):
 
 
 def test_the_usual_form_has_the_controllers_torques(record):
-    pytest.importorskip("quadprog", reason="quadprog is not installed (extra: bench)")
+    pytest.importorskip("quadprog", reason="quadprog is not installed (extra: test)")
     controller = tick.quadruped_controller(mujoco_models.path("quadruped"))
     q, v = (values[::20] for values in record)
     cone = (tick.FRICTION, tick.LEAST_FORCE)
@@ -48,7 +48,7 @@ def test_the_usual_form_has_the_controllers_torques(record):
 
 
 def test_the_solver_alone_solves_the_recorded_problems(record, tmp_path):
-    pytest.importorskip("quadprog", reason="quadprog is not installed (extra: bench)")
+    pytest.importorskip("quadprog", reason="quadprog is not installed (extra: test)")
     controller = tick.quadruped_controller(mujoco_models.path("quadruped"))
     stages = controller.controller.stages
     inputs = {
