@@ -61,7 +61,9 @@ def validate(
     rigid: Rigid = None,
     perturb: Perturb = None,
     delay: Annotated[int | None, typer.Option(min=0, help="Ticks.")] = None,
-    softness: Annotated[bool, typer.Option(help="Sweep solimp: what softness explains.")] = False,
+    softness: Annotated[
+        bool, typer.Option(help="Sweep solimp and solref: what softness explains.")
+    ] = False,
     render: Render = False,
     report: ReportFile = None,
     as_json: AsJson = False,

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -29,7 +30,7 @@ from mbcasadi.validation.loop import (
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.report import Report
 from mbcasadi.validation.run import Run
-from mbcasadi.validation.softness import Softness, softness_sweep
+from mbcasadi.validation.softness import Softness, softness_sweep, solref_sweep
 
 Array = NDArray[np.float64]
 
@@ -82,7 +83,8 @@ def validate(
         delay: ticks from a measurement to the moment when its control acts.
         settle: s at the start that tracking metrics leave out.
         criteria: metric → limit (see `criteria.NAMES`); `criteria.DEFAULTS` where None.
-        softness: sweep `solimp` and say which part of the disagreement it explains.
+        softness: sweep `solimp` and say which part of the disagreement it explains; repeat the
+            run with other `solref` and say how far the loops open.
         render: draw pictures, where a renderer is present.
         name: heading of the run; the model's and the controller's name by default.
         progress: called with what is being done and a share from 0 to 1.
@@ -113,11 +115,16 @@ def validate(
         )
         tell("timing ticks", 0.8)
         times = time_ticks(law, recording)
+        gaps: tuple[tuple[float, float], ...] = ()
+        if softness and plant.model.neq:
+            tell("repeating the run with other solref", 0.82)
+            gaps = solref_sweep(make_plant, lambda other: run_loop(law, other, scenario))
         facts = {"operations in a tick": law.project.operations, "lines of C": law.project.lines}
     steps = steps_per_tick(law.controller, plant)
     notes = list(recording.events)
     tell("comparing with our dynamics", 0.85)
     comparison, sweep = _compare(model, make_plant, recording, softness, notes)
+    sweep = None if sweep is None else replace(sweep, gaps=gaps)
     run = Run(
         name=name or f"{plant.name}, {law.controller.name}",
         controller=law.controller,

@@ -4,7 +4,9 @@ MuJoCo regularises each equality row by `R = (1 - d) / d · diagApprox`, `d` the
 `solimp`. With `s = (1 - d) / d` its answer is a smooth function of s, and s = 0 is the rigid
 limit, which `d <= 0.9999` keeps out of reach. So the difference to our rigid equations is
 measured at several s, at states with closed loops, and extrapolated to s = 0: what is left there
-has another reason.
+has another reason. `solref` has no part in that: it acts on the gap of a loop, which is zero at
+these states. Its part is how far the loops open during a run, so the run is repeated with several
+time constants of `solref`.
 """
 
 from collections.abc import Callable
@@ -22,6 +24,9 @@ from mbcasadi.validation.recording import Recording
 Array = NDArray[np.float64]
 
 IMPEDANCES = (0.9, 0.99, 0.999, 0.9999)
+TIME_CONSTANTS = (2, 5, 10, 20)
+"""Of `solref`, in time steps of the plant; MuJoCo takes at least two."""
+
 MOST_STATES = 100
 # Below this relative difference there is nothing to explain: it is the rounding of both.
 NOTHING = 1e-9
@@ -37,6 +42,7 @@ class Softness:
         own: median relative difference with the model's own `solref` and `solimp`.
         rigid: median relative difference, extrapolated to rigid constraints.
         states: number of states.
+        gaps: (time constant of `solref`, s; worst equality residual of the run) pairs.
     """
 
     impedances: tuple[float, ...]
@@ -44,6 +50,7 @@ class Softness:
     own: float
     rigid: float
     states: int
+    gaps: tuple[tuple[float, float], ...] = ()
 
     @property
     def explained(self) -> float:
@@ -86,6 +93,23 @@ def softness_sweep(
         rigid=_median(rigid, scale),
         states=len(scale),
     )
+
+
+def solref_sweep(
+    make_plant: Callable[[], Plant], run: Callable[[Plant], Recording]
+) -> tuple[tuple[float, float], ...]:
+    """Repeat the run with other time constants of `solref`; return them with the worst residual.
+
+    Args:
+        make_plant: a new plant, as the run had it.
+        run: the closed loop with that plant.
+    """
+    found = []
+    for steps in TIME_CONSTANTS:
+        plant = make_plant()
+        plant.model.eq_solref[:] = (steps * plant.timestep, 1.0)
+        found.append((steps * plant.timestep, float(run(plant).residual.max())))
+    return tuple(found)
 
 
 def extrapolated(s: Array, values: Array) -> Array:

@@ -106,6 +106,13 @@ def test_softness_explains_the_disagreement_of_a_soft_plant(soft_run) -> None:
     assert "explains 100.00 %" in sweep.sentence
 
 
+def test_a_longer_time_constant_of_solref_opens_the_loop_further(soft_run) -> None:
+    constants, gaps = zip(*soft_run.softness.gaps, strict=True)
+    assert list(constants) == sorted(constants)
+    assert list(gaps) == sorted(gaps)
+    assert gaps[-1] > 10 * gaps[0] > 0.0
+
+
 def test_softness_does_not_explain_a_plant_of_another_mass() -> None:
     run = validate(
         crank_controller(),
