@@ -72,7 +72,7 @@ def run(quick: bool = False) -> dict[str, Any]:
                 "model": name,
                 "quantity": "solve QP",
                 "ours": ours,
-                "peer": peer,
+                "peer": f"{peer}, called from Python",
             }
             if solver is None:
                 rows.append(row | {"peer": f"{peer} (absent)", "peer_time": None, "ratio": None})
