@@ -23,6 +23,7 @@ from mbcasadi import linalg, model
 from mbcasadi.control.cones import contact_axes
 from mbcasadi.description import Contact, Frame, RigidTree
 from mbcasadi.errors import ProblemError
+from mbcasadi.model.placement import rotation_of
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -106,15 +107,9 @@ def point_on(tree: RigidTree, root: int, frame: Frame) -> Array:
     point, body = np.asarray(frame.pos, dtype=float), frame.body
     while body != root:
         described = tree.bodies[body]
-        point = described.pos + _rotation(described.quat) @ point
+        point = described.pos + rotation_of(described.quat) @ point
         body = described.parent
     return point
-
-
-def _rotation(quat: Array) -> Array:
-    w, x, y, z = quat / np.linalg.norm(quat)
-    skew = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.asarray(np.eye(3) + 2 * w * skew + 2 * skew @ skew)
 
 
 def grip_rows(
