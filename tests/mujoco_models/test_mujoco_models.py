@@ -15,6 +15,8 @@ RANK_AND_ROWS = {
     "cooperating_arms": (2, 3),
     "five_bar": (2, 3),
     "four_bar": (2, 3),
+    "particle_on_circle": (2, 3),
+    "prr_arm": (2, 3),
     "slider_crank": (2, 3),
     "spatial_loop": (3, 6),
 }
