@@ -5,6 +5,8 @@ All functions take and return SX columns in MuJoCo's order and frames.
 
 from mbcasadi.model.actuation import act_dot, actuation, actuator_bias, actuator_force
 from mbcasadi.model.configuration import difference, integrate, random_state, velocity_map
+from mbcasadi.model.coriolis import coriolis_matrix
+from mbcasadi.model.energy import gravity_force, potential_energy
 from mbcasadi.model.frames import frame_bias, frame_jacobian, frame_pose, frame_velocity
 from mbcasadi.model.inertia import mass_matrix
 from mbcasadi.model.newton_euler import bias_force, inverse_dynamics
@@ -18,15 +20,18 @@ __all__ = [
     "actuator_force",
     "actuator_length",
     "bias_force",
+    "coriolis_matrix",
     "difference",
     "frame_bias",
     "frame_jacobian",
     "frame_pose",
     "frame_velocity",
+    "gravity_force",
     "integrate",
     "inverse_dynamics",
     "mass_matrix",
     "passive_force",
+    "potential_energy",
     "random_state",
     "tendon_length",
     "velocity_map",

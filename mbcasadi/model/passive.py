@@ -72,26 +72,49 @@ def gravity_compensation(tree: RigidTree, q: ca.SX) -> ca.SX:
     return ca.sparsify(force)
 
 
-def _joint_spring(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, Scalar]]:
-    """Return the rows and forces of a joint's spring."""
-    k, poly, row = joint.stiffness, joint.stiffness_poly, joint.qpos
-    if k == 0.0 and not poly:
-        return []
+def joint_stretches(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, ca.SX | Vec3]]:
+    """Return how far a joint's springs are from rest, each with the first dof that it acts on.
+
+    A number for a slide or hinge; vectors for a ball or free joint, m and rad.
+    """
+    row = joint.qpos
     if joint.kind in {"slide", "hinge"}:
-        stretch = q[row] - float(tree.q_spring[row])
-        return [(joint.dof, -_spring(k, poly, stretch))]
-    found: list[tuple[int, Scalar]] = []
+        return [(joint.dof, q[row] - float(tree.q_spring[row]))]
+    found: list[tuple[int, ca.SX | Vec3]] = []
     if joint.kind == "free":
         shift: Vec3 = (
             q[row] - float(tree.q_spring[row]),
             q[row + 1] - float(tree.q_spring[row + 1]),
             q[row + 2] - float(tree.q_spring[row + 2]),
         )
-        found += _radial_spring(joint.dof, k, poly, shift)
+        found.append((joint.dof, shift))
     row, dof = quaternion_rows(joint)
     w, x, y, z = (float(c) for c in tree.q_spring[row : row + 4])
     rest: Quat = (w, x, y, z)
-    return found + _radial_spring(dof, k, poly, rotation_between(rest, quat_of(q, row)))
+    return [*found, (dof, rotation_between(rest, quat_of(q, row)))]
+
+
+def tendon_stretch(tree: RigidTree, tendon: FixedTendon, q: ca.SX) -> ca.SX:
+    """Return how far a tendon's length is outside its spring's dead band, with its sign."""
+    length = tendon_length(tree, tendon, q)
+    lower, upper = tendon.spring_range
+    if lower < upper:
+        return ca.fmax(length - upper, 0.0) + ca.fmin(length - lower, 0.0)
+    return length - upper
+
+
+def _joint_spring(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, Scalar]]:
+    """Return the rows and forces of a joint's spring."""
+    k, poly = joint.stiffness, joint.stiffness_poly
+    if k == 0.0 and not poly:
+        return []
+    found: list[tuple[int, Scalar]] = []
+    for dof, stretch in joint_stretches(tree, joint, q):
+        if isinstance(stretch, tuple):
+            found += _radial_spring(dof, k, poly, stretch)
+        else:
+            found.append((dof, -_spring(k, poly, stretch)))
+    return found
 
 
 def _radial_spring(
@@ -101,12 +124,12 @@ def _radial_spring(
     factor: Scalar = k
     if poly:
         square = dot(stretch, stretch)
-        factor = k + _polynomial(poly, _root(square))
+        factor = k + _polynomial(poly, root(square))
     return [(dof + i, -(factor * x)) for i, x in enumerate(stretch)]
 
 
-def _root(square: Scalar) -> ca.SX:
-    """Return the root, with a finite derivative (zero) at zero."""
+def root(square: Scalar) -> ca.SX:
+    """Return the square root, with a finite derivative (zero) at zero."""
     above = square > 0.0
     return ca.if_else(above, ca.sqrt(ca.if_else(above, square, 1.0)), 0.0)
 
@@ -134,11 +157,7 @@ def _tendon_force(tree: RigidTree, tendon: FixedTendon, q: ca.SX, rate: ca.SX) -
     force = -_damper(tendon.damping, tendon.damping_poly, rate)
     if tendon.stiffness == 0.0 and not tendon.stiffness_poly:
         return force
-    length = tendon_length(tree, tendon, q)
-    lower, upper = tendon.spring_range
-    stretch = length - upper
-    if lower < upper:
-        stretch = ca.fmax(length - upper, 0.0) + ca.fmin(length - lower, 0.0)
+    stretch = tendon_stretch(tree, tendon, q)
     return force - _spring(tendon.stiffness, tendon.stiffness_poly, stretch)
 
 

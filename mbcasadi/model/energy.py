@@ -1,0 +1,107 @@
+"""Potential energy of a rigid tree, and the gravity force."""
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import RigidTree
+from mbcasadi.model.chain import WORLD, Chain, chain_of
+from mbcasadi.model.motion import steps_of
+from mbcasadi.model.newton_euler import bias_force
+from mbcasadi.model.passive import joint_stretches, root, tendon_stretch
+from mbcasadi.spatial import Moments, Scalar, Vec3, dot, moments_outward, vec3
+
+
+def gravity_force(tree: RigidTree, q: ca.SX) -> ca.SX:
+    """Return `g = h(q, 0)`, the gravity part of the bias force, (nv, 1)."""
+    return bias_force(tree, q, ca.SX.zeros(tree.nv, 1))
+
+
+def potential_energy(tree: RigidTree, q: ca.SX) -> ca.SX:
+    """Return V = gravity + springs, with `V̇ = vᵀ (g - f_passive)` where nothing damps.
+
+    So `T + V` stays constant under passive forces without dampers. Gravity is counted as
+    `-Σ m gᵀ p` over all bodies, those fixed to the world included: without gravity
+    compensation V is MuJoCo's `energy[0]`. Compensation is a passive force like a spring's, so it
+    is in V here, and not in MuJoCo's number. Where joints route it to their actuators
+    (`actuatorgravcomp`) it is work of those, and V holds it for the bodies whose joints all do
+    without; a body with joints of both kinds has no potential for the rest, and V leaves it out.
+
+    The spring of a tendon with a dead band, and higher terms of a polynomial spring on a ball
+    or free joint, make V once or twice differentiable only.
+
+    Args:
+        tree: the mechanism.
+        q: (nq, 1) configuration.
+
+    Returns:
+        Scalar, J.
+    """
+    energy = _weight_energy(tree, q)
+    for joint in tree.joints:
+        if joint.stiffness or joint.stiffness_poly:
+            for _, stretch in joint_stretches(tree, joint, q):
+                energy += _spring_energy(joint.stiffness, joint.stiffness_poly, stretch)
+    for tendon in tree.tendons:
+        if tendon.stiffness or tendon.stiffness_poly:
+            stretch = tendon_stretch(tree, tendon, q)
+            energy += _spring_energy(tendon.stiffness, tendon.stiffness_poly, stretch)
+    return energy
+
+
+def _weight_energy(tree: RigidTree, q: ca.SX) -> ca.SX:
+    """Return `-gᵀ Σ m p` with the first moments carried from the leaves to the world."""
+    if not tree.gravity.any():
+        return ca.SX(0)
+    chain = chain_of(tree)
+    carried, fixed = _heavy(chain)
+    total = ca.SX(-dot(vec3(tree.gravity), vec3(fixed)))
+    for i in reversed(range(len(chain.links))):
+        link, heavy = chain.links[i], carried[i]
+        for step in reversed(steps_of(link, q)):
+            heavy = moments_outward(step, heavy)
+        if link.parent == WORLD:
+            total -= dot(vec3(tree.gravity), heavy.first)
+        else:
+            carried[link.parent] = carried[link.parent] + heavy
+    return total
+
+
+def _heavy(chain: Chain) -> tuple[list[Moments], NDArray[np.float64]]:
+    """Return mass and first moment of what weighs on each link, and the moment of the world's.
+
+    Second moments are zero: gravity does not see them.
+    """
+    masses = np.zeros(len(chain.links))
+    moments = np.zeros((len(chain.links), 3))
+    fixed = np.zeros(3)
+    for i, body in enumerate(chain.tree.bodies):
+        link, pose = chain.body_link[i], chain.body_pose[i]
+        weight = body.mass * (1.0 - (body.gravcomp if _lifted_by_itself(chain, link) else 0.0))
+        first = weight * (pose.R @ body.com + pose.p)
+        if link == WORLD:
+            fixed += first
+        else:
+            masses[link] += weight
+            moments[link] += first
+    heavy = [Moments(float(m), vec3(s)) for m, s in zip(masses, moments, strict=True)]
+    return heavy, fixed
+
+
+def _lifted_by_itself(chain: Chain, link: int) -> bool:
+    """Return whether compensation of a body on this link is a passive force on all its joints."""
+    path = chain.path(link)
+    return bool(path) and not any(chain.links[i].joint.gravcomp_by_actuator for i in path)
+
+
+def _spring_energy(k: float, poly: tuple[float, ...], stretch: ca.SX | Vec3) -> Scalar:
+    """Return `k x²/2 + k₁ x³/3 + k₂ x⁴/4 + …`, with x = |stretch| for a vector."""
+    if isinstance(stretch, tuple):
+        square = dot(stretch, stretch)
+        size: Scalar = root(square) if poly else 0.0
+    else:
+        square, size = stretch * stretch, stretch
+    factor: Scalar = 0.0
+    for degree in reversed(range(len(poly))):
+        factor = (factor + poly[degree] / (degree + 3)) * size
+    return (k / 2 + factor) * square
