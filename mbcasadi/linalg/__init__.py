@@ -19,6 +19,7 @@ from mbcasadi.linalg.positive_solve import positive_solve, positive_solve_fun
 from mbcasadi.linalg.pseudo_inverse import (
     CompleteFactor,
     complete_factor,
+    complete_factor_and_null_basis,
     damped_pinv,
     damped_pinv_fun,
     pinv,
@@ -43,6 +44,7 @@ __all__ = [
     "Sym",
     "complement",
     "complete_factor",
+    "complete_factor_and_null_basis",
     "damped_pinv",
     "damped_pinv_fun",
     "matrix_root",

@@ -27,9 +27,20 @@ def row_factor(A: Sym, threshold2: Sym, pivot: bool) -> tuple[Sym, Sym, Sym, Sym
 
 def null_columns(A: Sym, threshold2: Sym) -> Sym:
     """Return the (n, n) orthogonal matrix with its columns in range(Aᵀ) set to zero."""
-    m, n = A.shape
-    Q, _, used, _ = _call(A, threshold2, True, n)
-    in_null = ca.vertcat(1 - used, ca.DM.ones(n - min(m, n)))
+    Q, _, used, _ = _call(A, threshold2, True, A.shape[1])
+    return _outside(Q, used)
+
+
+def row_factor_and_null(A: Sym, threshold2: Sym) -> tuple[Sym, Sym, Sym, Sym, Sym]:
+    """Return (V, R, used, kept) as in `RowBasis` with pivots, and `null_columns`, at once."""
+    n, k = A.shape[1], min(A.shape)
+    Q, R, used, kept = _call(A, threshold2, True, n)
+    return Q[:, :k] * ca.repmat(used.T, n, 1), R, used, kept, _outside(Q, used)
+
+
+def _outside(Q: Sym, used: Sym) -> Sym:
+    n, k = Q.shape[1], used.shape[0]
+    in_null = ca.vertcat(1 - used, ca.DM.ones(n - k))
     return Q * ca.repmat(in_null.T, n, 1)
 
 

@@ -11,8 +11,8 @@ from typing import Generic
 import casadi as ca
 
 from mbcasadi.linalg import gram_schmidt
-from mbcasadi.linalg.basis import RANK_TOL, RowBasis, row_basis
-from mbcasadi.linalg.factor import operations
+from mbcasadi.linalg.basis import RANK_TOL, RowBasis, drop_threshold2, null_basis, row_basis
+from mbcasadi.linalg.factor import operations, row_factor_and_null
 from mbcasadi.linalg.symbols import Sym, named, symbol
 
 
@@ -51,6 +51,21 @@ def complete_factor(
     basis = row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     U, T = _second(basis.R, basis.used)
     return CompleteFactor(basis, U, T)
+
+
+def complete_factor_and_null_basis(
+    A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
+) -> tuple[CompleteFactor[Sym], Sym]:
+    """Return `complete_factor(A)` and `Z` of `null_basis`, with one decision on the rank.
+
+    With pivoting both come from one factorisation; without, `Z` is that of the basis `Vᵀ`.
+    """
+    if not pivot:
+        found = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=False)
+        return found, null_basis(found.basis.V.T)
+    threshold2 = drop_threshold2(A, row_scale, None, rank_tol)
+    V, R, used, kept, Z = row_factor_and_null(A, threshold2)
+    return CompleteFactor(RowBasis(V, R, used, kept, ca.sum1(kept)), *_second(R, used)), Z
 
 
 def pinv(

@@ -47,6 +47,25 @@ def test_pseudo_inverse_agrees_with_many_digits_for_every_rank_and_shape(kind, p
             np.testing.assert_allclose(y.ravel(), expected.T @ g, err_msg=message, **close)
 
 
+@pytest.mark.parametrize("pivot", [True, False])
+@pytest.mark.parametrize("kind", [ca.SX, ca.MX])
+def test_factor_and_null_basis_are_those_found_one_by_one(kind, pivot):
+    rng = np.random.default_rng(20)
+    for m, n, r in SHAPES_AND_RANKS:
+        A = kind.sym("A", m, n)
+        factor, Z = linalg.complete_factor_and_null_basis(A, pivot=pivot)
+        alone = linalg.complete_factor(A, pivot=pivot)
+        out = [factor.basis.V, factor.U, factor.T, alone.basis.V, alone.U, alone.T, Z]
+        *found, Z = (
+            x.full() for x in ca.Function("f", [A], out).call([sample(rng, m, n, r, False).A])
+        )
+        for together, one in zip(found[:3], found[3:], strict=True):
+            np.testing.assert_allclose(together, one, atol=1e-14)
+        V = found[0]
+        np.testing.assert_allclose(V @ V.T + Z @ Z.T, np.eye(n), atol=1e-14)
+        assert np.sum(np.abs(Z).max(axis=0) > 0) == n - r
+
+
 def test_independent_rows_of_any_length_keep_their_accuracy():
     rng = np.random.default_rng(22)
     for m, n in [(3, 3), (3, 6), (6, 9)]:

@@ -1,0 +1,151 @@
+"""Formulations in a weighted metric, so that metres and radians are not added  [A05, §2.1.1, §7.2].
+
+A metric `W` (nv, nv), symmetric positive definite, measures velocities by `vᵀ W v` and forces by
+`fᵀ W⁻¹ f`; power `fᵀ v` needs none. In the coordinates
+
+    v_W = W^{1/2} v,   f_W = W^{-1/2} f,   M_W = W^{-1/2} M W^{-1/2},   A_W = A W^{-1/2}
+
+(§2.1.1 prints `A W^{1/2}`: corrected) all entries have one unit where `W` is chosen so, and what
+depends on lengths and angles in the space of velocities no longer depends on the units that the
+model is written in: the projector, the constraint inertias, `A⁺ c`, controls of minimum norm,
+and the decision which rows of `A` count as repeated.
+
+The motion itself has no metric: `M a + h - f` in range(Aᵀ) and `A a = -A A⁺ c` determine `a`,
+`f_c` and the multipliers of minimum norm. So a metric changes them by rounding only, as long as
+the same rows count as repeated.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.errors import ShapeError
+from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.linalg import RANK_TOL, MatrixRoot, Sym, matrix_root, projector
+from mbcasadi.shapes import require_shape
+
+Equations = Callable[..., ConstrainedMotion[Any]]
+
+SYMMETRY_TOL = 1e-12
+"""Relative difference of opposite entries that a metric given as numbers may have."""
+
+
+def in_metric(equations: Equations, metric: Sym | ca.DM | ArrayLike) -> Equations:
+    """Return the formulation that computes in the coordinates of a metric  [A05, §7.2].
+
+    The result takes the same arguments as `equations`, in the units of the model, and returns
+    `a = W^{-1/2} a_W`, `f_c = W^{1/2} f_cW` and the same `lam`. The lengths in the drop rule are
+    those of the rows of `A_W`, so `row_scale` is in their unit. An option `f_nonideal` is a
+    force and is transformed; options that are numbers (`gamma`, `virtual_mass`) have the unit of
+    `M_W`.
+
+    Args:
+        equations: a formulation, called as `equations(M, h, f, A, c, **options)`.
+        metric: (nv, nv) symmetric positive definite. A diagonal one keeps the zeros of `M`.
+
+    Raises:
+        ShapeError: the metric is not square, not symmetric or not positive definite.
+    """
+    root = metric_root(metric)
+
+    def weighted(M: Any, h: Any, f: Any, A: Any, c: Any, **options: Any) -> ConstrainedMotion[Any]:
+        require_shape("metric", root.root, tuple(M.shape), "(nv, nv)")
+        inv = root.inverse
+        if options.get("f_nonideal") is not None:
+            options["f_nonideal"] = inv @ options["f_nonideal"]
+        motion = equations(inv @ M @ inv, inv @ h, inv @ f, A @ inv, c, **options)
+        return ConstrainedMotion(inv @ motion.a, root.root @ motion.f_c, motion.lam)
+
+    return weighted
+
+
+def metric_root(metric: Sym | ca.DM | ArrayLike) -> MatrixRoot[Any]:
+    """Return `W^{1/2}` and `W^{-1/2}`; sparse where the metric is diagonal.
+
+    Raises:
+        ShapeError: the metric is not square, not symmetric or not positive definite.
+    """
+    W = metric if isinstance(metric, ca.SX | ca.MX) else ca.sparsify(_checked(metric))
+    n = W.shape[0]
+    require_shape("metric", W, (n, n), "a square matrix")
+    if not W.sparsity().is_diag():
+        return matrix_root(W)
+    root = ca.sqrt(ca.diag(W))
+    return MatrixRoot(ca.diag(root), ca.diag(1 / root))
+
+
+def metric_projector(
+    A: Sym,
+    metric: Sym | ca.DM | ArrayLike,
+    *,
+    row_scale: Sym | ca.DM | float = 1.0,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> Sym:
+    """Return `P_W = I - A_W⁺ A_W`, `A_W = A W^{-1/2}`  [A05, §7.2].
+
+    With a diagonal metric it is the same matrix in all units. In the model's own coordinates it
+    is `W^{-1/2} P_W W^{1/2}`, which projects velocities orthogonally in the metric `W`.
+    Arguments as in `linalg.projector`.
+    """
+    A_W: Sym = A @ metric_root(metric).inverse
+    return projector(A_W, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+
+
+def length_metric(rotational: Sequence[bool], length: float) -> ca.DM:
+    """Return the metric that counts one radian as a `length`: `diag(length² or 1)`.
+
+    It is the metric of A05, eq. 50, times `length²`; a common factor changes no direction.
+    Weighted velocities are in m/s.
+
+    Args:
+        rotational: (nv,) true for angular velocities, false for linear ones.
+        length: characteristic length of the mechanism, > 0, in the model's unit of length per
+            radian (its unit of angle, if that is another).
+
+    Raises:
+        ShapeError: the length is not a positive number.
+    """
+    _require_positive("length", np.array([length]))
+    return ca.diag(ca.DM([length**2 if angular else 1.0 for angular in rotational]))
+
+
+def limit_metric(force_limits: ArrayLike) -> ca.DM:
+    """Return `W = diag(f_max²)`: forces are measured by the share of their limits  [A05, §7.2].
+
+    `f_W = f / f_max` has no unit, and `|f_W| <= 1` keeps every force within its limit.
+
+    Args:
+        force_limits: (nv,) largest force or torque of each velocity's direction, > 0.
+
+    Raises:
+        ShapeError: a limit is not a positive number.
+    """
+    limits = np.asarray(force_limits, dtype=float).ravel()
+    _require_positive("force_limits", limits)
+    return ca.diag(ca.DM(limits**2))
+
+
+def _checked(metric: ca.DM | ArrayLike) -> ca.DM:
+    """Return a metric given as numbers, or raise."""
+    W = np.array(metric, dtype=float)
+    if W.ndim != 2 or W.shape[0] != W.shape[1]:
+        raise ShapeError(f"metric has shape {W.shape}, expected (nv, nv)")
+    if not np.all(np.isfinite(W)) or np.any(np.abs(W - W.T) > SYMMETRY_TOL * np.abs(W).max()):
+        raise ShapeError("metric is not symmetric and finite; expected W = Wᵀ")
+    lowest = float(np.linalg.eigvalsh(W).min()) if W.size else 1.0
+    if lowest <= 0.0:
+        raise ShapeError(
+            f"metric has the eigenvalue {lowest:.3g}; expected a positive definite matrix: "
+            "give every velocity a positive weight"
+        )
+    return ca.DM(W)
+
+
+def _require_positive(name: str, values: np.ndarray) -> None:
+    wrong = values[~((values > 0) & np.isfinite(values))]
+    if wrong.size:
+        raise ShapeError(f"{name} holds {wrong[0]}; expected positive numbers")
