@@ -10,9 +10,9 @@
 
 from importlib.metadata import version
 
-from mbcasadi import control, linalg
+from mbcasadi import control, formulation, linalg
 from mbcasadi.codegen import export_c, open_project
-from mbcasadi.description import Contact, Controller
+from mbcasadi.description import Baumgarte, Contact, Controller
 from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
 from mbcasadi.system import System, from_equations, from_lagrangian, read_mjcf
 from mbcasadi.validation import campaign, validate
@@ -20,6 +20,7 @@ from mbcasadi.validation import campaign, validate
 __version__ = version("mbcasadi")
 
 __all__ = [
+    "Baumgarte",
     "Contact",
     "Controller",
     "System",
@@ -27,6 +28,7 @@ __all__ = [
     "constraint_force",
     "control",
     "export_c",
+    "formulation",
     "forward_dynamics",
     "from_equations",
     "from_lagrangian",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from mbcasadi.constraints import stabilised_bias
 from mbcasadi.control.actuation import Drive, drive
 from mbcasadi.control.condense import Condensed, Dynamics, solve_upper
 from mbcasadi.control.grips import GripRows, grip_rows
@@ -27,6 +28,7 @@ from mbcasadi.control.rows import (
     torque_rows,
 )
 from mbcasadi.control.setup import Setup
+from mbcasadi.system import evaluate
 
 
 @dataclass(frozen=True)
@@ -119,15 +121,17 @@ def pose(setup: Setup, at: Inputs) -> Problem:
 def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
     """Return the equality constraints' rows and bias, those that are off zero.
 
-    With stabilisation ω the rows ask for `A a + c + 2 ω (A v) + ω² phi = 0`.
+    With stabilisation ω the rows ask for `A a + c + 2 ω psi + ω² phi = 0`.
     """
     system, nc = setup.system, len(setup.contacts)
     if system.nc == 0:
         return ca.SX(0, system.nv), ca.SX(0, 1)
-    A, bias = system.loop_jacobian(at.q), system.loop_bias(at.q, at.v)
+    state = {"q": at.q, "v": at.v}
+    A, bias = evaluate(system.loop_jacobian, state), system.loop_bias(at.q, at.v)
     if setup.stabilisation:
-        omega = setup.stabilisation
-        bias += 2 * omega * (A @ at.v) + omega**2 * system.constraint(at.q)
+        omega = ca.DM(setup.stabilisation)
+        psi, phi = system.loop_rate(at.q, at.v), system.constraint(at.q)
+        bias = stabilised_bias(bias, psi, phi, omega, omega)
     on = ca.vertcat(
         *(at.on[nc + k] for k, size in enumerate(setup.equality_sizes) for _ in range(size))
     )

@@ -192,10 +192,10 @@ def unique(names: Sequence[str]) -> tuple[str, ...]:
 
 def equality_groups(system: System) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return name and number of rows of each equality constraint."""
-    if system.equalities:
-        sizes = tuple(equality.size for equality in system.equalities)
-        return unique([equality.name for equality in system.equalities]), sizes
-    return system.constraint_names, (1,) * system.nc
+    sizes = tuple(equality.size for equality in system.equalities)
+    single = system.nc - sum(sizes)
+    names = [equality.name for equality in system.equalities]
+    return unique([*names, *system.constraint_names[system.nc - single :]]), sizes + (1,) * single
 
 
 def lay_out(slots: Sequence[Slot]) -> dict[str, slice]:
@@ -211,7 +211,7 @@ def require_system(system: System) -> None:
     """Raise for systems that inverse dynamics cannot serve."""
     if system.nu == 0:
         raise ProblemError(f"'{system.name}' has no actuators; expected at least one")
-    if system.nc and "t" in system.loop_jacobian.name_in():
+    if system.timed:
         raise ProblemError(
             f"'{system.name}' has constraints that depend on time; the controller has no clock. "
             "Make the moving quantity a task"

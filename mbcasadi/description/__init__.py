@@ -2,6 +2,7 @@
 
 from mbcasadi.description.actuators import Actuator
 from mbcasadi.description.constraints import (
+    Baumgarte,
     Connect,
     Contact,
     Equality,
@@ -15,6 +16,7 @@ from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
 
 __all__ = [
     "Actuator",
+    "Baumgarte",
     "Body",
     "Connect",
     "Contact",

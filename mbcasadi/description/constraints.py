@@ -88,6 +88,19 @@ Equality = Connect | Weld | JointCoupling | TendonCoupling
 
 
 @dataclass(frozen=True)
+class Baumgarte:
+    """Stabilisation of drift: the constraint obeys `φ̈ + 2 α φ̇ + β² φ = 0` instead of `φ̈ = 0`.
+
+    Attributes:
+        alpha: rate α, 1/s; a scalar, or one for each row.
+        beta: rate β, 1/s; a scalar, or one for each row. `α = β` is critically damped.
+    """
+
+    alpha: float | tuple[float, ...]
+    beta: float | tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Contact:
     """A point contact of a frame's origin with the world.
 

@@ -1,7 +1,7 @@
 """Joins a `System` and a formulation into named Functions, with implicit derivatives."""
 
+from mbcasadi.dynamics.choice import FORMULATIONS
 from mbcasadi.dynamics.forward import (
-    FORMULATIONS,
     constraint_force,
     forward_dynamics,
     forward_dynamics_derivatives,

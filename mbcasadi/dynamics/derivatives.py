@@ -14,7 +14,15 @@ redundant rows included. So the cost is the Jacobian of inverse dynamics and pro
 
 import casadi as ca
 
-from mbcasadi.dynamics.terms import State, choose_kind, state_symbols, terms, terms_fun
+from mbcasadi.description import Baumgarte
+from mbcasadi.dynamics.terms import (
+    State,
+    Treatment,
+    choose_kind,
+    state_symbols,
+    terms,
+    terms_fun,
+)
 from mbcasadi.formulation import lagrange
 from mbcasadi.linalg import UNROLL_LIMIT, complete_factor
 from mbcasadi.system import System
@@ -23,14 +31,14 @@ OUTPUTS = ("a", "f_c", "lam")
 """Outputs of a forward dynamics Function."""
 
 
-def residual_jacobian_fun(system: System) -> ca.Function:
+def residual_jacobian_fun(system: System, baumgarte: Baumgarte | None = None) -> ca.Function:
     """Return the Jacobians that implicit rules need, as one Function that shares its terms.
 
-    (q, v, a, lam, e, w, [t]) → (for x in q, v, [t]: id_x, force_x, row_x, gap_x, share_x),
+    (q, v, a, lam, e, w, [t], [mask]) → (for x in q, v, [t]: id_x, force_x, row_x, gap_x, share_x),
     the derivatives of `M a + h` (inverse dynamics), `Aᵀ lam`, `A a + c`, `Aᵀ e` and `A w`.
     """
     state = state_symbols(system, ca.SX)
-    M, h, A, c = terms(system, state)
+    M, h, A, c = terms(system, state, baumgarte)
     a, lam = ca.SX.sym("a", system.nv), ca.SX.sym("lam", system.nc)
     e, w = ca.SX.sym("e", system.nc), ca.SX.sym("w", system.nv)
     values = {"id": M @ a + h, "force": A.T @ lam, "row": A @ a + c, "gap": A.T @ e, "share": A @ w}
@@ -54,7 +62,7 @@ def residual_jacobian_fun(system: System) -> ca.Function:
     )
 
 
-def response_fun(system: System, pivot: bool) -> ca.Function:
+def response_fun(system: System, treatment: Treatment) -> ca.Function:
     """Return the motion's answer to a unit force and to a unit of constraint bias.
 
     (M, A) → (a_f, a_c, lam_f, lam_c, A_pinv, N_left): `∂a = a_f ∂f + a_c ∂c`, the same for
@@ -62,15 +70,16 @@ def response_fun(system: System, pivot: bool) -> ca.Function:
     """
     nv, nc = system.nv, system.nc
     unrolled = 4 * nv * (nv + nc) ** 2 <= UNROLL_LIMIT  # solves for nv + nc columns
-    kind = choose_kind(system, pivot) if unrolled else ca.MX
+    kind = choose_kind(system, treatment.pivot) if unrolled else ca.MX
     pattern = terms_fun(system)
     M = kind.sym("M", pattern.sparsity_out("M"))
     A = kind.sym("A", pattern.sparsity_out("A"))
     none = kind(nv, nv + nc)
     f = ca.horzcat(kind.eye(nv), kind(nv, nc))
     c = ca.horzcat(kind(nc, nv), kind.eye(nc))
-    motion = lagrange(M, none, f, A, c, pivot=pivot)
-    factor = complete_factor(A, pivot=pivot)
+    semidefinite = system.semidefinite
+    motion = lagrange(M, none, f, A, c, semidefinite=semidefinite, **treatment.rule)
+    factor = complete_factor(A, **treatment.rule)
     outputs = {
         "a_f": motion.a[:, :nv],
         "a_c": motion.a[:, nv:],
@@ -84,8 +93,10 @@ def response_fun(system: System, pivot: bool) -> ca.Function:
     )
 
 
-def jacobian_fun(system: System, name: str, pivot: bool) -> ca.Function:
-    """Return the Jacobian of the Function `name` (q, v, f, [t]) → (a, f_c, lam).
+def jacobian_fun(system: System, name: str, treatment: Treatment) -> ca.Function:
+    """Return the Jacobian of the Function `name` (q, v, f, [t], [mask]) → (a, f_c, lam).
+
+    Along the mask it is zero: rows are on or off.
 
     Its signature is CasADi's for a `custom_jacobian`: the outputs of the Function are inputs
     here (`out_a`, ...), so nothing is solved twice.
@@ -94,7 +105,9 @@ def jacobian_fun(system: System, name: str, pivot: bool) -> ca.Function:
     inputs = {"q": state.q, "v": state.v, "f": ca.MX.sym("f", system.nv)} | state.last
     sizes = {"a": system.nv, "f_c": system.nv, "lam": system.nc}
     given = {key: ca.MX.sym(key, sizes[key]) for key in OUTPUTS}
-    blocks = implicit_jacobian(system, state, given["a"], given["lam"], pivot)
+    blocks = implicit_jacobian(system, state, given["a"], given["lam"], treatment)
+    if state.mask is not None:
+        blocks |= {(key, "mask"): ca.MX(size, system.nc) for key, size in sizes.items()}
     outputs = {f"jac_{key}_{x}": blocks[key, x] for key in OUTPUTS for x in inputs}
     arguments = inputs | {f"out_{key}": symbol for key, symbol in given.items()}
     return ca.Function(
@@ -107,13 +120,13 @@ def jacobian_fun(system: System, name: str, pivot: bool) -> ca.Function:
 
 
 def implicit_jacobian(
-    system: System, state: State[ca.MX], a: ca.MX, lam: ca.MX, pivot: bool
+    system: System, state: State[ca.MX], a: ca.MX, lam: ca.MX, treatment: Treatment
 ) -> dict[tuple[str, str], ca.MX]:
     """Return the block of each output (a, f_c, lam) and input (q, v, f, [t]) at a motion."""
-    now = terms_fun(system)(**state.of_qv)
-    M, unit = now["M"], response_fun(system, pivot)(M=now["M"], A=now["A"])
+    now = terms_fun(system, treatment.baumgarte)(**state.inputs)
+    M, unit = now["M"], response_fun(system, treatment)(M=now["M"], A=now["A"])
     e, w = unit["N_left"] @ now["c"], unit["A_pinv"] @ lam
-    J = residual_jacobian_fun(system)(**state.of_qv, a=a, lam=lam, e=e, w=w)
+    J = residual_jacobian_fun(system, treatment.baumgarte)(**state.inputs, a=a, lam=lam, e=e, w=w)
     blocks = {}
     for x in state.of_qv:
         rho_1 = J[f"id_{x}"] - J[f"force_{x}"]

@@ -1,17 +1,43 @@
 """The matrices of a `System` at one state, as every file of this room needs them."""
 
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple
 
 import casadi as ca
+import numpy as np
 
-from mbcasadi.linalg import UNROLL_LIMIT, Sym, operations
-from mbcasadi.system import System
+from mbcasadi.constraints import stabilised_bias
+from mbcasadi.description import Baumgarte
+from mbcasadi.errors import ShapeError
+from mbcasadi.linalg import RANK_TOL, UNROLL_LIMIT, Sym, operations
+from mbcasadi.system import System, evaluate
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """How constraint rows are treated.
+
+    Attributes:
+        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        baumgarte: stabilisation of drift, or None.
+    """
+
+    row_scale: float = 1.0
+    rank_tol: float = RANK_TOL
+    pivot: bool = True
+    baumgarte: Baumgarte | None = None
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """The drop rule, as the arguments of a formulation."""
+        return {"row_scale": self.row_scale, "rank_tol": self.rank_tol, "pivot": self.pivot}
 
 
 class Terms(NamedTuple, Generic[Sym]):
     """`M a + h = f + Aᵀ lam`, `A a + c = 0`, passive forces inside `h`.
 
     Fields: `M` (nv, nv), `h` (nv, 1) bias force minus passive force, `A` (nc, nv), `c` (nc, 1).
+    Rows that the mask switches off are zero.
     """
 
     M: Sym
@@ -21,61 +47,105 @@ class Terms(NamedTuple, Generic[Sym]):
 
 
 class State(NamedTuple, Generic[Sym]):
-    """Symbols of the inputs that all Functions share: q, v and, where the system has it, t."""
+    """Symbols of the inputs that all Functions share; t and mask where the system has them."""
 
     q: Sym
     v: Sym
     t: Sym | None
-
-    @property
-    def of_q(self) -> dict[str, Sym]:
-        """Arguments of what depends on the configuration."""
-        return {"q": self.q} if self.t is None else {"q": self.q, "t": self.t}
+    mask: Sym | None
 
     @property
     def of_qv(self) -> dict[str, Sym]:
-        """Arguments of what depends on the velocity too."""
+        """The inputs that motion is differentiated by: q, v, [t]."""
         return {"q": self.q, "v": self.v} | ({} if self.t is None else {"t": self.t})
 
     @property
+    def inputs(self) -> dict[str, Sym]:
+        """All inputs: q, v, [t], [mask]."""
+        return self.of_qv | ({} if self.mask is None else {"mask": self.mask})
+
+    @property
     def last(self) -> dict[str, Sym]:
-        """The optional inputs, which stand behind the others."""
-        return {} if self.t is None else {"t": self.t}
+        """The optional inputs, which stand behind the others: [t], [mask]."""
+        return {name: symbol for name, symbol in self.inputs.items() if name not in ("q", "v")}
 
 
 def state_symbols(system: System, kind: Any) -> State[Any]:
     """Return symbols of `kind` (`ca.SX` or `ca.MX`) for the inputs of the system."""
-    timed = "constraint_velocity" in system.builders
-    t = kind.sym("t") if timed else None
-    return State(kind.sym("q", system.nq), kind.sym("v", system.nv), t)
+    t = kind.sym("t") if system.timed else None
+    mask = None if system.mask is None else kind.sym("mask", system.nc)
+    return State(kind.sym("q", system.nq), kind.sym("v", system.nv), t, mask)
 
 
-def terms(system: System, state: State[ca.SX]) -> Terms[ca.SX]:
-    """Return the matrices of the system as scalars."""
-    of_q, of_qv = {"q": state.q}, {"q": state.q, "v": state.v}
-    h = system.bias_force(**of_qv)["h"] - system.passive_force(**of_qv)["f_passive"]
-    M = system.mass_matrix(**of_q)["M"]
+def terms(system: System, state: State[ca.SX], baumgarte: Baumgarte | None = None) -> Terms[ca.SX]:
+    """Return the matrices of the system as scalars, `c` with its stabilisation."""
+    at = state.of_qv
+    h = system.bias_force(state.q, state.v) - system.passive_force(state.q, state.v)
+    M = system.mass_matrix(state.q)
     if system.nc == 0:
         return Terms(M, h, ca.SX(0, system.nv), ca.SX(0, 1))
-    A = system.loop_jacobian(**state.of_q)["A"]
-    return Terms(M, h, A, system.loop_bias(**state.of_qv)["c"])
+    A, c = evaluate(system.loop_jacobian, at), evaluate(system.loop_bias, at)
+    if baumgarte is not None:
+        psi, phi = evaluate(system.loop_rate, at), evaluate(system.constraint, at)
+        c = stabilised_bias(c, psi, phi, *rates_of(baumgarte, system.nc))
+    if state.mask is not None:
+        A, c = ca.diag(state.mask) @ A, state.mask * c
+    return Terms(M, h, A, c)
 
 
-def terms_fun(system: System) -> ca.Function:
-    """Return `terms` as a Function (q, v, [t]) → (M, h, A, c) that shares the kinematics."""
+def terms_fun(system: System, baumgarte: Baumgarte | None = None) -> ca.Function:
+    """Return `terms` as a Function (q, v, [t], [mask]) → (M, h, A, c) that shares kinematics."""
     state = state_symbols(system, ca.SX)
-    out = terms(system, state)._asdict()
-    names = list(state.of_qv)
+    out = terms(system, state, baumgarte)._asdict()
+    inputs = state.inputs
     return ca.Function(
-        "terms", list(state.of_qv.values()), list(out.values()), names, list(out), {"cse": True}
+        "terms", list(inputs.values()), list(out.values()), list(inputs), list(out), {"cse": True}
     )
 
 
-def terms_at(system: System, state: State[Any]) -> Terms[Any]:
+def terms_at(system: System, state: State[Any], baumgarte: Baumgarte | None = None) -> Terms[Any]:
     """Return the matrices in the kind of expression that the state has."""
     if isinstance(state.q, ca.SX):
-        return terms(system, state)
-    return Terms(**terms_fun(system)(**state.of_qv))
+        return terms(system, state, baumgarte)
+    return Terms(**terms_fun(system, baumgarte)(**state.inputs))
+
+
+def rates(system: System, state: State[ca.SX]) -> tuple[ca.SX, ca.SX]:
+    """Return `(Mdot, Adot)` along the velocity; `Adot` with its explicit dependence on time.
+
+    For rows whose A depends on v, `Adot` is that at constant v.
+    """
+    now = terms(system, state)
+    dq = system.velocity_map(state.q) @ state.v
+    Mdot, Adot = (_along(part, state.q, dq) for part in (now.M, now.A))
+    if state.t is not None:
+        Adot += _along(now.A, state.t, ca.SX(1))
+    return Mdot, Adot
+
+
+def _along(value: ca.SX, symbol: ca.SX, direction: ca.SX) -> ca.SX:
+    """Return the directional derivative of a matrix, with its pattern."""
+    return ca.SX(ca.jtimes(value, symbol, direction))
+
+
+def rates_of(baumgarte: Baumgarte, nc: int) -> tuple[ca.DM, ca.DM]:
+    """Return α and β as (nc, 1) columns.
+
+    Raises:
+        ShapeError: neither a scalar nor one for each row, or not finite, or negative.
+    """
+    columns = []
+    for name in ("alpha", "beta"):
+        given = np.asarray(getattr(baumgarte, name), dtype=float)
+        if given.shape not in {(), (nc,)}:
+            raise ShapeError(
+                f"Baumgarte {name} has shape {given.shape}, expected a scalar or ({nc},), "
+                "one for each constraint row"
+            )
+        if not np.all(np.isfinite(given)) or np.any(given < 0):
+            raise ShapeError(f"Baumgarte {name} is {given}; expected finite rates >= 0, in 1/s")
+        columns.append(ca.DM(np.broadcast_to(given, (nc,)).reshape(nc, 1)))
+    return columns[0], columns[1]
 
 
 def choose_kind(system: System, pivot: bool) -> Any:

@@ -28,6 +28,7 @@ def lagrange(
     A: Sym,
     c: Sym,
     *,
+    semidefinite: bool = False,
     row_scale: Sym | ca.DM | float = 1.0,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
@@ -38,21 +39,33 @@ def lagrange(
     rows of `A a = -c` contradict each other (a drifted state), they hold in the least-squares
     sense: `A⁺ A a = -A⁺ c`.
 
+    An `M` that is positive definite on null(A) only becomes positive definite by inertia across
+    the constraint, `M + s V Vᵀ`; what this adds to `M a` is known, `-s A⁺ c`, since
+    `Vᵀ a = -Vᵀ A⁺ c`, and lies in range(V): it changes `y` and nothing else.
+
     Args:
         M: (nv, nv) inertia, symmetric positive definite; a tree's structural zeros are used.
         h: (nv, 1) bias force, passive forces subtracted.
         f: (nv, 1) applied force.
         A: (nc, nv) constraint Jacobian, of any rank.
         c: (nc, 1) constraint bias, `A a + c = 0`.
+        semidefinite: M is positive semidefinite, and definite on null(A).
         row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
     """
     factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     V, used = factor.basis.V, factor.basis.used
-    L = tree_cholesky(M)
+    a_across = factor.pinv_times(c)  # minus the acceleration that the constraint asks for
+    inertia = M + mean_inertia(M) * (V @ V.T) if semidefinite else M
+    L = tree_cholesky(inertia)
     X = tree_solve_transposed(L, V)  # M⁻¹ = L⁻¹ L⁻ᵀ, so Xᵀ X = Vᵀ M⁻¹ V
     a_free = tree_solve(L, f - h)
-    a_across = factor.pinv_times(c)  # minus the acceleration that the constraint asks for
     S = tree_cholesky(X.T @ X + ca.diag(1 - used))
     y = -tree_solve(S, V.T @ (a_across + a_free))
-    f_c = V @ y
-    return ConstrainedMotion(a_free + tree_solve(L, f_c), f_c, factor.pinv_transposed_times(f_c))
+    a = a_free + tree_solve(L, V @ y)
+    f_c = V @ (y + mean_inertia(M) * (V.T @ a_across)) if semidefinite else V @ y
+    return ConstrainedMotion(a, f_c, factor.pinv_transposed_times(f_c))
+
+
+def mean_inertia(M: Sym) -> Sym:
+    """Return trace(M)/nv, a scale of inertia that is positive for every M but zero."""
+    return ca.trace(M) / M.shape[0]

@@ -3,7 +3,18 @@
 from mbcasadi.system.equations import from_equations, from_lagrangian
 from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.from_mjcf import read_mjcf
+from mbcasadi.system.functions import evaluate
 from mbcasadi.system.limits import Limits
+from mbcasadi.system.rows import Rows
 from mbcasadi.system.system import System
 
-__all__ = ["FrameFunctions", "Limits", "System", "from_equations", "from_lagrangian", "read_mjcf"]
+__all__ = [
+    "FrameFunctions",
+    "Limits",
+    "Rows",
+    "System",
+    "evaluate",
+    "from_equations",
+    "from_lagrangian",
+    "read_mjcf",
+]

@@ -8,21 +8,25 @@ import numpy as np
 
 from mbcasadi import constraints, mjcf, model
 from mbcasadi.description import Actuator, Equality, RigidTree
+from mbcasadi.system.functions import Builder
 from mbcasadi.system.limits import Array, Limits, unlimited
-from mbcasadi.system.system import Builder, System
+from mbcasadi.system.pieces import kinetic_energy, rate_of
+from mbcasadi.system.system import System
 
 if TYPE_CHECKING:
     from mbcasadi.mjcf import Source
 
 
-def read_mjcf(source: "Source") -> System:
+def read_mjcf(source: "Source", *, switchable: bool = False) -> System:
     """Read a MuJoCo model into exact, differentiable CasADi Functions.
 
     The model always passes through MuJoCo's own compiler. Equality constraints that the file
-    switches off (`active="false"`) have no rows.
+    switches off (`active="false"`) have no rows, unless `switchable` is set.
 
     Args:
         source: path of an MJCF or URDF file, XML text, `mujoco.MjSpec` or `mujoco.MjModel`.
+        switchable: every equality constraint has rows, and the dynamics take a `mask` of active
+            rows; `system.mask` holds what the file has switched on.
 
     Returns:
         The system; `system.coverage` says what became of each feature of the model.
@@ -32,7 +36,8 @@ def read_mjcf(source: "Source") -> System:
         UnsupportedFeatureError: a feature would make the equations wrong.
     """
     data = mjcf.read(source)
-    active = tuple(equality for equality in data.equalities if equality.active)
+    active = tuple(e for e in data.equalities if switchable or e.active)
+    mask = np.array([float(e.active) for e in active for _ in range(e.size)])
     tree, actuators = data.tree, data.actuators
     return System(
         name=tree.name,
@@ -47,6 +52,7 @@ def read_mjcf(source: "Source") -> System:
         tree=tree,
         actuators=actuators,
         equalities=active,
+        mask=np.append(mask, np.ones(data.refused_rows)) if switchable else None,
     )
 
 
@@ -70,6 +76,9 @@ def member_builders(
     builders = [
         ("mass_matrix", of_q, "M", lambda: model.mass_matrix(tree, q, actuators)),
         ("bias_force", of_qv, "h", lambda: model.bias_force(tree, q, v)),
+        ("coriolis_matrix", of_qv, "C", lambda: model.coriolis_matrix(tree, q, v)),
+        ("gravity_force", of_q, "g", lambda: model.gravity_force(tree, q)),
+        ("potential_energy", of_q, "V", lambda: model.potential_energy(tree, q)),
         ("passive_force", of_qv, "f_passive", lambda: model.passive_force(tree, q, v, actuators)),
         ("actuation", of_q, "B", lambda: model.actuation(tree, actuators, q)),
         ("actuator_bias", of_qv, "f_0", lambda: model.actuator_bias(tree, actuators, q, v)),
@@ -112,7 +121,12 @@ def member_builders(
         builders.append(
             ("act_dot", qvu, "act_dot", lambda: model.act_dot(tree, actuators, q, v, u, act))
         )
-    return {name: member(name, inputs, out, make) for name, inputs, out, make in builders}
+    made = {name: member(name, inputs, out, make) for name, inputs, out, make in builders}
+    return made | {
+        "kinetic_energy": kinetic_energy(made["mass_matrix"], tree.nv),
+        "constraint_rate": rate_of("constraint_rate", made["constraint_jacobian"], tree.nv),
+        "loop_rate": rate_of("loop_rate", made["loop_jacobian"], tree.nv),
+    }
 
 
 def _limits(tree: RigidTree, actuators: tuple[Actuator, ...], joint_range: Array) -> Limits:

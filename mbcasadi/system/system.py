@@ -5,37 +5,56 @@ member is a `ca.Function` with named inputs and outputs; it takes SX, MX, DM and
 and is built when it is first used.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
 
+from mbcasadi.constraints import user_rows
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
-from mbcasadi.errors import UnsupportedFeatureError
-from mbcasadi.shapes import require_name
+from mbcasadi.errors import ShapeError, UnsupportedFeatureError
+from mbcasadi.shapes import column, require_name, require_shape
 from mbcasadi.system.frames import FrameFunctions, frame_functions
-from mbcasadi.system.limits import Limits
-
-Builder = Callable[[], ca.Function]
+from mbcasadi.system.functions import Builder, Expression, given_rows
+from mbcasadi.system.limits import Array, Limits
+from mbcasadi.system.rows import Rows, joined, rows_as_functions
 
 MEMBERS = (
     "mass_matrix",
     "bias_force",
+    "coriolis_matrix",
+    "gravity_force",
+    "kinetic_energy",
+    "potential_energy",
     "passive_force",
     "actuation",
     "actuator_bias",
     "actuator_force",
     "act_dot",
     "constraint",
+    "constraint_rate",
     "constraint_jacobian",
     "constraint_velocity",
     "constraint_bias",
+    "loop_rate",
     "loop_jacobian",
     "loop_bias",
     "velocity_map",
     "integrate",
     "difference",
 )
+
+RESTS_ON = {
+    "coriolis_matrix": ("bias_force", "mass_matrix"),
+    "gravity_force": ("bias_force",),
+    "kinetic_energy": ("mass_matrix",),
+    "potential_energy": ("bias_force", "passive_force"),
+    "constraint_rate": ("constraint_jacobian",),
+    "loop_rate": ("loop_jacobian",),
+}
+"""Members that are wrong where another one is: they share its refusals."""
 
 
 class Member:
@@ -66,7 +85,11 @@ class System:
         coverage: what became of each feature of the model.
         tree, actuators, equalities: the numbers behind a system that was read from a model;
             None and () for one that was given by equations.
-        keyframes: named configurations.
+        mask: (nc,) initial activity of each row, one or zero, or None. Where it is given, the
+            dynamics take `mask` as their last input: rows are switched while it runs.
+        timed: constraints depend on the time t.
+        semidefinite: M is singular, and positive definite on null(A) only.
+        user_rows: number of rows, the last ones, that were added by `constrained`.
     """
 
     name: str
@@ -81,24 +104,37 @@ class System:
     tree: RigidTree | None = None
     actuators: tuple[Actuator, ...] = ()
     equalities: tuple[Equality, ...] = ()
+    mask: Array | None = None
+    timed: bool = False
+    semidefinite: bool = False
+    user_rows: int = 0
     _cache: dict[str, ca.Function] = field(default_factory=dict, repr=False)
     _frames: dict[tuple[str, str], FrameFunctions] = field(default_factory=dict, repr=False)
 
     mass_matrix = Member("(q) → (M): (nv, nv) inertia, armature included.")
     bias_force = Member("(q, v) → (h): (nv,) Coriolis, centrifugal and gravity force.")
+    coriolis_matrix = Member("(q, v) → (C): (nv, nv), `h = C v + g`, `dM/dt = C + Cᵀ`.")
+    gravity_force = Member("(q) → (g): (nv,), the bias force at rest.")
+    kinetic_energy = Member("(q, v) → (T): ½ vᵀ M v, J.")
+    potential_energy = Member("(q) → (V): gravity and springs, J.")
     passive_force = Member("(q, v) → (f_passive): (nv,) springs, dampers, compensation.")
     actuation = Member("(q) → (B): (nv, nu), `actuator_force = B u + f_0` inside ranges.")
     actuator_bias = Member("(q, v) → (f_0): (nv,) actuator force at u = 0.")
     actuator_force = Member("(q, v, u, [act]) → (f_actuator): (nv,), clipped as MuJoCo does.")
     act_dot = Member("(q, v, u, act) → (act_dot): (na,), only with activation states.")
     constraint = Member("(q, [t]) → (phi): (nc,), zero on the manifold.")
-    constraint_jacobian = Member("(q, [t]) → (A): (nc, nv), `dphi/dt = A v + a0`.")
-    constraint_velocity = Member("(q, t) → (a0): (nc,), only for time-dependent rows.")
+    constraint_rate = Member("(q, v, [t]) → (psi): (nc,), dphi/dt; `A v + a0`; or psi itself.")
+    constraint_jacobian = Member(
+        "(q, [v], [t]) → (A): (nc, nv), `∂psi/∂v`; `dphi/dt = A v + a0`. It takes v where rows "
+        "are nonlinear in v."
+    )
+    constraint_velocity = Member("(q, [t]) → (a0): (nc,), psi at v = 0, where it is not zero.")
     constraint_bias = Member("(q, v, [t]) → (c): (nc,), `A a + c = 0`.")
     loop_jacobian = Member(
-        "(q, [t]) → (A): as `constraint_jacobian`, each pair seen from the nearest body that "
+        "(q, [v], [t]) → (A): as `constraint_jacobian`, each pair seen from the nearest body that "
         "carries both its ends. Equal on the manifold; its rank does not grow with a gap."
     )
+    loop_rate = Member("(q, v, [t]) → (psi): the rate that belongs to `loop_jacobian`.")
     loop_bias = Member("(q, v, [t]) → (c): the bias that belongs to `loop_jacobian`.")
     velocity_map = Member("(q) → (N): (nq, nv), `dq/dt = N v`.")
     integrate = Member("(q, dv) → (q_next): (nq,), manifold plus.")
@@ -112,8 +148,8 @@ class System:
             UnsupportedFeatureError: a feature of the model would make this member wrong.
         """
         if name not in self._cache:
-            refusal = self.coverage.refusal(name)
-            if refusal is not None:
+            refusals = [self.coverage.refusal(m) for m in (name, *RESTS_ON.get(name, ()))]
+            for refusal in filter(None, refusals):
                 raise UnsupportedFeatureError(
                     f"{self.name}: '{name}' is not available: {refusal.feature}: {refusal.advice}"
                 )
@@ -141,6 +177,75 @@ class System:
             self._frames[key] = frame_functions(self.tree, known[name])
         return self._frames[key]
 
+    def rows(
+        self,
+        q: ca.SX,
+        v: ca.SX,
+        *,
+        phi: Expression | None = None,
+        A: Expression | None = None,
+        a0: Expression | None = None,
+        psi: Expression | None = None,
+        t: ca.SX | None = None,
+    ) -> Rows:
+        """Return constraint rows on this system's coordinates, as data with named Functions.
+
+        Args:
+            q, v: (nq, 1), (nv, 1) symbols.
+            phi, A, a0, psi, t: as in `from_equations`. Derivatives are tangent ones: they
+                follow `dq/dt = N v`.
+
+        Raises:
+            ShapeError: a wrong shape, or a symbol that is none of q, v, t.
+        """
+        require_shape("q", q, (self.nq, 1), "(nq, 1)")
+        require_shape("v", v, (self.nv, 1), "(nv, 1)")
+        time = ca.SX.sym("t") if t is None else t
+        given = given_rows(self.nv, phi, A, a0, psi)
+        expressions = user_rows(q, v, self.velocity_map(q), **given, t=time)
+        return rows_as_functions(expressions, q, v, t)
+
+    def constrained(
+        self,
+        q: ca.SX,
+        v: ca.SX,
+        *,
+        phi: Expression | None = None,
+        A: Expression | None = None,
+        a0: Expression | None = None,
+        psi: Expression | None = None,
+        t: ca.SX | None = None,
+    ) -> "System":
+        """Return this system with further rows below its own; arguments as in `rows`.
+
+        A mask, where there is one, gets ones for them.
+        """
+        rows = self.rows(q, v, phi=phi, A=A, a0=a0, psi=psi, t=t)
+        mask = None if self.mask is None else np.append(self.mask, np.ones(rows.count))
+        return replace(
+            self,
+            nc=self.nc + rows.count,
+            builders={**self.builders, **joined(self.builders, rows)},
+            mask=mask,
+            timed=self.timed or t is not None,
+            user_rows=self.user_rows + rows.count,
+            _cache={},
+        )
+
+    def with_mask(self, mask: ArrayLike | None = None) -> "System":
+        """Return this system with rows that can be switched while the dynamics run.
+
+        Args:
+            mask: (nc,) initial activity, one or zero; all ones by default.
+
+        Raises:
+            ShapeError: a wrong shape, or entries that are neither zero nor one.
+        """
+        given = np.ones(self.nc) if mask is None else column("mask", np.asarray(mask), self.nc)
+        if not np.all(np.isin(given, (0.0, 1.0))):
+            raise ShapeError(f"mask holds {given}; expected a one or a zero for each row")
+        return replace(self, mask=given, _cache={})
+
     @property
     def actuator_names(self) -> tuple[str, ...]:
         """Names of the controls, in the order of u."""
@@ -151,6 +256,5 @@ class System:
     @property
     def constraint_names(self) -> tuple[str, ...]:
         """Name of the constraint that each row of phi belongs to."""
-        if self.equalities:
-            return tuple(e.name for e in self.equalities for _ in range(e.size))
-        return tuple(f"phi{i}" for i in range(self.nc))
+        named = tuple(e.name for e in self.equalities for _ in range(e.size))
+        return named + tuple(f"phi{i}" for i in range(self.nc - len(named)))

@@ -12,6 +12,7 @@ from mbcasadi.dynamics import (
     forward_dynamics_derivatives,
 )
 from mbcasadi.dynamics.derivatives import residual_jacobian_fun, response_fun
+from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.system import System, from_equations
 
 STEP = 1e-5
@@ -141,7 +142,7 @@ def names_inside(function: ca.Function) -> set[str]:
 def test_derivatives_of_eighteen_dof_stay_within_the_jacobian_of_inverse_dynamics():
     system = the_case("quadruped").system
     assert residual_jacobian_fun(system).n_instructions() < JACOBIAN_BUDGET
-    assert response_fun(system, True).n_instructions() < JACOBIAN_BUDGET
+    assert response_fun(system, Treatment()).n_instructions() < JACOBIAN_BUDGET
 
 
 def test_generated_c_of_the_derivatives_equals_the_function(tmp_path):

@@ -1,0 +1,64 @@
+"""Which formulations there are, their options, and what they ask of a system."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.formulation import (
+    ConstrainedMotion,
+    lagrange,
+    projection,
+)
+from mbcasadi.shapes import require_name
+from mbcasadi.system import System
+
+Equations = Callable[..., ConstrainedMotion[Any]]
+
+FORMULATIONS: dict[str, Equations] = {
+    "lagrange": lagrange,
+    "projection": projection,
+}
+"""Name → equations; each takes (M, h, f, A, c) and the drop rule of `linalg.row_basis`."""
+
+SEMIDEFINITE: dict[str, dict[str, Any]] = {
+    "lagrange": {"semidefinite": True},
+    "virtual_mass": {},
+    "projection": {"inertia": "M_c_second"},
+}
+"""Formulations that serve an M which is definite on null(A) only, with the options they need."""
+
+NOT_OPTIONS = ("M", "h", "f", "A", "c", "row_scale", "rank_tol", "pivot")
+
+
+def equations_of(system: System, formulation: str, options: Mapping[str, Any]) -> Equations:
+    """Return the equations with their options bound.
+
+    Raises:
+        UnknownNameError: no such formulation or option; the message lists the names.
+        UnsupportedFeatureError: the formulation needs a positive definite M.
+    """
+    require_name("formulation", formulation, list(FORMULATIONS))
+    equations = FORMULATIONS[formulation]
+    valid = [name for name in inspect.signature(equations).parameters if name not in NOT_OPTIONS]
+    for name in options:
+        require_name(f"option of formulation '{formulation}'", name, valid)
+    chosen = dict(options)
+    if system.semidefinite:
+        chosen = _semidefinite(system, formulation, chosen)
+    return partial(equations, **chosen)
+
+
+def _semidefinite(system: System, formulation: str, options: dict[str, Any]) -> dict[str, Any]:
+    needed = SEMIDEFINITE.get(formulation)
+    clash = needed is None or any(options.get(k, value) != value for k, value in needed.items())
+    if clash:
+        asked = "".join(f" with {key}={value!r}" for key, value in options.items())
+        raise UnsupportedFeatureError(
+            f"formulation '{formulation}'{asked} needs a positive definite M, but the M of "
+            f"'{system.name}' is singular (definite on the free directions at best); use "
+            "'lagrange', 'virtual_mass' or 'projection' with inertia='M_c_second'"
+        )
+    assert needed is not None
+    return options | needed

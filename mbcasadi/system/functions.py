@@ -1,0 +1,73 @@
+"""How members are made: checked expressions, named Functions, builders."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.errors import ShapeError
+from mbcasadi.shapes import require_shape
+
+Expression = ca.SX | ca.DM | ArrayLike
+Builder = Callable[[], ca.Function]
+
+
+def matrix(name: str, value: Expression, shape: tuple[int | None, int | None]) -> ca.SX:
+    """Return `value` as SX; None in `shape` leaves that size free."""
+    if isinstance(value, (ca.SX, ca.DM)):
+        found = ca.SX(value)
+    else:
+        numbers = np.asarray(value, dtype=float)
+        found = ca.SX(ca.DM(numbers if numbers.ndim else numbers.reshape(1, 1)))
+    rows, columns = (
+        size if wanted is None else wanted for size, wanted in zip(found.shape, shape, strict=True)
+    )
+    require_shape(name, found, (int(rows), int(columns)))
+    return found
+
+
+def function(name: str, inputs: Mapping[str, ca.SX], output: str, value: ca.SX) -> ca.Function:
+    """Return a named Function.
+
+    Raises:
+        ShapeError: `value` holds a symbol that is not an input.
+    """
+    made = ca.Function(
+        name, list(inputs.values()), [value], list(inputs), [output], {"allow_free": True}
+    )
+    if made.has_free():
+        raise ShapeError(
+            f"{name} depends on {', '.join(made.get_free())}; expected an expression of "
+            f"the given symbols {', '.join(inputs)} only"
+        )
+    return made
+
+
+def constant(made: ca.Function) -> Builder:
+    """Return a builder of a Function that is there already."""
+    return lambda: made
+
+
+def evaluate(member: ca.Function, values: Mapping[str, Any]) -> Any:
+    """Return the only output of a member, given those of the values that it takes."""
+    return member(**{name: values[name] for name in member.name_in()})[member.name_out(0)]
+
+
+def given_rows(
+    nv: int,
+    phi: Expression | None,
+    A: Expression | None,
+    a0: Expression | None,
+    psi: Expression | None,
+) -> dict[str, ca.SX]:
+    """Return the rows as SX, empty where none is given; a0 is zero by default."""
+    pfaffian = matrix("A", ca.SX(0, nv) if A is None else A, (None, nv))
+    k = int(pfaffian.shape[0])
+    return {
+        "phi": matrix("phi", ca.SX(0, 1) if phi is None else phi, (None, 1)),
+        "A": pfaffian,
+        "a0": matrix("a0", np.zeros((k, 1)) if a0 is None else a0, (k, 1)),
+        "psi": matrix("psi", ca.SX(0, 1) if psi is None else psi, (None, 1)),
+    }

@@ -1,0 +1,119 @@
+"""Constraint rows as named Functions, and how they join those that a system has."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+
+from mbcasadi.constraints import UserRows
+from mbcasadi.system.functions import Builder, constant, function
+
+MEMBER_OF = {
+    "constraint": "residual",
+    "constraint_rate": "rate",
+    "constraint_jacobian": "jacobian",
+    "constraint_bias": "bias",
+    "loop_rate": "rate",
+    "loop_jacobian": "jacobian",
+    "loop_bias": "bias",
+}
+"""Member of `System` → Function of `Rows` that it stacks."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Constraint rows as data: constraints of a mechanism, or what a controller shall keep.
+
+    Attributes:
+        count: number of rows k.
+        residual: (q, [t]) → (phi): (k, 1), zero for rows that hold for velocities only.
+        rate: (q, v, [t]) → (psi): (k, 1), `A v + a0`, or psi where it is nonlinear in v.
+        jacobian: (q, [v], [t]) → (A): (k, nv), `∂psi/∂v`.
+        bias: (q, v, [t]) → (c): (k, 1), `A a + c = 0`.
+        at_rest: (q, [t]) → (a0): (k, 1), psi at v = 0.
+    """
+
+    count: int
+    residual: ca.Function
+    rate: ca.Function
+    jacobian: ca.Function
+    bias: ca.Function
+    at_rest: ca.Function
+
+
+def rows_as_functions(rows: UserRows, q: ca.SX, v: ca.SX, t: ca.SX | None) -> Rows:
+    """Return the expressions of `rows` as Functions of the given symbols.
+
+    Raises:
+        ShapeError: an expression holds a symbol that is none of q, v, t.
+    """
+    time = {} if t is None else {"t": t}
+    of_q, of_qv = {"q": q} | time, {"q": q, "v": v} | time
+    return Rows(
+        count=int(rows.phi.numel()),
+        residual=function("constraint", of_q, "phi", rows.phi),
+        rate=function("constraint_rate", of_qv, "psi", rows.psi),
+        jacobian=function("constraint_jacobian", of_qv if rows.nonlinear else of_q, "A", rows.A),
+        bias=function("constraint_bias", of_qv, "c", rows.c),
+        at_rest=function("constraint_velocity", of_q, "a0", rows.a0),
+    )
+
+
+def builders_of(rows: Rows) -> dict[str, Builder]:
+    """Return the builders of a system that has these rows only."""
+    builders = {name: constant(getattr(rows, part)) for name, part in MEMBER_OF.items()}
+    return builders | {"constraint_velocity": constant(rows.at_rest)}
+
+
+def joined(builders: Mapping[str, Builder], rows: Rows) -> dict[str, Builder]:
+    """Return the constraint members with `rows` below those that the builders have."""
+    members = {
+        name: _stacked(name, builders[name], getattr(rows, part))
+        for name, part in MEMBER_OF.items()
+    }
+    before = builders.get("constraint_velocity")
+    members["constraint_velocity"] = (
+        _stacked("constraint_velocity", before, rows.at_rest)
+        if before is not None
+        else _below_zeros(builders["constraint"], rows.at_rest)
+    )
+    return members
+
+
+def _stacked(name: str, above: Builder, below: ca.Function) -> Builder:
+    def build() -> ca.Function:
+        first = above()
+        inputs = _inputs([first, below])
+        values = [_only_output(part, inputs) for part in (first, below)]
+        stack = ca.sparsify(ca.vertcat(*values))
+        return ca.Function(
+            name, list(inputs.values()), [stack], list(inputs), [below.name_out(0)], {"cse": True}
+        )
+
+    return build
+
+
+def _below_zeros(above: Builder, below: ca.Function) -> Builder:
+    def build() -> ca.Function:
+        inputs = _inputs([below])
+        zeros = ca.SX.zeros(above().size1_out(0))
+        stack = ca.vertcat(zeros, _only_output(below, inputs))
+        return ca.Function(
+            "constraint_velocity", list(inputs.values()), [stack], list(inputs), ["a0"]
+        )
+
+    return build
+
+
+def _inputs(functions: list[ca.Function]) -> dict[str, ca.SX]:
+    """Return symbols for the inputs of all, in the order q, v, t."""
+    found: dict[str, Any] = {}
+    for part in functions:
+        for i, name in enumerate(part.name_in()):
+            found.setdefault(name, ca.SX.sym(name, part.sparsity_in(i)))
+    return {name: found[name] for name in ("q", "v", "t") if name in found}
+
+
+def _only_output(part: ca.Function, inputs: Mapping[str, ca.SX]) -> ca.SX:
+    return part(**{name: inputs[name] for name in part.name_in()})[part.name_out(0)]
