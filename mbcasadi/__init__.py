@@ -14,7 +14,7 @@ from mbcasadi import control, formulation, linalg
 from mbcasadi.codegen import export_c, open_project
 from mbcasadi.description import Baumgarte, Contact, Controller
 from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
-from mbcasadi.system import System, from_equations, from_lagrangian, read_mjcf
+from mbcasadi.system import System, from_equations, from_lagrangian, read_mjcf, redundancy
 from mbcasadi.validation import campaign, validate
 
 __version__ = version("mbcasadi")
@@ -36,5 +36,6 @@ __all__ = [
     "linalg",
     "open_project",
     "read_mjcf",
+    "redundancy",
     "validate",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi import model
-from mbcasadi.system import System
+from mbcasadi.system import Redundancy, System, redundancy
 
 Array = NDArray[np.float64]
 
@@ -23,25 +23,24 @@ class Ranks:
 
     Attributes:
         rows: number of rows.
-        authored: rank at the authored pose.
-        residual: largest entry of |phi| there, m or rad.
+        authored: how the rows depend on each other at the authored pose.
         random: ranks at random poses on the manifold.
         tried: random poses tried; those that Newton's method did not close are left out.
     """
 
     rows: int
-    authored: int
-    residual: float
+    authored: Redundancy
     random: tuple[int, ...]
     tried: int
 
     @property
     def in_words(self) -> str:
-        """`7 rows, rank 5 at the authored pose; rank 5 at 5 random closed poses`."""
+        """`7 rows, rank 5: rows 3 and 6 repeat others here (authored pose); rank 5 at ...`."""
         if self.rows == 0:
             return "no constraints"
-        open_by = "" if self.residual < CLOSED else f" (open by {self.residual:.1e})"
-        words = f"{self.rows} rows, rank {self.authored} at the authored pose{open_by}"
+        gap = self.authored.residual
+        open_by = "" if gap < CLOSED else f", open by {gap:.1e}"
+        words = f"{self.authored.in_words} (authored pose{open_by})"
         if not self.random:
             return f"{words}; none of {self.tried} random poses could be closed"
         found = " or ".join(str(rank) for rank in sorted(set(self.random)))
@@ -55,8 +54,7 @@ def ranks_of(system: System, poses: int = 5, seed: int = 0) -> Ranks:
     tried = [close(system, model.random_state(system.tree, rng)[0]) for _ in range(poses)]
     return Ranks(
         rows=system.nc,
-        authored=jacobian_rank(system, system.tree.q0),
-        residual=residual(system, system.tree.q0),
+        authored=redundancy(system, system.tree.q0),
         random=tuple(jacobian_rank(system, q) for q in tried if residual(system, q) < CLOSED),
         tried=poses,
     )

@@ -5,13 +5,21 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation import (
     ConstrainedMotion,
+    in_metric,
     lagrange,
+    null_space,
     projection,
+    udwadia_kalaba,
+    virtual_mass,
 )
-from mbcasadi.shapes import require_name
+from mbcasadi.shapes import require_name, require_shape
 from mbcasadi.system import System
 
 Equations = Callable[..., ConstrainedMotion[Any]]
@@ -19,6 +27,9 @@ Equations = Callable[..., ConstrainedMotion[Any]]
 FORMULATIONS: dict[str, Equations] = {
     "lagrange": lagrange,
     "projection": projection,
+    "virtual_mass": virtual_mass,
+    "udwadia_kalaba": udwadia_kalaba,
+    "null_space": null_space,
 }
 """Name → equations; each takes (M, h, f, A, c) and the drop rule of `linalg.row_basis`."""
 
@@ -32,12 +43,15 @@ SEMIDEFINITE: dict[str, dict[str, Any]] = {
 NOT_OPTIONS = ("M", "h", "f", "A", "c", "row_scale", "rank_tol", "pivot")
 
 
-def equations_of(system: System, formulation: str, options: Mapping[str, Any]) -> Equations:
-    """Return the equations with their options bound.
+def equations_of(
+    system: System, formulation: str, options: Mapping[str, Any], metric: ArrayLike | None = None
+) -> Equations:
+    """Return the equations with their options bound, in the coordinates of a metric.
 
     Raises:
         UnknownNameError: no such formulation or option; the message lists the names.
         UnsupportedFeatureError: the formulation needs a positive definite M.
+        ShapeError: the metric is not (nv, nv), symmetric and positive definite.
     """
     require_name("formulation", formulation, list(FORMULATIONS))
     equations = FORMULATIONS[formulation]
@@ -47,7 +61,11 @@ def equations_of(system: System, formulation: str, options: Mapping[str, Any]) -
     chosen = dict(options)
     if system.semidefinite:
         chosen = _semidefinite(system, formulation, chosen)
-    return partial(equations, **chosen)
+    bound = partial(equations, **chosen)
+    if metric is None:
+        return bound
+    require_shape("metric", ca.DM(np.asarray(metric, dtype=float)), (system.nv, system.nv))
+    return in_metric(bound, metric)
 
 
 def _semidefinite(system: System, formulation: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import casadi as ca
+from numpy.typing import ArrayLike
 
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics.choice import equations_of
@@ -21,6 +22,7 @@ def forward_dynamics(
     row_scale: float = 1.0,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
+    metric: ArrayLike | None = None,
     baumgarte: Baumgarte | None = None,
     nonideal: bool = False,
     **options: Any,
@@ -41,6 +43,8 @@ def forward_dynamics(
         row_scale, rank_tol: drop rule of `linalg.row_basis`.
         pivot: safest where constraints are redundant; without it, independent constraints on
             different branches take a half to a fifth of the time.
+        metric: (nv, nv) symmetric positive definite weight of velocities  [A05, section 7.2];
+            see `formulation.in_metric`. It changes rounding and the drop rule, not the motion.
         baumgarte: stabilisation of drift, `c + 2 α psi + β² phi`.
         nonideal: take the prescribed non-ideal force `f_nonideal` (nv, 1) of the constraints
             [L15, eq. 12-15]; `f_c` then holds what of it acts, and `lam` is that of the ideal
@@ -50,9 +54,9 @@ def forward_dynamics(
     Raises:
         UnknownNameError: no such formulation or option; the message lists the names.
         UnsupportedFeatureError: the formulation needs a positive definite M.
-        ShapeError: stabilisation rates of a wrong shape.
+        ShapeError: a metric or stabilisation rates of a wrong shape.
     """
-    equations = equations_of(system, formulation, options)
+    equations = equations_of(system, formulation, options, metric)
     treatment = Treatment(row_scale, rank_tol, pivot, baumgarte)
     core = _core(system, equations, treatment)
     # A Function of matrices around the core: CasADi then asks the core for its own Jacobian,

@@ -1,7 +1,28 @@
 """Equations of constrained motion: matrices in, matrices out, one method in each file."""
 
 from mbcasadi.formulation.lagrange import lagrange
+from mbcasadi.formulation.metric import (
+    in_metric,
+    length_metric,
+    limit_metric,
+    metric_projector,
+)
 from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.formulation.null_space import null_space
 from mbcasadi.formulation.projection import constraint_inertia, projection
+from mbcasadi.formulation.udwadia_kalaba import udwadia_kalaba
+from mbcasadi.formulation.virtual_mass import virtual_mass
 
-__all__ = ["ConstrainedMotion", "constraint_inertia", "lagrange", "projection"]
+__all__ = [
+    "ConstrainedMotion",
+    "constraint_inertia",
+    "in_metric",
+    "lagrange",
+    "length_metric",
+    "limit_metric",
+    "metric_projector",
+    "null_space",
+    "projection",
+    "udwadia_kalaba",
+    "virtual_mass",
+]

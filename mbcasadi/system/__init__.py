@@ -5,16 +5,19 @@ from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.from_mjcf import read_mjcf
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.limits import Limits
+from mbcasadi.system.redundancy import Redundancy, redundancy
 from mbcasadi.system.rows import Rows
 from mbcasadi.system.system import System
 
 __all__ = [
     "FrameFunctions",
     "Limits",
+    "Redundancy",
     "Rows",
     "System",
     "evaluate",
     "from_equations",
     "from_lagrangian",
     "read_mjcf",
+    "redundancy",
 ]

@@ -42,7 +42,7 @@ def invoke(*arguments):
 def test_inspect_says_that_three_rows_of_the_four_bar_have_rank_two():
     result = invoke("inspect", "four_bar")
     assert result.exit_code == 0
-    assert "3 rows, rank 2 at the authored pose; rank 2 at 5 random closed poses" in result.stdout
+    assert "3 rows, rank 2: row 1 vanishes here (authored pose); rank 2 at 5 random closed poses" in result.stdout
 
 
 def test_ranks_are_told_where_a_loop_is_open_and_where_it_is_closed():
@@ -61,7 +61,7 @@ def test_inspect_gives_sizes_limits_and_coverage_as_json(ring):
     result = invoke("inspect", ring, "--json")
     found = json.loads(result.stdout)
     assert found["sizes"] == {"nq": 2, "nv": 2, "nu": 1, "na": 0, "nc": 1}
-    assert found["rank_in_words"].startswith("1 rows, rank 1 at the authored pose")
+    assert found["rank_in_words"].startswith("1 row, rank 1: all independent here (auth")
     assert found["controls"] == [
         {"name": "push", "u_min": -2.0, "u_max": 3.0, "force_min": None, "force_max": None}
     ]

@@ -1,0 +1,143 @@
+"""Rank, redundancy and consistency of constraint rows at one state, in numbers and in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.shapes import column
+from mbcasadi.system.functions import evaluate
+from mbcasadi.system.limits import Array
+from mbcasadi.system.system import System
+
+RANK_TOL = 1e-6  # remainder of a row, relative to its length, that counts as zero
+VANISHING = 1e-9  # length of a row, in its own unit, that counts as zero
+CONSISTENT = 1e-9  # part of the rate or bias outside range(A) that counts as zero
+SHARE = 1e-6  # coefficient of a row in another one that counts as zero
+
+
+@dataclass(frozen=True)
+class Redundancy:
+    """What the rows of A say about each other; rows are counted from 0, as in A.
+
+    Attributes:
+        rows: number of rows, those that the mask switches off among them.
+        rank: rank of A.
+        off: rows that the mask switches off.
+        vanishing: rows that are zero here.
+        repeated: row → rows before it whose combination it is.
+        residual: largest |phi|, m or rad.
+        no_velocity: `max |(I - A A⁺) a0|`: above zero, no velocity obeys all rows.
+        no_acceleration: `max |(I - A A⁺) c|`: above zero, no acceleration obeys all rows.
+    """
+
+    rows: int
+    rank: int
+    off: tuple[int, ...]
+    vanishing: tuple[int, ...]
+    repeated: dict[int, tuple[int, ...]]
+    residual: float
+    no_velocity: float
+    no_acceleration: float
+
+    @property
+    def consistent(self) -> bool:
+        """Whether velocities and accelerations exist that obey all rows."""
+        return max(self.no_velocity, self.no_acceleration) < CONSISTENT
+
+    @property
+    def in_words(self) -> str:
+        """`7 rows, rank 5: rows 3 and 6 repeat others here`."""
+        if self.rows == 0:
+            return "no constraints"
+        found = [
+            _say(self.off, "is switched off", "are switched off"),
+            _say(self.vanishing, "vanishes here", "vanish here"),
+            _say(tuple(self.repeated), "repeats others here", "repeat others here"),
+        ]
+        if self.no_velocity >= CONSISTENT:
+            found.append(f"no velocity obeys them all (by {self.no_velocity:.1e})")
+        if self.no_acceleration >= CONSISTENT:
+            found.append(f"no acceleration obeys them all (by {self.no_acceleration:.1e})")
+        said = "; ".join(part for part in found if part)
+        head = f"{self.rows} row{'s' * (self.rows > 1)}, rank {self.rank}"
+        return f"{head}: {said}" if said else f"{head}: all independent here"
+
+
+def redundancy(
+    system: System,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    t: float = 0.0,
+    mask: ArrayLike | None = None,
+) -> Redundancy:
+    """Return how the constraint rows depend on each other at a state.
+
+    Args:
+        system: the mechanism.
+        q: (nq,) configuration.
+        v: (nv,) velocity, zero by default.
+        t: time, s, where constraints depend on it.
+        mask: (nc,) active rows; the system's own by default.
+
+    Raises:
+        ShapeError: a wrong shape, or NaN.
+    """
+    at = {
+        "q": column("q", np.asarray(q), system.nq),
+        "v": column("v", np.zeros(system.nv) if v is None else np.asarray(v), system.nv),
+        "t": t,
+    }
+    chosen = mask if mask is not None else system.mask
+    on = np.ones(system.nc) if chosen is None else column("mask", np.asarray(chosen), system.nc)
+    A = on[:, None] * np.array(evaluate(system.constraint_jacobian, at))
+    a0 = on * np.array(evaluate(system.constraint_rate, at | {"v": 0 * at["v"]})).ravel()
+    c = on * np.array(evaluate(system.constraint_bias, at)).ravel()
+    phi = on * np.array(evaluate(system.constraint, at)).ravel()
+    off = tuple(int(i) for i in np.flatnonzero(on == 0))
+    lengths = np.linalg.norm(A, axis=1)
+    vanishing = tuple(int(i) for i in np.flatnonzero((lengths < VANISHING) & (on > 0)))
+    kept, repeated = _in_order(A, lengths)
+    return Redundancy(
+        rows=system.nc,
+        rank=len(kept),
+        off=off,
+        vanishing=vanishing,
+        repeated=repeated,
+        residual=float(np.max(np.abs(phi), initial=0.0)),
+        no_velocity=_outside(A[kept], A, a0),
+        no_acceleration=_outside(A[kept], A, c),
+    )
+
+
+def _in_order(A: Array, lengths: Array) -> tuple[list[int], dict[int, tuple[int, ...]]]:
+    """Return rows that are independent of those before them, and what the others repeat."""
+    kept: list[int] = []
+    repeated: dict[int, tuple[int, ...]] = {}
+    for i in np.flatnonzero(lengths >= VANISHING):
+        row, basis = A[i] / lengths[i], A[kept] / lengths[kept, None]
+        shares = np.linalg.lstsq(basis.T, row, rcond=None)[0] if kept else np.zeros(0)
+        if kept and np.linalg.norm(row - shares @ basis) < RANK_TOL:
+            repeated[int(i)] = tuple(np.array(kept)[np.abs(shares) > SHARE].tolist())
+        else:
+            kept.append(int(i))
+    return kept, repeated
+
+
+def _outside(kept: Array, A: Array, value: Array) -> float:
+    """Return the largest entry of the part of `value` that no `A x` gives."""
+    if not len(kept):
+        return float(np.max(np.abs(value), initial=0.0))
+    columns = A @ np.linalg.pinv(kept)  # range(A), with as many columns as its rank
+    x = np.linalg.lstsq(columns, value, rcond=None)[0]
+    return float(np.max(np.abs(value - columns @ x)))
+
+
+def _say(rows: Sequence[int], one: str, many: str) -> str:
+    if not rows:
+        return ""
+    if len(rows) == 1:
+        return f"row {rows[0]} {one}"
+    listed = ", ".join(str(row) for row in rows[:-1]) + f" and {rows[-1]}"
+    return f"rows {listed} {many}"
