@@ -1,7 +1,7 @@
 """Two robots lift a bar on time: six motors, three freedoms, two controls that do it [L15, §V].
 
 The loop of five links is a passive constraint, the path of the bar a servo constraint: both are
-rows `phi`. The passive reaction feels the control, so that `a = a_0 + G B u`. The paper's figures
+data of one kind. The passive reaction feels the control, `a = a_0 + G B u`. The paper's figures
 come from `A_s M⁻¹ B`, which leaves the reaction to the feedback; the least control from `A_s G B`.
 
 You will see the range of each motor torque under both, and how far each misses its constraints.
@@ -11,54 +11,36 @@ import argparse
 
 import casadi as ca
 import numpy as np
+from twins import cooperating_robots as robots
 
 import mbcasadi as mb
+from mbcasadi.system import Rows
 
-LINKS = 5  # each 1 m, 1 kg, 1 kg m² about its centre
-SPAN = 3.0  # m between the two ground pivots
-GRAVITY = 9.8  # m/s²
 SAMPLES = 2001  # of one period, 2π s
-B = np.array(  # motor torques on the links' absolute angles  [L15, eq. 70]
-    [
-        [1, -1, 0, 0, 0, 0],
-        [0, 1, -1, 0, 0, 0],
-        [0, 0, 1, 1, 0, 0],
-        [0, 0, 0, -1, 1, 0],
-        [0, 0, 0, 0, -1, 1],
-    ]
-)
 
 
-def chain(servo: bool) -> mb.System:
-    """Return the five links with the rows of the loop, or with those of the bar's path."""
-    q, v, t = ca.SX.sym("theta", LINKS), ca.SX.sym("theta_dot", LINKS), ca.SX.sym("t")
-    along = ca.horzcat(ca.cos(q), ca.sin(q)).T
-    ends = ca.cumsum(along, 1)
-    centres = ends - along / 2
-    velocities = ca.reshape(ca.jtimes(ca.vec(centres), q, v), 2, LINKS)
-    kinetic = (ca.sumsqr(velocities) + ca.sumsqr(v)) / 2
-    path = ca.vertcat(SPAN / 2, (1 - ca.cos(t)) / 2)  # of the bar's centre  [L15, eq. 64]
-    rows = {"phi": ca.vertcat(centres[:, 2] - path, q[2]), "t": t}
-    if not servo:
-        rows = {"phi": ends[:, -1] - ca.vertcat(SPAN, 0)}
-    potential = GRAVITY * ca.sum2(centres[1, :])
-    return mb.from_lagrangian(q, v, kinetic=kinetic, potential=potential, B=B, **rows)
+def servo_rows(arms: mb.System) -> Rows:
+    """Return the rows of the bar's path: it stays level and rises and sinks by 1 m."""
+    q, v, t = ca.SX.sym("q", arms.nq), ca.SX.sym("v", arms.nv), ca.SX.sym("t")
+    path = ca.vertcat(1.5, (1 - ca.cos(t)) / 2, 0)  # m, m, rad  [L15, eq. 64]
+    return arms.rows(q, v, phi=robots.bar_pose(q) - path, t=t)
 
 
-def servo_controls(arms: mb.System, servo: mb.System) -> ca.Function:
+def servo_controls(arms: mb.System, servo: Rows) -> ca.Function:
     """Return (q, v, t) → (u_figures, u_least, miss): controls with `A_s a = b_s`, and both errors.
 
     `u_figures = (A_s M⁻¹ B)⁺ (b_s - A_s (a - M⁻¹ B u))`, linear in u  [L15, eq. 35, corrected];
-    `u_least = (A_s G B)⁺ (b_s - A_s a_0)`, the smallest of all.
+    `u_least = (A_s G B)⁺ (b_s - A_s a_0)`, the smallest of all. `miss` is the worst of
+    `A_s a - b_s` and `A a + c`, m/s² and rad/s².
     """
-    q, v, t = ca.MX.sym("q", LINKS), ca.MX.sym("v", LINKS), ca.MX.sym("t")
-    motion = mb.forward_dynamics(arms, "lagrange")
-    a_0, G = motion.factory("G", ["q", "v", "f"], ["a", "jac:a:f"])(q, v, np.zeros(LINKS))
-    A_s, b_s = servo.constraint_jacobian(q, t), -servo.constraint_bias(q, v, t)
+    q, v, t = ca.MX.sym("q", arms.nq), ca.MX.sym("v", arms.nv), ca.MX.sym("t")
+    motion = mb.forward_dynamics(arms, "udwadia_kalaba")
+    a_0, G = motion.factory("G", ["q", "v", "f"], ["a", "jac:a:f"])(q, v, np.zeros(arms.nv))
+    A_s, b_s, B = servo.jacobian(q, t), -servo.bias(q, v, t), arms.actuation(q)
     free = ca.solve(arms.mass_matrix(q), B)  # M⁻¹ B, what B u gives the opened chain
     K = mb.linalg.pinv(A_s @ free)
     u_least = mb.linalg.pinv(A_s @ G @ B) @ (b_s - A_s @ a_0)
-    u_figures = ca.solve(ca.MX.eye(6) + K @ A_s @ (G @ B - free), K @ (b_s - A_s @ a_0))
+    u_figures = ca.solve(ca.MX.eye(arms.nu) + K @ A_s @ (G @ B - free), K @ (b_s - A_s @ a_0))
     miss = ca.MX(0)
     for u in (u_figures, u_least):
         a = motion(q, v, B @ u)[0]
@@ -84,13 +66,14 @@ def main(figure: str | None = None) -> dict[str, np.ndarray]:
     """Return the torques, (6, nt), of both controls over one period."""
     t = np.linspace(0, 2 * np.pi, SAMPLES)
     q, v = on_the_path(t)
-    out = servo_controls(chain(servo=False), chain(servo=True)).map(SAMPLES)(q=q, v=v, t=t)
+    arms = robots.system()
+    out = servo_controls(arms, servo_rows(arms)).map(SAMPLES)(q=q, v=v, t=t)
     found = {key: np.array(value) for key, value in out.items()}
     for i in range(6):
         paper, least = found["u_figures"][i], found["u_least"][i]
         print(
-            f"u{i + 1}: {paper.min():6.2f} … {paper.max():5.2f} N m as in the paper's figures, "
-            f"{least.min():6.2f} … {least.max():5.2f} N m at least norm"
+            f"u{i + 1}: {paper.min():7.3f} … {paper.max():6.3f} N m as in the paper's figures, "
+            f"{least.min():7.3f} … {least.max():6.3f} N m at least norm"
         )
     print(f"both constraints held to {found['miss'].max():.1e}")
     if figure is not None:

@@ -14,6 +14,7 @@ import mujoco_models
 LAW = example("07")
 FIGURES = [(0.44, 10.13), (2.88, 4.90), (-8.00, -4.43), (4.63, 9.67), (-4.16, 0.46), (-5.11, 0.18)]
 LEAST = [(0, 8.23), (0, 4.49), (-8.23, -4.46), (4.46, 8.23), (-4.49, 0), (-8.23, 0)]
+B = np.array(LAW["robots"].B)
 LAST_DIGIT = 0.00501  # half of the last printed digit; the extremes are found to 1e-5
 EXACT = 1e-10  # relative, both sides well conditioned
 
@@ -57,12 +58,12 @@ def printed_law(M, A_s, b_s, force) -> np.ndarray:
     """(35) with s = 0, by the symmetric root as in (24)-(26); `force` is `Q + Qᶜ`."""
     values, vectors = np.linalg.eigh(M)
     inverse_root = vectors @ np.diag(values**-0.5) @ vectors.T
-    C, B_bar = A_s @ inverse_root, inverse_root @ LAW["B"]
+    C, B_bar = A_s @ inverse_root, inverse_root @ B
     return np.linalg.pinv(C @ B_bar) @ (b_s - C @ (inverse_root @ force))
 
 
 def test_the_lagrangian_gives_the_matrices_that_the_paper_prints(motion):
-    arms = LAW["chain"](servo=False)
+    arms = LAW["robots"].system()
     rng = np.random.default_rng(15)
     for _ in range(5):
         q, v = rng.uniform(-3, 3, 5), rng.uniform(-3, 3, 5)
@@ -72,10 +73,11 @@ def test_the_lagrangian_gives_the_matrices_that_the_paper_prints(motion):
 
 
 def test_the_path_holds_loop_and_bar(motion):
-    arms, servo = LAW["chain"](servo=False), LAW["chain"](servo=True)
+    arms = LAW["robots"].system()
+    servo = LAW["servo_rows"](arms)
     n = motion["t"].size
     loop = np.array(arms.constraint.map(n)(motion["q"]))
-    bar = np.array(servo.constraint.map(n)(motion["q"], motion["t"]))
+    bar = np.array(servo.residual.map(n)(motion["q"], motion["t"]))
     assert max(np.abs(loop).max(), np.abs(bar).max()) < 1e-14  # m, rad
     difference = np.gradient(motion["q"], motion["t"], axis=1, edge_order=2)
     np.testing.assert_allclose(motion["v"], difference, atol=1e-4)  # of the difference quotient
@@ -106,7 +108,7 @@ def test_the_law_of_the_figures_is_the_printed_one_with_a_reaction_that_feels_th
         M, Q = printed_dynamics(q, v)
         A, b, A_s, b_s = rows(q, v, t)
         u = motion["u_figures"][:, k]
-        felt = Q + reaction(M, Q + LAW["B"] @ u, A, b)
+        felt = Q + reaction(M, Q + B @ u, A, b)
         np.testing.assert_allclose(printed_law(M, A_s, b_s, felt), u, atol=1e-11)
 
 
@@ -118,7 +120,7 @@ def test_the_least_control_is_the_smallest_of_all_that_hold_both(motion):
         # unknowns (a, lam, u): M a - Aᵀ lam - B u = Q, A a = b, A_s a = b_s; least norm of u
         K = np.block(
             [
-                [M, -A.T, -LAW["B"]],
+                [M, -A.T, -B],
                 [A, np.zeros((2, 8))],
                 [A_s, np.zeros((3, 8))],
             ]
@@ -137,7 +139,7 @@ def test_as_printed_the_reaction_does_not_feel_the_control_and_the_loop_breaks(m
         M, Q = printed_dynamics(q, v)
         A, b, A_s, b_s = rows(q, v, t)
         force = Q + reaction(M, Q, A, b)
-        a = np.linalg.solve(M, force + LAW["B"] @ printed_law(M, A_s, b_s, force))
+        a = np.linalg.solve(M, force + B @ printed_law(M, A_s, b_s, force))
         np.testing.assert_allclose(A_s @ a, b_s, atol=1e-11)
         worst = max(worst, np.abs(A @ a - b).max())
     assert worst == pytest.approx(4.99, abs=LAST_DIGIT)  # m/s²

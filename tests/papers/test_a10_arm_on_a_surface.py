@@ -1,0 +1,128 @@
+"""Force on the surface of A10's arm, with and without force control.
+
+The reference is NumPy on closed forms of the arm that were written for this test: uniform rods
+at absolute angles, `A` as the paper prints it, and the paper's `M = W Wᵀ` and SVD.
+"""
+
+import numpy as np
+import pytest
+from paper_examples import example
+
+ARM = example("06")
+MASS, K_P, K_D, WANTED = 5.0, 3.0, 5.0, 50.0  # kg, 1/s, 1/s, N: A10, section 5, l = 1 m
+INTEGRATION = 1e-6  # N and rad, of a run at rtol 1e-9
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, dict[str, np.ndarray]]:
+    return ARM["main"]()
+
+
+def closed_forms(q, v) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """M, C v, A and `Ȧ v` of the paper's arm."""
+    first, last = q[1], q[1] + q[2]
+    w = np.array([v[1], v[1] + v[2]])
+    to_absolute = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1]])
+    ml = MASS / 2
+    absolute = np.array(
+        [
+            [3 * MASS, 3 * ml * np.cos(first), ml * np.cos(last)],
+            [3 * ml * np.cos(first), 4 / 3 * MASS, ml * np.cos(q[2])],
+            [ml * np.cos(last), ml * np.cos(q[2]), MASS / 3],
+        ]
+    )
+    coriolis = np.array(
+        [
+            -3 * ml * np.sin(first) * w[0] ** 2 - ml * np.sin(last) * w[1] ** 2,
+            -ml * np.sin(q[2]) * w[1] ** 2,
+            ml * np.sin(q[2]) * w[0] ** 2,
+        ]
+    )
+    A = np.array([1, np.cos(last) + np.cos(first), np.cos(last)])
+    bias = -np.sin(first) * w[0] ** 2 - np.sin(last) * w[1] ** 2
+    return to_absolute.T @ absolute @ to_absolute, to_absolute.T @ coriolis, A, bias
+
+
+def force_of_the_motion_alone(q, v) -> float:
+    """lam at `u_o = 0`: `f` in M null(A), so `A a = -Ȧ v` asks `A M⁻¹ Aᵀ lam = Ȧ v - A M⁻¹ C v`."""
+    M, coriolis, A, bias = closed_forms(q, v)
+    return (bias - A @ np.linalg.solve(M, coriolis)) / (A @ np.linalg.solve(M, A))
+
+
+def test_the_twin_is_the_papers_arm():
+    from_twin = ARM["prr_arm"].system()
+    rng = np.random.default_rng(10)
+    for _ in range(5):
+        q, v = rng.uniform(-3, 3, 3), rng.uniform(-3, 3, 3)
+        M, coriolis, A, bias = closed_forms(q, v)
+        np.testing.assert_allclose(from_twin.mass_matrix(q), M, atol=1e-13)
+        np.testing.assert_allclose(
+            from_twin.coriolis_matrix(q, v) @ v, coriolis[:, None], atol=1e-12
+        )
+        np.testing.assert_allclose(from_twin.constraint_jacobian(q), A[None], atol=1e-14)
+        assert float(from_twin.constraint_bias(q, v)) == pytest.approx(bias, abs=1e-12)
+
+
+def test_without_force_control_the_motion_makes_the_force(runs):
+    free = runs["free"]
+    expected = [force_of_the_motion_alone(x[:3], x[3:]) for x in free["x"].T]
+    np.testing.assert_allclose(free["lam"], expected, atol=INTEGRATION)
+    assert free["lam"].min() == pytest.approx(-0.10, abs=0.005)
+    assert free["lam"].max() == pytest.approx(63.17, abs=0.005)
+
+
+def test_with_force_control_the_force_is_the_wanted_one_and_the_motion_the_same(runs):
+    free, held = runs["free"], runs["held"]
+    assert np.abs(free["lam"] - WANTED).max() > 49.0
+    np.testing.assert_allclose(held["lam"], WANTED, atol=INTEGRATION)
+    np.testing.assert_allclose(held["x"], free["x"], atol=INTEGRATION)
+
+
+def test_the_arm_follows_the_path_and_its_error_decays_at_exactly_the_gain(runs):
+    """(41) corrected: `dε/dt = -(Γ_r + K_d) ε` with skew Γ_r keeps `‖ε‖ = ‖ε(0)‖ exp(-K_d t)`."""
+    free = runs["free"]
+    early = free["t"] < 3.0
+    expected = free["epsilon"][0] * np.exp(-K_D * free["t"][early])
+    assert free["epsilon"][0] > 1.0
+    np.testing.assert_allclose(free["epsilon"][early], expected, rtol=1e-2, atol=1e-9)
+    np.testing.assert_allclose(free["epsilon"][free["t"] < 1.5], expected[:300], rtol=1e-5)
+    apart = np.abs(free["theta"] - free["theta_d"]).max(axis=0)
+    assert apart[0] > 0.1
+    assert apart[free["t"] > 5.0].max() < 1e-5
+
+
+def test_the_quasi_forces_split_as_in_the_paper_and_are_least_without_force_control(runs):
+    """`‖u‖² = ‖u_r‖² + ‖u_o‖²` with the Cholesky factor and the SVD of `A W⁻ᵀ`  [A10, eq. 28]."""
+    law = {name: ARM["control"](ARM["prr_arm"].system(), name == "held") for name in runs}
+    pressing = []
+    for k in range(0, 1451, 50):
+        parts = {}
+        for name, run in runs.items():
+            q, v = run["x"][:3, k], run["x"][3:, k]
+            M, _, A, _ = closed_forms(q, v)
+            W = np.linalg.cholesky(M)
+            V = np.linalg.svd(np.linalg.solve(W, A)[None])[2].T
+            f = np.array(law[name](run["t"][k], q, v)[0]).ravel()
+            parts[name] = V.T @ np.linalg.solve(W, f)
+            assert run["u"][k] == pytest.approx(np.linalg.norm(parts[name]), rel=1e-9)
+        assert abs(parts["free"][0]) < INTEGRATION
+        np.testing.assert_allclose(parts["held"][1:], parts["free"][1:], atol=1e-4)
+        pressing.append(abs(parts["held"][0]))
+    assert max(pressing) > 10.0
+
+
+def test_gravity_has_no_say_in_the_force_on_the_surface(runs):
+    weightless = ARM["prr_arm"].system(gravity=0.0)
+    theta = runs["free"]["theta"][:, 0]
+    found = ARM["run"](weightless, ARM["control"](weightless, False), theta)
+    np.testing.assert_allclose(found["lam"], runs["free"]["lam"], atol=INTEGRATION)
+
+
+def test_the_papers_path_is_out_of_reach_between_7_36_and_7_64_seconds():
+    t = np.linspace(0, 10, 100001)
+    place = 0.3 * np.sin(0.6 * np.pi * t) + 0.5
+    lean = np.pi / 6 * np.sin(np.pi * t) + np.pi / 12
+    beyond = t[np.abs(place - np.sin(lean)) > 1]  # |cos q2|
+    assert beyond.min() == pytest.approx(7.360, abs=5e-4)
+    assert beyond.max() == pytest.approx(7.640, abs=5e-4)
+    assert ARM["DURATION"] < 7.3
