@@ -49,5 +49,17 @@ class SimulationError(MbcasadiError, RuntimeError):
     """A simulation could not start or go on (inconsistent state, diverged plant)."""
 
 
+class AssemblyError(SimulationError):
+    """No pose was found that closes all constraints; the message names those left open."""
+
+
+class MotionError(SimulationError):
+    """A simulated motion could not go on; `trajectory` holds what was reached."""
+
+    def __init__(self, message: str, trajectory: object) -> None:
+        super().__init__(message)
+        self.trajectory = trajectory
+
+
 class MissingExtraError(MbcasadiError, ImportError):
     """An optional package is needed; the message gives the extra that installs it."""

@@ -1,0 +1,189 @@
+"""Assembly: the pose on the constraint manifold that is nearest to a given one.
+
+    min ½ |q ⊖ q0|²_W   subject to   phi(q, t) = 0
+
+First a damped Gauss-Newton descent on `|phi|²` (Levenberg and Marquardt) reaches the manifold
+from afar; then steps `-A⁺ phi - P d`, with `d = q ⊖ q0`, walk on it towards q0.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.errors import AssemblyError, ShapeError
+from mbcasadi.shapes import column
+from mbcasadi.simulation.functions import holonomic
+from mbcasadi.system import System, evaluate
+
+Array = NDArray[np.float64]
+
+CLOSED = 1e-12
+"""Residual of an assembled pose, in the rows' units."""
+
+NEAREST = 1e-9
+"""Rad or m. A step towards q0 along the manifold as small as this ends the search."""
+
+ITERATIONS = 200
+SINGULAR = 1e-9
+"""Share of the largest singular value of A below which one counts as zero."""
+
+NUDGES = (0.0, 1e-3, 1e-2, 0.1, 0.3, 1.0)
+"""Rad or m. A search that is stuck starts again from poses this far away, chosen at random."""
+
+TRIES = 4
+HALVINGS = 30
+
+
+def assemble(
+    system: System,
+    q0: ArrayLike,
+    *,
+    t: float = 0.0,
+    mask: ArrayLike | None = None,
+    metric: ArrayLike | None = None,
+) -> Array:
+    """Return q (nq,), the pose nearest to q0 with `phi(q, t) = 0`.
+
+    Nearest within the reach of a descent: a loop may have several assembled poses, and the one
+    on the side of q0 is found. Unit quaternions stay unit.
+
+    Args:
+        system: the mechanism.
+        q0: (nq,) pose to start from.
+        t: s, for constraints that depend on time.
+        mask: (nc,) rows that are active, one or zero; the system's own by default.
+        metric: (nv, nv) positive definite weight W of `|q ⊖ q0|² = dᵀ W d`; the identity by
+            default. `system.mass_matrix(q0)` moves light bodies rather than heavy ones.
+
+    Raises:
+        AssemblyError: no such pose was found; the message names the rows that stay open.
+        ShapeError: a wrong shape, NaN, or a metric that is not positive definite.
+    """
+    start = column("q0", np.asarray(q0), system.nq)
+    on = column("mask", np.ones(system.nc) if mask is None else np.asarray(mask), system.nc)
+    if mask is None and system.mask is not None:
+        on = np.array(system.mask, dtype=float)
+    rows = _Rows(system, t, on * holonomic(system).full().ravel(), _root(metric, system.nv))
+    best, nearest = start, np.inf
+    for guess in _guesses(system, start):
+        q = _nearest(rows, start, _closed(rows, guess))
+        gap = float(np.abs(rows.phi(q)).max(initial=0.0))
+        if gap <= CLOSED:
+            return q
+        if gap < nearest:
+            best, nearest = q, gap
+    raise AssemblyError(_open_rows(system, rows.phi(best), nearest))
+
+
+class _Rows:
+    """Residual and Jacobian in weighted coordinates `dq = root · x`."""
+
+    def __init__(self, system: System, t: float, on: Array, root: Array) -> None:
+        self.system, self._t, self._on, self.root = system, t, on, root
+
+    def phi(self, q: Array) -> Array:
+        values = {"q": q, "t": self._t}
+        return np.asarray(self._on * evaluate(self.system.constraint, values).full().ravel())
+
+    def A(self, q: Array) -> Array:
+        values = {"q": q, "t": self._t, "v": np.zeros(self.system.nv)}
+        J = evaluate(self.system.constraint_jacobian, values).full()
+        return np.asarray(self._on[:, None] * J @ self.root)
+
+    def moved(self, q: Array, x: Array) -> Array:
+        return np.asarray(self.system.integrate(q, self.root @ x).full().ravel())
+
+    def away(self, q0: Array, q: Array) -> Array:
+        dq = self.system.difference(q0, q).full().ravel()
+        return np.asarray(np.linalg.solve(self.root, dq)) if dq.size else dq
+
+
+def _closed(rows: _Rows, q: Array) -> Array:
+    """Return the pose where a damped descent on `|phi|²` ends."""
+    damping = 1e-3
+    phi = rows.phi(q)
+    for _ in range(ITERATIONS):
+        if np.abs(phi).max(initial=0.0) <= CLOSED:
+            break
+        U, s, Vt = np.linalg.svd(rows.A(q), full_matrices=False)
+        if s.size == 0 or s[0] == 0:
+            break
+        gradient = U.T @ phi
+        for _ in range(HALVINGS):
+            x = -Vt.T @ (s * gradient / (s**2 + damping * s[0] ** 2))
+            trial = rows.moved(q, x)
+            phi_trial = rows.phi(trial)
+            if phi_trial @ phi_trial < phi @ phi:
+                q, phi, damping = trial, phi_trial, damping / 10
+                break
+            damping *= 4
+        else:
+            break
+    return q
+
+
+def _nearest(rows: _Rows, q0: Array, q: Array) -> Array:
+    """Return the pose nearest to q0, reached from q along the manifold."""
+    best = q
+    for _ in range(ITERATIONS):
+        if np.abs(rows.phi(q)).max(initial=0.0) > CLOSED:
+            return best
+        best = q
+        d = rows.away(q0, q)
+        step = -_null_projector(rows.A(q)) @ d
+        if np.abs(step).max(initial=0.0) <= NEAREST:
+            break
+        shorter = _shorter(rows, q0, q, step, float(d @ d))
+        if shorter is None:
+            break
+        q = shorter
+    return best
+
+
+def _shorter(rows: _Rows, q0: Array, q: Array, step: Array, distance2: float) -> Array | None:
+    """Return a closed pose along the step that is nearer to q0, or None."""
+    for _ in range(HALVINGS):
+        trial = _closed(rows, rows.moved(q, step))
+        d = rows.away(q0, trial)
+        if d @ d < distance2 and np.abs(rows.phi(trial)).max(initial=0.0) <= CLOSED:
+            return trial
+        step = step / 2
+    return None
+
+
+def _null_projector(A: Array) -> Array:
+    _, s, Vt = np.linalg.svd(A, full_matrices=False)
+    kept = Vt[: int(np.sum(s > SINGULAR * max(1.0, s.max(initial=0.0))))]
+    return np.asarray(np.eye(A.shape[1]) - kept.T @ kept)
+
+
+def _guesses(system: System, q0: Array) -> Iterator[Array]:
+    rng = np.random.default_rng(0)
+    for size in NUDGES:
+        for _ in range(TRIES if size else 1):
+            step = size * rng.standard_normal(system.nv)
+            yield np.asarray(system.integrate(q0, step).full().ravel())
+
+
+def _root(metric: ArrayLike | None, nv: int) -> Array:
+    """Return `W^{-1/2}` as a triangular factor: `|W^{1/2} dq| = |x|` for `dq = root x`."""
+    if metric is None:
+        return np.eye(nv)
+    W = np.asarray(metric, dtype=float)
+    if W.shape != (nv, nv):
+        raise ShapeError(f"metric has shape {W.shape}, expected ({nv}, {nv}) = (nv, nv)")
+    try:
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(W)).T)
+    except np.linalg.LinAlgError as error:
+        raise ShapeError("metric is not positive definite") from error
+
+
+def _open_rows(system: System, phi: Array, gap: float) -> str:
+    names = system.constraint_names
+    worst = [i for i in np.argsort(-np.abs(phi)) if abs(phi[i]) > max(CLOSED, gap / 10)]
+    listed = ", ".join(f"row {i} ({names[i]}) {phi[i]:.3g}" for i in worst[:6])
+    return (
+        f"'{system.name}' cannot be assembled from q0: the least residual found is {gap:.3g}; "
+        f"open: {listed}. Start nearer to a closed pose, or check the dimensions"
+    )

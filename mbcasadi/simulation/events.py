@@ -1,0 +1,138 @@
+"""What may happen during a simulation, and what did.
+
+A change of topology is a new activity mask of the rows. Rows that close stop the motion across
+them at once: the velocity is projected in the metric of the mass matrix, and kinetic energy is
+lost as in an inelastic impact.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+
+from mbcasadi.simulation.call import Array
+
+State = Callable[[float], tuple[Array, Array, Array]]
+
+INNER = 4
+"""Places within one step, besides its ends, where events are looked at."""
+
+ROOT_TOL = 4 * np.finfo(float).eps
+"""Relative tolerance of the time of an event, the least that SciPy's root finder takes."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens when a quantity passes through zero.
+
+    Attributes:
+        name: how the trajectory calls it.
+        when: (t, q, v) → number; a CasADi Function with these inputs serves too.
+        direction: 1 for rising through zero, -1 for falling, 0 for both.
+        mask: (nc,) activity of the rows from then on, one or zero; None leaves it.
+        hold: rows that close are held at the residual which they have then, instead of zero.
+        stop: the simulation ends there.
+    """
+
+    name: str
+    when: Callable[[float, Array, Array], ArrayLike]
+    direction: int = 0
+    mask: ArrayLike | None = None
+    hold: bool = False
+    stop: bool = False
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A change of topology at a given time.
+
+    Attributes:
+        name: how the trajectory calls it.
+        time: s.
+        mask: (nc,) activity of the rows from then on, one or zero.
+        hold: rows that close are held at the residual which they have then, instead of zero.
+    """
+
+    name: str
+    time: float
+    mask: ArrayLike
+    hold: bool = False
+
+
+@dataclass(frozen=True)
+class Happening:
+    """What an event or a switch did.
+
+    Attributes:
+        name: of the event or switch.
+        time: s.
+        mask: (nc,) activity of the rows after it.
+        v_before, v_after: (nv,) velocities.
+        impulse: (nv,) what the closing rows gave, `M (v_after - v_before)`, N s or N m s.
+        gap: largest residual of the rows that closed, before they did.
+        energy_before, energy_after: kinetic and potential, J; NaN without a known potential.
+        energy_loss: kinetic energy before minus after, J.
+    """
+
+    name: str
+    time: float
+    mask: Array
+    v_before: Array
+    v_after: Array
+    impulse: Array
+    gap: float
+    energy_before: float
+    energy_after: float
+    energy_loss: float
+
+
+class Watch:
+    """Finds the first event within a step."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = tuple(events)
+        self._signs: NDArray[np.float64] = np.zeros(len(self.events))
+
+    def restart(self, t: float, q: Array, v: Array, handled: Event | None = None) -> None:
+        """Note the signs at a new start; an event that was just handled stands at zero."""
+        self._signs = np.array(
+            [0.0 if e is handled else np.sign(_value(e, t, q, v)) for e in self.events]
+        )
+
+    def first(self, start: float, end: float, state: State) -> tuple[float, Event] | None:
+        """Return time and event of the first passage in `(start, end]`, or None.
+
+        Args:
+            start, end: s.
+            state: t → (q, v, act) within the step.
+        """
+        times = np.linspace(start, end, INNER + 2)
+        states = [state(float(t)) for t in times[1:]]
+        found: list[tuple[float, Event]] = []
+        for i, event in enumerate(self.events):
+            previous, place = self._signs[i], start
+            for t, (q, v, _) in zip(times[1:], states, strict=True):
+                sign = np.sign(_value(event, float(t), q, v))
+                if previous * sign < 0 or (sign == 0 and previous != 0):
+                    rising = previous < 0
+                    if event.direction == 0 or rising == (event.direction > 0):
+                        found.append((_root(event, place, float(t), state), event))
+                        break
+                previous, place = sign or previous, float(t)
+            self._signs[i] = previous
+        return min(found, key=lambda hit: hit[0]) if found else None
+
+
+def _value(event: Event, t: float, q: Array, v: Array) -> float:
+    return float(np.asarray(event.when(t, q, v)).reshape(()))
+
+
+def _root(event: Event, start: float, end: float, state: State) -> float:
+    def value(t: float) -> float:
+        return _value(event, t, *state(t)[:2])
+
+    if value(start) * value(end) >= 0:  # it touches zero at the end
+        return end
+    return float(brentq(value, start, end, xtol=ROOT_TOL * (1 + abs(end)), rtol=ROOT_TOL))

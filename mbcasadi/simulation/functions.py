@@ -1,0 +1,204 @@
+"""The Functions that a simulation calls: back to the manifold, along it, and across it.
+
+All of them take the time `t`, the activity `mask` (nc,) and the `offset` (nc,) at which rows
+of phi are held, whether the system depends on them or not: one call fits every mechanism.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+
+from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.formulation import lagrange
+from mbcasadi.linalg import RANK_TOL, UNROLL_LIMIT, complete_factor, operations
+from mbcasadi.system import System, evaluate
+
+TRUSTED_STEP = 0.1
+"""Rad or m. A direction in which Newton would go further than this is not one of the
+constraint's: it is made of the gap itself (the loop of Bricard has rank 5 when closed and 6
+when open by a hair), so it is dropped until the gap is closed."""
+
+ROWS_TO_FACTOR = 3
+"""A Function holds about this many times the operations of one factorisation."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How rank is decided, and the equations of motion.
+
+    Attributes:
+        formulation, options: as in `forward_dynamics`; `options` holds `row_scale`,
+            `rank_tol`, `baumgarte` and the formulation's own.
+        row_scale, rank_tol: drop rule of `linalg.row_basis`.
+    """
+
+    formulation: str = "projection"
+    row_scale: float = 1.0
+    rank_tol: float = RANK_TOL
+    options: Mapping[str, Any] | None = None
+
+
+def newton_fun(system: System, rule: Rule) -> ca.Function:
+    """Return (q, t, mask, offset) → (q_next, length): `q ⊕ (-A⁺ phi)`  [A05, eq. 39].
+
+    `length` is the largest entry of the step. Rows that hold for velocities only take no part.
+    """
+    s = _symbols(system, ("q", "t", "mask", "offset"))
+    known = s | {"v": ca.DM.zeros(system.nv)}
+    on = s["mask"] * holonomic(system)
+    A = ca.diag(on) @ evaluate(system.loop_jacobian, known)
+    phi = on * evaluate(system.constraint, known) - s["offset"]
+    least = ca.norm_inf(ca.densify(phi)) / (TRUSTED_STEP * rule.rank_tol)
+    factor = complete_factor(A, row_scale=ca.fmax(rule.row_scale, least), rank_tol=rule.rank_tol)
+    dq = ca.densify(-factor.pinv_times(phi))
+    q_next = system.integrate(s["q"], dq)
+    return _fun("newton", s, {"q_next": q_next, "length": ca.norm_inf(dq)})
+
+
+def tangent_fun(system: System, rule: Rule) -> ca.Function:
+    """Return (q, v, t, mask, offset) → (v_next, gap, slip, clearance, rank).
+
+    `v_next = v - A⁺ psi`, which is `P v` for rows linear in v that do not depend on time; for
+    others it is one Newton step. `gap` and `slip` are the worst of phi and of psi before it.
+    `clearance` is the shortest remainder of a kept row: it shrinks where a singular pose is near.
+    """
+    s = _symbols(system, ("q", "v", "t", "mask", "offset"))
+    A = ca.diag(s["mask"]) @ evaluate(system.loop_jacobian, s)
+    psi = s["mask"] * evaluate(system.loop_rate, s)
+    phi = s["mask"] * evaluate(system.constraint, s) - s["offset"]
+    factor = complete_factor(A, row_scale=rule.row_scale, rank_tol=rule.rank_tol)
+    R, used = factor.basis.R, factor.basis.used
+    remainders = [
+        ca.if_else(used[j] > 0, ca.norm_inf(ca.densify(R[j, :].T)), ca.inf)
+        for j in range(R.shape[0])
+    ]
+    out = {
+        "v_next": ca.densify(s["v"] - factor.pinv_times(psi)),
+        "gap": ca.norm_inf(ca.densify(phi)),
+        "slip": ca.norm_inf(ca.densify(psi)),
+        "clearance": ca.mmin(ca.vertcat(ca.inf, *remainders)),
+        "rank": factor.basis.rank,
+    }
+    return _fun("tangent", s, out)
+
+
+def jump_fun(system: System, rule: Rule) -> ca.Function:
+    """Return (q, v, t, mask) → (v_next, impulse): an inelastic closure.
+
+    `M (v⁺ - v) = Aᵀ Λ` with `A v⁺ + a0 = 0`: the projection of v in the metric of M. Kinetic
+    energy never grows by it where `a0 = 0`. The impulse `Aᵀ Λ` is in N s or N m s.
+    """
+    s = _symbols(system, ("q", "v", "t", "mask"))
+    A = ca.diag(s["mask"]) @ evaluate(system.loop_jacobian, s)
+    psi = s["mask"] * evaluate(system.loop_rate, s)
+    M = system.mass_matrix(s["q"])
+    momentum = ca.densify(M @ s["v"])
+    motion = lagrange(
+        M,
+        0 * momentum,
+        momentum,
+        A,
+        psi - A @ s["v"],
+        row_scale=rule.row_scale,
+        rank_tol=rule.rank_tol,
+        semidefinite=system.semidefinite,
+    )
+    return _fun("jump", s, {"v_next": motion.a, "impulse": motion.f_c})
+
+
+def rate_fun(system: System, rule: Rule) -> ca.Function:
+    """Return (q_base, q, v, t, act, u, f, mask) → (xi_dot, a, act_dot).
+
+    `xi = q ⊖ q_base` are the local coordinates of one step, `xi_dot` their rate at velocity v:
+    v itself but for rotations. `f` acts on top of passive and actuator forces.
+    """
+    names = ("q", "v", "t", "act", "u", "f", "mask")
+    s = _symbols(system, names, ca.MX)
+    base = ca.MX.sym("q_base", system.nq)
+    motion = _motion(system, rule, s)
+    act_dot = evaluate(system.act_dot, s) if system.na else ca.MX(0, 1)
+    out = {
+        "xi_dot": _chart_rate_fun(system)(base, s["q"], s["v"]),
+        "a": motion["a"],
+        "act_dot": act_dot,
+    }
+    return _fun("rate", {"q_base": base} | s, out)
+
+
+def sample_fun(system: System, rule: Rule) -> ca.Function:
+    """Return (q, v, t, act, u, f, mask) → (a, lam, f_c, energy), what a trajectory reports."""
+    s = _symbols(system, ("q", "v", "t", "act", "u", "f", "mask"), ca.MX)
+    motion = _motion(system, rule, s)
+    out = {key: motion[key] for key in ("a", "lam", "f_c")}
+    return _fun("sample", s, out | {"energy": ca.sum1(_energies(system, s))})
+
+
+def energy_fun(system: System) -> ca.Function:
+    """Return (q, v) → (energies): (2,) kinetic and potential energy, J.
+
+    The potential one is NaN where the system knows none.
+    """
+    s = _symbols(system, ("q", "v"), ca.MX)
+    return _fun("energy", s, {"energies": _energies(system, s)})
+
+
+def _energies(system: System, s: Mapping[str, Any]) -> Any:
+    kinetic = evaluate(system.kinetic_energy, s)
+    name = "potential_energy"
+    known = name in system.builders and system.coverage.refusal(name) is None
+    potential = evaluate(system.potential_energy, s) if known else ca.DM.nan(1, 1)
+    return ca.vertcat(kinetic, potential)
+
+
+def actuator_force(system: System, s: Mapping[str, Any]) -> Any:
+    """Return the force of all actuators; zero where there are none."""
+    return evaluate(system.actuator_force, s) if system.nu else 0
+
+
+def holonomic(system: System) -> ca.DM:
+    """Return (nc, 1) one where phi depends on anything, zero for rows of velocities only."""
+    constraint = system.constraint
+    touched = ca.DM.zeros(system.nc)
+    for i in range(constraint.n_in()):
+        for row in set(constraint.jac_sparsity(0, i).row()):
+            touched[row] = 1
+    return touched
+
+
+def _motion(system: System, rule: Rule, s: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a, f_c and lam; a non-ideal force, where the formulation takes one, is zero."""
+    options = {"row_scale": rule.row_scale, "rank_tol": rule.rank_tol} | dict(rule.options or {})
+    dynamics = forward_dynamics(system, rule.formulation, **options)
+    known = dict(s) | {"f": s["f"] + actuator_force(system, s), "f_nonideal": 0}
+    return dict(dynamics(**{name: known[name] for name in dynamics.name_in()}))
+
+
+def _chart_rate_fun(system: System) -> ca.Function:
+    base, q = ca.SX.sym("q_base", system.nq), ca.SX.sym("q", system.nq)
+    v = ca.SX.sym("v", system.nv)
+    xi = system.difference(base, q)
+    q_dot = system.velocity_map(q) @ v
+    return ca.Function("chart_rate", [base, q, v], [ca.densify(ca.jtimes(xi, q, q_dot))])
+
+
+def _symbols(system: System, names: tuple[str, ...], kind: Any = None) -> dict[str, Any]:
+    sizes = {"q": system.nq, "v": system.nv, "t": 1, "act": system.na, "u": system.nu}
+    sizes |= {"f": system.nv, "mask": system.nc, "offset": system.nc}
+    if kind is None:
+        count = operations(ca.Sparsity.dense(system.nc, system.nv), True)
+        kind = ca.SX if ROWS_TO_FACTOR * count <= UNROLL_LIMIT else ca.MX
+    return {name: kind.sym(name, sizes[name]) for name in names}
+
+
+def _fun(name: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> ca.Function:
+    options = {"cse": True} if isinstance(next(iter(inputs.values())), ca.SX) else {}
+    return ca.Function(
+        name,
+        list(inputs.values()),
+        [ca.densify(x) for x in outputs.values()],
+        list(inputs),
+        list(outputs),
+        options,
+    )

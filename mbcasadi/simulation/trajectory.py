@@ -1,0 +1,146 @@
+"""What a simulation leaves behind: NumPy arrays, one row for each time."""
+
+import csv
+import importlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.errors import MissingExtraError
+from mbcasadi.simulation.events import Happening
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Motion of a mechanism, one row for each of nt times.
+
+    Where something happened, its time stands twice: before it and after it.
+
+    Attributes:
+        t: (nt,) s.
+        q, v, a: (nt, nq), (nt, nv), (nt, nv) configuration, velocity, acceleration.
+        lam: (nt, nc) multipliers of minimum norm. Where a row vanishes they grow without bound,
+            and at the very pose they say nothing about it.
+        f_c: (nt, nv) constraint force.
+        u, act: (nt, nu), (nt, na) control and activations.
+        mask: (nt, nc) which rows were active.
+        energy: (nt,) kinetic and potential energy, J; NaN where the system knows no potential.
+        drift: (nt,) largest residual of the active rows of phi, in the rows' units.
+        drift_velocity: (nt,) largest residual of the active rows of psi.
+        rank: (nt,) rank of the active rows.
+        events: what happened, in order.
+        steps, rejected, evaluations: accepted and rejected steps, and how often the equations of
+            motion were asked.
+        stopped: name of the event that ended the simulation, "" if it ran to its end.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+    lam: Array
+    f_c: Array
+    u: Array
+    act: Array
+    mask: Array
+    energy: Array
+    drift: Array
+    drift_velocity: Array
+    rank: NDArray[np.int64]
+    events: tuple[Happening, ...] = ()
+    steps: int = 0
+    rejected: int = 0
+    evaluations: int = 0
+    stopped: str = ""
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all arrays by name."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+    def save_npz(self, path: str | os.PathLike[str]) -> Path:
+        """Write all arrays for `numpy.load`; the file appears when it is complete."""
+        with _replaced(Path(path), "wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **self.arrays())
+        return Path(path)
+
+    def save_csv(self, path: str | os.PathLike[str]) -> Path:
+        """Write a table with a line for each time and a heading such as `q0`; complete or not."""
+        columns = {name: value.reshape(len(self.t), -1) for name, value in self.arrays().items()}
+        heading = [
+            name if getattr(self, name).ndim == 1 else f"{name}{i}"
+            for name, value in columns.items()
+            for i in range(value.shape[1])
+        ]
+        with _replaced(Path(path), "w") as file:
+            writer = csv.writer(file)
+            writer.writerow(heading)
+            writer.writerows(np.hstack(list(columns.values())).tolist())
+        return Path(path)
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure: configuration, velocity, energy and drift over time.
+
+        Raises:
+            MissingExtraError: matplotlib is not installed.
+        """
+        try:
+            figures: Any = importlib.import_module("matplotlib.figure")
+        except ImportError as error:
+            raise MissingExtraError(
+                "Trajectory.plot needs matplotlib, which is not installed: "
+                "pip install 'mbcasadi[tools]'"
+            ) from error
+        figure = figures.Figure(figsize=(8, 9), layout="constrained")
+        axes = figure.subplots(4, 1, sharex=True)
+        for axis, (label, values) in zip(axes, _panels(self).items(), strict=True):
+            axis.plot(self.t, values, linewidth=1)
+            axis.set_ylabel(label)
+            for happening in self.events:
+                axis.axvline(happening.time, color="0.7", linewidth=0.8)
+        axes[3].set_yscale("log")
+        axes[3].set_xlabel("t [s]")
+        return figure
+
+
+def _panels(trajectory: Trajectory) -> dict[str, Array]:
+    floor = np.finfo(float).tiny  # zero has no place on a logarithmic axis
+    return {
+        "q": trajectory.q,
+        "v": trajectory.v,
+        "energy [J]": trajectory.energy,
+        "drift": np.maximum(np.column_stack([trajectory.drift, trajectory.drift_velocity]), floor),
+    }
+
+
+@contextmanager
+def _replaced(path: Path, mode: str) -> Iterator[IO[Any]]:
+    """Open a file beside `path` that takes its place when it is complete."""
+    newline = "" if "b" not in mode else None
+    with tempfile.NamedTemporaryFile(
+        mode, dir=path.parent, prefix=path.name, suffix=".part", delete=False, newline=newline
+    ) as file:
+        part = Path(file.name)
+        try:
+            yield file
+        except BaseException:
+            file.close()
+            part.unlink()
+            raise
+    part.chmod(0o666 & ~_umask())
+    part.replace(path)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
