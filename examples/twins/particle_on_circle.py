@@ -12,6 +12,7 @@ from .energies import GRAVITY, coordinates, lifted_mass, moving_mass
 
 MASS = 1.0  # kg; the paper has symbols only
 RADIUS = 1.0  # m; the paper has symbols only
+START = (0.6, 0.8)  # a 3-4-5 triangle
 
 
 def system(mass: float = MASS, radius: float = RADIUS, gravity: float = GRAVITY) -> mb.System:

@@ -12,16 +12,18 @@ import mbcasadi as mb
 from .energies import (
     GRAVITY,
     coordinates,
+    lifted_bar,
     lifted_mass,
+    moving_bar,
     moving_mass,
     rod_inertia,
     towards,
-    turning_body,
 )
 
 MASS = 5.0  # kg, of the base and of each link; A10, section 5
 LENGTH = 1.0  # m, of each link; A10, section 5
-UPRIGHT = 1.5 * ca.pi  # rad, the last link's angle when it points straight down; A10, section 5
+STRAIGHT_DOWN = 1.5 * ca.pi  # rad, the last link's angle where theta2 is zero; A10, section 5
+START = (1.4, -0.6435011087932844, -ca.pi / 2)  # on the surface; two 3-4-5 triangles
 
 
 def system(mass: float = MASS, length: float = LENGTH, gravity: float = GRAVITY) -> mb.System:
@@ -29,11 +31,10 @@ def system(mass: float = MASS, length: float = LENGTH, gravity: float = GRAVITY)
     q, v = coordinates(3)
     base, elbow, tip = points(q, length)
     kinetic, potential = moving_mass(mass, base, q, v), lifted_mass(mass, base[1], gravity)
-    for start, end, angle in ((base, elbow, q[1]), (elbow, tip, q[1] + q[2])):
-        middle = (start + end) / 2
-        kinetic += moving_mass(mass, middle, q, v)
-        kinetic += turning_body(rod_inertia(mass, length), angle, q, v)
-        potential += lifted_mass(mass, middle[1], gravity)
+    inertia = rod_inertia(mass, length)
+    for ends, angle in (((base, elbow), q[1]), ((elbow, tip), q[1] + q[2])):
+        kinetic += moving_bar(mass, inertia, ends, angle, q, v)
+        potential += lifted_bar(mass, ends, gravity)
     return mb.from_lagrangian(
         q, v, kinetic=kinetic, potential=potential, B=ca.DM.eye(3), phi=tip[1], name="prr_arm"
     )
@@ -48,7 +49,7 @@ def points(q: ca.SX, length: float = LENGTH) -> tuple[ca.SX, ca.SX, ca.SX]:
 
 def minimal_coordinates(q: ca.SX, length: float = LENGTH) -> ca.SX:
     """Return the paper's theta (2, 1): the tip's horizontal place, m, the last link's lean, rad."""
-    return ca.vertcat(points(q, length)[2][0], q[1] + q[2] - UPRIGHT)
+    return ca.vertcat(points(q, length)[2][0], q[1] + q[2] - STRAIGHT_DOWN)
 
 
 def to_mjcf(q: ca.SX) -> ca.SX:

@@ -12,14 +12,41 @@ SMALLEST_SINGULAR_VALUE = 1e-9
 
 RANK_AND_ROWS = {
     "arm_gripper": (5, 7),
+    "bricard": (5, 6),
     "cooperating_arms": (2, 3),
     "five_bar": (2, 3),
+    "flexible_slider_crank": (2, 3),
     "four_bar": (2, 3),
+    "parallelogram": (3, 6),
     "particle_on_circle": (2, 3),
+    "planar_3rrr": (6, 9),
     "prr_arm": (2, 3),
     "slider_crank": (2, 3),
     "spatial_loop": (3, 6),
 }
+
+# Mechanisms with one loop or several, or a switch, that nothing supports but their constraints.
+SIMULATED = (
+    "bricard",
+    "five_bar",
+    "flexible_slider_crank",
+    "parallelogram",
+    "particle_on_circle",
+    "planar_3rrr",
+    "prr_arm",
+    "topology_switch",
+)
+DURATION = 2.0  # s
+CHECKED = 20  # steps between checks
+STIR = 0.5  # speed at the start along the freedom left; rad/s, m/s
+GAP = 2e-3  # m, rad; how far MuJoCo's soft rows give way
+SMALL_CHANGE = 2e-2  # of the energy, by the stiffness of soft rows
+
+
+def null_direction(model: mujoco.MjModel) -> np.ndarray:
+    """Return one unit velocity (nv,) that the equality constraints allow at `qpos0`."""
+    _, jacobian = equality_rows(model, model.qpos0)
+    return np.linalg.svd(jacobian)[2][-1] if jacobian.size else np.eye(model.nv)[0]
 
 
 def states(model: mujoco.MjModel) -> list[np.ndarray]:
@@ -99,21 +126,79 @@ def test_the_slider_crank_loses_one_more_rank_where_its_crank_stands_upright() -
     assert np.linalg.matrix_rank(jacobian, tol=SMALLEST_SINGULAR_VALUE) == 1
 
 
-def test_bennetts_loop_keeps_moving_and_keeps_its_rank() -> None:
-    """A Newton walk along the null space, all the way through 200 small steps."""
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path("spatial_loop")))
-    q, last = model.qpos0.copy(), None
+@pytest.mark.parametrize(("name", "rank"), [("spatial_loop", 3), ("bricard", 5)])
+def test_an_overconstrained_loop_keeps_moving_and_keeps_its_rank(name: str, rank: int) -> None:
+    """A Newton walk along the null space, all the way round in 200 small steps."""
+    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path(name)))
+    q, last, walk = model.qpos0.copy(), None, []
     for _ in range(200):
         for _ in range(8):
             residual, jacobian = equality_rows(model, q)
             q = q - np.linalg.pinv(jacobian, rcond=SMALLEST_SINGULAR_VALUE) @ residual
         residual, jacobian = equality_rows(model, q)
         assert np.abs(residual).max() < CLOSED
-        assert np.linalg.matrix_rank(jacobian, tol=SMALLEST_SINGULAR_VALUE) == 3
+        assert np.linalg.matrix_rank(jacobian, tol=SMALLEST_SINGULAR_VALUE) == rank
         along = np.linalg.svd(jacobian)[2][-1]
         along = along if last is None or along @ last > 0 else -along
         q, last = q + 0.05 * along, along
-    assert np.abs(q - model.qpos0).max() > np.pi
+        walk.append(q)
+    assert np.ptp(walk, axis=0).max() > np.pi
+
+
+def test_the_third_crank_of_the_parallelogram_is_redundant_everywhere() -> None:
+    """Rank 3 of 6 rows and 4 coordinates on the whole circle, and 2 at the flat poses."""
+    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path("parallelogram")))
+    hanging = model.qpos0[0]
+    for crank in np.linspace(-np.pi, np.pi, 25):
+        q = np.array([crank, hanging - crank, crank, crank])
+        residual, jacobian = equality_rows(model, q)
+        assert np.abs(residual).max() < CLOSED
+        flat = np.isclose(np.sin(crank), 0.0)
+        expected = 2 if flat else 3
+        assert np.linalg.matrix_rank(jacobian, tol=SMALLEST_SINGULAR_VALUE) == expected
+
+
+def test_the_tips_meet_on_the_middle_plane_where_the_latch_closes_and_takes_energy() -> None:
+    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path("topology_switch")))
+    model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, model.key("apart").id)
+    left, right = model.site("left_tip").id, model.site("right_tip").id
+    mujoco.mj_forward(model, data)
+    start = data.energy.sum()
+    while data.site_xpos[left, 0] < 0:
+        mujoco.mj_step(model, data)
+        assert data.time < 1.0
+    before = data.energy.sum()
+    assert abs(before - start) < SMALL_CHANGE * abs(start)  # nothing is lost in the swing
+    np.testing.assert_allclose(data.site_xpos[left, 2], data.site_xpos[right, 2], atol=CLOSED)
+    np.testing.assert_allclose(data.site_xpos[left, 0], -data.site_xpos[right, 0], atol=CLOSED)
+    data.eq_active[model.eq("latch").id] = 1
+    for _ in range(400):
+        mujoco.mj_step(model, data)
+    assert data.ne == 3
+    assert np.linalg.norm(data.site_xpos[left] - data.site_xpos[right]) < GAP
+    assert before - data.energy.sum() > 0.01
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_a_released_mechanism_stays_together_for_two_seconds_and_gains_no_energy(name: str) -> None:
+    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path(name)))
+    model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
+    data = mujoco.MjData(model)
+    data.qvel[:] = STIR * null_direction(model)
+    mujoco.mj_forward(model, data)
+    start, highest, farthest = data.energy.sum(), -np.inf, 0.0
+    for _ in range(round(DURATION / model.opt.timestep / CHECKED)):
+        for _ in range(CHECKED):
+            mujoco.mj_step(model, data)
+        assert np.abs(data.efc_pos[: data.ne]).max(initial=0) < GAP
+        highest = max(highest, data.energy.sum())
+        farthest = max(farthest, np.abs(data.qpos - model.qpos0).max())
+    assert not any(warning.number for warning in data.warning)
+    assert np.isfinite(data.qpos).all()
+    assert farthest > 0.1  # rad or m: it did move
+    assert highest - start < SMALL_CHANGE * max(1.0, abs(start))
 
 
 @pytest.mark.parametrize(("name", "points"), [("quadruped", 4), ("humanoid", 8)])
