@@ -15,12 +15,14 @@ class CoverageItem:
         treatment: "used", "plant only" or "refused".
         member: the `System` member that alone is refused; "" where it is not a refusal.
         advice: what it means and what to do.
+        also: further members that the same feature makes wrong.
     """
 
     feature: str
     treatment: Treatment
     member: str = ""
     advice: str = ""
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -36,4 +38,5 @@ class Coverage:
 
     def refusal(self, member: str) -> CoverageItem | None:
         """Return the item that makes one `System` member unavailable, or None."""
-        return next((i for i in self.by("refused") if i.member == member), None)
+        refused = self.by("refused")
+        return next((i for i in refused if member in (i.member, *i.also)), None)

@@ -12,6 +12,9 @@ from mbcasadi.mjcf.names import names
 from mbcasadi.mjcf.reflected import Reflected
 from mbcasadi.mjcf.tree import tendon_indices
 
+NO_ENERGY = ("density", "viscosity", "damping")
+"""Features whose force has no potential."""
+
 
 def refused(model: mujoco.MjModel, flags: Flags, reflected: Reflected) -> list[CoverageItem]:
     """Return what would make the passive force wrong.
@@ -44,7 +47,13 @@ def refused(model: mujoco.MjModel, flags: Flags, reflected: Reflected) -> list[C
         ),
     ]
     return [
-        CoverageItem(f"{who}: {what}", "refused", "passive_force", advice)
+        CoverageItem(
+            feature=f"{who}: {what}",
+            treatment="refused",
+            member="passive_force",
+            advice=advice,
+            also=() if what in NO_ENERGY else ("potential_energy",),
+        )
         for who, features, advice in groups
         for what in features
     ]

@@ -50,7 +50,7 @@ RESTS_ON = {
     "coriolis_matrix": ("bias_force", "mass_matrix"),
     "gravity_force": ("bias_force",),
     "kinetic_energy": ("mass_matrix",),
-    "potential_energy": ("bias_force", "passive_force"),
+    "potential_energy": ("bias_force",),
     "constraint_rate": ("constraint_jacobian",),
     "loop_rate": ("loop_jacobian",),
 }

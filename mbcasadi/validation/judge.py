@@ -121,6 +121,26 @@ def slope(s: Sample, direction: Array, value: Callable[[Array], Array]) -> Array
     return np.asarray(sum(weighted) / step)
 
 
+def gravity_force(s: Sample) -> Array:
+    """Return g, (nv,): the bias force at rest."""
+    data = mujoco.MjData(s.model)
+    data.qpos = s.q
+    mujoco.mj_forward(s.model, data)
+    return np.array(data.qfrc_bias)
+
+
+def kinetic_energy(s: Sample) -> Array:
+    """Return T, J."""
+    mujoco.mj_energyVel(s.model, s.data)
+    return np.array([s.data.energy[1]])
+
+
+def potential_energy(s: Sample) -> Array:
+    """Return V, J; NaN where gravity is compensated, which MuJoCo's number leaves out."""
+    mujoco.mj_energyPos(s.model, s.data)
+    return np.array([np.nan if np.any(s.model.body_gravcomp) else s.data.energy[0]])
+
+
 def actuation(s: Sample) -> Array:
     """Return B, (nv, nu): what each control, or its activation, adds to the actuator force."""
     model = unlimited_copy(s.model)

@@ -86,7 +86,7 @@ def test_inspect_names_what_is_refused_and_goes_on(tmp_path):
     assert [item["feature"] for item in refused] == ["tendon 'rope': stiffness"]
     checked = json.loads(invoke("check", str(path), "--states", "2", "--json").stdout)
     absent = [row for row in checked["rows"] if row["error"] is None]
-    assert [row["quantity"] for row in absent] == ["passive_force"]
+    assert [row["quantity"] for row in absent] == ["passive_force", "potential_energy"]
     assert "rope" in absent[0]["note"]
 
 

@@ -327,6 +327,7 @@ class Refused(NamedTuple):
 
 
 PASSIVE = ("passive_force",)
+SPRING = ("passive_force", "potential_energy")
 ACTUATION = ("actuation", "actuator_bias", "actuator_force")
 CONSTRAINT = ("constraint", "constraint_jacobian", "constraint_bias")
 SPATIAL = '<tendon><spatial name="rope"{}><site site="base"/><site site="s2"/></spatial></tendon>'
@@ -335,7 +336,7 @@ REFUSED: dict[str, Refused] = {
     "fluid": Refused(mjcf(arm(), option='<option density="1.2"/>'), PASSIVE, "density"),
     "viscosity": Refused(mjcf(arm(), option='<option viscosity=".1"/>'), PASSIVE, "viscosity"),
     "spring of a spatial tendon": Refused(
-        mjcf(arm(), SPATIAL.format(' stiffness="3"')), PASSIVE, "tendon 'rope': stiffness"
+        mjcf(arm(), SPATIAL.format(' stiffness="3"')), SPRING, "tendon 'rope': stiffness"
     ),
     "damper of a spatial tendon": Refused(
         mjcf(arm(), SPATIAL.format(' damping="3"')), PASSIVE, "tendon 'rope': damping"

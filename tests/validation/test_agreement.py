@@ -36,6 +36,9 @@ def without_gravity(tree: RigidTree) -> RigidTree:
     return dataclasses.replace(tree, gravity=np.zeros(3))
 
 
+ENERGIES = ("kinetic_energy", "potential_energy")
+
+
 def with_armature(tree: RigidTree) -> RigidTree:
     return dataclasses.replace(tree, armature=tree.armature + 1e-3)
 
@@ -43,9 +46,9 @@ def with_armature(tree: RigidTree) -> RigidTree:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (heavier, {"mass_matrix", "bias_force"}),
-        (without_gravity, {"bias_force"}),
-        (with_armature, {"mass_matrix"}),
+        (heavier, {"mass_matrix", "bias_force", *ENERGIES, "gravity_force"}),
+        (without_gravity, {"bias_force", "gravity_force", "potential_energy"}),
+        (with_armature, {"mass_matrix", "kinetic_energy"}),
     ],
 )
 def test_a_wrong_number_is_found_in_the_quantities_that_it_enters(
