@@ -16,9 +16,11 @@ from mbcasadi.formulation import (
     lagrange,
     null_space,
     projection,
+    quasi_velocity,
     udwadia_kalaba,
     virtual_mass,
 )
+from mbcasadi.linalg import root_operations
 from mbcasadi.shapes import require_name, require_shape
 from mbcasadi.system import System
 
@@ -28,6 +30,7 @@ FORMULATIONS: dict[str, Equations] = {
     "lagrange": lagrange,
     "projection": projection,
     "virtual_mass": virtual_mass,
+    "quasi_velocity": quasi_velocity,
     "udwadia_kalaba": udwadia_kalaba,
     "null_space": null_space,
 }
@@ -66,6 +69,12 @@ def equations_of(
         return bound
     require_shape("metric", ca.DM(np.asarray(metric, dtype=float)), (system.nv, system.nv))
     return in_metric(bound, metric)
+
+
+def operations_of_root(equations: Equations, nv: int) -> int:
+    """Return about how many operations the symmetric root of M takes, zero where none is used."""
+    root = inspect.signature(equations).parameters.get("root")
+    return root_operations(nv) if root is not None and root.default == "symmetric" else 0
 
 
 def _semidefinite(system: System, formulation: str, options: dict[str, Any]) -> dict[str, Any]:

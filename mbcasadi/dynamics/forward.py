@@ -7,7 +7,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.description import Baumgarte
-from mbcasadi.dynamics.choice import equations_of
+from mbcasadi.dynamics.choice import equations_of, operations_of_root
 from mbcasadi.dynamics.derivatives import OUTPUTS, implicit_jacobian, jacobian_fun
 from mbcasadi.dynamics.terms import State, Terms, Treatment, choose_kind, state_symbols, terms_at
 from mbcasadi.formulation import ConstrainedMotion
@@ -166,7 +166,8 @@ def _core(
 ) -> ca.Function:
     """Return the forward dynamics as one Function that knows its own Jacobian."""
     name = "forward_dynamics_core"
-    state = state_symbols(system, choose_kind(system, treatment.pivot))
+    more = operations_of_root(equations, system.nv)
+    state = state_symbols(system, choose_kind(system, treatment.pivot, more))
     inputs = _inputs(system, state)
     now = terms_at(system, state, treatment.baumgarte)
     motion = solve_motion(now, inputs["f"], equations, treatment)

@@ -148,9 +148,12 @@ def rates_of(baumgarte: Baumgarte, nc: int) -> tuple[ca.DM, ca.DM]:
     return columns[0], columns[1]
 
 
-def choose_kind(system: System, pivot: bool) -> Any:
-    """Return `ca.SX` where the constrained solve is small enough to unroll, else `ca.MX`."""
-    count = 5 * system.nv**3 // 3  # products and elimination of nv x nv matrices
+def choose_kind(system: System, pivot: bool, more: int = 0) -> Any:
+    """Return `ca.SX` where the constrained solve is small enough to unroll, else `ca.MX`.
+
+    `more` counts operations beside those that every formulation needs.
+    """
+    count = more + 5 * system.nv**3 // 3  # products and elimination of nv x nv matrices
     if system.nc:
         count += 2 * operations(system.loop_jacobian.sparsity_out("A"), pivot)
     return ca.SX if count <= UNROLL_LIMIT else ca.MX

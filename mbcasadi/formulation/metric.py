@@ -15,6 +15,7 @@ The motion itself has no metric: `M a + h - f` in range(Aᵀ) and `A a = -A A⁺
 the same rows count as repeated.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -51,6 +52,7 @@ def in_metric(equations: Equations, metric: Sym | ca.DM | ArrayLike) -> Equation
     """
     root = metric_root(metric)
 
+    @functools.wraps(equations)
     def weighted(M: Any, h: Any, f: Any, A: Any, c: Any, **options: Any) -> ConstrainedMotion[Any]:
         require_shape("metric", root.root, tuple(M.shape), "(nv, nv)")
         inv = root.inverse

@@ -14,7 +14,7 @@ from mbcasadi.linalg.basis import (
     row_basis_fun,
 )
 from mbcasadi.linalg.factor import operations
-from mbcasadi.linalg.matrix_root import MatrixRoot, matrix_root, matrix_root_fun
+from mbcasadi.linalg.matrix_root import MatrixRoot, matrix_root, matrix_root_fun, root_operations
 from mbcasadi.linalg.positive_solve import positive_solve, positive_solve_fun
 from mbcasadi.linalg.pseudo_inverse import (
     CompleteFactor,
@@ -60,6 +60,7 @@ __all__ = [
     "projector_fun",
     "rank",
     "rank_fun",
+    "root_operations",
     "row_basis",
     "row_basis_fun",
     "tree_cholesky",

@@ -43,11 +43,15 @@ def matrix_root(M: Sym) -> MatrixRoot[Sym]:
 
 def matrix_root_fun(pattern: ca.Sparsity) -> ca.Function:
     """Return `matrix_root` as a Function (M) → (root, inverse); above the limit, a loop."""
-    n = pattern.size1()
-    wide = ca.horzcat(ca.Sparsity.dense(n, n), ca.Sparsity.diag(n))
-    M = symbol("M", pattern, STEPS * (operations(wide, False) + 2 * n**3))
+    M = symbol("M", pattern, root_operations(pattern.size1()))
     out = _root(M)
     return named("matrix_root", {"M": M}, out._asdict())
+
+
+def root_operations(n: int) -> int:
+    """Return about how many operations `matrix_root` takes on an (n, n) matrix."""
+    wide = ca.horzcat(ca.Sparsity.dense(n, n), ca.Sparsity.diag(n))
+    return STEPS * (operations(wide, False) + 2 * n**3)
 
 
 def _root(M: Sym) -> MatrixRoot[Sym]:
