@@ -14,6 +14,7 @@ from mbcasadi import control, formulation, linalg
 from mbcasadi.codegen import export_c, open_project
 from mbcasadi.description import Baumgarte, Contact, Controller
 from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
+from mbcasadi.simulation import Event, Switch, Trajectory, assemble, simulate
 from mbcasadi.system import System, from_equations, from_lagrangian, read_mjcf, redundancy
 from mbcasadi.validation import campaign, validate
 
@@ -23,7 +24,11 @@ __all__ = [
     "Baumgarte",
     "Contact",
     "Controller",
+    "Event",
+    "Switch",
     "System",
+    "Trajectory",
+    "assemble",
     "campaign",
     "constraint_force",
     "control",
@@ -37,5 +42,6 @@ __all__ = [
     "open_project",
     "read_mjcf",
     "redundancy",
+    "simulate",
     "validate",
 ]

@@ -10,6 +10,7 @@ from mbcasadi.formulation.metric import (
 from mbcasadi.formulation.motion import ConstrainedMotion
 from mbcasadi.formulation.null_space import null_space
 from mbcasadi.formulation.projection import constraint_inertia, projection
+from mbcasadi.formulation.quasi_velocity import quasi_velocity
 from mbcasadi.formulation.udwadia_kalaba import udwadia_kalaba
 from mbcasadi.formulation.virtual_mass import virtual_mass
 
@@ -23,6 +24,7 @@ __all__ = [
     "metric_projector",
     "null_space",
     "projection",
+    "quasi_velocity",
     "udwadia_kalaba",
     "virtual_mass",
 ]

@@ -12,11 +12,12 @@ from mbcasadi.formulation import (
     lagrange,
     null_space,
     projection,
+    quasi_velocity,
     udwadia_kalaba,
     virtual_mass,
 )
 
-FORMULATIONS = [lagrange, projection, virtual_mass, udwadia_kalaba, null_space]
+FORMULATIONS = [lagrange, projection, virtual_mass, quasi_velocity, udwadia_kalaba, null_space]
 CASES = [(4, 6, 4), (6, 6, 3), (3, 5, 0), (0, 4, 0), (5, 4, 2), (2, 7, 2)]
 RELATIVE_TOL = 1e-10  # matrices of condition below 1e4
 
