@@ -13,10 +13,9 @@ where a direction is not free, so v_r, u_r and Γ_r keep their size too, with ze
 places.
 
 **Gauge.** V1 and V2 are bases of two spaces, no more: `V2 → V2 O` changes v_r and Γ_r, and no
-motion. Γ_r holds `V2ᵀ V̇2`, the turning of the basis within its space. It is zero in the gauge of
-parallel transport, which is that of A10 eq. 34-36, and what the equations here use unless they
-are given the rate of a basis. `Γ_o = (V1ᵀ W⁻¹ C - R⁻ᵀ Vᵀ A⁺ Ȧ) W⁻ᵀ V2` is the same in every gauge
-but for the bases: V1ᵀ V̇2 is fixed by the constraint.
+motion. Γ_r is skew in any gauge; it holds `V2ᵀ V̇2`, the turning of the basis within its space,
+which is zero here: the gauge of parallel transport, and that of A10 eq. 34-36. V1ᵀ V̇2 is fixed
+by the constraint, so `Γ_o = (V1ᵀ W⁻¹ C - R⁻ᵀ Vᵀ A⁺ Ȧ) W⁻ᵀ V2` depends on the bases only.
 """
 
 from typing import Any, Generic, NamedTuple
@@ -30,6 +29,7 @@ from mbcasadi.linalg import (
     matrix_root,
     matrix_root_fun,
     null_basis,
+    row_basis,
     tree_cholesky,
     tree_solve_transposed,
 )
@@ -77,7 +77,7 @@ def quasi_terms(
 ) -> tuple[QuasiTerms[Sym], Sym]:
     """Return the terms and the multipliers lam of minimum norm  [A10, eq. 33, sign turned].
 
-    Γ_r is in the gauge `V2ᵀ V̇2 = 0`; for another one add `V2ᵀ V̇2`. The multipliers take
+    Γ_r is in the gauge `V2ᵀ V̇2 = 0`; for another one add that. The multipliers take
     `A v = 0` and constraints without time; `quasi_velocity` needs neither.
 
     Args:
@@ -168,11 +168,27 @@ def root_rate(M: Sym, Mdot: Sym, root: str = "cholesky") -> Sym:
 def free_basis(factor: RootFactor[Sym], rows: Across[Sym]) -> Sym:
     """Return V2 (nv, nv), an orthonormal basis of null(A_W) behind as many zero columns as rank.
 
-    A function of q that is smooth while neither the rank nor the order of the pivots changes;
-    `V2 V2ᵀ` does not jump.
+    `V2 V2ᵀ` is smooth while the rank is constant. V2 itself jumps where the order of its pivots
+    changes, and where an entry vanishes whose sign it takes: two states next to each other may
+    have different bases. `free_basis_near` has no such jumps.
     """
     X = factor.divide(rows.factor.basis.V)
     return null_basis(X.T, row_scale=0.0, rank_tol=0.0)
+
+
+def free_basis_near(V1: Sym, V_ref: Sym) -> Sym:
+    """Return `(I - V1 V1ᵀ) V_ref` made orthonormal, the basis V2 next to a given one.
+
+    Where `V_ref` is a basis of null(A_W) already the result is `V_ref`: a motion may take its
+    present basis as the new reference at any time, and v_r goes on without a jump. Smooth until
+    the free directions have turned by a right angle from those of the reference.
+
+    Args:
+        V1: (nv, k) orthonormal basis across the constraint, zero columns allowed.
+        V_ref: (nv, nv) orthonormal columns, as many as there are free directions, others zero.
+    """
+    projected = V_ref - V1 @ (V1.T @ V_ref)
+    return row_basis(projected.T, pivot=False).V
 
 
 def constraint_coriolis(

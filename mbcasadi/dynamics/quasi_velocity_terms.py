@@ -1,0 +1,182 @@
+"""Quasi-velocities of a `System`: their equations, and when they are rates of coordinates.
+
+The equations and the letters are those of `formulation.quasi_velocity_terms`. They take
+`A v = 0`: rows that depend on time, or on v in another way, are for `forward_dynamics` with
+`formulation="quasi_velocity"`.
+"""
+
+from typing import Any
+
+import casadi as ca
+
+from mbcasadi.dynamics.terms import State, choose_kind, rates, state_symbols, terms
+from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.formulation.quasi_velocity import across, root_factor
+from mbcasadi.formulation.quasi_velocity_terms import (
+    coriolis_term,
+    free_basis_near,
+    quasi_terms,
+)
+from mbcasadi.linalg import RANK_TOL, root_operations
+from mbcasadi.system import System
+
+
+def quasi_velocity_terms(
+    system: System,
+    *,
+    root: str = "cholesky",
+    row_scale: float = 1.0,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> ca.Function:
+    """Return (q, v, f, [mask]) → the fields of `QuasiTerms`, and lam.
+
+    `v̇_r + Γ_r v_r = u_r` for the motion and `A_Wᵀ lam = V1 (Γ_o v_r - u_o)` for the constraint
+    force [A10, eq. 28-33, signs of lam turned], in the gauge `V2ᵀ V̇2 = 0`. The input f is what
+    is applied on top of passive forces; u holds passive forces and gravity too. On a drifted
+    state `v_o ≠ 0` shows the drift, and lam leaves it out.
+
+    Args:
+        system: the mechanism.
+        root: "cholesky" or "symmetric".
+        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+
+    Raises:
+        UnknownNameError: no such root; the message lists the names.
+        UnsupportedFeatureError: rows that are not `A(q) v = 0`, or an M that is only semidefinite.
+    """
+    _require_plain_rows(system)
+    kind = choose_kind(system, pivot, _operations_of_root(system, root))
+    state = state_symbols(system, kind)
+    f = kind.sym("f", system.nv)
+    M, C, rest, A, Adot = _matrices_fun(system).call(list(state.inputs.values()))
+    found, lam = quasi_terms(
+        M,
+        C,
+        state.v,
+        f + rest,
+        A,
+        Adot,
+        root=root,
+        row_scale=row_scale,
+        rank_tol=rank_tol,
+        pivot=pivot,
+    )
+    inputs = {"q": state.q, "v": state.v, "f": f} | state.last
+    return _function("quasi_velocity_terms", inputs, found._asdict() | {"lam": lam})
+
+
+def quasi_velocity_motion(
+    system: System,
+    *,
+    root: str = "cholesky",
+    row_scale: float = 1.0,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> ca.Function:
+    """Return (q, v_r, f, V_ref, [mask]) → (dq, dv_r, V2), the state-space form  [A10, eq. 15, 32].
+
+    `q̇ = N W⁻ᵀ V2 v_r`, `v̇_r = u_r - Γ_r v_r`: every v_r is admissible, so the velocity cannot
+    drift. `V2(q)` is the basis next to `V_ref`, and Γ_r holds its turning (`free_basis_near`).
+    Begin with `V_ref = V2` of `quasi_velocity_terms` and `v_r = V2ᵀ v_bar`; take the V2 that
+    comes out as the new `V_ref` whenever you like, v_r stays what it is. Without constraints
+    `V_ref` is the identity and v_r is v_bar. v_r keeps nv entries; those where V2 has zero
+    columns stay zero.
+
+    Arguments and errors as in `quasi_velocity_terms`.
+    """
+    _require_plain_rows(system)
+    kind = choose_kind(system, pivot, _operations_of_root(system, root))
+    state = state_symbols(system, kind)
+    v_r, f = kind.sym("v_r", system.nv), kind.sym("f", system.nv)
+    V_ref = kind.sym("V_ref", system.nv, system.nv)
+    matrices = _matrices_fun(system)
+    M, _, _, A, _ = matrices.call(list(state._replace(v=0 * f).inputs.values()))
+    factor = root_factor(M, root)
+    rows = across(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    V2 = free_basis_near(rows.V1, V_ref)
+    v_bar = V2 @ v_r
+    v = factor.divide_transposed(v_bar)
+    dq = system.velocity_map(state.q) @ v
+    _, C, rest, _, _ = matrices.call(list(state._replace(v=v).inputs.values()))
+    turning = _along(V2, state.q, dq) @ v_r
+    dv_r = V2.T @ (factor.divide(f + rest) - coriolis_term(M, C, root) @ v_bar - turning)
+    inputs = {"q": state.q, "v_r": v_r, "f": f, "V_ref": V_ref} | state.last
+    return _function("quasi_velocity_motion", inputs, {"dq": dq, "dv_r": dv_r, "V2": V2})
+
+
+def quasi_velocity_curvature(system: System, *, root: str = "cholesky") -> ca.Function:
+    """Return (q, v1, v2) → (R), the curvature of the inertia as a metric, (nv, nv) and skew.
+
+    `R = D₁Γ(v2) - D₂Γ(v1) - Γ([v1, v2]) + Γ(v1) Γ(v2) - Γ(v2) Γ(v1)`, with `D₁` the derivative
+    along v1. M is flat where R vanishes for all q, v1, v2. Then there are
+    coordinates in which the system without forces is `ξ̈ = 0` [A10, section 2.4]; otherwise no
+    root factor whatever gives integrable quasi-velocities. A given root does so only if its own
+    `Γ` vanishes, which is more: a particle in polar coordinates is flat, and the root
+    `diag(1, r)` is not integrable.
+
+    Constraints do not enter. The norm of R does not depend on the root.
+
+    Args:
+        system: the mechanism.
+        root: "cholesky" or "symmetric", in whose frame R is written.
+    """
+    q = ca.SX.sym("q", system.nq)
+    v1, v2 = ca.SX.sym("v1", system.nv), ca.SX.sym("v2", system.nv)
+    M, N = system.mass_matrix(q), system.velocity_map(q)
+
+    def Gamma(v: ca.SX) -> ca.SX:
+        return ca.SX(coriolis_term(M, system.coriolis_matrix(q, v), root))
+
+    def along(value: ca.SX, v: ca.SX) -> ca.SX:
+        return ca.SX(_along(value, q, N @ v))
+
+    one, two = Gamma(v1), Gamma(v2)
+    # Constant v1 and v2 are fields of velocity; with quaternions these do not commute.
+    between = along(N @ v2, v1) - along(N @ v1, v2)
+    bracket = (N.T @ between) / ca.sum1(N**2).T  # columns of N are orthogonal
+    R = along(two, v1) - along(one, v2) - Gamma(bracket) + one @ two - two @ one
+    return _function("quasi_velocity_curvature", {"q": q, "v1": v1, "v2": v2}, {"R": R})
+
+
+def _matrices_fun(system: System) -> ca.Function:
+    """Return (q, v, [mask]) → (M, C, rest, A, Adot); `rest` is passive force minus gravity."""
+    state: State[ca.SX] = state_symbols(system, ca.SX)
+    now, (_, Adot) = terms(system, state), rates(system, state)
+    C = system.coriolis_matrix(state.q, state.v)
+    out = {"M": now.M, "C": C, "rest": C @ state.v - now.h, "A": now.A, "Adot": Adot}
+    return _function("quasi_velocity_matrices", state.inputs, out)
+
+
+def _operations_of_root(system: System, root: str) -> int:
+    return root_operations(system.nv) if root == "symmetric" else 0
+
+
+def _require_plain_rows(system: System) -> None:
+    if system.semidefinite:
+        raise UnsupportedFeatureError(
+            f"quasi-velocities need a positive definite M, but the M of '{system.name}' is "
+            "singular; use the formulation 'lagrange' or 'virtual_mass'"
+        )
+    if system.nc and (
+        "constraint_velocity" in system.builders or "v" in system.constraint_jacobian.name_in()
+    ):
+        raise UnsupportedFeatureError(
+            f"'{system.name}' has constraint rows that are not A(q) v = 0; their motion is "
+            "forward_dynamics(system, 'quasi_velocity')"
+        )
+
+
+def _along(value: Any, q: Any, dq: Any) -> Any:
+    return ca.jtimes(value, q, dq)
+
+
+def _function(name: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> ca.Function:
+    return ca.Function(
+        name,
+        list(inputs.values()),
+        list(outputs.values()),
+        list(inputs),
+        list(outputs),
+        {"cse": True},
+    )

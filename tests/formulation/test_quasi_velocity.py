@@ -1,0 +1,173 @@
+"""Motion in quasi-velocities: laws, references, units, the rank, derivatives and generated C."""
+
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+from formulation_problems import (
+    CASES,
+    as_function,
+    assert_derivatives_hold,
+    compiled,
+    motion_shapes,
+    null_columns,
+    numbers,
+    pinv,
+    problem,
+    reference_motion,
+    with_zero_and_repeated_rows,
+)
+
+from mbcasadi.errors import UnknownNameError
+from mbcasadi.formulation.lagrange import lagrange
+from mbcasadi.formulation.quasi_velocity import ROOTS, across, quasi_velocity, root_factor
+
+RELATIVE_TOL = 1e-10  # matrices of condition below 1e4
+KEYS = ("a", "f_c", "lam")
+
+
+def motion(kind: type, m: int, n: int, **options) -> ca.Function:
+    return as_function(lambda *p: quasi_velocity(*p, **options), kind, motion_shapes(m, n))
+
+
+def size(p: dict[str, np.ndarray], a: np.ndarray) -> float:
+    return float(np.abs(p["M"]).max() * max(1.0, np.abs(a).max()))
+
+
+@pytest.mark.parametrize("pivot", [True, False])
+@pytest.mark.parametrize("kind", [ca.SX, ca.MX])
+@pytest.mark.parametrize("root", ROOTS)
+def test_motion_is_that_of_the_reference_whatever_the_rank(root, kind, pivot):
+    rng = np.random.default_rng(51)
+    for m, n, r in CASES:
+        plain = problem(rng, m, n, r)
+        for p in [plain, with_zero_and_repeated_rows(plain)] if m else [plain]:
+            found = numbers(motion(kind, len(p["c"]), n, root=root, pivot=pivot), **p)
+            expected = reference_motion(**p)
+            tol = RELATIVE_TOL * size(p, expected[0])
+            for key, value in zip(KEYS, expected, strict=True):
+                # lam: a condition of A⁺ more, up to 1e3 here
+                bound = tol * (1e3 if key == "lam" else 1.0)
+                np.testing.assert_allclose(found[key].ravel(), value, atol=bound, err_msg=key)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_motion_agrees_with_lagrange(root):
+    rng = np.random.default_rng(52)
+    p = problem(rng, 5, 7, 3)
+    expected = numbers(as_function(lagrange, ca.SX, motion_shapes(5, 7)), **p)
+    found = numbers(motion(ca.SX, 5, 7, root=root), **p)
+    for key in KEYS:
+        bound = RELATIVE_TOL * size(p, expected["a"])
+        np.testing.assert_allclose(found[key], expected[key], atol=bound, err_msg=key)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_constraint_force_does_no_work_and_constraints_hold_by_least_squares(root):
+    rng = np.random.default_rng(53)
+    p = problem(rng, 5, 7, 3)
+    found = numbers(motion(ca.SX, 5, 7, root=root), **p)
+    power = null_columns(p["A"]).T @ found["f_c"]
+    assert np.linalg.norm(found["f_c"]) > 0.1
+    np.testing.assert_allclose(power, 0.0, atol=RELATIVE_TOL * np.linalg.norm(found["f_c"]))
+    A_pinv = pinv(p["A"])
+    a = A_pinv @ p["A"] @ found["a"]
+    np.testing.assert_allclose(a, -A_pinv @ p["c"], atol=RELATIVE_TOL * size(p, a))
+    newton = p["M"] @ found["a"] + p["h"] - p["f"]
+    np.testing.assert_allclose(newton, found["f_c"], atol=RELATIVE_TOL * size(p, found["a"]))
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_a_heavy_body_does_not_make_a_row_look_like_a_repeated_one(root):
+    """Its row of A_W is 1e-12 long, below every tolerance; that of A is 1."""
+    n = 2
+    p = {
+        "M": np.diag([1.0, 1e24 if root == "cholesky" else 1e12]),
+        "h": np.zeros(n),
+        "f": np.ones(n),
+        "A": np.eye(n),
+        "c": np.array([2.0, 3.0]),
+    }
+    found = numbers(motion(ca.SX, n, n, root=root), **p)
+    np.testing.assert_allclose(found["a"], [-2.0, -3.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_motion_does_not_depend_on_the_units_of_coordinates_and_rows(root):
+    """`q = S q'`, rows `A' = D A S`: `a = S a'`, `S f_c = f_c'` for rows without contradiction."""
+    rng = np.random.default_rng(54)
+    p = problem(rng, 5, 7, 3)
+    p["c"] = p["A"] @ rng.standard_normal(7)
+    S = np.diag(10.0 ** np.array([3, 0, -2, 1, 0, 3, -1]))  # mm, m, degrees …
+    D = np.diag(10.0 ** np.array([2, -1, 0, 3, 0]))
+    other = {
+        "M": S @ p["M"] @ S,
+        "h": S @ p["h"],
+        "f": S @ p["f"],
+        "A": D @ p["A"] @ S,
+        "c": D @ p["c"],
+    }
+    f = motion(ca.SX, 5, 7, root=root)
+    once, twice = numbers(f, **p), numbers(f, **other)
+    # M' has a condition of 1e14; the symmetric root does not scale with the units as L does
+    tol = 1e-9 if root == "cholesky" else 1e-6
+    np.testing.assert_allclose(S @ twice["a"], once["a"], atol=tol * np.abs(once["a"]).max())
+    force = np.linalg.solve(S, twice["f_c"])
+    np.testing.assert_allclose(force, once["f_c"], atol=tol * np.abs(once["f_c"]).max())
+
+
+def test_quasi_velocities_of_the_triangular_root_are_the_same_in_all_units():
+    rng = np.random.default_rng(55)
+    M, v = problem(rng, 1, 6, 1)["M"], rng.standard_normal(6)
+    S = np.diag(10.0 ** np.array([3, 0, -2, 1, 0, 3]))
+    for root in ROOTS:
+        W = root_factor(ca.DM(M), root).W.full()
+        W_other = root_factor(ca.DM(S @ M @ S), root).W.full()
+        v_bar, v_bar_other = W.T @ v, W_other.T @ np.linalg.solve(S, v)
+        np.testing.assert_allclose(W @ W.T, M, atol=1e-12 * np.abs(M).max())
+        assert v_bar @ v_bar == pytest.approx(v @ M @ v, rel=1e-12)
+        # the kinetic energy has no units to choose, and the symmetric root has others
+        assert v_bar_other @ v_bar_other == pytest.approx(v @ M @ v, rel=1e-6)
+        same = np.allclose(v_bar, v_bar_other, rtol=1e-9, atol=1e-9)
+        assert same == (root == "cholesky")
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_the_basis_across_spans_the_rows_in_quasi_velocities(root):
+    rng = np.random.default_rng(56)
+    for m, n, r in CASES:
+        p = problem(rng, m, n, r)
+        factor = root_factor(ca.DM(p["M"]), root)
+        rows = across(factor, ca.DM(p["A"]))
+        V1 = rows.V1.full()
+        A_W = p["A"] @ np.linalg.inv(factor.W.full().T)
+        projector = V1 @ V1.T
+        assert np.trace(projector) == pytest.approx(r, abs=1e-12)
+        np.testing.assert_allclose(A_W @ projector, A_W, atol=1e-10)
+
+
+def test_an_unknown_root_is_refused_with_the_names():
+    with pytest.raises(UnknownNameError, match="unknown root 'lu'; valid: 'cholesky', 'symmetric'"):
+        motion(ca.SX, 1, 2, root="lu")
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_derivatives_hold_where_the_rank_is_constant(root):
+    rng = np.random.default_rng(57)
+    p = problem(rng, 4, 5, 4)
+    p["M"] = np.eye(5) + 0.1 * p["M"]
+    for name in ("M", "A", "f"):
+        assert_derivatives_hold(motion(ca.SX, 4, 5, root=root), p, name)
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_generated_c_equals_the_function(root, tmp_path: Path):
+    f = motion(ca.SX, 4, 5, root=root)
+    external = compiled(f, tmp_path)
+    rng = np.random.default_rng(58)
+    for r in (0, 2, 4):
+        p = problem(rng, 4, 5, r)
+        expected, found = numbers(f, **p), numbers(external, **p)
+        for key in KEYS:
+            np.testing.assert_allclose(found[key], expected[key], rtol=1e-11, atol=1e-12)
