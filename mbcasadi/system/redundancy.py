@@ -92,7 +92,7 @@ def redundancy(
     chosen = mask if mask is not None else system.mask
     on = np.ones(system.nc) if chosen is None else column("mask", np.asarray(chosen), system.nc)
     A = on[:, None] * np.array(evaluate(system.constraint_jacobian, at))
-    a0 = on * np.array(evaluate(system.constraint_rate, at | {"v": 0 * at["v"]})).ravel()
+    a0 = on * np.array(evaluate(system.constraint_rate, at | {"v": np.zeros(system.nv)})).ravel()
     c = on * np.array(evaluate(system.constraint_bias, at)).ravel()
     phi = on * np.array(evaluate(system.constraint, at)).ravel()
     off = tuple(int(i) for i in np.flatnonzero(on == 0))

@@ -145,6 +145,7 @@ def time_ticks(law: CompiledLaw, recording: Recording) -> TickTimes:
     kept = slice(0, TIMED_TICKS)
     inputs = {n: getattr(recording, n)[kept] for n in ("q", "v", "act", "ref", "mask")}
     inputs["t"] = recording.t[kept, None]
+    inputs["f_c"] = recording.equality_force[kept]
     known = law.controller.function.name_in()
     return law.project.time({n: rows for n, rows in inputs.items() if n in known}, repeats=1)
 

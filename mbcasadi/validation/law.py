@@ -16,7 +16,7 @@ from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError, ShapeError
 
 Array = NDArray[np.float64]
-KNOWN_INPUTS = ("q", "v", "act", "ref", "mask", "z", "t")
+KNOWN_INPUTS = ("q", "v", "act", "f_c", "ref", "mask", "z", "t")
 
 
 @runtime_checkable

@@ -83,7 +83,8 @@ def run_loop(
 ) -> Recording:
     """Run the loop and return everything that was measured, tick by tick.
 
-    The delay line starts filled with the first control. A plant that diverges ends the run;
+    The delay line starts filled with the first control. A controller with an input `f_c` gets
+    the constraint force of the equality constraints under the control that still acts. A plant that diverges ends the run;
     the recording says so in its events.
 
     Raises:
@@ -101,9 +102,12 @@ def run_loop(
     recorder, z = Recorder(), column("z0", controller.z0, controller.z0.size)
     events: tuple[str, ...] = ()
     line: deque[Array] = deque()
+    applied = np.zeros(plant.nu)
     for k in range(ticks):
         t = k * controller.period
         given = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
+        if caller.size("f_c"):
+            given["f_c"] = plant.measure(applied).equality_force
         given["ref"] = _at("reference", scenario.reference, t, caller.size("ref"), None)
         given["mask"] = _at("mask", scenario.mask, t, caller.size("mask"), 1.0)
         answer = caller(given)
@@ -128,6 +132,7 @@ def run_loop(
 
 def _require_fit(controller: Controller, caller: Caller, plant: Plant) -> None:
     sizes = {"q": plant.nq, "v": plant.nv, "act": plant.na, "z": controller.z0.size}
+    sizes["f_c"] = plant.nv
     for name, size in sizes.items():
         if caller.size(name) not in {0, size}:
             raise ProblemError(

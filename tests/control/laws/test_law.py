@@ -1,0 +1,137 @@
+"""What every law shares: guard, limits, states, names; and computed torque as the plainest one."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import mbcasadi.errors as err
+import mujoco_models
+from mbcasadi.codegen import export_c
+from mbcasadi.control import PostureTask
+from mbcasadi.control.laws import Command, computed_torque, make_law
+from mbcasadi.control.tasks import Slot
+from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.system import read_mjcf
+from mbcasadi.validation import validate
+
+ROUNDING = 1e-12
+
+
+@pytest.fixture(scope="module")
+def four_bar():
+    return read_mjcf(mujoco_models.path("four_bar"))
+
+
+def counting_law(system):
+    """A law with a state: it counts its calls and asks for more than the motor has."""
+
+    def equations(at):
+        count = at.z["count"]
+        u = at.ref["u"] + 0 * ca.sum1(at.q) + ca.log(at.ref["u"] + 100)
+        return Command(u=u, a=ca.SX.zeros(system.nv), z_next={"count": count + 1})
+
+    return make_law(
+        system,
+        "counting",
+        equations,
+        slots=[Slot("u", ("crank",), ("N m",))],
+        states={"count": [2.0], "idle": [7.0, 8.0]},
+        ctrl_limits=[[-1.0, 2.0]],
+    )
+
+
+def answer(law, q, v, ref, z):
+    names = law.function.name_out()
+    return dict(zip(names, (np.array(x).ravel() for x in law.function(q, v, ref, z)), strict=True))
+
+
+def test_states_go_on_and_others_keep_their_value(four_bar):
+    law = counting_law(four_bar)
+    out = answer(law, four_bar.tree.q0, np.zeros(3), [-4.0], law.controller.z0)
+    np.testing.assert_array_equal(out["z_next"], [3.0, 7.0, 8.0])
+
+
+def test_a_control_beyond_its_limits_is_cut_and_says_so(four_bar):
+    law = counting_law(four_bar)
+    out = answer(law, four_bar.tree.q0, np.zeros(3), [50.0], law.controller.z0)
+    assert (out["u"], out["status"]) == (2.0, 1.0)
+    inside = answer(law, four_bar.tree.q0, np.zeros(3), [-5.0], law.controller.z0)
+    assert inside["status"] == 0
+    np.testing.assert_allclose(inside["u"], -5.0 + np.log(95.0))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+@pytest.mark.parametrize("where", ["q", "v", "ref", "z"])
+def test_bad_input_gives_a_status_and_a_bounded_output(four_bar, where, bad):
+    law = counting_law(four_bar)
+    given = {"q": four_bar.tree.q0, "v": np.zeros(3), "ref": [0.0], "z": law.controller.z0}
+    given[where] = np.array(given[where], dtype=float)
+    given[where][0] = bad
+    out = answer(law, **given)
+    assert (out["u"], out["status"]) == (0.0, 3.0)
+    np.testing.assert_array_equal(out["z_next"], law.controller.z0)
+
+
+def test_broken_arithmetic_gives_the_safe_output(four_bar):
+    law = counting_law(four_bar)
+    out = answer(law, four_bar.tree.q0, np.zeros(3), [-200.0], law.controller.z0)  # log(-100)
+    assert (out["u"], out["status"]) == (0.0, 4.0)
+
+
+def test_the_reference_is_filled_by_name(four_bar):
+    law = computed_torque(four_bar, PostureTask(joints=("crank",)))
+    np.testing.assert_array_equal(law.ref(posture_v=2.0), [0.0, 2.0, 0.0])
+    with pytest.raises(err.UnknownNameError, match="'posture_w'.*'posture_q'"):
+        law.ref(posture_w=1.0)
+    with pytest.raises(err.ShapeError, match="posture_q has 2 entries, expected 1"):
+        law.ref(posture_q=[1.0, 2.0])
+
+
+def test_computed_torque_gives_the_acceleration_that_the_task_asks_for(four_bar):
+    law = computed_torque(four_bar, PostureTask(joints=("crank",), kp=40.0, kd=9.0))
+    fd = forward_dynamics(four_bar, "lagrange")
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        q = np.array(four_bar.integrate(four_bar.tree.q0, 0.3 * rng.standard_normal(3))).ravel()
+        for _ in range(30):
+            A = np.array(four_bar.constraint_jacobian(q))
+            q = q - np.linalg.pinv(A, 1e-9) @ np.array(four_bar.constraint(q)).ravel()
+        A = np.array(four_bar.constraint_jacobian(q))
+        v = (np.eye(3) - np.linalg.pinv(A, 1e-9) @ A) @ rng.standard_normal(3)
+        wish = {"q": q[0] + 0.01, "v": v[0] - 0.1, "a": 0.3}
+        u, _, status, left = law.function(q, v, [wish["q"], wish["v"], wish["a"]], [])
+        assert float(status) == 0
+        np.testing.assert_allclose(np.array(left), 0, atol=ROUNDING)
+        force = four_bar.actuator_force(q, v, u)
+        a = np.array(fd(q, v, force)[0]).ravel()
+        expected = wish["a"] + 9.0 * (wish["v"] - v[0]) + 40.0 * 0.01
+        np.testing.assert_allclose(a[0], expected, rtol=1e-9)
+
+
+def test_the_c_of_a_law_equals_its_function(four_bar, tmp_path):
+    law = computed_torque(four_bar, PostureTask(joints=("crank",)))
+    program = export_c(law, tmp_path / "c").load()
+    rng = np.random.default_rng(6)
+    for k in range(200):
+        q, v, ref = rng.standard_normal(3), rng.standard_normal(3), 5 * rng.standard_normal(3)
+        if k % 20 == 0:
+            q[0] = np.nan
+        for one, other in zip(law.function(q, v, ref, []), program(q, v, ref, []), strict=True):
+            np.testing.assert_allclose(np.array(other), np.array(one), rtol=1e-12, atol=1e-12)
+
+
+def test_computed_torque_tracks_in_mujoco_as_c(four_bar):
+    law = computed_torque(four_bar, PostureTask(joints=("crank",), kp=400.0))
+    start = four_bar.tree.q0[0]
+
+    def swing(t):
+        return law.ref(
+            posture_q=start + 0.3 * (1 - np.cos(t)),
+            posture_v=0.3 * np.sin(t),
+            posture_a=0.3 * np.cos(t),
+        )
+
+    report = validate(law, mujoco_models.path("four_bar"), 2.0, reference=swing)
+    metrics = {m.name: m.value for m in report.runs[0].metrics}
+    assert metrics["tracking.rms_share"] < 0.01
+    assert metrics["status.solved"] == 1.0
