@@ -84,8 +84,8 @@ def run_loop(
     """Run the loop and return everything that was measured, tick by tick.
 
     The delay line starts filled with the first control. A controller with an input `f_c` gets
-    the constraint force of the equality constraints under the control that still acts. A plant that diverges ends the run;
-    the recording says so in its events.
+    the force of the equality constraints under the control that still acts. A plant that
+    diverges ends the run; the recording says so in its events.
 
     Raises:
         ProblemError: the controller and the plant do not fit together.

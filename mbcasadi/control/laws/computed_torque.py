@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.laws.actuation import allocate
 from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At, Command, Law, make_law
+from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.tasks import Task, TaskRows, gains_of
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System
@@ -28,7 +29,7 @@ def computed_torque(
     period: float = 1e-3,
     name: str = "computed_torque",
 ) -> Law:
-    """Return `u = (P B)⁺ P (M a + h - f_0)` with `a = a_across + (J P)⁺ (a_des - c_J - J a_across)`.
+    """Return `u = (P B)⁺ P (M a + h - f_0)`, `a = a_across + (J P)⁺ (a_des - c_J - J a_across)`.
 
     `a` is the admissible acceleration that is nearest to the task's wish, `u` the control of
     minimum norm that gives it. The forward part is [A16, eq. 19 corrected]. Directions that the

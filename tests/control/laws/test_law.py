@@ -81,7 +81,7 @@ def test_broken_arithmetic_gives_the_safe_output(four_bar):
 def test_the_reference_is_filled_by_name(four_bar):
     law = computed_torque(four_bar, PostureTask(joints=("crank",)))
     np.testing.assert_array_equal(law.ref(posture_v=2.0), [0.0, 2.0, 0.0])
-    with pytest.raises(err.UnknownNameError, match="'posture_w'.*'posture_q'"):
+    with pytest.raises(err.UnknownNameError, match=r"'posture_w'.*'posture_q'"):
         law.ref(posture_w=1.0)
     with pytest.raises(err.ShapeError, match="posture_q has 2 entries, expected 1"):
         law.ref(posture_q=[1.0, 2.0])
