@@ -3,6 +3,7 @@
 import functools
 
 import casadi as ca
+import mpmath
 import numpy as np
 import pytest
 from projector_problems import (
@@ -191,6 +192,37 @@ def test_a_rigid_body_in_euler_parameters_obeys_eulers_equation(options):
     for name in ("M_c", "M_c_prime"):  # why these two refuse such a body
         assert np.linalg.cond(singular[name]) > 1e14
     assert np.linalg.cond(singular["M_c_second"]) < 100
+
+
+def exact_motion(M, h, f, A, c) -> np.ndarray:
+    """Return a from the Lagrange equations in 40 digits; A has full row rank."""
+    m, n = A.shape
+    K = np.block([[M, -A.T], [A, np.zeros((m, m))]])
+    with mpmath.workdps(40):
+        x = mpmath.lu_solve(mpmath.matrix(K), mpmath.matrix(np.concatenate([f - h, -c])))
+        return np.array(list(x)[:n], dtype=float)
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_the_error_of_the_motion_is_bounded_by_the_condition_of_the_inertia(graded):
+    """Light and heavy joints in one mechanism; `M_c`, which adds to M, gains from the order."""
+    rng = np.random.default_rng(52)
+    errors = {name_of(options): [] for options in OPTIONS}
+    for decades in (0, 4, 8):
+        sizes = np.logspace(0, -decades / 2, 6)[rng.permutation(6)]
+        X = rng.standard_normal((6, 6))
+        turned = np.linalg.qr(X)[0] * sizes
+        M = turned @ turned.T
+        if graded:
+            M = sizes[:, None] * (X @ X.T + np.eye(6)) * sizes
+        p = problem(rng, 3, 6, 3) | {"M": (M + M.T) / 2}
+        exact = exact_motion(**p)
+        for options in OPTIONS:
+            found = motion(ca.SX, 3, 6, **options)(**p)["a"].full().ravel()
+            error = np.abs(found - exact).max() / np.abs(exact).max()
+            bound = max(np.linalg.cond(M), 300 / 0.05)  # the given γ condition M''_c as well
+            errors[name_of(options)].append(error / (bound * np.finfo(float).eps))
+    assert max(max(found) for found in errors.values()) < 10
 
 
 def test_a_particle_on_a_circle_is_bent_onto_it():

@@ -1,0 +1,22 @@
+"""The code of the pages on projection and virtual mass runs; the motions are those shown."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "formulations"
+BLOCK = re.compile(r"^```python\n(.*?)^```\n+^```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["projection", "virtual-mass"])
+def test_the_code_of_the_page_runs_and_its_motions_are_those_shown(name, capsys):
+    blocks = BLOCK.findall((PAGES / f"{name}.md").read_text())
+    assert len(blocks) == 2
+    printed = []
+    for code, _ in blocks:
+        exec(compile(code, name, "exec"), {})
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == blocks[0][1]
+    # operations depend on the release of CasADi: same table, other counts
+    assert len(printed[1].splitlines()) == len(blocks[1][1].splitlines())
