@@ -9,6 +9,8 @@ Mathematical Modelling of Systems 2, 1996.
 """
 
 import casadi as ca
+import numpy as np
+from scipy.linalg import eigh, null_space
 
 import mbcasadi as mb
 
@@ -61,6 +63,20 @@ def system(pieces: int = PIECES, gravity: float = GRAVITY) -> mb.System:
         phi=joint - slider,
         name="flexible_slider_crank",
     )
+
+
+def bending_frequencies(system: mb.System, start: tuple[float, ...]) -> np.ndarray:
+    """Return the frequencies, rad/s, about the straight rod `start` with the crank (q[0]) held.
+
+    `start` is an equilibrium without gravity: the stiffness is `∂h/∂q` on the freedoms left.
+    """
+    q = ca.SX.sym("q", system.nq)
+    force = system.bias_force(q, ca.DM.zeros(system.nv))
+    stiffness = ca.Function("stiffness", [q], [ca.jacobian(force, q)])
+    held = np.vstack([np.array(system.constraint_jacobian(start)), np.eye(system.nv)[:1]])
+    N = null_space(held)
+    K, M = (N.T @ np.array(of(start)) @ N for of in (stiffness, system.mass_matrix))
+    return np.sqrt(eigh(K, M, eigvals_only=True))
 
 
 def to_mjcf(q: ca.SX) -> ca.SX:

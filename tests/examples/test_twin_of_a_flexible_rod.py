@@ -3,8 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
-from scipy.linalg import eigh
-from twin_states import acceleration, admissible_states, null_space
+from twin_states import acceleration, admissible_states
 from twins import flexible_slider_crank as pieces
 from twins import flexible_slider_crank_modes as modes
 from twins.energies import coordinates
@@ -32,22 +31,12 @@ def test_the_kinetic_energy_of_the_rod_is_the_integral_over_its_points():
         assert total == pytest.approx(rod + others, rel=1e-12)
 
 
-def bending_frequencies(system, start):
-    """Return the frequencies, rad/s, about the stretched pose with the crank held."""
-    q, v = ca.SX.sym("q", system.nv), np.zeros(system.nv)
-    stiffness = ca.Function("K", [q], [ca.jacobian(system.bias_force(q, v), q)])
-    held = np.vstack([np.array(system.constraint_jacobian(start)), np.eye(system.nv)[:1]])
-    N = null_space(held)
-    K, M = (N.T @ np.array(f(start)) @ N for f in (stiffness, system.mass_matrix))
-    return np.sqrt(eigh(K, M, eigvals_only=True))
-
-
 def beam_frequency(mode):
     return (mode * np.pi / modes.ROD) ** 2 * np.sqrt(modes.BENDING / LINE_DENSITY)
 
 
 def test_the_modes_have_the_frequencies_of_a_beam_on_two_pins():
-    frequencies = bending_frequencies(modes.system(gravity=0.0), modes.START)
+    frequencies = pieces.bending_frequencies(modes.system(gravity=0.0), modes.START)
     np.testing.assert_allclose(frequencies, [beam_frequency(1), beam_frequency(2)], rtol=1e-10)
 
 
@@ -55,7 +44,7 @@ def test_the_pieces_converge_to_the_beam_with_the_fourth_power_of_their_length()
     errors = []
     for n in (4, 8, 16):
         start = (0.0,) * (n + 1) + (pieces.CRANK + pieces.ROD,)
-        found = bending_frequencies(pieces.system(n, gravity=0.0), start)[:2]
+        found = pieces.bending_frequencies(pieces.system(n, gravity=0.0), start)[:2]
         errors.append(np.abs(found / [beam_frequency(1), beam_frequency(2)] - 1))
     assert (errors[0] < 1e-2).all()
     np.testing.assert_allclose(errors[1] / errors[2], 16.0, rtol=0.15)

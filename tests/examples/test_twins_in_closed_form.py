@@ -16,6 +16,7 @@ from twins import (
     prr_arm,
     rolling_disc,
     slider_crank,
+    spatial_loop,
     topology_switch,
     two_mass_spring,
 )
@@ -83,6 +84,20 @@ def test_the_parallelogram_swings_as_a_pendulum():
         expected = -moment * np.cos(q[0]) / inertia
         np.testing.assert_allclose(a[[0, 2, 3]], expected, rtol=ROUNDING)
         assert abs(a[1]) < ROUNDING * abs(expected)
+
+
+def test_the_angles_of_bricards_and_bennetts_loops_keep_their_closure():
+    """cosθ + cosφ + cosθ cosφ = 0 in turn; tan(θ1/2) tan(θ2/2) = √3 with opposite angles equal."""
+    loop = spatial_loop.BRICARD
+    for q, _ in admissible_states(spatial_loop.system(loop), loop.start, 5):
+        np.testing.assert_allclose(q, np.tile(q[:2], 3), atol=ROUNDING)
+        one, two = np.cos(q[:2])
+        assert one + two + one * two == pytest.approx(0, abs=ROUNDING)
+        assert abs(one) > 1e-3  # it left its start
+    loop = spatial_loop.BENNETT
+    for q, _ in admissible_states(spatial_loop.system(loop), loop.start, 5):
+        np.testing.assert_allclose(q[2:], -q[:2], atol=ROUNDING)
+        assert np.prod(np.tan(q[:2] / 2)) == pytest.approx(np.sqrt(3), rel=ROUNDING)
 
 
 def test_chaplygins_sleigh_obeys_its_reduced_equations():
