@@ -108,6 +108,16 @@ def test_nonideal_force_asks_nothing_of_the_multipliers(root):
     np.testing.assert_allclose(without["f_n"], 0, atol=0)
 
 
+def test_motion_under_a_nonideal_force_is_that_under_an_applied_one():
+    """The force moves as if it were applied; only its share in the constraint force differs."""
+    p = forced(np.random.default_rng(40), 5, 7, 3)
+    found = numbers(split(ca.SX, "cholesky", 5, 7), **p)
+    given = {key: p[key] for key in "MhfAc"} | {"f": p["f"] + p["C"]}
+    a, f_c, _ = reference_motion(**given)
+    np.testing.assert_allclose(found["a"], a, atol=1e-11)
+    np.testing.assert_allclose(found["f_ideal"] + found["f_n"], f_c + p["C"], atol=1e-11)
+
+
 def test_nonideal_force_is_the_formula_of_the_paper():
     """`f_n = M^{1/2} (I - B⁺ B) M^{-1/2} C`, `B = A M^{-1/2}`  [L15, eq. 12]."""
     p = forced(np.random.default_rng(46), 4, 6, 3)

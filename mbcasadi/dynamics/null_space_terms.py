@@ -1,0 +1,74 @@
+"""A mechanism in its independent directions, as named Functions  [S20, eq. 16-21]."""
+
+from typing import Any
+
+import casadi as ca
+
+from mbcasadi.dynamics.terms import Treatment, choose_kind, state_symbols, terms_at
+from mbcasadi.formulation.null_space import null_space_inverse, reduced
+from mbcasadi.linalg import RANK_TOL
+from mbcasadi.system import System
+
+
+def null_space_terms(
+    system: System,
+    *,
+    row_scale: float = 1.0,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> ca.Function:
+    """Return (q, v, [t], [mask]) → the equations of motion without multipliers  [S20, eq. 19].
+
+    `M_r y + h_r = Zᵀ f` with `a = a_across + Z y`, passive forces inside `h_r`.
+
+    Outputs:
+        Z: (nv, nv) orthonormal basis of null(A) behind zero columns; it may jump where the
+            order of the pivots changes.
+        M_r: (nv, nv) `Zᵀ M Z`, one on the diagonal where `Z` has a zero column.
+        h_r: (nv, 1) `Zᵀ (h - M A⁺ c)`.
+        a_across: (nv, 1) `-A⁺ c`, the acceleration that the constraint asks for.
+
+    Args:
+        system: the mechanism; its M at least positive definite on null(A).
+        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+    """
+    state = state_symbols(system, choose_kind(system, pivot))
+    now = terms_at(system, state)
+    rule = Treatment(row_scale, rank_tol, pivot).rule
+    found = reduced(now.M, now.h, now.A, now.c, **rule)
+    return _function("null_space_terms", state.inputs, found._asdict())
+
+
+def null_space_inverse_dynamics(
+    system: System,
+    *,
+    row_scale: float = 1.0,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> ca.Function:
+    """Return (q, v, a, [t], [mask]) → (u, lam, residual): S20's inverse dynamics, eq. 20-21.
+
+    `u` is the control of minimum norm, `residual` (nv, 1) what neither actuators nor constraints
+    can give: zero where the motion is possible [S20, eq. 14]. `a` must obey `A a + c = 0`;
+    ranges of u are not looked at. The control is that of `constrained_inverse_dynamics`, found
+    with `Z` in the place of the projector.
+
+    Args:
+        system: the mechanism, with actuators.
+        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis` for the rows of A.
+    """
+    kind = choose_kind(system, pivot)
+    state, a = state_symbols(system, kind), kind.sym("a", system.nv)
+    now = terms_at(system, state)
+    h = now.h - system.actuator_bias(state.q, state.v)
+    rule = Treatment(row_scale, rank_tol, pivot).rule
+    found = null_space_inverse(now.M, h, now.A, system.actuation(state.q), a, **rule)
+    inputs = {"q": state.q, "v": state.v, "a": a} | state.last
+    return _function("null_space_inverse_dynamics", inputs, found._asdict())
+
+
+def _function(name: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> ca.Function:
+    values = [ca.densify(value) for value in outputs.values()]
+    return ca.Function(
+        name, list(inputs.values()), values, list(inputs), list(outputs), {"cse": True}
+    )

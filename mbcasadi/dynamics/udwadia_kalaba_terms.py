@@ -1,0 +1,66 @@
+"""The constraint force of a mechanism in its ideal and non-ideal part, as a Function  [L15]."""
+
+from typing import Any
+
+import casadi as ca
+
+from mbcasadi.dynamics.terms import Treatment, choose_kind, state_symbols, terms_at
+from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.formulation.udwadia_kalaba import ROOTS, gauss_deviation, nonideal_split
+from mbcasadi.linalg import RANK_TOL, root_operations, tree_cholesky, tree_solve
+from mbcasadi.shapes import require_name
+from mbcasadi.system import System
+
+
+def udwadia_kalaba_terms(
+    system: System,
+    *,
+    root: str = "symmetric",
+    row_scale: float = 1.0,
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+) -> ca.Function:
+    """Return (q, v, f, f_nonideal, [t], [mask]) → the motion and both parts of its force.
+
+    Outputs:
+        a: (nv, 1) acceleration  [L15, eq. 13].
+        f_ideal: (nv, 1) `Aᵀ lam`, the same with and without `f_nonideal`  [L15, eq. 11].
+        f_n: (nv, 1) what the constraint lets through of `f_nonideal`  [L15, eq. 12].
+        lam: (nc, 1) multipliers of minimum norm.
+        a_free: (nv, 1) acceleration without the constraint, `f_nonideal` applied.
+        deviation: `(a - a_free)ᵀ M (a - a_free)`, least among all admissible `a` (Gauss).
+
+    Args:
+        system: the mechanism; its M positive definite.
+        root: "symmetric" or "cholesky"; the same result, the second is cheaper.
+        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+
+    Raises:
+        UnknownNameError: no such root; the message lists the names.
+        UnsupportedFeatureError: M is only semidefinite.
+    """
+    require_name("root", root, ROOTS)
+    if system.semidefinite:
+        raise UnsupportedFeatureError(
+            f"a root factor needs a positive definite M, but the M of '{system.name}' is "
+            "singular; use forward_dynamics with 'lagrange' or 'virtual_mass'"
+        )
+    more = root_operations(system.nv) if root == "symmetric" else 0
+    kind: Any = choose_kind(system, pivot, more)
+    state = state_symbols(system, kind)
+    f, C = kind.sym("f", system.nv), kind.sym("f_nonideal", system.nv)
+    now = terms_at(system, state)
+    rule = Treatment(row_scale, rank_tol, pivot).rule
+    split = nonideal_split(now.M, now.h, f, now.A, now.c, C, root=root, **rule)
+    a_free = tree_solve(tree_cholesky(now.M), f + C - now.h)
+    outputs = split._asdict() | {"a_free": a_free}
+    outputs["deviation"] = gauss_deviation(now.M, split.a, a_free)
+    inputs = {"q": state.q, "v": state.v, "f": f, "f_nonideal": C} | state.last
+    return ca.Function(
+        "udwadia_kalaba_terms",
+        list(inputs.values()),
+        [ca.densify(value) for value in outputs.values()],
+        list(inputs),
+        list(outputs),
+        {"cse": True},
+    )

@@ -1,0 +1,85 @@
+"""Mechanisms in their independent directions: motion, inverse dynamics, generated C."""
+
+import functools
+
+import casadi as ca
+import numpy as np
+import pytest
+from dynamics_compiled import compiled
+from support.admissible_states import States, admissible_states, call, column, drifted_states, times
+from support.constrained_mechanisms import mechanism
+
+from mbcasadi.dynamics import constrained_inverse_dynamics, forward_dynamics
+from mbcasadi.dynamics.null_space_terms import null_space_inverse_dynamics, null_space_terms
+from mbcasadi.dynamics.terms import terms_fun
+
+STATES = 20
+TOL = 1e-9  # relative; conditions of M below 1e4
+ALL_KINDS = ("four_bar", "ball_loop", "moving_pendulum", "climbing_particle", "euler_parameters")
+ACTUATED = ("four_bar", "five_bar", "switched_gripper")
+
+
+@functools.cache
+def at_states(name: str, drifted: bool) -> States:
+    """Return the reduced equations, the matrices and the reference motion of a mechanism."""
+    case = mechanism(name)
+    states = (drifted_states if drifted else admissible_states)(case, STATES)
+    found = call(null_space_terms(case.system), states) | call(terms_fun(case.system), states)
+    return found | call(forward_dynamics(case.system, "lagrange"), states) | {"f_in": states["f"]}
+
+
+def assert_close(found: np.ndarray, expected: np.ndarray, tol: float = TOL) -> None:
+    np.testing.assert_allclose(found, expected, atol=tol * max(1.0, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("drifted", [False, True])
+@pytest.mark.parametrize("name", ALL_KINDS)
+def test_reduced_equations_give_the_motion_on_the_manifold_and_off_it(name, drifted):
+    """`M_r y + h_r = Zᵀ f`, `a = a_across + Z y`  [S20, eq. 19]."""
+    values = at_states(name, drifted)
+    Z, a = values["Z"], column(values, "a")
+    turned = np.swapaxes(Z, 1, 2)
+    y = times(turned, a - column(values, "a_across"))
+    assert_close(column(values, "a_across") + times(Z, y), a)
+    acting = times(turned, values["f_in"].T)
+    assert np.abs(acting).max() > 0.1
+    assert_close(times(values["M_r"], y) + column(values, "h_r"), acting)
+
+
+@pytest.mark.parametrize("name", ALL_KINDS)
+def test_as_many_columns_of_the_basis_are_zero_as_there_are_independent_rows(name):
+    values = at_states(name, False)
+    Z = values["Z"]
+    used = np.abs(Z).max(axis=1) > 0
+    np.testing.assert_array_equal(used.sum(axis=1), Z.shape[1] - mechanism(name).rank)
+    assert_close(values["A"] @ Z, np.zeros_like(values["A"]), 1e-12)
+    np.testing.assert_allclose(
+        np.swapaxes(Z, 1, 2) @ Z, used[:, None] * np.eye(Z.shape[1]), atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("name", ACTUATED)
+def test_controls_are_those_of_the_inverse_dynamics_by_projection(name):
+    """One function divides by Z, the other by P: the same control of minimum norm."""
+    case = mechanism(name)
+    states = dict(admissible_states(case, STATES))
+    acting = call(forward_dynamics(case.system), states)
+    wanted = {key: states[key] for key in states if key != "f"} | {"a": column(acting, "a").T}
+    first = call(null_space_inverse_dynamics(case.system), wanted)
+    second = call(constrained_inverse_dynamics(case.system), wanted)
+    for key in ("u", "lam", "residual"):
+        assert_close(column(first, key), column(second, key))
+    assert np.abs(column(first, "u")).max() > 0.1
+
+
+def test_generated_c_equals_the_functions(tmp_path):
+    case = mechanism("four_bar")
+    states = admissible_states(case, 3)
+    for function in (null_space_terms(case.system), null_space_inverse_dynamics(case.system)):
+        external = compiled(function, tmp_path)
+        for k in range(3):
+            values = [
+                states.get(function.name_in(i), states["f"])[:, k] for i in range(function.n_in())
+            ]
+            for found, expected in zip(external.call(values), function.call(values), strict=True):
+                np.testing.assert_allclose(ca.DM(found), expected, rtol=1e-12, atol=1e-12)
