@@ -109,6 +109,25 @@ def particles(body):
     yield body.mass - moments.sum() / arm**2, body.com
 
 
+@pytest.mark.parametrize("name", ["top", "nearly_parallel", "free and ball joints on two trees"])
+def test_two_velocities_differ_in_it_by_their_bracket(name):
+    """`C(x) y - C(y) x = M [x, y]`: no torsion; the bracket is zero but for rotations in space."""
+    tree = tree_of({**SOURCES, **JOINTS}[name])
+    q, x = symbols(tree)
+    y = ca.SX.sym("y", tree.nv)
+    N = model.velocity_map(tree, q)
+    between = ca.jtimes(N @ y, q, N @ x) - ca.jtimes(N @ x, q, N @ y)
+    bracket = (N.T @ between) / ca.sum1(N**2).T  # columns of N are orthogonal
+    crossed = model.coriolis_matrix(tree, q, x) @ y - model.coriolis_matrix(tree, q, y) @ x
+    f = ca.Function("f", [q, x, y], [crossed, model.mass_matrix(tree, q) @ bracket, bracket])
+    for state in states(tree):
+        other = np.random.default_rng(8).standard_normal(tree.nv)
+        found, expected, lie = (np.array(value) for value in f(*state, other))
+        assert (np.abs(lie).max() > 0.1) == (name != "nearly_parallel")
+        size = 1.0 + abs(expected).max()
+        np.testing.assert_allclose(found, expected, atol=100 * ROUNDING * size)
+
+
 def test_it_is_sparse_like_the_tree():
     tree = tree_of(EVERY_JOINT)
     q, v = symbols(tree)
