@@ -23,6 +23,7 @@ from twins import (
     topology_switch,
     two_mass_spring,
 )
+from twins.energies import GRAVITY
 
 import mbcasadi as mb
 import mujoco_models
@@ -146,3 +147,22 @@ def test_without_the_inertia_that_mujoco_wants_the_slider_crank_is_the_papers():
         a = E @ acceleration(mechanism.twin, q, v, [3.0]) + b
         a_m = acceleration(mechanism.model, q_m, v_m, [3.0])
         assert np.abs(a - a_m).max() < 10 * slider_crank.MJCF_INERTIA * np.abs(a_m).max()
+
+
+def multipliers(system: mb.System, q, v, a, u) -> np.ndarray:
+    """Return the least-norm lam of `M a + h = f + B u + Aᵀ lam`."""
+    needed = np.array(system.mass_matrix(q)) @ a + forces_besides_control(system, q, v)
+    needed -= np.array(system.actuation(q)) @ u
+    A = np.array(system.constraint_jacobian(q))
+    return np.linalg.pinv(A.T, rcond=ROUNDING) @ needed
+
+
+def test_the_surface_bears_the_pin_of_the_prr_arm_and_the_weight_of_its_carriage():
+    mechanism, u = PAIRS["prr_arm"](), np.array([40.0, -7.0, 3.0])
+    weight = prr_arm.MASS / 6 * GRAVITY
+    for q, v, q_m, v_m, *_ in states(mechanism):
+        a = acceleration(mechanism.twin, q, v, u)
+        a_m = acceleration(mechanism.model, q_m, v_m, u)
+        surface = multipliers(mechanism.twin, q, v, a, u).item()
+        pin = multipliers(mechanism.model, q_m, v_m, a_m, u)
+        assert surface == pytest.approx(pin[2] + weight, rel=ROUNDING)
