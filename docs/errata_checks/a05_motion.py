@@ -135,7 +135,7 @@ def branches() -> Finding:
     return Finding(
         "A05",
         "(70), (71)",
-        printed="the matrix over 5 holds where `|c1| < ε/(l√5)`, `I` elsewhere",
+        printed="the matrix over 5 holds where |c1| is below `ε/(l√5)`, `I` elsewhere",
         correct="exchanged; the entries are right, and those of (71) belong to `M''_c`",
         printed_error=min(error(np.eye(2), P), error(regular, P_folded), error(M, M_second)),
         correct_error=max(

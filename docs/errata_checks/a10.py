@@ -117,7 +117,7 @@ def skew_coriolis() -> Finding:
             error(reduced @ x.w_r, x.Gamma_r @ x.w_r),
         ),
         note=(
-            "largest `|εᵀ Γ ε| / ‖Γ‖` over unit `ε`, of Γ and of Γ_r; with the new one also ‖ΔΓ w‖"
+            "largest |εᵀ Γ ε| / ‖Γ‖ over unit `ε`, of Γ and of Γ_r; with the new one also ‖ΔΓ w‖"
         ),
     )
 
