@@ -163,6 +163,7 @@ def inconsistency(
 
 def _reduced(M: Sym, h: Sym, c: Sym, factor: CompleteFactor[Sym], Z: Sym) -> Reduced[Sym]:
     a_across = -factor.pinv_times(c)
-    empty = 1 - ca.densify(ca.sum1(Z**2)).T
+    # exactly zero or one: what rounding leaves of 1 - 1 is not small beside an inertia in g mm²
+    empty = ca.densify(ca.sum1(Z**2)).T < 0.5
     M_r = Z.T @ M @ Z + ca.diag(empty)
     return Reduced(Z, M_r, Z.T @ (h + M @ a_across), a_across)
