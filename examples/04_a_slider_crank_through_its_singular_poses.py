@@ -8,14 +8,12 @@ here, where the branch is a straight line in q). The classical multipliers leave
 You will see steps, energy error and distance from the one-coordinate solution of each.
 """
 
-import argparse
-
 import numpy as np
+from panels import Panel, draw, figure_path
 from scipy.integrate import DOP853, solve_ivp
 from twins import slider_crank
 
 import mbcasadi as mb
-from mbcasadi.simulation import simulate
 
 SPEED = 6.0  # rad/s of the crank at the start, enough to turn over
 DURATION, SHORT = 10.0, 3.0  # s; the methods that fail do so early
@@ -64,55 +62,49 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     system = slider_crank.system()
     start, tight = (system, START, [SPEED, -2 * SPEED]), {"rtol": RTOL, "atol": ATOL}
     unaided = {"project": "none", "rank_tol": 0.0}  # no row is ever dropped
-    trajectories = {
-        "q, v at every stage": simulate(*start, DURATION, "projection", **tight),
-        "q, v after each step": simulate(*start, DURATION, "projection", project="step", **tight),
-        "classical Lagrange": simulate(*start, SHORT, "lagrange", **unaided, **tight),
+    found = {
+        "q, v at every stage": mb.simulate(*start, DURATION, "projection", **tight),
+        "q, v after each step": mb.simulate(
+            *start, DURATION, "projection", project="step", **tight
+        ),
+        "classical Lagrange": mb.simulate(*start, SHORT, "lagrange", **unaided, **tight),
     }
     runs = {
-        name: {key: getattr(found, key) for key in ("t", "q", "energy", "drift")}
-        for name, found in trajectories.items()
+        name: {key: getattr(run, key) for key in ("t", "q", "energy", "drift")}
+        for name, run in found.items()
     }
     runs["q after each step"] = as_printed(system)
     exact = crank_alone(DURATION)
     for name, run in runs.items():
+        run["step"] = np.diff(run["t"], prepend=np.nan)
         run["error"] = np.abs(run["energy"] / run["energy"][0] - 1)
         run["apart"] = np.abs(run["q"][:, 0] - exact(run["t"]))
         print(
             f"{name:20} {run['t'].size - 1:5} steps to {run['t'][-1]:5.2f} s, the least "
-            f"{np.diff(run['t']).min():.0e} s, energy off by {run['error'].max():.0e}, "
+            f"{np.nanmin(run['step']):.0e} s, energy off by {run['error'].max():.0e}, "
             f"crank by {run['apart'].max():.0e} rad"
         )
     if figure is not None:
-        draw(figure, runs)
+        turns = np.linspace(0, SHORT, 3001)
+        passed = np.diff(np.sign(np.cos(exact(turns)))) != 0
+        draw(figure, drawn(runs), marks=turns[1:][passed], one_legend=True)
     return runs
 
 
-def draw(figure: str, runs: dict[str, dict[str, np.ndarray]]) -> None:
-    """Draw steps, energy error and distance over the first seconds; grey: singular poses."""
-    import matplotlib.pyplot as plt
+def drawn(runs: dict[str, dict[str, np.ndarray]]) -> list[Panel]:
+    """Return steps, energy error and distance over the first seconds."""
 
-    fig, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharex=True, layout="constrained")
-    turns = np.linspace(0, SHORT, 3001)
-    singular = turns[1:][np.diff(np.sign(np.cos(crank_alone(SHORT)(turns)))) != 0]
-    for (name, run), style in zip(runs.items(), ("-", "--", "-", "-"), strict=True):
-        shown = run["t"] <= SHORT
-        t = run["t"][shown]
-        axes[0].semilogy(t[1:], np.diff(t), style, label=name, lw=1)
-        axes[1].semilogy(t[1:], np.maximum(run["error"][shown][1:], 1e-16), style, lw=1)
-        axes[2].semilogy(t[1:], np.maximum(run["apart"][shown][1:], 1e-16), style, lw=1)
-    axes[1].set_ylim(1e-16, 10)
-    titles = ("step, s", "energy error, relative", "crank off by, rad")
-    for axis, title in zip(axes, titles, strict=True):
-        axis.set_title(title)
-        for time in singular:
-            axis.axvline(time, color="0.85", lw=3, zorder=0)
-    fig.supxlabel("time, s", fontsize=10)
-    fig.legend(loc="outside upper center", ncols=4, fontsize=9)
-    fig.savefig(figure, dpi=100)
+    def early(key: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        shown = {name: (run["t"] <= SHORT) & (run["t"] > 0) for name, run in runs.items()}
+        return {name: (run["t"][shown[name]], run[key][shown[name]]) for name, run in runs.items()}
+
+    dashed = ["q, v after each step"]
+    return [
+        Panel("step, s", early("step"), log=True, dashed=dashed),
+        Panel("energy error", early("error"), log=True, dashed=dashed, limits=(1e-16, 10)),
+        Panel("crank off by, rad (grey: singular)", early("apart"), log=True, dashed=dashed),
+    ]
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--figure", help="write the figure to this PNG file")
-    main(parser.parse_args().figure)
+    main(figure_path(__doc__))

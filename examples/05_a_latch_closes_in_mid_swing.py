@@ -8,16 +8,15 @@ speed: v is projected in the metric of M, and kinetic energy is lost.
 You will see the loss, and the condition of M̄ for virtual masses inside and outside the interval.
 """
 
-import argparse
 from typing import Any
 
 import casadi as ca
 import numpy as np
+from panels import Panel, draw, figure_path
 from twins import topology_switch
 
 import mbcasadi as mb
 from mbcasadi.dynamics.virtual_mass_terms import virtual_mass_terms
-from mbcasadi.simulation import Event, simulate
 
 DURATION = 1.2  # s
 SAMPLES = 241
@@ -31,7 +30,7 @@ def gap_fun() -> ca.Function:
     return ca.Function("gap", [t, q, v], [joints[5][0] - joints[2][0]], ["t", "q", "v"], ["gap"])
 
 
-def conditions(system: mb.System, run: mb.simulation.Trajectory) -> dict[str, np.ndarray]:
+def conditions(system: mb.System, run: mb.Trajectory) -> dict[str, np.ndarray]:
     """Return low, high, mu (nt,) along the run, and the condition of M̄ for each mass."""
     found = {}
     for name, mass in MASSES.items():
@@ -46,9 +45,9 @@ def conditions(system: mb.System, run: mb.simulation.Trajectory) -> dict[str, np
 def main(figure: str | None = None) -> dict[str, Any]:
     """Return the motion, what the latch did, and the conditions along the way."""
     system = topology_switch.system().with_mask([0, 0])
-    latch = Event("latch", gap_fun(), direction=-1, mask=[1, 1])
+    latch = mb.Event("latch", gap_fun(), direction=-1, mask=[1, 1])
     times = np.linspace(0, DURATION, SAMPLES)
-    run = simulate(
+    run = mb.simulate(
         system,
         topology_switch.APART,
         np.zeros(4),
@@ -66,34 +65,22 @@ def main(figure: str | None = None) -> dict[str, Any]:
         print(f"{name:9}: condition of M̄ at most {found[name].max():.0f}")
     found |= {"run": run, "closure": closure}
     if figure is not None:
-        draw(figure, found)
+        draw(figure, drawn(found), marks=[closure.time])
     return found
 
 
-def draw(figure: str, found: dict[str, Any]) -> None:
-    """Draw speeds, the interval of virtual masses and the condition of M̄ over the swing."""
-    import matplotlib.pyplot as plt
-
-    run = found["run"]
-    fig, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
-    axes[0].plot(run.t, run.v[:, :2], label=["upper link", "lower link"])
-    axes[0].set_title("speed on the left, rad/s")
-    axes[1].fill_between(run.t, found["low"], found["high"], alpha=0.3, label="interval (12)")
-    axes[1].semilogy(run.t, found["virtual_mass"], label="default")
-    axes[1].set_title("virtual mass, kg m²")
-    for name, mass in MASSES.items():
-        label = name if mass is None else f"{name}, {mass:g} kg m²"
-        axes[2].semilogy(run.t, found[name], label=label)
-    axes[2].set_ylim(top=1e4)
-    axes[2].set_title("condition of $\\bar{M}$")
-    for axis in axes:
-        axis.axvline(found["closure"].time, color="0.7", lw=1, zorder=0)
-        axis.set_xlabel("time, s")
-        axis.legend(fontsize=8)
-    fig.savefig(figure, dpi=100)
+def drawn(found: dict[str, Any]) -> list[Panel]:
+    """Return speeds, the interval of virtual masses and the condition of M̄ over the swing."""
+    t, v = found["run"].t, found["run"].v
+    interval = {"λ_max": (t, found["high"]), "μ": (t, found["virtual_mass"])}
+    interval |= {"λ_min": (t, found["low"])}
+    conditions = {name: (t, found[name]) for name in MASSES}
+    return [
+        Panel("speed, rad/s", {"upper link": (t, v[:, 0]), "lower link": (t, v[:, 1])}),
+        Panel("μ and the interval (12), kg m²", interval, log=True, dashed=["λ_max", "λ_min"]),
+        Panel("condition of M̄", conditions, log=True, limits=(None, 1e4)),
+    ]
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--figure", help="write the figure to this PNG file")
-    main(parser.parse_args().figure)
+    main(figure_path(__doc__))

@@ -9,18 +9,18 @@ lam is minus ours; it does not give the initial state, and its path leaves the a
 You will see the range of the force with and without force control, and how the error decays.
 """
 
-import argparse
-
 import casadi as ca
 import numpy as np
-from scipy.integrate import solve_ivp
+from panels import Panel, draw, figure_path
 from twins import prr_arm
 
 import mbcasadi as mb
+from mbcasadi.dynamics.quasi_velocity_terms import quasi_velocity_terms
 
 K_P, K_D = 3.0, 5.0  # 1/s  [A10, section 5]
 WANTED = 50.0  # N, lam_d  [A10, section 5]
 DURATION = 7.25  # s
+FLOOR = (1e-11, 10.0)  # of the error that the figure shows
 SAMPLES = 1451
 OFFSET = np.array([-0.1, 0.2])  # m, rad: initial error of theta; speeds are zero
 
@@ -32,27 +32,27 @@ def reference(t: ca.SX) -> ca.SX:
 
 
 def control(system: mb.System, force_control: bool) -> ca.Function:
-    """Return (t, q, v) → (f, epsilon, u): joint forces, composite error, norm of quasi-forces.
+    """Return (t, q, v) → (f, epsilon): the motors' force `W (V1 u_o + V2 u_r)`, gravity carried.
 
-    `f = W V2 u_r + W V1 u_o` with eq. 38, 39, 47 written in joint space, where no choice of V1,
-    V2 is left: s in null(A) moves theta at the commanded rate, `epsilon = Wᵀ (v - s)`,
-
-        W V2 u_r = Π (M ds/dt + C s) - K_d M (v - s),    Π = I - Aᵀ (A M⁻¹ Aᵀ)⁻¹ A M⁻¹,
-        W V1 u_o = (I - Π) (M a + C v) + Aᵀ lam_d,       (I - Π) M a = -Aᵀ (A M⁻¹ Aᵀ)⁻¹ c.
+    `s` in null(A) moves theta at the commanded rate, `ds/dt + Γ_r s` of eq. 39 is
+    `V2ᵀ W⁻¹ (M ds/dt + C s)` in joint space, and `epsilon = V2ᵀ Wᵀ (v - s)` is eq. 38. So neither
+    the choice of V2 nor its rate matters.
     """
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 3), ca.SX.sym("v", 3)
+    now = quasi_velocity_terms(system)(q=q, v=v, f=0)
+    W, V1, V2 = now["W"], now["V1"], now["V2"]
     M, C, A = system.mass_matrix(q), system.coriolis_matrix(q, v), system.constraint_jacobian(q)
     theta, theta_d = prr_arm.minimal_coordinates(q), reference(t)
     rate = ca.jacobian(theta_d, t) - K_P * (theta - theta_d)
     s = ca.solve(ca.vertcat(A, ca.jacobian(theta, q)), ca.vertcat(0, rate))
     s_dot = ca.jtimes(s, q, v) + ca.jacobian(s, t)
-    press = A.T @ ca.solve(A @ ca.solve(M, A.T), ca.SX.eye(1))  # Aᵀ (A M⁻¹ Aᵀ)⁻¹
-    wanted = M @ s_dot + C @ s
-    f = wanted - press @ A @ ca.solve(M, wanted) - K_D * M @ (v - s)
+    epsilon = V2.T @ W.T @ (v - s)
+    u_r = V2.T @ ca.solve(W, M @ s_dot + C @ s) - K_D * epsilon
+    u_o = ca.SX.zeros(V1.shape[1])
     if force_control:
-        f += press @ (A @ ca.solve(M, C @ v) - system.constraint_bias(q, v)) + A.T * WANTED
-    out = [f, ca.sqrt((v - s).T @ M @ (v - s)), ca.sqrt(f.T @ ca.solve(M, f))]
-    return ca.Function("control", [t, q, v], out, ["t", "q", "v"], ["f", "epsilon", "u"])
+        u_o = now["Gamma_o"] @ now["v_r"] + V1.T @ now["A_W"].T * WANTED  # eq. 47
+    f = W @ (V1 @ u_o + V2 @ u_r) + system.gravity_force(q)
+    return ca.Function("control", [t, q, v], [f, epsilon], ["t", "q", "v"], ["f", "epsilon"])
 
 
 def start(theta: np.ndarray) -> np.ndarray:
@@ -63,26 +63,26 @@ def start(theta: np.ndarray) -> np.ndarray:
 
 def run(system: mb.System, law: ca.Function, theta: np.ndarray) -> dict[str, np.ndarray]:
     """Return the motion from rest at theta, with the force on the surface in the paper's sign."""
-    t, x = ca.MX.sym("t"), ca.MX.sym("x", 6)
-    f, epsilon, u = law(t, x[:3], x[3:])
-    carried = system.gravity_force(x[:3])  # the paper's f holds gravity, which the motors bear
-    a, _, lam = mb.forward_dynamics(system, "lagrange")(x[:3], x[3:], f + carried)
-    flow = ca.Function("flow", [t, x], [ca.vertcat(x[3:], a)])
-    out = [-lam, epsilon, u, prr_arm.minimal_coordinates(x[:3]), reference(t)]
-    names = ["lam", "epsilon", "u", "theta", "theta_d"]
-    report = ca.Function("report", [t, x], out, ["t", "x"], names)
+    force = law.factory("force", ["t", "q", "v"], ["f"])
     times = np.linspace(0, DURATION, SAMPLES)
-    motion = solve_ivp(
-        lambda t, x: np.array(flow(t, x)).ravel(),
-        (0, DURATION),
-        np.r_[start(theta), np.zeros(3)],
-        method="DOP853",
-        t_eval=times,
-        rtol=1e-9,
-        atol=1e-11,
+    found = mb.simulate(
+        system, start(theta), np.zeros(3), DURATION, "quasi_velocity", force=force, times=times
     )
-    found = report.map(SAMPLES)(t=times, x=motion.y)
-    return {"t": times, "x": motion.y} | {k: np.array(x).squeeze() for k, x in found.items()}
+    t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 3), ca.SX.sym("v", 3)
+    f, epsilon = law(t, q, v)
+    parts = quasi_velocity_terms(system)(q=q, v=v, f=f)
+    out = {
+        "f": f,
+        "epsilon": ca.norm_2(epsilon),
+        "u_r": ca.norm_2(parts["u_r"]),
+        "u_o": ca.norm_2(parts["u_o"]),
+        "theta": prr_arm.minimal_coordinates(q),
+        "theta_d": reference(t),
+    }
+    report = ca.Function("report", [t, q, v], [*out.values()], ["t", "q", "v"], [*out])
+    values = report.map(SAMPLES)(t=times, q=found.q.T, v=found.v.T)
+    report = {key: np.array(value).squeeze() for key, value in values.items()}
+    return report | {"t": times, "q": found.q, "v": found.v, "lam": -found.lam[:, 0]}
 
 
 def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
@@ -92,46 +92,33 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     runs = {}
     for name, force_control in (("free", False), ("held", True)):
         found = runs[name] = run(system, control(system, force_control), theta)
-        lam, u = found["lam"], found["u"]
-        print(f"{name}: lam {lam.min():.2f} … {lam.max():.2f} N, quasi-force at most {u.max():.1f}")
+        lam, u_r, u_o = found["lam"], found["u_r"], found["u_o"]
+        print(f"{name}: lam {lam.min():.2f} … {lam.max():.2f} N; at most ", end="")
+        print(f"u_r {u_r.max():.2f}, u_o {u_o.max():.2f} √kg m/s²")
     epsilon = runs["free"]["epsilon"]
     rate = -np.log(epsilon[200] / epsilon[0]) / runs["free"]["t"][200]
     print(f"error decays at {rate:.3f} 1/s, K_d is {K_D}")
     if figure is not None:
-        draw(figure, runs)
+        draw(figure, drawn(runs), columns=2)
     return runs
 
 
-def draw(figure: str, runs: dict[str, dict[str, np.ndarray]]) -> None:
-    """Draw motion, error, force and quasi-force of both runs."""
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(2, 2, figsize=(9, 5), sharex=True, layout="constrained")
-    free, held = runs["free"], runs["held"]
-    t = free["t"]
-    for i, unit in enumerate(("m", "rad")):
-        axes[0, 0].plot(t, free["theta"][i], label=rf"$\theta_{i + 1}$, {unit}")
-        axes[0, 0].plot(t, free["theta_d"][i], "k--", lw=0.8, label="wanted" if i else None)
-    axes[0, 0].set_title("motion, the same in both runs")
-    axes[0, 1].semilogy(t, free["epsilon"], label=r"$\|\epsilon\|$")
+def drawn(runs: dict[str, dict[str, np.ndarray]]) -> list[Panel]:
+    """Return motion, error, force and quasi-force of both runs."""
+    free, t = runs["free"], runs["free"]["t"]
+    motion = {"θ1, m": (t, free["theta"][0]), "θ2, rad": (t, free["theta"][1])}
+    wanted = {"θ1 wanted": (t, free["theta_d"][0]), "θ2 wanted": (t, free["theta_d"][1])}
     bound = free["epsilon"][0] * np.exp(-K_D * t)
-    axes[0, 1].semilogy(t, bound, "k--", lw=0.8, label=r"$e^{-K_d t}$")
-    axes[0, 1].set_ylim(bottom=1e-11)
-    axes[0, 1].set_title("composite error, √(kg) m/s")
-    for name, found in (("$u_o = 0$", free), ("force control", held)):
-        axes[1, 0].plot(t, found["lam"], label=name)
-        axes[1, 1].plot(t, found["u"], label=name)
-    axes[1, 0].set_title("force on the surface, N")
-    axes[1, 1].set_title("norm of the quasi-forces, √(kg) m/s²")
-    for axis, top in zip(axes.ravel(), (1.05, 10.0, 82.0, 48.0), strict=True):
-        axis.set_ylim(top=top)
-        axis.legend(fontsize=8, ncols=3, loc="upper right")
-        axis.grid(alpha=0.3)
-    fig.supxlabel("time, s")
-    fig.savefig(figure, dpi=100)
+    error = {"‖ε‖": (t, free["epsilon"]), "‖ε(0)‖ exp(-K_d t)": (t, bound)}
+    force = {name: (t, run["lam"]) for name, run in runs.items()}
+    effort = {name: (t, np.hypot(run["u_r"], run["u_o"])) for name, run in runs.items()}
+    return [
+        Panel("motion, the same in both", motion | wanted, dashed=list(wanted), limits=(-0.4, 1.2)),
+        Panel("composite error, √kg m/s", error, log=True, dashed=list(error)[1:], limits=FLOOR),
+        Panel("force on the surface, N", force, limits=(-5, 90)),
+        Panel("norm of the quasi-forces, √kg m/s²", effort, limits=(0, 52)),
+    ]
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--figure", help="write the figure to this PNG file")
-    main(parser.parse_args().figure)
+    main(figure_path(__doc__))

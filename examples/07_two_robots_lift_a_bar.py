@@ -7,10 +7,9 @@ come from `A_s M⁻¹ B`, which leaves the reaction to the feedback; the least c
 You will see the range of each motor torque under both, and how far each misses its constraints.
 """
 
-import argparse
-
 import casadi as ca
 import numpy as np
+from panels import Panel, draw, figure_path
 from twins import cooperating_robots as robots
 
 import mbcasadi as mb
@@ -77,26 +76,18 @@ def main(figure: str | None = None) -> dict[str, np.ndarray]:
         )
     print(f"both constraints held to {found['miss'].max():.1e}")
     if figure is not None:
-        draw(figure, t, found)
+        draw(figure, drawn(t, found), one_legend=True)
     return found
 
 
-def draw(figure: str, t: np.ndarray, found: dict[str, np.ndarray]) -> None:
-    """Draw the six torques over one period."""
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(2, 3, figsize=(9, 4.6), sharex=True, layout="constrained")
-    for i, axis in enumerate(axes.ravel()):
-        axis.plot(t, found["u_figures"][i], label="law of the paper's figures")
-        axis.plot(t, found["u_least"][i], "--", label="least norm")
-        axis.set_title(f"$u_{i + 1}$, N m", fontsize=10)
-        axis.grid(alpha=0.3)
-    fig.supxlabel("time, s")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-    fig.savefig(figure, dpi=110)
+def drawn(t: np.ndarray, found: dict[str, np.ndarray]) -> list[Panel]:
+    """Return the six torques over one period."""
+    laws = {"law of the paper's figures": "u_figures", "least norm": "u_least"}
+    return [
+        Panel(f"u{i + 1}, N m", {label: (t, found[key][i]) for label, key in laws.items()})
+        for i in range(6)
+    ]
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--figure", help="write the figure to this PNG file")
-    main(parser.parse_args().figure)
+    main(figure_path(__doc__))

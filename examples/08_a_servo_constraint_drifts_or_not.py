@@ -7,14 +7,12 @@ its second derivative at zero, so that an error at the start grows linearly, for
 You will see the gap's error after three seconds under both, and the force.
 """
 
-import argparse
-
 import casadi as ca
 import numpy as np
+from panels import Panel, draw, figure_path
 from twins import two_mass_spring as masses
 
 import mbcasadi as mb
-from mbcasadi.simulation import simulate
 
 ALPHA = BETA = 5.0  # 1/s, critically damped
 START = np.array([0.0, 2 * masses.REST_LENGTH + 0.005])  # m, 5 mm too far apart
@@ -39,7 +37,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     found = {}
     for name, gains in {"eq. 47": (0.0, 0.0), "stabilised": (ALPHA, BETA)}.items():
         law = servo_force(system, *gains)
-        run = simulate(
+        run = mb.simulate(
             system, START, SPEED, DURATION, force=law, times=np.linspace(0, DURATION, 301)
         )
         error = run.q[:, 1] - run.q[:, 0] - 2 * masses.REST_LENGTH
@@ -50,28 +48,16 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
             f"force {force.min():.2f} … {force.max():.2f} N, x1 at {run.q[-1, 0]:.1f} m"
         )
     if figure is not None:
-        draw(figure, found)
+        draw(figure, drawn(found), columns=2)
     return found
 
 
-def draw(figure: str, found: dict[str, dict[str, np.ndarray]]) -> None:
-    """Draw the gap's error and the force."""
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
-    for name, run in found.items():
-        axes[0].plot(run["t"], 1e3 * run["error"], label=name)
-        axes[1].plot(run["t"], run["force"], label=name)
-    for axis, title in zip(
-        axes, ("gap too large by, mm", "force on the first mass, N"), strict=True
-    ):
-        axis.set(title=title, xlabel="time, s")
-        axis.grid(alpha=0.3)
-        axis.legend()
-    fig.savefig(figure, dpi=100)
+def drawn(found: dict[str, dict[str, np.ndarray]]) -> list[Panel]:
+    """Return the gap's error and the force."""
+    error = {name: (run["t"], 1e3 * run["error"]) for name, run in found.items()}
+    force = {name: (run["t"], run["force"]) for name, run in found.items()}
+    return [Panel("gap too large by, mm", error), Panel("force on the first mass, N", force)]
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--figure", help="write the figure to this PNG file")
-    main(parser.parse_args().figure)
+    main(figure_path(__doc__))

@@ -7,10 +7,9 @@ eq. 21 the loads, both of least norm, and eq. 14 says whether the motors can mak
 You will see the torques and loads of one squat, then what two dead knees leave undone.
 """
 
-import argparse
-
 import casadi as ca
 import numpy as np
+from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
 import mujoco_models
@@ -74,31 +73,22 @@ def main(figure: str | None = None) -> dict[str, np.ndarray]:
     print(f"left undone: {out['residual'].max():.0e} N m with all motors (eq. 14 holds),")
     print(f"{out['dead'].min():.1f} to {out['dead'].max():.1f} N m without the knees")
     if figure is not None:
-        draw(figure, system, out)
+        draw(figure, drawn(system, out))
     return out
 
 
-def draw(figure: str, system: mb.System, out: dict[str, np.ndarray]) -> None:
-    """Draw torques, loads and the consistency test over one squat."""
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
-    for joint in ("left_hip_pitch", "left_knee", "left_ankle_pitch"):
-        axes[0].plot(out["t"], out["u"][system.actuator_names.index(joint)], label=joint)
-    axes[0].set(title="torque, N m  (eq. 20)", xlabel="time, s")
-    for i, name in ((0, "toe"), (2, "heel")):
-        axes[1].plot(out["t"], out["lam"][3 * i + 2], label=name)
-    axes[1].set(title="load on one corner, N  (eq. 21)", xlabel="time, s")
-    axes[2].semilogy(out["t"], out["dead"].ravel(), label="knees dead")
-    axes[2].semilogy(out["t"], out["residual"].ravel(), label="all motors")
-    axes[2].set(title="left undone, N m  (eq. 14)", xlabel="time, s")
-    for axis in axes:
-        axis.legend(fontsize=8)
-        axis.grid(alpha=0.3)
-    fig.savefig(figure, dpi=100)
+def drawn(system: mb.System, out: dict[str, np.ndarray]) -> list[Panel]:
+    """Return torques, loads and the consistency test over one squat."""
+    t, names = out["t"], [f"left_{part}" for part in LEG]
+    torques = {name: (t, out["u"][system.actuator_names.index(name)]) for name in names}
+    loads = {"toe": (t, out["lam"][2]), "heel": (t, out["lam"][8])}
+    undone = {"knees dead": (t, out["dead"].ravel()), "all motors": (t, out["residual"].ravel())}
+    return [
+        Panel("torque, N m (eq. 20)", torques),
+        Panel("load on one corner, N (eq. 21)", loads),
+        Panel("left undone, N m (eq. 14)", undone, log=True),
+    ]
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--figure", help="write the figure to this PNG file")
-    main(parser.parse_args().figure)
+    main(figure_path(__doc__))

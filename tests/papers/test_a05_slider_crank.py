@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from paper_examples import example
+from paper_examples import example, results
 from scipy.integrate import quad
 
 import mbcasadi as mb
@@ -22,8 +22,8 @@ def system() -> mb.System:
 
 
 @pytest.fixture(scope="module")
-def runs() -> dict[str, dict[str, np.ndarray]]:
-    return CRANK["main"]()
+def runs(tmp_path_factory) -> dict[str, dict[str, np.ndarray]]:
+    return results(CRANK, tmp_path_factory)
 
 
 def on_the_branch(crank: float, speed: float) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from paper_examples import example
+from paper_examples import example, results
 from scipy.integrate import cumulative_simpson
 
 import mbcasadi as mb
@@ -15,8 +15,8 @@ INTEGRATION = 6e-8  # m: the relative 1e-9 of a step, at 60 m
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, dict[str, np.ndarray]]:
-    return SERVO["main"]()
+def found(tmp_path_factory) -> dict[str, dict[str, np.ndarray]]:
+    return results(SERVO, tmp_path_factory)
 
 
 def test_the_law_is_the_printed_one():

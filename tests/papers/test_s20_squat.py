@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from paper_examples import example
+from paper_examples import example, results
 
 import mbcasadi as mb
 import mujoco_models
@@ -21,8 +21,8 @@ def system() -> mb.System:
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, np.ndarray]:
-    return SQUAT["main"]()
+def found(tmp_path_factory) -> dict[str, np.ndarray]:
+    return results(SQUAT, tmp_path_factory)
 
 
 def equations(system, found, k) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
