@@ -79,5 +79,5 @@ def draw(
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), fontsize=9)
     figure.supxlabel("time, s", fontsize=10)
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -64,13 +64,13 @@ def test_the_twin_is_the_papers_arm():
 
 
 def test_without_force_control_the_motion_makes_the_force(runs):
-    free = runs["free"]
-    expected = [
-        force_of_the_motion_alone(*state) for state in zip(free["q"], free["v"], strict=True)
-    ]
-    np.testing.assert_allclose(free["lam"], expected, atol=INTEGRATION)
-    assert free["lam"].min() == pytest.approx(-0.10, abs=0.005)
-    assert free["lam"].max() == pytest.approx(63.17, abs=0.005)
+    for name, least, most in (("free", -0.10, 63.17), ("above", -16.60, 15.05)):
+        run = runs[name]
+        states = zip(run["q"], run["v"], strict=True)
+        expected = [force_of_the_motion_alone(q, v) for q, v in states]
+        np.testing.assert_allclose(run["lam"], expected, atol=INTEGRATION)
+        assert run["lam"].min() == pytest.approx(least, abs=0.005)
+        assert run["lam"].max() == pytest.approx(most, abs=0.005)
 
 
 def test_with_force_control_the_force_is_the_wanted_one_and_the_motion_the_same(runs):
@@ -154,7 +154,7 @@ def test_the_law_in_joint_space_is_the_papers_in_a_gauge_of_its_own(runs):
 def test_gravity_has_no_say_in_the_force_on_the_surface(runs):
     weightless = ARM["prr_arm"].system(gravity=0.0)
     theta = runs["free"]["theta"][:, 0]
-    found = ARM["run"](weightless, ARM["control"](weightless, False), theta)
+    found = ARM["run"](weightless, ARM["start"](theta, -1), force_control=False)
     np.testing.assert_allclose(found["lam"], runs["free"]["lam"], atol=INTEGRATION)
 
 
