@@ -7,12 +7,31 @@ from mbcasadi.dynamics.forward import (
     forward_dynamics_derivatives,
 )
 from mbcasadi.dynamics.inverse import constrained_inverse_dynamics, inverse_dynamics
+from mbcasadi.dynamics.null_space_terms import null_space_inverse_dynamics, null_space_terms
+from mbcasadi.dynamics.projection_terms import force_channels, projection_terms
+from mbcasadi.dynamics.quasi_velocity_terms import (
+    quasi_velocity_curvature,
+    quasi_velocity_motion,
+    quasi_velocity_terms,
+)
+from mbcasadi.dynamics.udwadia_kalaba_terms import udwadia_kalaba_terms
+from mbcasadi.dynamics.virtual_mass_terms import actuation_map, virtual_mass_terms
 
 __all__ = [
     "FORMULATIONS",
+    "actuation_map",
     "constrained_inverse_dynamics",
     "constraint_force",
+    "force_channels",
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "inverse_dynamics",
+    "null_space_inverse_dynamics",
+    "null_space_terms",
+    "projection_terms",
+    "quasi_velocity_curvature",
+    "quasi_velocity_motion",
+    "quasi_velocity_terms",
+    "udwadia_kalaba_terms",
+    "virtual_mass_terms",
 ]
