@@ -10,7 +10,7 @@
 
 from importlib.metadata import version
 
-from mbcasadi import control, formulation, linalg
+from mbcasadi import control, dynamics, formulation, linalg
 from mbcasadi.codegen import export_c, open_project
 from mbcasadi.description import Baumgarte, Contact, Controller
 from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
@@ -32,6 +32,7 @@ __all__ = [
     "campaign",
     "constraint_force",
     "control",
+    "dynamics",
     "export_c",
     "formulation",
     "forward_dynamics",
