@@ -3,6 +3,7 @@
 from mbcasadi.simulation.assembly import assemble
 from mbcasadi.simulation.events import Event, Happening, Switch
 from mbcasadi.simulation.law import SampledLaw
+from mbcasadi.simulation.march import march
 from mbcasadi.simulation.simulate import simulate
 from mbcasadi.simulation.trajectory import Trajectory
 
@@ -13,5 +14,6 @@ __all__ = [
     "Switch",
     "Trajectory",
     "assemble",
+    "march",
     "simulate",
 ]

@@ -108,6 +108,8 @@ class Watch:
             start, end: s.
             state: t → (q, v, act) within the step.
         """
+        if not self.events:
+            return None  # nothing to pay for: states between cost further rates
         times = np.linspace(start, end, INNER + 2)
         states = [state(float(t)) for t in times[1:]]
         found: list[tuple[float, Event]] = []

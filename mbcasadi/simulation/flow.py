@@ -54,6 +54,9 @@ class Flow:
         q, v, act = self._split(y)
         if not self._every_step:
             return q, v, act
+        if not self._every_stage:
+            state = self.manifold.settle(q, v, t)
+            return state.q, state.v, act
         state, nodes = self._settle(q, v, t)
         if nodes:
             return *self.manifold.middle(q, nodes), act

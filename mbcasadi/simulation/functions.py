@@ -183,12 +183,17 @@ def _chart_rate_fun(system: System) -> ca.Function:
     return ca.Function("chart_rate", [base, q, v], [ca.densify(ca.jtimes(xi, q, q_dot))])
 
 
+def unrolled(system: System) -> bool:
+    """Say whether the constraints are few enough for Functions of scalars."""
+    count = operations(ca.Sparsity.dense(system.nc, system.nv), True)
+    return ROWS_TO_FACTOR * count <= UNROLL_LIMIT
+
+
 def _symbols(system: System, names: tuple[str, ...], kind: Any = None) -> dict[str, Any]:
     sizes = {"q": system.nq, "v": system.nv, "t": 1, "act": system.na, "u": system.nu}
     sizes |= {"f": system.nv, "mask": system.nc, "offset": system.nc}
     if kind is None:
-        count = operations(ca.Sparsity.dense(system.nc, system.nv), True)
-        kind = ca.SX if ROWS_TO_FACTOR * count <= UNROLL_LIMIT else ca.MX
+        kind = ca.SX if unrolled(system) else ca.MX
     return {name: kind.sym(name, sizes[name]) for name in names}
 
 

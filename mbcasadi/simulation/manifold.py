@@ -17,8 +17,9 @@ from mbcasadi.simulation.call import Array, Call
 from mbcasadi.simulation.functions import Rule, jump_fun, newton_fun, tangent_fun
 from mbcasadi.system import System
 
-SMALL_STEP = 1e-8
-"""Rad or m. After a Newton step as small as this, what is left is its square."""
+SMALL_STEP = 1e-10
+"""Rad or m. After a Newton step as small as this, what is left is below rounding errors, also
+where a row is a thousandth of its usual length."""
 
 LARGEST_GAP = 1e-9
 """Residual that a converged pose may have; more means that rows contradict each other."""
@@ -26,15 +27,16 @@ LARGEST_GAP = 1e-9
 NEWTON_LIMIT = 20
 """Newton's steps from a stage take two or three."""
 
-DOUBT = 1e-4
-"""Share of the usual clearance below which the rank is in doubt: a row as short as 1e-4 turns
-rounding errors of 1e-16 in phi into 1e-8 in its direction."""
+DOUBT = 1e-3
+"""Share of the usual clearance below which the rank is in doubt: a row as short as 1e-3 turns
+rounding errors of 1e-16 in phi into 1e-10 in its direction."""
 
 NODES = ((1, 0.75), (2, -0.3), (3, 0.05))
 """Places and weights of the limit, on both sides: exact up to the fifth power of time."""
 
-FIRST_NODE = 0.1
-"""Place of the first node, as a share of the step; it doubles until the rank is clear."""
+FIRST_NODE, FIRST_LENGTH = 0.1, 0.01
+"""Place of the first node at most, as a share of the step, and in rad or m along the path; it
+doubles until the rank is clear."""
 
 DOUBLINGS = 30
 
@@ -174,8 +176,9 @@ class Manifold:
         They lie at times `t ± k s` on the path that starts out along v, each settled. The list is
         empty where the motion does not leave the pose: at rest, or along no branch.
         """
-        s = FIRST_NODE * spacing
-        for _ in range(DOUBLINGS if np.any(v) else 0):
+        speed = np.abs(v).max(initial=0.0)
+        s = min(FIRST_NODE * spacing, FIRST_LENGTH / speed) if speed > 0 else 0.0
+        for _ in range(DOUBLINGS if s > 0 else 0):
             try:
                 found = [
                     Node(weight, t + side * k * s, self._ahead(q, v, t, side * k * s))

@@ -10,7 +10,6 @@ from mbcasadi.description import Baumgarte
 from mbcasadi.errors import MotionError, ProblemError, SimulationError
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.shapes import column, require_name
-from mbcasadi.simulation.assembly import assemble as assembled
 from mbcasadi.simulation.call import Array
 from mbcasadi.simulation.closing import Closing
 from mbcasadi.simulation.events import Event, Switch
@@ -19,12 +18,10 @@ from mbcasadi.simulation.functions import Rule
 from mbcasadi.simulation.law import AnyController, Held
 from mbcasadi.simulation.manifold import Manifold
 from mbcasadi.simulation.runner import Plan, Progress, Runner
+from mbcasadi.simulation.start import initial_mask, start_state
 from mbcasadi.simulation.stepper import Accuracy, Now, Stepper
 from mbcasadi.simulation.trajectory import Trajectory
 from mbcasadi.system import System
-
-START_GAP = 1e-8
-"""Residual that a start may have which is not to be assembled."""
 
 
 def simulate(
@@ -101,7 +98,7 @@ def simulate(
         system = system.with_mask()
     own = {} if baumgarte is None else {"baumgarte": baumgarte}
     rule = Rule(formulation, row_scale, rank_tol, dict(options or {}) | own)
-    manifold = Manifold(system, rule, _initial_mask(system, mask))
+    manifold = Manifold(system, rule, initial_mask(system, mask))
     flow = Flow(system, rule, manifold, project, force)
     now = Now(
         t0,
@@ -109,7 +106,7 @@ def simulate(
         column("v0", np.asarray(v0), system.nv),
         column("act0", np.zeros(system.na) if act0 is None else np.asarray(act0), system.na),
     )
-    now = _start(system, manifold, now, assemble, project)
+    now = start_state(system, manifold, flow, now, move=assemble, tolerant=project == "none")
     accuracy = Accuracy(rtol, atol, max_step, max_steps)
     plan = Plan(
         start=t0,
@@ -135,38 +132,6 @@ def _finished(
 ) -> Trajectory:
     runner.recorder.steps, runner.recorder.rejected = stepper.accepted, stepper.rejected
     return runner.recorder.finish(system, rule, flow)
-
-
-def _start(system: System, manifold: Manifold, now: Now, move: bool, project: str) -> Now:
-    """Return the start on the manifold, or as it is; the manifold learns its usual rank."""
-    q, v = now.q, now.v
-    if move:
-        q = assembled(system, q, t=now.t, mask=manifold.mask)
-    start = manifold.admissible(q, v, now.t)
-    manifold.learn(start)
-    manifold.scout(q, v, now.t)
-    if move:
-        v = start.v
-        if not manifold.clear(start):
-            nodes = manifold.nodes(q, v, now.t, 1.0)
-            v = manifold.middle(q, nodes)[1] if nodes else v
-        return Now(now.t, q, v, now.act)
-    if project != "none" and max(start.gap, start.slip) > START_GAP:
-        raise SimulationError(
-            f"the start is off the manifold: residual {start.gap:.3g} of the constraints, "
-            f"{start.slip:.3g} of their rates; give assemble=True, or project='none'"
-        )
-    return now
-
-
-def _initial_mask(system: System, mask: ArrayLike | None) -> Array:
-    if mask is None:
-        return np.ones(system.nc) if system.mask is None else np.array(system.mask, dtype=float)
-    if system.mask is None:
-        raise ProblemError(
-            f"'{system.name}' has no mask: its rows cannot be switched; give system.with_mask()"
-        )
-    return column("mask", np.asarray(mask), system.nc)
 
 
 def _switching(events: Sequence[Event], switches: Sequence[Switch]) -> bool:
