@@ -173,6 +173,10 @@ class Plant:
         off = jacobian @ self.data.qvel
         self.data.qvel[:] -= np.linalg.pinv(jacobian, rcond=ROW_CUTOFF) @ off
 
+    def push(self, force: ArrayLike) -> None:
+        """Apply the generalised force (nv,) from outside, until another one is given or `reset`."""
+        self.data.qfrc_applied[:] = _column("force", force, self.nv)
+
     def step(self, u: ArrayLike, steps: int = 1) -> None:
         """Apply the control `u` (nu,) for `steps` time steps.
 

@@ -55,6 +55,7 @@ def validate(
     perturb: Mapping[str, float] | None = None,
     seed: int | None = None,
     delay: int = 0,
+    disturbance: Signal = None,
     settle: float = 0.0,
     criteria: Mapping[str, float] | None = None,
     softness: bool = False,
@@ -81,6 +82,7 @@ def validate(
         perturb: relative errors of the plant's parameters, e.g. `{"mass": 0.1}`.
         seed: None gives every body the same error; a number draws one for each.
         delay: ticks from a measurement to the moment when its control acts.
+        disturbance: (nv,) generalised force on the plant, or a function of time.
         settle: s at the start that tracking metrics leave out.
         criteria: metric → limit (see `criteria.NAMES`); `criteria.DEFAULTS` where None.
         softness: sweep `solimp` and say which part of the disagreement it explains; repeat the
@@ -107,7 +109,7 @@ def validate(
         if q0 is not None:
             raise ProblemError("give q0 or keyframe, not both")
         q0 = plant.keyframe(keyframe)
-    scenario = Scenario(duration, reference, mask, q0, v0, delay)
+    scenario = Scenario(duration, reference, mask, q0, v0, delay, disturbance)
     tell("generating and compiling C", 0.0)
     with compiled(controller, tell.note) as law:
         recording = run_loop(
@@ -225,6 +227,7 @@ def _settings(
         "duration": f"{scenario.duration:g} s",
         "delay": f"{scenario.delay} tick{'s' if scenario.delay != 1 else ''}",
         "plant's parameter errors": errors + drawn if errors else "none",
+        "disturbance": "none" if scenario.disturbance is None else "a force from outside",
         "plant's equality constraints": _softness_words(plant, rigid),
     }
 

@@ -1,7 +1,8 @@
 """Our equations against MuJoCo's forces and accelerations, at the states that a run visited.
 
-`M a + h = f + f_passive + Aᵀ lam`: what MuJoCo's motors, contacts, limits and dry friction do
-enters as the applied force `f`, so that the equality constraints alone are compared.
+`M a + h = f + f_passive + Aᵀ lam`: what MuJoCo's motors, contacts, limits and dry friction do,
+and what a disturbance does, enters as the applied force `f`, so that the equality constraints
+alone are compared.
 """
 
 from dataclasses import dataclass
@@ -57,8 +58,8 @@ def compare_run(system: System, dynamics: ca.Function, recording: Recording) -> 
     """
     thin = max(1, -(-recording.ticks // MOST_STATES))
     q, v = recording.q[::thin], recording.v[::thin]
-    applied = (recording.actuator_force + recording.other_force)[::thin]
-    a, force = in_columns(dynamics, q, v, applied)[:2]
+    applied = recording.actuator_force + recording.other_force + recording.disturbance
+    a, force = in_columns(dynamics, q, v, applied[::thin])[:2]
     theirs = recording.equality_force[::thin]
     (phi,) = in_columns(system.constraint, q)
     return Comparison(

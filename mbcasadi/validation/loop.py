@@ -51,6 +51,8 @@ class Scenario:
         mask: (nmask,), or a function of time; None for all ones.
         q0, v0: start; the plant's own `qpos0` and rest by default.
         delay: ticks between a measurement and the moment when its control acts.
+        disturbance: (nv,) generalised force on the plant that no one tells the controller of, or a
+            function of time; none by default.
     """
 
     duration: float
@@ -59,6 +61,7 @@ class Scenario:
     q0: ArrayLike | None = None
     v0: ArrayLike | None = None
     delay: int = 0
+    disturbance: Signal = None
 
 
 def steps_per_tick(controller: Controller, plant: Plant) -> int:
@@ -105,6 +108,8 @@ def run_loop(
     applied = np.zeros(plant.nu)
     for k in range(ticks):
         t = k * controller.period
+        push = _at("disturbance", scenario.disturbance, t, plant.nv, 0.0)
+        plant.push(push)
         given = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
         if caller.size("f_c"):
             given["f_c"] = plant.measure(applied).equality_force
@@ -118,7 +123,7 @@ def run_loop(
         try:
             measured = plant.measure(applied)
             row = _row(controller, plant, given, answer, measured)
-            row["u_applied"] = applied
+            row |= {"u_applied": applied, "disturbance": push}
             recorder.add(row, monitor(given | {"u": answer["u"]}) if monitor else {})
             z = answer.get("z_next", z)
             plant.step(applied, steps)

@@ -22,6 +22,7 @@ class Recording:
         status: (nt,) codes 0 to 4; zero where the controller has none.
         check: (nt,) largest residual that the controller itself reports.
         actuator_force: (nt, nv) MuJoCo's `qfrc_actuator`.
+        disturbance: (nt, nv) force that was applied from outside.
         equality_force: (nt, nv) force of MuJoCo's equality constraints.
         other_force: (nt, nv) force of MuJoCo's contacts, limits and dry friction.
         closure: (nt,) m, worst gap of the plant's connects and welds.
@@ -49,6 +50,7 @@ class Recording:
     status: NDArray[np.int64]
     check: Array
     actuator_force: Array
+    disturbance: Array
     equality_force: Array
     other_force: Array
     closure: Array

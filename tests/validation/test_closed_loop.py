@@ -53,6 +53,22 @@ def test_a_delay_moves_the_control_by_whole_ticks(delay: int) -> None:
     assert (record.u_applied[:delay] == record.u[0]).all()
 
 
+def test_a_push_from_outside_moves_the_plant_and_is_no_disagreement_of_our_dynamics() -> None:
+    def push(t: float) -> list[float]:
+        return [3.0, 0.0, 0.0] if 0.1 <= t < 0.15 else [0.0, 0.0, 0.0]
+
+    alone, pushed = crank_run(duration=0.3), crank_run(duration=0.3, disturbance=push)
+    np.testing.assert_array_equal(pushed.recording.disturbance[100:150, 0], 3.0)
+    np.testing.assert_array_equal(pushed.recording.disturbance[150:], 0.0)
+    before, after = pushed.recording.q[:100], pushed.recording.q[150:]
+    np.testing.assert_array_equal(before, alone.recording.q[:100])
+    assert np.abs(after - alone.recording.q[150:]).max() > 0.01
+    during = slice(110, 150)  # the soft pin takes some of its 4 ms to follow a jump
+    ours, theirs = pushed.comparison.force_ours[during], pushed.comparison.force_theirs[during]
+    softness = 1e-3  # of the pin, as a share of the force
+    np.testing.assert_allclose(ours, theirs, atol=softness * np.abs(theirs).max())
+
+
 def test_the_mask_follows_its_schedule_and_the_state_is_carried_from_tick_to_tick() -> None:
     q0 = Plant(QUADRUPED).keyframe("stand")
 

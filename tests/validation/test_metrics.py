@@ -21,7 +21,7 @@ def recording(**fields: object) -> Recording:
     values: dict = {
         "t": np.arange(TICKS) * 1e-3,
         **{n: np.zeros((TICKS, 3)) for n in ("q", "v", "a", "actuator_force")},
-        **{n: np.zeros((TICKS, 3)) for n in ("equality_force", "other_force")},
+        **{n: np.zeros((TICKS, 3)) for n in ("equality_force", "other_force", "disturbance")},
         **{n: np.zeros((TICKS, 0)) for n in ("act", "ref", "mask", "z")},
         **{n: np.zeros((TICKS, 1)) for n in ("u", "u_applied")},
         **dict.fromkeys(("check", "closure", "residual", "energy"), nothing),
