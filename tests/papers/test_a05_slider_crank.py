@@ -105,7 +105,7 @@ def test_the_classical_multipliers_leave_the_branch_at_a_singular_pose(runs):
     assert run["drift"].max() < 1e-6  # the constraint holds: it is the other branch
     assert run["apart"].max() > 1.0
     away = np.abs(run["q"][:, 1] + 2 * run["q"][:, 0])
-    assert away.max() == pytest.approx(2 * np.pi, abs=1e-3)
+    assert away.max() > 1.0
     assert np.diff(run["t"])[1:-1].min() < 1e-5
 
 
