@@ -88,3 +88,17 @@ def perturb(
         model.pair_friction[:, :2] *= 1.0 + errors["friction"]
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return factors
+
+
+def switch(model: mujoco.MjModel, data: mujoco.MjData, active: Mapping[str, bool]) -> None:
+    """Switch equality constraints of a running simulation on or off, by name.
+
+    Raises:
+        UnknownNameError: the message lists the valid names.
+    """
+    names = [model.equality(i).name for i in range(model.neq)]
+    for name, on in active.items():
+        if name not in names:
+            listed = ", ".join(repr(each) for each in names) or "none"
+            raise UnknownNameError(f"unknown equality {name!r}; this model has: {listed}")
+        data.eq_active[names.index(name)] = on

@@ -177,6 +177,14 @@ class Plant:
         """Apply the generalised force (nv,) from outside, until another one is given or `reset`."""
         self.data.qfrc_applied[:] = _column("force", force, self.nv)
 
+    def switch(self, active: Mapping[str, bool]) -> None:
+        """Switch equality constraints on or off by name; `reset` brings back the file's choice.
+
+        Raises:
+            UnknownNameError: the message lists the valid names.
+        """
+        options.switch(self.model, self.data, active)
+
     def step(self, u: ArrayLike, steps: int = 1) -> None:
         """Apply the control `u` (nu,) for `steps` time steps.
 

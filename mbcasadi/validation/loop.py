@@ -1,7 +1,7 @@
 """The closed loop: MuJoCo steps the model, the generated C computes the control."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from mbcasadi.validation.recording import Recorder, Recording
 Array = NDArray[np.float64]
 Signal = Callable[[float], ArrayLike] | ArrayLike | None
 Progress = Callable[[str, float], None]
+Switch = Callable[[float], Mapping[str, bool]]
 
 # A period that is a multiple of the time step up to this relative rounding is meant as one.
 STEP_ROUNDING = 1e-6
@@ -53,6 +54,8 @@ class Scenario:
         delay: ticks between a measurement and the moment when its control acts.
         disturbance: (nv,) generalised force on the plant that no one tells the controller of, or a
             function of time; none by default.
+        switch: time → {name: whether this equality constraint of the plant holds}; those it does
+            not name stay as they are.
     """
 
     duration: float
@@ -62,6 +65,7 @@ class Scenario:
     v0: ArrayLike | None = None
     delay: int = 0
     disturbance: Signal = None
+    switch: Switch | None = None
 
 
 def steps_per_tick(controller: Controller, plant: Plant) -> int:
@@ -93,6 +97,7 @@ def run_loop(
     Raises:
         ProblemError: the controller and the plant do not fit together.
         ShapeError: reference or mask have a wrong size.
+        UnknownNameError: the plant has no equality constraint of a name that `switch` gives.
     """
     controller = law.controller
     caller, monitor = Caller(law.function), _monitor(controller)
@@ -110,6 +115,7 @@ def run_loop(
         t = k * controller.period
         push = _at("disturbance", scenario.disturbance, t, plant.nv, 0.0)
         plant.push(push)
+        plant.switch(scenario.switch(t) if scenario.switch else {})
         given = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
         if caller.size("f_c"):
             given["f_c"] = plant.measure(applied).equality_force

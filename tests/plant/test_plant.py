@@ -240,6 +240,20 @@ def test_an_unknown_key_frame_lists_the_valid_names() -> None:
         Plant(mujoco_models.path("quadruped")).keyframe("sit")
 
 
+def test_an_equality_is_switched_by_name_until_the_next_start() -> None:
+    plant = Plant(mujoco_models.path("topology_switch"))
+    assert not plant.measure([0.0, 0.0]).equality_force.any()
+    plant.switch({"latch": True})
+    assert np.abs(plant.measure([1.0, 0.0]).equality_force).max() > 0.1  # N m
+    plant.switch({"latch": False})
+    assert not plant.measure([1.0, 0.0]).equality_force.any()
+    plant.switch({"latch": True})
+    plant.reset()
+    assert not plant.measure([1.0, 0.0]).equality_force.any()
+    with pytest.raises(UnknownNameError, match="unknown equality 'grip'.*'latch'"):
+        plant.switch({"grip": True})
+
+
 def test_frames_are_drawn_or_the_reason_is_given() -> None:
     plant = Plant(mujoco_models.path("four_bar"))
     frames = draw_frames(plant.model, np.array([plant.q, plant.q + 0.5]), width=64, height=48)
