@@ -164,6 +164,18 @@ def printed_coriolis_term(system, q, v) -> tuple[ca.SX, ca.SX]:
     return ca.solve(W, Wdot - slope), W.T @ v
 
 
+def curl_of_root(system, q, v) -> ca.SX:
+    """Return `R_ij = Σ_k (∂W_ij/∂q_k - ∂W_kj/∂q_i) v_k`  [A10, eq. 14]."""
+    W = ca.chol(ca.densify(system.mass_matrix(q))).T
+    n = system.nv
+    slope = [[ca.gradient(W[i, j], q) for j in range(n)] for i in range(n)]
+    terms = [
+        [sum((slope[i][j][k] - slope[k][j][i]) * v[k] for k in range(n)) for j in range(n)]
+        for i in range(n)
+    ]
+    return ca.vertcat(*[ca.horzcat(*row) for row in terms])
+
+
 def test_the_printed_coriolis_term_moves_the_same_and_is_not_skew():
     """[A10, eq. 7b] against the corrected one, for the lower triangular root."""
     system = mechanism("double_pendulum").system
@@ -172,9 +184,10 @@ def test_the_printed_coriolis_term_moves_the_same_and_is_not_skew():
     W = ca.chol(ca.densify(system.mass_matrix(q))).T
     C = system.coriolis_matrix(q, v)
     ours = ca.solve(W, C - W @ ca.jtimes(W, q, v).T) @ ca.inv(W.T)
-    f = ca.Function("f", [q, v], [printed, ours, v_bar])
+    f = ca.Function("f", [q, v], [printed, ours, v_bar, W @ printed, curl_of_root(system, q, v)])
     for state in states("double_pendulum"):
-        one, two, quasi = (x.full() for x in f(state["q"], state["v"]))
+        one, two, quasi, R, curl = (x.full() for x in f(state["q"], state["v"]))
+        np.testing.assert_allclose(R, curl, atol=1e-12 * np.abs(R).max())
         np.testing.assert_allclose(one @ quasi, two @ quasi, atol=1e-11 * np.abs(one).max())
         np.testing.assert_allclose(two + two.T, 0.0, atol=1e-11 * np.abs(two).max())
         assert np.abs(one + one.T).max() > 0.05 * np.abs(one).max()
