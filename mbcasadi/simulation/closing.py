@@ -35,8 +35,9 @@ class Closing:
         q_next, v_next = q, v
         if not np.array_equal(mask, self._manifold.mask):
             gap = self._switch(event, mask, closing, t, q)
-            q_next = self._manifold.pose(q, t)
-            v_next, impulse = self._manifold.jump(q_next, v, t)
+            if np.any(closing):
+                q_next = self._manifold.pose(q, t)
+                v_next, impulse = self._manifold.jump(q_next, v, t)
             self._manifold.scout(q_next, v_next, t)
         before, after = self._energy(q, v)[0], self._energy(q_next, v_next)[0]
         happening = Happening(

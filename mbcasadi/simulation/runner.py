@@ -141,7 +141,8 @@ class Runner:
 
     def _happen(self, now: Now, event: Event | Switch) -> Now:
         """Carry out an event or a switch; the states before and after it are kept."""
-        self._keep(now)
+        if not self.recorder.samples or self.recorder.samples[-1].t < now.t:
+            self._keep(now)
         q, v, happening = self._closing.carry_out(event, now.t, now.q, now.v)
         self.recorder.happenings.append(happening)
         after = Now(now.t, q, v, now.act)
