@@ -1,0 +1,152 @@
+"""What is given is checked, what comes out is written whole, and progress is told."""
+
+import csv
+import subprocess
+import sys
+
+import casadi as ca
+import numpy as np
+import pytest
+from simulation_mechanisms import particle, slider_crank
+
+import mbcasadi as mb
+from mbcasadi.errors import (
+    MissingExtraError,
+    MotionError,
+    ProblemError,
+    ShapeError,
+    SimulationError,
+    UnknownNameError,
+)
+
+START = ([0.3, -0.3], [1.0, -1.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"q0": [0.3]}, ShapeError, r"q0 has shape \(1,\), expected \(2,\)"),
+        ({"q0": [0.3, np.nan]}, ShapeError, "q0 holds NaN"),
+        ({"v0": [[1, 2, 3]]}, ShapeError, "v0 has shape"),
+        ({"v0": [np.inf, 0]}, ShapeError, "v0 holds NaN or infinity"),
+        ({"duration": -1.0}, ProblemError, "duration is -1.0"),
+        ({"duration": np.nan}, ProblemError, "duration is nan"),
+        ({"duration": np.inf}, ProblemError, "finite"),
+        ({"rtol": 0.0}, ProblemError, "rtol is 0.0"),
+        ({"atol": -1.0}, ProblemError, "atol is -1.0"),
+        ({"max_step": 0.0}, ProblemError, "max_step is 0.0"),
+        ({"formulation": "newton"}, UnknownNameError, "'newton'; valid: .*'projection'"),
+        ({"project": "sometimes"}, UnknownNameError, "valid: 'stage', 'step', 'none'"),
+        ({"options": {"gama": 1.0}}, UnknownNameError, "gama"),
+        ({"mask": [1]}, ProblemError, r"no mask.*with_mask\(\)"),
+        ({"times": [0.2, 0.1]}, ProblemError, "times must be sorted"),
+        ({"times": [0.2, 9.0]}, ProblemError, "between 0 and 1 s"),
+        ({"act0": [1.0]}, ShapeError, "act0 has shape"),
+        ({"force": lambda *_: [1.0]}, ShapeError, r"force\(t, q, v\) has shape \(1,\)"),
+        ({"force": lambda *_: [np.nan, 0]}, ShapeError, "holds NaN"),
+        ({"switches": [mb.Switch("s", 0.5, [1, 1])]}, ShapeError, "mask of 's' has shape"),
+    ],
+)
+def test_bad_input_is_refused_in_words(change, error, words):
+    given = {"q0": START[0], "v0": START[1], "duration": 1.0} | change
+    with pytest.raises(error, match=words):
+        mb.simulate(slider_crank(), **given)
+
+
+def test_a_start_off_the_manifold_is_moved_or_refused_or_taken():
+    system = slider_crank()
+    moved = mb.simulate(system, [0.3, -0.2], [1.0, -0.5], 0.1)
+    assert moved.drift[0] < 1e-12
+    assert moved.drift_velocity[0] < 1e-12
+    with pytest.raises(SimulationError, match=r"off the manifold: residual 0\.0969"):
+        mb.simulate(system, [0.3, -0.2], [1.0, -0.5], 0.1, assemble=False)
+    taken = mb.simulate(system, [0.3, -0.2], [1.0, -0.5], 0.1, assemble=False, project="none")
+    np.testing.assert_array_equal(taken.q[0], [0.3, -0.2])
+
+
+def test_a_motion_that_ends_early_says_when_and_why_and_keeps_what_was_reached():
+    with pytest.raises(MotionError, match=r"max_steps = 50 ") as stopped:
+        mb.simulate(
+            particle(1), [0.0], [1.0], 5.0, force=lambda t, *_: [np.sin(1e4 * t)], max_steps=50
+        )
+    assert 0 < stopped.value.trajectory.t[-1] < 5.0
+
+    def burst(t, *_):
+        return [1 / (1 - t) ** 2]
+
+    with pytest.raises(MotionError, match=r"collapsed at t = (1|0\.99)") as collapsed:
+        mb.simulate(particle(1), [0.0], [0.0], 2.0, force=burst)
+    reached = collapsed.value.trajectory
+    assert isinstance(reached, mb.Trajectory)
+    assert reached.t[-1] == pytest.approx(1.0, abs=1e-3)
+    assert np.all(np.isfinite(reached.q))
+
+
+def test_progress_is_told_up_to_the_end():
+    told = []
+    mb.simulate(
+        slider_crank(), *START, 1.0, progress=lambda text, share: told.append((text, share))
+    )
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert 3 < len(told) <= 102
+
+
+def test_tables_hold_every_array_and_appear_whole(tmp_path):
+    trajectory = mb.simulate(slider_crank(), *START, 0.5, times=np.linspace(0, 0.5, 11))
+    assert trajectory.q.shape == (11, 2)
+    path = trajectory.save_npz(tmp_path / "run.npz")
+    with np.load(path) as stored:
+        assert set(stored) == set(trajectory.arrays())
+        for name, value in trajectory.arrays().items():
+            np.testing.assert_array_equal(stored[name], value)
+    with trajectory.save_csv(tmp_path / "run.csv").open() as file:
+        heading, *lines = csv.reader(file)
+    assert heading[:5] == ["t", "q0", "q1", "v0", "v1"]
+    table = np.array(lines, dtype=float)
+    assert table.shape == (11, len(heading))
+    np.testing.assert_array_equal(table[:, 1:3], trajectory.q)
+    with pytest.raises(FileNotFoundError):
+        trajectory.save_csv(tmp_path / "missing" / "run.csv")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.csv", "run.npz"]
+
+
+def full_disk(*_):
+    raise OSError("disk full")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    trajectory = mb.simulate(slider_crank(), *START, 0.1)
+    path = trajectory.save_csv(tmp_path / "run.csv")
+    before = path.read_bytes()
+    monkeypatch.setattr(csv, "writer", full_disk)
+    with pytest.raises(OSError, match="disk full"):
+        trajectory.save_csv(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["run.csv"]
+
+
+def test_plots_show_four_panels_and_missing_matplotlib_is_named(tmp_path, monkeypatch):
+    catch = mb.Event("down", lambda _, q, __: q[0], mask=None)
+    trajectory = mb.simulate(slider_crank(), *START, 1.0, events=[catch])
+    figure = trajectory.plot()
+    assert [axis.get_ylabel() for axis in figure.axes] == ["q", "v", "energy [J]", "drift"]
+    figure.savefig(tmp_path / "run.png")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"mbcasadi\[tools\]"):
+        trajectory.plot()
+
+
+def test_energy_without_a_known_potential_is_not_a_number():
+    q, v = ca.SX.sym("q", 1), ca.SX.sym("v", 1)
+    system = mb.from_equations(q, v, M=np.eye(1), h=q)
+    trajectory = mb.simulate(system, [1.0], [0.0], 1.0)
+    assert np.all(np.isnan(trajectory.energy))
+    np.testing.assert_allclose(trajectory.q[-1], np.cos(1.0), atol=1e-8)
+
+
+def test_importing_the_room_imports_no_matplotlib():
+    code = "import mbcasadi.simulation.simulate, sys; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
