@@ -12,6 +12,7 @@ from mbcasadi.system import Redundancy, System, redundancy
 Array = NDArray[np.float64]
 
 RANK_TOL = 1e-6  # singular values below this fraction of the largest count as zero
+NEARLY_ZERO = 1e-3  # one between these two fractions: the pose is near a singular one
 CLOSED = 1e-9  # residual of phi, m or rad, below which a pose counts as on the manifold
 NEWTON_STEPS = 60
 LONGEST_STEP = 1.0  # rad or m, of one Newton step
@@ -25,12 +26,14 @@ class Ranks:
         rows: number of rows.
         authored: how the rows depend on each other at the authored pose.
         random: ranks at random poses on the manifold.
+        nearly_singular: closed poses whose rank is not clear and which are left out of these.
         tried: random poses tried; those that Newton's method did not close are left out.
     """
 
     rows: int
     authored: Redundancy
     random: tuple[int, ...]
+    nearly_singular: int
     tried: int
 
     @property
@@ -41,10 +44,11 @@ class Ranks:
         gap = self.authored.residual
         open_by = "" if gap < CLOSED else f", open by {gap:.1e}"
         words = f"{self.authored.in_words} (authored pose{open_by})"
+        near = f"; {self.nearly_singular} near a singular pose" if self.nearly_singular else ""
         if not self.random:
-            return f"{words}; none of {self.tried} random poses could be closed"
+            return f"{words}; none of {self.tried} random poses could be closed{near}"
         found = " or ".join(str(rank) for rank in sorted(set(self.random)))
-        return f"{words}; rank {found} at {len(self.random)} random closed poses"
+        return f"{words}; rank {found} at {len(self.random)} random closed poses{near}"
 
 
 def ranks_of(system: System, poses: int = 5, seed: int = 0) -> Ranks:
@@ -52,10 +56,13 @@ def ranks_of(system: System, poses: int = 5, seed: int = 0) -> Ranks:
     assert system.tree is not None  # `read_mjcf` always gives one
     rng = np.random.default_rng(seed)
     tried = [close(system, model.random_state(system.tree, rng)[0]) for _ in range(poses)]
+    closed = [q for q in tried if residual(system, q) < CLOSED]
+    clear = [q for q in closed if not nearly_singular(system, q)]
     return Ranks(
         rows=system.nc,
         authored=redundancy(system, system.tree.q0),
-        random=tuple(jacobian_rank(system, q) for q in tried if residual(system, q) < CLOSED),
+        random=tuple(jacobian_rank(system, q) for q in clear),
+        nearly_singular=len(closed) - len(clear),
         tried=poses,
     )
 
@@ -82,12 +89,23 @@ def close(system: System, q: Array) -> Array:
 
 def jacobian_rank(system: System, q: Array) -> int:
     """Return the rank of A(q); rows are scaled to length 1 first, vanishing rows apart."""
+    return int(np.sum(_singular_values(system, q) > RANK_TOL))
+
+
+def nearly_singular(system: System, q: Array) -> bool:
+    """Return whether a singular value is neither clearly zero nor clearly not."""
+    values = _singular_values(system, q)
+    return bool(np.any((values > RANK_TOL**2) & (values < NEARLY_ZERO)))
+
+
+def _singular_values(system: System, q: Array) -> Array:
+    """Return the singular values of A(q), its rows scaled, as shares of `√nc`."""
     if system.nc == 0:
-        return 0
+        return np.zeros(0)
     A = np.asarray(system.constraint_jacobian(q))
     length = np.linalg.norm(A, axis=1, keepdims=True)
     scaled = A / np.where(length > RANK_TOL, length, 1.0)
-    return int(np.linalg.matrix_rank(scaled, tol=RANK_TOL * np.sqrt(system.nc)))
+    return np.asarray(np.linalg.svd(scaled, compute_uv=False) / np.sqrt(system.nc))
 
 
 def _column(value: ca.DM) -> Array:
