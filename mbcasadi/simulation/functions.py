@@ -58,10 +58,11 @@ def newton_fun(system: System, rule: Rule) -> ca.Function:
 
 
 def tangent_fun(system: System, rule: Rule) -> ca.Function:
-    """Return (q, v, t, mask, offset) → (v_next, gap, slip, clearance, rank).
+    """Return (q, v, t, mask, offset) → (v_next, gap, slip, clearance, rank, slip_next).
 
     `v_next = v - A⁺ psi`, which is `P v` for rows linear in v that do not depend on time; for
-    others it is one Newton step. `gap` and `slip` are the worst of phi and of psi before it.
+    others it is one Newton step. `gap` and `slip` are the worst of phi and of psi before it,
+    `slip_next` that of psi after it.
     `clearance` is the shortest remainder of a kept row: it shrinks where a singular pose is near.
     """
     s = _symbols(system, ("q", "v", "t", "mask", "offset"))
@@ -74,12 +75,15 @@ def tangent_fun(system: System, rule: Rule) -> ca.Function:
         ca.if_else(used[j] > 0, ca.norm_inf(ca.densify(R[j, :].T)), ca.inf)
         for j in range(R.shape[0])
     ]
+    v_next = ca.densify(s["v"] - factor.pinv_times(psi))
+    psi_next = s["mask"] * evaluate(system.loop_rate, s | {"v": v_next})
     out = {
-        "v_next": ca.densify(s["v"] - factor.pinv_times(psi)),
+        "v_next": v_next,
         "gap": ca.norm_inf(ca.densify(phi)),
         "slip": ca.norm_inf(ca.densify(psi)),
         "clearance": ca.mmin(ca.vertcat(ca.inf, *remainders)),
         "rank": factor.basis.rank,
+        "slip_next": ca.norm_inf(ca.densify(psi_next)),
     }
     return _fun("tangent", s, out)
 
@@ -181,6 +185,11 @@ def _chart_rate_fun(system: System) -> ca.Function:
     xi = system.difference(base, q)
     q_dot = system.velocity_map(q) @ v
     return ca.Function("chart_rate", [base, q, v], [ca.densify(ca.jtimes(xi, q, q_dot))])
+
+
+def nonlinear_rates(system: System) -> bool:
+    """Say whether rows are nonlinear in v, so that one projection does not reach them."""
+    return system.nc > 0 and "v" in system.loop_jacobian.name_in()
 
 
 def unrolled(system: System) -> bool:

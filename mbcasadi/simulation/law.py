@@ -38,6 +38,7 @@ class SampledLaw:
     period: float
 
 
+Signal = Callable[[float], ArrayLike]
 AnyController = Controller | HasController | SampledLaw
 
 
@@ -48,7 +49,8 @@ class Held:
         self,
         controller: AnyController,
         system: System,
-        reference: Callable[[float], ArrayLike] | None,
+        reference: Signal | None,
+        mask: Signal | None,
     ) -> None:
         data = controller.controller if isinstance(controller, HasController) else controller
         if not isinstance(data, Controller | SampledLaw):
@@ -60,7 +62,7 @@ class Held:
             raise ProblemError(f"controller has the period {data.period} s; expected one above 0")
         self.period = float(data.period)
         self._nu = system.nu
-        self._reference = reference
+        self._signals = {"ref": reference, "mask": mask}
         self._law = _function(data, system, reference) if isinstance(data, Controller) else data
 
     def tick(self, t: float, q: Array, v: Array, act: Array) -> Array:
@@ -68,9 +70,8 @@ class Held:
         if isinstance(self._law, SampledLaw):
             return column("u of the controller", np.asarray(self._law.law(t, q, v)), self._nu)
         given = {"q": q, "v": v, "act": act, "t": np.array([t])}
-        if self._reference is not None:
-            given["ref"] = np.asarray(self._reference(t), dtype=float).ravel()
-        return self._law(given)
+        signals = {name: signal for name, signal in self._signals.items() if signal is not None}
+        return self._law(given | {n: np.asarray(at(t), dtype=float) for n, at in signals.items()})
 
 
 class _Stateful:
@@ -84,16 +85,14 @@ class _Stateful:
         self._z = np.array(controller.z0, dtype=float).ravel()
 
     def __call__(self, given: dict[str, Array]) -> Array:
-        values = given | {"z": self._z, "mask": np.ones(self._sizes.get("mask", 0))}
+        values = {"z": self._z, "mask": np.ones(self._sizes.get("mask", 0))} | given
         arguments = [column(name, values[name], self._sizes[name]) for name in self._names_in]
         answer = dict(zip(self._names_out, self._function(*arguments), strict=True))
         self._z = answer.get("z_next", self._z)
         return answer["u"]
 
 
-def _function(
-    controller: Controller, system: System, reference: Callable[[float], ArrayLike] | None
-) -> _Stateful:
+def _function(controller: Controller, system: System, reference: Signal | None) -> _Stateful:
     f = controller.function
     unknown = [name for name in f.name_in() if name not in KNOWN_INPUTS]
     if unknown or "u" not in f.name_out():

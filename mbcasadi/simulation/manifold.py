@@ -14,7 +14,13 @@ import numpy as np
 
 from mbcasadi.errors import SimulationError
 from mbcasadi.simulation.call import Array, Call
-from mbcasadi.simulation.functions import Rule, jump_fun, newton_fun, tangent_fun
+from mbcasadi.simulation.functions import (
+    Rule,
+    jump_fun,
+    newton_fun,
+    nonlinear_rates,
+    tangent_fun,
+)
 from mbcasadi.system import System
 
 SMALL_STEP = 1e-10
@@ -76,6 +82,7 @@ class Manifold:
 
     Attributes:
         mask: (nc,) one for each active row, else zero.
+        tangent: see `functions.tangent_fun`.
         offset: (nc,) residual at which each row is held; zero unless a switch declared a gap.
     """
 
@@ -86,9 +93,10 @@ class Manifold:
         self.integrate = Call(system.integrate)
         self.difference = Call(system.difference)
         self._newton = Call(newton_fun(system, rule))
-        self._tangent = Call(tangent_fun(system, rule))
-        self._jump = Call(jump_fun(system, rule))
-        self._nonlinear = system.nc > 0 and "v" in system.loop_jacobian.name_in()
+        self.tangent = tangent_fun(system, rule)
+        self._tangent = Call(self.tangent)
+        self._rule = rule
+        self._nonlinear = nonlinear_rates(system)
         self._rank, self._clearance = 0, 0.0
 
     def pose(self, q: Array, t: float) -> Array:
@@ -112,7 +120,7 @@ class Manifold:
             OffManifoldError: rows nonlinear in v, and no velocity that fulfils them was found.
         """
         for _ in range(NEWTON_LIMIT):
-            v_next, gap, slip, clearance, rank = self._tangent(q, v, t, self.mask, self.offset)
+            v_next, gap, slip, clearance, rank, _ = self._tangent(q, v, t, self.mask, self.offset)
             change = np.abs(v_next - v).max(initial=0.0)
             v = v_next
             if not self._nonlinear or change <= SMALL_STEP * (1.0 + np.abs(v).max()):
@@ -152,9 +160,9 @@ class Manifold:
 
     def jump(self, q: Array, v: Array, t: float) -> tuple[Array, Array]:
         """Return the velocity after an inelastic closure, and the impulse `Aᵀ Λ`."""
-        total = np.zeros_like(v)
+        jump, total = Call(jump_fun(self.system, self._rule)), np.zeros_like(v)
         for _ in range(NEWTON_LIMIT):
-            v_next, impulse = self._jump(q, v, t, self.mask)
+            v_next, impulse = jump(q, v, t, self.mask)
             change, v = np.abs(v_next - v).max(initial=0.0), v_next
             total += impulse
             if not self._nonlinear or change <= SMALL_STEP * (1.0 + np.abs(v).max()):

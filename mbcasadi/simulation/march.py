@@ -21,7 +21,14 @@ from mbcasadi.shapes import column
 from mbcasadi.simulation.assembly import assemble
 from mbcasadi.simulation.call import Array, Call
 from mbcasadi.simulation.flow import Flow
-from mbcasadi.simulation.functions import Rule, newton_fun, rate_fun, tangent_fun, unrolled
+from mbcasadi.simulation.functions import (
+    Rule,
+    newton_fun,
+    nonlinear_rates,
+    rate_fun,
+    tangent_fun,
+    unrolled,
+)
 from mbcasadi.simulation.manifold import Manifold
 from mbcasadi.simulation.recorder import Recorder
 from mbcasadi.simulation.runner import Progress
@@ -134,15 +141,16 @@ def _step_fun(system: System, rule: Rule, force: ca.Function | None, h: float) -
     newton, tangent = newton_fun(system, rule), tangent_fun(system, rule)
     rate = rate_fun(system, rule)
     offset = ca.DM.zeros(system.nc)
+    nonlinear = nonlinear_rates(system)
 
     def settled(y: ca.MX, t: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
         q, v = system.integrate(s["q"], y[:nv]), y[nv : 2 * nv]
         for _ in range(NEWTON_STEPS if system.nc else 0):
             q = newton.call([q, t, s["mask"], offset])[0]
-        for _ in range(NEWTON_STEPS):  # the second one removes rounding, or is Newton's
+        for _ in range(NEWTON_STEPS if nonlinear else 1):
             found: list[ca.MX] = tangent.call([q, v, t, s["mask"], offset])
             v = found[0]
-        return q, v, ca.vcat(found[1:3])
+        return q, v, ca.vertcat(found[1], found[-1])
 
     def F(q: ca.MX, v: ca.MX, act: ca.MX, t: ca.MX) -> ca.MX:
         f = ca.DM.zeros(nv) if force is None else force(t, q, v)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from mbcasadi.simulation.call import Array
 from mbcasadi.simulation.events import Happening
 from mbcasadi.simulation.flow import Flow
-from mbcasadi.simulation.functions import Rule, sample_fun, tangent_fun
-from mbcasadi.simulation.manifold import DOUBT
+from mbcasadi.simulation.functions import Rule, sample_fun
+from mbcasadi.simulation.manifold import DOUBT, OffManifoldError
 from mbcasadi.simulation.trajectory import Trajectory
 from mbcasadi.system import System
 
@@ -65,10 +65,12 @@ class Recorder:
         a, lam, f_c, energy = mapped(
             sample_fun(system, rule), s.q, s.v, s.t, s.act, s.u, s.f, s.mask
         )
-        measured = mapped(tangent_fun(system, rule), s.q, s.v, s.t, s.mask, s.offset)
-        gap, slip, clearance, rank = (column.ravel() for column in measured[1:])
+        measured = mapped(flow.manifold.tangent, s.q, s.v, s.t, s.mask, s.offset)
+        gap, slip, clearance, rank = (column.ravel() for column in measured[1:5])
         for i in _doubtful(s.mask, clearance, rank):
             limit = self._limit(flow, i)
+            if limit is None:
+                continue
             M = system.mass_matrix(s.q[i]).full()
             f_c[i] += M @ (limit - a[i])  # M a + h = f + f_c for both accelerations
             a[i] = limit
@@ -93,13 +95,19 @@ class Recorder:
             stopped=self.stopped,
         )
 
-    def _limit(self, flow: Flow, i: int) -> Array:
-        """Return the acceleration at a pose where the rank is in doubt, as the run saw it."""
+    def _limit(self, flow: Flow, i: int) -> Array | None:
+        """Return the acceleration at a pose where the rank is in doubt, as the run saw it.
+
+        None where no state of the mechanism is found there, in a run that did not project.
+        """
         sample = self.samples[i]
         flow.manifold.switch(sample.mask, sample.offset)
         flow.u = sample.u
         flow.manifold.scout(sample.q, sample.v, sample.t)
-        return flow.acceleration(sample.t, sample.q, sample.v, sample.act)
+        try:
+            return flow.acceleration(sample.t, sample.q, sample.v, sample.act)
+        except OffManifoldError:
+            return None
 
 
 def mapped(function: ca.Function, *rows: Array) -> list[Array]:

@@ -1,6 +1,6 @@
 """`simulate`: motion of a mechanism on its constraint manifold."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from mbcasadi.simulation.closing import Closing
 from mbcasadi.simulation.events import Event, Switch
 from mbcasadi.simulation.flow import PROJECTIONS, Flow, Force
 from mbcasadi.simulation.functions import Rule
-from mbcasadi.simulation.law import AnyController, Held
+from mbcasadi.simulation.law import AnyController, Held, Signal
 from mbcasadi.simulation.manifold import Manifold
 from mbcasadi.simulation.runner import Plan, Progress, Runner
 from mbcasadi.simulation.start import initial_mask, start_state
@@ -37,7 +37,8 @@ def simulate(
     project: str = "stage",
     baumgarte: Baumgarte | None = None,
     force: Force | None = None,
-    reference: Callable[[float], ArrayLike] | None = None,
+    reference: Signal | None = None,
+    controller_mask: Signal | None = None,
     mask: ArrayLike | None = None,
     events: Sequence[Event] = (),
     switches: Sequence[Switch] = (),
@@ -73,6 +74,7 @@ def simulate(
         baumgarte: stabilisation; for use with `project="none"`.
         force: (t, q, v) → (nv,) applied force; a CasADi Function with these inputs serves too.
         reference: t → reference of the controller.
+        controller_mask: t → mask of the controller, ones by default.
         mask: (nc,) rows that are active at the start, one or zero; the system's own by default.
         events: what is looked for, and what it changes.
         switches: changes of topology at given times.
@@ -114,7 +116,7 @@ def simulate(
         times=_times(times, t0, t0 + duration),
         switches=sorted(switches, key=lambda switch: switch.time),
         events=events,
-        law=None if controller is None else Held(controller, system, reference),
+        law=None if controller is None else Held(controller, system, reference, controller_mask),
         progress=progress,
     )
     stepper = Stepper(system, flow, accuracy, project)
