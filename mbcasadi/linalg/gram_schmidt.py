@@ -106,4 +106,4 @@ def factor_rolled(A: ca.MX, threshold2: ca.MX) -> Ordered[ca.MX]:
     )
     loop = step.mapaccum("gram_schmidt_loop", m, 1)
     V_all, R, kept_all = loop(ca.MX.zeros(n, m), A.T, ca.DM.eye(m), threshold2.T)
-    return Ordered(V_all[:, -m:], R, kept_all.T)
+    return Ordered(V_all[:, -m:], ca.triu(R), kept_all.T)  # below it stand zeros

@@ -189,6 +189,17 @@ def test_cholesky_factor_costs_a_fraction_of_the_symmetric_root():
     assert cholesky < symmetric / 3
 
 
+@pytest.mark.parametrize("root", ROOTS)
+def test_large_problems_become_loops_without_a_general_solver(root):
+    m, n, r = 30, 32, 20
+    p = problem(np.random.default_rng(47), m, n, r)
+    f = motion(ca.MX, root, m, n)
+    np.testing.assert_allclose(numbers(f, **p)["a"], reference_motion(**p)[0], atol=1e-7)
+    code = ca.CodeGenerator("motion.c")
+    code.add(f)
+    assert "casadi_qr" not in code.dump()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("root", ROOTS)
 def test_derivatives_hold_with_redundant_rows(root, kind):

@@ -176,6 +176,18 @@ def test_generated_c_of_pseudo_inverse_equals_the_function(tmp_path):
         np.testing.assert_allclose(external(A), original(A), rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.parametrize("pivot", [True, False])
+def test_solves_of_large_factors_know_that_they_are_triangular(pivot):
+    """A dense pattern would call a QR solver, slow and without a scalar form."""
+    f = function(ca.MX, 40, 40, pivot)
+    code = ca.CodeGenerator("f.c")
+    code.add(f)
+    assert "casadi_qr" not in code.dump()
+    damped = ca.MX.sym("A", 40, 40)
+    code.add(ca.Function("damped", [damped], [linalg.damped_pinv(damped, 0.1)]))
+    assert "casadi_qr" not in code.dump()
+
+
 def test_large_pseudo_inverse_runs_in_generated_c(tmp_path):
     original = linalg.pinv_fun(ca.Sparsity.dense(81, 82))
     external = compiled(original, tmp_path)
