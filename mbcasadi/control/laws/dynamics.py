@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 
 from mbcasadi.control.laws.law import At
-from mbcasadi.linalg import CompleteFactor, complement, complete_factor
+from mbcasadi.linalg import CompleteFactor, MatrixRoot, complement, complete_factor
 from mbcasadi.system import System, evaluate
 
 RANK_TOL = 1e-6
@@ -22,32 +23,36 @@ class Mechanism:
         system: the mechanism.
         at: the state; rows that are off are zero in A and c.
         rank_tol: relative length below which a row of A is dropped.
+        weights: `W^{1/2}` and its inverse of a metric [A05, §7.2]; with it all members are those
+            of `v_W = W^{1/2} v` and `f_W = W^{-1/2} f`, and `joint` and `force` lead back.
     """
 
     system: System
     at: At
     rank_tol: float = RANK_TOL
+    weights: MatrixRoot[Any] | None = None
 
     @cached_property
     def M(self) -> ca.SX:
         """(nv, nv) inertia."""
-        return self.system.mass_matrix(self.at.q)
+        M = self.weighted(self.system.mass_matrix(self.at.q))
+        return M if self.weights is None else M @ self.weights.inverse
 
     @cached_property
     def h(self) -> ca.SX:
         """(nv, 1) bias force minus passive force."""
         q, v = self.at.q, self.at.v
-        return self.system.bias_force(q, v) - self.system.passive_force(q, v)
+        return self.weighted(self.system.bias_force(q, v) - self.system.passive_force(q, v))
 
     @cached_property
     def B(self) -> ca.SX:
         """(nv, nu) actuation."""
-        return self.system.actuation(self.at.q)
+        return self.weighted(self.system.actuation(self.at.q))
 
     @cached_property
     def f_0(self) -> ca.SX:
         """(nv, 1) actuator force at u = 0."""
-        return self.system.actuator_bias(self.at.q, self.at.v)
+        return self.weighted(self.system.actuator_bias(self.at.q, self.at.v))
 
     @cached_property
     def A(self) -> ca.SX:
@@ -55,7 +60,8 @@ class Mechanism:
         if not self.system.nc:
             return ca.SX(0, self.system.nv)
         A = evaluate(self.system.loop_jacobian, {"q": self.at.q, "v": self.at.v})
-        return ca.SX(ca.diag(self.at.rows) @ A) if self.system.mask is not None else ca.SX(A)
+        on = ca.diag(self.at.rows) @ A if self.system.mask is not None else A
+        return self.joint_rows(ca.SX(on))
 
     @cached_property
     def c(self) -> ca.SX:
@@ -78,3 +84,23 @@ class Mechanism:
     def a_across(self) -> ca.SX:
         """(nv, 1) `-A⁺ c`, the acceleration that the constraints ask for."""
         return -self.rows.pinv_times(self.c)
+
+    def weighted(self, force: ca.SX) -> ca.SX:
+        """Return `W^{-1/2} f` of generalised forces (nv, k)."""
+        return force if self.weights is None else self.weights.inverse @ force
+
+    def rate(self, v: ca.SX) -> ca.SX:
+        """Return `W^{1/2} v` of velocities or accelerations (nv, k)."""
+        return v if self.weights is None else self.weights.root @ v
+
+    def joint_rows(self, J: ca.SX) -> ca.SX:
+        """Return `J W^{-1/2}`, the rows (k, nv) that take weighted velocities."""
+        return J if self.weights is None else J @ self.weights.inverse
+
+    def joint(self, rate: ca.SX) -> ca.SX:
+        """Return `W^{-1/2} a_W` of weighted velocities or accelerations (nv, k)."""
+        return rate if self.weights is None else self.weights.inverse @ rate
+
+    def force(self, weighted: ca.SX) -> ca.SX:
+        """Return `W^{1/2} f_W` of weighted forces (nv, k)."""
+        return weighted if self.weights is None else self.weights.root @ weighted

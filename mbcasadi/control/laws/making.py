@@ -93,7 +93,7 @@ def make_law(
         [ca.densify(x) for x in (command.a, f_c, z_next)],
         list(raw),
         ["a", "f_c", "z_next"],
-        {"cse": True},
+        {"cse": True, "allow_duplicate_io_names": True},  # f_c measured, and f_c wanted
     )
     controller = Controller(
         name=name,

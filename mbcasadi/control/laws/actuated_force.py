@@ -1,0 +1,177 @@
+"""The force that actuators can give: of those that move the mechanism alike, the least.
+
+A wanted force f has a part `P f` that moves the mechanism and a part `(I - P) f` that only
+changes the constraint force. Actuators give forces in range(B). With an orthonormal basis X of
+range(B), `f = X y`:
+
+    motion first:  y_0 = (P X)⁺ P f
+    force then:    y = y_0 + (I - (P X)⁺ P X) Xᵀ f
+
+y_0 is the force of least norm in range(B) that moves the mechanism as f does. That is
+`(I + H) P f` of [A05, eq. 57-62]: both are the only least element of the same set, for X keeps
+norms. The second term comes as near to `(I - P) f` as the motion permits. Where only some
+multipliers matter, it is the least one that gives them.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.control.laws.law import Array
+from mbcasadi.linalg import complete_factor
+
+ATTAIN_TOL = 1e-6
+"""Share of the wanted force that may be missing before a law says that it cannot be had. The gaps
+of a plant's soft loops are smaller."""
+
+EXACT = 1e-14
+"""Share of the largest entry below which an entry of a constant basis is rounding."""
+
+
+@dataclass(frozen=True)
+class Actuators:
+    """Range of the actuation, in the mechanism's weighted coordinates.
+
+    Attributes:
+        X: (nv, k) orthonormal columns, or zero, that span range(B).
+        B_pinv: (nu, nv) `B⁺`.
+        f_0: (nv, 1) actuator force at u = 0.
+    """
+
+    X: ca.SX
+    B_pinv: ca.SX
+    f_0: ca.SX
+
+    def control(self, f: ca.SX) -> ca.SX:
+        """Return the least u with `B u + f_0 = f`, nearest where there is none."""
+        return self.B_pinv @ (f - self.f_0)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the actuators make of a wanted force.
+
+    Attributes:
+        f: (nv, 1) force of the actuators, weighted.
+        u: (nu, 1) control.
+        f_c: (nv, 1) constraint force that it leaves, weighted.
+        motion: (nv, 1) part of the moving force that is missing, weighted.
+        force: (k, 1) part of the wanted pressing force or multipliers that is missing.
+        attainable: one where nothing is missing.
+    """
+
+    f: ca.SX
+    u: ca.SX
+    f_c: ca.SX
+    motion: ca.SX
+    force: ca.SX
+    attainable: ca.SX
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Turns the force of a motion, `needed = M a + h`, into one of the actuators.
+
+    The constraint force is what the actuators leave of it: `f_c = (I - P) (needed - f)`.
+
+    Attributes:
+        mechanism: weighted or not; "least" and "nearest" are in its norm.
+        needed: (nv, 1).
+    """
+
+    mechanism: Mechanism
+    needed: ca.SX
+
+    @cached_property
+    def own(self) -> Actuators:
+        """What the actuators reach."""
+        return actuators(self.mechanism)
+
+    def least(self) -> Given:
+        """Return the least force that makes the motion  [A05, eq. 62]."""
+        return self._given(self._moving[0], ca.SX(0, 1), ca.SX(0, 1))
+
+    def with_force(self, f_c: ca.SX) -> Given:
+        """Return the force that makes the motion, and the constraint force as near to f_c (nv, 1).
+
+        Args:
+            f_c: in range(Aᵀ), weighted.
+        """
+        y, free = self._moving
+        f = self.own.X @ (y + free @ (self.own.X.T @ (self.needed - f_c)))
+        missing = f_c - self._left(f)
+        return self._given(self.own.X.T @ f, missing, f_c)
+
+    def with_multipliers(self, T: ca.SX, lam: ca.SX) -> Given:
+        """Return the least force that makes the motion, and `T f_c` as near as it can to lam.
+
+        Args:
+            T: (k, nv) rows of `(A⁺)ᵀ`, weighted.
+            lam: (k, 1).
+        """
+        X = self.own.X
+        y, free = self._moving
+        wanted = T @ (self.needed - X @ y) - lam
+        reach = T @ X @ free
+        scale = ca.densify(ca.sqrt(ca.sum2(T**2)))
+        factor = complete_factor(reach, row_scale=scale, rank_tol=self.mechanism.rank_tol)
+        step = factor.pinv_times(wanted)
+        return self._given(y + step, wanted - reach @ step, lam)
+
+    @cached_property
+    def _moving(self) -> tuple[ca.SX, ca.SX]:
+        """Coordinates of the least force that moves, and the projector on those that do not."""
+        P, X = self.mechanism.P, self.own.X
+        eye = ca.SX.eye(X.shape[1])
+        if X.is_constant() and X.shape[1] >= X.shape[0]:  # every force can be had
+            return X.T @ (P @ self.needed), eye - X.T @ P @ X
+        factor = complete_factor(P @ X, rank_tol=self.mechanism.rank_tol)
+        V = factor.basis.V
+        return factor.pinv_times(P @ self.needed), eye - V @ V.T
+
+    def _left(self, f: ca.SX) -> ca.SX:
+        rest = self.needed - f
+        return rest - self.mechanism.P @ rest
+
+    def _given(self, y: ca.SX, missing: ca.SX, pressing: ca.SX) -> Given:
+        f = self.own.X @ y
+        motion = self.mechanism.P @ (self.needed - f)
+        moving = self.mechanism.P @ self.needed
+        had = ca.logic_and(_small(motion, moving), _small(missing, pressing))
+        return Given(f, self.own.control(f), self._left(f), motion, missing, had)
+
+
+def actuators(mechanism: Mechanism) -> Actuators:
+    """Return the range of B; constant B is factored when the law is built."""
+    B = ca.SX(mechanism.B)
+    if not B.is_constant():
+        factor = complete_factor(B.T, rank_tol=mechanism.rank_tol)
+        B_pinv = factor.pinv_transposed_times(ca.SX.eye(B.shape[0]))
+        return Actuators(factor.basis.V, B_pinv, mechanism.f_0)
+    known = np.array(ca.DM(B), dtype=float)
+    X, pinv = _range(known, mechanism.rank_tol), np.linalg.pinv(known, rcond=mechanism.rank_tol)
+    return Actuators(_constant(X), _constant(pinv), mechanism.f_0)
+
+
+def _range(B: Array, rank_tol: float) -> Array:
+    """Return orthonormal columns (nv, k) that span range(B)."""
+    gram = B.T @ B
+    square = gram.diagonal()
+    if np.all(np.abs(gram - np.diag(square)) <= EXACT * square.max(initial=0.0)):
+        length = np.sqrt(square)  # each actuator has joints of its own: keep the zeros exact
+        used = length > rank_tol * length.max(initial=0.0)
+        return np.asarray(B[:, used] / length[used])
+    U, size, _ = np.linalg.svd(B, full_matrices=False)
+    return np.asarray(U[:, size > rank_tol * size.max(initial=0.0)])
+
+
+def _small(missing: ca.SX, wanted: ca.SX) -> ca.SX:
+    return ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(wanted))
+
+
+def _constant(matrix: Array) -> ca.SX:
+    exact = np.where(np.abs(matrix) > EXACT * np.abs(matrix).max(initial=0.0), matrix, 0.0)
+    return ca.SX(ca.sparsify(ca.DM(exact)))

@@ -1,0 +1,152 @@
+"""Control of the constraint force, beside a motion that someone else commands.
+
+The part of a force in range(Aᵀ) leaves the motion alone and only presses: it is free to make the
+constraint force what it should be  [A05, section 7.3].
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.describe import rates
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.force_loop import ForceGains, force_loop
+from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.laws.poses import POSE_RANK_TOL, rows_at
+from mbcasadi.control.tasks import Slot
+from mbcasadi.formulation import constraint_inertia
+from mbcasadi.formulation.metric import metric_root
+from mbcasadi.linalg import positive_solve
+from mbcasadi.system import System
+
+
+def constraint_force_control(
+    system: System,
+    gains: ForceGains | None = None,
+    *,
+    rows: Sequence[str] | None = None,
+    metric: ArrayLike | None = None,
+    rank_tol: float = RANK_TOL,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "constraint_force_control",
+) -> Law:
+    """Return `f = f∥ + f⊥`, `f⊥ = h⊥ + μ (f∥ - h∥ + C_c v) - u_F`  [A05, eq. 51 corrected].
+
+    `C_c v = M A⁺…`, the paper's `M C q̇`, stands where it prints `C q̇`; the sign of u_F is that of
+    `f_c = Aᵀ lam`. `μ (f∥ - h∥ + C_c v)` is `(I - P) M a` of the motion that f∥ makes, so the
+    constraint force is u_F, whatever the motion is. `u_F = F_d + G_F e + G_I ∫ e dt` [A05, eq. 52],
+    `F_d = Aᵀ lam_d`, `e = F_d - F`, with the measured force F as input `f_c`. See `force_loop` for
+    the gains that a sampled loop bears. Multipliers follow where A has full row rank: ask
+    `multiplier_tracking`.
+
+    References: `force.lam` (nc,), and `motion.f` (nv,), the force that moves the mechanism, of
+    which `P motion.f` counts; zero lets it go.
+
+    It needs actuators for all of range(Aᵀ) and for f∥. Status 2 says that they give less; the
+    motion comes first, then the force as near as it can be. At saturation u is cut entry by entry,
+    and the integrator does not step further into the cut.
+
+    Args:
+        system: the mechanism.
+        rows: names of the multipliers to control, as "pin.2"; None for the whole force.
+        gains: of the feedback; None is feedforward alone, without an input `f_c`.
+        metric: (nv, nv) W, symmetric positive definite; the identity by default.
+        rank_tol: relative length below which a row of A is dropped.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError: the options do not fit, or the sampled force loop diverges.
+    """
+    weights = None if metric is None else metric_root(metric)
+    loop = force_loop(system, gains, rows, period, ctrl_limits)
+
+    def equations(at: At) -> Command:
+        m = Mechanism(system, at, rank_tol, weights)
+        moving = m.P @ m.weighted(at.ref["motion.f"])
+        a = positive_solve(
+            constraint_inertia(m.M, m.P), moving - m.P @ m.h + m.M @ m.a_across
+        )  # [A05, eq. 22]
+        tick = loop.tick(m, m.M @ a + m.h)
+        return Command(
+            u=tick.given.u,
+            a=m.joint(a),
+            f_c=m.force(tick.given.f_c),
+            z_next={"integral": tick.integral},
+            residual={"motion": m.force(tick.given.motion), "force": tick.given.force},
+            attainable=tick.given.attainable,
+            error=tick.error if loop.gains.feedback else None,
+            target=tick.target,
+        )
+
+    speeds = rates(system).components
+    motion = Slot("motion.f", speeds, ("N or N m",) * len(speeds))
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=(*loop.slots, motion),
+        states=loop.states,
+        measures_force=loop.gains.feedback,
+        tracked=loop.tracked,
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "constraint force with PI [A05, eq. 51-52]"},
+    )
+
+
+@dataclass(frozen=True)
+class MultiplierTracking:
+    """How far an error of the constraint force is one of the multipliers  [A05, eq. 53].
+
+    Attributes:
+        rank, rows: of A at the pose.
+        least: `σ_min = √λ_min(A Aᵀ)`, zero where rows depend on each other.
+        largest: largest singular value of A.
+    """
+
+    rank: int
+    rows: int
+    least: float
+    largest: float
+
+    @property
+    def controllable(self) -> bool:
+        """Whether the multipliers follow where the force does."""
+        return self.rank == self.rows
+
+    @property
+    def in_words(self) -> str:
+        """The finding in one or two sentences."""
+        if self.controllable:
+            return (
+                f"The {self.rows} rows are independent: the multipliers follow the force, "
+                f"‖e_lam‖ <= ‖e_F‖ / {self.least:.3g}."
+            )
+        return (
+            f"{self.rows - self.rank} of {self.rows} rows depend on the others: the constraint "
+            "force can be controlled, the multipliers cannot. Those of least norm follow it."
+        )
+
+
+def multiplier_tracking(system: System, q: ArrayLike) -> MultiplierTracking:
+    """Return whether `σ_min ‖e_lam‖ <= ‖e_F‖` says something at q  [A05, eq. 53, Remark 5].
+
+    σ_min is the least singular value of Aᵀ, `√λ_min(A Aᵀ)` (corrected: the paper prints `Aᵀ A`,
+    whose least eigenvalue is zero for every A with fewer rows than columns).
+
+    Args:
+        system: the mechanism.
+        q: (nq,) closed pose.
+    """
+    A = rows_at(system, q)
+    size = np.zeros(system.nc)
+    found = np.linalg.svd(A, compute_uv=False)
+    size[: len(found)] = found
+    largest = float(size.max(initial=0.0))
+    rank = int(np.sum(size > POSE_RANK_TOL * max(1.0, largest)))
+    least = float(size.min(initial=np.inf)) if rank == system.nc else 0.0
+    return MultiplierTracking(rank, system.nc, least, largest)

@@ -1,0 +1,235 @@
+"""Feedback of the measured constraint force, sampled.
+
+    u_F = F_d + G_F e + G_I ∫ e dt,   e = F_d - F   [A05, eq. 52]
+
+A constraint force answers at once: F is what u_F asked for, plus what the model got wrong. But F
+is measured under the control that acts, which is that of the sample before. With `d` samples
+between a control and the measurement that shows it, and period T, the error obeys
+
+    (z - 1) z^d + G_F (z - 1) + G_I T z = 0
+
+where the integral includes the newest error. For d = 1 that is stable iff `G_F < 1` and
+`G_I T < 2 (1 - G_F)`. (The paper's continuous loop knows no such limit: corrected.)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.guard import clamped
+from mbcasadi.control.laws.actuated_force import Allocation, Given
+from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.control.laws.law import Array
+from mbcasadi.control.setup import require_numbers, require_ranges
+from mbcasadi.control.tasks import Slot
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_name
+from mbcasadi.system import System
+
+LAM_UNIT = "N or N m"
+NOTHING = ca.SX(0, 1)
+
+
+@dataclass(frozen=True)
+class ForceGains:
+    """Gains of the force loop.
+
+    Attributes:
+        proportional: G_F, no unit.
+        integral: G_I, 1/s.
+        delay: samples between a control and the measurement that shows it, 1 at least.
+        allow_unstable: build the law even if the sampled loop diverges.
+    """
+
+    proportional: float = 0.0
+    integral: float = 0.0
+    delay: int = 1
+    allow_unstable: bool = False
+
+    @property
+    def feedback(self) -> bool:
+        """Whether the force is measured at all."""
+        return self.proportional > 0 or self.integral > 0
+
+    def radius(self, period: float) -> float:
+        """Return the largest |z| of the sampled loop; below one the error decays."""
+        if not self.integral:
+            return float(self.proportional ** (1 / self.delay))
+        p, i = self.proportional, self.integral * period
+        tail = [1.0, -1.0] + [0.0] * self.delay  # (z - 1) z^delay
+        tail[-2] += p + i
+        tail[-1] -= p
+        return float(np.abs(np.roots(tail)).max())
+
+
+@dataclass(frozen=True)
+class ForceLoop:
+    """Force feedback of one law, checked.
+
+    Attributes:
+        system: the mechanism.
+        gains: of the loop.
+        rows: which multipliers are controlled; None for the whole constraint force.
+        period: s.
+        limits: (nu, 2) of u.
+    """
+
+    system: System
+    gains: ForceGains
+    rows: tuple[int, ...] | None
+    period: float
+    limits: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the multipliers that the reference holds."""
+        every = row_names(self.system)
+        return every if self.rows is None else tuple(every[i] for i in self.rows)
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The slice `force.lam` of the reference."""
+        return (Slot("force.lam", self.names, (LAM_UNIT,) * len(self.names)),)
+
+    @property
+    def tracked(self) -> tuple[tuple[str, str], ...]:
+        """Name and unit of each multiplier's error; none without a measured force."""
+        if not self.gains.feedback:
+            return ()
+        return tuple((f"lam.{name}", LAM_UNIT) for name in self.names)
+
+    @property
+    def states(self) -> dict[str, Array] | None:
+        """The integral's initial value."""
+        size = self.system.nv if self.rows is None else len(self.rows)
+        return {"integral": np.zeros(size)} if self.gains.feedback else None
+
+    def tick(self, mechanism: Mechanism, needed: ca.SX) -> "Pressed":
+        """Return the actuators' force, and the loop's next state.
+
+        Args:
+            mechanism: weighted or not.
+            needed: (nv, 1) force of the motion, `M a + h`, weighted.
+        """
+        allocation = Allocation(mechanism, needed)
+        if self.rows is None:
+            return _whole_force(self, allocation)
+        return _multipliers(self, allocation, list(self.rows))
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """Outcome of one tick of the force loop.
+
+    Attributes:
+        given: the actuators' force.
+        integral: next `G_I ∫ e dt`: force in joint space, or multipliers.
+        error, target: (k, 1) of the multipliers, those of least norm; empty without feedback.
+    """
+
+    given: Given
+    integral: ca.SX
+    error: ca.SX
+    target: ca.SX
+
+
+def force_loop(
+    system: System,
+    gains: ForceGains | None,
+    rows: Sequence[str] | None,
+    period: float,
+    ctrl_limits: ArrayLike | None,
+) -> ForceLoop:
+    """Return the loop, checked.
+
+    Raises:
+        ProblemError: gains out of range, or a sampled loop that diverges.
+        UnknownNameError: no such row; the message lists them.
+    """
+    given = ForceGains() if gains is None else gains
+    require_stable(given, period)
+    every = row_names(system)
+    for name in rows or ():
+        require_name("constraint row", name, every)
+    places = None if rows is None else tuple(every.index(name) for name in rows)
+    return ForceLoop(system, given, places, period, require_ranges(system, ctrl_limits, None).ctrl)
+
+
+def require_stable(gains: ForceGains, period: float) -> None:
+    """Raise `ProblemError` unless the gains are in range and the sampled loop converges."""
+    require_numbers(proportional=gains.proportional, integral=gains.integral)
+    if gains.delay < 1:
+        raise ProblemError(f"delay is {gains.delay}; a measured force is at least 1 sample late")
+    radius = gains.radius(period)
+    if radius >= 1 and gains.feedback and not gains.allow_unstable:
+        raise ProblemError(
+            f"the force loop with G_F = {gains.proportional:g}, G_I = {gains.integral:g} 1/s and "
+            f"a delay of {gains.delay} at a period of {period:g} s diverges: |z| = {radius:.3g}. "
+            "Take smaller ones; a delay of 1 asks for G_F < 1 and G_I < 2 (1 - G_F) / period"
+        )
+
+
+def row_names(system: System) -> tuple[str, ...]:
+    """Return a name for each row: that of its constraint, and its place in it."""
+    names = system.constraint_names
+    return tuple(f"{name}.{i - names.index(name)}" for i, name in enumerate(names))
+
+
+def _whole_force(loop: ForceLoop, allocation: Allocation) -> Pressed:
+    """Control all of `F_d = Aᵀ lam_d`; the integral is turned into range(Aᵀ) at every tick."""
+    m = allocation.mechanism
+    at, V = m.at, m.rows.basis.V
+    desired = m.A.T @ at.ref["force.lam"]
+    if not loop.gains.feedback:
+        return Pressed(allocation.with_force(desired), NOTHING, NOTHING, NOTHING)
+    error = desired - V @ (V.T @ m.weighted(at.f_c))
+    held = V @ (V.T @ m.weighted(at.z["integral"]))
+    given, integral = _fed_back(loop, allocation.with_force, desired, error, held)
+    lam = m.rows.pinv_transposed_times(ca.horzcat(error, desired))
+    return Pressed(given, m.force(integral), lam[:, 0], lam[:, 1])
+
+
+def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> Pressed:
+    """Control some multipliers; the others are what least force makes of them."""
+    m = allocation.mechanism
+    T = m.rows.pinv_transposed_times(ca.SX.eye(m.system.nv))[rows, :]
+    desired = m.at.ref["force.lam"]
+
+    def given_with(lam: ca.SX) -> Given:
+        return allocation.with_multipliers(T, lam)
+
+    if not loop.gains.feedback:
+        return Pressed(given_with(desired), NOTHING, NOTHING, NOTHING)
+    error = desired - T @ m.weighted(m.at.f_c)
+    given, integral = _fed_back(loop, given_with, desired, error, m.at.z["integral"])
+    return Pressed(given, integral, error, desired)
+
+
+def _fed_back(
+    loop: ForceLoop,
+    given_with: Callable[[ca.SX], Given],
+    desired: ca.SX,
+    error: ca.SX,
+    held: ca.SX,
+) -> tuple[Given, ca.SX]:
+    """Return the force with `desired + G_F e + integral`, and the integral.
+
+    A step of the integrator that would deepen a cut of u at its limits is not taken; one that
+    leads out of it is.
+    """
+    base = desired + loop.gains.proportional * error
+    given = given_with(base + held)
+    if not loop.gains.integral:
+        return given, held
+    stepped = held + loop.gains.integral * loop.period * error
+    take = _cut(given_with(base + stepped).u, loop.limits) <= _cut(given.u, loop.limits)
+    integral = ca.if_else(take, stepped, held)
+    return given_with(base + integral), integral
+
+
+def _cut(u: ca.SX, limits: Array) -> ca.SX:
+    """Return the squared length of what the limits cut off u."""
+    return ca.sumsqr(u - clamped(u, limits[:, 0], limits[:, 1]))

@@ -1,0 +1,100 @@
+"""Hybrid control: a motion and a constraint force, each by its own feedback.
+
+Forces that move and forces that press stand in orthogonal spaces, so the two errors do not see
+each other  [A05, section 7.3].
+"""
+
+from collections.abc import Sequence
+
+import casadi as ca
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.laws.coordinates import (
+    Coordinates,
+    chosen_coordinates,
+    motion_gains,
+    wanted_motion,
+)
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.force_loop import ForceGains, force_loop
+from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.tasks import Gain
+from mbcasadi.formulation.metric import metric_root
+from mbcasadi.system import System
+
+
+def hybrid_motion_force_control(
+    system: System,
+    coordinates: Coordinates | None = None,
+    gains: ForceGains | None = None,
+    *,
+    rows: Sequence[str] | None = None,
+    kp: Gain = 100.0,
+    kd: Gain | None = None,
+    damping: float = 0.0,
+    metric: ArrayLike | None = None,
+    rank_tol: float = RANK_TOL,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "hybrid_motion_force_control",
+) -> Law:
+    """Return `f = h + μ C_c v + (I + μ) P M u_p - u_F`  [A05, after eq. 53, corrected].
+
+    The sum of `projected_inverse_dynamics` and `constraint_force_control`. Their motion is known
+    here, so it is computed as `f = M a + h - u_F`, with a the wanted acceleration: `C_c v` (the
+    paper prints `C q̇`) and μ drop out. θ obeys `ë + G_D ė + G_P e = 0` and the constraint force is
+    u_F, each whatever the other does.
+
+    It needs actuators for everything. Where joints are passive, the motion comes first and the
+    force as near as what is left permits: with as many motors as motions nothing is left, with
+    more there are internal forces to choose. Status 2 says that motion or force fell short; the
+    residual holds both parts. At saturation u is cut entry by entry; then both suffer, and the
+    integrator does not step further into the cut.
+
+    Args:
+        system: the mechanism.
+        coordinates: θ; `chosen_coordinates(system)` by default.
+        rows: names of the multipliers to control, as "pin.2"; None for the whole force.
+        gains: of the force's feedback; None is feedforward alone, without an input `f_c`.
+        kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
+        damping: 1/s, of motions that θ leaves open.
+        metric: (nv, nv) W, symmetric positive definite; the identity by default.
+        rank_tol: relative length below which rows of A, J P and P X are dropped.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError: the options do not fit, or the sampled force loop diverges.
+    """
+    theta = chosen_coordinates(system, metric=metric) if coordinates is None else coordinates
+    motion = motion_gains(theta, kp, kd)
+    weights = None if metric is None else metric_root(metric)
+    loop = force_loop(system, gains, rows, period, ctrl_limits)
+
+    def equations(at: At) -> Command:
+        m = Mechanism(system, at, rank_tol, weights)
+        wanted = wanted_motion(m, theta, at.ref, motion, damping)
+        tick = loop.tick(m, m.M @ wanted.a + m.h)
+        return Command(
+            u=tick.given.u,
+            a=m.joint(wanted.a),
+            f_c=m.force(tick.given.f_c),
+            z_next={"integral": tick.integral},
+            residual={"motion": m.force(tick.given.motion), "force": tick.given.force},
+            attainable=tick.given.attainable,
+            error=ca.vertcat(wanted.error, tick.error),
+            target=ca.vertcat(wanted.target, tick.target),
+        )
+
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=(*theta.slots, *loop.slots),
+        states=loop.states,
+        measures_force=loop.gains.feedback,
+        tracked=(*theta.tracked, *loop.tracked),
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "hybrid motion and force [A05, after eq. 53]"},
+    )

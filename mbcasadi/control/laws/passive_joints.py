@@ -1,0 +1,87 @@
+"""Motion of mechanisms with passive joints, by the least force of the joints that have motors.
+
+The motors' force moves the mechanism as projected inverse dynamics would, and presses against the
+constraint as little as it must  [A05, section 7.4].
+"""
+
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.laws.coordinates import (
+    Coordinates,
+    chosen_coordinates,
+    motion_gains,
+    wanted_motion,
+)
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.tasks import Gain
+from mbcasadi.formulation.metric import metric_root
+from mbcasadi.system import System
+
+
+def passive_joint_control(
+    system: System,
+    coordinates: Coordinates | None = None,
+    *,
+    kp: Gain = 100.0,
+    kd: Gain | None = None,
+    damping: float = 0.0,
+    metric: ArrayLike | None = None,
+    rank_tol: float = RANK_TOL,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "passive_joint_control",
+) -> Law:
+    """Return `f = (I + H) f∥`, `f∥ = P (M u_p + h)`, `H = -(I - P) Q⁺ (I - B)`  [A05, eq. 55-62].
+
+    Computed as `f = X (P X)⁺ f∥` with an orthonormal basis X of the actuators' range: the same
+    force, the least in range(B) with the wanted motion, from a smaller matrix. u_p is that of
+    `projected_inverse_dynamics`. Where every joint has an actuator, so is the law.
+
+    It needs condition (64), `null(A) ∩ range(B)⊥ = {0}`: ask `controllability`. Where it fails, as
+    it may at a singular pose, the status is 2, the residual holds the moving force that no
+    actuator gives, and u comes nearest. The constraint force is not controlled. At saturation u is
+    cut entry by entry, and the motion is no longer the wanted one.
+
+    Args:
+        system: the mechanism; its actuation need not be a selection of joints.
+        coordinates: θ; `chosen_coordinates(system)` by default. Joints that have motors need not
+            be among them.
+        kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
+        damping: 1/s, of motions that θ leaves open.
+        metric: (nv, nv) W, symmetric positive definite: the norm is `fᵀ W⁻¹ f`.
+        rank_tol: relative length below which rows of A, J P and P X are dropped.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError: the options do not fit the system.
+    """
+    theta = chosen_coordinates(system, metric=metric) if coordinates is None else coordinates
+    gains = motion_gains(theta, kp, kd)
+    weights = None if metric is None else metric_root(metric)
+
+    def equations(at: At) -> Command:
+        m = Mechanism(system, at, rank_tol, weights)
+        wanted = wanted_motion(m, theta, at.ref, gains, damping)
+        given = Allocation(m, m.M @ wanted.a + m.h).least()
+        return Command(
+            u=given.u,
+            a=m.joint(wanted.a),
+            residual={"force": m.force(given.motion)},
+            attainable=given.attainable,
+            error=wanted.error,
+            target=wanted.target,
+        )
+
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=theta.slots,
+        tracked=theta.tracked,
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "projected inverse dynamics with passive joints [A05, eq. 62]"},
+    )

@@ -1,0 +1,93 @@
+"""What a mechanism can do at one pose, in numbers; and poses to ask about."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.laws.law import Array
+from mbcasadi.errors import ProblemError
+from mbcasadi.formulation.metric import metric_root
+from mbcasadi.shapes import column
+from mbcasadi.system import System, evaluate
+
+POSE_RANK_TOL = 1e-6
+"""Singular values of A below this share of the largest, or of 1, count as zero at a pose."""
+
+CLOSED = 1e-10
+"""Residual of the rows, in their units, below which a pose counts as closed."""
+
+CLOSING_STEPS = 30
+
+
+def rows_at(system: System, q: ArrayLike, mask: ArrayLike | None = None) -> Array:
+    """Return A (nc, nv) at q and rest; rows that are off are zero."""
+    place = column("q", np.asarray(q), system.nq)
+    on = column("mask", np.ones(system.nc) if mask is None else np.asarray(mask), system.nc)
+    if not system.nc:
+        return np.zeros((0, system.nv))
+    values = {"q": place, "v": np.zeros(system.nv), "t": 0.0}
+    return np.asarray(on[:, None] * evaluate(system.loop_jacobian, values).full())
+
+
+def motions_at(
+    system: System, q: ArrayLike, *, metric: ArrayLike | None = None, mask: ArrayLike | None = None
+) -> Array:
+    """Return (nv, k) an orthonormal basis of the weighted velocities that the rows allow at q."""
+    A = rows_at(system, q, mask)
+    if metric is not None:
+        A = A @ metric_root(metric).inverse.full()
+    _, size, Vt = np.linalg.svd(A)
+    rank = int(np.sum(size > POSE_RANK_TOL * max(1.0, size.max(initial=0.0))))
+    return np.asarray(Vt[rank:].T)
+
+
+def authored_pose(system: System) -> Array:
+    """Return the model's `q0`.
+
+    Raises:
+        ProblemError: the system was given by equations and has none.
+    """
+    if system.tree is None:
+        raise ProblemError(
+            f"'{system.name}' is given by equations and has no authored pose; give q"
+        )
+    return np.asarray(system.tree.q0, dtype=float)
+
+
+def sampled_poses(
+    system: System,
+    count: int,
+    *,
+    q0: ArrayLike | None = None,
+    spread: ArrayLike = 0.5,
+    seed: int = 0,
+) -> Array:
+    """Return (n, nq) closed poses around q0, `n <= count`: a sample of the workspace.
+
+    Random steps from q0, normal with the deviation `spread`, are moved onto the rows by Newton's
+    method; those that do not close are left out. Joint limits do not count.
+
+    Args:
+        system: the mechanism.
+        count: of random steps.
+        q0: (nq,) closed pose; the authored one by default.
+        spread: rad or m, a number or (nv,).
+        seed: of the random numbers.
+    """
+    start = authored_pose(system) if q0 is None else column("q0", np.asarray(q0), system.nq)
+    rng = np.random.default_rng(seed)
+    step = np.broadcast_to(np.asarray(spread, dtype=float), (system.nv,))
+    dq = step[:, None] * rng.standard_normal((system.nv, count))
+    move = system.integrate.map(count)
+    q = np.asarray(move(np.tile(start[:, None], count), dq).full())
+    if not system.nc:
+        return np.asarray(q.T)
+    phi, A = system.constraint.map(count), system.constraint_jacobian
+    rows = A.map(count)
+    for _ in range(CLOSING_STEPS):
+        gap = phi(q).full()
+        if np.abs(gap).max(initial=0.0) <= CLOSED:
+            break
+        blocks = rows(q).full().reshape(system.nc, count, system.nv).transpose(1, 0, 2)
+        back = np.linalg.pinv(blocks, rcond=POSE_RANK_TOL) @ gap.T[:, :, None]
+        q = np.asarray(move(q, -back[:, :, 0].T).full())
+    return np.asarray(q.T[np.abs(phi(q).full()).max(axis=0) <= CLOSED])

@@ -1,0 +1,113 @@
+"""Projected inverse dynamics: the motion of independent coordinates, by the least force.
+
+Only the part of a force in null(A) moves the mechanism. The law asks for that part and for no
+other, so it never presses against the constraint  [A05, section 7.1].
+"""
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.laws.actuated_force import ATTAIN_TOL, actuators
+from mbcasadi.control.laws.coordinates import (
+    Coordinates,
+    chosen_coordinates,
+    motion_gains,
+    wanted_motion,
+)
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.laws.poses import authored_pose, motions_at
+from mbcasadi.control.tasks import Gain
+from mbcasadi.errors import ProblemError
+from mbcasadi.formulation.metric import metric_root
+from mbcasadi.system import System
+
+
+def projected_inverse_dynamics(
+    system: System,
+    coordinates: Coordinates | None = None,
+    *,
+    kp: Gain = 100.0,
+    kd: Gain | None = None,
+    damping: float = 0.0,
+    metric: ArrayLike | None = None,
+    rank_tol: float = RANK_TOL,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "projected_inverse_dynamics",
+) -> Law:
+    """Return `f = P (M u_p + h)`, `u_p = Λ̇ θ̇ + Λ (θ̈_d + G_D ė + G_P e)`  [A05, eq. 45-46].
+
+    The error obeys `ë + G_D ė + G_P e = 0` where θ has as many entries as the mechanism has
+    motions. f has the least norm of all forces with that motion (Theorem 4): any other differs by
+    a force in range(Aᵀ), which is orthogonal to it. With a metric W, P and the norm
+    `‖f‖² = fᵀ W⁻¹ f` are those of `v_W = W^{1/2} v` [A05, eq. 49-50]; with one that has the right
+    units, the control does not depend on the units of the model.
+
+    It needs actuators for all of null(A). Where joints are passive, `passive_joint_control` adds
+    what is missing. Status 2 says that f left the actuators' range; u is then the nearest. At
+    saturation u is cut entry by entry: the motion is no longer the wanted one, and the part that
+    is cut also presses on the constraint.
+
+    Args:
+        system: the mechanism.
+        coordinates: θ; `chosen_coordinates(system)` by default.
+        kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
+        damping: 1/s, of motions that θ leaves open.
+        metric: (nv, nv) W, symmetric positive definite; the identity by default.
+        rank_tol: relative length below which rows of A and J P are dropped.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError: the options do not fit, or the actuators miss a motion at the authored pose.
+    """
+    theta = chosen_coordinates(system, metric=metric) if coordinates is None else coordinates
+    gains = motion_gains(theta, kp, kd)
+    weights = None if metric is None else metric_root(metric)
+    _require_reach(system, metric)
+
+    def equations(at: At) -> Command:
+        m = Mechanism(system, at, rank_tol, weights)
+        wanted = wanted_motion(m, theta, at.ref, gains, damping)
+        f = m.P @ (m.M @ wanted.a + m.h)
+        own = actuators(m)
+        missing = f - own.X @ (own.X.T @ f)
+        return Command(
+            u=own.control(f),
+            a=m.joint(wanted.a),
+            residual={"force": m.force(missing)},
+            attainable=ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(f)),
+            error=wanted.error,
+            target=wanted.target,
+        )
+
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=theta.slots,
+        tracked=theta.tracked,
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "projected inverse dynamics [A05, eq. 45-46]"},
+    )
+
+
+def _require_reach(system: System, metric: ArrayLike | None) -> None:
+    """Refuse a model whose actuators do not reach all of null(A) at its authored pose."""
+    if system.tree is None or not system.nu:
+        return
+    q0 = authored_pose(system)
+    B = system.actuation(q0).full()
+    if metric is not None:
+        B = metric_root(metric).inverse.full() @ B
+    U, size, _ = np.linalg.svd(B, full_matrices=False)
+    X = U[:, size > RANK_TOL * size.max(initial=0.0)]
+    Z = motions_at(system, q0, metric=metric)
+    if np.abs(Z - X @ (X.T @ Z)).max(initial=0.0) > ATTAIN_TOL:
+        raise ProblemError(
+            f"'{system.name}' has motions of joints without actuators: the force of projected "
+            "inverse dynamics is not theirs to give; use passive_joint_control"
+        )
