@@ -1,0 +1,244 @@
+"""Static equilibria of mechanisms with loops, passive joints and feet, and what holds them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.cones import contact_axes
+from mbcasadi.control.linear.linearization import names_of_rates
+from mbcasadi.control.linear.loads import Loads, null
+from mbcasadi.control.linear.points import Array, place_of
+from mbcasadi.control.linear.statics import Statics, nearest, statics
+from mbcasadi.control.setup import require_contacts, require_ranges
+from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import column
+from mbcasadi.simulation import assemble
+from mbcasadi.system import System, evaluate
+
+FREE_TOL = 1e-8
+"""Singular value, relative to the largest, of a direction along which an equilibrium persists."""
+
+AT_LIMIT = 1e-9
+MOVES = 0.2  # share of the largest entry from which on a coordinate counts as moving
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """A pose at rest and what holds it: `h - f_passive - f_0 = B u + Aᵀ lam + Σ Jᵀ F`.
+
+    Attributes:
+        system: the mechanism.
+        q, u: (nq,), (nu,) pose and holding control.
+        lam: (nc,) multipliers, the least ones where rows repeat.
+        contact_forces: (k, 3) force on each foot, N: along its normal, t1, t2.
+        residual: (nv,) force that is left, N or N m; rounding errors.
+        free_directions: (nv, ·) orthonormal δq along which the pose can move and still be held, to
+            first order, by a control that follows.
+        neutral_directions: (nv, ·) the same with the control left as it is.
+        control_directions: (nu, ·) δu that change nothing but inner forces.
+        at_limit: controls that stand at an end of their range.
+    """
+
+    system: System
+    q: Array
+    u: Array
+    lam: Array
+    contact_forces: Array
+    residual: Array
+    free_directions: Array
+    neutral_directions: Array
+    control_directions: Array
+    at_limit: tuple[str, ...]
+
+    @property
+    def unique_control(self) -> bool:
+        """Whether only one control holds the pose."""
+        return bool(self.control_directions.shape[1] == 0)
+
+    @property
+    def in_words(self) -> str:
+        """What holds the pose, and where it is free to move."""
+        names, controls = names_of_rates(self.system), self.system.actuator_names
+        said = [f"'{self.system.name}' rests"]
+        if self.u.size:
+            said.append(f"held by {_values(controls, self.u)}")
+            said.append(
+                "no other control holds this pose"
+                if self.unique_control
+                else f"{_joined(controls, self.control_directions)} can also push against each "
+                "other; this control is the least"
+            )
+        if self.at_limit:
+            said.append(f"at the end of the range: {', '.join(self.at_limit)}")
+        free, neutral = self.free_directions, self.neutral_directions
+        said.append(f"held poses lie side by side in {_ways(free)}{_along(names, free)}")
+        said.append(f"with the control as it is, in {_ways(neutral)}{_along(names, neutral)}")
+        return "; ".join(said)
+
+
+def equilibrium(
+    system: System,
+    q0: ArrayLike | None = None,
+    *,
+    held: Sequence[str] = (),
+    u: ArrayLike | None = None,
+    contacts: Sequence[Contact] = (),
+    within_limits: bool = True,
+    mask: ArrayLike | None = None,
+) -> Equilibrium:
+    """Return the pose nearest to q0 that can be held at rest, with the least control that does.
+
+    First q: the assembled pose nearest to q0 if it can be held, else the nearest one that can
+    (`min |q ⊖ q0|²`, a local minimum). Then u: least norm, within its ranges where they bind; then
+    the least reactions. Passive joints, redundant rows and springs are part of the equations;
+    joint ranges are not looked at.
+
+    Args:
+        system: the mechanism.
+        q0: (nq,) pose to start from; the model's own by default.
+        held: coordinates (names of v: joints, `joint.vx`, … for free ones) that keep q0's value.
+        u: (nu,) a given control: the pose is then found that it holds.
+        contacts: feet that stand where q0 has them, each with a force in its friction pyramid.
+        within_limits: keep controls inside their ranges.
+        mask: (nc,) rows that are on; the system's own by default.
+
+    Raises:
+        ProblemError: no equilibrium found near q0; the message names the joints whose force cannot
+            be balanced, or the controls that are too weak. Constraints that move with time.
+        AssemblyError: the constraints cannot be closed with the held coordinates.
+        UnknownNameError, ShapeError: unknown coordinate or frame; wrong shape.
+    """
+    if system.timed:
+        raise ProblemError(f"'{system.name}' has constraints that move with time: it has no rest")
+    start = _start(system, q0)
+    place = place_of(system, start, mask=mask)
+    require_contacts(contacts, system)
+    given = None if u is None else column("u", np.asarray(u), system.nu)
+    ranges = require_ranges(system, None, None).ctrl if within_limits else None
+    now = statics(system, start, held, contacts, given, place.mask, ranges)
+    _require_rest(system, start, place.mask)
+    closed = assemble(now.rested, start, mask=now.mask) if now.rested.nc else start
+    best = now.loads_at(closed)
+    if best.balanced and best.within:
+        return _report(system, now, closed, best, given, ranges)
+    found = nearest(now, start, closed)
+    if found is None:
+        raise ProblemError(_why(system, now, best))
+    return _report(system, now, *found, given, ranges)
+
+
+def _start(system: System, q0: ArrayLike | None) -> Array:
+    if q0 is not None:
+        return column("q0", np.asarray(q0), system.nq)
+    if system.tree is None:
+        raise ProblemError(f"'{system.name}' was given by equations; expected q0 to start from")
+    return np.array(system.tree.q0, dtype=float)
+
+
+def _require_rest(system: System, q: Array, mask: Array) -> None:
+    rate = evaluate(system.loop_rate, {"q": q, "v": np.zeros(system.nv)}) if system.nc else 0.0
+    if np.abs(mask * np.array(rate).ravel()).max(initial=0.0) > AT_LIMIT:
+        raise ProblemError(f"'{system.name}' has rows that ask for a motion: it has no rest")
+
+
+def _report(
+    system: System,
+    now: Statics,
+    q: Array,
+    held: Loads,
+    given: Array | None,
+    ranges: Array | None,
+) -> Equilibrium:
+    u = held.y[: system.nu] if given is None else given
+    reactions = held.y[now.nu :]
+    value = now.at(q, held.y)
+    gap_q = value["gap_q"][: value["gap_q"].shape[0] - now.held]
+    reacting = value["E"][:, now.nu :]
+    inner = null(value["E"], FREE_TOL)[: now.nu]
+    return Equilibrium(
+        system=system,
+        q=q,
+        u=u,
+        lam=reactions[: system.nc],
+        contact_forces=_in_axes(now.contacts, reactions[system.nc :]),
+        residual=value["left"].ravel(),
+        free_directions=_persisting(gap_q, value["left_q"], value["E"]),
+        neutral_directions=_persisting(gap_q, value["left_q"], reacting),
+        control_directions=_range(inner),
+        at_limit=_at_limit(system, u, ranges),
+    )
+
+
+def _at_limit(system: System, u: Array, ranges: Array | None) -> tuple[str, ...]:
+    """Return the controls that stand at an end of their range."""
+    if ranges is None:
+        return ()
+    near = np.abs(u[:, None] - ranges).min(axis=1, initial=np.inf) < AT_LIMIT
+    return tuple(name for name, at in zip(system.actuator_names, near, strict=True) if at)
+
+
+def _persisting(gap_q: Array, left_q: Array, E: Array) -> Array:
+    """Return δq with `gap_q δq = 0` and `left_q δq` in the range of E: orthonormal columns."""
+    U, s, _ = np.linalg.svd(E, full_matrices=True)
+    rest = U[:, int(np.sum(s > FREE_TOL * s.max(initial=0.0))) :]
+    slope = rest.T @ left_q
+    size = max(1.0, float(np.abs(left_q).max(initial=0.0)))
+    return null(np.vstack([gap_q, slope / size, 0 * left_q[:1]]), FREE_TOL)
+
+
+def _range(columns: Array) -> Array:
+    if columns.size == 0:
+        return np.zeros((columns.shape[0], 0))
+    U, s, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(U[:, s > FREE_TOL])
+
+
+def _in_axes(contacts: Sequence[Contact], forces: Array) -> Array:
+    axes = [contact_axes(np.asarray(contact.normal, dtype=float)) for contact in contacts]
+    split = forces.reshape(-1, 3)
+    return np.array([R @ f for R, f in zip(axes, split, strict=True)]).reshape(-1, 3)
+
+
+def _why(system: System, now: Statics, best: Loads) -> str:
+    """Say what cannot be balanced at the assembled pose."""
+    head = f"'{system.name}': no equilibrium was found near q0"
+    if not best.balanced:
+        force = _largest(names_of_rates(system), best.left)
+        return (
+            f"{head}: at the assembled pose neither control nor constraint balances {force} "
+            "(N or N m). Start nearer to a pose at rest, or free held coordinates"
+        )
+    over = now.limits.G @ best.y - now.limits.d
+    names = (*system.actuator_names[: now.nu], *(f"row {n}" for n in system.constraint_names))
+    feet = tuple(f"foot {c.frame}" for c in now.contacts for _ in range(3))
+    touched = np.abs(now.limits.G[over > 0]).max(axis=0, initial=0.0) > 0
+    weak = dict.fromkeys(n for n, t in zip(names + feet, touched, strict=True) if t)
+    needed = _values(system.actuator_names, best.y[: now.nu])
+    return f"{head} within limits: beyond them {', '.join(weak)}; without limits {needed}"
+
+
+def _largest(names: Sequence[str], left: Array) -> str:
+    order = np.argsort(-np.abs(left), kind="stable")
+    worst = [i for i in order if abs(left[i]) > MOVES * np.abs(left).max()]
+    return ", ".join(f"{names[i]} {left[i]:.3g}" for i in worst)
+
+
+def _values(names: Sequence[str], values: Array) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in zip(names, values, strict=True))
+
+
+def _joined(names: Sequence[str], directions: Array) -> str:
+    share = np.abs(directions).max(axis=1, initial=0.0)
+    return ", ".join(n for n, s in zip(names, share, strict=True) if s > MOVES * share.max())
+
+
+def _ways(directions: Array) -> str:
+    count = directions.shape[1]
+    return "no direction" if count == 0 else f"{count} direction{'s' * (count > 1)}"
+
+
+def _along(names: Sequence[str], directions: Array) -> str:
+    return f" ({_joined(names, directions)})" if directions.shape[1] else ""
