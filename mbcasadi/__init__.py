@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 from mbcasadi import control, dynamics, formulation, linalg
 from mbcasadi.codegen import export_c, open_project
+from mbcasadi.control.linear import equilibrium, linearize
 from mbcasadi.description import Baumgarte, Contact, Controller
 from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
 from mbcasadi.simulation import Event, Switch, Trajectory, assemble, simulate
@@ -33,6 +34,7 @@ __all__ = [
     "constraint_force",
     "control",
     "dynamics",
+    "equilibrium",
     "export_c",
     "formulation",
     "forward_dynamics",
@@ -40,6 +42,7 @@ __all__ = [
     "from_lagrangian",
     "inverse_dynamics",
     "linalg",
+    "linearize",
     "open_project",
     "read_mjcf",
     "redundancy",
