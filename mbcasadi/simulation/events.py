@@ -31,7 +31,8 @@ class Event:
         name: how the trajectory calls it.
         when: (t, q, v) → number; a CasADi Function with these inputs serves too.
         direction: 1 for rising through zero, -1 for falling, 0 for both.
-        mask: (nc,) activity of the rows from then on, one or zero; None leaves it.
+        mask: (nc,) activity of the rows from then on, one or zero; None leaves it. While the rows
+            are so already, the event is not looked for: what latched does not latch again.
         hold: rows that close are held at the residual which they have then, instead of zero.
         stop: the simulation ends there.
     """
@@ -94,9 +95,16 @@ class Watch:
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = tuple(events)
         self._signs: NDArray[np.float64] = np.zeros(len(self.events))
+        self._open = [True] * len(self.events)
 
-    def restart(self, t: float, q: Array, v: Array, handled: Event | None = None) -> None:
+    def restart(
+        self, t: float, q: Array, v: Array, mask: Array, handled: Event | None = None
+    ) -> None:
         """Note the signs at a new start; an event that was just handled stands at zero."""
+        self._open = [
+            e.mask is None or not np.array_equal(np.asarray(e.mask).ravel(), mask)
+            for e in self.events
+        ]
         self._signs = np.array(
             [0.0 if e is handled else np.sign(_value(e, t, q, v)) for e in self.events]
         )
@@ -108,12 +116,14 @@ class Watch:
             start, end: s.
             state: t → (q, v, act) within the step.
         """
-        if not self.events:
+        if not any(self._open):
             return None  # nothing to pay for: states between cost further rates
         times = np.linspace(start, end, INNER + 2)
         states = [state(float(t)) for t in times[1:]]
         found: list[tuple[float, Event]] = []
         for i, event in enumerate(self.events):
+            if not self._open[i]:
+                continue
             previous, place = self._signs[i], start
             for t, (q, v, _) in zip(times[1:], states, strict=True):
                 sign = np.sign(_value(event, float(t), q, v))

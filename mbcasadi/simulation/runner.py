@@ -68,7 +68,7 @@ class Runner:
         now = self._switch(now)
         self._tick(now)
         self._keep(now)
-        self._watch.restart(now.t, now.q, now.v)
+        self._watch.restart(now.t, now.q, now.v, self._flow.manifold.mask)
         while now.t < end and not self.recorder.stopped:
             now = self._switch(self._piece(now, self._stop()))
             self._tick(now)
@@ -147,7 +147,8 @@ class Runner:
         self.recorder.happenings.append(happening)
         after = Now(now.t, q, v, now.act)
         self._keep(after)
-        self._watch.restart(now.t, q, v, event if isinstance(event, Event) else None)
+        handled = event if isinstance(event, Event) else None
+        self._watch.restart(now.t, q, v, self._flow.manifold.mask, handled)
         self._stepper.restart()
         if isinstance(event, Event) and event.stop:
             self.recorder.stopped = event.name

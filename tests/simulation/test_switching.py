@@ -22,7 +22,7 @@ def two_carts(masses=(2.0, 3.0)) -> mb.System:
 
 
 def test_carts_couple_when_they_meet_and_lose_the_energy_of_an_inelastic_impact():
-    meet = mb.Event("couple", lambda _, q, __: q[1] - q[0], direction=-1, mask=[1])
+    meet = mb.Event("couple", lambda _, q, __: q[1] - q[0], mask=[1])
     trajectory = mb.simulate(two_carts(), [0, 1], [4.0, 0], 1.0, events=[meet], **TIGHT)
     (happening,) = trajectory.events
     assert happening.name == "couple"
