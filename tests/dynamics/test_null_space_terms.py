@@ -16,7 +16,7 @@ from mbcasadi.dynamics.terms import terms_fun
 STATES = 20
 TOL = 1e-9  # relative; conditions of M below 1e4
 ALL_KINDS = ("four_bar", "ball_loop", "moving_pendulum", "climbing_particle", "euler_parameters")
-ACTUATED = ("four_bar", "five_bar", "switched_gripper")
+ACTUATED = ("four_bar", "five_bar", "cooperating_arms")
 
 
 @functools.cache
@@ -33,7 +33,7 @@ def assert_close(found: np.ndarray, expected: np.ndarray, tol: float = TOL) -> N
 
 
 @pytest.mark.parametrize("drifted", [False, True])
-@pytest.mark.parametrize("name", ALL_KINDS)
+@pytest.mark.parametrize("name", [*ALL_KINDS, "switched_particles"])
 def test_reduced_equations_give_the_motion_on_the_manifold_and_off_it(name, drifted):
     """`M_r y + h_r = Zᵀ f`, `a = a_across + Z y`  [S20, eq. 19]."""
     values = at_states(name, drifted)
