@@ -250,7 +250,7 @@ def test_an_equality_is_switched_by_name_until_the_next_start() -> None:
     plant.switch({"latch": True})
     plant.reset()
     assert not plant.measure([1.0, 0.0]).equality_force.any()
-    with pytest.raises(UnknownNameError, match="unknown equality 'grip'.*'latch'"):
+    with pytest.raises(UnknownNameError, match=r"unknown equality 'grip'.*'latch'"):
         plant.switch({"grip": True})
 
 

@@ -1,0 +1,161 @@
+"""Regulation of all coordinates of a constrained mechanism, the dependent ones included  [A16].
+
+The law pulls every coordinate towards `q*` and leaves the rest to the constraints: it knows no
+independent coordinates, so its size and its C stay when loops open and close.
+"""
+
+import warnings
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.control.describe import coordinates, rates
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.posture import RATE_UNITS
+from mbcasadi.control.setup import require_numbers, require_positive
+from mbcasadi.control.tasks import Slot
+from mbcasadi.errors import ProblemError
+from mbcasadi.formulation import virtual_mass as virtual_mass_motion
+from mbcasadi.linalg import complete_factor
+from mbcasadi.system import System
+
+Gain = float | Sequence[float]
+ATTAINED = 1e-6  # share of the wanted force; what is missing below it is rounding
+STICKS = 1.0  # sigma from which Theorem 2 was claimed, and the mechanism sticks
+
+
+def dependent_regulation(
+    system: System,
+    *,
+    kp: Gain,
+    kd: Gain,
+    sigma: float = 0.5,
+    rest_speed: float = 1e-2,
+    virtual_mass: float | None = None,
+    rank_tol: float = RANK_TOL,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "dependent_regulation",
+) -> Law:
+    """Return `u = Γ (g - f_s - f_0 - K_p (e + σ ‖e‖ η) - K_d v)`  [A16, eq. 21].
+
+    `e = q ⊖ q*`, `η = v / max(‖v‖, rest_speed)` [A16, eq. 22, continuous at rest], `g` gravity,
+    `f_s` springs, `f_0` what actuators give at u = 0, and `Γ = (P B)⁺` [A16, eq. 19, corrected
+    for redundant actuation]. The force that acts is `R f`, `R = B Γ`; `P R = P` where actuators
+    reach every motion.
+
+    `V = ½ vᵀ M v + ½ eᵀ K_p e` falls: `V̇ = -vᵀ K_d v - σ ‖e‖ vᵀ K_p η`, passive dampers not
+    counted. What is left is rest with `‖P K_p e‖ <= σ ‖e‖ ‖K_p η‖`: the σ-term is dry friction. So
+    Theorem 2 (`σ > 1` converges) is false: from σ = 1 on friction exceeds the spring everywhere
+    and the mechanism stays where it is. Below, it sticks only where e leans away from the
+    constraint: at more than `arccos σ` for one gain. With σ = 0 it rests where `P K_p e = 0`.
+    What the law does not compensate (an error of mass) leaves an offset: it has no integral.
+
+    The reference is `q` (nq,), slice `q` of `ref`. Rows are switched by the mask; the C is the
+    same. Status 2: actuators cannot give the wanted force along the constraint (`residual`, with
+    u the nearest). At its limits u is cut entry by entry, and the decay of V is lost there.
+
+    Args:
+        system: the mechanism.
+        kp: stiffness of each coordinate, N/m or N m/rad; a number or (nv,).
+        kd: damping of each coordinate, N s/m or N m s/rad.
+        sigma: share of the dry friction. `‖e‖` adds the squares of metres and radians as they are.
+        rest_speed: speed ‖v‖ below which friction turns into damping. A sampled law needs
+            `period σ ‖K_p e‖ / rest_speed` below twice the inertia where it shall not chatter.
+        virtual_mass: μ of the wanted acceleration, `M̄ = P M P + μ Q`; inside the interval
+            [A16, eq. 12] by default. No control and no motion depends on it.
+        rank_tol: relative length below which rows of A and P B are dropped.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError: gains that are not positive, a negative σ, or what `make_law` refuses.
+
+    Warns:
+        UserWarning: σ >= 1.
+    """
+    gains = {"kp": _per_coordinate("kp", kp, system), "kd": _per_coordinate("kd", kd, system)}
+    require_numbers(sigma=sigma)
+    require_positive(rest_speed=rest_speed)
+    _warn_of_sticking(sigma)
+
+    def equations(at: At) -> Command:
+        m = Mechanism(system, at, rank_tol)
+        error = system.difference(at.ref["q"], at.q)
+        spring = gains["kp"] * (error + sigma * ca.norm_2(error) * _along(at.v, rest_speed))
+        wanted = _at_rest(system, at) - spring - gains["kd"] * at.v
+        u, missing = _least_control(m, wanted)
+        size2 = ca.sumsqr(m.P @ (wanted - m.f_0))
+        motion = virtual_mass_motion(
+            m.M, m.h, wanted, m.A, m.c, virtual_mass=virtual_mass, rank_tol=rank_tol
+        )
+        return Command(
+            u=u,
+            a=motion.a,
+            residual={"force": missing},
+            attainable=ca.sumsqr(missing) <= ATTAINED**2 * (1 + size2),
+            error=-error,
+            target=at.ref["q"] if system.nq == system.nv else None,
+        )
+
+    names = coordinates(system)
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=[Slot("q", names.components, names.units)],
+        tracked=list(zip(rates(system).components, _error_units(system), strict=True)),
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "regulation of dependent coordinates", "sigma": _words(sigma)},
+    )
+
+
+def _least_control(m: Mechanism, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return `u = Γ (f - f_0)` and `P (f - f_0 - B u)`  [A16, eq. 16, 18]."""
+    along, PB = m.P @ (wanted - m.f_0), m.P @ m.B
+    u = complete_factor(PB, rank_tol=m.rank_tol).pinv_times(along)
+    return u, along - PB @ u
+
+
+def _along(v: ca.SX, rest_speed: float) -> ca.SX:
+    """Return the direction η of the motion  [A16, eq. 22], zero at rest."""
+    return v / ca.fmax(ca.norm_2(v), rest_speed)
+
+
+def _at_rest(system: System, at: At) -> ca.SX:
+    """Return `g - f_s`, the force that holds the mechanism still."""
+    still = ca.SX.zeros(system.nv)
+    return system.bias_force(at.q, still) - system.passive_force(at.q, still)
+
+
+def _per_coordinate(name: str, gain: Gain, system: System) -> NDArray[np.float64]:
+    """Return one positive gain for each coordinate."""
+    given = np.asarray(gain, dtype=float)
+    if given.shape not in {(), (system.nv,)} or not np.all(np.isfinite(given) & (given > 0)):
+        raise ProblemError(
+            f"{name} = {gain}; expected a positive number, or {system.nv}, one for each coordinate"
+        )
+    return np.broadcast_to(given, (system.nv,)).copy()
+
+
+def _error_units(system: System) -> tuple[str, ...]:
+    if system.tree is None:
+        return ("",) * system.nv
+    return tuple(unit for joint in system.tree.joints for unit in RATE_UNITS[joint.kind])
+
+
+def _warn_of_sticking(sigma: float) -> None:
+    if sigma >= STICKS:
+        warnings.warn(
+            f"sigma = {sigma:g}: from 1 on the friction of the law exceeds its spring, and the "
+            "mechanism sticks where it is (Theorem 2 of A16 does not hold); use sigma < 1",
+            stacklevel=3,
+        )
+
+
+def _words(sigma: float) -> str:
+    return f"{sigma:g}" + ("; sticks: friction exceeds the spring" if sigma >= STICKS else "")

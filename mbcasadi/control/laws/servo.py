@@ -1,0 +1,161 @@
+"""Constraint-following servo control: actuators keep constraints that no joint keeps  [L15]."""
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.laws.servo_rows import SIGNALS, ServoRows
+from mbcasadi.control.laws.servo_terms import (
+    ServoTask,
+    figures_control,
+    free_response,
+    least_norm_control,
+    servo_task,
+)
+from mbcasadi.control.setup import require_choice
+from mbcasadi.control.tasks import Slot
+from mbcasadi.description import Baumgarte
+from mbcasadi.errors import ShapeError
+from mbcasadi.system import System
+
+FORMS = ("least_norm", "figures")
+"""`(A_s G B)⁺` of the constrained mechanism, or `(A_s M⁻¹ B)⁺` as in the paper's figures."""
+
+STABILISED = Baumgarte(10.0, 10.0)  # 1/s, critically damped
+ATTAINED = 1e-6  # share of the wanted acceleration; what is missing below it is rounding
+HALF = 0.5  # above it, an entry of `off` releases a row
+
+
+def servo_control(
+    system: System,
+    servo: ServoRows,
+    *,
+    form: str = "least_norm",
+    baumgarte: Baumgarte | None = STABILISED,
+    f_nonideal: ca.Function | None = None,
+    rank_tol: float = RANK_TOL,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "servo_control",
+) -> Law:
+    """Return `u = (A_s G B)⁺ (b_s - A_s a_0) + (I - K⁺ K) s`  [L15, eq. 35, corrected].
+
+    `a_0` is the constrained acceleration at u = 0 and `G = M⁻¹ - M⁻¹Aᵀ (A M⁻¹Aᵀ)⁺ A M⁻¹`: passive
+    constraints answer to the control, which the printed `Qᶜ(Q)` forgets. Fully, under- and
+    redundantly actuated mechanisms are one case; rank is revealed. With s = 0 u is the smallest
+    that keeps the rows; what they leave free is neither damped nor held.
+
+    Slices of `ref`: `y`, `ydot`, `yddot` (ny,) what moves, where the rows have any; `off` (k,), one
+    for a row that shall not be kept now; `s` (nu,), of which the part that servo rows do not
+    feel is added, in one control's unit. All zero means: nothing moves, all rows, least norm.
+
+    Status 2: the rows cannot be had, (33) fails: they contradict each other or a passive
+    constraint, or actuators do not reach them; u is the least-squares one of least norm.
+    `servo_report` says which. Near a pose where K loses rank u grows without bound. At its limits
+    u is cut entry by entry and the rows are missed; give `Law.desired` to the QP where they matter.
+
+    Args:
+        system: the mechanism; its mask switches passive constraints.
+        servo: rows of `servo_rows` or `keep_rows`.
+        form: "least_norm", or "figures": `u = (A_s M⁻¹B)⁺ (b_s - A_s M⁻¹(Q + Qᶜ(Q + B u)))`, linear
+            in u, with which L15 made its figures. Not minimum-norm; it needs M invertible.
+        baumgarte: servo rows decay as `φ̈ + 2αφ̇ + β²φ = 0`; rows for velocities as `exp(-2αt)`.
+            None as in [L15, eq. 47]: an error stays, and grows linearly where it has a rate.
+        f_nonideal: (q, v) → (C): (nv, 1), friction of the passive constraints, say.
+        rank_tol: relative length below which rows of A and of `A_s G B` are dropped.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError: no such form, or what `make_law` refuses.
+        ShapeError: `f_nonideal` is no (q, v) → (nv, 1).
+    """
+    require_choice("form", form, FORMS)
+    _require_force(f_nonideal, system)
+    _require_rows(servo, system)
+
+    def equations(at: At) -> Command:
+        m = Mechanism(system, at, rank_tol)
+        signals = tuple(at.ref.get(each, ca.SX(0, 1)) for each in SIGNALS)
+        on = ca.SX(at.ref["off"] < HALF)
+        task = servo_task(
+            m,
+            servo,
+            (signals[0], signals[1], signals[2]),
+            on=on,
+            baumgarte=baumgarte,
+            f_nonideal=f_nonideal,
+        )
+        if form == "least_norm":
+            u = least_norm_control(task, at.ref["s"], rank_tol)
+        else:
+            u = figures_control(task, free_response(m), at.ref["s"], rank_tol)
+        return _command(task, u, _target(servo, at, on))
+
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=_slots(servo, system),
+        tracked=list(zip(servo.names, servo.units, strict=True)),
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": f"constraint-following servo control, {form}"} | _words(baumgarte),
+    )
+
+
+def _command(task: ServoTask, u: ca.SX, target: ca.SX) -> Command:
+    missing = task.K @ u - task.w
+    return Command(
+        u=u,
+        a=task.a_0 + task.GB @ u,
+        residual={"servo": missing},
+        attainable=ca.sumsqr(missing) <= ATTAINED**2 * (1 + ca.sumsqr(task.w)),
+        error=-task.error,
+        target=target,
+    )
+
+
+def _target(servo: ServoRows, at: At, on: ca.SX) -> ca.SX:
+    """Return what y moves the rows by: `phi(q, 0) - phi(q, y)`, y itself where phi is `… - y`."""
+    values = []
+    for scale in (0, 1):
+        signals = [scale * at.ref.get(each, ca.SX(0, 1)) for each in SIGNALS]
+        form = servo.at(at.q, at.v, *signals)
+        values.append(ca.vertcat(form.phi[: servo.holonomic], form.psi[servo.holonomic :]))
+    return on * (values[0] - values[1])
+
+
+def _slots(servo: ServoRows, system: System) -> list[Slot]:
+    off = Slot("off", servo.names, ("",) * servo.count)
+    s = Slot("s", system.actuator_names, ("",) * system.nu)
+    return [*servo.slots(), off, s]
+
+
+def _require_force(f_nonideal: ca.Function | None, system: System) -> None:
+    if f_nonideal is None:
+        return
+    sizes = [f_nonideal.numel_in(i) for i in range(f_nonideal.n_in())]
+    if sizes != [system.nq, system.nv] or f_nonideal.numel_out(0) != system.nv:
+        raise ShapeError(
+            f"f_nonideal is {f_nonideal}; expected (q[{system.nq}], v[{system.nv}]) -> "
+            f"(C[{system.nv}])"
+        )
+
+
+def _require_rows(servo: ServoRows, system: System) -> None:
+    nq, nv = servo.form.numel_in("q"), servo.form.numel_in("v")
+    if (nq, nv) != (system.nq, system.nv):
+        raise ShapeError(
+            f"servo rows are for nq = {nq}, nv = {nv}; '{system.name}' has nq = {system.nq}, "
+            f"nv = {system.nv}"
+        )
+
+
+def _words(baumgarte: Baumgarte | None) -> dict[str, str]:
+    if baumgarte is None:
+        return {"stabilisation": "none: an error of the servo rows stays, its rate too"}
+    alpha, beta = (np.asarray(x, dtype=float).ravel() for x in (baumgarte.alpha, baumgarte.beta))
+    return {"stabilisation": f"alpha {alpha.tolist()} 1/s, beta {beta.tolist()} 1/s"}

@@ -1,0 +1,220 @@
+"""Can these servo constraints be kept? Consistency and controllability, in words  [L15].
+
+Three questions, each at one state, each with the passive constraints taken into account:
+
+- (27): is there an acceleration that keeps servo rows and passive constraints alike?
+- (34): do actuators reach every acceleration of the servo rows that the mechanism can have?
+- (33): is there a control for the acceleration that is asked for now?
+
+L15 asks (27) of the servo rows alone and (34) as `rank >= 1`, which holds as soon as one row can
+be pushed: necessary, not sufficient. Here the rank is compared with that of the motion.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.control.describe import rates
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.law import At
+from mbcasadi.control.laws.servo_rows import ServoRows
+from mbcasadi.control.laws.servo_terms import constrained_inverse, servo_task
+from mbcasadi.description import Baumgarte
+from mbcasadi.shapes import column
+from mbcasadi.system import System
+
+Array = NDArray[np.float64]
+
+TOL = 1e-6  # relative: singular values and accelerations below it count as zero
+NAMED = 0.1  # share of the largest entry from which a row or joint is named
+
+
+@dataclass(frozen=True)
+class ServoReport:
+    """What can be kept at one state.
+
+    Attributes:
+        rank_rows: independent servo rows, `rank A_s`.
+        rank_motion: of them, what passive constraints leave free, `rank A_s G`.
+        rank_control: of that, what actuators reach, `rank A_s G B`  [L15, eq. 34].
+        contradiction: (k,) part of `b_s` that no admissible acceleration gives  [L15, eq. 27].
+        out_of_reach: (k,) part of `b_s - A_s a_0` that no control gives  [L15, eq. 33].
+        sentences: the same in words.
+    """
+
+    rank_rows: int
+    rank_motion: int
+    rank_control: int
+    contradiction: Array
+    out_of_reach: Array
+    sentences: tuple[str, ...]
+
+    @property
+    def consistent(self) -> bool:
+        """Whether servo rows and passive constraints agree now  [L15, eq. 27]."""
+        return not self.contradiction.any()
+
+    @property
+    def controllable(self) -> bool:
+        """Whether actuators reach all that the mechanism can do in the rows  [L15, eq. 34]."""
+        return self.rank_control == self.rank_motion >= 1
+
+    @property
+    def attainable(self) -> bool:
+        """Whether a control gives what is asked for now  [L15, eq. 33]."""
+        return not self.out_of_reach.any()
+
+    @property
+    def in_words(self) -> str:
+        """One paragraph."""
+        return " ".join(self.sentences)
+
+
+def servo_report(
+    system: System,
+    servo: ServoRows,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    *,
+    y: ArrayLike = (),
+    ydot: ArrayLike | None = None,
+    yddot: ArrayLike | None = None,
+    baumgarte: Baumgarte | None = None,
+    rows: ArrayLike | None = None,
+    tol: float = TOL,
+) -> ServoReport:
+    """Return what can be kept at the state (q, v), and which rows and joints it fails at.
+
+    Args:
+        system, servo: as in `servo_control`.
+        q, v: (nq,), (nv,) state; at rest by default.
+        y, ydot, yddot: (ny,) what moves; at rest by default.
+        baumgarte: stabilisation of the servo rows, of which off the manifold (27) depends.
+        rows: (nc,) one for each passive row that is on, zero for others; all by default.
+        tol: relative size that counts as zero.
+
+    Raises:
+        ShapeError: a vector of a wrong size.
+    """
+    ny, nc = len(servo.signals), system.nc
+    given = [
+        column("q", np.asarray(q, dtype=float), system.nq),
+        _filled("v", v, system.nv, 0.0),
+        *(_filled(name, x, ny, 0.0) for name, x in (("y", y), ("ydot", ydot), ("yddot", yddot))),
+        _filled("rows", rows, nc, 1.0),
+    ]
+    numbers = (np.array(x) for x in _terms_fun(system, servo, baumgarte).call(given))
+    A, c, A_s, b_s, a_0, GB, G = numbers
+    K, motion = A_s @ GB, A_s @ G
+    misses = _miss(np.vstack([A, A_s]), np.vstack([-c, b_s]), tol)[len(A) :]
+    out = _miss(K, b_s - A_s @ a_0, tol)
+    rank, free, reached = (int(np.linalg.matrix_rank(X, _floor(X, tol))) for X in (A_s, motion, K))
+    sentences = [_about_rows(servo, rank, free, _beyond(A_s, motion, tol))]
+    sentences.append(_about_contradiction(servo, misses))
+    sentences += _about_actuators(system, K, free, reached, tol)
+    for direction in _beyond(motion, K, tol) if free else []:
+        joints = _named(rates(system).components, G @ A_s.T @ direction)
+        sentences.append(
+            f"No actuator accelerates {_combined(servo.names, direction)} (34); it is a motion of "
+            f"{joints}."
+        )
+    sentences.append(_about_now(servo, out))
+    return ServoReport(rank, free, reached, misses, out, tuple(sentences))
+
+
+def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) -> ca.Function:
+    """Return (q, v, y, ydot, yddot, rows) → (A, c, A_s, b_s, a_0, GB, G)."""
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    y, ydot, yddot = (ca.SX.sym(name, len(servo.signals)) for name in ("y", "ydot", "yddot"))
+    rows = ca.SX.sym("rows", system.nc)
+    at = At(q=q, v=v, ref={}, z={}, rows=rows, f_c=ca.SX.zeros(system.nv))
+    masked = system if system.mask is not None else system.with_mask()
+    m = Mechanism(masked, at, RANK_TOL)
+    task = servo_task(m, servo, (y, ydot, yddot), baumgarte=baumgarte)
+    outputs = [m.A, m.c, task.A_s, task.b_s, task.a_0, task.GB, constrained_inverse(m)]
+    return ca.Function("servo_terms", [q, v, y, ydot, yddot, rows], outputs)
+
+
+def _filled(name: str, value: ArrayLike | None, size: int, default: float) -> Array:
+    given = np.full(size, default) if value is None else np.asarray(value, dtype=float)
+    return column(name, np.full(size, default) if given.size == 0 else given, size)
+
+
+def _floor(X: Array, tol: float) -> float:
+    """Return the singular value of X below which it counts as zero."""
+    return tol * max(1.0, float(np.linalg.norm(X, 2)) if X.size else 0.0)
+
+
+def _miss(X: Array, b: Array, tol: float) -> Array:
+    """Return `b - X X⁺ b`, exactly zero where it is rounding."""
+    left = (b - X @ np.linalg.pinv(X, rcond=tol) @ b).ravel()
+    zero = np.abs(left).max(initial=0.0) <= tol * (1 + np.abs(b).max(initial=0.0))
+    return np.zeros_like(left) if zero else left
+
+
+def _named(names: tuple[str, ...], weights: Array) -> str:
+    """Return the names that carry the weights, in their order."""
+    large = np.abs(weights) >= NAMED * np.abs(weights).max(initial=0.0)
+    return ", ".join(name for name, one in zip(names, large, strict=True) if one)
+
+
+def _combined(names: tuple[str, ...], weights: Array) -> str:
+    """Return a direction in words: `x`, or `0.71 x - 0.71 z`."""
+    weights = weights / np.linalg.norm(weights)
+    weights = weights * np.sign(weights[np.argmax(np.abs(weights))])
+    kept = [(n, w) for n, w in zip(names, weights, strict=True) if abs(w) >= NAMED]
+    if len(kept) == 1:
+        return kept[0][0]
+    return " ".join(f"{w:+.2f} {n}" for n, w in kept).removeprefix("+").replace(" +", " + ")
+
+
+def _about_rows(servo: ServoRows, rank: int, free: int, decided: list[Array]) -> str:
+    text = f"Servo rows: {servo.count}, independent: {rank}"
+    if free == rank:
+        return text + "; the passive constraints leave all of them free."
+    listed = "; ".join(_combined(servo.names, one) for one in decided)
+    return f"{text}; the passive constraints decide {listed}, and leave {free} free."
+
+
+def _about_contradiction(servo: ServoRows, misses: Array) -> str:
+    if not misses.any():
+        return "No row contradicts another or a passive constraint (27)."
+    return (
+        f"What is asked of {_named(servo.names, misses)} contradicts another row or a passive "
+        f"constraint, by {np.abs(misses).max():.3g} (27): change the reference or drop a row."
+    )
+
+
+def _about_actuators(system: System, K: Array, free: int, reached: int, tol: float) -> list[str]:
+    if free == 0:
+        return ["They do not depend on any motion that is left; no control is of use."]
+    responses = np.abs(K).max(axis=0, initial=0.0) <= _floor(K, tol)
+    idle = [name for name, none in zip(system.actuator_names, responses, strict=True) if none]
+    found = [f"They do not feel {', '.join(idle)}."] if idle else []
+    if reached < free:
+        return [f"Actuators reach {reached} of {free}.", *found]
+    spare = system.nu - reached
+    more = f", with {spare} to spare" if spare else ""
+    return [f"Actuators reach all {free} (34){more}.", *found]
+
+
+def _about_now(servo: ServoRows, out: Array) -> str:
+    if not out.any():
+        return "A control gives what is asked for now (33)."
+    return f"No control gives what is asked of {_named(servo.names, out)} now (33)."
+
+
+def _beyond(large: Array, small: Array, tol: float) -> list[Array]:
+    """Return orthonormal columns of range(large) that are orthogonal to range(small)."""
+    inside = _range(large, tol)
+    reached = _range(small, tol)
+    left = inside - reached @ (reached.T @ inside)
+    U, sizes, _ = np.linalg.svd(left, full_matrices=False)
+    return [U[:, i] for i in range(sizes.size) if sizes[i] > np.sqrt(tol)]
+
+
+def _range(X: Array, tol: float) -> Array:
+    U, sizes, _ = np.linalg.svd(X, full_matrices=False)
+    return U[:, sizes > _floor(X, tol)]

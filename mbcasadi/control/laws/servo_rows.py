@@ -1,0 +1,179 @@
+"""Servo constraints as data: what a controller shall keep, with moving quantities as signals.
+
+A law has no clock. What moves enters as a signal `y(t)`: the caller gives y, ẏ and ÿ as slices of
+the reference, and rows `phi(q, y) = 0`, `A(q, y) v + a0(q, y) = 0`, `psi(q, v, y) = 0` get their
+second-order form `A_s a + c_s = 0` from them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+
+from mbcasadi.constraints import user_rows
+from mbcasadi.control.tasks import Slot
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.shapes import require_shape
+from mbcasadi.system import Rows, System
+from mbcasadi.system.functions import Expression, given_rows
+
+SIGNALS = ("y", "ydot", "yddot")
+
+
+class ServoForm(NamedTuple):
+    """Servo rows at one state, `A a + c = 0`.
+
+    Fields: `phi` (k, 1) residual, zero for rows that hold for velocities only; `psi` (k, 1) its
+    rate, or theirs; `A` (k, nv); `c` (k, 1).
+    """
+
+    phi: ca.SX
+    psi: ca.SX
+    A: ca.SX
+    c: ca.SX
+
+
+@dataclass(frozen=True)
+class ServoRows:
+    """What a controller shall keep.
+
+    Attributes:
+        form: (q, v, y, ydot, yddot) → (phi, psi, A, c); see `ServoForm`.
+        names, units: of each row.
+        signals: name of each entry of y.
+        holonomic: number of rows, the first ones, that hold for configurations.
+    """
+
+    form: ca.Function
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    signals: tuple[str, ...] = ()
+    holonomic: int = 0
+
+    @property
+    def count(self) -> int:
+        """Number of rows k."""
+        return len(self.names)
+
+    def at(self, *values: ca.SX) -> ServoForm:
+        """Return the rows for (q, v, y, ydot, yddot)."""
+        return ServoForm(*self.form(*values))
+
+    def slots(self) -> tuple[Slot, ...]:
+        """Return the slices of the reference for y, ẏ and ÿ; none where nothing moves."""
+        if not self.signals:
+            return ()
+        return tuple(Slot(name, self.signals, ("",) * len(self.signals)) for name in SIGNALS)
+
+
+def servo_rows(
+    system: System,
+    q: ca.SX,
+    v: ca.SX,
+    *,
+    phi: Expression | None = None,
+    A: Expression | None = None,
+    a0: Expression | None = None,
+    psi: Expression | None = None,
+    y: ca.SX | None = None,
+    names: Sequence[str] | None = None,
+    units: Sequence[str] | None = None,
+) -> ServoRows:
+    """Return `c_s = (∂psi/∂q) N v + (∂psi/∂y) ẏ + (∂psi/∂ẏ) ÿ` and the rest  [L15, eq. 18-23].
+
+    Args:
+        system: the mechanism.
+        q, v: (nq, 1), (nv, 1) symbols.
+        phi: (m, 1) rows `phi(q, y) = 0`, e.g. `bar_pose(q) - y`.
+        A, a0: (j, nv), (j, 1) rows `A(q, y) v + a0(q, y) = 0`.
+        psi: (i, 1) rows `psi(q, v, y) = 0` of any form in v.
+        y: (ny, 1) symbols of what moves; its entries' names become those of the signals.
+        names, units: of each row; `row0`, `row1`, … without units by default. The unit of a
+            holonomic row is that of phi, of any other that of psi.
+
+    Raises:
+        ShapeError: a wrong shape, or a symbol that is none of q, v, y.
+        ProblemError: no rows.
+    """
+    require_shape("q", q, (system.nq, 1), "(nq, 1)")
+    require_shape("v", v, (system.nv, 1), "(nv, 1)")
+    y = ca.SX(0, 1) if y is None else y
+    require_shape("y", y, (y.numel(), 1), "(ny, 1)")
+    given = given_rows(system.nv, phi, A, a0, psi)
+    t, ydot, yddot = ca.SX.sym("t"), ca.SX.sym("ydot", y.numel()), ca.SX.sym("yddot", y.numel())
+    moving = y + t * ydot + t**2 / 2 * yddot  # equals y(t) to the second derivative at t = 0
+    path = dict(zip(given, ca.substitute([*given.values()], [y], [moving]), strict=True))
+    rows = user_rows(q, v, system.velocity_map(q), **path, t=t)
+    now = ca.substitute([rows.phi, rows.psi, rows.A, rows.c], [t], [ca.SX(0)])
+    form = ca.Function(
+        "servo_rows",
+        [q, v, y, ydot, yddot],
+        now,
+        ["q", "v", *SIGNALS],
+        list(ServoForm._fields),
+        {"allow_free": True, "cse": True},
+    )
+    if form.has_free():
+        raise ShapeError(
+            f"servo rows depend on {', '.join(form.get_free())}; expected expressions of q, v and "
+            "y only. A quantity that moves with time belongs to y"
+        )
+    count = int(rows.phi.numel())
+    signals = tuple(y[i].name() for i in range(y.numel()))
+    return ServoRows(
+        form,
+        *_labels(count, names, units),
+        signals=signals,
+        holonomic=int(given["phi"].numel()),
+    )
+
+
+def keep_rows(
+    system: System,
+    rows: Rows,
+    *,
+    names: Sequence[str] | None = None,
+    units: Sequence[str] | None = None,
+) -> ServoRows:
+    """Return rows of `System.rows` as servo rows; nothing in them moves.
+
+    Raises:
+        ProblemError: they depend on time.
+    """
+    if "t" in rows.bias.name_in():
+        raise ProblemError(
+            "servo rows depend on time, and a law has no clock; give what moves as y to servo_rows"
+        )
+    q, v, none = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv), ca.SX(0, 1)
+    known = {"q": q, "v": v}
+    parts = [
+        part(**{name: known[name] for name in part.name_in()})[part.name_out(0)]
+        for part in (rows.residual, rows.rate, rows.jacobian, rows.bias)
+    ]
+    form = ca.Function(
+        "servo_rows",
+        [q, v, none, none, none],
+        parts,
+        ["q", "v", *SIGNALS],
+        list(ServoForm._fields),
+        {"cse": True},
+    )
+    holonomic = max((i + 1 for i in range(rows.count) if not parts[0][i].is_zero()), default=0)
+    return ServoRows(form, *_labels(rows.count, names, units), holonomic=holonomic)
+
+
+def _labels(
+    count: int, names: Sequence[str] | None, units: Sequence[str] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return a name and a unit for each row."""
+    if count == 0:
+        raise ProblemError("no servo rows; give at least one of phi, A and psi")
+    found = tuple(f"row{i}" for i in range(count)) if names is None else tuple(names)
+    of = ("",) * count if units is None else tuple(units)
+    if len(found) != count or len(set(found)) != count or len(of) != count:
+        raise ProblemError(
+            f"servo rows are named {found} with units {of}; expected {count} different names and "
+            f"{count} units"
+        )
+    return found, of

@@ -1,0 +1,124 @@
+"""What servo constraints ask of a constrained mechanism, and what its actuators do to them.
+
+    a(u) = a_0 + G B u,    G = M⁻¹ - M⁻¹Aᵀ (A M⁻¹ Aᵀ)⁺ A M⁻¹ = (P M P)⁺
+
+is the motion that passive constraints leave, their reaction to the control included. The printed
+law (14, 16, 35) of L15 lets the reaction answer to Q alone, and then the loops break.
+"""
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from mbcasadi.constraints import stabilised_bias
+from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.control.laws.servo_rows import ServoRows
+from mbcasadi.description import Baumgarte
+from mbcasadi.dynamics.terms import rates_of
+from mbcasadi.formulation import virtual_mass
+from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass
+from mbcasadi.linalg import complete_factor, tree_cholesky, tree_solve
+
+
+class ServoTask(NamedTuple):
+    """`A_s a = b_s` for the motion `a = a_0 + GB u`.
+
+    Fields: `A_s` (k, nv), `b_s` (k, 1) stabilised; `a_0` (nv, 1) the constrained acceleration at
+    u = 0, non-ideal forces included; `GB` (nv, nu) the response of the acceleration; `error`
+    (k, 1) how far the rows are violated, in their own units.
+    """
+
+    A_s: ca.SX
+    b_s: ca.SX
+    a_0: ca.SX
+    GB: ca.SX
+    error: ca.SX
+
+    @property
+    def K(self) -> ca.SX:
+        """(k, nu) response of the servo rows, `A_s G B`."""
+        return self.A_s @ self.GB
+
+    @property
+    def w(self) -> ca.SX:
+        """(k, 1) what the control must add, `b_s - A_s a_0`."""
+        return self.b_s - self.A_s @ self.a_0
+
+
+def servo_task(
+    mechanism: Mechanism,
+    servo: ServoRows,
+    signals: tuple[ca.SX, ca.SX, ca.SX],
+    *,
+    on: ca.SX | None = None,
+    baumgarte: Baumgarte | None = None,
+    f_nonideal: ca.Function | None = None,
+) -> ServoTask:
+    """Return the servo rows beside the motion that they ask for  [L15, eq. 22-26].
+
+    `b_s = -(c_s + 2 α psi + β² phi)`. A non-ideal force C of the constraints enters as `G C`: the
+    part `W (I - B⁺B) W⁻¹ C` of [L15, eq. 12] is what moves the mechanism.
+
+    Args:
+        mechanism: at the present state.
+        servo: rows.
+        signals: (y, ydot, yddot).
+        on: (k, 1) one for each row that is kept, zero for others.
+        baumgarte: stabilisation of the servo rows.
+        f_nonideal: (q, v) → (C): (nv, 1).
+    """
+    m, state = mechanism, (mechanism.at.q, mechanism.at.v)
+    form = servo.at(*state, *signals)
+    on = ca.SX.ones(servo.count) if on is None else on
+    c = form.c
+    if baumgarte is not None:
+        c = stabilised_bias(c, form.psi, form.phi, *rates_of(baumgarte, servo.count))
+    applied = m.f_0 if f_nonideal is None else m.f_0 + f_nonideal(*state)
+    error = ca.vertcat(form.phi[: servo.holonomic], form.psi[servo.holonomic :])
+    return ServoTask(
+        A_s=ca.SX(ca.diag(on) @ form.A),
+        b_s=-on * c,
+        a_0=virtual_mass(m.M, m.h, applied, m.A, m.c, rank_tol=m.rank_tol).a,
+        GB=tree_solve(_constraint_root(m), m.P @ m.B),
+        error=on * error,
+    )
+
+
+def free_response(m: Mechanism) -> ca.SX:
+    """Return (nv, nu) `M⁻¹ B`, what controls give the mechanism with its loops open."""
+    return tree_solve(tree_cholesky(m.M), m.B)
+
+
+def constrained_inverse(m: Mechanism) -> ca.SX:
+    """Return (nv, nv) `G = (P M P)⁺`, from forces to the acceleration along the constraints."""
+    return tree_solve(_constraint_root(m), m.P)
+
+
+def least_norm_control(task: ServoTask, s: ca.SX, rank_tol: float) -> ca.SX:
+    """Return `u = K⁺ w + (I - K⁺ K) s`, `K = A_s G B`  [L15, eq. 35, corrected].
+
+    With s = 0 no control that keeps the servo rows as well is smaller.
+    """
+    factor = complete_factor(task.K, rank_tol=rank_tol)
+    return factor.pinv_times(task.w) + s - factor.basis.V @ (factor.basis.V.T @ s)
+
+
+def figures_control(task: ServoTask, free: ca.SX, s: ca.SX, rank_tol: float) -> ca.SX:
+    """Return u of `u = F⁺ (b_s - A_s (a(u) - M⁻¹ B u)) + (I - F⁺ F) s`, `F = A_s M⁻¹ B`.
+
+    The law behind the figures of L15: (35) with the reaction `Qᶜ(Q + B u)` (corrected). It is
+    linear in u: `(I - F⁺ F + F⁺ K) u = F⁺ w + (I - F⁺ F) s`. It keeps the servo rows too, and is
+    not the smallest control.
+    """
+    factor = complete_factor(task.A_s @ free, rank_tol=rank_tol)
+    V = factor.basis.V
+    beside = ca.SX.eye(V.shape[0]) - V @ V.T
+    matrix = beside + factor.pinv_times(task.K)
+    right = factor.pinv_times(task.w) + beside @ s
+    return complete_factor(matrix, rank_tol=rank_tol).pinv_times(right)
+
+
+def _constraint_root(m: Mechanism) -> ca.SX:
+    """Return the Cholesky factor of `M̄ = P M P + μ Q`; `M̄⁻¹ P = (P M P)⁺ = G`."""
+    mass = mean_mass(m.M, m.P, m.rows.basis.rank)
+    return tree_cholesky(constraint_mass(m.M, m.P, mass))
