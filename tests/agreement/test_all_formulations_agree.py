@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.admissible_states import admissible_states, drifted_states, pinv, times
-from support.constrained_mechanisms import MECHANISMS, mechanism
+from support.constrained_mechanisms import MECHANISMS, Mechanism, mechanism
 from support.formulation_variants import labelled, motion, variants
 from support.motion_references import (
     acceleration_scale,
@@ -12,20 +12,28 @@ from support.motion_references import (
     mujoco_motion,
     multiplier_scale,
     reference_motion,
+    rounding_of_least_squares,
     worst,
 )
 
 AGREEMENT_TOL = 1e-10  # the promise: relative to the scales of `references`
+ROUNDINGS = 10  # of the condition of contradicting rows, see `rounding_of_least_squares`
 MUJOCO_TOL = 1e-9  # the promise; MuJoCo computes its own M, J and bias
-STATES = 1000
+
+
+def count(it: Mechanism) -> int:
+    """Return on how many states a mechanism is looked at."""
+    return 1000 if it.system.nv < 20 else 100
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_all_formulations_give_one_acceleration_and_one_constraint_force(name):
+    """Against a null-space solution in NumPy and, for MJCF, against MuJoCo's own matrices."""
     it = mechanism(name)
-    states = admissible_states(it, STATES)
+    states = admissible_states(it, count(it))
     expected = reference_motion(it, states)
-    assert expected.a.shape == (STATES, it.system.nv)
+    assert expected.a.shape == (count(it), it.system.nv)
+    peer = None if it.model is None else mujoco_motion(it, states)
     sizes = {
         "a": acceleration_scale(expected),
         "f_c": force_scale(expected),
@@ -36,30 +44,22 @@ def test_all_formulations_give_one_acceleration_and_one_constraint_force(name):
         for key, size in sizes.items():
             error = worst(found[key] - getattr(expected, key), size)
             assert error < AGREEMENT_TOL, f"{name}: {key} of {label} is off by {error:.1e}"
-
-
-@pytest.mark.parametrize("name", [n for n in MECHANISMS if mechanism(n).model is not None])
-def test_acceleration_and_force_are_those_of_mujocos_own_matrices(name):
-    it = mechanism(name)
-    states = admissible_states(it, STATES)
-    expected = mujoco_motion(it, states)
-    sizes = {"a": acceleration_scale(expected), "f_c": force_scale(expected)}
-    for label in variants(it):
-        found = motion(it, label, states)
-        for key, size in sizes.items():
-            error = worst(found[key] - getattr(expected, key), size)
-            assert error < MUJOCO_TOL, f"{name}: {key} of {label} is off by {error:.1e}"
+            if peer is not None and key != "lam":
+                error = worst(found[key] - getattr(peer, key), size)
+                assert error < MUJOCO_TOL, f"{name}: {key} of {label} is {error:.1e} off MuJoCo's"
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_drifted_and_rheonomic_rows_hold_in_the_least_squares_sense(name):
     """`Q a = -A⁺ c` whatever the state, and `M a + h - f` is a combination of the rows."""
     it = mechanism(name)
-    states = drifted_states(it, STATES)
+    states = drifted_states(it, count(it) // 2)
     expected = reference_motion(it, states)
     A_pinv = pinv(expected.A)
     wanted = -times(A_pinv, expected.c)
-    sizes = acceleration_scale(expected)
+    # 2 % of the drifted states of the overconstrained loops have a condition above 1e5
+    rounding = ROUNDINGS * rounding_of_least_squares(expected)
+    sizes = np.maximum(acceleration_scale(expected), rounding / AGREEMENT_TOL)
     # off the manifold a nearly singular A, as of the overconstrained loop, has large lam
     pushed_scale = np.maximum(
         force_scale(expected), np.linalg.norm(expected.A, axis=(1, 2)) * lengths(expected.lam)
@@ -104,7 +104,7 @@ def test_every_kind_of_constraint_is_among_the_mechanisms():
         "unconstrained",
         "a row of zeros",
     }
-    assert len(MECHANISMS) >= 10
+    assert sum(count(mechanism(name)) == 1000 for name in MECHANISMS) >= 20
 
 
 def test_every_formulation_is_among_the_variants():

@@ -51,11 +51,10 @@ def read(source: str | mujoco.MjSpec) -> tuple[mb.System, mujoco.MjModel]:
     return mb.read_mjcf(model), model
 
 
-def standing(name: str, held: dict[str, tuple[str, ...]], twice: bool = False) -> mujoco.MjSpec:
+def standing(name: str, held: dict[str, tuple[str, ...]]) -> mujoco.MjSpec:
     """Return a robot whose feet (body → sites) are held by point connections to the world."""
     spec = mujoco.MjSpec.from_file(str(mujoco_models.path(name)))
-    points = [(body, site) for body, sites in held.items() for site in sites]
-    for body, site in points * (2 if twice else 1):
+    for body, site in ((body, site) for body, sites in held.items() for site in sites):
         joined = spec.add_equality()
         joined.type = mujoco.mjtEq.mjEQ_CONNECT
         joined.objtype = mujoco.mjtObj.mjOBJ_BODY
@@ -128,12 +127,14 @@ BUILDERS: dict[str, Callable[[], Mechanism]] = {
     "cooperating_arms": lambda: of_model("cooperating_arms", 2, "redundant"),
     "arm_gripper": lambda: of_model("arm_gripper", 5, "redundant", "couplings"),
     "bennett": lambda: of_model("spatial_loop", 3, "overconstrained everywhere"),
+    "bricard": lambda: of_model("bricard", 5, "overconstrained everywhere"),
+    "planar_3rrr": lambda: of_model("planar_3rrr", 6, "redundant", spread=0.2),
     "ball_loop": lambda: of_model(BALL_LOOP, 3, "ball joints"),
     "standing_quadruped": lambda: of_model(
         standing("quadruped", FEET), 12, "floating base", spread=0.15
     ),
-    "doubled_feet": lambda: of_model(
-        standing("quadruped", FEET, True), 12, "floating base", "redundant", spread=0.15
+    "standing_humanoid": lambda: of_model(
+        standing("humanoid", SOLES), 12, "floating base", "redundant", spread=0.1
     ),
     "chained_particles": lambda: of_equations(
         by_hand.chained_particles, 2, "redundant", "a row of zeros", centre=[1.0, -0.8, 1.5, -1.4]

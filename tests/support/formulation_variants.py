@@ -22,6 +22,7 @@ OWN_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "quasi_velocity": ({"root": "cholesky"}, {"root": "symmetric"}),
     "udwadia_kalaba": ({"root": "symmetric"}, {"root": "cholesky"}),
 }
+LARGE = 10  # degrees of freedom
 FOR_SEMIDEFINITE = ("lagrange", "virtual_mass", "projection inertia=M_c_second")
 
 
@@ -38,10 +39,15 @@ def labelled() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def variants(mechanism: Mechanism) -> list[str]:
-    """Return the labels of those that hold for the mechanism."""
+    """Return the labels of those that hold for the mechanism; own numbers for small ones only."""
+    labels = list(labelled())
     if mechanism.system.semidefinite:
-        return [label for label in labelled() if label.startswith(FOR_SEMIDEFINITE)]
-    return list(labelled())
+        return [label for label in labels if label.startswith(FOR_SEMIDEFINITE)]
+    if mechanism.system.nv > LARGE:
+        return [
+            label for label in labels if not {"gamma", "virtual_mass"} & set(labelled()[label][1])
+        ]
+    return labels
 
 
 @functools.cache

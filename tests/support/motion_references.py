@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from mbcasadi.dynamics.terms import terms_fun
-from support.admissible_states import States, call, column, pinv, times
+from support.admissible_states import SINGULAR, States, call, column, pinv, times
 from support.constrained_mechanisms import Mechanism
 
 Array = np.ndarray
@@ -88,3 +88,18 @@ def force_scale(motion: Motion) -> Array:
 def multiplier_scale(motion: Motion) -> Array:
     """Return at each state the length of the multipliers of a force of `force_scale`."""
     return np.linalg.norm(pinv(motion.A), ord=2, axis=(1, 2)) * force_scale(motion)
+
+
+def rounding_of_least_squares(motion: Motion) -> Array:
+    """Return how far one rounding of A moves `A⁺ c` at each state.
+
+    `ε (κ |A⁺ c| + κ² |c - A A⁺ c| / |A|)` with the condition κ of A (Wedin's bound): rows that
+    contradict each other near a singular pose lose digits in every method.
+    """
+    A_pinv = pinv(motion.A)
+    across = times(A_pinv, motion.c)
+    gap = lengths(motion.c - times(motion.A, across))
+    size = np.linalg.norm(motion.A, ord=2, axis=(1, 2))
+    condition = size * np.linalg.norm(A_pinv, ord=2, axis=(1, 2))
+    amount = condition * lengths(across) + condition**2 * gap / np.maximum(size, SINGULAR)
+    return np.finfo(float).eps * amount
