@@ -20,15 +20,24 @@ from mbcasadi.control.laws.coordinates import (
 )
 from mbcasadi.control.laws.dependent_regulation import dependent_regulation
 from mbcasadi.control.laws.force_loop import ForceGains
+from mbcasadi.control.laws.gain_condition import GainCondition, gain_condition
+from mbcasadi.control.laws.gravity_compensation import gravity_compensated_pd
 from mbcasadi.control.laws.hybrid_motion_force import hybrid_motion_force_control
+from mbcasadi.control.laws.impedance import impedance_control
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.laws.passive_joints import passive_joint_control
 from mbcasadi.control.laws.poses import sampled_poses
 from mbcasadi.control.laws.projected_inverse_dynamics import projected_inverse_dynamics
+from mbcasadi.control.laws.quasi_velocity_force import quasi_velocity_force
+from mbcasadi.control.laws.quasi_velocity_tracking import (
+    composite_error,
+    quasi_velocity_tracking,
+)
 from mbcasadi.control.laws.servo import servo_control
 from mbcasadi.control.laws.servo_consistency import ServoReport, servo_report
 from mbcasadi.control.laws.servo_rows import ServoRows, keep_rows, servo_rows
+from mbcasadi.control.laws.within_limits import within_limits
 
 __all__ = [
     "At",
@@ -36,27 +45,35 @@ __all__ = [
     "Controllability",
     "Coordinates",
     "ForceGains",
+    "GainCondition",
     "Law",
     "MultiplierTracking",
     "ServoReport",
     "ServoRows",
     "WorkspaceControllability",
     "chosen_coordinates",
+    "composite_error",
     "computed_torque",
     "constraint_force_control",
     "controllability",
     "dependent_regulation",
     "function_coordinates",
+    "gain_condition",
+    "gravity_compensated_pd",
     "hybrid_motion_force_control",
+    "impedance_control",
     "joint_coordinates",
     "keep_rows",
     "make_law",
     "multiplier_tracking",
     "passive_joint_control",
     "projected_inverse_dynamics",
+    "quasi_velocity_force",
+    "quasi_velocity_tracking",
     "sampled_poses",
     "servo_control",
     "servo_report",
     "servo_rows",
+    "within_limits",
     "workspace_controllability",
 ]

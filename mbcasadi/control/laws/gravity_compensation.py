@@ -1,0 +1,159 @@
+"""Springs and dampers in task coordinates, gravity compensated through the constraints."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.tasks import Gain, Gains, Slot, Task, per_row
+from mbcasadi.formulation import lagrange
+from mbcasadi.system import System
+
+
+def gravity_compensated_pd(
+    system: System,
+    task: Task,
+    *,
+    stiffness: Gain,
+    damping: Gain,
+    rank_tol: float = RANK_TOL,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "gravity_compensated_pd",
+) -> Law:
+    """Return `u = (P X)⁺ P (g - f_spring + Jᵀ (K e + D ė))`, `e = x_d - x`, on the actuators.
+
+    Only the part of a force in null(A) counts, and only forces in range(B) can be had (X spans
+    it): gravity that the constraints carry is left to them, redundant motors share the rest with
+    the least force, and rows of A may repeat. Springs of the model are compensated with gravity;
+    its dampers stay.
+
+    It holds every pose at rest. Towards a fixed x_d the energy `T + ½ eᵀ K e` of joints, positions
+    or planar rotations falls at `ẋᵀ D ẋ` and by the model's dampers, however wrong the inertia is
+    known; a wrong mass only leaves an offset. It does not follow fast references: inertia is not
+    compensated. Status 2 says that the actuators do not reach; u is then the nearest. At
+    saturation u is cut entry by entry.
+
+    Args:
+        system: the mechanism.
+        task: `PostureTask`, `FrameTask` or your own, whose rows x are; its own gains do not count.
+        stiffness: K, N/m or N m/rad, a number or one for each row.
+        damping: D, N s/m or N m s/rad.
+        rank_tol: relative length below which rows of A and P X are dropped.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError, UnknownNameError: the task or the options do not fit the system.
+    """
+    spring = Spring.of(system, task, stiffness, damping)
+
+    def equations(at: At) -> Command:
+        m = Mechanism(system, at, rank_tol)
+        pull = spring.at(at)
+        rest = ca.SX.zeros(system.nv)
+        static = system.gravity_force(at.q) - system.passive_force(at.q, rest)
+        given = Allocation(m, static + pull.J.T @ pull.force).least()
+        semidefinite = {"semidefinite": True} if system.semidefinite else {}
+        motion = lagrange(m.M, m.h, given.f, m.A, m.c, rank_tol=rank_tol, **semidefinite)
+        return Command(
+            u=given.u,
+            a=motion.a,
+            residual={"force": given.motion},
+            attainable=given.attainable,
+            error=pull.error,
+            target=pull.target,
+        )
+
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=spring.slots,
+        tracked=spring.tracked,
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "PD with compensation of gravity and constraints", "task": task.name},
+    )
+
+
+@dataclass(frozen=True)
+class Pull:
+    """Springs and dampers at one state.
+
+    Attributes:
+        J: (k, nv) rows of the task.
+        c: (k, 1) `J̇ v`.
+        wanted: (k, 1) acceleration of the reference, zero where it has none.
+        force: (k, 1) `K e + D ė`.
+        error, target: (k, 1).
+    """
+
+    J: ca.SX
+    c: ca.SX
+    wanted: ca.SX
+    force: ca.SX
+    error: ca.SX
+    target: ca.SX
+
+
+@dataclass(frozen=True)
+class Spring:
+    """Springs and dampers between a task's rows and their reference.
+
+    Attributes:
+        system: the mechanism.
+        task: of which only the geometry counts.
+        K, D: (k,) as gains of the task.
+        slots: of the reference that the law reads.
+    """
+
+    system: System
+    task: Task
+    gains: Gains
+    slots: tuple[Slot, ...]
+
+    @classmethod
+    def of(
+        cls, system: System, task: Task, stiffness: Gain, damping: Gain, *, moving: bool = False
+    ) -> "Spring":
+        """Return it, gains checked; with `moving` the reference has accelerations."""
+        rows = task.components(system)
+        K, D = (
+            per_row(task.name, label, value, rows)
+            for label, value in (("stiffness", stiffness), ("damping", damping))
+        )
+        slots = [slot for slot in task.slots(system) if moving or not _is_acceleration(slot)]
+        return cls(system, task, Gains(K, D, K * 0), tuple(slots))
+
+    @property
+    def tracked(self) -> Sequence[tuple[str, str]]:
+        """Name and unit of each row's error."""
+        rows = self.task.components(self.system)
+        named = (f"{self.task.name}.{row}" for row in rows)
+        return tuple(zip(named, self.task.units(self.system), strict=True))
+
+    def at(self, at: At) -> Pull:
+        """Return the springs' force; the task's own law with K and D for its gains."""
+        ref = self._slices(at.ref)
+        none = Gains(self.gains.kp * 0, self.gains.kd * 0, self.gains.weight)
+        rows, plain = (
+            self.task.rows(self.system, at.q, at.v, ref, gains) for gains in (self.gains, none)
+        )
+        force = rows.a_des - plain.a_des
+        return Pull(ca.SX(rows.J), rows.c, plain.a_des, force, rows.error, rows.target)
+
+    def _slices(self, ref: Mapping[str, ca.SX]) -> dict[str, ca.SX]:
+        """Return the task's slices under its own names, zero for those that the law has not."""
+        return {
+            slot.name.removeprefix(f"{self.task.name}."): ref.get(slot.name, ca.SX.zeros(slot.size))
+            for slot in self.task.slots(self.system)
+        }
+
+
+def _is_acceleration(slot: Slot) -> bool:
+    return all(unit.endswith("s²") for unit in slot.units)

@@ -1,0 +1,135 @@
+"""A frame as a spring, a damper and a mass, on mechanisms with loops and passive joints."""
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.gravity_compensation import Pull, Spring
+from mbcasadi.control.laws.law import Array, At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.setup import require_positive
+from mbcasadi.control.tasks import Gain, Slot, Task, per_row
+from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.formulation.quasi_velocity import across, root_factor
+from mbcasadi.linalg import complete_factor
+from mbcasadi.system import System
+
+
+def impedance_control(
+    system: System,
+    task: Task,
+    *,
+    stiffness: Gain,
+    damping: Gain,
+    inertia: Gain | None = None,
+    joint_damping: float = 0.0,
+    rank_tol: float = RANK_TOL,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "impedance_control",
+) -> Law:
+    """Return the control that makes `Λ (ẍ - ẍ_d) = K e + D ė + F`, `e = x_d - x`, F from outside.
+
+    Without `inertia`, Λ is the mechanism's own: `Λ⁻¹ = J G Jᵀ` with its mobility within the
+    constraints, `G = M⁻¹ - M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁺ A M⁻¹`; F need not be known. With it, Λ is a
+    diagonal of your choice, and F is the slice `<task>.measured` of the reference: what a sensor
+    at the frame feels, N or N m, zero where there is none. Left at zero, the frame still moves
+    like the chosen mass when it is alone, but answers to a push with its own.
+
+    G, Λ and the directions that the task leaves free are those of the kinetic energy: nothing
+    depends on the units of q. Where the frame cannot move, as at a singular pose, K and D give no
+    force (own inertia) or none that grows (chosen one). Free directions are braked at the rate
+    `joint_damping`. Status 2 says that the actuators do not reach. At saturation u is cut entry by
+    entry: the frame is softer than K, and in other directions too.
+
+    Args:
+        system: the mechanism, M positive definite.
+        task: a `FrameTask`, or any other whose rows x are; its own gains do not count.
+        stiffness: K, N/m or N m/rad, a number or one for each row.
+        damping: D, N s/m or N m s/rad.
+        inertia: Λ, kg or kg m², positive, a number or one for each row; None for the own one.
+        joint_damping: 1/s, of motions that the task leaves free.
+        rank_tol: relative length below which rows are dropped.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError, UnknownNameError: the task or the options do not fit the system.
+        UnsupportedFeatureError: M is only semidefinite.
+    """
+    if system.semidefinite:
+        raise UnsupportedFeatureError(
+            f"impedance needs a positive definite M, but the M of '{system.name}' is singular"
+        )
+    spring = Spring.of(system, task, stiffness, damping, moving=True)
+    mass = _mass(system, task, inertia)
+    felt = _felt(system, task)
+
+    def equations(at: At) -> Command:
+        m = Mechanism(system, at, rank_tol)
+        pull = spring.at(at)
+        F = at.ref[felt.name] if mass is not None else None
+        a = _acceleration(m, pull, mass, F, joint_damping)
+        given = Allocation(m, m.M @ a + m.h).least()
+        return Command(
+            u=given.u,
+            a=a,
+            residual={"force": given.motion},
+            attainable=given.attainable,
+            error=pull.error,
+            target=pull.target,
+        )
+
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=spring.slots if mass is None else (*spring.slots, felt),
+        tracked=spring.tracked,
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "impedance within the constraints", "task": task.name},
+    )
+
+
+def _acceleration(
+    m: Mechanism, pull: Pull, mass: Array | None, F: ca.SX | None, joint_damping: float
+) -> ca.SX:
+    """Return the acceleration that the control gives before F acts.
+
+    In quasi-velocities `v̄ = Wᵀ v`: `ā = V1 v̄̇_o + J̄⁺ (ẍ_d - c - J a_0 + Λ⁻¹ (K e + D ė))` with
+    `J̄ = J W⁻ᵀ (I - V1 V1ᵀ)`, so that `Λ_own⁻¹ = J̄ J̄ᵀ`.
+    """
+    root = root_factor(m.M)
+    rows = across(root, m.A, rank_tol=m.rank_tol)
+    V1 = rows.V1
+    J_W = root.divide(pull.J.T).T
+    length = ca.densify(ca.sqrt(ca.sum2(J_W**2)))
+    J_bar = ca.densify(J_W - (J_W @ V1) @ V1.T)
+    factor = complete_factor(J_bar, row_scale=length, rank_tol=m.rank_tol)
+    bar = V1 @ rows.rate(m.c)
+    wanted = pull.wanted - pull.c - J_W @ bar
+    if mass is None or F is None:
+        bar = bar + factor.pinv_times(wanted) + J_bar.T @ pull.force
+    else:
+        bar = bar + factor.pinv_times(wanted + (pull.force + F) / mass) - J_bar.T @ F
+    if joint_damping:
+        free = root.W.T @ m.at.v
+        for V in (V1, factor.basis.V):
+            free = free - V @ (V.T @ free)
+        bar = bar - joint_damping * free
+    return root.divide_transposed(bar)
+
+
+def _mass(system: System, task: Task, inertia: Gain | None) -> Array | None:
+    if inertia is None:
+        return None
+    mass = per_row(task.name, "inertia", inertia, task.components(system))
+    require_positive(inertia=float(np.min(mass)))
+    return mass
+
+
+def _felt(system: System, task: Task) -> Slot:
+    rows = task.components(system)
+    return Slot(f"{task.name}.measured", rows, ("N or N m",) * len(rows))

@@ -1,0 +1,93 @@
+"""Motion and constraint force under separate quasi-forces  [A10, section 4.2].
+
+The quasi-force along the constraint moves, the one across it only presses: neither acts on the
+other. In joint space `f = M a + h - Aᵀ lam_d`, with `a` the acceleration of the motion law.
+"""
+
+from collections.abc import Sequence
+
+import casadi as ca
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.laws.coordinates import Coordinates, chosen_coordinates
+from mbcasadi.control.laws.dynamics import RANK_TOL
+from mbcasadi.control.laws.force_loop import ForceGains, force_loop
+from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.laws.quasi_velocity_tracking import motion_of
+from mbcasadi.control.tasks import Gain
+from mbcasadi.system import System
+
+
+def quasi_velocity_force(
+    system: System,
+    coordinates: Coordinates | None = None,
+    rows: Sequence[str] | None = None,
+    *,
+    kp: Gain = 10.0,
+    kd: Gain = 20.0,
+    gains: ForceGains | None = None,
+    rank_tol: float = RANK_TOL,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "quasi_velocity_force",
+) -> Law:
+    """Return tracking in quasi-velocities and `u_o = A_Wᵀ lam_d + Γ_o v_r`  [A10, eq. 39, 47].
+
+    The motion is that of `quasi_velocity_tracking`, with its decay of ε. Of the forces that move
+    alike, this law takes one that makes the chosen multipliers `lam_d` (A10 writes `f - Aᵀ lam`:
+    its lam is minus ours). With `gains`, `lam_d` becomes `lam_d + G_F e + G_I ∫ e dt` on the
+    measured force [A05, eq. 52], within the gains that a sampled loop bears (`ForceGains`). The
+    split into motion and force is one of spaces: no choice of V1, V2 or of units enters it.
+
+    Where rows depend on each other, lam is that of least norm. The motion comes first; of the
+    force, what the actuators have left. Status 2 says that one of both cannot be had. At
+    saturation u is cut entry by entry, motion and force both suffer, and the integrator does not
+    step further into the cut.
+
+    Args:
+        system: the mechanism; M positive definite, rows `A(q) v = 0`.
+        coordinates: θ; `chosen_coordinates(system)` by default.
+        rows: the constraint rows whose multipliers are controlled, such as "surface.2"; all by
+            default. Name only rows that the actuators can press on.
+        kp, kd: 1/s, as in `quasi_velocity_tracking`.
+        gains: of the force loop; None is feed-forward alone, without an input `f_c`.
+        rank_tol: relative length below which rows are dropped.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError: the options do not fit, or the sampled force loop diverges.
+        UnknownNameError: no such row; the message lists them.
+        UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.
+    """
+    theta = chosen_coordinates(system) if coordinates is None else coordinates
+    loop = force_loop(system, gains, rows, period, ctrl_limits)
+    motion_at = motion_of(system, theta, kp, kd, rank_tol)
+
+    def equations(at: At) -> Command:
+        motion = motion_at(at)
+        m = motion.mechanism
+        tick = loop.tick(m, m.M @ motion.a + m.h)
+        return Command(
+            u=tick.given.u,
+            a=motion.a,
+            f_c=tick.given.f_c,
+            z_next={"integral": tick.integral},
+            residual={"motion": tick.given.motion, "force": tick.given.force},
+            attainable=tick.given.attainable,
+            error=ca.vertcat(motion.error, tick.error),
+            target=ca.vertcat(motion.target, tick.target),
+        )
+
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=(*theta.slots, *loop.slots),
+        states=loop.states,
+        measures_force=loop.gains.feedback,
+        tracked=(*theta.tracked, *loop.tracked),
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "motion and force in quasi-velocities [A10, eq. 39, 47; A05, eq. 52]"},
+    )

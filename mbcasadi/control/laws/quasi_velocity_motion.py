@@ -1,0 +1,197 @@
+"""The force that quasi-velocities ask for, as one of joint space  [A10, section 4].
+
+With `M = W Wᵀ` and an orthonormal basis V2 of null(A W⁻ᵀ) the motion is
+
+    v̇_r + Γ_r v_r = u_r,   v_r = V2ᵀ Wᵀ v,   u_r = V2ᵀ W⁻¹ f      [A10, eq. 26-31]
+    dθ/dt = B_θ v_r,        B_θ = J W⁻ᵀ V2,   J = ∂θ/∂q             [A10, eq. 37]
+
+and the law gives it a desired quasi-velocity `s_r` and a composite error `ε = v_r - s_r`:
+
+    s_r = B_θ⁺ (dθ_d/dt - K_p θ̃),   u_r = ds_r/dt + Γ_r s_r - K_d ε   [A10, eq. 38-39]
+
+so that `dε/dt = -(Γ_r + K_d) ε`. Nothing here depends on the choice of V2 (the gauge): with
+`s = W⁻ᵀ V2 s_r`, an admissible joint velocity, and a Coriolis matrix with `Ṁ = C + Cᵀ`,
+
+    W V2 (ds_r/dt + Γ_r s_r) = M ds/dt + C s   up to forces in range(Aᵀ)
+
+where `Γ_r = V2ᵀ (Γ V2 + V̇2)` is that of (30) with the skew `Γ = (W⁻¹ C - Ẇᵀ) W⁻ᵀ` (7b
+corrected; the printed Γ is not skew, and the decay of ε would not follow). A scalar K_d gives
+`W K_d Wᵀ (v - s) = K_d M (v - s)`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.laws.coordinates import Coordinates
+from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.control.laws.law import Array
+from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.formulation.quasi_velocity import (
+    Across,
+    RootFactor,
+    across,
+    quasi_velocity,
+    root_factor,
+)
+from mbcasadi.linalg import CompleteFactor, complete_factor
+from mbcasadi.system import System, evaluate
+
+
+@dataclass(frozen=True)
+class QuasiMotion:
+    """The wanted motion at one state.
+
+    Attributes:
+        mechanism: at this state.
+        coordinates: θ.
+        kp: (k,) 1/s.
+        kd: (nv,) 1/s, diagonal of K_d in the quasi-velocities of the Cholesky root.
+        turning: of `turning_fun`.
+    """
+
+    mechanism: Mechanism
+    coordinates: Coordinates
+    kp: Array
+    kd: Array
+    turning: ca.Function
+
+    @cached_property
+    def rows(self) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """θ (k, 1), J (k, nv) and `J̇ v` (k, 1)."""
+        at = self.mechanism.at
+        theta, J, c = self.coordinates.rows(at.q, at.v)
+        return theta, J, c
+
+    @property
+    def target(self) -> ca.SX:
+        """(k, 1) θ_d."""
+        return self.mechanism.at.ref["theta.q"]
+
+    @property
+    def error(self) -> ca.SX:
+        """(k, 1) `θ_d - θ = -θ̃`."""
+        return self.target - self.rows[0]
+
+    @cached_property
+    def root(self) -> RootFactor[ca.SX]:
+        """`M = W Wᵀ`, the root that keeps the zeros of the tree."""
+        return root_factor(self.mechanism.M)
+
+    @cached_property
+    def across(self) -> Across[ca.SX]:
+        """Basis V1 across the constraint."""
+        return across(self.root, self.mechanism.A, rank_tol=self.mechanism.rank_tol)
+
+    @cached_property
+    def C(self) -> ca.SX:
+        """(nv, nv) Coriolis matrix, `Ṁ = C + Cᵀ`."""
+        return self.mechanism.system.coriolis_matrix(self.mechanism.at.q, self.mechanism.at.v)
+
+    @cached_property
+    def J_W(self) -> ca.SX:
+        """(k, nv) `J W⁻ᵀ`."""
+        return self.root.divide(ca.SX(self.rows[1]).T).T
+
+    @cached_property
+    def along(self) -> CompleteFactor[ca.SX]:
+        """Factors of `B_θ V2ᵀ = J W⁻ᵀ (I - V1 V1ᵀ)`  [A10, eq. 37]."""
+        V1, tol = self.across.V1, self.mechanism.rank_tol
+        free = ca.densify(self.J_W - (self.J_W @ V1) @ V1.T)
+        length = ca.densify(ca.sqrt(ca.sum2(self.J_W**2)))
+        return complete_factor(free, row_scale=length, rank_tol=tol)
+
+    @cached_property
+    def s(self) -> ca.SX:
+        """(nv, 1) `W⁻ᵀ V2 B_θ⁺ (dθ_d/dt - K_p θ̃)`, the joint velocity that the law wants.
+
+        Where θ leaves motions open, it is the one of least kinetic energy, whatever the units.
+        """
+        rate = self.mechanism.at.ref["theta.v"] + self.kp * self.error
+        return self.root.divide_transposed(self.along.pinv_times(rate))
+
+    @cached_property
+    def s_dot(self) -> ca.SX:
+        """(nv, 1) rate of s along the motion, from the conditions that make s what it is.
+
+        `A s = 0`, `J s = r` and `M s = Aᵀ ν_A + Jᵀ ν_J` are differentiated, so no derivative
+        passes through a factorisation. The entries of θ must be independent.
+        """
+        m, root, V1 = self.mechanism, self.root, self.across.V1
+        momentum = m.M @ self.s
+        nu_J = self.along.pinv_transposed_times(root.W.T @ self.s)
+        nu_A = self.across.factor.pinv_transposed_times(momentum - self.rows[1].T @ nu_J)
+        A_s, A_nu, J_s, J_nu = self.turning(m.at.q, m.at.v, m.at.rows, self.s, nu_A, nu_J)
+        rate = m.at.ref["theta.a"] + self.kp * (m.at.ref["theta.v"] - self.rows[1] @ m.at.v)
+        bar = V1 @ self.across.rate(A_s)
+        bar += self.along.pinv_times(rate - J_s - self.J_W @ bar)
+        open_ = root.divide(A_nu + J_nu - (self.C + self.C.T) @ self.s)
+        for V in (V1, self.along.basis.V):
+            open_ -= V @ (V.T @ open_)
+        return root.divide_transposed(bar + open_)
+
+    @cached_property
+    def epsilon(self) -> ca.SX:
+        """(nv, 1) `V2 ε`, the composite error in all quasi-velocities  [A10, eq. 38]."""
+        bar = self.root.W.T @ (self.mechanism.at.v - self.s)
+        V1 = self.across.V1
+        return bar - V1 @ (V1.T @ bar)
+
+    @cached_property
+    def force(self) -> ca.SX:
+        """(nv, 1) actuator force for (39), gravity and passive forces compensated.
+
+        `M ds/dt + C s - W K_d Wᵀ (v - s) + g - f_passive`; its part in null(A) counts.
+        """
+        m = self.mechanism
+        inertial = m.M @ self.s_dot + self.C @ (self.s - m.at.v)
+        return inertial - self.root.W @ (self.kd * self.epsilon) + m.h
+
+    @cached_property
+    def a(self) -> ca.SX:
+        """(nv, 1) acceleration under that force."""
+        m = self.mechanism
+        return quasi_velocity(m.M, m.h, self.force, m.A, m.c, rank_tol=m.rank_tol).a
+
+
+def turning_fun(system: System, coordinates: Coordinates) -> ca.Function:
+    """Return (q, v, rows, s, nu_A, nu_J) → (Ȧ s, Ȧᵀ nu_A, J̇ s, J̇ᵀ nu_J)."""
+    k = len(coordinates.names)
+    sizes = {"q": system.nq, "v": system.nv, "rows": system.nc}
+    sizes |= {"s": system.nv, "nu_A": system.nc, "nu_J": k}
+    x = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+    A = ca.SX(0, system.nv)
+    if system.nc:
+        A = ca.diag(x["rows"]) @ evaluate(system.loop_jacobian, {"q": x["q"]})
+    J = coordinates.rows(x["q"], 0)[1]
+    values = [A @ x["s"], A.T @ x["nu_A"], J @ x["s"], J.T @ x["nu_J"]]
+    along = system.velocity_map(x["q"]) @ x["v"]
+    names = ["A_s", "A_nu", "J_s", "J_nu"]
+    turned = [ca.densify(ca.jtimes(ca.SX(value), x["q"], along)) for value in values]
+    return ca.Function("turning", [*x.values()], turned, [*x], names, {"cse": True})
+
+
+def require_plain(system: System) -> None:
+    """Refuse systems whose quasi-velocities the laws do not know.
+
+    Raises:
+        UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.
+    """
+    if system.semidefinite:
+        raise UnsupportedFeatureError(
+            f"quasi-velocities need a positive definite M, but the M of '{system.name}' is "
+            "singular; use computed_torque"
+        )
+    if system.nc and (
+        "constraint_velocity" in system.builders or "v" in system.loop_jacobian.name_in()
+    ):
+        raise UnsupportedFeatureError(
+            f"'{system.name}' has constraint rows that are not A(q) v = 0; use computed_torque"
+        )
+
+
+def decay_rate(kd: Array) -> float:
+    """Return λ_min(K_d), 1/s: `‖ε(t)‖ <= exp(-λ_min t) ‖ε(0)‖`  [A10, eq. 41 corrected]."""
+    return float(np.min(kd))

@@ -1,0 +1,132 @@
+"""Tracking in quasi-velocities: the error decays at the rate of its gain  [A10, section 4.2]."""
+
+from collections.abc import Callable
+
+import casadi as ca
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.describe import rates
+from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.laws.coordinates import Coordinates, chosen_coordinates
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.law import Array, At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.laws.quasi_velocity_motion import (
+    QuasiMotion,
+    require_plain,
+    turning_fun,
+)
+from mbcasadi.control.setup import require_positive
+from mbcasadi.control.tasks import Gain, per_row
+from mbcasadi.system import System
+
+
+def quasi_velocity_tracking(
+    system: System,
+    coordinates: Coordinates | None = None,
+    *,
+    kp: Gain = 10.0,
+    kd: Gain = 20.0,
+    rank_tol: float = RANK_TOL,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "quasi_velocity_tracking",
+) -> Law:
+    """Return `u_r = ds_r/dt + Γ_r s_r - K_d ε`, `ε = v_r - s_r`  [A10, eq. 38-39 corrected].
+
+    `s_r = B_θ⁺ (dθ_d/dt - K_p θ̃)` (the paper prints K_v for K_p). It guarantees
+
+        ‖ε(t)‖ <= exp(-λ_min(K_d) t) ‖ε(0)‖      [A10, eq. 41 corrected; equality for a number]
+        dθ̃/dt = -K_p θ̃ + B_θ ε                  [A10, eq. 42]
+
+    for any motion, because Γ_r is skew here (`quasi_velocity_motion`). `‖ε‖² / 2` is the kinetic
+    energy of the velocity error `v - s`. The gauge V2 does not matter, nor does the way q is
+    measured. The wanted rate is mapped at the present pose, so (42) has no Lipschitz term and
+    every K_p > 0 will do; `gain_condition` compares with the paper's condition (46).
+
+    Motions that θ leaves open are braked at the rate K_d. It needs actuators for all of null(A);
+    of the forces that move the mechanism alike u takes the least. Status 2 says that the actuators
+    do not reach; u is then the nearest. At saturation u is cut entry by entry and the decay is
+    lost: use `within_limits` where that matters.
+
+    Args:
+        system: the mechanism; M positive definite, rows `A(q) v = 0`.
+        coordinates: θ; `chosen_coordinates(system)` by default.
+        kp: K_p, 1/s, positive, a number or one for each entry of θ.
+        kd: K_d, 1/s, positive, a number or one for each quasi-velocity of the Cholesky root
+            (`M = Lᵀ L`, `v̄ = L v`); the number is independent of all choices.
+        rank_tol: relative length below which rows of A and B_θ are dropped.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError: the options do not fit.
+        UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.
+    """
+    theta = chosen_coordinates(system) if coordinates is None else coordinates
+    motion_at = motion_of(system, theta, kp, kd, rank_tol)
+
+    def equations(at: At) -> Command:
+        motion = motion_at(at)
+        given = Allocation(motion.mechanism, motion.force).least()
+        return Command(
+            u=given.u,
+            a=motion.a,
+            residual={"force": given.motion},
+            attainable=given.attainable,
+            error=motion.error,
+            target=motion.target,
+        )
+
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=theta.slots,
+        tracked=theta.tracked,
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "tracking in quasi-velocities [A10, eq. 38-39]"},
+    )
+
+
+def composite_error(
+    system: System,
+    coordinates: Coordinates,
+    *,
+    kp: Gain = 10.0,
+    rank_tol: float = RANK_TOL,
+) -> ca.Function:
+    """Return (q, v, ref) → (epsilon), `V2 ε` in quasi-velocities, (nv,)  [A10, eq. 38].
+
+    Its length is ‖ε‖, √(kg) m/s in any units of q. All rows are on.
+    """
+    motion_at = motion_of(system, coordinates, kp, 1.0, rank_tol)
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    k = len(coordinates.names)
+    ref = ca.SX.sym("ref", 3 * k)
+    slices = {slot.name: ref[i * k : (i + 1) * k] for i, slot in enumerate(coordinates.slots)}
+    at = At(q, v, slices, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
+    epsilon = motion_at(at).epsilon
+    return ca.Function("composite_error", [q, v, ref], [epsilon], ["q", "v", "ref"], ["epsilon"])
+
+
+def motion_of(
+    system: System, coordinates: Coordinates, kp: Gain, kd: Gain, rank_tol: float
+) -> Callable[[At], QuasiMotion]:
+    """Return the wanted motion as a function of the state, after the options are checked."""
+    require_plain(system)
+    gains = _gains(system, coordinates, kp, kd)
+    turning = turning_fun(system, coordinates)
+    return lambda at: QuasiMotion(Mechanism(system, at, rank_tol), coordinates, *gains, turning)
+
+
+def _gains(system: System, coordinates: Coordinates, kp: Gain, kd: Gain) -> tuple[Array, Array]:
+    """Return K_p (k,) and K_d (nv,), 1/s, all positive.
+
+    Raises:
+        ProblemError: a wrong number of gains, or one that is not positive and finite.
+    """
+    position = per_row("theta", "kp", kp, coordinates.names)
+    speed = per_row("quasi-velocities", "kd", kd, rates(system).components)
+    require_positive(kp=float(position.min()), kd=float(speed.min()))
+    return position, speed
