@@ -1,0 +1,209 @@
+"""LQR over a finite horizon and along a motion: gains that change from tick to tick.
+
+    cost = Σ ∫ (zᵀ Q z + δuᵀ R δu) dt + x_endᵀ S_end x_end,    u = u_r(t) - K(t) x
+
+`x` are the coordinates of the manifold beside the motion that is followed. Each gain is given to
+the law as one on (δq, δv), so the law knows no basis.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.linear.discrete import discretize
+from mbcasadi.control.linear.feedback import (
+    caused_acceleration,
+    deviations,
+    require_continuous,
+    setpoint_slots,
+)
+from mbcasadi.control.linear.linearization import Linearization
+from mbcasadi.control.linear.lqr import (
+    lqr_gain,
+    manifold_weights,
+    natural_gain,
+    require_equilibrium,
+)
+from mbcasadi.control.linear.points import Array
+from mbcasadi.control.linear.riccati import backward, sampled_weights, weight
+from mbcasadi.control.linear.schedule import STEP, next_step, scheduled
+from mbcasadi.control.linear.trajectory import discretize_along
+from mbcasadi.control.setup import require_positive
+from mbcasadi.control.tasks import Slot
+from mbcasadi.errors import ProblemError
+from mbcasadi.system import System
+
+
+def finite_horizon_lqr(
+    linear: Linearization,
+    Q: ArrayLike,
+    R: ArrayLike,
+    duration: float,
+    *,
+    Q_end: ArrayLike | None = None,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "finite_horizon_lqr",
+) -> Law:
+    """Return the law of least cost over a duration; the last gain stays in force after it.
+
+    No mode needs to be stabilisable: the horizon ends. What grows until then, grows.
+
+    Args:
+        linear: from `linearize` at an equilibrium.
+        Q, R: as in `lqr_gain`.
+        duration: s, a multiple of the period.
+        Q_end: (2 nv, 2 nv) or (2 nv,) weight of (δq, δv) at the end; the cost to go of `lqr` by
+            default, which makes all gains those of `lqr`.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ShapeError, ProblemError: as in `lqr_gain`; a duration without a tick.
+    """
+    require_equilibrium(linear)
+    ticks = _ticks(duration, period)
+    gains = finite_horizon_gains(linear, Q, R, ticks, Q_end=Q_end, period=period)
+    return _following(linear.system, [linear] * ticks, gains, ctrl_limits, period, name)
+
+
+def finite_horizon_gains(
+    linear: Linearization,
+    Q: ArrayLike,
+    R: ArrayLike,
+    ticks: int,
+    *,
+    Q_end: ArrayLike | None = None,
+    period: float,
+) -> list[Array]:
+    """Return K (nu, nx) of each tick; see `finite_horizon_lqr`."""
+    require_continuous(linear)
+    weights = manifold_weights(linear, Q, R)
+    step = discretize(linear, period)
+    sampled = sampled_weights(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
+    S_end = _end(linear, Q, R, Q_end, period)
+    return backward([(step.dfdx, step.dfdu)] * ticks, [sampled] * ticks, S_end)[0]
+
+
+def trajectory_lqr(
+    along: Sequence[Linearization],
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    Q_end: ArrayLike | None = None,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "trajectory_lqr",
+) -> Law:
+    """Return `u = u_r - K x` along a motion, with K of least cost to its end.
+
+    It starts with its first tick and follows the motion's own clock. After the last sample it
+    holds that sample with the last gain.
+
+    Args:
+        along: from `linearize_along`, one period apart.
+        Q, R: as in `lqr_gain`.
+        Q_end: weight of (δq, δv) at the end; without it the motion must end in an equilibrium,
+            and the cost to go of `lqr` there is taken.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ShapeError, ProblemError: as in `lqr_gain`; fewer than two samples; an end in motion
+            without `Q_end`.
+    """
+    gains = trajectory_gains(along, Q, R, Q_end=Q_end, period=period)
+    gains = [*gains, gains[-1]]
+    if Q_end is None:
+        gains[-1] = lqr_gain(along[-1], Q, R, period=period).K
+    return _following(along[0].system, along, gains, ctrl_limits, period, name)
+
+
+def trajectory_gains(
+    along: Sequence[Linearization],
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    Q_end: ArrayLike | None = None,
+    period: float,
+) -> list[Array]:
+    """Return K (nu, nx) of each step, one fewer than there are samples."""
+    if len(along) < 2:
+        raise ProblemError(f"{len(along)} samples of a motion; expected at least two")
+    for one in along:
+        require_continuous(one)
+    steps = discretize_along(along, period)
+    weights = []
+    for one, other in pairwise(along):
+        here = manifold_weights(one, Q, R)
+        mean = (one.dfdx + other.dfdx) / 2, (one.dfdu + other.dfdu) / 2
+        weights.append(sampled_weights(*mean, here.Q, here.R, period))
+    S_end = _end(along[-1], Q, R, Q_end, period)
+    return backward([(step.dfdx, step.dfdu) for step in steps], weights, S_end)[0]
+
+
+def _end(
+    linear: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | None, period: float
+) -> Array:
+    """Return the weight of the last x."""
+    if Q_end is None:
+        return lqr_gain(linear, Q, R, period=period).S
+    T = np.vstack([linear.to_dq, linear.to_dv])
+    return np.asarray(T.T @ weight("Q_end", Q_end, 2 * linear.system.nv) @ T)
+
+
+def _ticks(duration: float, period: float) -> int:
+    require_positive(duration=duration, period=period)
+    ticks = round(duration / period)
+    if ticks < 1:
+        raise ProblemError(f"duration {duration} s is shorter than one period of {period} s")
+    return ticks
+
+
+def _following(
+    system: System,
+    along: Sequence[Linearization],
+    gains: Sequence[Array],
+    ctrl_limits: ArrayLike | None,
+    period: float,
+    name: str,
+) -> Law:
+    """Return the law that steps through states, controls and gains on (δq, δv)."""
+    size = system.nu * 2 * system.nv
+    table = np.array(
+        [
+            np.concatenate([one.q, one.v, one.u, natural_gain(one, K).ravel(order="F")])
+            for one, K in zip(along, gains, strict=True)
+        ]
+    )
+
+    def equations(at: At) -> Command:
+        q_r, v_r, u_r = (at.ref[f"setpoint.{key}"] for key in "qvu")
+        G = ca.reshape(at.ref["gain"], system.nu, 2 * system.nv)
+        dq = system.difference(q_r, at.q)
+        u = u_r - G @ ca.vertcat(dq, at.v - v_r)
+        return Command(
+            u=u,
+            a=caused_acceleration(Mechanism(system, at, RANK_TOL), u),
+            z_next={STEP: next_step(at.z[STEP], len(table))},
+            error=-dq,
+            target=system.difference(along[0].q, q_r),
+        )
+
+    names = tuple(f"gain{k}" for k in range(size))
+    law = make_law(
+        system,
+        name,
+        equations,
+        slots=(*setpoint_slots(system), Slot("gain", names, ("",) * size)),
+        states={STEP: [0.0]},
+        tracked=deviations(system),
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "LQR with a gain for each tick", "ticks": str(len(table))},
+    )
+    return scheduled(law, table)
