@@ -1,0 +1,142 @@
+"""Static equilibria: balance, nearest pose, least control, limits, feet, free directions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from linear_mechanisms import FEET, GRAVITY, cart_pole, state_of, system_of
+
+import mbcasadi as mb
+import mbcasadi.errors as err
+
+REST = 1e-9  # m/s² or rad/s²
+
+
+def acceleration(system, held):
+    """Return the acceleration of our own motion at an equilibrium."""
+    zero = np.zeros(system.nv)
+    force = system.actuator_force(held.q, zero, held.u)
+    a = mb.forward_dynamics(system, "lagrange", rank_tol=1e-7)(q=held.q, v=zero, f=force)["a"]
+    return np.array(a).ravel()
+
+
+@pytest.mark.parametrize(
+    "name", ["four_bar", "cart_pole", "planar_3rrr", "standing_quadruped", "disc"]
+)
+def test_the_mechanism_stays_where_it_is(name):
+    system = system_of(name)
+    q, *_ = state_of(name, moving=False)
+    held = mb.equilibrium(system, q)
+    assert np.abs(acceleration(system, held)).max() < REST * (1 + np.abs(held.u).max())
+    assert np.abs(np.array(system.constraint(held.q))).max() < 1e-10
+    assert np.abs(held.residual).max() < REST
+
+
+def test_a_motor_holds_the_pose_that_is_asked_for():
+    system = system_of("four_bar")
+    q = mb.assemble(system, system.tree.q0 + np.array([0.2, 0, 0]))
+    held = mb.equilibrium(system, q)
+    np.testing.assert_allclose(held.q, q, atol=1e-12)
+    # virtual work: the holding torque is the slope of the potential energy along the crank
+    ends = [
+        mb.equilibrium(system, q + np.array([s, 0, 0]), held=["crank"]).q for s in (1e-4, -1e-4)
+    ]
+    V = [float(system.potential_energy(end)) for end in ends]
+    np.testing.assert_allclose(held.u, [(V[0] - V[1]) / 2e-4], rtol=1e-6)
+    assert held.unique_control
+    assert held.free_directions.shape[1] == 1
+    assert held.neutral_directions.shape[1] == 0
+
+
+@pytest.mark.parametrize("torque", [0.0, 0.3])
+def test_a_given_control_finds_its_pose(torque):
+    system = system_of("four_bar")
+    held = mb.equilibrium(system, u=[torque])
+    assert np.abs(acceleration(system, held)).max() < REST
+    assert np.abs(np.array(system.constraint(held.q))).max() < 1e-10
+
+
+def test_a_passive_pole_is_led_upright_and_the_cart_is_free():
+    held = mb.equilibrium(cart_pole(), [0.4, 0.25, 0.2])
+    np.testing.assert_allclose(held.q, [0.4, 0.2, 0.0], atol=1e-9)
+    np.testing.assert_allclose(held.u, 0, atol=1e-9)
+    np.testing.assert_allclose(np.abs(held.neutral_directions), [[1], [0], [0]], atol=1e-9)
+    assert "held by u0" in held.in_words
+    hanging = mb.equilibrium(cart_pole(), [0.4, 0.2, 2.6])
+    np.testing.assert_allclose(hanging.q[2], np.pi, atol=1e-9)
+    np.testing.assert_allclose(np.array([1, -3, np.exp(0.4)]) @ hanging.lam, 1.5 * GRAVITY)
+
+
+def test_what_cannot_be_balanced_is_named():
+    with pytest.raises(err.ProblemError, match=r"balances v2 -0.26"):
+        mb.equilibrium(cart_pole(), [0.4, 0.2, 0.2], held=["v2"])
+    with pytest.raises(err.ProblemError, match=r"balances joint0.vz 17.7"):
+        mb.equilibrium(system_of("spinning"))
+    with pytest.raises(err.UnknownNameError, match=r"'knee'.*'crank'"):
+        mb.equilibrium(system_of("four_bar"), held=["knee"])
+
+
+def test_a_weak_motor_lets_the_pose_give_way_or_is_named():
+    strong = system_of("four_bar")
+    q = mb.equilibrium(strong).q
+    needed = mb.equilibrium(strong).u
+    weak = 0.8 * np.abs(needed)
+    system = with_limits(strong, weak)
+    held = mb.equilibrium(system)
+    assert held.at_limit == ("crank",)
+    np.testing.assert_allclose(np.abs(held.u), weak, rtol=1e-6)
+    assert 1e-3 < np.abs(held.q - q).max() < 1.0
+    assert np.abs(held.residual).max() < REST
+    with pytest.raises(err.ProblemError, match=r"within limits: beyond them crank; without"):
+        mb.equilibrium(system, held=["crank"])
+    np.testing.assert_allclose(mb.equilibrium(system, within_limits=False).u, needed)
+
+
+def with_limits(system, most):
+    ctrl = np.column_stack([-most, most])
+    return replace(system, limits=replace(system.limits, ctrl=ctrl), _cache={})
+
+
+def test_a_quadruped_stands_on_its_feet_within_friction():
+    system = system_of("quadruped")
+    stand = system.tree.keyframes["stand"]
+    feet = [mb.Contact(foot, friction=0.6) for foot in FEET]
+    held = mb.equilibrium(system, stand, contacts=feet)
+    np.testing.assert_allclose(held.q, stand, atol=1e-9)
+    weight = float(np.array(system.gravity_force(stand))[2, 0])
+    np.testing.assert_allclose(held.contact_forces[:, 0].sum(), weight, rtol=1e-9)
+    np.testing.assert_allclose(held.contact_forces[:, 1:].sum(axis=0), 0, atol=1e-8)
+    J = np.vstack([np.array(system.frame(foot).jacobian(stand))[:3] for foot in FEET])
+    F = held.contact_forces[:, [1, 2, 0]].ravel()
+    left = np.array(system.gravity_force(stand)).ravel() - J.T @ F
+    left -= np.array(system.actuator_force(stand, np.zeros(18), held.u)).ravel()
+    np.testing.assert_allclose(left, 0, atol=1e-8)
+    assert not held.unique_control
+    assert held.control_directions.shape[1] == 6  # 12 motors, 6 motions of the trunk
+
+
+def test_slippery_feet_cost_torque_and_ice_is_refused():
+    system = system_of("quadruped")
+    stand = system.tree.keyframes["stand"]
+    grip, slip = (
+        mb.equilibrium(system, stand, contacts=[mb.Contact(f, friction=mu, sides=8) for f in FEET])
+        for mu in (0.6, 0.1)
+    )
+    share = [
+        np.linalg.norm(e.contact_forces[:, 1:], axis=1) / e.contact_forces[:, 0]
+        for e in (grip, slip)
+    ]
+    assert share[0].max() > 0.2
+    assert share[1].max() <= 0.1 * (1 + 1e-8)
+    assert np.linalg.norm(slip.u) > 1.0001 * np.linalg.norm(grip.u)
+    assert np.abs(slip.residual).max() < REST
+    pushed = [mb.Contact(f, max_force=30.0) for f in FEET]  # 120 N for a robot of 147 N
+    with pytest.raises(err.ProblemError, match="beyond them foot FL"):
+        mb.equilibrium(system, stand, contacts=pushed)
+
+
+def test_least_control_among_many():
+    """Any other holding control of the standing quadruped is longer."""
+    system = system_of("standing_quadruped")
+    held = mb.equilibrium(system)
+    np.testing.assert_allclose(held.control_directions.T @ held.u, 0, atol=1e-8)
