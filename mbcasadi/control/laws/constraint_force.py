@@ -15,10 +15,9 @@ from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.laws.poses import POSE_RANK_TOL, rows_at
+from mbcasadi.control.laws.poses import POSE_RANK_TOL, rows_at, weights_of
 from mbcasadi.control.tasks import Slot
 from mbcasadi.formulation import constraint_inertia
-from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import positive_solve
 from mbcasadi.system import System
 
@@ -61,7 +60,7 @@ def constraint_force_control(
     Raises:
         ProblemError: the options do not fit, or the sampled force loop diverges.
     """
-    weights = None if metric is None else metric_root(metric)
+    weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
     def equations(at: At) -> Command:

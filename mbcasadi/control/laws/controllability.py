@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.control.describe import rates
 from mbcasadi.control.laws.law import Array
-from mbcasadi.control.laws.poses import motions_at
+from mbcasadi.control.laws.poses import motions_at, weights_of
 from mbcasadi.errors import ShapeError
-from mbcasadi.formulation.metric import metric_root
 from mbcasadi.shapes import column
 from mbcasadi.system import System
 
@@ -70,7 +69,8 @@ class Controllability:
                 f"Motion along {self._named(column)} cannot be: no actuator does work on it."
                 for column in self.undriven.T
             ]
-            return " ".join([*lines, "One actuator more for each, on a joint named here, would do."])
+            lines.append("One actuator more for each, on a joint named here, would do.")
+            return " ".join(lines)
         who = "The only motion" if total == 1 else f"Each of the {total} motions"
         words = f"{who} of '{self.name}' can be driven here (margin {self.margin:.3g})."
         if self.margin < WEAK:
@@ -143,7 +143,8 @@ def controllability(
     place = column("q", np.asarray(q), system.nq)
     Z = motions_at(system, place, metric=metric, mask=mask)
     B = system.actuation(place).full()
-    to_joint = np.eye(system.nv) if metric is None else metric_root(metric).inverse.full()
+    weights = weights_of(system, metric)
+    to_joint = np.eye(system.nv) if weights is None else weights.inverse.full()
     X = _range(to_joint @ B)
     _, size, turned = np.linalg.svd(X.T @ Z)
     cosines = np.zeros(Z.shape[1])

@@ -19,8 +19,8 @@ from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.laws.poses import weights_of
 from mbcasadi.control.tasks import Gain
-from mbcasadi.formulation.metric import metric_root
 from mbcasadi.system import System
 
 
@@ -68,7 +68,7 @@ def hybrid_motion_force_control(
     """
     theta = chosen_coordinates(system, metric=metric) if coordinates is None else coordinates
     motion = motion_gains(theta, kp, kd)
-    weights = None if metric is None else metric_root(metric)
+    weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
     def equations(at: At) -> Command:

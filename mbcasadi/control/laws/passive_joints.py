@@ -16,8 +16,8 @@ from mbcasadi.control.laws.coordinates import (
 from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.laws.poses import weights_of
 from mbcasadi.control.tasks import Gain
-from mbcasadi.formulation.metric import metric_root
 from mbcasadi.system import System
 
 
@@ -60,7 +60,7 @@ def passive_joint_control(
     """
     theta = chosen_coordinates(system, metric=metric) if coordinates is None else coordinates
     gains = motion_gains(theta, kp, kd)
-    weights = None if metric is None else metric_root(metric)
+    weights = weights_of(system, metric)
 
     def equations(at: At) -> Command:
         m = Mechanism(system, at, rank_tol, weights)

@@ -1,12 +1,15 @@
 """What a mechanism can do at one pose, in numbers; and poses to ask about."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.laws.law import Array
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation.metric import metric_root
-from mbcasadi.shapes import column
+from mbcasadi.linalg import MatrixRoot
+from mbcasadi.shapes import column, require_shape
 from mbcasadi.system import System, evaluate
 
 POSE_RANK_TOL = 1e-6
@@ -16,6 +19,19 @@ CLOSED = 1e-10
 """Residual of the rows, in their units, below which a pose counts as closed."""
 
 CLOSING_STEPS = 30
+
+
+def weights_of(system: System, metric: ArrayLike | None) -> MatrixRoot[Any] | None:
+    """Return `W^{1/2}` and `W^{-1/2}` of a metric  [A05, §7.2], or None without one.
+
+    Raises:
+        ShapeError: not (nv, nv), not symmetric or not positive definite.
+    """
+    if metric is None:
+        return None
+    root = metric_root(metric)
+    require_shape("metric", root.root, (system.nv, system.nv), "(nv, nv)")
+    return root
 
 
 def rows_at(system: System, q: ArrayLike, mask: ArrayLike | None = None) -> Array:
@@ -33,8 +49,9 @@ def motions_at(
 ) -> Array:
     """Return (nv, k) an orthonormal basis of the weighted velocities that the rows allow at q."""
     A = rows_at(system, q, mask)
-    if metric is not None:
-        A = A @ metric_root(metric).inverse.full()
+    weights = weights_of(system, metric)
+    if weights is not None:
+        A = A @ weights.inverse.full()
     _, size, Vt = np.linalg.svd(A)
     rank = int(np.sum(size > POSE_RANK_TOL * max(1.0, size.max(initial=0.0))))
     return np.asarray(Vt[rank:].T)

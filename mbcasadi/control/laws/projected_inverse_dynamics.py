@@ -18,10 +18,9 @@ from mbcasadi.control.laws.coordinates import (
 from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.laws.poses import authored_pose, motions_at
+from mbcasadi.control.laws.poses import authored_pose, motions_at, weights_of
 from mbcasadi.control.tasks import Gain
 from mbcasadi.errors import ProblemError
-from mbcasadi.formulation.metric import metric_root
 from mbcasadi.system import System
 
 
@@ -65,7 +64,7 @@ def projected_inverse_dynamics(
     """
     theta = chosen_coordinates(system, metric=metric) if coordinates is None else coordinates
     gains = motion_gains(theta, kp, kd)
-    weights = None if metric is None else metric_root(metric)
+    weights = weights_of(system, metric)
     _require_reach(system, metric)
 
     def equations(at: At) -> Command:
@@ -101,8 +100,9 @@ def _require_reach(system: System, metric: ArrayLike | None) -> None:
         return
     q0 = authored_pose(system)
     B = system.actuation(q0).full()
-    if metric is not None:
-        B = metric_root(metric).inverse.full() @ B
+    weights = weights_of(system, metric)
+    if weights is not None:
+        B = weights.inverse.full() @ B
     U, size, _ = np.linalg.svd(B, full_matrices=False)
     X = U[:, size > RANK_TOL * size.max(initial=0.0)]
     Z = motions_at(system, q0, metric=metric)

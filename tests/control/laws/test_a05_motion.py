@@ -1,0 +1,254 @@
+"""A05's motion laws: the wanted motion, the least force, the same in all units."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from a05_mechanisms import answers, closed_states, in_units, motion_under, projector, system_of
+
+import mbcasadi.errors as err
+from mbcasadi.control.laws import (
+    At,
+    chosen_coordinates,
+    function_coordinates,
+    joint_coordinates,
+    passive_joint_control,
+    projected_inverse_dynamics,
+)
+from mbcasadi.control.laws.coordinates import motion_gains, wanted_motion
+from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.formulation.metric import length_metric
+
+ROUNDING = 1e-9  # of numbers of order 100, poses closed to 1e-10
+STATES = 40
+THETA = {
+    "planar_3rrr": ("x", "y", "phi"),
+    "five_bar": ("left_distal", "right_distal"),
+    "slider_crank": ("crank",),
+    "slider_crank_driven": ("slider",),
+    "prr_arm_driven": ("tip", "q2"),
+}
+DRIVEN = ("slider_crank_driven", "prr_arm_driven")
+PASSIVE = ("planar_3rrr", "five_bar", "slider_crank")
+
+
+def law_of(name, **options):
+    system = system_of(name)
+    build = projected_inverse_dynamics if name in DRIVEN else passive_joint_control
+    coordinates = options.pop("coordinates", joint_coordinates(system, THETA[name]))
+    free = np.tile([-1e6, 1e6], (system.nu, 1))
+    return build(system, coordinates, kp=30.0, kd=4.0, ctrl_limits=free, **options)
+
+
+def wishes(k, count, seed=3):
+    return np.random.default_rng(seed).standard_normal((3 * k, count))
+
+
+@pytest.mark.parametrize("name", THETA)
+def test_the_error_of_theta_obeys_its_differential_equation(name):
+    system, law = system_of(name), law_of(name)
+    q, v = closed_states(system, STATES)
+    k = len(THETA[name])
+    ref = wishes(k, q.shape[1])
+    out = answers(law, q, v, ref)
+    np.testing.assert_array_equal(out["status"], 0)
+    a, _ = motion_under(system, q, v, out["u"])
+    dofs = [[j.name for j in system.tree.joints].index(n) for n in THETA[name]]
+    expected = ref[2 * k :] + 4.0 * (ref[k : 2 * k] - v[dofs]) + 30.0 * (ref[:k] - q[dofs])
+    assert np.abs(expected).max() > 10
+    np.testing.assert_allclose(a[dofs], expected, rtol=ROUNDING, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("name", THETA)
+def test_lambda_maps_rates_of_theta_to_admissible_velocities(name):
+    system = system_of(name)
+    theta = joint_coordinates(system, THETA[name])
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    ref = {slot.name: ca.SX.zeros(slot.size) for slot in theta.slots}
+    at = At(q, v, ref, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
+    wanted = wanted_motion(Mechanism(system, at), theta, ref, motion_gains(theta, 0.0, 0.0))
+    given = ca.Function("Lam", [q, v], [wanted.Lam, theta.rows(q, v)[1]])
+    poses, rates = closed_states(system, 10)
+    for pose, rate in zip(poses.T, rates.T, strict=True):
+        Lam, J = (np.array(x) for x in given(pose, rate))
+        np.testing.assert_allclose(J @ Lam, np.eye(len(theta.names)), atol=ROUNDING)
+        np.testing.assert_allclose(system.constraint_jacobian(pose) @ Lam, 0, atol=ROUNDING)
+        np.testing.assert_allclose(Lam @ (J @ rate), rate, atol=ROUNDING)  # range(Λ) = null(A)
+
+
+@pytest.mark.parametrize("metric", [None, "length"])
+@pytest.mark.parametrize("name", [*DRIVEN, "prr_arm", "five_bar"])
+def test_no_other_control_with_the_same_motion_has_a_smaller_norm(name, metric):
+    system = system_of(name)
+    theta = joint_coordinates(system, THETA.get(name, ("tip", "q2")))
+    turns = [joint.kind == "hinge" for joint in system.tree.joints]
+    W = None if metric is None else np.array(length_metric(turns, 0.3))
+    build = projected_inverse_dynamics if name in DRIVEN else passive_joint_control
+    law = build(system, theta, metric=W, ctrl_limits=np.tile([-1e6, 1e6], (system.nu, 1)))
+    q, v = closed_states(system, 8)
+    u = answers(law, q, v, wishes(len(theta.names), q.shape[1]))["u"]
+    a, _ = motion_under(system, q, v, u)
+    weight = np.eye(system.nv) if W is None else np.linalg.inv(W)
+    rng = np.random.default_rng(4)
+    B = system.actuation(q[:, 0]).full()
+    for i in range(q.shape[1]):
+        PB = projector(system, q[:, i]) @ B
+        _, kept, Vt = np.linalg.svd(PB)
+        idle = Vt[np.sum(kept > 1e-9) :].T  # controls that do not move the mechanism
+        size = np.linalg.norm(u[:, i])
+        others = u[:, [i]] + size * idle @ rng.standard_normal((idle.shape[1], 20))
+        same, _ = motion_under(system, np.tile(q[:, [i]], 20), np.tile(v[:, [i]], 20), others)
+        np.testing.assert_allclose(same, np.tile(a[:, [i]], 20), atol=1e-9 * size)
+        least = np.einsum("i,ij,j", B @ u[:, i], weight, B @ u[:, i])
+        theirs = np.einsum("ik,ij,jk->k", B @ others, weight, B @ others)
+        assert np.all(theirs >= least * (1 - 1e-12))
+        assert idle.shape[1] == 0 or theirs.max() > 1.001 * least
+        if idle.shape[1]:  # the gradient along idle controls vanishes: the least, not only less
+            slope = idle.T @ B.T @ weight @ B @ u[:, i]
+            np.testing.assert_allclose(slope, 0, atol=1e-9 * size * np.abs(weight).max())
+
+
+@pytest.mark.parametrize("name", PASSIVE)
+def test_the_force_is_that_of_the_papers_equations_for_passive_joints(name):
+    """(I + H) f∥ with H = -(I - P) Q⁺ (I - B), Q = I - B - P + B P  [A05, eq. 57-62]."""
+    system, law = system_of(name), law_of(name)
+    q, v = closed_states(system, 10)
+    ref = wishes(len(THETA[name]), q.shape[1])
+    u = answers(law, q, v, ref)["u"]
+    wanted = law.desired.map(q.shape[1])(q=q, v=v, ref=ref)["a"].full()
+    eye, select = np.eye(system.nv), system.actuation(q[:, 0]).full()
+    onto = select @ select.T
+    for i in range(q.shape[1]):
+        pose, rate = q[:, i], v[:, i]
+        P = projector(system, pose)
+        h = (system.bias_force(pose, rate) - system.passive_force(pose, rate)).full().ravel()
+        along = P @ (system.mass_matrix(pose).full() @ wanted[:, i] + h)
+        Q = eye - onto - P + onto @ P
+        H = -(eye - P) @ np.linalg.pinv(Q, 1e-9) @ (eye - onto)
+        np.testing.assert_allclose(select @ u[:, i], (eye + H) @ along, rtol=1e-7, atol=1e-7)
+
+
+def units_laws(metric):
+    """Return laws of the driven PRR arm in m and rad, and in mm and degrees."""
+    si = system_of("prr_arm_driven")
+    turns = np.array([False, True, True, False])
+    scale = np.where(turns, 180 / np.pi, 1000.0)
+    other, back = in_units(si, scale)
+    q = ca.SX.sym("q", 4)
+    theta = ca.Function("theta", [q], [ca.vertcat(q[0], q[1] + q[2])], ["q"], ["theta"])
+    theta_mm = ca.Function("theta", [q], [theta(back(q))], ["q"], ["theta"])
+    free = np.tile([-1e6, 1e6], (4, 1))
+    lengths = (0.3, 0.3 * 1000 * np.pi / 180) if metric else (None, None)
+    laws = [
+        projected_inverse_dynamics(
+            system,
+            function_coordinates(system, function),
+            metric=None if length is None else np.array(length_metric(turns, length)),
+            ctrl_limits=free,
+        )
+        for system, function, length in ((si, theta, lengths[0]), (other, theta_mm, lengths[1]))
+    ]
+    return laws, scale
+
+
+@pytest.mark.parametrize("metric", [False, True])
+def test_a_metric_makes_the_control_the_same_in_all_units(metric):
+    (here, there), scale = units_laws(metric)
+    q, v = closed_states(system_of("prr_arm_driven"), 20)
+    ref = wishes(2, q.shape[1])
+    ours = answers(here, q, v, ref)["u"]
+    theirs = answers(there, scale[:, None] * q, scale[:, None] * v, ref)["u"]
+    if metric:
+        np.testing.assert_allclose(theirs, ours, rtol=1e-8, atol=1e-8)
+    else:  # and without one it is not
+        assert np.abs(theirs - ours).max() > 0.1 * np.abs(ours).max()
+
+
+def test_with_a_motor_at_every_joint_the_law_for_passive_joints_is_the_projected_one():
+    system = system_of("slider_crank_driven")
+    theta = joint_coordinates(system, ("crank",))
+    q, v = closed_states(system, 20)
+    ref = wishes(1, q.shape[1])
+    one, other = (
+        answers(build(system, theta), q, v, ref)["u"]
+        for build in (projected_inverse_dynamics, passive_joint_control)
+    )
+    assert np.abs(one).max() > 1
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_at_the_singular_pose_one_motor_is_not_enough_and_three_are():
+    pole = np.array([[np.pi / 2], [0.0], [np.pi / 2]])
+    rest, ref = np.zeros((3, 1)), np.array([np.pi / 2, 0.0, 3.0])
+    few = answers(law_of("slider_crank"), pole, rest, ref)
+    assert few["status"] == 2
+    assert np.abs(few["residual"]).max() > 0.1
+    many = answers(
+        law_of(
+            "slider_crank_driven",
+            coordinates=joint_coordinates(system_of("slider_crank_driven"), ("crank",)),
+        ),
+        pole,
+        rest,
+        ref,
+    )
+    assert many["status"] == 0
+    a, _ = motion_under(system_of("slider_crank_driven"), pole, rest, many["u"])
+    np.testing.assert_allclose(a[0], 3.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("root", [np.eye(4), np.diag([1.0, 2.0, 3.0, 4.0])])
+def test_motions_that_theta_leaves_open_are_damped_on_request(root):
+    """... in the metric: minus 7 times the part of v that is orthogonal to the motion of theta."""
+    system = system_of("five_bar")
+    theta, free = joint_coordinates(system, ("left_proximal",)), np.tile([-1e6, 1e6], (2, 1))
+    q, v = closed_states(system, 5)
+    found = []
+    for damping in (0.0, 7.0):
+        law = passive_joint_control(
+            system, theta, damping=damping, metric=root @ root, ctrl_limits=free
+        )
+        u = answers(law, q, v, np.zeros(3))["u"]
+        found.append(motion_under(system, q, v, u)[0])
+    bare, damped = found
+    np.testing.assert_allclose(bare[0], damped[0], rtol=1e-8)  # θ does not feel it
+    assert np.abs(damped - bare).max() > 1
+    back = np.linalg.inv(root)
+    for i in range(q.shape[1]):
+        A = system.constraint_jacobian(q[:, i]).full() @ back
+        P = np.eye(4) - np.linalg.pinv(A, 1e-9) @ A
+        row = P @ back[0]
+        open_part = back @ (P - np.outer(row, row) / (row @ row)) @ root @ v[:, i]
+        np.testing.assert_allclose((damped - bare)[:, i], -7.0 * open_part, atol=1e-7)
+
+
+def test_joints_are_chosen_so_that_they_determine_the_motion():
+    for name in ("planar_3rrr", "five_bar", "slider_crank", "prr_arm"):
+        system = system_of(name)
+        theta = chosen_coordinates(system)
+        names = [joint.name for joint in system.tree.joints]
+        Z = np.linalg.svd(projector(system, system.tree.q0))[0]
+        k = round(np.trace(projector(system, system.tree.q0)))
+        assert len(theta.names) == k
+        dofs = [names.index(n) for n in theta.names]
+        spread = np.linalg.svd(Z[dofs, :k])[1]
+        assert spread.min() > 0.2
+    motors = ("proximal_a", "proximal_b", "proximal_c")
+    found = chosen_coordinates(system_of("planar_3rrr"), among=(*motors, "x"))
+    assert len(found.names) == 3
+
+
+def test_options_that_do_not_fit_are_refused_in_words():
+    system = system_of("five_bar")
+    with pytest.raises(err.ProblemError, match=r"joints without actuators.*passive_joint_control"):
+        projected_inverse_dynamics(system)
+    with pytest.raises(err.UnknownNameError, match="'left_proximal'"):
+        joint_coordinates(system, ("elbow",))
+    with pytest.raises(err.ProblemError, match="left_distal do not determine the 2 motions"):
+        chosen_coordinates(system, among=("left_distal",))
+    with pytest.raises(err.ShapeError, match="metric has"):
+        passive_joint_control(system, metric=np.eye(3))
+    with pytest.raises(err.ProblemError, match="kp has shape"):
+        passive_joint_control(system, kp=(1.0, 2.0, 3.0))
+    q = ca.SX.sym("q", 3)
+    with pytest.raises(err.ShapeError, match="expected one input"):
+        function_coordinates(system, ca.Function("theta", [q], [q[0]]))
