@@ -25,10 +25,12 @@ from mbcasadi.control.laws.gravity_compensation import gravity_compensated_pd
 from mbcasadi.control.laws.hybrid_motion_force import hybrid_motion_force_control
 from mbcasadi.control.laws.impedance import impedance_control
 from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.lti_inverse_dynamics import lti_inverse_dynamics
 from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.laws.passive_joints import passive_joint_control
 from mbcasadi.control.laws.poses import sampled_poses
 from mbcasadi.control.laws.projected_inverse_dynamics import projected_inverse_dynamics
+from mbcasadi.control.laws.qr_inverse_dynamics import qr_inverse_dynamics
 from mbcasadi.control.laws.quasi_velocity_force import quasi_velocity_force
 from mbcasadi.control.laws.quasi_velocity_tracking import (
     composite_error,
@@ -64,10 +66,12 @@ __all__ = [
     "impedance_control",
     "joint_coordinates",
     "keep_rows",
+    "lti_inverse_dynamics",
     "make_law",
     "multiplier_tracking",
     "passive_joint_control",
     "projected_inverse_dynamics",
+    "qr_inverse_dynamics",
     "quasi_velocity_force",
     "quasi_velocity_tracking",
     "sampled_poses",

@@ -1,0 +1,83 @@
+"""Inverse dynamics by a QR factorisation of the constraints, of any rank.
+
+`Aᵀ = [V Z] [R; 0]`: the lower part of the equations of motion, `Zᵀ (M a + h) = Zᵀ B u`, holds no
+multiplier and gives the control; the upper part gives the multiplier.
+"""
+
+import casadi as ca
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.laws.actuated_force import ATTAIN_TOL
+from mbcasadi.control.laws.computed_torque import nearest_acceleration
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.law import At, Command, Law
+from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.tasks import Task, gains_of
+from mbcasadi.formulation.null_space import null_space_inverse
+from mbcasadi.system import System
+
+
+def qr_inverse_dynamics(
+    system: System,
+    task: Task,
+    *,
+    damping: float = 0.0,
+    rank_tol: float = RANK_TOL,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "qr_inverse_dynamics",
+) -> Law:
+    """Return `u = (Zᵀ B)⁺ Zᵀ (M a + h - f_0)`, `lam = A⁺ᵀ (M a + h - f_0 - B u)`  [S20, eq. 20-21].
+
+    S20 inverts the triangle R, which needs independent rows; with the rank revealed, `A⁺ᵀ` takes
+    the place of `R⁻¹ S₁ Qᵀ`, and the multipliers are the least ones. u is the least control that
+    makes a, the solution of the quadratic program (22) without its second constraint, which holds
+    no unknown: a must obey it. So a is the admissible acceleration nearest to the task's wish.
+
+    `Law.desired` gives a and `f_c = Aᵀ lam`, the load that the motion puts on the constraints.
+    Status 2 says that no control makes a ((14) for `Zᵀ B`): u is then the nearest, and `residual`
+    the force that is missing. At saturation u is cut entry by entry.
+
+    Args:
+        system: the mechanism.
+        task: what shall be tracked; its slices make the reference.
+        damping: 1/s, of what the task leaves free.
+        rank_tol: relative length below which rows of A and J P, and columns of Zᵀ B, are dropped.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError, UnknownNameError: the task or the options do not fit the system.
+    """
+    gains = gains_of(task, system)
+
+    def equations(at: At) -> Command:
+        m = Mechanism(system, at, rank_tol)
+        ref = {key.removeprefix(f"{task.name}."): value for key, value in at.ref.items()}
+        rows = task.rows(system, at.q, at.v, ref, gains)
+        a = nearest_acceleration(m, rows, damping)
+        force = m.h - m.f_0
+        u, lam, left = null_space_inverse(m.M, force, m.A, m.B, a, rank_tol=rank_tol)
+        needed = m.P @ (m.M @ a + force)
+        return Command(
+            u=u,
+            a=a,
+            f_c=m.A.T @ lam,
+            residual={"force": left},
+            attainable=ca.sumsqr(left) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(needed)),
+            error=rows.error,
+            target=rows.target,
+        )
+
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=task.slots(system),
+        tracked=[
+            (f"{task.name}.{row}", unit)
+            for row, unit in zip(task.components(system), task.units(system), strict=True)
+        ],
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "QR inverse dynamics [S20, eq. 20-21]", "task": task.name},
+    )

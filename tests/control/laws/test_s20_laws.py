@@ -1,0 +1,216 @@
+"""S20's inverse dynamics as control laws: by QR without full rank, and of the linear system."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+import mbcasadi.errors as err
+import mujoco_models
+from mbcasadi.codegen import export_c
+from mbcasadi.control import PostureTask
+from mbcasadi.control.laws import computed_torque, lti_inverse_dynamics, qr_inverse_dynamics
+from mbcasadi.control.linear import discretize, linearize
+from mbcasadi.validation import validate
+
+MODEL = mujoco_models.path("planar_3rrr")  # nine rows of rank six
+PLATFORM = PostureTask(joints=("x", "y", "phi"), kp=400.0)
+STATES = 1000
+SAME = 1e-12
+BAD = (np.nan, np.inf, 1e300)
+UPRIGHT = [0.0, 0.2, 0.0]
+
+
+@pytest.fixture(scope="module")
+def system():
+    return mb.read_mjcf(MODEL)
+
+
+@pytest.fixture(scope="module")
+def weak():
+    """The same robot with one motor missing: two motors for three freedoms."""
+    spec = mujoco.MjSpec.from_file(str(MODEL))
+    spec.delete(spec.actuator("leg_c"))
+    return mb.read_mjcf(spec.compile())
+
+
+@pytest.fixture(scope="module")
+def linear(system):
+    held = mb.equilibrium(system, system.tree.q0)
+    return linearize(system, held.q, None, held.u)
+
+
+def states(system, count, seed=0):
+    """Return q and v on the manifold, one column for each."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        q = system.tree.q0 + 0.05 * rng.standard_normal(system.nv)
+        for _ in range(12):
+            A = np.array(system.constraint_jacobian(q))
+            q = q - np.linalg.pinv(A, 1e-9) @ np.array(system.constraint(q)).ravel()
+        A = np.array(system.constraint_jacobian(q))
+        v = rng.standard_normal(system.nv)
+        found.append((q, v - np.linalg.pinv(A, 1e-9) @ A @ v, A))
+    return found
+
+
+def answer(function, q, v, ref):
+    return {k: np.array(x).ravel() for k, x in function(q=q, v=v, ref=ref, z=[]).items()}
+
+
+def test_the_motion_and_the_load_are_those_of_forward_dynamics(system):
+    law, same = qr_inverse_dynamics(system, PLATFORM), computed_torque(system, PLATFORM)
+    fd = mb.forward_dynamics(system, "lagrange", rank_tol=1e-7)
+    for q, v, _ in states(system, 20):
+        ref = np.concatenate([q[6:] + 0.02, v[6:] - 0.1, [0.3, -0.2, 1.0]])
+        out, want = answer(law.function, q, v, ref), answer(law.desired, q, v, ref)
+        assert out["status"] == 0
+        motion = fd(q=q, v=v, f=system.actuator_force(q, v, out["u"]))
+        np.testing.assert_allclose(np.array(motion["a"]).ravel(), want["a"], atol=1e-8)
+        np.testing.assert_allclose(np.array(motion["f_c"]).ravel(), want["f_c"], atol=1e-8)
+        expected = [0.3, -0.2, 1.0] - 40.0 * 0.1 * np.ones(3) + 400.0 * 0.02  # kd is critical
+        np.testing.assert_allclose(want["a"][6:], expected, rtol=1e-9)
+        other = answer(same.function, q, v, ref)
+        np.testing.assert_allclose(out["u"], other["u"], atol=1e-10)
+
+
+def test_the_control_solves_the_quadratic_program_of_s20(weak):
+    """min |u| with M a + h = B u + Aᵀ lam, nearest where there is none: KKT conditions."""
+    law = qr_inverse_dynamics(weak, PLATFORM)
+    for q, v, A in states(weak, 10):
+        ref = np.concatenate([q[6:], v[6:], [1.0, 2.0, -3.0]])
+        out, want = answer(law.function, q, v, ref), answer(law.desired, q, v, ref)
+        Z = np.linalg.svd(A)[2][6:].T
+        B, M = np.array(weak.actuation(q)), np.array(weak.mass_matrix(q))
+        needed = Z.T @ (M @ want["a"] + np.array(weak.bias_force(q, v)).ravel())
+        left = needed - Z.T @ B @ out["u"]
+        np.testing.assert_allclose(B.T @ Z @ left, 0, atol=1e-9)  # nearest
+        np.testing.assert_allclose(Z.T @ out["residual"], left, atol=1e-9)
+        assert np.linalg.norm(left) > 1e-3
+        assert out["status"] == 2  # two motors cannot make it, and the law says so
+
+
+def test_the_linear_law_is_exact_at_its_operating_point_and_near_it_to_second_order(linear):
+    exact = qr_inverse_dynamics(linear.system, PostureTask(kp=100.0))
+    law = lti_inverse_dynamics(linear, kp=100.0)
+    rate = np.array([25.0, -50.0, 35.0])
+    direction = np.array([0.3, -0.5, 0.2, 0.4, 0.1, -0.3])
+    errors = []
+    for size in (0.0, 0.02, 0.01):
+        x, eta_dot = size * direction, size * rate
+        q, v = linear.state(x)
+        q = mb.assemble(linear.system, q)
+        x = linear.coordinates(q, v)
+        ours = answer(law.function, q, v, np.concatenate([x, eta_dot]))
+        a = answer(law.desired, q, v, np.concatenate([x, eta_dot]))["a"]
+        theirs = answer(exact.function, q, v, np.concatenate([q, v, a]))
+        assert ours["status"] == 0
+        errors.append(np.abs(ours["u"] - theirs["u"]).max())
+    assert errors[0] < 1e-12
+    assert errors[1] > 1e-7
+    np.testing.assert_allclose(errors[1] / errors[2], 4.0, rtol=0.4)
+
+
+def test_the_linear_law_says_what_cannot_be_had(weak):
+    linear = linearize(weak, weak.tree.q0)
+    law = lti_inverse_dynamics(linear)
+    zero = np.zeros(6)
+    reach = linear.dfdu[3:] @ [0.2, -0.1]
+    good = answer(law.function, linear.q, linear.v, np.concatenate([zero, reach]))
+    assert good["status"] == 0
+    np.testing.assert_allclose(good["u"], [0.2, -0.1], rtol=1e-9)
+    np.testing.assert_allclose(good["residual"], 0, atol=1e-10)
+    out_of_reach = np.linalg.svd(linear.dfdu[3:])[0][:, 2]
+    bad = answer(law.function, linear.q, linear.v, np.concatenate([zero, out_of_reach]))
+    assert bad["status"] == 2
+    np.testing.assert_allclose(bad["residual"], np.concatenate([np.zeros(3), out_of_reach]))
+    np.testing.assert_allclose(bad["u"], 0, atol=1e-9)  # nearest
+    with pytest.raises(err.ProblemError, match="expected the continuous one"):
+        lti_inverse_dynamics(discretize(linear, 1e-3))
+
+
+@pytest.fixture(scope="module")
+def programs(system, linear, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("s20")
+    laws = {"qr": qr_inverse_dynamics(system, PLATFORM), "lti": lti_inverse_dynamics(linear, kp=400.0)}
+    return {n: (law, export_c(law, folder / n).load()) for n, law in laws.items()}
+
+
+@pytest.mark.parametrize("name", ["qr", "lti"])
+def test_the_c_equals_the_function_on_a_thousand_states(programs, name):
+    law, program = programs[name]
+    rng = np.random.default_rng(4)
+    few = states(law.system, 50)
+    q = np.column_stack([few[k % 50][0] for k in range(STATES)])
+    v = np.column_stack([few[k % 50][1] for k in range(STATES)]) * rng.uniform(-3, 3, STATES)
+    ref = rng.standard_normal((law.function.size1_in("ref"), STATES))
+    given = {"q": q, "v": v, "ref": ref, "z": np.zeros((0, STATES))}
+    ours, theirs = law.function.map(STATES)(**given), program.map(STATES)(**given)
+    for output in law.function.name_out():
+        expected = ours[output].full()
+        scale = 1 + np.abs(expected).max(initial=0)
+        np.testing.assert_allclose(theirs[output].full() / scale, expected / scale, atol=SAME)
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("name", ["qr", "lti"])
+def test_bad_input_gives_a_status_and_no_control(programs, name, bad):
+    _, program = programs[name]
+    for place in ("q", "v", "ref"):
+        given = {k: np.zeros(program.size1_in(k)) for k in ("q", "v", "ref")}
+        given[place][0] = bad
+        out = answer(program, **given)
+        assert out["status"] == 3
+        np.testing.assert_array_equal(out["u"], np.zeros(3))
+
+
+def circle(t, rate=3.0):
+    """Return a smooth start from rest, its rate and acceleration."""
+    return 1 - np.cos(rate * t), rate * np.sin(rate * t), rate**2 * np.cos(rate * t)
+
+
+def push(t):
+    return np.array([0.0] * 6 + [1.0 * (0.5 < t < 0.6), 0.0, 0.0])  # N on the platform
+
+
+def tracking(law, reference):
+    report = validate(
+        law,
+        MODEL,
+        1.0,
+        reference=reference,
+        perturb={"mass": 0.1},
+        delay=1,
+        disturbance=push,
+    )
+    return {m.name: m.value for m in report.runs[0].metrics}
+
+
+def test_qr_inverse_dynamics_tracks_in_mujoco_as_c(system, programs):
+    law, _ = programs["qr"]
+    start = np.array(system.tree.q0)[6:]
+    size = np.array([0.03, 0.02, 0.15])
+
+    def reference(t):
+        s, rate, acceleration = circle(t)
+        return law.ref(
+            posture_q=start + s * size, posture_v=rate * size, posture_a=acceleration * size
+        )
+
+    metrics = tracking(law, reference)
+    assert metrics["tracking.rms_share"] < 0.02
+    assert metrics["status.solved"] == 1.0
+
+
+def test_lti_inverse_dynamics_tracks_in_mujoco_as_c(programs):
+    law, _ = programs["lti"]
+    size = np.array([0.05, -0.03, 0.02])
+
+    def reference(t):
+        s, rate, acceleration = circle(t)
+        return law.ref(xi=s * size, eta=rate * size, eta_dot=acceleration * size)
+
+    metrics = tracking(law, reference)
+    assert metrics["tracking.rms_share"] < 0.05
+    assert metrics["status.solved"] == 1.0
