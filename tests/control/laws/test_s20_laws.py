@@ -91,24 +91,25 @@ def test_the_control_solves_the_quadratic_program_of_s20(weak):
         assert out["status"] == 2  # two motors cannot make it, and the law says so
 
 
-def test_the_linear_law_is_exact_at_its_operating_point_and_near_it_to_second_order(linear):
-    exact = qr_inverse_dynamics(linear.system, PostureTask(kp=100.0))
+def test_the_linear_law_is_exact_at_its_operating_point_and_near_it_to_second_order():
+    four_bar = mb.read_mjcf(mujoco_models.path("four_bar"))
+    held = mb.equilibrium(four_bar)
+    linear = linearize(four_bar, held.q, None, held.u)
+    assert np.abs(linear.dfdx[1]).min() > 0.1  # gravity and damping
+    exact = qr_inverse_dynamics(four_bar, PostureTask(kp=100.0))
     law = lti_inverse_dynamics(linear, kp=100.0)
-    rate = np.array([25.0, -50.0, 35.0])
-    direction = np.array([0.3, -0.5, 0.2, 0.4, 0.1, -0.3])
     errors = []
-    for size in (0.0, 0.02, 0.01):
-        x, eta_dot = size * direction, size * rate
-        q, v = linear.state(x)
-        q = mb.assemble(linear.system, q)
-        x = linear.coordinates(q, v)
+    for size in (0.0, 0.04, 0.02):
+        q, v = linear.state(size * np.array([1.0, -2.0]))
+        q = mb.assemble(four_bar, q)
+        x, eta_dot = linear.coordinates(q, v), size * np.array([5.0])
         ours = answer(law.function, q, v, np.concatenate([x, eta_dot]))
         a = answer(law.desired, q, v, np.concatenate([x, eta_dot]))["a"]
         theirs = answer(exact.function, q, v, np.concatenate([q, v, a]))
         assert ours["status"] == 0
         errors.append(np.abs(ours["u"] - theirs["u"]).max())
     assert errors[0] < 1e-12
-    assert errors[1] > 1e-7
+    assert errors[1] > 1e-5
     np.testing.assert_allclose(errors[1] / errors[2], 4.0, rtol=0.4)
 
 
@@ -133,7 +134,10 @@ def test_the_linear_law_says_what_cannot_be_had(weak):
 @pytest.fixture(scope="module")
 def programs(system, linear, tmp_path_factory):
     folder = tmp_path_factory.mktemp("s20")
-    laws = {"qr": qr_inverse_dynamics(system, PLATFORM), "lti": lti_inverse_dynamics(linear, kp=400.0)}
+    laws = {
+        "qr": qr_inverse_dynamics(system, PLATFORM),
+        "lti": lti_inverse_dynamics(linear, kp=400.0),
+    }
     return {n: (law, export_c(law, folder / n).load()) for n, law in laws.items()}
 
 
