@@ -19,6 +19,9 @@ from mbcasadi.errors import ProblemError, ShapeError
 MISSED = 1e-6
 """Distance of a pole from where it should be, relative to the fastest one, that is an error."""
 
+REDUNDANT = 1e-10
+"""Singular value of dfdu, relative to the largest, of controls that do nothing together."""
+
 
 def pole_placement(
     linear: Linearization,
@@ -58,7 +61,8 @@ def poles_gain(
 ) -> Array:
     """Return K (nu, nx) that gives `dfdx - dfdu K` these eigenvalues.
 
-    With a period, the poles s become `e^(s period)` of the system under exact hold.
+    With a period, the poles s become `e^(s period)` of the system under exact hold. Redundant
+    motors share the work: K commands none of the combinations that only push against each other.
 
     Args:
         linear: from `linearize` at an equilibrium.
@@ -82,10 +86,11 @@ def poles_gain(
         raise ProblemError(f"{report.in_words}. Poles can be placed of controllable systems only")
     system = linear if period is None else discretize(linear, period)
     placed = wanted if period is None else np.exp(wanted * period)
+    mix = _independent(system.dfdu)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the poles that come out are judged below
         try:
-            K = place_poles(system.dfdx, system.dfdu, placed).gain_matrix
+            K = mix @ place_poles(system.dfdx, system.dfdu @ mix, placed).gain_matrix
         except ValueError as error:
             raise ProblemError(f"poles {list(poles)}: {error}") from error
     found = np.linalg.eigvals(system.dfdx - system.dfdu @ K)
@@ -97,3 +102,9 @@ def poles_gain(
             "differ from each other, or a system that is easier to control"
         )
     return np.asarray(K)
+
+
+def _independent(dfdu: Array) -> Array:
+    """Return (nu, rank) orthonormal combinations of controls that differ in what they do."""
+    _, s, Vt = np.linalg.svd(dfdu)
+    return np.asarray(Vt[: int(np.sum(s > REDUNDANT * s.max(initial=0.0)))].T)
