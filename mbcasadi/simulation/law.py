@@ -85,7 +85,8 @@ class _Stateful:
         self._z = np.array(controller.z0, dtype=float).ravel()
 
     def __call__(self, given: dict[str, Array]) -> Array:
-        values = {"z": self._z, "mask": np.ones(self._sizes.get("mask", 0))} | given
+        default = {"z": self._z, "mask": np.ones(self._sizes.get("mask", 0)), "ref": np.zeros(0)}
+        values = default | given
         arguments = [column(name, values[name], self._sizes[name]) for name in self._names_in]
         answer = dict(zip(self._names_out, self._function(*arguments), strict=True))
         self._z = answer.get("z_next", self._z)
