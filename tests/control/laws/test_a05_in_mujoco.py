@@ -9,15 +9,18 @@ from mbcasadi.control.laws import joint_coordinates, passive_joint_control
 from mbcasadi.validation import compiled, validate
 
 
-def test_one_motor_turns_the_slider_crank_through_both_singular_poses():
+@pytest.mark.parametrize(("rank_tol", "cut", "unattained"), [(1e-6, 0.05, 0.0), (0.03, 0.0, 0.03)])
+def test_one_motor_turns_the_slider_crank_through_both_singular_poses(rank_tol, cut, unattained):
+    """With the coarse tolerance one row is dropped near the poles, and with it the torque's peaks."""
     system = system_of("slider_crank")
-    law = passive_joint_control(system, joint_coordinates(system, ("crank",)), kp=400.0)
+    theta = joint_coordinates(system, ("crank",))
+    law = passive_joint_control(system, theta, kp=400.0, rank_tol=rank_tol)
     run = validate(
         law,
         model_text("slider_crank"),
         TURN,
         reference=turning(law, system.tree.q0[0]),
-        disturbance=push(1, 10.0, 3, 0.7, 0.8),
+        disturbance=push(1, 10.0, 3, 1.2, 1.3),
         perturb=HEAVIER,
     ).runs[0]
     crank, slider, rod = (run.recording.q[:, i] for i in range(3))
@@ -25,8 +28,8 @@ def test_one_motor_turns_the_slider_crank_through_both_singular_poses():
     np.testing.assert_allclose(slider, 2 * np.cos(crank), atol=0.01)  # never the other branch
     np.testing.assert_allclose(rod, crank, atol=0.05)
     assert run.metric("tracking.rms_share") < 0.01
-    assert run.metric("torque.saturated") < 0.05
-    assert run.metric("status.safe_output") == 0
+    assert run.metric("torque.saturated") <= cut
+    assert np.mean(run.recording.status == 2) <= unattained
 
 
 @pytest.fixture(scope="module")

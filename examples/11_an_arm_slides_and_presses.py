@@ -1,0 +1,74 @@
+"""An arm slides along a surface and presses on it with 50 N: motion and force apart [A05, §7.3].
+
+The motors' force splits: one part moves the arm, the other only presses. Feedforward presses as
+well as the masses are known, here 10 % wrongly. PI on the measured force takes the rest away. It
+measures what the last control did, so its gain G_F must stay below one; above, it diverges, and
+the builder refuses it unless told otherwise.
+
+You will see the force with feedforward and with PI, and that the motion does not notice which.
+"""
+
+import numpy as np
+from panels import Panel, draw, figure_path
+
+import mbcasadi as mb
+import mujoco_models
+from mbcasadi.control.laws import ForceGains, hybrid_motion_force_control, joint_coordinates
+
+MODEL = mujoco_models.path("prr_arm")
+WANTED = 50.0  # N, the surface pushes the tip upwards
+DURATION, SETTLED = 3.0, 0.3  # s
+PUSH, FROM, TO = 40.0, 1.5, 1.6  # N on the base; s
+DIVERGES = "G_F = 1.1"
+GAINS = {
+    "feedforward": None,
+    "PI, G_F = 0.5": ForceGains(0.5, 50.0),
+    DIVERGES: ForceGains(1.1, allow_unstable=True),
+}
+
+
+def run(system: mb.System, gains: ForceGains | None) -> mb.validation.Run:
+    """Return the closed loop with these gains."""
+    theta = joint_coordinates(system, ("tip", "q1"))
+    law = hybrid_motion_force_control(system, theta, gains, rows=("surface.2",), kp=400.0)
+
+    def reference(t: float) -> np.ndarray:
+        sway = 0.15 * np.array([1 - np.cos(np.pi * t), np.pi * np.sin(np.pi * t)])
+        bend = 0.15 * np.pi**2 * np.cos(np.pi * t)
+        return law.ref(
+            theta_q=(0.2 + sway[0], 1.4), theta_v=(sway[1], 0), theta_a=(bend, 0), force_lam=WANTED
+        )
+
+    def push(t: float) -> list[float]:
+        return [PUSH if FROM <= t < TO else 0.0, 0.0, 0.0, 0.0]
+
+    report = mb.validate(
+        law, MODEL, DURATION, reference=reference, disturbance=push, perturb={"mass": 0.1}
+    )
+    return report.runs[0]
+
+
+def main(figure: str | None = None) -> dict[str, dict[str, float]]:
+    """Return the figures of each run."""
+    system, found, force, tip = mb.read_mjcf(MODEL), {}, {}, {}
+    for name, gains in GAINS.items():
+        one = run(system, gains)
+        t, pressed = one.recording.t, one.recording.equality_force[:, 0]  # only it lifts the base
+        if name != DIVERGES:
+            force[name], tip[name] = (t, pressed), (t, 1e3 * one.recording.monitor["error"][:, 0])
+        miss = pressed[t > SETTLED] - WANTED
+        found[name] = {
+            "RMS force error, %": float(100 * np.sqrt(np.mean(miss**2)) / WANTED),
+            "RMS error of the tip, mm": 1e3 * one.tracked[0].rms,
+            "ticks at a limit, %": 100 * one.metric("torque.saturated"),
+            "one tick, µs": 1e6 * one.metric("time.median"),
+        }
+        print(f"{name:14}", ", ".join(f"{k} {v:.2g}" for k, v in found[name].items()))
+    if figure is not None:
+        panels = [Panel("force on the surface, N", force), Panel("error of the tip, mm", tip)]
+        draw(figure, panels, columns=2)
+    return found
+
+
+if __name__ == "__main__":
+    main(figure_path(__doc__))
