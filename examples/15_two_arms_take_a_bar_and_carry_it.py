@@ -18,13 +18,13 @@ from mbcasadi.control.laws import Law, servo_control, servo_rows
 from mbcasadi.validation import Run, validate
 
 MODEL = mujoco_models.path("two_arm_carry")
-GRASP, LATE, DURATION = 1.5, 0.02, 5.0  # s
+GRASP, LATE, DURATION = 1.0, 0.02, 4.0  # s
 RATE = 20.0  # 1/s, of both α and β
 GRASPS = ("left_grasp", "right_grasp")
 AT_BAR = np.array([-0.32, 0.42, 0.0, 0.32, 0.42, 0.0])  # m, m, rad of both hands
 AWAY = np.array([-0.08, 0.06, 0.2, 0.08, 0.06, -0.2])  # of the hands from there at the start
-LIFT = np.array([0.05, 0.12, 0.15])  # m, m, rad of the bar, and back again
-PUSH, PUSHED = -10.0, (3.0, 3.3)  # N on the bar along z; s
+LIFT = np.array([0.03, 0.08, 0.08])  # m, m, rad of the bar, and back again
+PUSH, PUSHED = -10.0, (2.0, 2.3)  # N on the bar along z; s
 
 
 def hands(system: mb.System, q: ca.SX) -> ca.SX:
@@ -90,7 +90,8 @@ def drawn(run: Run) -> list[Panel]:
     """Return the height of hands and bar, and the motors of the left arm."""
     r = run.recording
     target, error = r.monitor["target"], r.monitor["error"]
-    heights = {"bar": (r.t, r.q[:, 7]), "left hand": (r.t, (target - error)[:, 1])}
+    hand = np.where(r.t < GRASP, (target - error)[:, 1], np.nan)  # its row is off later
+    heights = {"bar": (r.t, r.q[:, 7]), "left hand": (r.t, hand)}
     motors = {name: (r.t, r.u[:, i]) for i, name in enumerate(["upper", "lower", "hand"])}
     return [Panel("height, m", heights), Panel("motors of the left arm, N m", motors)]
 
