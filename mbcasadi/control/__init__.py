@@ -1,5 +1,6 @@
 """Control laws of constrained mechanisms as named Functions that become C."""
 
+from mbcasadi.control import laws, linear
 from mbcasadi.control.frame_task import FrameTask
 from mbcasadi.control.inverse_dynamics import InverseDynamicsQP
 from mbcasadi.control.posture import PostureTask
@@ -16,4 +17,6 @@ __all__ = [
     "Slot",
     "Task",
     "TaskRows",
+    "laws",
+    "linear",
 ]
