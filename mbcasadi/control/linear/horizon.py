@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.linear.discrete import discretize
 from mbcasadi.control.linear.feedback import (
     caused_acceleration,
     deviations,
@@ -31,9 +30,8 @@ from mbcasadi.control.linear.lqr import (
     require_equilibrium,
 )
 from mbcasadi.control.linear.points import Array
-from mbcasadi.control.linear.riccati import backward, sampled_weights, weight
+from mbcasadi.control.linear.riccati import backward, sampled, weight
 from mbcasadi.control.linear.schedule import STEP, next_step, scheduled
-from mbcasadi.control.linear.trajectory import discretize_along
 from mbcasadi.control.setup import require_positive
 from mbcasadi.control.tasks import Slot
 from mbcasadi.errors import ProblemError
@@ -84,10 +82,8 @@ def finite_horizon_gains(
     """Return K (nu, nx) of each tick; see `finite_horizon_lqr`."""
     require_continuous(linear)
     weights = manifold_weights(linear, Q, R)
-    step = discretize(linear, period)
-    sampled = sampled_weights(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
-    S_end = _end(linear, Q, R, Q_end, period)
-    return backward([(step.dfdx, step.dfdu)] * ticks, [sampled] * ticks, S_end)[0]
+    tick = sampled(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
+    return backward([tick] * ticks, _end(linear, Q, R, Q_end, period))[0]
 
 
 def trajectory_lqr(
@@ -106,7 +102,8 @@ def trajectory_lqr(
     holds that sample with the last gain.
 
     Args:
-        along: from `linearize_along`, one period apart.
+        along: from `linearize_along`, one period apart; the u of each is the one that is held
+            from this sample on.
         Q, R: as in `lqr_gain`.
         Q_end: weight of (δq, δv) at the end; without it the motion must end in an equilibrium,
             and the cost to go of `lqr` there is taken.
@@ -131,19 +128,21 @@ def trajectory_gains(
     Q_end: ArrayLike | None = None,
     period: float,
 ) -> list[Array]:
-    """Return K (nu, nx) of each step, one fewer than there are samples."""
+    """Return K (nu, nx) of each step, one fewer than there are samples.
+
+    A step has the mean of the matrices at both its ends, as `discretize_along` has.
+    """
     if len(along) < 2:
         raise ProblemError(f"{len(along)} samples of a motion; expected at least two")
     for one in along:
         require_continuous(one)
-    steps = discretize_along(along, period)
-    weights = []
+    require_positive(period=period)
+    ticks = []
     for one, other in pairwise(along):
         here = manifold_weights(one, Q, R)
-        mean = (one.dfdx + other.dfdx) / 2, (one.dfdu + other.dfdu) / 2
-        weights.append(sampled_weights(*mean, here.Q, here.R, period))
-    S_end = _end(along[-1], Q, R, Q_end, period)
-    return backward([(step.dfdx, step.dfdu) for step in steps], weights, S_end)[0]
+        dfdx, dfdu = (one.dfdx + other.dfdx) / 2, (one.dfdu + other.dfdu) / 2
+        ticks.append(sampled(dfdx, dfdu, here.Q, here.R, period))
+    return backward(ticks, _end(along[-1], Q, R, Q_end, period))[0]
 
 
 def _end(

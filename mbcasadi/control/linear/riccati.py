@@ -8,6 +8,7 @@ weights are integrated exactly, so a gain tends to the continuous one as the per
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +21,6 @@ from scipy.linalg import (
     solve_discrete_lyapunov,
 )
 
-from mbcasadi.control.linear.discrete import held
 from mbcasadi.control.linear.points import Array
 from mbcasadi.errors import ProblemError, ShapeError
 
@@ -69,6 +69,16 @@ class Filter:
     before: Array
     after: Array
     poles: Poles
+
+
+class Tick(NamedTuple):
+    """One sample: `x_next = A x + B u`, which costs `xᵀ Q x + 2 xᵀ N u + uᵀ R u`."""
+
+    A: Array
+    B: Array
+    Q: Array
+    R: Array
+    N: Array
 
 
 def weight(name: str, value: ArrayLike, size: int, *, definite: bool = False) -> Array:
@@ -132,43 +142,39 @@ def sampled_regulator(
     Raises:
         ProblemError: no stabilising solution.
     """
-    A, B, _ = held(dfdx, dfdu, np.zeros(dfdx.shape[0]), period)
-    Q_d, R_d, N_d = sampled_weights(dfdx, dfdu, Q, R, period, N)
+    tick = sampled(dfdx, dfdu, Q, R, period, N)
     try:
-        S = solve_discrete_are(A, B, Q_d, R_d, s=N_d)
-        K = _gain(A, B, S, R_d, N_d)
-        S = solve_discrete_lyapunov((A - B @ K).T, _quadratic(K, Q_d, R_d, N_d))
+        S = solve_discrete_are(tick.A, tick.B, tick.Q, tick.R, s=tick.N)
+        K = _gain(tick, S)
+        cost = _quadratic(K, tick.Q, tick.R, tick.N)
+        S = solve_discrete_lyapunov((tick.A - tick.B @ K).T, cost)
     except LinAlgError as error:
         raise ProblemError(f"{NO_SOLUTION} (SciPy: {error})") from error
-    K = _gain(A, B, S, R_d, N_d)
-    poles = np.linalg.eigvals(A - B @ K).astype(complex)
+    K = _gain(tick, S)
+    poles = np.linalg.eigvals(tick.A - tick.B @ K).astype(complex)
     if not np.all(np.abs(poles) < 1):
         raise ProblemError(f"{NO_SOLUTION}; the closed loop has the poles {poles}")
     return Regulator(K, (S + S.T) / 2, poles, period)
 
 
-def sampled_weights(
+def sampled(
     dfdx: Array, dfdu: Array, Q: Array, R: Array, period: float, N: Array | None = None
-) -> tuple[Array, Array, Array]:
-    """Return (Q_d, R_d, N_d): the cost of one sample while u is held.
+) -> Tick:
+    """Return the exact hold of one period and what it costs.
 
         [Q_d N_d; N_dᵀ R_d] = ∫₀ᵀ e^(Fᵀs) [Q N; Nᵀ R] e^(Fs) ds,    F = [dfdx dfdu; 0 0]
 
-    From one matrix exponential [C. F. Van Loan, IEEE TAC 23 (1978), 395-404].
+    Both from one matrix exponential [C. F. Van Loan, IEEE TAC 23 (1978), 395-404].
     """
     nx, nu = dfdu.shape
     cross = np.zeros((nx, nu)) if N is None else N
     F = np.zeros((nx + nu, nx + nu))
     F[:nx] = np.hstack([dfdx, dfdu])
-    whole = _integral(F, np.block([[Q, cross], [cross.T, R]]), period)
-    return whole[:nx, :nx], whole[nx:, nx:], whole[:nx, nx:]
+    flow, cost = _flow_and_integral(F, np.block([[Q, cross], [cross.T, R]]), period)
+    return Tick(flow[:nx, :nx], flow[:nx, nx:], cost[:nx, :nx], cost[nx:, nx:], cost[:nx, nx:])
 
 
-def backward(
-    steps: Sequence[tuple[Array, Array]],
-    weights: Sequence[tuple[Array, Array, Array]],
-    S_end: Array,
-) -> tuple[list[Array], list[Array]]:
+def backward(ticks: Sequence[Tick], S_end: Array) -> tuple[list[Array], list[Array]]:
     """Return gains K_k and costs to go S_k of a finite horizon, k from the start.
 
         K_k = (R + Bᵀ S_{k+1} B)⁻¹ (Bᵀ S_{k+1} A + Nᵀ),
@@ -177,16 +183,15 @@ def backward(
     The second form keeps S_k symmetric and positive semidefinite under rounding.
 
     Args:
-        steps: (A_k, B_k) from sample k to k + 1.
-        weights: (Q_k, R_k, N_k) of that sample.
+        ticks: from sample k to k + 1.
         S_end: (nx, nx) weight of the last state.
     """
     gains: list[Array] = []
     costs = [S_end]
-    for (A, B), (Q, R, N) in zip(reversed(steps), reversed(weights), strict=True):
-        K = _gain(A, B, costs[-1], R, N)
-        closed = A - B @ K
-        S = closed.T @ costs[-1] @ closed + _quadratic(K, Q, R, N)
+    for tick in reversed(ticks):
+        K = _gain(tick, costs[-1])
+        closed = tick.A - tick.B @ K
+        S = closed.T @ costs[-1] @ closed + _quadratic(K, tick.Q, tick.R, tick.N)
         gains.append(K)
         costs.append((S + S.T) / 2)
     return gains[::-1], costs[::-1]
@@ -194,7 +199,7 @@ def backward(
 
 def sampled_noise(dfdx: Array, W: Array, period: float) -> Array:
     """Return `∫₀ᵀ e^(dfdx s) W e^(dfdxᵀ s) ds`: what noise of intensity W adds in a sample."""
-    return _integral(dfdx.T, W, period)
+    return _flow_and_integral(dfdx.T, W, period)[1]
 
 
 def stationary_filter(A: Array, C: Array, W: Array, V: Array) -> Filter:
@@ -221,8 +226,9 @@ def stationary_filter(A: Array, C: Array, W: Array, V: Array) -> Filter:
     return Filter(L, P, left @ P @ left.T + L @ V @ L.T, poles)
 
 
-def _gain(A: Array, B: Array, S: Array, R: Array, N: Array) -> Array:
-    return np.asarray(np.linalg.solve(R + B.T @ S @ B, B.T @ S @ A + N.T))
+def _gain(tick: Tick, S: Array) -> Array:
+    inertia = tick.R + tick.B.T @ S @ tick.B
+    return np.asarray(np.linalg.solve(inertia, tick.B.T @ S @ tick.A + tick.N.T))
 
 
 def _quadratic(K: Array, Q: Array, R: Array, N: Array) -> Array:
@@ -231,9 +237,10 @@ def _quadratic(K: Array, Q: Array, R: Array, N: Array) -> Array:
     return Q - cross - cross.T + K.T @ R @ K
 
 
-def _integral(F: Array, W: Array, period: float) -> Array:
-    """Return `∫₀ᵀ e^(Fᵀs) W e^(Fs) ds`."""
+def _flow_and_integral(F: Array, W: Array, period: float) -> tuple[Array, Array]:
+    """Return `e^(FT)` and `∫₀ᵀ e^(Fᵀs) W e^(Fs) ds`."""
     n = F.shape[0]
     block = expm(np.block([[-F.T, W], [np.zeros((n, n)), F]]) * period)
-    found = block[n:, n:].T @ block[:n, n:]
-    return np.asarray((found + found.T) / 2)
+    flow = block[n:, n:]
+    found = flow.T @ block[:n, n:]
+    return flow, (found + found.T) / 2

@@ -9,9 +9,9 @@ from mbcasadi.control.linear.discrete import held
 from mbcasadi.control.linear.riccati import (
     backward,
     regulator,
+    sampled,
     sampled_noise,
     sampled_regulator,
-    sampled_weights,
     stationary_filter,
     weight,
 )
@@ -35,10 +35,9 @@ def on_closed_loop(K, Q, R, N):
     return Q - N @ K - (N @ K).T + K.T @ R @ K
 
 
-def sampled(problem):
+def tick_of(problem):
     A, B, Q, R, N = problem
-    step, push, _ = held(A, B, np.zeros(5), PERIOD)
-    return step, push, sampled_weights(A, B, Q, R, PERIOD, N)
+    return sampled(A, B, Q, R, PERIOD, N)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -47,27 +46,30 @@ def test_the_cost_to_go_is_what_a_motion_costs(seed):
     found = regulator(A, B, Q, R, N)
     closed = A - B @ found.K
     idle = np.zeros((5, 1))
-    of_a_tick = sampled_weights(closed, idle, on_closed_loop(found.K, Q, R, N), np.eye(1), PERIOD)
-    step, x, cost = expm(closed * PERIOD), np.ones(5), 0.0
+    tick = sampled(closed, idle, on_closed_loop(found.K, Q, R, N), np.eye(1), PERIOD)
+    x, cost = np.ones(5), 0.0
     while np.linalg.norm(x) > 1e-10:
-        cost += x @ of_a_tick[0] @ x
-        x = step @ x
+        cost += x @ tick.Q @ x
+        x = tick.A @ x
     np.testing.assert_allclose(cost, np.ones(5) @ found.S @ np.ones(5), rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_weights_of_a_tick_are_the_integral_of_the_cost(seed):
     A, B, Q, R, N = random_problem(seed)
-    Q_d, R_d, N_d = sampled_weights(A, B, Q, R, PERIOD, N)
+    tick = tick_of((A, B, Q, R, N))
     F = np.zeros((7, 7))
     F[:5] = np.hstack([A, B])
     whole, expected = np.block([[Q, N], [N.T, R]]), np.zeros((7, 7))
     for node, share in zip(*np.polynomial.legendre.leggauss(10), strict=True):
         flow = expm(F * PERIOD * (1 + node) / 2)
         expected += PERIOD / 2 * share * flow.T @ whole @ flow
-    np.testing.assert_allclose(np.block([[Q_d, N_d], [N_d.T, R_d]]), expected, rtol=1e-11)
+    found = np.block([[tick.Q, tick.N], [tick.N.T, tick.R]])
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+    step, push, _ = held(A, B, np.zeros(5), PERIOD)
+    np.testing.assert_allclose(np.hstack([tick.A, tick.B]), np.hstack([step, push]), rtol=1e-11)
     noise = sampled_noise(A.T, Q, PERIOD)
-    np.testing.assert_allclose(sampled_weights(A, 0 * B, Q, R, PERIOD)[0], noise, rtol=1e-11)
+    np.testing.assert_allclose(sampled(A, 0 * B, Q, R, PERIOD).Q, noise, rtol=1e-11)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -75,11 +77,11 @@ def test_no_other_gain_costs_less_than_that_of_the_sampled_regulator(seed):
     problem = random_problem(seed)
     A, B, Q, R, N = problem
     found = sampled_regulator(A, B, Q, R, PERIOD, N)
-    step, push, (Q_d, R_d, N_d) = sampled(problem)
+    tick = tick_of(problem)
 
     def cost(K):
-        of_a_tick = on_closed_loop(K, Q_d, R_d, N_d)
-        return np.trace(solve_discrete_lyapunov((step - push @ K).T, of_a_tick))
+        of_a_tick = on_closed_loop(K, tick.Q, tick.R, tick.N)
+        return np.trace(solve_discrete_lyapunov((tick.A - tick.B @ K).T, of_a_tick))
 
     np.testing.assert_allclose(cost(found.K), np.trace(found.S), rtol=1e-9)
     rng = np.random.default_rng(0)
@@ -100,8 +102,7 @@ def test_the_sampled_gain_tends_to_the_continuous_one_at_first_order(seed):
 def test_a_long_horizon_begins_with_the_gain_of_an_endless_one(seed):
     problem = random_problem(seed)
     A, B, Q, R, N = problem
-    step, push, weights = sampled(problem)
-    gains, costs = backward([(step, push)] * LONG, [weights] * LONG, np.zeros((5, 5)))
+    gains, costs = backward([tick_of(problem)] * LONG, np.zeros((5, 5)))
     found = sampled_regulator(A, B, Q, R, PERIOD, N)
     assert len(gains) == len(costs) - 1 == LONG
     np.testing.assert_allclose(gains[0], found.K, atol=1e-9 * np.abs(found.K).max())
