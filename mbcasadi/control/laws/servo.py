@@ -61,7 +61,8 @@ def servo_control(
         system: the mechanism; its mask switches passive constraints.
         servo: rows of `servo_rows` or `keep_rows`.
         form: "least_norm", or "figures": `u = (A_s M⁻¹B)⁺ (b_s - A_s M⁻¹(Q + Qᶜ(Q + B u)))`, linear
-            in u, with which L15 made its figures. Not minimum-norm; it needs M invertible.
+            in u, with which L15 made its figures. Not minimum-norm; it needs M invertible and rows
+            that feel the actuators with all loops open: a bar that hands carry does not.
         baumgarte: servo rows decay as `φ̈ + 2αφ̇ + β²φ = 0`; rows for velocities as `exp(-2αt)`.
             None as in [L15, eq. 47]: an error stays, and grows linearly where it has a rate.
         f_nonideal: (q, v) → (C): (nv, 1), friction of the passive constraints, say.

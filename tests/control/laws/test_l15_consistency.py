@@ -1,0 +1,103 @@
+"""Consistency and controllability of servo rows, in words, against ranks by NumPy."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from l15_mechanisms import bar_rows, gap_rows, masses, robots
+
+import mbcasadi as mb
+import mbcasadi.errors as err
+import mujoco_models
+from mbcasadi.control.laws import servo_report, servo_rows
+
+
+@pytest.fixture(scope="module")
+def arms():
+    return robots.system()
+
+
+def test_the_bar_of_the_five_links_can_be_kept_with_three_motors_to_spare(arms):
+    report = servo_report(arms, bar_rows(arms), robots.START, y=[1.5, 0, 0])
+    assert (report.rank_rows, report.rank_motion, report.rank_control) == (3, 3, 3)
+    assert report.consistent
+    assert report.controllable
+    assert report.attainable
+    assert "leave all of them free" in report.in_words
+    assert "reach all 3 (34), with 3 to spare" in report.in_words
+    assert "A control gives what is asked for now (33)." in report.in_words
+
+
+def test_one_row_too_many_is_decided_by_the_loop_and_named(arms):
+    """The place of joint 4 follows from the bar's: what is asked of it contradicts the loop."""
+    q, v, y = ca.SX.sym("q", 5), ca.SX.sym("v", 5), ca.SX.sym("y", 4)
+    names = ("x3", "y3", "theta3", "reach")
+    fourth = robots.points(q)[4]
+    far = ca.sumsqr(fourth - ca.vertcat(robots.SPAN, 0))  # constant: link 5 is rigid
+    rows = servo_rows(arms, q, v, phi=ca.vertcat(robots.bar_pose(q), far) - y, y=y, names=names)
+    asked = {"y": [1.5, 0, 0, 1], "yddot": [0, 0.5, 0, 0.3]}
+    report = servo_report(arms, rows, robots.START, **asked)
+    assert (report.rank_rows, report.rank_motion) == (4, 3)
+    assert not report.consistent
+    assert not report.attainable
+    assert report.controllable  # of what is left
+    assert "the passive constraints decide reach, and leave 3 free" in report.in_words
+    assert "What is asked of reach contradicts" in report.in_words
+    asked["yddot"] = [0, 0.5, 0, 0]
+    assert servo_report(arms, rows, robots.START, **asked).consistent
+
+
+def test_rows_that_repeat_each_other_are_consistent_only_if_they_ask_for_the_same(arms):
+    """(27): `A A⁺ b = b`."""
+    q, v, y = ca.SX.sym("q", 5), ca.SX.sym("v", 5), ca.SX.sym("y", 2)
+    rows = servo_rows(arms, q, v, phi=ca.vertcat(q[2] - y[0], 2 * q[2] - y[1]), y=y)
+    same = servo_report(arms, rows, robots.START, yddot=[1.0, 2.0])
+    assert (same.rank_rows, same.consistent, same.attainable) == (1, True, True)
+    other = servo_report(arms, rows, robots.START, yddot=[1.0, 1.0])
+    assert not other.consistent
+    assert "Servo rows: 2, independent: 1" in other.in_words
+    np.testing.assert_allclose(other.contradiction @ [1, 2], 0, atol=1e-12)  # least squares
+
+
+def test_a_rank_of_one_is_not_enough_and_the_unreachable_row_and_joint_are_named():
+    """(34) as printed asks for rank >= 1: with the gap and the place of x2 it holds, in vain."""
+    springs = masses.system()
+    assert servo_report(springs, gap_rows(springs), [0.0, 0.9]).controllable
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    rows = servo_rows(springs, q, v, phi=ca.vertcat(masses.gap(q), q[1]), names=("gap", "x2"))
+    report = servo_report(springs, rows, [0.0, 0.9])
+    assert (report.rank_motion, report.rank_control) == (2, 1)
+    assert not report.controllable
+    assert report.consistent  # an acceleration would do, no control gives it
+    assert "reach 1 of 2" in report.in_words
+    assert "No actuator accelerates x2 (34); it is a motion of v1." in report.in_words
+    assert "No control gives what is asked of x2 now (33)." in report.in_words
+
+
+def test_joints_and_motors_are_called_by_the_models_names():
+    masses_mjcf = mb.read_mjcf(mujoco_models.path("two_mass_spring"))
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    rows = servo_rows(masses_mjcf, q, v, phi=q[1] - 1, names=("place",))
+    text = servo_report(masses_mjcf, rows, [0.0, 0.9]).in_words
+    assert "They do not feel F." in text
+    assert "it is a motion of x2" in text
+
+
+def test_the_grasp_decides_whether_motors_reach_the_bar():
+    arms = mb.read_mjcf(mujoco_models.path("two_arm_carry"), switchable=True)
+    q, v = ca.SX.sym("q", 9), ca.SX.sym("v", 9)
+    rows = servo_rows(arms, q, v, phi=q[6:], names=("x", "z", "angle"))
+    expected = {(1, 0, 0): (0, 0), (0, 0, 0): (3, 0), (0, 1, 1): (3, 3), (0, 1, 0): (3, 3)}
+    for mask, (free, reached) in expected.items():
+        on = np.repeat(mask, 6)
+        report = servo_report(arms, rows, arms.tree.q0, rows=on)
+        assert (report.rank_motion, report.rank_control) == (free, reached), mask
+    stand = servo_report(arms, rows, arms.tree.q0, rows=np.repeat((1, 0, 0), 6))
+    assert not stand.controllable
+    assert "no control is of use" in stand.in_words
+
+
+def test_wrong_sizes_are_refused(arms):
+    with pytest.raises(err.ShapeError, match="yddot"):
+        servo_report(arms, bar_rows(arms), robots.START, yddot=[1.0])
+    with pytest.raises(err.ShapeError, match="q"):
+        servo_report(arms, bar_rows(arms), [0.0])

@@ -1,0 +1,91 @@
+"""L15's laws as generated C: the same numbers, safe whatever comes in, and in MuJoCo."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from l15_mechanisms import bar_rows, masses, references, robots
+from manifold_states import answers, manifold_states
+
+import mbcasadi as mb
+import mujoco_models
+from mbcasadi.codegen import export_c
+from mbcasadi.control.laws import servo_control, servo_rows
+from mbcasadi.validation import validate
+
+STATES, SAME = 1000, 1e-12
+TORQUE = 60.0  # N m
+SPRINGS = mujoco_models.path("two_mass_spring")
+GAP, RATE, GAIN = 0.005, 0.02, 6.0  # m, m/s, 1/s
+
+
+@pytest.fixture(scope="module", params=["least_norm", "figures"])
+def both(request, tmp_path_factory):
+    arms = robots.system()
+    limits = np.tile([-TORQUE, TORQUE], (arms.nu, 1))
+    law = servo_control(arms, bar_rows(arms), form=request.param, ctrl_limits=limits)
+    return law, export_c(law, tmp_path_factory.mktemp("servo") / "c").load()
+
+
+def test_the_c_equals_the_function_on_a_thousand_states(both):
+    law, program = both
+    q, v = manifold_states(law.system, STATES, 1, centre=robots.START)
+    at = {"q": q, "v": v, "ref": references(law, STATES, 2, 0.3), "z": np.zeros((0, STATES))}
+    at["ref"][law.reference["off"]] = np.random.default_rng(3).integers(0, 2, (3, STATES))
+    ours, theirs = answers(law.function, at), answers(program, at)
+    assert set(ours["status"].ravel()) == {0.0, 1.0}
+    for name, values in ours.items():
+        scale = max(1.0, np.abs(values).max(initial=0.0))
+        np.testing.assert_allclose(theirs[name] / scale, values / scale, atol=SAME, err_msg=name)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e300])
+@pytest.mark.parametrize("where", ["q", "v", "ref"])
+def test_bad_input_gives_a_status_and_zero_torque(both, bad, where):
+    law, program = both
+    at = {"q": np.array(robots.START), "v": np.zeros(5), "ref": law.ref(), "z": np.zeros(0)}
+    at[where] = np.full_like(at[where], bad)
+    out = program(**at)
+    assert (float(out["status"]), np.abs(out["u"].full()).max()) == (3.0, 0.0)
+
+
+def test_what_is_asked_for_beyond_the_motors_is_cut_and_said(both):
+    law, program = both
+    ref = law.ref(y=[1.5, 0, 0], yddot=[0, 1e4, 0])
+    out = program(q=robots.START, v=np.zeros(5), ref=ref, z=np.zeros(0))
+    assert float(out["status"]) == 1.0
+    assert np.abs(out["u"].full()).max() == TORQUE
+
+
+def spring_run(baumgarte, duration=1.5, **more):
+    system = mb.read_mjcf(SPRINGS)
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    rows = servo_rows(system, q, v, phi=masses.gap(q), names=("gap",), units=("m",))
+    law = servo_control(system, rows, baumgarte=baumgarte, ctrl_limits=[[-200.0, 200.0]])
+    start = {"q0": [0.0, 2 * masses.REST_LENGTH + GAP], "v0": [0.0, RATE]}
+    record = validate(law, SPRINGS, duration, reference=law.ref(), **start, **more)
+    r = record.runs[0].recording
+    return r.t, r.q[:, 1] - r.q[:, 0] - 2 * masses.REST_LENGTH
+
+
+def test_as_printed_the_gap_of_two_masses_drifts_linearly_in_mujoco():
+    """(47): `φ̈ = 0`, but for a control that is held: late by half a period against the spring."""
+    t, gap = spring_run(None)
+    m1, m2 = masses.MASSES
+    late = 0.5e-3 * masses.STIFFNESS * (1 / m1 + 1 / m2) * RATE  # m/s²
+    np.testing.assert_allclose(gap, GAP + RATE * t - late * t**2 / 2, atol=2e-5)
+    assert gap[-1] > 6 * GAP
+
+
+def test_stabilised_the_gap_closes_as_a_critically_damped_spring_in_mujoco():
+    t, gap = spring_run(mb.Baumgarte(GAIN, GAIN))
+    np.testing.assert_allclose(gap, (GAP + (RATE + GAIN * GAP) * t) * np.exp(-GAIN * t), atol=2e-4)
+
+
+def test_stabilised_the_gap_stands_pushes_and_masses_it_does_not_know():
+    """Masses off by up to 10 % each, 3 N on the second for a fifth of a second."""
+    wrong = {"perturb": {"mass": 0.1}, "seed": 2}
+    wrong["disturbance"] = lambda t: [0.0, 3.0 * (0.3 <= t < 0.5)]
+    _, drifted = spring_run(None, **wrong)
+    _, gap = spring_run(mb.Baumgarte(20.0, 20.0), **wrong)
+    assert np.abs(drifted[-300:]).max() > 0.05
+    assert np.abs(gap[-300:]).max() < 0.01
