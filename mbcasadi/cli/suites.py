@@ -8,7 +8,7 @@ from typing import Any
 import benchmarks
 from mbcasadi.errors import UnknownNameError
 
-SUITES = ("kernels", "formulations", "qp", "tick", "mpc")
+SUITES = ("kernels", "formulations", "qp", "tick", "laws", "mpc")
 
 
 def available() -> tuple[str, ...]:

@@ -1,0 +1,182 @@
+"""A10's laws as algebra: a reduced law in joint space, force and motion apart."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from a10_motions import (
+    K_D,
+    K_P,
+    STRONG,
+    coordinates_of,
+    flat,
+    motion_fun,
+    on_rows,
+    states,
+    system_of,
+    theta_of,
+)
+
+import mbcasadi as mb
+import mbcasadi.errors as err
+from mbcasadi.control.laws import (
+    ForceGains,
+    function_coordinates,
+    gain_condition,
+    quasi_velocity_force,
+    quasi_velocity_tracking,
+)
+from mbcasadi.dynamics.quasi_velocity_terms import quasi_velocity_terms
+from mbcasadi.formulation.quasi_velocity_terms import free_basis_near
+
+ROUNDING = 1e-9
+STEP = 1e-5  # s, of central differences; their error is 1e-9 times third derivatives
+FROM_DIFFERENCES = 1e-6
+
+
+@pytest.mark.parametrize("name", ["twin", "five_bar", "planar_3rrr", "planar_3rrr open"])
+def test_s_moves_theta_at_the_wanted_rate_and_its_rate_is_its_derivative(name):
+    system, theta = system_of(name.removesuffix(" open")), coordinates_of(name)
+    f, rng = motion_fun(system, theta), np.random.default_rng(1)
+    for q, v in zip(*states(system, 4), strict=True):
+        place, rate, second = rng.standard_normal((3, len(theta.names)))
+
+        def s_at(t, q=q, v=v, place=place, rate=rate, second=second):
+            ahead = [place + t * rate + t * t / 2 * second, rate + t * second, second]
+            return flat(*f(on_rows(system, q + t * v), v, np.concatenate(ahead)))[0]
+
+        s, s_dot, *_ = flat(*f(q, v, np.concatenate([place, rate, second])))
+        now, J = flat(theta.theta(q))[0], theta.rows(q, v)[1].full()
+        np.testing.assert_allclose(system.constraint_jacobian(q).full() @ s, 0, atol=ROUNDING)
+        np.testing.assert_allclose(J @ s, rate + K_P * (place - now), atol=ROUNDING)
+        slope = (s_at(STEP) - s_at(-STEP)) / (2 * STEP)
+        np.testing.assert_allclose(s_dot, slope, atol=FROM_DIFFERENCES * (1 + abs(slope).max()))
+
+
+@pytest.mark.parametrize("name", ["twin", "five_bar"])
+def test_the_force_is_the_papers_law_in_reduced_quasi_velocities(name):
+    """(39) with Γ_r of (30) in the gauge of parallel transport, its rates by differences."""
+    system, theta = system_of(name), coordinates_of(name)
+    f, terms, rng = (
+        motion_fun(system, theta),
+        quasi_velocity_terms(system),
+        np.random.default_rng(2),
+    )
+    k, n = min(system.nc, system.nv), system.nv
+    V1, V_ref = ca.SX.sym("V1", n, k), ca.SX.sym("V", n, n)
+    near = ca.Function("near", [V1, V_ref], [free_basis_near(V1, V_ref)])
+    for q, v in zip(*states(system, 4), strict=True):
+        place, rate, second = rng.standard_normal((3, len(theta.names)))
+        here = terms(q, v, 0)
+        names = terms.name_out()
+        now = {n: np.array(x) for n, x in zip(names, here, strict=True)}
+        W, V2 = now["W"], now["V2"]
+
+        def reduced(t, q=q, v=v, V2=V2, names=names, ref=(place, rate, second)):
+            """s_r along the motion, V2 carried without turning within its space."""
+            place, rate, second = ref
+            ahead = [place + t * rate + t * t / 2 * second, rate + t * second, second]
+            there = on_rows(system, q + t * v)
+            other = dict(zip(names, terms(there, v, 0), strict=True))
+            basis = near(other["V1"], V2).full()
+            s = flat(*f(there, v, np.concatenate(ahead)))[0]
+            return basis.T @ np.array(other["W"]).T @ s
+
+        s, _, _, force, _ = flat(*f(q, v, np.concatenate([place, rate, second])))
+        s_r = V2.T @ W.T @ s
+        slope = (reduced(STEP) - reduced(-STEP)) / (2 * STEP)
+        epsilon = V2.T @ W.T @ (v - s)
+        u_r = slope + now["Gamma_r"] @ s_r - K_D * epsilon
+        still = system.gravity_force(q).full().ravel() - system.passive_force(q, v).full().ravel()
+        found = V2.T @ np.linalg.solve(W, force - still)
+        np.testing.assert_allclose(found, u_r, atol=FROM_DIFFERENCES * (1 + abs(u_r).max()))
+        skew = now["Gamma_r"]
+        assert abs(skew).max() > 1e-3
+        np.testing.assert_allclose(skew, -skew.T, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "rows"), [("twin", ("phi0.0",)), ("prr_arm", ("surface.2",))])
+def test_the_force_is_the_wanted_one_and_the_motion_that_of_tracking(name, rows):
+    """(47): the force has no say in the motion, and the motion none in the force."""
+    system, theta = system_of(name), coordinates_of(name)
+    strong = {"ctrl_limits": np.tile([-STRONG, STRONG], (system.nu, 1))}
+    law = quasi_velocity_force(system, theta, rows, kp=K_P, kd=K_D, **strong)
+    plain = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, **strong)
+    fd, rng = mb.forward_dynamics(system, "lagrange"), np.random.default_rng(7)
+    row = int(rows[0].split(".")[1])
+    for q, v in zip(*states(system, 6, seed=7), strict=True):
+        ref, lam = rng.standard_normal(6), 50 * rng.standard_normal()
+        u, _, status, left = law.function(q, v, [*ref, lam], [])
+        u_plain = plain.function(q, v, ref, [])[0]
+        a, _, found = fd(q, v, system.actuation(q) @ u)  # motors without limits
+        a_plain, _, lam_plain = fd(q, v, system.actuation(q) @ u_plain)
+        assert float(status) == 0
+        assert abs(float(lam_plain[row]) - lam) > 1e-3
+        np.testing.assert_allclose(float(found[row]), lam, atol=1e-8)
+        np.testing.assert_allclose(a.full(), a_plain.full(), atol=1e-7)
+        np.testing.assert_allclose(a.full(), law.desired(q, v, [*ref, lam], [])[0], atol=1e-7)
+        np.testing.assert_allclose(left.full(), 0, atol=1e-7)
+
+
+def test_no_unit_of_a_coordinate_changes_the_law():
+    """q1 in mm: the same motion, and the same controls where the force is wanted as well."""
+    system, theta = system_of("twin"), coordinates_of("twin")
+    S = ca.diag([1e-3, 1, 1])
+    p, w = ca.SX.sym("p", 3), ca.SX.sym("w", 3)
+    q, v = S @ p, S @ w
+    other = mb.from_equations(
+        p,
+        w,
+        M=S @ system.mass_matrix(q) @ S,
+        h=S @ system.bias_force(q, v),
+        B=S,
+        phi=system.constraint(q),
+    )
+    same = function_coordinates(other, ca.Function("theta", [p], [theta_of(q)]))
+    strong = {"ctrl_limits": np.tile([-STRONG, STRONG], (3, 1)), "kp": K_P, "kd": K_D}
+    law = quasi_velocity_force(system, theta, ("phi0.0",), **strong)
+    in_mm = quasi_velocity_force(other, same, ("phi0.0",), **strong)
+    rng = np.random.default_rng(8)
+    for place, speed in zip(*states(system, 5, seed=8), strict=True):
+        ref = rng.standard_normal(7)
+        to_mm = np.array([1e3, 1, 1])
+        expected = law.function(place, speed, ref, [])[0].full()
+        found = in_mm.function(to_mm * place, to_mm * speed, ref, [])[0].full()
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+
+
+def test_a_row_that_is_switched_off_frees_its_motion_and_the_law_follows():
+    system = system_of("twin").with_mask()
+    q3 = ca.SX.sym("q", 3)
+    theta = function_coordinates(system, ca.Function("theta", [q3], [theta_of(q3)]))
+    strong = np.tile([-STRONG, STRONG], (3, 1))
+    law = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, ctrl_limits=strong)
+    fd, rng = mb.forward_dynamics(system, "lagrange"), np.random.default_rng(9)
+    for on in (0.0, 1.0):
+        for q, v in zip(*states(system_of("twin"), 3, seed=9), strict=True):
+            ref = rng.standard_normal(6)
+            u, _, status, _ = law.function(q, v, ref, [on], [])
+            a = fd(q, v, u, [on])[0]
+            assert float(status) == 0
+            wanted = law.desired(q, v, ref, [on], [])[0]
+            np.testing.assert_allclose(a.full(), wanted.full(), atol=1e-8)
+
+
+def test_what_does_not_fit_is_refused_by_name():
+    five_bar, theta = system_of("five_bar"), coordinates_of("five_bar")
+    with pytest.raises(err.ProblemError, match="kp = 0"):
+        quasi_velocity_tracking(five_bar, theta, kp=0.0)
+    with pytest.raises(err.ProblemError, match=r"kd has shape \(2,\), expected a number or \(4,\)"):
+        quasi_velocity_tracking(five_bar, theta, kd=[1.0, 2.0])
+    with pytest.raises(err.UnknownNameError, match=r"'pin.3'.*'pin.2'"):
+        quasi_velocity_force(five_bar, theta, ("pin.3",))
+    with pytest.raises(err.ProblemError, match="diverges"):
+        quasi_velocity_force(five_bar, theta, gains=ForceGains(1.5))
+    with pytest.raises(err.ShapeError, match=r"\(1, 3\).*\(1, 4\)"):
+        gain_condition(five_bar, theta, [[0.0] * 3], [[0.0] * 4])
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    moving = mb.from_equations(
+        q, v, M=ca.DM.eye(2), h=ca.SX.zeros(2), B=ca.DM.eye(2), A=ca.DM([[1, 0]]), a0=ca.DM([1])
+    )
+    one = function_coordinates(moving, ca.Function("theta", [q], [q[1]]))
+    with pytest.raises(err.UnsupportedFeatureError, match="rows that are not"):
+        quasi_velocity_tracking(moving, one)

@@ -1,0 +1,95 @@
+"""What holds for every exported law: its C is the law, and nothing unbounded comes out."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from benchmarks.law_cases import CASES, inputs, system_of
+from mbcasadi.codegen import export_c
+from mbcasadi.control import laws
+from mbcasadi.control.laws import Law
+
+STATES = 1000
+SAME = 1e-12
+SOLVED_ALIKE = 1e-9  # the solver in Python and the one in C stop at the same accuracy, 1e-10
+BAD = (np.nan, np.inf, -np.inf, 1e300)
+FAST = ("-O0",)  # of the compiler, not of the law
+
+ONE_OF_EACH = list({case.law: case for case in reversed(CASES)}.values())[::-1]
+
+
+@pytest.fixture(scope="module", params=ONE_OF_EACH, ids=lambda case: case.name)
+def compiled(request, tmp_path_factory):
+    case = request.param
+    law = case.build(system_of(case.model))
+    folder = tmp_path_factory.mktemp("law") / case.law
+    return case, law, export_c(law, folder).load(flags=FAST)
+
+
+def builders():
+    """Names of the public functions that return a law."""
+    found = {name: getattr(laws, name) for name in laws.__all__}
+    functions = {name: f for name, f in found.items() if inspect.isfunction(f)}
+    return {n for n, f in functions.items() if inspect.signature(f).return_annotation is Law}
+
+
+def test_every_exported_law_is_among_the_cases():
+    assert builders() - {"make_law"} == {case.law for case in CASES}
+
+
+def states_of(law, count):
+    given = inputs(law, count + count // 5, seed=1)
+    given = {name: value[:, :count] for name, value in given.items()}
+    assert given["q"].shape[1] == count
+    z = np.tile(law.controller.z0[:, None], (1, count))
+    return given | {"z": z + 0.1 * np.random.default_rng(2).standard_normal(z.shape)}
+
+
+def differences(law, program, given, count):
+    """Largest relative difference of each output, and the Function's own outputs."""
+    ours, theirs = law.function.map(count)(**given), program.map(count)(**given)
+    found = {}
+    for name in law.function.name_out():
+        one, other = ours[name].full(), theirs[name].full()
+        same = one == other  # infinities of a refused input too
+        gap = np.where(same, 0.0, np.abs(np.where(same, 0, one) - np.where(same, 0, other)))
+        found[name] = float((gap / (1 + np.abs(np.where(same, 0, one)))).max(initial=0.0))
+    return found, {name: ours[name].full() for name in law.function.name_out()}
+
+
+def test_the_c_equals_the_function_on_a_thousand_states(compiled):
+    case, law, program = compiled
+    found, ours = differences(law, program, states_of(law, STATES), STATES)
+    worst = max(found.values())
+    assert worst <= (SAME if case.exact else SOLVED_ALIKE), found
+    assert np.all(ours["status"] <= 2)
+    assert np.ptp(ours["u"]) > 0
+
+
+def test_bad_inputs_give_a_status_and_a_control_within_limits(compiled):
+    _, law, program = compiled
+    names = [name for name in law.function.name_in() if law.function.numel_in(name)]
+    count = 2 * len(names) * len(BAD)
+    given, rng = states_of(law, count), np.random.default_rng(3)
+    for k in range(count):
+        name, bad = names[k // 2 % len(names)], BAD[k // (2 * len(names))]
+        given[name][rng.integers(len(given[name])), k] = bad
+    out = program.map(count)(**given)
+    own = law.controller
+    u, status = out["u"].full(), out["status"].full().ravel()
+    assert np.all((u >= own.u_min[:, None]) & (u <= own.u_max[:, None]))
+    active = np.array([names[k // 2 % len(names)] == "z" for k in range(count)])
+    plain = ~active if own.stages is not None else np.ones(count, dtype=bool)
+    assert np.all(status[plain] == 3)  # an active set may hold anything: the QP does not trust it
+    assert np.all(np.isfinite(out["z_next"].full()))
+
+
+def test_the_law_says_what_it_is(compiled):
+    case, law, _ = compiled
+    own = law.controller
+    assert own.name == law.function.name()
+    assert own.notes["law"] and own.notes["status"]
+    for signal in (*own.inputs, *own.outputs):
+        assert len(signal.components) == len(signal.units)
+    assert getattr(laws, case.law).__doc__.count("Args:") == 1
