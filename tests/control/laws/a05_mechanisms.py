@@ -63,10 +63,11 @@ def motion_under(
     return a.full(), f_c.full()
 
 
-def answers(law, q, v, ref, z=None, f_c=None) -> dict[str, np.ndarray]:
+def answers(law, q, v, ref, z=None, f_c=None, mask=None) -> dict[str, np.ndarray]:
     """Return all outputs (k, n) of a law at many states; ref and z may be one column."""
     n = q.shape[1]
-    given = {"q": q, "v": v, "ref": ref, "z": law.controller.z0 if z is None else z, "f_c": f_c}
+    given = {"q": q, "v": v, "ref": ref, "f_c": f_c, "mask": mask}
+    given["z"] = law.controller.z0 if z is None else z
     values = {}
     for name in law.function.name_in():
         rows = law.function.size1_in(name)

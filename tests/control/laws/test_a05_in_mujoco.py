@@ -11,7 +11,7 @@ from mbcasadi.validation import compiled, validate
 
 @pytest.mark.parametrize(("rank_tol", "cut", "unattained"), [(1e-6, 0.05, 0.0), (0.03, 0.0, 0.03)])
 def test_one_motor_turns_the_slider_crank_through_both_singular_poses(rank_tol, cut, unattained):
-    """With the coarse tolerance one row is dropped near the poles, and with it the torque's peaks."""
+    """The coarse tolerance drops a row near the poles, and with it the peaks of the torque."""
     system = system_of("slider_crank")
     theta = joint_coordinates(system, ("crank",))
     law = passive_joint_control(system, theta, kp=400.0, rank_tol=rank_tol)

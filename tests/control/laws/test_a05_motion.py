@@ -3,7 +3,15 @@
 import casadi as ca
 import numpy as np
 import pytest
-from a05_mechanisms import answers, closed_states, in_units, motion_under, projector, system_of
+from a05_mechanisms import (
+    answers,
+    closed_states,
+    in_units,
+    model_text,
+    motion_under,
+    projector,
+    system_of,
+)
 
 import mbcasadi.errors as err
 from mbcasadi.control.laws import (
@@ -16,7 +24,9 @@ from mbcasadi.control.laws import (
 )
 from mbcasadi.control.laws.coordinates import motion_gains, wanted_motion
 from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.formulation.metric import length_metric
+from mbcasadi.system import read_mjcf
 
 ROUNDING = 1e-9  # of numbers of order 100, poses closed to 1e-10
 STATES = 40
@@ -219,6 +229,26 @@ def test_motions_that_theta_leaves_open_are_damped_on_request(root):
         row = P @ back[0]
         open_part = back @ (P - np.outer(row, row) / (row @ row)) @ root @ v[:, i]
         np.testing.assert_allclose((damped - bare)[:, i], -7.0 * open_part, atol=1e-7)
+
+
+def test_a_mask_that_opens_the_loop_changes_the_answer_and_not_the_law():
+    system = read_mjcf(model_text("slider_crank_driven"), switchable=True)
+    law = projected_inverse_dynamics(
+        system, joint_coordinates(system, ("crank",)), ctrl_limits=np.tile([-1e6, 1e6], (3, 1))
+    )
+    q, v = closed_states(system_of("slider_crank_driven"), 10)
+    ref = np.tile([[1.0], [0.5], [2.0]], q.shape[1])
+    for on in (1.0, 0.0):
+        out = answers(law, q, v, ref, mask=[on])
+        np.testing.assert_array_equal(out["status"], 0)
+        fd = forward_dynamics(system, "lagrange").map(q.shape[1])
+        a = fd(q=q, v=v, f=out["u"], mask=np.full((3, q.shape[1]), on))["a"].full()
+        wanted = 2.0 + 20.0 * (0.5 - v[0]) + 100.0 * (1.0 - q[0])
+        np.testing.assert_allclose(a[0], wanted, rtol=1e-8)
+        if not on:  # the open parts keep their velocity: least acceleration
+            np.testing.assert_allclose(a[1:], 0, atol=1e-8)
+        else:
+            assert np.abs(a[1:]).max() > 1
 
 
 def test_joints_are_chosen_so_that_they_determine_the_motion():
