@@ -23,6 +23,7 @@ RANK_AND_ROWS = {
     "prr_arm": (2, 3),
     "slider_crank": (2, 3),
     "spatial_loop": (3, 6),
+    "two_arm_carry": (3, 6),
 }
 
 # Mechanisms with one loop or several, or a switch, that nothing supports but their constraints.
