@@ -53,17 +53,18 @@ class Controllability:
 
     @property
     def in_words(self) -> str:
-        """One sentence, then one for each mode that no control acts on."""
+        """A verdict, then each mode that no control acts on; only lasting ones where there are."""
         if self.controllable:
             return (
                 f"'{self.name}' is controllable: all {self.nx} states can be placed "
                 f"(margin {self.margin:.1e})"
             )
         verdict = "stabilisable" if self.stabilisable else "not stabilisable"
+        lasting = [mode for mode in self.unreached if not mode.decays]
         lost = self.nx - self.rank
         lines = [
             f"'{self.name}' is {verdict}: no control acts on {lost} of its {self.nx} states",
-            *dict.fromkeys(f"out of reach: {mode.in_words}" for mode in self.unreached),
+            *dict.fromkeys(f"out of reach: {mode.in_words}" for mode in lasting or self.unreached),
         ]
         return "; ".join(lines)
 

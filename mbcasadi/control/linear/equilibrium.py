@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.cones import contact_axes
 from mbcasadi.control.linear.linearization import names_of_rates
-from mbcasadi.control.linear.loads import Loads, null
+from mbcasadi.control.linear.loads import BALANCED, Loads, null
+from mbcasadi.control.linear.modes import listed
 from mbcasadi.control.linear.points import Array, place_of
 from mbcasadi.control.linear.statics import Statics, nearest, statics
 from mbcasadi.control.setup import require_contacts, require_ranges
@@ -68,8 +69,8 @@ class Equilibrium:
             said.append(
                 "no other control holds this pose"
                 if self.unique_control
-                else f"{_joined(controls, self.control_directions)} can also push against each "
-                "other; this control is the least"
+                else f"{_joined(controls, self.control_directions)} can push against each other, "
+                "and this control is the least"
             )
         if self.at_limit:
             said.append(f"at the end of the range: {', '.join(self.at_limit)}")
@@ -227,12 +228,15 @@ def _largest(names: Sequence[str], left: Array) -> str:
 
 
 def _values(names: Sequence[str], values: Array) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in zip(names, values, strict=True))
+    least = BALANCED * np.abs(values).max(initial=0.0)
+    shown = [f"{n} {x if abs(x) > least else 0:.4g}" for n, x in zip(names, values, strict=True)]
+    return listed(shown)
 
 
 def _joined(names: Sequence[str], directions: Array) -> str:
     share = np.abs(directions).max(axis=1, initial=0.0)
-    return ", ".join(n for n, s in zip(names, share, strict=True) if s > MOVES * share.max())
+    moving = [n for n, s in zip(names, share, strict=True) if s > MOVES * share.max()]
+    return listed(moving)
 
 
 def _ways(directions: Array) -> str:

@@ -1,5 +1,6 @@
 """The motions that a linear system is made of, in the words of its joints."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ that is zero twice comes out of rounding errors as the square root of 1e-16."""
 MOVES = 0.2
 """Share of the largest entry from which on a joint counts as moving in a mode."""
 
-MOST_JOINTS = 6
+MOST_NAMES = 6
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,8 @@ class Mode:
         turns = f"swings at {abs(s.imag) / (2 * np.pi):.3g} Hz and " if s.imag else ""
         if turns and rate == "drifts":
             rate = "never dies out"
-        listed = ", ".join(self.joints[:MOST_JOINTS])
-        more = len(self.joints) - MOST_JOINTS
-        others = f" and {more} more" if more > 0 else ""
-        return f"a mode that {turns}{rate}, in which {listed}{others} move" + (
-            "s" if len(self.joints) == 1 else ""
-        )
+        moves = "moves" if len(self.joints) == 1 else "move"
+        return f"a mode that {turns}{rate}, in which {listed(self.joints)} {moves}"
 
 
 def mode_of(linear: Linearization, s: complex, x: Array) -> Mode:
@@ -78,6 +75,12 @@ def continuous_eigenvalue(linear: Linearization, s: complex) -> complex:
         return s
     z = 1 + s * linear.period
     return complex(np.log(z) / linear.period) if z != 0 else complex(-np.inf)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names in one line, of many the first ones and a count."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _rate(real: float) -> str:

@@ -1,0 +1,75 @@
+"""A quadruped on pinned feet: which torques hold it, how it falls, which motors could catch it.
+
+`mb.equilibrium` finds the least torques within the friction of the feet. With these torques kept
+constant the pose is unstable: `mb.linearize`, on the manifold of four feet that stay where they
+are, gives the modes. `controllability` says what a set of motors can reach before anybody solves a
+Riccati equation: one knee reaches all, but its margin says how little that is worth.
+
+You will see a small push grow, in the motion itself and in the linear one, and the words.
+"""
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+from panels import Panel, draw, figure_path
+from scipy.linalg import expm
+
+import mbcasadi as mb
+import mujoco_models
+from mbcasadi.control.linear import controllability
+
+FEET = ("FL", "FR", "RL", "RR")
+MOTORS = {"all motors": "", "front legs": "F", "one knee": "FL_calf"}
+TILT, DURATION = 1e-3, 0.7  # rad, s
+
+
+def standing(robot: mb.System, q0: np.ndarray) -> mb.System:
+    """Return the robot with its feet held where they are: twelve rows, twelve freedoms lost."""
+    q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+    points = [robot.frame(foot).pose for foot in FEET]
+    away = ca.vertcat(*(point(q)[0] - point(q0)[0] for point in points))
+    return robot.constrained(q, v, phi=away)
+
+
+def words(linear: mb.control.linear.Linearization) -> dict[str, str]:
+    """Return what each set of motors reaches."""
+    names = linear.system.actuator_names
+    said = {}
+    for label, part in MOTORS.items():
+        alive = np.array([float(part in name) for name in names])
+        said[label] = controllability(replace(linear, dfdu=linear.dfdu * alive)).in_words
+    return said
+
+
+def main(figure: str | None = None) -> dict[str, object]:
+    """Return the holding torques, the eigenvalues, both falls and the words."""
+    robot = mb.read_mjcf(mujoco_models.path("quadruped"))
+    contacts = [mb.Contact(foot, friction=0.6) for foot in FEET]
+    held = mb.equilibrium(robot, robot.tree.keyframes["stand"], contacts=contacts)
+    system = standing(robot, held.q)
+    linear = mb.linearize(system, held.q, None, held.u)
+    said = words(linear)
+    rates, modes = np.linalg.eig(linear.dfdx)
+    fastest = np.real(modes[:, rates.real.argmax()])
+    start = TILT * fastest / np.abs(linear.to_dq @ fastest).max()
+    t = np.linspace(0, DURATION, 61)
+    torque = np.array(robot.actuation(held.q) @ held.u).ravel()
+    path = mb.simulate(
+        system, *linear.state(start), DURATION, force=lambda *_: torque, times=t, rtol=1e-8
+    )
+    states = zip(path.q, path.v, strict=True)
+    falls = np.array([start @ linear.coordinates(q, v) for q, v in states]) / (start @ start)
+    ours = np.array([start @ expm(linear.dfdx * time) @ start for time in t]) / (start @ start)
+    print(held.in_words, f"fastest mode: e-fold in {1 / rates.real.max():.3f} s", sep="\n")
+    print(*(f"{label}: {line}" for label, line in said.items()), sep="\n")
+    print(f"a push of {TILT} rad grows {falls[-1]:.1f}-fold in {DURATION} s; linear {ours[-1]:.1f}")
+    if figure is not None:
+        curves = {"nonlinear": (t, falls), "linear": (t, ours)}
+        panels = [Panel("growth of the fastest mode", curves, log=True, dashed=["linear"])]
+        draw(figure, panels, columns=1)
+    return {"held": held, "t": t, "falls": falls, "linear": ours, "rates": rates, "words": said}
+
+
+if __name__ == "__main__":
+    main(figure_path(__doc__))
