@@ -193,18 +193,23 @@ def _whole_force(loop: ForceLoop, allocation: Allocation) -> Pressed:
 
 
 def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> Pressed:
-    """Control some multipliers; the others are what least force makes of them."""
+    """Control some multipliers; the others are what least force makes of them.
+
+    Those of rows that are off want nothing, and their integral is forgotten.
+    """
     m = allocation.mechanism
+    on = m.at.rows[rows]
     T = m.rows.pinv_transposed_times(ca.SX.eye(m.system.nv))[rows, :]
-    desired = m.at.ref["force.lam"]
+    desired = on * m.at.ref["force.lam"]
 
     def given_with(lam: ca.SX) -> Given:
         return allocation.with_multipliers(T, lam)
 
     if not loop.gains.feedback:
         return Pressed(given_with(desired), NOTHING, NOTHING, NOTHING)
-    error = desired - T @ m.weighted(m.at.f_c)
-    given, integral = _fed_back(loop, given_with, desired, error, m.at.z["integral"])
+    error = desired - on * (T @ m.weighted(m.at.f_c))
+    held = on * m.at.z["integral"]
+    given, integral = _fed_back(loop, given_with, desired, error, held)
     return Pressed(given, integral, error, desired)
 
 

@@ -185,7 +185,8 @@ class _Wrap:
         z_next = ca.vertcat(z_next, given["z"][self.law.controller.z0.size :, 0])
         names = self.law.desired.name_out()
         name = f"{self.qp.name}_desired"
-        return ca.Function(name, [*given.values()], [a, f_c, z_next], [*given], names)
+        twice = {"allow_duplicate_io_names": True}  # f_c measured, and f_c wanted
+        return ca.Function(name, [*given.values()], [a, f_c, z_next], [*given], names, twice)
 
     def controller(self, function: ca.Function, stages: LeastDistanceStages) -> Controller:
         """Return the law's description, with the QP's additions."""

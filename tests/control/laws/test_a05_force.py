@@ -3,7 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
-from a05_mechanisms import answers, closed_states, motion_under, projector, system_of
+from a05_mechanisms import answers, closed_states, model_text, motion_under, projector, system_of
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -13,8 +13,10 @@ from mbcasadi.control.laws import (
     hybrid_motion_force_control,
     joint_coordinates,
     multiplier_tracking,
+    within_limits,
 )
 from mbcasadi.formulation.projection_terms import coupling, normal_acceleration
+from mbcasadi.system import read_mjcf
 
 EXACT = 1e-8  # of forces of order 100, poses closed to 1e-10
 PERIOD = 1e-3
@@ -133,6 +135,36 @@ def test_what_the_motors_cannot_press_is_said():
     np.testing.assert_allclose(a[[3, 1]], -4.0 * v[[3, 1]] - 30.0 * q[[3, 1]], atol=1e-6)
     np.testing.assert_allclose(out["residual"][:4], 0, atol=1e-8)  # motion
     assert np.abs(out["residual"][4:]).max() > 1  # force
+
+
+def test_a_row_that_is_off_wants_no_force_and_its_integral_is_forgotten():
+    system = read_mjcf(model_text("prr_arm"), switchable=True)
+    theta = joint_coordinates(system, ("q1", "q2"))
+    law = hybrid_motion_force_control(
+        system, theta, PI, rows=("surface.2",), ctrl_limits=free_limits(system)
+    )
+    q, v = closed_states(system_of("prr_arm"), 5)
+    ref, f_c = np.concatenate([np.zeros(6), [50.0]]), np.full(q.shape, 3.0)
+    touching = answers(law, q, v, ref, z=[2.0], f_c=f_c, mask=[1.0])
+    assert np.abs(touching["z_next"] - 2.0).min() > 1
+    lifted = answers(law, q, v, ref, z=[2.0], f_c=f_c, mask=[0.0])
+    np.testing.assert_array_equal(lifted["z_next"], 0)
+    other = answers(law, q, v, np.zeros(7), z=[0.0], f_c=f_c, mask=[0.0])
+    np.testing.assert_array_equal(lifted["u"], other["u"])
+
+
+def test_the_qp_takes_a_law_that_measures_the_force_as_it_is():
+    system = system_of("prr_arm")
+    law = hybrid("prr_arm", ("tip", "q2"), PI, rows=("surface.2",))
+    wrapped = within_limits(law)
+    q, v = closed_states(system, 3)
+    size = wrapped.controller.z0.size
+    for i in range(q.shape[1]):
+        state = [q[:, i], v[:, i], np.full(4, 3.0), np.concatenate([np.zeros(6), [50.0]])]
+        ours = law.function(*state, [2.0])
+        theirs = wrapped.function(*state, np.concatenate([[2.0], np.zeros(size - 1)]))
+        np.testing.assert_array_equal(theirs[0].full(), ours[0].full())
+        assert float(theirs[1][0]) == float(ours[1]) != 2.0
 
 
 @pytest.mark.parametrize("delay", [1, 2, 3])
