@@ -97,7 +97,8 @@ def main() -> dict[str, Any]:
     }
     print(
         f"energy within {found['energy_error']:.1e} J, gap {found['drift']:.1e} m, "
-        f"P3 passes x = 0 at {np.round(found['crossings'], 3)} s, {found['steps']} steps"
+        f"P3 passes x = 0 at {np.round(found['crossings'], 3)} s, {found['steps']} steps;\n"
+        f"its highest y is {found['highest_y']:.3f} m, its lowest z {found['lowest_z']:.3f} m"
     )
     return found
 
