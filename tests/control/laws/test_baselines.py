@@ -1,0 +1,133 @@
+"""The laws that people compare with: computed torque of a tool, and PD with compensation."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from a10_motions import flat, states, system_of
+from tool_motions import PLANE, driven, moved, place_of, strong, tool
+
+import mbcasadi as mb
+import mbcasadi.errors as err
+import mujoco_models
+from mbcasadi.control import FrameTask, PostureTask
+from mbcasadi.control.laws import computed_torque, gravity_compensated_pd, impedance_control
+from mbcasadi.validation import validate
+
+ROUNDING = 1e-8
+
+
+@pytest.mark.parametrize("name", PLANE)
+def test_computed_torque_of_a_tool_gives_the_acceleration_that_is_asked_for(name):
+    system, rng = system_of(name), np.random.default_rng(1)
+    law = computed_torque(system, tool(name, kp=40.0, kd=9.0), **strong(system))
+    for q, v in zip(*states(system, 5, seed=1), strict=True):
+        x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
+        ref = law.ref(tool_position=x, tool_velocity=dx, tool_acceleration=ddx)
+        f, status = driven(law, q, v, ref)
+        _, found, J = moved(name, q, v, f)
+        assert status == 0
+        expected = ddx + 9.0 * (dx - J @ v) + 40.0 * (x - place_of(name, q))
+        np.testing.assert_allclose(found, expected, atol=ROUNDING * (1 + abs(expected).max()))
+
+
+@pytest.mark.parametrize("name", PLANE)
+def test_pd_holds_every_pose_at_rest_and_pulls_with_its_springs(name):
+    """At rest the acceleration is that of the spring alone, on a mechanism without weight."""
+    system, rng = system_of(name), np.random.default_rng(2)
+    law = gravity_compensated_pd(system, tool(name), stiffness=30.0, damping=2.0, **strong(system))
+    for q, _ in zip(*states(system, 5, seed=2), strict=True):
+        rest, pull = np.zeros(system.nv), rng.standard_normal(2)
+        f, status = driven(law, q, rest, law.ref(tool_position=place_of(name, q)))
+        a, _, J = moved(name, q, rest, f)
+        assert status == 0
+        np.testing.assert_allclose(a, 0, atol=ROUNDING)
+        f, _ = driven(law, q, rest, law.ref(tool_position=place_of(name, q) + pull))
+        still = system.gravity_force(q).full().ravel() - flat(system.passive_force(q, rest))[0]
+        expected, _, _ = moved(name, q, rest, still + 30.0 * J.T @ pull)
+        found, _, _ = moved(name, q, rest, f)
+        np.testing.assert_allclose(found, expected, atol=ROUNDING * (1 + abs(expected).max()))
+        wish = law.desired(q, rest, law.ref(tool_position=place_of(name, q) + pull), [])[0]
+        np.testing.assert_allclose(wish.full().ravel(), expected, atol=ROUNDING * 1e2)
+
+
+SPRUNG = """<mujoco><worldbody><body pos="0 0 1">
+  <joint name="hinge" axis="0 1 0" stiffness="5" springref="40" damping="0.7"/>
+  <geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.02" mass="2"/>
+</body></worldbody><actuator><motor joint="hinge"/></actuator></mujoco>"""
+
+
+def test_pd_compensates_springs_of_the_model_and_leaves_its_dampers():
+    """`I a = K e + D ė - 0.7 v`, without the spring's 5 (0.698 - q) and without gravity."""
+    system = mb.read_mjcf(SPRUNG)
+    law = gravity_compensated_pd(system, PostureTask(), stiffness=3.0, damping=0.2)
+    q, v, goal = 0.5, -1.2, 0.8
+    assert abs(float(system.passive_force(q, 0))) > 0.5
+    u = law.function(q, v, law.ref(posture_q=goal), [])[0]
+    a = mb.forward_dynamics(system, "lagrange")(q, v, u)[0]
+    force = 3.0 * (goal - q) - 0.2 * v - 0.7 * v
+    np.testing.assert_allclose(float(system.mass_matrix(q) @ a), force, atol=1e-12)
+
+
+def test_pd_takes_energy_out_at_the_rate_of_its_dampers():
+    """`d/dt (T + ½ eᵀ K e) = -vᵀ D v` with joints as the task, and no dampers of the model."""
+    system = system_of("planar_3rrr")
+    task = PostureTask(("proximal_a", "proximal_b", "proximal_c"))
+    law = gravity_compensated_pd(system, task, stiffness=8.0, damping=1.5, **strong(system))
+    q0, v0 = (each[0] for each in states(system, 1, seed=3))
+    goal = system.tree.q0[[0, 2, 4]]
+
+    def force(t, q, v):
+        return driven(law, q, v, law.ref(posture_q=goal))[0]
+
+    times = np.linspace(0, 1.0, 201)
+    run = mb.simulate(system, q0, v0, 1.0, force=force, times=times, rtol=1e-9)
+    joints, speeds = run.q[:, [0, 2, 4]], run.v[:, [0, 2, 4]]
+    kinetic = system.kinetic_energy.map(len(times))(run.q.T, run.v.T).full().ravel()
+    energy = kinetic + 4.0 * np.sum((goal - joints) ** 2, axis=1)
+    power = 1.5 * np.sum(speeds**2, axis=1)
+    lost = np.concatenate([[0], np.cumsum((power[1:] + power[:-1]) / 2 * np.diff(times))])
+    assert energy[-1] < 0.6 * energy[0]
+    np.testing.assert_allclose(energy + lost, energy[0], rtol=2e-3)  # trapezia of 5 ms
+
+
+def test_pd_holds_a_five_bar_in_mujoco_as_c_with_an_offset_of_the_wrong_mass():
+    """10 % of the weight hangs on the springs; a wrong sign of gravity would be 20 times that."""
+    system = system_of("five_bar")
+    law = gravity_compensated_pd(system, tool("five_bar"), stiffness=500.0, damping=60.0)
+    goal = place_of("five_bar", system.tree.q0)
+    off = {}
+    for error in (0.0, 0.1):
+        report = validate(
+            law,
+            mujoco_models.path("five_bar"),
+            2.0,
+            reference=law.ref(tool_position=goal),
+            perturb={"mass": error},
+            delay=1,
+        )
+        off[error] = place_of("five_bar", report.runs[0].recording.q[-1]) - goal
+    weight = system.gravity_force(system.tree.q0).full().ravel()
+    J = system.frame("tool").jacobian(system.tree.q0).full()[[0, 2]]
+    A = system.constraint_jacobian(system.tree.q0).full()
+    Z = np.linalg.svd(A)[2][2:].T
+    load = np.linalg.lstsq((J @ Z).T, Z.T @ weight, rcond=None)[0]  # weight felt at the tool
+    assert abs(off[0.0]).max() < 1e-4
+    np.testing.assert_allclose(off[0.1], -0.1 * load / 500.0, atol=0.1 * abs(load).max() / 5000)
+
+
+def test_what_does_not_fit_is_refused_by_name():
+    system = system_of("five_bar")
+    with pytest.raises(err.ProblemError, match=r"tool: stiffness has shape \(3,\)"):
+        gravity_compensated_pd(system, tool("five_bar"), stiffness=[1.0] * 3, damping=1.0)
+    with pytest.raises(err.ProblemError, match="damping = -1"):
+        impedance_control(system, tool("five_bar"), stiffness=1.0, damping=-1.0)
+    with pytest.raises(err.ProblemError, match="inertia = 0"):
+        impedance_control(system, tool("five_bar"), stiffness=1.0, damping=1.0, inertia=0.0)
+    with pytest.raises(err.UnknownNameError, match="toll"):
+        impedance_control(system, FrameTask("toll"), stiffness=1.0, damping=1.0)
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    flat_mass = mb.from_equations(
+        q, v, M=ca.DM([[1, 0], [0, 0]]), h=ca.SX.zeros(2), B=ca.DM.eye(2), phi=q[1] - q[0]
+    )
+    with pytest.raises(err.UnsupportedFeatureError, match="positive definite M"):
+        impedance_control(flat_mass, PostureTask(), stiffness=1.0, damping=1.0)
