@@ -22,7 +22,7 @@ from mbcasadi.control.linear.feedback import (
     require_continuous,
     setpoint_slots,
 )
-from mbcasadi.control.linear.linearization import Linearization
+from mbcasadi.control.linear.linearization import Linearization, linearize
 from mbcasadi.control.linear.lqr import (
     lqr_gain,
     manifold_weights,
@@ -83,7 +83,7 @@ def finite_horizon_gains(
     require_continuous(linear)
     weights = manifold_weights(linear, Q, R)
     tick = sampled(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
-    return backward([tick] * ticks, _end(linear, Q, R, Q_end, period))[0]
+    return backward([tick] * ticks, _end(linear, Q, R, Q_end, period, linear))[0]
 
 
 def trajectory_lqr(
@@ -92,32 +92,36 @@ def trajectory_lqr(
     R: ArrayLike,
     *,
     Q_end: ArrayLike | None = None,
+    hold: Linearization | None = None,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "trajectory_lqr",
 ) -> Law:
     """Return `u = u_r - K x` along a motion, with K of least cost to its end.
 
-    It starts with its first tick and follows the motion's own clock. After the last sample it
-    holds that sample with the last gain.
+    It starts with its first tick and follows the motion's own clock. After it, `lqr` holds the
+    equilibrium `hold`; without one, the last row stays in force, whose gain is weak where `Q_end`
+    is small.
 
     Args:
         along: from `linearize_along`, one period apart; the u of each is the one that is held
             from this sample on.
         Q, R: as in `lqr_gain`.
-        Q_end: weight of (δq, δv) at the end; without it the motion must end in an equilibrium,
-            and the cost to go of `lqr` there is taken.
+        Q_end: weight of (δq, δv) at the end, in place of the cost to go of `lqr` at `hold`.
+        hold: equilibrium beside the end of the motion; the end itself by default, where neither
+            is given.
         ctrl_limits, period, name: as in `make_law`.
 
     Raises:
-        ShapeError, ProblemError: as in `lqr_gain`; fewer than two samples; an end in motion
-            without `Q_end`.
+        ShapeError, ProblemError: as in `lqr_gain`; fewer than two samples; an end in motion with
+            neither `Q_end` nor `hold`.
     """
-    gains = trajectory_gains(along, Q, R, Q_end=Q_end, period=period)
-    gains = [*gains, gains[-1]]
-    if Q_end is None:
-        gains[-1] = lqr_gain(along[-1], Q, R, period=period).K
-    return _following(along[0].system, along, gains, ctrl_limits, period, name)
+    gains = trajectory_gains(along, Q, R, Q_end=Q_end, hold=hold, period=period)
+    held = _at(along[-1]) if hold is None and Q_end is None else hold
+    rows = list(along[:-1])
+    if held is not None:
+        rows, gains = [*rows, held], [*gains, lqr_gain(held, Q, R, period=period).K]
+    return _following(along[0].system, rows, gains, ctrl_limits, period, name)
 
 
 def trajectory_gains(
@@ -126,6 +130,7 @@ def trajectory_gains(
     R: ArrayLike,
     *,
     Q_end: ArrayLike | None = None,
+    hold: Linearization | None = None,
     period: float,
 ) -> list[Array]:
     """Return K (nu, nx) of each step, one fewer than there are samples.
@@ -142,17 +147,30 @@ def trajectory_gains(
         here = manifold_weights(one, Q, R)
         dfdx, dfdu = (one.dfdx + other.dfdx) / 2, (one.dfdu + other.dfdu) / 2
         ticks.append(sampled(dfdx, dfdu, here.Q, here.R, period))
-    return backward(ticks, _end(along[-1], Q, R, Q_end, period))[0]
+    return backward(ticks, _end(along[-1], Q, R, Q_end, period, hold))[0]
 
 
 def _end(
-    linear: Linearization, Q: ArrayLike, R: ArrayLike, Q_end: ArrayLike | None, period: float
+    last: Linearization,
+    Q: ArrayLike,
+    R: ArrayLike,
+    Q_end: ArrayLike | None,
+    period: float,
+    hold: Linearization | None = None,
 ) -> Array:
-    """Return the weight of the last x."""
-    if Q_end is None:
-        return lqr_gain(linear, Q, R, period=period).S
-    T = np.vstack([linear.to_dq, linear.to_dv])
-    return np.asarray(T.T @ weight("Q_end", Q_end, 2 * linear.system.nv) @ T)
+    """Return the weight of the last x: of `Q_end`, or the cost to go at `hold` or where it is."""
+    T = np.vstack([last.to_dq, last.to_dv])
+    if Q_end is not None:
+        return np.asarray(T.T @ weight("Q_end", Q_end, 2 * last.system.nv) @ T)
+    held = _at(last) if hold is None else hold
+    there = np.hstack([held.from_dq, held.from_dv]) @ T
+    return np.asarray(there.T @ lqr_gain(held, Q, R, period=period).S @ there)
+
+
+def _at(last: Linearization) -> Linearization:
+    """Return the linear system of a sample by itself, with its drift."""
+    mask = last.mask if last.system.mask is not None else None
+    return linearize(last.system, last.q, last.v, last.u, t=last.t, mask=mask)
 
 
 def _ticks(duration: float, period: float) -> int:
