@@ -11,7 +11,7 @@ from mbcasadi.control.linear.linearization import names_of_rates
 from mbcasadi.control.linear.loads import BALANCED, Loads, null
 from mbcasadi.control.linear.modes import listed
 from mbcasadi.control.linear.points import Array, place_of
-from mbcasadi.control.linear.statics import Statics, nearest, statics
+from mbcasadi.control.linear.rest import Rest, at_rest, nearest
 from mbcasadi.control.setup import require_contacts, require_ranges
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
@@ -119,7 +119,7 @@ def equilibrium(
     require_contacts(contacts, system)
     given = None if u is None else column("u", np.asarray(u), system.nu)
     ranges = require_ranges(system, None, None).ctrl if within_limits else None
-    now = statics(system, start, held, contacts, given, place.mask, ranges)
+    now = at_rest(system, start, held, contacts, given, place.mask, ranges)
     _require_rest(system, start, place.mask)
     closed = assemble(now.rested, start, mask=now.mask) if now.rested.nc else start
     best = now.loads_at(closed)
@@ -147,7 +147,7 @@ def _require_rest(system: System, q: Array, mask: Array) -> None:
 
 def _report(
     system: System,
-    now: Statics,
+    now: Rest,
     q: Array,
     held: Loads,
     given: Array | None,
@@ -203,7 +203,7 @@ def _in_axes(contacts: Sequence[Contact], forces: Array) -> Array:
     return np.array([R @ f for R, f in zip(axes, split, strict=True)]).reshape(-1, 3)
 
 
-def _why(system: System, now: Statics, best: Loads) -> str:
+def _why(system: System, now: Rest, best: Loads) -> str:
     """Say what cannot be balanced at the assembled pose."""
     head = f"'{system.name}': no equilibrium was found near q0"
     if not best.balanced:
