@@ -29,8 +29,11 @@ def all_formulations(it: Mechanism) -> ca.Function:
     return ca.Function("formulations", inputs, list(outputs.values()), first.name_in(), names)
 
 
-@pytest.mark.parametrize("name", ["four_bar", "climbing_particle", "euler_parameters"])
+@pytest.mark.parametrize(
+    "name", ["four_bar", "climbing_particle", "euler_parameters", "switched_particles"]
+)
 def test_exported_c_of_every_formulation_is_the_function(name, tmp_path):
+    """With a mask, one C serves all states, each of which has other rows switched off."""
     it = mechanism(name)
     states = admissible_states(it)
     states = {key: values[:, :STATES] for key, values in states.items()}

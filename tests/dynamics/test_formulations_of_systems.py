@@ -155,6 +155,23 @@ def test_implicit_jacobians_are_those_of_differences(name, rates):
                     assert error < DIFFERENCE_TOL, f"{label}: d{key}/d{x} is off by {error:.1e}"
 
 
+def test_implicit_jacobians_hold_in_a_metric_and_with_a_non_ideal_force():
+    it = mechanism("moving_pendulum")
+    states = drifted_states(it, 1)
+    states["f_nonideal"] = np.linspace(-1, 1, it.system.nv)[:, None]
+    metric = np.diag([1.0, 4.0, 9.0, 2.0])
+    for label in variants(it)[::3]:
+        formulation, options = labelled()[label]
+        fd = mb.forward_dynamics(it.system, formulation, metric=metric, nonideal=True, **options)
+        at = {key: values[:, 0] for key, values in states.items()}
+        J = fd.jacobian()(**at)
+        for x in at:
+            for key, wanted in differences(fd, at, x).items():
+                size = max(1.0, np.abs(wanted).max())
+                error = np.abs(J[f"jac_{key}_{x}"].full() - wanted).max() / size
+                assert error < DIFFERENCE_TOL, f"{label}: d{key}/d{x} is off by {error:.1e}"
+
+
 def differences(fd: ca.Function, at: dict[str, np.ndarray], x: str) -> dict[str, np.ndarray]:
     """Return the derivatives of all outputs along `x` by central differences of fourth order."""
     n = at[x].size
