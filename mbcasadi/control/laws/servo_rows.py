@@ -93,13 +93,15 @@ def servo_rows(
             holonomic row is that of phi, of any other that of psi.
 
     Raises:
-        ShapeError: a wrong shape, or a symbol that is none of q, v, y.
-        ProblemError: no rows.
+        ShapeError: a wrong shape, or a symbol that is none of q, v, y, or a y that is none.
+        ProblemError: no rows, or names that are not one for each.
     """
     require_shape("q", q, (system.nq, 1), "(nq, 1)")
     require_shape("v", v, (system.nv, 1), "(nv, 1)")
     y = ca.SX(0, 1) if y is None else y
     require_shape("y", y, (y.numel(), 1), "(ny, 1)")
+    if not y.is_valid_input():
+        raise ShapeError(f"y is {y}; expected symbols, as ca.SX.sym gives them")
     given = given_rows(system.nv, phi, A, a0, psi)
     t, ydot, yddot = ca.SX.sym("t"), ca.SX.sym("ydot", y.numel()), ca.SX.sym("yddot", y.numel())
     moving = y + t * ydot + t**2 / 2 * yddot  # equals y(t) to the second derivative at t = 0

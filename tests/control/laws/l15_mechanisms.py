@@ -5,13 +5,19 @@ from pathlib import Path
 
 import casadi as ca
 import numpy as np
+from manifold_states import answers, manifold_states
+from support.admissible_states import call
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 from twins import cooperating_robots as robots
 from twins import two_mass_spring as masses
 
+import mbcasadi as mb
 from mbcasadi.control.laws import servo_rows
 
+ROUNDING = 1e-8  # of accelerations of some 100 rad/s²
+RATES = mb.Baumgarte(3.0, 4.0)
+COUNT = 40
 WIDE = 1e6  # N m: limits that nothing reaches
 
 
@@ -46,3 +52,32 @@ def references(law, count, seed, size=1.0):
     ref = size * np.random.default_rng(seed).normal(size=(law.function.size1_in("ref"), count))
     ref[law.reference["off"]] = 0
     return ref
+
+
+def robots_at(arms, law, seed=1):
+    q, v = manifold_states(arms, COUNT, seed, centre=robots.START)
+    return {"q": q, "v": v, "ref": references(law, COUNT, seed), "z": np.zeros((0, COUNT))}
+
+
+def motion(system, at, u, extra=0.0):
+    """Accelerations under u by Lagrange's equations, with a further force."""
+    B = call(system.actuation, {"q": at["q"]})["B"]
+    f = np.einsum("kij,jk->ik", B, u) + extra
+    fd = mb.forward_dynamics(system, "lagrange")
+    known = {"q": at["q"], "v": at["v"], "f": f, "mask": at.get("rows")}
+    return answers(fd, {name: known[name] for name in fd.name_in()})["a"]
+
+
+def departure(law, rows, at, a, baumgarte=RATES):
+    """`A_s a + c_s + 2 α psi + β² phi`, (k, count)."""
+    signals = {
+        name: at["ref"][law.reference[name]]
+        for name in ("y", "ydot", "yddot")
+        if name in law.reference
+    }
+    signals |= {
+        name: np.zeros((0, a.shape[1])) for name in ("y", "ydot", "yddot") if name not in signals
+    }
+    form = call(rows.form, {"q": at["q"], "v": at["v"], **signals})
+    c = (form["c"] + 2 * baumgarte.alpha * form["psi"] + baumgarte.beta**2 * form["phi"])[:, :, 0]
+    return np.einsum("kij,jk->ik", form["A"], a) + c.T
