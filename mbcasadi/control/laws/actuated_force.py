@@ -19,13 +19,9 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.control.laws.dynamics import ATTAIN_TOL, Mechanism
 from mbcasadi.control.laws.law import Array
 from mbcasadi.linalg import complete_factor
-
-ATTAIN_TOL = 1e-6
-"""Share of the wanted force that may be missing before a law says that it cannot be had. The gaps
-of a plant's soft loops are smaller."""
 
 EXACT = 1e-14
 """Share of the largest entry below which an entry of a constant basis is rounding."""

@@ -13,7 +13,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.describe import rates
-from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.control.laws.dynamics import ATTAIN_TOL, Mechanism
 from mbcasadi.control.laws.law import Array
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, authored_pose, motions_at
 from mbcasadi.control.posture import per
@@ -64,11 +64,15 @@ class Wanted:
     Attributes:
         a: (nv, 1) acceleration in the mechanism's weighted coordinates.
         Lam: (nv, k) Λ, in weighted coordinates.
+        missing: (k, 1) part of the wanted `d²θ/dt²` that the constraints do not allow.
+        attainable: one where nothing is missing.
         error, target: (k, 1) of θ.
     """
 
     a: ca.SX
     Lam: ca.SX
+    missing: ca.SX
+    attainable: ca.SX
     error: ca.SX
     target: ca.SX
 
@@ -180,7 +184,8 @@ def wanted_motion(
     `Λ = (J P)⁺` lies in null(A), and `J Λ = I` where J P has full row rank: the corrected App. E.
     With `a = a_across + P a`, `Λ̇ θ̇` is `a_across - Λ (J̇ v + J a_across)`: no derivative of Λ, and
     it holds on states that have drifted off the rows. Where θ leaves motions open, as at a
-    singular pose, they get the least acceleration, minus `damping` times their velocity.
+    singular pose, they get the least acceleration, minus `damping` times their velocity. Where θ
+    cannot move as wanted, as at a dead point of one of its joints, the rest is `missing`.
     """
     q, v = mechanism.at.q, mechanism.at.v
     theta, J, c = coordinates.rows(q, v)
@@ -193,11 +198,13 @@ def wanted_motion(
     factor = complete_factor(JP, row_scale=ca.densify(length), rank_tol=mechanism.rank_tol)
     Lam = factor.pinv_times(ca.SX.eye(J.shape[0]))
     a = mechanism.a_across + Lam @ (second - c - J @ mechanism.a_across)
+    missing = second - c - J @ a
+    attainable = ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(second))
     if damping:
         free = mechanism.P @ mechanism.rate(v)
         V = factor.basis.V
         a = a - damping * (free - V @ (V.T @ free))
-    return Wanted(a, Lam, error, ref["theta.q"])
+    return Wanted(a, Lam, missing, attainable, error, ref["theta.q"])
 
 
 def motion_gains(coordinates: Coordinates, kp: Gain, kd: Gain | None) -> tuple[Array, Array]:

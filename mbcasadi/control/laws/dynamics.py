@@ -15,6 +15,11 @@ RANK_TOL = 1e-6
 loops open by small gaps, and rows that repeat others on the manifold then do so only nearly."""
 
 
+ATTAIN_TOL = 1e-6
+"""Share of a wanted force or acceleration that may be missing before a law says that it cannot be
+had. The gaps of a plant's soft loops are smaller."""
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """`M a + h = B u + f_0 + Aᵀ lam`, `A a + c = 0`; passive forces are inside h.

@@ -80,8 +80,12 @@ def hybrid_motion_force_control(
             a=m.joint(wanted.a),
             f_c=m.force(tick.given.f_c),
             z_next={"integral": tick.integral},
-            residual={"motion": m.force(tick.given.motion), "force": tick.given.force},
-            attainable=tick.given.attainable,
+            residual={
+                "motion": m.force(tick.given.motion),
+                "force": tick.given.force,
+                "theta": wanted.missing,
+            },
+            attainable=ca.logic_and(tick.given.attainable, wanted.attainable),
             error=ca.vertcat(wanted.error, tick.error),
             target=ca.vertcat(wanted.target, tick.target),
         )

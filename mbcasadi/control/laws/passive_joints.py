@@ -4,6 +4,7 @@ The motors' force moves the mechanism as projected inverse dynamics would, and p
 constraint as little as it must  [A05, section 7.4].
 """
 
+import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.laws.actuated_force import Allocation
@@ -42,8 +43,9 @@ def passive_joint_control(
 
     It needs condition (64), `null(A) ∩ range(B)⊥ = {0}`: ask `controllability`. Where it fails, as
     it may at a singular pose, the status is 2, the residual holds the moving force that no
-    actuator gives, and u comes nearest. The constraint force is not controlled. At saturation u is
-    cut entry by entry, and the motion is no longer the wanted one.
+    actuator gives, and u comes nearest. The same holds where the constraints do not let θ move as
+    wanted. The constraint force is not controlled. At saturation u is cut entry by entry, and the
+    motion is no longer the wanted one.
 
     Args:
         system: the mechanism; its actuation need not be a selection of joints.
@@ -69,8 +71,8 @@ def passive_joint_control(
         return Command(
             u=given.u,
             a=m.joint(wanted.a),
-            residual={"force": m.force(given.motion)},
-            attainable=given.attainable,
+            residual={"force": m.force(given.motion), "theta": wanted.missing},
+            attainable=ca.logic_and(given.attainable, wanted.attainable),
             error=wanted.error,
             target=wanted.target,
         )

@@ -8,14 +8,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.actuated_force import ATTAIN_TOL, actuators
+from mbcasadi.control.laws.actuated_force import actuators
 from mbcasadi.control.laws.coordinates import (
     Coordinates,
     chosen_coordinates,
     motion_gains,
     wanted_motion,
 )
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.dynamics import ATTAIN_TOL, RANK_TOL, Mechanism
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.laws.poses import authored_pose, motions_at, weights_of
@@ -46,9 +46,9 @@ def projected_inverse_dynamics(
     units, the control does not depend on the units of the model.
 
     It needs actuators for all of null(A). Where joints are passive, `passive_joint_control` adds
-    what is missing. Status 2 says that f left the actuators' range; u is then the nearest. At
-    saturation u is cut entry by entry: the motion is no longer the wanted one, and the part that
-    is cut also presses on the constraint.
+    what is missing. Status 2 says that f left the actuators' range, or that the constraints do not
+    let θ move as wanted; u is then the nearest. At saturation u is cut entry by entry: the motion
+    is no longer the wanted one, and the part that is cut also presses on the constraint.
 
     Args:
         system: the mechanism.
@@ -73,11 +73,12 @@ def projected_inverse_dynamics(
         f = m.P @ (m.M @ wanted.a + m.h)
         own = actuators(m)
         missing = f - own.X @ (own.X.T @ f)
+        reached = ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(f))
         return Command(
             u=own.control(f),
             a=m.joint(wanted.a),
-            residual={"force": m.force(missing)},
-            attainable=ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(f)),
+            residual={"force": m.force(missing), "theta": wanted.missing},
+            attainable=ca.logic_and(reached, wanted.attainable),
             error=wanted.error,
             target=wanted.target,
         )

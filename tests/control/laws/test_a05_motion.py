@@ -206,6 +206,19 @@ def test_at_the_singular_pose_one_motor_is_not_enough_and_three_are():
     np.testing.assert_allclose(a[0], 3.0, rtol=1e-9)
 
 
+def test_a_coordinate_at_its_dead_point_is_not_promised():
+    """With the crank along the slider's axis the slider cannot accelerate at will."""
+    system = system_of("slider_crank_driven")
+    dead = np.array([[0.0], [2.0], [0.0]])
+    np.testing.assert_allclose(system.constraint(dead), 0, atol=1e-12)
+    for name in ("slider_crank", "slider_crank_driven"):
+        law = law_of(name, coordinates=joint_coordinates(system_of(name), ("slider",)))
+        out = answers(law, dead, 0 * dead, np.array([2.0, 0.0, 3.0]))
+        assert out["status"] == 2
+        np.testing.assert_allclose(out["residual"][:, 0], [0, 0, 0, 3.0], atol=1e-9)
+        assert answers(law, dead, 0 * dead, np.array([2.0, 0.0, 0.0]))["status"] == 0
+
+
 @pytest.mark.parametrize("root", [np.eye(4), np.diag([1.0, 2.0, 3.0, 4.0])])
 def test_motions_that_theta_leaves_open_are_damped_on_request(root):
     """... in the metric: minus 7 times the part of v that is orthogonal to the motion of theta."""
