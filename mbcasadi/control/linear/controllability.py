@@ -20,7 +20,7 @@ REACH_TOL = 1e-8
 scaled coordinates, counts as one that it cannot move."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Controllability:
     """What the controls reach.
 

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.cones import contact_axes
 from mbcasadi.control.linear.linearization import names_of_rates
 from mbcasadi.control.linear.loads import BALANCED, Loads, null
-from mbcasadi.control.linear.modes import listed
 from mbcasadi.control.linear.points import Array, place_of
 from mbcasadi.control.linear.rest import Rest, at_rest, nearest
+from mbcasadi.control.linear.words import along, joined, largest, values, ways
 from mbcasadi.control.setup import require_contacts, require_ranges
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
@@ -23,10 +23,9 @@ FREE_TOL = 1e-8
 """Singular value, relative to the largest, of a direction along which an equilibrium persists."""
 
 AT_LIMIT = 1e-9
-MOVES = 0.2  # share of the largest entry from which on a coordinate counts as moving
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Equilibrium:
     """A pose at rest and what holds it: `h - f_passive - f_0 = B u + Aᵀ lam + Σ Jᵀ F`.
 
@@ -37,7 +36,7 @@ class Equilibrium:
         contact_forces: (k, 3) force on each foot, N: along its normal, t1, t2.
         residual: (nv,) force that is left, N or N m; rounding errors.
         free_directions: (nv, ·) orthonormal δq along which the pose can move and still be held, to
-            first order, by a control that follows.
+            first order, by a control that follows (its limits are not looked at).
         neutral_directions: (nv, ·) the same with the control left as it is.
         control_directions: (nu, ·) δu that change nothing but inner forces.
         at_limit: controls that stand at an end of their range.
@@ -65,18 +64,18 @@ class Equilibrium:
         names, controls = names_of_rates(self.system), self.system.actuator_names
         said = [f"'{self.system.name}' rests"]
         if self.u.size:
-            said.append(f"held by {_values(controls, self.u)}")
+            said.append(f"held by {values(controls, self.u)}")
             said.append(
                 "no other control holds this pose"
                 if self.unique_control
-                else f"{_joined(controls, self.control_directions)} can push against each other, "
+                else f"{joined(controls, self.control_directions)} can push against each other, "
                 "and this control is the least"
             )
         if self.at_limit:
             said.append(f"at the end of the range: {', '.join(self.at_limit)}")
         free, neutral = self.free_directions, self.neutral_directions
-        said.append(f"held poses lie side by side in {_ways(free)}{_along(names, free)}")
-        said.append(f"with the control as it is, in {_ways(neutral)}{_along(names, neutral)}")
+        said.append(f"held poses lie side by side in {ways(free)}{along(names, free)}")
+        said.append(f"with the control as it is, in {ways(neutral)}{along(names, neutral)}")
         return "; ".join(said)
 
 
@@ -108,7 +107,8 @@ def equilibrium(
 
     Raises:
         ProblemError: no equilibrium found near q0; the message names the joints whose force cannot
-            be balanced, or the controls that are too weak. Constraints that move with time.
+            be balanced, or the controls and feet that are too weak. Constraints that move with
+            time.
         AssemblyError: the constraints cannot be closed with the held coordinates.
         UnknownNameError, ShapeError: unknown coordinate or frame; wrong shape.
     """
@@ -145,6 +145,24 @@ def _require_rest(system: System, q: Array, mask: Array) -> None:
         raise ProblemError(f"'{system.name}' has rows that ask for a motion: it has no rest")
 
 
+def _require_force(system: System, q: Array, u: Array) -> None:
+    """Raise where an actuator's own force range cuts what the control asks for.
+
+    Raises:
+        ProblemError: it does; the message names the coordinates.
+    """
+    rest = np.zeros(system.nv)
+    asked = np.array(system.actuation(q) @ u + system.actuator_bias(q, rest)).ravel()
+    given = np.array(system.actuator_force(q, rest, u)).ravel() if system.nu else asked
+    cut = np.abs(given - asked)
+    if cut.max(initial=0.0) > BALANCED * (1.0 + np.abs(asked).max(initial=0.0)):
+        force = largest(names_of_rates(system), given - asked)
+        raise ProblemError(
+            f"'{system.name}': force ranges of the actuators cut what holds the pose, by {force} "
+            "(N or N m); expected stronger actuators, or another pose"
+        )
+
+
 def _report(
     system: System,
     now: Rest,
@@ -155,6 +173,8 @@ def _report(
 ) -> Equilibrium:
     u = held.y[: system.nu] if given is None else given
     reactions = held.y[now.nu :]
+    if ranges is not None:
+        _require_force(system, q, u)
     value = now.at(q, held.y)
     gap_q = value["gap_q"][: value["gap_q"].shape[0] - now.held]
     reacting = value["E"][:, now.nu :]
@@ -207,7 +227,7 @@ def _why(system: System, now: Rest, best: Loads) -> str:
     """Say what cannot be balanced at the assembled pose."""
     head = f"'{system.name}': no equilibrium was found near q0"
     if not best.balanced:
-        force = _largest(names_of_rates(system), best.left)
+        force = largest(names_of_rates(system), best.left)
         return (
             f"{head}: at the assembled pose neither control nor constraint balances {force} "
             "(N or N m). Start nearer to a pose at rest, or free held coordinates"
@@ -217,32 +237,8 @@ def _why(system: System, now: Rest, best: Loads) -> str:
     feet = tuple(f"foot {c.frame}" for c in now.contacts for _ in range(3))
     touched = np.abs(now.limits.G[over > 0]).max(axis=0, initial=0.0) > 0
     weak = dict.fromkeys(n for n, t in zip(names + feet, touched, strict=True) if t)
-    needed = _values(system.actuator_names, best.y[: now.nu])
-    return f"{head} within limits: beyond them {', '.join(weak)}; without limits {needed}"
-
-
-def _largest(names: Sequence[str], left: Array) -> str:
-    order = np.argsort(-np.abs(left), kind="stable")
-    worst = [i for i in order if abs(left[i]) > MOVES * np.abs(left).max()]
-    return ", ".join(f"{names[i]} {left[i]:.3g}" for i in worst)
-
-
-def _values(names: Sequence[str], values: Array) -> str:
-    least = BALANCED * np.abs(values).max(initial=0.0)
-    shown = [f"{n} {x if abs(x) > least else 0:.4g}" for n, x in zip(names, values, strict=True)]
-    return listed(shown)
-
-
-def _joined(names: Sequence[str], directions: Array) -> str:
-    share = np.abs(directions).max(axis=1, initial=0.0)
-    moving = [n for n, s in zip(names, share, strict=True) if s > MOVES * share.max()]
-    return listed(moving)
-
-
-def _ways(directions: Array) -> str:
-    count = directions.shape[1]
-    return "no direction" if count == 0 else f"{count} direction{'s' * (count > 1)}"
-
-
-def _along(names: Sequence[str], directions: Array) -> str:
-    return f" ({_joined(names, directions)})" if directions.shape[1] else ""
+    weak_names = ", ".join(weak)
+    if not any(name in weak for name in system.actuator_names):
+        return f"{head} within the limits of {weak_names}"
+    needed = values(system.actuator_names, best.y[: now.nu])
+    return f"{head} within limits: beyond them {weak_names}; without limits {needed}"

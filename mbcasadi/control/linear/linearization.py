@@ -37,7 +37,7 @@ from mbcasadi.shapes import column
 from mbcasadi.system import System, evaluate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Linearization:
     """`dx/dt = dfdx x + dfdu δu + drift`, or `x_next = …` where `period` is given.
 

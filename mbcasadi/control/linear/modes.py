@@ -18,7 +18,7 @@ MOVES = 0.2
 MOST_NAMES = 6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mode:
     """One motion `exp(s t)` of the free system.
 

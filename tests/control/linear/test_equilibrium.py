@@ -92,6 +92,16 @@ def test_a_weak_motor_lets_the_pose_give_way_or_is_named():
     np.testing.assert_allclose(mb.equilibrium(system, within_limits=False).u, needed)
 
 
+def test_a_force_range_that_cuts_the_holding_force_is_refused():
+    arm = """<mujoco><worldbody><body><joint name="arm" axis="0 1 0"/>
+    <inertial pos="0.5 0 0" mass="1" diaginertia="0.1 0.1 0.1"/></body></worldbody>
+    <actuator><position joint="arm" kp="50" forcerange="-{0} {0}"/></actuator></mujoco>"""
+    held = mb.equilibrium(mb.read_mjcf(arm.format(5)), [0.0])
+    np.testing.assert_allclose(50 * np.abs(held.u), GRAVITY / 2)
+    with pytest.raises(err.ProblemError, match=r"force ranges of the actuators cut .* arm 2\.9"):
+        mb.equilibrium(mb.read_mjcf(arm.format(2)), [0.0])
+
+
 def with_limits(system, most):
     ctrl = np.column_stack([-most, most])
     return replace(system, limits=replace(system.limits, ctrl=ctrl), _cache={})
@@ -131,7 +141,7 @@ def test_slippery_feet_cost_torque_and_ice_is_refused():
     assert np.linalg.norm(slip.u) > 1.0001 * np.linalg.norm(grip.u)
     assert np.abs(slip.residual).max() < REST
     pushed = [mb.Contact(f, max_force=30.0) for f in FEET]  # 120 N for a robot of 147 N
-    with pytest.raises(err.ProblemError, match="beyond them foot FL"):
+    with pytest.raises(err.ProblemError, match="within the limits of foot FL"):
         mb.equilibrium(system, stand, contacts=pushed)
 
 
