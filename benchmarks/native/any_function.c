@@ -1,8 +1,8 @@
 /* Times any generated Function, compiled with -DFUNCTION=its_name, inputs read from a file.
 
    usage: program states.txt count rounds
-   A state is the inputs one after the other, each by columns. Prints the median time of a call,
-   caches warm, in seconds. */
+   A state is the inputs one after the other, each by columns. Prints the median CPU time of a
+   call, caches warm, in seconds. */
 #include "timing.h"
 
 typedef long long int casadi_int;
@@ -42,13 +42,13 @@ int main(int argc, char **argv) {
   states = read_numbers(argv[1], count * (int)width);
   samples = (double *)calloc((size_t)rounds + 1, sizeof(double));
   for (round = -2; round < rounds; round++) {
-    double start = seconds();
+    double start = computed_seconds();
     for (k = 0; k < count; k++) {
       const double *at = states + (size_t)k * width;
       for (i = 0; i < n_in; at += numel(JOIN(FUNCTION, _sparsity_in)(i)), i++) arg[i] = at;
       FUNCTION(arg, res, iw, w, 0);
     }
-    if (round >= 0) samples[round] = (seconds() - start) / count;
+    if (round >= 0) samples[round] = (computed_seconds() - start) / count;
   }
   printf("warm %.9g\n", median(samples, rounds));
   return 0;

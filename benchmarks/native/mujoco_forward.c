@@ -1,7 +1,7 @@
 /* Times MuJoCo's mj_forward.
 
    usage: program model.xml states.txt count rounds
-   A state is qpos, qvel, qfrc_applied. Prints the median time of a call, in seconds. */
+   A state is qpos, qvel, qfrc_applied. Prints the median CPU time of a call, in seconds. */
 #include <mujoco/mujoco.h>
 
 #include "timing.h"
@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
   states = read_numbers(argv[2], count * width);
   samples = (double *)calloc((size_t)rounds + 1, sizeof(double));
   for (round = -2; round < rounds; round++) {
-    double start = seconds();
+    double start = computed_seconds();
     for (k = 0; k < count; k++) {
       const double *at = states + k * width;
       mju_copy(d->qpos, at, m->nq);
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
       mju_copy(d->qfrc_applied, at + m->nq + m->nv, m->nv);
       mj_forward(m, d);
     }
-    if (round >= 0) samples[round] = (seconds() - start) / count;
+    if (round >= 0) samples[round] = (computed_seconds() - start) / count;
   }
   printf("warm %.9g\n", median(samples, rounds));
   return 0;
