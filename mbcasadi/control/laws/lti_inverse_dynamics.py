@@ -42,6 +42,8 @@ def lti_inverse_dynamics(
     so that (14) asks about accelerations only. The reference holds `xi`, `eta` (of
     `Linearization.coordinates`) and `eta_dot`.
 
+    A mask has no effect: the rows that are on are those of the linear model.
+
     It holds near the operating point: the error grows with the square of the distance. Status 2
     says that (14) fails: fewer actuators than freedoms, and a motion that they cannot make; u is
     then the nearest. At saturation u is cut entry by entry.

@@ -90,7 +90,8 @@ def with_multipliers(linear: Linearization) -> WithMultipliers:
     Rows that hold for velocities only stand in the lower half of G alone.
 
     Raises:
-        ProblemError: no equilibrium, or a discrete system; (7) takes G for constant.
+        ProblemError: no equilibrium, or a discrete system, for (7) takes G for constant; an inertia
+            that is singular, which (7) inverts.
     """
     drift = float(np.abs(linear.drift).max(initial=0.0))
     if linear.period is not None or drift > AT_REST:
@@ -99,6 +100,8 @@ def with_multipliers(linear: Linearization) -> WithMultipliers:
             f"drift {drift:.1e}: [S20, eq. 7] takes G for constant. See mb.equilibrium"
         )
     system, nv = linear.system, linear.system.nv
+    if system.semidefinite:
+        raise ProblemError(f"'{system.name}' has a singular M, and [S20, eq. 7] inverts it")
     at = {"q": linear.q, "v": linear.v, "t": linear.t, "mask": linear.mask}
     rows = numbers(rows_fun(system), at)
     A, equations = rows["A"], _force_fun(system)
