@@ -34,17 +34,21 @@ NEWTON_LIMIT = 20
 """Newton's steps from a stage take two or three."""
 
 DOUBT = 1e-3
-"""Share of the usual clearance below which the rank is in doubt: a row as short as 1e-3 turns
-rounding errors of 1e-16 in phi into 1e-10 in its direction."""
+"""Share of the usual clearance below which the rank is in doubt: a row as short as x turns
+rounding errors of 1e-16 into 1e-16 / x² in its direction."""
+
+CROSSING_GAP = 1e-10
+"""Residual that the limit at a pose may have. With more, two branches do not meet there but pass
+each other, as those of a crank and a rod that differ in length by this much do: no limit then."""
 
 NODES = ((1, 0.75), (2, -0.3), (3, 0.05))
 """Places and weights of the limit, on both sides: exact up to the fifth power of time."""
 
-FIRST_NODE, FIRST_LENGTH = 0.1, 0.01
-"""Place of the first node at most, as a share of the step, and in rad or m along the path; it
-doubles until the rank is clear."""
+FIRST_NODE = 0.1
+"""Place of the first node, as a share of the step; it doubles until the rank is clear."""
 
-DOUBLINGS = 30
+FIRST_LENGTH, LAST_LENGTH = 0.01, 0.05
+"""Rad or m along the path: bounds of the first node's place, when it is tried first and last."""
 
 SCOUTED = (0.05, -0.05, 0.1, -0.1)
 """Rad or m along the velocity, where a start looks for its usual rank."""
@@ -185,8 +189,8 @@ class Manifold:
         empty where the motion does not leave the pose: at rest, or along no branch.
         """
         speed = np.abs(v).max(initial=0.0)
-        s = min(FIRST_NODE * spacing, FIRST_LENGTH / speed) if speed > 0 else 0.0
-        for _ in range(DOUBLINGS if s > 0 else 0):
+        s = min(FIRST_NODE * spacing, FIRST_LENGTH / speed) if speed > 0 else np.inf
+        while 0 < s * speed <= LAST_LENGTH:
             try:
                 found = [
                     Node(weight, t + side * k * s, self._ahead(q, v, t, side * k * s))
@@ -194,7 +198,8 @@ class Manifold:
                     for side in (1, -1)
                 ]
                 if all(self.clear(node.state) for node in found):
-                    return found
+                    middle = self.admissible(*self.middle(q, found), t)
+                    return found if middle.gap <= CROSSING_GAP else []
             except OffManifoldError:
                 pass
             s *= 2

@@ -109,7 +109,7 @@ def simulate(
         column("act0", np.zeros(system.na) if act0 is None else np.asarray(act0), system.na),
     )
     now = start_state(system, manifold, flow, now, move=assemble, tolerant=project == "none")
-    accuracy = Accuracy(rtol, atol, max_step, max_steps)
+    accuracy = Accuracy(rtol, atol, max_step, max_steps, duration)
     plan = Plan(
         start=t0,
         end=t0 + duration,

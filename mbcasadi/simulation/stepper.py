@@ -14,6 +14,9 @@ from mbcasadi.system import System
 SHORTEST = 16 * np.finfo(float).eps
 """Share of the time that a step must exceed: below it, time does not advance cleanly."""
 
+STALL_STEPS, STALL_SHARE = 2000, 1e-6
+"""A run that needs this many trials for this share of its time will not end."""
+
 AFTER_FAILURE = 0.25
 """What is left of a step in which a stage found no state of the mechanism."""
 
@@ -36,12 +39,14 @@ class Accuracy:
         rtol, atol: relative and absolute tolerance; angles of ball and free joints count as one.
         max_step: s.
         max_steps: accepted and rejected steps of one run.
+        span: s, how long the run is.
     """
 
     rtol: float
     atol: float
     max_step: float
     max_steps: int
+    span: float
 
 
 class Stepper:
@@ -60,6 +65,7 @@ class Stepper:
         self._last_is_first = project != "step"
         self._first: Array | None = None
         self._h = 0.0
+        self._milestone = (-np.inf, 0)  # time, and trials until then
 
     def restart(self) -> None:
         """Forget the last rate: forces may have jumped."""
@@ -127,9 +133,13 @@ class Stepper:
 
     def _reject(self, t: float, reason: str) -> None:
         self.rejected += 1
-        if self._h <= SHORTEST * max(1.0, abs(t)):
+        trials = self.accepted + self.rejected
+        if t > self._milestone[0] + STALL_SHARE * self._accuracy.span:
+            self._milestone = (t, trials)
+        stalled = trials - self._milestone[1] > STALL_STEPS
+        if stalled or self._h <= SHORTEST * max(1.0, abs(t)):
             raise SimulationError(f"the step size collapsed at t = {t:.9g} s: {reason}")
-        if self.accepted + self.rejected > self._accuracy.max_steps:
+        if trials > self._accuracy.max_steps:
             raise SimulationError(
                 f"t = {t:.9g} s was reached in max_steps = {self._accuracy.max_steps} steps: "
                 f"{reason}; give a larger max_steps or looser tolerances"

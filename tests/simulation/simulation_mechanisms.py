@@ -10,11 +10,14 @@ from mbcasadi.formulation import ConstrainedMotion
 GRAVITY = 9.81
 
 
-def slider_crank(copies: int = 1) -> mb.System:
-    """A05's mechanism: two links of 1 m with 1 kg at their ends, absolute angles."""
+def slider_crank(copies: int = 1, longer: float = 0.0) -> mb.System:
+    """A05's mechanism: two links of 1 m with 1 kg at their ends, absolute angles.
+
+    The row may be repeated, and the rod may be longer than the crank, m.
+    """
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     pin = ca.vertcat(ca.cos(q[0]), ca.sin(q[0]))
-    end = pin + ca.vertcat(ca.cos(q[1]), ca.sin(q[1]))
+    end = pin + (1 + longer) * ca.vertcat(ca.cos(q[1]), ca.sin(q[1]))
     kinetic = (ca.sumsqr(ca.jtimes(pin, q, v)) + ca.sumsqr(ca.jtimes(end, q, v))) / 2
     potential = GRAVITY * (pin[1] + end[1])
     phi = ca.repmat(end[1], copies, 1)

@@ -9,7 +9,11 @@ from mbcasadi.control import InverseDynamicsQP, PostureTask
 from mbcasadi.dynamics.choice import FORMULATIONS, SEMIDEFINITE
 
 DRIFT_TOL = 1e-12
-LARGE = ("standing_quadruped", "doubled_feet")  # seconds to build, and no other kind of rows
+LARGE = (
+    "standing_quadruped",
+    "doubled_feet",
+    "standing_humanoid",
+)  # seconds to build, and no other kind of rows
 WORK_TOL = 1e-6  # J, at rtol 1e-9
 
 

@@ -93,6 +93,18 @@ def test_a_start_at_the_singular_pose_follows_the_branch_of_its_velocity(branch)
     np.testing.assert_allclose(nudged.v[0, 1], branch * nudged.v[0, 0], rtol=1e-9)
 
 
+@pytest.mark.parametrize("longer", [1e-2, 1e-5, 1e-8])
+def test_a_rod_that_is_a_little_longer_swings_back_however_near_the_branches_pass(longer):
+    """Then no pose is singular: sin q2 = -sin q1 / (1 + longer), the rod never passes -90 deg."""
+    system = slider_crank(longer=longer)
+    q0 = np.array([ANGLE, -np.arcsin(np.sin(ANGLE) / (1 + longer))])
+    run_back = mb.simulate(system, q0, [5.0, -5.0], 1.0, rtol=1e-8, atol=1e-10)
+    angle, rod = run_back.q[-1]
+    assert angle > np.pi / 2 + 1
+    assert abs(rod + np.arcsin(np.sin(angle) / (1 + longer))) < 1e-7
+    assert energy_error(run_back) < 1e-6
+
+
 def test_a_velocity_between_the_branches_is_refused():
     with pytest.raises(SimulationError, match="singular pose and v0 lies along none"):
         mb.simulate(mechanism(), [np.pi / 2, -np.pi / 2], [5.0, 0.0], 1.0)
