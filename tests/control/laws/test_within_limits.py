@@ -1,0 +1,230 @@
+"""A law behind the QP: itself inside its limits, and nearer to its wish than a cut beyond them."""
+
+import functools
+
+import numpy as np
+import pytest
+from a10_motions import states, system_of
+from tool_motions import moved, place_of, tool
+
+import mbcasadi.errors as err
+import mujoco_models
+from mbcasadi.codegen import export_c
+from mbcasadi.control.laws import (
+    ForceGains,
+    computed_torque,
+    joint_coordinates,
+    quasi_velocity_force,
+    within_limits,
+)
+from mbcasadi.validation import validate
+
+FEASIBLE = 1e-9
+NAMES = ("five_bar", "planar_3rrr")
+FAR = {"five_bar": 0.3, "planar_3rrr": 0.1}  # m, where some motors are at their limits
+
+
+@functools.cache
+def plain(name):
+    return computed_torque(system_of(name), tool(name, kp=400.0))
+
+
+@functools.cache
+def limited(name, closeness=False):
+    return within_limits(plain(name), closeness=tool(name) if closeness else None)
+
+
+def asked(name, count, far, seed=0):
+    """States and references, about `far` m away."""
+    rng, law = np.random.default_rng(seed), plain(name)
+    for q, v in zip(*states(system_of(name), count, seed=seed), strict=True):
+        goal = place_of(name, q) + far * rng.standard_normal(2)
+        yield q, 0.3 * v, law.ref(tool_position=goal)
+
+
+def answer(law, q, v, ref):
+    u, z, status, residual = law.function(q, v, ref, law.controller.z0)
+    return u.full().ravel(), z.full().ravel(), float(status), residual.full().ravel()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inside_its_limits_the_law_stands_as_it_is(name):
+    inside = 0
+    for q, v, ref in asked(name, 20, far=0.005):
+        u, _, status, _ = answer(plain(name), q, v, ref)
+        found, active, also, residual = answer(limited(name), q, v, ref)
+        if status == 0:
+            inside += 1
+            np.testing.assert_array_equal(found, u)
+            assert also == 0
+            assert not active.any()
+            assert np.all(residual <= 1e-6)
+    assert inside >= 10
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_qp_alone_finds_the_same_command_inside(name):
+    """Its own answer, before the law's is preferred: a wish that fits is its own nearest."""
+    wrapped, law = limited(name), plain(name)
+    build = wrapped.controller.stages.build
+    for q, v, ref in asked(name, 10, far=0.005, seed=2):
+        u, _, status, _ = answer(law, q, v, ref)
+        if status != 0:
+            continue
+        A, lba, uba, *_ = build(q, v, ref, wrapped.controller.z0)
+        assert np.all(lba.full() <= FEASIBLE)  # x = 0, the unconstrained optimum, is feasible
+        assert np.all(uba.full() >= -FEASIBLE)
+        assert A.shape[1] == u.size
+
+
+def kinetic(system, q, difference):
+    return float(difference @ system.mass_matrix(q).full() @ difference)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_beyond_its_limits_the_motion_is_nearer_to_the_wish_than_that_of_a_cut(name):
+    """Gauss's measure, against the cut and against random feasible controls."""
+    system, rng, ratios = system_of(name), np.random.default_rng(3), []
+    low, high = limited(name).controller.u_min, limited(name).controller.u_max
+    for q, v, ref in asked(name, 12, far=FAR[name], seed=3):
+        u, _, status, _ = answer(plain(name), q, v, ref)
+        if status != 1:
+            continue
+        wish = plain(name).desired(q, v, ref, [])[0].full().ravel()
+
+        def miss(control, q=q, v=v, wish=wish):
+            force = (system.actuation(q) @ control).full().ravel()
+            return kinetic(system, q, moved(name, q, v, force)[0] - wish)
+
+        found, active, also, _ = answer(limited(name), q, v, ref)
+        assert also == 1
+        assert active.any()
+        assert np.all((found >= low) & (found <= high))
+        least = miss(found)
+        ratios.append(least / miss(u))
+        assert least <= miss(u) * (1 + 1e-4)
+        for _ in range(5):
+            assert least <= miss(rng.uniform(low, high)) * (1 + 1e-4)
+    assert min(ratios) < 0.96
+
+
+def test_closeness_in_a_task_puts_the_tool_first():
+    """The tool's own acceleration error is the least of all feasible ones."""
+    name, better = "planar_3rrr", 0
+    system = system_of(name)
+    for q, v, ref in asked(name, 12, far=0.05, seed=4):
+        _, _, status, _ = answer(plain(name), q, v, ref)
+        if status != 1:
+            continue
+        J_wish = moved(name, q, v, np.zeros(system.nv))[2]
+        wish = J_wish @ plain(name).desired(q, v, ref, [])[0].full().ravel()
+        miss = {}
+        for label, law in (("cut", plain(name)), ("qp", limited(name, closeness=True))):
+            u = answer(law, q, v, ref)[0]
+            a = moved(name, q, v, (system.actuation(q) @ u).full().ravel())[0]
+            miss[label] = np.linalg.norm(J_wish @ a - wish)
+        assert miss["qp"] <= miss["cut"] * (1 + 1e-3)
+        better += miss["qp"] < 0.8 * miss["cut"]
+    assert better >= 3
+
+
+def test_forces_that_move_nothing_stay_those_of_the_law():
+    """The arm presses with 20 N on its surface: the QP keeps the press, and the loop's state."""
+    system = system_of("prr_arm")
+    law = quasi_velocity_force(
+        system,
+        joint_coordinates(system, ("tip", "q1")),
+        ("surface.2",),
+        gains=ForceGains(0.5, 50.0),
+    )
+    wrapped = within_limits(law)
+    assert wrapped.controller.z0.size == 1 + wrapped.controller.stages.m
+    q, v = system.tree.q0, np.zeros(4)
+    ref = law.ref(theta_q=q[[3, 0]], force_lam=20.0)
+    given = (q, v, np.array([15.0, 0, 0, 0]), ref)
+    u, z_next, status, _ = law.function(*given, [0.7])
+    z0 = wrapped.controller.z0.copy()
+    z0[0] = 0.7
+    found, z_after, also, _ = wrapped.function(*given, z0)
+    assert (float(status), float(also)) == (0, 0)
+    np.testing.assert_array_equal(found.full(), u.full())
+    np.testing.assert_array_equal(float(z_after[0]), float(z_next))
+    assert float(z_next) != 0.7
+    weak = within_limits(law, force_limits=[[-120.0, 120.0], [-500, 500], [-500, 500]])
+    free = law.ref(theta_q=q[[3, 0]], force_lam=50.0)
+    base = float(law.function(q, v, [50.0, 0, 0, 0], free, [0.0])[0][0])
+    pressed = float(law.function(q, v, [-200.0, 0, 0, 0], free, [0.0])[0][0])
+    assert base < 120.0 or pressed < 120.0
+    held, _, told, _ = weak.function(q, v, [300.0, 0, 0, 0], free, weak.controller.z0)
+    assert float(held[0]) <= 120.0 + 1e-6
+    assert float(told) == 1
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+def test_bad_input_gives_a_status_and_a_bounded_control(bad):
+    law = limited("five_bar")
+    system = system_of("five_bar")
+    q = system.tree.q0.copy()
+    q[1] = bad
+    u, z, status, _ = answer(law, q, np.zeros(4), plain("five_bar").ref())
+    assert status == 3
+    assert np.all((u >= law.controller.u_min) & (u <= law.controller.u_max))
+    assert np.all(np.isfinite(z))
+
+
+def test_its_c_warm_starts_and_equals_it(tmp_path):
+    law = limited("planar_3rrr")
+    program = export_c(law, tmp_path / "c").load(flags=("-O1",))
+    for q, v, ref in asked("planar_3rrr", 20, far=0.1, seed=5):
+        z = law.controller.z0
+        for _ in range(2):
+            mine, theirs = law.function(q, v, ref, z), program(q, v, ref, z)
+            for one, other in zip(mine, theirs, strict=True):
+                np.testing.assert_allclose(other.full(), one.full(), rtol=1e-9, atol=1e-9)
+            z = mine[1].full().ravel()
+
+
+def test_options_that_do_not_fit_are_refused():
+    law = plain("five_bar")
+    with pytest.raises(err.ProblemError, match="kinetic_weight = 0"):
+        within_limits(law, kinetic_weight=0.0)
+    with pytest.raises(err.ProblemError, match="torque_weight = -1"):
+        within_limits(law, torque_weight=-1.0)
+    with pytest.raises(err.ShapeError, match="force_limits"):
+        within_limits(law, force_limits=[[0.0, 1.0]])
+
+
+def test_a_tool_keeps_its_line_where_a_motor_is_too_weak_in_mujoco_as_c():
+    """A horizontal line; weight hangs on a left motor of 4 N m. Cut, the tool leaves the line."""
+    system, start = system_of("five_bar"), place_of("five_bar", system_of("five_bar").tree.q0)
+    task = tool("five_bar", kp=100.0)
+    cut = computed_torque(system, task, ctrl_limits=[[-4.0, 4.0], [-15.0, 15.0]])
+    line_first = within_limits(cut, closeness=tool("five_bar", weight=(1.0, 100.0)))
+    way, w = np.array([0.08, 0.0]), 7.0  # m, rad/s
+
+    def line(t):
+        return cut.ref(
+            tool_position=start + way * np.sin(w * t),
+            tool_velocity=way * w * np.cos(w * t),
+            tool_acceleration=-way * w * w * np.sin(w * t),
+        )
+
+    worst = {}
+    for law in (cut, line_first):
+        report = validate(
+            law,
+            mujoco_models.path("five_bar"),
+            2.0,
+            reference=line,
+            perturb={"mass": 0.1},
+            delay=1,
+            disturbance=[0.05, 0.0, 0.0, 0.0],
+            settle=0.5,
+        )
+        run = report.runs[0]
+        worst[law.controller.name] = np.abs(run.recording.monitor["error"][:, 1]).max()
+        assert run.metric("torque.saturated") > 0.1
+        assert run.metric("torque.excess") == 0.0
+        assert run.metric("status.safe_output") == 0.0
+    assert worst["computed_torque"] > 0.02
+    assert worst["computed_torque_within_limits"] < 0.5 * worst["computed_torque"]
