@@ -5,7 +5,7 @@ it that of the bar, three rows for six motors. The mask says which passive const
 slice `off` of the reference which servo rows are not kept.
 
 You will see how far hands and bar leave their paths in MuJoCo, with masses 10 % above what the law
-believes, a push on the bar, and a law that hears of the grasp 20 ms late.
+believes, a push on the bar, one sample of delay, and a law that hears of the grasp 20 ms late.
 """
 
 import casadi as ca
@@ -52,8 +52,10 @@ def start(system: mb.System) -> np.ndarray:
 
 def reference(law: Law, t: float) -> np.ndarray:
     """Return the paths, without a jump of the speed, and which rows are off."""
-    left = 1 - min(t / GRASP, 1.0)  # share of the way that is left; AWAY * left³
-    hands = [AWAY * left**3, -3 / GRASP * AWAY * left**2, 6 / GRASP**2 * AWAY * left]
+    part = min(t / GRASP, 1.0)
+    left = (1 - part) ** 2 * (1 + 2 * part)  # share of the way that is left
+    hands = [left, 6 * part * (part - 1) / GRASP, (12 * part - 6) * (part < 1) / GRASP**2]
+    hands = [share * AWAY for share in hands]
     hands[0] = hands[0] + AT_BAR
     rate, phase = 2 * np.pi / 3.0, max(t - GRASP - LATE, 0.0) * 2 * np.pi / 3.0
     bar = [LIFT * x / 2 for x in (1 - np.cos(phase), rate * np.sin(phase), rate**2 * np.cos(phase))]
@@ -76,6 +78,7 @@ def main(figure: str | None = None) -> Run:
         switch=lambda t: dict.fromkeys(GRASPS, t >= GRASP) | {"stand": t < GRASP},
         q0=start(system),
         perturb={"mass": 0.1},
+        delay=1,
         disturbance=lambda t: [0] * 7 + [PUSH * (PUSHED[0] <= t < PUSHED[1]), 0],
     ).runs[0]
     for row in run.tracked:

@@ -45,8 +45,9 @@ def servo_control(
 
     `a_0` is the constrained acceleration at u = 0 and `G = M⁻¹ - M⁻¹Aᵀ (A M⁻¹Aᵀ)⁺ A M⁻¹`: passive
     constraints answer to the control, which the printed `Qᶜ(Q)` forgets. Fully, under- and
-    redundantly actuated mechanisms are one case; rank is revealed. With s = 0 u is the smallest
-    that keeps the rows; what they leave free is neither damped nor held.
+    redundantly actuated mechanisms are one case; rank is revealed, and M need only be positive
+    definite on null(A). With s = 0 u is the smallest that keeps the rows; what they leave free is
+    neither damped nor held.
 
     Slices of `ref`: `y`, `ydot`, `yddot` (ny,) what moves, where the rows have any; `off` (k,), one
     for a row that shall not be kept now; `s` (nu,), of which the part that servo rows do not

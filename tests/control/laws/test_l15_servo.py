@@ -180,6 +180,17 @@ def test_within_limits_motors_to_spare_take_over_what_the_cut_loses(arms):
     assert missed[1] < 1e-4  # the QP's weight on torques
 
 
+def test_a_massless_coordinate_passes_the_force_on_through_its_constraint():
+    """M need only be positive definite on null(A): a mass is pulled by a rod without any."""
+    q, v, y = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("y")
+    rod = mb.from_equations(
+        q, v, M=np.diag([3.0, 0.0]), h=[[0.0], [0.0]], B=[[0.0], [1.0]], phi=q[0] - q[1]
+    )
+    law = servo_control(rod, servo_rows(rod, q, v, phi=q[0] - y, y=y), baumgarte=None)
+    u, _, status, _ = law.function([0.2, 0.2], [0, 0], law.ref(yddot=2.0), [])
+    assert (float(u), float(status)) == (pytest.approx(6.0, rel=1e-12), 0.0)
+
+
 def test_what_cannot_be_had_is_said_and_the_nearest_is_given():
     system = masses.system()
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
