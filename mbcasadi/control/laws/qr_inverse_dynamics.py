@@ -7,9 +7,8 @@ multiplier and gives the control; the upper part gives the multiplier.
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.actuated_force import ATTAIN_TOL
 from mbcasadi.control.laws.computed_torque import nearest_acceleration
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.dynamics import ATTAIN_TOL, RANK_TOL, Mechanism
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.tasks import Task, gains_of
