@@ -31,7 +31,8 @@ def qr_inverse_dynamics(
     S20 inverts the triangle R, which needs independent rows; with the rank revealed, `A⁺ᵀ` takes
     the place of `R⁻¹ S₁ Qᵀ`, and the multipliers are the least ones. u is the least control that
     makes a, the solution of the quadratic program (22) without its second constraint, which holds
-    no unknown: a must obey it. So a is the admissible acceleration nearest to the task's wish.
+    no unknown: a must obey it. So a is the admissible acceleration nearest to the task's wish;
+    `status` does not speak of that distance, which a task with more rows than freedoms has always.
 
     `Law.desired` gives a and `f_c = Aᵀ lam`, the load that the motion puts on the constraints.
     Status 2 says that no control makes a ((14) for `Zᵀ B`): u is then the nearest, and `residual`
