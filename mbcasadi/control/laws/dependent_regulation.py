@@ -49,10 +49,11 @@ def dependent_regulation(
     reach every motion.
 
     `V = ½ vᵀ M v + ½ eᵀ K_p e` falls: `V̇ = -vᵀ K_d v - σ ‖e‖ vᵀ K_p η`, passive dampers not
-    counted. What is left is rest with `‖P K_p e‖ <= σ ‖e‖ ‖K_p η‖`: the σ-term is dry friction. So
-    Theorem 2 (`σ > 1` converges) is false: from σ = 1 on friction exceeds the spring everywhere
-    and the mechanism stays where it is. Below, it sticks only where e leans away from the
-    constraint: at more than `arccos σ` for one gain. With σ = 0 it rests where `P K_p e = 0`.
+    counted. The σ-term is dry friction. With one gain for all coordinates, what is left is rest
+    with `‖P e‖ <= σ ‖e‖`. So Theorem 2 (`σ > 1` converges) is false: from σ = 1 on friction
+    exceeds the spring at every pose, and the mechanism stays where it is. Below, it stays only
+    where e makes an angle of more than `arccos σ` with the constraint; with σ = 0 where `P e = 0`.
+    With unequal gains the bound is `P K_p e` against `σ ‖e‖ P K_p η`, η along the spring's pull.
     What the law does not compensate (an error of mass) leaves an offset: it has no integral.
 
     The reference is `q` (nq,), slice `q` of `ref`. Rows are switched by the mask; the C is the
