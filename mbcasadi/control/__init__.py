@@ -1,6 +1,6 @@
 """Control laws of constrained mechanisms as named Functions that become C."""
 
-from mbcasadi.control import laws, linear
+from mbcasadi.control import laws, linear, mpc
 from mbcasadi.control.frame_task import FrameTask
 from mbcasadi.control.inverse_dynamics import InverseDynamicsQP
 from mbcasadi.control.posture import PostureTask
@@ -19,4 +19,5 @@ __all__ = [
     "TaskRows",
     "laws",
     "linear",
+    "mpc",
 ]

@@ -7,10 +7,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.control.reference import filled, places_of
 from mbcasadi.control.tasks import Slot
 from mbcasadi.description import Controller
-from mbcasadi.errors import ShapeError
-from mbcasadi.shapes import require_name
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -85,8 +84,7 @@ class Law:
     @property
     def reference(self) -> dict[str, slice]:
         """Slice of the reference by its slot's name."""
-        ends = np.cumsum([0, *(slot.size for slot in self.slots)]).tolist()
-        return {slot.name: slice(ends[i], ends[i + 1]) for i, slot in enumerate(self.slots)}
+        return places_of(self.slots)
 
     def ref(self, **values: ArrayLike) -> Array:
         """Return the reference with these slices, zero elsewhere; dots are written as `_`.
@@ -95,15 +93,4 @@ class Law:
             UnknownNameError: no such slice; the message lists those there are.
             ShapeError: a slice of a wrong size.
         """
-        named = {name.replace(".", "_"): place for name, place in self.reference.items()}
-        ref = np.zeros(sum(slot.size for slot in self.slots))
-        for name, value in values.items():
-            require_name("slice of the reference", name, list(named))
-            given, place = np.asarray(value, dtype=float).ravel(), named[name]
-            if given.size != place.stop - place.start:
-                raise ShapeError(
-                    f"reference {name} has {given.size} entries, expected "
-                    f"{place.stop - place.start}"
-                )
-            ref[place] = given
-        return ref
+        return filled(self.slots, values)

@@ -1,5 +1,19 @@
-"""Model predictive control and trajectory optimisation of mechanisms with constraints."""
+"""Model predictive control of mechanisms with constraints."""
 
+from mbcasadi.control.mpc.linear import LinearMPC, lti_mpc
+from mbcasadi.control.mpc.linear_model import LinearModel, Output
+from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
+from mbcasadi.control.mpc.mechanism import deviation_output, linear_mpc
 from mbcasadi.control.mpc.ocp import OptimalControlProblem
 
-__all__ = ["OptimalControlProblem"]
+__all__ = [
+    "LinearMPC",
+    "LinearModel",
+    "LinearProblem",
+    "OptimalControlProblem",
+    "Output",
+    "deviation_output",
+    "linear_mpc",
+    "linear_problem",
+    "lti_mpc",
+]

@@ -1,0 +1,150 @@
+"""Linear MPC as a controller: of a plain linear model, or of a mechanism near an equilibrium."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.mpc.condensed import CondensedProblem, condense_problem
+from mbcasadi.control.mpc.least_distance_form import least_distance_problem
+from mbcasadi.control.mpc.linear_model import Array, LinearModel
+from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
+from mbcasadi.control.mpc.stages import RESIDUALS, LinearStages
+from mbcasadi.control.reference import filled, places_of
+from mbcasadi.control.solver import controller_fun, require_solver
+from mbcasadi.control.tasks import Slot
+from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.errors import ProblemError
+
+STATUS_WORDS = (
+    "0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input; 4 failed check; "
+    "from 2 on, u is the regulator without bounds, cut to its limits (3: zero within limits)"
+)
+
+
+@dataclass(frozen=True)
+class LinearMPC:
+    """A linear MPC controller; `export_c` takes it as it is, and `validate` that of a mechanism.
+
+    Attributes:
+        controller: (x0, ref, z) → (u, z_next, status, residual), or with (q, v) in place of x0.
+        problem, condensed: what it solves, with states and without.
+        slots: the slices of the reference.
+    """
+
+    controller: Controller
+    problem: LinearProblem
+    condensed: CondensedProblem
+    slots: tuple[Slot, ...]
+
+    @property
+    def function(self) -> ca.Function:
+        """The controller as one named Function."""
+        return self.controller.function
+
+    @property
+    def reference(self) -> dict[str, slice]:
+        """Slice of the reference by its slot's name."""
+        return places_of(self.slots)
+
+    def ref(self, **values: ArrayLike) -> Array:
+        """Return the reference with these slices, zero elsewhere; dots are written as `_`."""
+        return filled(self.slots, values)
+
+
+def lti_mpc(
+    model: LinearModel,
+    horizon: int,
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    tolerance: float = 1e-6,
+    solver: str = "daqp",
+    name: str = "linear_mpc",
+    **options: Any,
+) -> LinearMPC:
+    """Return the controller of a plain linear model, constant or varying along the horizon.
+
+    Args:
+        model, horizon, Q, R, options: as in `linear_problem`.
+        tolerance: bound of each residual for an answer to count.
+        solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
+        name: a C identifier.
+
+    Raises:
+        ProblemError, ShapeError: as in `linear_problem`.
+        SolverError: the solver is not available.
+    """
+    require_solver(solver)
+    if not name.isidentifier():
+        raise ProblemError(f"name {name!r}; expected a C identifier")
+    problem = linear_problem(model, horizon, Q, R, **options)
+    condensed = condense_problem(problem)
+    made = LinearStages(problem, condensed, least_distance_problem(condensed), tolerance)
+    stages = made.stages()
+    states = [f"x{i}" for i in range(model.nx)]
+    controls = tuple(f"u{i}" for i in range(model.nu))
+    slots = (*reference_slots(problem, states), Slot("u", controls, ("",) * model.nu))
+    controller = described(
+        controller_fun(name, stages, solver),
+        stages,
+        {"x0": tuple(states), "ref": _components(slots)},
+        problem,
+        condensed,
+        controls,
+    )
+    return LinearMPC(controller, problem, condensed, slots)
+
+
+def reference_slots(problem: LinearProblem, states: Sequence[str]) -> tuple[Slot, ...]:
+    """Return the slices of the reference of the state: one, or one for each sample."""
+    samples = range(1, problem.horizon + 1) if problem.preview else [None]
+    names = ["x" if k is None else f"x{k}" for k in samples]
+    return tuple(Slot(name, tuple(states), ("",) * len(states)) for name in names)
+
+
+def described(
+    function: ca.Function,
+    stages: LeastDistanceStages,
+    inputs: dict[str, tuple[str, ...]],
+    problem: LinearProblem,
+    condensed: CondensedProblem,
+    controls: tuple[str, ...],
+) -> Controller:
+    """Return the controller as data."""
+    rows = tuple(f"active.{row}" for row in condensed.names)
+    state = rows + (tuple(f"last.{u}" for u in controls) if problem.rated else ())
+    outputs = {
+        "u": controls,
+        "z_next": state,
+        "status": ("status",),
+        "residual": RESIDUALS,
+    }
+    return Controller(
+        name=function.name(),
+        function=function,
+        inputs=tuple(_plain(name, part) for name, part in (inputs | {"z": state}).items()),
+        outputs=tuple(_plain(name, part) for name, part in outputs.items()),
+        u_min=problem.u_bounds[:, 0],
+        u_max=problem.u_bounds[:, 1],
+        z0=np.zeros(len(state)),
+        period=problem.model.period,
+        stages=stages,
+        notes={
+            "law": "linear MPC, condensed",
+            "horizon": f"{problem.horizon} samples of {problem.model.period:g} s",
+            "unknowns, rows": f"{condensed.H.shape[0]}, {condensed.C.shape[0]}",
+            "status": STATUS_WORDS,
+        },
+    )
+
+
+def _components(slots: Sequence[Slot]) -> tuple[str, ...]:
+    return tuple(f"{slot.name}.{one}" for slot in slots for one in slot.components)
+
+
+def _plain(name: str, components: tuple[str, ...]) -> Signal:
+    return Signal(name, components, ("",) * len(components))

@@ -1,0 +1,173 @@
+"""A linear MPC problem as data.
+
+min  Σ_{k=1}^{N-1} ½ |x_k - r_k|²_Q + ½ |x_N - r_N|²_P + Σ_{k<N} ½ |u_k - s|²_R
+     + Σ_{k<N} ½ |u_k - u_{k-1}|²_S + Σ soft (½ ρ₂ ε² + ρ₁ ε)
+s.t. x_{k+1} = A_k x_k + B_k u_k + d_k,   x_0, u_{-1} given,
+     u_min <= u_k <= u_max,   du_min <= u_k - u_{k-1} <= du_max,
+     y_min - ε <= C x_k + D u_k <= y_max + ε   for the rows of each output
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import LinAlgError, solve_discrete_are
+
+from mbcasadi.control.linear.riccati import weight
+from mbcasadi.control.mpc.linear_model import Array, LinearModel, Output
+from mbcasadi.errors import ProblemError, ShapeError
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """The whole problem; see the head of this file for its symbols.
+
+    Attributes:
+        model: how x goes on.
+        horizon: N.
+        Q, P, R, S: weights; S is zero where rates cost nothing.
+        u_bounds, du_bounds: (nu, 2), infinite where there are none.
+        outputs: rows of states and controls.
+        blocks: (N,) index of the move that each u_k takes; `range(N)` for free moves.
+        preview: the reference has a slice for each sample, else one for all.
+    """
+
+    model: LinearModel
+    horizon: int
+    Q: Array
+    P: Array
+    R: Array
+    S: Array
+    u_bounds: Array
+    du_bounds: Array
+    outputs: tuple[Output, ...] = ()
+    blocks: tuple[int, ...] = field(default=())
+    preview: bool = False
+
+    @property
+    def moves(self) -> int:
+        """Number of free moves."""
+        return max(self.blocks) + 1
+
+    @property
+    def rated(self) -> bool:
+        """Whether the last control enters the problem."""
+        return bool(np.any(self.S)) or bool(np.any(np.isfinite(self.du_bounds)))
+
+
+def linear_problem(
+    model: LinearModel,
+    horizon: int,
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    P: ArrayLike | None = None,
+    S: ArrayLike | None = None,
+    u_bounds: ArrayLike | None = None,
+    du_bounds: ArrayLike | None = None,
+    outputs: Sequence[Output] = (),
+    blocks: Sequence[int] | None = None,
+    preview: bool = False,
+) -> LinearProblem:
+    """Return the checked problem.
+
+    Args:
+        model: how x goes on.
+        horizon: N, at least one.
+        Q, R, P, S: weights of x, u, x_N and of the change of u; columns for diagonal ones. P is
+            the cost to go of the regulator without bounds where it is not given.
+        u_bounds, du_bounds: (nu, 2).
+        outputs: rows of states and controls.
+        blocks: lengths of the moves, which add up to N; all one by default.
+        preview: the reference has a slice for each sample.
+
+    Raises:
+        ProblemError: a horizon, weight or bound that makes no sense; no terminal cost exists.
+        ShapeError: a wrong shape, or NaN.
+    """
+    if horizon != int(horizon) or horizon < 1:
+        raise ProblemError(f"horizon = {horizon}; expected a whole number of intervals, at least 1")
+    if model.varies and model.A.shape[0] != horizon:
+        raise ProblemError(
+            f"the model has matrices for {model.A.shape[0]} intervals, the horizon {horizon}; "
+            "expected one set for each interval"
+        )
+    nx, nu = model.nx, model.nu
+    state, control = weight("Q", Q, nx), weight("R", R, nu, definite=True)
+    return LinearProblem(
+        model=model,
+        horizon=int(horizon),
+        Q=state,
+        P=_terminal(model, state, control) if P is None else weight("P", P, nx),
+        R=control,
+        S=np.zeros((nu, nu)) if S is None else weight("S", S, nu),
+        u_bounds=bounds("u_bounds", u_bounds, nu),
+        du_bounds=bounds("du_bounds", du_bounds, nu),
+        outputs=tuple(_checked(output, nx, nu) for output in outputs),
+        blocks=_blocks(blocks, int(horizon)),
+        preview=preview,
+    )
+
+
+def bounds(name: str, value: ArrayLike | None, size: int) -> Array:
+    """Return (size, 2) bounds, infinite by default.
+
+    Raises:
+        ShapeError: another shape, or NaN.
+        ProblemError: a lower bound above its upper one.
+    """
+    given = np.tile([-np.inf, np.inf], (size, 1)) if value is None else np.asarray(value, float)
+    if given.shape != (size, 2) or np.any(np.isnan(given)):
+        raise ShapeError(f"{name} has shape {given.shape}, expected ({size}, 2), without NaN")
+    empty = np.flatnonzero(given[:, 0] > given[:, 1])
+    if empty.size:
+        low, high = given[empty[0]]
+        raise ProblemError(f"{name}[{empty[0]}] is {low} to {high}: empty; expected low <= high")
+    return given
+
+
+def _terminal(model: LinearModel, Q: Array, R: Array) -> Array:
+    A, B, _ = model.interval(-1)
+    try:
+        return np.asarray(solve_discrete_are(A, B, Q, R))
+    except (LinAlgError, ValueError) as error:
+        raise ProblemError(
+            "no terminal cost: the regulator without bounds does not exist, because a mode that "
+            "does not die out is not reached by the control or not seen by Q; give P, or see "
+            f"control.linear.controllability (SciPy: {error})"
+        ) from error
+
+
+def _checked(output: Output, nx: int, nu: int) -> Output:
+    ny = np.asarray(output.C).shape[0]
+    C, D = np.asarray(output.C, dtype=float), np.asarray(output.D, dtype=float)
+    if C.shape != (ny, nx) or D.shape != (ny, nu):
+        raise ShapeError(
+            f"output '{output.name}' has C {C.shape} and D {D.shape}, expected (ny, {nx}) and "
+            f"(ny, {nu})"
+        )
+    limits = np.column_stack([np.broadcast_to(x, ny) for x in (output.lower, output.upper)])
+    limits = bounds(f"output '{output.name}'", limits, ny)
+    if min(output.linear_penalty, output.quadratic_penalty) < 0:
+        raise ProblemError(f"output '{output.name}' has a negative penalty; expected none below 0")
+    return Output(
+        output.name,
+        C,
+        D,
+        limits[:, 0],
+        limits[:, 1],
+        float(output.linear_penalty),
+        float(output.quadratic_penalty),
+    )
+
+
+def _blocks(lengths: Sequence[int] | None, horizon: int) -> tuple[int, ...]:
+    if lengths is None:
+        return tuple(range(horizon))
+    if min(lengths, default=0) < 1 or sum(lengths) != horizon:
+        raise ProblemError(
+            f"blocks {tuple(lengths)} add up to {sum(lengths)}; expected lengths of at least 1 "
+            f"that add up to the horizon {horizon}"
+        )
+    return tuple(move for move, length in enumerate(lengths) for _ in range(length))

@@ -1,0 +1,157 @@
+"""Linear MPC, cut around the QP solver: two Functions that become C.
+
+    build   (x0, ref, z) → (A_qp, lba, uba, active0, carry)
+    finish  (x0, ref, z, carry, x, lam_a, active, flag) → (u, z_next, status, residual)
+
+`ref` holds r, then s; `z` the active set of the last tick, shifted by one sample, then u_{-1}
+where rates count. All matrices are constants of the C. The answer testifies for itself: the
+residuals are computed from the QP's own numbers, and a solver's success is not believed.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.guard import LARGEST_INPUT, clamped, sanitised_active
+from mbcasadi.control.least_distance import UNBOUNDED
+from mbcasadi.control.mpc.condensed import CondensedProblem, Parameters, parameters_of
+from mbcasadi.control.mpc.least_distance_form import LeastDistanceProblem
+from mbcasadi.control.mpc.linear_model import Array
+from mbcasadi.control.mpc.linear_problem import LinearProblem
+from mbcasadi.control.stages import BAD_INPUT, CLAIMED, FAILED, INFEASIBLE, SOLVED, SUBOPTIMAL
+from mbcasadi.description import LeastDistanceStages
+
+RESIDUALS = ("primal", "stationarity", "complementarity")
+WRITTEN_OUT = 6000
+"""Entries of A_qp up to which products are written out as scalars; above, they are loops."""
+
+
+@dataclass(frozen=True)
+class LinearStages:
+    """What the stages are made from.
+
+    Attributes:
+        problem, condensed, qp: the problem in its three forms.
+        tolerance: bound of each residual for an answer to count.
+    """
+
+    problem: LinearProblem
+    condensed: CondensedProblem
+    qp: LeastDistanceProblem
+    tolerance: float
+
+    @property
+    def places(self) -> Parameters:
+        """Where θ holds what."""
+        return parameters_of(self.problem)
+
+    @property
+    def kind(self) -> Any:
+        """`ca.SX` for a small problem, `ca.MX` for a large one."""
+        return ca.SX if self.qp.A.size <= WRITTEN_OUT else ca.MX
+
+    @property
+    def m(self) -> int:
+        """Number of rows."""
+        return int(self.qp.A.shape[0])
+
+    def inputs(self) -> dict[str, Any]:
+        """Return symbols of x0, ref and z."""
+        model, places = self.problem.model, self.places
+        nz = self.m + (model.nu if self.problem.rated else 0)
+        sizes = {"x0": model.nx, "ref": places.s.stop - places.r.start, "z": nz}
+        return {name: self.kind.sym(name, size) for name, size in sizes.items()}
+
+    def stages(self) -> LeastDistanceStages:
+        """Return both Functions."""
+        return LeastDistanceStages(self._build(), self._finish())
+
+    def _theta(self, given: dict[str, Any]) -> tuple[Any, Any]:
+        """Return θ, zero where inputs are bad, and one where they are good."""
+        last = given["z"][self.m :, 0]
+        column = ca.vertcat(given["x0"], given["ref"], last)
+        size = ca.sum1(ca.fabs(column))
+        valid = size <= LARGEST_INPUT
+        return ca.if_else(valid, column, ca.DM.zeros(column.shape[0])), valid
+
+    def _build(self) -> ca.Function:
+        given, qp = self.inputs(), self.qp
+        theta, valid = self._theta(given)
+        moved = ca.DM(qp.E) @ theta
+        lba, uba = (_shifted(bound, moved) for bound in (qp.l_0, qp.u_0))
+        nu = self.problem.model.nu
+        y_0 = -(ca.DM(qp.K[:nu]) @ theta + ca.DM(qp.k_0[:nu]))
+        safe = self._regulated(theta)
+        A_qp = self.kind(ca.DM(qp.A))
+        active = sanitised_active(given["z"][: self.m, 0])
+        carry = ca.vertcat(lba, uba, y_0, safe, valid)
+        outputs = [ca.densify(part) for part in (A_qp, lba, uba, active, carry)]
+        names = ["A_qp", "lba", "uba", "active0", "carry"]
+        return ca.Function("build", list(given.values()), outputs, list(given), names)
+
+    def _regulated(self, theta: Any) -> Any:
+        """Return `s - K (x - r)`, the regulator without bounds: the safe output before its cut."""
+        places, model = self.places, self.problem.model
+        A, B, _ = model.interval(0)
+        P, R = self.problem.P, self.problem.R
+        K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
+        first = theta[places.r.start : places.r.start + model.nx, 0]
+        return theta[places.s, 0] - ca.DM(K) @ (theta[places.x0, 0] - first)
+
+    def _finish(self) -> ca.Function:
+        given, kind, m, nu = self.inputs(), self.kind, self.m, self.problem.model.nu
+        n = self.qp.A.shape[1]
+        sizes = {"carry": 2 * m + 2 * nu + 1, "x": n, "lam_a": m, "active": m, "flag": 1}
+        found = {name: kind.sym(name, size) for name, size in sizes.items()}
+        lba, uba, y_0, safe, valid = ca.vertsplit(
+            found["carry"], np.cumsum([0, m, m, nu, nu, 1]).tolist()
+        )
+        residual = self._residual(found["x"], found["lam_a"], lba, uba)
+        status = judge(residual, found["flag"] > CLAIMED, valid > CLAIMED, self.tolerance)
+        wanted = y_0 + ca.DM(self.qp.L_inv[:nu]) @ found["x"]
+        u = ca.if_else(status <= SUBOPTIMAL, wanted, ca.if_else(valid > CLAIMED, safe, 0 * safe))
+        u = clamped(u, *self.problem.u_bounds.T)
+        active = (status <= SUBOPTIMAL) * sanitised_active(found["active"])
+        shifted = active[list(self.condensed.later), 0] if m else active
+        z_next = ca.vertcat(shifted, u) if self.problem.rated else shifted
+        outputs = [u, z_next, status, ca.if_else(valid > CLAIMED, residual, np.inf)]
+        return ca.Function(
+            "finish",
+            [*given.values(), *found.values()],
+            [ca.densify(part) for part in outputs],
+            [*given, *found],
+            ["u", "z_next", "status", "residual"],
+        )
+
+    def _residual(self, x: Any, lam: Any, lba: Any, uba: Any) -> Any:
+        A = ca.DM(self.qp.A)
+        value = A @ x
+        above, below = value - uba, lba - value
+        size = 1 + ca.norm_2(x)
+        primal = ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / size if self.m else 0
+        stationarity = ca.norm_2(x + A.T @ lam) / size
+        gap = ca.if_else(lam > 0, above, below)
+        complementarity = ca.sum1(ca.fabs(lam * gap)) / size**2 if self.m else 0
+        return ca.vertcat(primal, stationarity, complementarity)
+
+
+def judge(residual: Any, claimed: Any, valid: Any, tolerance: float) -> Any:
+    """Return the status of an answer with these residuals; NaN counts as large."""
+    small = [residual[i] <= tolerance for i in range(len(RESIDUALS))]
+    optimal = ca.logic_and(small[1], small[2])
+    violated = ca.logic_and(residual[0] > tolerance, ca.logic_not(claimed))
+    checked = ca.if_else(
+        small[0],
+        ca.if_else(optimal, SOLVED, SUBOPTIMAL),
+        ca.if_else(violated, INFEASIBLE, FAILED),
+    )
+    return ca.if_else(valid, checked, BAD_INPUT)
+
+
+def _shifted(bound: Array, moved: Any) -> Any:
+    """Return `bound - moved`, constants where there is no bound."""
+    finite = np.isfinite(bound)
+    far = np.where(finite, 0.0, np.sign(np.where(finite, 1.0, bound)) * UNBOUNDED)
+    return ca.DM(np.where(finite, bound, 0.0)) - ca.DM(finite.astype(float)) * moved + ca.DM(far)
