@@ -22,7 +22,7 @@ OWN_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "quasi_velocity": ({"root": "cholesky"}, {"root": "symmetric"}),
     "udwadia_kalaba": ({"root": "symmetric"}, {"root": "cholesky"}),
 }
-LARGE = 10  # degrees of freedom
+LARGE = 15  # degrees of freedom
 FOR_SEMIDEFINITE = ("lagrange", "virtual_mass", "projection inertia=M_c_second")
 
 
@@ -39,14 +39,13 @@ def labelled() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def variants(mechanism: Mechanism) -> list[str]:
-    """Return the labels of those that hold for the mechanism; own numbers for small ones only."""
+    """Return the labels of those that hold for the mechanism; for large ones the first of each."""
     labels = list(labelled())
     if mechanism.system.semidefinite:
         return [label for label in labels if label.startswith(FOR_SEMIDEFINITE)]
     if mechanism.system.nv > LARGE:
-        return [
-            label for label in labels if not {"gamma", "virtual_mass"} & set(labelled()[label][1])
-        ]
+        first = {labelled()[label][0]: label for label in reversed(labels)}
+        return [label for label in labels if label in first.values()]
     return labels
 
 
