@@ -20,7 +20,8 @@ from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
 
 FREE_TOL = 1e-8
-"""Singular value, relative to the largest, of a direction along which an equilibrium persists."""
+"""Singular value, relative to the largest stiffness (1 N m/rad at least), of a direction along
+which an equilibrium persists."""
 
 AT_LIMIT = 1e-9
 
@@ -205,9 +206,13 @@ def _persisting(gap_q: Array, left_q: Array, E: Array) -> Array:
     """Return δq with `gap_q δq = 0` and `left_q δq` in the range of E: orthonormal columns."""
     U, s, _ = np.linalg.svd(E, full_matrices=True)
     rest = U[:, int(np.sum(s > FREE_TOL * s.max(initial=0.0))) :]
-    slope = rest.T @ left_q
+    closed = null(gap_q, FREE_TOL) if gap_q.size else np.eye(left_q.shape[1])
+    stiffness = rest.T @ left_q @ closed
+    if not stiffness.size:
+        return closed
+    _, s, Vt = np.linalg.svd(stiffness, full_matrices=True)
     size = max(1.0, float(np.abs(left_q).max(initial=0.0)))
-    return null(np.vstack([gap_q, slope / size, 0 * left_q[:1]]), FREE_TOL)
+    return np.asarray(closed @ Vt[int(np.sum(s > FREE_TOL * size)) :].T)
 
 
 def _range(columns: Array) -> Array:

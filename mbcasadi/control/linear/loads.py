@@ -88,13 +88,18 @@ def null(E: Array, tol: float = ROUNDING) -> Array:
 
 
 def _lexicographic(N: Array, y: Array, nu: int) -> Array:
-    """Return w with the least `|u|` of `y + N w`, and among those the least reactions."""
+    """Return w with the least `|u|` of `y + N w`, and among those the least reactions.
+
+    N is orthonormal, so what its parts do is measured against one: where no inner force loads an
+    actuator, its upper part is nothing but rounding errors.
+    """
     if N.shape[1] == 0:
         return np.zeros(0)
-    w = -np.linalg.pinv(N[:nu], ROUNDING) @ y[:nu]
-    rest = null(N[:nu])
-    R = N[nu:] @ rest
-    return np.asarray(w - rest @ np.linalg.pinv(R, ROUNDING) @ (y + N @ w)[nu:])
+    U, s, Vt = np.linalg.svd(N[:nu], full_matrices=True)
+    rank = int(np.sum(s > ROUNDING))
+    w = -Vt[:rank].T @ ((U[:, :rank].T @ y[:nu]) / s[:rank])
+    rest = Vt[rank:].T  # inner forces of the constraints alone: orthonormal reactions
+    return np.asarray(w - rest @ ((N @ rest).T @ (y + N @ w)))
 
 
 def _within(N: Array, y: Array, limits: Limits, nu: int) -> Array | None:

@@ -21,7 +21,17 @@ def acceleration(system, held):
 
 
 @pytest.mark.parametrize(
-    "name", ["four_bar", "cart_pole", "planar_3rrr", "standing_quadruped", "disc"]
+    "name",
+    [
+        "four_bar",
+        "cart_pole",
+        "planar_3rrr",
+        "standing_quadruped",
+        "disc",
+        "bricard",
+        "parallelogram",
+        "spatial_loop",
+    ],
 )
 def test_the_mechanism_stays_where_it_is(name):
     system = system_of(name)
@@ -30,6 +40,7 @@ def test_the_mechanism_stays_where_it_is(name):
     assert np.abs(acceleration(system, held)).max() < REST * (1 + np.abs(held.u).max())
     assert np.abs(np.array(system.constraint(held.q))).max() < 1e-10
     assert np.abs(held.residual).max() < REST
+    assert np.abs(held.lam).max() < 1e4  # rows that repeat share the load, and add none
 
 
 def test_a_motor_holds_the_pose_that_is_asked_for():
