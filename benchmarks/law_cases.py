@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import mbcasadi as mb
 import mujoco_models
+from benchmarks import linear_law_cases
 from mbcasadi.control import FrameTask, PostureTask, laws
 from mbcasadi.control.laws import Law
 from mbcasadi.system import System
@@ -23,6 +24,14 @@ Array = NDArray[np.float64]
 SPREAD, SPEED = 0.2, 1.0  # of joints about the authored pose, rad or m, and of v, rad/s or m/s
 PULL = 0.3  # of references about the authored values
 FORCE_LOOP = laws.ForceGains(0.5, 100.0)
+REGULATORS = (
+    "feedback",
+    "lqr",
+    "pole_placement",
+    "finite_horizon_lqr",
+    "trajectory_lqr",
+    "lqg",
+)
 TOOLS = {"five_bar": "xz", "planar_3rrr": "xy"}  # the plane of each tool
 
 
@@ -91,6 +100,14 @@ def _limited(model: str, system: System) -> Law:
     return laws.within_limits(laws.computed_torque(system, tool(model, kp=100.0)))
 
 
+def _qr(model: str, system: System) -> Law:
+    return laws.qr_inverse_dynamics(system, tool(model, kp=100.0))
+
+
+def _lti(system: System) -> Law:
+    return laws.lti_inverse_dynamics(linear_law_cases.at_rest(system))
+
+
 CASES: tuple[Case, ...] = (
     Case(
         "computed_torque",
@@ -133,6 +150,13 @@ CASES: tuple[Case, ...] = (
         lambda system: laws.dependent_regulation(system, kp=50.0, kd=5.0),
     ),
     Case("servo_control", "five_bar", follow_first_joint),
+    *(Case("qr_inverse_dynamics", name, partial(_qr, name)) for name in TOOLS),
+    Case("lti_inverse_dynamics", "five_bar", _lti),
+    *(
+        Case(name, model, getattr(linear_law_cases, name))
+        for name in REGULATORS
+        for model in linear_law_cases.TORQUE
+    ),
 )
 
 

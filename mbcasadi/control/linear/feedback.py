@@ -67,7 +67,7 @@ def feedback(
         tracked=deviations(system),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes=notes,
+        notes={"law": "state feedback on the constraint manifold"} | dict(notes or {}),
     )
 
 
