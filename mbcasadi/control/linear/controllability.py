@@ -19,6 +19,9 @@ REACH_TOL = 1e-8
 """A direction that a control moves by less than this, relative to the norms of dfdx and dfdu in
 scaled coordinates, counts as one that it cannot move."""
 
+ROUNDING = 1e-12
+"""Size of dfdu, relative to `M⁻¹ B` of the mechanism without constraints, that counts as zero."""
+
 
 @dataclass(frozen=True, eq=False)
 class Controllability:
@@ -79,8 +82,8 @@ def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Control
     A, B = generator(linear)
     scale = _scale(linear, A)
     scaled, reduced = A * scale / scale[:, None], B / scale[:, None]
-    size = np.linalg.norm(reduced, 2) if reduced.size else 0.0
-    reduced = reduced / size if size > 0 else reduced
+    size = float(np.linalg.norm(reduced, 2)) if reduced.size else 0.0
+    reduced = reduced / size if size > _rounding(linear) else 0 * reduced
     reached = _reached(scaled, reduced, tol)
     rank = reached.shape[1]
     full = np.linalg.qr(np.hstack([reached, np.eye(linear.nx)]))[0]
@@ -107,6 +110,13 @@ def require_stabilisable(linear: Linearization, *, tol: float = REACH_TOL) -> Co
     if not report.stabilisable:
         raise ProblemError(f"{report.in_words}. Add an actuator there, or damping, or a constraint")
     return report
+
+
+def _rounding(linear: Linearization) -> float:
+    """Return what a control that only presses on constraints leaves in dfdu."""
+    M = np.array(linear.system.mass_matrix(linear.q))
+    B = np.array(linear.system.actuation(linear.q))
+    return float(ROUNDING * np.linalg.norm(np.linalg.pinv(M) @ B))
 
 
 def _scale(linear: Linearization, A: Array) -> Array:

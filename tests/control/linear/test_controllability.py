@@ -139,6 +139,21 @@ def test_a_cart_pole_without_its_motor_is_refused_by_name():
         require_stabilisable(dead)
 
 
+def test_a_motor_that_only_presses_on_the_rail_reaches_nothing():
+    q, v = ca.SX.sym("q", 3), ca.SX.sym("v", 3)
+    system = mb.from_lagrangian(
+        q,
+        v,
+        kinetic=0.7 * ca.sumsqr(v) + 0.3 * v[0] * v[2],
+        B=[[-np.sin(0.3)], [np.cos(0.3)], [0.0]],
+        phi=ca.vertcat(ca.sin(0.3) * q[0] - ca.cos(0.3) * q[1], 3 * q[2]),
+    )
+    M = np.array(system.mass_matrix(np.zeros(3)))
+    assert np.abs(np.linalg.inv(M) @ np.array(system.actuation(np.zeros(3)))).max() > 0.1
+    report = controllability(linearize(system, np.zeros(3)))
+    assert (report.rank, report.nx) == (0, 2)
+
+
 def test_a_free_body_drifts():
     report = controllability(linearize(system_of("spinning"), system_of("spinning").tree.q0))
     assert not report.stabilisable
