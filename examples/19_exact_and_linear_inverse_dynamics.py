@@ -69,9 +69,8 @@ def main(figure: str | None = None) -> dict[str, object]:
     off = {size: np.abs(pair[1] - pair[0]).max(axis=1) for size, pair in pairs.items()}
     for name, run in runs.items():
         print(f"{name}: rms error {100 * run['tracking.rms_share']:.2f} % of the motion")
-    print(
-        *(f"size {k}: difference at most {each.max():.1e} N m" for k, each in off.items()), sep="\n"
-    )
+    for size, each in off.items():
+        print(f"size {size}: difference at most {each.max():.1e} N m")
     if figure is not None:
         one = {"exact": (TIMES, pairs[1.0][0, :, 0]), "linear": (TIMES, pairs[1.0][1, :, 0])}
         scaled = {f"size {size}": (TIMES, each / size**2) for size, each in off.items()}
