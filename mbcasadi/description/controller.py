@@ -80,6 +80,8 @@ class Controller:
             the controller counts on, in the order of `contacts`.
         monitors: one `Signal` for each output of `monitor`, in its order.
         contacts: the contacts that the controller uses, in the order of its mask.
+        statuses: what each status means, from 0 on.
+        safe_statuses: those whose u is the safe output.
     """
 
     name: str
@@ -96,3 +98,11 @@ class Controller:
     monitor: ca.Function | None = None
     monitors: tuple[Signal, ...] = ()
     contacts: tuple[Contact, ...] = ()
+    statuses: tuple[str, ...] = (
+        "solved and verified",
+        "feasible, not optimal",
+        "infeasible, safe output",
+        "bad input, safe output",
+        "solver stopped or check failed, safe output",
+    )
+    safe_statuses: tuple[int, ...] = (2, 3, 4)

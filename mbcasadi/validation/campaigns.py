@@ -240,4 +240,4 @@ def _metrics(
     yield from measures.closure_metrics(recording, None)
     yield from measures.torque_metrics(law.controller, recording)
     yield from measures.contact_metrics(law.controller, recording)
-    yield from measures.status_metrics(recording)
+    yield from measures.status_metrics(law.controller, recording)

@@ -174,7 +174,7 @@ def _numbers(
         *measures.closure_metrics(recording, comparison),
         *measures.torque_metrics(controller, recording),
         *measures.contact_metrics(controller, recording),
-        *measures.status_metrics(recording),
+        *measures.status_metrics(controller, recording),
         *measures.time_metrics(times),
     )
     verdicts = judge(found, criteria, finished=not recording.events)

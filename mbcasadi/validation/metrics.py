@@ -22,13 +22,6 @@ LOADED = 0.02
 # Targets that move less than this (m or rad) have no amplitude.
 SMALLEST_AMPLITUDE = 1e-6
 ON = 0.5  # a mask entry above it is on
-STATUS_WORDS = {
-    0: "solved and verified",
-    1: "feasible, not optimal",
-    2: "infeasible, safe output",
-    3: "bad input, safe output",
-    4: "solver stopped or check failed, safe output",
-}
 
 
 @dataclass(frozen=True)
@@ -161,11 +154,11 @@ def torque_metrics(controller: Controller, recording: Recording) -> Iterator[Met
     yield Metric("torque.max", float(np.abs(recording.u).max(initial=0.0)), "unit of u", "largest")
 
 
-def status_metrics(recording: Recording) -> Iterator[Metric]:
+def status_metrics(controller: Controller, recording: Recording) -> Iterator[Metric]:
     """Yield what the controller said about itself."""
     solved = float((recording.status == 0).mean())
-    safe = float((recording.status >= 2).mean())
-    yield Metric("status.solved", solved, "", "share of ticks solved and verified")
+    safe = float(np.isin(recording.status, controller.safe_statuses).mean())
+    yield Metric("status.solved", solved, "", f"share of ticks: {controller.statuses[0]}")
     yield Metric("status.safe_output", safe, "", "share of ticks that fell back to a safe output")
     yield Metric("status.check", float(recording.check.max()), "", "largest self-check residual")
 

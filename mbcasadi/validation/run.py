@@ -10,7 +10,7 @@ from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
 from mbcasadi.validation.compare import Comparison
 from mbcasadi.validation.criteria import Verdict
-from mbcasadi.validation.metrics import STATUS_WORDS, Metric, Tracked
+from mbcasadi.validation.metrics import Metric, Tracked
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.softness import Softness
 
@@ -60,9 +60,9 @@ class Run:
     def statuses(self) -> dict[str, int]:
         """How often the controller answered with each status, in words."""
         codes, counts = np.unique(self.recording.status, return_counts=True)
+        words = dict(enumerate(self.controller.statuses))
         return {
-            STATUS_WORDS.get(int(c), f"status {c}"): int(n)
-            for c, n in zip(codes, counts, strict=True)
+            words.get(int(c), f"status {c}"): int(n) for c, n in zip(codes, counts, strict=True)
         }
 
     def to_dict(self) -> dict[str, Any]:

@@ -34,10 +34,14 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 
 OK, SATURATED, UNATTAINABLE, BAD_INPUT, FAILED = range(5)
-STATUS_WORDS = (
-    "0 as the law has it; 1 cut to its limits; 2 what is asked for cannot be had; 3 bad input; "
-    "4 failed"
+STATUSES = (
+    "as the law has it",
+    "cut to its limits",
+    "what is asked for cannot be had, nearest output",
+    "bad input, safe output",
+    "failed, safe output",
 )
+SAFE_STATUSES = (BAD_INPUT, FAILED)
 CUT_TOL = 1e-9  # relative difference of u and its limited value that counts as a cut
 
 
@@ -105,7 +109,10 @@ def make_law(
         z0=z0,
         period=period,
         source=system.name,
-        notes={"status": STATUS_WORDS} | dict(notes or {}),
+        statuses=STATUSES,
+        safe_statuses=SAFE_STATUSES,
+        notes={"status": "; ".join(f"{i} {word}" for i, word in enumerate(STATUSES))}
+        | dict(notes or {}),
         monitor=_monitor(command, raw),
         monitors=monitors(tracked) if command.error is not None else (),
     )
