@@ -1,0 +1,81 @@
+"""A parallel robot holds its tool: three laws that answer one push.
+
+PD with compensation pulls at the tool with springs, whatever it weighs. Impedance with the robot's
+own inertia does the same and brakes what the tool leaves free. With a chosen inertia it makes
+the tool feel like a mass of 5 kg in every direction: it needs the push measured. In the end all
+three give way by force over stiffness, though the plant is 10 % heavier than they believe.
+
+You will see where the tool goes, and how far off the line of the push.
+"""
+
+import numpy as np
+from panels import Panel, draw, figure_path
+
+import mbcasadi as mb
+import mujoco_models
+from mbcasadi.control import FrameTask, laws
+
+MODEL = mujoco_models.path("planar_3rrr")
+STIFFNESS, DAMPING = 400.0, 40.0  # N/m, N s/m
+HEAVY = 5.0  # kg, the tool's inertia where it is chosen
+PUSH = np.array([6.0, -3.0])  # N on the platform
+FROM, DURATION = 0.2, 1.6  # s
+X, Y = 6, 7  # the platform's places in q and v
+
+
+def push(t: float) -> np.ndarray:
+    """Return the force on the joints."""
+    force = np.zeros(9)
+    force[[X, Y]] = PUSH * (t >= FROM)
+    return force
+
+
+def robots() -> dict[str, laws.Law]:
+    """Return the three laws."""
+    system = mb.read_mjcf(MODEL)
+    tool = FrameTask("tool", position="xy", orientation="")
+    springs = {"stiffness": STIFFNESS, "damping": DAMPING}
+    quiet = springs | {"joint_damping": 10.0}
+    return {
+        "PD, compensated": laws.gravity_compensated_pd(system, tool, **springs),
+        "own inertia": laws.impedance_control(system, tool, **quiet),
+        "5 kg, push measured": laws.impedance_control(system, tool, inertia=HEAVY, **quiet),
+    }
+
+
+def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
+    """Return of each law: t, the tool's shift (n, 2), mm, and what is expected at the end."""
+    found: dict[str, dict[str, np.ndarray | float]] = {}
+    for name, law in robots().items():
+        felt = "tool.measured" in law.reference
+
+        def reference(t: float, law: laws.Law = law, felt: bool = felt) -> np.ndarray:
+            return law.ref(**({"tool_measured": push(t)[[X, Y]]} if felt else {}))
+
+        options = {"reference": reference, "disturbance": push, "perturb": {"mass": 0.1}}
+        run = mb.validate(law, MODEL, DURATION, **options).runs[0]
+        shift = 1e3 * run.recording.q[:, [X, Y]]  # the tool rests at the origin
+        along = PUSH / np.linalg.norm(PUSH)
+        aside = float(np.abs(shift @ [-along[1], along[0]]).max())
+        early = np.searchsorted(run.recording.t, FROM + 0.05)
+        found[name] = {"t": run.recording.t, "shift": shift, "aside": aside}
+        found[name] |= {"soon": float(shift[early] @ along), "end": shift[-1]}
+        found[name]["tick"] = run.metric("time.median")
+        print(f"{name:20}: {found[name]['soon']:5.2f} mm after 50 ms, in the end ", end="")
+        print(f"({shift[-1, 0]:.2f}, {shift[-1, 1]:.2f}) mm; off the push's line by {aside:.2f} mm")
+    print("force over stiffness:", 1e3 * PUSH / STIFFNESS, "mm")
+    if figure is not None:
+        draw(figure, drawn(found), columns=2)
+    return found
+
+
+def drawn(found: dict[str, dict[str, np.ndarray]]) -> list[Panel]:
+    """Return both components of the tool's shift."""
+    return [
+        Panel(f"{axis} of the tool, mm", {n: (r["t"], r["shift"][:, k]) for n, r in found.items()})
+        for k, axis in enumerate("xy")
+    ]
+
+
+if __name__ == "__main__":
+    main(figure_path(__doc__))

@@ -1,0 +1,47 @@
+"""The examples of A10's laws run, and show what their first lines promise."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EMPTY_FIGURE = 20_000  # bytes; axes without curves take less
+MARGIN = 0.02  # share of the wanted force, RMS
+
+
+def result(number, tmp_path):
+    (path,) = EXAMPLES.glob(f"{number}_*.py")
+    sys.path.insert(0, str(EXAMPLES))
+    names = runpy.run_path(str(path))
+    sys.path.remove(str(EXAMPLES))
+    figure = tmp_path / "figure.png"
+    found = names["main"](str(figure))
+    assert figure.stat().st_size > EMPTY_FIGURE
+    assert "You will see" in names["__doc__"]
+    return found
+
+
+def test_the_error_decays_at_its_gain_and_in_mujoco_until_the_model_is_wrong(tmp_path, capsys):
+    found = result("16", tmp_path)
+    own, believed, wrong = found.values()
+    early = own["t"] <= 2.0  # down to 1e-4
+    bound = own["epsilon"][0] * np.exp(-5.0 * own["t"])
+    assert own["epsilon"][0] > 1.0
+    np.testing.assert_allclose(own["epsilon"][early], bound[early], atol=1e-5)
+    for run, least in ((believed, 0.1), (wrong, 0.75)):
+        late = (run["t"] > 2.0) & (run["t"] < 7.0)
+        assert run["epsilon"][late].max() < least * own["epsilon"][0]
+        assert np.abs(run["error"][late]).max() < 0.2
+    said = capsys.readouterr().out
+    assert "eq. 46 asks for K_p > c_l c_v" in said
+
+
+def test_the_force_is_right_with_feedback_and_the_path_the_same_without(tmp_path):
+    found = result("17", tmp_path)
+    alone, fed = found["eq. 47 alone"], found["and PI"]
+    assert 100 * MARGIN < alone["rms"] < 20
+    assert fed["rms"] < 100 * MARGIN
+    assert np.abs(alone["tip"]).max() > 0.05
+    np.testing.assert_allclose(fed["tip"], alone["tip"], atol=1e-3)
