@@ -124,7 +124,7 @@ def rate_fun(system: System, rule: Rule) -> ca.Function:
     motion = _motion(system, rule, s)
     act_dot = evaluate(system.act_dot, s) if system.na else ca.MX(0, 1)
     out = {
-        "xi_dot": _chart_rate_fun(system)(base, s["q"], s["v"]),
+        "xi_dot": chart_rate_fun(system)(base, s["q"], s["v"]),
         "a": motion["a"],
         "act_dot": act_dot,
     }
@@ -179,7 +179,8 @@ def _motion(system: System, rule: Rule, s: Mapping[str, Any]) -> dict[str, Any]:
     return dict(dynamics(**{name: known[name] for name in dynamics.name_in()}))
 
 
-def _chart_rate_fun(system: System) -> ca.Function:
+def chart_rate_fun(system: System) -> ca.Function:
+    """Return (q_base, q, v) → (xi_dot), the rate of `q ⊖ q_base`; v itself but for rotations."""
     base, q = ca.SX.sym("q_base", system.nq), ca.SX.sym("q", system.nq)
     v = ca.SX.sym("v", system.nv)
     xi = system.difference(base, q)

@@ -48,12 +48,13 @@ class Runner:
     """Carries a state from the start to the end of a plan.
 
     Attributes:
+        flow: the motion between two ticks.
         recorder: what was reached, also if an error ends the run.
     """
 
     def __init__(self, flow: Flow, stepper: Stepper, closing: Closing, plan: Plan) -> None:
         self.recorder = Recorder()
-        self._flow, self._stepper, self._closing, self._plan = flow, stepper, closing, plan
+        self.flow, self._stepper, self._closing, self._plan = flow, stepper, closing, plan
         self._watch = Watch(plan.events)
         self._left = list(plan.switches)
         self._ticks = self._told = self._sampled = 0
@@ -68,7 +69,7 @@ class Runner:
         now = self._switch(now)
         self._tick(now)
         self._keep(now)
-        self._watch.restart(now.t, now.q, now.v, self._flow.manifold.mask)
+        self._watch.restart(now.t, now.q, now.v, self.flow.manifold.mask)
         while now.t < end and not self.recorder.stopped:
             now = self._switch(self._piece(now, self._stop()))
             self._tick(now)
@@ -88,7 +89,7 @@ class Runner:
         if law is None:
             return
         if now.t >= self._plan.start + (self._ticks - ROUNDING) * law.period:
-            self._flow.u = law.tick(now.t, now.q, now.v, now.act)
+            self.flow.u = law.tick(now.t, now.q, now.v, now.act)
             self._ticks += 1
             self._stepper.restart()
 
@@ -118,8 +119,8 @@ class Runner:
 
         def state(t: float) -> tuple[Array, Array, Array]:
             if not interpolants:
-                interpolants.append(tableau.dense(self._flow.rate, step))
-            return self._flow.state(t, interpolants[0](t))
+                interpolants.append(tableau.dense(self.flow.rate, step))
+            return self.flow.state(t, interpolants[0](t))
 
         return state
 
@@ -148,14 +149,14 @@ class Runner:
         after = Now(now.t, q, v, now.act)
         self._keep(after)
         handled = event if isinstance(event, Event) else None
-        self._watch.restart(now.t, q, v, self._flow.manifold.mask, handled)
+        self._watch.restart(now.t, q, v, self.flow.manifold.mask, handled)
         self._stepper.restart()
         if isinstance(event, Event) and event.stop:
             self.recorder.stopped = event.name
         return after
 
     def _keep(self, now: Now) -> None:
-        self.recorder.add(self._flow, now.t, now.q, now.v, now.act)
+        self.recorder.add(self.flow, now.t, now.q, now.v, now.act)
 
     def _tell(self, t: float) -> None:
         plan = self._plan

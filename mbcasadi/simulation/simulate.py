@@ -98,6 +98,8 @@ def simulate(
     _require_sane(duration, rtol, atol, max_step, t0)
     if (events or switches) and system.mask is None and _switching(events, switches):
         system = system.with_mask()
+    if progress:
+        progress("building the equations", 0.0)
     own = {} if baumgarte is None else {"baumgarte": baumgarte}
     rule = Rule(formulation, row_scale, rank_tol, dict(options or {}) | own)
     manifold = Manifold(system, rule, initial_mask(system, mask))
@@ -120,20 +122,22 @@ def simulate(
         progress=progress,
     )
     stepper = Stepper(system, flow, accuracy, project)
-    runner = Runner(flow, stepper, Closing(system, manifold), plan)
+    return _carried_out(Runner(flow, stepper, Closing(system, manifold), plan), now, stepper, rule)
+
+
+def _carried_out(runner: Runner, now: Now, stepper: Stepper, rule: Rule) -> Trajectory:
+    """Return what a run leaves; an error that ends it takes along what was reached."""
+    flow = runner.flow
+    failure: SimulationError | None = None
     try:
         runner.run(now)
     except SimulationError as error:
-        reached = _finished(runner, stepper, system, rule, flow)
-        raise MotionError(f"'{system.name}': {error}", reached) from error
-    return _finished(runner, stepper, system, rule, flow)
-
-
-def _finished(
-    runner: Runner, stepper: Stepper, system: System, rule: Rule, flow: Flow
-) -> Trajectory:
+        failure = error
     runner.recorder.steps, runner.recorder.rejected = stepper.accepted, stepper.rejected
-    return runner.recorder.finish(system, rule, flow)
+    trajectory = runner.recorder.finish(flow.system, rule, flow)
+    if failure is not None:
+        raise MotionError(f"'{flow.system.name}': {failure}", trajectory) from failure
+    return trajectory
 
 
 def _switching(events: Sequence[Event], switches: Sequence[Switch]) -> bool:

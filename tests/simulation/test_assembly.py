@@ -29,7 +29,7 @@ def test_the_nearest_point_of_an_ellipse_is_found_from_afar():
 
 
 def test_a_metric_decides_which_pose_is_nearest():
-    system, q0, W = ellipse(), np.array([1.5, 1.0]), np.diag([100.0, 1.0])
+    system, q0, W = ellipse(), np.array([1.5, 1.0]), np.array([[100.0, 6.0], [6.0, 1.0]])
     q = mb.assemble(system, q0, metric=W)
     plain = mb.assemble(system, q0)
     assert np.linalg.norm(q - plain) > 0.05

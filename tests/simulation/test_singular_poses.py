@@ -80,6 +80,15 @@ def test_a_stop_or_a_sample_at_the_very_pose_does_no_harm():
     np.testing.assert_allclose(sampled.a[1], [0, 0], atol=1e-6)  # by symmetry, on the branch
 
 
+def test_acceleration_and_force_at_the_very_pose_are_those_of_the_branch():
+    """Along (1, -1) the inertia is 5 there; `f_c = M a - f` has no part along it."""
+    start = [np.pi / 2, -np.pi / 2], [5.0, -5.0], 0.1
+    run_from = mb.simulate(mechanism(), *start, force=lambda *_: [3.0, 1.0], **TIGHT)
+    assert run_from.rank[0] == 0
+    np.testing.assert_allclose(run_from.a[0], [0.4, -0.4], atol=1e-7)
+    np.testing.assert_allclose(run_from.f_c[0], [-1.8, -1.8], atol=1e-7)
+
+
 @pytest.mark.parametrize("branch", [-1.0, 1.0])
 def test_a_start_at_the_singular_pose_follows_the_branch_of_its_velocity(branch):
     q0, v0 = np.array([np.pi / 2, -np.pi / 2]), np.array([5.0, branch * 5.0])
