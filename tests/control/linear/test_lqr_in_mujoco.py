@@ -29,7 +29,7 @@ def push(name, nv):
     return lambda t: size * (0.5 <= t < 0.6) * np.eye(nv)[place]
 
 
-def run(name, law, model=None, duration=3.0):
+def run(name, law, model=None, duration=2.5):
     """Return the largest deviation of any coordinate, that at the end, and the run."""
     linear = at_rest(name)
     report = validate(
