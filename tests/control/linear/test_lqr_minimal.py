@@ -35,10 +35,13 @@ def pair(name):
 
 
 def weights(linear):
-    """Return a full weight of (δq, δv) that no symmetry of the mechanism suits, and R."""
+    """Return full Q on (δq, δv) and N that no symmetry of the mechanism suits, and R."""
     rng = np.random.default_rng(1)
-    root = rng.standard_normal((2 * linear.system.nv, 2 * linear.system.nv))
-    return root @ root.T, CONTROL_WEIGHT[linear.system.name] * np.arange(1.0, linear.nu + 1)
+    size = 2 * linear.system.nv
+    root = rng.standard_normal((size, size))
+    R = CONTROL_WEIGHT[linear.system.name] * np.arange(1.0, linear.nu + 1)
+    cross = 0.1 * root @ rng.standard_normal((size, linear.nu)) * np.sqrt(R / size)
+    return root @ root.T, R, cross
 
 
 def on_minimal(linear, minimal, K):
@@ -55,10 +58,11 @@ def test_the_equilibrium_is_one_of_the_minimal_model(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_continuous_lqr_equals_that_of_the_minimal_model(name):
     linear, minimal = pair(name)
-    Q, R = weights(linear)
-    found = lqr_gain(linear, Q, R)
-    S = solve_continuous_are(minimal.dfdx, minimal.dfdu, minimal.T.T @ Q @ minimal.T, np.diag(R))
-    expected = np.diag(1 / R) @ minimal.dfdu.T @ S
+    Q, R, N = weights(linear)
+    found = lqr_gain(linear, Q, R, N=N)
+    T, dfdx, dfdu = minimal.T, minimal.dfdx, minimal.dfdu
+    S = solve_continuous_are(dfdx, dfdu, T.T @ Q @ T, np.diag(R), s=T.T @ N)
+    expected = np.diag(1 / R) @ (dfdu.T @ S + N.T @ T)
     np.testing.assert_allclose(
         on_minimal(linear, minimal, found.K), expected, rtol=0, atol=SAME * np.abs(expected).max()
     )
@@ -68,12 +72,13 @@ def test_continuous_lqr_equals_that_of_the_minimal_model(name):
     )
 
 
-def integrated(minimal, Q, R):
+def integrated(minimal, Q, R, N):
     """Return the minimal model and its cost over a period, by Gauss's quadrature."""
-    nx, nu = minimal.dfdu.shape
+    nx, T = minimal.dfdx.shape[0], minimal.T
+    nu = R.size
     F = np.zeros((nx + nu, nx + nu))
     F[:nx] = np.hstack([minimal.dfdx, minimal.dfdu])
-    whole = np.block([[Q, np.zeros((nx, nu))], [np.zeros((nu, nx)), R]])
+    whole = np.block([[T.T @ Q @ T, T.T @ N], [N.T @ T, np.diag(R)]])
     cost = np.zeros_like(whole)
     for node, share in zip(*np.polynomial.legendre.leggauss(8), strict=True):
         step = expm(F * PERIOD * (1 + node) / 2)
@@ -84,10 +89,10 @@ def integrated(minimal, Q, R):
 @pytest.mark.parametrize("name", MODELS)
 def test_sampled_lqr_equals_that_of_the_minimal_model_under_hold(name):
     linear, minimal = pair(name)
-    Q, R = weights(linear)
-    found = lqr_gain(linear, Q, R, period=PERIOD)
+    Q, R, N = weights(linear)
+    found = lqr_gain(linear, Q, R, N=N, period=PERIOD)
     nx = minimal.dfdx.shape[0]
-    step, cost = integrated(minimal, minimal.T.T @ Q @ minimal.T, np.diag(R))
+    step, cost = integrated(minimal, Q, R, N)
     A, B = step[:, :nx], step[:, nx:]
     S = solve_discrete_are(A, B, cost[:nx, :nx], cost[nx:, nx:], s=cost[:nx, nx:])
     expected = np.linalg.solve(cost[nx:, nx:] + B.T @ S @ B, B.T @ S @ A + cost[nx:, :nx])
@@ -100,11 +105,11 @@ def test_sampled_lqr_equals_that_of_the_minimal_model_under_hold(name):
 def test_a_finite_horizon_equals_that_of_the_minimal_model(name):
     """From the least-squares problem of all 12 controls at once: no Riccati equation in it."""
     linear, minimal = pair(name)
-    Q, R = weights(linear)
+    Q, R, N = weights(linear)
     ticks, nx, nu = 12, linear.nx, linear.nu
     Q_end = 1e-3 * np.eye(2 * linear.system.nv)
     K = finite_horizon_gains(linear, Q, R, ticks, Q_end=Q_end, period=PERIOD)[0]
-    step, cost = integrated(minimal, minimal.T.T @ Q @ minimal.T, np.diag(R))
+    step, cost = integrated(minimal, Q, R, 0 * N)
     x = np.hstack([np.eye(nx), np.zeros((nx, ticks * nu))])  # state as (x_0, u_0, u_1, …)
     total = np.zeros((x.shape[1], x.shape[1]))
     for k in range(ticks):
