@@ -93,4 +93,4 @@ def clamped(u: ca.SX, lower: np.ndarray, upper: np.ndarray) -> ca.SX:
         if np.isfinite(lower[i]):
             entry = ca.fmax(entry, lower[i])
         entries.append(entry)
-    return ca.vertcat(ca.SX(0, 1), *entries)
+    return ca.vertcat(u[:0, 0], *entries)

@@ -84,10 +84,10 @@ class LinearStages:
         nu = self.problem.model.nu
         y_0 = -(ca.DM(qp.K[:nu]) @ theta + ca.DM(qp.k_0[:nu]))
         safe = self._regulated(theta)
-        A_qp = self.kind(ca.DM(qp.A))
+        A_qp = self.kind(ca.sparsify(ca.DM(qp.A)))  # half of it is zero: later moves, earlier rows
         active = sanitised_active(given["z"][: self.m, 0])
         carry = ca.vertcat(lba, uba, y_0, safe, valid)
-        outputs = [ca.densify(part) for part in (A_qp, lba, uba, active, carry)]
+        outputs = [A_qp, *(ca.densify(part) for part in (lba, uba, active, carry))]
         names = ["A_qp", "lba", "uba", "active0", "carry"]
         return ca.Function("build", list(given.values()), outputs, list(given), names)
 
@@ -126,7 +126,7 @@ class LinearStages:
         )
 
     def _residual(self, x: Any, lam: Any, lba: Any, uba: Any) -> Any:
-        A = ca.DM(self.qp.A)
+        A = ca.sparsify(ca.DM(self.qp.A))
         value = A @ x
         above, below = value - uba, lba - value
         size = 1 + ca.norm_2(x)
