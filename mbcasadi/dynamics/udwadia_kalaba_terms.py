@@ -15,7 +15,7 @@ from mbcasadi.system import System
 def udwadia_kalaba_terms(
     system: System,
     *,
-    root: str = "symmetric",
+    root: str = "cholesky",
     row_scale: float = 1.0,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
@@ -32,7 +32,7 @@ def udwadia_kalaba_terms(
 
     Args:
         system: the mechanism; its M positive definite.
-        root: "symmetric" or "cholesky"; the same result, the second is cheaper.
+        root: "cholesky" or "symmetric"; the same result, the first is cheaper.
         row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
 
     Raises:

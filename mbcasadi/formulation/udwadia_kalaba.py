@@ -30,7 +30,7 @@ from mbcasadi.linalg import (
 )
 from mbcasadi.shapes import require_name, require_shape
 
-ROOTS = ("symmetric", "cholesky")
+ROOTS = ("cholesky", "symmetric")
 """Root factors of the inertia: `W = M^{1/2}` as in L15, or `W = Lᵀ` with `M = Lᵀ L`."""
 
 
@@ -58,7 +58,7 @@ def udwadia_kalaba(
     row_scale: Sym | ca.DM | float = 1.0,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
-    root: str = "symmetric",
+    root: str = "cholesky",
     f_nonideal: Sym | ca.DM | None = None,
 ) -> ConstrainedMotion[Sym]:
     """Return `a = M⁻¹ (f - h + f_ideal + f_n)` and `f_c = f_ideal + f_n`  [L15, eq. 13].
@@ -73,7 +73,7 @@ def udwadia_kalaba(
         A: (nc, nv) constraint Jacobian, of any rank.
         c: (nc, 1) constraint bias, `A a + c = 0`; L15 writes `b = -c`.
         row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
-        root: "symmetric" or "cholesky".
+        root: "cholesky" or "symmetric".
         f_nonideal: (nv, 1) prescribed force of the constraint, `C` of L15 (friction, say); it
             acts as far as the constraint lets it, see `nonideal_split`.
 
@@ -97,7 +97,7 @@ def nonideal_split(
     row_scale: Sym | ca.DM | float = 1.0,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
-    root: str = "symmetric",
+    root: str = "cholesky",
 ) -> SplitMotion[Sym]:
     """Return the motion with its constraint force in two parts  [L15, eq. 11-13].
 

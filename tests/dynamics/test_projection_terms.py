@@ -15,7 +15,7 @@ from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 
 STATES = 20
 TOL = 1e-9  # relative; conditions of M below 1e4
-STILL = ("four_bar", "ball_loop", "rolling_disc", "switched_gripper", "chained_particles")
+STILL = ("four_bar", "ball_loop", "rolling_disc", "switched_particles", "chained_particles")
 DRIVEN = ("moving_pendulum", "driven_truss")  # rows that depend on time
 
 
@@ -108,15 +108,15 @@ def test_both_channels_together_give_force_and_multipliers(name):
 
 
 def test_rank_and_uniqueness_follow_the_mask_and_the_redundancy():
-    """[A05, Remark 4]: seven rows of rank five; a row that is off has a free multiplier."""
-    values = at_states("switched_gripper")
+    """[A05, Remark 4]: five rows of rank two; a row that is off has a free multiplier."""
+    values = at_states("switched_particles")
     ranks = np.linalg.matrix_rank(values["A"], tol=1e-8)
-    assert len(set(ranks)) > 2
+    assert len(set(ranks)) > 1
     np.testing.assert_array_equal(values["rank"].ravel(), ranks)
     assert not values["unique"].any()
     assert at_states("rolling_disc")["unique"].all()
     free = np.trace(values["undetermined"], axis1=1, axis2=2)
-    np.testing.assert_allclose(free, 7 - ranks, atol=1e-9)
+    np.testing.assert_allclose(free, 5 - ranks, atol=1e-9)
 
 
 def test_gamma_is_the_frobenius_norm_or_what_was_given():

@@ -16,7 +16,7 @@ from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 
 STATES = 20
 TOL = 1e-9  # relative; conditions of M below 1e4
-STILL = ("four_bar", "ball_loop", "rolling_disc", "switched_gripper", "euler_parameters")
+STILL = ("four_bar", "ball_loop", "rolling_disc", "switched_particles", "euler_parameters")
 DRIVEN = ("moving_pendulum", "driven_truss")  # rows that depend on time
 
 
