@@ -1,5 +1,7 @@
 """Linear systems along motions: they carry a small deviation as the motion itself does."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from linear_mechanisms import chart, state_of, system_of
@@ -40,7 +42,7 @@ def test_the_bases_turn_smoothly():
     q, v, _, _ = state_of("planar_3rrr")
     path = motion(system, q, v)
     along = linearize_along(system, path.q, path.v, np.zeros((STEPS + 1, system.nu)))
-    for one, other in zip(along[:-1], along[1:], strict=True):
+    for one, other in pairwise(along):
         assert np.abs(one.Z_v - other.Z_v).max() < 10 * PERIOD
         turn = one.Z_v.T @ other.Z_v
         np.testing.assert_allclose(turn, turn.T, atol=1e-12)  # nearest: no turn within the space
