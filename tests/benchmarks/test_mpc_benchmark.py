@@ -1,0 +1,37 @@
+"""The benchmark of linear MPC times answers that its peers confirm, with bounds that hold."""
+
+import numpy as np
+import pytest
+
+from benchmarks import mpc
+
+CHEAP = ("-O0",)
+EXACT = 1e-9  # of active-set peers
+
+
+def test_every_row_names_its_peer_and_the_exact_ones_agree(monkeypatch):
+    monkeypatch.setattr(mpc, "FLAGS", CHEAP)
+    monkeypatch.setattr(mpc, "HORIZONS", (6,))
+    found = mpc.run(quick=True)
+    assert set(found["unsolved"].values()) == {0}
+    assert len(found["unsolved"]) == 2
+    compared = 0
+    for row in found["rows"]:
+        assert row["ours"] > 0.0
+        if row["peer_time"] is None:
+            assert row["peer"] == "-" or "absent" in row["peer"]
+            continue
+        assert row["ratio"] == pytest.approx(row["ours"] / row["peer_time"])
+        if "quadprog" in row["peer"]:
+            assert row["miss"] < EXACT
+            compared += 1
+    assert compared >= 2
+    assert mpc.table(found).count("\n") == 2 + len(found["rows"])
+
+
+def test_bounds_of_control_and_speed_hold_somewhere_in_the_closed_loop():
+    law = mpc.double_integrator(6, box=True)
+    record, u, z = mpc.closed_loop(law, law.function, mpc.QUICK_TICKS)
+    assert np.abs(u).max() == pytest.approx(1.0, abs=1e-9)
+    assert np.abs(record["x0"][:, 1]).max() == pytest.approx(0.8, abs=1e-6)
+    assert 0.05 < np.mean(np.any(z != 0, axis=1)) < 0.9
