@@ -34,6 +34,16 @@ def test_a_heavy_particle_on_a_circle_swings_as_the_elliptic_functions_say():
     np.testing.assert_allclose(-trajectory.f_c, tension[:, None] * trajectory.q, atol=1e-6)
 
 
+def test_a_velocity_row_that_repeats_a_position_row_does_not_hinder_newton():
+    circle = {"heavy": True, "phi": lambda q, *_: ca.sumsqr(q) - 1}
+    start = ([0.6, -0.8], [0, 0], 1.0)
+    twice = particle(2, **circle, A=lambda q, *_: 2 * q.T)
+    run, alone = mb.simulate(twice, *start), mb.simulate(particle(2, **circle), *start)
+    assert set(run.rank) == {1}
+    assert run.steps == alone.steps
+    np.testing.assert_allclose(run.q[-1], alone.q[-1], atol=1e-9)
+
+
 def test_a_skate_on_an_incline_draws_its_cycloid():
     """Rows for velocities only: `x = g/(2 w²) sin² wt`, `y = g/(2 w²) (wt - sin wt cos wt)`."""
     g, w = 4.0, 2.0
