@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 from a10_motions import states, system_of
-from tool_motions import moved, place_of, tool
+from tool_motions import dynamics_of, moved, place_of, tool
 
 import mbcasadi.errors as err
 import mujoco_models
@@ -150,14 +150,26 @@ def test_forces_that_move_nothing_stay_those_of_the_law():
     np.testing.assert_array_equal(found.full(), u.full())
     np.testing.assert_array_equal(float(z_after[0]), float(z_next))
     assert float(z_next) != 0.7
-    weak = within_limits(law, force_limits=[[-120.0, 120.0], [-500, 500], [-500, 500]])
-    free = law.ref(theta_q=q[[3, 0]], force_lam=50.0)
-    base = float(law.function(q, v, [50.0, 0, 0, 0], free, [0.0])[0][0])
-    pressed = float(law.function(q, v, [-200.0, 0, 0, 0], free, [0.0])[0][0])
-    assert base < 120.0 or pressed < 120.0
-    held, _, told, _ = weak.function(q, v, [300.0, 0, 0, 0], free, weak.controller.z0)
-    assert float(held[0]) <= 120.0 + 1e-6
-    assert float(told) == 1
+
+
+def test_a_limit_costs_press_but_no_motion_where_motors_are_redundant():
+    """Three motors, two motions: what the base lacks, 5 N, the surface carries."""
+    system = system_of("prr_arm")
+    theta = joint_coordinates(system, ("tip", "q1"))
+    law = quasi_velocity_force(system, theta, ("surface.2",))
+    q, v = system.tree.q0, np.zeros(4)
+    ref = law.ref(theta_q=q[[3, 0]] + [0.01, 0.02], force_lam=40.0)
+    u = law.function(q, v, ref, [])[0].full().ravel()
+    most = u[0] - 5.0
+    weak = within_limits(law, force_limits=[[-most, most], [-500.0, 500.0], [-500.0, 500.0]])
+    found, _, status, _ = answer(weak, q, v, ref)
+    fd = dynamics_of("prr_arm")
+    wish, kept = (fd(q, v, system.actuation(q) @ control)[0].full() for control in (u, found))
+    cut = fd(q, v, system.actuation(q) @ np.array([most, *u[1:]]))[0].full()
+    assert status == 1
+    np.testing.assert_allclose(found[0], most, atol=1e-6)
+    assert np.abs(cut - wish).max() > 0.1
+    np.testing.assert_allclose(kept, wish, atol=1e-3)  # the bias of r_p
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
