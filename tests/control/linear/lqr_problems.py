@@ -1,5 +1,6 @@
 """Mechanisms at rest with the weights that the tests of regulators use."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -18,6 +19,20 @@ def at_rest(name):
     system = mb.read_mjcf(mujoco_models.path(name))
     found = equilibrium(system)
     return linearize(system, found.q, None, found.u)
+
+
+def in_another_basis(linear):
+    """Return the same linear system at rest with bases that are turned by a random rotation."""
+    rng = np.random.default_rng(6)
+    turn = np.linalg.qr(rng.standard_normal((linear.n_q, linear.n_q)))[0]
+    both = np.kron(np.eye(2), turn)
+    return replace(
+        linear,
+        Z_q=linear.Z_q @ turn,
+        Z_v=linear.Z_v @ turn,
+        dfdx=both.T @ linear.dfdx @ both,
+        dfdu=both.T @ linear.dfdu,
+    )
 
 
 def weights(linear):

@@ -111,6 +111,17 @@ def test_regulator_and_filter_keep_their_own_poles_in_one_loop():
         assert np.abs(found - pole).min() < 1e-6
 
 
+def test_the_prediction_knows_that_the_control_was_cut():
+    estimator, linear = the_filter(), at_rest(NAME)
+    law = lqg(estimator, gain())
+    q = linear.q + np.array([0.3, -0.2, -0.1, 0.1])
+    u, z, status, _ = law.function(q, np.zeros(4), [], np.zeros(4))
+    assert float(status) == 1
+    assert abs(float(u)) == linear.system.limits.ctrl[0, 1]
+    expected = estimator.function(np.zeros(4), estimator.output(q, np.zeros(4)), u)[0]
+    np.testing.assert_allclose(np.array(z), np.array(expected), rtol=1e-12)
+
+
 def swing(estimator, folder, seconds=3.0):
     """Return the largest deviation of a pendulum under LQG from noisy encoders alone.
 

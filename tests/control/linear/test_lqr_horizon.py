@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from lqr_problems import at_rest, near, weights
+from lqr_problems import at_rest, in_another_basis, near, weights
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -73,6 +73,18 @@ def test_the_gains_along_a_motion_that_rests_are_those_of_a_horizon():
         np.testing.assert_allclose(natural_gain(one, K), gain, atol=1e-8 * np.abs(gain).max())
 
 
+def test_the_cost_to_go_of_what_is_held_counts_in_any_basis():
+    linear = at_rest(NAME)
+    Q, R = weights(linear)
+    q, v, u = (np.tile(x, (6, 1)) for x in (linear.q, linear.v, linear.u))
+    resting = linearize_along(linear.system, q, v, u)
+    endless = natural_gain(linear, lqr_gain(linear, Q, R, period=PERIOD).K)
+    for hold in (None, linear, in_another_basis(linear)):
+        K = trajectory_gains(resting, Q, R, hold=hold, period=PERIOD)[0]
+        found = natural_gain(resting[0], K)
+        np.testing.assert_allclose(found, endless, atol=1e-8 * np.abs(endless).max())
+
+
 @cache
 def law_along():
     linear = at_rest(NAME)
@@ -116,8 +128,9 @@ def test_a_deviation_dies_out_along_the_motion_and_grows_where_the_motion_is_onl
     assert np.abs(q[-1] - linear.q).max() < DEVIATION / 2
 
 
-def test_the_last_row_of_a_table_stays_in_force():
-    linear = at_rest(NAME)
+@pytest.mark.parametrize("name", [NAME, "planar_biped"])
+def test_a_table_gives_each_tick_its_gain_and_its_last_row_stays_in_force(name):
+    linear = at_rest(name)
     Q, R = weights(linear)
     law = finite_horizon_lqr(linear, Q, R, 10 * PERIOD, Q_end=0.1 * Q, period=PERIOD)
     gains = finite_horizon_gains(linear, Q, R, 10, Q_end=0.1 * Q, period=PERIOD)
