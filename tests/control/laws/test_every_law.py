@@ -89,7 +89,8 @@ def test_the_law_says_what_it_is(compiled):
     case, law, _ = compiled
     own = law.controller
     assert own.name == law.function.name()
-    assert own.notes["law"] and own.notes["status"]
+    assert own.notes["law"]
+    assert own.notes["status"]
     for signal in (*own.inputs, *own.outputs):
         assert len(signal.components) == len(signal.units)
     builder = getattr(laws, case.law, None) or getattr(linear, case.law)
