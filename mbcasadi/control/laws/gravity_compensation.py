@@ -108,7 +108,7 @@ class Spring:
     Attributes:
         system: the mechanism.
         task: of which only the geometry counts.
-        K, D: (k,) as gains of the task.
+        gains: K and D (k,) in the place of the task's own.
         slots: of the reference that the law reads.
     """
 
