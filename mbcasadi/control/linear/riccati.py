@@ -2,8 +2,8 @@
 
     dx/dt = dfdx x + dfdu u,    cost = ∫ (xᵀ Q x + 2 xᵀ N u + uᵀ R u) dt,    u = -K x
 
-With a sample time the control is held between samples and the cost is still the integral: the
-weights are integrated exactly, so a gain tends to the continuous one as the period tends to zero.
+With a sample time the control is held and the cost is still the integral, computed exactly: as
+the period tends to zero, the gain tends to the continuous one.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,17 @@ ASYMMETRY = 1e-9
 NEGATIVE = 1e-9
 """Eigenvalue of a weight, relative to the largest, below whose negative it is indefinite."""
 
+STILL = 1e-10
+"""What a pole of a sample must have to one: less is rounding, of a mode that never dies out."""
+
 NO_SOLUTION = (
     "the Riccati equation has no stabilising solution; expected an unstable part that the control "
     "reaches and that the weights see"
+)
+
+NO_FILTER = (
+    "there is no stationary filter; expected noise W that reaches, and a measurement y that sees, "
+    "every mode that does not die out"
 )
 
 
@@ -110,9 +118,6 @@ def regulator(dfdx: Array, dfdu: Array, Q: Array, R: Array, N: Array | None = No
     """Return the continuous gain `K = R⁻¹ (dfduᵀ S + Nᵀ)`, `S` of the algebraic Riccati equation.
 
     One step of Newton's method after SciPy's Schur form removes what rounding left.
-
-    Raises:
-        ProblemError: no stabilising solution.
     """
     cross = np.zeros(dfdu.shape) if N is None else N
     try:
@@ -136,8 +141,7 @@ def sampled_regulator(
 
     Args:
         dfdx, dfdu: (nx, nx), (nx, nu) of the continuous system.
-        Q, R, N: (nx, nx), (nu, nu), (nx, nu) of the integral cost.
-        period: s.
+        Q, R, N: (nx, nx), (nu, nu), (nx, nu) of the integral cost; period in s.
 
     Raises:
         ProblemError: no stabilising solution.
@@ -152,7 +156,7 @@ def sampled_regulator(
         raise ProblemError(f"{NO_SOLUTION} (SciPy: {error})") from error
     K = _gain(tick, S)
     poles = np.linalg.eigvals(tick.A - tick.B @ K).astype(complex)
-    if not np.all(np.abs(poles) < 1):
+    if not np.all(np.abs(poles) < 1 - STILL):
         raise ProblemError(f"{NO_SOLUTION}; the closed loop has the poles {poles}")
     return Regulator(K, (S + S.T) / 2, poles, period)
 
@@ -212,17 +216,17 @@ def stationary_filter(A: Array, C: Array, W: Array, V: Array) -> Filter:
         V: (ny, ny) covariance of the noise of one measurement.
 
     Raises:
-        ProblemError: an unstable part that y does not see.
+        ProblemError: a mode that does not die out and that y does not see, or W not reach.
     """
     try:
         P = solve_discrete_are(A.T, C.T, W, V)
     except LinAlgError as error:
-        raise ProblemError(f"no stationary filter (SciPy: {error})") from error
+        raise ProblemError(f"{NO_FILTER} (SciPy: {error})") from error
     L = np.linalg.solve(C @ P @ C.T + V, C @ P).T
     left = np.eye(A.shape[0]) - L @ C
     poles = np.linalg.eigvals(A @ left).astype(complex)
-    if not np.all(np.abs(poles) < 1):
-        raise ProblemError(f"no stationary filter: its error has the poles {poles}")
+    if not np.all(np.abs(poles) < 1 - STILL):
+        raise ProblemError(f"{NO_FILTER}; its error has the poles {poles}")
     return Filter(L, P, left @ P @ left.T + L @ V @ L.T, poles)
 
 
@@ -232,8 +236,7 @@ def _gain(tick: Tick, S: Array) -> Array:
 
 
 def _quadratic(K: Array, Q: Array, R: Array, N: Array) -> Array:
-    """Return the weight of x where `u = -K x`."""
-    cross = N @ K
+    cross = N @ K  # of x, where `u = -K x`
     return Q - cross - cross.T + K.T @ R @ K
 
 

@@ -204,6 +204,13 @@ def test_what_is_not_seen_is_named():
     assert {"carriage", "deck_x"} <= set(unseen[0].joints)
 
 
+def test_a_drifting_mode_without_noise_has_no_stationary_filter():
+    linear = at_rest("cart_pole")
+    seen = encoders(linear.system, ["carriage", "pole"])
+    with pytest.raises(err.ProblemError, match=r"no stationary filter; expected noise W"):
+        kalman(linear, seen, np.zeros(10), 1e-6)
+
+
 def test_doors_of_the_filter_say_what_was_expected():
     linear = at_rest(NAME)
     system = linear.system
