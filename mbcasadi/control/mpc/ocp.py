@@ -13,9 +13,12 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.control.reference import places_of
 from mbcasadi.control.tasks import Slot
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.shapes import require_name
 
 Array = NDArray[np.float64]
 
@@ -38,6 +41,7 @@ class OptimalControlProblem:
         x_bounds, u_bounds: (nx, 2), (nu, 2); infinite where there are none.
         slots: what p holds at one stage, by name.
         state: (q, v) → (x), what is measured.
+        nominal: (N + 1, np) parameters of each sample unless others are given; None for zeros.
     """
 
     name: str
@@ -54,6 +58,39 @@ class OptimalControlProblem:
     u_bounds: Array
     slots: tuple[Slot, ...]
     state: ca.Function
+    nominal: Array | None = None
+
+    def parameters(self, **values: ArrayLike) -> Array:
+        """Return p (N + 1, np) with these slices, nominal elsewhere; dots are written as `_`.
+
+        Args:
+            values: one slice for all samples, (n,), or a schedule (N + 1, n) of them. A schedule
+                of N samples leaves the last one nominal.
+
+        Raises:
+            UnknownNameError: no such slice; the message lists those there are.
+            ProblemError: a schedule that is longer or shorter than the horizon.
+            ShapeError: a slice of a wrong size, or NaN.
+        """
+        N = self.horizon
+        p = np.zeros((N + 1, self.np_)) if self.nominal is None else self.nominal.copy()
+        named = {name.replace(".", "_"): at for name, at in places_of(self.slots).items()}
+        for name, value in values.items():
+            require_name("slice of the parameters", name, list(named))
+            given, at = np.asarray(value, dtype=float), named[name]
+            size = at.stop - at.start
+            if given.ndim == 2 and given.shape[0] not in {N, N + 1}:
+                raise ProblemError(
+                    f"schedule of {name} has {given.shape[0]} samples; expected {N} or {N + 1} "
+                    f"for a horizon of {N} intervals"
+                )
+            wide = given.ndim == 2 and given.shape[1] == size
+            if not (wide or given.shape == (size,) or (size == 1 and given.shape == ())):
+                raise ShapeError(f"{name} has shape {given.shape}, expected ({size},)")
+            if not np.all(np.isfinite(given)):
+                raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
+            p[: given.shape[0] if wide else N + 1, at] = given
+        return p
 
     @property
     def nx(self) -> int:

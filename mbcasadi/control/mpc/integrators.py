@@ -1,0 +1,219 @@
+"""Discrete-time dynamics on the constraint manifold: Runge-Kutta steps, then back onto it.
+
+    q_i = q ⊕ h Σ_j a_ij w_j,   v_i = v + h Σ_j a_ij a(q_i, v_i, u),
+    q⁺ = (q ⊕ h Σ b_i w_i) ⊕ (-A⁺ phi),   v⁺ = v - A⁺ psi,
+
+with the acceleration `a` of projected dynamics, which exists at singular poses and with redundant
+rows. `w_i` is the rate of the local coordinates, v itself but for rotations. One Newton step
+squares the gap that a Runge-Kutta step leaves. Where a mask closes rows, the step starts with their
+inelastic impact: the projection of v in the metric of M.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+
+from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.errors import ProblemError
+from mbcasadi.linalg import RANK_TOL, complete_factor
+from mbcasadi.shapes import require_name
+from mbcasadi.simulation.functions import Rule, chart_rate_fun, holonomic, jump_fun, unrolled
+from mbcasadi.system import System, evaluate
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """Coefficients of an explicit method: `a` row by row below the diagonal, `b`, `c`."""
+
+    a: tuple[tuple[float, ...], ...]
+    b: tuple[float, ...]
+    c: tuple[float, ...]
+
+
+TABLEAUS = {
+    1: Tableau(((),), (1.0,), (0.0,)),
+    2: Tableau(((), (0.5,)), (0.0, 1.0), (0.0, 0.5)),
+    3: Tableau(((), (0.5,), (-1.0, 2.0)), (1 / 6, 2 / 3, 1 / 6), (0.0, 0.5, 1.0)),
+    4: Tableau(
+        ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)),
+        (1 / 6, 1 / 3, 1 / 3, 1 / 6),
+        (0.0, 0.5, 0.5, 1.0),
+    ),
+}
+"""Euler, midpoint, Kutta of order 3, and the classical method of order 4."""
+
+
+def discrete_dynamics(system: System, period: float, **options: Any) -> ca.Function:
+    """Return (x, u, p) → (x_next) with `x = (q, v)` and `p = ([t], [mask])`.
+
+    Args:
+        system: the mechanism.
+        period: length of the step, over which u is held, s.
+        options: of `step_fun`.
+
+    Raises:
+        ProblemError: as `step_fun`.
+    """
+    step = step_fun(system, period, **options)
+    sizes = {name: step.size1_in(name) for name in step.name_in()[3:]}
+    x, u = ca.MX.sym("x", system.nq + system.nv), ca.MX.sym("u", system.nu)
+    p = ca.MX.sym("p", sum(sizes.values()))
+    ends = [sum(list(sizes.values())[:i]) for i in range(len(sizes) + 1)]
+    known = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
+    out = step(q=x[: system.nq], v=x[system.nq :], u=u, **known)
+    x_next = ca.vertcat(out["q_next"], out["v_next"])
+    return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
+
+
+def step_fun(
+    system: System,
+    period: float,
+    *,
+    order: int = 4,
+    substeps: int = 1,
+    newton: int = 2,
+    formulation: str = "projection",
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+    **options: Any,
+) -> ca.Function:
+    """Return (q, v, u, [t], [mask]) → (q_next, v_next), one period on the manifold.
+
+    Actuators pull with `B u + f_0`: what clips them is left to the bounds of a problem, since
+    a clipped force has no slope. Derivatives follow the implicit rules of `forward_dynamics`.
+
+    Args:
+        system: the mechanism.
+        period: length of the step, s.
+        order: 1 to 4, of the explicit Runge-Kutta method.
+        substeps: number of equal steps in a period.
+        newton: number of Newton steps back onto positions, 0 for none; velocities are projected
+            where it is not zero.
+        formulation, rank_tol, pivot, options: of `forward_dynamics`.
+
+    Raises:
+        ProblemError: a period, order or number that makes no sense, or activation states.
+        UnknownNameError: no such formulation.
+    """
+    _check(system, period, order, substeps, newton)
+    dynamics = forward_dynamics(system, formulation, rank_tol=rank_tol, pivot=pivot, **options)
+    pull = force_fun(system)
+    h = period / substeps
+    s = _symbols(system, ca.MX)
+    timed = {name: s[name] for name in ("t", "mask") if name in s}
+
+    def motion(q: Any, v: Any, t: Any) -> Any:
+        known = timed | ({"t": t} if "t" in timed else {})
+        return dynamics(q=q, v=v, f=pull(q, v, s["u"]), **known)["a"]
+
+    start = s if system.mask is None else s | {"v": _landed(system, s, rank_tol)}
+    q, v = _runge_kutta(system, TABLEAUS[order], motion, start, h)
+    if system.nc and newton:
+        back = back_fun(system, newton, rank_tol, pivot)
+        known = s | {"q": q, "v": v} | ({"t": s["t"] + h} if "t" in s else {})
+        closed = back(**{name: known[name] for name in back.name_in()})
+        q, v = closed["q_next"], closed["v_next"]
+    single = ca.Function("step", list(s.values()), [q, v], list(s), ["q_next", "v_next"])
+    return single if substeps == 1 else _repeated(single, s, substeps, h)
+
+
+def back_fun(
+    system: System, newton: int = 2, rank_tol: float = RANK_TOL, pivot: bool = True
+) -> ca.Function:
+    """Return (q, v, [t], [mask]) → (q_next, v_next): `q ⊕ (-A⁺ phi)`, then `v - A⁺ psi`.
+
+    [A05, eq. 39]. It holds for redundant rows: A⁺ is that of the rank which A has.
+    """
+    s = _symbols(system, ca.SX if unrolled(system) else ca.MX)
+    del s["u"]
+    mask = s.get("mask", ca.DM.ones(system.nc))
+    q, v = s["q"], s["v"]
+    on = mask * holonomic(system)
+    for _ in range(newton):
+        known = s | {"q": q, "v": ca.DM.zeros(system.nv)}
+        A = ca.diag(on) @ evaluate(system.loop_jacobian, known)
+        phi = on * evaluate(system.constraint, known)
+        factor = complete_factor(A, rank_tol=rank_tol, pivot=pivot)
+        q = system.integrate(q, ca.densify(-factor.pinv_times(phi)))
+    known = s | {"q": q}
+    A = ca.diag(mask) @ evaluate(system.loop_jacobian, known)
+    psi = mask * evaluate(system.loop_rate, known)
+    v = v - complete_factor(A, rank_tol=rank_tol, pivot=pivot).pinv_times(psi)
+    outputs = [ca.densify(q), ca.densify(v)]
+    options = {"cse": True} if isinstance(q, ca.SX) else {}
+    return ca.Function("back", list(s.values()), outputs, list(s), ["q_next", "v_next"], options)
+
+
+def force_fun(system: System) -> ca.Function:
+    """Return (q, v, u) → (f), `B u + f_0`."""
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    u = ca.SX.sym("u", system.nu)
+    f = system.actuation(q) @ u + system.actuator_bias(q, v) if system.nu else ca.SX(system.nv, 1)
+    return ca.Function("force", [q, v, u], [ca.densify(f)], ["q", "v", "u"], ["f"])
+
+
+def _landed(system: System, s: Mapping[str, Any], rank_tol: float) -> Any:
+    """Return v after the impact of rows that the mask has just closed; v itself without any."""
+    jump = jump_fun(system, Rule(rank_tol=rank_tol))
+    known = {"t": ca.DM(0)} | dict(s)
+    return jump(**{name: known[name] for name in jump.name_in()})["v_next"]
+
+
+def _runge_kutta(
+    system: System, tableau: Tableau, motion: Any, s: Mapping[str, Any], h: float
+) -> tuple[Any, Any]:
+    """Return q and v after one step, off the manifold by the method's error."""
+    chart = None if system.nq == system.nv else chart_rate_fun(system)
+    q, v, t = s["q"], s["v"], s.get("t", 0)
+    turns: list[Any] = []
+    pushes: list[Any] = []
+    for row, c in zip(tableau.a, tableau.c, strict=True):
+        # At the start the local coordinates are zero, where their rate is v for rotations too.
+        first = not any(row)
+        q_i = q if first else system.integrate(q, h * _weighted(row, turns))
+        v_i = v if first else v + h * _weighted(row, pushes)
+        turns.append(v_i if first or chart is None else chart(q, q_i, v_i))
+        pushes.append(motion(q_i, v_i, t + c * h))
+    q_end = system.integrate(q, h * _weighted(tableau.b, turns))
+    return q_end, v + h * _weighted(tableau.b, pushes)
+
+
+def _weighted(weights: tuple[float, ...], rates: list[Any]) -> Any:
+    return sum(w * rate for w, rate in zip(weights, rates, strict=True) if w)
+
+
+def _repeated(single: ca.Function, s: dict[str, Any], substeps: int, h: float) -> ca.Function:
+    """Return `single` in a row, time moved on."""
+    known = dict(s)
+    for _ in range(substeps):
+        out = single(**known)
+        known |= {"q": out["q_next"], "v": out["v_next"]}
+        if "t" in known:
+            known["t"] = known["t"] + h
+    outputs = [known["q"], known["v"]]
+    return ca.Function("step", list(s.values()), outputs, list(s), ["q_next", "v_next"])
+
+
+def _symbols(system: System, kind: Any) -> dict[str, Any]:
+    sizes = {"q": system.nq, "v": system.nv, "u": system.nu}
+    sizes |= {"t": 1} if system.timed else {}
+    sizes |= {} if system.mask is None else {"mask": system.nc}
+    return {name: kind.sym(name, size) for name, size in sizes.items()}
+
+
+def _check(system: System, period: float, order: int, substeps: int, newton: int) -> None:
+    if not 0 < period < float("inf"):
+        raise ProblemError(f"period = {period}; expected a positive number of seconds")
+    if order not in TABLEAUS:
+        require_name("order", str(order), [str(one) for one in TABLEAUS])
+    if substeps < 1 or newton < 0:
+        raise ProblemError(
+            f"substeps = {substeps}, newton = {newton}; expected at least 1, and at least 0"
+        )
+    if system.na:
+        raise ProblemError(
+            f"'{system.name}' has {system.na} activation states, which (q, v) does not hold; "
+            "expected actuators without them"
+        )

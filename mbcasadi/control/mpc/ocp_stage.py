@@ -1,0 +1,113 @@
+"""One stage of an optimal control problem: its symbols, and Functions of (x, u, p) made of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.linear.feedback import setpoint_slots
+from mbcasadi.control.mpc.ocp import Array
+from mbcasadi.control.reference import places_of
+from mbcasadi.control.tasks import Slot, Task
+from mbcasadi.errors import ShapeError
+from mbcasadi.system import System
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """`lower <= value <= upper`, an expression of a stage's symbols; equal ends fix it."""
+
+    value: ca.SX
+    lower: ArrayLike = -np.inf
+    upper: ArrayLike = np.inf
+
+
+@dataclass(frozen=True)
+class StageSymbols:
+    """What costs and constraints are written in.
+
+    Attributes:
+        q, v, u: (nq, 1), (nv, 1), (nu, 1) symbols.
+        parameters: own ones by name; each becomes a slice of p.
+    """
+
+    q: ca.SX
+    v: ca.SX
+    u: ca.SX
+    parameters: Mapping[str, ca.SX] = field(default_factory=dict)
+
+
+def stage_symbols(system: System, **parameters: int) -> StageSymbols:
+    """Return symbols for costs and constraints; `parameters` are own ones by size."""
+    own = {name: ca.SX.sym(name, size) for name, size in parameters.items()}
+    return StageSymbols(
+        ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv), ca.SX.sym("u", system.nu), own
+    )
+
+
+class Stage:
+    """Symbols and parameters of one stage of a system."""
+
+    def __init__(self, system: System, slots: tuple[Slot, ...], own: StageSymbols) -> None:
+        self.system, self.slots, self.own = system, slots, own
+        self.ref = {
+            slot.name: own.parameters.get(slot.name, ca.SX.sym(slot.name, slot.size))
+            for slot in slots
+        }
+
+    def function(
+        self, name: str, output: str, parts: Sequence[ca.SX], *, last: bool = False
+    ) -> ca.Function:
+        """Return (x, [u], p) → (output)."""
+        x, p = ca.vertcat(self.own.q, self.own.v), ca.vertcat(ca.SX(0, 1), *self.ref.values())
+        inputs = {"x": x, "p": p} if last else {"x": x, "u": self.own.u, "p": p}
+        value = ca.densify(ca.vertcat(ca.SX(0, 1), *parts))
+        made = ca.Function(
+            name, [*inputs.values()], [value], [*inputs], [output], {"allow_free": True}
+        )
+        if made.has_free():
+            raise ShapeError(
+                f"{name} depends on {', '.join(made.get_free())}; expected an expression of the "
+                f"given symbols {'q, v' if last else 'q, v, u'} and own parameters"
+            )
+        return made
+
+    def dynamics(self, step: ca.Function) -> ca.Function:
+        """Return the dynamics with the p of the problem."""
+        x, u, p = (ca.MX.sym(key, step.size1_in(key)) for key in ("x", "u", "p"))
+        places = places_of(self.slots)
+        p = ca.MX.sym("p", sum(slot.size for slot in self.slots))
+        own = [p[places[key]] for key in ("t", "mask") if key in places]
+        x_next = step(x, u, ca.vertcat(ca.MX(0, 1), *own))
+        return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
+
+    def nominal(self, horizon: int, period: float) -> Array:
+        """Return p: at rest in the initial pose, clocks that run, masks as the system has them."""
+        system, places = self.system, places_of(self.slots)
+        p = np.zeros((horizon + 1, sum(slot.size for slot in self.slots)))
+        if "setpoint.q" in places and system.tree is not None:
+            p[:, places["setpoint.q"]] = np.ravel(system.tree.q0)
+        if "t" in places:
+            p[:, places["t"]] = period * np.arange(horizon + 1)[:, None]
+        if "mask" in places:
+            p[:, places["mask"]] = system.mask
+        return p
+
+
+def slots_of(
+    system: System, follows: bool, tasks: Sequence[Task], own: StageSymbols
+) -> tuple[Slot, ...]:
+    """Return the slices of p: setpoint where followed, tasks, own parameters, t, mask."""
+    slots = [*(setpoint_slots(system) if follows else ())]
+    slots += [slot for task in tasks for slot in task.slots(system)]
+    slots += [
+        Slot(name, tuple(f"{i}" for i in range(symbol.numel())), ("",) * symbol.numel())
+        for name, symbol in own.parameters.items()
+    ]
+    slots += [Slot("t", ("t",), ("s",))] if system.timed else []
+    if system.mask is not None:
+        rows = tuple(f"{i}.{row}" for i, row in enumerate(system.constraint_names))
+        slots += [Slot("mask", rows, ("",) * system.nc)]
+    return tuple(slots)
