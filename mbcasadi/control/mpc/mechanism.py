@@ -5,25 +5,15 @@ loops and redundant rows cost nothing, and no prediction leaves the manifold to 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.describe import coordinates, rates
-from mbcasadi.control.linear.discrete import discretize
-from mbcasadi.control.linear.feedback import deviations, require_continuous, setpoint_slots
 from mbcasadi.control.linear.linearization import Linearization
-from mbcasadi.control.linear.lqr import manifold_weights, require_equilibrium
 from mbcasadi.control.mpc.linear import LinearMPC, lti_mpc
-from mbcasadi.control.mpc.linear_model import Array, LinearModel, Output
-from mbcasadi.control.mpc.linear_problem import bounds
-from mbcasadi.control.solver import controller_fun
-from mbcasadi.control.tasks import Slot
-from mbcasadi.description import Controller, LeastDistanceStages, Signal
-from mbcasadi.errors import ProblemError
+from mbcasadi.control.mpc.linear_model import Output
+from mbcasadi.control.mpc.on_manifold import on_manifold
 
 
 def linear_mpc(
@@ -62,33 +52,20 @@ def linear_mpc(
         ProblemError: no equilibrium; weights, bounds or a horizon that make no sense.
         ShapeError: a wrong shape, or NaN.
     """
-    require_continuous(linear)
-    require_equilibrium(linear)
-    system = linear.system
-    if system.na or system.mask is not None or system.timed:
-        raise ProblemError(
-            f"'{system.name}' has activations, a mask or constraints that move; a linear MPC has "
-            "one fixed model: linearise a system without them"
-        )
-    limits = bounds("ctrl_limits", _or(ctrl_limits, system.limits.ctrl), system.nu)
-    sampled = discretize(linear, period)
-    weights = manifold_weights(linear, Q, R)
-    T = np.vstack([linear.to_dq, linear.to_dv])
-    core = lti_mpc(
-        LinearModel.of(sampled.dfdx, sampled.dfdu, period),
+    return on_manifold(
+        linear,
+        lti_mpc,
         horizon,
-        weights.Q,
-        weights.R,
-        u_bounds=limits - linear.u[:, None],
-        du_bounds=du_bounds,
-        outputs=[replace(output, C=np.asarray(output.C) @ T) for output in outputs],
+        (Q, R),
+        period=period,
+        outputs=outputs,
+        ctrl_limits=ctrl_limits,
         preview=preview,
         solver=solver,
+        du_bounds=du_bounds,
         name=name,
         **options,
     )
-    slots = _slots(linear, horizon, preview)
-    return _of_mechanism(linear, core, slots, limits, solver)
 
 
 def deviation_output(
@@ -114,122 +91,3 @@ def deviation_output(
     ends = np.array([lower], dtype=float), np.array([upper], dtype=float)
     D = np.zeros((1, linear.nu))
     return Output(name, C, D, *ends, linear_penalty, quadratic_penalty)
-
-
-def _or(given: ArrayLike | None, default: Array) -> ArrayLike:
-    return default if given is None else given
-
-
-def _slots(linear: Linearization, horizon: int, preview: bool) -> tuple[Slot, ...]:
-    q, v, u = setpoint_slots(linear.system)
-    if not preview:
-        return q, v, u
-    stages = [
-        replace(slot, name=f"{part}{k}")
-        for k in range(1, horizon + 1)
-        for part, slot in (("q", q), ("v", v))
-    ]
-    return (*stages, u)
-
-
-def _of_mechanism(
-    linear: Linearization,
-    core: LinearMPC,
-    slots: tuple[Slot, ...],
-    limits: Array,
-    solver: str,
-) -> LinearMPC:
-    """Return the controller that measures (q, v) in place of x."""
-    system, inner = linear.system, core.controller.stages
-    assert inner is not None
-    kind: Any = ca.SX if inner.build.is_a("SXFunction") else ca.MX
-    nref = sum(slot.size for slot in slots)
-    sizes = {"q": system.nq, "v": system.nv, "ref": nref, "z": core.controller.z0.size}
-    given = {name: kind.sym(name, size) for name, size in sizes.items()}
-    own = [_deviation(linear, given["q"], given["v"]), _reference(linear, given["ref"])]
-    build = ca.Function(
-        "build",
-        list(given.values()),
-        inner.build.call([*own, given["z"]]),
-        list(given),
-        inner.build.name_out(),
-    )
-    first = inner.finish.n_in() - 5
-    found = {
-        inner.finish.name_in(i): kind.sym(inner.finish.name_in(i), inner.finish.numel_in(i))
-        for i in range(first, first + 5)
-    }
-    u, *rest = inner.finish.call([*own, given["z"], *found.values()])
-    low, high = ca.DM(limits[:, 0]), ca.DM(limits[:, 1])
-    u = ca.fmin(ca.fmax(u + ca.DM(linear.u), low), high)
-    finish = ca.Function(
-        "finish",
-        [*given.values(), *found.values()],
-        [u, *rest],
-        [*given, *found],
-        inner.finish.name_out(),
-    )
-    stages = LeastDistanceStages(build, finish)
-    function = controller_fun(core.controller.name, stages, solver)
-    return replace(
-        core,
-        slots=slots,
-        controller=_described(linear, core, function, stages, slots, limits),
-    )
-
-
-def _deviation(linear: Linearization, q: Any, v: Any) -> Any:
-    """Return x (nx, 1)."""
-    dq = linear.system.difference(ca.DM(linear.q), q)
-    return ca.DM(linear.from_dq) @ dq + ca.DM(linear.from_dv) @ (v - ca.DM(linear.v))
-
-
-def _reference(linear: Linearization, ref: Any) -> Any:
-    """Return the states of all samples, then the control, as deviations."""
-    nq, nv, nu = linear.system.nq, linear.system.nv, linear.nu
-    samples = (ref.numel() - nu) // (nq + nv)
-    states = [
-        _deviation(linear, part[:nq, 0], part[nq:, 0])
-        for part in ca.vertsplit(ref[: samples * (nq + nv), 0], nq + nv)
-    ]
-    return ca.vertcat(*states, ref[samples * (nq + nv) :, 0] - ca.DM(linear.u))
-
-
-def _described(
-    linear: Linearization,
-    core: LinearMPC,
-    function: ca.Function,
-    stages: LeastDistanceStages,
-    slots: Sequence[Slot],
-    limits: Array,
-) -> Controller:
-    system = linear.system
-    components = tuple(f"{slot.name}.{one}" for slot in slots for one in slot.components)
-    units = tuple(unit for slot in slots for unit in slot.units)
-    names, error_units = zip(*deviations(system), strict=True)
-    z = next(signal for signal in core.controller.inputs if signal.name == "z")
-    return replace(
-        core.controller,
-        function=function,
-        inputs=(coordinates(system), rates(system), Signal("ref", components, units), z),
-        outputs=(
-            Signal("u", system.actuator_names, ("",) * system.nu),
-            *core.controller.outputs[1:],
-        ),
-        u_min=limits[:, 0],
-        u_max=limits[:, 1],
-        stages=stages,
-        source=system.name,
-        monitor=_monitor(linear, slots),
-        monitors=tuple(Signal(name, names, error_units) for name in ("target", "error")),
-    )
-
-
-def _monitor(linear: Linearization, slots: Sequence[Slot]) -> ca.Function:
-    """Return (q, ref) → (target, error): the first setpoint and the way to it."""
-    system = linear.system
-    q, ref = ca.SX.sym("q", system.nq), ca.SX.sym("ref", sum(slot.size for slot in slots))
-    wanted = ref[: system.nq, 0]
-    target = system.difference(ca.DM(linear.q), wanted)
-    outputs = [target, system.difference(q, wanted)]
-    return ca.Function("monitor", [q, ref], outputs, ["q", "ref"], ["target", "error"])

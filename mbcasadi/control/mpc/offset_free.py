@@ -1,0 +1,226 @@
+"""Linear MPC without a steady error: a disturbance is estimated, predicted with, and cancelled.
+
+    model      x_next = A x + B u + drift + B_d d,   d_next = d,   y = C x
+    correct    (x, d) ← (x, d) + L (y - C x)                    stationary Kalman filter
+    target     0 = (A - I) x_s + B u_s + drift + B_d d,   H x_s = H r,   near (r, s)
+    control    the linear MPC of (x, d) about (x_s, u_s)
+    predict    (x, d) ← (A x + B u + drift + B_d d, d)          u as it was cut to its limits
+
+With one disturbance for each measured number, whatever constant force or wrong model holds the
+plant off its setpoint ends up in d: where the loop settles and no bound is active, H x = H r
+[G. Pannocchia, J. B. Rawlings, AIChE J. 49 (2003), 426-437].
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.guard import LARGEST_INPUT
+from mbcasadi.control.linear.linearization import Linearization
+from mbcasadi.control.linear.riccati import weight
+from mbcasadi.control.mpc.disturbance import Disturbed, beside, disturbed, matrix
+from mbcasadi.control.mpc.linear import LinearMPC, lti_mpc, reference_slots
+from mbcasadi.control.mpc.linear_model import LinearModel, Output
+from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
+from mbcasadi.control.mpc.on_manifold import on_manifold
+from mbcasadi.control.solver import controller_fun
+from mbcasadi.control.tasks import Slot
+from mbcasadi.description import LeastDistanceStages, Signal
+from mbcasadi.errors import ProblemError
+
+
+def offset_free_lti(
+    model: LinearModel,
+    horizon: int,
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    tracked: ArrayLike,
+    measured: ArrayLike | None = None,
+    disturbances: ArrayLike | None = None,
+    state_noise: ArrayLike = 1.0,
+    disturbance_noise: ArrayLike = 0.1,
+    measurement_noise: ArrayLike = 0.1,
+    outputs: Sequence[Output] = (),
+    solver: str = "daqp",
+    name: str = "offset_free_mpc",
+    tolerance: float = 1e-6,
+    **options: Any,
+) -> LinearMPC:
+    """Return the controller `(y, ref, z) → (u, z_next, status, residual)` of a plain model.
+
+    `ref` holds r, then s; z the active set, then the estimate (x, d) predicted for this tick. The
+    target does not know the bounds: a setpoint beyond them is held as near as the cost says.
+
+    Args:
+        model: constant.
+        horizon, Q, R, solver, name, tolerance, options: as in `lti_mpc`, without a preview.
+        tracked: H, (nt, nx), nt <= nu: what shall have no steady error.
+        measured: C, (ny, nx); the whole state by default.
+        disturbances: B_d, (nx, nd); one for each state by default, none for zero columns.
+        state_noise, disturbance_noise, measurement_noise: covariances of what disturbs x and d in
+            one sample and y; matrices, columns for diagonal ones, or numbers. More noise of d
+            makes a quicker estimate.
+        outputs: rows of x and u.
+
+    Raises:
+        ProblemError: no steady state has every tracked value; a disturbance leaves no trace in y;
+            a model that varies, or a preview; and as in `linear_problem`.
+        ShapeError: a wrong shape, or NaN.
+    """
+    if model.varies or options.get("preview"):
+        raise ProblemError(
+            "steady states need a constant model and one setpoint; expected a model without a "
+            "leading axis, and no preview"
+        )
+    plain = linear_problem(model, horizon, Q, R, outputs=outputs, **options)
+    B_d = matrix("disturbances", disturbances, np.eye(model.nx), rows=model.nx)
+    C = matrix("measured", measured, np.eye(model.nx), columns=model.nx)
+    noise = (
+        weight("state_noise", state_noise, model.nx),
+        weight("disturbance_noise", disturbance_noise, B_d.shape[1]),
+        weight("measurement_noise", measurement_noise, C.shape[0], definite=True),
+    )
+    H = matrix("tracked", tracked, None, columns=model.nx)
+    parts = disturbed(plain, B_d, C, H, noise)
+    unseen = np.zeros((B_d.shape[1],) * 2)
+    core = lti_mpc(
+        parts.model,
+        horizon,
+        beside(plain.Q, unseen),
+        plain.R,
+        P=beside(plain.P, unseen),
+        outputs=[_padded(output, B_d.shape[1]) for output in plain.outputs],
+        solver=solver,
+        name=name,
+        tolerance=tolerance,
+        **{key: value for key, value in options.items() if key != "P"},
+    )
+    return _observed(core, plain, parts, solver)
+
+
+def offset_free_mpc(
+    linear: Linearization,
+    horizon: int,
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    tracked: ArrayLike,
+    period: float = 1e-2,
+    outputs: Sequence[Output] = (),
+    ctrl_limits: ArrayLike | None = None,
+    solver: str = "daqp",
+    name: str = "offset_free_mpc",
+    **options: Any,
+) -> LinearMPC:
+    """Return the controller `(q, v, ref, z) → (u, z_next, status, residual)` of a mechanism.
+
+    As `linear_mpc`, without its steady error: a payload, a weak motor, a wrong gravity end up in
+    an estimated disturbance of the free directions.
+
+    Args:
+        linear, horizon, Q, R, period, outputs, ctrl_limits, solver, name: as in `linear_mpc`.
+        tracked: (nt, 2 nv) rows of the deviations (δq, δv) that shall have no steady error, at
+            most one for each control.
+        options: as in `offset_free_lti`.
+
+    Raises:
+        ProblemError, ShapeError: as in `linear_mpc` and `offset_free_lti`.
+    """
+    rows = matrix("tracked", tracked, None, columns=2 * linear.system.nv)
+    return on_manifold(
+        linear,
+        offset_free_lti,
+        horizon,
+        (Q, R),
+        period=period,
+        outputs=outputs,
+        ctrl_limits=ctrl_limits,
+        preview=False,
+        solver=solver,
+        name=name,
+        tracked=rows @ np.vstack([linear.to_dq, linear.to_dv]),
+        **options,
+    )
+
+
+def _observed(core: LinearMPC, plain: LinearProblem, parts: Disturbed, solver: str) -> LinearMPC:
+    """Return the controller that estimates (x, d) and asks `core` for the control."""
+    inner, n_inner = core.controller.stages, core.controller.z0.size
+    assert inner is not None
+    kind: Any = ca.SX if inner.build.is_a("SXFunction") else ca.MX
+    nx, nu, size = plain.model.nx, plain.model.nu, parts.model.nx
+    sizes = {"y": parts.C.shape[0], "ref": nx + nu, "z": n_inner + size}
+    given = {key: kind.sym(key, count) for key, count in sizes.items()}
+    corrected, coasted = _estimates(parts, given["y"], given["z"][n_inner:, 0])
+    goal = ca.DM(parts.target) @ ca.vertcat(given["ref"], corrected[nx:, 0])
+    goal = goal + ca.DM(parts.target_0)
+    own = [
+        corrected,
+        ca.vertcat(goal[:nx, 0], corrected[nx:, 0], goal[nx:, 0]),
+        given["z"][:n_inner, 0],
+    ]
+    build = ca.Function(
+        "build", list(given.values()), inner.build.call(own), list(given), inner.build.name_out()
+    )
+    first = inner.finish.n_in() - 5
+    names = [inner.finish.name_in(i) for i in range(first, first + 5)]
+    found = {key: kind.sym(key, inner.finish.numel_in(key)) for key in names}
+    u, z_next, status, residual = inner.finish.call([*own, *found.values()])
+    A, B, drift = (ca.DM(part) for part in parts.model.interval(0))
+    z_next = ca.vertcat(z_next, A @ coasted + B @ u + drift)
+    finish = ca.Function(
+        "finish",
+        [*given.values(), *found.values()],
+        [ca.densify(part) for part in (u, z_next, status, residual)],
+        [*given, *found],
+        inner.finish.name_out(),
+    )
+    return _described(core, plain, LeastDistanceStages(build, finish), solver)
+
+
+def _estimates(parts: Disturbed, y: Any, before: Any) -> tuple[Any, Any]:
+    """Return the corrected (x, d): infinite where an input is bad, and as the filter goes on."""
+    known = ca.sum1(ca.fabs(before)) <= LARGEST_INPUT
+    seen = ca.sum1(ca.fabs(y)) <= LARGEST_INPUT
+    start = ca.if_else(known, before, 0)
+    missed = ca.if_else(seen, y - ca.DM(parts.C) @ start, 0)
+    coasted = start + ca.DM(parts.L) @ missed
+    return ca.if_else(ca.logic_and(known, seen), coasted, np.inf), coasted
+
+
+def _described(
+    core: LinearMPC, plain: LinearProblem, stages: LeastDistanceStages, solver: str
+) -> LinearMPC:
+    inner = core.controller
+    nx, size = plain.model.nx, core.problem.model.nx
+    states = [f"x{i}" for i in range(nx)]
+    controls = inner.outputs[0].components
+    slots = (*reference_slots(plain, states), Slot("u", controls, ("",) * len(controls)))
+    ref = tuple(f"{slot.name}.{one}" for slot in slots for one in slot.components)
+    measured = tuple(f"y{i}" for i in range(stages.build.numel_in("y")))
+    kept = next(signal for signal in inner.inputs if signal.name == "z").components
+    z = (*kept, *(f"estimate.{one}" for one in (*states, *(f"d{i}" for i in range(size - nx)))))
+    parts = {"y": measured, "ref": ref, "z": z}
+    controller = replace(
+        inner,
+        function=controller_fun(inner.name, stages, solver),
+        inputs=tuple(_plain(key, names) for key, names in parts.items()),
+        outputs=(inner.outputs[0], _plain("z_next", z), *inner.outputs[2:]),
+        z0=np.zeros(len(z)),
+        stages=stages,
+        notes=inner.notes | {"law": "linear MPC, condensed, with an estimated disturbance"},
+    )
+    return replace(core, controller=controller, slots=slots)
+
+
+def _plain(name: str, components: tuple[str, ...]) -> Signal:
+    return Signal(name, components, ("",) * len(components))
+
+
+def _padded(output: Output, nd: int) -> Output:
+    return replace(output, C=np.hstack([output.C, np.zeros((output.C.shape[0], nd))]))
