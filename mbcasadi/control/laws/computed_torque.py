@@ -52,8 +52,15 @@ def computed_torque(
         mechanism = Mechanism(system, at, rank_tol)
         rows = task.rows(system, at.q, at.v, _own(at.ref, task.name), gains)
         a = nearest_acceleration(mechanism, rows, damping)
-        u, left = allocate(mechanism, a)
-        return Command(u=u, a=a, residual={"force": left}, error=rows.error, target=rows.target)
+        found = allocate(mechanism, a)
+        return Command(
+            u=found.u,
+            a=a,
+            residual={"force": found.left},
+            attainable=found.attainable,
+            error=rows.error,
+            target=rows.target,
+        )
 
     return make_law(
         system,

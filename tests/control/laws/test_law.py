@@ -108,6 +108,17 @@ def test_computed_torque_gives_the_acceleration_that_the_task_asks_for(four_bar)
         np.testing.assert_allclose(a[0], expected, rtol=1e-9)
 
 
+def test_a_motion_that_no_motor_gives_has_a_status_of_its_own():
+    system = read_mjcf(mujoco_models.path("cart_pole"))
+    passive = system.tree.joints[1].name
+    law = computed_torque(system, PostureTask(joints=(system.tree.joints[0].name, passive)))
+    lift = np.zeros(6)
+    lift[4:] = [1.0, 20.0]
+    _, _, status, left = law.function(system.tree.q0, np.zeros(system.nv), lift, [])
+    assert float(status) == 2
+    assert np.abs(np.array(left)).max() > 0.1
+
+
 def test_the_c_of_a_law_equals_its_function(four_bar, tmp_path):
     law = computed_torque(four_bar, PostureTask(joints=("crank",)))
     program = export_c(law, tmp_path / "c").load()
