@@ -24,6 +24,7 @@ from mbcasadi.control.solver import controller_fun
 from mbcasadi.control.stages import INFEASIBLE
 from mbcasadi.control.tasks import Task
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.errors import ProblemError
 
 KINETIC_SHARE = 1e-3
 """Weight of the kinetic measure beside a task of weight one: it decides what the task leaves."""
@@ -69,12 +70,16 @@ def within_limits(
         name: a C identifier; the law's with `_within_limits` by default.
 
     Raises:
-        ProblemError: the options contradict themselves.
+        ProblemError: the options contradict themselves; a law that reads a table or holds a QP.
     """
     if kinetic_weight is None:
         kinetic_weight = KINETIC_SHARE if closeness is not None else 1.0
     require_positive(kinetic_weight=kinetic_weight)
     own = law.controller
+    if own.stages is not None or not own.function.is_a("SXFunction"):
+        raise ProblemError(
+            f"law '{own.name}' reads a table or holds a QP; expected one of plain arithmetic"
+        )
     limits = np.column_stack([own.u_min, own.u_max]) if ctrl_limits is None else ctrl_limits
     qp = InverseDynamicsQP(
         law.system,

@@ -10,6 +10,7 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 import mujoco_models
 from mbcasadi.codegen import export_c
+from mbcasadi.control.laws import within_limits
 from mbcasadi.control.linear import (
     discretize,
     equilibrium,
@@ -162,6 +163,15 @@ def test_the_c_of_a_table_equals_its_function_whatever_the_state_holds(tmp_path)
     assert np.all(z_next[0, 4:] <= TICKS)
     assert status[0, 1] < 2
     np.testing.assert_array_equal(status[0, [0, 2, 3]], 3)
+
+
+def test_the_qp_takes_a_regulator_and_refuses_a_table():
+    linear = at_rest(NAME)
+    limited = within_limits(lqr(linear, *weights(linear)))
+    u = limited.function(linear.q, np.zeros(4), [], limited.controller.z0)[0]
+    np.testing.assert_allclose(np.array(u).ravel(), linear.u, rtol=1e-9)
+    with pytest.raises(err.ProblemError, match="'trajectory_lqr' reads a table"):
+        within_limits(law_along())
 
 
 def test_doors_of_horizons_say_what_was_expected():
