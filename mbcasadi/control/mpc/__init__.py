@@ -1,22 +1,39 @@
 """Model predictive control of mechanisms with constraints."""
 
+from mbcasadi.control.mpc.integrators import discrete_dynamics, step_fun
 from mbcasadi.control.mpc.linear import LinearMPC, lti_mpc
 from mbcasadi.control.mpc.linear_model import LinearModel, Output
 from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
 from mbcasadi.control.mpc.mechanism import deviation_output, linear_mpc
+from mbcasadi.control.mpc.nonlinear import optimal_control_problem
 from mbcasadi.control.mpc.ocp import OptimalControlProblem
+from mbcasadi.control.mpc.ocp_solution import OcpSolution, guess_of, rollout
+from mbcasadi.control.mpc.ocp_stage import Bounded, StageSymbols, stage_symbols
 from mbcasadi.control.mpc.offset_free import offset_free_lti, offset_free_mpc
+from mbcasadi.control.mpc.solve import OcpSolver, ocp_solver, solve
 
 __all__ = [
+    "Bounded",
     "LinearMPC",
     "LinearModel",
     "LinearProblem",
+    "OcpSolution",
+    "OcpSolver",
     "OptimalControlProblem",
     "Output",
+    "StageSymbols",
     "deviation_output",
+    "discrete_dynamics",
+    "guess_of",
     "linear_mpc",
     "linear_problem",
     "lti_mpc",
+    "ocp_solver",
     "offset_free_lti",
     "offset_free_mpc",
+    "optimal_control_problem",
+    "rollout",
+    "solve",
+    "stage_symbols",
+    "step_fun",
 ]

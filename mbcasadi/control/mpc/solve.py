@@ -28,9 +28,6 @@ where the other takes a second (30 stages of 9 unknowns)."""
 SOLVERS: dict[str, dict[str, Any]] = {
     "sqpmethod": {
         "max_iter": ROUNDS,
-        # Three halvings, which are the default, do not tame the first steps of a swing-up.
-        "max_iter_ls": 20,
-        "beta": 0.5,
         "tol_pr": 1e-9,
         "tol_du": 1e-8,
         "min_step_size": 1e-14,
@@ -140,7 +137,7 @@ def ocp_solver(
     if kind == "gauss-newton":
         chosen["hess_lag"] = program.gauss_newton()
     elif solver == "sqpmethod":
-        chosen["convexify_strategy"] = "regularize"
+        chosen["convexify_strategy"] = "eigen-clip"
     if solver == "fatrop":
         chosen |= program.structure()
     if solver == "sqpmethod":
