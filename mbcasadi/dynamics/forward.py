@@ -173,7 +173,10 @@ def _core(
     motion = solve_motion(now, inputs["f"], equations, treatment)
     options: dict[str, Any] = {
         "cse": True,
-        "custom_jacobian": jacobian_fun(system, name, treatment),
+        # the same for every formulation
+        "custom_jacobian": system.kept(
+            f"jac_{name} {treatment.key}", lambda: jacobian_fun(system, name, treatment)
+        ),
         "jac_penalty": 0,  # directional derivatives by way of this Jacobian
         "enable_forward": False,
         "enable_reverse": False,

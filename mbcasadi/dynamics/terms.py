@@ -28,6 +28,13 @@ class Treatment:
     baumgarte: Baumgarte | None = None
 
     @property
+    def key(self) -> str:
+        """What tells this treatment from others."""
+        rates = self.baumgarte and (np.ravel(self.baumgarte.alpha), np.ravel(self.baumgarte.beta))
+        numbers = [part.tolist() for part in rates] if rates else None
+        return f"{self.row_scale!r} {self.rank_tol!r} {self.pivot} {numbers}"
+
+    @property
     def rule(self) -> dict[str, Any]:
         """The drop rule, as the arguments of a formulation."""
         return {"row_scale": self.row_scale, "rank_tol": self.rank_tol, "pivot": self.pivot}

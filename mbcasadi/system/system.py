@@ -157,6 +157,15 @@ class System:
             self._cache[name] = self.builders[name]()
         return self._cache[name]
 
+    def kept(self, key: str, make: Builder) -> ca.Function:
+        """Return the Function that `make` builds, built once for this system and `key`.
+
+        For what other rooms derive from a system again and again.
+        """
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]
+
     def frame(self, name: str, kind: str = "site") -> FrameFunctions:
         """Return pose, Jacobian, velocity and bias Functions of a site or body.
 
