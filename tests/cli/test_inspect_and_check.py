@@ -42,7 +42,10 @@ def invoke(*arguments):
 def test_inspect_says_that_three_rows_of_the_four_bar_have_rank_two():
     result = invoke("inspect", "four_bar")
     assert result.exit_code == 0
-    assert "3 rows, rank 2: row 1 vanishes here (authored pose); rank 2 at 5 random closed poses" in result.stdout
+    assert (
+        "3 rows, rank 2: row 1 vanishes here (authored pose); rank 2 at 5 random closed poses"
+        in result.stdout
+    )
 
 
 def test_ranks_are_told_where_a_loop_is_open_and_where_it_is_closed():
