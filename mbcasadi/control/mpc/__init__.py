@@ -10,6 +10,8 @@ from mbcasadi.control.mpc.ocp import OptimalControlProblem
 from mbcasadi.control.mpc.ocp_solution import OcpSolution, guess_of, rollout
 from mbcasadi.control.mpc.ocp_stage import Bounded, StageSymbols, stage_symbols
 from mbcasadi.control.mpc.offset_free import offset_free_lti, offset_free_mpc
+from mbcasadi.control.mpc.rigid_body_parts import SingleRigidBody
+from mbcasadi.control.mpc.single_rigid_body import single_rigid_body_mpc
 from mbcasadi.control.mpc.solve import OcpSolver, ocp_solver, solve
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "OcpSolver",
     "OptimalControlProblem",
     "Output",
+    "SingleRigidBody",
     "StageSymbols",
     "deviation_output",
     "discrete_dynamics",
@@ -33,6 +36,7 @@ __all__ = [
     "offset_free_mpc",
     "optimal_control_problem",
     "rollout",
+    "single_rigid_body_mpc",
     "solve",
     "stage_symbols",
     "step_fun",

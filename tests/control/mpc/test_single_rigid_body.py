@@ -1,0 +1,137 @@
+"""MPC of a single rigid body against the same QP made another way: dense, from the equations."""
+
+import numpy as np
+import pytest
+import quadprog
+from scipy.linalg import expm
+
+import mbcasadi.errors as err
+from mbcasadi.codegen import export_c
+from mbcasadi.control.mpc.rigid_body_parts import SingleRigidBody
+from mbcasadi.control.mpc.single_rigid_body import single_rigid_body_mpc
+
+SOLVERS_AGREE = 1e-7  # of the weight
+BODY = SingleRigidBody(12.0, np.diag([0.07, 0.26, 0.24]), friction=0.5, f_min=5.0, f_max=90.0)
+FEET = np.array([[0.2, 0.13, 0], [0.2, -0.13, 0], [-0.2, 0.13, 0], [-0.2, -0.13, 0]])
+Q = np.array([5.0, 5, 10, 10, 10, 50, 0.1, 0.1, 0.1, 0.5, 0.5, 0.5])
+RHO, PERIOD, HORIZON = 1e-4, 0.03, 5
+TROT = np.array([[1.0, 0, 0, 1], [0, 1, 1, 0]])
+
+
+def made(horizon=HORIZON, **options):
+    given = {"rho": RHO, "period": PERIOD} | options
+    return single_rigid_body_mpc(BODY, horizon, Q, given.pop("rho"), **given)
+
+
+def draw(rng, horizon=HORIZON):
+    """Return x0, ref, feet and mask of a body that trots and was pushed."""
+    ref = np.zeros((horizon, 12))
+    x0 = 0.1 * rng.standard_normal(12)
+    x0[2] = ref[:, 2] = 3 * rng.standard_normal()
+    x0[9:] *= 5
+    x0[5] += 0.3
+    ref[:, 5] = 0.3
+    ref[:, 9] = 0.5 * rng.standard_normal()
+    c, s = np.cos(x0[2]), np.sin(x0[2])
+    feet = FEET @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) + 0.02 * rng.standard_normal((4, 3))
+    phase = (np.arange(horizon) + rng.integers(8)) // 4 % 2
+    mask = np.ones((horizon, 4)) if rng.random() < 0.3 else TROT[phase]
+    return x0, ref.ravel(), feet.ravel(), mask.ravel()
+
+
+def equations(x0, feet):
+    """Return A, B, drift of one sample by a matrix exponential of the body's equations."""
+    c, s = np.cos(x0[2]), np.sin(x0[2])
+    R = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    block = np.zeros((25, 25))
+    block[0:3, 6:9], block[3:6, 9:12] = R.T, np.eye(3)
+    for i, foot in enumerate(feet.reshape(4, 3)):
+        for axis in range(3):
+            moment = np.cross(foot - x0[3:6], np.eye(3)[axis])
+            block[6:9, 12 + 3 * i + axis] = np.linalg.solve(R @ BODY.inertia @ R.T, moment)
+            block[9 + axis, 12 + 3 * i + axis] = 1 / BODY.mass
+    block[11, 24] = -9.81
+    flow = expm(PERIOD * block)
+    return flow[:12, :12], flow[:12, 12:24], flow[:12, 24]
+
+
+def dense_solution(x0, ref, feet, mask):
+    """Return f (N, 12) by quadprog, of the forces of all feet; those in the air are left out."""
+    N = mask.size // 4
+    A, B, drift = equations(x0, feet)
+    on = np.repeat(mask > 0.5, 3)
+    of_f, rest = np.zeros((12, 12 * N)), x0.copy()
+    H, g = RHO * np.eye(12 * N), np.zeros(12 * N)
+    for k in range(N):
+        of_f, rest = A @ of_f, A @ rest + drift
+        of_f[:, 12 * k : 12 * k + 12] += B
+        H += of_f.T @ np.diag(Q) @ of_f
+        g += of_f.T @ (Q * (rest - ref[12 * k : 12 * k + 12]))
+    mu, sides = BODY.friction, []
+    sides += [[-1, 0, mu], [1, 0, mu], [0, -1, mu], [0, 1, mu], [0, 0, 1], [0, 0, -1]]
+    C = np.kron(np.eye(np.count_nonzero(on) // 3), np.array(sides))
+    b = np.tile([0, 0, 0, 0, BODY.f_min, -BODY.f_max], np.count_nonzero(on) // 3)
+    f = np.zeros(12 * N)
+    f[on] = quadprog.solve_qp(H[np.ix_(on, on)], -g[on], C.T, b)[0]
+    return f.reshape(N, 12)
+
+
+@pytest.fixture(scope="module")
+def mpc():
+    return made()
+
+
+def test_forces_are_those_of_the_dense_problem(mpc):
+    rng, limited, swinging = np.random.default_rng(0), 0, 0
+    for _ in range(100):
+        x0, ref, feet, mask = draw(rng)
+        u, z, status, _ = (
+            np.array(out).ravel() for out in mpc.function(x0, ref, feet, mask, mpc.controller.z0)
+        )
+        assert status == 0
+        expected = dense_solution(x0, ref, feet, mask)
+        assert np.abs(u - expected[0]).max() < SOLVERS_AGREE * BODY.weight
+        limited += np.any(z)
+        swinging += not np.all(mask)
+        np.testing.assert_allclose(u.reshape(4, 3)[mask[:4] < 0.5], 0, atol=1e-9)
+    assert limited > 30
+    assert swinging > 30
+
+
+def test_the_c_equals_the_function_and_bears_bad_input(mpc, tmp_path):
+    program = export_c(mpc, tmp_path / "c").load(flags=("-O0",))
+    rng, z = np.random.default_rng(1), mpc.controller.z0
+    for k in range(60):
+        x0, ref, feet, mask = draw(rng)
+        feet[0] = np.nan if k % 20 == 19 else feet[0]
+        one = [np.array(out).ravel() for out in mpc.function(x0, ref, feet, mask, z)]
+        other = [np.array(out).ravel() for out in program(x0, ref, feet, mask, z)]
+        assert one[2] == other[2] == (3 if k % 20 == 19 else 0)
+        np.testing.assert_allclose(other[0], one[0], atol=SOLVERS_AGREE * BODY.weight)
+        z = other[1]  # a row that just touches counts as active or not
+
+
+def test_a_wrong_answer_of_the_solver_is_not_believed(mpc):
+    stages, rng = mpc.controller.stages, np.random.default_rng(2)
+    given = (*draw(rng), mpc.controller.z0)
+    carry = stages.build(*given)[4]
+    m, n = stages.m, stages.n
+    for x, claimed in ((np.ones(n), 1), (np.full(n, np.nan), 1), (100 * np.ones(n), 0)):
+        u, _, status, _ = stages.finish(*given, carry, x, np.zeros(m), np.zeros(m), claimed)
+        assert float(status) > 0
+        assert np.all(np.isfinite(np.array(u)))
+
+
+WRONG = {
+    "horizon": ({"horizon": 0}, "whole number"),
+    "rho": ({"rho": 0.0}, "rho = 0.0"),
+    "period": ({"period": -0.1}, "period"),
+    "name": ({"name": "two words"}, "C identifier"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_makes_no_sense_is_refused(case):
+    options, words = WRONG[case]
+    with pytest.raises(err.ProblemError, match=words):
+        made(**options)
