@@ -1,5 +1,6 @@
 """Model predictive control of mechanisms with constraints."""
 
+from mbcasadi.control.mpc.collocation import collocated, collocation_guess
 from mbcasadi.control.mpc.integrators import discrete_dynamics, step_fun
 from mbcasadi.control.mpc.linear import LinearMPC, lti_mpc
 from mbcasadi.control.mpc.linear_model import LinearModel, Output
@@ -25,6 +26,8 @@ __all__ = [
     "Output",
     "SingleRigidBody",
     "StageSymbols",
+    "collocated",
+    "collocation_guess",
     "deviation_output",
     "discrete_dynamics",
     "guess_of",

@@ -57,6 +57,11 @@ class OcpSolver:
     first_order: ca.Function
     tolerance: float
 
+    @property
+    def rows(self) -> int:
+        """Number of rows of the program."""
+        return len(self.program.g_bounds)
+
     def __call__(
         self, x0: ArrayLike, p: ArrayLike | None = None, guess: OcpSolution | None = None
     ) -> OcpSolution:
@@ -79,6 +84,11 @@ class OcpSolver:
                 f"p has shape {known.shape}, expected {(ocp.horizon + 1, ocp.np_)}, all finite"
             )
         first = rollout(ocp, start, known) if guess is None else guess
+        if (first.lam_w.size, first.lam_g.size) != (len(self.program.w_bounds), self.rows):
+            raise ShapeError(
+                f"guess has {first.lam_w.size} unknowns and {first.lam_g.size} rows, expected "
+                f"{len(self.program.w_bounds)} and {self.rows}: it is of another problem"
+            )
         given = np.concatenate([start, known.ravel()])
         begun = time.perf_counter()
         out = self.function(

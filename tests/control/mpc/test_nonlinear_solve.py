@@ -268,6 +268,11 @@ def test_bad_numbers_and_names_are_refused_where_they_enter():
         solve(ocp, np.zeros(4), solver="fatrop", hessian="gauss-newton")
     with pytest.raises(err.ShapeError, match="guess of u"):
         guess_of(ocp, np.zeros((6, 4)), np.zeros((6, 1)))
+    longer = problem(Q=1.0, R=1.0, horizon=6)
+    with pytest.raises(
+        err.ShapeError, match="guess has 34 unknowns and 28 rows, expected 29 and 24"
+    ):
+        solve(ocp, np.zeros(4), guess=rollout(longer, np.zeros(4), longer.parameters()))
     with pytest.raises(err.ShapeError, match="p has shape"):
         solve(ocp, np.zeros(4), np.zeros((2, 2)))
     assert replace(ocp, nominal=None).parameters().shape == (6, 5)
