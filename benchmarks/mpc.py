@@ -24,9 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mbcasadi as mb
-from benchmarks import tick_peers
+from benchmarks import mpc_rigid_body, tick_peers
 from mbcasadi.control.mpc import LinearModel, LinearMPC, Output, lti_mpc
 from mbcasadi.control.mpc.least_distance_form import least_distance_problem
+from mbcasadi.control.mpc.rigid_body_parts import NX
+from mbcasadi.description import Controller
 
 Array = NDArray[np.float64]
 
@@ -60,11 +62,13 @@ def double_integrator(horizon: int, *, box: bool) -> LinearMPC:
 def run(quick: bool = False) -> dict[str, Any]:
     """Time each horizon and its peers; return `{"rows", "flags", "operations", "lines", ...}`."""
     found: dict[str, Any] = {"rows": [], "flags": " ".join(FLAGS)}
-    found |= {key: {} for key in ("operations", "lines", "compile_seconds", "unsolved")}
+    found |= {key: {} for key in ("operations", "lines", "compile_seconds", "unsolved", "active")}
     for horizon in HORIZONS:
         for box in (False, True):
             with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
                 _add(found, double_integrator(horizon, box=box), Path(folder), quick=quick)
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
+        _add_quadruped(found, Path(folder), quick=quick)
     return found
 
 
@@ -72,24 +76,85 @@ def _add(found: dict[str, Any], mpc: LinearMPC, folder: Path, *, quick: bool) ->
     m, n = mpc.condensed.C.shape
     model = f"double integrator, N = {mpc.problem.horizon}, {m} rows"
     project = mb.export_c(mpc, folder / "c")
-    build = project.build(flags=FLAGS)
-    record, u, z = closed_loop(mpc, project.load(flags=FLAGS), QUICK_TICKS if quick else TICKS)
+    found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
+    law = project.load(flags=FLAGS)
+    record, u, z = closed_loop(mpc, law, QUICK_TICKS if quick else TICKS)
+    median = _timed(found, model, project, record, z, quick=quick)
+    some = {key: values[::EVERY] for key, values in record.items()}
+    qp, nu = least_distance_problem(mpc.condensed), mpc.problem.model.nu
+    theta = np.hstack([some["x0"], some["ref"]])
+    u_0 = -theta @ qp.K[:nu].T - qp.k_0[:nu]
+    turned = np.broadcast_to(qp.L_inv[:nu], (len(u_0), nu, n))
+    _compare(found, model, median, mpc.controller, some, (turned, u_0, u[::EVERY]))
+
+
+def _add_quadruped(found: dict[str, Any], folder: Path, *, quick: bool) -> None:
+    mpc, model = mpc_rigid_body.quadruped(), "quadruped as one rigid body, N = 10, 200 rows"
+    project = mb.export_c(mpc, folder / "c")
+    found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
+    law = project.load(flags=FLAGS)
+    ticks = QUICK_TICKS if quick else TICKS
+    record, u, z = mpc_rigid_body.closed_loop(law, mpc.controller.z0, ticks)
+    median = _timed(found, model, project, record, z, quick=quick)
+    some = {key: values[::EVERY] for key, values in record.items()}
+    stages, nf = mpc.controller.stages, u.shape[1]
+    assert stages is not None
+    build = stages.build.map(len(some["x0"]))
+    carry = np.array(build(*(some[k].T for k in stages.build.name_in()))[4]).T
+    turned = np.zeros((len(carry), nf, stages.n))
+    turned[:, :, :nf] = carry[:, : nf * nf].reshape(-1, nf, nf).transpose(0, 2, 1)
+    K = carry[:, nf * nf : nf * (nf + NX)].reshape(-1, NX, nf)
+    kappa = carry[:, nf * (nf + NX) : nf * (nf + NX + 1)]
+    u_0 = -np.einsum("tij,ti->tj", K, some["x0"]) - kappa
+    _compare(found, model, median, mpc.controller, some, (turned, u_0, u[::EVERY]))
+
+
+def _timed(
+    found: dict[str, Any],
+    model: str,
+    project: mb.codegen.CProject,
+    record: dict[str, Array],
+    z: Array,
+    *,
+    quick: bool,
+) -> float:
+    """Time whole ticks over the record; return their median."""
     repeats = QUICK_REPEATS if quick else REPEATS
-    times = project.time({key: record[key] for key in ("x0", "ref")}, repeats, flags=FLAGS)
+    given = {key: values for key, values in record.items() if key != "z"}
+    times = project.time(given, repeats, flags=FLAGS)
     active = np.tile(np.any(z != 0, axis=1), repeats)
     whole = {"whole tick": times.median, "p99": times.p99}
-    whole["whole tick, active"] = float(np.median(times.seconds[active]))
+    if np.any(active):
+        whole["whole tick, active"] = float(np.median(times.seconds[active]))
     found["rows"] += [_row(model, key, value, "-", None) for key, value in whole.items()]
-    label = f"whole tick against the QP alone: {n} unknowns"
-    some = {key: values[::EVERY] for key, values in record.items()}
-    for peer in _peers(mpc, some):
-        miss = _miss(mpc, some, peer.solutions, u[::EVERY])
-        row = _row(model, label, times.median, peer.name, peer.median)
-        found["rows"].append(row | {"miss": miss})
     found["operations"][model] = project.operations
     found["lines"][model] = project.lines
-    found["compile_seconds"][model] = build.seconds
     found["unsolved"][model] = int(np.count_nonzero(times.status))
+    found["active"][model] = float(np.mean(active))
+    return times.median
+
+
+def _compare(
+    found: dict[str, Any],
+    model: str,
+    median: float,
+    controller: Controller,
+    record: dict[str, Array],
+    answers: tuple[Array, Array, Array],
+) -> None:
+    """Add the peers' times; `u = turned x + u_0` is the first control of a solution x."""
+    turned, u_0, ours = answers
+    A, lower, upper = _problems(controller, record)
+    label = f"whole tick against the QP alone: {A.shape[2]} unknowns"
+    peers = tick_peers.solvers(tick_peers.from_least_distance(A, lower, upper))
+    if np.array_equal(A[0], A[-1]):
+        peers.append(_osqp(A, lower, upper))
+    for peer in peers:
+        row = _row(model, label, median, peer.name, peer.median)
+        if peer.solutions:
+            x = np.array(peer.solutions)[: len(ours)]
+            row["miss"] = float(np.abs(np.einsum("tij,tj->ti", turned, x) + u_0 - ours).max())
+        found["rows"].append(row)
 
 
 def closed_loop(
@@ -111,35 +176,29 @@ def closed_loop(
     return record, np.array(controls), np.array(states)
 
 
-def _problems(mpc: LinearMPC, record: dict[str, Array]) -> tuple[Array, Array, Array]:
-    """Return A (m, n), lower and upper (ticks, m) of the least-distance problems."""
-    stages = mpc.controller.stages
+def _problems(controller: Controller, record: dict[str, Array]) -> tuple[Array, Array, Array]:
+    """Return A (ticks, m, n), lower and upper (ticks, m) of the least-distance problems."""
+    stages, ticks = controller.stages, len(record["x0"])
     assert stages is not None
-    build = stages.build.map(len(record["x0"]))
+    build = stages.build.map(ticks)
     A, lower, upper = build(*(record[k].T for k in stages.build.name_in()))[:3]
-    return np.array(A)[:, : stages.n], np.array(lower).T, np.array(upper).T
-
-
-def _peers(mpc: LinearMPC, record: dict[str, Array]) -> list[tick_peers.SolverTimes]:
-    A, lower, upper = _problems(mpc, record)
-    every = np.broadcast_to(A, (len(lower), *A.shape))
-    found = tick_peers.solvers(tick_peers.from_least_distance(every, lower, upper))
-    return [*found, _osqp(A, lower, upper)]
+    every = np.array(A).reshape(stages.m, ticks, stages.n).transpose(1, 0, 2)
+    return every, np.array(lower).T, np.array(upper).T
 
 
 def _osqp(A: Array, lower: Array, upper: Array) -> tick_peers.SolverTimes:
-    """Time OSQP, set up once: each solution is the start of the next."""
+    """Time OSQP, set up once for a matrix that stays: each solution is the start of the next."""
     if importlib.util.find_spec("osqp") is None:
         return tick_peers.SolverTimes("OSQP (absent: install osqp)")
     osqp: Any = importlib.import_module("osqp")
     sparse: Any = importlib.import_module("scipy.sparse")
-    n = A.shape[1]
+    n = A.shape[2]
     accuracy = {"eps_abs": OSQP_ACCURACY, "eps_rel": OSQP_ACCURACY, "max_iter": 100_000}
     solver = osqp.OSQP()
     solver.setup(
         sparse.eye(n, format="csc"),
         np.zeros(n),
-        sparse.csc_matrix(A),
+        sparse.csc_matrix(A[0]),
         lower[0],
         upper[0],
         verbose=False,
@@ -154,19 +213,6 @@ def _osqp(A: Array, lower: Array, upper: Array) -> tick_peers.SolverTimes:
         solutions.append(np.array(answer.x, dtype=float))
     name = f"OSQP, Python, warm, to {OSQP_ACCURACY:g}"
     return tick_peers.SolverTimes(name, float(np.median(seconds)), tuple(solutions))
-
-
-def _miss(
-    mpc: LinearMPC, record: dict[str, Array], solutions: tuple[Array, ...], ours: Array
-) -> float | None:
-    """Return the largest difference of the first controls, before which x becomes u."""
-    if not solutions:
-        return None
-    qp, nu = least_distance_problem(mpc.condensed), mpc.problem.model.nu
-    theta = np.hstack([record["x0"], record["ref"]])
-    u_0 = theta @ qp.K[:nu].T + qp.k_0[:nu]
-    u = np.array(solutions)[: len(u_0)] @ qp.L_inv[:nu].T - u_0
-    return float(np.abs(u - ours).max())
 
 
 def table(found: dict[str, Any]) -> str:
