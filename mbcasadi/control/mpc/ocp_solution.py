@@ -158,7 +158,10 @@ def examined(
 
 
 def _status(residuals: tuple[float, ...], claimed: str, tolerance: float) -> int:
-    """Return the status; NaN counts as large."""
+    """Return the status; NaN counts as large.
+
+    An answer with a violation is infeasible where the solver says so too, else failed.
+    """
     gap, violation, stationarity, complementarity = residuals
     if not (gap <= tolerance and violation <= tolerance):
         return INFEASIBLE if "infeasible" in claimed.lower() else FAILED
