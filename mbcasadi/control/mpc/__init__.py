@@ -11,6 +11,7 @@ from mbcasadi.control.mpc.ocp import OptimalControlProblem
 from mbcasadi.control.mpc.ocp_solution import OcpSolution, guess_of, rollout
 from mbcasadi.control.mpc.ocp_stage import Bounded, StageSymbols, stage_symbols
 from mbcasadi.control.mpc.offset_free import offset_free_lti, offset_free_mpc
+from mbcasadi.control.mpc.real_time_iteration import RealTimeIteration, real_time_iteration
 from mbcasadi.control.mpc.rigid_body_parts import SingleRigidBody
 from mbcasadi.control.mpc.single_rigid_body import single_rigid_body_mpc
 from mbcasadi.control.mpc.solve import OcpSolver, ocp_solver, solve
@@ -24,6 +25,7 @@ __all__ = [
     "OcpSolver",
     "OptimalControlProblem",
     "Output",
+    "RealTimeIteration",
     "SingleRigidBody",
     "StageSymbols",
     "collocated",
@@ -38,6 +40,7 @@ __all__ = [
     "offset_free_lti",
     "offset_free_mpc",
     "optimal_control_problem",
+    "real_time_iteration",
     "rollout",
     "single_rigid_body_mpc",
     "solve",
