@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mbcasadi as mb
-from benchmarks import mpc_rigid_body, tick_peers
+from benchmarks import mpc_rigid_body, mpc_rti, tick_peers
 from mbcasadi.control.mpc import LinearModel, LinearMPC, Output, lti_mpc
 from mbcasadi.control.mpc.least_distance_form import least_distance_problem
 from mbcasadi.control.mpc.rigid_body_parts import NX
@@ -69,6 +69,8 @@ def run(quick: bool = False) -> dict[str, Any]:
                 _add(found, double_integrator(horizon, box=box), Path(folder), quick=quick)
     with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
         _add_quadruped(found, Path(folder), quick=quick)
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
+        _add_cart_pole(found, Path(folder), quick=quick)
     return found
 
 
@@ -107,6 +109,17 @@ def _add_quadruped(found: dict[str, Any], folder: Path, *, quick: bool) -> None:
     kappa = carry[:, nf * (nf + NX) : nf * (nf + NX + 1)]
     u_0 = -np.einsum("tij,ti->tj", K, some["x0"]) - kappa
     _compare(found, model, median, mpc.controller, some, (turned, u_0, u[::EVERY]))
+
+
+def _add_cart_pole(found: dict[str, Any], folder: Path, *, quick: bool) -> None:
+    rti, model = mpc_rti.cart_pole(), "cart-pole, real-time iteration, N = 50"
+    project = mb.export_c(rti, folder / "c")
+    found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
+    ticks = QUICK_TICKS if quick else TICKS
+    record, _, active = mpc_rti.closed_loop(rti, project.load(flags=FLAGS), ticks)
+    _timed(found, model, project, record, active, quick=quick)
+    prepared = mpc_rti.preparation(rti, folder, FLAGS)
+    found["rows"].append(_row(model, "its preparation", prepared, "-", None))
 
 
 def _timed(
