@@ -1,6 +1,12 @@
 """Model predictive control of mechanisms with constraints."""
 
 from mbcasadi.control.mpc.collocation import collocated, collocation_guess
+from mbcasadi.control.mpc.handing_on import (
+    to_acados_model,
+    to_do_mpc_model,
+    to_opti,
+    to_rockit,
+)
 from mbcasadi.control.mpc.integrators import discrete_dynamics, step_fun
 from mbcasadi.control.mpc.linear import LinearMPC, lti_mpc
 from mbcasadi.control.mpc.linear_model import LinearModel, Output
@@ -46,4 +52,8 @@ __all__ = [
     "solve",
     "stage_symbols",
     "step_fun",
+    "to_acados_model",
+    "to_do_mpc_model",
+    "to_opti",
+    "to_rockit",
 ]
