@@ -92,13 +92,18 @@ def _column(name: str, shapes: dict[str, tuple[int, int]]) -> _Column:
 
 
 def _linearise(ocp: OptimalControlProblem) -> ca.Function:
-    x, u, p = ca.MX.sym("x", ocp.nx), ca.MX.sym("u", ocp.nu), ca.MX.sym("p", ocp.np_)
-    x_next = ca.MX.sym("x_next", ocp.nx)
-    F, r = ocp.dynamics(x, u, p), ocp.residual(x, u, p)
-    J_x, J_u = ca.jacobian(r, x), ca.jacobian(r, u)
-    blocks = [ca.jacobian(F, x), ca.jacobian(F, u), J_x.T @ J_x, J_x.T @ J_u, J_u.T @ J_u]
+    """Return both Jacobians; by x and u at once, which share what the dynamics factor."""
+    nx, w = ocp.nx, ca.MX.sym("w", ocp.nx + ocp.nu)
+    p, x_next = ca.MX.sym("p", ocp.np_), ca.MX.sym("x_next", nx)
+    F, r = ocp.dynamics(w[:nx], w[nx:], p), ocp.residual(w[:nx], w[nx:], p)
+    G, J = ca.jacobian(F, w), ca.jacobian(r, w)
+    J_x, J_u = J[:, :nx], J[:, nx:]
+    blocks = [G[:, :nx], G[:, nx:], J_x.T @ J_x, J_x.T @ J_u, J_u.T @ J_u]
     blocks += [J_x.T @ r, J_u.T @ r, F - x_next]
     column = ca.vertcat(*(ca.vec(ca.densify(block)) for block in blocks))
+    at_w = ca.Function("linearise_w", [w, p, x_next], [column])
+    x, u = ca.MX.sym("x", nx), ca.MX.sym("u", ocp.nu)
+    column = at_w(ca.vertcat(x, u), p, x_next)
     return _small(ca.Function("linearise", [x, u, p, x_next], [column]))
 
 
