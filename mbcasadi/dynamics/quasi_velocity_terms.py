@@ -11,12 +11,12 @@ import casadi as ca
 
 from mbcasadi.dynamics.terms import State, choose_kind, rates, state_symbols, terms
 from mbcasadi.errors import UnsupportedFeatureError
-from mbcasadi.formulation.quasi_velocity import across, root_factor
 from mbcasadi.formulation.quasi_velocity_terms import (
     coriolis_term,
     free_basis_near,
     quasi_terms,
 )
+from mbcasadi.formulation.root import across, root_factor
 from mbcasadi.linalg import RANK_TOL, root_operations
 from mbcasadi.system import System
 

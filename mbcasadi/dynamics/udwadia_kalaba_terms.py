@@ -6,7 +6,8 @@ import casadi as ca
 
 from mbcasadi.dynamics.terms import Treatment, choose_kind, state_symbols, terms_at
 from mbcasadi.errors import UnsupportedFeatureError
-from mbcasadi.formulation.udwadia_kalaba import ROOTS, gauss_deviation, nonideal_split
+from mbcasadi.formulation.root import ROOTS
+from mbcasadi.formulation.udwadia_kalaba import gauss_deviation, nonideal_split
 from mbcasadi.linalg import RANK_TOL, root_operations, tree_cholesky, tree_solve
 from mbcasadi.shapes import require_name
 from mbcasadi.system import System

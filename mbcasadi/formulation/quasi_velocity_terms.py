@@ -22,7 +22,7 @@ from typing import Any, Generic, NamedTuple
 
 import casadi as ca
 
-from mbcasadi.formulation.quasi_velocity import ROOTS, Across, RootFactor, across, root_factor
+from mbcasadi.formulation.root import ROOTS, Across, RootFactor, across, root_factor
 from mbcasadi.linalg import (
     RANK_TOL,
     Sym,

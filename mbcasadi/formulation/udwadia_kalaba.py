@@ -12,26 +12,14 @@ other formulation, not on those of `B`: a heavy body must not make a row look li
 one.
 """
 
-from collections.abc import Callable
 from typing import Any, Generic, NamedTuple
 
 import casadi as ca
 
 from mbcasadi.formulation.motion import ConstrainedMotion
-from mbcasadi.linalg import (
-    RANK_TOL,
-    Sym,
-    complete_factor,
-    matrix_root,
-    row_basis,
-    tree_cholesky,
-    tree_solve_lower,
-    tree_solve_transposed,
-)
-from mbcasadi.shapes import require_name, require_shape
-
-ROOTS = ("cholesky", "symmetric")
-"""Root factors of the inertia: `W = M^{1/2}` as in L15, or `W = Lᵀ` with `M = Lᵀ L`."""
+from mbcasadi.formulation.root import across, root_factor
+from mbcasadi.linalg import RANK_TOL, Sym
+from mbcasadi.shapes import require_shape
 
 
 class SplitMotion(NamedTuple, Generic[Sym]):
@@ -106,25 +94,22 @@ def nonideal_split(
     condition of `M`; `W Y = V R⁻¹` keeps `f_ideal` within range(Aᵀ) to rounding. Arguments as
     in `udwadia_kalaba`.
     """
-    _check(f, f_nonideal, root)
-    factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
-    V = factor.basis.V
-    divide, divide_transposed = _root_division(M, root)
-    X = divide(V)
-    scaled = row_basis(X.T, row_scale=0.0, rank_tol=0.0, pivot=False)
-    Y, R = scaled.V, scaled.R + ca.diag(1 - factor.basis.used)
-    s_free = divide(f - h)
-    gap = -(V.T @ factor.pinv_times(c) + X.T @ s_free)  # what the free motion lacks
-    s_ideal = ca.solve(R.T, gap)  # in the coordinates of Y
-    f_ideal = V @ ca.solve(R, s_ideal)
-    s, f_n = s_free + Y @ s_ideal, 0 * f
     if f_nonideal is not None:
-        prescribed = divide(f_nonideal)
+        require_shape("f_nonideal", f_nonideal, f.shape, "the shape of f")
+    factor = root_factor(M, root)
+    rows = across(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    Y = rows.V1
+    s = factor.divide(f - h)
+    s_ideal = rows.rate(c) - Y.T @ s  # what the free motion lacks
+    f_ideal = rows.force(s_ideal)
+    s, f_n = s + Y @ s_ideal, 0 * f
+    if f_nonideal is not None:
+        prescribed = factor.divide(f_nonideal)
         resisted = Y.T @ prescribed  # the share that the constraint itself takes up
         s += prescribed - Y @ resisted
-        f_n = f_nonideal - V @ ca.solve(R, resisted)
-    lam = factor.pinv_transposed_times(f_ideal)
-    return SplitMotion(divide_transposed(s), f_ideal, f_n, lam)
+        f_n = f_nonideal - rows.force(resisted)
+    lam = rows.factor.pinv_transposed_times(f_ideal)
+    return SplitMotion(factor.divide_transposed(s), f_ideal, f_n, lam)
 
 
 def gauss_deviation(M: Sym, a: Sym, a_free: Sym) -> Sym:
@@ -134,18 +119,3 @@ def gauss_deviation(M: Sym, a: Sym, a_free: Sym) -> Sym:
     `M⁻¹ (f - h)`, or `M⁻¹ (f - h + C)` with a non-ideal force `C`.
     """
     return (a - a_free).T @ M @ (a - a_free)
-
-
-def _root_division(M: Sym, root: str) -> tuple[Callable[[Any], Sym], Callable[[Any], Sym]]:
-    """Return the functions `b → W⁻¹ b` and `b → W⁻ᵀ b` of a root factor `M = W Wᵀ`."""
-    if root == "symmetric":
-        inverse = matrix_root(M).inverse
-        return (lambda b: inverse @ b), (lambda b: inverse @ b)
-    L = tree_cholesky(M)  # W = Lᵀ: no joint's force reaches another branch of the tree
-    return (lambda b: tree_solve_transposed(L, b)), (lambda b: tree_solve_lower(L, b))
-
-
-def _check(f: Sym, f_nonideal: Sym | ca.DM | None, root: str) -> None:
-    require_name("root", root, ROOTS)
-    if f_nonideal is not None:
-        require_shape("f_nonideal", f_nonideal, f.shape, "the shape of f")

@@ -14,7 +14,7 @@ from mbcasadi.dynamics.null_space_terms import null_space_terms
 from mbcasadi.dynamics.terms import terms_fun
 from mbcasadi.dynamics.udwadia_kalaba_terms import udwadia_kalaba_terms
 from mbcasadi.errors import UnknownNameError, UnsupportedFeatureError
-from mbcasadi.formulation.udwadia_kalaba import ROOTS
+from mbcasadi.formulation.root import ROOTS
 
 STATES = 20
 TOL = 1e-9  # relative; conditions of M below 1e4

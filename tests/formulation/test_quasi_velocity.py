@@ -21,7 +21,8 @@ from formulation_problems import (
 
 from mbcasadi.errors import UnknownNameError
 from mbcasadi.formulation.lagrange import lagrange
-from mbcasadi.formulation.quasi_velocity import ROOTS, across, quasi_velocity, root_factor
+from mbcasadi.formulation.quasi_velocity import quasi_velocity
+from mbcasadi.formulation.root import ROOTS, across, root_factor
 
 RELATIVE_TOL = 1e-10  # matrices of condition below 1e4
 KEYS = ("a", "f_c", "lam")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from formulation_problems import as_function, compiled, null_columns, numbers
 
-from mbcasadi.formulation.quasi_velocity import ROOTS, across, quasi_velocity, root_factor
+from mbcasadi.formulation.quasi_velocity import quasi_velocity
 from mbcasadi.formulation.quasi_velocity_terms import (
     QuasiTerms,
     coriolis_term,
@@ -15,6 +15,7 @@ from mbcasadi.formulation.quasi_velocity_terms import (
     quasi_terms,
     root_rate,
 )
+from mbcasadi.formulation.root import ROOTS, across, root_factor
 
 ROUNDING = 1e-11  # matrices of condition below 1e4
 STEP = 1e-5

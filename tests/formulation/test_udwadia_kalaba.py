@@ -20,8 +20,8 @@ from formulation_problems import (
 )
 
 from mbcasadi.errors import ShapeError, UnknownNameError
+from mbcasadi.formulation.root import ROOTS
 from mbcasadi.formulation.udwadia_kalaba import (
-    ROOTS,
     gauss_deviation,
     nonideal_split,
     udwadia_kalaba,

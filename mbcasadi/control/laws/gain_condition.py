@@ -12,8 +12,8 @@ from mbcasadi.control.laws.law import Array
 from mbcasadi.control.laws.quasi_velocity_motion import require_plain
 from mbcasadi.control.tasks import Gain, per_row
 from mbcasadi.errors import ShapeError
-from mbcasadi.formulation.quasi_velocity import across, root_factor
 from mbcasadi.formulation.quasi_velocity_terms import free_basis, free_basis_near
+from mbcasadi.formulation.root import across, root_factor
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System, evaluate
 

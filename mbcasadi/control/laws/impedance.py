@@ -12,7 +12,7 @@ from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.setup import require_positive
 from mbcasadi.control.tasks import Gain, Slot, Task, per_row
 from mbcasadi.errors import UnsupportedFeatureError
-from mbcasadi.formulation.quasi_velocity import across, root_factor
+from mbcasadi.formulation.root import across, root_factor
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System
 

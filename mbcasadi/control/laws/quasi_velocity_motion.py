@@ -29,13 +29,8 @@ from mbcasadi.control.laws.coordinates import Coordinates
 from mbcasadi.control.laws.dynamics import Mechanism
 from mbcasadi.control.laws.law import Array
 from mbcasadi.errors import UnsupportedFeatureError
-from mbcasadi.formulation.quasi_velocity import (
-    Across,
-    RootFactor,
-    across,
-    quasi_velocity,
-    root_factor,
-)
+from mbcasadi.formulation.quasi_velocity import quasi_velocity
+from mbcasadi.formulation.root import Across, RootFactor, across, root_factor
 from mbcasadi.linalg import CompleteFactor, complete_factor
 from mbcasadi.system import System, evaluate
 
