@@ -82,6 +82,11 @@ class Controller:
         contacts: the contacts that the controller uses, in the order of its mask.
         statuses: what each status means, from 0 on.
         safe_statuses: those whose u is the safe output.
+        prediction: a Function that a report calls beside the controller and that is never
+            exported: any of its inputs, `u` and `z_next`, by name → (x, u), (nx, N + 1) states
+            and (nu, N) controls that the law plans, one column for each period, from the moment
+            at which u acts; None where the law plans nothing.
+        prediction_rows: names of the rows of x; `q.` and `v.` come first where x is (q, v).
     """
 
     name: str
@@ -106,3 +111,5 @@ class Controller:
         "solver stopped or check failed, safe output",
     )
     safe_statuses: tuple[int, ...] = (2, 3, 4)
+    prediction: ca.Function | None = None
+    prediction_rows: tuple[str, ...] = ()
