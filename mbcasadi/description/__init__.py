@@ -10,7 +10,7 @@ from mbcasadi.description.constraints import (
     TendonCoupling,
     Weld,
 )
-from mbcasadi.description.controller import Controller, LeastDistanceStages, Signal
+from mbcasadi.description.controller import Controller, LeastDistanceStages, Limits, Signal
 from mbcasadi.description.coverage import Coverage, CoverageItem
 from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
 
@@ -29,6 +29,7 @@ __all__ = [
     "Joint",
     "JointCoupling",
     "LeastDistanceStages",
+    "Limits",
     "RigidTree",
     "Signal",
     "TendonCoupling",

@@ -60,6 +60,25 @@ class LeastDistanceStages:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What a law keeps between bounds beside its controls, for reports.
+
+    Attributes:
+        value: any of the controller's inputs, `u` (nu,) that acts on the measured state and
+            `u_last` (nu,) that acted in the period before, by name → (value), (m,).
+        signal: name, rows and units of the value.
+        lower, upper: (m,) bounds, infinite where there are none.
+        soft: (m,) whether the row may give way at a price.
+    """
+
+    value: ca.Function
+    signal: Signal
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    soft: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
 class Controller:
     """A discrete-time control law with explicit state.
 
@@ -87,6 +106,8 @@ class Controller:
             and (nu, N) controls that the law plans, one column for each period, from the moment
             at which u acts; None where the law plans nothing.
         prediction_rows: names of the rows of x; `q.` and `v.` come first where x is (q, v).
+        delay: ticks from a measurement to the moment at which u acts, as the law counts on.
+        limits: what else the law keeps between bounds: rates, states, outputs.
     """
 
     name: str
@@ -113,3 +134,5 @@ class Controller:
     safe_statuses: tuple[int, ...] = (2, 3, 4)
     prediction: ca.Function | None = None
     prediction_rows: tuple[str, ...] = ()
+    delay: int = 0
+    limits: Limits | None = None
