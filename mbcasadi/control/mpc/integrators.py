@@ -15,34 +15,13 @@ from typing import Any
 
 import casadi as ca
 
+from mbcasadi.control.mpc.tableaus import TABLEAUS, Tableau
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import RANK_TOL, complete_factor
 from mbcasadi.shapes import require_name
 from mbcasadi.simulation.functions import Rule, chart_rate_fun, holonomic, jump_fun, unrolled
 from mbcasadi.system import System, evaluate
-
-
-@dataclass(frozen=True)
-class Tableau:
-    """Coefficients of an explicit method: `a` row by row below the diagonal, `b`, `c`."""
-
-    a: tuple[tuple[float, ...], ...]
-    b: tuple[float, ...]
-    c: tuple[float, ...]
-
-
-TABLEAUS = {
-    1: Tableau(((),), (1.0,), (0.0,)),
-    2: Tableau(((), (0.5,)), (0.0, 1.0), (0.0, 0.5)),
-    3: Tableau(((), (0.5,), (-1.0, 2.0)), (1 / 6, 2 / 3, 1 / 6), (0.0, 0.5, 1.0)),
-    4: Tableau(
-        ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)),
-        (1 / 6, 1 / 3, 1 / 3, 1 / 6),
-        (0.0, 0.5, 0.5, 1.0),
-    ),
-}
-"""Euler, midpoint, Kutta of order 3, and the classical method of order 4."""
 
 
 def discrete_dynamics(system: System, period: float, **options: Any) -> ca.Function:
@@ -99,10 +78,53 @@ def step_fun(
         UnknownNameError: no such formulation.
     """
     _check(system, period, order, substeps, newton)
-    dynamics = forward_dynamics(system, formulation, rank_tol=rank_tol, pivot=pivot, **options)
+    method = Method(order, newton, formulation, rank_tol, pivot, options)
+    s, h = _symbols(system, ca.MX), period / substeps
+    single = _single(system, s, h, method)
+    return single if substeps == 1 else _repeated(single, s, substeps, h)
+
+
+def free_step_fun(
+    system: System,
+    *,
+    order: int = 4,
+    substeps: int = 1,
+    newton: int = 2,
+    formulation: str = "projection",
+    rank_tol: float = RANK_TOL,
+    pivot: bool = True,
+    **options: Any,
+) -> ca.Function:
+    """Return (q, v, u, [t], [mask], h) → (q_next, v_next): a step whose length h, s, is an input.
+
+    Arguments and errors as in `step_fun`.
+    """
+    _check(system, 1.0, order, substeps, newton)
+    method = Method(order, newton, formulation, rank_tol, pivot, options)
+    s = _symbols(system, ca.MX) | {"h": ca.MX.sym("h")}
+    single = _single(system, s, s["h"], method)
+    return single if substeps == 1 else _repeated(single, s, substeps, s["h"] / substeps)
+
+
+@dataclass(frozen=True)
+class Method:
+    """Options of `step_fun`."""
+
+    order: int
+    newton: int
+    formulation: str
+    rank_tol: float
+    pivot: bool
+    options: Mapping[str, Any]
+
+
+def _single(system: System, s: dict[str, Any], h: Any, method: Method) -> ca.Function:
+    """Return one step of length h."""
+    rank_tol, pivot = method.rank_tol, method.pivot
+    dynamics = forward_dynamics(
+        system, method.formulation, rank_tol=rank_tol, pivot=pivot, **method.options
+    )
     pull = force_fun(system)
-    h = period / substeps
-    s = _symbols(system, ca.MX)
     timed = {name: s[name] for name in ("t", "mask") if name in s}
 
     def motion(q: Any, v: Any, t: Any) -> Any:
@@ -110,14 +132,13 @@ def step_fun(
         return dynamics(q=q, v=v, f=pull(q, v, s["u"]), **known)["a"]
 
     start = s if system.mask is None else s | {"v": _landed(system, s, rank_tol)}
-    q, v = _runge_kutta(system, TABLEAUS[order], motion, start, h)
-    if system.nc and newton:
-        back = back_fun(system, newton, rank_tol, pivot)
+    q, v = _runge_kutta(system, TABLEAUS[method.order], motion, start, h)
+    if system.nc and method.newton:
+        back = back_fun(system, method.newton, rank_tol, pivot)
         known = s | {"q": q, "v": v} | ({"t": s["t"] + h} if "t" in s else {})
         closed = back(**{name: known[name] for name in back.name_in()})
         q, v = closed["q_next"], closed["v_next"]
-    single = ca.Function("step", list(s.values()), [q, v], list(s), ["q_next", "v_next"])
-    return single if substeps == 1 else _repeated(single, s, substeps, h)
+    return ca.Function("step", list(s.values()), [q, v], list(s), ["q_next", "v_next"])
 
 
 def back_fun(
@@ -163,7 +184,7 @@ def _landed(system: System, s: Mapping[str, Any], rank_tol: float) -> Any:
 
 
 def _runge_kutta(
-    system: System, tableau: Tableau, motion: Any, s: Mapping[str, Any], h: float
+    system: System, tableau: Tableau, motion: Any, s: Mapping[str, Any], h: Any
 ) -> tuple[Any, Any]:
     """Return q and v after one step, off the manifold by the method's error."""
     chart = None if system.nq == system.nv else chart_rate_fun(system)
@@ -185,9 +206,9 @@ def _weighted(weights: tuple[float, ...], rates: list[Any]) -> Any:
     return sum(w * rate for w, rate in zip(weights, rates, strict=True) if w)
 
 
-def _repeated(single: ca.Function, s: dict[str, Any], substeps: int, h: float) -> ca.Function:
+def _repeated(single: ca.Function, s: dict[str, Any], substeps: int, h: Any) -> ca.Function:
     """Return `single` in a row, time moved on."""
-    known = dict(s)
+    known = dict(s) | ({"h": h} if "h" in s else {})
     for _ in range(substeps):
         out = single(**known)
         known |= {"q": out["q_next"], "v": out["v_next"]}
