@@ -141,8 +141,18 @@ def ocp_solver(
     Raises:
         SolverError: no such solver or Hessian here.
     """
+    return program_solver(shooting(ocp), solver, hessian, tolerance, options)
+
+
+def program_solver(
+    program: Shooting,
+    solver: str,
+    hessian: str | None = None,
+    tolerance: float = TOLERANCE,
+    options: Mapping[str, Any] | None = None,
+) -> OcpSolver:
+    """Return a solver of a program; arguments and errors as in `ocp_solver`."""
     kind = _hessian_of(solver, hessian)
-    program = shooting(ocp)
     chosen: dict[str, Any] = {"print_time": False, "error_on_fail": False, **SOLVERS[solver]}
     if kind == "gauss-newton":
         chosen["hess_lag"] = program.gauss_newton()
