@@ -31,6 +31,7 @@ class Cost:
         J, offset, weight: tasks.
         p_ref: reference of the actuator forces.
         of_lam, of_w: contact forces.
+        f_ref: reference of the contact forces.
         torque_weight, internal_force_weight, force_weight: regularisation.
         first: number of multipliers above those of the contacts.
     """
@@ -41,6 +42,7 @@ class Cost:
     p_ref: ca.SX
     of_lam: ca.SX
     of_w: ca.SX
+    f_ref: ca.SX
     torque_weight: float
     internal_force_weight: float
     force_weight: float
@@ -99,7 +101,7 @@ def cost_gradient(
     by_w = cost.internal_force_weight * w
     if cost.force_weight:
         first = lam.numel() - cost.of_lam.shape[1]
-        force = cost.of_lam @ lam[first:, 0] + cost.of_w @ w
+        force = cost.of_lam @ lam[first:, 0] + cost.of_w @ w - cost.f_ref
         by_lam = ca.vertcat(ca.SX(first, 1), cost.of_lam.T @ force)
         by_p = by_p + cost.force_weight * _through_multipliers(condensed, by_lam)
         by_w = by_w + cost.force_weight * (cost.of_w.T @ force)

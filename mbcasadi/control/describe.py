@@ -5,12 +5,10 @@ import numpy as np
 
 from mbcasadi.control.check import RESIDUALS
 from mbcasadi.control.posture import COORDINATES, RATE_UNITS, RATES, UNITS, dotted, per
-from mbcasadi.control.setup import Setup
+from mbcasadi.control.setup import FORCE_AXES, Setup
 from mbcasadi.control.stages import Stages
 from mbcasadi.description import Controller, Signal
 from mbcasadi.system import System
-
-FORCE_AXES = ("n", "t1", "t2")
 
 
 def describe(

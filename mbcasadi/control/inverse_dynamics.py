@@ -65,7 +65,9 @@ class InverseDynamicsQP:
         internal_forces: "body": points on one body share their load freely, within their
             cones; "none": by the least squares of their forces.
         internal_force_weight: r_w of `½ r_w |w|²` on these internal forces, positive.
-        force_weight: r_f of `½ r_f |f|²` on all contact forces, zero for none.
+        force_weight: r_f of `½ r_f |f - f_ref|²` on all contact forces, zero for none.
+        force_reference: read `f_ref` (n, t1, t2 of each contact) from the slice "force" of
+            `ref`; else it is zero. It needs a `force_weight`.
         ctrl_limits, force_limits: (nu, 2) limits of u, and of the actuator forces, instead of
             the model's. Ranges of summed forces on joints and tendons always hold.
         stabilisation: ω, 1/s: loops obey `A a + c + 2 ω A v + ω² phi = 0`.
@@ -95,6 +97,7 @@ class InverseDynamicsQP:
         internal_forces: str = "body",
         internal_force_weight: float = 1e-4,
         force_weight: float = 0.0,
+        force_reference: bool = False,
         ctrl_limits: ArrayLike | None = None,
         force_limits: ArrayLike | None = None,
         stabilisation: float = 0.0,
@@ -128,6 +131,8 @@ class InverseDynamicsQP:
         slots = [slot for task in tasks for slot in task.slots(system)]
         if torque_reference:
             slots.append(Slot("torque", system.actuator_names, ("N or N m",) * system.nu))
+        if force_reference:
+            slots.append(checks.force_slot(contacts, force_weight))
         reference = checks.lay_out(slots)
         equality_names, equality_sizes = checks.equality_groups(system)
         self.system = system
@@ -144,6 +149,7 @@ class InverseDynamicsQP:
             slots=tuple(slots),
             reference=reference,
             torque_slice=reference.get("torque") if torque_reference else None,
+            force_slice=reference.get("force") if force_reference else None,
             ranges=checks.require_ranges(system, ctrl_limits, force_limits),
             internal=internal_forces == "body",
             torque_weight=torque_weight,

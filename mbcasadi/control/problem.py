@@ -3,7 +3,7 @@
 The unknowns are the actuator forces p and, where several contacts share a body, its internal
 forces w. With `a = T p + t` (see `condense.py`):
 
-    min ½ Σ_tasks |J a + c - a_des|²_W + ½ r_p |p - p_ref|² + ½ r_w |w|² + ½ r_f |f|²
+    min ½ Σ_tasks |J a + c - a_des|²_W + ½ r_p |p - p_ref|² + ½ r_w |w|² + ½ r_f |f - f_ref|²
     subject to torque limits, friction pyramids and normal force limits.
 
 `r_p > 0` and `r_w > 0` make the Hessian positive definite: forces that move nothing (a redundant
@@ -78,6 +78,7 @@ class Problem:
         rows: the inequalities.
         tasks: what is asked for.
         p_ref: (nu,) actuator forces that the regularisation pulls to.
+        f_ref: (3 nc,) contact forces that it pulls to; those of contacts that are off are zero.
     """
 
     dynamics: Dynamics
@@ -86,6 +87,7 @@ class Problem:
     rows: Rows
     tasks: TaskStack
     p_ref: ca.SX
+    f_ref: ca.SX
 
 
 def pose(setup: Setup, at: Inputs) -> Problem:
@@ -115,7 +117,16 @@ def pose(setup: Setup, at: Inputs) -> Problem:
         ]
     )
     p_ref = at.ref[setup.torque_slice, 0] if setup.torque_slice is not None else ca.SX(system.nu, 1)
-    return Problem(dynamics, driven, grips, rows, stack_tasks(setup, at), p_ref)
+    f_ref = wanted_forces(setup, at)
+    return Problem(dynamics, driven, grips, rows, stack_tasks(setup, at), p_ref, f_ref)
+
+
+def wanted_forces(setup: Setup, at: Inputs) -> ca.SX:
+    """Return the reference of the contact forces (3 nc,)."""
+    nc = len(setup.contacts)
+    if setup.force_slice is None:
+        return ca.SX(3 * nc, 1)
+    return ca.kron(at.on[:nc, 0], ca.SX.ones(3)) * at.ref[setup.force_slice, 0]
 
 
 def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
@@ -171,7 +182,7 @@ def objective(setup: Setup, problem: Problem, condensed: Condensed) -> tuple[ca.
     if setup.force_weight and problem.grips.J.shape[0]:
         F, f = contact_force_map(problem, condensed)
         H += setup.force_weight * ca.tril(F.T @ F)
-        g += setup.force_weight * (F.T @ f)
+        g += setup.force_weight * (F.T @ (f - problem.f_ref))
     return H, ca.densify(g)
 
 

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 
 FALLBACKS = ("zero", "hold")
 INTERNAL_FORCES = ("body", "none")
+FORCE_AXES = ("n", "t1", "t2")
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Setup:
         slots: slices of the reference, in order.
         reference: slice of each slot's name.
         torque_slice: where `ref` holds actuator forces, or None.
+        force_slice: where `ref` holds contact forces, or None.
         ranges: of controls and actuator forces.
         internal: whether bodies with several contacts get internal forces.
         fallback: "zero", "hold" or "law".
@@ -50,6 +52,7 @@ class Setup:
     slots: tuple[Slot, ...]
     reference: dict[str, slice]
     torque_slice: slice | None
+    force_slice: slice | None
     ranges: Ranges
     internal: bool
     torque_weight: float
@@ -116,6 +119,22 @@ def require_contacts(contacts: Sequence[Contact], system: System) -> tuple[Grip,
                 "expected 0 <= min_force <= max_force"
             )
     return grips_of(system, contacts)
+
+
+def force_slot(contacts: Sequence[Contact], force_weight: float) -> Slot:
+    """Return the slice of the reference that holds contact forces.
+
+    Raises:
+        ProblemError: no contacts, or no weight that would make the reference count.
+    """
+    if not contacts or force_weight == 0:
+        raise ProblemError(
+            f"a reference of {len(contacts)} contact forces with force_weight = {force_weight}; "
+            "expected contacts and a positive weight"
+        )
+    names = unique([contact.frame for contact in contacts])
+    components = tuple(f"{name}.{axis}" for name in names for axis in FORCE_AXES)
+    return Slot("force", components, ("N",) * len(components))
 
 
 def require_ranges(

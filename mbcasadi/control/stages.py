@@ -151,6 +151,7 @@ def _carried(problem: Problem, condensed: Condensed, whitened: Whitened) -> dict
         "J": tasks.J,
         "offset": tasks.offset,
         "p_ref": problem.p_ref,
+        "f_ref": problem.f_ref,
         "of_lam": problem.grips.of_lam,
         "of_w": problem.grips.of_w,
     }
@@ -246,6 +247,7 @@ def _cost(setup: Setup, problem: Problem, got: dict[str, ca.SX]) -> Cost:
         p_ref=got["p_ref"],
         of_lam=got["of_lam"],
         of_w=got["of_w"],
+        f_ref=got["f_ref"],
         torque_weight=setup.torque_weight,
         internal_force_weight=setup.internal_force_weight,
         force_weight=setup.force_weight,

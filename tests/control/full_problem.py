@@ -42,6 +42,8 @@ class Full:
     torque_weight: float = 1e-4
     internal_weight: float = 1e-4
     normal_range: list = field(default_factory=list)
+    force_weight: float = 0.0
+    force_reference: np.ndarray | float = 0.0
 
 
 @dataclass
@@ -75,6 +77,8 @@ def solve(full):
     roots += [np.sqrt(full.torque_weight) * of_p]
     roots += [np.sqrt(full.internal_weight) * full.internal @ of_f]
     rights += [np.zeros(nu), np.zeros(nf)]
+    roots += [np.sqrt(full.force_weight) * of_f]
+    rights += [np.sqrt(full.force_weight) * np.broadcast_to(full.force_reference, nf)]
     C, d = inequalities(full, of_p, of_f)
     z, feasible = least_squares_within(np.vstack(roots), np.concatenate(rights), E, e, C, d)
     a, p, force = z[:nv], z[nv : nv + nu], z[nv + nu + nl :]

@@ -39,6 +39,8 @@ def build(tasks=(POSTURE,), contacts=(), **options):
         (err.ShapeError, "without NaN", {"ctrl_limits": np.full((12, 2), np.nan)}),
         (err.ProblemError, "5.0 is above -5.0", {"force_limits": np.tile([5.0, -5.0], (12, 1))}),
         (err.ProblemError, "torque_weight = 0", {"torque_weight": 0.0}),
+        (err.ProblemError, "0 contact forces", {"force_reference": True, "force_weight": 1.0}),
+        (err.ProblemError, "force_weight = 0", {"force_reference": True, "contacts": feet()}),
         (err.ProblemError, "period = -1", {"period": -1.0}),
         (err.ProblemError, "tolerance = inf", {"tolerance": np.inf}),
         (err.ProblemError, "stabilisation = -3", {"stabilisation": -3.0}),
