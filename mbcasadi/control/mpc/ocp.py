@@ -40,7 +40,7 @@ class OptimalControlProblem:
         end_bounds: (ne, 2).
         x_bounds, u_bounds: (nx, 2), (nu, 2); infinite where there are none.
         slots: what p holds at one stage, by name.
-        state: (q, v) → (x), what is measured.
+        state: (q, v) → (x), what is measured; (q, v, u_last) → (x) where changes of u count.
         nominal: (N + 1, np) parameters of each sample unless others are given; None for zeros.
     """
 
@@ -101,6 +101,11 @@ class OptimalControlProblem:
     def nu(self) -> int:
         """Size of the control."""
         return int(self.dynamics.size1_in("u"))
+
+    @property
+    def rated(self) -> bool:
+        """Whether the control of the interval before is a part of the state."""
+        return int(self.state.n_in()) > 2
 
     @property
     def np_(self) -> int:

@@ -1,7 +1,7 @@
 """Real-time iteration of an optimal control problem: one Gauss-Newton step at each tick.
 
-    z = (x_0..x_N, u_0..u_{N-1}, active set)  →  linearise there, solve one QP from the measured
-    state, add its step, give u_0, shift.
+    z = (x_0..x_N, u_0..u_{N-1}, sent, active set)  →  linearise there, solve one QP from the
+    measured state, add its step, give u_0, shift.
 
 [M. Diehl et al., J. Process Control 12, 2002]. Repeated at one state without the shift, its fixed
 point satisfies the first-order conditions of the whole problem.
@@ -11,16 +11,18 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
 from mbcasadi.control.mpc.ocp_solution import OcpSolution, rollout
-from mbcasadi.control.mpc.rti_parts import Bounds, bounds_of, parts
+from mbcasadi.control.mpc.rti_parts import bounds_of, parts
 from mbcasadi.control.mpc.rti_stages import RtiStages
+from mbcasadi.control.mpc.rti_state import Memory, memory_of
 from mbcasadi.control.mpc.stages import RESIDUALS
 from mbcasadi.control.setup import require_positive
 from mbcasadi.control.solver import controller_fun, require_solver
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
-from mbcasadi.errors import ProblemError
+from mbcasadi.errors import ProblemError, ShapeError
 
 STATUS_WORDS = (
     "0 step solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input; 4 failed "
@@ -35,11 +37,13 @@ class RealTimeIteration:
     Attributes:
         controller: as `export_c` takes it.
         ocp: the problem.
+        memory: where z holds what.
         prepare: (X, U, P) → the part of a tick that can run before the state is measured.
     """
 
     controller: Controller
     ocp: OptimalControlProblem
+    memory: Memory
     prepare: ca.Function
 
     @property
@@ -47,9 +51,17 @@ class RealTimeIteration:
         """The controller as one named Function."""
         return self.controller.function
 
-    def z(self, guess: OcpSolution) -> Array:
-        """Return the state that begins with this guess."""
-        return _packed(guess, bounds_of(self.ocp))
+    def z(self, guess: OcpSolution, sent: ArrayLike | None = None) -> Array:
+        """Return the state that begins with this guess.
+
+        Args:
+            guess: of states and controls, from the moment at which the first control acts.
+            sent: (d, nu) controls under way, newest last; zero, inside their bounds, by default.
+
+        Raises:
+            ShapeError: a guess of another problem, or NaN.
+        """
+        return _begun(self.memory, guess, sent)
 
     def trajectory(self, z: Array) -> tuple[Array, Array]:
         """Return x (N + 1, nx) and u (N, nu) in z."""
@@ -62,6 +74,7 @@ def real_time_iteration(
     ocp: OptimalControlProblem,
     guess: OcpSolution | None = None,
     *,
+    delay: int = 0,
     shift: bool = True,
     tolerance: float = 1e-6,
     solver: str = "daqp",
@@ -72,6 +85,9 @@ def real_time_iteration(
     Args:
         ocp: the problem; the tick's period is that of its intervals.
         guess: the first guess, and that after a failure; rest at x = 0 without control by default.
+        delay: d, ticks from a measurement to the moment at which its control acts. The state is
+            predicted over them with the controls that are under way; the guess, and p in `ref`,
+            begin at that moment.
         shift: whether the guess moves on by one interval each tick.
         tolerance: bound of each residual of the QP for its answer to count.
         solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
@@ -79,6 +95,7 @@ def real_time_iteration(
 
     Raises:
         ProblemError: the problem has path or end rows, or a number makes no sense.
+        ShapeError: a guess of another problem.
         SolverError: the solver is not available.
     """
     require_solver(solver)
@@ -89,20 +106,33 @@ def real_time_iteration(
             f"'{ocp.name}' has {rows} path or end rows; a real-time iteration knows bounds of "
             "controls and states only. Give u_bounds, q_bounds, v_bounds, or a terminal cost"
         )
+    if not float(delay).is_integer() or delay < 0:
+        raise ProblemError(f"delay = {delay}; expected a number of ticks, at least 0")
     if not name.isidentifier():
         raise ProblemError(f"name {name!r}; expected a C identifier")
     first = rollout(ocp, np.zeros(ocp.nx), ocp.parameters()) if guess is None else guess
     bounded = bounds_of(ocp)
-    z0 = _packed(first, bounded)
-    made = RtiStages(ocp, parts(ocp, bounded), bounded, z0, shift, tolerance)
+    memory = memory_of(ocp, bounded.size * ocp.horizon, int(delay))
+    z0 = _begun(memory, first, None)
+    made = RtiStages(ocp, parts(ocp, bounded), bounded, memory, z0, shift, tolerance)
     stages = made.stages()
     controller = _described(controller_fun(name, stages, solver), stages, made)
-    return RealTimeIteration(controller, ocp, made.prepare())
+    return RealTimeIteration(controller, ocp, memory, made.prepare())
 
 
-def _packed(guess: OcpSolution, bounded: Bounds) -> Array:
-    active = np.zeros(bounded.size * len(guess.u))
-    return np.concatenate([guess.x.ravel(), guess.u.ravel(), active])
+def _begun(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) -> Array:
+    ocp = memory.ocp
+    sizes = ((ocp.horizon + 1, ocp.nx), (ocp.horizon, ocp.nu))
+    shapes = (guess.x.shape, guess.u.shape)
+    if shapes != sizes or not np.all(np.isfinite(np.append(guess.x, guess.u))):
+        raise ShapeError(
+            f"guess has x {shapes[0]} and u {shapes[1]}; expected {sizes[0]} and {sizes[1]}, finite"
+        )
+    none = np.clip(np.zeros((memory.columns, ocp.nu)), *ocp.u_bounds.T)
+    before = none if sent is None else np.asarray(sent, dtype=float)
+    if before.shape != none.shape or not np.all(np.isfinite(before)):
+        raise ShapeError(f"sent has shape {before.shape}, expected {none.shape}, finite")
+    return memory.first(guess, before)
 
 
 def _described(function: ca.Function, stages: LeastDistanceStages, made: RtiStages) -> Controller:
@@ -112,6 +142,9 @@ def _described(function: ca.Function, stages: LeastDistanceStages, made: RtiStag
     kinds = [*u, *(x[i] for i in made.bounded.states)]
     z = [f"{one}[{k}]" for k in range(N + 1) for one in x]
     z += [f"{one}[{k}]" for k in range(N) for one in u]
+    read = [f"{slot.name}.{c}" for slot in ocp.slots for c in slot.components]
+    held = [*u, *(read[i] for i in made.memory.read)]
+    z += [f"sent.{one}[{k}]" for k in range(-made.memory.columns, 0) for one in held]
     z += [f"active.{one}[{k}]" for k in range(N) for one in kinds]
     names = [(f"{slot.name}.{c}", unit) for slot in ocp.slots
              for c, unit in zip(slot.components, slot.units, strict=True)]  # fmt: skip
@@ -140,7 +173,9 @@ def _described(function: ca.Function, stages: LeastDistanceStages, made: RtiStag
         notes={
             "law": "real-time iteration: one Gauss-Newton step of an optimal control problem",
             "horizon": f"{N} intervals of {ocp.period:g} s",
+            "delay": f"{made.memory.delay} ticks, predicted with the controls under way",
             "unknowns, rows": f"{stages.n}, {stages.m}",
             "status": STATUS_WORDS,
         },
+        delay=made.memory.delay,
     )

@@ -17,21 +17,12 @@ from mbcasadi.control.guard import LARGEST_INPUT, clamped, sanitised_active
 from mbcasadi.control.least_distance import UNBOUNDED
 from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
 from mbcasadi.control.mpc.rti_parts import Bounds, Parts
+from mbcasadi.control.mpc.rti_state import Known, Memory
 from mbcasadi.control.mpc.stages import judge
 from mbcasadi.control.stages import CLAIMED, FAILED, SUBOPTIMAL
 from mbcasadi.description import LeastDistanceStages
 
 PREPARED = ("lin", "gain", "A_qp")
-
-
-class Known(NamedTuple):
-    """The inputs, finite: guessed X (nx, N + 1) and U (nu, N), parameters P (np, N + 1)."""
-
-    x0: ca.MX
-    X: ca.MX
-    U: ca.MX
-    P: ca.MX
-    valid: ca.MX
 
 
 class Subproblem(NamedTuple):
@@ -48,7 +39,8 @@ class RtiStages:
 
     Attributes:
         ocp, parts, bounded: the problem and its intervals.
-        z0: states, controls and active set to begin with, and where z makes no sense.
+        memory: where z holds what.
+        z0: what z begins with, and where it makes no sense.
         shift: whether a tick hands on the guess for the next interval.
         tolerance: bound of each residual for an answer to count.
     """
@@ -56,6 +48,7 @@ class RtiStages:
     ocp: OptimalControlProblem
     parts: Parts
     bounded: Bounds
+    memory: Memory
     z0: Array
     shift: bool
     tolerance: float
@@ -79,30 +72,9 @@ class RtiStages:
         names = ["X", "U", "P"]
         return ca.Function("prepare", [X, U, P], [lin, gain, rows.T], names, list(PREPARED))
 
-    def inputs(self) -> dict[str, Any]:
-        """Return symbols of the inputs."""
-        ocp = self.ocp
-        sizes = {"q": ocp.state.numel_in(0), "v": ocp.state.numel_in(1)}
-        sizes |= {"ref": ocp.np_ * (ocp.horizon + 1), "z": self.z0.size}
-        return {key: ca.MX.sym(key, size) for key, size in sizes.items()}
-
     @property
     def _m(self) -> int:
         return self.bounded.size * self.ocp.horizon
-
-    def _known(self, given: dict[str, Any]) -> Known:
-        ocp, N = self.ocp, self.ocp.horizon
-        good = ca.sum1(ca.fabs(given["z"])) <= LARGEST_INPUT
-        z: Any = ca.if_else(good, given["z"], ca.DM(self.z0))
-        ends = np.cumsum([0, ocp.nx * (N + 1), ocp.nu * N, self._m]).tolist()
-        flat: Any = ca.vertsplit(z, ends)
-        X, U = ca.reshape(flat[0], ocp.nx, N + 1), ca.reshape(flat[1], ocp.nu, N)
-        measured = ca.vertcat(given["q"], given["v"])
-        size = ca.sum1(ca.fabs(measured)) + ca.sum1(ca.fabs(given["ref"]))
-        valid = size <= LARGEST_INPUT
-        x0: Any = ca.if_else(valid, ocp.state(given["q"], given["v"]), X[:, 0])
-        p: Any = ca.if_else(valid, given["ref"], ca.DM(ocp.parameters().ravel()))
-        return Known(x0, X, U, ca.reshape(p, ocp.np_, N + 1), valid)
 
     def _motion(self, known: Known, lin: ca.MX, gain: ca.MX, w: Any) -> tuple[ca.MX, ca.MX]:
         """Return deviations ξ_0..ξ_N and υ_0..υ_{N-1} from the guess."""
@@ -120,8 +92,8 @@ class RtiStages:
         return np.maximum(low, -UNBOUNDED), np.minimum(high, UNBOUNDED)
 
     def _build(self) -> ca.Function:
-        given = self.inputs()
-        known = self._known(given)
+        given = self.memory.inputs()
+        known = self.memory.known(given, self.z0)
         found = Subproblem(*self.prepare().call([known.X, known.U, known.P]))
         still = ca.MX.zeros(self.ocp.nu * self.ocp.horizon)
         xi, upsilon = self._motion(known, found.lin, found.gain, still)
@@ -130,7 +102,7 @@ class RtiStages:
             ca.DM(limit) - ca.DM((np.abs(limit) < UNBOUNDED).astype(float)) * at_0
             for limit in self._limits()
         )
-        active = sanitised_active(given["z"][self.z0.size - self._m :])
+        active = sanitised_active(known.active)
         carry = ca.vertcat(ca.vec(found.lin), ca.vec(found.gain))
         outputs: list[Any] = [found.A_qp, lower, upper, active, carry]
         names = ["A_qp", "lba", "uba", "active0", "carry"]
@@ -139,8 +111,8 @@ class RtiStages:
         )
 
     def _finish(self) -> ca.Function:
-        ocp, N, m, given = self.ocp, self.ocp.horizon, self._m, self.inputs()
-        known = self._known(given)
+        ocp, N, m, given = self.ocp, self.ocp.horizon, self._m, self.memory.inputs()
+        known = self.memory.known(given, self.z0)
         sizes = [self.parts.linearise.numel_out(0), self.parts.riccati.numel_out(1)]
         found: dict[str, Any] = {
             key: ca.MX.sym(key, size)
@@ -158,9 +130,11 @@ class RtiStages:
         X = known.X + ca.if_else(solved, xi, 0)
         U: Any = known.U + ca.if_else(solved, upsilon, 0)
         active: Any = ca.if_else(solved, sanitised_active(found["active"]), 0)
+        u = clamped(U[:, 0], *ocp.u_bounds.T)
+        sent = self.memory.sent_next(known, u)
         outputs: list[Any] = [
-            clamped(U[:, 0], *ocp.u_bounds.T),
-            self._handed_on(X, U, known.P, active, status),
+            u,
+            self._handed_on((X, U, sent, active), known.P, status),
             status,
             ca.if_else(known.valid, residual, np.inf),
         ]
@@ -172,16 +146,23 @@ class RtiStages:
             ["u", "z_next", "status", "residual"],
         )
 
-    def _handed_on(self, X: ca.MX, U: ca.MX, P: ca.MX, active: Any, status: Any) -> ca.MX:
-        """Return z_next; after an answer that failed or left all numbers, the first guess."""
+    def _handed_on(self, kept: tuple[Any, ...], P: ca.MX, status: Any) -> ca.MX:
+        """Return z_next; after an answer that failed or left all numbers, the first guess.
+
+        What is under way stays under way.
+        """
+        X, U, sent, active = kept
         if self.shift:
             end, rows = self.ocp.horizon - 1, self.bounded.size
             beyond = self.ocp.dynamics(X[:, end + 1], U[:, end], P[:, end + 1])
             X, U = ca.horzcat(X[:, 1:], beyond), ca.horzcat(U[:, 1:], U[:, end])
             active = ca.vertcat(active[rows:], active[self._m - rows :])
-        z = ca.vertcat(ca.vec(X), ca.vec(U), active)
-        keeps = ca.logic_and(status != FAILED, ca.sum1(ca.fabs(z)) <= LARGEST_INPUT)
-        return ca.if_else(keeps, z, ca.DM(self.z0))
+        first = self.memory.split(ca.DM(self.z0))
+        size = ca.sum1(ca.fabs(ca.vertcat(ca.vec(X), ca.vec(U))))
+        keeps = ca.logic_and(status != FAILED, size <= LARGEST_INPUT)
+        guess = (ca.if_else(keeps, one, at_0) for one, at_0 in zip((X, U), first, strict=False))
+        parts = [*guess, sent, ca.if_else(keeps, active, 0)]
+        return ca.vertcat(*(ca.vec(part) for part in parts))
 
     def _residual(self, known: Known, lin: ca.MX, moved: tuple[ca.MX, ca.MX], lam: ca.MX) -> ca.MX:
         """Return primal, stationarity and complementarity, relative to bounds and gradient."""

@@ -1,0 +1,144 @@
+"""What a real-time iteration remembers from tick to tick, and what it knows when one begins.
+
+    z = (x_0..x_N, u_0..u_{N-1}, sent, active set)
+
+Sample 0 is the moment at which the tick's control acts. `sent` holds one column for each control
+that is under way, newest last, with those parameters that the dynamics read: over a delay of d
+ticks the measured state is moved on by them,
+
+    x_0 = F(... F(x(q, v), u_{-d}, p_{-d}) ..., u_{-1}, p_{-1}).
+
+Every input may be NaN or huge: the guess then stands for the state, the nominal parameters for
+those given, and the first guess for z.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.guard import LARGEST_INPUT
+from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
+from mbcasadi.control.mpc.ocp_solution import OcpSolution
+from mbcasadi.control.reference import places_of
+
+
+class Known(NamedTuple):
+    """The inputs, finite: guessed X (nx, N + 1) and U (nu, N), parameters P (np, N + 1)."""
+
+    x0: ca.MX
+    X: ca.MX
+    U: ca.MX
+    P: ca.MX
+    sent: ca.MX
+    active: ca.MX
+    valid: ca.MX
+
+
+class Remembered(NamedTuple):
+    """The parts of z."""
+
+    X: ca.MX
+    U: ca.MX
+    sent: ca.MX
+    active: ca.MX
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where z holds what.
+
+    Attributes:
+        ocp: the problem.
+        rows: number of rows of the QP.
+        delay: ticks between measurement and action.
+        read: rows of p that the dynamics read, remembered over the delay.
+    """
+
+    ocp: OptimalControlProblem
+    rows: int
+    delay: int
+    read: tuple[int, ...]
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Sizes of X, U, sent, and the active set."""
+        ocp, N = self.ocp, self.ocp.horizon
+        return ocp.nx * (N + 1), ocp.nu * N, self.width * self.columns, self.rows
+
+    @property
+    def columns(self) -> int:
+        """Number of controls that are remembered beside the guess."""
+        return max(self.delay, int(self.ocp.rated))
+
+    @property
+    def width(self) -> int:
+        """Numbers that are remembered with each of them, itself included."""
+        return self.ocp.nu + len(self.read)
+
+    def split(self, z: Any) -> Remembered:
+        """Return the parts of z."""
+        ocp, N = self.ocp, self.ocp.horizon
+        flat: Any = ca.vertsplit(z, np.cumsum([0, *self.sizes]).tolist())
+        X, U = ca.reshape(flat[0], ocp.nx, N + 1), ca.reshape(flat[1], ocp.nu, N)
+        return Remembered(X, U, ca.reshape(flat[2], self.width, self.columns), flat[3])
+
+    def first(self, guess: OcpSolution, sent: Array) -> Array:
+        """Return z of a guess, with the controls (columns, nu) under way and nothing active."""
+        p = self.ocp.parameters()
+        before = np.repeat(p[:1], self.columns, axis=0)
+        clock = places_of(self.ocp.slots).get("t")
+        if clock is not None:
+            before[:, clock] -= self.ocp.period * np.arange(self.columns, 0, -1)[:, None]
+        kept = np.hstack([sent, before[:, list(self.read)]])
+        parts = [guess.x, guess.u, kept, np.zeros(self.rows)]
+        return np.concatenate([part.ravel() for part in parts])
+
+    def reached(self) -> ca.Function:
+        """Return (q, v, sent) → (x0), the state at the moment at which u acts."""
+        ocp = self.ocp
+        q, v = (ca.MX.sym(key, ocp.state.numel_in(key)) for key in ("q", "v"))
+        sent = ca.MX.sym("sent", self.width, self.columns)
+        given = [q, v, sent[: ocp.nu, -1]] if ocp.rated else [q, v]
+        x: Any = ocp.state(*given)
+        for k in range(self.delay):
+            p = ca.MX.zeros(ocp.np_)
+            p[list(self.read)] = sent[ocp.nu :, k]
+            x = ocp.dynamics(x, sent[: ocp.nu, k], p)
+        return ca.Function("reached", [q, v, sent], [x], ["q", "v", "sent"], ["x0"])
+
+    def inputs(self) -> dict[str, Any]:
+        """Return symbols of the controller's inputs."""
+        ocp = self.ocp
+        sizes = {"q": ocp.state.numel_in("q"), "v": ocp.state.numel_in("v")}
+        sizes |= {"ref": ocp.np_ * (ocp.horizon + 1), "z": sum(self.sizes)}
+        return {key: ca.MX.sym(key, size) for key, size in sizes.items()}
+
+    def known(self, given: dict[str, Any], z0: Array) -> Known:
+        """Return what the inputs say, finite whatever they hold."""
+        ocp = self.ocp
+        good = ca.sum1(ca.fabs(given["z"])) <= LARGEST_INPUT
+        kept = self.split(ca.if_else(good, given["z"], ca.DM(z0)))
+        measured = ca.vertcat(given["q"], given["v"])
+        size = ca.sum1(ca.fabs(measured)) + ca.sum1(ca.fabs(given["ref"]))
+        x0: Any = self.reached()(given["q"], given["v"], kept.sent)
+        # A measurement that is huge by its own, or becomes so on its way, is as bad as NaN.
+        valid = size + ca.sum1(ca.fabs(x0)) <= LARGEST_INPUT
+        start: Any = ca.if_else(valid, x0, kept.X[:, 0])
+        p: Any = ca.if_else(valid, given["ref"], ca.DM(ocp.parameters().ravel()))
+        P = ca.reshape(p, ocp.np_, ocp.horizon + 1)
+        return Known(start, kept.X, kept.U, P, kept.sent, kept.active, valid)
+
+    def sent_next(self, known: Known, u: Any) -> ca.MX:
+        """Return the controls under way at the next tick."""
+        newest = ca.vertcat(u, known.P[list(self.read), 0])
+        return ca.horzcat(known.sent, newest)[:, 1:] if self.columns else known.sent
+
+
+def memory_of(ocp: OptimalControlProblem, rows: int, delay: int) -> Memory:
+    """Return where z holds what."""
+    by_p = ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p"))
+    reads = np.array(ca.DM(by_p, 1)).any(axis=0)
+    read = np.flatnonzero(reads).tolist() if delay else []
+    return Memory(ocp, rows, delay, tuple(read))
