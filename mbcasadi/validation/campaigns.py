@@ -12,14 +12,17 @@ from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation import metrics as measures
-from mbcasadi.validation.criteria import Verdict, judge, scopes
-from mbcasadi.validation.extras import require
+from mbcasadi.validation.contact_metrics import contact_metrics
+from mbcasadi.validation.criteria import LOWER_BOUNDED, Verdict, judge, scopes
 from mbcasadi.validation.law import CompiledLaw, HasController, compiled
 from mbcasadi.validation.loop import Progress, Scenario, Signal, Teller, run_loop
+from mbcasadi.validation.margins import margin_metrics, margins
 from mbcasadi.validation.metrics import Metric
+from mbcasadi.validation.predictions import prediction_metrics, predictions
+from mbcasadi.validation.recorded import require_reportable
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.report import plain, versions
-from mbcasadi.validation.words import metric_words, value_words
+from mbcasadi.validation.statuses import status_metrics
 
 Array = NDArray[np.float64]
 
@@ -78,7 +81,7 @@ class Campaign:
         rows = []
         for name in names:
             values = np.array([outcome.metric(name) for outcome in self.outcomes])
-            lower = name in judged and judged[name].at_least
+            lower = name in LOWER_BOUNDED
             worst = int(np.nanargmin(values) if lower else np.nanargmax(values))
             failed = sum(
                 not v.passed for o in self.outcomes for v in o.verdicts if v.metric == name
@@ -129,27 +132,9 @@ class Campaign:
         Raises:
             MissingExtraError: rich is not installed.
         """
-        held = sum(outcome.passed for outcome in self.outcomes)
-        table = require("rich.table", "a table").Table(
-            title=f"{held} of {len(self.outcomes)} runs passed",
-            title_justify="left",
-            title_style="bold",
-            show_edge=False,
-        )
-        table.add_column("quantity")
-        for heading in ("median", "worst", "in run", "limit", "failed"):
-            table.add_column(heading, justify="right")
-        for row in self.summary():
-            limit = "" if row["limit"] is None else value_words(row["metric"], row["limit"])
-            table.add_row(
-                metric_words(row["metric"]),
-                value_words(row["metric"], row["median"]),
-                value_words(row["metric"], row["worst"]),
-                str(row["worst_case"]),
-                limit,
-                "" if row["failed"] is None else str(row["failed"]),
-            )
-        return table
+        from mbcasadi.validation.table import campaign_table
+
+        return campaign_table(self)
 
 
 def cases(
@@ -181,6 +166,7 @@ def campaign(
     keyframe: str | None = None,
     rigid: bool = False,
     timestep: float | None = None,
+    disturbance: Signal = None,
     settle: float = 0.0,
     criteria: Mapping[str, float] | None = None,
     progress: Progress | None = None,
@@ -196,13 +182,14 @@ def campaign(
     tell("generating and compiling C", 0.0)
     options: dict[str, Any] = {"rigid": rigid, "timestep": timestep}
     with compiled(controller, tell.note) as law:
+        require_reportable(law.controller)
         outcomes = []
         for k, case in enumerate(plan):
             tell(f"run {k + 1} of {len(plan)}", k / len(plan))
             plant = Plant(model, perturb=case.perturb, seed=case.seed, **options)
             start = plant.keyframe(keyframe) if keyframe is not None else q0
             start = _displaced(plant, start, case)
-            scenario = Scenario(duration, reference, mask, start, v0, case.delay)
+            scenario = Scenario(duration, reference, mask, start, v0, case.delay, disturbance)
             outcomes.append(_outcome(law, plant, scenario, case, settle, criteria))
     return Campaign(tuple(outcomes))
 
@@ -227,17 +214,19 @@ def _outcome(
         recording = run_loop(law, plant, scenario)
     except SimulationError as error:
         return Outcome(case, (), judge((), criteria or {}, finished=False), (str(error),))
-    found = tuple(_metrics(law, recording, settle, scopes(criteria)))
+    found = tuple(_metrics(law, plant, recording, settle, scopes(criteria)))
     finished = not recording.events
     return Outcome(case, found, judge(found, criteria, finished=finished), recording.events)
 
 
 def _metrics(
-    law: CompiledLaw, recording: Recording, settle: float, wanted: Sequence[str]
+    law: CompiledLaw, plant: Plant, recording: Recording, settle: float, wanted: Sequence[str]
 ) -> Iterator[Metric]:
     tracked = measures.tracked(law.controller, recording, settle)
     yield from measures.tracking_metrics(tracked, wanted)
     yield from measures.closure_metrics(recording, None)
     yield from measures.torque_metrics(law.controller, recording)
-    yield from measures.contact_metrics(law.controller, recording)
-    yield from measures.status_metrics(law.controller, recording)
+    yield from margin_metrics(margins(law.controller, recording))
+    yield from contact_metrics(law.controller, recording)
+    yield from status_metrics(law.controller, recording)
+    yield from prediction_metrics(predictions(law.controller, recording, plant))

@@ -1,23 +1,23 @@
 """`validate`: a controller's generated C against MuJoCo, in one call."""
 
-import io
 from collections.abc import Mapping
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import Any
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
-from mbcasadi.errors import MissingExtraError, ProblemError, UnsupportedFeatureError
-from mbcasadi.plant import Plant, Source, draw_frames
-from mbcasadi.system import System, read_mjcf
+from mbcasadi.errors import ProblemError
+from mbcasadi.plant import Plant, Source
 from mbcasadi.validation import metrics as measures
-from mbcasadi.validation.compare import Comparison, compare_run
+from mbcasadi.validation.compare import Comparison
+from mbcasadi.validation.conditions import WhatIf, require_conditions
+from mbcasadi.validation.conditions import what_if as under_conditions
+from mbcasadi.validation.contact_metrics import contact_metrics
 from mbcasadi.validation.criteria import judge, scopes
-from mbcasadi.validation.extras import require
 from mbcasadi.validation.law import CompiledLaw, HasController, compiled
 from mbcasadi.validation.loop import (
     Progress,
@@ -26,18 +26,22 @@ from mbcasadi.validation.loop import (
     Switch,
     Teller,
     run_loop,
-    steps_per_tick,
 )
+from mbcasadi.validation.margins import margin_metrics, margins
+from mbcasadi.validation.ours import beside_ours
+from mbcasadi.validation.pictures import pictures
+from mbcasadi.validation.predictions import prediction_metrics, predictions
+from mbcasadi.validation.recorded import require_reportable
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.report import Report
 from mbcasadi.validation.run import Run
-from mbcasadi.validation.softness import Softness, softness_sweep, solref_sweep
+from mbcasadi.validation.settings import settings_of
+from mbcasadi.validation.softness import solref_sweep
+from mbcasadi.validation.statuses import status_metrics
 
 Array = NDArray[np.float64]
 
 RUN_FROM = 0.3  # share of the work before the simulation: generating and compiling C
-FRAMES = 6  # pictures of one run
-SOFT_RANK_TOL = 1e-3  # gaps of soft loops, as a share of the links' lengths
 TIMED_TICKS = 2000  # ticks that are timed in C; a longer run is thinned
 
 
@@ -61,6 +65,8 @@ def validate(
     settle: float = 0.0,
     criteria: Mapping[str, float] | None = None,
     softness: bool = False,
+    what_if: bool = False,
+    undelayed: Controller | HasController | None = None,
     render: bool = False,
     name: str = "",
     progress: Progress | None = None,
@@ -91,6 +97,10 @@ def validate(
         criteria: metric → limit (see `criteria.NAMES`); `criteria.DEFAULTS` where None.
         softness: sweep `solimp` and say which part of the disagreement it explains; repeat the
             run with other `solref` and say how far the loops open.
+        what_if: repeat the run without its delay, without its errors and without both, and say what
+            they cost.
+        undelayed: the same law made for no delay, for those repetitions that have none; the law
+            itself by default.
         render: draw pictures, where a renderer is present.
         name: heading of the run; the model's and the controller's name by default.
         progress: called with what is being done and a share from 0 to 1.
@@ -99,23 +109,25 @@ def validate(
         A report with one run. Reports add up.
 
     Raises:
-        ProblemError: the controller does not fit the model, or the period the time step.
+        ProblemError: the controller does not fit the model, or the period the time step; `what_if`
+            without delay or errors.
         ModelError: the model cannot be read.
         ExportError: the C cannot be generated or compiled.
     """
     tell = Teller(progress)
-
-    def make_plant() -> Plant:
-        return Plant(model, rigid=rigid, timestep=timestep, perturb=perturb, seed=seed)
-
-    plant = make_plant()
+    parts = _Plants(model, {"rigid": rigid, "timestep": timestep}, perturb, seed)
+    plant = parts.make()
     if keyframe is not None:
         if q0 is not None:
             raise ProblemError("give q0 or keyframe, not both")
         q0 = plant.keyframe(keyframe)
     scenario = Scenario(duration, reference, mask, q0, v0, delay, disturbance, switch)
+    if what_if:
+        require_conditions(delay, bool(perturb))
     tell("generating and compiling C", 0.0)
-    with compiled(controller, tell.note) as law:
+    with ExitStack() as stack:
+        law = stack.enter_context(compiled(controller, tell.note))
+        require_reportable(law.controller)
         recording = run_loop(
             law, plant, scenario, lambda text, done: tell(text, RUN_FROM + done / 2)
         )
@@ -124,30 +136,60 @@ def validate(
         gaps: tuple[tuple[float, float], ...] = ()
         if softness and plant.model.neq:
             tell("repeating the run with other solref", 0.82)
-            gaps = solref_sweep(make_plant, lambda other: run_loop(law, other, scenario))
+            gaps = solref_sweep(parts.make, lambda other: run_loop(law, other, scenario))
+        costs: WhatIf | None = None
+        if what_if:
+            tell("repeating the run without delay and errors", 0.83)
+            prompt = law if undelayed is None else stack.enter_context(compiled(undelayed))
+            costs = under_conditions(
+                (law, prompt), parts.make, scenario, recording, settle, erroneous=bool(perturb)
+            )
         facts = {"operations in a tick": law.project.operations, "lines of C": law.project.lines}
-    steps = steps_per_tick(law.controller, plant)
-    notes = list(recording.events)
+    asked = settings_of(plant, scenario, law.controller, rigid, perturb, seed)
+    notes = [*recording.events, *_doubts(law.controller, delay)]
     tell("comparing with our dynamics", 0.85)
-    comparison, sweep = None, None
-    if switch is None:
-        comparison, sweep = _compare(model, make_plant, recording, softness, notes)
-    else:
-        notes.append("Our dynamics were not compared: the plant's constraints were switched.")
-    sweep = None if sweep is None else replace(sweep, gaps=gaps)
+    comparison, sweep = beside_ours(
+        model, parts.make, recording, notes, softness=softness, switched=switch is not None
+    )
     run = Run(
         name=name or f"{plant.name}, {law.controller.name}",
         controller=law.controller,
-        settings=_settings(plant, scenario, law.controller, steps, rigid, perturb, seed) | facts,
+        settings=asked | facts,
         recording=recording,
         comparison=comparison,
         times=times,
-        softness=sweep,
-        **_numbers(law.controller, recording, comparison, times, settle, criteria),
-        **_pictures(plant, recording, render, notes, tell),
+        softness=None if sweep is None else replace(sweep, gaps=gaps),
+        what_if=costs,
+        **_numbers(law.controller, plant, recording, comparison, times, settle, criteria),
+        **pictures(plant, recording, render, notes, tell),
         notes=tuple(notes),
     )
     return Report((run,))
+
+
+@dataclass(frozen=True)
+class _Plants:
+    """Makes the plant of a run, again and again."""
+
+    model: Source
+    options: Mapping[str, Any]
+    perturb: Mapping[str, float] | None
+    seed: int | None
+
+    def make(self, erroneous: bool = True) -> Plant:
+        if not erroneous:
+            return Plant(self.model, **self.options)
+        return Plant(self.model, **self.options, perturb=self.perturb, seed=self.seed)
+
+
+def _doubts(controller: Controller, delay: int) -> list[str]:
+    """Return what the reader should know about law and plant."""
+    if controller.prediction is None or controller.delay == delay:
+        return []
+    return [
+        f"The law counts on a delay of {controller.delay} ticks, the plant has {delay}: its plans "
+        "begin at another moment than they act."
+    ]
 
 
 def time_ticks(law: CompiledLaw, recording: Recording) -> TickTimes:
@@ -162,6 +204,7 @@ def time_ticks(law: CompiledLaw, recording: Recording) -> TickTimes:
 
 def _numbers(
     controller: Controller,
+    plant: Plant,
     recording: Recording,
     comparison: Comparison | None,
     times: TickTimes | None,
@@ -169,104 +212,21 @@ def _numbers(
     criteria: Mapping[str, float] | None,
 ) -> dict[str, Any]:
     tracked = measures.tracked(controller, recording, settle)
+    bounded, plans = margins(controller, recording), predictions(controller, recording, plant)
     found = (
         *measures.tracking_metrics(tracked, scopes(criteria)),
         *measures.closure_metrics(recording, comparison),
         *measures.torque_metrics(controller, recording),
-        *measures.contact_metrics(controller, recording),
-        *measures.status_metrics(controller, recording),
-        *measures.time_metrics(times),
+        *margin_metrics(bounded),
+        *contact_metrics(controller, recording),
+        *status_metrics(controller, recording),
+        *prediction_metrics(plans),
+        *measures.time_metrics(times, controller.period),
     )
-    verdicts = judge(found, criteria, finished=not recording.events)
-    return {"tracked": tuple(tracked), "metrics": found, "verdicts": verdicts}
-
-
-def _compare(
-    model: Source,
-    make_plant: Any,
-    recording: Recording,
-    softness: bool,
-    notes: list[str],
-) -> tuple[Comparison | None, Softness | None]:
-    """Compare with our dynamics where the model has equality constraints."""
-    try:
-        system = read_mjcf(model)
-        if not system.nc:
-            return None, None
-        dynamics = dynamics_of(system)
-    except UnsupportedFeatureError as error:
-        notes.append(f"Our dynamics were not compared: {error}")
-        return None, None
-    comparison = compare_run(system, dynamics, recording)
-    sweep = softness_sweep(make_plant, dynamics, recording) if softness else None
-    return comparison, sweep
-
-
-def dynamics_of(system: System) -> ca.Function:
-    """Return the forward dynamics (q, v, f) → (a, f_c, lam) that MuJoCo is compared with.
-
-    Soft loops stand open by a little, and rows that repeat each other on the manifold are only
-    nearly dependent there. What differs by less than `SOFT_RANK_TOL` counts as the same row: with
-    a finer rule, Bennett's linkage would be locked by the micrometres that its loop is open.
-    """
-    from mbcasadi.dynamics import forward_dynamics
-
-    return forward_dynamics(system, formulation="projection", rank_tol=SOFT_RANK_TOL)
-
-
-def _settings(
-    plant: Plant,
-    scenario: Scenario,
-    controller: Controller,
-    steps: int,
-    rigid: bool,
-    perturb: Mapping[str, float] | None,
-    seed: int | None,
-) -> dict[str, Any]:
-    errors = ", ".join(f"{name} {100 * error:+.3g} %" for name, error in (perturb or {}).items())
-    drawn = f" (drawn for each, seed {seed})" if errors and seed is not None else ""
     return {
-        "model": plant.name,
-        "degrees of freedom": plant.nv,
-        "motors": plant.nu,
-        "controller": controller.name,
-        "control period": f"{1e3 * controller.period:g} ms",
-        "plant's time step": f"{1e3 * plant.timestep:g} ms ({steps} in a period)",
-        "duration": f"{scenario.duration:g} s",
-        "delay": f"{scenario.delay} tick{'s' if scenario.delay != 1 else ''}",
-        "plant's parameter errors": errors + drawn if errors else "none",
-        "disturbance": "none" if scenario.disturbance is None else "a force from outside",
-        "plant's equality constraints": _softness_words(plant, rigid),
+        "tracked": tuple(tracked),
+        "margins": bounded,
+        "predictions": plans,
+        "metrics": found,
+        "verdicts": judge(found, criteria, finished=not recording.events),
     }
-
-
-def _softness_words(plant: Plant, rigid: bool) -> str:
-    if not plant.model.neq:
-        return "none"
-    return "rigid recipe" if rigid else "the model's own softness"
-
-
-def _pictures(
-    plant: Plant, recording: Recording, render: bool, notes: list[str], tell: Progress
-) -> dict[str, Any]:
-    """Draw frames at equal times, where that is asked for and possible."""
-    if not render:
-        return {}
-    tell("drawing", 0.9)
-    chosen = np.linspace(0, recording.ticks - 1, min(FRAMES, recording.ticks)).astype(int)
-    frames = draw_frames(plant.model, recording.q[chosen])
-    if frames.images is None:
-        notes.append(f"No pictures: {frames.reason}")
-        return {}
-    try:
-        encoded = tuple(_png(image) for image in frames.images)
-    except MissingExtraError as error:
-        notes.append(f"No pictures: {error}")
-        return {}
-    return {"frames": encoded, "frame_times": tuple(float(t) for t in recording.t[chosen])}
-
-
-def _png(image: NDArray[np.uint8]) -> bytes:
-    buffer = io.BytesIO()
-    require("matplotlib.image", "a picture").imsave(buffer, image, format="png")
-    return buffer.getvalue()

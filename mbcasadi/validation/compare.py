@@ -48,20 +48,25 @@ def relative_difference(ours: Array, theirs: Array) -> Array:
     return np.where(scale > 0, difference / np.where(scale > 0, scale, 1.0), 0.0)
 
 
-def compare_run(system: System, dynamics: ca.Function, recording: Recording) -> Comparison:
+def compare_run(
+    system: System, dynamics: ca.Function, recording: Recording, mask: Array | None = None
+) -> Comparison:
     """Compare at the states of a recording.
 
     Args:
         system: the model as our equations see it, without the plant's parameter errors.
-        dynamics: (q, v, f) → (a, f_c, lam), e.g. of `mbcasadi.dynamics.forward_dynamics`.
+        dynamics: (q, v, f, [mask]) → (a, f_c, lam), e.g. of `mbcasadi.dynamics.forward_dynamics`.
         recording: a closed loop.
+        mask: (nt, nc) rows that hold at each tick; None where all do.
     """
     thin = max(1, -(-recording.ticks // MOST_STATES))
     q, v = recording.q[::thin], recording.v[::thin]
     applied = recording.actuator_force + recording.other_force + recording.disturbance
-    a, force = in_columns(dynamics, q, v, applied[::thin])[:2]
+    given = [q, v, applied[::thin]] + ([] if mask is None else [mask[::thin]])
+    a, force = in_columns(dynamics, *given)[:2]
     theirs = recording.equality_force[::thin]
     (phi,) = in_columns(system.constraint, q)
+    phi = phi if mask is None else phi * mask[::thin]
     return Comparison(
         t=recording.t[::thin],
         drift=np.abs(phi).max(axis=1, initial=0.0),

@@ -7,7 +7,13 @@ from mbcasadi.errors import UnknownNameError
 from mbcasadi.validation.metrics import Metric
 
 #: Metrics for which more is better; a limit on any other is an upper one.
-LOWER_BOUNDED = {"cone.plant", "cone.controller", "status.solved"}
+LOWER_BOUNDED = {
+    "cone.plant",
+    "cone.controller",
+    "status.solved",
+    "limits.least",
+    "limits.soft_least",
+}
 
 # A force on the edge of its pyramid is on the cone, up to the rounding of the QP.
 ON_THE_CONE = 1e-6
@@ -44,10 +50,22 @@ NAMES = (
     "contact.slip",
     "status.solved",
     "status.safe_output",
+    "status.longest_failure",
     "status.check",
+    "limits.least",
+    "limits.soft_least",
+    "limits.beyond",
+    "limits.near",
+    "prediction.start",
+    "prediction.next",
+    "prediction.quarter",
+    "prediction.half",
+    "prediction.end",
     "time.median",
     "time.p99",
     "time.max",
+    "time.share",
+    "time.late",
 )
 
 

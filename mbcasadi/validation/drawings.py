@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.metrics import SMALLEST_AMPLITUDE, active_contacts, predicted_margin
+from mbcasadi.validation.contact_metrics import active_contacts, predicted_margin
+from mbcasadi.validation.metrics import SMALLEST_AMPLITUDE
 from mbcasadi.validation.run import Run
 
 Array = NDArray[np.float64]

@@ -189,6 +189,7 @@ def _row(
         "status": answer.get("status", np.zeros(1))[0],
         "check": np.abs(residual).max(initial=0.0),
         "actuator_force": measured.actuator_force,
+        "equality_on": np.array(plant.data.eq_active),
         "equality_force": measured.equality_force,
         "other_force": measured.constraint_force - measured.equality_force,
         "closure": np.array(measured.closure),

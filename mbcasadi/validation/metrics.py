@@ -16,12 +16,8 @@ Array = NDArray[np.float64]
 
 # A control within this share of its range from a limit is at the limit.
 AT_LIMIT = 1e-6
-# Contacts that carry less than this share of the largest normal force are not judged: there
-# the direction of the force is that of the rounding and of MuJoCo's contact softness.
-LOADED = 0.02
 # Targets that move less than this (m or rad) have no amplitude.
 SMALLEST_AMPLITUDE = 1e-6
-ON = 0.5  # a mask entry above it is on
 
 
 @dataclass(frozen=True)
@@ -154,15 +150,6 @@ def torque_metrics(controller: Controller, recording: Recording) -> Iterator[Met
     yield Metric("torque.max", float(np.abs(recording.u).max(initial=0.0)), "unit of u", "largest")
 
 
-def status_metrics(controller: Controller, recording: Recording) -> Iterator[Metric]:
-    """Yield what the controller said about itself."""
-    solved = float((recording.status == 0).mean())
-    safe = float(np.isin(recording.status, controller.safe_statuses).mean())
-    yield Metric("status.solved", solved, "", f"share of ticks: {controller.statuses[0]}")
-    yield Metric("status.safe_output", safe, "", "share of ticks that fell back to a safe output")
-    yield Metric("status.check", float(recording.check.max()), "", "largest self-check residual")
-
-
 def closure_metrics(recording: Recording, comparison: Comparison | None) -> Iterator[Metric]:
     """Yield how well loops stay closed; nothing where there are none."""
     if not recording.equality_force.any():
@@ -180,74 +167,14 @@ def closure_metrics(recording: Recording, comparison: Comparison | None) -> Iter
         yield Metric(f"agreement.{name}_max", float(error.max()), "", f"largest {words}")
 
 
-def contact_metrics(controller: Controller, recording: Recording) -> Iterator[Metric]:
-    """Yield the friction-cone margins of the plant and of the controller's own forces."""
-    if not controller.contacts:
-        return
-    active = active_contacts(controller, recording)
-    normal, slip = recording.contact_normal, recording.contact_tangential
-    loaded = active & (normal > LOADED * normal.max(initial=0.0))
-    mu = np.array([contact.friction for contact in controller.contacts])
-    if loaded.any():
-        used = (slip / np.where(loaded, normal, 1.0))[loaded] / np.broadcast_to(mu, loaded.shape)[
-            loaded
-        ]
-        yield Metric(
-            "cone.plant", 1 - float(used.max()), "", "least margin 1 - |f_t| / (mu f_n) in MuJoCo"
-        )
-    lost = active & (recording.contact_normal <= 0)
-    yield Metric("contact.lost", float(lost.mean()), "", "share of active contacts without force")
-    yield Metric(
-        "contact.slip",
-        _slip(active, recording),
-        "m",
-        "farthest way of an active contact, rolling included",
-    )
-    margin = predicted_margin(controller, recording)
-    if margin is not None and (active & np.isfinite(margin)).any():
-        least = float(margin[active & np.isfinite(margin)].min())
-        yield Metric("cone.controller", least, "", "least margin of the forces it counts on")
-
-
-def active_contacts(controller: Controller, recording: Recording) -> NDArray[np.bool_]:
-    """Return (nt, nc): the controller counts on this contact."""
-    count = len(controller.contacts)
-    if recording.mask.shape[1] >= count:  # contacts come first, equality constraints after them
-        return np.asarray(recording.mask[:, :count] > ON)
-    return np.ones((recording.ticks, count), dtype=bool)
-
-
-def predicted_margin(controller: Controller, recording: Recording) -> Array | None:
-    """Return (nt, nc) `1 - |f_t| / (mu f_n)` of the controller's own forces, NaN where idle."""
-    force = recording.monitor.get("contact_force")
-    if force is None:
-        return None
-    force = force.reshape(recording.ticks, len(controller.contacts), 3)
-    mu = np.array([contact.friction for contact in controller.contacts])
-    normal, slip = force[:, :, 0], np.hypot(force[:, :, 1], force[:, :, 2])
-    loaded = normal > LOADED * normal.max(initial=0.0)
-    return np.where(loaded, 1 - slip / np.where(loaded, mu * normal, 1.0), np.nan)
-
-
-def _slip(active: NDArray[np.bool_], recording: Recording) -> float:
-    """Return the farthest distance of an active contact from where it became active, m."""
-    worst = 0.0
-    for k in range(active.shape[1]):
-        place, start = recording.contact_place[:, k], None
-        for i, on in enumerate(active[:, k]):
-            if not on:
-                start = None
-            elif start is None:
-                start = place[i]
-            else:
-                worst = max(worst, float(np.linalg.norm(place[i, :2] - start[:2])))
-    return worst
-
-
-def time_metrics(times: TickTimes | None) -> Iterator[Metric]:
-    """Yield the time of one tick of the generated C."""
+def time_metrics(times: TickTimes | None, period: float) -> Iterator[Metric]:
+    """Yield the time of one tick of the generated C, and how much of its period it takes."""
     if times is None:
         return
     yield Metric("time.median", times.median, "s", "time of one tick in C, median")
     yield Metric("time.p99", times.p99, "s", "time of one tick in C, 99th percentile")
     yield Metric("time.max", times.max, "s", "time of one tick in C, longest")
+    share = times.p99 / period
+    yield Metric("time.share", share, "", "time of one tick, 99th percentile, over the period")
+    late = float((times.seconds > period).mean())
+    yield Metric("time.late", late, "", "share of ticks that took longer than the period")

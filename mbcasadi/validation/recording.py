@@ -23,6 +23,7 @@ class Recording:
         check: (nt,) largest residual that the controller itself reports.
         actuator_force: (nt, nv) MuJoCo's `qfrc_actuator`.
         disturbance: (nt, nv) force that was applied from outside.
+        equality_on: (nt, neq) 1 where MuJoCo enforced this equality constraint, else 0.
         equality_force: (nt, nv) force of MuJoCo's equality constraints.
         other_force: (nt, nv) force of MuJoCo's contacts, limits and dry friction.
         closure: (nt,) m, worst gap of the plant's connects and welds.
@@ -51,6 +52,7 @@ class Recording:
     check: Array
     actuator_force: Array
     disturbance: Array
+    equality_on: Array
     equality_force: Array
     other_force: Array
     closure: Array

@@ -4,15 +4,17 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
 from mbcasadi.validation.compare import Comparison
+from mbcasadi.validation.conditions import WhatIf
 from mbcasadi.validation.criteria import Verdict
+from mbcasadi.validation.margins import Margin
 from mbcasadi.validation.metrics import Metric, Tracked
+from mbcasadi.validation.predictions import Predictions
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.softness import Softness
+from mbcasadi.validation.statuses import StatusRow, status_rows
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,10 @@ class Run:
         times: of single ticks of the C.
         tracked: each component of the tasks.
         metrics, verdicts: numbers, and the criteria on them.
+        margins: each bounded control, and each row that the law keeps between limits.
+        predictions: what the law planned beside what happened, where it plans.
         softness: the sweep, where it was asked for.
+        what_if: what delay and model error cost, where it was asked for.
         frames: PNG pictures of the motion, with `frame_times` in s.
         notes: what the reader should know: something not compared, no renderer, a divergence.
     """
@@ -42,7 +47,10 @@ class Run:
     tracked: tuple[Tracked, ...] = ()
     comparison: Comparison | None = None
     times: TickTimes | None = None
+    margins: tuple[Margin, ...] = ()
+    predictions: Predictions | None = None
     softness: Softness | None = None
+    what_if: WhatIf | None = None
     frames: tuple[bytes, ...] = ()
     frame_times: tuple[float, ...] = ()
     notes: tuple[str, ...] = field(default=())
@@ -59,11 +67,12 @@ class Run:
     @property
     def statuses(self) -> dict[str, int]:
         """How often the controller answered with each status, in words."""
-        codes, counts = np.unique(self.recording.status, return_counts=True)
-        words = dict(enumerate(self.controller.statuses))
-        return {
-            words.get(int(c), f"status {c}"): int(n) for c, n in zip(codes, counts, strict=True)
-        }
+        return {row.words: row.ticks for row in self.status_rows}
+
+    @property
+    def status_rows(self) -> tuple[StatusRow, ...]:
+        """Each status that occurred: how often, since when, how long at a stretch."""
+        return status_rows(self.controller, self.recording)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the recording as plain data."""
@@ -75,6 +84,10 @@ class Run:
             "metrics": {m.name: {"value": m.value, "unit": m.unit} for m in self.metrics},
             "components": [asdict(row) for row in self.tracked],
             "status": self.statuses,
+            "statuses": [asdict(row) for row in self.status_rows],
+            "margins": [asdict(row) for row in self.margins],
+            "predictions": None if self.predictions is None else self.predictions.to_dict(),
             "softness": None if self.softness is None else asdict(self.softness),
+            "what_if": None if self.what_if is None else self.what_if.to_dict(),
             "notes": list(self.notes),
         }

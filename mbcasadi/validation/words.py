@@ -2,6 +2,7 @@
 
 import math
 
+from mbcasadi.validation.conditions import Condition, WhatIf
 from mbcasadi.validation.criteria import Verdict
 
 _WORDS = {
@@ -27,10 +28,22 @@ _WORDS = {
     "contact.slip": "way of an active contact on the floor",
     "status.solved": "ticks solved and verified",
     "status.safe_output": "ticks with a safe output",
+    "status.longest_failure": "longest run of ticks with a safe output",
     "status.check": "largest residual of the self-check",
+    "limits.least": "least margin of a bounded row, of its range",
+    "limits.soft_least": "least margin of a soft row, of its range",
+    "limits.beyond": "ticks of a row beyond its bound",
+    "limits.near": "ticks of a row at its bound",
+    "prediction.start": "error of the state that the plan starts from, of its motion",
+    "prediction.next": "error of the plan one sample ahead, of the motion",
+    "prediction.quarter": "error of the plan a quarter ahead, of the motion",
+    "prediction.half": "error of the plan half the horizon ahead, of the motion",
+    "prediction.end": "error of the plan at its end, of the motion",
     "time.median": "time of one tick in C, median",
     "time.p99": "time of one tick in C, 99th percentile",
     "time.max": "time of one tick in C, longest",
+    "time.share": "time of one tick in C, 99th percentile, of the period",
+    "time.late": "ticks that took longer than the period",
 }
 _SHARES = {
     "tracking.rms_share",
@@ -42,6 +55,17 @@ _SHARES = {
     "contact.lost",
     "status.solved",
     "status.safe_output",
+    "limits.least",
+    "limits.soft_least",
+    "limits.beyond",
+    "limits.near",
+    "prediction.start",
+    "prediction.next",
+    "prediction.quarter",
+    "prediction.half",
+    "prediction.end",
+    "time.share",
+    "time.late",
 }
 _LENGTHS = {"closure.plant", "contact.slip"}
 _TIMES = {"time.median", "time.p99", "time.max"}
@@ -84,3 +108,25 @@ def limit_words(verdict: Verdict) -> str:
         return "yes"
     sign = "≥" if verdict.at_least else "≤"
     return f"{sign} {value_words(verdict.metric, verdict.limit)}"
+
+
+def what_if_headings(found: WhatIf) -> tuple[str, ...]:
+    """Return the headings of a table of conditions, after that of their names."""
+    unit = f" / {found.unit}" if found.unit else ""
+    return (f"tracking, worst RMS{unit}", "effort", "least margin", "safe output", "finished")
+
+
+def what_if_cells(row: Condition) -> tuple[str, ...]:
+    """Return the cells of a condition, after its name."""
+    return (
+        number(row.tracking),
+        number(row.effort),
+        value_words("limits.least", row.margin),
+        value_words("status.safe_output", row.failed),
+        "yes" if row.finished else "no",
+    )
+
+
+def number(value: float) -> str:
+    """Return three digits, or a dash where nothing was measured."""
+    return "–" if math.isnan(value) else f"{value:.3g}"

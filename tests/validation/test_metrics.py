@@ -8,6 +8,7 @@ from validation_problems import crank_controller
 
 from mbcasadi.description import Contact
 from mbcasadi.validation import metrics
+from mbcasadi.validation.contact_metrics import contact_metrics
 from mbcasadi.validation.criteria import judge
 from mbcasadi.validation.metrics import Metric
 from mbcasadi.validation.recording import Recording
@@ -22,7 +23,7 @@ def recording(**fields: object) -> Recording:
         "t": np.arange(TICKS) * 1e-3,
         **{n: np.zeros((TICKS, 3)) for n in ("q", "v", "a", "actuator_force")},
         **{n: np.zeros((TICKS, 3)) for n in ("equality_force", "other_force", "disturbance")},
-        **{n: np.zeros((TICKS, 0)) for n in ("act", "ref", "mask", "z")},
+        **{n: np.zeros((TICKS, 0)) for n in ("act", "ref", "mask", "z", "equality_on")},
         **{n: np.zeros((TICKS, 1)) for n in ("u", "u_applied")},
         **dict.fromkeys(("check", "closure", "residual", "energy"), nothing),
         "status": nothing.astype(int),
@@ -91,7 +92,7 @@ def test_cone_margins_are_one_minus_the_used_share_of_friction() -> None:
     controller, record = contact_recording(
         contact_normal=normal, contact_tangential=slip, monitor={"contact_force": force}
     )
-    found = values(metrics.contact_metrics(controller, record))
+    found = values(contact_metrics(controller, record))
     assert found["cone.plant"] == pytest.approx(0.2)
     assert found["cone.controller"] == pytest.approx(0.0)  # 50 of 0.5 · 100
     assert found["contact.lost"] == 0
@@ -105,10 +106,10 @@ def test_a_foot_that_is_not_counted_on_is_not_judged() -> None:
     fields = {"contact_normal": normal, "contact_tangential": slip, "contact_place": place}
     up = np.tile([1.0, 0.0], (TICKS, 1))
     controller, record = contact_recording(mask=up, **fields)
-    idle = values(metrics.contact_metrics(controller, record))
+    idle = values(contact_metrics(controller, record))
     assert (idle["cone.plant"], idle["contact.slip"]) == (1.0, 0.0)
     controller, record = contact_recording(mask=np.ones((TICKS, 2)), **fields)
-    counted = values(metrics.contact_metrics(controller, record))
+    counted = values(contact_metrics(controller, record))
     assert counted["cone.plant"] == pytest.approx(-0.8)
     assert counted["contact.slip"] == pytest.approx(1.0)
 
@@ -121,7 +122,7 @@ def test_slip_starts_anew_when_a_foot_lands_again() -> None:
     controller, record = contact_recording(
         mask=mask, contact_place=place, contact_normal=np.ones((TICKS, 2))
     )
-    found = values(metrics.contact_metrics(controller, record))
+    found = values(contact_metrics(controller, record))
     assert found["contact.slip"] == pytest.approx(0.002)
 
 
@@ -129,7 +130,7 @@ def test_a_lost_contact_is_counted() -> None:
     normal = np.full((TICKS, 2), 50.0)
     normal[:250, 0] = 0.0
     controller, record = contact_recording(contact_normal=normal)
-    assert values(metrics.contact_metrics(controller, record))["contact.lost"] == 0.125
+    assert values(contact_metrics(controller, record))["contact.lost"] == 0.125
 
 
 def test_criteria_bound_from_above_or_below_and_nan_never_passes() -> None:
