@@ -1,7 +1,7 @@
 """Linear MPC as a controller: of a plain linear model, or of a mechanism near an equilibrium."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.mpc.condensed import CondensedProblem, condense_problem
 from mbcasadi.control.mpc.least_distance_form import least_distance_problem
+from mbcasadi.control.mpc.limits import limits_of
 from mbcasadi.control.mpc.linear_model import Array, LinearModel
 from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
+from mbcasadi.control.mpc.plan import planned_fun
 from mbcasadi.control.mpc.stages import RESIDUALS, LinearStages
 from mbcasadi.control.reference import filled, places_of
 from mbcasadi.control.solver import controller_fun, require_solver
@@ -96,6 +98,8 @@ def lti_mpc(
         condensed,
         controls,
     )
+    prediction = planned_fun(made, stages, controller.function, solver)
+    controller = replace(controller, prediction=prediction, prediction_rows=tuple(states))
     return LinearMPC(controller, problem, condensed, slots)
 
 
@@ -116,7 +120,8 @@ def described(
 ) -> Controller:
     """Return the controller as data."""
     rows = tuple(f"active.{row}" for row in condensed.names)
-    state = rows + (tuple(f"last.{u}" for u in controls) if problem.rated else ())
+    past = ("last", *(f"last{k}" for k in range(2, problem.kept + 1)))[: problem.kept]
+    state = rows + tuple(f"{when}.{u}" for when in reversed(past) for u in controls)
     outputs = {
         "u": controls,
         "z_next": state,
@@ -133,9 +138,12 @@ def described(
         z0=np.zeros(len(state)),
         period=problem.model.period,
         stages=stages,
+        delay=problem.delay,
+        limits=limits_of(problem),
         notes={
             "law": "linear MPC, condensed",
             "horizon": f"{problem.horizon} samples of {problem.model.period:g} s",
+            "delay": f"{problem.delay} samples, predicted over",
             "unknowns, rows": f"{condensed.H.shape[0]}, {condensed.C.shape[0]}",
             "status": STATUS_WORDS,
         },

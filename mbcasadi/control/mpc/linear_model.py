@@ -100,3 +100,9 @@ class Output:
     def soft(self) -> bool:
         """Whether the rows may be violated at a price."""
         return self.linear_penalty > 0 or self.quadratic_penalty > 0
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """One name for each row: the output's own where there is one row."""
+        count = len(self.C)
+        return (self.name,) if count == 1 else tuple(f"{self.name}{i}" for i in range(count))

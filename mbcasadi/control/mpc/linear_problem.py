@@ -31,6 +31,8 @@ class LinearProblem:
         outputs: rows of states and controls.
         blocks: (N,) index of the move that each u_k takes; `range(N)` for free moves.
         preview: the reference has a slice for each sample, else one for all.
+        delay: samples from a measurement to the moment when its control acts; x_0 is the state
+            of that moment, predicted with the controls that are under way.
     """
 
     model: LinearModel
@@ -44,6 +46,7 @@ class LinearProblem:
     outputs: tuple[Output, ...] = ()
     blocks: tuple[int, ...] = field(default=())
     preview: bool = False
+    delay: int = 0
 
     @property
     def moves(self) -> int:
@@ -54,6 +57,11 @@ class LinearProblem:
     def rated(self) -> bool:
         """Whether the last control enters the problem."""
         return bool(np.any(self.S)) or bool(np.any(np.isfinite(self.du_bounds)))
+
+    @property
+    def kept(self) -> int:
+        """Number of past controls that the controller remembers."""
+        return max(self.delay, int(self.rated))
 
 
 def linear_problem(
@@ -69,6 +77,7 @@ def linear_problem(
     outputs: Sequence[Output] = (),
     blocks: Sequence[int] | None = None,
     preview: bool = False,
+    delay: int = 0,
 ) -> LinearProblem:
     """Return the checked problem.
 
@@ -81,13 +90,20 @@ def linear_problem(
         outputs: rows of states and controls.
         blocks: lengths of the moves, which add up to N; all one by default.
         preview: the reference has a slice for each sample.
+        delay: samples from a measurement to the moment when its control acts.
 
     Raises:
-        ProblemError: a horizon, weight or bound that makes no sense; no terminal cost exists.
+        ProblemError: a horizon, delay, weight or bound that makes no sense; no terminal cost
+            exists.
         ShapeError: a wrong shape, or NaN.
     """
-    if horizon != int(horizon) or horizon < 1:
-        raise ProblemError(f"horizon = {horizon}; expected a whole number of intervals, at least 1")
+    _whole("horizon", horizon, 1)
+    _whole("delay", delay, 0)
+    if delay and model.varies:
+        raise ProblemError(
+            f"delay = {delay} with a model that varies: it has no matrices for the samples before "
+            "the horizon; expected a constant model, or no delay"
+        )
     if model.varies and model.A.shape[0] != horizon:
         raise ProblemError(
             f"the model has matrices for {model.A.shape[0]} intervals, the horizon {horizon}; "
@@ -107,7 +123,15 @@ def linear_problem(
         outputs=tuple(_checked(output, nx, nu) for output in outputs),
         blocks=_blocks(blocks, int(horizon)),
         preview=preview,
+        delay=int(delay),
     )
+
+
+def _whole(name: str, value: float, least: int) -> None:
+    if not np.isfinite(value) or value != int(value) or value < least:
+        raise ProblemError(
+            f"{name} = {value}; expected a whole number of intervals, at least {least}"
+        )
 
 
 def bounds(name: str, value: ArrayLike | None, size: int) -> Array:

@@ -46,7 +46,7 @@ def linear_mpc(
         du_bounds: (nu, 2) bounds of the change of u from sample to sample.
         ctrl_limits: (nu, 2) limits of u instead of the model's.
         preview: the reference has q, v for each sample, else one setpoint.
-        solver, name, options: as in `lti_mpc`.
+        solver, name, options: as in `lti_mpc`; `delay=1` where a control acts one sample late.
 
     Raises:
         ProblemError: no equilibrium; weights, bounds or a horizon that make no sense.

@@ -4,7 +4,7 @@
     correct    (x, d) ← (x, d) + L (y - C x)                    stationary Kalman filter
     target     0 = (A - I) x_s + B u_s + drift + B_d d,   H x_s = H r,   near (r, s)
     control    the linear MPC of (x, d) about (x_s, u_s)
-    predict    (x, d) ← (A x + B u + drift + B_d d, d)          u as it was cut to its limits
+    predict    (x, d) ← (A x + B u + drift + B_d d, d)          u that acts, cut to its limits
 
 With one disturbance for each measured number, whatever constant force or wrong model holds the
 plant off its setpoint ends up in d: where the loop settles and no bound is active, H x = H r
@@ -19,10 +19,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.guard import LARGEST_INPUT
+from mbcasadi.control.guard import LARGEST_INPUT, clamped
 from mbcasadi.control.linear.linearization import Linearization
 from mbcasadi.control.linear.riccati import weight
 from mbcasadi.control.mpc.disturbance import Disturbed, beside, disturbed, matrix
+from mbcasadi.control.mpc.limits import limits_of
 from mbcasadi.control.mpc.linear import LinearMPC, lti_mpc, reference_slots
 from mbcasadi.control.mpc.linear_model import LinearModel, Output
 from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
@@ -156,14 +157,7 @@ def _observed(core: LinearMPC, plain: LinearProblem, parts: Disturbed, solver: s
     nx, nu, size = plain.model.nx, plain.model.nu, parts.model.nx
     sizes = {"y": parts.C.shape[0], "ref": nx + nu, "z": n_inner + size}
     given = {key: kind.sym(key, count) for key, count in sizes.items()}
-    corrected, coasted = _estimates(parts, given["y"], given["z"][n_inner:, 0])
-    goal = ca.DM(parts.target) @ ca.vertcat(given["ref"], corrected[nx:, 0])
-    goal = goal + ca.DM(parts.target_0)
-    own = [
-        corrected,
-        ca.vertcat(goal[:nx, 0], corrected[nx:, 0], goal[nx:, 0]),
-        given["z"][:n_inner, 0],
-    ]
+    own, coasted = _own(parts, given, nx, n_inner)
     build = ca.Function(
         "build", list(given.values()), inner.build.call(own), list(given), inner.build.name_out()
     )
@@ -172,7 +166,8 @@ def _observed(core: LinearMPC, plain: LinearProblem, parts: Disturbed, solver: s
     found = {key: kind.sym(key, inner.finish.numel_in(key)) for key in names}
     u, z_next, status, residual = inner.finish.call([*own, *found.values()])
     A, B, drift = (ca.DM(part) for part in parts.model.interval(0))
-    z_next = ca.vertcat(z_next, A @ coasted + B @ u + drift)
+    acts = _acting(core, given["z"], u)
+    z_next = ca.vertcat(z_next, A @ coasted + B @ acts + drift)
     finish = ca.Function(
         "finish",
         [*given.values(), *found.values()],
@@ -180,7 +175,33 @@ def _observed(core: LinearMPC, plain: LinearProblem, parts: Disturbed, solver: s
         [*given, *found],
         inner.finish.name_out(),
     )
-    return _described(core, plain, LeastDistanceStages(build, finish), solver)
+    made = _described(core, plain, LeastDistanceStages(build, finish), solver)
+    symbols = {key: ca.MX.sym(key, count) for key, count in sizes.items()}
+    assert core.controller.prediction is not None
+    x, u = core.controller.prediction.call(_own(parts, symbols, nx, n_inner)[0])
+    outputs = [x[:nx, :], u]
+    plan = ca.Function("prediction", list(symbols.values()), outputs, list(symbols), ["x", "u"])
+    whole = np.array_equal(parts.C[:, :nx], np.eye(nx))
+    limits = limits_of(plain, "y") if whole else None
+    return replace(made, controller=replace(made.controller, prediction=plan, limits=limits))
+
+
+def _own(parts: Disturbed, given: dict[str, Any], nx: int, n_inner: int) -> tuple[list[Any], Any]:
+    """Return what the MPC of (x, d) takes, and the estimate over a bad measurement."""
+    corrected, coasted = _estimates(parts, given["y"], given["z"][n_inner:, 0])
+    d = corrected[nx:, 0]
+    goal = ca.DM(parts.target) @ ca.vertcat(given["ref"], d) + ca.DM(parts.target_0)
+    ref = ca.vertcat(goal[:nx, 0], d, goal[nx:, 0])
+    return [corrected, ref, given["z"][:n_inner, 0]], coasted
+
+
+def _acting(core: LinearMPC, z: Any, u: Any) -> Any:
+    """Return the control that acts until the next sample: the oldest one under way."""
+    problem = core.problem
+    if not problem.delay:
+        return u
+    first = len(core.condensed.names)
+    return clamped(z[first : first + problem.model.nu, 0], *problem.u_bounds.T)
 
 
 def _estimates(parts: Disturbed, y: Any, before: Any) -> tuple[Any, Any]:
@@ -213,6 +234,7 @@ def _described(
         outputs=(inner.outputs[0], _plain("z_next", z), *inner.outputs[2:]),
         z0=np.zeros(len(z)),
         stages=stages,
+        prediction_rows=tuple(states),
         notes=inner.notes | {"law": "linear MPC, condensed, with an estimated disturbance"},
     )
     return replace(core, controller=controller, slots=slots)

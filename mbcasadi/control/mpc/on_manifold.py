@@ -16,9 +16,11 @@ from mbcasadi.control.linear.discrete import discretize
 from mbcasadi.control.linear.feedback import deviations, require_continuous, setpoint_slots
 from mbcasadi.control.linear.linearization import Linearization
 from mbcasadi.control.linear.lqr import manifold_weights, require_equilibrium
+from mbcasadi.control.mpc.limits import limits_of_mechanism
 from mbcasadi.control.mpc.linear import LinearMPC
 from mbcasadi.control.mpc.linear_model import Array, LinearModel, Output
 from mbcasadi.control.mpc.linear_problem import bounds
+from mbcasadi.control.mpc.plan import plan_of_mechanism
 from mbcasadi.control.solver import controller_fun
 from mbcasadi.control.tasks import Slot
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
@@ -106,11 +108,11 @@ def _of_mechanism(
     nref = sum(slot.size for slot in slots)
     sizes = {"q": system.nq, "v": system.nv, "ref": nref, "z": core.controller.z0.size}
     given = {name: kind.sym(name, size) for name, size in sizes.items()}
-    own = [_deviation(linear, given["q"], given["v"]), _reference(linear, given["ref"])]
+    own = _own(linear, given)
     build = ca.Function(
         "build",
         list(given.values()),
-        inner.build.call([*own, given["z"]]),
+        inner.build.call(own),
         list(given),
         inner.build.name_out(),
     )
@@ -119,7 +121,7 @@ def _of_mechanism(
         inner.finish.name_in(i): kind.sym(inner.finish.name_in(i), inner.finish.numel_in(i))
         for i in range(first, first + 5)
     }
-    u, *rest = inner.finish.call([*own, given["z"], *found.values()])
+    u, *rest = inner.finish.call([*own, *found.values()])
     low, high = ca.DM(limits[:, 0]), ca.DM(limits[:, 1])
     u = ca.fmin(ca.fmax(u + ca.DM(linear.u), low), high)
     finish = ca.Function(
@@ -131,11 +133,34 @@ def _of_mechanism(
     )
     stages = LeastDistanceStages(build, finish)
     function = controller_fun(core.controller.name, stages, solver)
+    controller = _described(linear, core, function, stages, slots, limits)
+    plan = core.controller.prediction
+    assert plan is not None
     return replace(
         core,
         slots=slots,
-        controller=_described(linear, core, function, stages, slots, limits),
+        controller=replace(
+            controller,
+            limits=limits_of_mechanism(
+                core.controller.limits,
+                sizes,
+                lambda s: _deviation(linear, s["q"], s["v"]),
+                linear.u,
+            ),
+            prediction=plan_of_mechanism(linear, plan, sizes, lambda s: _own(linear, s)),
+            prediction_rows=tuple(
+                f"{signal.name}.{one}"
+                for signal in controller.inputs[:2]
+                for one in signal.components
+            ),
+        ),
     )
+
+
+def _own(linear: Linearization, given: dict[str, Any]) -> list[Any]:
+    """Return what the controller of deviations takes."""
+    x = _deviation(linear, given["q"], given["v"])
+    return [x, _reference(linear, given["ref"]), given["z"]]
 
 
 def _deviation(linear: Linearization, q: Any, v: Any) -> Any:

@@ -3,9 +3,11 @@
     build   (x0, ref, z) → (A_qp, lba, uba, active0, carry)
     finish  (x0, ref, z, carry, x, lam_a, active, flag) → (u, z_next, status, residual)
 
-`ref` holds r, then s; `z` the active set of the last tick, shifted by one sample, then u_{-1}
-where rates count. All matrices are constants of the C. The answer testifies for itself: the
-residuals are computed from the QP's own numbers, and a solver's success is not believed.
+`ref` holds r, then s; `z` the active set of the last tick, shifted by one sample, then the controls
+that are under way or whose change counts, the newest last. x_0 of the problem is x0 carried over
+the delay, `x <- A x + B u + drift` for each control under way. All matrices are constants of the C.
+The answer testifies for itself: the residuals are computed from the QP's own numbers, and a
+solver's success is not believed.
 """
 
 from dataclasses import dataclass
@@ -60,7 +62,7 @@ class LinearStages:
     def inputs(self) -> dict[str, Any]:
         """Return symbols of x0, ref and z."""
         model, places = self.problem.model, self.places
-        nz = self.m + (model.nu if self.problem.rated else 0)
+        nz = self.m + self.problem.kept * model.nu
         sizes = {"x0": model.nx, "ref": places.s.stop - places.r.start, "z": nz}
         return {name: self.kind.sym(name, size) for name, size in sizes.items()}
 
@@ -68,17 +70,29 @@ class LinearStages:
         """Return both Functions."""
         return LeastDistanceStages(self._build(), self._finish())
 
-    def _theta(self, given: dict[str, Any]) -> tuple[Any, Any]:
+    def theta(self, given: dict[str, Any]) -> tuple[Any, Any]:
         """Return θ, zero where inputs are bad, and one where they are good."""
-        last = given["z"][self.m :, 0]
-        column = ca.vertcat(given["x0"], given["ref"], last)
-        size = ca.sum1(ca.fabs(column))
-        valid = size <= LARGEST_INPUT
-        return ca.if_else(valid, column, ca.DM.zeros(column.shape[0])), valid
+        model = self.problem.model
+        column = ca.vertcat(given["x0"], given["ref"], given["z"][self.m :, 0])
+        valid = ca.sum1(ca.fabs(column)) <= LARGEST_INPUT
+        safe = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
+        past = safe[self.places.s.stop :, 0]
+        x = safe[: model.nx, 0]
+        for k in range(self.problem.delay):
+            A, B, drift = (ca.DM(part) for part in model.interval(0))
+            x = A @ x + B @ past[k * model.nu : (k + 1) * model.nu, 0] + drift
+        last = past[past.shape[0] - model.nu * self.problem.rated :, 0]
+        return ca.vertcat(x, safe[model.nx : self.places.s.stop, 0], last), valid
+
+    def _past(self, given: dict[str, Any], u: Any) -> Any:
+        """Return the controls that the next tick remembers, finite whatever z holds."""
+        bounds = np.tile(self.problem.u_bounds, (self.problem.kept, 1))
+        past = clamped(given["z"][self.m :, 0], *bounds.T)
+        return ca.vertcat(past, u)[self.problem.model.nu :, 0] if self.problem.kept else u[:0, 0]
 
     def _build(self) -> ca.Function:
         given, qp = self.inputs(), self.qp
-        theta, valid = self._theta(given)
+        theta, valid = self.theta(given)
         moved = ca.DM(qp.E) @ theta
         lba, uba = (_shifted(bound, moved) for bound in (qp.l_0, qp.u_0))
         nu = self.problem.model.nu
@@ -115,7 +129,7 @@ class LinearStages:
         u = clamped(u, *self.problem.u_bounds.T)
         active = (status <= SUBOPTIMAL) * sanitised_active(found["active"])
         shifted = active[list(self.condensed.later), 0] if m else active
-        z_next = ca.vertcat(shifted, u) if self.problem.rated else shifted
+        z_next = ca.vertcat(shifted, self._past(given, u))
         outputs = [u, z_next, status, ca.if_else(valid > CLAIMED, residual, np.inf)]
         return ca.Function(
             "finish",
