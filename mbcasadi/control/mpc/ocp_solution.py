@@ -132,7 +132,7 @@ def examined(
     f, f_w, g, g_w = first_order(w, found["p"])
     pressed, rows, slope = flat(g_w.T @ lam_g), flat(g), flat(f_w)
     violation = max(_violation(w, program.w_bounds), _violation(rows, program.g_bounds))
-    gaps = _gaps(program, rows)
+    gaps = _gaps(program, rows - np.clip(rows, *program.g_bounds.T))
     size = 1 + _largest(slope)
     stationarity = _largest(slope + pressed + lam_w) / (size + _largest(pressed))
     complementarity = max(
@@ -169,7 +169,7 @@ def _status(residuals: tuple[float, ...], claimed: str, tolerance: float) -> int
 
 
 def _gaps(program: Shooting, rows: Array) -> float:
-    """Return the largest gap of the dynamics, or of the initial state."""
+    """Return the largest gap of the dynamics, or of the initial state, in what rows miss."""
     ocp = program.ocp
     ng, nx = ocp.path_bounds.shape[0], ocp.nx
     first, later = rows[: 2 * nx], rows[2 * nx + ng : rows.size - ocp.end_bounds.shape[0]]
