@@ -14,6 +14,8 @@ def show_report(report: "Report", saved: Path | None, as_json: bool) -> None:
     if as_json:
         console.emit_json(report.to_dict() | {"file": None if saved is None else str(saved)})
     else:
+        from mbcasadi.validation.table import what_if_table
+
         screen = console.screen()
         screen.print(report.table())
         for run in report.runs:
@@ -21,6 +23,9 @@ def show_report(report: "Report", saved: Path | None, as_json: bool) -> None:
                 screen.print(f"{run.name}: {note}", markup=False)
             if run.softness is not None:
                 screen.print(f"{run.name}: {run.softness.sentence}", markup=False)
+            if run.what_if is not None:
+                screen.print(what_if_table(run.what_if, f"{run.name}: what delay and errors cost"))
+                screen.print(run.what_if.sentence, markup=False)
         if saved is not None:
             screen.print(f"report: {saved.absolute()}", markup=False, soft_wrap=True)
     console.leave(report.passed)

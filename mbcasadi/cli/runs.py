@@ -64,6 +64,9 @@ def validate(
     softness: Annotated[
         bool, typer.Option(help="Sweep solimp and solref: what softness explains.")
     ] = False,
+    what_if: Annotated[
+        bool, typer.Option(help="Repeat without delay and errors: what they cost.")
+    ] = False,
     render: Render = False,
     report: ReportFile = None,
     as_json: AsJson = False,
@@ -77,7 +80,9 @@ def validate(
     if report is not None:
         require_writable(report)
     with console.progress(as_json) as tick:
-        found = run_spec(spec, locate(model), softness=softness, render=render, progress=tick)
+        found = run_spec(
+            spec, locate(model), softness=softness, what_if=what_if, render=render, progress=tick
+        )
         if report is not None:
             tick("writing the report", 1.0)
             found.save(report)

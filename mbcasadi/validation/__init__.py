@@ -2,9 +2,12 @@
 
 from mbcasadi.validation.campaigns import Campaign, Case, campaign, cases
 from mbcasadi.validation.closed_loop import validate
+from mbcasadi.validation.conditions import Condition, WhatIf
 from mbcasadi.validation.criteria import DEFAULTS, Verdict
 from mbcasadi.validation.law import CompiledLaw, compiled
+from mbcasadi.validation.margins import Margin
 from mbcasadi.validation.metrics import Metric, Tracked
+from mbcasadi.validation.predictions import Predicted, Predictions
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.report import Report
 from mbcasadi.validation.run import Run
@@ -15,13 +18,18 @@ __all__ = [
     "Campaign",
     "Case",
     "CompiledLaw",
+    "Condition",
+    "Margin",
     "Metric",
+    "Predicted",
+    "Predictions",
     "Recording",
     "Report",
     "Run",
     "Softness",
     "Tracked",
     "Verdict",
+    "WhatIf",
     "campaign",
     "cases",
     "compiled",

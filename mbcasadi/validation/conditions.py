@@ -70,9 +70,30 @@ class WhatIf:
         note = " The law counts on a delay, and errs where there is none." if self.expectant else ""
         return f"Beside {first.name}: {said}.{early}{note}"
 
+    def __str__(self) -> str:
+        unit = f", {self.unit}" if self.unit else ""
+        head = ("condition", f"tracking{unit}", "effort", "margin", "safe output", "finished")
+        cells = [
+            (
+                row.name,
+                f"{row.tracking:.3g}",
+                f"{row.effort:.3g}",
+                f"{100 * row.margin:.3g} %",
+                f"{100 * row.failed:.3g} %",
+                "yes" if row.finished else "no",
+            )
+            for row in self.rows
+        ]
+        widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+        return "\n".join(
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+            for row in (head, *cells)
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the table as plain data."""
-        return {"unit": self.unit, "conditions": [asdict(row) for row in self.rows]}
+        rows = [asdict(row) for row in self.rows]
+        return {"unit": self.unit, "sentence": self.sentence, "conditions": rows}
 
 
 def what_if(

@@ -26,7 +26,8 @@ def _thin(t: Array) -> slice:
     return slice(None, None, max(1, -(-len(t) // MOST_POINTS)))
 
 
-def _finish(axes: Any, ylabel: str, *, legend: bool) -> None:
+def finish(axes: Any, ylabel: str, *, legend: bool) -> None:
+    """Name the axes, and put the legend above them."""
     axes.set_xlabel("t / s")
     axes.set_ylabel(ylabel)
     axes.margins(x=0)
@@ -64,7 +65,7 @@ def targets(run: Run, unit: str) -> Drawing:
             axes.plot(record.t[cut], wanted - start, "--", color=color, linewidth=0.9)
             moved = wanted - start - error[cut, i]
             axes.plot(record.t[cut], moved, color=color, label=run.tracked[i].name)
-        _finish(axes, f"from the start / {unit or 'SI'}", legend=True)
+        finish(axes, f"from the start / {unit or 'SI'}", legend=True)
 
     return draw
 
@@ -86,7 +87,7 @@ def errors(run: Run, unit: str) -> Drawing:
         if moving:  # the grey lines may leave the picture
             reach = 1.3 * float(np.abs(error[:, shown]).max())
             axes.set_ylim(-reach or -1.0, reach or 1.0)
-        _finish(axes, f"error / {unit or 'SI'}", legend=True)
+        finish(axes, f"error / {unit or 'SI'}", legend=True)
 
     return draw
 
@@ -109,7 +110,7 @@ def controls(run: Run) -> Drawing:
             if abs(limit) <= reach:
                 axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
         unit = next((u for u in units if u), "")
-        _finish(axes, f"u / {unit}" if unit else "u", legend=bool(names))
+        finish(axes, f"u / {unit}" if unit else "u", legend=bool(names))
 
     return draw
 
@@ -134,7 +135,7 @@ def forces(run: Run) -> Drawing:
                 color="#111827",
                 linewidth=0.8,
             )
-        _finish(axes, "f_c / N or N m", legend=True)
+        finish(axes, "f_c / N or N m", legend=True)
 
     return draw
 
@@ -162,7 +163,7 @@ def closure(run: Run) -> Drawing:
         for verdict in run.verdicts:
             if verdict.metric == "closure.plant" and verdict.limit < largest * 5:
                 axes.axhline(verdict.limit, color=LIMIT, linestyle=":", linewidth=1.0)
-        _finish(axes, "m", legend=True)
+        finish(axes, "m", legend=True)
 
     return draw
 
@@ -175,7 +176,7 @@ def normals(run: Run) -> Drawing:
         for n, name in enumerate(record.contact_names):
             color = COLORS[n % len(COLORS)]
             axes.plot(record.t[cut], record.contact_normal[cut, n], color=color, label=name)
-        _finish(axes, "f_n / N", legend=len(record.contact_names) <= MOST_LINES)
+        finish(axes, "f_n / N", legend=len(record.contact_names) <= MOST_LINES)
 
     return draw
 
@@ -199,7 +200,7 @@ def margins(run: Run) -> Drawing:
             axes.plot(record.t[cut], shown[cut], "--", color="#111827", linewidth=0.6)
         axes.axhline(0.0, color=LIMIT, linestyle=":", linewidth=1.0)
         axes.set_ylim(-0.1, 1.02)
-        _finish(axes, "margin", legend=len(record.contact_names) <= MOST_LINES)
+        finish(axes, "margin", legend=len(record.contact_names) <= MOST_LINES)
 
     return draw
 

@@ -31,6 +31,11 @@ def page(report: "Report") -> str:
         metric_words=words.metric_words,
         value_words=words.value_words,
         limit_words=words.limit_words,
+        what_if_headings=words.what_if_headings,
+        what_if_cells=words.what_if_cells,
+        number=words.number,
+        bound=words.bound,
+        phases=words.phases,
         zip_rows=lambda sweep: zip(sweep.impedances, sweep.errors, strict=True),
     )
     runs = [

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mbcasadi.validation import drawings
+from mbcasadi.validation import drawings, plan_drawings
 from mbcasadi.validation.drawings import Drawing
 from mbcasadi.validation.extras import require
 from mbcasadi.validation.run import Run
@@ -83,6 +83,7 @@ def _content(run: Run) -> Iterator[tuple[str, str, Drawing]]:
         yield f"Tracking error{said}", caption, drawings.errors(run, unit)
     caption = "Limits dotted; a control at its limit is clipped there."
     yield "Controls", caption, drawings.controls(run)
+    yield from _plans(run)
     if run.comparison is not None and record.equality_force.any():
         caption = "Ours dashed, MuJoCo's solid; the joints that carry most."
         yield "Constraint force of the loops", caption, drawings.forces(run)
@@ -98,3 +99,15 @@ def _content(run: Run) -> Iterator[tuple[str, str, Drawing]]:
     if run.times is not None:
         caption = "The generated C with its QP solver and its check."
         yield "Time of one tick", caption, drawings.times(run)
+
+
+def _plans(run: Run) -> Iterator[tuple[str, str, Drawing]]:
+    """Yield the plots of what the law planned."""
+    if run.predictions is None:
+        return
+    for unit in plan_drawings.planned_units(run):
+        said = f" ({unit})" if unit else ""
+        caption = "What happened solid; some of the plans dashed, from the dot on."
+        yield f"Plans and motion{said}", caption, plan_drawings.states(run, unit)
+    caption = "What acted solid; some of the plans dashed, limits dotted."
+    yield "Planned controls", caption, plan_drawings.controls(run)

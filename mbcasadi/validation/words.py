@@ -2,6 +2,7 @@
 
 import math
 
+from mbcasadi.codegen import TickTimes
 from mbcasadi.validation.conditions import Condition, WhatIf
 from mbcasadi.validation.criteria import Verdict
 
@@ -130,3 +131,13 @@ def what_if_cells(row: Condition) -> tuple[str, ...]:
 def number(value: float) -> str:
     """Return three digits, or a dash where nothing was measured."""
     return "–" if math.isnan(value) else f"{value:.3g}"
+
+
+def bound(value: float) -> str:
+    """Return a bound, or a dash where there is none."""
+    return f"{value:.4g}" if math.isfinite(value) else "–"
+
+
+def phases(times: TickTimes) -> list[tuple[str, TickTimes]]:
+    """Return whole ticks, then their phases where there are two."""
+    return [("whole tick", times)]

@@ -16,6 +16,7 @@ def run_spec(
     model: Path,
     *,
     softness: bool = False,
+    what_if: bool = False,
     render: bool = False,
     name: str = "",
     progress: Callable[[str, float], None] | None = None,
@@ -25,7 +26,7 @@ def run_spec(
     Args:
         spec: the controller, its motion, and the conditions of the trial.
         model: MJCF or URDF file.
-        softness, render, name, progress: as in `validate`.
+        softness, what_if, render, name, progress: as in `validate`.
 
     Raises:
         UnknownNameError: a criterion is no metric.
@@ -47,6 +48,7 @@ def run_spec(
         settle=trial.settle,
         criteria=trial.criteria,
         softness=softness,
+        what_if=what_if,
         render=render,
         name=name,
         progress=progress,
