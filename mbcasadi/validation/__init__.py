@@ -7,6 +7,7 @@ from mbcasadi.validation.criteria import DEFAULTS, Verdict
 from mbcasadi.validation.law import CompiledLaw, compiled
 from mbcasadi.validation.margins import Margin
 from mbcasadi.validation.metrics import Metric, Tracked
+from mbcasadi.validation.outer import OuterLaw, outer_law
 from mbcasadi.validation.predictions import Predicted, Predictions
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.report import Report
@@ -21,6 +22,7 @@ __all__ = [
     "Condition",
     "Margin",
     "Metric",
+    "OuterLaw",
     "Predicted",
     "Predictions",
     "Recording",
@@ -33,5 +35,6 @@ __all__ = [
     "campaign",
     "cases",
     "compiled",
+    "outer_law",
     "validate",
 ]

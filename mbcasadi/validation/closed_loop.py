@@ -29,6 +29,7 @@ from mbcasadi.validation.loop import (
 )
 from mbcasadi.validation.margins import margin_metrics, margins
 from mbcasadi.validation.ours import beside_ours
+from mbcasadi.validation.outer import OuterLaw
 from mbcasadi.validation.pictures import pictures
 from mbcasadi.validation.predictions import prediction_metrics, predictions
 from mbcasadi.validation.recorded import require_reportable
@@ -62,6 +63,7 @@ def validate(
     delay: int = 0,
     disturbance: Signal = None,
     switch: Switch | None = None,
+    outer: OuterLaw | None = None,
     settle: float = 0.0,
     criteria: Mapping[str, float] | None = None,
     softness: bool = False,
@@ -93,6 +95,7 @@ def validate(
         disturbance: (nv,) generalised force on the plant, or a function of time.
         switch: time → {name: whether this equality constraint of the plant holds}. What the
             controller believes is its `mask`, which may come late.
+        outer: a slower law, from `outer_law`, that gives reference and mask.
         settle: s at the start that tracking metrics leave out.
         criteria: metric → limit (see `criteria.NAMES`); `criteria.DEFAULTS` where None.
         softness: sweep `solimp` and say which part of the disagreement it explains; repeat the
@@ -121,7 +124,9 @@ def validate(
         if q0 is not None:
             raise ProblemError("give q0 or keyframe, not both")
         q0 = plant.keyframe(keyframe)
-    scenario = Scenario(duration, reference, mask, q0, v0, delay, disturbance, switch)
+    if outer is not None and not (reference is None and mask is None):
+        raise ProblemError("give reference and mask, or an outer law that gives them, not both")
+    scenario = Scenario(duration, reference, mask, q0, v0, delay, disturbance, switch, outer)
     if what_if:
         require_conditions(delay, bool(perturb))
     tell("generating and compiling C", 0.0)

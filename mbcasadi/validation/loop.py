@@ -12,6 +12,7 @@ from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Measurement, Plant
 from mbcasadi.shapes import column
 from mbcasadi.validation.law import Caller, CompiledLaw
+from mbcasadi.validation.outer import OuterLaw
 from mbcasadi.validation.recording import Recorder, Recording
 
 Array = NDArray[np.float64]
@@ -56,6 +57,7 @@ class Scenario:
             function of time; none by default.
         switch: time → {name: whether this equality constraint of the plant holds}; those it does
             not name stay as they are.
+        outer: a slower law that gives reference and mask in place of the above, or None.
     """
 
     duration: float
@@ -66,6 +68,7 @@ class Scenario:
     delay: int = 0
     disturbance: Signal = None
     switch: Switch | None = None
+    outer: OuterLaw | None = None
 
 
 def steps_per_tick(controller: Controller, plant: Plant) -> int:
@@ -111,6 +114,8 @@ def run_loop(
     events: tuple[str, ...] = ()
     line: deque[Array] = deque()
     applied = np.zeros(plant.nu)
+    if scenario.outer is not None:
+        scenario.outer.begin()
     for k in range(ticks):
         t = k * controller.period
         push = _at("disturbance", scenario.disturbance, t, plant.nv, 0.0)
@@ -119,8 +124,10 @@ def run_loop(
         given = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
         if caller.size("f_c"):
             given["f_c"] = plant.measure(applied).equality_force
-        given["ref"] = _at("reference", scenario.reference, t, caller.size("ref"), None)
-        given["mask"] = _at("mask", scenario.mask, t, caller.size("mask"), 1.0)
+        told = {"ref": scenario.reference, "mask": scenario.mask}
+        told |= scenario.outer(given) if scenario.outer is not None else {}
+        given["ref"] = _at("reference", told["ref"], t, caller.size("ref"), None)
+        given["mask"] = _at("mask", told["mask"], t, caller.size("mask"), 1.0)
         answer = caller(given)
         line.append(answer["u"])
         while len(line) <= scenario.delay:

@@ -1,0 +1,114 @@
+"""Two rates: an outer law speaks every few ticks, late, through a guide; the inner one follows."""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+from mbcasadi import errors as err
+from mbcasadi.description import Controller, Signal
+from mbcasadi.validation import outer_law
+
+EVERY = 3
+SLIDE = '<mujoco><worldbody><body><joint name="x" type="slide" axis="1 0 0"/><geom size=".1" \
+mass="1"/></body></worldbody><actuator><motor joint="x" ctrlrange="-9 9"/></actuator></mujoco>'
+
+
+@dataclass(frozen=True)
+class Guide:
+    function: ca.Function
+    z0: np.ndarray
+    u0: np.ndarray
+    every: int = EVERY
+    delay: int = 1
+
+
+def plain(name, size=1):
+    return Signal(name, tuple(f"{name}{i}" for i in range(size)), ("",) * size)
+
+
+def law(name, inputs, outputs, period):
+    """Return a controller of scalars with a state that counts."""
+    function = ca.Function(
+        name, list(inputs.values()), list(outputs.values()), list(inputs), list(outputs)
+    )
+    return Controller(
+        name=name,
+        function=function,
+        inputs=tuple(plain(key, value.numel()) for key, value in inputs.items()),
+        outputs=tuple(plain(key) for key in outputs),
+        u_min=np.array([-9.0]),
+        u_max=np.array([9.0]),
+        z0=np.zeros(1),
+        period=period,
+    )
+
+
+def counting():
+    """Return an outer law whose answer is 100 times its count plus what it was told."""
+    x, z = ca.SX.sym("told"), ca.SX.sym("z")
+    return law(
+        "counting", {"told": x, "z": z}, {"u": 100 * z + x, "z_next": z + 1, "status": ca.SX(0)}, 1
+    )
+
+
+def guide(delay=1, names=("told",)):
+    """Return a guide that tells the tick's q, and hands the answer on as the reference."""
+    sizes = ("t", "q", "v", "command", "u", "z")
+    given = [ca.SX.sym(name) for name in sizes]
+    _, q, _, command, u, z = given
+    outputs = [ca.vertcat(u, command, z), ca.SX(1), *(q for _ in names), z + 1]
+    outs = ["ref", "mask", *(f"outer_{name}" for name in names), "z_next"]
+    function = ca.Function("guide", given, outputs, list(sizes), outs)
+    return Guide(function, np.zeros(1), np.array([-7.0]), delay=delay)
+
+
+@pytest.mark.parametrize("delay", [0, 1, 2])
+def test_answers_act_in_their_ticks(delay):
+    with outer_law(counting(), guide(delay), lambda t: [2 * t]) as outer:
+        for _ in range(2):
+            outer.begin()
+            ticks = [
+                outer({"t": np.array([k]), "q": np.array([k]), "v": np.zeros(1)})["ref"]
+                for k in range(4 * EVERY)
+            ]
+            found = np.array(ticks)
+            answers = [100 * j + EVERY * j for j in range(4)]  # of the outer ticks, at q = 3 j
+            if delay:
+                line = np.repeat([-7.0] * delay + answers[: 4 - delay], EVERY)
+            else:  # computed while its tick lasts, so from the next tick of the inner law on
+                line = np.r_[-7.0, np.repeat(answers, EVERY)[:-1]]
+            np.testing.assert_array_equal(found[:, 0], line)
+            np.testing.assert_array_equal(found[:, 1], 2 * np.arange(4 * EVERY))
+            np.testing.assert_array_equal(found[:, 2], np.arange(4 * EVERY))
+            np.testing.assert_array_equal(np.ravel(outer.record["u"]), answers)
+            assert len(outer.times().seconds) == 4
+
+
+def test_a_guide_that_says_too_little_is_refused():
+    with (
+        pytest.raises(err.ProblemError, match="no told for 'counting'"),
+        outer_law(counting(), guide(names=("other",)), [0.0]),
+    ):
+        pass
+
+
+def following():
+    """Return an inner law that pulls a mass to its reference."""
+    names = ("q", "v", "ref", "mask", "z")
+    q, v, ref, mask, z = (ca.SX.sym(n, 3 if n == "ref" else 1) for n in names)
+    given = dict(zip(names, (q, v, ref, mask, z), strict=True))
+    return law("following", given, {"u": 50 * (ref[1] - q) - 10 * v, "z_next": z}, 0.01)
+
+
+def test_validate_follows_the_outer_law():
+    with outer_law(counting(), guide(), [0.1]) as outer:
+        report = mb.validate(following(), SLIDE, 2.0, timestep=0.01, outer=outer)
+        found = report.runs[0].recording
+        assert abs(found.q[0, 0]) < 1e-12
+        assert abs(found.q[-1, 0] - 0.1) < 1e-3
+        assert len(outer.record["u"]) == -(-found.ticks // EVERY)
+        with pytest.raises(err.ProblemError, match="not both"):
+            mb.validate(following(), SLIDE, 1.0, timestep=0.01, outer=outer, reference=[0, 0, 0])
