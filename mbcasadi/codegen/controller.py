@@ -3,6 +3,15 @@
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.header import parameters
 from mbcasadi.codegen.law import Law, find_port
+from mbcasadi.codegen.phases import (
+    build_arguments,
+    finish_arguments,
+    members,
+    output_loops,
+    phases_c,
+    rows_prepared,
+    zero_control,
+)
 from mbcasadi.codegen.sizes import (
     PRIMAL_TOLERANCE,
     STATUS_FAILED,
@@ -28,9 +37,11 @@ def _controller_values(law: Law) -> dict[str, str | int]:
     bind += [f"  out[{i}] = {p.identifier};\n" for i, p in enumerate(law.outputs)]
     state, status = find_port(law.inputs, "z"), find_port(law.outputs, "status")
     nz = 0 if law.z0 is None else law.z0.size
-    if state and nz:
+    keep = ""
+    if state and nz and state not in law.known:
         i = law.inputs.index(state)
-        bind.append(f"  if (z) in[{i}] = (const double *)memcpy(m->state, z, sizeof m->state);\n")
+        keep = f"  if (z) in[{i}] = (const double *)memcpy(m->state, z, sizeof m->state);\n"
+        bind += [keep] if not law.known else []
     success, local = f"{upper}_OK", ""
     if status:
         k = law.outputs.index(status)
@@ -40,7 +51,12 @@ def _controller_values(law: Law) -> dict[str, str | int]:
     work = work_sizes(law)
     values: dict[str, str | int] = {
         "stage_members": "  struct ldp ldp;\n" if law.staged else "",
-        "state_member": f"  double state[{nz}];\n" if nz else "",
+        "phase_members": "  int is_prepared;\n  volatile int busy;\n"
+        if law.known
+        else "  int padding;\n",
+        "state_member": f"  double state[{nz}];\n" if keep else "",
+        "keep": keep,
+        "prepared_members": members(law),
         "constants": _constant_definitions(law),
         "body": _body(law, bool(status)),
         "parameters": parameters(law),
@@ -55,6 +71,7 @@ def _controller_values(law: Law) -> dict[str, str | int]:
         "NAME": upper,
     }
     values.update({k: max(1, size) for k, size in work.items()})
+    values["entries"] = phases_c(law, values) if law.known else template("step.c.in", values)
     return values
 
 
@@ -62,6 +79,8 @@ def _body(law: Law, has_status: bool) -> str:
     values: dict[str, str | int] = {
         "n_in": len(law.inputs),
         "n_out": len(law.outputs),
+        "build_arguments": build_arguments(law) if law.staged else "",
+        "finish_arguments": finish_arguments(law) if law.staged else "",
         "name": law.name,
         "NAME": law.name.upper(),
     }
@@ -76,29 +95,25 @@ def _body(law: Law, has_status: bool) -> str:
 
 def _safe_output(law: Law) -> str:
     """Return the C that writes a bounded output where the arithmetic broke down."""
+    chosen = {
+        "u": zero_control(law),
+        "z_next": f"{law.name}_z0[i]",
+        "status": str(STATUS_FAILED),
+        "residual": "HUGE_VAL",
+    }
     lines = [
         "",
         "/* The arithmetic broke down: zero control within its limits, the initial state. */",
         "static int safe_output(double **out) {",
         "  int i;",
+        *output_loops(law, chosen),
     ]
-    for k, port in enumerate(law.outputs):
-        value = {
-            "u": f"fmin(fmax(0, {law.name}_u_min[i]), {law.name}_u_max[i])",
-            "z_next": f"{law.name}_z0[i]",
-            "status": str(STATUS_FAILED),
-        }.get(port.name, "HUGE_VAL" if port.name == "residual" else "0")
-        if port.size:
-            lines += [
-                f"  if (out[{k}])",
-                f"    for (i = 0; i < {port.size}; ++i) out[{k}][i] = {value};",
-            ]
     code = STATUS_FAILED if find_port(law.outputs, "status") else f"{law.name.upper()}_FAILED"
     return "\n".join([*lines, f"  return {code};", "}", ""])
 
 
 def _least_distance_c(law: Law) -> str:
-    pattern = law.functions[0].sparsity_out("A_qp")
+    pattern = law.posing.sparsity_out("A_qp")
     rows, cols = pattern.get_triplet()
     carry = int(law.functions[0].nnz_out("carry"))
     n, m, nnz = law.n, law.m, int(pattern.nnz())
@@ -114,6 +129,8 @@ def _least_distance_c(law: Law) -> str:
         "carry_array": max(1, carry),
         "rows": listed(rows),
         "cols": listed(cols),
+        "normalised": "p->normal" if rows_prepared(law) else "ldp_normalise(p)",
+        "normal_member": "  int normal;\n" if rows_prepared(law) else "",
         "iteration_limit": iteration_limit(law),
         "primal_tol": number(PRIMAL_TOLERANCE),
         "NAME": law.name.upper(),

@@ -2,8 +2,9 @@
 
 import casadi as ca
 
-from mbcasadi.codegen.law import Law, find_port
-from mbcasadi.codegen.sizes import memory_doubles
+from mbcasadi.codegen.law import Law, Port, find_port
+from mbcasadi.codegen.phases import known_parameters
+from mbcasadi.codegen.sizes import STATUS_BAD_INPUT, memory_doubles
 from mbcasadi.codegen.text import number, package_version, template, unique_identifiers
 
 
@@ -32,11 +33,32 @@ def header_h(law: Law) -> str:
         "aliasing": "\n * z and z_next may be the same array." if law.has_state else "",
         "returns": returns,
         "parameters": parameters(law),
+        "busy_comma": "," if law.known else "",
+        "busy_code": f"  {upper}_BUSY = -3 /* a call on this memory is under way */\n"
+        if law.known
+        else "",
+        "phases": _phases(law) if law.known else "",
         "solver_functions": _solver_declarations(law),
         "name": law.name,
         "NAME": upper,
     }
     return template("header.h.in", values).strip() + "\n"
+
+
+def _phases(law: Law) -> str:
+    told = find_port(law.outputs, "status")
+    status = f"{STATUS_BAD_INPUT} (bad input)" if told else f"{law.name.upper()}_FAILED"
+    return template(
+        "phases.h.in",
+        {
+            "arguments": "\n".join(_argument_line("in ", port) for port in law.known),
+            "status": status,
+            "known_parameters": known_parameters(law),
+            "parameters": parameters(law),
+            "name": law.name,
+            "NAME": law.name.upper(),
+        },
+    )
 
 
 def parameters(law: Law) -> str:
@@ -74,14 +96,17 @@ def _comment(text: str) -> str:
 
 
 def _argument_lines(law: Law) -> list[str]:
-    lines = []
-    for side, ports in (("in ", law.inputs), ("out", law.outputs)):
-        for p in ports:
-            rows, cols = p.sparsity.shape
-            shape = f"{rows}" if cols == 1 else f"{rows} x {cols}"
-            dense = "" if p.sparsity.is_dense() else f", {p.size} nonzeros"
-            lines.append(f" *   {side} {p.identifier}: {shape}{dense}")
-    return lines
+    lines = [_argument_line("in ", port) for port in law.inputs]
+    return lines + [_argument_line("out", port) for port in law.outputs]
+
+
+def _argument_line(side: str, port: Port) -> str:
+    rows, cols = port.sparsity.shape
+    shape = f"{rows}" if cols == 1 else f"{rows} x {cols}"
+    dense = "" if port.sparsity.is_dense() else f", {port.size} nonzeros"
+    units = list(dict.fromkeys(unit for unit in port.units if unit))
+    told = f" [{_comment(', '.join(units))}]" if units else ""
+    return f" *   {side} {port.identifier}: {shape}{dense}{told}"
 
 
 def _constant_declarations(law: Law) -> str:

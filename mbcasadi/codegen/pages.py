@@ -66,12 +66,25 @@ def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
         "main.c.in",
         {
             "declarations": "".join(declared),
-            "arguments": "".join(f", {a}" for a in arguments),
+            "call": _call(law, arguments),
             "feedback": feedback,
             "prints": "".join(_print(p) for p in shown),
             "name": law.name,
             "NAME": law.name.upper(),
         },
+    )
+
+
+def _call(law: Law, arguments: list[str]) -> str:
+    """Return the C of one tick: a step, or both phases."""
+    given = "".join(f", {a}" for a in arguments)
+    if not law.known:
+        return f"    code_ = {law.name}_step(memory{given});\n"
+    known = "".join(f", {p.identifier}" for p in law.known)
+    return (
+        f"    if ({law.name}_prepare(memory{known})) return 1;\n"
+        "    /* here the measurement comes */\n"
+        f"    code_ = {law.name}_feedback(memory{given});\n"
     )
 
 
@@ -113,6 +126,7 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
             "next tick (the two may be the same array).\n"
             if law.has_state
             else "",
+            "phases": _phases_page(law),
             "signals": "\n".join(
                 [_row("in", p) for p in law.inputs] + [_row("out", p) for p in law.outputs]
             ),
@@ -121,6 +135,18 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
             "NAME": law.name.upper(),
         },
     )
+
+
+def _phases_page(law: Law) -> str:
+    if not law.known:
+        return ""
+    values = {
+        "known": "".join(f", {p.identifier}" for p in law.known),
+        "call": "".join(f", {p.identifier}" for p in law.inputs + law.outputs),
+        "names": ", ".join(f"`{p.name}`" for p in law.known),
+        "name": law.name,
+    }
+    return template("readme_phases.md.in", values)
 
 
 def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> dict[str, Any]:
@@ -149,7 +175,9 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> dict[st
         "u_max": _numbers(law.u_max),
         "z0": _numbers(law.z0),
         "memory_bytes": 8 * memory_doubles(law),
+        "prepared_from": [p.name for p in law.known],
         "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in law.functions},
+        "largest_function": max(largest_body(f) for f in law.functions),
         "flags": list(recommended_flags(law)),
         "solver": solver,
         "notes": dict(law.notes),

@@ -11,6 +11,7 @@ from typing import Any
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
 from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
 from mbcasadi.codegen.folder import BUILD_FOLDER, MANIFEST
 from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
@@ -51,6 +52,11 @@ class CProject:
         return sum(self.manifest["operations"].values())
 
     @property
+    def largest_function(self) -> int:
+        """Operations of the largest single C function."""
+        return int(self.manifest["largest_function"])
+
+    @property
     def lines(self) -> int:
         """Lines of generated C."""
         return self.source.read_bytes().count(b"\n")
@@ -78,6 +84,38 @@ class CProject:
             CompilerError: no compiler, or it failed.
         """
         return ca.external(self.name, str(self.build(cc, flags).path))
+
+    def memory(self) -> Memory:
+        """Build, and return a new block of memory for `step`, `prepare` and `feedback`."""
+        return new_memory(self.manifest, self.build().path)
+
+    def step(self, memory: Memory, inputs: Mapping[str, ArrayLike]) -> dict[str, Array]:
+        """Call the C's step: one whole tick. Inputs that are missing count as zeros.
+
+        Returns:
+            all outputs by name, their nonzeros column by column.
+
+        Raises:
+            ShapeError, UnknownNameError: an input does not fit.
+            ExportError: the memory is not of this law, or the arithmetic broke down.
+        """
+        return call_tick(self.manifest, "step", memory, inputs)
+
+    def prepare(self, memory: Memory, inputs: Mapping[str, ArrayLike]) -> None:
+        """Call the C's prepare: the part of a tick that needs no measurement.
+
+        Raises:
+            as `step`, and ExportError where a tick has one phase only.
+        """
+        call_prepare(self.manifest, memory, inputs)
+
+    def feedback(self, memory: Memory, inputs: Mapping[str, ArrayLike]) -> dict[str, Array]:
+        """Call the C's feedback with all inputs, those of the preparation unchanged.
+
+        Raises:
+            as `prepare`.
+        """
+        return call_tick(self.manifest, "feedback", memory, inputs)
 
     def build_example(
         self, cc: str | None = None, flags: Sequence[str] | None = None
@@ -108,6 +146,8 @@ class CProject:
         flags: Sequence[str] | None = None,
     ) -> TickTimes:
         """Time every tick over recorded inputs, in a C program linked with the built library.
+
+        Of a law with two phases whole ticks are timed first, in each pass, then the phases.
 
         Args:
             inputs: name → (ticks, size), or (size,) for a value that stays. Where `z` is

@@ -9,6 +9,8 @@ PRIMAL_TOLERANCE = 1e-11
 SOLVER_STRUCTURES = 56
 # Status of a law whose arithmetic broke down.
 STATUS_FAILED = 4
+# Status of a law that was given something that is no measurement, or that nothing was prepared for.
+STATUS_BAD_INPUT = 3
 
 
 def iteration_limit(law: Law) -> int:
@@ -23,11 +25,14 @@ def memory_doubles(law: Law) -> int:
     total += 0 if law.z0 is None else law.z0.size
     if law.staged:
         n, m = max(1, law.n), max(1, law.m)
-        nnz = max(1, int(law.functions[0].nnz_out("A_qp")))
+        nnz = max(1, int(law.posing.nnz_out("A_qp")))
         carry = max(1, int(law.functions[0].nnz_out("carry")))
         integers = m + n + 1
         total += nnz + m * n + 5 * m + 2 * n + carry + (n + 1) * (n + 2) // 2 + 5 * (n + 1) + 2
         total += (integers + 1) // 2 + SOLVER_STRUCTURES
+    if law.preparation is not None:
+        known, prepared = sum(p.size for p in law.known), law.preparation.nnz_out("prepared")
+        total += max(1, known) + max(1, int(prepared)) + 2
     return total
 
 

@@ -3,17 +3,19 @@
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.codegen.calls import prepared_from
 from mbcasadi.codegen.text import listed, number, template
 from mbcasadi.errors import ExportError, ShapeError
 from mbcasadi.shapes import require_name
 
+COLUMNS, COLUMNS_OF_PHASES = 2, 6  # of the program's results
 # Larger than the last-level cache of common machines.
 SWEEP_BYTES = 64 * 1024 * 1024
 
@@ -26,11 +28,14 @@ class TickTimes:
         seconds: (ticks,) all of them, in order.
         status: (ticks,) what the step function returned.
         evicted: the caches were swept before each tick.
+        preparation, feedback: the same of each phase, where a tick has two.
     """
 
     seconds: NDArray[np.float64]
     status: NDArray[np.int64]
     evicted: bool
+    preparation: "TickTimes | None" = None
+    feedback: "TickTimes | None" = None
 
     @property
     def median(self) -> float:
@@ -69,18 +74,21 @@ def timing_c(manifest: Mapping[str, Any], *, chained: bool) -> str:
         declared.append(f"static double state[{len(z0)}];\n")
         start = "    memcpy(state, z0, sizeof state);\n"
         feedback = "      memcpy(state, out_z_next, sizeof state);\n"
-    return template(
-        "timing.c.in",
-        {
-            "stride": offset,
-            "declarations": "".join(declared),
-            "arguments": "".join(f", {a}" for a in arguments),
-            "start": start,
-            "feedback": feedback,
-            "name": manifest["name"],
-            "NAME": manifest["name"].upper(),
-        },
-    )
+    names = [signal["name"] for signal in inputs]
+    known = [arguments[names.index(name)] for name in prepared_from(manifest)]
+    values: dict[str, str | int] = {
+        "stride": offset,
+        "columns": COLUMNS_OF_PHASES if known else COLUMNS,
+        "declarations": "".join(declared),
+        "arguments": "".join(f", {a}" for a in arguments),
+        "known": "".join(f", {a}" for a in known),
+        "start": start,
+        "feedback": feedback,
+        "name": manifest["name"],
+        "NAME": manifest["name"].upper(),
+    }
+    values["phases"] = template("timing_phases.c.in", values) if known else ""
+    return template("timing.c.in", values)
 
 
 def run_timing(
@@ -102,8 +110,13 @@ def run_timing(
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ExportError(f"{program.name} failed with exit status {done.returncode}")
-        results = np.fromfile(target).reshape(-1, 2)
-    return TickTimes(results[:, 0].copy(), results[:, 1].astype(np.int64), evict)
+        columns = COLUMNS_OF_PHASES if prepared_from(manifest) else COLUMNS
+        results = np.fromfile(target).reshape(-1, columns)
+    whole, *phases = (
+        TickTimes(results[:, i].copy(), results[:, i + 1].astype(np.int64), evict)
+        for i in range(0, columns, 2)
+    )
+    return replace(whole, preparation=phases[0], feedback=phases[1]) if phases else whole
 
 
 def recorded(manifest: Mapping[str, Any], inputs: Mapping[str, ArrayLike]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """The controller as one Function: build, solve by a CasADi plugin, finish."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -38,35 +38,42 @@ def require_solver(solver: str) -> None:
 
 
 def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Function:
-    """Return (inputs) → (u, z_next, status, residual)."""
-    build, finish = stages.build, stages.finish
-    inputs = _inputs(build)
-    x, lam_a, flag, carry = _solved(stages, solver, inputs)
-    outputs = finish.call([*inputs, carry, x, lam_a, ca.sign(lam_a), flag])
-    return ca.Function(name, inputs, outputs, build.name_in(), finish.name_out())
+    """Return (inputs) → (u, z_next, status, residual): all phases of a tick."""
+    inputs, finish = _inputs(stages), stages.finish
+    found = _solved(stages, solver, inputs)
+    extra = [] if stages.prepare is None else [found.prepared]
+    answer = [found.carry, found.x, found.lam_a, ca.sign(found.lam_a), found.flag]
+    outputs = finish.call([*inputs, *extra, *answer])
+    return ca.Function(name, inputs, outputs, list(stages.inputs), finish.name_out())
 
 
 def candidate_fun(stages: LeastDistanceStages, solver: str) -> ca.Function:
     """Return (inputs) → (x), the solver's answer before it is examined."""
-    inputs = _inputs(stages.build)
-    x, _, _, _ = _solved(stages, solver, inputs)
-    return ca.Function("candidate", inputs, [x], stages.build.name_in(), ["x"])
+    inputs = _inputs(stages)
+    x = _solved(stages, solver, inputs).x
+    return ca.Function("candidate", inputs, [x], list(stages.inputs), ["x"])
 
 
-def _inputs(build: ca.Function) -> list[ca.MX]:
-    return [ca.MX.sym(build.name_in(i), build.sparsity_in(i)) for i in range(build.n_in())]
+class _Solved(NamedTuple):
+    x: ca.MX
+    lam_a: ca.MX
+    flag: ca.MX
+    carry: ca.MX
+    prepared: ca.MX
 
 
-def _solved(
-    stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]
-) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
-    """Return (x, lam_a, flag, carry).
+def _inputs(stages: LeastDistanceStages) -> list[ca.MX]:
+    return [ca.MX.sym(name, pattern) for name, pattern in stages.inputs.items()]
+
+
+def _solved(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _Solved:
+    """Return the solver's answer, and what the stages hand on to `finish`.
 
     A plugin's success does not exist inside an MX graph. DAQP leaves `x + A_qpᵀ lam_a = 0` where
     it claims an optimum, and not where it finds no feasible point: that is the flag, and x and
     lam_a are then zero, as in the exported C. qrqp always counts as claiming an optimum.
     """
-    A_qp, lba, uba, _, carry = stages.build.call(inputs)
+    A_qp, lba, uba, _, carry, prepared = stages.problem().call(inputs, True, False)
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": A_qp.sparsity()}
     conic = ca.conic("least_distance", solver, pattern, OPTIONS[solver])
     unit = _unit(A_qp, lba, uba) if solver == "daqp" and stages.m else ca.MX(1)
@@ -74,9 +81,10 @@ def _solved(
     found = conic(h=eye, g=zero, a=A_qp, lba=lba / unit, uba=uba / unit)
     x, lam_a = unit * found["x"], unit * found["lam_a"]
     if solver != "daqp" or not stages.m:
-        return x, lam_a, ca.MX(1), carry
+        return _Solved(x, lam_a, ca.MX(1), carry, prepared)
     flag = ca.norm_2(x + A_qp.T @ lam_a) <= STATIONARY * (1 + ca.norm_2(x))
-    return ca.if_else(flag, x, 0), ca.if_else(flag, lam_a, 0), flag, carry
+    answer = (ca.if_else(flag, x, 0), ca.if_else(flag, lam_a, 0), flag)
+    return _Solved(*answer, carry, prepared)
 
 
 def _unit(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:

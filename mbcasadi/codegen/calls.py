@@ -1,0 +1,106 @@
+"""The C functions themselves, called from Python on memory that the caller keeps."""
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.errors import ExportError
+from mbcasadi.shapes import column, require_name
+
+Array = NDArray[np.float64]
+BYTES = 8  # of a double
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory of one controller.
+
+    Attributes:
+        block: what the C functions read and write.
+        library: the compiled C.
+    """
+
+    block: Array
+    library: ctypes.CDLL
+
+
+def new_memory(manifest: Mapping[str, Any], library: Path) -> Memory:
+    """Return a block of memory that is ready for its first call."""
+    block = np.zeros(manifest["memory_bytes"] // BYTES)
+    memory = Memory(block, ctypes.CDLL(str(library)))
+    initialise = getattr(memory.library, f"{manifest['name']}_init")
+    _checked(initialise(_pointer(block), ctypes.c_size_t(block.nbytes)))
+    return memory
+
+
+def prepared_from(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the inputs of the preparation phase; none where a tick has one phase."""
+    return list(manifest.get("prepared_from", []))
+
+
+def call_prepare(
+    manifest: Mapping[str, Any], memory: Memory, inputs: Mapping[str, ArrayLike]
+) -> None:
+    """Call `<name>_prepare`.
+
+    Raises:
+        ExportError: a tick of this law has one phase only.
+        ShapeError, UnknownNameError: an input does not fit.
+    """
+    known = [s for s in manifest["inputs"] if s["name"] in prepared_from(manifest)]
+    if not known:
+        raise ExportError(f"{manifest['name']} prepares nothing: its ticks have one phase")
+    _run(manifest, "prepare", memory, _columns(known, inputs))
+
+
+def call_tick(
+    manifest: Mapping[str, Any], phase: str, memory: Memory, inputs: Mapping[str, ArrayLike]
+) -> dict[str, Array]:
+    """Call `<name>_step` or `<name>_feedback`; returns all outputs, nonzeros column by column.
+
+    Raises:
+        ExportError: there is no such phase.
+        ShapeError, UnknownNameError: an input does not fit.
+    """
+    if phase == "feedback" and not prepared_from(manifest):
+        raise ExportError(f"{manifest['name']} has no feedback phase: call its step")
+    outputs = {s["name"]: np.zeros(s["size"]) for s in manifest["outputs"]}
+    _run(manifest, phase, memory, [*_columns(manifest["inputs"], inputs), *outputs.values()])
+    return outputs
+
+
+def _columns(
+    signals: Sequence[Mapping[str, Any]], inputs: Mapping[str, ArrayLike]
+) -> list[Array | None]:
+    """Return a vector for each signal, None (zeros in C) where none is given."""
+    sizes = {s["name"]: s["size"] for s in signals}
+    for name in inputs:
+        require_name("input", name, list(sizes))
+    return [
+        column(name, inputs[name], size, finite=False) if name in inputs else None
+        for name, size in sizes.items()
+    ]
+
+
+def _run(
+    manifest: Mapping[str, Any], what: str, memory: Memory, given: Sequence[Array | None]
+) -> None:
+    function = getattr(memory.library, f"{manifest['name']}_{what}")
+    _checked(function(*(_pointer(array) for array in (memory.block, *given))))
+
+
+def _pointer(array: Array | None) -> Any:
+    return None if array is None else array.ctypes.data_as(ctypes.c_void_p)
+
+
+def _checked(code: int) -> None:
+    if code < 0:
+        raise ExportError(
+            f"the C returned {code}: -1 is memory that it does not accept, -2 is arithmetic that "
+            "could not be completed"
+        )

@@ -1,0 +1,139 @@
+"""The Functions around the QP solver, checked against each other and renamed for the C.
+
+A law has one Function, or `build` and `finish` with DAQP between them, or these two and the
+`prepare` of a preparation phase.
+"""
+
+from collections.abc import Sequence
+
+import casadi as ca
+
+from mbcasadi.description import Controller, LeastDistanceStages
+from mbcasadi.errors import ExportError
+
+BUILD_OUTPUTS = ("A_qp", "lba", "uba", "active0", "carry")
+PREPARE_OUTPUTS = (("prepared",), ("prepared", "A_qp"))
+SOLUTION_INPUTS = ("carry", "x", "lam_a", "active", "flag")
+MEASURED = ("q", "v", "act", "f_c", "x0")
+
+
+def stage_functions(controller: Controller, symbol: str) -> tuple[ca.Function, ...]:
+    """Return (law,), (build, finish) or (build, finish, preparation), renamed after `symbol`.
+
+    Raises:
+        ExportError: names or sizes contradict each other or the controller's Function.
+    """
+    function, stages = controller.function, controller.stages
+    if stages is None:
+        return (renamed(function, f"{symbol}_law", patterns(function)),)
+    _check_prepare(function, stages)
+    _check_names(function, stages)
+    _check_sizes(stages)
+    _check_shapes(function, stages)
+    parts = (
+        renamed(stages.build, f"{symbol}_build", _filled(stages.build)),
+        renamed(stages.finish, f"{symbol}_finish", patterns(function)),
+    )
+    if stages.prepare is None:
+        return parts
+    return (*parts, renamed(stages.prepare, f"{symbol}_preparation", _filled(stages.prepare)))
+
+
+def renamed(function: ca.Function, name: str, wanted: Sequence[ca.Sparsity]) -> ca.Function:
+    """Return the same Function under another name, its outputs in these sparsity patterns."""
+    names = (function.name_in(), function.name_out())
+    options = {"default_in": [function.default_in(i) for i in range(function.n_in())]}
+    if function.is_a("SXFunction"):
+        sx = function.sx_in()
+        sx_out = [ca.project(o, p) for o, p in zip(function.call(sx), wanted, strict=True)]
+        return ca.Function(name, sx, sx_out, *names, options)
+    mx = function.mx_in()
+    mx_out = [ca.project(o, p) for o, p in zip(function.call(mx), wanted, strict=True)]
+    return ca.Function(name, mx, mx_out, *names, options)
+
+
+def patterns(function: ca.Function) -> list[ca.Sparsity]:
+    """Return the sparsity patterns of the outputs."""
+    return [function.sparsity_out(i) for i in range(function.n_out())]
+
+
+def _filled(function: ca.Function) -> list[ca.Sparsity]:
+    """Keep the zeros of A_qp, fill the vectors."""
+    return [
+        function.sparsity_out(i) if name == "A_qp" else ca.Sparsity.dense(*function.size_out(i))
+        for i, name in enumerate(function.name_out())
+    ]
+
+
+def _check_prepare(function: ca.Function, stages: LeastDistanceStages) -> None:
+    if stages.prepare is None:
+        return
+    names, inputs = stages.prepare.name_in(), function.name_in()
+    if not names or names != [n for n in inputs if n in names] or set(names) & set(MEASURED):
+        raise ExportError(
+            f"the inputs of prepare are {tuple(names)}, expected some of "
+            f"{tuple(n for n in inputs if n not in MEASURED)}, in this order: what is measured is "
+            "not known yet"
+        )
+    if tuple(stages.prepare.name_out()) not in PREPARE_OUTPUTS:
+        raise ExportError(
+            f"the outputs of prepare are {tuple(stages.prepare.name_out())}, expected "
+            "('prepared',), or ('prepared', 'A_qp') where build gives no A_qp"
+        )
+
+
+def _check_names(function: ca.Function, stages: LeastDistanceStages) -> None:
+    build, finish = stages.build, stages.finish
+    two_phases = ("prepared",) if stages.prepare is not None else ()
+    inputs = (*function.name_in(), *two_phases)
+    built = tuple(n for n in BUILD_OUTPUTS if n != "A_qp" or stages.posing is build)
+    expected = (
+        ("the inputs of build", tuple(build.name_in()), inputs),
+        ("the outputs of build", tuple(build.name_out()), built),
+        ("the inputs of finish", tuple(finish.name_in()), inputs + SOLUTION_INPUTS),
+        ("the outputs of finish", tuple(finish.name_out()), tuple(function.name_out())),
+    )
+    for what, found, wanted in expected:
+        if found != wanted:
+            raise ExportError(f"{what} are {found}, expected {wanted}")
+
+
+def _check_sizes(stages: LeastDistanceStages) -> None:
+    build, finish = stages.build, stages.finish
+    m, n = stages.posing.size_out("A_qp")
+    carry = build.numel_out("carry")
+    shapes = {"lba": m, "uba": m, "active0": m}
+    shapes_finish = {"carry": carry, "x": n, "lam_a": m, "active": m, "flag": 1}
+    found = {k: build.numel_out(k) for k in shapes}
+    found |= {f"finish {k}": finish.nnz_in(k) for k in shapes_finish}
+    wanted = shapes | {f"finish {k}": size for k, size in shapes_finish.items()}
+    if stages.prepare is not None:
+        size = stages.prepare.numel_out("prepared")
+        found |= {f"{f.name()} prepared": f.nnz_in("prepared") for f in (build, finish)}
+        wanted |= {f"{f.name()} prepared": size for f in (build, finish)}
+    for name, wanted_size in wanted.items():
+        if found[name] != wanted_size:
+            raise ExportError(
+                f"{name} has {found[name]} entries, expected {wanted_size} for A_qp of "
+                f"{m} rows and {n} columns"
+                if "prepared" not in name
+                else f"{name} has {found[name]} entries, expected the {wanted_size} of prepare"
+            )
+
+
+def _check_shapes(function: ca.Function, stages: LeastDistanceStages) -> None:
+    build, finish, prepare = stages.build, stages.finish, stages.prepare
+    for name in function.name_out():
+        if finish.size_out(name) != function.size_out(name):
+            raise ExportError(
+                f"output {name!r} of finish is {finish.size_out(name)}, "
+                f"of the controller's Function {function.size_out(name)}: they must agree"
+            )
+    for name in function.name_in():
+        if not build.sparsity_in(name) == finish.sparsity_in(name) == function.sparsity_in(name):
+            raise ExportError(f"input {name!r} has another shape in build or finish")
+    if prepare is None:
+        return
+    for name in prepare.name_in():
+        if prepare.sparsity_in(name) != function.sparsity_in(name):
+            raise ExportError(f"input {name!r} has another shape in prepare")
