@@ -136,6 +136,7 @@ def validate(
         recording = run_loop(
             law, plant, scenario, lambda text, done: tell(text, RUN_FROM + done / 2)
         )
+        heard = None if outer is None else outer.record  # repetitions begin records of their own
         tell("timing ticks", 0.8)
         times = time_ticks(law, recording)
         gaps: tuple[tuple[float, float], ...] = ()
@@ -149,6 +150,8 @@ def validate(
             costs = under_conditions(
                 (law, prompt), parts.make, scenario, recording, settle, erroneous=bool(perturb)
             )
+        if outer is not None and heard is not None:
+            outer.record = heard
         facts = {"operations in a tick": law.project.operations, "lines of C": law.project.lines}
     asked = settings_of(plant, scenario, law.controller, rigid, perturb, seed)
     notes = [*recording.events, *_doubts(law.controller, delay)]

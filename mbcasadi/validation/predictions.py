@@ -29,9 +29,6 @@ Ticks = NDArray[np.int64]
 
 MOST_PLANS = 200  # of one run; a longer one is thinned
 FANS = 12  # plans that are drawn
-# A coordinate that moves less than this share of the one that moves most, among those in the same
-# unit, has no relative error.
-MOVING = 0.05
 WORDS = {
     "start": "when the control acts",
     "next": "one sample ahead",
@@ -99,18 +96,18 @@ class Predictions:
     fans: Fans
 
     def share(self, lag: int) -> float:
-        """Return the worst error of a state over its motion; NaN where nothing moves.
+        """Return the error of the states over their motion; NaN where nothing moves.
 
-        0 is a perfect prediction; 1 is no better than to expect that nothing moves.
+        `sqrt(Σ rms² / Σ moved²)` over the rows in one unit, then the worst unit: 0 is a perfect
+        prediction, 1 no better than to expect that nothing moves.
         """
         shares = []
         for unit in {row.unit for row in self.states}:
             mine = [row for row in self.states if row.unit == unit]
-            most = max((row.moved[lag] for row in mine), default=0.0)
-            shares += [
-                row.rms[lag] / row.moved[lag] for row in mine if row.moved[lag] > MOVING * most
-            ]
-        return float(np.nanmax(shares)) if np.isfinite(shares).any() else float("nan")
+            error = np.linalg.norm([row.rms[lag] for row in mine])
+            motion = np.linalg.norm([row.moved[lag] for row in mine])
+            shares += [float(error / motion)] if motion > 0 else []
+        return max(shares, default=float("nan"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the fans as plain data."""
@@ -127,13 +124,14 @@ class Predictions:
 def predictions(controller: Controller, recording: Recording, plant: Plant) -> Predictions | None:
     """Return plans against what happened; None where the law plans nothing, or nothing good.
 
-    Only plans of ticks that did not fall back to a safe output count.
+    Only plans of ticks that did not fall back to a safe output count, and none of the first d: the
+    controls that were under way then are not the law's own.
     """
     if controller.prediction is None:
         return None
     N, d = int(controller.prediction.size2_out("u")), controller.delay
     good = ~np.isin(recording.status, controller.safe_statuses)
-    able = np.flatnonzero(good[: max(0, recording.ticks - d - 1)])
+    able = d + np.flatnonzero(good[d : max(d, recording.ticks - d - 1)])
     if not able.size:
         return None
     ticks = able[np.linspace(0, able.size - 1, min(MOST_PLANS, able.size)).astype(int)]
@@ -160,10 +158,10 @@ def predictions(controller: Controller, recording: Recording, plant: Plant) -> P
 
 
 def prediction_metrics(found: Predictions | None) -> Iterator[Metric]:
-    """Yield the worst relative error at each distance."""
+    """Yield the relative error at each distance."""
     for i, name in enumerate(found.lags if found is not None else ()):
         assert found is not None
-        words = f"error of the plan {WORDS[name]}, worst RMS over that coordinate's own motion"
+        words = f"error of the plan {WORDS[name]}, RMS over the motion in that time, worst unit"
         share = found.share(i)
         if np.isfinite(share):
             yield Metric(f"prediction.{name}", share, "", words)
