@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from validation_problems import crank_controller
+from validation_problems import TICKS, crank_controller, recording
 
 from mbcasadi.description import Contact
 from mbcasadi.validation import metrics
@@ -12,26 +12,6 @@ from mbcasadi.validation.contact_metrics import contact_metrics
 from mbcasadi.validation.criteria import judge
 from mbcasadi.validation.metrics import Metric
 from mbcasadi.validation.recording import Recording
-
-TICKS = 1000
-
-
-def recording(**fields: object) -> Recording:
-    """Return a recording of a robot that does nothing, with some fields replaced."""
-    nothing, contacts = np.zeros(TICKS), len(fields.get("contact_names", ()))
-    values: dict = {
-        "t": np.arange(TICKS) * 1e-3,
-        **{n: np.zeros((TICKS, 3)) for n in ("q", "v", "a", "actuator_force")},
-        **{n: np.zeros((TICKS, 3)) for n in ("equality_force", "other_force", "disturbance")},
-        **{n: np.zeros((TICKS, 0)) for n in ("act", "ref", "mask", "z", "equality_on")},
-        **{n: np.zeros((TICKS, 1)) for n in ("u", "u_applied")},
-        **dict.fromkeys(("check", "closure", "residual", "energy"), nothing),
-        "status": nothing.astype(int),
-        "contact_names": (),
-        **{n: np.zeros((TICKS, contacts, 3)) for n in ("contact_force", "contact_place")},
-        **{f"contact_{n}": np.zeros((TICKS, contacts)) for n in ("normal", "tangential", "margin")},
-    }
-    return Recording(**(values | fields))
 
 
 def values(found: object) -> dict[str, float]:

@@ -7,9 +7,24 @@ import numpy as np
 
 from mbcasadi.description import Contact, Controller, Signal
 from mbcasadi.plant import Plant
+from mbcasadi.validation.recording import Recording
 
 CRANK_LIMIT = 1.5  # N m, of the four-bar's motor
 FEET = ("FL", "FR", "RL", "RR")
+SLIDER_MASS, SLIDER_STEP = 2.0, 0.01  # kg, s
+SLIDER_LIMIT = 10.0  # N
+# MuJoCo's Euler step: v⁺ = v + h u / m, q⁺ = q + h v⁺, exact to rounding.
+SLIDER = f"""
+<mujoco model="slider">
+  <option timestep="{SLIDER_STEP}" integrator="Euler" gravity="0 0 0"/>
+  <worldbody>
+    <body><joint name="slide" type="slide" axis="1 0 0"/>
+      <geom type="sphere" size="0.1" mass="{SLIDER_MASS}"/></body>
+  </worldbody>
+  <actuator><motor name="push" joint="slide" ctrlrange="-{SLIDER_LIMIT} {SLIDER_LIMIT}"/></actuator>
+</mujoco>
+"""
+SLIDER_GAIN = np.array([[20.0, 8.0]])  # N/m, N s/m
 
 
 def signal(name: str, size: int, unit: str = "") -> Signal:
@@ -74,6 +89,58 @@ def standing_controller(q0: np.ndarray, period: float = 2e-3) -> Controller:
     )
 
 
+def slider_matrices(mass: float = SLIDER_MASS) -> tuple[np.ndarray, np.ndarray]:
+    """Return A, B of (q, v) over one step."""
+    h = SLIDER_STEP
+    return np.array([[1, h], [0, 1]]), np.array([[h * h / mass], [h / mass]])
+
+
+def planning_slider(
+    *, delay: int = 0, horizon: int = 8, mass: float = SLIDER_MASS, **more
+) -> Controller:
+    """Feedback to the origin that says where it expects to go, with `mass` in its model.
+
+    It carries the state over `delay` ticks with the controls that are under way, its z.
+    """
+    A, B = (ca.DM(part) for part in slider_matrices(mass))
+    K = ca.DM(SLIDER_GAIN)
+    q, v, z, u, z_next = (
+        ca.SX.sym(n, k) for n, k in (("q", 1), ("v", 1), ("z", delay), ("u", 1), ("z_next", delay))
+    )
+    x = ca.vertcat(q, v)
+    for k in range(delay):
+        x = A @ x + B @ z[k]
+    command = -K @ x
+    sent = ca.vertcat(z, command)[1:] if delay else z
+    states, controls = [x], []
+    for k in range(horizon):
+        controls.append(u if k == 0 else -K @ states[-1])
+        states.append(A @ states[-1] + B @ controls[-1])
+    plan = ca.Function(
+        "prediction",
+        [q, v, z, u, z_next],
+        [ca.horzcat(*states), ca.horzcat(*controls)],
+        ["q", "v", "z", "u", "z_next"],
+        ["x", "u"],
+        {"allow_duplicate_io_names": True},  # u is both what acts and what is planned
+    )
+    names_in, names_out = ["q", "v", "z"], ["u", "z_next"]
+    fields = {
+        "name": "planning_slider",
+        "function": ca.Function("slider", [q, v, z], [command, sent], names_in, names_out),
+        "inputs": (signal("q", 1, "m"), signal("v", 1, "m/s"), signal("z", delay)),
+        "outputs": (Signal("u", ("push",), ("N",)), signal("z_next", delay)),
+        "u_min": np.array([-SLIDER_LIMIT]),
+        "u_max": np.array([SLIDER_LIMIT]),
+        "z0": np.zeros(delay),
+        "period": SLIDER_STEP,
+        "prediction": plan,
+        "prediction_rows": ("q.slide", "v.slide"),
+        "delay": delay,
+    }
+    return Controller(**(fields | more))
+
+
 def idle_controller(path: Path, periods: int = 2) -> Controller:
     """Answer zero, or what is nearest to it within the limits, for any model."""
     plant = Plant(path)
@@ -90,3 +157,24 @@ def idle_controller(path: Path, periods: int = 2) -> Controller:
         z0=np.zeros(0),
         period=periods * plant.timestep,
     )
+
+
+TICKS = 1000  # of a made-up recording
+
+
+def recording(**fields: object) -> Recording:
+    """Return a recording of a robot that does nothing, with some fields replaced."""
+    nothing, contacts = np.zeros(TICKS), len(fields.get("contact_names", ()))
+    values: dict = {
+        "t": np.arange(TICKS) * 1e-3,
+        **{n: np.zeros((TICKS, 3)) for n in ("q", "v", "a", "actuator_force")},
+        **{n: np.zeros((TICKS, 3)) for n in ("equality_force", "other_force", "disturbance")},
+        **{n: np.zeros((TICKS, 0)) for n in ("act", "ref", "mask", "z", "equality_on")},
+        **{n: np.zeros((TICKS, 1)) for n in ("u", "u_applied")},
+        **dict.fromkeys(("check", "closure", "residual", "energy"), nothing),
+        "status": nothing.astype(int),
+        "contact_names": (),
+        **{n: np.zeros((TICKS, contacts, 3)) for n in ("contact_force", "contact_place")},
+        **{f"contact_{n}": np.zeros((TICKS, contacts)) for n in ("normal", "tangential", "margin")},
+    }
+    return Recording(**(values | fields))
