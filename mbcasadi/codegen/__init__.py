@@ -1,8 +1,10 @@
 """From a controller, or any CasADi Function, to a self-contained folder of C99."""
 
+from mbcasadi.codegen.calls import Memory
 from mbcasadi.codegen.compiler import BuildResult
+from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.export import export_c
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.codegen.timing import TickTimes
 
-__all__ = ["BuildResult", "CProject", "TickTimes", "export_c", "open_project"]
+__all__ = ["BuildResult", "CProject", "Memory", "Size", "TickTimes", "export_c", "open_project"]

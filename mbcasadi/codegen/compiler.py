@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,11 +26,14 @@ class BuildResult:
         path: the library or program.
         command: the compiler's command line.
         seconds: time that the compiler took; 0 where an earlier build was up to date.
+        peak_bytes: the most memory that it held; 0 where an earlier build was up to date, and
+            where the platform does not tell.
     """
 
     path: Path
     command: tuple[str, ...]
     seconds: float
+    peak_bytes: int = 0
 
 
 def find_compiler(cc: str | None = None) -> tuple[str, ...]:
@@ -65,13 +69,12 @@ def compile_c(command: Sequence[str], output: Path) -> BuildResult:
     begin = time.perf_counter()
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(full, capture_output=True, text=True, check=False)
+        code, message, peak = _run(full)
         seconds = time.perf_counter() - begin
-        if done.returncode != 0:
-            message = "\n".join((done.stderr or done.stdout).splitlines()[:MESSAGE_LINES])
+        if code != 0:
+            kept = "\n".join(message.splitlines()[:MESSAGE_LINES])
             raise CompilerError(
-                f"the C compiler failed (exit status {done.returncode}): {shlex.join(full)}\n"
-                f"{message}"
+                f"the C compiler failed (exit status {code}): {shlex.join(full)}\n{kept}"
             )
         partial.replace(output)
     except OSError as error:
@@ -80,7 +83,28 @@ def compile_c(command: Sequence[str], output: Path) -> BuildResult:
         ) from error
     finally:
         partial.unlink(missing_ok=True)
-    return BuildResult(output, full, seconds)
+    return BuildResult(output, full, seconds, peak)
+
+
+def _run(command: Sequence[str]) -> tuple[int, str, int]:
+    """Run the command; return its exit status, what it said, and the most memory it held, bytes."""
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT) as process,
+    ):
+        peak = _waited(process)
+        said.seek(0)
+        return process.returncode, said.read().decode(errors="replace"), peak
+
+
+def _waited(process: "subprocess.Popen[bytes]") -> int:
+    """Wait for the process and its own children; return the most memory that one held, bytes."""
+    if sys.platform == "win32":
+        process.wait()
+        return 0
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def library_name(stem: str) -> str:

@@ -1,6 +1,32 @@
-"""How much work a Function is."""
+"""How much work a Function is, and how large an export."""
+
+from dataclasses import dataclass
 
 import casadi as ca
+
+from mbcasadi.codegen.compiler import BuildResult
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large an export is, and what its compiler asked for.
+
+    Attributes:
+        operations: scalar operations of one tick, the QP solver's apart.
+        largest_function: operations of the largest single C function.
+        lines: lines of generated C.
+        memory_bytes: memory of one controller.
+        library_bytes: size of the shared library.
+        build: what the compiler did; its `seconds` and `peak_bytes` are 0 where the library was up
+            to date.
+    """
+
+    operations: int
+    largest_function: int
+    lines: int
+    memory_bytes: int
+    library_bytes: int
+    build: BuildResult
 
 
 def operations(function: ca.Function) -> int:

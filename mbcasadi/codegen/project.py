@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
 from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
+from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.folder import BUILD_FOLDER, MANIFEST
 from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
 from mbcasadi.errors import ExportError
@@ -52,11 +53,6 @@ class CProject:
         return sum(self.manifest["operations"].values())
 
     @property
-    def largest_function(self) -> int:
-        """Operations of the largest single C function."""
-        return int(self.manifest["largest_function"])
-
-    @property
     def lines(self) -> int:
         """Lines of generated C."""
         return self.source.read_bytes().count(b"\n")
@@ -76,6 +72,22 @@ class CProject:
         sources = [self.source, self.folder / f"{self.name}_external.c"]
         command = (*self._command(cc, flags), "-shared", "-fPIC", *map(str, sources))
         return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
+
+    def size(self, cc: str | None = None, flags: Sequence[str] | None = None) -> Size:
+        """Build, and return how large the export is.
+
+        Raises:
+            CompilerError: no compiler, or it failed.
+        """
+        result = self.build(cc, flags)
+        return Size(
+            self.operations,
+            int(self.manifest["largest_function"]),
+            self.lines,
+            int(self.manifest["memory_bytes"]),
+            result.path.stat().st_size,
+            result,
+        )
 
     def load(self, cc: str | None = None, flags: Sequence[str] | None = None) -> ca.Function:
         """Return the compiled C as a `ca.Function` with the law's inputs and outputs.

@@ -104,3 +104,21 @@ def test_the_operations_of_nested_calls_are_counted_at_each_call(tmp_path):
     project = codegen.export_c(twice, tmp_path / "out")
     assert project.operations > 2 * inner.n_instructions()
     assert project.operations < 2 * inner.n_instructions() + 20
+
+
+def test_the_size_of_an_export_is_counted(tmp_path):
+    x = ca.MX.sym("x", 2)
+    inner = planar_arm()
+    nested = ca.Function("nested", [x], [inner(x, x)[1] + inner(2 * x, x)[1]])
+    project = codegen.export_c(nested, tmp_path / "out")
+    first, again = project.size(), project.size()
+    assert first.largest_function == inner.n_instructions()
+    assert first.operations == project.operations > 2 * first.largest_function
+    assert first.lines == len(project.source.read_text().splitlines())
+    assert first.memory_bytes == 8 * int(
+        project.header.read_text().split("MEMORY_DOUBLES ")[1].split()[0]
+    )
+    assert first.library_bytes == first.build.path.stat().st_size
+    assert first.build.seconds > 0
+    assert 2**20 < first.build.peak_bytes < 2**31  # no compiler works in a megabyte
+    assert again.build == codegen.BuildResult(first.build.path, again.build.command, 0.0)
