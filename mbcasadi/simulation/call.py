@@ -13,9 +13,9 @@ Array = NDArray[np.float64]
 
 
 class Call:
-    """Calls a Function by position, on vectors; the answers are copies.
+    """Calls a Function by position, on vectors of all entries; the answers are copies.
 
-    Outputs are made dense when the Function is wrapped; inputs must be dense.
+    Sparse inputs and outputs are made dense when the Function is wrapped.
     """
 
     def __init__(self, function: ca.Function) -> None:
@@ -43,9 +43,13 @@ class Call:
 
 
 def _dense(function: ca.Function) -> ca.Function:
-    """Return the Function with outputs that have no structural zeros."""
-    if all(function.sparsity_out(i).is_dense() for i in range(function.n_out())):
+    """Return the Function with inputs and outputs that have no structural zeros."""
+    patterns = [function.sparsity_in(i) for i in range(function.n_in())]
+    results = [function.sparsity_out(i) for i in range(function.n_out())]
+    if all(pattern.is_dense() for pattern in patterns + results):
         return function
-    inputs = function.mx_in()
-    outputs = [ca.densify(x) for x in function.call(inputs)]
-    return ca.Function(function.name(), inputs, outputs, function.name_in(), function.name_out())
+    names = function.name_in()
+    inputs = [ca.MX.sym(n, *p.shape) for n, p in zip(names, patterns, strict=True)]
+    given = [ca.project(x, p) for x, p in zip(inputs, patterns, strict=True)]
+    outputs = [ca.densify(x) for x in function.call(given)]
+    return ca.Function(function.name(), inputs, outputs, names, function.name_out())

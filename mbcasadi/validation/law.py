@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import casadi as ca
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mbcasadi.codegen import CProject, export_c
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.simulation.call import Call
 
 Array = NDArray[np.float64]
 KNOWN_INPUTS = ("q", "v", "act", "f_c", "ref", "mask", "z", "t")
@@ -89,53 +90,22 @@ def compiled(
 
 
 class Caller:
-    """Calls a Function on buffers that are laid out once; values by name.
-
-    Reused arrays make a call cost microseconds, and the closed loop of a validation as fast as
-    its plant.
-    """
+    """Calls a Function by name, on vectors of all entries: microseconds a call."""
 
     def __init__(self, function: ca.Function) -> None:
         self.names_in = tuple(function.name_in())
         self.names_out = tuple(function.name_out())
-        self._shapes = {n: function.size_in(n) for n in self.names_in}
-        self._rows = {n: _nonzeros(function.sparsity_in(n)) for n in self.names_in}
-        self._out = {n: _nonzeros(function.sparsity_out(n)) for n in self.names_out}
-        self._out_size = {n: function.numel_out(n) for n in self.names_out}
-        self._arguments = {n: np.zeros(len(rows)) for n, rows in self._rows.items()}
-        self._results = {n: np.zeros(len(rows)) for n, rows in self._out.items()}
-        self._buffer, self._evaluate = function.buffer()
-        for i, argument in enumerate(self._arguments.values()):
-            self._point(self._buffer.set_arg, i, argument)
-        for i, result in enumerate(self._results.values()):
-            self._point(self._buffer.set_res, i, result)
-
-    @staticmethod
-    def _point(setter: Any, index: int, array: Array) -> None:
-        # CasADi's stubs show the C signature (pointer, size); its wrapper wants a memoryview.
-        setter(index, array.data)
+        self._sizes = {name: int(function.numel_in(name)) for name in self.names_in}
+        self._call = Call(function)
 
     def size(self, name: str) -> int:
         """Return the number of elements of an input, 0 where there is no such input."""
-        rows, columns = self._shapes.get(name, (0, 0))
-        return int(rows * columns)
+        return self._sizes.get(name, 0)
 
     def __call__(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """Return all outputs as vectors; `values` may hold more names than there are inputs."""
-        for name, rows in self._rows.items():
-            value = np.asarray(values[name], dtype=float).ravel()
+        given = {name: np.asarray(values[name], dtype=float).ravel() for name in self.names_in}
+        for name, value in given.items():
             if value.size != self.size(name):
                 raise ShapeError(f"{name} has {value.size} elements, expected {self.size(name)}")
-            self._arguments[name][:] = value[rows]
-        self._evaluate()
-        answer = {}
-        for name, rows in self._out.items():
-            full = np.zeros(self._out_size[name])
-            full[rows] = self._results[name]
-            answer[name] = full
-        return answer
-
-
-def _nonzeros(sparsity: ca.Sparsity) -> NDArray[np.int64]:
-    """Return the positions of the nonzeros in the column-major vector."""
-    return np.asarray(sparsity.find(), dtype=np.int64)
+        return dict(zip(self.names_out, self._call(*given.values()), strict=True))
