@@ -63,6 +63,8 @@ def collocated(
     x_next = interval.end(gauss(points), newton)
     zero = np.zeros((2 * points * system.nv, 2))
     free = np.tile([-np.inf, np.inf], (zero.shape[0], 1))
+    if ocp.rated:
+        x_next = ca.vertcat(x_next, u)
     return replace(
         ocp,
         dynamics=_fun("dynamics", (x, U, p), "x_next", x_next),
@@ -80,7 +82,7 @@ class _Interval:
         self, system: System, h: float, x: ca.MX, u: ca.MX, rates: ca.MX, t: ca.MX | None
     ) -> None:
         self.system, self.h, self.u, self.t = system, h, u, t
-        self.q, self.v = x[: system.nq], x[system.nq :]
+        self.q, self.v = x[: system.nq], x[system.nq : system.nq + system.nv]
         columns = ca.reshape(rates, 2 * system.nv, rates.numel() // (2 * system.nv))
         self.w, self.a = columns[: system.nv, :], columns[system.nv :, :]
 
@@ -122,7 +124,7 @@ def collocation_guess(
         system: the mechanism.
         guess: states and controls; the rates between two samples are taken as constant.
     """
-    v, u = guess.x[:, system.nq :], guess.u[:, : system.nu]
+    v, u = guess.x[:, system.nq : system.nq + system.nv], guess.u[:, : system.nu]
     points = (ocp.nu - system.nu) // (2 * system.nv)
     once = np.hstack([v[:-1], np.diff(v, axis=0) / ocp.period])
     return guess_of(ocp, guess.x, np.hstack([u, np.tile(once, (1, points))]))
@@ -145,7 +147,7 @@ def _fun(name: str, inputs: tuple[Any, ...], output: str, value: Any) -> ca.Func
 def _check(ocp: OptimalControlProblem, system: System, points: int) -> None:
     if not 1 <= points <= MOST_POINTS:
         raise ProblemError(f"points = {points}; expected 1 to {MOST_POINTS}")
-    if (ocp.nx, ocp.nu) != (system.nq + system.nv, system.nu):
+    if (ocp.nx, ocp.nu) != (system.nq + system.nv + ocp.rated * system.nu, system.nu):
         raise ProblemError(
             f"the problem has {ocp.nx} states and {ocp.nu} controls; expected those of "
             f"'{system.name}', {system.nq + system.nv} and {system.nu}"

@@ -5,11 +5,13 @@
          g_min <= g(x_k, u_k, p_k) <= g_max,   gN_min <= g_N(x_N, p_N) <= gN_max,
          x_min <= x_k <= x_max (k >= 1),   u_min <= u_k <= u_max.
 
-Weights are inside the residuals, so that Gauss-Newton needs their Jacobians only. Every solver of
-this room takes this one description.
+Rows of g and g_N may be soft: what they miss costs ρ₁ e + ½ ρ₂ e² (see `ocp_rows`). Weights are
+inside the residuals, so that Gauss-Newton needs their Jacobians only. Every solver of this room
+takes this one description.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -42,6 +44,10 @@ class OptimalControlProblem:
         slots: what p holds at one stage, by name.
         state: (q, v) → (x), what is measured; (q, v, u_last) → (x) where changes of u count.
         nominal: (N + 1, np) parameters of each sample unless others are given; None for zeros.
+        path_penalties, end_penalties: (ng, 2), (ne, 2) of ρ₁ and ρ₂, inf for hard rows; None where
+            all rows are hard.
+        du_bounds: (nu, 2) of the change of u, which are rows of the path too; None for none.
+        labels: names of the rows of "x", "u", "path" and "end", where they have any.
     """
 
     name: str
@@ -59,6 +65,18 @@ class OptimalControlProblem:
     slots: tuple[Slot, ...]
     state: ca.Function
     nominal: Array | None = None
+    path_penalties: Array | None = None
+    end_penalties: Array | None = None
+    du_bounds: Array | None = None
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def names(self, of: str) -> tuple[str, ...]:
+        """Return a name for each row of "x", "u", "path" or "end"."""
+        sizes = {"x": self.nx, "u": self.nu}
+        sizes |= {"path": len(self.path_bounds), "end": len(self.end_bounds)}
+        given = self.labels.get(of, ())
+        n = sizes[of]
+        return given if len(given) == n else tuple(f"{of}{i}" for i in range(n))
 
     def parameters(self, **values: ArrayLike) -> Array:
         """Return p (N + 1, np) with these slices, nominal elsewhere; dots are written as `_`.

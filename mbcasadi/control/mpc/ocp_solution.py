@@ -18,9 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
-from mbcasadi.control.mpc.shooting import Shooting
+from mbcasadi.control.mpc.ocp_rows import end_rows, gives_way, path_rows
+from mbcasadi.control.mpc.shooting import Shooting, values_of
 from mbcasadi.control.stages import FAILED, INFEASIBLE, SOLVED, SUBOPTIMAL, WORDS
 from mbcasadi.errors import ShapeError
+
+NOTICED = 1e-6
+"""Least miss of a row, in its unit, that is spoken of."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class OcpSolution:
         status: as `control.stages.WORDS`.
         gap, violation, stationarity, complementarity: see the head of this file.
         lam_w, lam_g: multipliers of bounds and rows, in the order of `Shooting`.
+        violations: in words, which rows of path and end miss their bounds, soft ones included.
         claimed: what the solver says of its answer.
         iterations, seconds: of the solver.
     """
@@ -51,6 +56,7 @@ class OcpSolution:
     claimed: str
     iterations: int
     seconds: float
+    violations: tuple[str, ...] = ()
 
     @property
     def solved(self) -> bool:
@@ -78,7 +84,9 @@ def guess_of(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> OcpSolut
     for (name, size), value in zip(sizes.items(), (states, controls), strict=True):
         if value.shape != size or not np.all(np.isfinite(value)):
             raise ShapeError(f"guess of {name} has shape {value.shape}, expected {size}, finite")
-    rows = (ocp.horizon + 1) * ocp.nx + ocp.horizon * ocp.path_bounds.shape[0]
+    along, last = path_rows(ocp), end_rows(ocp)
+    rows = (ocp.horizon + 1) * ocp.nx + ocp.horizon * along.m + last.m
+    slacks = ocp.horizon * along.k + last.k
     return OcpSolution(
         x=states,
         u=controls,
@@ -89,8 +97,8 @@ def guess_of(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> OcpSolut
         violation=np.inf,
         stationarity=np.inf,
         complementarity=np.inf,
-        lam_w=np.zeros(states.size + controls.size),
-        lam_g=np.zeros(rows + ocp.end_bounds.shape[0]),
+        lam_w=np.zeros(states.size + controls.size + slacks),
+        lam_g=np.zeros(rows),
         claimed="a guess",
         iterations=0,
         seconds=0.0,
@@ -154,7 +162,18 @@ def examined(
         claimed,
         int(stats.get("iter_count", 0)),
         seconds,
+        violations_of(program.ocp, x, u, p),
     )
+
+
+def violations_of(
+    ocp: OptimalControlProblem, x: Array, u: Array, p: Array, tolerance: float = NOTICED
+) -> tuple[str, ...]:
+    """Return a sentence for each row of path and end, hard or soft, that misses its bounds."""
+    along, at_end = values_of(ocp, x, u, p)
+    said = gives_way(ocp.names("path"), ocp.path_bounds, along, 0, tolerance)
+    said += gives_way(ocp.names("end"), ocp.end_bounds, at_end[None], ocp.horizon, tolerance)
+    return tuple(said)
 
 
 def _status(residuals: tuple[float, ...], claimed: str, tolerance: float) -> int:
@@ -171,8 +190,8 @@ def _status(residuals: tuple[float, ...], claimed: str, tolerance: float) -> int
 def _gaps(program: Shooting, rows: Array) -> float:
     """Return the largest gap of the dynamics, or of the initial state, in what rows miss."""
     ocp = program.ocp
-    ng, nx = ocp.path_bounds.shape[0], ocp.nx
-    first, later = rows[: 2 * nx], rows[2 * nx + ng : rows.size - ocp.end_bounds.shape[0]]
+    ng, nx = path_rows(ocp).m, ocp.nx
+    first, later = rows[: 2 * nx], rows[2 * nx + ng : rows.size - end_rows(ocp).m]
     return max(_largest(first), _largest(later.reshape(ocp.horizon - 1, nx + ng)[:, :nx]))
 
 

@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.describe import coordinates, rates
 from mbcasadi.control.linear.feedback import setpoint_slots
 from mbcasadi.control.mpc.ocp import Array
 from mbcasadi.control.reference import places_of
@@ -17,11 +18,21 @@ from mbcasadi.system import System
 
 @dataclass(frozen=True)
 class Bounded:
-    """`lower <= value <= upper`, an expression of a stage's symbols; equal ends fix it."""
+    """`lower <= value <= upper`, an expression of a stage's symbols; equal ends fix it.
+
+    Attributes:
+        value, lower, upper: (n,); one number bounds all entries.
+        linear_penalty, quadratic_penalty: ρ₁ and ρ₂ of `ρ₁ e + ½ ρ₂ e²`, the cost of missing the
+            row by e, at each sample. A row without any is hard. ρ₂ is at least a thousandth of ρ₁.
+        name: for reports; `path[i]` or `end[i]` by default.
+    """
 
     value: ca.SX
     lower: ArrayLike = -np.inf
     upper: ArrayLike = np.inf
+    linear_penalty: float = 0.0
+    quadratic_penalty: float = 0.0
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,10 +59,13 @@ def stage_symbols(system: System, **parameters: int) -> StageSymbols:
 
 
 class Stage:
-    """Symbols and parameters of one stage of a system."""
+    """Symbols and parameters of one stage of a system; `rated` where x holds the last control."""
 
-    def __init__(self, system: System, slots: tuple[Slot, ...], own: StageSymbols) -> None:
+    def __init__(
+        self, system: System, slots: tuple[Slot, ...], own: StageSymbols, rated: bool = False
+    ) -> None:
         self.system, self.slots, self.own = system, slots, own
+        self.u_last = ca.SX.sym("u_last", system.nu if rated else 0)
         self.ref = {
             slot.name: own.parameters.get(slot.name, ca.SX.sym(slot.name, slot.size))
             for slot in slots
@@ -61,7 +75,8 @@ class Stage:
         self, name: str, output: str, parts: Sequence[ca.SX], *, last: bool = False
     ) -> ca.Function:
         """Return (x, [u], p) → (output)."""
-        x, p = ca.vertcat(self.own.q, self.own.v), ca.vertcat(ca.SX(0, 1), *self.ref.values())
+        x = ca.vertcat(self.own.q, self.own.v, self.u_last)
+        p = ca.vertcat(ca.SX(0, 1), *self.ref.values())
         inputs = {"x": x, "p": p} if last else {"x": x, "u": self.own.u, "p": p}
         value = ca.densify(ca.vertcat(ca.SX(0, 1), *parts))
         made = ca.Function(
@@ -76,12 +91,29 @@ class Stage:
 
     def dynamics(self, step: ca.Function) -> ca.Function:
         """Return the dynamics with the p of the problem."""
-        x, u, p = (ca.MX.sym(key, step.size1_in(key)) for key in ("x", "u", "p"))
+        nx, kept = step.size1_in("x"), self.u_last.numel()
+        x, u = ca.MX.sym("x", nx + kept), ca.MX.sym("u", step.size1_in("u"))
         places = places_of(self.slots)
         p = ca.MX.sym("p", sum(slot.size for slot in self.slots))
         own = [p[places[key]] for key in ("t", "mask") if key in places]
-        x_next = step(x, u, ca.vertcat(ca.MX(0, 1), *own))
+        x_next = step(x[:nx], u, ca.vertcat(ca.MX(0, 1), *own))
+        x_next = ca.vertcat(x_next, u) if kept else x_next
         return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
+
+    def state(self) -> ca.Function:
+        """Return (q, v, [u_last]) → (x)."""
+        q, v = ca.SX.sym("q", self.system.nq), ca.SX.sym("v", self.system.nv)
+        given = {"q": q, "v": v} | ({"u_last": self.u_last} if self.u_last.numel() else {})
+        x = ca.vertcat(*given.values())
+        return ca.Function("state", [*given.values()], [x], [*given], ["x"])
+
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """Return names of the rows of x and u."""
+        system = self.system
+        x = [f"q.{one}" for one in coordinates(system).components]
+        x += [f"v.{one}" for one in rates(system).components]
+        x += [f"u_last.{one}" for one in system.actuator_names[: self.u_last.numel()]]
+        return {"x": tuple(x), "u": tuple(system.actuator_names)}
 
     def nominal(self, horizon: int, period: float) -> Array:
         """Return p: at rest in the initial pose, clocks that run, masks as the system has them."""

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
 from mbcasadi.control.mpc.ocp_solution import OcpSolution, rollout
-from mbcasadi.control.mpc.rti_parts import bounds_of, parts
+from mbcasadi.control.mpc.rti_parts import parts
+from mbcasadi.control.mpc.rti_rows import rows_of
 from mbcasadi.control.mpc.rti_stages import RtiStages
 from mbcasadi.control.mpc.rti_state import Memory, memory_of
 from mbcasadi.control.mpc.stages import RESIDUALS
@@ -38,7 +39,7 @@ class RealTimeIteration:
         controller: as `export_c` takes it.
         ocp: the problem.
         memory: where z holds what.
-        prepare: (X, U, P) → the part of a tick that can run before the state is measured.
+        prepare: (ref, z) → the part of a tick that can run before the state is measured.
     """
 
     controller: Controller
@@ -80,7 +81,7 @@ def real_time_iteration(
     solver: str = "daqp",
     name: str = "real_time_iteration",
 ) -> RealTimeIteration:
-    """Return the controller of a problem whose rows are bounds on controls and states.
+    """Return the controller of a problem.
 
     Args:
         ocp: the problem; the tick's period is that of its intervals.
@@ -94,27 +95,21 @@ def real_time_iteration(
         name: a C identifier.
 
     Raises:
-        ProblemError: the problem has path or end rows, or a number makes no sense.
+        ProblemError: a number that makes no sense.
         ShapeError: a guess of another problem.
         SolverError: the solver is not available.
     """
     require_solver(solver)
     require_positive(tolerance=tolerance)
-    rows = ocp.path_bounds.shape[0] + ocp.end_bounds.shape[0]
-    if rows:
-        raise ProblemError(
-            f"'{ocp.name}' has {rows} path or end rows; a real-time iteration knows bounds of "
-            "controls and states only. Give u_bounds, q_bounds, v_bounds, or a terminal cost"
-        )
     if not float(delay).is_integer() or delay < 0:
         raise ProblemError(f"delay = {delay}; expected a number of ticks, at least 0")
     if not name.isidentifier():
         raise ProblemError(f"name {name!r}; expected a C identifier")
     first = rollout(ocp, np.zeros(ocp.nx), ocp.parameters()) if guess is None else guess
-    bounded = bounds_of(ocp)
-    memory = memory_of(ocp, bounded.size * ocp.horizon, int(delay))
+    rows = rows_of(ocp)
+    memory = memory_of(ocp, rows.m, int(delay))
     z0 = _begun(memory, first, None)
-    made = RtiStages(ocp, parts(ocp, bounded), bounded, memory, z0, shift, tolerance)
+    made = RtiStages(ocp, parts(ocp, rows), rows, memory, z0, shift, tolerance)
     stages = made.stages()
     controller = _described(controller_fun(name, stages, solver), stages, made)
     return RealTimeIteration(controller, ocp, memory, made.prepare())
@@ -138,14 +133,13 @@ def _begun(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) -> Array:
 def _described(function: ca.Function, stages: LeastDistanceStages, made: RtiStages) -> Controller:
     ocp, N = made.ocp, made.ocp.horizon
     nq, nv = ocp.state.numel_in(0), ocp.state.numel_in(1)
-    x, u = (tuple(f"{key}{i}" for i in range(size)) for key, size in (("x", ocp.nx), ("u", ocp.nu)))
-    kinds = [*u, *(x[i] for i in made.bounded.states)]
+    x, u = ocp.names("x"), ocp.names("u")
     z = [f"{one}[{k}]" for k in range(N + 1) for one in x]
     z += [f"{one}[{k}]" for k in range(N) for one in u]
     read = [f"{slot.name}.{c}" for slot in ocp.slots for c in slot.components]
     held = [*u, *(read[i] for i in made.memory.read)]
     z += [f"sent.{one}[{k}]" for k in range(-made.memory.columns, 0) for one in held]
-    z += [f"active.{one}[{k}]" for k in range(N) for one in kinds]
+    z += [f"active.{one}" for one in made.rows.names]
     names = [(f"{slot.name}.{c}", unit) for slot in ocp.slots
              for c, unit in zip(slot.components, slot.units, strict=True)]  # fmt: skip
     ref = tuple(f"{one}[{k}]" for k in range(N + 1) for one, _ in names)

@@ -8,13 +8,13 @@ so that Gauss-Newton's Hessian is `Q = J_xᵀ J_x, S = J_xᵀ J_u, R = J_uᵀ J_
 later is one column, `lin`; what a Riccati step gives is another, `gain`.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
+from mbcasadi.control.mpc.ocp import OptimalControlProblem
+from mbcasadi.control.mpc.rti_rows import Rows
 
 UNROLLED = 20_000
 """Operations of one interval up to which its Jacobians are scalar code."""
@@ -27,54 +27,29 @@ class Parts(NamedTuple):
     """
 
     linearise: ca.Function  # (x, u, p, x_next) → (lin)
-    ending: ca.Function  # (x, p) → (cost)
+    ending: ca.Function  # (x, p) → (cost, rows), rows (ne, nx + 1): Jacobian and value of g_N
     riccati: ca.Function  # (cost, lin) → (cost, gain)
     rows: ca.Function  # (X, lin, gain, place) → (X, rows transposed)
     motion: ca.Function  # (xi, w, lin, gain) → (xi, upsilon)
+    along: ca.Function  # (xi, upsilon, lin) → (g), the rows of the path
     adjoint: ca.Function  # (costate, lin, xi, upsilon, mu) → (costate, slope, size)
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """What is bounded in each interval: its controls, and some states at its end.
-
-    Attributes:
-        states: their places.
-        choose: (ns, nx) takes them out of x.
-        limits: (nu + ns, 2), infinite where there are none.
-    """
-
-    states: list[int]
-    choose: ca.DM
-    limits: Array
-
-    @property
-    def size(self) -> int:
-        """Number of rows of an interval."""
-        return int(self.limits.shape[0])
-
-
-def bounds_of(ocp: OptimalControlProblem) -> Bounds:
-    """Return the rows of an interval: all controls, and states with a finite bound."""
-    states = np.flatnonzero(np.isfinite(ocp.x_bounds).any(axis=1)).tolist()
-    limits = np.vstack([ocp.u_bounds, ocp.x_bounds[states]])
-    return Bounds(states, ca.sparsify(ca.DM(np.eye(ocp.nx)[states])), limits)
-
-
-def parts(ocp: OptimalControlProblem, bounded: Bounds) -> Parts:
+def parts(ocp: OptimalControlProblem, rows: Rows) -> Parts:
     """Return the Functions of a problem."""
     nx, nu = ocp.nx, ocp.nu
-    lin = {"A": (nx, nx), "B": (nx, nu), "Q": (nx, nx), "S": (nx, nu), "R": (nu, nu)}
-    lin |= {"q": (nx, 1), "s": (nu, 1), "d": (nx, 1)}
     gain = {"U_inv": (nu, nu), "K": (nu, nx), "kappa": (nu, 1)}
-    of_lin, of_gain = _column("lin", lin), _column("gain", gain)
+    linearise, patterns = _linearise(ocp)
+    of_lin = _column("lin", patterns)
+    of_gain = _column("gain", {key: ca.Sparsity.dense(*size) for key, size in gain.items()})
     return Parts(
-        linearise=_linearise(ocp),
+        linearise=linearise,
         ending=_ending(ocp),
         riccati=_riccati(ocp, of_lin),
-        rows=_rows(ocp, bounded, of_lin, of_gain),
+        rows=_rows(ocp, rows, of_lin, of_gain),
         motion=_motion(ocp, of_lin, of_gain),
-        adjoint=_adjoint(ocp, bounded, of_lin),
+        along=_along(ocp, of_lin),
+        adjoint=_adjoint(ocp, rows, of_lin),
     )
 
 
@@ -83,36 +58,58 @@ class _Column(NamedTuple):
     parts: dict[str, ca.SX]
 
 
-def _column(name: str, shapes: dict[str, tuple[int, int]]) -> _Column:
-    whole = ca.SX.sym(name, sum(a * b for a, b in shapes.values()))
-    ends = np.cumsum([0, *(a * b for a, b in shapes.values())]).tolist()
+def _column(name: str, patterns: dict[str, ca.Sparsity]) -> _Column:
+    whole = ca.SX.sym(name, sum(pattern.nnz() for pattern in patterns.values()))
+    ends = np.cumsum([0, *(pattern.nnz() for pattern in patterns.values())]).tolist()
     flat: Any = ca.vertsplit(whole, ends)
-    named = zip(shapes.items(), flat, strict=True)
-    return _Column(whole, {key: ca.reshape(part, *shape) for (key, shape), part in named})
+    named = zip(patterns.items(), flat, strict=True)
+    return _Column(whole, {key: ca.SX(pattern, part) for (key, pattern), part in named})
 
 
-def _linearise(ocp: OptimalControlProblem) -> ca.Function:
-    """Return both Jacobians; by x and u at once, which share what the dynamics factor."""
+def _linearise(ocp: OptimalControlProblem) -> tuple[ca.Function, dict[str, ca.Sparsity]]:
+    """Return all Jacobians in one column, and their patterns in it.
+
+    They are by x and u at once, which share what the dynamics factor.
+    """
     nx, w = ocp.nx, ca.MX.sym("w", ocp.nx + ocp.nu)
     p, x_next = ca.MX.sym("p", ocp.np_), ca.MX.sym("x_next", nx)
-    F, r = ocp.dynamics(w[:nx], w[nx:], p), ocp.residual(w[:nx], w[nx:], p)
-    G, J = ca.jacobian(F, w), ca.jacobian(r, w)
+    F, r, g = (part(w[:nx], w[nx:], p) for part in (ocp.dynamics, ocp.residual, ocp.path))
+    G, J, D = (ca.jacobian(part, w) for part in (F, r, g))
     J_x, J_u = J[:, :nx], J[:, nx:]
-    blocks = [G[:, :nx], G[:, nx:], J_x.T @ J_x, J_x.T @ J_u, J_u.T @ J_u]
-    blocks += [J_x.T @ r, J_u.T @ r, F - x_next]
-    column = ca.vertcat(*(ca.vec(ca.densify(block)) for block in blocks))
+    blocks = {
+        "A": G[:, :nx],
+        "B": G[:, nx:],
+        "Q": J_x.T @ J_x,
+        "S": J_x.T @ J_u,
+        "R": J_u.T @ J_u,
+        "q": J_x.T @ r,
+        "s": J_u.T @ r,
+        "d": ca.densify(F - x_next),
+        "G_x": D[:, :nx],
+        "G_u": D[:, nx:],
+        "g": ca.densify(g),
+    }
+    column = ca.vertcat(*(_entries(block) for block in blocks.values()))
     at_w = ca.Function("linearise_w", [w, p, x_next], [column])
     x, u = ca.MX.sym("x", nx), ca.MX.sym("u", ocp.nu)
     column = at_w(ca.vertcat(x, u), p, x_next)
-    return _small(ca.Function("linearise", [x, u, p, x_next], [column]))
+    function = _small(ca.Function("linearise", [x, u, p, x_next], [column]))
+    return function, {key: block.sparsity() for key, block in blocks.items()}
+
+
+def _entries(block: Any) -> Any:
+    """Return the nonzeros as a column."""
+    dense = ca.Sparsity.dense(block.nnz(), 1)
+    return block.nz[:] if block.nnz() else ca.MX(dense)
 
 
 def _ending(ocp: OptimalControlProblem) -> ca.Function:
     x, p = ca.MX.sym("x", ocp.nx), ca.MX.sym("p", ocp.np_)
-    r = ocp.terminal(x, p)
+    r, g = ocp.terminal(x, p), ocp.end(x, p)
     J = ca.jacobian(r, x)
     cost = ca.densify(ca.horzcat(J.T @ J, J.T @ r))
-    return ca.Function("ending", [x, p], [cost])
+    rows = ca.densify(ca.horzcat(ca.jacobian(g, x), g))
+    return ca.Function("ending", [x, p], [cost, rows])
 
 
 def _small(function: ca.Function) -> ca.Function:
@@ -136,7 +133,7 @@ def _riccati(ocp: OptimalControlProblem, of_lin: _Column) -> ca.Function:
     cost = ca.SX.sym("cost", nx, nx + 1)
     P, p = cost[:, :nx], cost[:, nx]
     PA, PB, g = P @ lin["A"], P @ lin["B"], P @ lin["d"] + p
-    U = ca.chol(lin["R"] + lin["B"].T @ PB)
+    U = ca.chol(ca.densify(lin["R"] + lin["B"].T @ PB))
     U_inv = ca.densify(ca.solve(U, ca.SX.eye(ocp.nu)))
     half = U_inv.T @ (lin["S"].T + lin["B"].T @ PA)
     bent = U_inv.T @ (lin["s"] + lin["B"].T @ g)
@@ -146,15 +143,14 @@ def _riccati(ocp: OptimalControlProblem, of_lin: _Column) -> ca.Function:
     return _made("riccati", [cost, of_lin.whole], [ca.horzcat(P_next, p_next), gain])
 
 
-def _rows(
-    ocp: OptimalControlProblem, bounded: Bounds, of_lin: _Column, of_gain: _Column
-) -> ca.Function:
+def _rows(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, of_gain: _Column) -> ca.Function:
     """Return how the rows of an interval depend on w of all, and the state at its end."""
     lin, gain, N = of_lin.parts, of_gain.parts, ocp.horizon
     X, place = ca.SX.sym("X", ocp.nx, N * ocp.nu), ca.SX.sym("place", N)
     upsilon = ca.kron(place.T, gain["U_inv"]) - gain["K"] @ X
     X_next = lin["A"] @ X + lin["B"] @ upsilon
-    chosen = ca.vertcat(upsilon, bounded.choose @ X_next)
+    values = ca.vertcat(upsilon, rows.choose @ X_next, lin["G_x"] @ X + lin["G_u"] @ upsilon)
+    chosen = ca.sparsify(ca.DM(rows.interval.T)) @ values
     return _made("rows", [X, of_lin.whole, of_gain.whole, place], [X_next, chosen.T])
 
 
@@ -166,20 +162,30 @@ def _motion(ocp: OptimalControlProblem, of_lin: _Column, of_gain: _Column) -> ca
     return _made("motion", [xi, w, of_lin.whole, of_gain.whole], [xi_next, upsilon])
 
 
-def _adjoint(ocp: OptimalControlProblem, bounded: Bounds, of_lin: _Column) -> ca.Function:
+def _along(ocp: OptimalControlProblem, of_lin: _Column) -> ca.Function:
+    lin = of_lin.parts
+    xi, upsilon = ca.SX.sym("xi", ocp.nx), ca.SX.sym("upsilon", ocp.nu)
+    g = lin["g"] + lin["G_x"] @ xi + lin["G_u"] @ upsilon
+    return _made("along", [xi, upsilon, of_lin.whole], [g])
+
+
+def _adjoint(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column) -> ca.Function:
     """Return the gradient by υ, from the interval's own numbers, and the size of its parts.
 
     A unit of control counts as a part too: at rest all others vanish.
     """
-    lin, nu = of_lin.parts, ocp.nu
+    lin, nu, ns = of_lin.parts, ocp.nu, len(rows.states)
     xi, upsilon = ca.SX.sym("xi", ocp.nx), ca.SX.sym("upsilon", ocp.nu)
-    costate, mu = ca.SX.sym("costate", ocp.nx), ca.SX.sym("mu", bounded.size)
-    pressed, total = mu[:nu, 0], costate + bounded.choose.T @ mu[nu:, 0]
+    costate, mu = ca.SX.sym("costate", ocp.nx), ca.SX.sym("mu", rows.values)
+    on_path = mu[nu + ns :, 0]
+    pressed = mu[:nu, 0] + lin["G_u"].T @ on_path
+    total = costate + rows.choose.T @ mu[nu : nu + ns, 0]
     own = lin["s"] + lin["S"].T @ xi + lin["R"] @ upsilon
     later = lin["B"].T @ total
     size = ca.sumsqr(own) + ca.sumsqr(later) + ca.sumsqr(pressed) + ca.sumsqr(lin["R"])
     earlier = lin["q"] + lin["Q"] @ xi + lin["S"] @ upsilon + lin["A"].T @ total
     given = [costate, of_lin.whole, xi, upsilon, mu]
+    earlier += lin["G_x"].T @ on_path
     return _made("adjoint", given, [earlier, own + later + pressed, size])
 
 

@@ -24,25 +24,27 @@ from mbcasadi.control.mpc.ocp_solution import OcpSolution
 from mbcasadi.control.reference import places_of
 
 
-class Known(NamedTuple):
-    """The inputs, finite: guessed X (nx, N + 1) and U (nu, N), parameters P (np, N + 1)."""
-
-    x0: ca.MX
-    X: ca.MX
-    U: ca.MX
-    P: ca.MX
-    sent: ca.MX
-    active: ca.MX
-    valid: ca.MX
-
-
 class Remembered(NamedTuple):
-    """The parts of z."""
+    """The parts of z: guessed X (nx, N + 1) and U (nu, N), controls under way, active set."""
 
     X: ca.MX
     U: ca.MX
     sent: ca.MX
     active: ca.MX
+
+
+class Guess(NamedTuple):
+    """What is known before the measurement: `Remembered`, and p of all samples, (np, N + 1).
+
+    `fine` is one where ref holds numbers.
+    """
+
+    X: ca.MX
+    U: ca.MX
+    sent: ca.MX
+    active: ca.MX
+    P: ca.MX
+    fine: ca.MX
 
 
 @dataclass(frozen=True)
@@ -115,25 +117,27 @@ class Memory:
         sizes |= {"ref": ocp.np_ * (ocp.horizon + 1), "z": sum(self.sizes)}
         return {key: ca.MX.sym(key, size) for key, size in sizes.items()}
 
-    def known(self, given: dict[str, Any], z0: Array) -> Known:
-        """Return what the inputs say, finite whatever they hold."""
+    def guess(self, given: dict[str, Any], z0: Array) -> Guess:
+        """Return what z and ref say, finite whatever they hold."""
         ocp = self.ocp
         good = ca.sum1(ca.fabs(given["z"])) <= LARGEST_INPUT
         kept = self.split(ca.if_else(good, given["z"], ca.DM(z0)))
-        measured = ca.vertcat(given["q"], given["v"])
-        size = ca.sum1(ca.fabs(measured)) + ca.sum1(ca.fabs(given["ref"]))
-        x0: Any = self.reached()(given["q"], given["v"], kept.sent)
-        # A measurement that is huge by its own, or becomes so on its way, is as bad as NaN.
-        valid = size + ca.sum1(ca.fabs(x0)) <= LARGEST_INPUT
-        start: Any = ca.if_else(valid, x0, kept.X[:, 0])
-        p: Any = ca.if_else(valid, given["ref"], ca.DM(ocp.parameters().ravel()))
-        P = ca.reshape(p, ocp.np_, ocp.horizon + 1)
-        return Known(start, kept.X, kept.U, P, kept.sent, kept.active, valid)
+        fine = ca.sum1(ca.fabs(given["ref"])) <= LARGEST_INPUT
+        p: Any = ca.if_else(fine, given["ref"], ca.DM(ocp.parameters().ravel()))
+        return Guess(*kept, ca.reshape(p, ocp.np_, ocp.horizon + 1), fine)
 
-    def sent_next(self, known: Known, u: Any) -> ca.MX:
+    def start(self, given: dict[str, Any], guess: Guess) -> tuple[Any, Any]:
+        """Return x0, the guessed one where the measurement is bad, and whether it is good."""
+        x0: Any = self.reached()(given["q"], given["v"], guess.sent)
+        size = ca.sum1(ca.fabs(ca.vertcat(given["q"], given["v"], x0)))
+        # A state that becomes huge on its way is as bad as NaN.
+        valid = ca.logic_and(guess.fine, size <= LARGEST_INPUT)
+        return ca.if_else(valid, x0, guess.X[:, 0]), valid
+
+    def sent_next(self, guess: Guess, u: Any) -> ca.MX:
         """Return the controls under way at the next tick."""
-        newest = ca.vertcat(u, known.P[list(self.read), 0])
-        return ca.horzcat(known.sent, newest)[:, 1:] if self.columns else known.sent
+        newest = ca.vertcat(u, guess.P[list(self.read), 0])
+        return ca.horzcat(guess.sent, newest)[:, 1:] if self.columns else guess.sent
 
 
 def memory_of(ocp: OptimalControlProblem, rows: int, delay: int) -> Memory:

@@ -68,7 +68,8 @@ class OcpSolver:
         """Return the solution from x0.
 
         Args:
-            x0: (nx,) initial state.
+            x0: (nx,) initial state; it ends with the control before the first where changes of the
+                control cost or are bounded.
             p: (N + 1, np) parameters, see `OptimalControlProblem.parameters`; nominal by default.
             guess: a solution to start from (`guess_of` makes one of arrays); by default the motion
                 from x0 without control.
@@ -92,7 +93,7 @@ class OcpSolver:
         given = np.concatenate([start, known.ravel()])
         begun = time.perf_counter()
         out = self.function(
-            x0=self.program.packed(first.x, first.u),
+            x0=self.program.packed(first.x, first.u, known),
             lam_x0=first.lam_w,
             lam_g0=first.lam_g,
             p=given,

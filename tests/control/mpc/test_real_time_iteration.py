@@ -1,39 +1,22 @@
 """Real-time iterations: an independent QP, the optimum of the whole problem, closed loop, the C."""
 
-import casadi as ca
 import numpy as np
 import pytest
 import quadprog
+from rti_mechanisms import cart_pole, sliding_mass
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
 from mbcasadi.control.mpc.nonlinear import optimal_control_problem
 from mbcasadi.control.mpc.ocp_solution import guess_of
-from mbcasadi.control.mpc.ocp_stage import Bounded, stage_symbols
 from mbcasadi.control.mpc.real_time_iteration import real_time_iteration
 from mbcasadi.control.mpc.solve import ocp_solver
-from mbcasadi.system import from_lagrangian
 
 SAME_OPTIMUM = 1e-6
 SAME_QP = 1e-8
 SAME_C = 1e-9
 UPRIGHT = np.array([0, np.pi, 0, 0])
 HORIZON, PERIOD, LIMIT = 50, 0.04, 12.0
-
-
-def cart_pole():
-    """Return a cart of 1 kg with a pole of 0.3 kg at 0.5 m, hanging at q = 0."""
-    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
-    bob = ca.vertcat(v[0] + 0.5 * v[1] * ca.cos(q[1]), 0.5 * v[1] * ca.sin(q[1]))
-    return from_lagrangian(
-        q,
-        v,
-        kinetic=v[0] ** 2 / 2 + 0.3 * ca.sumsqr(bob) / 2,
-        potential=-0.3 * 9.81 * 0.5 * ca.cos(q[1]),
-        B=[[1], [0]],
-        ctrl_range=[[-LIMIT, LIMIT]],
-        name="cart_pole",
-    )
 
 
 def swing_up(**bounds):
@@ -93,10 +76,15 @@ def test_ticks_at_one_state_end_at_the_optimum_of_the_whole_problem(rail):
 
 def test_one_tick_solves_a_quadratic_problem():
     N, T, m = 12, 0.1, 2.0
-    q, v = ca.SX.sym("q"), ca.SX.sym("v")
-    mass = from_lagrangian(q, v, kinetic=m * v**2 / 2, B=[[1]])
     ocp = optimal_control_problem(
-        mass, N, T, Q=[3, 0.1], R=0.2, Q_end=[10, 1], u_bounds=[[-4, 3]], v_bounds=[[-1.1, 9]]
+        sliding_mass(m),
+        N,
+        T,
+        Q=[3, 0.1],
+        R=0.2,
+        Q_end=[10, 1],
+        u_bounds=[[-4, 3]],
+        v_bounds=[[-1.1, 9]],
     )
     x0, target = np.array([1.5, 0.4]), np.array([0.2, 0.0])
     A, B = np.array([[1, T], [0, 1]]), np.array([T**2 / 2, T]) / m
@@ -177,24 +165,19 @@ def test_a_wrong_answer_of_the_solver_is_not_believed(hanging):
     stages = rti.controller.stages
     x = np.array([0.1, 0.2, 0, 0])
     given = (x[:2], x[2:], wanted(ocp).ravel(), rti.controller.z0)
-    carry = stages.build(*given)[4]
+    prepared = stages.prepare(*given[2:])[0]
+    carry = stages.build(*given, prepared)[3]
     m, n = stages.m, stages.n
     for answer, claimed in ((np.ones(n), 1), (np.full(n, np.nan), 1), (1e3 * np.ones(n), 0)):
-        u, z, status, _ = stages.finish(*given, carry, answer, np.zeros(m), np.zeros(m), claimed)
+        found = (prepared, carry, answer, np.zeros(m), np.zeros(m), claimed)
+        u, z, status, _ = stages.finish(*given, *found)
         assert float(status) > 0
         assert abs(float(u)) <= LIMIT
         assert np.all(np.isfinite(np.array(z)))
 
 
 def test_what_makes_no_sense_is_refused():
-    system = cart_pole()
-    own = stage_symbols(system)
-    ocp = optimal_control_problem(
-        system, 5, 0.1, R=1.0, symbols=own, end=[Bounded(own.q[0], 0, 0)], name="to_the_origin"
-    )
-    with pytest.raises(err.ProblemError, match="'to_the_origin' has 1 path or end rows"):
-        real_time_iteration(ocp)
-    fine = optimal_control_problem(system, 5, 0.1, R=1.0)
+    fine = optimal_control_problem(cart_pole(), 5, 0.1, R=1.0)
     with pytest.raises(err.ProblemError, match="C identifier"):
         real_time_iteration(fine, name="two words")
     with pytest.raises(err.ProblemError, match="tolerance"):
