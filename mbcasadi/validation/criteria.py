@@ -64,6 +64,8 @@ NAMES = (
     "time.median",
     "time.p99",
     "time.max",
+    "time.preparation",
+    "time.feedback",
     "time.share",
     "time.late",
 )

@@ -174,6 +174,9 @@ def time_metrics(times: TickTimes | None, period: float) -> Iterator[Metric]:
     yield Metric("time.median", times.median, "s", "time of one tick in C, median")
     yield Metric("time.p99", times.p99, "s", "time of one tick in C, 99th percentile")
     yield Metric("time.max", times.max, "s", "time of one tick in C, longest")
+    for name, part in (("preparation", times.preparation), ("feedback", times.feedback)):
+        if part is not None:
+            yield Metric(f"time.{name}", part.p99, "s", f"time of the {name}, 99th percentile")
     share = times.p99 / period
     yield Metric("time.share", share, "", "time of one tick, 99th percentile, over the period")
     late = float((times.seconds > period).mean())

@@ -43,6 +43,8 @@ _WORDS = {
     "time.median": "time of one tick in C, median",
     "time.p99": "time of one tick in C, 99th percentile",
     "time.max": "time of one tick in C, longest",
+    "time.preparation": "preparation of one tick in C, 99th percentile",
+    "time.feedback": "feedback of one tick in C, 99th percentile",
     "time.share": "time of one tick in C, 99th percentile, of the period",
     "time.late": "ticks that took longer than the period",
 }
@@ -69,7 +71,7 @@ _SHARES = {
     "time.late",
 }
 _LENGTHS = {"closure.plant", "contact.slip"}
-_TIMES = {"time.median", "time.p99", "time.max"}
+_TIMES = {"time.median", "time.p99", "time.max", "time.preparation", "time.feedback"}
 
 
 def metric_words(name: str) -> str:
@@ -140,4 +142,5 @@ def bound(value: float) -> str:
 
 def phases(times: TickTimes) -> list[tuple[str, TickTimes]]:
     """Return whole ticks, then their phases where there are two."""
-    return [("whole tick", times)]
+    parts = [("preparation", times.preparation), ("feedback", times.feedback)]
+    return [("whole tick", times), *((name, part) for name, part in parts if part is not None)]

@@ -77,6 +77,14 @@ def test_validate_passes_the_conditions_of_the_command_line_on(crank):
     assert "softness" in settings["plant's equality constraints"]
 
 
+def test_validate_says_what_delay_and_errors_cost(crank):
+    conditions = ("--duration", "0.1", "--delay", "2", "--perturb", "mass=0.1", "--what-if")
+    result = invoke("validate", "four_bar", "-c", crank, *conditions)
+    for words in ("nominal", "delay only", "model error only", "both", "times the tracking error"):
+        assert words in result.stdout
+    one_line(invoke("validate", "four_bar", "-c", crank, "--what-if"), "delay or perturb")
+
+
 def test_export_prints_operations_lines_and_compile_time(crank, tmp_path):
     out = tmp_path / "c"
     result = invoke("export", "four_bar", "--controller", crank, "--out", out, "--json")

@@ -210,3 +210,21 @@ def test_validation_leaves_nothing_in_the_working_directory(
     monkeypatch.chdir(tmp_path)
     crank_run(duration=0.05)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_loop_that_is_switched_is_compared_while_it_holds_and_while_it_does_not() -> None:
+    def pinned(t: float) -> dict[str, bool]:
+        return {"pin": not 0.1 <= t < 0.2}
+
+    run = crank_run(duration=0.2, switch=pinned, softness=True)
+    record, comparison = run.recording, run.comparison
+    assert record.equality_on[:, 0].tolist() == [1.0] * 100 + [0.0] * 100
+    held, free = slice(50, 100), slice(100, 200)  # the soft pin takes some of its 4 ms to load
+    assert np.abs(record.equality_force[held]).max() > 0.1
+    np.testing.assert_array_equal(comparison.force_ours[free], 0.0)
+    np.testing.assert_array_equal(comparison.drift[free], 0.0)
+    softness = 1e-3  # of the pin, as a share of force and acceleration
+    assert comparison.force_error[held].max() < softness
+    assert comparison.acceleration_error[held].max() < softness
+    assert comparison.acceleration_error[free].max() < SAME_ARITHMETIC * 1e3
+    assert run.notes == ("Softness was not swept: the plant's constraints were switched.",)

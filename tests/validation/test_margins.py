@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from validation_problems import SLIDER, SLIDER_STEP, planning_slider, recording, signal
 
+from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller, Limits, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation import Run, validate
 from mbcasadi.validation.margins import margin_metrics, margins
+from mbcasadi.validation.metrics import time_metrics
 from mbcasadi.validation.statuses import longest_run, status_metrics, status_rows
+from mbcasadi.validation.words import phases
 
 T = np.arange(1000) * 1e-3
 FAILS = {10: 2, 11: 2, 12: 4, 30: 4}  # tick → status
@@ -164,3 +167,16 @@ def test_time_is_told_beside_the_period(failed_run: Run) -> None:
     assert failed_run.metric("time.share") == pytest.approx(times.p99 / SLIDER_STEP)
     late = (times.seconds > SLIDER_STEP).mean()
     assert failed_run.metric("time.late") == pytest.approx(late)
+
+
+def test_two_phases_of_a_tick_are_told_apart() -> None:
+    one = TickTimes(np.array([3e-6, 5e-6]), np.zeros(2, dtype=int), False)
+    parts = (replace(one, seconds=one.seconds * share) for share in (0.75, 0.25))
+    both = replace(one, **dict(zip(("preparation", "feedback"), parts, strict=True)))
+    found = {m.name: m.value for m in time_metrics(both, 4e-6)}
+    assert found["time.preparation"] == pytest.approx(0.75 * found["time.p99"])
+    assert found["time.feedback"] == pytest.approx(0.25 * found["time.p99"])
+    assert found["time.late"] == 0.5
+    assert [name for name, _ in phases(both)] == ["whole tick", "preparation", "feedback"]
+    assert [name for name, _ in phases(one)] == ["whole tick"]
+    assert "time.feedback" not in {m.name for m in time_metrics(one, 4e-6)}
