@@ -1,11 +1,10 @@
 """Implicit derivatives against finite differences on the manifold and differentiated scalars."""
 
-import subprocess
-
 import casadi as ca
 import numpy as np
 import pytest
 from dynamics_states import Case, consistent_state, null_projector, the_case
+from support.compiled import compiled
 
 from mbcasadi.dynamics import (
     forward_dynamics,
@@ -148,15 +147,7 @@ def test_derivatives_of_eighteen_dof_stay_within_the_jacobian_of_inverse_dynamic
 def test_generated_c_of_the_derivatives_equals_the_function(tmp_path):
     robot = the_case("spatial_loop")
     function = forward_dynamics_derivatives(robot.system)
-    generator = ca.CodeGenerator("derivatives.c", {"with_header": False})
-    generator.add(function)
-    generator.generate(f"{tmp_path}/")
-    library = tmp_path / "derivatives.so"
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-O1", "-fPIC"]
-    command = ["gcc", *flags, "-shared", str(tmp_path / "derivatives.c"), "-o", str(library), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:2000]
-    external = ca.external(function.name(), str(library))
+    external = compiled(function, tmp_path)
     q, v = consistent_state(robot, np.random.default_rng(54))
     expected, found = function(q=q, v=v, f=1), external(q=q, v=v, f=1)
     for key in expected:

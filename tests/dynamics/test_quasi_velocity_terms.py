@@ -1,13 +1,13 @@
 """Quasi-velocities of whole mechanisms: laws, forward dynamics, the state-space form, their C."""
 
 import functools
-import subprocess
 from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
 from support.admissible_states import admissible_states
+from support.compiled import all_compiled
 from support.constrained_mechanisms import mechanism
 
 import mbcasadi as mb
@@ -213,16 +213,9 @@ def test_generated_c_of_terms_and_motion_equals_the_functions(tmp_path: Path):
     terms, motion = terms_of(name), quasi_velocity_motion(mechanism(name).system)
     t = call(terms, **state)
     both = {terms: state, motion: state | {"v_r": t["v_r"], "V_ref": t["V2"]}}
-    generator = ca.CodeGenerator("quasi.c")
-    for function in both:
-        generator.add(function)
-    source = Path(generator.generate(f"{tmp_path}/"))
-    library = source.with_suffix(".so")
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-O1"]
-    command = ["gcc", *flags, "-fPIC", "-shared", str(source), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True)
+    loaded = all_compiled(list(both), tmp_path)
     for function, values in both.items():
-        found = call(ca.external(function.name(), str(library)), **values)
+        found = call(loaded[function.name()], **values)
         for key, expected in call(function, **values).items():
             size = max(1.0, np.abs(expected).max(initial=0.0))
             np.testing.assert_allclose(found[key], expected, atol=1e-12 * size, err_msg=key)

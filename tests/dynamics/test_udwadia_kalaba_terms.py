@@ -5,8 +5,8 @@ import functools
 import casadi as ca
 import numpy as np
 import pytest
-from dynamics_compiled import compiled
 from support.admissible_states import States, admissible_states, call, column, times
+from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
 import mbcasadi as mb

@@ -1,12 +1,12 @@
 """The virtual-mass model of whole mechanisms: its motion, its skew law, its condition, its C."""
 
 import functools
-import subprocess
 
 import casadi as ca
 import numpy as np
 import pytest
 from support.admissible_states import States, admissible_states, call, column, drifted_states, times
+from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
 from mbcasadi.dynamics import forward_dynamics
@@ -140,16 +140,7 @@ def test_wrong_requests_are_refused_by_name():
 
 def test_generated_c_equals_the_function(tmp_path):
     f = the_terms("moving_pendulum")
-    source = tmp_path / "terms.c"
-    generator = ca.CodeGenerator(source.name, {"with_header": False})
-    generator.add(f)
-    generator.generate(f"{tmp_path}/")
-    library = source.with_suffix(".so")
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-O1"]
-    command = ["gcc", *flags, "-fPIC", "-shared", str(source), "-o", str(library), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:2000]
-    external = ca.external(f.name(), str(library))
+    external = compiled(f, tmp_path)
     states = admissible_states(mechanism("moving_pendulum"), STATES)
     for k in range(5):
         inputs = [states[f.name_in(i)][:, k] for i in range(f.n_in())]

@@ -1,8 +1,6 @@
 """Random constrained problems, their answer by singular values, and compiled C."""
 
-import subprocess
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -71,19 +69,6 @@ def numbers(function: ca.Function, **values: np.ndarray) -> dict[str, np.ndarray
     """Call a Function; columns come back as vectors."""
     found = {key: value.full() for key, value in function(**values).items()}
     return {key: x.ravel() if x.shape[1] == 1 else x for key, x in found.items()}
-
-
-def compiled(function: ca.Function, folder: Path) -> ca.Function:
-    """Generate C, compile it with warnings as errors, and load it back."""
-    generator = ca.CodeGenerator(f"{function.name()}.c", {"with_header": False})
-    generator.add(function)
-    source = Path(generator.generate(f"{folder}/"))
-    library = source.with_suffix(".so")
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-O1"]
-    command = ["gcc", *flags, "-fPIC", "-shared", str(source), "-o", str(library), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:2000]
-    return ca.external(function.name(), str(library))
 
 
 def assert_derivatives_hold(function: ca.Function, values: dict[str, np.ndarray], name: str):

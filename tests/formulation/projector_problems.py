@@ -1,7 +1,5 @@
 """Random problems and small mechanisms for the tests of the projector formulations."""
 
-import subprocess
-from pathlib import Path
 from typing import NamedTuple
 
 import casadi as ca
@@ -124,18 +122,3 @@ def euler_parameters(rng) -> Quaternion:
     M, h_0, f, A, c, a_0 = (value.full() for value in fun(p_0, v_0))
     numbers = {"M": M, "h": h_0.ravel(), "f": f.ravel(), "A": A, "c": c.ravel()}
     return Quaternion(numbers, a_0.ravel())
-
-
-def compiled(functions: list[ca.Function], folder: Path) -> dict[str, ca.Function]:
-    """Return the generated C of some Functions, compiled with warnings as errors."""
-    source = folder / "formulations.c"
-    generator = ca.CodeGenerator(source.name, {"with_header": False})
-    for f in functions:
-        generator.add(f)
-    generator.generate(f"{folder}/")
-    library = source.with_suffix(".so")
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-O1"]
-    command = ["gcc", *flags, "-fPIC", "-shared", str(source), "-o", str(library), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:2000]
-    return {f.name(): ca.external(f.name(), str(library)) for f in functions}

@@ -1,11 +1,11 @@
 """Formulations against laws, a null-space reference, closed forms, each other and generated C."""
 
-import subprocess
 from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
+from support.compiled import compiled
 
 from mbcasadi.formulation import (
     constraint_inertia,
@@ -161,16 +161,7 @@ def test_large_systems_agree_with_the_reference_in_both_formulations():
 @pytest.mark.parametrize("equations", FORMULATIONS)
 def test_generated_c_of_a_formulation_equals_the_function(equations, tmp_path: Path):
     f = function(equations, ca.SX, 4, 6)
-    source = tmp_path / f"{f.name()}.c"
-    generator = ca.CodeGenerator(source.name, {"with_header": False})
-    generator.add(f)
-    generator.generate(f"{tmp_path}/")
-    library = source.with_suffix(".so")
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-O1"]
-    command = ["gcc", *flags, "-fPIC", "-shared", str(source), "-o", str(library), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:2000]
-    external = ca.external(f.name(), str(library))
+    external = compiled(f, tmp_path)
     rng = np.random.default_rng(36)
     for r in (0, 2, 4):
         p = problem(rng, 4, 6, r)

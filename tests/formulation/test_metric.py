@@ -7,12 +7,12 @@ from formulation_problems import (
     CASES,
     as_function,
     assert_derivatives_hold,
-    compiled,
     motion_shapes,
     null_columns,
     numbers,
     problem,
 )
+from support.compiled import compiled
 
 from mbcasadi.dynamics import FORMULATIONS
 from mbcasadi.errors import ShapeError

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from projector_problems import (
     CASES,
-    compiled,
     euler_parameters,
     formulation_function,
     motion_reference,
@@ -17,6 +16,7 @@ from projector_problems import (
     projector,
     semidefinite_problem,
 )
+from support.compiled import all_compiled
 
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.formulation.lagrange import lagrange
@@ -293,7 +293,7 @@ def test_generated_c_of_every_inertia_equals_the_reference(tmp_path):
     reference = formulation_function("reference", lagrange, ca.SX, 4, 6)
     rng = np.random.default_rng(51)
     problems = [problem(rng, 4, 6, r) for r in (0, 2, 4)]
-    for f in compiled(functions, tmp_path).values():
+    for f in all_compiled(functions, tmp_path).values():
         for p in problems:
             expected, found = reference(**p), f(**p)
             for key in expected:

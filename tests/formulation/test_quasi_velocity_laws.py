@@ -5,7 +5,8 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
-from formulation_problems import as_function, compiled, null_columns, numbers
+from formulation_problems import as_function, null_columns, numbers
+from support.compiled import compiled
 
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
 from mbcasadi.formulation.quasi_velocity_terms import (

@@ -9,7 +9,6 @@ from formulation_problems import (
     CASES,
     as_function,
     assert_derivatives_hold,
-    compiled,
     motion_shapes,
     null_columns,
     numbers,
@@ -18,6 +17,7 @@ from formulation_problems import (
     reference_motion,
     with_zero_and_repeated_rows,
 )
+from support.compiled import compiled
 
 from mbcasadi.errors import ShapeError, UnknownNameError
 from mbcasadi.formulation.root import ROOTS

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from projector_problems import (
     CASES,
-    compiled,
     euler_parameters,
     formulation_function,
     motion_reference,
@@ -14,6 +13,7 @@ from projector_problems import (
     projector,
     semidefinite_problem,
 )
+from support.compiled import all_compiled
 
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation.lagrange import lagrange
@@ -135,7 +135,7 @@ def test_generated_c_equals_the_reference(tmp_path):
     reference = formulation_function("reference", lagrange, ca.SX, 4, 6)
     rng = np.random.default_rng(77)
     problems = [problem(rng, 4, 6, r) for r in (0, 2, 4)]
-    for f in compiled(functions, tmp_path).values():
+    for f in all_compiled(functions, tmp_path).values():
         for p in problems:
             expected, found = reference(**p), f(**p)
             for key in expected:

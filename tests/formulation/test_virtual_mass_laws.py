@@ -6,13 +6,13 @@ import pytest
 from projector_problems import (
     CASES,
     admissible_state,
-    compiled,
     moving,
     null_basis,
     problem,
     projector,
     semidefinite_problem,
 )
+from support.compiled import all_compiled
 
 from mbcasadi.formulation.projection_rates import path_rate, projector_rate, turning_rate
 from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass, virtual_mass
@@ -264,7 +264,7 @@ def test_generated_c_of_interval_and_projections_equals_the_function(tmp_path):
     outputs = [*interval, mass_condition(M, P, 2.0), force_projection(M, P, 2.0)]
     outputs += list(actuator_map(B, P, rank))
     f = ca.Function("virtual_mass_pieces", [M, P, B, rank], outputs)
-    external = compiled([f], tmp_path)[f.name()]
+    external = all_compiled([f], tmp_path)[f.name()]
     rng = np.random.default_rng(91)
     for r in (0, 2, 4):
         p = problem(rng, 4, 6, r)

@@ -3,8 +3,8 @@
 import casadi as ca
 import numpy as np
 import pytest
-from linalg_reference import compiled
 from scipy.linalg import solve_sylvester
+from support.compiled import compiled
 
 from mbcasadi import linalg
 from mbcasadi.linalg import symbols

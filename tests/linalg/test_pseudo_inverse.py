@@ -4,14 +4,8 @@ import casadi as ca
 import mpmath
 import numpy as np
 import pytest
-from linalg_reference import (
-    DIGITS,
-    SHAPES_AND_RANKS,
-    compiled,
-    pinv_reference,
-    sample,
-    to_numpy,
-)
+from linalg_reference import DIGITS, SHAPES_AND_RANKS, pinv_reference, sample, to_numpy
+from support.compiled import compiled
 
 from mbcasadi import linalg
 from mbcasadi.linalg import symbols

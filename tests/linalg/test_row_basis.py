@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from linalg_reference import (
     SHAPES_AND_RANKS,
-    compiled,
     projector_reference,
     quadruped_contact_pattern,
     sample,
 )
+from support.compiled import compiled
 
 from mbcasadi import linalg
 from mbcasadi.linalg import symbols

@@ -3,7 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
-from linalg_reference import compiled
+from support.compiled import compiled
 
 from mbcasadi import linalg
 from mbcasadi.linalg import symbols

@@ -1,11 +1,10 @@
 """Coriolis matrix: its two laws, Christoffel symbols, a sum over particles, and its C."""
 
-import subprocess
-
 import casadi as ca
 import numpy as np
 import pytest
 from model_mechanisms import EVERY_JOINT, MECHANISMS, NEARLY_PARALLEL, OWN_MODELS, tree_of
+from support.compiled import compiled
 from support.hard_cases import JOINTS, TENDONS
 from support.random_models import random_mjcf
 
@@ -161,14 +160,7 @@ def test_generated_c_gives_the_same_numbers(tmp_path):
     q, v = symbols(tree)
     outputs = [model.coriolis_matrix(tree, q, v), model.potential_energy(tree, q)]
     f = ca.Function("coriolis", [q, v], outputs, {"cse": True})
-    generator = ca.CodeGenerator("coriolis.c")
-    generator.add(f)
-    generator.generate(f"{tmp_path}/")
-    library = tmp_path / "coriolis.so"
-    flags = ["-O1", "-std=c99", "-Wall", "-Werror", "-fPIC", "-shared"]
-    command = ["cc", *flags, str(tmp_path / "coriolis.c"), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True)
-    loaded = ca.external("coriolis", str(library))
+    loaded = compiled(f, tmp_path)
     for state in states(tree):
         for found, expected in zip(loaded(*state), f(*state), strict=True):
             size = float(ca.norm_inf(ca.vec(expected)))

@@ -1,12 +1,11 @@
 """M, h and Jacobians against MuJoCo, their number of operations, and their C."""
 
-import subprocess
-
 import casadi as ca
 import mujoco
 import numpy as np
 import pytest
 from model_mechanisms import EVERY_JOINT, NEARLY_PARALLEL, OWN_MODELS, Numbers
+from support.compiled import compiled
 from support.corpora import robot
 
 from mbcasadi import mjcf, model
@@ -87,17 +86,10 @@ def test_generated_c_gives_the_same_numbers(tmp_path):
     tree, q, v = robot.tree, robot.q, robot.v
     outputs = [model.mass_matrix(tree, q), model.bias_force(tree, q, v)]
     f = ca.Function("kernels", [q, v], outputs, {"cse": True})
-    source = tmp_path / "kernels.c"
-    generator = ca.CodeGenerator("kernels.c")
-    generator.add(f)
-    source.write_text(generator.dump())
-    library = tmp_path / "kernels.so"
-    command = ["cc", "-O1", "-std=c99", "-fPIC", "-shared", str(source), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True)
-    compiled = ca.external("kernels", str(library))
+    loaded = compiled(f, tmp_path)
     for seed in range(STATES):
         state = model.random_state(tree, np.random.default_rng(seed))
-        for found, expected in zip(compiled(*state), f(*state), strict=True):
+        for found, expected in zip(loaded(*state), f(*state), strict=True):
             scale = float(ca.norm_inf(ca.vec(expected)))
             np.testing.assert_allclose(np.array(found), np.array(expected), atol=1e-13 * scale)
 

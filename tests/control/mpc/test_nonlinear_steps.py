@@ -1,11 +1,9 @@
 """Steps on the manifold: order, closure, derivatives, impacts, clocks, generated C."""
 
-import ctypes
-import subprocess
-
 import casadi as ca
 import numpy as np
 import pytest
+from support.compiled import compiled
 
 import mbcasadi.errors as err
 import mujoco_models
@@ -13,7 +11,6 @@ from mbcasadi.control.mpc.integrators import back_fun, discrete_dynamics, step_f
 from mbcasadi.simulation import simulate
 from mbcasadi.system import from_lagrangian, read_mjcf
 
-FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-O1"]
 TUMBLING = """<mujoco><worldbody><body><joint type="free"/>
 <geom type="box" size=".1 .2 .3" mass="2"/><body pos=".3 0 0">
 <joint type="ball" damping=".1"/><geom type="box" pos=".2 0 0" size=".2 .05 .02" mass="1"/>
@@ -135,17 +132,10 @@ def test_the_way_back_reaches_the_manifold_from_a_drifted_state(four_bar):
 
 def test_the_generated_c_takes_the_same_step(four_bar, tmp_path):
     step = discrete_dynamics(four_bar, 0.02)
-    source, library = tmp_path / "step.c", tmp_path / "step.so"
-    generator = ca.CodeGenerator(source.name)
-    generator.add(step)
-    generator.generate(f"{tmp_path}/")
-    command = ["gcc", *FLAGS, "-fPIC", "-shared", str(source), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True, capture_output=True, text=True)
-    ctypes.CDLL(str(library))
-    compiled = ca.external("dynamics", str(library))
+    loaded = compiled(step, tmp_path)
     x = np.concatenate([four_bar.tree.q0, np.zeros(4)])
     for _ in range(5):
-        found, wanted = compiled(x, [3.0], []), step(x, [3.0], [])
+        found, wanted = loaded(x, [3.0], []), step(x, [3.0], [])
         np.testing.assert_allclose(found, wanted, atol=1e-13)
         x = wanted.full().ravel()
 
