@@ -1,5 +1,6 @@
 """Model predictive control of mechanisms with constraints."""
 
+from mbcasadi.control.mpc.actuation_measure import actuation_measure
 from mbcasadi.control.mpc.collocation import collocated, collocation_guess
 from mbcasadi.control.mpc.handing_on import (
     to_acados_model,
@@ -17,10 +18,25 @@ from mbcasadi.control.mpc.ocp import OptimalControlProblem
 from mbcasadi.control.mpc.ocp_solution import OcpSolution, guess_of, rollout
 from mbcasadi.control.mpc.ocp_stage import Bounded, StageSymbols, stage_symbols
 from mbcasadi.control.mpc.offset_free import offset_free_lti, offset_free_mpc
+from mbcasadi.control.mpc.pose_path import PosePath, pose_path
 from mbcasadi.control.mpc.real_time_iteration import RealTimeIteration, real_time_iteration
 from mbcasadi.control.mpc.rigid_body_parts import SingleRigidBody
 from mbcasadi.control.mpc.single_rigid_body import single_rigid_body_mpc
 from mbcasadi.control.mpc.solve import OcpSolver, ocp_solver, solve
+from mbcasadi.control.mpc.tracking import (
+    linearize_trajectory,
+    moving_reference,
+    tracking_guess,
+)
+from mbcasadi.control.mpc.trajectory_optimisation import (
+    TrajectorySolver,
+    optimise,
+    trajectory_guess,
+    trajectory_solver,
+)
+from mbcasadi.control.mpc.trajectory_problem import TrajectoryProblem, trajectory_problem
+from mbcasadi.control.mpc.trajectory_rows import fixed_freedoms
+from mbcasadi.control.mpc.trajectory_solution import TrajectorySolution
 
 __all__ = [
     "Bounded",
@@ -31,21 +47,31 @@ __all__ = [
     "OcpSolver",
     "OptimalControlProblem",
     "Output",
+    "PosePath",
     "RealTimeIteration",
     "SingleRigidBody",
     "StageSymbols",
+    "TrajectoryProblem",
+    "TrajectorySolution",
+    "TrajectorySolver",
+    "actuation_measure",
     "collocated",
     "collocation_guess",
     "deviation_output",
     "discrete_dynamics",
+    "fixed_freedoms",
     "guess_of",
     "linear_mpc",
     "linear_problem",
+    "linearize_trajectory",
     "lti_mpc",
+    "moving_reference",
     "ocp_solver",
     "offset_free_lti",
     "offset_free_mpc",
     "optimal_control_problem",
+    "optimise",
+    "pose_path",
     "real_time_iteration",
     "rollout",
     "single_rigid_body_mpc",
@@ -56,4 +82,8 @@ __all__ = [
     "to_do_mpc_model",
     "to_opti",
     "to_rockit",
+    "tracking_guess",
+    "trajectory_guess",
+    "trajectory_problem",
+    "trajectory_solver",
 ]

@@ -119,6 +119,8 @@ def parts(
         slots=(*base.slots, shares),
         state=_state(layout),
         nominal=nominal,
+        path_penalties=_hard(base.path_penalties, len(path_bounds)),
+        end_penalties=_hard(base.end_penalties, len(end_bounds)),
     )
 
 
@@ -187,6 +189,13 @@ class _Stage:
         rows = ca.vertcat(own, turned, rest)
         zero = np.zeros((rows.numel() - own.numel(), 2))
         return rows, np.vstack([self.base.end_bounds, zero])
+
+
+def _hard(penalties: Array | None, rows: int) -> Array | None:
+    """Return penalties with hard rows below them."""
+    if penalties is None:
+        return None
+    return np.vstack([penalties, np.full((rows - len(penalties), 2), np.inf)])
 
 
 def _shares(counts: tuple[int, ...]) -> Array:

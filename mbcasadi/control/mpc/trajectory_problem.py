@@ -107,6 +107,11 @@ def trajectory_problem(
     spans, counts = _durations(duration, horizon, phases)
     weights = {"time_weight": time_weight, "rate_weight": rate_weight}
     _check(system, weights, q0, v0)
+    if not problem.keys().isdisjoint(("S", "du_bounds")):
+        raise ProblemError(
+            "S and du_bounds count intervals, whose length is unknown here; give "
+            "u_rates and rate_weight"
+        )
     costs = ("Q", "R", "Q_end", "tasks", "residual", "terminal")
     if any(weights.values()) and not any(problem.get(key) is not None for key in costs):
         problem["residual"] = ca.SX(0, 1)

@@ -66,8 +66,8 @@ def closure(system: System, q: ca.SX, v: ca.SX, near: ArrayLike) -> Closure:
     norms = _norms(system, q)
     if not system.nc:
         return Closure(norms, ca.SX(0, 1))
-    phi = _range(rows["of_phi"] * rows["A"]).T @ ca.SX(evaluate(system.constraint, at))
-    psi = _range(rows["A"]).T @ ca.SX(evaluate(system.loop_rate, at))
+    phi = independent(rows["of_phi"] * rows["A"]).T @ ca.SX(evaluate(system.constraint, at))
+    psi = independent(rows["A"]).T @ ca.SX(evaluate(system.loop_rate, at))
     return Closure(ca.vertcat(phi, norms), psi)
 
 
@@ -91,7 +91,8 @@ def require_independent(names: Sequence[str], rows: Array) -> None:
         )
 
 
-def _range(A: Array) -> ca.DM:
+def independent(A: Array) -> ca.DM:
+    """Return U (nc, rank), so that `Uᵀ A` has full rank."""
     U, s, _ = np.linalg.svd(A)
     rank = int(np.sum(s > RANK_TOL * max(1.0, s.max(initial=0.0))))
     return ca.DM(U[:, :rank])
