@@ -10,7 +10,6 @@ forces w. With `a = T p + t` (see `condense.py`):
 motor, feet pressing against each other) are decided by them.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import casadi as ca
@@ -28,6 +27,7 @@ from mbcasadi.control.rows import (
     torque_rows,
 )
 from mbcasadi.control.setup import Setup
+from mbcasadi.control.tasks import own_slices
 from mbcasadi.system import evaluate
 
 
@@ -151,13 +151,11 @@ def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
 
 def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
     """Return the rows of all tasks."""
-    parts = []
-    for task, gains in zip(setup.tasks, setup.gains, strict=True):
-        ref: Mapping[str, ca.SX] = {
-            slot.name.removeprefix(f"{task.name}."): at.ref[setup.reference[slot.name], 0]
-            for slot in task.slots(setup.system)
-        }
-        parts.append(task.rows(setup.system, at.q, at.v, ref, gains))
+    ref = {name: at.ref[place, 0] for name, place in setup.reference.items()}
+    parts = [
+        task.rows(setup.system, at.q, at.v, own_slices(task, setup.system, ref), gains)
+        for task, gains in zip(setup.tasks, setup.gains, strict=True)
+    ]
     weight = ca.vertcat(*(ca.DM(gains.weight) for gains in setup.gains))
     return TaskStack(
         J=ca.vertcat(*(part.J for part in parts)),

@@ -121,6 +121,20 @@ def gains_of(task: Task, system: System) -> Gains:
     return Gains(kp, kd, per_row(task.name, "weight", task.weight, rows))
 
 
+def own_slices(task: Task, system: System, ref: Mapping[str, ca.SX]) -> dict[str, ca.SX]:
+    """Return the task's slices of `ref` under its own names for them, zero where it has none."""
+    return {
+        slot.name.removeprefix(f"{task.name}."): ref.get(slot.name, ca.SX.zeros(slot.size))
+        for slot in task.slots(system)
+    }
+
+
+def tracked_rows(task: Task, system: System) -> tuple[tuple[str, str], ...]:
+    """Return name and unit of each row's error."""
+    named = (f"{task.name}.{row}" for row in task.components(system))
+    return tuple(zip(named, task.units(system), strict=True))
+
+
 def per_row(owner: str, label: str, value: Gain, rows: Sequence[str]) -> Array:
     """Return `value` as one non-negative number for each row."""
     array = np.asarray(value, dtype=float)

@@ -104,7 +104,7 @@ def nonideal_split(
     f_ideal = rows.force(s_ideal)
     s, f_n = s + Y @ s_ideal, 0 * f
     if f_nonideal is not None:
-        prescribed = factor.divide(f_nonideal)
+        prescribed = factor.divide(f_nonideal + 0 * f)
         resisted = Y.T @ prescribed  # the share that the constraint itself takes up
         s += prescribed - Y @ resisted
         f_n = f_nonideal - rows.force(resisted)

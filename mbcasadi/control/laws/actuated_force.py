@@ -19,7 +19,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.laws.dynamics import ATTAIN_TOL, Mechanism
+from mbcasadi.control.laws.dynamics import Mechanism, attained
 from mbcasadi.control.laws.law import Array
 from mbcasadi.linalg import complete_factor
 
@@ -136,7 +136,7 @@ class Allocation:
         f = self.own.X @ y
         motion = self.mechanism.P @ (self.needed - f)
         moving = self.mechanism.P @ self.needed
-        had = ca.logic_and(_small(motion, moving), _small(missing, pressing))
+        had = ca.logic_and(attained(motion, moving), attained(missing, pressing))
         return Given(f, self.own.control(f), self._left(f), motion, missing, had)
 
 
@@ -162,10 +162,6 @@ def _range(B: Array, rank_tol: float) -> Array:
         return np.asarray(B[:, used] / length[used])
     U, size, _ = np.linalg.svd(B, full_matrices=False)
     return np.asarray(U[:, size > rank_tol * size.max(initial=0.0)])
-
-
-def _small(missing: ca.SX, wanted: ca.SX) -> ca.SX:
-    return ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(wanted))
 
 
 def _constant(matrix: Array) -> ca.SX:

@@ -5,16 +5,13 @@ actuators, `P (M a + h) = P (B u + f_0)`. Rank is revealed: loops may be redunda
 passive, actuators redundant.
 """
 
-from collections.abc import Mapping
-
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.actuation import allocate
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism, attained
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.tasks import Task, TaskRows, gains_of
+from mbcasadi.control.tasks import Task, TaskRows, gains_of, own_slices, tracked_rows
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System
 
@@ -50,14 +47,14 @@ def computed_torque(
 
     def equations(at: At) -> Command:
         mechanism = Mechanism(system, at, rank_tol)
-        rows = task.rows(system, at.q, at.v, _own(at.ref, task.name), gains)
+        rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
         a = nearest_acceleration(mechanism, rows, damping)
-        found = allocate(mechanism, a)
+        u, wanted, left = allocated(mechanism, a)
         return Command(
-            u=found.u,
+            u=u,
             a=a,
-            residual={"force": found.left},
-            attainable=found.attainable,
+            residual={"force": left},
+            attainable=attained(left, wanted),
             error=rows.error,
             target=rows.target,
         )
@@ -67,10 +64,7 @@ def computed_torque(
         name,
         equations,
         slots=task.slots(system),
-        tracked=[
-            (f"{task.name}.{row}", unit)
-            for row, unit in zip(task.components(system), task.units(system), strict=True)
-        ],
+        tracked=tracked_rows(task, system),
         ctrl_limits=ctrl_limits,
         period=period,
         notes={"law": "computed torque on the constraint manifold", "task": task.name},
@@ -90,6 +84,14 @@ def nearest_acceleration(mechanism: Mechanism, rows: TaskRows, damping: float = 
     return a - damping * (free - V @ (V.T @ free))
 
 
-def _own(ref: Mapping[str, ca.SX], name: str) -> dict[str, ca.SX]:
-    """Return the task's slices under its own names for them."""
-    return {key.removeprefix(f"{name}."): value for key, value in ref.items()}
+def allocated(mechanism: Mechanism, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Return `u = (P B)⁺ f`, `f = P (M a + h - f_0)` and `f - P B u`  [A16, eq. 19 corrected].
+
+    u has the minimum norm among the controls that come nearest; what no control gives is zero
+    where the motion is possible.
+    """
+    m = mechanism
+    wanted = m.P @ (m.M @ a + m.h - m.f_0)
+    PB = m.P @ m.B
+    u = complete_factor(PB, rank_tol=m.rank_tol).pinv_times(wanted)
+    return u, wanted, wanted - PB @ u

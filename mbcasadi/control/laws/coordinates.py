@@ -13,7 +13,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.describe import rates
-from mbcasadi.control.laws.dynamics import ATTAIN_TOL, Mechanism
+from mbcasadi.control.laws.dynamics import Mechanism, attained
 from mbcasadi.control.laws.law import Array
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, authored_pose, motions_at
 from mbcasadi.control.posture import per
@@ -199,7 +199,7 @@ def wanted_motion(
     Lam = factor.pinv_times(ca.SX.eye(J.shape[0]))
     a = mechanism.a_across + Lam @ (second - c - J @ mechanism.a_across)
     missing = second - c - J @ a
-    attainable = ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(second))
+    attainable = attained(missing, second)
     if damping:
         free = mechanism.P @ mechanism.rate(v)
         V = factor.basis.V

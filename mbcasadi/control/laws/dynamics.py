@@ -20,6 +20,11 @@ ATTAIN_TOL = 1e-6
 had. The gaps of a plant's soft loops are smaller."""
 
 
+def attained(missing: ca.SX, wanted: ca.SX) -> ca.SX:
+    """Return whether what is missing is small beside what was wanted, `ATTAIN_TOL`."""
+    return ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(wanted))
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """`M a + h = B u + f_0 + Aᵀ lam`, `A a + c = 0`; passive forces are inside h.

@@ -1,6 +1,6 @@
 """Springs and dampers in task coordinates, gravity compensated through the constraints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -10,7 +10,7 @@ from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.tasks import Gain, Gains, Slot, Task, per_row
+from mbcasadi.control.tasks import Gain, Gains, Slot, Task, own_slices, per_row, tracked_rows
 from mbcasadi.formulation import lagrange
 from mbcasadi.system import System
 
@@ -133,26 +133,17 @@ class Spring:
     @property
     def tracked(self) -> Sequence[tuple[str, str]]:
         """Name and unit of each row's error."""
-        rows = self.task.components(self.system)
-        named = (f"{self.task.name}.{row}" for row in rows)
-        return tuple(zip(named, self.task.units(self.system), strict=True))
+        return tracked_rows(self.task, self.system)
 
     def at(self, at: At) -> Pull:
         """Return the springs' force; the task's own law with K and D for its gains."""
-        ref = self._slices(at.ref)
+        ref = own_slices(self.task, self.system, at.ref)
         none = Gains(self.gains.kp * 0, self.gains.kd * 0, self.gains.weight)
         rows, plain = (
             self.task.rows(self.system, at.q, at.v, ref, gains) for gains in (self.gains, none)
         )
         force = rows.a_des - plain.a_des
         return Pull(ca.SX(rows.J), rows.c, plain.a_des, force, rows.error, rows.target)
-
-    def _slices(self, ref: Mapping[str, ca.SX]) -> dict[str, ca.SX]:
-        """Return the task's slices under its own names, zero for those that the law has not."""
-        return {
-            slot.name.removeprefix(f"{self.task.name}."): ref.get(slot.name, ca.SX.zeros(slot.size))
-            for slot in self.task.slots(self.system)
-        }
 
 
 def _is_acceleration(slot: Slot) -> bool:

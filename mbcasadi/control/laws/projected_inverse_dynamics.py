@@ -15,7 +15,7 @@ from mbcasadi.control.laws.coordinates import (
     motion_gains,
     wanted_motion,
 )
-from mbcasadi.control.laws.dynamics import ATTAIN_TOL, RANK_TOL, Mechanism
+from mbcasadi.control.laws.dynamics import ATTAIN_TOL, RANK_TOL, Mechanism, attained
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.laws.poses import authored_pose, motions_at, weights_of
@@ -73,7 +73,7 @@ def projected_inverse_dynamics(
         f = m.P @ (m.M @ wanted.a + m.h)
         own = actuators(m)
         missing = f - own.X @ (own.X.T @ f)
-        reached = ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(f))
+        reached = attained(missing, f)
         return Command(
             u=own.control(f),
             a=m.joint(wanted.a),

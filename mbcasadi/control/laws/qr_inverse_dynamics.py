@@ -4,14 +4,13 @@
 multiplier and gives the control; the upper part gives the multiplier.
 """
 
-import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.laws.computed_torque import nearest_acceleration
-from mbcasadi.control.laws.dynamics import ATTAIN_TOL, RANK_TOL, Mechanism
+from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism, attained
 from mbcasadi.control.laws.law import At, Command, Law
 from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.tasks import Task, gains_of
+from mbcasadi.control.tasks import Task, gains_of, own_slices, tracked_rows
 from mbcasadi.formulation.null_space import null_space_inverse
 from mbcasadi.system import System
 
@@ -52,8 +51,7 @@ def qr_inverse_dynamics(
 
     def equations(at: At) -> Command:
         m = Mechanism(system, at, rank_tol)
-        ref = {key.removeprefix(f"{task.name}."): value for key, value in at.ref.items()}
-        rows = task.rows(system, at.q, at.v, ref, gains)
+        rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
         a = nearest_acceleration(m, rows, damping)
         force = m.h - m.f_0
         u, lam, left = null_space_inverse(m.M, force, m.A, m.B, a, rank_tol=rank_tol)
@@ -63,7 +61,7 @@ def qr_inverse_dynamics(
             a=a,
             f_c=m.A.T @ lam,
             residual={"force": left},
-            attainable=ca.sumsqr(left) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(needed)),
+            attainable=attained(left, needed),
             error=rows.error,
             target=rows.target,
         )
@@ -73,10 +71,7 @@ def qr_inverse_dynamics(
         name,
         equations,
         slots=task.slots(system),
-        tracked=[
-            (f"{task.name}.{row}", unit)
-            for row, unit in zip(task.components(system), task.units(system), strict=True)
-        ],
+        tracked=tracked_rows(task, system),
         ctrl_limits=ctrl_limits,
         period=period,
         notes={"law": "QR inverse dynamics [S20, eq. 20-21]", "task": task.name},

@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.describe import rates
-from mbcasadi.control.tasks import Array, Gains, Slot, Task, TaskRows, gains_of
+from mbcasadi.control.tasks import Array, Gains, Slot, Task, TaskRows, gains_of, own_slices
 from mbcasadi.linalg import tree_cholesky
 from mbcasadi.system import System
 
@@ -54,9 +54,7 @@ class WishTask(Task):
         """Return `J a = J a_law` above `L a = L a_law`."""
         J = ca.SX(tree_cholesky(system.mass_matrix(q)))
         if self.measure is not None:
-            prefix = f"{self.measure.name}."
-            slots = self.measure.slots(system)
-            none = {slot.name.removeprefix(prefix): ca.SX.zeros(slot.size) for slot in slots}
+            none = own_slices(self.measure, system, {})
             plain = self.measure.rows(system, q, v, none, gains_of(self.measure, system))
             J = ca.vertcat(plain.J, J)
         wanted = J @ ref["a"]
