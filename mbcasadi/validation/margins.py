@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 MOST_TICKS = 5000  # ticks at which limits are evaluated; a longer run is thinned
 # A row that a law keeps between bounds counts as at one of them within this share of its range.
 NEAR = 0.01
-# An excess below this share of the range is rounding.
-ROUNDING = 1e-9
+# An excess below this share of the range is what a QP is solved to.
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
