@@ -47,7 +47,7 @@ class OptimalControlProblem:
         path_penalties, end_penalties: (ng, 2), (ne, 2) of ρ₁ and ρ₂, inf for hard rows; None where
             all rows are hard.
         du_bounds: (nu, 2) of the change of u, which are rows of the path too; None for none.
-        labels: names of the rows of "x", "u", "path" and "end", where they have any.
+        labels: names of the rows of "x", "u", "path" and "end", where they have any, and "x_units".
     """
 
     name: str

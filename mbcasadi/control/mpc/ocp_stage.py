@@ -108,12 +108,14 @@ class Stage:
         return ca.Function("state", [*given.values()], [x], [*given], ["x"])
 
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """Return names of the rows of x and u."""
-        system = self.system
-        x = [f"q.{one}" for one in coordinates(system).components]
-        x += [f"v.{one}" for one in rates(system).components]
-        x += [f"u_last.{one}" for one in system.actuator_names[: self.u_last.numel()]]
-        return {"x": tuple(x), "u": tuple(system.actuator_names)}
+        """Return names and units of the rows of x, and names of u."""
+        system, last = self.system, self.system.actuator_names[: self.u_last.numel()]
+        q, v = coordinates(system), rates(system)
+        x = [f"q.{one}" for one in q.components]
+        x += [f"v.{one}" for one in v.components]
+        x += [f"u_last.{one}" for one in last]
+        units = (*q.units, *v.units, *("" for _ in last))
+        return {"x": tuple(x), "x_units": units, "u": tuple(system.actuator_names)}
 
     def nominal(self, horizon: int, period: float) -> Array:
         """Return p: at rest in the initial pose, clocks that run, masks as the system has them."""

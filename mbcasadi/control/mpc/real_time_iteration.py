@@ -14,21 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
-from mbcasadi.control.mpc.ocp_solution import OcpSolution, rollout
+from mbcasadi.control.mpc.ocp_solution import OcpSolution, rollout, violations_of
+from mbcasadi.control.mpc.rti_describe import described
 from mbcasadi.control.mpc.rti_parts import parts
 from mbcasadi.control.mpc.rti_rows import rows_of
 from mbcasadi.control.mpc.rti_stages import RtiStages
 from mbcasadi.control.mpc.rti_state import Memory, memory_of
-from mbcasadi.control.mpc.stages import RESIDUALS
 from mbcasadi.control.setup import require_positive
 from mbcasadi.control.solver import controller_fun, require_solver
-from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError, ShapeError
-
-STATUS_WORDS = (
-    "0 step solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input; 4 failed "
-    "check; from 2 on, u is what was planned for this tick, cut to its limits"
-)
 
 
 @dataclass(frozen=True)
@@ -69,6 +64,17 @@ class RealTimeIteration:
         nx, nu, N = self.ocp.nx, self.ocp.nu, self.ocp.horizon
         flat, ends = np.asarray(z, dtype=float).ravel(), nx * (N + 1)
         return flat[:ends].reshape(N + 1, nx), flat[ends : ends + nu * N].reshape(N, nu)
+
+    def violations(self, z: Array, p: ArrayLike | None = None) -> tuple[str, ...]:
+        """Return a sentence for each row of path and end that the plan in z misses.
+
+        Args:
+            z: of `z_next`; its sample 0 is that of the next tick where the guess is shifted.
+            p: (N + 1, np) parameters; nominal by default.
+        """
+        x, u = self.trajectory(z)
+        known = self.ocp.parameters() if p is None else np.asarray(p, dtype=float)
+        return violations_of(self.ocp, x, u, known)
 
 
 def real_time_iteration(
@@ -111,7 +117,7 @@ def real_time_iteration(
     z0 = _begun(memory, first, None)
     made = RtiStages(ocp, parts(ocp, rows), rows, memory, z0, shift, tolerance)
     stages = made.stages()
-    controller = _described(controller_fun(name, stages, solver), stages, made)
+    controller = described(controller_fun(name, stages, solver), stages, made)
     return RealTimeIteration(controller, ocp, memory, made.prepare())
 
 
@@ -128,48 +134,3 @@ def _begun(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) -> Array:
     if before.shape != none.shape or not np.all(np.isfinite(before)):
         raise ShapeError(f"sent has shape {before.shape}, expected {none.shape}, finite")
     return memory.first(guess, before)
-
-
-def _described(function: ca.Function, stages: LeastDistanceStages, made: RtiStages) -> Controller:
-    ocp, N = made.ocp, made.ocp.horizon
-    nq, nv = ocp.state.numel_in(0), ocp.state.numel_in(1)
-    x, u = ocp.names("x"), ocp.names("u")
-    z = [f"{one}[{k}]" for k in range(N + 1) for one in x]
-    z += [f"{one}[{k}]" for k in range(N) for one in u]
-    read = [f"{slot.name}.{c}" for slot in ocp.slots for c in slot.components]
-    held = [*u, *(read[i] for i in made.memory.read)]
-    z += [f"sent.{one}[{k}]" for k in range(-made.memory.columns, 0) for one in held]
-    z += [f"active.{one}" for one in made.rows.names]
-    names = [(f"{slot.name}.{c}", unit) for slot in ocp.slots
-             for c, unit in zip(slot.components, slot.units, strict=True)]  # fmt: skip
-    ref = tuple(f"{one}[{k}]" for k in range(N + 1) for one, _ in names)
-    low, high = ocp.u_bounds.T
-    return Controller(
-        name=function.name(),
-        function=function,
-        inputs=(
-            Signal("q", tuple(f"q{i}" for i in range(nq)), ("",) * nq),
-            Signal("v", tuple(f"v{i}" for i in range(nv)), ("",) * nv),
-            Signal("ref", ref, tuple(unit for _, unit in names) * (N + 1)),
-            Signal("z", tuple(z), ("",) * len(z)),
-        ),
-        outputs=(
-            Signal("u", u, ("",) * ocp.nu),
-            Signal("z_next", tuple(z), ("",) * len(z)),
-            Signal("status", ("status",), ("",)),
-            Signal("residual", RESIDUALS, ("",) * len(RESIDUALS)),
-        ),
-        u_min=low,
-        u_max=high,
-        z0=made.z0,
-        period=ocp.period,
-        stages=stages,
-        notes={
-            "law": "real-time iteration: one Gauss-Newton step of an optimal control problem",
-            "horizon": f"{N} intervals of {ocp.period:g} s",
-            "delay": f"{made.memory.delay} ticks, predicted with the controls under way",
-            "unknowns, rows": f"{stages.n}, {stages.m}",
-            "status": STATUS_WORDS,
-        },
-        delay=made.memory.delay,
-    )

@@ -70,8 +70,7 @@ def _beyond_control(missed: Any, rows: Rows) -> Any:
     """Return what hard rows of the first state alone miss: no control changes it."""
     ocp = rows.ocp
     first = ocp.nu + len(rows.states)
-    by_u = ocp.path.jac_sparsity(0, ocp.path.index_in("u"))
-    idle = ~np.array(ca.DM(by_u, 1)).any(axis=1)
+    driven = {first + i for i in ocp.path.jac_sparsity(0, ocp.path.index_in("u")).row()}
     given = enumerate(zip(rows.interval.places, rows.interval.W, strict=True))
-    chosen = [i for i, (j, give) in given if j >= first and idle[j - first] and not give.any()]
+    chosen = [i for i, (j, give) in given if j >= first and j not in driven and not give.any()]
     return ca.norm_2(missed[chosen]) if chosen else ca.MX(0)

@@ -99,8 +99,8 @@ def _linearise(ocp: OptimalControlProblem) -> tuple[ca.Function, dict[str, ca.Sp
 
 def _entries(block: Any) -> Any:
     """Return the nonzeros as a column."""
-    dense = ca.Sparsity.dense(block.nnz(), 1)
-    return block.nz[:] if block.nnz() else ca.MX(dense)
+    count = block.nnz()
+    return ca.reshape(block.nz[:], count, 1) if count else ca.MX(0, 1)
 
 
 def _ending(ocp: OptimalControlProblem) -> ca.Function:

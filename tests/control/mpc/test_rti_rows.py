@@ -7,6 +7,7 @@ from rti_mechanisms import cart_pole, sliding_mass
 
 from mbcasadi.control.mpc.nonlinear import optimal_control_problem
 from mbcasadi.control.mpc.ocp_solution import guess_of
+from mbcasadi.control.mpc.ocp_stage import Bounded, stage_symbols
 from mbcasadi.control.mpc.real_time_iteration import real_time_iteration
 from mbcasadi.control.mpc.solve import solve
 
@@ -92,3 +93,101 @@ def test_a_closed_loop_keeps_the_rates_whatever_is_measured(delay):
     assert {0, 3} == set(statuses)
     changes = np.abs(np.diff(controls))
     assert changes.max() == pytest.approx(1.5, abs=SAME_QP)
+
+
+def rail(**speed):
+    """Return the mass, which ends at rest at zero, with a bounded speed; hard unless priced."""
+    system = sliding_mass(M)
+    s = stage_symbols(system)
+    return optimal_control_problem(
+        system,
+        N,
+        T,
+        **WEIGHTS,
+        symbols=s,
+        u_bounds=[[-4, 3]],
+        path=[Bounded(s.v + 0.1 * s.u, -0.9, 1.2, name="speed", **speed)],
+        end=[Bounded(s.v, 0, 0, name="stop")],
+    )
+
+
+def rail_qp(x0, linear=None, quadratic=0.0):
+    """Return the forces of `rail` by quadprog, slacks as unknowns; None where it is infeasible."""
+    G, free = predicted(x0)
+    H, c = tracking(x0)
+    k = 0 if linear is None else N
+    speed = G[:N, 1] + 0.1 * np.eye(N)
+    wide = np.zeros((N, k))
+    give = np.eye(N)[:, :k]
+    stop = np.hstack([G[N:, 1], np.zeros((1, k))])
+    rows = [
+        (np.hstack([np.eye(N), wide]), np.full(N, -4.0), np.full(N, 3.0)),
+        (np.hstack([speed, -give]), np.full(N, -np.inf), 1.2 - free[:N, 1]),
+        (np.hstack([speed, give]), -0.9 - free[:N, 1], np.full(N, np.inf)),
+        (stop, -free[N:, 1], -free[N:, 1]),
+    ]
+    if k:
+        rows.append((np.hstack([np.zeros((N, N)), np.eye(N)]), np.zeros(N), np.full(N, np.inf)))
+    whole = np.zeros((N + k, N + k))
+    whole[:N, :N] = H
+    whole[N:, N:] = quadratic * np.eye(k)
+    try:
+        return qp(whole, np.append(c, np.full(k, linear or 0.0)), rows)
+    except ValueError:
+        return None
+
+
+PRICES = {
+    "hard": ({}, {}),
+    "both": ({"linear_penalty": 0.3, "quadratic_penalty": 2.0}, {"linear": 0.3, "quadratic": 2.0}),
+    "linear": ({"linear_penalty": 5.0}, {"linear": 5.0, "quadratic": 0.005}),
+    "quadratic": ({"quadratic_penalty": 4.0}, {"linear": 0.0, "quadratic": 4.0}),
+}
+
+
+@pytest.mark.parametrize("kind", PRICES)
+def test_rows_of_path_and_end_are_those_of_an_independent_qp_or_called_infeasible(kind):
+    speed, prices = PRICES[kind]
+    ocp, rng = rail(**speed), np.random.default_rng(1)
+    rti = real_time_iteration(ocp, shift=False)
+    ref, found = ocp.parameters().ravel(), {0: 0, 2: 0}
+    missed = []
+    for x0 in rng.uniform([-2.5, -2.0], [2.5, 2.0], (60, 2)):
+        guess = guess_of(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
+        _, z, status, _ = tick(rti.function, x0, ref, rti.z(guess))
+        expected = rail_qp(x0, **prices)
+        assert int(status[0]) == (2 if expected is None else 0)
+        found[int(status[0])] += 1
+        if expected is not None:
+            u = rti.trajectory(z)[1][:, 0]
+            np.testing.assert_allclose(u, expected[:N], atol=SAME_QP)
+            missed.append(expected[N:].max(initial=0.0))
+            assert bool(rti.violations(z)) == (missed[-1] > 1e-6)
+    assert found[0] > 20
+    assert found[2] > (5 if kind == "hard" else 0)
+    if kind != "hard":
+        assert max(missed) > 0.1
+        assert min(missed) < 1e-9
+
+
+def test_a_soft_row_is_the_hard_one_while_its_penalty_exceeds_the_multiplier():
+    x0 = [1.9, -0.4]
+    hard = solve(rail(), x0)
+    # Behind gap, start and row of the first interval: gap and row of each other one, then the end.
+    multiplier = np.abs(np.append(hard.lam_g[4], hard.lam_g[5:-1].reshape(-1, 3)[:, 2])).max()
+    assert hard.solved
+    assert multiplier > 0.1
+    for solver in ("ipopt", "fatrop", "sqpmethod"):
+        dear = solve(rail(linear_penalty=1.1 * multiplier), x0, solver=solver)
+        cheap = solve(rail(linear_penalty=0.5 * multiplier), x0, solver=solver)
+        assert dear.solved, dear.in_words
+        assert cheap.solved, cheap.in_words
+        np.testing.assert_allclose(dear.u, hard.u, atol=SAME_OPTIMUM)
+        assert dear.violations == ()
+        assert len(cheap.violations) == 1
+    expected = rail_qp(x0, linear=0.5 * multiplier, quadratic=0.5e-3 * multiplier)
+    np.testing.assert_allclose(cheap.u[:, 0], expected[:N], atol=SAME_OPTIMUM)
+    at = np.flatnonzero(expected[N:] > 1e-6)
+    spans = f"{at[0]}..{at[-1]}" if at.size > 1 else f"{at[0]}"
+    said = f"speed at sample{'s' * (at.size > 1)} {spans} falls below its lower bound by up to"
+    assert cheap.violations[0] == f"{said} {expected[N:].max():.3g}"
