@@ -1,18 +1,13 @@
 """A cart-pole swings up by real-time iterations: N = 50 samples of 0.04 s, bounded force.
 
 The plant is the controller's own model; the pole is pushed when it stands. The first guess is the
-optimum from rest below. `preparation` is the part of a tick that needs no measurement, compiled and
-timed by itself; what is left of the tick is feedback.
+optimum from rest below.
 """
-
-import time
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.codegen.compiler import compile_c, find_compiler
 from mbcasadi.control.mpc import guess_of, optimal_control_problem, solve
 from mbcasadi.control.mpc.real_time_iteration import RealTimeIteration, real_time_iteration
 from mbcasadi.system import from_lagrangian
@@ -21,7 +16,6 @@ Array = NDArray[np.float64]
 
 HORIZON, PERIOD, LIMIT = 50, 0.04, 12.0  # samples, s, N
 PUSHED, PUSH = 40, 2.5  # ticks between pushes, rad/s
-CALLS, ROUNDS = 200, 20  # of the preparation
 
 
 def cart_pole() -> RealTimeIteration:
@@ -71,29 +65,3 @@ def closed_loop(
         active.append(z[-HORIZON:])
     record = {key: np.array(values) for key, values in inputs.items()}
     return record, np.array(controls), np.array(active)
-
-
-def preparation(rti: RealTimeIteration, folder: Path, flags: tuple[str, ...]) -> float:
-    """Return the median time of the preparation in C, s."""
-    generator = ca.CodeGenerator("prepare")
-    generator.add(rti.prepare)
-    source = generator.generate(f"{folder}/")
-    command = (*find_compiler(), *flags, "-shared", "-fPIC", source)
-    library = folder / "prepare.so"
-    compile_c(command, library)
-    many = ca.external("prepare", str(library)).map(CALLS)
-    X, u = rti.trajectory(rti.controller.z0)
-    p = rti.ocp.parameters(setpoint_q=[0, np.pi])
-    given = [ca.repmat(ca.DM(part.T), 1, CALLS) for part in (X, u, p)]
-    outputs = [ca.DM.zeros(many.sparsity_out(i)) for i in range(many.n_out())]
-    buffer, run = many.buffer()
-    views = [np.array(part.nonzeros()) for part in (*given, *outputs)]
-    for i, view in enumerate(views):
-        place = buffer.set_arg if i < len(given) else buffer.set_res
-        place(i if i < len(given) else i - len(given), memoryview(view))
-    seconds = []
-    for _ in range(ROUNDS):
-        begin = time.perf_counter()
-        run()
-        seconds.append((time.perf_counter() - begin) / CALLS)
-    return float(np.median(seconds))

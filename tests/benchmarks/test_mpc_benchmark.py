@@ -27,6 +27,8 @@ def test_every_row_names_its_peer_and_the_exact_ones_agree(monkeypatch):
             assert row["miss"] < EXACT
             compared += 1
     assert compared >= 3
+    named = {row["quantity"] for row in found["rows"] if "cart-pole" in row["model"]}
+    assert {"whole tick", "preparation", "preparation, p99", "feedback", "feedback, p99"} <= named
     assert mpc.table(found).count("\n") == 2 + len(found["rows"])
 
 
