@@ -6,16 +6,27 @@ y are the moves and the slacks, θ = (x_0, r, s, u_{-1}) is what changes from ti
 products with θ are left for run time: H is factored when the controller is built.
 """
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
 
 from mbcasadi.control.mpc.linear_model import Array, Output
 from mbcasadi.control.mpc.linear_problem import LinearProblem
+from mbcasadi.control.mpc.predicted import (
+    Parameters,
+    Prediction,
+    change,
+    parameters_of,
+    predict,
+    samples_of,
+)
 
 SLACK_CURVATURE = 1e-6
 """Least ρ₂ of a soft row, relative to the largest entry of H: the QP must be strictly convex."""
+
+SOFT_REACH = 100.0
+"""Least ρ₂ of a soft row is ρ₁ by this, in the row's unit. The unconstrained slack is `-ρ₁/ρ₂`, and
+rows are solved to `PRIMAL_TOLERANCE` of that: a price without curvature has no accurate answer."""
 
 
 @dataclass(frozen=True)
@@ -44,81 +55,42 @@ class CondensedProblem:
     slacks: int
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """`x_k = of_y[k] y + of_theta[k] θ + rest[k]`, `u_k` likewise; slacks are columns of y."""
-
-    x: list[tuple[Array, Array, Array]]
-    u: list[tuple[Array, Array, Array]]
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """Where θ holds what."""
-
-    x0: slice
-    r: slice
-    s: slice
-    last: slice
-    size: int
-
-
-def parameters_of(problem: LinearProblem) -> Parameters:
-    """Return the slices of θ: x_0, r (one or N states), s, u_{-1} (where rates count)."""
-    nx, nu = problem.model.nx, problem.model.nu
-    sizes = [
-        nx,
-        nx * (problem.horizon if problem.preview else 1),
-        nu,
-        nu if problem.rated else 0,
-    ]
-    ends = np.cumsum([0, *sizes]).tolist()
-    x0, r, s, last = (slice(a, b) for a, b in itertools.pairwise(ends))
-    return Parameters(x0, r, s, last, ends[-1])
-
-
 def condense_problem(problem: LinearProblem) -> CondensedProblem:
     """Return the QP in moves and slacks, which has the solution of the problem with states."""
     places = parameters_of(problem)
-    slack_rows = [
-        (output, k)
+    return posed(problem, predict(problem, places, unknowns_of(problem)))
+
+
+def unknowns_of(problem: LinearProblem) -> int:
+    """Return the number of moves and slacks."""
+    return problem.moves * problem.model.nu + sum(
+        len(output.C) * len(samples_of(output, problem.horizon))
         for output in problem.outputs
         if output.soft
-        for k in samples_of(output, problem.horizon)
-    ]
-    slacks = sum(output.C.shape[0] for output, _ in slack_rows)
-    n = problem.moves * problem.model.nu + slacks
-    predicted = predict(problem, places, n)
+    )
+
+
+def posed(
+    problem: LinearProblem, predicted: Prediction, least: float | None = None
+) -> CondensedProblem:
+    """Return cost and rows over the unknowns of a prediction: moves, slacks, then any others.
+
+    Args:
+        problem: whose cost and bounds these are.
+        predicted: states and controls.
+        least: ρ₂ of a soft row at least; by default `SLACK_CURVATURE` of the largest of H.
+    """
+    places, first = parameters_of(problem), problem.moves * problem.model.nu
+    n = predicted.u[0][0].shape[1]
     H, G, g_0 = _cost(problem, places, predicted, n)
+    floor = SLACK_CURVATURE * float(np.abs(H).max(initial=1.0)) if least is None else least
+    _price_slacks(problem, H, g_0, first, floor)
     rows = _Rows(n, places.size)
     _bound_controls(problem, places, predicted, rows)
-    first = problem.moves * problem.model.nu
+    slack = first
     for output in problem.outputs:
-        first = _bound_output(problem, output, predicted, rows, first)
-    _price_slacks(slack_rows, H, g_0, problem.moves * problem.model.nu)
-    return CondensedProblem(H, G, g_0, *rows.stacked(), rows.names, rows.later(), slacks)
-
-
-def samples_of(output: Output, horizon: int) -> range:
-    """Return the samples at which an output is bounded."""
-    return range(horizon) if np.any(output.D) else range(1, horizon + 1)
-
-
-def predict(problem: LinearProblem, places: Parameters, n: int) -> Prediction:
-    """Return every x_k and u_k as affine maps of y and θ."""
-    nx, nu = problem.model.nx, problem.model.nu
-    of_theta = np.zeros((nx, places.size))
-    of_theta[:, places.x0] = np.eye(nx)
-    x = [(np.zeros((nx, n)), of_theta, np.zeros(nx))]
-    u = []
-    for k, move in enumerate(problem.blocks):
-        pick = np.zeros((nu, n))
-        pick[:, move * nu : (move + 1) * nu] = np.eye(nu)
-        u.append((pick, np.zeros((nu, places.size)), np.zeros(nu)))
-        A, B, drift = problem.model.interval(k)
-        y, theta, rest = x[-1]
-        x.append((A @ y + B @ pick, A @ theta, A @ rest + drift))
-    return Prediction(x, u)
+        slack = _bound_output(problem, output, predicted, rows, slack)
+    return CondensedProblem(H, G, g_0, *rows.stacked(), rows.names, rows.later(), slack - first)
 
 
 def _cost(
@@ -135,9 +107,9 @@ def _cost(
 
     for k in range(1, problem.horizon + 1):
         y, theta, rest = predicted.x[k]
-        wanted = np.zeros((nx, places.size))
+        wanted = np.zeros_like(theta)
         first = places.r.start + (nx * (k - 1) if problem.preview else 0)
-        wanted[:, first : first + nx] = np.eye(nx)
+        wanted[:, first : first + nx] = predicted.lift
         add(problem.P if k == problem.horizon else problem.Q, y, theta - wanted, rest)
     for k in range(problem.horizon):
         y, theta, rest = predicted.u[k]
@@ -145,19 +117,8 @@ def _cost(
         wanted[:, places.s] = np.eye(problem.model.nu)
         add(problem.R, y, theta - wanted, rest)
         if np.any(problem.S):
-            add(problem.S, *_change(predicted, places, k))
+            add(problem.S, *change(predicted, places, k))
     return (H + H.T) / 2, G, g_0
-
-
-def _change(predicted: Prediction, places: Parameters, k: int) -> tuple[Array, Array, Array]:
-    """Return `u_k - u_{k-1}` as an affine map."""
-    y, theta, rest = predicted.u[k]
-    if k:
-        before = predicted.u[k - 1]
-        return y - before[0], theta - before[1], rest - before[2]
-    last = np.array(theta)
-    last[:, places.last] -= np.eye(theta.shape[0])
-    return y, last, rest
 
 
 class _Rows:
@@ -209,7 +170,7 @@ def _bound_controls(
             (
                 problem.du_bounds,
                 "du",
-                _change(predicted, places, k) if problem.rated else predicted.u[k],
+                change(predicted, places, k) if problem.rated else predicted.u[k],
             ),
         ):
             for i, (low, high) in enumerate(bounds):
@@ -240,10 +201,10 @@ def _bound_output(
     return first
 
 
-def _price_slacks(slack_rows: list[tuple[Output, int]], H: Array, g_0: Array, first: int) -> None:
-    least = SLACK_CURVATURE * float(np.abs(H).max(initial=1.0))
-    for output, _ in slack_rows:
-        for _ in range(output.C.shape[0]):
-            H[first, first] = max(output.quadratic_penalty, least)
+def _price_slacks(problem: LinearProblem, H: Array, g_0: Array, first: int, least: float) -> None:
+    for output in problem.outputs:
+        for _ in range(len(output.C) * len(samples_of(output, problem.horizon)) * output.soft):
+            bent = output.linear_penalty / SOFT_REACH
+            H[first, first] = max(output.quadratic_penalty, bent, least)
             g_0[first] = output.linear_penalty
             first += 1

@@ -14,12 +14,17 @@ from mbcasadi.control.mpc.limits import limits_of
 from mbcasadi.control.mpc.linear_model import Array, LinearModel
 from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
 from mbcasadi.control.mpc.plan import planned_fun
+from mbcasadi.control.mpc.sparse import require_sparse_solver, sparse_functions
+from mbcasadi.control.mpc.sparse_form import SparseProblem, sparse_problem
 from mbcasadi.control.mpc.stages import RESIDUALS, LinearStages
 from mbcasadi.control.reference import filled, places_of
 from mbcasadi.control.solver import controller_fun, require_solver
 from mbcasadi.control.tasks import Slot
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.errors import ProblemError
+
+SOLVERS = {"condensed": "daqp", "sparse": "proxqp"}
+"""The solver of each form by default."""
 
 STATUS_WORDS = (
     "0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input; 4 failed check; "
@@ -35,12 +40,16 @@ class LinearMPC:
         controller: (x0, ref, z) → (u, z_next, status, residual), or with (q, v) in place of x0.
         problem, condensed: what it solves, with states and without.
         slots: the slices of the reference.
+        sparse, unknowns: the problem with states, and what a solver says of it, (inputs) → (w);
+            None in the condensed form.
     """
 
     controller: Controller
     problem: LinearProblem
     condensed: CondensedProblem
     slots: tuple[Slot, ...]
+    sparse: SparseProblem | None = None
+    unknowns: ca.Function | None = None
 
     @property
     def function(self) -> ca.Function:
@@ -64,7 +73,8 @@ def lti_mpc(
     R: ArrayLike,
     *,
     tolerance: float = 1e-6,
-    solver: str = "daqp",
+    form: str = "condensed",
+    solver: str | None = None,
     name: str = "linear_mpc",
     **options: Any,
 ) -> LinearMPC:
@@ -73,34 +83,53 @@ def lti_mpc(
     Args:
         model, horizon, Q, R, options: as in `linear_problem`.
         tolerance: bound of each residual for an answer to count.
-        solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
+        form: "condensed", whose unknowns are the controls, for C; "sparse", whose unknowns are the
+            states too, for Python.
+        solver: of the Function in Python: "daqp" or "qrqp" for the condensed form, "proxqp",
+            "piqp" or "qrqp" for the sparse one; the C export of the condensed form uses DAQP.
         name: a C identifier.
 
     Raises:
-        ProblemError, ShapeError: as in `linear_problem`.
+        ProblemError, ShapeError: as in `linear_problem`; a form that there is not.
         SolverError: the solver is not available.
     """
-    require_solver(solver)
-    if not name.isidentifier():
-        raise ProblemError(f"name {name!r}; expected a C identifier")
+    if form not in SOLVERS:
+        raise ProblemError(f"form = {form!r}; expected one of {', '.join(map(repr, SOLVERS))}")
+    chosen = solver or SOLVERS[form]
+    if form == "sparse":
+        problem = linear_problem(model, horizon, Q, R, **options)
+        return sparse_mpc(problem, sparse_problem(problem), tolerance, chosen, name)
+    require_solver(chosen)
+    _require_name(name)
     problem = linear_problem(model, horizon, Q, R, **options)
     condensed = condense_problem(problem)
     made = LinearStages(problem, condensed, least_distance_problem(condensed), tolerance)
     stages = made.stages()
-    states = [f"x{i}" for i in range(model.nx)]
-    controls = tuple(f"u{i}" for i in range(model.nu))
-    slots = (*reference_slots(problem, states), Slot("u", controls, ("",) * model.nu))
-    controller = described(
-        controller_fun(name, stages, solver),
-        stages,
-        {"x0": tuple(states), "ref": _components(slots)},
-        problem,
-        condensed,
-        controls,
+    function = controller_fun(name, stages, chosen)
+    controller, slots = described(function, stages, problem, condensed)
+    prediction = planned_fun(made, stages, function, chosen)
+    return LinearMPC(replace(controller, prediction=prediction), problem, condensed, slots)
+
+
+def sparse_mpc(
+    problem: LinearProblem, sparse: SparseProblem, tolerance: float, solver: str, name: str
+) -> LinearMPC:
+    """Return the controller of a problem with states as unknowns; arguments as in `lti_mpc`.
+
+    Raises:
+        ProblemError, SolverError: as in `lti_mpc`.
+    """
+    require_sparse_solver(solver)
+    _require_name(name)
+    functions = sparse_functions(name, problem, sparse, solver, tolerance)
+    controller, slots = described(functions.law, None, problem, sparse.qp)
+    controller = replace(
+        controller,
+        prediction=functions.prediction,
+        notes=controller.notes | {"equality rows": str(len(sparse.E))},
     )
-    prediction = planned_fun(made, stages, controller.function, solver)
-    controller = replace(controller, prediction=prediction, prediction_rows=tuple(states))
-    return LinearMPC(controller, problem, condensed, slots)
+    condensed = condense_problem(problem)
+    return LinearMPC(controller, problem, condensed, slots, sparse, functions.unknowns)
 
 
 def reference_slots(problem: LinearProblem, states: Sequence[str]) -> tuple[Slot, ...]:
@@ -112,42 +141,47 @@ def reference_slots(problem: LinearProblem, states: Sequence[str]) -> tuple[Slot
 
 def described(
     function: ca.Function,
-    stages: LeastDistanceStages,
-    inputs: dict[str, tuple[str, ...]],
+    stages: LeastDistanceStages | None,
     problem: LinearProblem,
-    condensed: CondensedProblem,
-    controls: tuple[str, ...],
-) -> Controller:
-    """Return the controller as data."""
-    rows = tuple(f"active.{row}" for row in condensed.names)
+    qp: CondensedProblem,
+) -> tuple[Controller, tuple[Slot, ...]]:
+    """Return the controller as data, and the slices of its reference."""
+    model = problem.model
+    states = tuple(f"x{i}" for i in range(model.nx))
+    controls = tuple(f"u{i}" for i in range(model.nu))
+    slots = (*reference_slots(problem, states), Slot("u", controls, ("",) * model.nu))
+    rows = () if stages is None else tuple(f"active.{row}" for row in qp.names)
     past = ("last", *(f"last{k}" for k in range(2, problem.kept + 1)))[: problem.kept]
     state = rows + tuple(f"{when}.{u}" for when in reversed(past) for u in controls)
-    outputs = {
-        "u": controls,
-        "z_next": state,
-        "status": ("status",),
-        "residual": RESIDUALS,
-    }
-    return Controller(
+    inputs = {"x0": states, "ref": _components(slots), "z": state}
+    outputs = {"u": controls, "z_next": state, "status": ("status",), "residual": RESIDUALS}
+    controller = Controller(
         name=function.name(),
         function=function,
-        inputs=tuple(_plain(name, part) for name, part in (inputs | {"z": state}).items()),
+        inputs=tuple(_plain(name, part) for name, part in inputs.items()),
         outputs=tuple(_plain(name, part) for name, part in outputs.items()),
         u_min=problem.u_bounds[:, 0],
         u_max=problem.u_bounds[:, 1],
         z0=np.zeros(len(state)),
-        period=problem.model.period,
+        period=model.period,
         stages=stages,
         delay=problem.delay,
         limits=limits_of(problem),
+        prediction_rows=states,
         notes={
-            "law": "linear MPC, condensed",
-            "horizon": f"{problem.horizon} samples of {problem.model.period:g} s",
+            "law": f"linear MPC, {'sparse' if stages is None else 'condensed'}",
+            "horizon": f"{problem.horizon} samples of {model.period:g} s",
             "delay": f"{problem.delay} samples, predicted over",
-            "unknowns, rows": f"{condensed.H.shape[0]}, {condensed.C.shape[0]}",
+            "unknowns, rows": f"{qp.H.shape[0]}, {qp.C.shape[0]}",
             "status": STATUS_WORDS,
         },
     )
+    return controller, slots
+
+
+def _require_name(name: str) -> None:
+    if not name.isidentifier():
+        raise ProblemError(f"name {name!r}; expected a C identifier")
 
 
 def _components(slots: Sequence[Slot]) -> tuple[str, ...]:

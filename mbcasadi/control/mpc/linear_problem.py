@@ -120,7 +120,7 @@ def linear_problem(
         S=np.zeros((nu, nu)) if S is None else weight("S", S, nu),
         u_bounds=bounds("u_bounds", u_bounds, nu),
         du_bounds=bounds("du_bounds", du_bounds, nu),
-        outputs=tuple(_checked(output, nx, nu) for output in outputs),
+        outputs=tuple(checked(output, nx, nu) for output in outputs),
         blocks=_blocks(blocks, int(horizon)),
         preview=preview,
         delay=int(delay),
@@ -163,7 +163,12 @@ def _terminal(model: LinearModel, Q: Array, R: Array) -> Array:
         ) from error
 
 
-def _checked(output: Output, nx: int, nu: int) -> Output:
+def checked(output: Output, nx: int, nu: int) -> Output:
+    """Return the output with its numbers as arrays of the right shape.
+
+    Raises:
+        ShapeError, ProblemError: they do not fit, or are empty.
+    """
     ny = np.asarray(output.C).shape[0]
     C, D = np.asarray(output.C, dtype=float), np.asarray(output.D, dtype=float)
     if C.shape != (ny, nx) or D.shape != (ny, nu):

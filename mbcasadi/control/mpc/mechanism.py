@@ -1,7 +1,8 @@
 """Linear MPC of a mechanism near an equilibrium, on its constraint manifold.
 
 Constraints are handled implicitly: the unknowns are deviations along the free directions, so
-loops and redundant rows cost nothing, and no prediction leaves the manifold to first order.
+loops and redundant rows cost nothing, and no prediction leaves the manifold to first order. Or
+explicitly, with multipliers as unknowns: the same solution, larger.
 """
 
 from collections.abc import Sequence
@@ -11,9 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.linear.linearization import Linearization
-from mbcasadi.control.mpc.linear import LinearMPC, lti_mpc
-from mbcasadi.control.mpc.linear_model import Output
+from mbcasadi.control.linear.riccati import weight
+from mbcasadi.control.mpc.linear import SOLVERS, LinearMPC, lti_mpc, sparse_mpc
+from mbcasadi.control.mpc.linear_model import Array, LinearModel, Output
+from mbcasadi.control.mpc.linear_problem import checked, linear_problem
 from mbcasadi.control.mpc.on_manifold import on_manifold
+from mbcasadi.control.mpc.sparse_form import Multipliers, explicit_problem, multipliers_of
+
+EXPLICIT = "explicit"
 
 
 def linear_mpc(
@@ -27,7 +33,8 @@ def linear_mpc(
     du_bounds: ArrayLike | None = None,
     ctrl_limits: ArrayLike | None = None,
     preview: bool = False,
-    solver: str = "daqp",
+    form: str = "condensed",
+    solver: str | None = None,
     name: str = "linear_mpc",
     **options: Any,
 ) -> LinearMPC:
@@ -46,15 +53,23 @@ def linear_mpc(
         du_bounds: (nu, 2) bounds of the change of u from sample to sample.
         ctrl_limits: (nu, 2) limits of u instead of the model's.
         preview: the reference has q, v for each sample, else one setpoint.
+        form: "condensed" or "sparse", as in `lti_mpc`; "explicit", whose unknowns are all
+            coordinates, accelerations and multipliers, for Python. All have one solution.
         solver, name, options: as in `lti_mpc`; `delay=1` where a control acts one sample late.
 
     Raises:
         ProblemError: no equilibrium; weights, bounds or a horizon that make no sense.
         ShapeError: a wrong shape, or NaN.
     """
+    given: dict[str, Any] = {"form": form}
+    if form == EXPLICIT:
+        nv = linear.system.nv
+        mechanism = multipliers_of(linear, period)
+        rows = [checked(output, 2 * nv, linear.nu) for output in outputs]
+        given = {"pose": (mechanism, weight("Q", Q, 2 * nv), rows)}
     return on_manifold(
         linear,
-        lti_mpc,
+        explicit_mpc if form == EXPLICIT else lti_mpc,
         horizon,
         (Q, R),
         period=period,
@@ -64,8 +79,27 @@ def linear_mpc(
         solver=solver,
         du_bounds=du_bounds,
         name=name,
+        **given,
         **options,
     )
+
+
+def explicit_mpc(
+    model: LinearModel,
+    horizon: int,
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    pose: tuple[Multipliers, Array, Sequence[Output]],
+    tolerance: float = 1e-6,
+    solver: str | None = None,
+    name: str = "linear_mpc",
+    **options: Any,
+) -> LinearMPC:
+    """Return the controller in x of a problem in all coordinates; see `explicit_problem`."""
+    problem = linear_problem(model, horizon, Q, R, **options)
+    chosen = solver or SOLVERS["sparse"]
+    return sparse_mpc(problem, explicit_problem(problem, *pose), tolerance, chosen, name)
 
 
 def deviation_output(

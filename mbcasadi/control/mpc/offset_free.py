@@ -24,7 +24,7 @@ from mbcasadi.control.linear.linearization import Linearization
 from mbcasadi.control.linear.riccati import weight
 from mbcasadi.control.mpc.disturbance import Disturbed, beside, disturbed, matrix
 from mbcasadi.control.mpc.limits import limits_of
-from mbcasadi.control.mpc.linear import LinearMPC, lti_mpc, reference_slots
+from mbcasadi.control.mpc.linear import SOLVERS, LinearMPC, lti_mpc, reference_slots
 from mbcasadi.control.mpc.linear_model import LinearModel, Output
 from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
 from mbcasadi.control.mpc.on_manifold import on_manifold
@@ -47,7 +47,7 @@ def offset_free_lti(
     disturbance_noise: ArrayLike = 0.1,
     measurement_noise: ArrayLike = 0.1,
     outputs: Sequence[Output] = (),
-    solver: str = "daqp",
+    solver: str | None = None,
     name: str = "offset_free_mpc",
     tolerance: float = 1e-6,
     **options: Any,
@@ -73,10 +73,10 @@ def offset_free_lti(
             a model that varies, or a preview; and as in `linear_problem`.
         ShapeError: a wrong shape, or NaN.
     """
-    if model.varies or options.get("preview"):
+    if model.varies or options.get("preview") or options.get("form", "condensed") != "condensed":
         raise ProblemError(
-            "steady states need a constant model and one setpoint; expected a model without a "
-            "leading axis, and no preview"
+            "steady states need a constant model and one setpoint: expected no leading axis, no "
+            "preview, and the condensed form"
         )
     plain = linear_problem(model, horizon, Q, R, outputs=outputs, **options)
     B_d = matrix("disturbances", disturbances, np.eye(model.nx), rows=model.nx)
@@ -114,7 +114,7 @@ def offset_free_mpc(
     period: float = 1e-2,
     outputs: Sequence[Output] = (),
     ctrl_limits: ArrayLike | None = None,
-    solver: str = "daqp",
+    solver: str | None = None,
     name: str = "offset_free_mpc",
     **options: Any,
 ) -> LinearMPC:
@@ -149,7 +149,9 @@ def offset_free_mpc(
     )
 
 
-def _observed(core: LinearMPC, plain: LinearProblem, parts: Disturbed, solver: str) -> LinearMPC:
+def _observed(
+    core: LinearMPC, plain: LinearProblem, parts: Disturbed, solver: str | None
+) -> LinearMPC:
     """Return the controller that estimates (x, d) and asks `core` for the control."""
     inner, n_inner = core.controller.stages, core.controller.z0.size
     assert inner is not None
@@ -162,8 +164,9 @@ def _observed(core: LinearMPC, plain: LinearProblem, parts: Disturbed, solver: s
         "build", list(given.values()), inner.build.call(own), list(given), inner.build.name_out()
     )
     first = inner.finish.n_in() - 5
-    names = [inner.finish.name_in(i) for i in range(first, first + 5)]
-    found = {key: kind.sym(key, inner.finish.numel_in(key)) for key in names}
+    found = {
+        key: kind.sym(key, inner.finish.numel_in(key)) for key in inner.finish.name_in()[first:]
+    }
     u, z_next, status, residual = inner.finish.call([*own, *found.values()])
     A, B, drift = (ca.DM(part) for part in parts.model.interval(0))
     acts = _acting(core, given["z"], u)
@@ -188,11 +191,10 @@ def _observed(core: LinearMPC, plain: LinearProblem, parts: Disturbed, solver: s
 
 def _own(parts: Disturbed, given: dict[str, Any], nx: int, n_inner: int) -> tuple[list[Any], Any]:
     """Return what the MPC of (x, d) takes, and the estimate over a bad measurement."""
-    corrected, coasted = _estimates(parts, given["y"], given["z"][n_inner:, 0])
-    d = corrected[nx:, 0]
-    goal = ca.DM(parts.target) @ ca.vertcat(given["ref"], d) + ca.DM(parts.target_0)
-    ref = ca.vertcat(goal[:nx, 0], d, goal[nx:, 0])
-    return [corrected, ref, given["z"][:n_inner, 0]], coasted
+    now, coasted = _estimates(parts, given["y"], given["z"][n_inner:, 0])
+    goal = ca.DM(parts.target) @ ca.vertcat(given["ref"], now[nx:, 0]) + ca.DM(parts.target_0)
+    ref = ca.vertcat(goal[:nx, 0], now[nx:, 0], goal[nx:, 0])
+    return [now, ref, given["z"][:n_inner, 0]], coasted
 
 
 def _acting(core: LinearMPC, z: Any, u: Any) -> Any:
@@ -215,7 +217,7 @@ def _estimates(parts: Disturbed, y: Any, before: Any) -> tuple[Any, Any]:
 
 
 def _described(
-    core: LinearMPC, plain: LinearProblem, stages: LeastDistanceStages, solver: str
+    core: LinearMPC, plain: LinearProblem, stages: LeastDistanceStages, solver: str | None
 ) -> LinearMPC:
     inner = core.controller
     nx, size = plain.model.nx, core.problem.model.nx
@@ -229,7 +231,7 @@ def _described(
     parts = {"y": measured, "ref": ref, "z": z}
     controller = replace(
         inner,
-        function=controller_fun(inner.name, stages, solver),
+        function=controller_fun(inner.name, stages, solver or SOLVERS["condensed"]),
         inputs=tuple(_plain(key, names) for key, names in parts.items()),
         outputs=(inner.outputs[0], _plain("z_next", z), *inner.outputs[2:]),
         z0=np.zeros(len(z)),

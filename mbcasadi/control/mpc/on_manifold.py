@@ -16,8 +16,9 @@ from mbcasadi.control.linear.discrete import discretize
 from mbcasadi.control.linear.feedback import deviations, require_continuous, setpoint_slots
 from mbcasadi.control.linear.linearization import Linearization
 from mbcasadi.control.linear.lqr import manifold_weights, require_equilibrium
+from mbcasadi.control.mpc.around import around_function, around_stages
 from mbcasadi.control.mpc.limits import limits_of_mechanism
-from mbcasadi.control.mpc.linear import LinearMPC
+from mbcasadi.control.mpc.linear import SOLVERS, LinearMPC
 from mbcasadi.control.mpc.linear_model import Array, LinearModel, Output
 from mbcasadi.control.mpc.linear_problem import bounds
 from mbcasadi.control.mpc.plan import plan_of_mechanism
@@ -37,7 +38,7 @@ def on_manifold(
     outputs: Sequence[Output],
     ctrl_limits: ArrayLike | None,
     preview: bool,
-    solver: str,
+    solver: str | None,
     **options: Any,
 ) -> LinearMPC:
     """Return a mechanism's controller from `make`, which makes one of a plain linear model.
@@ -99,68 +100,39 @@ def _of_mechanism(
     core: LinearMPC,
     slots: tuple[Slot, ...],
     limits: Array,
-    solver: str,
+    solver: str | None,
 ) -> LinearMPC:
     """Return the controller that measures (q, v) in place of x."""
-    system, inner = linear.system, core.controller.stages
-    assert inner is not None
-    kind: Any = ca.SX if inner.build.is_a("SXFunction") else ca.MX
+    system, inner = linear.system, core.controller
     nref = sum(slot.size for slot in slots)
-    sizes = {"q": system.nq, "v": system.nv, "ref": nref, "z": core.controller.z0.size}
-    given = {name: kind.sym(name, size) for name, size in sizes.items()}
-    own = _own(linear, given)
-    build = ca.Function(
-        "build",
-        list(given.values()),
-        inner.build.call(own),
-        list(given),
-        inner.build.name_out(),
-    )
-    first = inner.finish.n_in() - 5
-    found = {
-        inner.finish.name_in(i): kind.sym(inner.finish.name_in(i), inner.finish.numel_in(i))
-        for i in range(first, first + 5)
-    }
-    u, *rest = inner.finish.call([*own, *found.values()])
-    low, high = ca.DM(limits[:, 0]), ca.DM(limits[:, 1])
-    u = ca.fmin(ca.fmax(u + ca.DM(linear.u), low), high)
-    finish = ca.Function(
-        "finish",
-        [*given.values(), *found.values()],
-        [u, *rest],
-        [*given, *found],
-        inner.finish.name_out(),
-    )
-    stages = LeastDistanceStages(build, finish)
-    function = controller_fun(core.controller.name, stages, solver)
+    sizes = {"q": system.nq, "v": system.nv, "ref": nref, "z": inner.z0.size}
+
+    def own(given: dict[str, Any]) -> list[Any]:
+        x = _deviation(linear, given["q"], given["v"])
+        return [x, _reference(linear, given["ref"]), given["z"]]
+
+    def control(u: Any) -> Any:
+        low, high = ca.DM(limits[:, 0]), ca.DM(limits[:, 1])
+        return ca.fmin(ca.fmax(u + ca.DM(linear.u), low), high)
+
+    if inner.stages is None:
+        stages, function = None, around_function(inner.function, sizes, own, control)
+    else:
+        stages = around_stages(inner.stages, sizes, own, control)
+        function = controller_fun(inner.name, stages, solver or SOLVERS["condensed"])
     controller = _described(linear, core, function, stages, slots, limits)
-    plan = core.controller.prediction
-    assert plan is not None
-    return replace(
-        core,
-        slots=slots,
-        controller=replace(
-            controller,
-            limits=limits_of_mechanism(
-                core.controller.limits,
-                sizes,
-                lambda s: _deviation(linear, s["q"], s["v"]),
-                linear.u,
-            ),
-            prediction=plan_of_mechanism(linear, plan, sizes, lambda s: _own(linear, s)),
-            prediction_rows=tuple(
-                f"{signal.name}.{one}"
-                for signal in controller.inputs[:2]
-                for one in signal.components
-            ),
+    assert inner.prediction is not None
+    rows = [f"{part.name}.{one}" for part in controller.inputs[:2] for one in part.components]
+    controller = replace(
+        controller,
+        limits=limits_of_mechanism(
+            inner.limits, sizes, lambda s: _deviation(linear, s["q"], s["v"]), linear.u
         ),
+        prediction=plan_of_mechanism(linear, inner.prediction, sizes, own),
+        prediction_rows=tuple(rows),
     )
-
-
-def _own(linear: Linearization, given: dict[str, Any]) -> list[Any]:
-    """Return what the controller of deviations takes."""
-    x = _deviation(linear, given["q"], given["v"])
-    return [x, _reference(linear, given["ref"]), given["z"]]
+    unknowns = core.unknowns and around_function(core.unknowns, sizes, own)
+    return replace(core, slots=slots, controller=controller, unknowns=unknowns)
 
 
 def _deviation(linear: Linearization, q: Any, v: Any) -> Any:
@@ -184,7 +156,7 @@ def _described(
     linear: Linearization,
     core: LinearMPC,
     function: ca.Function,
-    stages: LeastDistanceStages,
+    stages: LeastDistanceStages | None,
     slots: Sequence[Slot],
     limits: Array,
 ) -> Controller:

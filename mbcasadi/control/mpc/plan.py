@@ -10,8 +10,8 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.linear.linearization import Linearization
-from mbcasadi.control.mpc.condensed import predict
 from mbcasadi.control.mpc.linear_model import Array
+from mbcasadi.control.mpc.predicted import predict
 from mbcasadi.control.mpc.stages import LinearStages
 from mbcasadi.control.solver import candidate_fun
 from mbcasadi.control.stages import SUBOPTIMAL

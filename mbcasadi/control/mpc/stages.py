@@ -18,10 +18,11 @@ import numpy as np
 
 from mbcasadi.control.guard import LARGEST_INPUT, clamped, sanitised_active
 from mbcasadi.control.least_distance import UNBOUNDED
-from mbcasadi.control.mpc.condensed import CondensedProblem, Parameters, parameters_of
+from mbcasadi.control.mpc.condensed import CondensedProblem
 from mbcasadi.control.mpc.least_distance_form import LeastDistanceProblem
 from mbcasadi.control.mpc.linear_model import Array
 from mbcasadi.control.mpc.linear_problem import LinearProblem
+from mbcasadi.control.mpc.predicted import Parameters, parameters_of
 from mbcasadi.control.stages import BAD_INPUT, CLAIMED, FAILED, INFEASIBLE, SOLVED, SUBOPTIMAL
 from mbcasadi.description import LeastDistanceStages
 
@@ -72,47 +73,22 @@ class LinearStages:
 
     def theta(self, given: dict[str, Any]) -> tuple[Any, Any]:
         """Return θ, zero where inputs are bad, and one where they are good."""
-        model = self.problem.model
-        column = ca.vertcat(given["x0"], given["ref"], given["z"][self.m :, 0])
-        valid = ca.sum1(ca.fabs(column)) <= LARGEST_INPUT
-        safe = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
-        past = safe[self.places.s.stop :, 0]
-        x = safe[: model.nx, 0]
-        for k in range(self.problem.delay):
-            A, B, drift = (ca.DM(part) for part in model.interval(0))
-            x = A @ x + B @ past[k * model.nu : (k + 1) * model.nu, 0] + drift
-        last = past[past.shape[0] - model.nu * self.problem.rated :, 0]
-        return ca.vertcat(x, safe[model.nx : self.places.s.stop, 0], last), valid
-
-    def _past(self, given: dict[str, Any], u: Any) -> Any:
-        """Return the controls that the next tick remembers, finite whatever z holds."""
-        bounds = np.tile(self.problem.u_bounds, (self.problem.kept, 1))
-        past = clamped(given["z"][self.m :, 0], *bounds.T)
-        return ca.vertcat(past, u)[self.problem.model.nu :, 0] if self.problem.kept else u[:0, 0]
+        return known(self.problem, given["x0"], given["ref"], given["z"][self.m :, 0])
 
     def _build(self) -> ca.Function:
         given, qp = self.inputs(), self.qp
         theta, valid = self.theta(given)
         moved = ca.DM(qp.E) @ theta
-        lba, uba = (_shifted(bound, moved) for bound in (qp.l_0, qp.u_0))
+        lba, uba = (shifted(bound, moved) for bound in (qp.l_0, qp.u_0))
         nu = self.problem.model.nu
         y_0 = -(ca.DM(qp.K[:nu]) @ theta + ca.DM(qp.k_0[:nu]))
-        safe = self._regulated(theta)
+        safe = regulated(self.problem, theta)
         A_qp = self.kind(ca.sparsify(ca.DM(qp.A)))  # half of it is zero: later moves, earlier rows
         active = sanitised_active(given["z"][: self.m, 0])
         carry = ca.vertcat(lba, uba, y_0, safe, valid)
         outputs = [A_qp, *(ca.densify(part) for part in (lba, uba, active, carry))]
         names = ["A_qp", "lba", "uba", "active0", "carry"]
         return ca.Function("build", list(given.values()), outputs, list(given), names)
-
-    def _regulated(self, theta: Any) -> Any:
-        """Return `s - K (x - r)`, the regulator without bounds: the safe output before its cut."""
-        places, model = self.places, self.problem.model
-        A, B, _ = model.interval(0)
-        P, R = self.problem.P, self.problem.R
-        K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
-        first = theta[places.r.start : places.r.start + model.nx, 0]
-        return theta[places.s, 0] - ca.DM(K) @ (theta[places.x0, 0] - first)
 
     def _finish(self) -> ca.Function:
         given, kind, m, nu = self.inputs(), self.kind, self.m, self.problem.model.nu
@@ -128,8 +104,8 @@ class LinearStages:
         u = ca.if_else(status <= SUBOPTIMAL, wanted, ca.if_else(valid > CLAIMED, safe, 0 * safe))
         u = clamped(u, *self.problem.u_bounds.T)
         active = (status <= SUBOPTIMAL) * sanitised_active(found["active"])
-        shifted = active[list(self.condensed.later), 0] if m else active
-        z_next = ca.vertcat(shifted, self._past(given, u))
+        moved = active[list(self.condensed.later), 0] if m else active
+        z_next = ca.vertcat(moved, remembered(self.problem, given["z"][m:, 0], u))
         outputs = [u, z_next, status, ca.if_else(valid > CLAIMED, residual, np.inf)]
         return ca.Function(
             "finish",
@@ -144,11 +120,45 @@ class LinearStages:
         value = A @ x
         above, below = value - uba, lba - value
         size = 1 + ca.norm_2(x)
-        primal = ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / size if self.m else 0
+        moved = 1 + ca.norm_2(x[: x.shape[0] - self.condensed.slacks, 0])  # slacks are far away
+        primal = ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / moved if self.m else 0
         stationarity = ca.norm_2(x + A.T @ lam) / size
         gap = ca.if_else(lam > 0, above, below)
         complementarity = ca.sum1(ca.fabs(lam * gap)) / size**2 if self.m else 0
         return ca.vertcat(primal, stationarity, complementarity)
+
+
+def known(problem: LinearProblem, x0: Any, ref: Any, past: Any) -> tuple[Any, Any]:
+    """Return θ, zero where inputs are bad, and one where they are good.
+
+    x0 is carried over the delay with the controls that are under way, the oldest first.
+    """
+    model, places = problem.model, parameters_of(problem)
+    column = ca.vertcat(x0, ref, past)
+    valid = ca.sum1(ca.fabs(column)) <= LARGEST_INPUT
+    safe = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
+    past = safe[places.s.stop :, 0]
+    x = safe[: model.nx, 0]
+    for k in range(problem.delay):
+        A, B, drift = (ca.DM(part) for part in model.interval(0))
+        x = A @ x + B @ past[k * model.nu : (k + 1) * model.nu, 0] + drift
+    last = past[past.shape[0] - model.nu * problem.rated :, 0]
+    return ca.vertcat(x, safe[model.nx : places.s.stop, 0], last), valid
+
+
+def remembered(problem: LinearProblem, past: Any, u: Any) -> Any:
+    """Return the controls that the next tick remembers, finite whatever the past holds."""
+    past = clamped(past, *np.tile(problem.u_bounds, (problem.kept, 1)).T)
+    return ca.vertcat(past, u)[problem.model.nu :, 0] if problem.kept else u[:0, 0]
+
+
+def regulated(problem: LinearProblem, theta: Any) -> Any:
+    """Return `s - K (x - r)`, the regulator without bounds: the safe output before its cut."""
+    places, model = parameters_of(problem), problem.model
+    A, B, _ = model.interval(0)
+    K = np.linalg.solve(problem.R + B.T @ problem.P @ B, B.T @ problem.P @ A)
+    first = theta[places.r.start : places.r.start + model.nx, 0]
+    return theta[places.s, 0] - ca.DM(K) @ (theta[places.x0, 0] - first)
 
 
 def judge(residual: Any, claimed: Any, valid: Any, tolerance: float) -> Any:
@@ -164,7 +174,7 @@ def judge(residual: Any, claimed: Any, valid: Any, tolerance: float) -> Any:
     return ca.if_else(valid, checked, BAD_INPUT)
 
 
-def _shifted(bound: Array, moved: Any) -> Any:
+def shifted(bound: Array, moved: Any) -> Any:
     """Return `bound - moved`, constants where there is no bound."""
     finite = np.isfinite(bound)
     far = np.where(finite, 0.0, np.sign(np.where(finite, 1.0, bound)) * UNBOUNDED)
