@@ -55,6 +55,23 @@ def test_a_plan_of_the_plant_itself_is_what_happens(delay: int) -> None:
     assert run.notes == ()
 
 
+@pytest.mark.parametrize("delay", [0, 2])
+def test_plans_that_are_drawn_lie_on_the_motion_at_their_own_time(delay: int) -> None:
+    law = planning_slider(delay=delay, horizon=HORIZON)
+    fans = slider_run(law, delay=delay).predictions.fans
+    assert fans.path[0].tolist() == [0.0, 0.0]  # from the start
+    assert fans.path[-1, 0] < -0.1
+    inside = fans.t <= fans.path_t[-1]
+    for i, path in enumerate(fans.path.T):
+        np.testing.assert_allclose(
+            fans.x[inside, i], np.interp(fans.t[inside], fans.path_t, path), atol=EXACT
+        )
+    acting = inside[:, :-1]
+    acted = np.interp(fans.t[:, :-1][acting], fans.path_t, fans.u_path[:, 0])
+    np.testing.assert_allclose(fans.u[acting, 0], acted, atol=EXACT)
+    assert fans.t[0, 0] == pytest.approx(2 * delay * SLIDER_STEP)  # the first plan that counts
+
+
 def test_a_plan_that_does_not_know_of_the_delay_is_wrong_and_the_report_says_why() -> None:
     run = slider_run(planning_slider(horizon=HORIZON), delay=2)
     assert run.metric("prediction.next") > 0.01
@@ -145,6 +162,9 @@ def test_turns_are_compared_as_rotation_vectors() -> None:
         found = np.array([row.rms[k] for row in states[:3]])
         np.testing.assert_allclose(found, np.abs(rate) * SLIDER_STEP * lag, rtol=1e-9)
         assert run.predictions.share(k) == pytest.approx(1.0)
+    fans = run.predictions.fans
+    early = fans.path_t < 0.2  # less than half a turn
+    np.testing.assert_allclose(fans.path[early, :3], np.outer(fans.path_t[early], rate), atol=1e-9)
 
 
 def test_rows_of_the_laws_own_are_compared_with_what_it_takes_them_to_be_later() -> None:

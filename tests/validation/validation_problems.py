@@ -114,7 +114,8 @@ def planning_slider(
     sent = ca.vertcat(z, command)[1:] if delay else z
     states, controls = [x], []
     for k in range(horizon):
-        controls.append(u if k == 0 else -K @ states[-1])
+        first = z_next[-1] if delay else u  # what the law answered, told in both
+        controls.append(first if k == 0 else -K @ states[-1])
         states.append(A @ states[-1] + B @ controls[-1])
     plan = ca.Function(
         "prediction",
