@@ -128,6 +128,7 @@ def optimal_control_problem(
         path_penalties=along.penalties,
         end_penalties=at_end.penalties,
         du_bounds=rates,
+        rest=stage.rest(),
         labels=stage.labels() | {"path": along.names, "end": at_end.names},
     )
 

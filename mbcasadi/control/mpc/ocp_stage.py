@@ -107,6 +107,12 @@ class Stage:
         x = ca.vertcat(*given.values())
         return ca.Function("state", [*given.values()], [x], [*given], ["x"])
 
+    def rest(self) -> Array:
+        """Return x at rest in the initial pose, without control before."""
+        tree = self.system.tree
+        q = np.zeros(self.system.nq) if tree is None else np.ravel(tree.q0)
+        return np.concatenate([q, np.zeros(self.system.nv + self.u_last.numel())])
+
     def labels(self) -> dict[str, tuple[str, ...]]:
         """Return names and units of the rows of x, and names of u."""
         system, last = self.system, self.system.actuator_names[: self.u_last.numel()]

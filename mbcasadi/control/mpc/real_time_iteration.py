@@ -22,7 +22,7 @@ from mbcasadi.control.mpc.rti_stages import RtiStages
 from mbcasadi.control.mpc.rti_state import Memory, memory_of
 from mbcasadi.control.setup import require_positive
 from mbcasadi.control.solver import controller_fun, require_solver
-from mbcasadi.description import Controller
+from mbcasadi.description import Controller, LeastDistanceStages
 from mbcasadi.errors import ProblemError, ShapeError
 
 
@@ -91,7 +91,8 @@ def real_time_iteration(
 
     Args:
         ocp: the problem; the tick's period is that of its intervals.
-        guess: the first guess, and that after a failure; rest at x = 0 without control by default.
+        guess: the first guess, and that after a failure; by default the motion from rest in the
+            initial pose, without control.
         delay: d, ticks from a measurement to the moment at which its control acts. The state is
             predicted over them with the controls that are under way; the guess, and p in `ref`,
             begin at that moment.
@@ -101,7 +102,7 @@ def real_time_iteration(
         name: a C identifier.
 
     Raises:
-        ProblemError: a number that makes no sense.
+        ProblemError: a number that makes no sense, or a control that costs nothing.
         ShapeError: a guess of another problem.
         SolverError: the solver is not available.
     """
@@ -111,14 +112,27 @@ def real_time_iteration(
         raise ProblemError(f"delay = {delay}; expected a number of ticks, at least 0")
     if not name.isidentifier():
         raise ProblemError(f"name {name!r}; expected a C identifier")
-    first = rollout(ocp, np.zeros(ocp.nx), ocp.parameters()) if guess is None else guess
+    rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
+    first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
     rows = rows_of(ocp)
     memory = memory_of(ocp, rows.m, int(delay))
     z0 = _begun(memory, first, None)
     made = RtiStages(ocp, parts(ocp, rows), rows, memory, z0, shift, tolerance)
     stages = made.stages()
+    _require_determined(made, stages)
     controller = described(controller_fun(name, stages, solver), stages, made)
     return RealTimeIteration(controller, ocp, memory, made.prepare())
+
+
+def _require_determined(made: RtiStages, stages: LeastDistanceStages) -> None:
+    """Raise unless the cost determines every control, and dynamics are finite at the guess."""
+    assert stages.prepare is not None
+    prepared = stages.prepare(made.ocp.parameters().ravel(), made.z0)[0]
+    if not np.all(np.isfinite(prepared.full())):
+        raise ProblemError(
+            f"'{made.ocp.name}' leaves some control without cost, or its dynamics are not finite "
+            "at the guess; expected R, S or another cost of every control, and a guess of numbers"
+        )
 
 
 def _begun(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) -> Array:
