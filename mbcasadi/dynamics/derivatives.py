@@ -15,6 +15,8 @@ redundant rows included. So the cost is the Jacobian of inverse dynamics and pro
 import casadi as ca
 
 from mbcasadi.description import Baumgarte
+from mbcasadi.dynamics.response import response
+from mbcasadi.dynamics.slopes import product
 from mbcasadi.dynamics.terms import (
     State,
     Treatment,
@@ -23,8 +25,7 @@ from mbcasadi.dynamics.terms import (
     terms,
     terms_fun,
 )
-from mbcasadi.formulation import lagrange
-from mbcasadi.linalg import UNROLL_LIMIT, complete_factor
+from mbcasadi.linalg import UNROLL_LIMIT
 from mbcasadi.system import System
 
 OUTPUTS = ("a", "f_c", "lam")
@@ -65,8 +66,8 @@ def residual_jacobian_fun(system: System, baumgarte: Baumgarte | None = None) ->
 def response_fun(system: System, treatment: Treatment) -> ca.Function:
     """Return the motion's answer to a unit force and to a unit of constraint bias.
 
-    (M, A) → (a_f, a_c, lam_f, lam_c, A_pinv, N_left): `∂a = a_f ∂f + a_c ∂c`, the same for
-    lam, and `N_left = I - A A⁺`.
+    (M, A) → (a_f, a_c, lam_c, A_pinv, N_left): `∂a = a_f ∂f + a_c ∂c`, `∂lam = a_cᵀ ∂f + lam_c ∂c`
+    as in `dynamics.response`, and `N_left = I - A A⁺`.
     """
     nv, nc = system.nv, system.nc
     unrolled = 4 * nv * (nv + nc) ** 2 <= UNROLL_LIMIT  # solves for nv + nc columns
@@ -74,19 +75,13 @@ def response_fun(system: System, treatment: Treatment) -> ca.Function:
     pattern = terms_fun(system)
     M = kind.sym("M", pattern.sparsity_out("M"))
     A = kind.sym("A", pattern.sparsity_out("A"))
-    none = kind(nv, nv + nc)
-    f = ca.horzcat(kind.eye(nv), kind(nv, nc))
-    c = ca.horzcat(kind(nc, nv), kind.eye(nc))
-    semidefinite = system.semidefinite
-    motion = lagrange(M, none, f, A, c, semidefinite=semidefinite, **treatment.rule)
-    factor = complete_factor(A, **treatment.rule)
+    unit = response(M, A, treatment, system.semidefinite)
     outputs = {
-        "a_f": motion.a[:, :nv],
-        "a_c": motion.a[:, nv:],
-        "lam_f": motion.lam[:, :nv],
-        "lam_c": motion.lam[:, nv:],
-        "A_pinv": factor.pinv_times(kind.eye(nc)),
-        "N_left": kind.eye(nc) - factor.U @ factor.U.T,
+        "a_f": unit.a_f,
+        "a_c": unit.a_c,
+        "lam_c": unit.lam_c,
+        "A_pinv": unit.factor.pinv_times(kind.eye(nc)),
+        "N_left": kind.eye(nc) - unit.factor.U @ unit.factor.U.T,
     }
     return ca.Function(
         "response", [M, A], list(outputs.values()), ["M", "A"], list(outputs), {"cse": True}
@@ -127,19 +122,26 @@ def implicit_jacobian(
     M, unit = now["M"], response_fun(system, treatment)(M=now["M"], A=now["A"])
     e, w = unit["N_left"] @ now["c"], unit["A_pinv"] @ lam
     J = residual_jacobian_fun(system, treatment.baumgarte)(**state.inputs, a=a, lam=lam, e=e, w=w)
-    blocks = {}
+    blocks: dict[tuple[str, str], ca.MX] = {}
     for x in state.of_qv:
-        rho_1 = J[f"id_{x}"] - J[f"force_{x}"]
-        rho_2 = J[f"row_{x}"] + unit["A_pinv"].T @ J[f"gap_{x}"]
-        da = unit["a_c"] @ rho_2 - unit["a_f"] @ rho_1
-        shared = unit["N_left"] @ J[f"share_{x}"]  # among rows that depend on each other
-        blocks["a", x] = da
-        blocks["f_c", x] = J[f"id_{x}"] + M @ da
-        blocks["lam", x] = unit["lam_c"] @ rho_2 - unit["lam_f"] @ rho_1 + shared
+        parts = {key: J[f"{key}_{x}"] for key in ("id", "force", "row", "gap", "share")}
+        blocks |= {(key, x): block for key, block in _answer(M, unit, parts).items()}
     blocks["a", "f"] = unit["a_f"]
     blocks["f_c", "f"] = M @ unit["a_f"] - ca.MX.eye(system.nv)
-    blocks["lam", "f"] = unit["lam_f"]
+    blocks["lam", "f"] = unit["a_c"].T
     if system.nc == 0:
         none = {key: ca.MX(*block.shape) for key, block in blocks.items() if key[0] == "f_c"}
         return blocks | none
     return blocks
+
+
+def _answer(M: ca.MX, unit: dict[str, ca.MX], parts: dict[str, ca.MX]) -> dict[str, ca.MX]:
+    """Return the Jacobians of a, f_c and lam by one input."""
+    rho_1 = parts["id"] - parts["force"]
+    rho_2 = parts["row"] + product(unit["A_pinv"].T, parts["gap"])
+    da = product(unit["a_c"], rho_2) - product(unit["a_f"], rho_1)
+    if rho_2.shape[0] == 0:
+        return {"a": da, "f_c": 0 * da, "lam": rho_2}
+    dlam = product(unit["lam_c"], rho_2) - product(unit["a_c"].T, rho_1)
+    shared = product(unit["N_left"], parts["share"])  # among rows that depend on each other
+    return {"a": da, "f_c": parts["id"] + product(M, da), "lam": dlam + shared}

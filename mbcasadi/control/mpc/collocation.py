@@ -16,9 +16,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.mpc.integrators import back_fun, force_fun
 from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
 from mbcasadi.control.mpc.ocp_solution import OcpSolution, guess_of
+from mbcasadi.control.mpc.step_parts import back_fun, force_fun
 from mbcasadi.control.reference import places_of
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import ProblemError

@@ -10,18 +10,26 @@ inelastic impact: the projection of v in the metric of M.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
 
+from mbcasadi.control.mpc.step_derivatives import (
+    StepRule,
+    jacobian_fun,
+    step_slopes_fun,
+    weighted,
+)
+from mbcasadi.control.mpc.step_parts import back_fun, force_fun, step_symbols
 from mbcasadi.control.mpc.tableaus import TABLEAUS, Tableau
 from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.errors import ProblemError
-from mbcasadi.linalg import RANK_TOL, complete_factor
+from mbcasadi.linalg import RANK_TOL
 from mbcasadi.shapes import require_name
-from mbcasadi.simulation.functions import Rule, chart_rate_fun, holonomic, jump_fun, unrolled
-from mbcasadi.system import System, evaluate
+from mbcasadi.simulation.functions import Rule, chart_rate_fun, jump_fun
+from mbcasadi.system import System
 
 
 def discrete_dynamics(system: System, period: float, **options: Any) -> ca.Function:
@@ -61,7 +69,7 @@ def step_fun(
     """Return (q, v, u, [t], [mask]) → (q_next, v_next), one period on the manifold.
 
     Actuators pull with `B u + f_0`: what clips them is left to the bounds of a problem, since
-    a clipped force has no slope. Derivatives follow the implicit rules of `forward_dynamics`.
+    a clipped force has no slope. Derivatives are exact, by the rules of `step_derivatives`.
 
     Args:
         system: the mechanism.
@@ -79,9 +87,7 @@ def step_fun(
     """
     _check(system, period, order, substeps, newton)
     method = Method(order, newton, formulation, rank_tol, pivot, options)
-    s, h = _symbols(system, ca.MX), period / substeps
-    single = _single(system, s, h, method)
-    return single if substeps == 1 else _repeated(single, s, substeps, h)
+    return _with_jacobian(system, step_symbols(system, ca.MX), period, substeps, method)
 
 
 def free_step_fun(
@@ -101,9 +107,8 @@ def free_step_fun(
     """
     _check(system, 1.0, order, substeps, newton)
     method = Method(order, newton, formulation, rank_tol, pivot, options)
-    s = _symbols(system, ca.MX) | {"h": ca.MX.sym("h")}
-    single = _single(system, s, s["h"], method)
-    return single if substeps == 1 else _repeated(single, s, substeps, s["h"] / substeps)
+    s = step_symbols(system, ca.MX) | {"h": ca.MX.sym("h")}
+    return _with_jacobian(system, s, s["h"], substeps, method)
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,42 @@ class Method:
     rank_tol: float
     pivot: bool
     options: Mapping[str, Any]
+
+    @property
+    def rule(self) -> StepRule:
+        """What slopes of a step need to know."""
+        back = Treatment(rank_tol=self.rank_tol, pivot=self.pivot)
+        own = {key: self.options[key] for key in ("row_scale", "baumgarte") if key in self.options}
+        return StepRule(
+            tableau=TABLEAUS[self.order],
+            newton=self.newton,
+            motion=replace(back, **own),
+            landing=Treatment(rank_tol=self.rank_tol),
+            back=back,
+        )
+
+
+def _with_jacobian(
+    system: System, s: dict[str, Any], length: Any, substeps: int, method: Method
+) -> ca.Function:
+    """Return the steps with the Jacobian of `step_derivatives`.
+
+    The Function around them makes CasADi ask for it, in calls and where it is alone.
+    """
+    h = length / substeps
+    single = _single(system, s, length if "h" in s else h, method)
+    whole = single if substeps == 1 else _repeated(single, s, substeps, h)
+    names, inputs = (whole.name_in(), whole.name_out()), list(s.values())
+    slopes = step_slopes_fun(system, method.rule, s, length, substeps)
+    options: dict[str, Any] = {
+        "custom_jacobian": jacobian_fun(slopes, "step_core"),
+        "jac_penalty": 0,  # directional derivatives by way of this Jacobian
+        "enable_forward": False,
+        "enable_reverse": False,
+        "never_inline": True,
+    }
+    core = ca.Function("step_core", inputs, whole.call(inputs), *names, options)
+    return ca.Function("step", inputs, core.call(inputs), *names)
 
 
 def _single(system: System, s: dict[str, Any], h: Any, method: Method) -> ca.Function:
@@ -141,41 +182,6 @@ def _single(system: System, s: dict[str, Any], h: Any, method: Method) -> ca.Fun
     return ca.Function("step", list(s.values()), [q, v], list(s), ["q_next", "v_next"])
 
 
-def back_fun(
-    system: System, newton: int = 2, rank_tol: float = RANK_TOL, pivot: bool = True
-) -> ca.Function:
-    """Return (q, v, [t], [mask]) → (q_next, v_next): `q ⊕ (-A⁺ phi)`, then `v - A⁺ psi`.
-
-    [A05, eq. 39]. It holds for redundant rows: A⁺ is that of the rank which A has.
-    """
-    s = _symbols(system, ca.SX if unrolled(system) else ca.MX)
-    del s["u"]
-    mask = s.get("mask", ca.DM.ones(system.nc))
-    q, v = s["q"], s["v"]
-    on = mask * holonomic(system)
-    for _ in range(newton):
-        known = s | {"q": q, "v": ca.DM.zeros(system.nv)}
-        A = ca.diag(on) @ evaluate(system.loop_jacobian, known)
-        phi = on * evaluate(system.constraint, known)
-        factor = complete_factor(A, rank_tol=rank_tol, pivot=pivot)
-        q = system.integrate(q, ca.densify(-factor.pinv_times(phi)))
-    known = s | {"q": q}
-    A = ca.diag(mask) @ evaluate(system.loop_jacobian, known)
-    psi = mask * evaluate(system.loop_rate, known)
-    v = v - complete_factor(A, rank_tol=rank_tol, pivot=pivot).pinv_times(psi)
-    outputs = [ca.densify(q), ca.densify(v)]
-    options = {"cse": True} if isinstance(q, ca.SX) else {}
-    return ca.Function("back", list(s.values()), outputs, list(s), ["q_next", "v_next"], options)
-
-
-def force_fun(system: System) -> ca.Function:
-    """Return (q, v, u) → (f), `B u + f_0`."""
-    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
-    u = ca.SX.sym("u", system.nu)
-    f = system.actuation(q) @ u + system.actuator_bias(q, v) if system.nu else ca.SX(system.nv, 1)
-    return ca.Function("force", [q, v, u], [ca.densify(f)], ["q", "v", "u"], ["f"])
-
-
 def _landed(system: System, s: Mapping[str, Any], rank_tol: float) -> Any:
     """Return v after the impact of rows that the mask has just closed; v itself without any."""
     jump = jump_fun(system, Rule(rank_tol=rank_tol))
@@ -194,16 +200,12 @@ def _runge_kutta(
     for row, c in zip(tableau.a, tableau.c, strict=True):
         # At the start the local coordinates are zero, where their rate is v for rotations too.
         first = not any(row)
-        q_i = q if first else system.integrate(q, h * _weighted(row, turns))
-        v_i = v if first else v + h * _weighted(row, pushes)
+        q_i = q if first else system.integrate(q, h * weighted(row, turns))
+        v_i = v if first else v + h * weighted(row, pushes)
         turns.append(v_i if first or chart is None else chart(q, q_i, v_i))
         pushes.append(motion(q_i, v_i, t + c * h))
-    q_end = system.integrate(q, h * _weighted(tableau.b, turns))
-    return q_end, v + h * _weighted(tableau.b, pushes)
-
-
-def _weighted(weights: tuple[float, ...], rates: list[Any]) -> Any:
-    return sum(w * rate for w, rate in zip(weights, rates, strict=True) if w)
+    q_end = system.integrate(q, h * weighted(tableau.b, turns))
+    return q_end, v + h * weighted(tableau.b, pushes)
 
 
 def _repeated(single: ca.Function, s: dict[str, Any], substeps: int, h: Any) -> ca.Function:
@@ -216,13 +218,6 @@ def _repeated(single: ca.Function, s: dict[str, Any], substeps: int, h: Any) -> 
             known["t"] = known["t"] + h
     outputs = [known["q"], known["v"]]
     return ca.Function("step", list(s.values()), outputs, list(s), ["q_next", "v_next"])
-
-
-def _symbols(system: System, kind: Any) -> dict[str, Any]:
-    sizes = {"q": system.nq, "v": system.nv, "u": system.nu}
-    sizes |= {"t": 1} if system.timed else {}
-    sizes |= {} if system.mask is None else {"mask": system.nc}
-    return {name: kind.sym(name, size) for name, size in sizes.items()}
 
 
 def _check(system: System, period: float, order: int, substeps: int, newton: int) -> None:

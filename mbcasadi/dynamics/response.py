@@ -1,0 +1,74 @@
+"""The inverse of the equations of constrained motion, by one factorisation.
+
+    [ M  -Aᵀ ] [ a   ]   [ r  ]        a   = a_f r + a_c c,
+    [ A   0  ] [ lam ] = [ -c ]        lam = a_cᵀ r + lam_c c.
+
+With `Aᵀ = V R`, `A⁺ = V Y` from the rows' factorisation, `M = Lᵀ L`, `Sᵀ S = Vᵀ M⁻¹ V`:
+
+    a_f = M⁻¹ - Wᵀ W,   a_c = -Wᵀ G,   lam_c = -Gᵀ G,   W = S⁻ᵀ Vᵀ M⁻¹,   G = S⁻ᵀ Y,
+
+for rows of any rank [as `formulation.lagrange`, whose right-hand sides are taken apart here].
+"""
+
+from typing import Generic, NamedTuple
+
+import casadi as ca
+
+from mbcasadi.dynamics.terms import Treatment
+from mbcasadi.formulation.lagrange import mean_inertia
+from mbcasadi.linalg import (
+    CompleteFactor,
+    Sym,
+    complete_factor,
+    tree_cholesky,
+    tree_solve,
+    tree_solve_lower,
+    tree_solve_transposed,
+)
+
+
+class Response(NamedTuple, Generic[Sym]):
+    """What a unit of force and of constraint bias does.
+
+    Fields: `a_f` (nv, nv) symmetric; `a_c` (nv, nc); `lam_c` (nc, nc); `factor` of A.
+    The multipliers answer a force by `lam_f = a_cᵀ`.
+    """
+
+    a_f: Sym
+    a_c: Sym
+    lam_c: Sym
+    factor: CompleteFactor[Sym]
+
+
+def response(M: Sym, A: Sym, treatment: Treatment, semidefinite: bool = False) -> Response[Sym]:
+    """Return the response of motion; see the head of this file.
+
+    An M that is definite on null(A) only gets inertia `s V Vᵀ` across the constraint, as in
+    `formulation.lagrange`; multipliers alone know of it, `lam_c = s Yᵀ Y - Gᵀ G`.
+
+    Args:
+        M: (nv, nv) inertia; a tree's structural zeros are used.
+        A: (nc, nv) constraint Jacobian, of any rank.
+        treatment: the drop rule.
+        semidefinite: M is positive semidefinite, and definite on null(A).
+    """
+    kind = type(M)
+    factor = complete_factor(A, **treatment.rule)
+    V, used = factor.basis.V, factor.basis.used
+    s = mean_inertia(M) if semidefinite else 0
+    L = tree_cholesky(M + s * (V @ V.T) if semidefinite else M)
+    X = tree_solve_transposed(L, V)  # M⁻¹ = L⁻¹ L⁻ᵀ
+    S = tree_cholesky(X.T @ X + ca.diag(1 - used))
+    W = tree_solve_lower(L, tree_solve_transposed(S, X.T).T).T
+    Y = ca.solve(factor.T.T, factor.U.T)
+    G = tree_solve_transposed(S, Y)
+    lam_c = symmetric(s * (Y.T @ Y) - G.T @ G if semidefinite else -G.T @ G)
+    a_f = symmetric(tree_solve(L, kind.eye(M.shape[0])) - W.T @ W)
+    return Response(a_f, -W.T @ G, lam_c, factor)
+
+
+def symmetric(matrix: Sym) -> Sym:
+    """Return the matrix with its lower half taken from the upper one, in scalar code."""
+    if not isinstance(matrix, ca.SX):
+        return ca.densify(matrix)
+    return ca.densify(ca.triu(matrix) + ca.triu(matrix, False).T)
