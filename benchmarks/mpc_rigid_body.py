@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.control.mpc import SingleRigidBody, single_rigid_body_mpc
-from mbcasadi.control.mpc.rigid_body_parts import NX, parts
-from mbcasadi.control.mpc.single_rigid_body import SingleRigidBodyMPC
+from mbcasadi.control.mpc.rigid_body_mpc import SingleRigidBodyMPC
+from mbcasadi.control.mpc.rigid_body_parts import NX, next_state
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def quadruped() -> SingleRigidBodyMPC:
 
 def closed_loop(law: ca.Function, z: Array, ticks: int) -> tuple[dict[str, Array], Array, Array]:
     """Return the law's inputs at every tick, its controls, and the z that it hands on."""
-    rng, plant = np.random.default_rng(0), _plant()
+    rng, plant = np.random.default_rng(0), next_state(BODY, PERIOD)
     x = np.zeros(NX)
     x[5] = HEIGHT
     inputs: dict[str, list[Array]] = {key: [] for key in ("x0", "ref", "feet", "mask", "z")}
@@ -62,12 +62,3 @@ def _feet(x: Array) -> Array:
     c, s = np.cos(x[2]), np.sin(x[2])
     places = HIPS @ np.array([[c, s], [-s, c]]) + x[3:5]
     return np.column_stack([places, np.zeros(len(HIPS))])
-
-
-def _plant() -> ca.Function:
-    """Return (x, feet, f) → (x_next)."""
-    made, nf = parts(BODY, np.diag(Q), RHO, PERIOD), 3 * BODY.feet
-    x, feet, f = ca.SX.sym("x", NX), ca.SX.sym("feet", nf), ca.SX.sym("f", nf)
-    turn, G = made.geometry.call([x, feet])
-    none = [ca.DM.zeros(nf), ca.DM.zeros(nf, nf), ca.DM.zeros(nf, NX), -f]
-    return ca.Function("plant", [x, feet, f], [made.motion.call([x, *none, turn, G])[1]])

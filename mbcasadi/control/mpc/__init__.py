@@ -2,6 +2,7 @@
 
 from mbcasadi.control.mpc.actuation_measure import actuation_measure
 from mbcasadi.control.mpc.collocation import collocated, collocation_guess
+from mbcasadi.control.mpc.gait import Gait, trot
 from mbcasadi.control.mpc.handing_on import (
     to_acados_model,
     to_do_mpc_model,
@@ -9,6 +10,7 @@ from mbcasadi.control.mpc.handing_on import (
     to_rockit,
 )
 from mbcasadi.control.mpc.integrators import discrete_dynamics, step_fun
+from mbcasadi.control.mpc.legged_body import rigid_body_state, single_rigid_body
 from mbcasadi.control.mpc.linear import LinearMPC, lti_mpc
 from mbcasadi.control.mpc.linear_model import LinearModel, Output
 from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
@@ -20,8 +22,8 @@ from mbcasadi.control.mpc.ocp_stage import Bounded, StageSymbols, stage_symbols
 from mbcasadi.control.mpc.offset_free import offset_free_lti, offset_free_mpc
 from mbcasadi.control.mpc.pose_path import PosePath, pose_path
 from mbcasadi.control.mpc.real_time_iteration import RealTimeIteration, real_time_iteration
+from mbcasadi.control.mpc.rigid_body_mpc import single_rigid_body_mpc
 from mbcasadi.control.mpc.rigid_body_parts import SingleRigidBody
-from mbcasadi.control.mpc.single_rigid_body import single_rigid_body_mpc
 from mbcasadi.control.mpc.solve import OcpSolver, ocp_solver, solve
 from mbcasadi.control.mpc.tracking import (
     linearize_trajectory,
@@ -37,9 +39,12 @@ from mbcasadi.control.mpc.trajectory_optimisation import (
 from mbcasadi.control.mpc.trajectory_problem import TrajectoryProblem, trajectory_problem
 from mbcasadi.control.mpc.trajectory_rows import fixed_freedoms
 from mbcasadi.control.mpc.trajectory_solution import TrajectorySolution
+from mbcasadi.control.mpc.walking_guide import WalkingGuide, walking_guide
+from mbcasadi.control.mpc.walking_parts import Stepping
 
 __all__ = [
     "Bounded",
+    "Gait",
     "LinearMPC",
     "LinearModel",
     "LinearProblem",
@@ -51,9 +56,11 @@ __all__ = [
     "RealTimeIteration",
     "SingleRigidBody",
     "StageSymbols",
+    "Stepping",
     "TrajectoryProblem",
     "TrajectorySolution",
     "TrajectorySolver",
+    "WalkingGuide",
     "actuation_measure",
     "collocated",
     "collocation_guess",
@@ -73,7 +80,9 @@ __all__ = [
     "optimise",
     "pose_path",
     "real_time_iteration",
+    "rigid_body_state",
     "rollout",
+    "single_rigid_body",
     "single_rigid_body_mpc",
     "solve",
     "stage_symbols",
@@ -86,4 +95,6 @@ __all__ = [
     "trajectory_guess",
     "trajectory_problem",
     "trajectory_solver",
+    "trot",
+    "walking_guide",
 ]

@@ -32,6 +32,7 @@ class SingleRigidBody:
         feet: number of feet.
         friction: μ.
         f_min, f_max: normal force of a foot on the ground, N.
+        gravity: downwards, m/s².
     """
 
     mass: float
@@ -40,11 +41,12 @@ class SingleRigidBody:
     friction: float = 0.6
     f_min: float = 5.0
     f_max: float = 500.0
+    gravity: float = GRAVITY
 
     @property
     def weight(self) -> float:
         """N."""
-        return self.mass * GRAVITY
+        return self.mass * self.gravity
 
 
 class Parts(NamedTuple):
@@ -65,7 +67,7 @@ def parts(body: SingleRigidBody, Q: Array, rho: float, period: float) -> Parts:
     U_inv, K, kappa = sym("U_inv", nf, nf), sym("K", nf, NX), sym("kappa", nf)
     x, r, w, f, mu = sym("x", NX), sym("r", NX), sym("w", nf), sym("f", nf), sym("mu", 5 * nf // 3)
     A, S = transition(turn, period)
-    fall = S @ ca.DM([0, 0, 0, 0, 0, -GRAVITY])
+    fall = S @ ca.DM([0, 0, 0, 0, 0, -body.gravity])
     pyramid = rows_of(body)
 
     def made(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
@@ -77,7 +79,7 @@ def parts(body: SingleRigidBody, Q: Array, rho: float, period: float) -> Parts:
     total = ca.DM(Q) @ (x - r) + costate
     along = [rho * f, G.T @ (S.T @ total), pyramid.T @ mu]
     return Parts(
-        geometry=_geometry(body),
+        geometry=geometry(body),
         riccati=_riccati(body, Q, rho, (A, S, fall), (turn, G)),
         first=made("first", [U_inv, turn, G], [(pyramid @ U_inv).T, S @ (G @ U_inv)]),
         later=made("later", [X, K, turn, G], [(pyramid @ reply).T, A @ X + S @ (G @ reply)]),
@@ -105,6 +107,17 @@ def transition(turn: ca.SX, period: float) -> tuple[ca.SX, ca.SX]:
     return ca.SX.eye(NX) + period * F, hold[:, NX - WRENCH :]
 
 
+def next_state(body: SingleRigidBody, period: float) -> ca.Function:
+    """Return (x, feet, f) → (x_next): forces f (3 feet,) are held for one period."""
+    nf = 3 * body.feet
+    x, feet, f = ca.SX.sym("x", NX), ca.SX.sym("feet", nf), ca.SX.sym("f", nf)
+    turn, G = geometry(body).call([x, feet])
+    A, S = transition(turn, period)
+    pushed = G @ f + ca.DM([0, 0, 0, 0, 0, -body.gravity])
+    inputs = [x, feet, f]
+    return ca.Function("next_state", inputs, [A @ x + S @ pushed], ["x", "feet", "f"], ["x_next"])
+
+
 def rows_of(body: SingleRigidBody) -> ca.DM:
     """Return (5 feet, 3 feet): f_x ∓ μ f_z, f_y ∓ μ f_z, f_z of each foot."""
     mu = body.friction
@@ -112,7 +125,8 @@ def rows_of(body: SingleRigidBody) -> ca.DM:
     return ca.sparsify(ca.DM(np.kron(np.eye(body.feet), np.array(one, dtype=float))))
 
 
-def _geometry(body: SingleRigidBody) -> ca.Function:
+def geometry(body: SingleRigidBody) -> ca.Function:
+    """Return (x0, feet) → (turn, G): (cos, sin) of yaw, and (α, a) = G f."""
     x0, feet = ca.SX.sym("x0", NX), ca.SX.sym("feet", 3 * body.feet)
     c, s = ca.cos(x0[2]), ca.sin(x0[2])
     R = ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])

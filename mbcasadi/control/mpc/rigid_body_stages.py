@@ -93,12 +93,7 @@ class RigidBodyStages:
     def _build(self) -> ca.Function:
         given = self._inputs()
         known = self._guarded(given)
-        P, p = ca.MX(ca.DM(self.Q)), -ca.DM(self.Q) @ known.refs[-1]
-        gains: list[list[ca.MX]] = []
-        for k in reversed(range(self.horizon)):
-            r = known.refs[k - 1] if k else ca.MX.zeros(NX)
-            P, p, *gain = self.parts.riccati(P, p, known.turn, known.G[k], r)
-            gains.insert(0, gain)
+        gains = self._gains(known)
         forces = self._motion(known, gains, ca.MX.zeros(self.nf * self.horizon))[0]
         lower, upper = self._bounds(known, forces)
         carry = ca.vertcat(*(ca.vec(part) for gain in gains for part in gain))
@@ -106,6 +101,28 @@ class RigidBodyStages:
         outputs: list[Any] = [self._matrix(known, gains), lower, upper, active, carry]
         names = ["A_qp", "lba", "uba", "active0", "carry"]
         return ca.Function("build", list(given.values()), outputs, list(given), names)
+
+    def prediction(self, candidate: ca.Function) -> ca.Function:
+        """Return (x0, ref, feet, mask, z) → (x, u): the plan, from a Function that solves the QP.
+
+        x (12, N + 1) begins with the measured state, u (3 feet, N) with the forces that go out
+        where the answer counts.
+        """
+        given = self._inputs()
+        known = self._guarded(given)
+        forces, states = self._motion(known, self._gains(known), candidate(**given)["x"])
+        outputs = [ca.horzcat(known.x0, *states), ca.horzcat(*forces)]
+        return ca.Function("prediction", list(given.values()), outputs, list(given), ["x", "u"])
+
+    def _gains(self, known: Known) -> list[list[ca.MX]]:
+        """Return (U_inv, K, kappa) of each interval by the Riccati recursion."""
+        P, p = ca.MX(ca.DM(self.Q)), -ca.DM(self.Q) @ known.refs[-1]
+        gains: list[list[ca.MX]] = []
+        for k in reversed(range(self.horizon)):
+            r = known.refs[k - 1] if k else ca.MX.zeros(NX)
+            P, p, *gain = self.parts.riccati(P, p, known.turn, known.G[k], r)
+            gains.insert(0, gain)
+        return gains
 
     def _matrix(self, known: Known, gains: list[list[ca.MX]]) -> ca.MX:
         """Return A_qp, block lower triangular, column after column."""

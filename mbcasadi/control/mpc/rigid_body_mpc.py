@@ -7,7 +7,7 @@
 The ground is level. A foot off the ground has no columns in G_k, so its force is zero.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -19,7 +19,7 @@ from mbcasadi.control.mpc.rigid_body_parts import NX, Array, SingleRigidBody, pa
 from mbcasadi.control.mpc.rigid_body_stages import RigidBodyStages
 from mbcasadi.control.mpc.stages import RESIDUALS
 from mbcasadi.control.setup import require_positive
-from mbcasadi.control.solver import controller_fun, require_solver
+from mbcasadi.control.solver import candidate_fun, controller_fun, require_solver
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.errors import ProblemError
 
@@ -96,7 +96,9 @@ def single_rigid_body_mpc(
     cost = weight("Q", Q, NX)
     made = RigidBodyStages(body, horizon, cost, parts(body, cost, rho, period), tolerance)
     stages = made.stages()
-    controller = _described(controller_fun(name, stages, solver), stages, made, period)
+    plan = made.prediction(candidate_fun(stages, solver))
+    described = _described(controller_fun(name, stages, solver), stages, made, period)
+    controller = replace(described, prediction=plan, prediction_rows=STATES)
     return SingleRigidBodyMPC(controller, body, horizon, cost, rho)
 
 
