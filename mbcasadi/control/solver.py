@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from mbcasadi.control.least_distance import UNBOUNDED
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.errors import SolverError
 
@@ -16,6 +17,9 @@ STATIONARY = 1e-6
 
 ZERO_ROW = 1e-14
 """Rows shorter than this fraction of the longest are zero: their contact is off."""
+
+LARGEST_SQUARE = 1e300
+"""Rows whose squares add up to this or more are none; the exported C draws the same line."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "daqp": {"error_on_fail": False, "daqp": {"primal_tol": PRIMAL_TOLERANCE}},
@@ -71,9 +75,11 @@ def _solved(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _S
 
     A plugin's success does not exist inside an MX graph. DAQP leaves `x + A_qpᵀ lam_a = 0` where
     it claims an optimum, and not where it finds no feasible point: that is the flag, and x and
-    lam_a are then zero, as in the exported C. qrqp always counts as claiming an optimum.
+    lam_a are then zero, as in the exported C. qrqp always counts as claiming an optimum. A problem
+    that a plugin would refuse by an exception is kept from it; it has no solution.
     """
     A_qp, lba, uba, _, carry, prepared = stages.problem().call(inputs, True, False)
+    A_qp, lba, uba, posed = _well_posed(A_qp, lba, uba)
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": A_qp.sparsity()}
     conic = ca.conic("least_distance", solver, pattern, OPTIONS[solver])
     unit = _unit(A_qp, lba, uba) if solver == "daqp" and stages.m else ca.MX(1)
@@ -81,10 +87,26 @@ def _solved(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _S
     found = conic(h=eye, g=zero, a=A_qp, lba=lba / unit, uba=uba / unit)
     x, lam_a = unit * found["x"], unit * found["lam_a"]
     if solver != "daqp" or not stages.m:
-        return _Solved(x, lam_a, ca.MX(1), carry, prepared)
-    flag = ca.norm_2(x + A_qp.T @ lam_a) <= STATIONARY * (1 + ca.norm_2(x))
+        return _Solved(x, lam_a, posed, carry, prepared)
+    stationary = ca.norm_2(x + A_qp.T @ lam_a) <= STATIONARY * (1 + ca.norm_2(x))
+    flag = ca.logic_and(posed, stationary)
     answer = (ca.if_else(flag, x, 0), ca.if_else(flag, lam_a, 0), flag)
     return _Solved(*answer, carry, prepared)
+
+
+def _well_posed(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
+    """Return a problem that every plugin accepts, and whether it is the given one.
+
+    Bounds that cross by rounding meet in the middle. NaN, numbers whose squares overflow, and
+    walls on the wrong side leave a problem without rows.
+    """
+    middle = (lba + uba) / 2
+    near = ca.logic_and(lba > uba, lba - uba <= PRIMAL_TOLERANCE * (1 + ca.fabs(uba)))
+    lba, uba = ca.if_else(near, middle, lba), ca.if_else(near, middle, uba)
+    ordered = ca.logic_and(lba <= uba, ca.logic_and(lba < UNBOUNDED, uba > -UNBOUNDED))
+    posed = ca.logic_and(ca.sum1(ordered) == lba.numel(), ca.sumsqr(A_qp) < LARGEST_SQUARE)
+    A_qp = ca.if_else(posed, A_qp, 0)
+    return A_qp, ca.if_else(posed, lba, -ca.inf), ca.if_else(posed, uba, ca.inf), posed
 
 
 def _unit(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
