@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mbcasadi as mb
-from benchmarks import mpc_rigid_body, mpc_rti, tick_peers
+from benchmarks import mpc_rigid_body, mpc_rti, mpc_solvers, tick_peers
 from benchmarks.mpc_osqp import osqp_times
+from benchmarks.mpc_rows import row, table
 from mbcasadi.codegen import TickTimes
 from mbcasadi.control.mpc import LinearModel, LinearMPC, Output, lti_mpc
 from mbcasadi.control.mpc.least_distance_form import least_distance_problem
@@ -39,6 +40,7 @@ HORIZONS = (20, 50)
 JUMP, HELD = 2.0, 100  # m, and the ticks for which a setpoint stays
 TICKS, REPEATS = 1000, 20
 QUICK_TICKS, QUICK_REPEATS = 120, 2
+STATES, QUICK_STATES = 20, 3  # at which whole problems are solved
 EVERY = 5  # peers get one tick of so many
 SUITE = "mpc"
 
@@ -116,8 +118,12 @@ def _add_cart_pole(found: dict[str, Any], folder: Path, *, quick: bool) -> None:
     project = mb.export_c(rti, folder / "c")
     found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     ticks = QUICK_TICKS if quick else TICKS
-    record, _, active = mpc_rti.closed_loop(rti, project.load(flags=FLAGS), ticks)
-    _timed(found, model, project, record, active, quick=quick)
+    record, u, active = mpc_rti.closed_loop(rti, project.load(flags=FLAGS), ticks)
+    median = _timed(found, model, project, record, active, quick=quick)
+    some = slice(0, None, max(1, ticks // (QUICK_STATES if quick else STATES)))
+    kept = {key: values[some] for key, values in record.items()}
+    options = {} if quick else mpc_solvers.COMPILED
+    found["rows"] += mpc_solvers.rows(model, median, rti, (kept, u[some]), options)
 
 
 def _timed(
@@ -140,7 +146,7 @@ def _timed(
     for name, phase in (("preparation", times.preparation), ("feedback", times.feedback)):
         if phase is not None:
             whole |= {name: phase.median, f"{name}, p99": _undisturbed(phase, repeats)}
-    found["rows"] += [_row(model, key, value, "-", None) for key, value in whole.items()]
+    found["rows"] += [row(model, key, value, "-", None) for key, value in whole.items()]
     found["operations"][model] = project.operations
     found["lines"][model] = project.lines
     found["unsolved"][model] = int(np.count_nonzero(times.status))
@@ -169,11 +175,11 @@ def _compare(
     if np.array_equal(A[0], A[-1]):
         peers.append(osqp_times(A, lower, upper))
     for peer in peers:
-        row = _row(model, label, median, peer.name, peer.median)
+        line = row(model, label, median, peer.name, peer.median)
         if peer.solutions:
             x = np.array(peer.solutions)[: len(ours)]
-            row["miss"] = float(np.abs(np.einsum("tij,tj->ti", turned, x) + u_0 - ours).max())
-        found["rows"].append(row)
+            line["miss"] = float(np.abs(np.einsum("tij,tj->ti", turned, x) + u_0 - ours).max())
+        found["rows"].append(line)
 
 
 def closed_loop(
@@ -203,30 +209,6 @@ def _problems(controller: Controller, record: dict[str, Array]) -> tuple[Array, 
     A, lower, upper = build(*(record[k].T for k in stages.build.name_in()))[:3]
     every = np.array(A).reshape(stages.m, ticks, stages.n).transpose(1, 0, 2)
     return every, np.array(lower).T, np.array(upper).T
-
-
-def table(found: dict[str, Any]) -> str:
-    """Return the times as Markdown, from the JSON of `mbcasadi bench mpc`."""
-    lines = ["| problem | what | µs, median | miss of u |", "| --- | --- | ---: | ---: |"]
-    for row in found["rows"]:
-        own = row["peer"] == "-"
-        seconds = row["ours"] if own else row["peer_time"]
-        cells = [row["model"], f"ours, {row['quantity']}" if own else row["peer"]]
-        cells.append("-" if seconds is None else f"{1e6 * seconds:.1f}")
-        cells.append("-" if row.get("miss") is None else f"{row['miss']:.0e}")
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _row(model: str, quantity: str, ours: float, peer: str, other: float | None) -> dict[str, Any]:
-    return {
-        "model": model,
-        "quantity": quantity,
-        "ours": ours,
-        "peer": peer,
-        "peer_time": other,
-        "ratio": None if other is None else ours / other,
-    }
 
 
 if __name__ == "__main__":
