@@ -70,20 +70,29 @@ def tracking_guess(
     return guess_of(ocp, x, u[:-1])
 
 
-def linearize_trajectory(solution: TrajectorySolution, period: float) -> tuple[Linearization, ...]:
+def linearize_trajectory(
+    solution: TrajectorySolution, period: float, laps: int = 1
+) -> tuple[Linearization, ...]:
     """Return the linear systems along the trajectory, one period apart, for `trajectory_lqr`.
 
-    The last sample is the last one that is a whole number of periods from the start, or the rest
-    that follows where the trajectory ends within a period.
+    The last sample is the first one at the end or after it, where the motion rests, or goes on.
+
+    Args:
+        solution: what to track.
+        period: of the law, s.
+        laps: how often a periodic motion is repeated.
 
     Raises:
-        ProblemError: as `linearize_along`.
+        ProblemError: as `linearize_along`; laps of a motion that is not periodic.
     """
-    require_positive(period=period)
-    ticks = int(np.ceil(solution.t[-1] / period - CLOSE))
+    require_positive(period=period, laps=laps)
+    beyond = "repeat" if solution.problem.layout.periodic else "hold"
+    if laps != 1 and beyond == "hold":
+        raise ProblemError(f"laps = {laps} of a trajectory that is not periodic; expected one")
+    ticks = int(np.ceil(laps * solution.t[-1] / period - CLOSE))
     times: Array = period * np.arange(ticks + 1, dtype=np.float64)
-    q, v, _ = solution.at(times)
-    u = held_controls(solution, times, period, "hold")
+    q, v, _ = solution.at(times, beyond)
+    u = held_controls(solution, times, period, beyond)
     return linearize_along(solution.problem.system, q, v, u)
 
 
