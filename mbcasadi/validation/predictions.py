@@ -138,7 +138,7 @@ def predictions(controller: Controller, recording: Recording, plant: Plant) -> P
     rows = StateRows(controller, recording, plant)
     planned = evaluated(controller.prediction, recording, ticks)
     finite = np.isfinite(planned["x"]).all(axis=(1, 2)) & np.isfinite(planned["u"]).all(axis=(1, 2))
-    ticks, x, u = ticks[finite], planned["x"][finite], planned["u"][finite]
+    ticks, x, u = ticks[finite], rows.planned(planned["x"][finite]), planned["u"][finite]
     if not ticks.size:
         return None
     lags = ({"start": 0} if d else {}) | {
@@ -221,7 +221,8 @@ def _fans(
     start = rows.actual(np.array([0]))
     late, period = controller.delay, controller.period
     samples = np.arange(x.shape[1])
-    path = np.unique(np.linspace(0, recording.ticks - 2, 4 * MOST_PLANS).astype(int))
+    most = MOST_PLANS if rows.own else 4 * MOST_PLANS
+    path = np.unique(np.linspace(0, recording.ticks - 2, most).astype(int))
     happened = rows.actual(path)
 
     def from_start(states: Array) -> Array:

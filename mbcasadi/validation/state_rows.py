@@ -12,12 +12,16 @@ from mbcasadi.validation.recording import Recording
 Array = NDArray[np.float64]
 Ticks = NDArray[np.int64]
 
+LAST_CONTROL = "u_last."
+"""Before the names of rows that hold the control of the period before."""
+
 
 class StateRows:
     """Steps of q, joint by joint (rotation vectors, rad), then v, then what the law adds.
 
-    The plant has q and v. A row of the law's own, such as a filter's state or the last control, is
-    what the law takes it to be at that tick: the first column of its plan.
+    The plant has q and v. A row of the law's own, such as a filter's state, is what the law takes
+    it to be at that tick: the first column of its plan. Rows `u_last.` repeat the controls, which
+    are compared themselves, and are left out.
     """
 
     def __init__(self, controller: Controller, recording: Recording, plant: Plant) -> None:
@@ -28,11 +32,13 @@ class StateRows:
         self.nq, self.nv = (nq, nv) if whole else (0, 0)
         rates = given[self.nq : self.nq + self.nv]
         places = tuple(f"q.{name.removeprefix('v.')}" for name in rates)
-        own = given[self.nq + self.nv :]
-        self.names = (*places, *rates, *own)
+        self.own = [
+            i for i in range(self.nq + self.nv, len(given)) if not given[i].startswith(LAST_CONTROL)
+        ]
+        self.names = (*places, *rates, *(given[i] for i in self.own))
         units = _units(plant.model) if whole else ()
-        self.units = (*units, *(f"{unit}/s" for unit in units), *("" for _ in own))
-        self.own = bool(own)
+        self.units = (*units, *(f"{unit}/s" for unit in units), *("" for _ in self.own))
+        self._seen: dict[int, Array] = {}
 
     @property
     def known(self) -> int:
@@ -40,19 +46,29 @@ class StateRows:
         ticks = self.recording.ticks
         return min(ticks, ticks - 1 + self.controller.delay) if self.own else ticks
 
+    def planned(self, x: Array) -> Array:
+        """Return (..., rows of q, v and the law's own) of planned states (..., nx)."""
+        return np.asarray(x[..., [*range(self.nq + self.nv), *self.own]])
+
     def actual(self, ticks: Ticks) -> Array:
-        """Return x (n, nx) of these ticks; rows that are the law's own are as it took them."""
+        """Return the same (n, ...) of these ticks; rows that are the law's own as it took them."""
         q, v = self.recording.q[ticks, : self.nq], self.recording.v[ticks, : self.nv]
         if not self.own:
             return np.hstack([q, v])
+        now = np.clip(ticks - self.controller.delay, 0, self.recording.ticks - 2)
+        return np.hstack([q, v, self._taken(now)])
+
+    def _taken(self, ticks: Ticks) -> Array:
+        """Return the law's own rows; a plan may take as long as a tick of the law in Python."""
+        new = np.array(sorted(set(ticks.tolist()) - self._seen.keys()), dtype=np.int64)
         function = self.controller.prediction
-        assert function is not None
-        now = np.minimum(ticks - self.controller.delay, self.recording.ticks - 2)
-        own = evaluated(function, self.recording, np.maximum(now, 0))["x"][:, 0]
-        return np.hstack([q, v, own[:, self.nq + self.nv :]])
+        if new.size and function is not None:
+            found = evaluated(function, self.recording, new)["x"][:, 0, self.own]
+            self._seen |= dict(zip(new.tolist(), found, strict=True))
+        return np.array([self._seen[tick] for tick in ticks.tolist()]).reshape(len(ticks), -1)
 
     def step(self, before: Array, after: Array) -> Array:
-        """Return (n, rows) the way from states (n, nx) to others."""
+        """Return (n, rows) the way from states to others."""
         nq, found = self.nq, np.zeros((len(after), self.nv))
         for row, q0, q1 in zip(found, before[:, :nq], after[:, :nq], strict=True):
             if self.nv:

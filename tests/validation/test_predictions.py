@@ -182,6 +182,16 @@ def test_rows_of_the_laws_own_are_compared_with_what_it_takes_them_to_be_later()
     np.testing.assert_allclose(row.rms[0], np.sqrt(np.mean(missed**2)), rtol=1e-9)
 
 
+def test_the_last_control_in_a_laws_state_is_told_once_with_the_controls() -> None:
+    law = planning_slider(horizon=HORIZON)
+    more = plan_fun(law, lambda x, u, _: [ca.vertcat(x, ca.horzcat(0, u)), u])
+    run = slider_run(
+        replace(law, prediction=more, prediction_rows=(*law.prediction_rows, "u_last.push"))
+    )
+    assert [row.name for row in run.predictions.states] == ["q.slide", "v.slide"]
+    assert run.predictions.fans.x.shape[2] == 2
+
+
 def test_a_law_that_plans_nothing_has_no_predictions() -> None:
     run = slider_run(replace(planning_slider(), prediction=None, prediction_rows=()))
     assert run.predictions is None

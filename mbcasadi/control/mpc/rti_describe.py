@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
+from mbcasadi.control.mpc.rti_monitor import setpoint_monitor
 from mbcasadi.control.mpc.rti_stages import RtiStages
 from mbcasadi.control.mpc.stages import RESIDUALS
 from mbcasadi.control.stages import SUBOPTIMAL
@@ -19,6 +20,7 @@ def described(function: ca.Function, stages: LeastDistanceStages, made: RtiStage
     """Return the controller."""
     ocp, low_high = made.ocp, made.ocp.u_bounds
     signals = _signals(made)
+    monitor, monitors = setpoint_monitor(ocp)
     return Controller(
         name=function.name(),
         function=function,
@@ -41,6 +43,8 @@ def described(function: ca.Function, stages: LeastDistanceStages, made: RtiStage
             "unknowns, rows": f"{stages.n}, {stages.m}",
             "status": STATUS_WORDS,
         },
+        monitor=monitor,
+        monitors=monitors,
         prediction=_prediction(function, made),
         prediction_rows=ocp.names("x"),
         delay=made.memory.delay,
