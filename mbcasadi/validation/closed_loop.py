@@ -1,8 +1,7 @@
 """`validate`: a controller's generated C against MuJoCo, in one call."""
 
 from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation import metrics as measures
 from mbcasadi.validation.compare import Comparison
-from mbcasadi.validation.conditions import WhatIf, require_conditions
-from mbcasadi.validation.conditions import what_if as under_conditions
+from mbcasadi.validation.conditions import require_conditions
 from mbcasadi.validation.contact_metrics import contact_metrics
 from mbcasadi.validation.criteria import judge, scopes
 from mbcasadi.validation.law import CompiledLaw, HasController, compiled
@@ -34,10 +32,10 @@ from mbcasadi.validation.pictures import pictures
 from mbcasadi.validation.predictions import prediction_metrics, predictions
 from mbcasadi.validation.recorded import require_reportable
 from mbcasadi.validation.recording import Recording
+from mbcasadi.validation.repetitions import Plants, Repetitions
 from mbcasadi.validation.report import Report
 from mbcasadi.validation.run import Run
 from mbcasadi.validation.settings import settings_of
-from mbcasadi.validation.softness import solref_sweep
 from mbcasadi.validation.statuses import status_metrics
 
 Array = NDArray[np.float64]
@@ -118,46 +116,31 @@ def validate(
         ExportError: the C cannot be generated or compiled.
     """
     tell = Teller(progress)
-    parts = _Plants(model, {"rigid": rigid, "timestep": timestep}, perturb, seed)
-    plant = parts.make()
-    if keyframe is not None:
-        if q0 is not None:
-            raise ProblemError("give q0 or keyframe, not both")
-        q0 = plant.keyframe(keyframe)
+    plants = Plants(model, {"rigid": rigid, "timestep": timestep}, perturb, seed)
+    plant = plants.make()
     if outer is not None and not (reference is None and mask is None):
         raise ProblemError("give reference and mask, or an outer law that gives them, not both")
-    scenario = Scenario(duration, reference, mask, q0, v0, delay, disturbance, switch, outer)
+    start = _start(plant, q0, keyframe)
+    scenario = Scenario(duration, reference, mask, start, v0, delay, disturbance, switch, outer)
     if what_if:
         require_conditions(delay, bool(perturb))
     tell("generating and compiling C", 0.0)
-    with ExitStack() as stack:
-        law = stack.enter_context(compiled(controller, tell.note))
+    with compiled(controller, tell.note) as law:
         require_reportable(law.controller)
         recording = run_loop(
             law, plant, scenario, lambda text, done: tell(text, RUN_FROM + done / 2)
         )
-        heard = None if outer is None else outer.record  # repetitions begin records of their own
         tell("timing ticks", 0.8)
         times = time_ticks(law, recording)
-        gaps: tuple[tuple[float, float], ...] = ()
-        if softness and plant.model.neq:
-            tell("repeating the run with other solref", 0.82)
-            gaps = solref_sweep(parts.make, lambda other: run_loop(law, other, scenario))
-        costs: WhatIf | None = None
-        if what_if:
-            tell("repeating the run without delay and errors", 0.83)
-            prompt = law if undelayed is None else stack.enter_context(compiled(undelayed))
-            costs = under_conditions(
-                (law, prompt), parts.make, scenario, recording, settle, erroneous=bool(perturb)
-            )
-        if outer is not None and heard is not None:
-            outer.record = heard
+        again = Repetitions(law, plants, scenario, tell)
+        gaps = again.gaps() if softness else ()
+        costs = again.costs(recording, settle, undelayed) if what_if else None
         facts = {"operations in a tick": law.project.operations, "lines of C": law.project.lines}
     asked = settings_of(plant, scenario, law.controller, rigid, perturb, seed)
     notes = [*recording.events, *_doubts(law.controller, delay)]
     tell("comparing with our dynamics", 0.85)
     comparison, sweep = beside_ours(
-        model, parts.make, recording, notes, softness=softness, switched=switch is not None
+        model, plants.make, recording, notes, softness=softness, switched=switch is not None
     )
     run = Run(
         name=name or f"{plant.name}, {law.controller.name}",
@@ -175,19 +158,12 @@ def validate(
     return Report((run,))
 
 
-@dataclass(frozen=True)
-class _Plants:
-    """Makes the plant of a run, again and again."""
-
-    model: Source
-    options: Mapping[str, Any]
-    perturb: Mapping[str, float] | None
-    seed: int | None
-
-    def make(self, erroneous: bool = True) -> Plant:
-        if not erroneous:
-            return Plant(self.model, **self.options)
-        return Plant(self.model, **self.options, perturb=self.perturb, seed=self.seed)
+def _start(plant: Plant, q0: ArrayLike | None, keyframe: str | None) -> ArrayLike | None:
+    if keyframe is None:
+        return q0
+    if q0 is not None:
+        raise ProblemError("give q0 or keyframe, not both")
+    return plant.keyframe(keyframe)
 
 
 def _doubts(controller: Controller, delay: int) -> list[str]:
