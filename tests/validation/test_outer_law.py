@@ -112,3 +112,15 @@ def test_validate_follows_the_outer_law():
         assert len(outer.record["u"]) == -(-found.ticks // EVERY)
         with pytest.raises(err.ProblemError, match="not both"):
             mb.validate(following(), SLIDE, 1.0, timestep=0.01, outer=outer, reference=[0, 0, 0])
+
+
+def test_repetitions_of_a_run_leave_the_outer_laws_record_of_the_run_itself():
+    with outer_law(counting(), guide(), [0.1]) as outer:
+        options = {"timestep": 0.01, "outer": outer, "perturb": {"mass": 0.9}}
+        alone = mb.validate(following(), SLIDE, 0.3, **options).runs[0]
+        told = np.ravel(outer.record["told"])
+        again = mb.validate(following(), SLIDE, 0.3, **options, what_if=True).runs[0]
+        np.testing.assert_array_equal(np.ravel(outer.record["told"]), told)
+        nominal, heavy = again.what_if.rows
+        assert nominal.effort != heavy.effort
+        assert heavy.effort == pytest.approx(np.sqrt(np.mean(alone.recording.u**2)))
