@@ -118,10 +118,11 @@ def rows_fun(system: System) -> ca.Function:
 
 @lru_cache(maxsize=32)
 def motion_fun(system: System, rank_tol: float) -> ca.Function:
-    """Return (q, v, u, t, mask) → (a, a_q, a_v, a_u, clip): acceleration under `B u + f_0`.
+    """Return (q, v, u, t, mask) → (a, a_q, a_v, a_u, lam, …, clip): motion under `B u + f_0`.
 
-    `a_q` is the tangent derivative; all of them follow the implicit rules of
-    `dynamics.derivatives`. `clip` is how far the actuators' real force is from `B u + f_0`.
+    `lam, lam_q, lam_v, lam_u` are the multipliers and how they change. `a_q` and `lam_q` are
+    tangent derivatives; all of them follow the implicit rules of `dynamics.derivatives`. `clip` is
+    how far the actuators' real force is from `B u + f_0`.
     """
     dynamics = forward_dynamics_derivatives(system, rank_tol=rank_tol)
     force = _force_fun(system)
@@ -130,13 +131,13 @@ def motion_fun(system: System, rank_tol: float) -> ca.Function:
     pull = force(s["q"], s["v"], s["u"])
     known = s | {"f": pull[0]}
     d = dynamics(**{name: known[name] for name in dynamics.name_in()})
-    outputs = {
-        "a": d["a"],
-        "a_q": d["dadq"] + d["dadf"] @ pull[1],
-        "a_v": d["dadv"] + d["dadf"] @ pull[2],
-        "a_u": d["dadf"] @ pull[3],
-        "clip": pull[4],
-    }
+    outputs = {}
+    for key in ("a", "lam"):
+        outputs[key] = d[key]
+        outputs[f"{key}_q"] = d[f"d{key}dq"] + d[f"d{key}df"] @ pull[1]
+        outputs[f"{key}_v"] = d[f"d{key}dv"] + d[f"d{key}df"] @ pull[2]
+        outputs[f"{key}_u"] = d[f"d{key}df"] @ pull[3]
+    outputs["clip"] = pull[4]
     return ca.Function(
         "motion", list(s.values()), [ca.densify(x) for x in outputs.values()], list(s), [*outputs]
     )

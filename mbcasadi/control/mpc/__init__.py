@@ -2,6 +2,7 @@
 
 from mbcasadi.control.mpc.actuation_measure import actuation_measure
 from mbcasadi.control.mpc.collocation import collocated, collocation_guess
+from mbcasadi.control.mpc.force_outputs import force_output, friction_output
 from mbcasadi.control.mpc.gait import Gait, trot
 from mbcasadi.control.mpc.handing_on import (
     to_acados_model,
@@ -67,6 +68,8 @@ __all__ = [
     "deviation_output",
     "discrete_dynamics",
     "fixed_freedoms",
+    "force_output",
+    "friction_output",
     "guess_of",
     "linear_mpc",
     "linear_problem",
