@@ -52,6 +52,21 @@ class RowSet:
         return [int(np.argmax(row)) for row in self.T]
 
     @property
+    def sides(self) -> list[str]:
+        """Which side of its value each row bounds, where there is a row for both."""
+        twice = [self.places.count(place) > 1 for place in self.places]
+        low = [bool(np.isfinite(low)) for low in self.bounds[:, 0]]
+        return [
+            (".lower" if below else ".upper") if two else ""
+            for two, below in zip(twice, low, strict=True)
+        ]
+
+    @property
+    def owners(self) -> list[int]:
+        """Which value each slack gives way."""
+        return [self.places[int(np.argmax(np.abs(column)))] for column in self.W.T]
+
+    @property
     def signed(self) -> list[int]:
         """Slacks that may not be negative."""
         return np.flatnonzero(self.linear > 0).tolist()

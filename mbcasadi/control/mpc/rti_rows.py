@@ -94,13 +94,20 @@ class Rows:
         ocp, N = self.ocp, self.ocp.horizon
         x, u = ocp.names("x"), ocp.names("u")
         own = [*u, *(x[i] for i in self.states), *ocp.names("path")]
-        along = [own[i] for i in self.interval.places]
-        last = [ocp.names("end")[i] for i in self.end.places]
-        return (
-            [f"{one}[{k}]" for k in range(N) for one in along]
-            + [f"{one}[{N}]" for one in last]
-            + [f"slack[{i}]" for i in self.signed]
-        )
+        spans = ((self.interval, own, range(N)), (self.end, ocp.names("end"), (N,)))
+        rows = [
+            f"{of[i]}{side}[{k}]"
+            for part, of, at in spans
+            for k in at
+            for i, side in zip(part.places, part.sides, strict=True)
+        ]
+        signs = [
+            f"slack.{of[part.owners[i]]}[{k}]"
+            for part, of, at in spans
+            for k in at
+            for i in part.signed
+        ]
+        return rows + signs
 
     def matrix(self, of_w: Any, end_of_w: Any) -> Any:
         """Return A_qp from how the rows depend on w, those of intervals and of the end."""

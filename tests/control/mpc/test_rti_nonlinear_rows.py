@@ -13,6 +13,7 @@ from mbcasadi.control.mpc.nonlinear import optimal_control_problem
 from mbcasadi.control.mpc.ocp_solution import guess_of
 from mbcasadi.control.mpc.ocp_stage import Bounded, stage_symbols
 from mbcasadi.control.mpc.real_time_iteration import real_time_iteration
+from mbcasadi.control.mpc.rti_rows import rows_of
 from mbcasadi.control.mpc.solve import solve
 
 SAME_OPTIMUM = 1e-5
@@ -151,3 +152,15 @@ def test_a_row_without_sense_is_refused():
         optimal_control_problem(system, N, 0.05, R=1.0, du_bounds=[[1, -1]])
     with pytest.raises(err.ProblemError, match="S has the eigenvalue -1"):
         optimal_control_problem(system, N, 0.05, R=1.0, S=-1.0)
+
+
+def test_an_active_set_is_handed_on_row_by_row(hanging):
+    """Every row of the next tick begins as the same row of one interval later, if there is one."""
+    free = replace(hanging[0], path_bounds=np.array([[-0.75, 0.75], [-20.0, 12.0]]))
+    rows = rows_of(free)
+    names, earlier = rows.names, rows.shifted(ca.DM(np.arange(rows.m))).full().ravel().astype(int)
+    assert len(names) == rows.m == len(set(names))
+    for name, place in zip(names, earlier, strict=True):
+        row, k = name[:-1].rsplit("[", 1)
+        later = f"{row}[{int(k) + 1}]"
+        assert names[place] == (later if later in names else name)

@@ -83,10 +83,11 @@ def test_a_closed_loop_keeps_the_rates_whatever_is_measured(delay):
         cart_pole(upright=True), 20, 0.04, Q=[1, 10, 0.1, 0.1], R=0.01, du_bounds=[[-1.5, 1.5]]
     )
     rti, rng = real_time_iteration(ocp, delay=delay), np.random.default_rng(0)
-    z, controls, statuses = rti.controller.z0, [0.0], []
+    plan = guess_of(ocp, np.zeros((21, 5)), np.full((20, 1), 8.0))
+    z, controls, statuses = rti.z(plan), [0.0], []
     for k in range(30):
         x = 0.3 * rng.standard_normal(4)
-        x[0] = np.nan if k % 7 == 6 else x[0]
+        x[0] = np.nan if k % 7 == 0 else x[0]  # at first too, where the plan is far away
         u, z, status, _ = tick(rti.function, x, ocp.parameters().ravel(), z)
         controls.append(u[0])
         statuses.append(int(status[0]))
