@@ -76,9 +76,8 @@ class OptimalControlProblem:
         """Return a name for each row of "x", "u", "path" or "end"."""
         sizes = {"x": self.nx, "u": self.nu}
         sizes |= {"path": len(self.path_bounds), "end": len(self.end_bounds)}
-        given = self.labels.get(of, ())
-        n = sizes[of]
-        return given if len(given) == n else tuple(f"{of}{i}" for i in range(n))
+        given = self.labels.get(of, ())[: sizes[of]]
+        return (*given, *(f"{of}{i}" for i in range(len(given), sizes[of])))
 
     def parameters(self, **values: ArrayLike) -> Array:
         """Return p (N + 1, np) with these slices, nominal elsewhere; dots are written as `_`.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.mpc.ocp import OptimalControlProblem
+from mbcasadi.control.mpc.ocp_rows import end_rows
 from mbcasadi.control.mpc.ocp_solution import OcpSolution, examined, flat, rollout
 from mbcasadi.control.mpc.shooting import Shooting, shooting
 from mbcasadi.errors import ShapeError, SolverError
@@ -23,7 +24,7 @@ ROUNDS = 500
 
 PREFERRED_QP = ("hpipm", "qrqp")
 """QP solvers of sqpmethod: the first that this CasADi has. The structured one takes milliseconds
-where the other takes a second (30 stages of 9 unknowns)."""
+where the other takes a second (30 stages of 9 unknowns); soft rows at the end are not for it."""
 
 SOLVERS: dict[str, dict[str, Any]] = {
     "sqpmethod": {
@@ -162,7 +163,7 @@ def program_solver(
     if solver == "fatrop":
         chosen |= program.structure()
     if solver == "sqpmethod":
-        chosen |= _qp_of(options or {})
+        chosen |= _qp_of(program, options or {})
     function = ca.nlpsol("ocp", solver, program.program, chosen | dict(options or {}))
     return OcpSolver(program, function, program.first_order(), tolerance)
 
@@ -181,8 +182,11 @@ def _hessian_of(solver: str, hessian: str | None) -> str:
     return kind
 
 
-def _qp_of(options: Mapping[str, Any]) -> dict[str, Any]:
+def _qp_of(program: Shooting, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the QP solver and its options."""
-    qpsol = options.get("qpsol", next(one for one in PREFERRED_QP if ca.has_conic(one)))
+    # A slack at the end is a control of the last stage, which CasADi's HPIPM does not know.
+    dense = bool(end_rows(program.ocp).k)
+    fit = [one for one in PREFERRED_QP[dense:] if ca.has_conic(one)]
+    qpsol = options.get("qpsol", fit[0])
     quiet = {"print_iter": False, "print_header": False} if qpsol == "qrqp" else {}
     return {"qpsol": qpsol, "qpsol_options": {"error_on_fail": False, **quiet}}
