@@ -37,6 +37,7 @@ from mbcasadi.validation.report import Report
 from mbcasadi.validation.run import Run
 from mbcasadi.validation.settings import settings_of
 from mbcasadi.validation.statuses import status_metrics
+from mbcasadi.validation.words import ticks
 
 Array = NDArray[np.float64]
 
@@ -171,7 +172,7 @@ def _doubts(controller: Controller, delay: int) -> list[str]:
     if controller.prediction is None or controller.delay == delay:
         return []
     return [
-        f"The law counts on a delay of {controller.delay} ticks, the plant has {delay}: its plans "
+        f"The law counts on a delay of {ticks(controller.delay)}, the plant has {delay}: its plans "
         "begin at another moment than they act."
     ]
 

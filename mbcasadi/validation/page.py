@@ -36,6 +36,7 @@ def page(report: "Report") -> str:
         number=words.number,
         bound=words.bound,
         phases=words.phases,
+        ticks=words.ticks,
         zip_rows=lambda sweep: zip(sweep.impedances, sweep.errors, strict=True),
     )
     runs = [

@@ -6,6 +6,7 @@ from typing import Any
 from mbcasadi.description import Controller
 from mbcasadi.plant import Plant
 from mbcasadi.validation.loop import Scenario, steps_per_tick
+from mbcasadi.validation.words import ticks
 
 
 def settings_of(
@@ -28,7 +29,7 @@ def settings_of(
         "control period": f"{1e3 * controller.period:g} ms",
         "plant's time step": f"{1e3 * plant.timestep:g} ms ({steps} in a period)",
         "duration": f"{scenario.duration:g} s",
-        "delay": f"{scenario.delay} tick{'s' if scenario.delay != 1 else ''}",
+        "delay": ticks(scenario.delay),
         "plant's parameter errors": errors + drawn if errors else "none",
         "disturbance": "none" if scenario.disturbance is None else "a force from outside",
         "plant's equality constraints": _softness_words(plant, rigid),

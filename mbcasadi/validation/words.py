@@ -144,3 +144,8 @@ def phases(times: TickTimes) -> list[tuple[str, TickTimes]]:
     """Return whole ticks, then their phases where there are two."""
     parts = [("preparation", times.preparation), ("feedback", times.feedback)]
     return [("whole tick", times), *((name, part) for name, part in parts if part is not None)]
+
+
+def ticks(count: int) -> str:
+    """Return a number of ticks."""
+    return f"{count} tick{'' if count == 1 else 's'}"

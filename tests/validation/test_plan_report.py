@@ -46,7 +46,7 @@ def test_the_page_has_plans_limits_answers_times_and_costs(report: Report) -> No
         assert f"<h3>{heading}</h3>" in words
     assert "&lt;wall&gt; / m (soft)" in words
     assert "model error only" in words
-    assert "from 1 ticks after the measurement on" in words
+    assert "from 1 tick after the measurement on" in words
     assert "nan" not in words
     assert text.count("<section") == text.count("</section>") >= 6
 
