@@ -110,8 +110,8 @@ class Rows:
         return rows + signs
 
     def matrix(self, of_w: Any, end_of_w: Any) -> Any:
-        """Return A_qp from how the rows depend on w, those of intervals and of the end."""
-        A = ca.vertcat(of_w, end_of_w)
+        """Return A_qp from how the rows of intervals, and the values of the end, depend on w."""
+        A = ca.vertcat(of_w, ca.sparsify(ca.DM(self.end.T)) @ end_of_w)
         if not self.linear.size:
             return A
         scale = ca.sparsify(ca.diag(ca.DM(1 / np.sqrt(self.quadratic))))
