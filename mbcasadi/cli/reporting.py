@@ -14,13 +14,14 @@ def show_report(report: "Report", saved: Path | None, as_json: bool) -> None:
     if as_json:
         console.emit_json(report.to_dict() | {"file": None if saved is None else str(saved)})
     else:
+        from mbcasadi.validation.findings import findings
         from mbcasadi.validation.table import what_if_table
 
         screen = console.screen()
         screen.print(report.table())
         for run in report.runs:
-            for note in run.notes:
-                screen.print(f"{run.name}: {note}", markup=False)
+            for sentence in (*run.notes, *findings(run)):
+                screen.print(f"{run.name}: {sentence}", markup=False)
             if run.softness is not None:
                 screen.print(f"{run.name}: {run.softness.sentence}", markup=False)
             if run.what_if is not None:

@@ -18,7 +18,6 @@ from mbcasadi.validation.recording import Recording
 
 Array = NDArray[np.float64]
 
-MOST_TICKS = 5000  # ticks at which limits are evaluated; a longer run is thinned
 # A row that a law keeps between bounds counts as at one of them within this share of its range.
 NEAR = 0.01
 # An excess below this share of the range is what a QP is solved to.
@@ -75,16 +74,14 @@ def margins(controller: Controller, recording: Recording) -> tuple[Margin, ...]:
 def _of_limits(limits: Limits | None, recording: Recording) -> list[Margin | None]:
     if limits is None or not limits.soft:
         return []
-    thin = slice(None, None, max(1, -(-recording.ticks // MOST_TICKS)))
-    values = called(limits.value, {n: v[thin] for n, v in _given(recording).items()})["value"]
-    t, signal = recording.t[thin], limits.signal
+    values, signal = called(limits.value, _given(recording))["value"], limits.signal
     return [
         _row(
             name,
             signal.units[i],
             (float(limits.lower[i]), float(limits.upper[i])),
             limits.soft[i],
-            t,
+            recording.t,
             values[:, 0, i],
             near=NEAR,
         )

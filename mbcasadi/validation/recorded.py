@@ -18,6 +18,9 @@ PLANNED = ("u", "z_next")
 ACTED = ("u", "u_last")
 """What a value between limits may take beside them."""
 
+AT_ONCE = 500
+"""Points that one call evaluates: inputs may be a horizon's references, thousands of numbers."""
+
 
 def require_reportable(controller: Controller) -> None:
     """Raise unless prediction and limits of a controller can be reported.
@@ -38,7 +41,7 @@ def _require_inputs(
 ) -> None:
     known = (*KNOWN_INPUTS, *more)
     unknown = [name for name in function.name_in() if name not in known]
-    if unknown:
+    if unknown or not function.n_in():
         raise ProblemError(
             f"controller {controller.name!r}: {what} wants the inputs {unknown}; a recording has "
             f"{', '.join(known)}"
@@ -88,8 +91,13 @@ def evaluated(
 
 def called(function: ca.Function, inputs: dict[str, Array]) -> dict[str, Array]:
     """Return name → (n, columns, rows) of each output at n points, inputs (n, size) by name."""
-    found = in_columns(function, *(inputs[name] for name in function.name_in()))
+    given = [inputs[name] for name in function.name_in()]
+    n = len(next(iter(inputs.values())))
+    parts = [
+        in_columns(function, *(rows[first : first + AT_ONCE] for rows in given))
+        for first in range(0, n, AT_ONCE)
+    ]
     return {
-        name: flat.reshape(len(flat), function.size2_out(name), function.size1_out(name))
-        for name, flat in zip(function.name_out(), found, strict=True)
+        name: np.concatenate(flat).reshape(n, function.size2_out(name), function.size1_out(name))
+        for name, flat in zip(function.name_out(), zip(*parts, strict=True), strict=True)
     }

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mbcasadi.errors import ProblemError
+from mbcasadi.validation.findings import findings
 from mbcasadi.validation.run import Run
 
 
@@ -93,6 +94,9 @@ class Report:
                 sign = ">=" if v.at_least else "<="
                 mark = "ok  " if v.passed else "FAIL"
                 lines.append(f"    {mark} {v.metric} = {v.value:.4g} {sign} {v.limit:.4g}")
+            lines += [f"    {sentence}" for sentence in findings(run)]
+            if run.what_if is not None:
+                lines += [f"    {line}" for line in str(run.what_if).splitlines()]
         return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """How far a run stays inside what its law bounds, by hand; and what a law said about itself."""
 
+import re
 from dataclasses import replace
 
 import casadi as ca
@@ -10,7 +11,8 @@ from validation_problems import SLIDER, SLIDER_STEP, planning_slider, recording,
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller, Limits, Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation import Run, validate
+from mbcasadi.validation import Report, Run, validate
+from mbcasadi.validation.findings import findings
 from mbcasadi.validation.margins import margin_metrics, margins
 from mbcasadi.validation.metrics import time_metrics
 from mbcasadi.validation.statuses import longest_run, status_metrics, status_rows
@@ -140,6 +142,18 @@ def test_failures_are_counted_dated_and_measured(failed_run: Run) -> None:
     meaning = next(m.meaning for m in failed_run.metrics if m.name == "status.longest_failure")
     assert meaning.endswith("from 0.1 s")
     assert not failed_run.passed
+
+
+def test_what_a_reader_should_know_is_told_in_sentences(failed_run: Run) -> None:
+    told = findings(failed_run)
+    assert "infeasible, safe output: 2 ticks, the first at 0.1 s, at most 2 in a row" in told
+    assert all(sentence in str(Report((failed_run,))) for sentence in told)
+    run = validate(limited(soft=True), SLIDER, 0.3, q0=[0.6], criteria={}).runs[0]
+    assert any(
+        re.fullmatch(r"wall \(soft\) .* in [0-9.]+ % of the ticks, most by 0.1 m at 0 s", sentence)
+        for sentence in findings(run)
+    )
+    assert any(sentence.startswith("plans miss, of the motion, ") for sentence in findings(run))
 
 
 def test_a_run_without_failures_says_so() -> None:
