@@ -1,0 +1,157 @@
+"""What tracks a trajectory sees the trajectory: windows, impulses, laps, linear systems."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+import mujoco_models
+from mbcasadi.control.linear import trajectory_lqr
+from mbcasadi.control.mpc import (
+    fixed_freedoms,
+    linearize_trajectory,
+    moving_reference,
+    optimal_control_problem,
+    optimise,
+    pose_path,
+    stage_symbols,
+    tracking_guess,
+    trajectory_problem,
+)
+
+STEPS, WINDOW, PERIOD = 20, 12, 0.01  # intervals; samples, s
+HOLD = 0.6  # s, the duration of the move
+EXACT = 1e-12
+STEP_ERROR = 1e-6  # of steps of order 4
+
+
+@pytest.fixture(scope="module")
+def system():
+    return mb.read_mjcf(mujoco_models.path("five_bar"))
+
+
+@pytest.fixture(scope="module")
+def move(system):
+    own = stage_symbols(system)
+    tool = system.frame("tool").pose(own.q)[0][[0, 2]]
+    s = np.linspace(0, 1, STEPS + 1)
+    path = pose_path(system, own.q, tool, HOLD * s, np.linspace([-0.1, 0.7], [0.1, 0.75], len(s)))
+    problem = trajectory_problem(
+        system,
+        STEPS,
+        (HOLD, HOLD),
+        q0=path.q[0],
+        v0=np.zeros(4),
+        symbols=own,
+        residual=own.u,
+        end=fixed_freedoms(system, own, path.q[-1]),
+    )
+    found = optimise(problem, path.guess(problem))
+    assert found.solved, found.in_words
+    return found
+
+
+@pytest.fixture(scope="module")
+def lap(system):
+    """Return a swing between two heights in a period of its own."""
+    own = stage_symbols(system)
+    tool = system.frame("tool").pose(own.q)[0][[0, 2]]
+    turn = np.linspace(0, 2 * np.pi, STEPS + 1)
+    circle = np.column_stack([0.08 * np.sin(turn), 0.7 + 0.05 * np.cos(turn)])
+    path = pose_path(system, own.q, tool, 0.8 * turn / turn[-1], circle)
+    goals = stage_symbols(system, goal=2)
+    away = ca.substitute(tool, own.q, goals.q) - goals.parameters["goal"]
+    problem = trajectory_problem(
+        system,
+        STEPS,
+        (0.4, 1.2),
+        time_weight=0.5,
+        periodic=np.zeros(4),
+        symbols=goals,
+        residual=ca.vertcat(30 * away, 0.05 * goals.u),
+    )
+    found = optimise(problem, path.guess(problem), problem.ocp.parameters(goal=circle))
+    assert found.solved, found.in_words
+    return found
+
+
+@pytest.fixture(scope="module")
+def follow(system):
+    weight = np.repeat([10.0, 0.1], 4)
+    return optimal_control_problem(system, WINDOW, PERIOD, Q=weight, R=0.01, Q_end=weight)
+
+
+def setpoints(ref, ocp):
+    """Return q, v, u of each sample of a reference."""
+    return np.hsplit(ref.reshape(ocp.horizon + 1, ocp.np_), [4, 8])
+
+
+def test_a_window_shows_where_the_motion_will_be(move, follow):
+    reference = moving_reference(move, follow, delay=2, start=0.1)
+    q, v, u = setpoints(reference(0.25), follow)
+    times = 0.15 + PERIOD * (2 + np.arange(WINDOW + 1))
+    expected = move.at(times)
+    np.testing.assert_allclose(q, expected[0], atol=EXACT)
+    np.testing.assert_allclose(v, expected[1], atol=EXACT)
+    # 0.03 s between samples of the trajectory: ticks lie within them.
+    np.testing.assert_allclose(u, expected[2], atol=1e-9)
+    assert np.ptp(q, axis=0).max() > 1e-3
+
+
+def test_before_and_after_the_motion_its_ends_are_held(move, follow):
+    reference = moving_reference(move, follow, start=1.0)
+    q, v, _ = setpoints(reference(0.0), follow)
+    np.testing.assert_allclose(q, np.tile(move.q[0], (WINDOW + 1, 1)), atol=EXACT)
+    assert not v.any()
+    q, v, u = setpoints(reference(1.0 + HOLD + 0.5), follow)
+    np.testing.assert_allclose(q, np.tile(move.q[-1], (WINDOW + 1, 1)), atol=EXACT)
+    assert not v.any()
+    system = move.problem.system
+    rest = mb.forward_dynamics(system)(q[0], np.zeros(4), system.actuation(q[0]) @ u[0])[
+        0
+    ]  # the torques that hold it
+    np.testing.assert_allclose(rest.full(), 0, atol=1e-8)
+    assert np.abs(u).max() > 0.1
+
+
+def test_ticks_that_do_not_fit_keep_the_impulse(move, system):
+    period = 0.0137
+    other = optimal_control_problem(system, 1, period, Q=np.ones(8), R=1.0)
+    reference = moving_reference(move, other)
+    ticks = int(HOLD / period)
+    u = np.array([setpoints(reference(k * period), other)[2][0] for k in range(ticks)])
+    end = ticks * period
+    k = np.searchsorted(move.t, end) - 1
+    whole = np.diff(move.t)[:k] @ move.u[:k] + (end - move.t[k]) * move.u[k]
+    np.testing.assert_allclose(period * u.sum(axis=0), whole, atol=1e-9)
+
+
+def test_the_first_guess_is_a_motion_of_the_window(move, follow):
+    guess = tracking_guess(move, follow, t=0.1)
+    step = follow.dynamics.map(WINDOW)
+    x_next = step(guess.x[:-1].T, guess.u.T, guess.p[:-1].T).full().T
+    np.testing.assert_allclose(x_next, guess.x[1:], atol=STEP_ERROR)
+    assert np.abs(guess.x[1:] - guess.x[:-1]).max() > 1e-2
+
+
+def test_laps_follow_each_other(lap, follow, system):
+    T = lap.t[-1]
+    reference = moving_reference(lap, follow, beyond="repeat")
+    for t in (0.03, T - 0.02):
+        now, later = (setpoints(reference(t + n * T), follow) for n in (0, 3))
+        for one, other in zip(now, later, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-6)
+    along = linearize_trajectory(lap, PERIOD, 2)
+    assert len(along) == int(np.ceil(2 * T / PERIOD)) + 1
+    q, _, _ = lap.at([PERIOD * 40], "repeat")
+    np.testing.assert_allclose(along[40].q, q[0], atol=1e-9)
+
+
+def test_the_law_along_the_trajectory_gives_its_controls_on_it(move):
+    along = linearize_trajectory(move, PERIOD)
+    law = trajectory_lqr(along, np.repeat([100.0, 1.0], 4), 0.01, Q_end=np.ones(8), period=PERIOD)
+    z = law.controller.z0
+    for k in range(len(along) - 1):
+        q, v, _ = move.at([k * PERIOD])
+        u, z, *_ = law.function(q[0], v[0], np.zeros(0), z)
+        np.testing.assert_allclose(u.full().ravel(), along[k].u, atol=1e-7, err_msg=str(k))
