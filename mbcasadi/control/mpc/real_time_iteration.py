@@ -34,18 +34,24 @@ class RealTimeIteration:
         controller: as `export_c` takes it.
         ocp: the problem.
         memory: where z holds what.
-        prepare: (ref, z) → the part of a tick that can run before the state is measured.
     """
 
     controller: Controller
     ocp: OptimalControlProblem
     memory: Memory
-    prepare: ca.Function
 
     @property
     def function(self) -> ca.Function:
         """The controller as one named Function."""
         return self.controller.function
+
+    @property
+    def prepare(self) -> ca.Function:
+        """(ref, z) → (prepared, A_qp), the part of a tick before the state is measured."""
+        stages = self.controller.stages
+        assert stages is not None
+        assert stages.prepare is not None
+        return stages.prepare
 
     def z(self, guess: OcpSolution, sent: ArrayLike | None = None) -> Array:
         """Return the state that begins with this guess.
@@ -87,7 +93,10 @@ def real_time_iteration(
     solver: str = "daqp",
     name: str = "real_time_iteration",
 ) -> RealTimeIteration:
-    """Return the controller of a problem.
+    """Return the controller of a problem, with all its rows.
+
+    Rows of path and end are linearised about the guess. Where hard ones leave no answer, the status
+    is 2 and u is what was planned; soft ones give way, and `violations` says which.
 
     Args:
         ocp: the problem; the tick's period is that of its intervals.
@@ -121,7 +130,7 @@ def real_time_iteration(
     stages = made.stages()
     _require_determined(made, stages)
     controller = described(controller_fun(name, stages, solver), stages, made)
-    return RealTimeIteration(controller, ocp, memory, made.prepare())
+    return RealTimeIteration(controller, ocp, memory)
 
 
 def _require_determined(made: RtiStages, stages: LeastDistanceStages) -> None:
