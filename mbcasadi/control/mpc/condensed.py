@@ -90,6 +90,7 @@ def posed(
     slack = first
     for output in problem.outputs:
         slack = _bound_output(problem, output, predicted, rows, slack)
+    _bound_end(problem, predicted, rows)
     return CondensedProblem(H, G, g_0, *rows.stacked(), rows.names, rows.later(), slack - first)
 
 
@@ -199,6 +200,16 @@ def _bound_output(
             rows.add((f"{key}.lower", k), below, output.lower[i], np.inf)
             rows.add((f"{key}.slack", k), (slack, 0 * theta[i], 0.0), 0.0, np.inf)
     return first
+
+
+def _bound_end(problem: LinearProblem, predicted: Prediction, rows: _Rows) -> None:
+    """Bound the last state, and the last control where rates are bounded."""
+    if problem.terminal is None:
+        return
+    last = zip(predicted.x[problem.horizon], predicted.u[problem.horizon - 1], strict=True)
+    y, theta, rest = (problem.terminal.of_x @ x + problem.terminal.of_u @ u for x, u in last)
+    for i in range(len(y)):
+        rows.add((f"terminal{i}", problem.horizon), (y[i], theta[i], rest[i]), -np.inf, 1.0)
 
 
 def _price_slacks(problem: LinearProblem, H: Array, g_0: Array, first: int, least: float) -> None:

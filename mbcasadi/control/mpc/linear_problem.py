@@ -8,7 +8,7 @@ s.t. x_{k+1} = A_k x_k + B_k u_k + d_k,   x_0, u_{-1} given,
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,11 @@ from scipy.linalg import LinAlgError, solve_discrete_are
 
 from mbcasadi.control.linear.riccati import weight
 from mbcasadi.control.mpc.linear_model import Array, LinearModel, Output
+from mbcasadi.control.mpc.terminal_set import TerminalSet, invariant_set
 from mbcasadi.errors import ProblemError, ShapeError
+
+LASTING = 1e-8
+"""How far below one an eigenvalue may be, and how small a singular value, to count as lost."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class LinearProblem:
         preview: the reference has a slice for each sample, else one for all.
         delay: samples from a measurement to the moment when its control acts; x_0 is the state
             of that moment, predicted with the controls that are under way.
+        terminal: where (x_N, u_{N-1}) must end, or None.
     """
 
     model: LinearModel
@@ -47,6 +52,7 @@ class LinearProblem:
     blocks: tuple[int, ...] = field(default=())
     preview: bool = False
     delay: int = 0
+    terminal: TerminalSet | None = None
 
     @property
     def moves(self) -> int:
@@ -78,6 +84,7 @@ def linear_problem(
     blocks: Sequence[int] | None = None,
     preview: bool = False,
     delay: int = 0,
+    terminal_set: bool = False,
 ) -> LinearProblem:
     """Return the checked problem.
 
@@ -91,6 +98,9 @@ def linear_problem(
         blocks: lengths of the moves, which add up to N; all one by default.
         preview: the reference has a slice for each sample.
         delay: samples from a measurement to the moment when its control acts.
+        terminal_set: x_N must end where the regulator without bounds, from Q and R, keeps all hard
+            bounds for ever: then a plan exists at the next sample too, if the model is right. The
+            set lies around x = 0, whatever the reference; it needs free moves.
 
     Raises:
         ProblemError: a horizon, delay, weight or bound that makes no sense; no terminal cost
@@ -111,11 +121,11 @@ def linear_problem(
         )
     nx, nu = model.nx, model.nu
     state, control = weight("Q", Q, nx), weight("R", R, nu, definite=True)
-    return LinearProblem(
+    problem = LinearProblem(
         model=model,
         horizon=int(horizon),
         Q=state,
-        P=_terminal(model, state, control) if P is None else weight("P", P, nx),
+        P=cost_to_go(model, state, control) if P is None else weight("P", P, nx),
         R=control,
         S=np.zeros((nu, nu)) if S is None else weight("S", S, nu),
         u_bounds=bounds("u_bounds", u_bounds, nu),
@@ -125,6 +135,7 @@ def linear_problem(
         preview=preview,
         delay=int(delay),
     )
+    return replace(problem, terminal=_terminal(problem)) if terminal_set else problem
 
 
 def _whole(name: str, value: float, least: int) -> None:
@@ -144,23 +155,55 @@ def bounds(name: str, value: ArrayLike | None, size: int) -> Array:
     given = np.tile([-np.inf, np.inf], (size, 1)) if value is None else np.asarray(value, float)
     if given.shape != (size, 2) or np.any(np.isnan(given)):
         raise ShapeError(f"{name} has shape {given.shape}, expected ({size}, 2), without NaN")
-    empty = np.flatnonzero(given[:, 0] > given[:, 1])
+    low, high = given.T
+    empty = np.flatnonzero((low > high) | (low == np.inf) | (high == -np.inf))
     if empty.size:
-        low, high = given[empty[0]]
-        raise ProblemError(f"{name}[{empty[0]}] is {low} to {high}: empty; expected low <= high")
+        i = empty[0]
+        raise ProblemError(f"{name}[{i}] is {low[i]} to {high[i]}: empty; expected low <= high")
     return given
 
 
-def _terminal(model: LinearModel, Q: Array, R: Array) -> Array:
+def cost_to_go(model: LinearModel, Q: Array, R: Array) -> Array:
+    """Return P of the regulator without bounds.
+
+    Raises:
+        ProblemError: there is none; the message has the modes that no control reaches.
+    """
     A, B, _ = model.interval(-1)
     try:
         return np.asarray(solve_discrete_are(A, B, Q, R))
     except (LinAlgError, ValueError) as error:
+        lost = ", ".join(f"{root:.4g}" for root in _unreached(A, B))
+        named = f" (out of reach: {lost} per sample)" if lost else ""
         raise ProblemError(
             "no terminal cost: the regulator without bounds does not exist, because a mode that "
-            "does not die out is not reached by the control or not seen by Q; give P, or see "
-            f"control.linear.controllability (SciPy: {error})"
+            f"does not die out is not reached by the control{named} or not seen by Q; give P, or "
+            f"see control.linear.controllability (SciPy: {error})"
         ) from error
+
+
+def _unreached(A: Array, B: Array) -> list[complex]:
+    """Return the eigenvalues of size one at least at which `[A - s I, B]` loses rank."""
+    found = []
+    for root in np.linalg.eigvals(A):
+        pencil = np.hstack([A - root * np.eye(len(A)), B])
+        least, largest = np.linalg.svd(pencil, compute_uv=False)[[-1, 0]]
+        if abs(root) >= 1 - LASTING and least <= LASTING * largest:
+            found.append(root if root.imag else root.real)
+    return found
+
+
+def _terminal(problem: LinearProblem) -> TerminalSet:
+    if len(set(problem.blocks)) < problem.horizon:
+        raise ProblemError(
+            "a terminal set with blocked moves: a plan that is shifted by one sample changes its "
+            "moves at other samples, so nothing is promised; expected free moves"
+        )
+    model, R = problem.model, problem.R
+    P = cost_to_go(model, problem.Q, R)
+    A, B, _ = model.interval(-1)
+    K = np.asarray(np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), dtype=np.float64)
+    return invariant_set(model, K, problem.u_bounds, problem.du_bounds, problem.outputs)
 
 
 def checked(output: Output, nx: int, nu: int) -> Output:

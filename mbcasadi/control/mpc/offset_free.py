@@ -73,10 +73,10 @@ def offset_free_lti(
             a model that varies, or a preview; and as in `linear_problem`.
         ShapeError: a wrong shape, or NaN.
     """
-    if model.varies or options.get("preview") or options.get("form", "condensed") != "condensed":
+    if model.varies or any(options.get(key) for key in ("preview", "form", "terminal_set")):
         raise ProblemError(
-            "steady states need a constant model and one setpoint: expected no leading axis, no "
-            "preview, and the condensed form"
+            "steady states need a constant model and one setpoint, which moves with what is "
+            "estimated; expected no leading axis, no preview, no terminal set, the condensed form"
         )
     plain = linear_problem(model, horizon, Q, R, outputs=outputs, **options)
     B_d = matrix("disturbances", disturbances, np.eye(model.nx), rows=model.nx)

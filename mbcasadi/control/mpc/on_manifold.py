@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.describe import coordinates, rates
+from mbcasadi.control.linear.controllability import require_stabilisable
 from mbcasadi.control.linear.discrete import discretize
 from mbcasadi.control.linear.feedback import deviations, require_continuous, setpoint_slots
 from mbcasadi.control.linear.linearization import Linearization
@@ -61,6 +62,9 @@ def on_manifold(
             "one fixed model: linearise a system without them"
         )
     limits = bounds("ctrl_limits", _or(ctrl_limits, system.limits.ctrl), system.nu)
+    _require_room(linear, limits)
+    if options.get("P") is None:
+        require_stabilisable(linear)
     sampled = discretize(linear, period)
     reduced = manifold_weights(linear, *weights)
     T = np.vstack([linear.to_dq, linear.to_dv])
@@ -77,6 +81,18 @@ def on_manifold(
     )
     slots = _slots(linear, horizon, preview)
     return _of_mechanism(linear, core, slots, limits, solver)
+
+
+def _require_room(linear: Linearization, limits: Array) -> None:
+    low, high = limits.T
+    beyond = np.flatnonzero((linear.u < low) | (linear.u > high))
+    if beyond.size:
+        i = beyond[0]
+        raise ProblemError(
+            f"'{linear.system.name}' is held by {linear.system.actuator_names[i]} = "
+            f"{linear.u[i]:.4g}, outside ctrl_limits {low[i]:g} to {high[i]:g}; expected limits "
+            "that hold the equilibrium: see equilibrium() for another one"
+        )
 
 
 def _or(given: ArrayLike | None, default: Array) -> ArrayLike:

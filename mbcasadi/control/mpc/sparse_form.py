@@ -122,7 +122,9 @@ def explicit_problem(
     """
     nv, nc = mechanism.of_lam.shape
     down = np.linalg.pinv(mechanism.lift)
-    natural = replace(problem, Q=Q, P=down.T @ problem.P @ down, outputs=tuple(outputs))
+    end = problem.terminal and replace(problem.terminal, of_x=problem.terminal.of_x @ down)
+    natural = replace(problem, Q=Q, P=down.T @ problem.P @ down, terminal=end)
+    natural = replace(natural, outputs=tuple(outputs))
     w, places = _Unknowns(natural, 2 * nv, nv + nc), parameters_of(problem)
     start = np.zeros((2 * nv, places.size))
     start[:, places.x0] = mechanism.lift
@@ -191,7 +193,7 @@ def _assembled(
 def _least(problem: LinearProblem) -> float:
     """Return the least ρ₂ of a soft row in the condensed form: all forms are one problem."""
     return SLACK_CURVATURE * float(
-        np.abs(condense_problem(replace(problem, outputs=())).H).max(initial=1.0)
+        np.abs(condense_problem(replace(problem, outputs=(), terminal=None)).H).max(initial=1.0)
     )
 
 
