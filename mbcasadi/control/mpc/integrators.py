@@ -24,12 +24,16 @@ from mbcasadi.control.mpc.step_derivatives import (
 from mbcasadi.control.mpc.step_parts import back_fun, force_fun, step_symbols
 from mbcasadi.control.mpc.tableaus import TABLEAUS, Tableau
 from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.dynamics.slopes import scalar_if_small
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.shapes import require_name
 from mbcasadi.simulation.functions import Rule, chart_rate_fun, jump_fun
 from mbcasadi.system import System
+
+SMALL_STEP = 1000
+"""Operations of steps without constraints below which CasADi's own derivatives are the faster."""
 
 
 def discrete_dynamics(system: System, period: float, **options: Any) -> ca.Function:
@@ -141,11 +145,16 @@ def _with_jacobian(
 ) -> ca.Function:
     """Return the steps with the Jacobian of `step_derivatives`.
 
-    The Function around them makes CasADi ask for it, in calls and where it is alone.
+    The Function around them makes CasADi ask for it, in calls and where it is alone. It is a call
+    of its own, which small steps without constraints would be slower by.
     """
     h = length / substeps
     single = _single(system, s, length if "h" in s else h, method)
     whole = single if substeps == 1 else _repeated(single, s, substeps, h)
+    flat = scalar_if_small(whole)
+    scalar = bool(flat.is_a("SXFunction"))
+    if not system.nc and scalar and flat.n_instructions() < SMALL_STEP:
+        return whole
     names, inputs = (whole.name_in(), whole.name_out()), list(s.values())
     slopes = step_slopes_fun(system, method.rule, s, length, substeps)
     options: dict[str, Any] = {
@@ -155,7 +164,8 @@ def _with_jacobian(
         "enable_reverse": False,
         "never_inline": True,
     }
-    core = ca.Function("step_core", inputs, whole.call(inputs), *names, options)
+    given: Any = flat.sx_in() if scalar else inputs
+    core = ca.Function("step_core", given, flat.call(given), *names, options)
     return ca.Function("step", inputs, core.call(inputs), *names)
 
 
