@@ -229,4 +229,4 @@ def _metrics(
     yield from margin_metrics(margins(law.controller, recording))
     yield from contact_metrics(law.controller, recording)
     yield from status_metrics(law.controller, recording)
-    yield from prediction_metrics(predictions(law.controller, recording, plant))
+    yield from prediction_metrics(predictions(law.controller, recording, plant, settle))

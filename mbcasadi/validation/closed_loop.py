@@ -95,7 +95,7 @@ def validate(
         switch: time → {name: whether this equality constraint of the plant holds}. What the
             controller believes is its `mask`, which may come late.
         outer: a slower law, from `outer_law`, that gives reference and mask.
-        settle: s at the start that tracking metrics leave out.
+        settle: s at the start that metrics of tracking and of plans leave out.
         criteria: metric → limit (see `criteria.NAMES`); `criteria.DEFAULTS` where None.
         softness: sweep `solimp` and say which part of the disagreement it explains; repeat the
             run with other `solref` and say how far the loops open.
@@ -197,7 +197,8 @@ def _numbers(
     criteria: Mapping[str, float] | None,
 ) -> dict[str, Any]:
     tracked = measures.tracked(controller, recording, settle)
-    bounded, plans = margins(controller, recording), predictions(controller, recording, plant)
+    bounded = margins(controller, recording)
+    plans = predictions(controller, recording, plant, settle)
     found = (
         *measures.tracking_metrics(tracked, scopes(criteria)),
         *measures.closure_metrics(recording, comparison),

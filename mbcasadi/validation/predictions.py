@@ -121,16 +121,18 @@ class Predictions:
         }
 
 
-def predictions(controller: Controller, recording: Recording, plant: Plant) -> Predictions | None:
+def predictions(
+    controller: Controller, recording: Recording, plant: Plant, settle: float = 0.0
+) -> Predictions | None:
     """Return plans against what happened; None where the law plans nothing, or nothing good.
 
     Only plans of ticks that did not fall back to a safe output count, and none of the first d: the
-    controls that were under way then are not the law's own.
+    controls that were under way then are not the law's own. Plans before `settle` s are left out.
     """
     if controller.prediction is None:
         return None
     N, d = int(controller.prediction.size2_out("u")), controller.delay
-    good = ~np.isin(recording.status, controller.safe_statuses)
+    good = ~np.isin(recording.status, controller.safe_statuses) & (recording.t >= settle)
     able = d + np.flatnonzero(good[d : max(d, recording.ticks - d - 1)])
     if not able.size:
         return None

@@ -94,6 +94,16 @@ def test_a_wrong_mass_gives_the_error_that_the_model_computes() -> None:
     np.testing.assert_allclose(run.metric("prediction.next"), 0.5, rtol=1e-9)
 
 
+def test_plans_before_the_settling_time_are_left_out() -> None:
+    law = planning_slider(mass=2 * SLIDER_MASS, horizon=HORIZON)
+    whole, late = slider_run(law), slider_run(law, settle=0.3)
+    u = whole.recording.u[30:-1, 0]
+    miss = SLIDER_STEP * u / (2 * SLIDER_MASS)
+    assert late.predictions.plans == whole.predictions.plans - 30 == u.size
+    np.testing.assert_allclose(late.predictions.states[1].rms[0], np.sqrt(np.mean(miss**2)))
+    assert late.predictions.states[1].rms[0] < 0.5 * whole.predictions.states[1].rms[0]
+
+
 def test_the_controls_of_a_plan_are_compared_with_those_that_came() -> None:
     law = planning_slider(horizon=HORIZON)
     more = plan_fun(law, lambda x, u, _: [x, u + 0.25])
