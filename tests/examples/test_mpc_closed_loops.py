@@ -1,0 +1,91 @@
+"""MPC against MuJoCo as generated C: more mass, one tick of delay, pushes."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EMPTY_FIGURE = 20_000  # bytes; axes without curves take less
+TIPPED = 1.0  # rad: a pendulum or trunk that leans more has fallen
+
+
+@pytest.fixture
+def example(tmp_path, monkeypatch):
+    """Return a function that runs an example and returns its names and what main returns."""
+    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
+
+    def run(number):
+        (path,) = EXAMPLES.glob(f"{number}_*.py")
+        names = runpy.run_path(str(path))
+        figure = tmp_path / "figure.png"
+        found = names["main"](str(figure))
+        assert figure.stat().st_size > EMPTY_FIGURE
+        return names, found
+
+    return run
+
+
+def assert_sound(run, solved=1.0):
+    """Assert that a run ended, kept the motors' limits, was late, and solved its problems."""
+    record, controller = run.recording, run.controller
+    assert not record.events
+    assert controller.delay == 1
+    np.testing.assert_array_equal(record.u_applied[1:], record.u[:-1])
+    assert np.all((record.u >= controller.u_min) & (record.u <= controller.u_max))
+    assert np.mean(record.status == 0) >= solved
+
+
+def test_a_pendulum_swings_up_on_a_four_bar_and_its_plan_alone_does_not(example):
+    names, runs = example("30")
+    leans = {name: names["lean"](run) for name, run in runs.items()}
+    late = {name: run.recording.t > 2.0 for name, run in runs.items()}
+    for name in ("as modelled", "with errors"):
+        assert_sound(runs[name])
+        assert leans[name][0] > 3.1
+        assert abs(leans[name][-1]) < 5e-3
+        assert np.abs(leans[name][late[name]]).max() < 0.3
+    assert np.abs(leans["with errors"][late["with errors"]]).max() > 0.1
+    assert np.abs(leans["plan alone"][late["plan alone"]]).max() > TIPPED
+
+
+def test_a_slider_crank_keeps_its_speed_through_singular_poses(example):
+    _, found = example("31")
+    for name, largest in (("as modelled", 0.02), ("with errors", 0.05), ("too fast", 0.15)):
+        run, off = found[name]
+        assert_sound(run)
+        passed = np.flatnonzero(np.diff(np.sign(run.recording.q[:, 1])))
+        assert passed.size >= 4
+        assert np.abs(off[0]).max() < largest
+        branch = run.recording.q[:, 1] - 2 * np.cos(run.recording.q[:, 0])
+        assert np.abs(branch).max() < 0.05
+    run, off = found["too fast"]
+    assert np.mean(np.abs(run.recording.u) == run.controller.u_max) > 0.2
+
+
+def test_a_biped_that_knows_its_feet_recovers_where_others_fall(example):
+    _, runs = example("32")
+    for (law, _), run in runs.items():
+        lean, hip = np.abs(run.recording.q[:, 2]), np.abs(run.recording.q[:, 0])
+        if "feet" in law:
+            assert_sound(run)
+            assert lean.max() < 0.2
+            assert hip[-1] < 0.02
+        else:
+            assert lean.max() > TIPPED
+
+
+def test_two_robots_lift_a_bar_within_torques_and_rates(example):
+    names, found = example("33")
+    for name, still in (("as modelled", 0.0), ("with errors", 0.5)):
+        run, off = found[name]
+        assert_sound(run)
+        change = np.abs(np.diff(run.recording.u, axis=0))
+        assert change.max() <= names["CHANGE"] * (1 + 1e-9)
+        assert np.mean(np.any(change > 0.999 * names["CHANGE"], axis=1)) >= still / 4
+        assert np.abs(off[:, -1]).max() < 5.0
+    assert np.abs(found["as modelled"][1]).max() < 1.0
+    used = np.abs(found["with errors"][0].recording.u).max(axis=0)
+    assert used.max() > 0.999 * names["TORQUE"]
