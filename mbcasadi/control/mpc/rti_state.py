@@ -3,7 +3,7 @@
     z = (x_0..x_N, u_0..u_{N-1}, sent, active set)
 
 Sample 0 is the moment at which the tick's control acts. `sent` holds one column for each control
-that is under way, newest last, with those parameters that the dynamics read: over a delay of d
+that is under way, newest last, with those parameters that the dynamics read (clocks are counted): over a delay of d
 ticks the measured state is moved on by them,
 
     x_0 = F(... F(x(q, v), u_{-d}, p_{-d}) ..., u_{-1}, p_{-1}).
@@ -88,27 +88,29 @@ class Memory:
 
     def first(self, guess: OcpSolution, sent: Array) -> Array:
         """Return z of a guess, with the controls (columns, nu) under way and nothing active."""
-        p = self.ocp.parameters()
-        before = np.repeat(p[:1], self.columns, axis=0)
-        clock = places_of(self.ocp.slots).get("t")
-        if clock is not None:
-            before[:, clock] -= self.ocp.period * np.arange(self.columns, 0, -1)[:, None]
+        before = np.repeat(self.ocp.parameters()[:1], self.columns, axis=0)
         kept = np.hstack([sent, before[:, list(self.read)]])
         parts = [guess.x, guess.u, kept, np.zeros(self.rows)]
         return np.concatenate([part.ravel() for part in parts])
 
     def reached(self) -> ca.Function:
-        """Return (q, v, sent) → (x0), the state at the moment at which u acts."""
-        ocp = self.ocp
+        """Return (q, v, sent, p) → (x0), the state at the moment at which u acts.
+
+        p is that of this moment: clocks count back from it.
+        """
+        ocp, clock = self.ocp, places_of(self.ocp.slots).get("t")
         q, v = (ca.MX.sym(key, ocp.state.numel_in(key)) for key in ("q", "v"))
-        sent = ca.MX.sym("sent", self.width, self.columns)
+        sent, p_0 = ca.MX.sym("sent", self.width, self.columns), ca.MX.sym("p", ocp.np_)
         given = [q, v, sent[: ocp.nu, -1]] if ocp.rated else [q, v]
         x: Any = ocp.state(*given)
         for k in range(self.delay):
             p = ca.MX.zeros(ocp.np_)
             p[list(self.read)] = sent[ocp.nu :, k]
+            if clock is not None:
+                p[clock] = p_0[clock] - (self.delay - k) * ocp.period
             x = ocp.dynamics(x, sent[: ocp.nu, k], p)
-        return ca.Function("reached", [q, v, sent], [x], ["q", "v", "sent"], ["x0"])
+        names = ["q", "v", "sent", "p"]
+        return ca.Function("reached", [q, v, sent, p_0], [x], names, ["x0"])
 
     def inputs(self) -> dict[str, Any]:
         """Return symbols of the controller's inputs."""
@@ -128,7 +130,7 @@ class Memory:
 
     def start(self, given: dict[str, Any], guess: Guess) -> tuple[Any, Any]:
         """Return x0, the guessed one where the measurement is bad, and whether it is good."""
-        x0: Any = self.reached()(given["q"], given["v"], guess.sent)
+        x0: Any = self.reached()(given["q"], given["v"], guess.sent, guess.P[:, 0])
         size = ca.sum1(ca.fabs(ca.vertcat(given["q"], given["v"], x0)))
         # A state that becomes huge on its way is as bad as NaN.
         valid = ca.logic_and(guess.fine, size <= LARGEST_INPUT)
@@ -144,5 +146,7 @@ def memory_of(ocp: OptimalControlProblem, rows: int, delay: int) -> Memory:
     """Return where z holds what."""
     by_p = ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p"))
     reads = np.array(ca.DM(by_p, 1)).any(axis=0)
+    clock = places_of(ocp.slots).get("t", slice(0, 0))
+    reads[clock] = False
     read = np.flatnonzero(reads).tolist() if delay else []
     return Memory(ocp, rows, delay, tuple(read))

@@ -10,6 +10,7 @@ from mbcasadi.codegen import export_c
 from mbcasadi.control.mpc.nonlinear import optimal_control_problem
 from mbcasadi.control.mpc.ocp_solution import guess_of
 from mbcasadi.control.mpc.real_time_iteration import real_time_iteration
+from mbcasadi.system import from_lagrangian
 
 SAME_MOTION = 1e-9  # rounding of two orders of the same sums, over a hundred ticks
 SAME_C = 1e-9
@@ -86,6 +87,33 @@ def test_controls_under_way_act_on_the_rows_that_were_closed_when_they_act():
     timely, _ = loop(in_time, free, 10, 0, lambda k: schedule(k + delay))
     np.testing.assert_allclose(late[delay:], timely, atol=SAME_MOTION)
     assert np.ptp(late[7:, 2] - late[7:, 3]) < SAME_MOTION < abs(late[4, 2] - late[4, 3])
+
+
+def test_a_link_that_moves_by_the_clock_is_where_it_is_while_controls_are_under_way():
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    t = ca.SX.sym("t")
+    swing = from_lagrangian(
+        q,
+        v,
+        t=t,
+        kinetic=v[0] ** 2 / 2 + 3 * v[1] ** 2 / 2,
+        B=[[1], [0]],
+        phi=q[0] - q[1] - 0.2 * ca.sin(6 * t),
+    )
+    ocp = optimal_control_problem(swing, 8, 0.1, Q=[1, 1, 0.1, 0.1], R=0.01, Q_end=1.0)
+
+    def schedule(k):
+        return ocp.parameters(t=0.1 * (k + np.arange(9))[:, None])
+
+    x0 = np.array([0.1, 0.1, 1.2, 0.0])  # the link is closed, and opens by 1.2 m/s
+    late, _ = loop(real_time_iteration(ocp, delay=2), x0, 12, 2, schedule)
+    free = ocp.dynamics.mapaccum(2)(x0, ca.DM.zeros(1, 2), schedule(0)[:2].T).full()[:, -1]
+    timely, _ = loop(real_time_iteration(ocp), free, 10, 0, lambda k: schedule(k + 2))
+    np.testing.assert_allclose(late[2:], timely, atol=SAME_MOTION)
+    np.testing.assert_allclose(
+        late[:, 0] - late[:, 1], 0.2 * np.sin(0.6 * np.arange(13)), atol=1e-9
+    )
+    assert np.abs(late[-1, :2]).max() < 0.3
 
 
 def test_the_c_of_a_late_law_equals_the_function_and_keeps_what_is_under_way(tmp_path):
