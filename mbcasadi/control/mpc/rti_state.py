@@ -3,8 +3,8 @@
     z = (x_0..x_N, u_0..u_{N-1}, sent, active set)
 
 Sample 0 is the moment at which the tick's control acts. `sent` holds one column for each control
-that is under way, newest last, with those parameters that the dynamics read (clocks are counted): over a delay of d
-ticks the measured state is moved on by them,
+that is under way, newest last, with those parameters that the dynamics read, but for clocks, which
+are counted. Over a delay of d ticks the measured state is moved on by them,
 
     x_0 = F(... F(x(q, v), u_{-d}, p_{-d}) ..., u_{-1}, p_{-1}).
 
@@ -144,9 +144,7 @@ class Memory:
 
 def memory_of(ocp: OptimalControlProblem, rows: int, delay: int) -> Memory:
     """Return where z holds what."""
-    by_p = ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p"))
-    reads = np.array(ca.DM(by_p, 1)).any(axis=0)
+    read = set(ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p")).get_col())
     clock = places_of(ocp.slots).get("t", slice(0, 0))
-    reads[clock] = False
-    read = np.flatnonzero(reads).tolist() if delay else []
-    return Memory(ocp, rows, delay, tuple(read))
+    kept = sorted(read - set(range(clock.start, clock.stop))) if delay else []
+    return Memory(ocp, rows, delay, tuple(kept))
