@@ -20,12 +20,37 @@ from mbcasadi.control.mpc.rigid_body_stages import RigidBodyStages
 from mbcasadi.control.mpc.stages import RESIDUALS
 from mbcasadi.control.setup import require_positive
 from mbcasadi.control.solver import candidate_fun, controller_fun, require_solver
+from mbcasadi.control.stages import WORDS
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import column, require_shape
 
 STATES = ("roll", "pitch", "yaw", "px", "py", "pz", "wx", "wy", "wz", "vx", "vy", "vz")
 STATE_UNITS = ("rad",) * 3 + ("m",) * 3 + ("rad/s",) * 3 + ("m/s",) * 3
 SIDES = ("fx-", "fx+", "fy-", "fy+", "fz")
+
+
+@dataclass(frozen=True)
+class RigidBodyPlan:
+    """What the controller answers, and the plan behind it.
+
+    Attributes:
+        forces: (feet, 3) of the ground on the feet now, N, world axes; from status 2 on the safe
+            output.
+        z_next: state of the next tick.
+        status, word: as of the controller, in words too.
+        residual: (3,) see `residual` of the controller.
+        states: (N + 1, 12), from the measured one on.
+        planned: (N, feet, 3) forces, N.
+    """
+
+    forces: Array
+    z_next: Array
+    status: int
+    word: str
+    residual: Array
+    states: Array
+    planned: Array
 
 
 @dataclass(frozen=True)
@@ -47,6 +72,51 @@ class SingleRigidBodyMPC:
     def function(self) -> ca.Function:
         """The controller as one named Function."""
         return self.controller.function
+
+    def solve(
+        self,
+        x0: ArrayLike,
+        ref: ArrayLike,
+        feet: ArrayLike,
+        schedule: ArrayLike,
+        z: ArrayLike | None = None,
+    ) -> RigidBodyPlan:
+        """Return the controller's answer, and the plan behind it.
+
+        Args:
+            x0: (12,) state.
+            ref: (N, 12), a state for each sample 1..N.
+            feet: (feet, 3) their places in the world, m.
+            schedule: (N, feet), which foot is on the ground in which interval.
+            z: state of the controller; nothing active by default.
+
+        Raises:
+            ShapeError: a wrong shape, such as a schedule longer than the horizon. NaN does not
+                raise: it gives status 3.
+        """
+        N, nf = self.horizon, self.body.feet
+        inputs = {
+            "x0": column("x0", x0, NX, finite=False),
+            "ref": _table("ref", ref, (N, NX), "a state for each sample"),
+            "feet": _table("feet", feet, (nf, 3), "a place for each foot"),
+            "mask": _table("schedule", schedule, (N, nf), "a row for each interval"),
+            "z": column("z", self.controller.z0 if z is None else z, self.controller.z0.size),
+        }
+        u, z_next, status, residual = (
+            np.array(out).ravel() for out in self.function.call([*inputs.values()])
+        )
+        assert self.controller.prediction is not None
+        x, forces = (np.array(out).T for out in self.controller.prediction.call([*inputs.values()]))
+        code = int(status[0])
+        return RigidBodyPlan(
+            forces=u.reshape(nf, 3),
+            z_next=z_next,
+            status=code,
+            word=WORDS[code],
+            residual=residual,
+            states=x,
+            planned=forces.reshape(N, nf, 3),
+        )
 
 
 def single_rigid_body_mpc(
@@ -100,6 +170,12 @@ def single_rigid_body_mpc(
     described = _described(controller_fun(name, stages, solver), stages, made, period)
     controller = replace(described, prediction=plan, prediction_rows=STATES)
     return SingleRigidBodyMPC(controller, body, horizon, cost, rho)
+
+
+def _table(name: str, value: ArrayLike, shape: tuple[int, int], meaning: str) -> Array:
+    array = np.asarray(value, dtype=float)
+    require_shape(name, array, shape, meaning)
+    return array.ravel()
 
 
 def _described(

@@ -31,6 +31,10 @@ from mbcasadi.description import LeastDistanceStages
 
 GUARDED = ("x0", "ref", "feet", "mask")
 
+LONGEST_ARM = 1e3
+"""m; feet farther than this from the centre of mass count as bad input: their moments would drown
+the weight of forces in rounding."""
+
 
 class Known(NamedTuple):
     """The inputs, finite: `on` (feet,) and `G` (6, 3 feet) for each interval."""
@@ -80,7 +84,9 @@ class RigidBodyStages:
 
     def _guarded(self, given: dict[str, Any]) -> Known:
         column = ca.vertcat(*(given[key] for key in GUARDED))
-        valid = ca.sum1(ca.fabs(column)) <= LARGEST_INPUT
+        arms = given["feet"] - ca.repmat(given["x0"][3:6], self.body.feet, 1)
+        near = ca.sum1(ca.fabs(arms)) <= LONGEST_ARM
+        valid = ca.logic_and(ca.sum1(ca.fabs(column)) <= LARGEST_INPUT, near)
         good = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
         ends = np.cumsum([0, *(given[key].numel() for key in GUARDED)]).tolist()
         split: Any = ca.vertsplit(good, ends)

@@ -171,6 +171,7 @@ def test_what_cannot_be_computed_is_not_called_solved(mpc, tmp_path):
         wild[rng.integers(wild.size)] = rng.choice([np.nan, np.inf, 1e200, -1e11, 1e6, -3.0])
         answer = program(x0, ref, feet, mask, mpc.controller.z0)
         u, z, status = (np.array(out).ravel() for out in answer[:3])
+        assert mpc.function(x0, ref, feet, mask, mpc.controller.z0)[2] == status
         seen.add(status[0])
         assert np.all(np.isfinite(u))
         assert np.all(np.abs(z) <= 1)
@@ -190,8 +191,11 @@ def test_the_plan_is_the_solution_and_its_motion(mpc):
     rng = np.random.default_rng(6)
     for _ in range(5):
         given = draw(rng)
-        plan = mpc.controller.prediction(*given, mpc.controller.z0)
-        x, f = (np.array(one).T for one in plan)
+        x0, ref, feet, mask = given
+        plan = mpc.solve(x0, ref.reshape(-1, 12), feet.reshape(4, 3), mask.reshape(-1, 4))
+        assert plan.word == "solved"
+        x, f = plan.states, plan.planned.reshape(-1, 12)
+        np.testing.assert_allclose(plan.forces.ravel(), f[0], atol=1e-9 * BODY.weight)
         expected = dense_solution(*given)
         np.testing.assert_allclose(f, expected, atol=1e-6 * BODY.weight)
         A, B, drift = equations(given[0], given[2])
@@ -209,6 +213,33 @@ def test_a_wrong_answer_of_the_solver_is_not_believed(mpc):
         u, _, status, _ = stages.finish(*given, carry, x, np.zeros(m), np.zeros(m), claimed)
         assert float(status) > 0
         assert np.all(np.isfinite(np.array(u)))
+
+
+WRONG_SHAPES = {
+    "schedule": (
+        {"schedule": np.ones((HORIZON + 1, 4))},
+        r"schedule .*\(6, 4\), expected \(5, 4\)",
+    ),
+    "ref": ({"ref": np.zeros((HORIZON, 6))}, r"expected \(5, 12\) = a state for each sample"),
+    "feet": ({"feet": FEET[:3]}, r"feet has shape \(3, 3\)"),
+    "x0": ({"x0": np.zeros(6)}, "x0 has shape"),
+    "z": ({"z": np.zeros(3)}, "z has shape"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_SHAPES)
+def test_a_schedule_longer_than_the_horizon_is_refused(mpc, case):
+    options, words = WRONG_SHAPES[case]
+    given = {
+        "x0": np.zeros(12),
+        "ref": np.zeros((HORIZON, 12)),
+        "feet": FEET,
+        "schedule": np.ones((HORIZON, 4)),
+    }
+    assert mpc.solve(**given).status == 0
+    assert mpc.solve(**given | {"feet": FEET * np.nan}).word == "bad input"
+    with pytest.raises(err.ShapeError, match=words):
+        mpc.solve(**given | options)
 
 
 WRONG = {
