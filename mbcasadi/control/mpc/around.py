@@ -30,7 +30,7 @@ def around_stages(
     mine = own(given)
     outputs = inner.build.call(mine)
     build = ca.Function("build", list(given.values()), outputs, list(given), inner.build.name_out())
-    names = inner.finish.name_in()[inner.finish.n_in() - SOLUTION :]
+    names = inner.finish.name_in()[-SOLUTION:]
     found = {name: kind.sym(name, inner.finish.numel_in(name)) for name in names}
     u, *rest = inner.finish.call([*mine, *found.values()])
     finish = ca.Function(

@@ -188,7 +188,7 @@ def _bound_output(
             parts = [x + output.D @ part for x, part in zip(parts, predicted.u[k], strict=True)]
         y, theta, rest = parts
         for i in range(output.C.shape[0]):
-            key, row = f"{output.name}{i}", (y[i], theta[i], float(rest[i]))
+            key, row = output.rows[i], (y[i], theta[i], float(rest[i]))
             if not output.soft:
                 rows.add((key, k), row, output.lower[i], output.upper[i])
                 continue

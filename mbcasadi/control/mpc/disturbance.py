@@ -1,11 +1,14 @@
 """A linear model with a constant disturbance: its estimator, and the steady states it leaves."""
 
 from dataclasses import dataclass
+from typing import Any
 
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
+from mbcasadi.control.guard import LARGEST_INPUT
 from mbcasadi.control.linear.riccati import stationary_filter
 from mbcasadi.control.mpc.linear_model import Array, LinearModel
 from mbcasadi.control.mpc.linear_problem import LinearProblem
@@ -64,6 +67,16 @@ def disturbed(
     C_all = np.hstack([C, np.zeros((C.shape[0], nd))])
     gains = stationary_filter(model.A, C_all, beside(noise[0], noise[1]), noise[2])
     return Disturbed(model, C_all, gains.L, *_target(problem, B_d, H))
+
+
+def estimates(parts: Disturbed, y: Any, before: Any) -> tuple[Any, Any]:
+    """Return the corrected (x, d): infinite where an input is bad, and as the filter goes on."""
+    known = ca.sum1(ca.fabs(before)) <= LARGEST_INPUT
+    seen = ca.sum1(ca.fabs(y)) <= LARGEST_INPUT
+    start = ca.if_else(known, before, 0)
+    missed = ca.if_else(seen, y - ca.DM(parts.C) @ start, 0)
+    coasted = start + ca.DM(parts.L) @ missed
+    return ca.if_else(ca.logic_and(known, seen), coasted, np.inf), coasted
 
 
 def _target(problem: LinearProblem, B_d: Array, H: Array) -> tuple[Array, Array]:

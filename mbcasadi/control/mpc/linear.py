@@ -13,10 +13,11 @@ from mbcasadi.control.mpc.least_distance_form import least_distance_problem
 from mbcasadi.control.mpc.limits import limits_of
 from mbcasadi.control.mpc.linear_model import Array, LinearModel
 from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
-from mbcasadi.control.mpc.plan import planned_fun
+from mbcasadi.control.mpc.plan import parameters_fun, planned_fun
 from mbcasadi.control.mpc.sparse import require_sparse_solver, sparse_functions
 from mbcasadi.control.mpc.sparse_form import SparseProblem, sparse_problem
 from mbcasadi.control.mpc.stages import RESIDUALS, LinearStages
+from mbcasadi.control.mpc.violations import Violation, hard_violations, soft_violations
 from mbcasadi.control.reference import filled, places_of
 from mbcasadi.control.solver import controller_fun, require_solver
 from mbcasadi.control.tasks import Slot
@@ -42,12 +43,14 @@ class LinearMPC:
         slots: the slices of the reference.
         sparse, unknowns: the problem with states, and what a solver says of it, (inputs) → (w);
             None in the condensed form.
+        parameters: (inputs) → (θ) of the condensed problem.
     """
 
     controller: Controller
     problem: LinearProblem
     condensed: CondensedProblem
     slots: tuple[Slot, ...]
+    parameters: ca.Function
     sparse: SparseProblem | None = None
     unknowns: ca.Function | None = None
 
@@ -64,6 +67,48 @@ class LinearMPC:
     def ref(self, **values: ArrayLike) -> Array:
         """Return the reference with these slices, zero elsewhere; dots are written as `_`."""
         return filled(self.slots, values)
+
+    def schedule(self, **values: ArrayLike) -> Array:
+        """Return the reference of a law with a preview, from one row for each sample 1 … N.
+
+        `schedule(x=(N, nx), u=(nu,))`, of a mechanism `schedule(q=(N, nq), v=(N, nv),
+        setpoint_u=(nu,))`; a row alone holds at all samples. What is not given is zero.
+
+        Raises:
+            ProblemError: no preview, or a schedule that is shorter or longer than the horizon.
+            UnknownNameError, ShapeError: as in `ref`.
+        """
+        N, given = self.problem.horizon, {}
+        if not self.problem.preview:
+            raise ProblemError("the law has one setpoint; make it with preview=True for a schedule")
+        for name, value in values.items():
+            rows = np.asarray(value, dtype=float)
+            if name not in {"x", "q", "v"}:
+                given[name] = rows
+                continue
+            rows = np.tile(rows, (N, 1)) if rows.ndim == 1 else rows
+            if len(rows) != N:
+                raise ProblemError(
+                    f"the schedule of {name} has {len(rows)} samples, the horizon {N}; expected "
+                    f"one row for each of the samples 1 to {N}, again at each tick"
+                )
+            given |= {f"{name}{k + 1}": row for k, row in enumerate(rows)}
+        return filled(self.slots, given)
+
+    def violations(self, *inputs: ArrayLike) -> tuple[Violation, ...]:
+        """Return the bounds that the plan of this tick does not keep, each `in_words`.
+
+        Soft rows, with the amount by which they give way: an unreachable reference, a push too
+        large. Where hard rows contradict each other (status 2), those that the nearest plan breaks.
+
+        Args:
+            inputs: of the controller, in its order.
+        """
+        found = soft_violations(self.controller, self.problem, inputs)
+        if found is not None:
+            return found
+        theta = np.array(self.parameters(*inputs)).ravel()
+        return hard_violations(self.condensed, theta)
 
 
 def lti_mpc(
@@ -108,7 +153,8 @@ def lti_mpc(
     function = controller_fun(name, stages, chosen)
     controller, slots = described(function, stages, problem, condensed)
     prediction = planned_fun(made, stages, function, chosen)
-    return LinearMPC(replace(controller, prediction=prediction), problem, condensed, slots)
+    controller = replace(controller, prediction=prediction)
+    return LinearMPC(controller, problem, condensed, slots, parameters_fun(problem, function))
 
 
 def sparse_mpc(
@@ -129,7 +175,8 @@ def sparse_mpc(
         notes=controller.notes | {"equality rows": str(len(sparse.E))},
     )
     condensed = condense_problem(problem)
-    return LinearMPC(controller, problem, condensed, slots, sparse, functions.unknowns)
+    parameters = parameters_fun(problem, functions.law)
+    return LinearMPC(controller, problem, condensed, slots, parameters, sparse, functions.unknowns)
 
 
 def reference_slots(problem: LinearProblem, states: Sequence[str]) -> tuple[Slot, ...]:
@@ -158,8 +205,8 @@ def described(
     controller = Controller(
         name=function.name(),
         function=function,
-        inputs=tuple(_plain(name, part) for name, part in inputs.items()),
-        outputs=tuple(_plain(name, part) for name, part in outputs.items()),
+        inputs=tuple(plain_signal(name, part) for name, part in inputs.items()),
+        outputs=tuple(plain_signal(name, part) for name, part in outputs.items()),
         u_min=problem.u_bounds[:, 0],
         u_max=problem.u_bounds[:, 1],
         z0=np.zeros(len(state)),
@@ -188,5 +235,6 @@ def _components(slots: Sequence[Slot]) -> tuple[str, ...]:
     return tuple(f"{slot.name}.{one}" for slot in slots for one in slot.components)
 
 
-def _plain(name: str, components: tuple[str, ...]) -> Signal:
+def plain_signal(name: str, components: tuple[str, ...]) -> Signal:
+    """Return a signal without units."""
     return Signal(name, components, ("",) * len(components))

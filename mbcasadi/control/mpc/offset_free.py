@@ -19,18 +19,25 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.guard import LARGEST_INPUT, clamped
+from mbcasadi.control.guard import clamped
 from mbcasadi.control.linear.linearization import Linearization
 from mbcasadi.control.linear.riccati import weight
-from mbcasadi.control.mpc.disturbance import Disturbed, beside, disturbed, matrix
+from mbcasadi.control.mpc.around import SOLUTION, around_function
+from mbcasadi.control.mpc.disturbance import Disturbed, beside, disturbed, estimates, matrix
 from mbcasadi.control.mpc.limits import limits_of
-from mbcasadi.control.mpc.linear import SOLVERS, LinearMPC, lti_mpc, reference_slots
+from mbcasadi.control.mpc.linear import (
+    SOLVERS,
+    LinearMPC,
+    lti_mpc,
+    plain_signal,
+    reference_slots,
+)
 from mbcasadi.control.mpc.linear_model import LinearModel, Output
 from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
 from mbcasadi.control.mpc.on_manifold import on_manifold
 from mbcasadi.control.solver import controller_fun
 from mbcasadi.control.tasks import Slot
-from mbcasadi.description import LeastDistanceStages, Signal
+from mbcasadi.description import LeastDistanceStages
 from mbcasadi.errors import ProblemError
 
 
@@ -163,10 +170,8 @@ def _observed(
     build = ca.Function(
         "build", list(given.values()), inner.build.call(own), list(given), inner.build.name_out()
     )
-    first = inner.finish.n_in() - 5
-    found = {
-        key: kind.sym(key, inner.finish.numel_in(key)) for key in inner.finish.name_in()[first:]
-    }
+    names = inner.finish.name_in()[-SOLUTION:]
+    found = {key: kind.sym(key, inner.finish.numel_in(key)) for key in names}
     u, z_next, status, residual = inner.finish.call([*own, *found.values()])
     A, B, drift = (ca.DM(part) for part in parts.model.interval(0))
     acts = _acting(core, given["z"], u)
@@ -179,19 +184,24 @@ def _observed(
         inner.finish.name_out(),
     )
     made = _described(core, plain, LeastDistanceStages(build, finish), solver)
-    symbols = {key: ca.MX.sym(key, count) for key, count in sizes.items()}
     assert core.controller.prediction is not None
-    x, u = core.controller.prediction.call(_own(parts, symbols, nx, n_inner)[0])
-    outputs = [x[:nx, :], u]
-    plan = ca.Function("prediction", list(symbols.values()), outputs, list(symbols), ["x", "u"])
+
+    def inwards(symbols: dict[str, Any]) -> list[Any]:
+        return _own(parts, symbols, nx, n_inner)[0]
+
+    plan = around_function(core.controller.prediction, sizes, inwards, lambda x: x[:nx, :])
     whole = np.array_equal(parts.C[:, :nx], np.eye(nx))
     limits = limits_of(plain, "y") if whole else None
-    return replace(made, controller=replace(made.controller, prediction=plan, limits=limits))
+    return replace(
+        made,
+        controller=replace(made.controller, prediction=plan, limits=limits),
+        parameters=around_function(core.parameters, sizes, inwards),
+    )
 
 
 def _own(parts: Disturbed, given: dict[str, Any], nx: int, n_inner: int) -> tuple[list[Any], Any]:
     """Return what the MPC of (x, d) takes, and the estimate over a bad measurement."""
-    now, coasted = _estimates(parts, given["y"], given["z"][n_inner:, 0])
+    now, coasted = estimates(parts, given["y"], given["z"][n_inner:, 0])
     goal = ca.DM(parts.target) @ ca.vertcat(given["ref"], now[nx:, 0]) + ca.DM(parts.target_0)
     ref = ca.vertcat(goal[:nx, 0], now[nx:, 0], goal[nx:, 0])
     return [now, ref, given["z"][:n_inner, 0]], coasted
@@ -204,16 +214,6 @@ def _acting(core: LinearMPC, z: Any, u: Any) -> Any:
         return u
     first = len(core.condensed.names)
     return clamped(z[first : first + problem.model.nu, 0], *problem.u_bounds.T)
-
-
-def _estimates(parts: Disturbed, y: Any, before: Any) -> tuple[Any, Any]:
-    """Return the corrected (x, d): infinite where an input is bad, and as the filter goes on."""
-    known = ca.sum1(ca.fabs(before)) <= LARGEST_INPUT
-    seen = ca.sum1(ca.fabs(y)) <= LARGEST_INPUT
-    start = ca.if_else(known, before, 0)
-    missed = ca.if_else(seen, y - ca.DM(parts.C) @ start, 0)
-    coasted = start + ca.DM(parts.L) @ missed
-    return ca.if_else(ca.logic_and(known, seen), coasted, np.inf), coasted
 
 
 def _described(
@@ -232,18 +232,14 @@ def _described(
     controller = replace(
         inner,
         function=controller_fun(inner.name, stages, solver or SOLVERS["condensed"]),
-        inputs=tuple(_plain(key, names) for key, names in parts.items()),
-        outputs=(inner.outputs[0], _plain("z_next", z), *inner.outputs[2:]),
+        inputs=tuple(plain_signal(key, names) for key, names in parts.items()),
+        outputs=(inner.outputs[0], plain_signal("z_next", z), *inner.outputs[2:]),
         z0=np.zeros(len(z)),
         stages=stages,
         prediction_rows=tuple(states),
         notes=inner.notes | {"law": "linear MPC, condensed, with an estimated disturbance"},
     )
     return replace(core, controller=controller, slots=slots)
-
-
-def _plain(name: str, components: tuple[str, ...]) -> Signal:
-    return Signal(name, components, ("",) * len(components))
 
 
 def _padded(output: Output, nd: int) -> Output:

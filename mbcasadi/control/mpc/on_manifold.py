@@ -148,7 +148,10 @@ def _of_mechanism(
         prediction_rows=tuple(rows),
     )
     unknowns = core.unknowns and around_function(core.unknowns, sizes, own)
-    return replace(core, slots=slots, controller=controller, unknowns=unknowns)
+    parameters = around_function(core.parameters, sizes, own)
+    return replace(
+        core, slots=slots, controller=controller, unknowns=unknowns, parameters=parameters
+    )
 
 
 def _deviation(linear: Linearization, q: Any, v: Any) -> Any:

@@ -11,8 +11,9 @@ import numpy as np
 
 from mbcasadi.control.linear.linearization import Linearization
 from mbcasadi.control.mpc.linear_model import Array
+from mbcasadi.control.mpc.linear_problem import LinearProblem
 from mbcasadi.control.mpc.predicted import predict
-from mbcasadi.control.mpc.stages import LinearStages
+from mbcasadi.control.mpc.stages import LinearStages, known
 from mbcasadi.control.solver import candidate_fun
 from mbcasadi.control.stages import SUBOPTIMAL
 from mbcasadi.description import LeastDistanceStages
@@ -39,6 +40,14 @@ def planned_fun(
     predicted = predict(made.problem, made.places, y.numel())
     columns = (_columns(part, y, theta) for part in (predicted.x, predicted.u))
     return _planned(given, *(ca.if_else(counts, part, np.nan) for part in columns))
+
+
+def parameters_fun(problem: LinearProblem, function: ca.Function) -> ca.Function:
+    """Return (x0, ref, z) → (θ) of a law."""
+    given = {name: ca.MX.sym(name, function.sparsity_in(name)) for name in INPUTS}
+    past = given["z"][given["z"].numel() - problem.kept * problem.model.nu :, 0]
+    theta, _ = known(problem, given["x0"], given["ref"], past)
+    return ca.Function("parameters", list(given.values()), [theta], list(given), ["theta"])
 
 
 def plan_of_mechanism(
