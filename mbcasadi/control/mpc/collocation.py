@@ -56,7 +56,7 @@ def collocated(
     U = ca.MX.sym("u", system.nu + 2 * points * system.nv)
     u = U[: system.nu]
     clock = places_of(ocp.slots).get("t")
-    interval = _Interval(
+    interval = Interval(
         system, ocp.period, x, u, U[system.nu :], None if clock is None else p[clock]
     )
     defects = interval.defects(gauss(points), options)
@@ -75,11 +75,11 @@ def collocated(
     )
 
 
-class _Interval:
+class Interval:
     """One interval: its start x, its control u, and the rates at its points."""
 
     def __init__(
-        self, system: System, h: float, x: ca.MX, u: ca.MX, rates: ca.MX, t: ca.MX | None
+        self, system: System, h: Any, x: ca.MX, u: ca.MX, rates: ca.MX, t: ca.MX | None
     ) -> None:
         self.system, self.h, self.u, self.t = system, h, u, t
         self.q, self.v = x[: system.nq], x[system.nq : system.nq + system.nv]
@@ -126,8 +126,19 @@ def collocation_guess(
     """
     v, u = guess.x[:, system.nq : system.nq + system.nv], guess.u[:, : system.nu]
     points = (ocp.nu - system.nu) // (2 * system.nv)
-    once = np.hstack([v[:-1], np.diff(v, axis=0) / ocp.period])
-    return guess_of(ocp, guess.x, np.hstack([u, np.tile(once, (1, points))]))
+    return guess_of(ocp, guess.x, np.hstack([u, mean_rates(v, ocp.period, points)]))
+
+
+def mean_rates(v: Array, h: Any, points: int) -> Array:
+    """Return (N, 2 s nv) rates at the points of intervals, taken as constant.
+
+    Args:
+        v: (N + 1, nv) velocities at the samples.
+        h: length of all intervals, or of each, (N, 1), s.
+        points: s.
+    """
+    once = np.hstack([v[:-1], np.diff(v, axis=0) / h])
+    return np.tile(once, (1, points))
 
 
 def gauss(points: int) -> Method:

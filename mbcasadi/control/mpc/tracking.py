@@ -104,7 +104,7 @@ def held_controls(solution: TrajectorySolution, times: Array, period: float, bey
     """Return (n, nu) the mean control over the period that begins at each time."""
     end = solution.t[-1]
     steps = np.diff(solution.t)[:, None]
-    u = np.clip(solution.u, *solution.problem.ocp.u_bounds.T)
+    u = np.clip(solution.u, *solution.problem.limits.T)
     total = np.vstack([np.zeros(u.shape[1]), np.cumsum(steps * u, axis=0)])
     rest = solution.at(np.array([end]))[2][0]
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.linear.points import Array, numbers, place_of, rows_fun
 from mbcasadi.control.linear.tangent import RANK_TOL, null_basis
+from mbcasadi.control.mpc.collocation import mean_rates
 from mbcasadi.control.mpc.ocp_solution import OcpSolution, guess_of
 from mbcasadi.control.mpc.shooting import shooting
 from mbcasadi.control.mpc.solve import TOLERANCE, OcpSolver, program_solver
@@ -98,7 +99,7 @@ def trajectory_guess(
     if poses.shape != sizes["q"]:
         raise ShapeError(f"guess of q has shape {poses.shape}, expected {sizes['q']}")
     speeds = _rates(problem, poses, T) if v is None else np.array(v, dtype=float)
-    low, high = problem.ocp.u_bounds.T
+    low, high = problem.limits.T
     controls = np.clip(np.zeros(sizes["u"]) if u is None else np.array(u, dtype=float), low, high)
     for name, value in (("v", speeds), ("u", controls)):
         if value.shape != sizes[name]:
@@ -108,6 +109,9 @@ def trajectory_guess(
         X = np.hstack([X, np.vstack([controls[:1], controls])])
     if layout.periodic:
         X = np.hstack([X, np.tile(layout.copied(ca.DM(X[0])).full().ravel(), (N + 1, 1))])
+    if problem.asked.points:
+        h = problem.lengths(T)[:, None]
+        controls = np.hstack([controls, mean_rates(speeds, h, problem.asked.points)])
     return guess_of(problem.ocp, X, controls)
 
 

@@ -13,15 +13,20 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.mpc.collocation import Interval, gauss
 from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
 from mbcasadi.control.reference import places_of
 from mbcasadi.control.tasks import Slot
+from mbcasadi.system import System
 
 INSIDE = 0.5
 """Share of its least value that a duration keeps in all but the first sample, where it is bounded:
 equal to it at the end, and in the meantime positive, whatever a solver tries."""
 
 SHARE = "phase.share"
+
+NEWTON = 2
+"""Newton's steps back onto the manifold at the end of a collocated interval."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,7 @@ class Demands:
         time_weight, rate_weight: of a second, and of `½ |du/dt|²`.
         rates: (nu, 2) bounds of du/dt, or None.
         growth: (nq,) of a period, or None.
+        points: of Gauss in an interval, 0 for steps of Runge and Kutta.
     """
 
     counts: tuple[int, ...]
@@ -91,16 +97,28 @@ class Demands:
     rate_weight: float
     rates: Array | None
     growth: Array | None
+    points: int = 0
 
 
 def parts(
-    base: OptimalControlProblem, layout: Layout, step: ca.Function, asked: Demands
+    base: OptimalControlProblem,
+    layout: Layout,
+    system: System,
+    step: ca.Function,
+    asked: Demands,
 ) -> OptimalControlProblem:
     """Return the problem in X, from one in (q, v) with intervals of a second."""
     horizon = base.horizon
     shares = Slot(SHARE, tuple(f"{i}" for i in range(layout.phases)), ("",) * layout.phases)
-    stage = _Stage(base, layout, asked)
+    stage = _Stage(base, layout, system, asked)
     path, path_bounds = stage.path()
+    x_next = stage.next(step)
+    if stage.interval is not None:
+        method = gauss(asked.points)
+        rows = ca.vertcat(*stage.interval.defects(method, {}))
+        path = ca.vertcat(path, rows)
+        path_bounds = np.vstack([path_bounds, np.zeros((rows.numel(), 2))])
+        x_next = stage.after(stage.interval.end(method, NEWTON))
     end, end_bounds = stage.end()
     nominal = np.zeros((horizon + 1, stage.np_))
     nominal[:, : base.np_] = base.parameters()
@@ -108,17 +126,19 @@ def parts(
     return replace(
         base,
         period=float(asked.spans.mean(axis=1).sum() / horizon),
-        dynamics=stage.function("dynamics", "x_next", stage.next(step)),
+        dynamics=stage.function("dynamics", "x_next", x_next),
         residual=stage.function("residual", "r", stage.residual()),
         terminal=stage.function("terminal", "r", base.terminal(stage.x, stage.p), last=True),
         path=stage.function("path", "g", path),
         path_bounds=path_bounds,
         end=stage.function("end", "g", end, last=True),
         end_bounds=end_bounds,
+        u_bounds=np.vstack([base.u_bounds, np.tile([-np.inf, np.inf], (stage.rates, 1))]),
         x_bounds=np.vstack([base.x_bounds, _later(layout, asked.spans)]),
         slots=(*base.slots, shares),
         state=_state(layout),
         nominal=nominal,
+        rest=None,
         path_penalties=_hard(base.path_penalties, len(path_bounds)),
         end_penalties=_hard(base.end_penalties, len(end_bounds)),
     )
@@ -127,17 +147,25 @@ def parts(
 class _Stage:
     """Symbols of one stage, and what they become."""
 
-    def __init__(self, base: OptimalControlProblem, layout: Layout, asked: Demands) -> None:
+    def __init__(
+        self, base: OptimalControlProblem, layout: Layout, system: System, asked: Demands
+    ) -> None:
         self.base, self.layout, self.asked = base, layout, asked
-        self.np_ = base.np_ + layout.phases
-        self.X, self.u = ca.MX.sym("x", layout.size), ca.MX.sym("u", layout.nu)
+        self.np_, self.rates = base.np_ + layout.phases, 2 * asked.points * layout.nv
+        self.X, self.U = ca.MX.sym("x", layout.size), ca.MX.sym("u", layout.nu + self.rates)
+        self.u = self.U[: layout.nu]
         self.P = ca.MX.sym("p", self.np_)
         self.x, self.p = self.X[: layout.nx], self.P[: base.np_]
         self.h = ca.dot(self.P[base.np_ :], self.X[layout.durations])
         self.grown = self.u - self.X[layout.before] if layout.rated else ca.MX(0, 1)
+        self.interval = (
+            Interval(system, self.h, self.x, self.u, self.U[layout.nu :], None)
+            if asked.points
+            else None
+        )
 
     def function(self, name: str, output: str, value: Any, *, last: bool = False) -> ca.Function:
-        inputs = {"x": self.X} | ({} if last else {"u": self.u}) | {"p": self.P}
+        inputs = {"x": self.X} | ({} if last else {"u": self.U}) | {"p": self.P}
         return ca.Function(name, [*inputs.values()], [value], [*inputs], [output])
 
     def next(self, step: ca.Function) -> ca.MX:
@@ -145,9 +173,12 @@ class _Stage:
         known = {"q": self.x[:n], "v": self.x[n:], "u": self.u, "h": self.h}
         known |= {key: self.p[places[key]] for key in ("mask",) if key in places}
         out = step(**known)
+        return self.after(ca.vertcat(out["q_next"], out["v_next"]))
+
+    def after(self, x: ca.MX) -> ca.MX:
+        """Return the X that follows, with its constants."""
         before = self.u if self.layout.rated else ca.MX(0, 1)
-        kept = self.X[self.layout.durations], before, self.X[self.layout.start]
-        return ca.vertcat(out["q_next"], out["v_next"], *kept)
+        return ca.vertcat(x, self.X[self.layout.durations], before, self.X[self.layout.start])
 
     def residual(self) -> ca.MX:
         asked = self.asked

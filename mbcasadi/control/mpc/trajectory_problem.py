@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.mpc.collocation import MOST_POINTS
 from mbcasadi.control.mpc.integrators import free_step_fun
 from mbcasadi.control.mpc.linear_problem import bounds
 from mbcasadi.control.mpc.nonlinear import optimal_control_problem
@@ -50,6 +51,11 @@ class TrajectoryProblem:
     asked: Demands
     step: ca.Function
 
+    @property
+    def limits(self) -> Array:
+        """(nu, 2) bounds of the controls."""
+        return self.ocp.u_bounds[: self.layout.nu]
+
     def lengths(self, durations: Array) -> Array:
         """Return h (N,) of each interval, s."""
         counts = np.array(self.asked.counts)
@@ -71,6 +77,7 @@ def trajectory_problem(
     symbols: StageSymbols | None = None,
     u_rates: ArrayLike | None = None,
     rate_weight: float = 0.0,
+    points: int = 0,
     name: str = "trajectory",
     integrator: Mapping[str, Any] | None = None,
     **problem: Any,
@@ -93,6 +100,8 @@ def trajectory_problem(
         symbols: those of all expressions; see `stage_symbols`.
         u_rates: (nu, 2) bounds of du/dt, 1/s; u_0 is free but for a periodic motion.
         rate_weight: of `½ |du/dt|²`, per second.
+        points: of Gauss in each interval, for collocation of order 2 s in place of shooting: stiff
+            motion takes long intervals. Their rates become unknowns behind u.
         name: a C identifier.
         integrator: options of `integrators.step_fun` (`order`, `substeps`, `newton`, ...).
         problem: of `optimal_control_problem`: Q, R, Q_end, tasks, residual, terminal, path, end,
@@ -106,7 +115,7 @@ def trajectory_problem(
     own = stage_symbols(system) if symbols is None else symbols
     spans, counts = _durations(duration, horizon, phases)
     weights = {"time_weight": time_weight, "rate_weight": rate_weight}
-    _check(system, weights, q0, v0)
+    _check(system, weights, points, q0, v0)
     if not problem.keys().isdisjoint(("S", "du_bounds")):
         raise ProblemError(
             "S and du_bounds count intervals, whose length is unknown here; give "
@@ -122,11 +131,11 @@ def trajectory_problem(
     growth = None if periodic is None else _growth(periodic, system)
     rates = None if u_rates is None else bounds("u_rates", u_rates, system.nu)
     rated = rates is not None or rate_weight > 0
-    asked = Demands(counts, spans, time_weight, rate_weight, rates, growth)
+    asked = Demands(counts, spans, time_weight, rate_weight, rates, growth, points)
     layout = Layout(system.nq, system.nv, system.nu, len(counts), rated, growth is not None)
     first = start_rows(system, own, layout, asked, (q0, v0), start, near)
     step = free_step_fun(system, **dict(integrator or {}))
-    ocp = parts(base, layout, step, asked)
+    ocp = parts(base, layout, system, step, asked)
     return TrajectoryProblem(system, ocp, layout, first, asked, step)
 
 
@@ -166,10 +175,14 @@ def _growth(periodic: ArrayLike, system: System) -> Array:
     return growth
 
 
-def _check(system: System, weights: Mapping[str, float], q0: Any, v0: Any) -> None:
+def _check(system: System, weights: Mapping[str, float], points: int, q0: Any, v0: Any) -> None:
     for label, weight in weights.items():
         if not 0 <= weight < np.inf:
             raise ProblemError(f"{label} = {weight}; expected a finite weight, at least 0")
+    if not 0 <= points <= MOST_POINTS or (points and system.mask is not None):
+        raise ProblemError(
+            f"points = {points}; expected 0 to {MOST_POINTS}, and 0 for rows that a mask switches"
+        )
     if system.timed:
         raise ProblemError(
             f"constraints of '{system.name}' move with a clock, and durations are unknown here; "

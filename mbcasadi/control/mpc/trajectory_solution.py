@@ -71,7 +71,7 @@ class TrajectorySolution:
     @property
     def u(self) -> Array:
         """(N, nu), each held over its interval."""
-        return self.found.u
+        return self.found.u[:, : self.problem.layout.nu]
 
     @cached_property
     def trajectory(self) -> Trajectory:
@@ -132,7 +132,7 @@ class TrajectorySolution:
         given += [self._mask[k].T] if self.problem.system.mask is not None else []
         step = self._steps(len(asked))
         q, v = (out.full().T for out in step(*given, (within - self.t[k])[None]))
-        u = np.clip(self.u[k], *self.problem.ocp.u_bounds.T)
+        u = np.clip(self.u[k], *self.problem.limits.T)
         if beyond == "hold":
             q, v, u = self._held(asked >= end, q, v, u)
         return q + turns[:, None] * (self.q[-1] - self.q[0]), v, u
@@ -149,7 +149,7 @@ class TrajectorySolution:
         inverse = constrained_inverse_dynamics(system)
         known = {"q": self.q[-1], "v": rest, "a": rest}
         u = np.array(inverse(**known)["u"]).ravel()
-        return np.asarray(np.clip(u, *self.problem.ocp.u_bounds.T))
+        return np.asarray(np.clip(u, *self.problem.limits.T))
 
     @property
     def _mask(self) -> Array:

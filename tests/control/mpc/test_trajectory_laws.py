@@ -121,6 +121,27 @@ def test_a_weight_of_rates_makes_them_smaller():
     assert calm.t[-1] > free.t[-1]
 
 
+def test_a_soft_limit_of_speed_gives_way_at_a_low_price_only():
+    system, limit = sliding_mass(), 1.0
+    own = stage_symbols(system)
+    found = {}
+    for price in (0.0, 1e-4, 10.0):
+        rows = [Bounded(own.v, -9.0, limit, price, name="speed")]
+        problem = trajectory_problem(
+            system, N, (0.2, 5.0), time_weight=1.0, q0=[0.0], v0=[0.0], symbols=own, path=rows,
+            end=fixed_freedoms(system, own, [WAY]),
+        )  # fmt: skip
+        guess = trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
+        found[price] = optimise(problem, guess)
+        assert found[price].solved, found[price].in_words
+    hard, cheap, dear = (found[price] for price in (0.0, 1e-4, 10.0))
+    assert hard.v.max() == pytest.approx(limit, abs=OPTIMUM)
+    assert dear.v.max() == pytest.approx(limit, abs=OPTIMUM)
+    assert dear.t[-1] == pytest.approx(hard.t[-1], rel=OPTIMUM)
+    assert cheap.v.max() > 1.3
+    assert "speed at sample" in cheap.found.violations[0]
+
+
 def test_two_phases_put_the_switch_where_it_belongs():
     push, brake = 4.0, 1.0  # N
     problem, guess = rest_to_rest(

@@ -28,7 +28,7 @@ STEP_ERROR = 1e-6  # of one step of order 4 at these lengths
 TURN, LIMIT = 0.8, 30.0  # rad and N m of the crank
 
 
-def crank_move(system, duration=(0.05, 1.0)):
+def crank_move(system, duration=(0.05, 1.0), **options):
     """Return the problem of a slider-crank from rest to rest, and a guess by inverse kinematics."""
     own = stage_symbols(system)
     s = np.linspace(0, 1, N + 1)
@@ -44,6 +44,7 @@ def crank_move(system, duration=(0.05, 1.0)):
         residual=5e-2 * own.u,
         end=fixed_freedoms(system, own, path.q[-1]),
         u_bounds=[[-LIMIT, LIMIT]],
+        **options,
     )
     return problem, path
 
@@ -140,6 +141,36 @@ def test_the_duration_is_optimal_among_fixed_ones(moves):
         assert other.solved, other.in_words
         assert other.t[-1] == pytest.approx(T, rel=OPTIMUM)
         assert best.cost * (1 + 1e-5) < other.cost < best.cost * 1.01
+
+
+def test_collocation_finds_the_same_trajectory_by_its_order(moves):
+    system, path, _, found = moves
+    best, miss = found["ipopt"], {}
+    for points in (1, 2):
+        problem, _ = crank_move(system, points=points)
+        other = optimise(problem, path.guess(problem))
+        assert other.solved, other.in_words
+        assert other.u.shape == best.u.shape
+        assert other.trajectory.drift.max() < CLOSED
+        miss[points] = np.abs(other.q - best.q).max()
+    assert 1e-5 < miss[1] < 1e-3  # order 2
+    assert miss[2] < 1e-2 * miss[1]  # order 4
+
+
+def test_a_mechanism_whose_rows_can_be_switched_moves_the_same_way(moves):
+    system, path, _, found = moves
+    best = found["ipopt"]
+    masked = system.with_mask()
+    own = stage_symbols(masked)
+    problem = trajectory_problem(
+        masked, N, (0.05, 1.0), time_weight=1.0, q0=path.q[0], v0=np.zeros(3), symbols=own,
+        residual=5e-2 * own.u, end=fixed_freedoms(masked, own, path.q[-1]),
+        u_bounds=[[-LIMIT, LIMIT]],
+    )  # fmt: skip
+    other = optimise(problem, path.guess(problem))
+    assert other.solved, other.in_words
+    assert other.cost == pytest.approx(best.cost, rel=OPTIMUM)
+    np.testing.assert_allclose(other.at([0.2])[0], best.at([0.2])[0], atol=1e-5)
 
 
 def test_a_crank_that_nothing_brakes_turns_for_ever_through_singular_poses():
