@@ -35,12 +35,15 @@ CASES = {
     "blocks": {"u_bounds": [[-1.0, 1.0]], "blocks": [1, 1, 2, 4], "outputs": [SPEED]},
     "preview": {"u_bounds": [[-0.4, 0.4]], "preview": True},
     "soft": {"u_bounds": [[-1.0, 1.0]], "outputs": [SOFT, MIXED]},
+    "ended": {"u_bounds": [[-1.0, 1.0]], "outputs": [SPEED], "terminal_set": True},
 }
-HORIZON = 8
+HORIZON, COUNT = 8, 1000
 
 
 def made(case):
-    return lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **CASES[case])
+    still = LinearModel.of(MODEL.A, MODEL.B, PERIOD)  # a terminal set lies around a rest
+    model = still if case == "ended" else MODEL
+    return lti_mpc(model, HORIZON, [2.0, 0.1], 0.3, **CASES[case])
 
 
 def reference_solution(mpc, theta):
@@ -104,22 +107,23 @@ def test_the_condensed_cost_is_that_of_the_predicted_motion(case):
 @pytest.mark.parametrize("case", CASES)
 def test_every_answer_is_that_of_an_independent_solver_and_infeasibility_is_found(case):
     mpc = made(case)
+    x0, ref, last = (np.array(part).T for part in zip(*draws(mpc, COUNT), strict=True))
+    z = np.vstack([np.zeros((mpc.condensed.C.shape[0], COUNT)), last])
+    answers, _, status, _ = (np.array(x) for x in mpc.function.map(COUNT)(x0, ref, z))
     solved = infeasible = bound = 0
-    for x0, ref, last in draws(mpc, 150):
-        z = np.concatenate([np.zeros(mpc.condensed.C.shape[0]), last])
-        u, _, status, _ = (np.array(x).ravel() for x in mpc.function(x0, ref, z))
-        y = reference_solution(mpc, np.concatenate([x0, ref, last]))
+    for k, theta in enumerate(np.vstack([x0, ref, last]).T):
+        y, u = reference_solution(mpc, theta), answers[0, k]
         if y is None:
-            assert status == 2, f"{case}: infeasible, status {status}"
+            assert status[0, k] == 2, f"{case}: infeasible, status {status[0, k]}"
             infeasible += 1
             continue
-        assert status == 0
+        assert status[0, k] == 0
         solved += 1
         bound += abs(y[0]) > 0.39
-        assert abs(u[0] - y[0]) < SOLVER_TOL
-    assert solved > 50
-    assert bound > 5
-    assert (infeasible > 5) == (case in ("bounded", "blocks"))
+        assert abs(u - y[0]) < SOLVER_TOL
+    assert solved > COUNT / (8 if case == "ended" else 3)
+    assert bound > COUNT / 30
+    assert (infeasible > COUNT / 30) == (case in ("bounded", "blocks", "ended"))
 
 
 def test_without_bounds_it_is_the_linear_quadratic_regulator():
