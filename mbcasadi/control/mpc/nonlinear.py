@@ -72,7 +72,8 @@ def optimal_control_problem(
         residual: r of `½ ‖r‖²` per second, of q, v, u and own parameters.
         terminal: r of `½ ‖r‖²` at the end, of q, v and own parameters.
         path: rows of q, v, u at every sample but the last, hard or soft. A row of q and v alone
-            says something of x0 too, which nothing can change: make it soft, or use q_bounds.
+            says something of x0 too, which nothing can change: from an x0 that misses it there is
+            no solution, while a real-time iteration begins with the sample that follows.
         end: rows of q, v at the last sample. On a manifold, fix freedoms and not all of q: rows
             that repeat what the loops say have no unique multipliers.
         u_bounds: (nu, 2); the model's ranges of controls and forces hold besides.

@@ -96,7 +96,8 @@ def real_time_iteration(
     """Return the controller of a problem, with all its rows.
 
     Rows of path and end are linearised about the guess. Where hard ones leave no answer, the status
-    is 2 and u is what was planned; soft ones give way, and `violations` says which.
+    is 2 and u is what was planned; soft ones give way, and `violations` says which. The first state
+    is given, so rows that no control enters count from the second sample on.
 
     Args:
         ocp: the problem; the tick's period is that of its intervals.

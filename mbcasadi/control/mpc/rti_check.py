@@ -27,18 +27,16 @@ class Answer(NamedTuple):
     lam: Any
 
 
-def examined(
-    answer: Answer, lin: Any, end: tuple[Any, Any], parts: Parts, rows: Rows
-) -> tuple[Any, Any]:
-    """Return the three residuals, and what rows miss that no control changes."""
+def examined(answer: Answer, lin: Any, end: tuple[Any, Any], parts: Parts, rows: Rows) -> Any:
+    """Return the three residuals."""
     ocp, N, count = rows.ocp, rows.ocp.horizon, len(rows.bounds)
     values, signs = rows.rows(*answer.values), rows.S @ answer.e
     given = values + rows.W @ answer.e if rows.linear.size else values
     above: Any = given - ca.DM(rows.bounds[:, 1])
     below: Any = ca.DM(rows.bounds[:, 0]) - given
-    missed: Any = positive(above) + positive(below)
     extent: Any = 1 + ca.norm_2(values)
-    primal: Any = ca.norm_2(ca.vertcat(missed, positive(-signs))) / extent
+    missed: Any = ca.vertcat(positive(above) + positive(below), positive(-signs))
+    primal: Any = ca.norm_2(missed) / extent
 
     cost, last = end
     lam, of_signs = answer.lam[:count], answer.lam[count:]
@@ -62,15 +60,4 @@ def examined(
         parted = 1 + ca.norm_2(price) + ca.norm_2(of_e) + ca.norm_2(held)
         stationarity += ca.norm_2(by_e) / parted
         gap += ca.sum1(ca.fabs(held * signs))
-    residual = ca.vertcat(primal, stationarity, gap / (scale * extent))
-    return residual, _beyond_control(missed, rows) / extent
-
-
-def _beyond_control(missed: Any, rows: Rows) -> Any:
-    """Return what hard rows of the first state alone miss: no control changes it."""
-    ocp = rows.ocp
-    first = ocp.nu + len(rows.states)
-    driven = {first + i for i in ocp.path.jac_sparsity(0, ocp.path.index_in("u")).row()}
-    given = enumerate(zip(rows.interval.places, rows.interval.W, strict=True))
-    chosen = [i for i, (j, give) in given if j >= first and j not in driven and not give.any()]
-    return ca.norm_2(missed[chosen]) if chosen else ca.MX(0)
+    return ca.vertcat(primal, stationarity, gap / (scale * extent))

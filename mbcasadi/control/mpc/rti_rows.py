@@ -73,8 +73,16 @@ class Rows:
 
     @cached_property
     def bounds(self) -> Array:
-        """Bounds of the rows without signs, ±UNBOUNDED where there are none."""
+        """Bounds of the rows without signs, ±UNBOUNDED where there are none.
+
+        The first state is given: rows of the path that no control enters begin one sample later.
+        """
         given = np.vstack([np.tile(self.interval.bounds, (self.ocp.horizon, 1)), self.end.bounds])
+        path, by_u = self.ocp.path, self.ocp.path.index_in("u")
+        first = self.ocp.nu + len(self.states)
+        free = {first + i for i in path.jac_sparsity(0, by_u).row()}
+        idle = [i for i, j in enumerate(self.interval.places) if j >= first and j not in free]
+        given[idle] = [-np.inf, np.inf]
         return np.clip(given, -UNBOUNDED, UNBOUNDED)
 
     @cached_property

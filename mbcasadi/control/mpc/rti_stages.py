@@ -136,12 +136,11 @@ class RtiStages:
         xi, upsilon = self._moved(x0 - guess.X[:, 0], found, answer["x"][: rows.n[0]])
         values = self._values(guess, found, (xi, upsilon))
         e, lam = rows.slacks(answer["x"][rows.n[0] :]), answer["lam_a"]
-        residual, lost = examined(
+        residual = examined(
             Answer(xi, upsilon, values, e, lam), found.lin, (found.cost, found.end),
             self.parts, rows,
         )  # fmt: skip
-        claimed = ca.logic_and(answer["flag"] > CLAIMED, lost <= self.tolerance)
-        status = judge(residual, claimed, valid, self.tolerance)
+        status = judge(residual, answer["flag"] > CLAIMED, valid, self.tolerance)
         solved = status <= SUBOPTIMAL
         X = guess.X + ca.if_else(solved, xi, 0)
         U: Any = guess.U + ca.if_else(solved, upsilon, 0)

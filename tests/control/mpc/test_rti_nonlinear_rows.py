@@ -108,32 +108,29 @@ def test_the_c_equals_the_function_with_rows_rates_and_delay(hanging, tmp_path):
     assert statuses.count(0) > 25
 
 
-def test_what_no_control_can_mend_is_infeasible_and_gives_the_plan(hanging):
-    """A hard row of the state alone is missed by the first sample; softened, it is not."""
-    plan = hanging[1]
-    for price, expected in ((0.0, 2), (1.0, 0)):
-        system = cart_pole()
-        s = stage_symbols(system)
-        ocp = optimal_control_problem(
-            system,
-            N,
-            0.05,
-            Q=1.0,
-            R=0.05,
-            symbols=s,
-            path=[Bounded(s.q[0] + 0.2 * s.v[0], -0.3, 0.3, linear_penalty=price)],
-        )
-        rti = real_time_iteration(ocp, plan)
-        x0 = np.array([0.4, 0.1, 0.0, 0.0])
-        u, z, status, residual = tick(rti.function, x0, ocp.parameters().ravel(), rti.z(plan))
-        assert status == expected
-        assert np.all(np.isfinite(residual))
-        controls = rti.trajectory(z)[1]
-        if expected:
-            np.testing.assert_allclose(u, plan.u[0])
-            np.testing.assert_array_equal(controls[:-1], plan.u[1:])
-        else:
-            assert abs(u - plan.u[0]) > 1e-3
+@pytest.mark.parametrize(
+    ("start", "price", "expected"), [(0.4, 0.0, 2), (0.4, 1.0, 0), (0.31, 0.0, 0)]
+)
+def test_hard_rows_out_of_reach_give_the_plan(hanging, start, price, expected):
+    """Nothing mends the first sample, and it does not count; the next one may be out of reach."""
+    plan, system = hanging[1], cart_pole()
+    s = stage_symbols(system)
+    row = Bounded(s.q[0] + 0.2 * s.v[0], -0.3, 0.3, linear_penalty=price, name="lane")
+    ocp = optimal_control_problem(system, N, 0.05, Q=1.0, R=0.05, symbols=s, path=[row])
+    rti = real_time_iteration(ocp)
+    x0, begin = np.array([start, 0.1, 0.0, 0.0]), rti.z(plan) if expected else rti.controller.z0
+    u, z, status, residual = tick(rti.function, x0, ocp.parameters().ravel(), begin)
+    assert status == expected
+    assert np.all(np.isfinite(residual))
+    x, controls = rti.trajectory(z)
+    if expected:
+        np.testing.assert_allclose(u, plan.u[0])
+        np.testing.assert_array_equal(controls[:-1], plan.u[1:])
+    elif not price:
+        lane = x[: N - 1, 0] + 0.2 * x[: N - 1, 2]
+        assert lane.max() < 0.3 + 1e-7
+        assert lane[0] == pytest.approx(0.3, abs=1e-7)
+        assert not solve(ocp, x0).solved
 
 
 def test_a_row_without_sense_is_refused():
