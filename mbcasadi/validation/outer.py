@@ -133,4 +133,5 @@ def outer_law(
     with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
         project = export_c(data, Path(folder) / "law")
         law = CompiledLaw(data, project.load(), project)
-        yield OuterLaw(law, guide, export_c(guide.function, Path(folder) / "guide"), command)
+        named = guide.controller if isinstance(guide, HasController) else guide.function
+        yield OuterLaw(law, guide, export_c(named, Path(folder) / "guide"), command)

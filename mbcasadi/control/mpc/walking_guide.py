@@ -6,7 +6,8 @@ At each tick of the inverse dynamics,
 
 - command: speed along the trunk's x and y, m/s, and about the vertical, rad/s.
 - u: the forces of the MPC that act, N; they enter `ref`, and what they do to the trunk.
-- z: for each foot the place where it left the ground, then the pose (x, y, yaw) to be in.
+- z: for each foot the place where it left the ground, then the pose (x, y, yaw) to be in. A bad
+  measurement leaves it as it is.
 - ref, mask: for the inverse dynamics. outer_*: what the MPC takes, for its own ticks.
 
 A foot in the air goes to `c + R(ψ) hip + v t + ½ T v_d + k (v - v_d)`: c and v of the centre of
@@ -14,7 +15,7 @@ mass, t until it lands, T of its stance, v_d the speed asked for, ψ the yaw in 
 stance, k the way to step out for each m/s of error.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -26,6 +27,7 @@ from mbcasadi.control.mpc.rigid_body_mpc import SingleRigidBodyMPC
 from mbcasadi.control.mpc.rigid_body_parts import Array
 from mbcasadi.control.mpc.walking_parts import Stepping, WalkingParts, home_of
 from mbcasadi.control.setup import require_numbers
+from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
 
@@ -37,18 +39,27 @@ class WalkingGuide:
     """The Function, and what it starts from.
 
     Attributes:
-        function: see the head of this file.
-        z0: state at the pose it was made for.
+        controller: as `export_c` takes it: its Function is that of the head of this file, and z0
+            belongs to the pose that it was made for. It commands nothing by itself.
         u0: forces before the first answer of the MPC: the weight, shared.
         every: ticks of the inverse dynamics in one of the MPC.
         delay: ticks of the MPC from its measurement to when its forces act.
     """
 
-    function: ca.Function
-    z0: Array
+    controller: Controller
     u0: Array
     every: int
     delay: int
+
+    @property
+    def function(self) -> ca.Function:
+        """The guide as one named Function."""
+        return self.controller.function
+
+    @property
+    def z0(self) -> Array:
+        """State to start from."""
+        return self.controller.z0
 
 
 def walking_guide(
@@ -98,10 +109,42 @@ def walking_guide(
     made = WalkingParts(
         law, mpc.body, gait, stepping, home, trunk, mpc.horizon, mpc.controller.period, delay
     )
+    z0 = np.concatenate([home.places.ravel(), home.centre[:2], [home.yaw]])
     return WalkingGuide(
-        made.function(name),
-        np.concatenate([home.places.ravel(), home.centre[:2], [home.yaw]]),
+        _described(made.function(name), law.controller, mpc.controller, z0),
         np.tile([0.0, 0.0, mpc.body.weight / feet], feet),
         round(ratio),
         int(delay),
+    )
+
+
+def _described(
+    function: ca.Function, inner: Controller, outer: Controller, z0: Array
+) -> Controller:
+    """Return the guide with the names and units that both laws give to what it takes and tells."""
+    inside = {signal.name: signal for signal in inner.inputs}
+    outside = {f"outer_{signal.name}": signal for signal in outer.inputs}
+    forces = outer.outputs[0]
+    places = tuple(f"left.{name}" for name in outside["outer_feet"].components)
+    state = (*places, "goal.x", "goal.y", "goal.yaw")
+    units = ("m",) * (len(places) + 2) + ("rad",)
+    signals = {
+        **{name: replace(signal, name=name) for name, signal in (inside | outside).items()},
+        "t": Signal("t", ("t",), ("s",)),
+        "command": Signal("command", ("vx", "vy", "turn"), ("m/s", "m/s", "rad/s")),
+        "u": forces,
+        "z": Signal("z", state, units),
+        "z_next": Signal("z_next", state, units),
+    }
+    return Controller(
+        name=function.name(),
+        function=function,
+        inputs=tuple(signals[name] for name in function.name_in()),
+        outputs=tuple(signals[name] for name in function.name_out()),
+        u_min=np.zeros(0),
+        u_max=np.zeros(0),
+        z0=z0,
+        period=inner.period,
+        source=inner.source,
+        notes={"law": "gait, footholds and swings between MPC and inverse dynamics"},
     )

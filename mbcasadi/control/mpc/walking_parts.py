@@ -6,9 +6,10 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.guard import LARGEST_INPUT, LEAST_QUAT2
 from mbcasadi.control.inverse_dynamics import InverseDynamicsQP
 from mbcasadi.control.mpc.gait import Gait, Path, swing_path
-from mbcasadi.control.mpc.legged_body import rigid_body_state
+from mbcasadi.control.mpc.legged_body import rigid_body_state, trunk_joint
 from mbcasadi.control.mpc.rigid_body_parts import Array, SingleRigidBody, geometry, next_state
 from mbcasadi.shapes import require_name
 
@@ -88,8 +89,10 @@ class WalkingParts:
         x, _, arm = rigid_body_state(system).call([given["q"], given["v"]])
         on, share = self.gait.on_ground(t), self.gait.swung(t)
         places = feet_of(self.law, given["q"])
-        left = ca.vertsplit(given["z"][:nf], 3)
-        lifted = [ca.if_else(on[i], places[i], left[i]) for i in range(self.body.feet)]
+        lifted = [
+            ca.if_else(ca.logic_or(on[i], ca.logic_not(finite(left))), places[i], left)
+            for i, left in enumerate(ca.vertsplit(given["z"][:nf], 3))
+        ]
         goal = self._goal(given["z"][nf:], x)
         speed, spin = turned(goal[2], command[:2]), command[2]
         targets = [self._foothold(i, x, speed, spin, share[i]) for i in range(self.body.feet)]
@@ -99,11 +102,15 @@ class WalkingParts:
             for i in range(self.body.feet)
         ]
         moved = goal + self.law.period * ca.vertcat(speed, spin)
+        known = ca.vertcat(*(given[key] for key in ("t", "q", "v", "command", "u")))
+        place = trunk_joint(system).qpos + 3
+        upright = ca.sumsqr(given["q"][place : place + 4]) >= LEAST_QUAT2
+        valid = ca.logic_and(finite(known), upright)
         outputs = {
             "ref": self._reference(now, paths),
             "mask": ca.vertcat(on, ca.SX.ones(len(self.law.mask_names) - self.body.feet)),
             **self._outer(now),
-            "z_next": ca.vertcat(*lifted, moved),
+            "z_next": ca.if_else(valid, ca.vertcat(*lifted, moved), given["z"]),
         }
         dense = [ca.densify(value) for value in outputs.values()]
         return ca.Function(
@@ -202,6 +209,11 @@ def home_of(law: InverseDynamicsQP, q0: Array) -> Home:
     turn = np.array([[c, -s], [s, c]])
     hips = (places[:, :2] - x[3:5]) @ turn
     return Home(x[3:6], float(x[2]), places, hips, np.append(arm[:2] @ turn, arm[2]))
+
+
+def finite(a: ca.SX) -> ca.SX:
+    """Return 1 where a vector holds numbers of a sensible size, 0 where not."""
+    return ca.sum1(ca.fabs(a)) <= LARGEST_INPUT
 
 
 def turned(yaw: ca.SX, a: ca.SX) -> ca.SX:

@@ -262,7 +262,10 @@ def test_the_pose_to_be_in_stays_on_its_leash(robot):
 
 
 def test_the_c_of_the_guide_is_the_guide(robot, tmp_path):
-    program = export_c(robot.guide.function, tmp_path / "c").load(flags=("-O0",))
+    project = export_c(robot.guide, tmp_path / "c")
+    for name in ("COMMAND_TURN", "Z_GOAL_YAW", "OUTER_REF_YAW_1", "REF_FORCE_FL_N"):
+        assert f"WALKING_GUIDE_{name}" in project.header.read_text()
+    program = project.load(flags=("-O0",))
     rng = np.random.default_rng(3)
     for _ in range(20):
         q = column(robot.system.integrate(robot.q0, 0.1 * rng.standard_normal(18)))
@@ -270,6 +273,18 @@ def test_the_c_of_the_guide_is_the_guide(robot, tmp_path):
         given += (rng.standard_normal(12), robot.guide.z0)
         for one, other in zip(robot.guide.function(*given), program(*given), strict=True):
             np.testing.assert_allclose(column(other), column(one), rtol=1e-9, atol=1e-9)
+
+
+def test_a_bad_measurement_leaves_no_trace(robot):
+    t, v = 0.3 + 0.9 * 0.48, np.zeros(18)
+    z = robot.guide.z0 + 0.01
+    for i, bad in ((7, np.nan), (0, np.inf), (3, 0.0)):  # (3) leaves no quaternion
+        q = np.array(robot.q0)
+        q[i] = bad
+        np.testing.assert_array_equal(robot.say(t, q, v, z=z)["z_next"], z)
+    lost = robot.say(t, robot.q0, v, z=np.full(15, np.nan))
+    assert lost["mask"].min() == 0
+    assert np.all(np.isfinite(np.concatenate(list(lost.values()))))
 
 
 def refused(robot):
