@@ -28,6 +28,7 @@ from mbcasadi.validation.loop import (
 from mbcasadi.validation.margins import margin_metrics, margins
 from mbcasadi.validation.ours import beside_ours
 from mbcasadi.validation.outer import OuterLaw
+from mbcasadi.validation.outer_run import OuterRun, outer_metrics, outer_run
 from mbcasadi.validation.pictures import pictures
 from mbcasadi.validation.predictions import prediction_metrics, predictions
 from mbcasadi.validation.recorded import require_reportable
@@ -133,6 +134,7 @@ def validate(
         )
         tell("timing ticks", 0.8)
         times = time_ticks(law, recording)
+        above = None if outer is None else outer_run(outer, law.controller.period)
         again = Repetitions(law, plants, scenario, tell)
         gaps = again.gaps() if softness else ()
         costs = again.costs(recording, settle, undelayed) if what_if else None
@@ -152,7 +154,8 @@ def validate(
         times=times,
         softness=None if sweep is None else replace(sweep, gaps=gaps),
         what_if=costs,
-        **_numbers(law.controller, plant, recording, comparison, times, settle, criteria),
+        outer=above,
+        **_numbers(law.controller, plant, recording, (comparison, times, above), settle, criteria),
         **pictures(plant, recording, render, notes, tell),
         notes=tuple(notes),
     )
@@ -191,11 +194,11 @@ def _numbers(
     controller: Controller,
     plant: Plant,
     recording: Recording,
-    comparison: Comparison | None,
-    times: TickTimes | None,
+    measured: tuple[Comparison | None, TickTimes | None, OuterRun | None],
     settle: float,
     criteria: Mapping[str, float] | None,
 ) -> dict[str, Any]:
+    comparison, times, above = measured
     tracked = measures.tracked(controller, recording, settle)
     bounded = margins(controller, recording)
     plans = predictions(controller, recording, plant, settle)
@@ -208,6 +211,7 @@ def _numbers(
         *status_metrics(controller, recording),
         *prediction_metrics(plans),
         *measures.time_metrics(times, controller.period),
+        *outer_metrics(above),
     )
     return {
         "tracked": tuple(tracked),

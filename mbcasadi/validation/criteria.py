@@ -68,6 +68,10 @@ NAMES = (
     "time.feedback",
     "time.share",
     "time.late",
+    "outer.safe_output",
+    "outer.longest_failure",
+    "outer.time",
+    "outer.share",
 )
 
 

@@ -13,10 +13,13 @@ def findings(run: Run) -> list[str]:
 
 
 def _failures(run: Run) -> Iterator[str]:
-    for row in run.status_rows:
+    told = [("", row) for row in run.status_rows]
+    if run.outer is not None:
+        told += [(f"{run.outer.name}: ", row) for row in run.outer.status_rows]
+    for name, row in told:
         if row.safe:
             yield (
-                f"{row.words}: {ticks(row.ticks)}, the first at {row.first:g} s, at most "
+                f"{name}{row.words}: {ticks(row.ticks)}, the first at {row.first:g} s, at most "
                 f"{row.longest} in a row"
             )
 

@@ -72,6 +72,11 @@ class OuterLaw:
             )
         self.begin()
 
+    @property
+    def every(self) -> int:
+        """Ticks of the inner law in one of the outer."""
+        return self._guide.every
+
     def begin(self) -> None:
         """Forget everything: a run starts."""
         self._tick, self._z, self._u = 0, self._guide.z0, self._guide.u0

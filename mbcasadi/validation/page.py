@@ -3,9 +3,12 @@
 import base64
 from typing import TYPE_CHECKING
 
+from mbcasadi.codegen import TickTimes
 from mbcasadi.validation import words
 from mbcasadi.validation.extras import require
 from mbcasadi.validation.plots import plots
+from mbcasadi.validation.run import Run
+from mbcasadi.validation.statuses import StatusRow
 
 if TYPE_CHECKING:
     from mbcasadi.validation.report import Report
@@ -35,7 +38,8 @@ def page(report: "Report") -> str:
         what_if_cells=words.what_if_cells,
         number=words.number,
         bound=words.bound,
-        phases=words.phases,
+        answers=_answers,
+        timed=_timed,
         ticks=words.ticks,
         zip_rows=lambda sweep: zip(sweep.impedances, sweep.errors, strict=True),
     )
@@ -55,3 +59,23 @@ def page(report: "Report") -> str:
         report=report, runs=runs, versions=versions()
     )
     return text
+
+
+def _answers(run: Run) -> list[tuple[str, StatusRow]]:
+    """Return the statuses that occurred, of the law and of an outer one, with what names it."""
+    told = [("", row) for row in run.status_rows]
+    if run.outer is not None:
+        told += [(f"{run.outer.name}: ", row) for row in run.outer.status_rows]
+    return told
+
+
+def _timed(run: Run) -> list[tuple[str, TickTimes, float]]:
+    """Return (name, times, period) of whole ticks and their phases, of an outer law too."""
+    found = []
+    if run.times is not None:
+        period = run.controller.period
+        found += [(name, times, period) for name, times in words.phases(run.times)]
+    if run.outer is not None:
+        above = words.phases(run.outer.times)
+        found += [(f"{run.outer.name}: {name}", times, run.outer.period) for name, times in above]
+    return found

@@ -11,6 +11,7 @@ from mbcasadi.validation.conditions import WhatIf
 from mbcasadi.validation.criteria import Verdict
 from mbcasadi.validation.margins import Margin
 from mbcasadi.validation.metrics import Metric, Tracked
+from mbcasadi.validation.outer_run import OuterRun
 from mbcasadi.validation.predictions import Predictions
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.softness import Softness
@@ -34,6 +35,7 @@ class Run:
         predictions: what the law planned beside what happened, where it plans.
         softness: the sweep, where it was asked for.
         what_if: what delay and model error cost, where it was asked for.
+        outer: what a slower law above did, where there is one.
         frames: PNG pictures of the motion, with `frame_times` in s.
         notes: what the reader should know: something not compared, no renderer, a divergence.
     """
@@ -51,6 +53,7 @@ class Run:
     predictions: Predictions | None = None
     softness: Softness | None = None
     what_if: WhatIf | None = None
+    outer: OuterRun | None = None
     frames: tuple[bytes, ...] = ()
     frame_times: tuple[float, ...] = ()
     notes: tuple[str, ...] = field(default=())
@@ -88,6 +91,7 @@ class Run:
             "margins": [asdict(row) for row in self.margins],
             "predictions": None if self.predictions is None else self.predictions.to_dict(),
             "softness": None if self.softness is None else asdict(self.softness),
+            "outer": None if self.outer is None else self.outer.to_dict(),
             "what_if": None if self.what_if is None else self.what_if.to_dict(),
             "notes": list(self.notes),
         }

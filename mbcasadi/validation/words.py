@@ -46,6 +46,10 @@ _WORDS = {
     "time.preparation": "preparation of one tick in C, 99th percentile",
     "time.feedback": "feedback of one tick in C, 99th percentile",
     "time.share": "time of one tick in C, 99th percentile, of the period",
+    "outer.safe_output": "ticks of the outer law with a safe output",
+    "outer.longest_failure": "longest run of the outer law's ticks with a safe output",
+    "outer.time": "time of one tick of the outer law in C, 99th percentile",
+    "outer.share": "time of one tick of the outer law, 99th percentile, of its period",
     "time.late": "ticks that took longer than the period",
 }
 _SHARES = {
@@ -69,9 +73,11 @@ _SHARES = {
     "prediction.end",
     "time.share",
     "time.late",
+    "outer.safe_output",
+    "outer.share",
 }
 _LENGTHS = {"closure.plant", "contact.slip"}
-_TIMES = {"time.median", "time.p99", "time.max", "time.preparation", "time.feedback"}
+_TIMES = {"time.median", "time.p99", "time.max", "time.preparation", "time.feedback", "outer.time"}
 
 
 def metric_words(name: str) -> str:

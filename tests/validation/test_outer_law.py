@@ -124,3 +124,27 @@ def test_repetitions_of_a_run_leave_the_outer_laws_record_of_the_run_itself():
         nominal, heavy = again.what_if.rows
         assert nominal.effort != heavy.effort
         assert heavy.effort == pytest.approx(np.sqrt(np.mean(alone.recording.u**2)))
+
+
+def test_the_report_tells_the_outer_laws_answers_and_times_beside_its_own_period():
+    told, z = ca.SX.sym("told"), ca.SX.sym("z")
+    status = ca.if_else(ca.logic_and(z >= 2, z < 5), 2, 0)  # of its ticks 2, 3 and 4
+    outputs = {"u": told, "z_next": z + 1, "status": status}
+    failing = law("failing", {"told": told, "z": z}, outputs, 1)
+    with outer_law(failing, guide(), [0.1]) as outer:
+        report = mb.validate(following(), SLIDE, 0.3, timestep=0.01, outer=outer)
+    (run,) = report.runs
+    assert run.outer.period == pytest.approx(EVERY * 0.01)
+    solved, infeasible = run.outer.status_rows
+    assert (solved.ticks, infeasible.ticks, infeasible.longest) == (7, 3, 3)
+    assert infeasible.first == pytest.approx(2 * EVERY * 0.01)
+    assert run.metric("outer.safe_output") == pytest.approx(0.3)
+    assert run.metric("outer.longest_failure") == 3
+    share = run.outer.times.p99 / run.outer.period
+    assert run.metric("outer.share") == pytest.approx(share)
+    assert run.metric("status.safe_output") == 0  # of the inner law
+    page = report.to_html()
+    assert "failing: infeasible, safe output" in page
+    assert "failing: whole tick" in page
+    assert "failing: infeasible, safe output: 3 ticks, the first at 0.06 s" in str(report)
+    assert report.to_dict()["runs"][0]["outer"]["statuses"][1]["ticks"] == 3
