@@ -4,7 +4,7 @@ Every solver starts from the guess that the tick starts from, at states of the c
 Fatrop and sqpmethod get their functions compiled; each answer is examined by our residuals.
 Crocoddyl gets the same dynamics and Gauss-Newton costs, compiled too, through an action model in
 Python: the calls of that model are timed and taken off, so that the time is its own solver's.
-acados is timed where it is installed; its wheel is not on PyPI.
+acados is timed by its own clock where it is built, see `mpc_acados`.
 """
 
 import importlib.util
@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import mpc_acados
 from benchmarks.mpc_rows import row
 from mbcasadi.control.mpc import OptimalControlProblem, guess_of, ocp_solver
 from mbcasadi.control.mpc.real_time_iteration import RealTimeIteration
@@ -90,10 +91,24 @@ def optima(
     `options` are those of the functions that they call, `COMPILED` or none.
     """
     found = [_examined(rti, record, solver, options) for solver in OURS]
+    nothing = np.full_like(found[0].u, np.nan)
     if importlib.util.find_spec("crocoddyl") is None:
-        nothing = np.full_like(found[0].u, np.nan)
-        return [*found, Optima(f"{CROCODDYL} (absent: install crocoddyl)", None, nothing)]
-    return [*found, _crocoddyl(rti, record, options)]
+        found.append(Optima(f"{CROCODDYL} (absent: install crocoddyl)", None, nothing))
+    else:
+        found.append(_crocoddyl(rti, record, options))
+    for kind, name in mpc_acados.KINDS.items():
+        if not mpc_acados.available():
+            found.append(Optima(f"{name} ({mpc_acados.ABSENT})", None, nothing))
+            continue
+        found.append(_told(name, *mpc_acados.answers(rti.ocp, kind, _tasks(rti, record))))
+    return found
+
+
+def _told(name: str, seconds: Array, u: Array) -> Optima:
+    """Return what a solver says that examines its answers itself; NaN where it failed."""
+    good = np.isfinite(seconds)
+    median = float(np.median(seconds[good])) if good.any() else None
+    return Optima(name, median, np.where(good[:, None], u, np.nan), int(np.count_nonzero(~good)))
 
 
 def _tasks(rti: RealTimeIteration, record: dict[str, Array]) -> list[tuple[Array, Array, Any]]:
@@ -138,10 +153,8 @@ def _crocoddyl(
         done = solver.solve(list(guess.x), list(guess.u), MOST, False)
         whole = time.perf_counter() - begin
         seconds.append(whole - clock[0] if done else np.nan)
-        controls.append(np.array(solver.us[0]) * (1.0 if done else np.nan))
-    good = np.isfinite(seconds)
-    median = float(np.median(np.array(seconds)[good])) if good.any() else None
-    return Optima(CROCODDYL, median, np.array(controls), int(np.count_nonzero(~good)))
+        controls.append(np.array(solver.us[0]))
+    return _told(CROCODDYL, np.array(seconds), np.array(controls))
 
 
 def _compiled(
