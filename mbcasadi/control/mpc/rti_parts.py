@@ -17,7 +17,10 @@ from mbcasadi.control.mpc.ocp import OptimalControlProblem
 from mbcasadi.control.mpc.rti_rows import Rows
 
 UNROLLED = 20_000
-"""Operations of one interval up to which its Jacobians are scalar code."""
+"""Operations of one interval up to which a part of it is scalar code."""
+
+SPARSEST = 10
+"""Products of full matrices have at most this many times the operations of sparse ones here."""
 
 
 class Parts(NamedTuple):
@@ -40,30 +43,39 @@ def parts(ocp: OptimalControlProblem, rows: Rows) -> Parts:
     nx, nu = ocp.nx, ocp.nu
     gain = {"U_inv": (nu, nu), "K": (nu, nx), "kappa": (nu, 1)}
     linearise, patterns = _linearise(ocp)
-    of_lin = _column("lin", patterns)
-    of_gain = _column("gain", {key: ca.Sparsity.dense(*size) for key, size in gain.items()})
+    of_all = {"lin": patterns, "gain": {k: ca.Sparsity.dense(*n) for k, n in gain.items()}}
+
+    def made(build: Any, products: int, *more: Any) -> ca.Function:
+        """Return the Function in scalars, or in matrices (loops) where those are many."""
+        for kind in (ca.SX, ca.MX) if products <= SPARSEST * UNROLLED else (ca.MX,):
+            columns = [_column(kind, *one) for one in of_all.items()]
+            found: ca.Function = build(ocp, *more, *columns)
+            if _is_small(found):
+                break
+        return found
+
     return Parts(
         linearise=linearise,
         ending=_ending(ocp),
-        riccati=_riccati(ocp, of_lin),
-        rows=_rows(ocp, rows, of_lin, of_gain),
-        motion=_motion(ocp, of_lin, of_gain),
-        along=_along(ocp, of_lin),
-        adjoint=_adjoint(ocp, rows, of_lin),
+        riccati=made(_riccati, 4 * nx**3),
+        rows=made(_rows, 2 * nx * (nx + 2 * nu) * nu * ocp.horizon, rows),
+        motion=made(_motion, 2 * nx * nx),
+        along=made(_along, 2 * nx * rows.values),
+        adjoint=made(_adjoint, 2 * nx * (nx + rows.values), rows),
     )
 
 
 class _Column(NamedTuple):
-    whole: ca.SX
-    parts: dict[str, ca.SX]
+    whole: Any
+    parts: dict[str, Any]
 
 
-def _column(name: str, patterns: dict[str, ca.Sparsity]) -> _Column:
-    whole = ca.SX.sym(name, sum(pattern.nnz() for pattern in patterns.values()))
+def _column(kind: Any, name: str, patterns: dict[str, ca.Sparsity]) -> _Column:
+    whole = kind.sym(name, sum(pattern.nnz() for pattern in patterns.values()))
     ends = np.cumsum([0, *(pattern.nnz() for pattern in patterns.values())]).tolist()
     flat: Any = ca.vertsplit(whole, ends)
     named = zip(patterns.items(), flat, strict=True)
-    return _Column(whole, {key: ca.SX(pattern, part) for (key, pattern), part in named})
+    return _Column(whole, {key: kind(pattern, part) for (key, pattern), part in named})
 
 
 def _linearise(ocp: OptimalControlProblem) -> tuple[ca.Function, dict[str, ca.Sparsity]]:
@@ -118,23 +130,26 @@ def _small(function: ca.Function) -> ca.Function:
     if not all(one.is_a("SXFunction") or one.is_a("MXFunction") for one in inner):
         return function
     flat = function.expand()
-    if flat.n_instructions() > UNROLLED:
+    if not _is_small(flat):
         return function
     given: Any = flat.sx_in()
     return ca.Function(flat.name(), given, flat.call(given), {"cse": True})
 
 
-def _riccati(ocp: OptimalControlProblem, of_lin: _Column) -> ca.Function:
+def _is_small(function: ca.Function) -> bool:
+    return bool(function.is_a("SXFunction")) and function.n_instructions() <= UNROLLED
+
+
+def _riccati(ocp: OptimalControlProblem, of_lin: _Column, _: _Column) -> ca.Function:
     """Return one step back, in which the cost becomes ½ |w|² and a cost to go.
 
     w = U (υ + K ξ + κ),   Uᵀ U = R + Bᵀ P B
     """
     lin, nx = of_lin.parts, ocp.nx
-    cost = ca.SX.sym("cost", nx, nx + 1)
+    cost = type(of_lin.whole).sym("cost", nx, nx + 1)
     P, p = cost[:, :nx], cost[:, nx]
     PA, PB, g = P @ lin["A"], P @ lin["B"], P @ lin["d"] + p
-    U = ca.chol(ca.densify(lin["R"] + lin["B"].T @ PB))
-    U_inv = ca.densify(ca.solve(U, ca.SX.eye(ocp.nu)))
+    U_inv = _inverse_root(ocp.nu)(ca.densify(lin["R"] + lin["B"].T @ PB))
     half = U_inv.T @ (lin["S"].T + lin["B"].T @ PA)
     bent = U_inv.T @ (lin["s"] + lin["B"].T @ g)
     P_next = lin["Q"] + lin["A"].T @ PA - half.T @ half
@@ -143,10 +158,16 @@ def _riccati(ocp: OptimalControlProblem, of_lin: _Column) -> ca.Function:
     return _made("riccati", [cost, of_lin.whole], [ca.horzcat(P_next, p_next), gain])
 
 
+def _inverse_root(n: int) -> ca.Function:
+    """Return (S) → (U⁻¹) with `Uᵀ U = S`, U upper triangular."""
+    S = ca.SX.sym("S", n, n)
+    return ca.Function("inverse_root", [S], [ca.densify(ca.solve(ca.chol(S), ca.SX.eye(n)))])
+
+
 def _rows(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, of_gain: _Column) -> ca.Function:
     """Return how the rows of an interval depend on w of all, and the state at its end."""
-    lin, gain, N = of_lin.parts, of_gain.parts, ocp.horizon
-    X, place = ca.SX.sym("X", ocp.nx, N * ocp.nu), ca.SX.sym("place", N)
+    lin, gain, kind = of_lin.parts, of_gain.parts, type(of_lin.whole)
+    X, place = kind.sym("X", ocp.nx, ocp.horizon * ocp.nu), kind.sym("place", ocp.horizon)
     upsilon = ca.kron(place.T, gain["U_inv"]) - gain["K"] @ X
     X_next = lin["A"] @ X + lin["B"] @ upsilon
     values = ca.vertcat(upsilon, rows.choose @ X_next, lin["G_x"] @ X + lin["G_u"] @ upsilon)
@@ -155,28 +176,28 @@ def _rows(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, of_gain: _Col
 
 
 def _motion(ocp: OptimalControlProblem, of_lin: _Column, of_gain: _Column) -> ca.Function:
-    lin, gain = of_lin.parts, of_gain.parts
-    xi, w = ca.SX.sym("xi", ocp.nx), ca.SX.sym("w", ocp.nu)
+    lin, gain, kind = of_lin.parts, of_gain.parts, type(of_lin.whole)
+    xi, w = kind.sym("xi", ocp.nx), kind.sym("w", ocp.nu)
     upsilon = gain["U_inv"] @ w - gain["K"] @ xi - gain["kappa"]
     xi_next = lin["A"] @ xi + lin["B"] @ upsilon + lin["d"]
     return _made("motion", [xi, w, of_lin.whole, of_gain.whole], [xi_next, upsilon])
 
 
-def _along(ocp: OptimalControlProblem, of_lin: _Column) -> ca.Function:
-    lin = of_lin.parts
-    xi, upsilon = ca.SX.sym("xi", ocp.nx), ca.SX.sym("upsilon", ocp.nu)
+def _along(ocp: OptimalControlProblem, of_lin: _Column, _: _Column) -> ca.Function:
+    lin, kind = of_lin.parts, type(of_lin.whole)
+    xi, upsilon = kind.sym("xi", ocp.nx), kind.sym("upsilon", ocp.nu)
     g = lin["g"] + lin["G_x"] @ xi + lin["G_u"] @ upsilon
     return _made("along", [xi, upsilon, of_lin.whole], [g])
 
 
-def _adjoint(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column) -> ca.Function:
+def _adjoint(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, _: _Column) -> ca.Function:
     """Return the gradient by υ, from the interval's own numbers, and the size of its parts.
 
     A unit of control counts as a part too: at rest all others vanish.
     """
-    lin, nu, ns = of_lin.parts, ocp.nu, len(rows.states)
-    xi, upsilon = ca.SX.sym("xi", ocp.nx), ca.SX.sym("upsilon", ocp.nu)
-    costate, mu = ca.SX.sym("costate", ocp.nx), ca.SX.sym("mu", rows.values)
+    lin, nu, ns, kind = of_lin.parts, ocp.nu, len(rows.states), type(of_lin.whole)
+    xi, upsilon = kind.sym("xi", ocp.nx), kind.sym("upsilon", nu)
+    costate, mu = kind.sym("costate", ocp.nx), kind.sym("mu", rows.values)
     on_path = mu[nu + ns :, 0]
     pressed = mu[:nu, 0] + lin["G_u"].T @ on_path
     total = costate + rows.choose.T @ mu[nu : nu + ns, 0]
@@ -189,5 +210,5 @@ def _adjoint(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column) -> ca.Func
     return _made("adjoint", given, [earlier, own + later + pressed, size])
 
 
-def _made(name: str, given: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
+def _made(name: str, given: list[Any], outputs: list[Any]) -> ca.Function:
     return ca.Function(name, given, [ca.densify(part) for part in outputs], {"cse": True})
