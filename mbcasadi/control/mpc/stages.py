@@ -23,12 +23,16 @@ from mbcasadi.control.mpc.least_distance_form import LeastDistanceProblem
 from mbcasadi.control.mpc.linear_model import Array
 from mbcasadi.control.mpc.linear_problem import LinearProblem
 from mbcasadi.control.mpc.predicted import Parameters, parameters_of
+from mbcasadi.control.mpc.sparse_form import sparse_problem
 from mbcasadi.control.stages import BAD_INPUT, CLAIMED, FAILED, INFEASIBLE, SOLVED, SUBOPTIMAL
 from mbcasadi.description import LeastDistanceStages
 
 RESIDUALS = ("primal", "stationarity", "complementarity")
 WRITTEN_OUT = 6000
 """Entries of A_qp up to which products are written out as scalars; above, they are loops."""
+
+BOTH_WAYS = 4
+"""Operations for each entry of A_qp in `A x` and `Aᵀ lam`."""
 
 
 @dataclass(frozen=True)
@@ -116,16 +120,39 @@ class LinearStages:
         )
 
     def _residual(self, x: Any, lam: Any, lba: Any, uba: Any) -> Any:
-        A = ca.sparsify(ca.DM(self.qp.A))
-        value = A @ x
+        value, pull = self._products(x, lam)
         above, below = value - uba, lba - value
         size = 1 + ca.norm_2(x)
         moved = 1 + ca.norm_2(x[: x.shape[0] - self.condensed.slacks, 0])  # slacks are far away
         primal = ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / moved if self.m else 0
-        stationarity = ca.norm_2(x + A.T @ lam) / size
+        stationarity = ca.norm_2(x + pull) / size
         gap = ca.if_else(lam > 0, above, below)
         complementarity = ca.sum1(ca.fabs(lam * gap)) / size**2 if self.m else 0
         return ca.vertcat(primal, stationarity, complementarity)
+
+    def _products(self, x: Any, lam: Any) -> tuple[Any, Any]:
+        """Return `A x` and `Aᵀ lam`: by the states, forward and backward, where that is less."""
+        A = ca.sparsify(ca.DM(self.qp.A))
+        if not self.m or np.count_nonzero(self.qp.L_inv) > WRITTEN_OUT:
+            return A @ x, A.T @ lam
+        point, force = ca.SX.sym("x", x.shape[0]), ca.SX.sym("lam", lam.shape[0])
+        value = self._rows_of(ca.DM(self.qp.L_inv) @ point)
+        pull = ca.jtimes(value, point, force, True)
+        through = ca.Function("through", [point, force], [value, pull])
+        if through.n_instructions() > BOTH_WAYS * A.nnz():
+            return A @ x, A.T @ lam
+        found = through(x, lam)
+        return found[0], found[1]
+
+    def _rows_of(self, y: Any) -> Any:
+        """Return `C y` of moves and slacks, by the states that they cause."""
+        problem, nu = self.problem, self.problem.model.nu
+        states = [ca.SX(problem.model.nx, 1)]
+        for k, move in enumerate(problem.blocks):
+            A, B, _ = (ca.sparsify(ca.DM(part)) for part in problem.model.interval(k))
+            states.append(A @ states[-1] + B @ y[move * nu : (move + 1) * nu, 0])
+        C = ca.sparsify(ca.DM(sparse_problem(problem).qp.C))
+        return C @ ca.vertcat(y, *states)
 
 
 def known(problem: LinearProblem, x0: Any, ref: Any, past: Any) -> tuple[Any, Any]:
