@@ -31,6 +31,7 @@ from mbcasadi.control.mpc.tracking import (
     moving_reference,
     tracking_guess,
 )
+from mbcasadi.control.mpc.trajectory_mpc import moving_model, trajectory_mpc
 from mbcasadi.control.mpc.trajectory_optimisation import (
     TrajectorySolver,
     optimise,
@@ -75,6 +76,7 @@ __all__ = [
     "linear_problem",
     "linearize_trajectory",
     "lti_mpc",
+    "moving_model",
     "moving_reference",
     "ocp_solver",
     "offset_free_lti",
@@ -96,6 +98,7 @@ __all__ = [
     "to_rockit",
     "tracking_guess",
     "trajectory_guess",
+    "trajectory_mpc",
     "trajectory_problem",
     "trajectory_solver",
     "trot",

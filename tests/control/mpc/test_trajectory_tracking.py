@@ -5,17 +5,22 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
+import mbcasadi.errors as err
 import mujoco_models
 from mbcasadi.control.linear import trajectory_lqr
 from mbcasadi.control.mpc import (
+    discrete_dynamics,
     fixed_freedoms,
     linearize_trajectory,
+    moving_model,
     moving_reference,
     optimal_control_problem,
     optimise,
     pose_path,
+    real_time_iteration,
     stage_symbols,
     tracking_guess,
+    trajectory_mpc,
     trajectory_problem,
 )
 
@@ -155,3 +160,46 @@ def test_the_law_along_the_trajectory_gives_its_controls_on_it(move):
         q, v, _ = move.at([k * PERIOD])
         u, z, *_ = law.function(q[0], v[0], np.zeros(0), z)
         np.testing.assert_allclose(u.full().ravel(), along[k].u, atol=1e-7, err_msg=str(k))
+
+
+def test_linear_mpc_along_the_trajectory_is_the_nonlinear_one_near_it(move, follow, system):
+    weight = np.repeat([10.0, 0.1], 4)
+    law = trajectory_mpc(move, WINDOW, PERIOD, weight, 0.01)
+    rti = real_time_iteration(follow, tracking_guess(move, follow))
+    refs = moving_model(move, law.ocp)(0.0), moving_reference(move, follow)(0.0)
+    gaps = {}
+    for size in (0.0, 1e-3, 1e-2):
+        q = mb.assemble(system, move.q[0] + size * np.array([1.0, 0, 0, 0]))
+        answers = [
+            one.function(q, move.v[0], ref, one.controller.z0)
+            for one, ref in zip((law, rti), refs, strict=True)
+        ]
+        assert [float(one[2]) for one in answers] == [0.0, 0.0]
+        u = [one[0].full().ravel() for one in answers]
+        assert size == 0 or np.abs(u[0] - move.u[0]).max() > 10 * size
+        gaps[size] = np.abs(u[0] - u[1]).max()
+    assert gaps[0.0] < 1e-8
+    assert gaps[1e-3] < 1e-5
+    assert gaps[1e-2] < 1e-3  # one step of Gauss and Newton from the same guess
+
+
+def test_its_model_is_the_step_and_the_slopes_of_the_trajectory(move, system):
+    law = trajectory_mpc(move, WINDOW, PERIOD, np.ones(8), 1.0)
+    rows = moving_model(move, law.ocp, delay=3)(0.05).reshape(WINDOW + 1, law.ocp.np_)
+    x, x_next, u, A, _ = np.split(rows[2], [8, 16, 18, 18 + 64])
+    q, v, _ = move.at([0.05 + 5 * PERIOD])
+    np.testing.assert_allclose(x, np.concatenate([q[0], v[0]]), atol=EXACT)
+    step = discrete_dynamics(system, PERIOD)
+    np.testing.assert_allclose(step(x, u, []).full().ravel(), x_next, atol=1e-10)
+    d = 1e-6 * np.random.default_rng(0).standard_normal(8)
+    moved = step(x + d, u, []) - step(x - d, u, [])
+    np.testing.assert_allclose(A.reshape(8, 8).T @ d, moved.full().ravel() / 2, atol=1e-11)
+
+
+def test_linear_mpc_along_a_trajectory_refuses_what_it_cannot_do(move):
+    with pytest.raises(err.ProblemError, match=r"horizon = 0\.5"):
+        trajectory_mpc(move, 0.5, PERIOD, np.ones(8), 1.0)
+    with pytest.raises(err.ProblemError, match="R"):
+        trajectory_mpc(move, 5, PERIOD, np.ones(8), -1.0)
+    with pytest.raises(err.ProblemError, match="not periodic"):
+        trajectory_mpc(move, 5, PERIOD, np.ones(8), 1.0, beyond="repeat")
