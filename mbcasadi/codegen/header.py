@@ -33,6 +33,8 @@ def header_h(law: Law) -> str:
         "aliasing": "\n * z and z_next may be the same array." if law.has_state else "",
         "returns": returns,
         "parameters": parameters(law),
+        "functions": "the functions below" if law.known else f"{law.name}_init and {law.name}_step",
+        "and_feedback": "a tick or its feedback" if law.known else f"{law.name}_step",
         "busy_comma": "," if law.known else "",
         "busy_code": f"  {upper}_BUSY = -3 /* a call on this memory is under way */\n"
         if law.known

@@ -122,3 +122,13 @@ def test_the_size_of_an_export_is_counted(tmp_path):
     assert first.build.seconds > 0
     assert 2**20 < first.build.peak_bytes < 2**31  # no compiler works in a megabyte
     assert again.build == codegen.BuildResult(first.build.path, again.build.command, 0.0)
+
+
+def test_signals_may_be_named_as_functions_of_the_generated_code(tmp_path):
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    law = ca.Function(
+        "f", [x, y], [x - y, x + y], ["evaluate", "run_tick"], ["memory", "status_code"]
+    )
+    project = codegen.export_c(law, tmp_path / "out")
+    assert [float(out) for out in project.load()(3, 1)] == [2.0, 4.0]
+    assert "returned 0" in project.run_example()
