@@ -91,7 +91,8 @@ def validate(
         timestep: s, of the plant, in place of the model's.
         perturb: relative errors of the plant's parameters, e.g. `{"mass": 0.1}`.
         seed: None gives every body the same error; a number draws one for each.
-        delay: ticks from a measurement to the moment when its control acts.
+        delay: ticks from a measurement to the moment when its control acts. The first control acts
+            at once, until the second is due.
         disturbance: (nv,) generalised force on the plant, or a function of time.
         switch: time → {name: whether this equality constraint of the plant holds}. What the
             controller believes is its `mask`, which may come late.

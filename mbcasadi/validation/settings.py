@@ -21,6 +21,7 @@ def settings_of(
     steps = steps_per_tick(controller, plant)
     errors = ", ".join(f"{name} {100 * error:+.3g} %" for name, error in (perturb or {}).items())
     drawn = f" (drawn for each, seed {seed})" if errors and seed is not None else ""
+    counted = f", the law counts on {controller.delay}" if controller.delay else ""
     return {
         "model": plant.name,
         "degrees of freedom": plant.nv,
@@ -29,7 +30,7 @@ def settings_of(
         "control period": f"{1e3 * controller.period:g} ms",
         "plant's time step": f"{1e3 * plant.timestep:g} ms ({steps} in a period)",
         "duration": f"{scenario.duration:g} s",
-        "delay": ticks(scenario.delay),
+        "delay": ticks(scenario.delay) + counted,
         "plant's parameter errors": errors + drawn if errors else "none",
         "disturbance": "none" if scenario.disturbance is None else "a force from outside",
         "plant's equality constraints": _softness_words(plant, rigid),

@@ -76,6 +76,7 @@ def test_the_json_holds_it_all(report: Report, tmp_path: Path) -> None:
     assert {row["name"] for row in run["margins"]} == {"u.push", "<wall>"}
     assert [row["name"] for row in run["what_if"]["conditions"]][-1] == "both"
     assert run["statuses"][0]["ticks"] == 60
+    assert run["settings"]["delay"] == "1 tick, the law counts on 1"
 
 
 def four_bar_run(perturb: dict[str, float]) -> Run:
