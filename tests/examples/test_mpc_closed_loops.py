@@ -38,6 +38,23 @@ def assert_sound(run, solved=1.0):
     assert np.mean(record.status == 0) >= solved
 
 
+def test_a_cart_pole_swings_up_holds_and_gets_up_again(example):
+    names, runs = example("29")
+    lean = names["lean"]
+    assert_sound(runs["as modelled"])
+    knocked = [run for name, run in runs.items() if "knocked" in name]
+    assert len(knocked) == 3
+    for run in knocked:
+        assert_sound(run, solved=0.98)
+        t, away = run.recording.t, np.abs(lean(run))
+        pushed, later = names["PUSHED"], names["KNOCKED"]
+        assert away[0] > 3.1
+        assert away[(t > pushed - 0.5) & (t < pushed)].max() < 0.05
+        assert 0.3 < away[(t > pushed) & (t < later)].max() < TIPPED
+        assert away[t > later].max() > 3.0
+        assert away[-1] < 5e-3
+
+
 def test_a_pendulum_swings_up_on_a_four_bar_and_its_plan_alone_does_not(example):
     names, runs = example("30")
     leans = {name: names["lean"](run) for name, run in runs.items()}
