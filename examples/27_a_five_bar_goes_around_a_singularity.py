@@ -20,6 +20,8 @@ import mujoco_models
 from mbcasadi.control import FrameTask, laws
 from mbcasadi.control.mpc import (
     Bounded,
+    PosePath,
+    TrajectorySolution,
     actuation_measure,
     fixed_freedoms,
     moving_reference,
@@ -39,107 +41,107 @@ LEAST, TORQUE, LIMIT = 0.35, 10.0, 15.0  # of the determinant; N m planned, and 
 EFFORT = 1e-3  # cost of 1 (N m)² over a second, which costs 1
 PERIOD, HORIZON, PUSH = 0.01, 15, 2.0  # s, samples, N m on the left arm
 WEIGHTS = {"Q": np.repeat([200.0, 1.0], 4), "Q_end": np.repeat([200.0, 2.0], 4), "R": 0.01}
-PLANT = {"perturb": {"mass": 0.1}, "delay": 1}
+
+SYSTEM = mb.read_mjcf(MODEL)
+OWN = stage_symbols(SYSTEM)
+TOOL = SYSTEM.frame("tool").pose(OWN.q)[0][[0, 2]]
+MEASURE = actuation_measure(SYSTEM, OWN.q, SYSTEM.tree.q0)
+SEEN = ca.Function("seen", [OWN.q], [ca.vertcat(TOOL, MEASURE)])
 
 
-def straight(s: float) -> np.ndarray:
-    """Return (3, 2): place, velocity and acceleration at a share s of the time, 0 to 1."""
-    s = min(s, 1.0)
-    rates = np.array([s**3 * (10 - 15 * s + 6 * s * s), 30 * (s * (1 - s)) ** 2,
-                      60 * s * (1 - s) * (1 - 2 * s)])  # fmt: skip
-    way = np.outer(rates, RIGHT - LEFT)
-    return way / SLOW ** np.arange(3)[:, None] + np.outer([1, 0, 0], LEFT)
+def straight(t: float) -> np.ndarray:
+    """Return (3, 2): place, velocity and acceleration on the line, from rest to rest."""
+    s = min(t / SLOW, 1.0)
+    share = [s**3 * (10 - 15 * s + 6 * s * s), 30 * (s * (1 - s)) ** 2 / SLOW,
+             60 * s * (1 - s) * (1 - 2 * s) / SLOW**2]  # fmt: skip
+    return np.outer(share, RIGHT - LEFT) + np.outer([1, 0, 0], LEFT)
 
 
-def along_the_line(system: mb.System, q0: np.ndarray) -> dict[str, np.ndarray]:
-    """Track the straight line by computed torque."""
-    task = FrameTask("tool", position="xz", orientation="", kp=900.0)
-    law = laws.computed_torque(system, task, period=2e-3)
-
-    def reference(t: float) -> np.ndarray:
-        p, v, a = straight(t / SLOW)
-        return law.ref(tool_position=p, tool_velocity=v, tool_acceleration=a)
-
-    return run(law, SLOW + 0.3, q0, reference, lambda t: straight(t / SLOW)[0])
+def line() -> PosePath:
+    """Return the straight line by inverse kinematics and inverse dynamics."""
+    t = np.linspace(0, SLOW, STEPS + 1)
+    there = pose_path(SYSTEM, OWN.q, TOOL, [0, 1, 2, 3], np.linspace([0, 0.8], LEFT, 4)).q[-1]
+    return pose_path(SYSTEM, OWN.q, TOOL, t, [straight(one)[0] for one in t], q0=there)
 
 
-def run(law, duration, q0, reference, wanted, disturbance=None) -> dict[str, np.ndarray]:
-    """Return what the tool did in MuJoCo, and where it should have been."""
-    found = mb.validate(law, MODEL, duration, q0=q0, reference=reference, disturbance=disturbance,
-                        **PLANT).runs[0].recording  # fmt: skip
-    system = mb.read_mjcf(MODEL)
-    tool = system.frame("tool").pose.map(len(found.t))(found.q.T)[0].full()[[0, 2]].T
-    off = np.linalg.norm(tool - np.array([wanted(t) for t in found.t]), axis=1)
-    return {"t": found.t, "q": found.q, "tool": tool, "off": off, "u": found.u}
-
-
-def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
-    """Return both runs."""
-    system = mb.read_mjcf(MODEL)
-    own = stage_symbols(system)
-    tool = system.frame("tool").pose(own.q)[0][[0, 2]]
-    measure = actuation_measure(system, own.q, system.tree.q0)
-    there = pose_path(system, own.q, tool, [0, 1, 2, 3], np.linspace([0, 0.8], LEFT, 4)).q[-1]
-    s = np.linspace(0, 1, STEPS + 1)
-    places = np.array([straight(one)[0] for one in s])
-    line = pose_path(system, own.q, tool, SLOW * s, places, q0=there)
+def around(guess: PosePath) -> TrajectorySolution:
+    """Return the fastest motion that keeps the determinant."""
     problem = trajectory_problem(
-        system,
+        SYSTEM,
         STEPS,
         duration=(0.3, 2.0),
         time_weight=1.0,
-        q0=line.q[0],
+        q0=guess.q[0],
         v0=np.zeros(4),
-        symbols=own,
-        residual=np.sqrt(2 * EFFORT) * own.u,
-        path=[Bounded(measure, LEAST)],
-        end=fixed_freedoms(system, own, line.q[-1]),
+        symbols=OWN,
+        residual=np.sqrt(2 * EFFORT) * OWN.u,
+        path=[Bounded(MEASURE, LEAST)],
+        end=fixed_freedoms(SYSTEM, OWN, guess.q[-1]),
         u_bounds=[[-TORQUE, TORQUE]] * 2,
     )
-    best = optimise(problem, line.guess(problem), solver="fatrop")
-    follow = optimal_control_problem(
-        system, HORIZON, PERIOD, u_bounds=[[-LIMIT, LIMIT]] * 2, **WEIGHTS
-    )
-    law = real_time_iteration(follow, tracking_guess(best, follow), delay=1)
-    place = system.frame("tool").pose
+    return optimise(problem, guess.guess(problem), solver="fatrop")
+
+
+def run(law, duration, q0, reference, wanted, push=0.0) -> dict[str, np.ndarray]:
+    """Return what the tool does in MuJoCo, and how far it is from where it should be."""
+    options = {"perturb": {"mass": 0.1}, "delay": 1, "q0": q0, "reference": reference}
+    options["disturbance"] = lambda t: push * (0.1 <= t < 0.2) * np.eye(4)[0]
+    found = mb.validate(law, MODEL, duration, **options).runs[0].recording
+    seen = SEEN.map(len(found.t))(found.q.T).full().T
+    off = np.linalg.norm(seen[:, :2] - [wanted(t) for t in found.t], axis=1)
+    return {"t": found.t, "tool": seen[:, 1], "off": off, "measure": seen[:, 2],
+            "u": found.u, "left": found.u[:, 0]}  # fmt: skip
+
+
+def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
+    """Return both runs, and the plan."""
+    task = FrameTask("tool", position="xz", orientation="", kp=900.0)
+    torque = laws.computed_torque(SYSTEM, task, period=2e-3)
+    names = ("tool_position", "tool_velocity", "tool_acceleration")
+    slow, limits = line(), [[-LIMIT, LIMIT]] * 2
+    best = around(slow)
+    follow = optimal_control_problem(SYSTEM, HORIZON, PERIOD, u_bounds=limits, **WEIGHTS)
+    mpc = real_time_iteration(follow, tracking_guess(best, follow), delay=1)
     runs = {
-        "straight line": along_the_line(system, line.q[0]),
+        "straight line": run(
+            torque,
+            SLOW + 0.3,
+            slow.q[0],
+            lambda t: torque.ref(**dict(zip(names, straight(t), strict=True))),
+            lambda t: straight(t)[0],
+        ),
         "around": run(
-            law,
+            mpc,
             best.t[-1] + 0.3,
-            line.q[0],
+            slow.q[0],
             moving_reference(best, follow, delay=1),
-            lambda t: place(best.at([t])[0][0])[0].full().ravel()[[0, 2]],
-            lambda t: PUSH * (0.1 <= t < 0.2) * np.eye(4)[0],
+            lambda t: SEEN(best.at([t])[0][0]).full().ravel()[:2],
+            PUSH,
         ),
     }
-    share = ca.Function("share", [own.q], [measure])
     for name, found in runs.items():
-        found["measure"] = share.map(len(found["t"]))(found["q"].T).full().ravel()
         print(f"{name}: off by {1e3 * found['off'].max():.0f} mm, determinant from ", end="")
         print(f"{found['measure'].min():+.2f}, torque {np.abs(found['u']).max():.1f} N m")
-    print(f"the line needs {np.abs(line.u).max():.0f} N m of {LIMIT:.0f}; {best.in_words}")
-    runs["plan"] = {"t": best.t, "u": best.u, "gap": best.trajectory.drift,
-                    "measure": share.map(STEPS + 1)(best.q.T).full().ravel(),
-                    "needed": np.abs(line.u).max(), "solved": best.solved}  # fmt: skip
+    needed = np.abs(slow.u).max()
+    print(f"the line needs {needed:.0f} N m of {LIMIT:.0f}; {best.in_words}")
     if figure is not None:
         draw(figure, drawn(runs), columns=2)
-    return runs
+    plan = {"t": best.t, "u": best.u, "gap": best.trajectory.drift, "solved": best.solved}
+    plan |= {"measure": SEEN.map(STEPS + 1)(best.q.T).full()[2], "needed": needed}
+    return runs | {"plan": plan}
 
 
 def drawn(runs: dict[str, dict[str, np.ndarray]]) -> list[Panel]:
     """Return determinant, height, error and torque over time."""
-    both = {name: runs[name] for name in ("straight line", "around")}
-
-    def curves(key, column=...):
-        return {name: (r["t"], r[key][:, column] if r[key].ndim == 2 else r[key])
-                for name, r in both.items()}  # fmt: skip
-
+    titles = {
+        "measure": "determinant, share of the authored pose's",
+        "tool": "height of the tool, m",
+        "off": "tool off its path, m",
+        "left": "torque of the left motor, N m",
+    }
     return [
-        Panel("determinant, share of the authored pose's", curves("measure")),
-        Panel("height of the tool, m", curves("tool", 1)),
-        Panel("tool off its path, m", curves("off")),
-        Panel("torque of the left motor, N m", curves("u", 0)),
+        Panel(title, {name: (found["t"], found[key]) for name, found in runs.items()})
+        for key, title in titles.items()
     ]
 
 

@@ -37,20 +37,3 @@ def test_a_five_bar_falls_through_a_singularity_and_goes_around_it(tmp_path):
     assert around["measure"].min() > names["LEAST"] - 0.05
     assert around["off"].max() < 0.02
     assert around["off"][-1] < 0.005
-
-
-def test_a_flying_lap_is_tracked_better_by_laws_that_look_ahead(tmp_path):
-    names, runs = run(28, tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > EMPTY_FIGURE
-    lap = runs["lap"]
-    assert lap["solved"]
-    assert lap["gap"] < CLOSED
-    assert lap["T"] < 0.75 * names["GUESSED"]
-    assert np.abs(lap["ends"]).max() < INSIDE
-    assert abs(np.abs(lap["u"]).max() - names["TORQUE"]) < INSIDE
-    for name, most in (("LQR", 0.025), ("linear MPC", 0.02), ("MPC", 0.02)):
-        found = runs[name]
-        assert 1e-3 < found["off"].max() < most, name
-        assert np.abs(found["u"]).max() <= names["LIMIT"]
-    for name in ("linear MPC", "MPC"):
-        assert runs[name]["cost"] < 0.9 * runs["LQR"]["cost"]
