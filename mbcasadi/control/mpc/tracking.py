@@ -75,7 +75,8 @@ def linearize_trajectory(
 ) -> tuple[Linearization, ...]:
     """Return the linear systems along the trajectory, one period apart, for `trajectory_lqr`.
 
-    The last sample is the first one at the end or after it, where the motion rests, or goes on.
+    The last sample is the first one at the end or after it, where the motion rests or is repeated;
+    of a motion that ends at speed, the last one within it.
 
     Args:
         solution: what to track.
@@ -89,7 +90,9 @@ def linearize_trajectory(
     beyond = "repeat" if solution.problem.layout.periodic else "hold"
     if laps != 1 and beyond == "hold":
         raise ProblemError(f"laps = {laps} of a trajectory that is not periodic; expected one")
-    ticks = int(np.ceil(laps * solution.t[-1] / period - CLOSE))
+    count = laps * solution.t[-1] / period
+    moving = beyond == "hold" and np.abs(solution.v[-1]).max() > AT_REST
+    ticks = int(np.floor(count + CLOSE) if moving else np.ceil(count - CLOSE))
     times: Array = period * np.arange(ticks + 1, dtype=np.float64)
     q, v, _ = solution.at(times, beyond)
     u = held_controls(solution, times, period, beyond)
@@ -99,6 +102,9 @@ def linearize_trajectory(
 CLOSE = 1e-9
 """Share of a period by which an end may be late."""
 
+AT_REST = 1e-6
+"""Rad/s or m/s of an end that counts as rest."""
+
 
 def held_controls(solution: TrajectorySolution, times: Array, period: float, beyond: str) -> Array:
     """Return (n, nu) the mean control over the period that begins at each time."""
@@ -106,7 +112,8 @@ def held_controls(solution: TrajectorySolution, times: Array, period: float, bey
     steps = np.diff(solution.t)[:, None]
     u = np.clip(solution.u, *solution.problem.limits.T)
     total = np.vstack([np.zeros(u.shape[1]), np.cumsum(steps * u, axis=0)])
-    rest = solution.at(np.array([end]))[2][0]
+    late = beyond == "hold" and bool(np.any(times + period > end))
+    rest = solution.rest_control if late else np.zeros(u.shape[1])
 
     def until(t: Array) -> Array:
         turns = np.floor(t / end) if beyond == "repeat" else np.zeros_like(t)

@@ -133,22 +133,31 @@ class TrajectorySolution:
         step = self._steps(len(asked))
         q, v = (out.full().T for out in step(*given, (within - self.t[k])[None]))
         u = np.clip(self.u[k], *self.problem.limits.T)
-        if beyond == "hold":
-            q, v, u = self._held(asked >= end, q, v, u)
+        if beyond == "hold" and np.any(asked > end):
+            q, v, u = self._held(asked > end, q, v, u)
         return q + turns[:, None] * (self.q[-1] - self.q[0]), v, u
 
     def _held(self, past: Array, q: Array, v: Array, u: Array) -> tuple[Array, Array, Array]:
         now = past[:, None].astype(bool)
         rest = np.zeros(self.problem.system.nv)
-        return np.where(now, self.q[-1], q), np.where(now, rest, v), np.where(now, self._rest, u)
+        held = np.where(now, self.rest_control, u)
+        return np.where(now, self.q[-1], q), np.where(now, rest, v), held
 
     @cached_property
-    def _rest(self) -> Array:
-        """Return u (nu,) that holds the last pose."""
+    def rest_control(self) -> Array:
+        """(nu,) of least norm that holds the last pose, cut to the bounds.
+
+        Raises:
+            ProblemError: rows are off in the end, whose forces inverse dynamics would count on.
+        """
         system, rest = self.problem.system, np.zeros(self.problem.system.nv)
+        if not np.all(self._mask[-1]):
+            raise ProblemError(
+                f"rows of '{system.name}' are off at the end of the trajectory, so its torques at "
+                "rest are not known; expected times within it, or beyond='repeat'"
+            )
         inverse = constrained_inverse_dynamics(system)
-        known = {"q": self.q[-1], "v": rest, "a": rest}
-        u = np.array(inverse(**known)["u"]).ravel()
+        u = np.array(inverse(q=self.q[-1], v=rest, a=rest)["u"]).ravel()
         return np.asarray(np.clip(u, *self.problem.limits.T))
 
     @property

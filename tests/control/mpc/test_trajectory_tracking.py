@@ -139,6 +139,27 @@ def test_the_first_guess_is_a_motion_of_the_window(move, follow):
     assert np.abs(guess.x[1:] - guess.x[:-1]).max() > 1e-2
 
 
+def test_a_guess_holds_the_control_before_where_its_changes_cost(move, system):
+    weight = np.repeat([10.0, 0.1], 4)
+    ocp = optimal_control_problem(system, WINDOW, PERIOD, Q=weight, R=0.01, S=0.1)
+    guess = tracking_guess(move, ocp, t=0.1)
+    np.testing.assert_allclose(guess.x[1:, 8:], guess.u, atol=EXACT)
+    law = real_time_iteration(ocp, guess)
+    answer = law.function(move.q[0], move.v[0], moving_reference(move, ocp)(0.0), law.controller.z0)
+    assert float(answer[2]) == 0
+
+
+def test_the_end_itself_is_the_last_sample(lap, move):
+    at_end = lap.at([lap.t[-1]])
+    np.testing.assert_allclose(at_end[1][0], lap.v[-1], atol=1e-9)
+    assert np.abs(lap.v[-1]).max() > 0.1
+    q, v, u = move.at([HOLD, HOLD + 1e-9, HOLD + 1])
+    np.testing.assert_allclose(q, np.tile(move.q[-1], (3, 1)), atol=EXACT)
+    np.testing.assert_allclose(u[1:], np.tile(move.rest_control, (2, 1)), atol=EXACT)
+    assert np.abs(u[0] - move.u[-1]).max() < EXACT
+    assert not v[1:].any()
+
+
 def test_laps_follow_each_other(lap, follow, system):
     T = lap.t[-1]
     reference = moving_reference(lap, follow, beyond="repeat")
