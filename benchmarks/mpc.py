@@ -71,8 +71,12 @@ def run(quick: bool = False) -> dict[str, Any]:
                 _add(found, double_integrator(horizon, box=box), Path(folder), quick=quick)
     with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
         _add_quadruped(found, Path(folder), quick=quick)
-    with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
-        _add_cart_pole(found, Path(folder), quick=quick)
+    for name, case, peers in (
+        ("cart-pole, real-time iteration, N = 50", mpc_rti.cart_pole(), True),
+        ("pendulum on a four-bar, real-time iteration, N = 30", mpc_rti.four_bar(), False),
+    ):
+        with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
+            _add_rti(found, name, case, Path(folder), quick=quick, peers=peers)
     return found
 
 
@@ -113,17 +117,26 @@ def _add_quadruped(found: dict[str, Any], folder: Path, *, quick: bool) -> None:
     _compare(found, model, median, mpc.controller, some, (turned, u_0, u[::EVERY]))
 
 
-def _add_cart_pole(found: dict[str, Any], folder: Path, *, quick: bool) -> None:
-    rti, model = mpc_rti.cart_pole(), "cart-pole, real-time iteration, N = 50"
-    project = mb.export_c(rti, folder / "c")
+def _add_rti(
+    found: dict[str, Any],
+    model: str,
+    case: mpc_rti.Case,
+    folder: Path,
+    *,
+    quick: bool,
+    peers: bool,
+) -> None:
+    project = mb.export_c(case.rti, folder / "c")
     found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     ticks = QUICK_TICKS if quick else TICKS
-    record, u, active = mpc_rti.closed_loop(rti, project.load(flags=FLAGS), ticks)
+    record, u, active = mpc_rti.closed_loop(case, project.load(flags=FLAGS), ticks)
     median = _timed(found, model, project, record, active, quick=quick)
+    if not peers:
+        return
     some = slice(0, None, max(1, ticks // (QUICK_STATES if quick else STATES)))
     kept = {key: values[some] for key, values in record.items()}
     options = {} if quick else mpc_solvers.COMPILED
-    found["rows"] += mpc_solvers.rows(model, median, rti, (kept, u[some]), options)
+    found["rows"] += mpc_solvers.rows(model, median, case.rti, (kept, u[some]), options)
 
 
 def _timed(

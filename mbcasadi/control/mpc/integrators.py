@@ -19,21 +19,26 @@ from mbcasadi.control.mpc.step_derivatives import (
     StepRule,
     jacobian_fun,
     step_slopes_fun,
-    weighted,
 )
-from mbcasadi.control.mpc.step_parts import back_fun, force_fun, step_symbols
-from mbcasadi.control.mpc.tableaus import TABLEAUS, Tableau
+from mbcasadi.control.mpc.step_parts import back_fun, force_fun, runge_kutta, step_symbols
+from mbcasadi.control.mpc.tableaus import TABLEAUS
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.dynamics.slopes import scalar_if_small
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.shapes import require_name
-from mbcasadi.simulation.functions import Rule, chart_rate_fun, jump_fun
+from mbcasadi.simulation.functions import Rule, jump_fun
 from mbcasadi.system import System
 
-SMALL_STEP = 1000
-"""Operations of steps without constraints below which CasADi's own derivatives are the faster."""
+UNROLLED = 20_000
+"""Operations of a step with its slopes up to which both are scalar code."""
+
+DEFAULT = "projection"
+"""Formulation of the dynamics; all of them give the same motion."""
+
+ROWS = ("row_scale", "baumgarte")
+"""Options of the dynamics that treat rows."""
 
 
 def discrete_dynamics(system: System, period: float, **options: Any) -> ca.Function:
@@ -65,7 +70,7 @@ def step_fun(
     order: int = 4,
     substeps: int = 1,
     newton: int = 2,
-    formulation: str = "projection",
+    formulation: str = DEFAULT,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
     **options: Any,
@@ -100,7 +105,7 @@ def free_step_fun(
     order: int = 4,
     substeps: int = 1,
     newton: int = 2,
-    formulation: str = "projection",
+    formulation: str = DEFAULT,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
     **options: Any,
@@ -127,10 +132,15 @@ class Method:
     options: Mapping[str, Any]
 
     @property
+    def plain(self) -> bool:
+        """Say whether nothing but the treatment of rows is asked for."""
+        return self.formulation == DEFAULT and set(self.options) <= set(ROWS)
+
+    @property
     def rule(self) -> StepRule:
         """What slopes of a step need to know."""
         back = Treatment(rank_tol=self.rank_tol, pivot=self.pivot)
-        own = {key: self.options[key] for key in ("row_scale", "baumgarte") if key in self.options}
+        own = {key: self.options[key] for key in ROWS if key in self.options}
         return StepRule(
             tableau=TABLEAUS[self.order],
             newton=self.newton,
@@ -145,28 +155,33 @@ def _with_jacobian(
 ) -> ca.Function:
     """Return the steps with the Jacobian of `step_derivatives`.
 
-    The Function around them makes CasADi ask for it, in calls and where it is alone. It is a call
-    of its own, which small steps without constraints would be slower by.
+    The Function around them makes CasADi ask for it, in calls and where it is alone.
     """
-    h = length / substeps
-    single = _single(system, s, length if "h" in s else h, method)
-    whole = single if substeps == 1 else _repeated(single, s, substeps, h)
-    flat = scalar_if_small(whole)
-    scalar = bool(flat.is_a("SXFunction"))
-    if not system.nc and scalar and flat.n_instructions() < SMALL_STEP:
-        return whole
-    names, inputs = (whole.name_in(), whole.name_out()), list(s.values())
-    slopes = step_slopes_fun(system, method.rule, s, length, substeps)
+    slopes = scalar_if_small(step_slopes_fun(system, method.rule, s, length, substeps), UNROLLED)
+    whole = _stepped(system, s, length, substeps, method)
     options: dict[str, Any] = {
         "custom_jacobian": jacobian_fun(slopes, "step_core"),
         "jac_penalty": 0,  # directional derivatives by way of this Jacobian
         "enable_forward": False,
         "enable_reverse": False,
-        "never_inline": True,
     }
-    given: Any = flat.sx_in() if scalar else inputs
-    core = ca.Function("step_core", given, flat.call(given), *names, options)
+    names, inputs = (whole.name_in(), whole.name_out()), list(s.values())
+    if slopes.is_a("SXFunction") and method.plain:
+        # The value as the slopes have it: where both are asked for, what they share is shared.
+        given: Any = slopes.sx_in()
+        core = ca.Function("step_core", given, slopes.call(given)[:2], *names, options)
+    else:
+        options["never_inline"] = True
+        core = ca.Function("step_core", inputs, whole.call(inputs), *names, options)
     return ca.Function("step", inputs, core.call(inputs), *names)
+
+
+def _stepped(
+    system: System, s: dict[str, Any], length: Any, substeps: int, method: Method
+) -> ca.Function:
+    h = length / substeps
+    single = _single(system, s, length if "h" in s else h, method)
+    return single if substeps == 1 else _repeated(single, s, substeps, h)
 
 
 def _single(system: System, s: dict[str, Any], h: Any, method: Method) -> ca.Function:
@@ -183,7 +198,7 @@ def _single(system: System, s: dict[str, Any], h: Any, method: Method) -> ca.Fun
         return dynamics(q=q, v=v, f=pull(q, v, s["u"]), **known)["a"]
 
     start = s if system.mask is None else s | {"v": _landed(system, s, rank_tol)}
-    q, v = _runge_kutta(system, TABLEAUS[method.order], motion, start, h)
+    q, v = runge_kutta(system, TABLEAUS[method.order], motion, start, h)
     if system.nc and method.newton:
         back = back_fun(system, method.newton, rank_tol, pivot)
         known = s | {"q": q, "v": v} | ({"t": s["t"] + h} if "t" in s else {})
@@ -197,25 +212,6 @@ def _landed(system: System, s: Mapping[str, Any], rank_tol: float) -> Any:
     jump = jump_fun(system, Rule(rank_tol=rank_tol))
     known = {"t": ca.DM(0)} | dict(s)
     return jump(**{name: known[name] for name in jump.name_in()})["v_next"]
-
-
-def _runge_kutta(
-    system: System, tableau: Tableau, motion: Any, s: Mapping[str, Any], h: Any
-) -> tuple[Any, Any]:
-    """Return q and v after one step, off the manifold by the method's error."""
-    chart = None if system.nq == system.nv else chart_rate_fun(system)
-    q, v, t = s["q"], s["v"], s.get("t", 0)
-    turns: list[Any] = []
-    pushes: list[Any] = []
-    for row, c in zip(tableau.a, tableau.c, strict=True):
-        # At the start the local coordinates are zero, where their rate is v for rotations too.
-        first = not any(row)
-        q_i = q if first else system.integrate(q, h * weighted(row, turns))
-        v_i = v if first else v + h * weighted(row, pushes)
-        turns.append(v_i if first or chart is None else chart(q, q_i, v_i))
-        pushes.append(motion(q_i, v_i, t + c * h))
-    q_end = system.integrate(q, h * weighted(tableau.b, turns))
-    return q_end, v + h * weighted(tableau.b, pushes)
 
 
 def _repeated(single: ca.Function, s: dict[str, Any], substeps: int, h: Any) -> ca.Function:

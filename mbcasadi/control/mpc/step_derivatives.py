@@ -21,7 +21,7 @@ from mbcasadi.control.mpc.step_slopes import (
     plus_slopes_fun,
     tangent_slopes_fun,
 )
-from mbcasadi.control.mpc.tableaus import Tableau
+from mbcasadi.control.mpc.tableaus import Tableau, weighted
 from mbcasadi.dynamics.slopes import scalar_if_small
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.system import System
@@ -208,11 +208,6 @@ def _product(left: ca.MX, right: ca.MX) -> ca.MX:
     a, b = ca.MX.sym("a", left.sparsity()), ca.MX.sym("b", right.sparsity())
     product = ca.Function("product", [a, b], [ca.densify(a @ b)])
     return scalar_if_small(product)(left, right)
-
-
-def weighted(weights: tuple[float, ...], rates: list[Any]) -> Any:
-    """Return the weighted sum, zero weights left out."""
-    return sum(w * rate for w, rate in zip(weights, rates, strict=True) if w)
 
 
 def _cut(matrix: Any, sizes: list[int], split: Any) -> list[Any]:

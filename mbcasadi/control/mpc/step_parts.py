@@ -1,11 +1,13 @@
-"""What a step on the manifold calls beside the dynamics: back onto it, and the actuators' pull."""
+"""What a step on the manifold is made of, beside the dynamics."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
 
+from mbcasadi.control.mpc.tableaus import Tableau, weighted
 from mbcasadi.linalg import RANK_TOL, complete_factor
-from mbcasadi.simulation.functions import holonomic, unrolled
+from mbcasadi.simulation.functions import chart_rate_fun, holonomic, unrolled
 from mbcasadi.system import System, evaluate
 
 
@@ -42,6 +44,25 @@ def force_fun(system: System) -> ca.Function:
     u = ca.SX.sym("u", system.nu)
     f = system.actuation(q) @ u + system.actuator_bias(q, v) if system.nu else ca.SX(system.nv, 1)
     return ca.Function("force", [q, v, u], [ca.densify(f)], ["q", "v", "u"], ["f"])
+
+
+def runge_kutta(
+    system: System, tableau: Tableau, motion: Any, s: Mapping[str, Any], h: Any
+) -> tuple[Any, Any]:
+    """Return q and v after one step, off the manifold by the method's error."""
+    chart = None if system.nq == system.nv else chart_rate_fun(system)
+    q, v, t = s["q"], s["v"], s.get("t", 0)
+    turns: list[Any] = []
+    pushes: list[Any] = []
+    for row, c in zip(tableau.a, tableau.c, strict=True):
+        # At the start the local coordinates are zero, where their rate is v for rotations too.
+        first = not any(row)
+        q_i = q if first else system.integrate(q, h * weighted(row, turns))
+        v_i = v if first else v + h * weighted(row, pushes)
+        turns.append(v_i if first or chart is None else chart(q, q_i, v_i))
+        pushes.append(motion(q_i, v_i, t + c * h))
+    q_end = system.integrate(q, h * weighted(tableau.b, turns))
+    return q_end, v + h * weighted(tableau.b, pushes)
 
 
 def step_symbols(system: System, kind: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Parts of a step on the manifold together with their slopes, each factoring its matrices once.
 
-A point x = A⁺(z) b(z) of least squares moves by [Golub and Pereyra, SIAM J. Numer. Anal. 10, 1973]
+A point x = A⁺(z) b(z) of least squares moves by [G. Golub and V. Pereyra, 1973]
 
     ∂x = A⁺ (∂(b - A x) + A⁺ᵀ ∂(Aᵀ e)) + P ∂(Aᵀ y),   e = b - A x,   y = A⁺ᵀ x,
 

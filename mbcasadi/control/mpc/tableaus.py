@@ -1,6 +1,7 @@
 """Coefficients of explicit Runge-Kutta methods."""
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -23,3 +24,8 @@ TABLEAUS = {
     ),
 }
 """Euler, midpoint, Kutta of order 3, and the classical method of order 4."""
+
+
+def weighted(weights: tuple[float, ...], rates: list[Any]) -> Any:
+    """Return the weighted sum, zero weights left out."""
+    return sum(w * rate for w, rate in zip(weights, rates, strict=True) if w)
