@@ -44,14 +44,18 @@ class Shooting:
         """The program as `ca.nlpsol` takes it."""
         return {"x": self.w, "p": self.parameters, "f": self.f, "g": self.g}
 
-    def gauss_newton(self) -> ca.Function:
-        """Return (x, p, lam_f, lam_g) → (hess_gamma_x_x): `Jᵀ J` of the residual."""
+    def gauss_newton(self, upper: bool = False) -> ca.Function:
+        """Return (x, p, lam_f, lam_g) → (hess_gamma_x_x): `Jᵀ J` of the residual.
+
+        IPOPT asks for its upper triangle.
+        """
         J = ca.jacobian(self.residual, self.w)
+        H = ca.triu(J.T @ J) if upper else J.T @ J
         lam_f, lam_g = ca.MX.sym("lam_f"), ca.MX.sym("lam_g", self.g.shape[0])
         return ca.Function(
             "gauss_newton",
             [self.w, self.parameters, lam_f, lam_g],
-            [lam_f * (J.T @ J)],
+            [lam_f * H],
             ["x", "p", "lam_f", "lam_g"],
             ["hess_gamma_x_x"],
         )

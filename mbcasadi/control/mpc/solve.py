@@ -157,7 +157,7 @@ def program_solver(
     kind = _hessian_of(solver, hessian)
     chosen: dict[str, Any] = {"print_time": False, "error_on_fail": False, **SOLVERS[solver]}
     if kind == "gauss-newton":
-        chosen["hess_lag"] = program.gauss_newton()
+        chosen["hess_lag"] = program.gauss_newton(upper=solver == "ipopt")
     elif solver == "sqpmethod":
         chosen["convexify_strategy"] = "eigen-clip"
     if solver == "fatrop":

@@ -64,7 +64,7 @@ def moves():
     system = mb.read_mjcf(mujoco_models.path("slider_crank"))
     problem, path = crank_move(system)
     guess = path.guess(problem)
-    solvers = {name: trajectory_solver(problem, name) for name in ("ipopt", "fatrop")}
+    solvers = {name: trajectory_solver(problem, name) for name in ("ipopt", "fatrop", "sqpmethod")}
     return system, path, solvers, {name: one(guess) for name, one in solvers.items()}
 
 
@@ -77,6 +77,14 @@ def test_all_solvers_find_one_trajectory(moves):
         assert one.t[-1] == pytest.approx(best.t[-1], rel=OPTIMUM), name
         assert one.cost == pytest.approx(best.cost, rel=OPTIMUM), name
         np.testing.assert_allclose(one.q, best.q, atol=1e-5, err_msg=name)
+
+
+def test_ipopt_takes_the_hessian_of_gauss_and_newton_too(moves):
+    system, path, _, found = moves
+    problem, _ = crank_move(system)
+    other = optimise(problem, path.guess(problem), hessian="gauss-newton")
+    assert other.solved, other.in_words
+    assert other.cost == pytest.approx(found["ipopt"].cost, rel=OPTIMUM)
 
 
 def test_the_loop_is_closed_at_and_between_samples(moves):
