@@ -251,6 +251,7 @@ def test_a_cart_pole_with_redundant_rows_is_held_in_mujoco():
         period=0.02,
         outputs=[deviation_output(linear, "rail", np.eye(2 * system.nv)[0], -0.6, 0.6)],
         ctrl_limits=[[-12.0, 12.0]],
+        delay=1,
     )
     start = np.array(system.integrate(rest.q, 0.1 * np.ones(system.nv))).ravel()
     report = validate(
