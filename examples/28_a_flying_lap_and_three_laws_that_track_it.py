@@ -65,7 +65,8 @@ def fastest_lap(system: mb.System) -> TrajectorySolution:
         u_bounds=[[-TORQUE, TORQUE]] * 2,
     )
     guess = pose_path(system, own.q, tool, GUESSED * turn / turn[-1], CENTRE + circle * AXES)
-    return optimise(problem, guess.guess(problem), problem.ocp.parameters(ahead=circle))
+    p = problem.ocp.parameters(ahead=circle)
+    return optimise(problem, guess.guess(problem), p, hessian="gauss-newton")
 
 
 def run(law, lap: TrajectorySolution, reference=None) -> dict[str, np.ndarray | float]:
