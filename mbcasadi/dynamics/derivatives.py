@@ -114,12 +114,41 @@ def jacobian_fun(system: System, name: str, treatment: Treatment) -> ca.Function
     )
 
 
+def motion_and_jacobian(
+    system: System, state: State[ca.MX], f: ca.MX, treatment: Treatment
+) -> tuple[ca.MX, ca.MX, dict[tuple[str, str], ca.MX]]:
+    """Return a, lam and their Jacobians by one factorisation of A."""
+    now, unit = _at(system, state, treatment)
+    r, c = f - now["h"], now["c"]
+    a = unit["a_f"] @ r + unit["a_c"] @ c
+    lam = unit["a_c"].T @ r + unit["lam_c"] @ c
+    return a, lam, _blocks(system, state, (a, lam), (now, unit), treatment)
+
+
 def implicit_jacobian(
     system: System, state: State[ca.MX], a: ca.MX, lam: ca.MX, treatment: Treatment
 ) -> dict[tuple[str, str], ca.MX]:
     """Return the block of each output (a, f_c, lam) and input (q, v, f, [t]) at a motion."""
+    return _blocks(system, state, (a, lam), _at(system, state, treatment), treatment)
+
+
+Parts = dict[str, ca.MX]
+
+
+def _at(system: System, state: State[ca.MX], treatment: Treatment) -> tuple[Parts, Parts]:
+    """Return the terms of the motion, and its response."""
     now = terms_fun(system, treatment.baumgarte)(**state.inputs)
-    M, unit = now["M"], response_fun(system, treatment)(M=now["M"], A=now["A"])
+    return now, response_fun(system, treatment)(M=now["M"], A=now["A"])
+
+
+def _blocks(
+    system: System,
+    state: State[ca.MX],
+    motion: tuple[ca.MX, ca.MX],
+    at: tuple[Parts, Parts],
+    treatment: Treatment,
+) -> dict[tuple[str, str], ca.MX]:
+    (a, lam), (now, unit), M = motion, at, at[0]["M"]
     e, w = unit["N_left"] @ now["c"], unit["A_pinv"] @ lam
     J = residual_jacobian_fun(system, treatment.baumgarte)(**state.inputs, a=a, lam=lam, e=e, w=w)
     blocks: dict[tuple[str, str], ca.MX] = {}

@@ -8,16 +8,24 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics.choice import equations_of, operations_of_root
-from mbcasadi.dynamics.derivatives import OUTPUTS, implicit_jacobian, jacobian_fun
+from mbcasadi.dynamics.derivatives import (
+    OUTPUTS,
+    implicit_jacobian,
+    jacobian_fun,
+    motion_and_jacobian,
+)
 from mbcasadi.dynamics.terms import State, Terms, Treatment, choose_kind, state_symbols, terms_at
 from mbcasadi.formulation import ConstrainedMotion
 from mbcasadi.linalg import RANK_TOL, Sym, tree_cholesky, tree_solve
 from mbcasadi.system import System
 
+DEFAULT = "projection"
+"""The formulation where none is named."""
+
 
 def forward_dynamics(
     system: System,
-    formulation: str = "projection",
+    formulation: str = DEFAULT,
     *,
     row_scale: float = 1.0,
     rank_tol: float = RANK_TOL,
@@ -80,7 +88,7 @@ def forward_dynamics(
 
 def forward_dynamics_derivatives(
     system: System,
-    formulation: str = "projection",
+    formulation: str = DEFAULT,
     *,
     row_scale: float = 1.0,
     rank_tol: float = RANK_TOL,
@@ -98,8 +106,13 @@ def forward_dynamics_derivatives(
     fd = forward_dynamics(system, formulation, **treatment.rule, baumgarte=baumgarte, **options)
     state = state_symbols(system, ca.MX)
     inputs = _inputs(system, state)
-    motion = fd(**inputs)
-    J = implicit_jacobian(system, state, motion["a"], motion["lam"], treatment)
+    motion: dict[str, Any] = {}
+    if formulation == DEFAULT and not options:
+        # All formulations give the same motion: this one by what its slopes need anyway.
+        motion["a"], motion["lam"], J = motion_and_jacobian(system, state, inputs["f"], treatment)
+    else:
+        motion = dict(fd(**inputs))
+        J = implicit_jacobian(system, state, motion["a"], motion["lam"], treatment)
     N = system.velocity_map(state.q)
     outputs = {}
     for key in ("a", "lam"):
@@ -116,9 +129,7 @@ def forward_dynamics_derivatives(
     )
 
 
-def constraint_force(
-    system: System, formulation: str = "projection", **options: Any
-) -> ca.Function:
+def constraint_force(system: System, formulation: str = DEFAULT, **options: Any) -> ca.Function:
     """Return (q, v, f, ...) → (f_c, lam), the constraint force under the applied force f.
 
     Arguments and inputs as in `forward_dynamics`.
