@@ -26,6 +26,7 @@ from mbcasadi.control.mpc.real_time_iteration import RealTimeIteration, real_tim
 from mbcasadi.control.mpc.rigid_body_mpc import single_rigid_body_mpc
 from mbcasadi.control.mpc.rigid_body_parts import SingleRigidBody
 from mbcasadi.control.mpc.solve import OcpSolver, ocp_solver, solve
+from mbcasadi.control.mpc.terminal_set import TerminalSet
 from mbcasadi.control.mpc.tracking import (
     linearize_trajectory,
     moving_reference,
@@ -41,6 +42,7 @@ from mbcasadi.control.mpc.trajectory_optimisation import (
 from mbcasadi.control.mpc.trajectory_problem import TrajectoryProblem, trajectory_problem
 from mbcasadi.control.mpc.trajectory_rows import fixed_freedoms
 from mbcasadi.control.mpc.trajectory_solution import TrajectorySolution
+from mbcasadi.control.mpc.violations import Violation
 from mbcasadi.control.mpc.walking_guide import WalkingGuide, walking_guide
 from mbcasadi.control.mpc.walking_parts import Stepping
 
@@ -59,9 +61,11 @@ __all__ = [
     "SingleRigidBody",
     "StageSymbols",
     "Stepping",
+    "TerminalSet",
     "TrajectoryProblem",
     "TrajectorySolution",
     "TrajectorySolver",
+    "Violation",
     "WalkingGuide",
     "actuation_measure",
     "collocated",

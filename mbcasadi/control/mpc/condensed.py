@@ -54,6 +54,11 @@ class CondensedProblem:
     later: tuple[int, ...]
     slacks: int
 
+    @property
+    def resting(self) -> Array:
+        """Return the active set in which no soft row gives way and no other row is held: (m,)."""
+        return np.array([-1.0 if ".slack[" in name else 0.0 for name in self.names])
+
 
 def condense_problem(problem: LinearProblem) -> CondensedProblem:
     """Return the QP in moves and slacks, which has the solution of the problem with states."""

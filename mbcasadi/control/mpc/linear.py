@@ -209,7 +209,7 @@ def described(
         outputs=tuple(plain_signal(name, part) for name, part in outputs.items()),
         u_min=problem.u_bounds[:, 0],
         u_max=problem.u_bounds[:, 1],
-        z0=np.zeros(len(state)),
+        z0=np.concatenate([qp.resting[: len(rows)], np.zeros(len(state) - len(rows))]),
         period=model.period,
         stages=stages,
         delay=problem.delay,

@@ -234,7 +234,7 @@ def _described(
         function=controller_fun(inner.name, stages, solver or SOLVERS["condensed"]),
         inputs=tuple(plain_signal(key, names) for key, names in parts.items()),
         outputs=(inner.outputs[0], plain_signal("z_next", z), *inner.outputs[2:]),
-        z0=np.zeros(len(z)),
+        z0=np.concatenate([inner.z0, np.zeros(size)]),
         stages=stages,
         prediction_rows=tuple(states),
         notes=inner.notes | {"law": "linear MPC, condensed, with an estimated disturbance"},

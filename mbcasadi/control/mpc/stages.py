@@ -107,7 +107,8 @@ class LinearStages:
         wanted = y_0 + ca.DM(self.qp.L_inv[:nu]) @ found["x"]
         u = ca.if_else(status <= SUBOPTIMAL, wanted, ca.if_else(valid > CLAIMED, safe, 0 * safe))
         u = clamped(u, *self.problem.u_bounds.T)
-        active = (status <= SUBOPTIMAL) * sanitised_active(found["active"])
+        held = sanitised_active(found["active"])
+        active = ca.if_else(status <= SUBOPTIMAL, held, ca.DM(self.condensed.resting))
         moved = active[list(self.condensed.later), 0] if m else active
         z_next = ca.vertcat(moved, remembered(self.problem, given["z"][m:, 0], u))
         outputs = [u, z_next, status, ca.if_else(valid > CLAIMED, residual, np.inf)]
