@@ -17,6 +17,9 @@ MOVES = 0.2
 
 MOST_NAMES = 6
 
+ALIKE = 6
+"""Digits of a share that count in the order of joints; those that move alike keep the model's."""
+
 
 @dataclass(frozen=True, eq=False)
 class Mode:
@@ -55,7 +58,9 @@ def mode_of(linear: Linearization, s: complex, x: Array) -> Mode:
     shape = shape / largest
     size = np.abs(shape)
     names = names_of_rates(linear.system)
-    joints = tuple(names[i] for i in np.argsort(-size, kind="stable") if size[i] >= MOVES)
+    joints = tuple(
+        names[i] for i in np.argsort(-size.round(ALIKE), kind="stable") if size[i] >= MOVES
+    )
     scale = float(np.linalg.norm(generator(linear)[0], 2))
     steady = STEADY * scale
     s = complex(0.0 if abs(s.real) < steady else s.real, 0.0 if abs(s.imag) < steady else s.imag)
