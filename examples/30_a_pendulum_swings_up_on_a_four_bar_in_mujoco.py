@@ -93,7 +93,11 @@ def drawn(runs: dict[str, Run]) -> list[Panel]:
     curves = {name: (run.recording.t, run) for name, run in runs.items()}
     return [
         Panel("lean, rad", {k: (t, lean(r)) for k, (t, r) in curves.items()}, limits=(-4, 4)),
-        Panel("crank, rad", {k: (t, r.recording.q[:, 0]) for k, (t, r) in curves.items()}),
+        Panel(
+            "crank, rad",
+            {k: (t, r.recording.q[:, 0]) for k, (t, r) in curves.items()},
+            limits=(-4, 4),
+        ),
         Panel("torque, N m", {k: (t, r.recording.u[:, 0]) for k, (t, r) in curves.items()}),
     ]
 

@@ -98,9 +98,7 @@ def main(figure: str | None = None) -> dict[str, tuple[Run, np.ndarray]]:
             )
             print(f"  {np.abs(off).max(axis=1).round(1)} at most; {motors(run)};")
             busy = np.mean(np.any(change > 0.999 * CHANGE, axis=1))
-            print(
-                f"  changes by {change.max():.3f} N m a tick at most, so fast in {100 * busy:.0f} %"
-            )
+            print(f"  changes by {change.max():.3f} N m a tick at most, that in {100 * busy:.0f} %")
     if figure is not None:
         draw(figure, drawn(found), marks=PUSHED)
     return found

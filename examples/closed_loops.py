@@ -16,5 +16,5 @@ def motors(run: Run) -> str:
         for n, word in zip(status, controller.statuses, strict=True)
         if n
     )
-    tick = f"{1e6 * run.metric('time.median'):.0f} µs of {1e3 * controller.period:g} ms"
+    tick = f"{1e6 * run.metric('time.median'):.3g} µs of {1e3 * controller.period:g} ms"
     return f"motors at {100 * used:.0f} % of their limits at most; {words}; {tick} a tick"

@@ -69,16 +69,21 @@ def test_a_pendulum_swings_up_on_a_four_bar_and_its_plan_alone_does_not(example)
 
 
 def test_a_slider_crank_keeps_its_speed_through_singular_poses(example):
-    _, found = example("31")
-    for name, largest in (("as modelled", 0.02), ("with errors", 0.05), ("too fast", 0.15)):
+    names, found = example("31")
+    for name, largest in (("as modelled", 0.01), ("with errors", 0.06), ("too fast", 0.15)):
         run, off = found[name]
         assert_sound(run)
         passed = np.flatnonzero(np.diff(np.sign(run.recording.q[:, 1])))
         assert passed.size >= 4
         assert np.abs(off[0]).max() < largest
+        pushed = (run.recording.t >= names["PUSHED"][0]) & (run.recording.t < names["PUSHED"][1])
+        crossed = np.sign(run.recording.q[pushed, 1])
+        assert {crossed[0], crossed[-1]} == {-1, 1} or name == "too fast"
         branch = run.recording.q[:, 1] - 2 * np.cos(run.recording.q[:, 0])
         assert np.abs(branch).max() < 0.05
-    run, off = found["too fast"]
+    run, off = found["with errors"]
+    assert np.abs(off[0, run.recording.t > 3.5]).max() < 0.01
+    run, _ = found["too fast"]
     assert np.mean(np.abs(run.recording.u) == run.controller.u_max) > 0.2
 
 
@@ -96,12 +101,12 @@ def test_a_biped_that_knows_its_feet_recovers_where_others_fall(example):
 
 def test_two_robots_lift_a_bar_within_torques_and_rates(example):
     names, found = example("33")
-    for name, still in (("as modelled", 0.0), ("with errors", 0.5)):
+    for name, busy in (("as modelled", 0.0), ("with errors", 0.1)):
         run, off = found[name]
         assert_sound(run)
         change = np.abs(np.diff(run.recording.u, axis=0))
         assert change.max() <= names["CHANGE"] * (1 + 1e-9)
-        assert np.mean(np.any(change > 0.999 * names["CHANGE"], axis=1)) >= still / 4
+        assert np.mean(np.any(change > 0.999 * names["CHANGE"], axis=1)) >= busy
         assert np.abs(off[:, -1]).max() < 5.0
     assert np.abs(found["as modelled"][1]).max() < 1.0
     used = np.abs(found["with errors"][0].recording.u).max(axis=0)
