@@ -71,12 +71,12 @@ def run(quick: bool = False) -> dict[str, Any]:
                 _add(found, double_integrator(horizon, box=box), Path(folder), quick=quick)
     with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
         _add_quadruped(found, Path(folder), quick=quick)
-    for name, case, peers in (
-        ("cart-pole, real-time iteration, N = 50", mpc_rti.cart_pole(), True),
-        ("pendulum on a four-bar, real-time iteration, N = 30", mpc_rti.four_bar(), False),
+    for name, case in (
+        ("cart-pole, real-time iteration, N = 50", mpc_rti.cart_pole()),
+        ("pendulum on a four-bar, real-time iteration, N = 30", mpc_rti.four_bar()),
     ):
         with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
-            _add_rti(found, name, case, Path(folder), quick=quick, peers=peers)
+            _add_rti(found, name, case, Path(folder), quick=quick)
     return found
 
 
@@ -118,21 +118,13 @@ def _add_quadruped(found: dict[str, Any], folder: Path, *, quick: bool) -> None:
 
 
 def _add_rti(
-    found: dict[str, Any],
-    model: str,
-    case: mpc_rti.Case,
-    folder: Path,
-    *,
-    quick: bool,
-    peers: bool,
+    found: dict[str, Any], model: str, case: mpc_rti.Case, folder: Path, *, quick: bool
 ) -> None:
     project = mb.export_c(case.rti, folder / "c")
     found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     ticks = QUICK_TICKS if quick else TICKS
     record, u, active = mpc_rti.closed_loop(case, project.load(flags=FLAGS), ticks)
     median = _timed(found, model, project, record, active, quick=quick)
-    if not peers:
-        return
     some = slice(0, None, max(1, ticks // (QUICK_STATES if quick else STATES)))
     kept = {key: values[some] for key, values in record.items()}
     options = {} if quick else mpc_solvers.COMPILED
