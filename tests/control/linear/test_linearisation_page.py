@@ -1,23 +1,17 @@
 """The page on linear models: its code runs, and prints what stands behind it."""
 
-import contextlib
-import io
-import re
-from pathlib import Path
+from support.pages import assert_prints_what_it_says, blocks_of, outputs_of
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "linearisation.md"
-LAST = "## S20's linear form"  # sections up to this one are run here
-BLOCK = re.compile(r"```python\n(.*?)```\n\n```\n(.*?)```\n", re.DOTALL)
+PAGE = "linearisation.md"
+IMPORTS = "import numpy as np\nimport mbcasadi as mb\nimport mujoco_models\n"
 
 
-def test_the_code_on_the_page_prints_what_it_says():
-    text = PAGE.read_text(encoding="utf-8")
-    end = text.find("\n## ", text.index(LAST) + 1)
-    blocks = BLOCK.findall(text[: end if end > 0 else None])
-    assert len(blocks) > 4
-    names: dict[str, object] = {}
-    for code, printed in blocks:
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(code, names)
-        assert out.getvalue() == printed
+def test_linear_models_print_what_the_page_says():
+    assert_prints_what_it_says(PAGE, 6, last="## S20's linear form")
+
+
+def test_regulators_and_filters_print_what_the_page_says():
+    blocks, names = blocks_of(PAGE, first="\n## LQR\n"), {}
+    assert len(blocks) == 4
+    exec(IMPORTS, names)
+    assert outputs_of(blocks, names) == [printed for _, printed in blocks]

@@ -1,22 +1,16 @@
 """The neighbours' own objects move as we do, and their pages print what they say."""
 
-import contextlib
-import io
-import re
 import warnings
-from pathlib import Path
 
 import casadi as ca
 import handing_on_cases as cases
 import numpy as np
 import pytest
 from handing_on_cases import PERIOD, QUIET
+from support.pages import assert_prints_what_it_says
 
 from mbcasadi.control.mpc import discrete_dynamics
 from mbcasadi.control.mpc.handing_on import to_do_mpc_model, to_rockit
-
-DOCS = Path(__file__).resolve().parents[3] / "docs"
-BLOCK = re.compile(r"```python\n(.*?)```\n\n```\n(.*?)```\n", re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +66,4 @@ def test_rockit_itself_finds_the_optimum_of_opti(four_bar, moving):
 )
 def test_the_code_of_the_page_prints_what_it_says(page, module, count):
     neighbour(module)
-    blocks = BLOCK.findall((DOCS / f"coming-from-{page}.md").read_text(encoding="utf-8"))
-    assert len(blocks) == count
-    names: dict[str, object] = {}
-    for code, printed in blocks:
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(code, names)
-        assert out.getvalue() == printed
+    assert_prints_what_it_says(f"coming-from-{page}.md", count)
