@@ -4,7 +4,7 @@ import pytest
 from support.pages import assert_prints_what_it_says
 
 
-@pytest.mark.parametrize(("page", "count"), [("mpc.md", 1), ("nonlinear-mpc.md", 2)])
+@pytest.mark.parametrize(("page", "count"), [("mpc.md", 2), ("nonlinear-mpc.md", 2)])
 def test_the_code_of_the_page_prints_what_it_says(page, count, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert_prints_what_it_says(page, count)
