@@ -10,8 +10,6 @@ The plant is 10 % heavier, its control acts one tick late, and a shoulder is pus
 You will see how far the bar is off its path, and the margins: no limit is ever left.
 """
 
-from dataclasses import replace
-
 import casadi as ca
 import numpy as np
 from closed_loops import motors
@@ -20,7 +18,6 @@ from panels import Panel, draw, figure_path
 import mbcasadi as mb
 import mujoco_models
 from mbcasadi.control import mpc
-from mbcasadi.description import Controller
 from mbcasadi.validation import Run, compiled
 
 MODEL = mujoco_models.path("cooperating_arms")
@@ -44,7 +41,7 @@ def bar_pose(arms: mb.System, q: ca.SX) -> ca.SX:
     return ca.vertcat(p[0], p[2], ca.sum1(q[:3]))
 
 
-def controller(arms: mb.System) -> tuple[mpc.RealTimeIteration, Controller]:
+def controller(arms: mb.System) -> mpc.RealTimeIteration:
     """Return what carries the bar along y of each sample, and begins with motors that hold it."""
     at = mpc.stage_symbols(arms, y=3, ydot=3)
     pose = bar_pose(arms, at.q)
@@ -66,14 +63,13 @@ def controller(arms: mb.System) -> tuple[mpc.RealTimeIteration, Controller]:
     )
     x = np.concatenate([held.q, np.zeros(5), held.u])
     guess = mpc.guess_of(ocp, np.tile(x, (HORIZON + 1, 1)), np.tile(held.u, (HORIZON, 1)))
-    rti = mpc.real_time_iteration(ocp, guess, delay=1)
-    return rti, replace(rti.controller, z0=rti.z(guess, [held.u]))
+    return mpc.real_time_iteration(ocp, guess, delay=1, sent=[held.u])
 
 
 def main(figure: str | None = None) -> dict[str, tuple[Run, np.ndarray]]:
     """Return both runs, each with the error of the bar's pose (3, nt)."""
     arms = mb.read_mjcf(MODEL)
-    rti, begun = controller(arms)
+    rti = controller(arms)
     q = ca.SX.sym("q", 5)
     where = ca.Function("where", [q], [bar_pose(arms, q)])
 
@@ -86,7 +82,7 @@ def main(figure: str | None = None) -> dict[str, tuple[Run, np.ndarray]]:
 
     cases = {"as modelled": {}, "with errors": {"perturb": {"mass": 0.1}, "disturbance": push}}
     found = {}
-    with compiled(begun) as law:
+    with compiled(rti) as law:
         for name, errors in cases.items():
             run = mb.validate(law, MODEL, DURATION, reference=ahead, delay=1, **errors).runs[0]
             record = run.recording

@@ -91,6 +91,7 @@ def real_time_iteration(
     guess: OcpSolution | None = None,
     *,
     delay: int = 0,
+    sent: ArrayLike | None = None,
     shift: bool = True,
     tolerance: float = 1e-6,
     solver: str = "daqp",
@@ -109,6 +110,9 @@ def real_time_iteration(
         delay: d, ticks from a measurement to the moment at which its control acts. The state is
             predicted over them with the controls that are under way; the guess, and p in `ref`,
             begin at that moment.
+        sent: (d, nu) controls under way at first, newest last; with S or du_bounds, which count
+            from the last one, at least one. Zero, inside their bounds, by default: a robot that is
+            held by its motors would begin to fall.
         shift: whether the guess moves on by one interval each tick.
         tolerance: bound of each residual of the QP for its answer to count.
         solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
@@ -116,7 +120,7 @@ def real_time_iteration(
 
     Raises:
         ProblemError: a number that makes no sense, or a control that costs nothing.
-        ShapeError: a guess of another problem.
+        ShapeError: a guess of another problem, or controls under way of another number.
         SolverError: the solver is not available.
     """
     require_solver(solver)
@@ -129,7 +133,7 @@ def real_time_iteration(
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
     rows = rows_of(ocp)
     memory = memory_of(ocp, rows.m, int(delay))
-    z0 = _begun(memory, first, None)
+    z0 = _begun(memory, first, sent)
     made = RtiStages(ocp, parts(ocp, rows), rows, memory, z0, shift, tolerance)
     stages = made.stages()
     _require_determined(made, stages)

@@ -9,6 +9,7 @@ import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
 from mbcasadi.control.mpc.nonlinear import optimal_control_problem
 from mbcasadi.control.mpc.ocp_solution import guess_of
+from mbcasadi.control.mpc.ocp_stage import stage_symbols
 from mbcasadi.control.mpc.real_time_iteration import real_time_iteration
 from mbcasadi.system import from_lagrangian
 
@@ -136,6 +137,28 @@ def test_the_c_of_a_late_law_equals_the_function_and_keeps_what_is_under_way(tmp
         z = other[1]
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_mass_that_its_motor_holds_falls_first_unless_the_law_begins_with_what_holds_it(known):
+    q, v, weight = ca.SX.sym("q"), ca.SX.sym("v"), 9.81
+    held = from_lagrangian(q, v, kinetic=v**2 / 2, potential=weight * q, B=[[1]])
+    s = stage_symbols(held)
+    cost = ca.vertcat(10 * s.q, s.v, 0.1 * (s.u - weight))
+    ocp = optimal_control_problem(
+        held, 15, 0.05, symbols=s, residual=cost, terminal=cost[:2], du_bounds=[[-2, 2]]
+    )
+    guess = guess_of(ocp, np.tile([0.0, 0.0, weight], (16, 1)), np.full((15, 1), weight))
+    sent = [[weight]] * 2 if known else None
+    rti, x = real_time_iteration(ocp, guess, delay=2, sent=sent), np.zeros(2)
+    line, z, lowest = [weight] * 2, rti.controller.z0, 0.0
+    for _ in range(20):
+        u, z, status, _ = rti.function(x[0], x[1], ocp.parameters().ravel(), z)
+        assert int(status) == 0
+        line.append(float(u))
+        x = ocp.dynamics(np.append(x, 0.0), line.pop(0), ocp.parameters()[0]).full().ravel()[:2]
+        lowest = min(lowest, x[0])
+    assert lowest > -SAME_MOTION if known else lowest < -0.1
+
+
 def test_what_a_delay_cannot_be_is_refused():
     ocp = optimal_control_problem(sliding_mass(), 5, 0.1, R=1.0)
     for bad in (-1, 0.5, np.nan):
@@ -145,6 +168,8 @@ def test_what_a_delay_cannot_be_is_refused():
     guess = guess_of(ocp, np.zeros((6, 2)), np.zeros((5, 1)))
     with pytest.raises(err.ShapeError, match=r"sent has shape \(1, 1\), expected \(2, 1\)"):
         rti.z(guess, sent=[[0.0]])
+    with pytest.raises(err.ShapeError, match=r"sent has shape \(1, 1\), expected \(2, 1\)"):
+        real_time_iteration(ocp, guess, delay=2, sent=[[0.0]])
     longer = optimal_control_problem(sliding_mass(), 6, 0.1, R=1.0)
     with pytest.raises(
         err.ShapeError, match=r"guess has x \(6, 2\) and u \(5, 1\); expected \(7, 2"
