@@ -3,22 +3,17 @@
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.header import parameters
 from mbcasadi.codegen.law import Law, find_port
+from mbcasadi.codegen.least_distance import least_distance_c
 from mbcasadi.codegen.phases import (
     build_arguments,
     finish_arguments,
     members,
     output_loops,
     phases_c,
-    rows_prepared,
     zero_control,
 )
-from mbcasadi.codegen.sizes import (
-    PRIMAL_TOLERANCE,
-    STATUS_FAILED,
-    iteration_limit,
-    work_sizes,
-)
-from mbcasadi.codegen.text import constant, listed, number, template
+from mbcasadi.codegen.sizes import STATUS_FAILED, work_sizes
+from mbcasadi.codegen.text import constant, template
 
 
 def controller_c(law: Law) -> str:
@@ -27,7 +22,7 @@ def controller_c(law: Law) -> str:
         f'#include "{law.name}.h"\n\n#include <float.h>\n#include <math.h>\n#include <string.h>\n\n'
     )
     glue = template("controller.c.in", _controller_values(law))
-    solver = _least_distance_c(law) if law.staged else ""
+    solver = least_distance_c(law) if law.staged else ""
     return head + generate(law.functions, law.name) + "\n" + solver + glue.rstrip() + "\n"
 
 
@@ -110,32 +105,6 @@ def _safe_output(law: Law) -> str:
     ]
     code = STATUS_FAILED if find_port(law.outputs, "status") else f"{law.name.upper()}_FAILED"
     return "\n".join([*lines, f"  return {code};", "}", ""])
-
-
-def _least_distance_c(law: Law) -> str:
-    pattern = law.posing.sparsity_out("A_qp")
-    rows, cols = pattern.get_triplet()
-    carry = int(law.functions[0].nnz_out("carry"))
-    n, m, nnz = law.n, law.m, int(pattern.nnz())
-    values: dict[str, str | int] = {
-        "n": n,
-        "m": m,
-        "nnz": nnz,
-        "carry": carry,
-        "n_array": max(1, n),
-        "m_array": max(1, m),
-        "mn_array": max(1, m * n),
-        "nnz_array": max(1, nnz),
-        "carry_array": max(1, carry),
-        "rows": listed(rows),
-        "cols": listed(cols),
-        "normalised": "p->normal" if rows_prepared(law) else "ldp_normalise(p)",
-        "normal_member": "  int normal;\n" if rows_prepared(law) else "",
-        "iteration_limit": iteration_limit(law),
-        "primal_tol": number(PRIMAL_TOLERANCE),
-        "NAME": law.name.upper(),
-    }
-    return template("least_distance.c.in", values) + "\n"
 
 
 def _constant_definitions(law: Law) -> str:

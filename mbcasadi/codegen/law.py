@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen.names import parameter, require_identifier
-from mbcasadi.codegen.parts import patterns, renamed, stage_functions
+from mbcasadi.codegen.parts import patterns, renamed, stage_functions, without_rows
+from mbcasadi.codegen.rows import UnitRows, unit_rows
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column
@@ -51,6 +52,7 @@ class Law:
             preparation), already renamed.
         u_min, u_max, z0, period: of a `Controller`; None and (0,) for a bare Function.
         staged: a least-distance problem stands between the two Functions.
+        rows: its rows where they are constants; no Function gives them then.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Law:
     z0: NDArray[np.float64] | None = None
     period: float | None = None
     staged: bool = False
+    rows: UnitRows | None = None
     source: str = ""
     notes: tuple[tuple[str, str], ...] = ()
 
@@ -88,19 +91,21 @@ class Law:
         return tuple(p for p in self.inputs if p.name in names)
 
     @property
-    def posing(self) -> ca.Function:
-        """The Function that gives A_qp."""
-        return next(f for f in self.functions if "A_qp" in f.name_out())
+    def pattern(self) -> ca.Sparsity:
+        """The pattern of A_qp."""
+        if self.rows is not None:
+            return ca.Sparsity.dense(*self.rows.A.shape)
+        return _posing(self.functions).sparsity_out("A_qp")
 
     @property
     def n(self) -> int:
         """Unknowns of the least-distance problem."""
-        return int(self.posing.size2_out("A_qp")) if self.staged else 0
+        return int(self.pattern.size2()) if self.staged else 0
 
     @property
     def m(self) -> int:
         """Rows of the least-distance problem."""
-        return int(self.posing.size1_out("A_qp")) if self.staged else 0
+        return int(self.pattern.size1()) if self.staged else 0
 
 
 def find_port(ports: tuple[Port, ...], name: str) -> Port | None:
@@ -129,6 +134,10 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
     function = controller.function
     _check_state(controller)
     functions = stage_functions(controller, symbol)
+    staged = controller.stages is not None
+    rows = unit_rows(_posing(functions)) if staged else None
+    if rows is not None:
+        functions = tuple(without_rows(part) for part in functions)
     nu = function.numel_out("u") if "u" in function.name_out() else controller.u_min.size
     return Law(
         name=symbol,
@@ -139,10 +148,16 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
         u_max=column("u_max", controller.u_max, nu, finite=False),
         z0=column("z0", controller.z0, controller.z0.size),
         period=float(controller.period),
-        staged=controller.stages is not None,
+        staged=staged,
+        rows=rows,
         source=controller.source,
         notes=tuple(sorted(controller.notes.items())),
     )
+
+
+def _posing(functions: tuple[ca.Function, ...]) -> ca.Function:
+    """Return the Function that gives A_qp."""
+    return next(f for f in functions if "A_qp" in f.name_out())
 
 
 def _ports(function: ca.Function, side: str, signals: tuple[Signal, ...]) -> tuple[Port, ...]:

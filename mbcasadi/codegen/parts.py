@@ -5,6 +5,7 @@ A law has one Function, or `build` and `finish` with DAQP between them, or these
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import casadi as ca
 
@@ -41,15 +42,27 @@ def stage_functions(controller: Controller, symbol: str) -> tuple[ca.Function, .
 
 def renamed(function: ca.Function, name: str, wanted: Sequence[ca.Sparsity]) -> ca.Function:
     """Return the same Function under another name, its outputs in these sparsity patterns."""
+    given: Any = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
+    outputs = [ca.project(o, p) for o, p in zip(function.call(given), wanted, strict=True)]
     names = (function.name_in(), function.name_out())
-    options = {"default_in": [function.default_in(i) for i in range(function.n_in())]}
-    if function.is_a("SXFunction"):
-        sx = function.sx_in()
-        sx_out = [ca.project(o, p) for o, p in zip(function.call(sx), wanted, strict=True)]
-        return ca.Function(name, sx, sx_out, *names, options)
-    mx = function.mx_in()
-    mx_out = [ca.project(o, p) for o, p in zip(function.call(mx), wanted, strict=True)]
-    return ca.Function(name, mx, mx_out, *names, options)
+    return ca.Function(name, given, outputs, *names, _defaults(function))
+
+
+def without_rows(function: ca.Function) -> ca.Function:
+    """Return the same Function without its output A_qp."""
+    names = [name for name in function.name_out() if name != "A_qp"]
+    if names == function.name_out():
+        return function
+    given: Any = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
+    found = dict(zip(function.name_out(), function.call(given), strict=True))
+    outputs = [found[name] for name in names]
+    return ca.Function(
+        function.name(), given, outputs, function.name_in(), names, _defaults(function)
+    )
+
+
+def _defaults(function: ca.Function) -> dict[str, list[float]]:
+    return {"default_in": [function.default_in(i) for i in range(function.n_in())]}
 
 
 def patterns(function: ca.Function) -> list[ca.Sparsity]:

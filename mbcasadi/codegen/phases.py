@@ -39,7 +39,7 @@ def members(law: Law) -> str:
 
 def rows_prepared(law: Law) -> bool:
     """The rows of the QP are known before the measurement."""
-    return law.staged and law.posing is law.preparation
+    return law.preparation is not None and "A_qp" in law.preparation.name_out()
 
 
 def phases_c(law: Law, entry: dict[str, str | int]) -> str:

@@ -25,10 +25,10 @@ def memory_doubles(law: Law) -> int:
     total += 0 if law.z0 is None else law.z0.size
     if law.staged:
         n, m = max(1, law.n), max(1, law.m)
-        nnz = max(1, int(law.posing.nnz_out("A_qp")))
+        rows = 0 if law.rows is not None else max(1, int(law.pattern.nnz())) + m * n + m
         carry = max(1, int(law.functions[0].nnz_out("carry")))
         integers = m + n + 1
-        total += nnz + m * n + 5 * m + 2 * n + carry + (n + 1) * (n + 2) // 2 + 5 * (n + 1) + 2
+        total += rows + 4 * m + 2 * n + carry + (n + 1) * (n + 2) // 2 + 5 * (n + 1) + 2
         total += (integers + 1) // 2 + SOLVER_STRUCTURES
     if law.preparation is not None:
         known, prepared = sum(p.size for p in law.known), law.preparation.nnz_out("prepared")
