@@ -94,7 +94,8 @@ def with_multipliers(linear: Linearization) -> WithMultipliers:
             that is singular, which (7) inverts.
     """
     drift = float(np.abs(linear.drift).max(initial=0.0))
-    if linear.period is not None or drift > AT_REST:
+    size = max(1.0, float(np.linalg.norm(linear.dfdx)), float(np.linalg.norm(linear.dfdu)))
+    if linear.period is not None or drift > AT_REST * size:
         raise ProblemError(
             f"expected a continuous linearisation of an equilibrium; found period {linear.period}, "
             f"drift {drift:.1e}: [S20, eq. 7] takes G for constant. See mb.equilibrium"
