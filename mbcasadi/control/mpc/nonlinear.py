@@ -190,7 +190,7 @@ def _rows(kind: str, given: Sequence[Bounded]) -> _Rows:
         n, name = value.numel(), row.name or f"{kind}[{i}]"
         sides = [np.broadcast_to(np.asarray(e, float).ravel(), n) for e in (row.lower, row.upper)]
         ends.append(bounds(name, np.column_stack(sides), n))
-        prices.append(penalties_of(name, row.linear_penalty, row.quadratic_penalty, n))
+        prices.append(penalties_of(name, row.linear_penalty, row.quadratic_penalty, ends[-1]))
         names += [name] if n == 1 else [f"{name}[{j}]" for j in range(n)]
     column = [ca.vec(value) for value in values]
     return _Rows(column, np.vstack(ends), np.vstack(prices), tuple(names))

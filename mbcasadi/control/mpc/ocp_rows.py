@@ -15,8 +15,12 @@ import numpy as np
 from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
 from mbcasadi.errors import ProblemError
 
-LEAST_CURVATURE = 1e-3
-"""Least ρ₂ of a soft row, relative to its ρ₁, per unit of the row: QPs must be strictly convex."""
+REACH = 100.0
+"""Largest ρ₁ / ρ₂, in sizes of the row. The slack's unconstrained optimum is `-ρ₁ / ρ₂`, and QPs
+are solved to a fraction of what is farthest away."""
+
+LEAST_SIZE = 1e-3
+"""Least size of a row, in its unit; the largest is 1."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +135,10 @@ def end_rows(ocp: OptimalControlProblem) -> RowSet:
     return row_set(ocp.end_bounds, ocp.end_penalties)
 
 
-def penalties_of(name: str, linear: float, quadratic: float, rows: int) -> Array:
-    """Return penalties (rows, 2); inf for a hard row, which has none.
+def penalties_of(name: str, linear: float, quadratic: float, bounds: Array) -> Array:
+    """Return penalties (r, 2) of values with bounds (r, 2); inf for a hard row, which has none.
+
+    The size of a row is its largest bound, 1 at most and where that is zero.
 
     Raises:
         ProblemError: a negative penalty, or one that is no number.
@@ -141,8 +147,11 @@ def penalties_of(name: str, linear: float, quadratic: float, rows: int) -> Array
         if not 0 <= price < np.inf:
             raise ProblemError(f"{name}: {label} = {price}; expected a finite number, at least 0")
     if not (linear or quadratic):
-        return np.full((rows, 2), np.inf)
-    return np.tile([linear, max(quadratic, LEAST_CURVATURE * linear)], (rows, 1))
+        return np.full((len(bounds), 2), np.inf)
+    size = np.abs(np.where(np.isfinite(bounds), bounds, 0.0)).max(axis=1, initial=0.0)
+    size = np.where(size > 0, np.clip(size, LEAST_SIZE, 1.0), 1.0)
+    curvature = np.maximum(quadratic, linear / (REACH * size))
+    return np.column_stack([np.full(len(bounds), linear), curvature])
 
 
 def gives_way(

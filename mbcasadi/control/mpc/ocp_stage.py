@@ -23,7 +23,10 @@ class Bounded:
     Attributes:
         value, lower, upper: (n,); one number bounds all entries.
         linear_penalty, quadratic_penalty: ρ₁ and ρ₂ of `ρ₁ e + ½ ρ₂ e²`, the cost of missing the
-            row by e, at each sample. A row without any is hard. ρ₂ is at least a thousandth of ρ₁.
+            row by e, at each sample. A row without any is hard. ρ₂ is at least ρ₁ / (100 b), b the
+            row's largest bound, 1 at most and where that is zero: a price without curvature has no
+            exact answer. ρ₁ above the multiplier of the hard row keeps it while it can be kept; far
+            above, it costs accuracy.
         name: for reports; `path[i]` or `end[i]` by default.
     """
 

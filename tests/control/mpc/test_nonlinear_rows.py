@@ -44,7 +44,7 @@ def test_what_is_out_of_reach_is_named_with_what_it_misses():
     assert int(status) == 0
     assert rti.violations(z) == said
     best = solve(ocp, [0, 0])
-    miss, price = 8.876, 50.0 + 0.5 * 0.05 * 8.876  # ρ₂ is a thousandth of ρ₁
+    miss, price = 8.876, 50.0 + 0.5 * 0.5 * 8.876  # ρ₂ is a hundredth of ρ₁
     cost = 0.1 * 1e-3 * 5 / 2 + 1e-3 * 0.1**2 / 2 + miss * price
     assert best.cost == pytest.approx(cost, rel=1e-6)
 

@@ -141,7 +141,7 @@ def rail_qp(x0, linear=None, quadratic=0.0):
 PRICES = {
     "hard": ({}, {}),
     "both": ({"linear_penalty": 0.3, "quadratic_penalty": 2.0}, {"linear": 0.3, "quadratic": 2.0}),
-    "linear": ({"linear_penalty": 5.0}, {"linear": 5.0, "quadratic": 0.005}),
+    "linear": ({"linear_penalty": 5.0}, {"linear": 5.0, "quadratic": 0.05}),
     "quadratic": ({"quadratic_penalty": 4.0}, {"linear": 0.0, "quadratic": 4.0}),
 }
 
@@ -186,7 +186,7 @@ def test_a_soft_row_is_the_hard_one_while_its_penalty_exceeds_the_multiplier():
         np.testing.assert_allclose(dear.u, hard.u, atol=SAME_OPTIMUM)
         assert dear.violations == ()
         assert len(cheap.violations) == 1
-    expected = rail_qp(x0, linear=0.5 * multiplier, quadratic=0.5e-3 * multiplier)
+    expected = rail_qp(x0, linear=0.5 * multiplier, quadratic=0.5e-2 * multiplier)
     np.testing.assert_allclose(cheap.u[:, 0], expected[:N], atol=SAME_OPTIMUM)
     at = np.flatnonzero(expected[N:] > 1e-6)
     spans = f"{at[0]}..{at[-1]}" if at.size > 1 else f"{at[0]}"

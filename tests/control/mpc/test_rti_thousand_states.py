@@ -14,10 +14,20 @@ STATES = 1000
 SAME_QP = 1e-7
 
 
+PRICES = {
+    "hard": {},
+    "soft": {"linear_penalty": 2.0, "quadratic_penalty": 10.0},
+    "cheap": {"linear_penalty": 0.02},
+    "dear": {"linear_penalty": 100.0},
+    "dear, in km/s": {"linear_penalty": 3e4},
+}
+
+
 def problem(kind):
     system = cart_pole(upright=True)
     s = stage_symbols(system)
-    price = {"hard": {}, "soft": {"linear_penalty": 2.0, "quadratic_penalty": 10.0}}[kind]
+    unit = 1e-3 if "km" in kind else 1.0
+    speed = unit * (s.v[0] + 0.02 * s.u)
     return optimal_control_problem(
         system,
         20,
@@ -28,24 +38,27 @@ def problem(kind):
         S=1e-3,
         du_bounds=[[-8, 8]],
         symbols=s,
-        path=[Bounded(s.v[0] + 0.02 * s.u, -1.5, 1.5, name="speed", **price)],
+        path=[Bounded(speed, -1.5 * unit, 1.5 * unit, name="speed", **PRICES[kind])],
         end=[Bounded(s.v[1], -0.5, 0.5)],
     )
 
 
 def nearest(A, lower, upper):
-    """Return the point of `lower <= A x <= upper` nearest to zero, None where there is none."""
+    """Return the point of `lower <= A x <= upper` nearest to zero, None where there is none.
+
+    Rows get unit length: the peer's tolerance is absolute.
+    """
     C, b = np.vstack([A, -A]), np.concatenate([lower, -upper])
-    chosen = (b > -1e29) & (np.abs(C).sum(axis=1) > 1e-12)
+    size = np.linalg.norm(C, axis=1)
+    chosen = (b > -1e29) & (size > 1e-12)
+    C, b = C[chosen] / size[chosen, None], b[chosen] / size[chosen]
     try:
-        return quadprog.solve_qp(np.eye(A.shape[1]), np.zeros(A.shape[1]), C[chosen].T, b[chosen])[
-            0
-        ]
+        return quadprog.solve_qp(np.eye(A.shape[1]), np.zeros(A.shape[1]), C.T, b)[0]
     except ValueError:
         return None
 
 
-@pytest.mark.parametrize("kind", ["hard", "soft"])
+@pytest.mark.parametrize("kind", PRICES)
 def test_no_wrong_answer_of_a_thousand_is_called_right(kind, tmp_path):
     rti, rng = real_time_iteration(problem(kind), shift=False), np.random.default_rng(5)
     law = export_c(rti, tmp_path / "c").load(flags=("-O1",)).map(STATES)
