@@ -132,7 +132,7 @@ def real_time_iteration(
     rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
     rows = rows_of(ocp)
-    memory = memory_of(ocp, rows.m, int(delay))
+    memory = memory_of(ocp, rows.resting, int(delay))
     z0 = _begun(memory, first, sent)
     made = RtiStages(ocp, parts(ocp, rows), rows, memory, z0, shift, tolerance)
     stages = made.stages()

@@ -72,6 +72,11 @@ class Rows:
         return np.flatnonzero(self.linear > 0).tolist()
 
     @property
+    def resting(self) -> Array:
+        """The active set in which no soft row gives way and no other row is held."""
+        return np.append(np.zeros(len(self.bounds)), -np.ones(len(self.signed)))
+
+    @property
     def contradict(self) -> bool:
         """Whether hard rows can leave no answer; those of controls alone always leave one."""
         inside = [not np.any(give) for give in self.interval.W]

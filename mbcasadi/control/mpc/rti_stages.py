@@ -144,7 +144,8 @@ class RtiStages:
         solved = status <= SUBOPTIMAL
         X = guess.X + ca.if_else(solved, xi, 0)
         U: Any = guess.U + ca.if_else(solved, upsilon, 0)
-        active: Any = ca.if_else(solved, sanitised_active(answer["active"]), 0)
+        resting = ca.DM(rows.resting)
+        active: Any = ca.if_else(solved, sanitised_active(answer["active"]), resting)
         u = self._control(U[:, 0], guess)
         outputs: list[Any] = [
             u,
@@ -193,5 +194,5 @@ class RtiStages:
         size = ca.sum1(ca.fabs(ca.vertcat(ca.vec(X), ca.vec(U))))
         keeps = ca.logic_and(status != FAILED, size <= LARGEST_INPUT)
         guess = (ca.if_else(keeps, one, at_0) for one, at_0 in zip((X, U), first, strict=False))
-        parts = [*guess, sent, ca.if_else(keeps, active, 0)]
+        parts = [*guess, sent, ca.if_else(keeps, active, ca.DM(self.rows.resting))]
         return ca.vertcat(*(ca.vec(part) for part in parts))

@@ -53,15 +53,20 @@ class Memory:
 
     Attributes:
         ocp: the problem.
-        rows: number of rows of the QP.
+        resting: active set of the QP to begin with.
         delay: ticks between measurement and action.
         read: rows of p that the dynamics read, remembered over the delay.
     """
 
     ocp: OptimalControlProblem
-    rows: int
+    resting: Array
     delay: int
     read: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the QP."""
+        return self.resting.size
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
@@ -87,10 +92,10 @@ class Memory:
         return Remembered(X, U, ca.reshape(flat[2], self.width, self.columns), flat[3])
 
     def first(self, guess: OcpSolution, sent: Array) -> Array:
-        """Return z of a guess, with the controls (columns, nu) under way and nothing active."""
+        """Return z of a guess, with the controls (columns, nu) under way."""
         before = np.repeat(self.ocp.parameters()[:1], self.columns, axis=0)
         kept = np.hstack([sent, before[:, list(self.read)]])
-        parts = [guess.x, guess.u, kept, np.zeros(self.rows)]
+        parts = [guess.x, guess.u, kept, self.resting]
         return np.concatenate([part.ravel() for part in parts])
 
     def reached(self) -> ca.Function:
@@ -142,9 +147,9 @@ class Memory:
         return ca.horzcat(guess.sent, newest)[:, 1:] if self.columns else guess.sent
 
 
-def memory_of(ocp: OptimalControlProblem, rows: int, delay: int) -> Memory:
+def memory_of(ocp: OptimalControlProblem, resting: Array, delay: int) -> Memory:
     """Return where z holds what."""
     read = set(ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p")).get_col())
     clock = places_of(ocp.slots).get("t", slice(0, 0))
     kept = sorted(read - set(range(clock.start, clock.stop))) if delay else []
-    return Memory(ocp, rows, delay, tuple(kept))
+    return Memory(ocp, resting, delay, tuple(kept))
