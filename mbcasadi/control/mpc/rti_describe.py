@@ -7,7 +7,6 @@ from mbcasadi.control.mpc.ocp import Array, OptimalControlProblem
 from mbcasadi.control.mpc.rti_monitor import setpoint_monitor
 from mbcasadi.control.mpc.rti_stages import RtiStages
 from mbcasadi.control.mpc.stages import RESIDUALS
-from mbcasadi.control.stages import SUBOPTIMAL
 from mbcasadi.description import Controller, LeastDistanceStages, Limits, Signal
 
 STATUS_WORDS = (
@@ -45,7 +44,7 @@ def described(function: ca.Function, stages: LeastDistanceStages, made: RtiStage
         },
         monitor=monitor,
         monitors=monitors,
-        prediction=_prediction(function, made),
+        prediction=_prediction(made),
         prediction_rows=ocp.names("x"),
         delay=made.memory.delay,
         limits=_limits(ocp, made.rows.states),
@@ -80,16 +79,18 @@ def _signals(made: RtiStages) -> dict[str, Signal]:
     }
 
 
-def _prediction(function: ca.Function, made: RtiStages) -> ca.Function:
-    """Return (q, v, ref, z) → (x, u); NaN where the answer does not count."""
+def _prediction(made: RtiStages) -> ca.Function:
+    """Return (q, v, ref, z, z_next, u) → (x, u): what a tick with that answer has planned."""
     given, N = made.memory.inputs(), made.ocp.horizon
-    u, z_next, status, _ = function.call(list(given.values()))
     x0, _ = made.memory.start(given, made.memory.guess(given, made.z0))
+    u, z_next = ca.MX.sym("u", made.ocp.nu), ca.MX.sym("z_next", sum(made.memory.sizes))
     kept, first = made.memory.split(z_next), 0 if made.shift else 1
     X = ca.horzcat(x0, kept.X[:, first : first + N])
     U = ca.horzcat(u, kept.U[:, first : first + N - 1])
-    plan = [ca.densify(ca.if_else(status <= SUBOPTIMAL, part, np.nan)) for part in (X, U)]
-    return ca.Function("prediction", [*given.values()], plan, [*given], ["x", "u"])
+    given |= {"z_next": z_next, "u": u}
+    plan = [ca.densify(part) for part in (X, U)]
+    twice = {"allow_duplicate_io_names": True}  # u goes in and comes out
+    return ca.Function("prediction", [*given.values()], plan, [*given], ["x", "u"], twice)
 
 
 def _limits(ocp: OptimalControlProblem, states: list[int]) -> Limits | None:
