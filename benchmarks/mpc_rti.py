@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import mujoco_models
 from mbcasadi.control.mpc import OptimalControlProblem, guess_of, optimal_control_problem, solve
-from mbcasadi.control.mpc.real_time_iteration import RealTimeIteration, real_time_iteration
+from mbcasadi.control.mpc.real_time.controller import RealTimeIteration, real_time_iteration
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ import mujoco_models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.linear import equilibrium, linearize
 from mbcasadi.control.mpc import force_output, friction_output, linear_mpc
-from mbcasadi.control.mpc.force_outputs import force_slopes
+from mbcasadi.control.mpc.linear.force_outputs import force_slopes
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.system import read_mjcf
 

@@ -16,7 +16,7 @@ from mbcasadi.control.mpc import (
     lti_mpc,
     offset_free_lti,
 )
-from mbcasadi.control.mpc.sparse_form import multipliers_of
+from mbcasadi.control.mpc.linear.sparse_form import multipliers_of
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.system import read_mjcf
 

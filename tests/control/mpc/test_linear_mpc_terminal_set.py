@@ -16,7 +16,7 @@ from mbcasadi.control.mpc import (
     lti_mpc,
     offset_free_lti,
 )
-from mbcasadi.control.mpc.terminal_set import invariant_set
+from mbcasadi.control.mpc.linear.terminal_set import invariant_set
 from mbcasadi.system import read_mjcf
 
 PERIOD = 0.1

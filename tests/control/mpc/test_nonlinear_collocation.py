@@ -6,10 +6,10 @@ import pytest
 
 import mbcasadi.errors as err
 import mujoco_models
-from mbcasadi.control.mpc.collocation import collocated, collocation_guess, gauss
-from mbcasadi.control.mpc.nonlinear import optimal_control_problem
-from mbcasadi.control.mpc.ocp_solution import rollout
-from mbcasadi.control.mpc.solve import solve
+from mbcasadi.control.mpc.nonlinear.collocation import collocated, collocation_guess, gauss
+from mbcasadi.control.mpc.nonlinear.ocp_solution import rollout
+from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
+from mbcasadi.control.mpc.nonlinear.solve import solve
 from mbcasadi.simulation import simulate
 from mbcasadi.system import from_lagrangian, read_mjcf
 

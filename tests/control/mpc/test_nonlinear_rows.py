@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from rti_mechanisms import cart_pole, sliding_mass
 
-from mbcasadi.control.mpc.collocation import collocated, collocation_guess
-from mbcasadi.control.mpc.nonlinear import optimal_control_problem
-from mbcasadi.control.mpc.ocp_rows import gives_way, row_set
-from mbcasadi.control.mpc.ocp_solution import guess_of
-from mbcasadi.control.mpc.ocp_stage import Bounded, stage_symbols
-from mbcasadi.control.mpc.real_time_iteration import real_time_iteration
-from mbcasadi.control.mpc.solve import solve
+from mbcasadi.control.mpc.nonlinear.collocation import collocated, collocation_guess
+from mbcasadi.control.mpc.nonlinear.ocp_rows import gives_way, row_set
+from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of
+from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols
+from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
+from mbcasadi.control.mpc.nonlinear.solve import solve
+from mbcasadi.control.mpc.real_time.controller import real_time_iteration
 
 SOLVERS = ("ipopt", "sqpmethod", "fatrop")
 SAME_OPTIMUM = 1e-6

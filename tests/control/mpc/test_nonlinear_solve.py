@@ -10,10 +10,10 @@ import quadprog
 import mbcasadi.errors as err
 import mujoco_models
 from mbcasadi.control import PostureTask
-from mbcasadi.control.mpc.nonlinear import optimal_control_problem
-from mbcasadi.control.mpc.ocp_solution import guess_of, rollout
-from mbcasadi.control.mpc.ocp_stage import Bounded, stage_symbols
-from mbcasadi.control.mpc.solve import ocp_solver, solve
+from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of, rollout
+from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols
+from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
+from mbcasadi.control.mpc.nonlinear.solve import ocp_solver, solve
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 OPTIMUM = 1e-6  # solvers stop at residuals of 1e-8 to 1e-9

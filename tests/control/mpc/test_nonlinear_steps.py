@@ -7,8 +7,8 @@ from support.compiled import compiled
 
 import mbcasadi.errors as err
 import mujoco_models
-from mbcasadi.control.mpc.integrators import discrete_dynamics, step_fun
-from mbcasadi.control.mpc.step_parts import back_fun
+from mbcasadi.control.mpc.nonlinear.integrators import discrete_dynamics, step_fun
+from mbcasadi.control.mpc.nonlinear.step_parts import back_fun
 from mbcasadi.simulation import simulate
 from mbcasadi.system import from_lagrangian, read_mjcf
 

@@ -8,8 +8,8 @@ import mujoco_models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.linear import equilibrium, linearize
 from mbcasadi.control.mpc import LinearModel, offset_free_lti, offset_free_mpc
-from mbcasadi.control.mpc.disturbance import disturbed
-from mbcasadi.control.mpc.linear_problem import linear_problem
+from mbcasadi.control.mpc.linear.disturbance import disturbed
+from mbcasadi.control.mpc.linear.problem import linear_problem
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import validate
 

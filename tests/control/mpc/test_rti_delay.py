@@ -7,9 +7,9 @@ from rti_mechanisms import cart_pole, coupled_carts, sliding_mass
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
-from mbcasadi.control.mpc.nonlinear import optimal_control_problem
-from mbcasadi.control.mpc.ocp_solution import guess_of
-from mbcasadi.control.mpc.real_time_iteration import real_time_iteration
+from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of
+from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
+from mbcasadi.control.mpc.real_time.controller import real_time_iteration
 from mbcasadi.system import from_lagrangian
 
 SAME_MOTION = 1e-9  # rounding of two orders of the same sums, over a hundred ticks

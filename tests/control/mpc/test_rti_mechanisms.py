@@ -11,11 +11,11 @@ import mbcasadi.errors as err
 import mujoco_models
 from mbcasadi.codegen import export_c
 from mbcasadi.control import PostureTask
-from mbcasadi.control.mpc.nonlinear import optimal_control_problem
-from mbcasadi.control.mpc.ocp_solution import guess_of, rollout
-from mbcasadi.control.mpc.ocp_stage import Bounded, stage_symbols
-from mbcasadi.control.mpc.real_time_iteration import real_time_iteration
-from mbcasadi.control.mpc.solve import solve
+from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of, rollout
+from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols
+from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
+from mbcasadi.control.mpc.nonlinear.solve import solve
+from mbcasadi.control.mpc.real_time.controller import real_time_iteration
 
 SAME_MOTION = 1e-6  # of 224 steps of order 4, and of adaptive ones
 SAME_OPTIMUM = 1e-5

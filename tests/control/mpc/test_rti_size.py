@@ -11,9 +11,9 @@ from mbcasadi.control.mpc import (
     guess_of,
     optimal_control_problem,
     real_time_iteration,
-    rti_parts,
     stage_symbols,
 )
+from mbcasadi.control.mpc.real_time import parts
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 LARGEST_FUNCTION = 100_000  # operations
@@ -43,7 +43,7 @@ def test_loops_and_written_out_parts_are_the_same_maps(monkeypatch, limit):
         v_bounds=[[-2, 2], [-2, 2]],
     )
     written = real_time_iteration(ocp).prepare
-    monkeypatch.setattr(rti_parts, "UNROLLED", limit)
+    monkeypatch.setattr(parts, "UNROLLED", limit)
     loops = real_time_iteration(ocp).prepare
     assert largest_body(loops) < largest_body(written)
     rng = np.random.default_rng(4)

@@ -6,9 +6,9 @@ import quadprog
 from rti_mechanisms import cart_pole
 
 from mbcasadi.codegen import export_c
-from mbcasadi.control.mpc.nonlinear import optimal_control_problem
-from mbcasadi.control.mpc.ocp_stage import Bounded, stage_symbols
-from mbcasadi.control.mpc.real_time_iteration import real_time_iteration
+from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols
+from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
+from mbcasadi.control.mpc.real_time.controller import real_time_iteration
 
 STATES = 1000
 SAME_QP = 1e-7

@@ -7,7 +7,7 @@ import pytest
 import mujoco_models
 from mbcasadi.codegen.count import operations
 from mbcasadi.control.mpc import discrete_dynamics, step_fun
-from mbcasadi.control.mpc.integrators import free_step_fun
+from mbcasadi.control.mpc.nonlinear.integrators import free_step_fun
 from mbcasadi.simulation.functions import holonomic
 from mbcasadi.system import evaluate, from_equations, from_lagrangian, read_mjcf
 

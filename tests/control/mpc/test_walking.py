@@ -20,7 +20,7 @@ from mbcasadi.control.mpc import (
     trot,
     walking_guide,
 )
-from mbcasadi.control.mpc.gait import swing_path
+from mbcasadi.control.mpc.legged.gait import swing_path
 
 ROUNDING = 1e-10
 FEET = ("FL", "FR", "RL", "RR")
