@@ -4,7 +4,7 @@ import runpy
 import sys
 from pathlib import Path
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 
 
 def test_a_pendulum_swings_up_on_a_four_bar_within_the_motors_limit(capsys, monkeypatch):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from rti_mechanisms import cart_pole, sliding_mass
+from support.mpc_mechanisms import cart_pole, sliding_mass
 
 from mbcasadi.control.mpc.nonlinear.collocation import collocated, collocation_guess
 from mbcasadi.control.mpc.nonlinear.ocp_rows import gives_way, row_set

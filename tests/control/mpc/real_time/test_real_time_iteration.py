@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import quadprog
-from rti_mechanisms import cart_pole, sliding_mass
+from support.mpc_mechanisms import cart_pole, sliding_mass
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c

@@ -3,7 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
-from rti_mechanisms import cart_pole, coupled_carts, sliding_mass
+from support.mpc_mechanisms import cart_pole, coupled_carts, sliding_mass
 from twins import topology_switch
 
 import mbcasadi as mb

@@ -5,7 +5,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-from rti_mechanisms import cart_pole
+from support.mpc_mechanisms import cart_pole
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from rti_mechanisms import cart_pole
+from support.mpc_mechanisms import cart_pole
 
 from mbcasadi.codegen import export_c
 from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem

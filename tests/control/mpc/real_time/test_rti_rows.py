@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import quadprog
-from rti_mechanisms import cart_pole, sliding_mass
+from support.mpc_mechanisms import cart_pole, sliding_mass
 
 from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of
 from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import quadprog
-from rti_mechanisms import cart_pole
+from support.mpc_mechanisms import cart_pole
 
 from mbcasadi.codegen import export_c
 from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols
