@@ -25,6 +25,9 @@ from mbcasadi.control.solver import controller_fun, require_solver
 from mbcasadi.description import Controller, LeastDistanceStages
 from mbcasadi.errors import ProblemError, ShapeError
 
+EXPLODES = 1e3
+"""Growth of a deviation in one interval that no mechanism has and a step outside stability does."""
+
 
 @dataclass(frozen=True)
 class RealTimeIteration:
@@ -135,7 +138,15 @@ def real_time_iteration(
 
 
 def _require_determined(made: RtiStages, stages: LeastDistanceStages) -> None:
-    """Raise unless the cost determines every control, and dynamics are finite at the guess."""
+    """Raise unless the step is stable, and the cost determines every control at the guess."""
+    growth = _growth(made.ocp, made.z0)
+    if growth > EXPLODES:
+        raise ProblemError(
+            f"'{made.ocp.name}': a deviation from the guess grows {growth:.3g}-fold in one "
+            f"interval of {made.ocp.period:g} s: the step is too long for what moves fastest, "
+            "often a stiff servo on a light link; expected a shorter period, more substeps, "
+            "armature on the joint, or a motor in place of the servo"
+        )
     assert stages.prepare is not None
     prepared = stages.prepare(made.ocp.parameters().ravel(), made.z0)[0]
     if not np.all(np.isfinite(prepared.full())):
@@ -143,6 +154,16 @@ def _require_determined(made: RtiStages, stages: LeastDistanceStages) -> None:
             f"'{made.ocp.name}' leaves some control without cost, or its dynamics are not finite "
             "at the guess; expected R, S or another cost of every control, and a guess of numbers"
         )
+
+
+def _growth(ocp: OptimalControlProblem, z: Array) -> float:
+    """Return the spectral radius of the first interval at the guess; 0 where it leads nowhere."""
+    x, u, p = z[: ocp.nx], z[ocp.nx * (ocp.horizon + 1) :][: ocp.nu], ocp.parameters()[0]
+    x_next = ocp.dynamics(x, u, p).full()
+    if not np.all(np.isfinite(x_next)):
+        return 0.0
+    A = ocp.dynamics.jacobian()(x, u, p, x_next)[0].full()
+    return float(np.abs(np.linalg.eigvals(A)).max()) if np.all(np.isfinite(A)) else np.inf
 
 
 def _begun(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) -> Array:

@@ -1,5 +1,6 @@
 """The neighbours' own objects move as we do, and their pages print what they say."""
 
+import os
 import warnings
 
 import casadi as ca
@@ -10,7 +11,7 @@ from handing_on_cases import PERIOD, QUIET
 from support.pages import assert_prints_what_it_says
 
 from mbcasadi.control.mpc import discrete_dynamics
-from mbcasadi.control.mpc.handing_on import to_do_mpc_model, to_rockit
+from mbcasadi.control.mpc.handing_on import to_acados_model, to_do_mpc_model, to_rockit
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,23 @@ def test_rockit_itself_finds_the_optimum_of_opti(four_bar, moving):
     _, found = ocp.solve().sample(u, grid="control")
     _, wanted = cases.swing(four_bar, moving)
     np.testing.assert_allclose(np.ravel(found)[:10], wanted.ravel(), atol=1e-4)
+
+
+@pytest.mark.skipif("ACADOS_SOURCE_DIR" not in os.environ, reason="acados is not built here")
+@pytest.mark.filterwarnings("ignore")  # acados knows no release of CasADi as new as ours
+@pytest.mark.parametrize("kind", ["ERK", "IRK"])
+def test_acados_itself_integrates_our_motion(four_bar, moving, kind, tmp_path, monkeypatch):
+    acados = neighbour("acados_template")
+    monkeypatch.chdir(tmp_path)
+    sim = acados.AcadosSim()
+    sim.model = to_acados_model(four_bar)
+    sim.model.name += kind.lower()
+    sim.solver_options.T, sim.solver_options.num_steps = PERIOD, 10
+    sim.solver_options.integrator_type, sim.solver_options.num_stages = kind, 4
+    x, u = moving
+    found = acados.AcadosSimSolver(sim, verbose=False).simulate(x=x, u=np.array(u))
+    wanted = discrete_dynamics(four_bar, PERIOD, substeps=4)(x, u, []).full().ravel()
+    np.testing.assert_allclose(found, wanted, atol=1e-7)
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # a call inside do-mpc
