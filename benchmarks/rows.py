@@ -1,4 +1,4 @@
-"""Rows of the benchmark of MPC, and their table."""
+"""Rows of benchmarks with one peer in each, and their table."""
 
 from typing import Any
 
