@@ -18,6 +18,7 @@ from mbcasadi.control.mpc.linear.model import Array, LinearModel, Output
 from mbcasadi.control.mpc.linear.on_manifold import on_manifold
 from mbcasadi.control.mpc.linear.problem import checked, linear_problem
 from mbcasadi.control.mpc.linear.sparse_form import Multipliers, explicit_problem, multipliers_of
+from mbcasadi.errors import ProblemError
 
 EXPLICIT = "explicit"
 
@@ -61,6 +62,9 @@ def linear_mpc(
         ProblemError: no equilibrium; weights, bounds or a horizon that make no sense.
         ShapeError: a wrong shape, or NaN.
     """
+    if form not in (*SOLVERS, EXPLICIT):
+        names = ", ".join(map(repr, (*SOLVERS, EXPLICIT)))
+        raise ProblemError(f"form = {form!r}; expected one of {names}")
     given: dict[str, Any] = {"form": form}
     if form == EXPLICIT:
         nv = linear.system.nv

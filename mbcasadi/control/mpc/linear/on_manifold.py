@@ -22,7 +22,7 @@ from mbcasadi.control.mpc.linear.limits import limits_of_mechanism
 from mbcasadi.control.mpc.linear.lti import SOLVERS, LinearMPC
 from mbcasadi.control.mpc.linear.model import Array, LinearModel, Output
 from mbcasadi.control.mpc.linear.plan import plan_of_mechanism
-from mbcasadi.control.mpc.linear.problem import bounds
+from mbcasadi.control.mpc.linear.problem import bounds, checked
 from mbcasadi.control.solver import controller_fun
 from mbcasadi.control.tasks import Slot
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
@@ -68,13 +68,14 @@ def on_manifold(
     sampled = discretize(linear, period)
     reduced = manifold_weights(linear, *weights)
     T = np.vstack([linear.to_dq, linear.to_dv])
+    natural = [checked(output, 2 * system.nv, system.nu) for output in outputs]
     core = make(
         LinearModel.of(sampled.dfdx, sampled.dfdu, period),
         horizon,
         reduced.Q,
         reduced.R,
         u_bounds=limits - linear.u[:, None],
-        outputs=[replace(output, C=np.asarray(output.C) @ T) for output in outputs],
+        outputs=[replace(output, C=output.C @ T) for output in natural],
         preview=preview,
         solver=solver,
         **options,

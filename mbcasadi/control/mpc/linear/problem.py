@@ -212,17 +212,21 @@ def checked(output: Output, nx: int, nu: int) -> Output:
     Raises:
         ShapeError, ProblemError: they do not fit, or are empty.
     """
-    ny = np.asarray(output.C).shape[0]
     C, D = np.asarray(output.C, dtype=float), np.asarray(output.D, dtype=float)
-    if C.shape != (ny, nx) or D.shape != (ny, nu):
+    ny = len(C) if C.ndim else 0
+    if C.shape != (ny, nx) or D.shape != (ny, nu) or not np.all(np.isfinite([*C.flat, *D.flat])):
         raise ShapeError(
             f"output '{output.name}' has C {C.shape} and D {D.shape}, expected (ny, {nx}) and "
-            f"(ny, {nu})"
+            f"(ny, {nu}), finite numbers"
         )
     limits = np.column_stack([np.broadcast_to(x, ny) for x in (output.lower, output.upper)])
     limits = bounds(f"output '{output.name}'", limits, ny)
-    if min(output.linear_penalty, output.quadratic_penalty) < 0:
-        raise ProblemError(f"output '{output.name}' has a negative penalty; expected none below 0")
+    prices = np.array([output.linear_penalty, output.quadratic_penalty], dtype=float)
+    if not np.all((prices >= 0) & (prices < np.inf)):
+        raise ProblemError(
+            f"output '{output.name}' has a negative penalty, or none that is a number; expected "
+            "none below 0"
+        )
     return Output(
         output.name,
         C,

@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.guard import clamped
+from mbcasadi.control.mpc.linear.condensed import unknowns_of
 from mbcasadi.control.mpc.linear.model import Array
 from mbcasadi.control.mpc.linear.predicted import parameters_of
 from mbcasadi.control.mpc.linear.problem import LinearProblem
@@ -22,6 +23,9 @@ from mbcasadi.errors import SolverError
 
 ACCURACY = 1e-12
 """Residual at which a solver stops."""
+
+ROUNDS = 20
+"""Rounds of scaling; each halves the orders of magnitude between entries."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "proxqp": {"proxqp": {"eps_abs": ACCURACY, "eps_rel": 0.0}},
@@ -77,7 +81,7 @@ def sparse_functions(
     sizes = {"x0": model.nx, "ref": size - model.nx, "z": problem.kept * model.nu}
     given = {key: ca.MX.sym(key, count) for key, count in sizes.items()}
     theta, valid = known(problem, *given.values())
-    found, residual = _solved(sparse, theta, solver)
+    found, residual = _solved(sparse, theta, solver, unknowns_of(problem))
     w: Any = found
     status = judge(residual, ca.MX(0), valid > CLAIMED, tolerance)
     counts = status <= SUBOPTIMAL
@@ -103,13 +107,21 @@ def sparse_functions(
     )
 
 
-def _solved(sparse: SparseProblem, theta: ca.MX, solver: str) -> tuple[ca.MX, ca.MX]:
-    """Return (w, residual) with the three residuals of the QP itself."""
+def _solved(sparse: SparseProblem, theta: ca.MX, solver: str, moves: int) -> tuple[ca.MX, ca.MX]:
+    """Return (w, residual) with the three residuals of the scaled QP; the first `moves` of w stay.
+
+    Accelerations of a joint with a stiff servo are 1e6 times its angle: unscaled, they hide what
+    the controls miss.
+    """
     qp = sparse.qp
-    g = ca.DM(qp.G) @ theta + ca.DM(qp.g_0)
-    equal = -(ca.DM(sparse.E_theta) @ theta + ca.DM(sparse.e_0))
+    plain = np.ones(len(qp.H)), np.ones(len(sparse.E))
+    unit, row = _units(qp.H, sparse.E, moves) if sparse.forces else plain
+    turn = ca.DM(unit)
+    g = turn * (ca.DM(qp.G) @ theta + ca.DM(qp.g_0))
+    equal = -ca.DM(row) * (ca.DM(sparse.E_theta) @ theta + ca.DM(sparse.e_0))
     moved = ca.DM(qp.D) @ theta + ca.DM(qp.c_0)
-    H, A = (ca.sparsify(ca.DM(part)) for part in (qp.H, np.vstack([sparse.E, qp.C])))
+    scaled = unit[:, None] * qp.H * unit, np.vstack([row[:, None] * sparse.E, qp.C]) * unit
+    H, A = (ca.sparsify(ca.DM(part)) for part in scaled)
     lower, upper = (ca.vertcat(equal, shifted(bound, moved)) for bound in (qp.lower, qp.upper))
     ends = [ca.vertcat(equal, ca.DM(bound) - moved) for bound in (qp.lower, qp.upper)]
     pattern = {"h": H.sparsity(), "a": A.sparsity()}
@@ -117,11 +129,26 @@ def _solved(sparse: SparseProblem, theta: ca.MX, solver: str) -> tuple[ca.MX, ca
     found = conic(h=H, g=g, a=A, lba=ends[0], uba=ends[1])
     w, lam = found["x"], _at_bounds(sparse, found["lam_a"])
     above, below, size = A @ w - upper, lower - A @ w, 1 + ca.norm_2(w)
-    return w, ca.vertcat(
+    return turn * w, ca.vertcat(
         ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / size,
         ca.norm_2(H @ w + g + A.T @ lam) / (size + ca.norm_2(g)),
         ca.sum1(ca.fabs(lam * ca.if_else(lam > 0, above, below))) / size**2,
     )
+
+
+def _units(H: Array, E: Array, moves: int) -> tuple[Array, Array]:
+    """Return units of unknowns and factors of the rows E, in which entries are near one.
+
+    Each round divides by the root of the largest entry of a row or column [D. Ruiz,
+    RAL-TR-2001-034, 2001]. The first `moves` unknowns keep their unit.
+    """
+    unit, row = np.ones(len(H)), np.ones(len(E))
+    for _ in range(ROUNDS):
+        coupled = row[:, None] * E * unit
+        row /= np.sqrt(np.abs(coupled).max(axis=1))
+        both = np.vstack([unit[:, None] * H * unit, coupled])
+        unit[moves:] /= np.sqrt(np.abs(both).max(axis=0))[moves:]
+    return unit, row
 
 
 def _at_bounds(sparse: SparseProblem, lam: ca.MX) -> ca.MX:

@@ -231,9 +231,10 @@ def _check(system: System, period: float, order: int, substeps: int, newton: int
         raise ProblemError(f"period = {period}; expected a positive number of seconds")
     if order not in TABLEAUS:
         require_name("order", str(order), [str(one) for one in TABLEAUS])
-    if substeps < 1 or newton < 0:
+    whole = float(substeps).is_integer() and float(newton).is_integer()
+    if not whole or substeps < 1 or newton < 0:
         raise ProblemError(
-            f"substeps = {substeps}, newton = {newton}; expected at least 1, and at least 0"
+            f"substeps = {substeps}, newton = {newton}; expected whole numbers, at least 1 and 0"
         )
     if system.na:
         raise ProblemError(

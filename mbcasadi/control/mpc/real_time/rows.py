@@ -71,6 +71,14 @@ class Rows:
         """Slacks that may not be negative."""
         return np.flatnonzero(self.linear > 0).tolist()
 
+    @property
+    def contradict(self) -> bool:
+        """Whether hard rows can leave no answer; those of controls alone always leave one."""
+        inside = [not np.any(give) for give in self.interval.W]
+        beyond = [place >= self.ocp.nu for place in self.interval.places]
+        along = any(hard and far for hard, far in zip(inside, beyond, strict=True))
+        return along or any(not np.any(give) for give in self.end.W)
+
     @cached_property
     def bounds(self) -> Array:
         """Bounds of the rows without signs, ±UNBOUNDED where there are none.

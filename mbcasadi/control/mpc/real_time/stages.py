@@ -19,12 +19,12 @@ from mbcasadi.control.mpc.real_time.check import Answer, examined
 from mbcasadi.control.mpc.real_time.parts import Parts
 from mbcasadi.control.mpc.real_time.rows import Rows
 from mbcasadi.control.mpc.real_time.state import Guess, Memory
-from mbcasadi.control.stages import CLAIMED, FAILED, SUBOPTIMAL
+from mbcasadi.control.stages import CLAIMED, FAILED, INFEASIBLE, SUBOPTIMAL
 from mbcasadi.description import LeastDistanceStages
 
 
 class Prepared(NamedTuple):
-    """What `prepare` finds: one column of `parts` for each interval, and the end.
+    """What `prepare` finds: one column of `rti_parts` for each interval, and the end.
 
     `made` is one; where it is not, nothing was prepared.
     """
@@ -140,7 +140,7 @@ class RtiStages:
             Answer(xi, upsilon, values, e, lam), found.lin, (found.cost, found.end),
             self.parts, rows,
         )  # fmt: skip
-        status = judge(residual, answer["flag"] > CLAIMED, valid, self.tolerance)
+        status = self._judged(residual, answer["flag"] > CLAIMED, valid)
         solved = status <= SUBOPTIMAL
         X = guess.X + ca.if_else(solved, xi, 0)
         U: Any = guess.U + ca.if_else(solved, upsilon, 0)
@@ -159,6 +159,15 @@ class RtiStages:
             [*given, *answer],
             ["u", "z_next", "status", "residual"],
         )
+
+    def _judged(self, residual: Any, claimed: Any, valid: Any) -> Any:
+        """Return the status; infeasible only where rows can contradict each other.
+
+        Elsewhere a solver that finds no answer has met a guess too wild for it, which is to go.
+        """
+        status = judge(residual, claimed, valid, self.tolerance)
+        lost = status == INFEASIBLE
+        return status if self.rows.contradict else ca.if_else(lost, FAILED, status)
 
     def _control(self, u: Any, guess: Guess) -> Any:
         """Return u inside its bounds, and no further from the last one than its rate allows."""
