@@ -24,7 +24,7 @@ from mbcasadi.description import LeastDistanceStages
 
 
 class Prepared(NamedTuple):
-    """What `prepare` finds: one column of `rti_parts` for each interval, and the end.
+    """What `prepare` finds: one column of `parts` for each interval, and the end.
 
     `made` is one; where it is not, nothing was prepared.
     """
