@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 import mbcasadi as mb
 from benchmarks import mpc_rigid_body, mpc_rti, mpc_solvers, tick_peers
 from benchmarks.mpc_osqp import osqp_times
-from benchmarks.mpc_rows import row, table
+from benchmarks.rows import row, table
 from mbcasadi.codegen import TickTimes
 from mbcasadi.control.mpc import LinearModel, LinearMPC, Output, lti_mpc
-from mbcasadi.control.mpc.least_distance_form import least_distance_problem
-from mbcasadi.control.mpc.rigid_body_parts import NX
+from mbcasadi.control.mpc.legged.rigid_body_parts import NX
+from mbcasadi.control.mpc.linear.least_distance_form import least_distance_problem
 from mbcasadi.description import Controller
 
 Array = NDArray[np.float64]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.control.mpc import SingleRigidBody, single_rigid_body_mpc
-from mbcasadi.control.mpc.rigid_body_mpc import SingleRigidBodyMPC
-from mbcasadi.control.mpc.rigid_body_parts import NX, next_state
+from mbcasadi.control.mpc.legged.rigid_body_mpc import SingleRigidBodyMPC
+from mbcasadi.control.mpc.legged.rigid_body_parts import NX, next_state
 
 Array = NDArray[np.float64]
 

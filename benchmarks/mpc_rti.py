@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import mujoco_models
 from mbcasadi.control.mpc import OptimalControlProblem, guess_of, optimal_control_problem, solve
-from mbcasadi.control.mpc.real_time_iteration import RealTimeIteration, real_time_iteration
+from mbcasadi.control.mpc.real_time.controller import RealTimeIteration, real_time_iteration
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 Array = NDArray[np.float64]
@@ -61,7 +61,7 @@ def cart_pole() -> Case:
 
 
 def four_bar() -> Case:
-    """Return the pendulum on a four-bar: N = 30 samples of 0.02 s, torque within 4 N m."""
+    """Return the pendulum on a four-bar: N = 30 samples of 0.02 s, torque within 0.8 N m."""
     system = read_mjcf(mujoco_models.path("pendulum_on_four_bar"))
     crank_and_pendulum = np.array([1.0, 0, 1, 0])
     ocp = optimal_control_problem(
@@ -71,6 +71,7 @@ def four_bar() -> Case:
         Q=np.concatenate([[5, 0, 20, 0], 0.1 * crank_and_pendulum]),
         R=0.05,
         Q_end=np.concatenate([[20, 0, 100, 0], [1, 0, 5, 0]]),
+        u_bounds=[[-0.8, 0.8]],
         name="four_bar",
     )
     assert system.tree is not None

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import mpc_acados
-from benchmarks.mpc_rows import row
+from benchmarks.rows import row
 from mbcasadi.control.mpc import OptimalControlProblem, guess_of, ocp_solver
-from mbcasadi.control.mpc.real_time_iteration import RealTimeIteration
+from mbcasadi.control.mpc.real_time.controller import RealTimeIteration
 
 Array = NDArray[np.float64]
 

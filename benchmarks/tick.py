@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 import mbcasadi as mb
 import mujoco_models
 from benchmarks import tick_peers
+from benchmarks.rows import row
 from benchmarks.tick_full_form import full_form
 from mbcasadi.codegen import CProject, TickTimes
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
@@ -80,7 +81,7 @@ def tick_times(
 def tick_rows(model: str, times: Mapping[str, TickTimes]) -> list[dict[str, Any]]:
     """Return median and 99th percentile of the whole tick."""
     return [
-        _row(model, f"whole tick, {caches}, {label}", value, tick_peers.TSID_ABSENT, None)
+        row(model, f"whole tick, {caches}, {label}", value, tick_peers.TSID_ABSENT, None)
         for caches, found in times.items()
         for label, value in (("median", found.median), ("p99", found.p99))
     ]
@@ -110,7 +111,7 @@ def usual_form_rows(
         for problem, x, u in zip(problems, peer.solutions, ours, strict=False):
             if np.max(np.abs(problem.torques(x) - u)) > SAME_TORQUES:
                 raise SolverError(f"{peer.name}: other torques than ours, the times do not compare")
-        rows.append(_row(model, label, tick, peer.name, peer.median))
+        rows.append(row(model, label, tick, peer.name, peer.median))
     return rows
 
 
@@ -128,7 +129,7 @@ def qp_rows(
     ours = project.time(columns, 1 if quick else REPEATS, flags=FLAGS).median
     label = f"QP alone, condensed: {stages.n} unknowns, {stages.m} rows"
     short = tick_peers.from_least_distance(*(values[:MOST_PROBLEMS] for values in problems))
-    return [_row(model, label, ours, p.name, p.median) for p in tick_peers.solvers(short)]
+    return [row(model, label, ours, p.name, p.median) for p in tick_peers.solvers(short)]
 
 
 def quadruped_controller(path: Path) -> InverseDynamicsQP:
@@ -211,14 +212,3 @@ def solver_only(stages: LeastDistanceStages) -> Controller:
         period=PERIOD,
         stages=LeastDistanceStages(build, finish),
     )
-
-
-def _row(model: str, quantity: str, ours: float, peer: str, other: float | None) -> dict[str, Any]:
-    return {
-        "model": model,
-        "quantity": quantity,
-        "ours": ours,
-        "peer": peer,
-        "peer_time": other,
-        "ratio": None if other is None else ours / other,
-    }

@@ -14,7 +14,7 @@ def test_every_row_names_its_peer_and_the_exact_ones_agree(monkeypatch):
     monkeypatch.setattr(mpc, "HORIZONS", (6,))
     found = mpc.run(quick=True)
     assert set(found["unsolved"].values()) == {0}
-    assert len(found["unsolved"]) == 4
+    assert len(found["unsolved"]) == 5
     assert min(found["active"].values()) > 0.05
     compared = 0
     for row in found["rows"]:

@@ -1,15 +1,11 @@
 """The examples of inverse dynamics do what their first lines say."""
 
-import runpy
-from pathlib import Path
-
 import pytest
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+from support.examples import example
 
 
 def test_the_four_bar_reaches_its_torque_limit_and_never_passes_it(capsys):
-    figures = runpy.run_path(str(EXAMPLES / "01_inverse_dynamics_of_a_four_bar.py"))["main"]()
+    figures = example(1)["main"]()
     assert figures["torque"] == pytest.approx(1.5)
     assert figures["torque"] <= 1.5
     assert 0.05 < figures["saturated"] < 0.9
@@ -17,7 +13,7 @@ def test_the_four_bar_reaches_its_torque_limit_and_never_passes_it(capsys):
 
 
 def test_the_quadruped_stands_on_four_feet_on_three_and_says_why_it_cannot(capsys):
-    found = runpy.run_path(str(EXAMPLES / "02_a_quadruped_lifts_a_foot.py"))["main"]()
+    found = example(2)["main"]()
     assert found["four"].solved
     assert found["three"].solved
     assert found["three"].contact_forces[0, 0] == 0.0

@@ -1,32 +1,16 @@
 """The examples of A05's control laws run, and show what their first lines promise."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
+from support.examples import EXAMPLES, example, shown
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DOCS = (EXAMPLES.parent / "docs" / "control-laws.md").read_text(encoding="utf-8")
-EMPTY_FIGURE = 20_000  # bytes; axes without curves take less
-
-
-def example(number):
-    (path,) = EXAMPLES.glob(f"{number}_*.py")
-    return runpy.run_path(str(path))
-
-
-def run(number, folder):
-    figure = folder / "figure.png"
-    found = example(number)["main"](str(figure))
-    assert figure.stat().st_size > EMPTY_FIGURE
-    return found
 
 
 def test_one_motor_turns_the_slider_crank_and_a_coarse_tolerance_keeps_its_torque_smooth(
     tmp_path, capsys
 ):
-    found = run("10", tmp_path)
+    _, found = shown(10, tmp_path)
     said = capsys.readouterr().out
     assert "The only motion of 'slider_crank' can be driven here" in said
     assert "Motion along slider (+0.71), rod (-0.71) cannot be" in said
@@ -40,7 +24,7 @@ def test_one_motor_turns_the_slider_crank_and_a_coarse_tolerance_keeps_its_torqu
 
 
 def test_the_arm_presses_as_it_should_with_pi_only(tmp_path):
-    found = run("11", tmp_path)
+    _, found = shown(11, tmp_path)
     alone, with_pi, diverged = found.values()
     assert with_pi["RMS force error, %"] < 2 < alone["RMS force error, %"] < 10
     assert diverged["RMS force error, %"] > 100
@@ -51,7 +35,7 @@ def test_the_arm_presses_as_it_should_with_pi_only(tmp_path):
 
 
 def test_the_platform_follows_its_circle(tmp_path, capsys):
-    found = run("12", tmp_path)
+    _, found = shown(12, tmp_path)
     said = capsys.readouterr().out
     assert "Each of the 3 motions of 'planar_3rrr' can be driven here" in said
     assert "at 200 of 200 poses" in said
@@ -64,7 +48,7 @@ def test_the_platform_follows_its_circle(tmp_path, capsys):
 
 @pytest.mark.parametrize("t", [0.3, 0.7, 1.4])
 def test_the_rates_of_the_circle_are_its_derivatives(t):
-    path, step = example("12")["path"], 1e-5
+    path, step = example(12)["path"], 1e-5
     before, now, after = (path(t + k * step) for k in (-1, 0, 1))
     np.testing.assert_allclose((after[0] - before[0]) / (2 * step), now[1], atol=1e-8)
     np.testing.assert_allclose((after[1] - before[1]) / (2 * step), now[2], atol=1e-7)

@@ -1,30 +1,13 @@
 """The examples of A10's laws run, and show what their first lines promise."""
 
-import runpy
-import sys
-from pathlib import Path
-
 import numpy as np
+from support.examples import shown
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-EMPTY_FIGURE = 20_000  # bytes; axes without curves take less
 MARGIN = 0.02  # share of the wanted force, RMS
 
 
-def result(number, tmp_path):
-    (path,) = EXAMPLES.glob(f"{number}_*.py")
-    sys.path.insert(0, str(EXAMPLES))
-    names = runpy.run_path(str(path))
-    sys.path.remove(str(EXAMPLES))
-    figure = tmp_path / "figure.png"
-    found = names["main"](str(figure))
-    assert figure.stat().st_size > EMPTY_FIGURE
-    assert "You will see" in names["__doc__"]
-    return found
-
-
 def test_the_error_decays_at_its_gain_and_in_mujoco_until_the_model_is_wrong(tmp_path, capsys):
-    found = result("16", tmp_path)
+    _, found = shown(16, tmp_path)
     own, believed, wrong = found.values()
     early = own["t"] <= 2.0  # down to 1e-4
     bound = own["epsilon"][0] * np.exp(-5.0 * own["t"])
@@ -39,7 +22,7 @@ def test_the_error_decays_at_its_gain_and_in_mujoco_until_the_model_is_wrong(tmp
 
 
 def test_the_force_is_right_with_feedback_and_the_path_the_same_without(tmp_path):
-    found = result("17", tmp_path)
+    _, found = shown(17, tmp_path)
     alone, fed = found["eq. 47 alone"], found["and PI"]
     assert 100 * MARGIN < alone["rms"] < 20
     assert fed["rms"] < 100 * MARGIN

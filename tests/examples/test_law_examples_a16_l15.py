@@ -1,33 +1,18 @@
 """The examples of A16's and L15's laws say what they show, run, and draw it."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
+from support.examples import shown
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-EMPTY_FIGURE = 15_000  # bytes; axes without curves take less
 FIGURES = [(0.44, 10.13), (2.88, 4.90), (-8.00, -4.43), (4.63, 9.67), (-4.16, 0.46), (-5.11, 0.18)]
 LEAST = [(0, 8.23), (0, 4.49), (-8.23, -4.46), (4.46, 8.23), (-4.49, 0), (-8.23, 0)]
 IN_A_SOFT_LOOP = 0.015  # N m: last digit, control held over a period, soft closure
 
 
-def shown(number, folder):
-    """Run an example; return what main() returns and the names that it defines."""
-    (path,) = EXAMPLES.glob(f"{number}_*.py")
-    assert "You will see" in path.read_text(encoding="utf-8").partition('"""\n\n')[0]
-    names = runpy.run_path(str(path))
-    figure = folder / f"{number}.png"
-    found = names["main"](str(figure))
-    assert figure.stat().st_size > EMPTY_FIGURE
-    return found, names
-
-
 def test_the_regulator_lifts_the_bar_where_friction_is_weak_and_does_not_where_it_is_strong(
     tmp_path,
 ):
-    runs, names = shown("13", tmp_path)
+    names, runs = shown(13, tmp_path)
     end = {sigma: run.recording.q[-1, 7] for sigma, run in runs.items()}
     start, goal = 0.42, 0.42 + names["LIFT"][1]
     assert abs(end[0.5] - goal) < 0.1 * (goal - start)
@@ -39,7 +24,7 @@ def test_the_regulator_lifts_the_bar_where_friction_is_weak_and_does_not_where_i
 
 
 def test_both_laws_need_the_torques_of_the_errata_in_mujoco_and_stand_errors(tmp_path):
-    runs, _ = shown("14", tmp_path)
+    _, runs = shown(14, tmp_path)
     for form, published in (("figures", FIGURES), ("least_norm", LEAST)):
         u = runs[form, "as modelled"].recording.u
         for i, (low, high) in enumerate(published):
@@ -53,7 +38,7 @@ def test_both_laws_need_the_torques_of_the_errata_in_mujoco_and_stand_errors(tmp
 
 
 def test_two_arms_take_the_bar_and_carry_it_along_its_path(tmp_path):
-    run, names = shown("15", tmp_path)
+    names, run = shown(15, tmp_path)
     off = {row.name: row for row in run.tracked}
     for name in ("bar_x", "bar_z", "bar_angle", "left_x", "right_z"):
         assert off[name].rms < 0.005, name  # m, rad, with the push and the late grasp

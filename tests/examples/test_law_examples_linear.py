@@ -1,24 +1,15 @@
 """The examples of regulators and filters run, and show what their first lines promise."""
 
 import re
-import runpy
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.examples import shown
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = (ROOT / "docs" / "linearisation.md").read_text(encoding="utf-8")
-EMPTY_FIGURE = 20_000  # bytes; axes without curves take less
 LARGEST_PICTURE = 150_000  # bytes
-
-
-def run(number, folder):
-    (path,) = (ROOT / "examples").glob(f"{number}_*.py")
-    figure = folder / "figure.png"
-    found = runpy.run_path(str(path))["main"](str(figure))
-    assert figure.stat().st_size > EMPTY_FIGURE
-    return found
 
 
 @pytest.mark.parametrize("number", ["20", "21", "22"])
@@ -30,7 +21,7 @@ def test_an_example_says_what_one_will_see_and_stands_in_the_docs(number):
 
 
 def test_the_pendulum_leans_little_and_falls_without_feedback(tmp_path, capsys):
-    found = run("20", tmp_path)
+    _, found = shown(20, tmp_path)
     said = capsys.readouterr().out
     assert "\n".join(said.splitlines()[:2]) in DOCS
     kept, fallen = found["LQR"], found["no feedback"]
@@ -41,7 +32,7 @@ def test_the_pendulum_leans_little_and_falls_without_feedback(tmp_path, capsys):
 
 
 def test_the_biped_stands_on_pins_and_on_contacts(tmp_path, capsys):
-    found = run("21", tmp_path)
+    _, found = shown(21, tmp_path)
     said = capsys.readouterr().out
     assert "\n".join(said.splitlines()[:2]) in DOCS
     for name in ("on pins", "on contacts"):
@@ -53,7 +44,7 @@ def test_the_biped_stands_on_pins_and_on_contacts(tmp_path, capsys):
 
 
 def test_the_filter_keeps_the_torque_smooth_and_falls_when_it_is_off(tmp_path):
-    found = run("22", tmp_path)
+    _, found = shown(22, tmp_path)
     rattle = {
         name: np.std(run["u"][run["t"] > 2]) for name, run in found.items() if name[-1] != "f"
     }

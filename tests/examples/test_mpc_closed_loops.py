@@ -1,31 +1,9 @@
 """MPC against MuJoCo as generated C: more mass, one tick of delay, pushes."""
 
-import runpy
-import sys
-from pathlib import Path
-
 import numpy as np
-import pytest
+from support.examples import shown
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-EMPTY_FIGURE = 20_000  # bytes; axes without curves take less
 TIPPED = 1.0  # rad: a pendulum or trunk that leans more has fallen
-
-
-@pytest.fixture
-def example(tmp_path, monkeypatch):
-    """Return a function that runs an example and returns its names and what main returns."""
-    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
-
-    def run(number):
-        (path,) = EXAMPLES.glob(f"{number}_*.py")
-        names = runpy.run_path(str(path))
-        figure = tmp_path / "figure.png"
-        found = names["main"](str(figure))
-        assert figure.stat().st_size > EMPTY_FIGURE
-        return names, found
-
-    return run
 
 
 def assert_sound(run, solved=1.0):
@@ -38,8 +16,8 @@ def assert_sound(run, solved=1.0):
     assert np.mean(record.status == 0) >= solved
 
 
-def test_a_cart_pole_swings_up_holds_and_gets_up_again(example):
-    names, runs = example("29")
+def test_a_cart_pole_swings_up_holds_and_gets_up_again(tmp_path):
+    names, runs = shown(29, tmp_path)
     lean = names["lean"]
     assert_sound(runs["as modelled"])
     knocked = [run for name, run in runs.items() if "knocked" in name]
@@ -55,8 +33,8 @@ def test_a_cart_pole_swings_up_holds_and_gets_up_again(example):
         assert away[-1] < 5e-3
 
 
-def test_a_pendulum_swings_up_on_a_four_bar_and_its_plan_alone_does_not(example):
-    names, runs = example("30")
+def test_a_pendulum_swings_up_on_a_four_bar_and_its_plan_alone_does_not(tmp_path):
+    names, runs = shown(30, tmp_path)
     leans = {name: names["lean"](run) for name, run in runs.items()}
     late = {name: run.recording.t > 2.0 for name, run in runs.items()}
     for name in ("as modelled", "with errors"):
@@ -68,8 +46,8 @@ def test_a_pendulum_swings_up_on_a_four_bar_and_its_plan_alone_does_not(example)
     assert np.abs(leans["plan alone"][late["plan alone"]]).max() > TIPPED
 
 
-def test_a_slider_crank_keeps_its_speed_through_singular_poses(example):
-    names, found = example("31")
+def test_a_slider_crank_keeps_its_speed_through_singular_poses(tmp_path):
+    names, found = shown(31, tmp_path)
     for name, largest in (("as modelled", 0.01), ("with errors", 0.06), ("too fast", 0.15)):
         run, off = found[name]
         assert_sound(run)
@@ -87,8 +65,8 @@ def test_a_slider_crank_keeps_its_speed_through_singular_poses(example):
     assert np.mean(np.abs(run.recording.u) == run.controller.u_max) > 0.2
 
 
-def test_a_biped_that_knows_its_feet_recovers_where_others_fall(example):
-    _, runs = example("32")
+def test_a_biped_that_knows_its_feet_recovers_where_others_fall(tmp_path):
+    _, runs = shown(32, tmp_path)
     for (law, force), run in runs.items():
         lean, hip = np.abs(run.recording.q[:, 2]), np.abs(run.recording.q[:, 0])
         if "feet" in law:
@@ -99,8 +77,8 @@ def test_a_biped_that_knows_its_feet_recovers_where_others_fall(example):
             assert lean.max() > TIPPED
 
 
-def test_two_robots_lift_a_bar_within_torques_and_rates(example):
-    names, found = example("33")
+def test_two_robots_lift_a_bar_within_torques_and_rates(tmp_path):
+    names, found = shown(33, tmp_path)
     for name, busy in (("as modelled", 0.0), ("with errors", 0.1)):
         run, off = found[name]
         assert_sound(run)

@@ -1,27 +1,15 @@
 """The quadruped trots, turns and walks on a plant that is heavier, late and pushed."""
 
-import runpy
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from support.examples import shown
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-EMPTY_FIGURE = 20_000  # bytes; axes without curves take less
 FEET_LIFT = 0.04  # m; a swing is 0.06 m high
 
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory):
-    (path,) = EXAMPLES.glob("34_*.py")
-    sys.path.insert(0, str(EXAMPLES))
-    names = runpy.run_path(str(path))
-    sys.path.remove(str(EXAMPLES))
-    figure = tmp_path_factory.mktemp("trot") / "figure.png"
-    done = names["main"](str(figure))
-    assert figure.stat().st_size > EMPTY_FIGURE
-    return names, done
+    return shown(34, tmp_path_factory.mktemp("trot"))
 
 
 def test_the_trunk_stays_up_turns_and_walks(example):

@@ -1,29 +1,14 @@
 """The example of laws that track a trajectory shows what it promises."""
 
-import runpy
-import sys
-from pathlib import Path
-
 import numpy as np
+from support.examples import shown
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-EMPTY_FIGURE = 20_000  # bytes; axes without curves take less
 INSIDE = 1e-6  # solvers widen bounds by 1e-8 of their size
 CLOSED = 1e-9  # m
 
 
-def run(number, figure):
-    """Return the example's names and what it gives."""
-    (path,) = EXAMPLES.glob(f"{number}_*.py")
-    sys.path.insert(0, str(EXAMPLES))
-    names = runpy.run_path(str(path))
-    sys.path.remove(str(EXAMPLES))
-    return names, names["main"](str(figure))
-
-
 def test_a_flying_lap_is_tracked_better_by_laws_that_look_ahead(tmp_path):
-    names, runs = run(28, tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > EMPTY_FIGURE
+    names, runs = shown(28, tmp_path)
     lap = runs["lap"]
     assert lap["solved"]
     assert lap["gap"] < CLOSED

@@ -4,13 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from paper_examples import example, results
 from scipy.integrate import quad
+from support.examples import example, results
 
 import mbcasadi as mb
 from mbcasadi.formulation.projection import parameterized_constraint_inertia
 
-CRANK = example("04")
+CRANK = example(4)
 GRAVITY = 9.81  # m/s²
 EVERY_STAGE, EVERY_STEP = "q, v at every stage", "q, v after each step"
 CLASSICAL, AS_PRINTED = "classical Lagrange", "q after each step"
@@ -23,7 +23,7 @@ def system() -> mb.System:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> dict[str, dict[str, np.ndarray]]:
-    return results(CRANK, tmp_path_factory)
+    return results(CRANK, tmp_path_factory.mktemp("figure"))
 
 
 def on_the_branch(crank: float, speed: float) -> tuple[np.ndarray, np.ndarray]:

@@ -6,16 +6,16 @@ at absolute angles, `A` as the paper prints it, and the paper's `M = W Wᵀ` and
 
 import numpy as np
 import pytest
-from paper_examples import example, results
+from support.examples import example, results
 
-ARM = example("06")
+ARM = example(6)
 MASS, K_P, K_D, WANTED = 5.0, 3.0, 5.0, 50.0  # kg, 1/s, 1/s, N: A10, section 5, l = 1 m
 INTEGRATION = 1e-6  # N and rad, of a run at rtol 1e-9
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> dict[str, dict[str, np.ndarray]]:
-    return results(ARM, tmp_path_factory)
+    return results(ARM, tmp_path_factory.mktemp("figure"))
 
 
 def closed_forms(q, v) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:

@@ -7,12 +7,12 @@ velocity in the metric of M, and half of the mechanism with its tip on a straigh
 import casadi as ca
 import numpy as np
 import pytest
-from paper_examples import example, results
+from support.examples import example, results
 
 import mbcasadi as mb
 from mbcasadi.dynamics.virtual_mass_terms import virtual_mass_terms
 
-LATCH = example("05")
+LATCH = example(5)
 EXACT = 1e-9  # relative; inertias have condition 14 and less
 
 
@@ -23,7 +23,7 @@ def system() -> mb.System:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory) -> dict:
-    return results(LATCH, tmp_path_factory)
+    return results(LATCH, tmp_path_factory.mktemp("figure"))
 
 
 def free_inertias(system, q, mask) -> np.ndarray:

@@ -6,12 +6,12 @@ The reference is NumPy on the paper's own closed forms (A2)-(A4), (63), (68), wi
 
 import numpy as np
 import pytest
-from paper_examples import example, results
+from support.examples import example, results
 
 import mbcasadi as mb
 import mujoco_models
 
-LAW = example("07")
+LAW = example(7)
 FIGURES = [(0.44, 10.13), (2.88, 4.90), (-8.00, -4.43), (4.63, 9.67), (-4.16, 0.46), (-5.11, 0.18)]
 LEAST = [(0, 8.23), (0, 4.49), (-8.23, -4.46), (4.46, 8.23), (-4.49, 0), (-8.23, 0)]
 B = np.array(LAW["robots"].B)
@@ -23,7 +23,7 @@ EXACT = 1e-10  # relative, both sides well conditioned
 def motion(tmp_path_factory) -> dict[str, np.ndarray]:
     t = np.linspace(0, 2 * np.pi, LAW["SAMPLES"])
     q, v = LAW["on_the_path"](t)
-    return {"t": t, "q": q, "v": v} | results(LAW, tmp_path_factory)
+    return {"t": t, "q": q, "v": v} | results(LAW, tmp_path_factory.mktemp("figure"))
 
 
 def printed_dynamics(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

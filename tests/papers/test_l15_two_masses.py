@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from paper_examples import example, results
 from scipy.integrate import cumulative_simpson
+from support.examples import example, results
 
 import mbcasadi as mb
 import mujoco_models
 
-SERVO = example("08")
+SERVO = example(8)
 M1, M2, STIFFNESS, LENGTH = 1.0, 2.0, 50.0, 0.5  # kg, kg, N/m, m
 GAP, RATE, GAIN = 0.005, 0.02, 5.0  # m, m/s, 1/s
 INTEGRATION = 6e-8  # m: the relative 1e-9 of a step, at 60 m
@@ -16,7 +16,7 @@ INTEGRATION = 6e-8  # m: the relative 1e-9 of a step, at 60 m
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory) -> dict[str, dict[str, np.ndarray]]:
-    return results(SERVO, tmp_path_factory)
+    return results(SERVO, tmp_path_factory.mktemp("figure"))
 
 
 def test_the_law_is_the_printed_one():

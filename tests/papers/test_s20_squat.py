@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from paper_examples import example, results
+from support.examples import example, results
 
 import mbcasadi as mb
 import mujoco_models
 
-SQUAT = example("09")
+SQUAT = example(9)
 EXACT = 1e-9  # relative to the largest torque and load of the motion
 GRAVITY = 9.81  # m/s²
 DIFFERENCE = 5e-3  # rad/s, `q'''/6` times the square of the time step
@@ -22,7 +22,7 @@ def system() -> mb.System:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory) -> dict[str, np.ndarray]:
-    return results(SQUAT, tmp_path_factory)
+    return results(SQUAT, tmp_path_factory.mktemp("figure"))
 
 
 def equations(system, found, k) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,50 +1,50 @@
 """Model predictive control of mechanisms with constraints."""
 
-from mbcasadi.control.mpc.actuation_measure import actuation_measure
-from mbcasadi.control.mpc.collocation import collocated, collocation_guess
-from mbcasadi.control.mpc.force_outputs import force_output, friction_output
-from mbcasadi.control.mpc.gait import Gait, trot
 from mbcasadi.control.mpc.handing_on import (
     to_acados_model,
     to_do_mpc_model,
     to_opti,
     to_rockit,
 )
-from mbcasadi.control.mpc.integrators import discrete_dynamics, step_fun
-from mbcasadi.control.mpc.legged_body import rigid_body_state, single_rigid_body
-from mbcasadi.control.mpc.linear import LinearMPC, lti_mpc
-from mbcasadi.control.mpc.linear_model import LinearModel, Output
-from mbcasadi.control.mpc.linear_problem import LinearProblem, linear_problem
-from mbcasadi.control.mpc.mechanism import deviation_output, linear_mpc
-from mbcasadi.control.mpc.nonlinear import optimal_control_problem
-from mbcasadi.control.mpc.ocp import OptimalControlProblem
-from mbcasadi.control.mpc.ocp_solution import OcpSolution, guess_of, rollout
-from mbcasadi.control.mpc.ocp_stage import Bounded, StageSymbols, stage_symbols
-from mbcasadi.control.mpc.offset_free import offset_free_lti, offset_free_mpc
-from mbcasadi.control.mpc.pose_path import PosePath, pose_path
-from mbcasadi.control.mpc.real_time_iteration import RealTimeIteration, real_time_iteration
-from mbcasadi.control.mpc.rigid_body_mpc import single_rigid_body_mpc
-from mbcasadi.control.mpc.rigid_body_parts import SingleRigidBody
-from mbcasadi.control.mpc.solve import OcpSolver, ocp_solver, solve
-from mbcasadi.control.mpc.terminal_set import TerminalSet
-from mbcasadi.control.mpc.tracking import (
-    linearize_trajectory,
-    moving_reference,
-    tracking_guess,
-)
-from mbcasadi.control.mpc.trajectory_mpc import moving_model, trajectory_mpc
-from mbcasadi.control.mpc.trajectory_optimisation import (
+from mbcasadi.control.mpc.legged.body import rigid_body_state, single_rigid_body
+from mbcasadi.control.mpc.legged.gait import Gait, trot
+from mbcasadi.control.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
+from mbcasadi.control.mpc.legged.rigid_body_parts import SingleRigidBody
+from mbcasadi.control.mpc.legged.walking_guide import WalkingGuide, walking_guide
+from mbcasadi.control.mpc.legged.walking_parts import Stepping
+from mbcasadi.control.mpc.linear.force_outputs import force_output, friction_output
+from mbcasadi.control.mpc.linear.lti import LinearMPC, lti_mpc
+from mbcasadi.control.mpc.linear.mechanism import deviation_output, linear_mpc
+from mbcasadi.control.mpc.linear.model import LinearModel, Output
+from mbcasadi.control.mpc.linear.offset_free import offset_free_lti, offset_free_mpc
+from mbcasadi.control.mpc.linear.problem import LinearProblem, linear_problem
+from mbcasadi.control.mpc.linear.terminal_set import TerminalSet
+from mbcasadi.control.mpc.linear.violations import Violation
+from mbcasadi.control.mpc.nonlinear.collocation import collocated, collocation_guess
+from mbcasadi.control.mpc.nonlinear.integrators import discrete_dynamics, step_fun
+from mbcasadi.control.mpc.nonlinear.ocp import OptimalControlProblem
+from mbcasadi.control.mpc.nonlinear.ocp_solution import OcpSolution, guess_of, rollout
+from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, StageSymbols, stage_symbols
+from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
+from mbcasadi.control.mpc.nonlinear.solve import OcpSolver, ocp_solver, solve
+from mbcasadi.control.mpc.real_time.controller import RealTimeIteration, real_time_iteration
+from mbcasadi.control.mpc.trajectory.actuation_measure import actuation_measure
+from mbcasadi.control.mpc.trajectory.linear_mpc import moving_model, trajectory_mpc
+from mbcasadi.control.mpc.trajectory.optimisation import (
     TrajectorySolver,
     optimise,
     trajectory_guess,
     trajectory_solver,
 )
-from mbcasadi.control.mpc.trajectory_problem import TrajectoryProblem, trajectory_problem
-from mbcasadi.control.mpc.trajectory_rows import fixed_freedoms
-from mbcasadi.control.mpc.trajectory_solution import TrajectorySolution
-from mbcasadi.control.mpc.violations import Violation
-from mbcasadi.control.mpc.walking_guide import WalkingGuide, walking_guide
-from mbcasadi.control.mpc.walking_parts import Stepping
+from mbcasadi.control.mpc.trajectory.pose_path import PosePath, pose_path
+from mbcasadi.control.mpc.trajectory.problem import TrajectoryProblem, trajectory_problem
+from mbcasadi.control.mpc.trajectory.rows import fixed_freedoms
+from mbcasadi.control.mpc.trajectory.solution import TrajectorySolution
+from mbcasadi.control.mpc.trajectory.tracking import (
+    linearize_trajectory,
+    moving_reference,
+    tracking_guess,
+)
 
 __all__ = [
     "Bounded",

@@ -6,7 +6,7 @@ from typing import Any
 import casadi as ca
 
 from mbcasadi.control.mpc.handing_on.motion import continuous_dynamics, neighbour
-from mbcasadi.control.mpc.integrators import discrete_dynamics
+from mbcasadi.control.mpc.nonlinear.integrators import discrete_dynamics
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 

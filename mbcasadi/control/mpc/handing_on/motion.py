@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.mpc.step_parts import force_fun
+from mbcasadi.control.mpc.nonlinear.step_parts import force_fun
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import MissingExtraError, ProblemError
 from mbcasadi.system import System

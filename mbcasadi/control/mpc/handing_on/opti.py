@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.mpc.handing_on.motion import horizon_of
-from mbcasadi.control.mpc.integrators import discrete_dynamics
+from mbcasadi.control.mpc.nonlinear.integrators import discrete_dynamics
 from mbcasadi.shapes import column
 from mbcasadi.system import System
 

@@ -1,0 +1,1 @@
+"""Real-time iteration: one Gauss-Newton step of an optimal control problem at each tick."""

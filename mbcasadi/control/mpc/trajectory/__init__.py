@@ -1,0 +1,1 @@
+"""Optimal trajectories of unknown duration, and laws that track them."""
