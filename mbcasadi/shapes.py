@@ -33,6 +33,15 @@ def require_shape(name: str, value: Any, shape: tuple[int, int], meaning: str = 
         raise ShapeError(f"{name} has shape {found}, expected {shape}{hint}")
 
 
+def require_each(name: str, given: object, kind: type) -> None:
+    """Raise `ShapeError` unless `given` is a list or tuple of objects of this kind."""
+    parts = given if isinstance(given, (list, tuple)) else (given,)
+    wrong = next((type(one).__name__ for one in parts if not isinstance(one, kind)), None)
+    if parts is not given or wrong is not None:
+        found = f"holds a {wrong}" if wrong and parts is given else f"is a {type(given).__name__}"
+        raise ShapeError(f"{name} {found}; expected a list of {kind.__name__} objects")
+
+
 def require_name(kind: str, name: str, valid: Sequence[str]) -> None:
     """Raise `UnknownNameError` with the valid names unless `name` is one of them."""
     if name not in valid:

@@ -56,11 +56,10 @@ def equations_of(
         UnsupportedFeatureError: the formulation needs a positive definite M.
         ShapeError: the metric is not (nv, nv), symmetric and positive definite.
     """
-    require_name("formulation", formulation, list(FORMULATIONS))
-    equations = FORMULATIONS[formulation]
-    valid = [name for name in inspect.signature(equations).parameters if name not in NOT_OPTIONS]
+    valid = option_names(formulation)
     for name in options:
         require_name(f"option of formulation '{formulation}'", name, valid)
+    equations = FORMULATIONS[formulation]
     chosen = dict(options)
     if system.semidefinite:
         chosen = _semidefinite(system, formulation, chosen)
@@ -69,6 +68,17 @@ def equations_of(
         return bound
     require_shape("metric", ca.DM(np.asarray(metric, dtype=float)), (system.nv, system.nv))
     return in_metric(bound, metric)
+
+
+def option_names(formulation: str) -> list[str]:
+    """Return the names of a formulation's own options.
+
+    Raises:
+        UnknownNameError: no such formulation; the message lists the names.
+    """
+    require_name("formulation", formulation, list(FORMULATIONS))
+    taken = inspect.signature(FORMULATIONS[formulation]).parameters
+    return [name for name in taken if name not in NOT_OPTIONS]
 
 
 def operations_of_root(equations: Equations, nv: int) -> int:

@@ -124,7 +124,12 @@ def matrix(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:
 
 
 def require_continuous(linear: Linearization) -> None:
-    """Raise `ProblemError` for a linear system that is discrete already."""
+    """Raise `ProblemError` for what is no linear system, or one that is discrete already."""
+    if not isinstance(linear, Linearization):
+        raise ProblemError(
+            f"linear is a {type(linear).__name__}; expected what mb.linearize(system, q, v, u) "
+            "gives"
+        )
     if linear.period is not None:
         raise ProblemError(
             f"the linear system is discrete, with period {linear.period} s; expected the "

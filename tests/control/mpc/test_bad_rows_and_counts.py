@@ -13,6 +13,7 @@ from mbcasadi.control.mpc import (
     linear_mpc,
     lti_mpc,
     optimal_control_problem,
+    stage_symbols,
 )
 
 MODEL = LinearModel.of([[1.0, 0.1], [0.0, 1.0]], [[0.0], [0.1]], 0.1)
@@ -55,3 +56,23 @@ def test_a_form_that_there_is_not_is_answered_with_all_there_are(linear):
 def test_steps_are_counted_in_whole_numbers(linear, wrong):
     with pytest.raises(err.ProblemError, match="expected whole numbers"):
         optimal_control_problem(linear.system, 5, 0.02, R=1.0, **wrong)
+
+
+def test_one_row_in_place_of_a_list_is_told_so(linear):
+    row = deviation_output(linear, "lean", np.eye(6)[0], -1.0, 1.0)
+    with pytest.raises(err.ShapeError, match="outputs is a Output; expected a list of Output"):
+        linear_mpc(linear, 5, np.ones(6), 1.0, outputs=row)
+    own = stage_symbols(linear.system)
+    with pytest.raises(err.ShapeError, match=r"path holds a SX; expected a list of Bounded"):
+        optimal_control_problem(linear.system, 5, 0.01, Q=np.ones(6), path=[own.q])
+
+
+def test_a_mistyped_option_is_answered_with_those_of_door_step_and_formulation(linear):
+    words = "unknown option of optimal_control_problem 'subtseps'; valid: .*'substeps'.*'gamma'"
+    with pytest.raises(err.UnknownNameError, match=words):
+        optimal_control_problem(linear.system, 5, 0.01, Q=np.ones(6), subtseps=2)
+
+
+def test_a_system_in_place_of_its_linear_model_is_told_the_way(linear):
+    with pytest.raises(err.ProblemError, match="linear is a System; expected what"):
+        linear_mpc(linear.system, 5, np.ones(6), 1.0)

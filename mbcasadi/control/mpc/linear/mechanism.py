@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.linear.linearization import Linearization
 from mbcasadi.control.linear.riccati import weight
+from mbcasadi.control.mpc.linear.checks import checked
 from mbcasadi.control.mpc.linear.lti import SOLVERS, LinearMPC, lti_mpc, sparse_mpc
 from mbcasadi.control.mpc.linear.model import Array, LinearModel, Output
 from mbcasadi.control.mpc.linear.on_manifold import on_manifold
-from mbcasadi.control.mpc.linear.problem import checked, linear_problem
+from mbcasadi.control.mpc.linear.problem import linear_problem
 from mbcasadi.control.mpc.linear.sparse_form import Multipliers, explicit_problem, multipliers_of
 from mbcasadi.errors import ProblemError
 
@@ -69,7 +70,7 @@ def linear_mpc(
     if form == EXPLICIT:
         nv = linear.system.nv
         mechanism = multipliers_of(linear, period)
-        rows = [checked(output, 2 * nv, linear.nu) for output in outputs]
+        rows = checked(outputs, 2 * nv, linear.nu)
         given = {"pose": (mechanism, weight("Q", Q, 2 * nv), rows)}
     return on_manifold(
         linear,

@@ -18,11 +18,11 @@ from mbcasadi.control.linear.feedback import deviations, require_continuous, set
 from mbcasadi.control.linear.linearization import Linearization
 from mbcasadi.control.linear.lqr import manifold_weights, require_equilibrium
 from mbcasadi.control.mpc.linear.around import around_function, around_stages
+from mbcasadi.control.mpc.linear.checks import bounds, checked
 from mbcasadi.control.mpc.linear.limits import limits_of_mechanism
 from mbcasadi.control.mpc.linear.lti import SOLVERS, LinearMPC
 from mbcasadi.control.mpc.linear.model import Array, LinearModel, Output
 from mbcasadi.control.mpc.linear.plan import plan_of_mechanism
-from mbcasadi.control.mpc.linear.problem import bounds, checked
 from mbcasadi.control.solver import controller_fun
 from mbcasadi.control.tasks import Slot
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
@@ -68,7 +68,7 @@ def on_manifold(
     sampled = discretize(linear, period)
     reduced = manifold_weights(linear, *weights)
     T = np.vstack([linear.to_dq, linear.to_dv])
-    natural = [checked(output, 2 * system.nv, system.nu) for output in outputs]
+    natural = checked(outputs, 2 * system.nv, system.nu)
     core = make(
         LinearModel.of(sampled.dfdx, sampled.dfdu, period),
         horizon,

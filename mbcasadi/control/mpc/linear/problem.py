@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, solve_discrete_are
 
 from mbcasadi.control.linear.riccati import weight
+from mbcasadi.control.mpc.linear.checks import bounds, checked
 from mbcasadi.control.mpc.linear.model import Array, LinearModel, Output
 from mbcasadi.control.mpc.linear.terminal_set import TerminalSet, invariant_set
-from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.errors import ProblemError
 
 LASTING = 1e-8
 """How far below one an eigenvalue may be, and how small a singular value, to count as lost."""
@@ -130,7 +131,7 @@ def linear_problem(
         S=np.zeros((nu, nu)) if S is None else weight("S", S, nu),
         u_bounds=bounds("u_bounds", u_bounds, nu),
         du_bounds=bounds("du_bounds", du_bounds, nu),
-        outputs=tuple(checked(output, nx, nu) for output in outputs),
+        outputs=checked(outputs, nx, nu),
         blocks=_blocks(blocks, int(horizon)),
         preview=preview,
         delay=int(delay),
@@ -143,24 +144,6 @@ def _whole(name: str, value: float, least: int) -> None:
         raise ProblemError(
             f"{name} = {value}; expected a whole number of intervals, at least {least}"
         )
-
-
-def bounds(name: str, value: ArrayLike | None, size: int) -> Array:
-    """Return (size, 2) bounds, infinite by default.
-
-    Raises:
-        ShapeError: another shape, or NaN.
-        ProblemError: a lower bound above its upper one.
-    """
-    given = np.tile([-np.inf, np.inf], (size, 1)) if value is None else np.asarray(value, float)
-    if given.shape != (size, 2) or np.any(np.isnan(given)):
-        raise ShapeError(f"{name} has shape {given.shape}, expected ({size}, 2), without NaN")
-    low, high = given.T
-    empty = np.flatnonzero((low > high) | (low == np.inf) | (high == -np.inf))
-    if empty.size:
-        i = empty[0]
-        raise ProblemError(f"{name}[{i}] is {low[i]} to {high[i]}: empty; expected low <= high")
-    return given
 
 
 def cost_to_go(model: LinearModel, Q: Array, R: Array) -> Array:
@@ -204,38 +187,6 @@ def _terminal(problem: LinearProblem) -> TerminalSet:
     A, B, _ = model.interval(-1)
     K = np.asarray(np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), dtype=np.float64)
     return invariant_set(model, K, problem.u_bounds, problem.du_bounds, problem.outputs)
-
-
-def checked(output: Output, nx: int, nu: int) -> Output:
-    """Return the output with its numbers as arrays of the right shape.
-
-    Raises:
-        ShapeError, ProblemError: they do not fit, or are empty.
-    """
-    C, D = np.asarray(output.C, dtype=float), np.asarray(output.D, dtype=float)
-    ny = len(C) if C.ndim else 0
-    if C.shape != (ny, nx) or D.shape != (ny, nu) or not np.all(np.isfinite([*C.flat, *D.flat])):
-        raise ShapeError(
-            f"output '{output.name}' has C {C.shape} and D {D.shape}, expected (ny, {nx}) and "
-            f"(ny, {nu}), finite numbers"
-        )
-    limits = np.column_stack([np.broadcast_to(x, ny) for x in (output.lower, output.upper)])
-    limits = bounds(f"output '{output.name}'", limits, ny)
-    prices = np.array([output.linear_penalty, output.quadratic_penalty], dtype=float)
-    if not np.all((prices >= 0) & (prices < np.inf)):
-        raise ProblemError(
-            f"output '{output.name}' has a negative penalty, or none that is a number; expected "
-            "none below 0"
-        )
-    return Output(
-        output.name,
-        C,
-        D,
-        limits[:, 0],
-        limits[:, 1],
-        float(output.linear_penalty),
-        float(output.quadratic_penalty),
-    )
 
 
 def _blocks(lengths: Sequence[int] | None, horizon: int) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.actuation import Ranges, drive
 from mbcasadi.control.linear.riccati import weight
-from mbcasadi.control.mpc.linear.problem import bounds
+from mbcasadi.control.mpc.linear.checks import bounds
 from mbcasadi.control.mpc.nonlinear.integrators import discrete_dynamics
 from mbcasadi.control.mpc.nonlinear.ocp import Array, OptimalControlProblem
 from mbcasadi.control.mpc.nonlinear.ocp_rows import penalties_of
@@ -29,8 +29,10 @@ from mbcasadi.control.mpc.nonlinear.ocp_stage import (
     slots_of,
     stage_symbols,
 )
+from mbcasadi.control.mpc.nonlinear.step_options import require_step_options
 from mbcasadi.control.tasks import Task, gains_of
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_each
 from mbcasadi.system import System
 
 
@@ -85,10 +87,12 @@ def optimal_control_problem(
     Raises:
         ProblemError: a horizon or period that makes no sense, an indefinite weight, empty bounds,
             a negative penalty, no cost.
-        ShapeError: a wrong shape, or an expression of other symbols.
+        ShapeError: a wrong shape, rows that are no `Bounded`, an expression of other symbols.
+        UnknownNameError: an option that neither this door nor the integrator takes.
     """
     if not float(horizon).is_integer() or horizon < 1:
         raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
+    require_step_options(optimal_control_problem, integrator)
     step = discrete_dynamics(system, period, **integrator)
     own = stage_symbols(system) if symbols is None else symbols
     follows = any(given is not None for given in (Q, R, Q_end))
@@ -184,6 +188,7 @@ class _Rows(NamedTuple):
 
 
 def _rows(kind: str, given: Sequence[Bounded]) -> _Rows:
+    require_each(kind, given, Bounded)
     values = [ca.SX(row.value) for row in given]
     ends, prices, names = [np.empty((0, 2))], [np.empty((0, 2))], []
     for i, (row, value) in enumerate(zip(given, values, strict=True)):

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.linear.points import Array
 from mbcasadi.control.linear.riccati import weight
-from mbcasadi.control.mpc.linear.problem import bounds
+from mbcasadi.control.mpc.linear.checks import bounds
 from mbcasadi.control.mpc.nonlinear.ocp import OptimalControlProblem
 from mbcasadi.control.mpc.real_time.controller import RealTimeIteration, real_time_iteration
 from mbcasadi.control.mpc.trajectory.solution import TrajectorySolution

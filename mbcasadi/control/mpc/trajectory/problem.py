@@ -18,7 +18,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.mpc.linear.problem import bounds
+from mbcasadi.control.mpc.linear.checks import bounds
 from mbcasadi.control.mpc.nonlinear.collocation import MOST_POINTS
 from mbcasadi.control.mpc.nonlinear.integrators import free_step_fun
 from mbcasadi.control.mpc.nonlinear.ocp import Array, OptimalControlProblem

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.laws.poses import authored_pose
-from mbcasadi.control.mpc.linear.problem import bounds
+from mbcasadi.control.mpc.linear.checks import bounds
 from mbcasadi.control.mpc.nonlinear.ocp import Array
 from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, StageSymbols
 from mbcasadi.control.mpc.nonlinear.shooting import Shooting
