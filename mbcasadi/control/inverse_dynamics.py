@@ -227,7 +227,8 @@ class InverseDynamicsQP:
     ) -> CondensedQP:
         """Return the QP at a state as data; arguments as in `solve`."""
         found = self._inspect(**self._inputs(q, v, ref, mask, act))
-        return self._problem({key: np.array(out) for key, out in found.items()})
+        numbers = {key: np.array(out) for key, out in found.items()}
+        return CondensedQP.of(numbers, self.row_names)
 
     def solve(
         self,
@@ -263,7 +264,7 @@ class InverseDynamicsQP:
             status=code,
             word=WORDS[code],
             residual=outputs["residual"],
-            problem=self._problem(found),
+            problem=CondensedQP.of(found, self.row_names),
             a=found["a"].ravel(),
             lam=found["lam"].ravel(),
             contact_forces=found["contact_force"].reshape(-1, 3),
@@ -296,16 +297,3 @@ class InverseDynamicsQP:
             act = np.zeros(system.na) if act is None else act
             inputs["act"] = column("act", act, system.na, finite=False)
         return inputs
-
-    def _problem(self, found: dict[str, Array]) -> CondensedQP:
-        flat = {key: found[key].ravel() for key in ("g", "lba", "uba", "t")}
-        return CondensedQP(
-            H=found["H"],
-            g=flat["g"],
-            A_qp=found["A_qp"],
-            lba=flat["lba"],
-            uba=flat["uba"],
-            row_names=self.row_names,
-            T=found["T"],
-            t=flat["t"],
-        )

@@ -1,5 +1,6 @@
 """The QP as data, its solution, and what stands in the way of one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,6 +38,13 @@ class CondensedQP(NamedTuple):
     row_names: tuple[str, ...]
     T: Array
     t: Array
+
+    @classmethod
+    def of(cls, found: Mapping[str, Array], row_names: tuple[str, ...]) -> "CondensedQP":
+        """Return the QP of the matrices that an inspection found, by name."""
+        parts = {key: found[key] for key in ("H", "A_qp", "T")}
+        flat = {key: found[key].ravel() for key in ("g", "lba", "uba", "t")}
+        return cls(row_names=row_names, **parts, **flat)
 
 
 @dataclass(frozen=True)
