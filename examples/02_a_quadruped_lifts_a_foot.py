@@ -9,7 +9,7 @@ You will see the load on each foot, then the rows that stand in the way.
 import numpy as np
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 
 FEET = ("FL", "FR", "RL", "RR")
 LEAST_LOAD = 2.0  # N, of a foot that stands
@@ -17,7 +17,7 @@ LEAST_LOAD = 2.0  # N, of a foot that stands
 
 def main() -> dict[str, object]:
     """Solve three stances and return what they gave."""
-    system = mb.read_mjcf(mujoco_models.path("quadruped"))
+    system = mb.read_mjcf(models.path("quadruped"))
     assert system.tree is not None
     tasks = [
         mb.control.FrameTask("trunk", kind="body", kp=100.0, weight=100.0, name="base"),

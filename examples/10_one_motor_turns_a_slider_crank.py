@@ -13,10 +13,10 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.laws import controllability, joint_coordinates, passive_joint_control
+from mbcasadi import models
+from mbcasadi.control.laws import joint_coordinates, passive_joint_control
 
-MODEL = mujoco_models.path("slider_crank")
+MODEL = models.path("slider_crank")
 TURN = 4.0  # s, one turn from rest to rest
 PUSH, FROM, TO = 15.0, 1.5, 1.6  # N on the slider; s
 UPRIGHT = [np.pi / 2, 0.0, np.pi / 2]

@@ -11,16 +11,15 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import (
-    controllability,
     joint_coordinates,
     passive_joint_control,
     sampled_poses,
     workspace_controllability,
 )
 
-MODEL = mujoco_models.path("planar_3rrr")
+MODEL = models.path("planar_3rrr")
 RADIUS, ANGLE, RATE = 0.05, 0.2, 2 * np.pi  # m, rad, rad/s
 DURATION, PUSH, FROM, TO = 3.0, 5.0, 1.5, 1.6  # s; N on the platform, along x
 POSES = 200

@@ -16,9 +16,9 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import FrameTask, laws
-from mbcasadi.control.mpc import (
+from mbcasadi.mpc import (
     Bounded,
     PosePath,
     TrajectorySolution,
@@ -34,7 +34,7 @@ from mbcasadi.control.mpc import (
     trajectory_problem,
 )
 
-MODEL = mujoco_models.path("five_bar")
+MODEL = models.path("five_bar")
 LEFT, RIGHT = np.array([-0.38, 0.38]), np.array([0.38, 0.38])  # m, x and z of the tool
 STEPS, SLOW = 40, 2.0  # intervals; s of the straight line
 LEAST, TORQUE, LIMIT = 0.35, 10.0, 15.0  # of the determinant; N m planned, and of the motors

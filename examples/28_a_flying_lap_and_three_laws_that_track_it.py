@@ -15,9 +15,9 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import trajectory_lqr
-from mbcasadi.control.mpc import (
+from mbcasadi import models
+from mbcasadi.control.regulators import trajectory_lqr
+from mbcasadi.mpc import (
     Bounded,
     TrajectorySolution,
     linearize_trajectory,
@@ -33,7 +33,7 @@ from mbcasadi.control.mpc import (
     trajectory_problem,
 )
 
-MODEL = mujoco_models.path("five_bar")
+MODEL = models.path("five_bar")
 CENTRE, AXES = np.array([0.0, 0.72]), np.array([0.16, 0.09])  # m, x and z
 TUBE, AHEAD = 0.04, 0.6  # of the squared distance; rad that a sample may lead or lag
 TORQUE, LIMIT, EFFORT = 10.0, 15.0, 2e-3  # N m planned, and of the motors; 1/(N m)² of a second

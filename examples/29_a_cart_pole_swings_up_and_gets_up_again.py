@@ -16,11 +16,10 @@ from closed_loops import motors
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control import mpc
+from mbcasadi import models, mpc
 from mbcasadi.validation import Run, compiled
 
-MODEL = mujoco_models.path("cart_pole")
+MODEL = models.path("cart_pole")
 PERIOD, HORIZON, DURATION = 0.02, 60, 11.0  # s, samples, s
 FORCE, POLE = 25.0, 4  # N, of 30 that the motor has; the pole's joint
 PUSH, PUSHED = 1.5, 3.0  # N m on the pole for 0.1 s; from, s

@@ -15,12 +15,12 @@ from closed_loops import motors
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import feedback
-from mbcasadi.control.mpc import guess_of, ocp_solver, optimal_control_problem, real_time_iteration
+from mbcasadi import models
+from mbcasadi.control.regulators import feedback
+from mbcasadi.mpc import guess_of, ocp_solver, optimal_control_problem, real_time_iteration
 from mbcasadi.validation import Run, compiled
 
-MODEL = mujoco_models.path("pendulum_on_four_bar")
+MODEL = models.path("pendulum_on_four_bar")
 PERIOD, PLANNED, HORIZON = 0.0125, 120, 40  # s; samples of the plan and of the iteration
 DURATION, PUSHED = 5.0, (3.0, 3.1)  # s
 PUSH, TORQUE = 0.5, 3.0  # N m: on the pendulum, of the plan

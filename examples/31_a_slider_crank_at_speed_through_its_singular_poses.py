@@ -15,11 +15,10 @@ from closed_loops import motors
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control import mpc
+from mbcasadi import models, mpc
 from mbcasadi.validation import Run, compiled
 
-MODEL = mujoco_models.path("slider_crank")
+MODEL = models.path("slider_crank")
 PERIOD, HORIZON, DURATION = 0.01, 40, 4.0  # s, samples, s
 SPEED, TOO_FAST, RAMP = 5.0, 6.3, 1.0  # rad/s of the crank, reached within, s
 PUSH, PUSHED = 30.0, (2.5, 2.55)  # N on the slider; s

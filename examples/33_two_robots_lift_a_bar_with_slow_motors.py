@@ -16,11 +16,10 @@ from closed_loops import motors
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control import mpc
+from mbcasadi import models, mpc
 from mbcasadi.validation import Run, compiled
 
-MODEL = mujoco_models.path("cooperating_arms")
+MODEL = models.path("cooperating_arms")
 PERIOD, HORIZON, DURATION = 0.02, 20, 6.0  # s, samples, s
 RATE = 1.0  # rad/s of the way of the bar up and down
 TORQUE, CHANGE = 10.0, 0.5  # N m, N m in one period

@@ -13,12 +13,12 @@ from panels import Panel, draw, figure_path
 from scipy.spatial.transform import Rotation
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP
-from mbcasadi.control.mpc import single_rigid_body, single_rigid_body_mpc, trot, walking_guide
+from mbcasadi.mpc import single_rigid_body, single_rigid_body_mpc, trot, walking_guide
 from mbcasadi.validation import outer_law
 
-MODEL = mujoco_models.path("quadruped")
+MODEL = models.path("quadruped")
 FEET = ("FL", "FR", "RL", "RR")
 STATE = [50.0, 50, 50, 100, 100, 300, 0.2, 0.2, 0.5, 2, 2, 2]  # weights of rpy, p, ω, v
 FORCE = 1e-5  # weight, 1/N²

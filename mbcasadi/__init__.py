@@ -12,7 +12,7 @@ from importlib.metadata import version
 
 from mbcasadi import control, dynamics, formulation, linalg
 from mbcasadi.codegen import export_c, open_project
-from mbcasadi.control.linear import equilibrium, linearize
+from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description import Baumgarte, Contact, Controller
 from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
 from mbcasadi.simulation import Event, Switch, Trajectory, assemble, march, simulate

@@ -5,7 +5,6 @@ import pkgutil
 from collections.abc import Callable
 from typing import Any
 
-import benchmarks
 from mbcasadi.errors import UnknownNameError
 
 SUITES = ("kernels", "formulations", "qp", "tick", "laws", "mpc")

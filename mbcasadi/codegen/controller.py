@@ -1,9 +1,8 @@
 """The control function's C: CasADi's text, the solver's setting, the functions of the header."""
 
+from mbcasadi.codegen.c_interface import Law, find_port
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.header import parameters
-from mbcasadi.codegen.law import Law, find_port
-from mbcasadi.codegen.least_distance import least_distance_c
 from mbcasadi.codegen.phases import (
     build_arguments,
     finish_arguments,
@@ -13,6 +12,7 @@ from mbcasadi.codegen.phases import (
     zero_control,
 )
 from mbcasadi.codegen.sizes import STATUS_FAILED, work_sizes
+from mbcasadi.codegen.solver_c import least_distance_c
 from mbcasadi.codegen.text import constant, template
 
 

@@ -7,14 +7,13 @@ from typing import Any, Protocol, runtime_checkable
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.codegen.c_interface import Law, law_from_controller, law_from_function
 from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.daqp import wheel_files
 from mbcasadi.codegen.external import external_c
 from mbcasadi.codegen.folder import MANIFEST, refuse_existing, write_folder
-from mbcasadi.codegen.header import header_h
-from mbcasadi.codegen.law import Law, law_from_controller, law_from_function
-from mbcasadi.codegen.pages import (
+from mbcasadi.codegen.folder_pages import (
     DaqpOrigin,
     cmake_lists,
     main_c,
@@ -22,6 +21,7 @@ from mbcasadi.codegen.pages import (
     manifest_text,
     readme,
 )
+from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.description import Controller
 from mbcasadi.errors import ExportError

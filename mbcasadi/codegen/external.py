@@ -1,6 +1,6 @@
 """The face of a law that `casadi.external` loads."""
 
-from mbcasadi.codegen.law import Law
+from mbcasadi.codegen.c_interface import Law
 from mbcasadi.codegen.text import listed, number, template
 
 

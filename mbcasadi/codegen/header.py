@@ -2,7 +2,7 @@
 
 import casadi as ca
 
-from mbcasadi.codegen.law import Law, Port, find_port
+from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.phases import known_parameters
 from mbcasadi.codegen.sizes import STATUS_BAD_INPUT, memory_doubles
 from mbcasadi.codegen.text import number, package_version, template, unique_identifiers

@@ -2,7 +2,7 @@
 
 from itertools import accumulate
 
-from mbcasadi.codegen.law import Law, Port, find_port
+from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.sizes import STATUS_BAD_INPUT
 from mbcasadi.codegen.text import listed, template
 

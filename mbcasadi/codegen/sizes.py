@@ -1,6 +1,6 @@
 """How much memory and how many iterations a law takes."""
 
-from mbcasadi.codegen.law import Law
+from mbcasadi.codegen.c_interface import Law
 
 # Distance by which a row of unit length may be violated, relative to the problem's scale. DAQP
 # meets 1e-12 on degenerate problems, and cycles on some of them at 1e-13.

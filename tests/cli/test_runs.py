@@ -153,7 +153,6 @@ def test_a_campaign_runs_one_controller_in_many_plants(crank):
 
 
 def test_bench_names_the_suites_that_exist(tmp_path, monkeypatch):
-    import benchmarks
 
     (tmp_path / "qp.py").write_text(
         "def run(quick=False):\n"

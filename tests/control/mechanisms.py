@@ -5,7 +5,7 @@ from functools import cache
 import mujoco
 import numpy as np
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact
 from mbcasadi.system import read_mjcf
@@ -16,7 +16,7 @@ SOLES = tuple(f"{side}_foot_{i}" for side in ("left", "right") for i in range(1,
 
 @cache
 def system_of(name):
-    return read_mjcf(mujoco_models.path(name))
+    return read_mjcf(models.path(name))
 
 
 def feet(names=FEET, **options):

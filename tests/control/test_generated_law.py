@@ -5,7 +5,7 @@ from mechanisms import feet, stand, system_of
 
 from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.stages import BAD_INPUT, INFEASIBLE, SOLVED
+from mbcasadi.control.inverse_dynamics.tick import BAD_INPUT, INFEASIBLE, SOLVED
 
 SAME = 1e-10  # relative; both run the same operations in the same order
 

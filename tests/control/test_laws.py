@@ -5,9 +5,9 @@ import pytest
 from mechanisms import FEET, SOLES, admissible, closed, feet, quadruped_controller, stand, system_of
 
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.cones import contact_axes, pyramid_rows
-from mbcasadi.control.grips import point_map
+from mbcasadi.control.inverse_dynamics.contact_groups import point_map
 from mbcasadi.description import Contact
+from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows
 
 SAME = 1e-6  # relative; two routes through the same QP, condition up to 1e9
 QUADRUPED_TASKS = (

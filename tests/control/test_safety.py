@@ -6,7 +6,7 @@ import pytest
 from mechanisms import feet, quadruped_controller, stand, system_of
 
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.stages import BAD_INPUT, FAILED, INFEASIBLE, SOLVED, SUBOPTIMAL
+from mbcasadi.control.inverse_dynamics.tick import BAD_INPUT, FAILED, INFEASIBLE, SOLVED, SUBOPTIMAL
 from mbcasadi.system import read_mjcf
 
 BAD = (np.nan, np.inf, -np.inf, 1e300)

@@ -4,14 +4,14 @@ import mujoco
 import numpy as np
 import pytest
 
-import mujoco_models
+from mbcasadi import models
 
 SMALLEST_SINGULAR_VALUE = 1e-9
 RANK_AND_ROWS = {"cart_pole": (3, 6), "pendulum_on_four_bar": (2, 3), "planar_biped": (4, 6)}
 
 
 def compiled(name):
-    return mujoco.MjModel.from_xml_path(str(mujoco_models.path(name)))
+    return mujoco.MjModel.from_xml_path(str(models.path(name)))
 
 
 def rows(model, data):

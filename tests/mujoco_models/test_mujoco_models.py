@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-import mujoco_models
+from mbcasadi import models
 
 # Text holds 16 digits; a pose composed of a dozen transforms rounds at a few 1e-16 m.
 CLOSED = 1e-12
@@ -65,16 +65,16 @@ def equality_rows(model: mujoco.MjModel, q: np.ndarray) -> tuple[np.ndarray, np.
     return np.array(data.efc_pos[: data.ne]), jacobian
 
 
-@pytest.fixture(params=mujoco_models.names())
+@pytest.fixture(params=models.names())
 def model(request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]) -> mujoco.MjModel:
-    compiled = mujoco.MjModel.from_xml_path(str(mujoco_models.path(request.param)))
+    compiled = mujoco.MjModel.from_xml_path(str(models.path(request.param)))
     printed = capfd.readouterr()
     assert "warning" not in (printed.out + printed.err).lower()
     return compiled
 
 
 def test_every_model_has_the_name_of_its_file_and_needs_no_mesh(model: mujoco.MjModel) -> None:
-    assert model.names[: model.names.index(b"\0")].decode() in mujoco_models.names()
+    assert model.names[: model.names.index(b"\0")].decode() in models.names()
     assert model.nmesh == 0
 
 
@@ -111,7 +111,7 @@ def test_every_motor_has_limits(model: mujoco.MjModel) -> None:
 
 @pytest.mark.parametrize("name", sorted(RANK_AND_ROWS))
 def test_the_equality_rows_are_redundant_as_the_file_says(name: str) -> None:
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path(name)))
+    model = mujoco.MjModel.from_xml_path(str(models.path(name)))
     rank, rows = RANK_AND_ROWS[name]
     for q in states(model):
         _, jacobian = equality_rows(model, q)
@@ -121,7 +121,7 @@ def test_the_equality_rows_are_redundant_as_the_file_says(name: str) -> None:
 
 
 def test_the_slider_crank_loses_one_more_rank_where_its_crank_stands_upright() -> None:
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path("slider_crank")))
+    model = mujoco.MjModel.from_xml_path(str(models.path("slider_crank")))
     residual, jacobian = equality_rows(model, np.array([np.pi / 2, 0.0, np.pi / 2]))
     assert np.abs(residual).max() < CLOSED
     assert np.linalg.matrix_rank(jacobian, tol=SMALLEST_SINGULAR_VALUE) == 1
@@ -130,7 +130,7 @@ def test_the_slider_crank_loses_one_more_rank_where_its_crank_stands_upright() -
 @pytest.mark.parametrize(("name", "rank"), [("spatial_loop", 3), ("bricard", 5)])
 def test_an_overconstrained_loop_keeps_moving_and_keeps_its_rank(name: str, rank: int) -> None:
     """A Newton walk along the null space, all the way round in 200 small steps."""
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path(name)))
+    model = mujoco.MjModel.from_xml_path(str(models.path(name)))
     q, last, walk = model.qpos0.copy(), None, []
     for _ in range(200):
         for _ in range(8):
@@ -148,7 +148,7 @@ def test_an_overconstrained_loop_keeps_moving_and_keeps_its_rank(name: str, rank
 
 def test_the_third_crank_of_the_parallelogram_is_redundant_everywhere() -> None:
     """Rank 3 of 6 rows and 4 coordinates on the whole circle, and 2 at the flat poses."""
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path("parallelogram")))
+    model = mujoco.MjModel.from_xml_path(str(models.path("parallelogram")))
     hanging = model.qpos0[0]
     for crank in np.linspace(-np.pi, np.pi, 25):
         q = np.array([crank, hanging - crank, crank, crank])
@@ -160,7 +160,7 @@ def test_the_third_crank_of_the_parallelogram_is_redundant_everywhere() -> None:
 
 
 def test_the_tips_meet_on_the_middle_plane_where_the_latch_closes_and_takes_energy() -> None:
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path("topology_switch")))
+    model = mujoco.MjModel.from_xml_path(str(models.path("topology_switch")))
     model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, model.key("apart").id)
@@ -184,7 +184,7 @@ def test_the_tips_meet_on_the_middle_plane_where_the_latch_closes_and_takes_ener
 
 @pytest.mark.parametrize("name", SIMULATED)
 def test_a_released_mechanism_stays_together_for_two_seconds_and_gains_no_energy(name: str) -> None:
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path(name)))
+    model = mujoco.MjModel.from_xml_path(str(models.path(name)))
     model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
     data = mujoco.MjData(model)
     data.qvel[:] = STIR * null_direction(model)
@@ -204,7 +204,7 @@ def test_a_released_mechanism_stays_together_for_two_seconds_and_gains_no_energy
 
 @pytest.mark.parametrize(("name", "points"), [("quadruped", 4), ("humanoid", 8)])
 def test_legged_models_stand_with_their_soles_on_the_floor(name: str, points: int) -> None:
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path(name)))
+    model = mujoco.MjModel.from_xml_path(str(models.path(name)))
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, model.key("stand").id)
     mujoco.mj_kinematics(model, data)
@@ -216,10 +216,10 @@ def test_legged_models_stand_with_their_soles_on_the_floor(name: str, points: in
 
 def test_the_quadruped_weighs_what_its_maker_says() -> None:
     # 15 kg with battery, to the half kilogram that the data sheet leaves open.
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path("quadruped")))
+    model = mujoco.MjModel.from_xml_path(str(models.path("quadruped")))
     assert abs(model.body_mass.sum() - 15.0) < 0.5
 
 
 def test_an_unknown_model_is_answered_with_the_list_of_names() -> None:
     with pytest.raises(KeyError, match="four_bar"):
-        mujoco_models.path("five_legs")
+        models.path("five_legs")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from validation_problems import SLIDER, SLIDER_MASS, SLIDER_STEP
 
-from mbcasadi.control.mpc import guess_of, optimal_control_problem, real_time_iteration
+from mbcasadi.mpc import guess_of, optimal_control_problem, real_time_iteration
 from mbcasadi.system import from_lagrangian
 from mbcasadi.validation import Run, validate
 

@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import FrameTask, PostureTask
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.system import read_mjcf
@@ -26,12 +26,12 @@ TILT = {"frequency": 0.7, "ramp": 0.4, "phase": 30}
 
 
 def four_bar(**changes):
-    return experiment(parse_spec(CRANK | changes), mujoco_models.path("four_bar"))
+    return experiment(parse_spec(CRANK | changes), models.path("four_bar"))
 
 
 @pytest.fixture(scope="module")
 def quadruped():
-    return read_mjcf(mujoco_models.path("quadruped"))
+    return read_mjcf(models.path("quadruped"))
 
 
 def motion_of(task, system, q0, given):

@@ -19,8 +19,8 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.laws.dynamics import Mechanism, attained
-from mbcasadi.control.laws.law import Array
+from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attained
 from mbcasadi.linalg import complete_factor
 
 EXACT = 1e-14

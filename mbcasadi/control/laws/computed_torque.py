@@ -8,10 +8,10 @@ passive, actuators redundant.
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism, attained
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.tasks import Task, TaskRows, gains_of, own_slices, tracked_rows
+from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism, attained
+from mbcasadi.control.tasks.task import Task, TaskRows, gains_of, own_slices, tracked_rows
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System
 

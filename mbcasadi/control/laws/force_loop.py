@@ -19,12 +19,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.guard import clamped
+from mbcasadi.control.inverse_dynamics.inputs import clamped
+from mbcasadi.control.inverse_dynamics.options import require_numbers, require_ranges
+from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation, Given
-from mbcasadi.control.laws.dynamics import Mechanism
-from mbcasadi.control.laws.law import Array
-from mbcasadi.control.setup import require_numbers, require_ranges
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_name
 from mbcasadi.system import System

@@ -4,13 +4,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.inverse_dynamics.options import require_positive
+from mbcasadi.control.law_interface.law import Array, At, Command, Law
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring
-from mbcasadi.control.laws.law import Array, At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.setup import require_positive
-from mbcasadi.control.tasks import Gain, Slot, Task, per_row
+from mbcasadi.control.tasks.task import Gain, Slot, Task, per_row
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.root import across, root_factor
 from mbcasadi.linalg import complete_factor

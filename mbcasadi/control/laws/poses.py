@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.law import Array
+from mbcasadi.control.law_interface.law import Array
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import MatrixRoot

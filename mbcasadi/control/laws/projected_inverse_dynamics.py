@@ -8,18 +8,23 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    ATTAIN_TOL,
+    RANK_TOL,
+    Mechanism,
+    attained,
+)
 from mbcasadi.control.laws.actuated_force import actuators
-from mbcasadi.control.laws.coordinates import (
+from mbcasadi.control.laws.poses import authored_pose, motions_at, weights_of
+from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     chosen_coordinates,
     motion_gains,
     wanted_motion,
 )
-from mbcasadi.control.laws.dynamics import ATTAIN_TOL, RANK_TOL, Mechanism, attained
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.laws.poses import authored_pose, motions_at, weights_of
-from mbcasadi.control.tasks import Gain
+from mbcasadi.control.tasks.task import Gain
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 

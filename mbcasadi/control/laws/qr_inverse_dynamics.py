@@ -6,11 +6,11 @@ multiplier and gives the control; the upper part gives the multiplier.
 
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism, attained
 from mbcasadi.control.laws.computed_torque import nearest_acceleration
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism, attained
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.tasks import Task, gains_of, own_slices, tracked_rows
+from mbcasadi.control.tasks.task import Task, gains_of, own_slices, tracked_rows
 from mbcasadi.formulation.null_space import null_space_inverse
 from mbcasadi.system import System
 

@@ -5,19 +5,19 @@ from collections.abc import Callable
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.describe import rates
+from mbcasadi.control.inverse_dynamics.description import rates
+from mbcasadi.control.inverse_dynamics.options import require_positive
+from mbcasadi.control.law_interface.law import Array, At, Command, Law
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.laws.coordinates import Coordinates, chosen_coordinates
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import Array, At, Command, Law
-from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.laws.quasi_velocity_motion import (
     QuasiMotion,
     require_plain,
     turning_fun,
 )
-from mbcasadi.control.setup import require_positive
-from mbcasadi.control.tasks import Gain, per_row
+from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
+from mbcasadi.control.tasks.task import Gain, per_row
 from mbcasadi.system import System
 
 

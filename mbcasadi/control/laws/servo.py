@@ -4,9 +4,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.inverse_dynamics.options import require_choice
+from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import SIGNALS, ServoRows
 from mbcasadi.control.laws.servo_terms import (
     ServoTask,
@@ -15,8 +16,7 @@ from mbcasadi.control.laws.servo_terms import (
     least_norm_control,
     servo_task,
 )
-from mbcasadi.control.setup import require_choice
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ShapeError
 from mbcasadi.system import System

@@ -16,9 +16,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.describe import rates
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At
+from mbcasadi.control.inverse_dynamics.description import rates
+from mbcasadi.control.law_interface.law import At
+from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import ServoRows
 from mbcasadi.control.laws.servo_terms import constrained_inverse, servo_task
 from mbcasadi.description import Baumgarte

@@ -7,7 +7,7 @@ from a05_mechanisms import projector, system_of
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.control.laws import controllability, sampled_poses, workspace_controllability
+from mbcasadi.control.laws import sampled_poses, workspace_controllability
 from mbcasadi.formulation.metric import length_metric
 
 POLE = [np.pi / 2, 0.0, np.pi / 2]  # crank upright, slider on its axis

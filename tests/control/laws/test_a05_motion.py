@@ -14,6 +14,7 @@ from a05_mechanisms import (
 )
 
 import mbcasadi.errors as err
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws import (
     At,
     chosen_coordinates,
@@ -22,8 +23,7 @@ from mbcasadi.control.laws import (
     passive_joint_control,
     projected_inverse_dynamics,
 )
-from mbcasadi.control.laws.coordinates import motion_gains, wanted_motion
-from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.control.laws.task_coordinates import motion_gains, wanted_motion
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.formulation.metric import length_metric
 from mbcasadi.system import read_mjcf

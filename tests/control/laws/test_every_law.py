@@ -5,9 +5,9 @@ import inspect
 import numpy as np
 import pytest
 
-from benchmarks.law_cases import CASES, inputs, system_of
+from mbcasadi.benchmarks.law_cases import CASES, inputs, system_of
 from mbcasadi.codegen import export_c
-from mbcasadi.control import laws, linear
+from mbcasadi.control import laws
 from mbcasadi.control.laws import Law
 
 STATES = 1000

@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 
 GRAVITY = 9.81
 CHORDS = 8  # each gains the digits that a step of 3e-4 leaves
@@ -65,7 +65,7 @@ def cart_pole(copies=True):
 @cache
 def standing_quadruped():
     """The quadruped with its feet pinned to the floor by four <connect>: 12 rows."""
-    spec = mujoco.MjSpec.from_file(str(mujoco_models.path("quadruped")))
+    spec = mujoco.MjSpec.from_file(str(models.path("quadruped")))
     stand = np.array(spec.keys[0].qpos)
     model = spec.compile()
     data = mujoco.MjData(model)
@@ -138,7 +138,7 @@ def system_of(name):
         "driven_pendulum": driven_pendulum,
         "spinning": lambda: mb.read_mjcf(SPINNING),
     }
-    return made[name]() if name in made else mb.read_mjcf(mujoco_models.path(name))
+    return made[name]() if name in made else mb.read_mjcf(models.path(name))
 
 
 def guess_of(name):

@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import equilibrium, linearize
+from mbcasadi import models
+from mbcasadi.control.regulators import equilibrium, linearize
 
 MODELS = ("cart_pole", "pendulum_on_four_bar", "planar_biped")
 CONTROL_WEIGHT = {"pendulum_on_four_bar": 1.0, "cart_pole": 0.1, "planar_biped": 1e-4}
@@ -16,7 +16,7 @@ CONTROL_WEIGHT = {"pendulum_on_four_bar": 1.0, "cart_pole": 0.1, "planar_biped":
 @cache
 def at_rest(name):
     """Return the linear system of a model file at its equilibrium."""
-    system = mb.read_mjcf(mujoco_models.path(name))
+    system = mb.read_mjcf(models.path(name))
     found = equilibrium(system)
     return linearize(system, found.q, None, found.u)
 

@@ -10,7 +10,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 
-import mujoco_models
+from mbcasadi import models
 
 GRAVITY = 9.81
 
@@ -31,7 +31,7 @@ class Minimal:
 
 
 def compiled(name):
-    return mujoco.MjModel.from_xml_path(str(mujoco_models.path(name)))
+    return mujoco.MjModel.from_xml_path(str(models.path(name)))
 
 
 def about_y(model, body):

@@ -9,12 +9,7 @@ from linear_mechanisms import cart_pole, state_of, system_of
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.control.linear import (
-    controllability,
-    discretize,
-    linearize,
-    require_stabilisable,
-)
+from mbcasadi.control.regulators import controllability, discretize, linearize, require_stabilisable
 
 UPRIGHT = [0.0, 0.2, 0.0]
 

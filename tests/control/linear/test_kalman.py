@@ -9,9 +9,9 @@ import pytest
 from lqr_problems import at_rest, near, weights
 
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
-from mbcasadi.control.linear import (
+from mbcasadi.control.regulators import (
     discretize,
     encoders,
     kalman,
@@ -130,7 +130,7 @@ def swing(estimator, folder, seconds=3.0):
     """
     linear = at_rest(NAME)
     law = export_c(lqg(estimator, gain()), folder).load()
-    plant = Plant(mujoco_models.path(NAME), perturb={"mass": 0.1})
+    plant = Plant(models.path(NAME), perturb={"mass": 0.1})
     plant.reset(linear.q)
     rng, z, away = np.random.default_rng(4), np.zeros(4), []
     for k in range(round(seconds / PERIOD)):

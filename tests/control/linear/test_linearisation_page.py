@@ -3,7 +3,7 @@
 from support.pages import assert_prints_what_it_says, blocks_of, outputs_of
 
 PAGE = "linearisation.md"
-IMPORTS = "import numpy as np\nimport mbcasadi as mb\nimport mujoco_models\n"
+IMPORTS = "import numpy as np\nimport mbcasadi as mb\nfrom mbcasadi import models\n"
 
 
 def test_linear_models_print_what_the_page_says():

@@ -5,7 +5,7 @@ import pytest
 from linear_mechanisms import field, state_of, system_of
 
 import mbcasadi as mb
-from mbcasadi.control.linear import linearize
+from mbcasadi.control.regulators import linearize
 
 MECHANISMS = [
     "four_bar",

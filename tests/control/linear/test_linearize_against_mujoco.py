@@ -15,8 +15,8 @@ import pytest
 from linear_mechanisms import state_of, system_of
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import linearize
+from mbcasadi import models
+from mbcasadi.control.regulators import linearize
 
 STEP = 1e-3  # s
 STEPS_OF_DIFFERENCES = 1e-5
@@ -27,7 +27,7 @@ RIGID = 5e-6  # the same in the limit: rounding of MuJoCo's differences over STE
 
 def transition(name, linear, stiffness):
     """Return MuJoCo's (dfdx, dfdu) of one step in the coordinates of the linear model."""
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path(name)))
+    model = mujoco.MjModel.from_xml_path(str(models.path(name)))
     model.opt.timestep, model.opt.integrator = STEP, mujoco.mjtIntegrator.mjINT_EULER
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_EULERDAMP
     model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE

@@ -8,7 +8,7 @@ from linear_mechanisms import chart, state_of, system_of
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi.control.linear import discretize_along, linearize_along
+from mbcasadi.control.regulators import discretize_along, linearize_along
 
 DEVIATION = 1e-6
 PERIOD, STEPS = 1e-3, 100

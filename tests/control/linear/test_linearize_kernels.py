@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import quadprog
 
-from mbcasadi.control.linear import WithMultipliers, reduced
-from mbcasadi.control.linear.loads import Limits, loads
-from mbcasadi.control.linear.tangent import null_basis, pseudo_inverse
+from mbcasadi.control.regulators import WithMultipliers, reduced
+from mbcasadi.control.regulators.loads import Limits, loads
+from mbcasadi.control.regulators.tangent import null_basis, pseudo_inverse
 from mbcasadi.errors import ShapeError
 
 ROUNDING = 1e-12

@@ -8,13 +8,8 @@ from scipy.integrate import solve_ivp
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-import mujoco_models
-from mbcasadi.control.linear import (
-    discretize,
-    linearize,
-    reduced,
-    with_multipliers,
-)
+from mbcasadi import models
+from mbcasadi.control.regulators import discretize, linearize, reduced, with_multipliers
 
 ALL = ["four_bar", "cart_pole", "planar_3rrr", "standing_quadruped", "spinning", "disc"]
 ROUNDING = 1e-12
@@ -68,7 +63,7 @@ def test_copies_of_a_row_change_nothing():
 
 
 def test_a_mask_opens_a_loop():
-    system = mb.read_mjcf(mujoco_models.path("four_bar")).with_mask()
+    system = mb.read_mjcf(models.path("four_bar")).with_mask()
     q, v, u, _ = state_of("four_bar")
     opened = linearize(system, q, v, u, mask=np.zeros(system.nc))
     shut = linearize(system, q, v, u)

@@ -8,9 +8,9 @@ from scipy.linalg import expm
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
-from mbcasadi.control.linear import (
+from mbcasadi.control.regulators import (
     discretize,
     equilibrium,
     linearize,
@@ -37,7 +37,7 @@ SECOND_POLE = """
 
 def two_poles(bob):
     """Return the cart with a second pole beside the first, its bob of mass `bob`, kg."""
-    text = mujoco_models.path("cart_pole").read_text()
+    text = models.path("cart_pole").read_text()
     return mb.read_mjcf(text.replace('<body name="pole"', SECOND_POLE.format(bob=bob)))
 
 

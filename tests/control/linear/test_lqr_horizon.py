@@ -8,10 +8,10 @@ from lqr_problems import at_rest, in_another_basis, near, weights
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.laws import within_limits
-from mbcasadi.control.linear import (
+from mbcasadi.control.regulators import (
     discretize,
     equilibrium,
     finite_horizon_gains,
@@ -116,7 +116,7 @@ def test_a_deviation_dies_out_along_the_motion_and_grows_where_the_motion_is_onl
     after = 1.0  # s, at rest
     report = validate(
         law_along(),
-        mujoco_models.path(NAME),
+        models.path(NAME),
         TICKS * PERIOD + after,
         q0=aside,
         perturb={"mass": 0.1},

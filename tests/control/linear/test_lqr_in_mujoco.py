@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from lqr_problems import MODELS, at_rest, weights
 
-import mujoco_models
-from mbcasadi.control.linear import feedback, lqr, pole_placement
+from mbcasadi import models
+from mbcasadi.control.regulators import feedback, lqr, pole_placement
 from mbcasadi.validation import validate
 
 HEAVIER = {"mass": 0.1}
@@ -34,7 +34,7 @@ def run(name, law, model=None, duration=2.5):
     linear = at_rest(name)
     report = validate(
         law,
-        mujoco_models.path(name) if model is None else model,
+        models.path(name) if model is None else model,
         duration,
         perturb=HEAVIER,
         disturbance=push(name, linear.system.nv),
@@ -67,7 +67,7 @@ def test_placed_poles_hold_the_pendulum_too():
 
 def on_contacts():
     """Return the biped's file with spheres that touch the floor in place of the pins."""
-    text = mujoco_models.path("planar_biped").read_text()
+    text = models.path("planar_biped").read_text()
     text = re.sub(r"<connect ([^>]*)/>", r'<connect \1 active="false"/>', text)
     text = re.sub(
         r'<site name="(\w+)_foot" (pos="[^"]*")/>',

@@ -8,8 +8,8 @@ import pytest
 from scipy.linalg import expm, solve_continuous_are, solve_discrete_are
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import (
+from mbcasadi import models
+from mbcasadi.control.regulators import (
     equilibrium,
     finite_horizon_gains,
     linearize,
@@ -28,7 +28,7 @@ MODELS = sorted(CONTROL_WEIGHT)
 @cache
 def pair(name):
     """Return our linear system and the one derived by hand, at the same equilibrium."""
-    system = mb.read_mjcf(mujoco_models.path(name))
+    system = mb.read_mjcf(models.path(name))
     found = equilibrium(system)
     linear = linearize(system, found.q, None, found.u)
     return linear, getattr(minimal_models, name)(found.u)

@@ -4,8 +4,8 @@ import casadi as ca
 import numpy as np
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import feedback, lqr
+from mbcasadi import models
+from mbcasadi.control.regulators import feedback, lqr
 from mbcasadi.validation import validate
 
 FEET = ("FL", "FR", "RL", "RR")
@@ -14,7 +14,7 @@ HEAVIER = {"mass": 0.1}
 
 def quadruped_on_its_feet():
     """Return the linear system of the quadruped, feet as rows where an equilibrium has them."""
-    robot = mb.read_mjcf(mujoco_models.path("quadruped"))
+    robot = mb.read_mjcf(models.path("quadruped"))
     contacts = [mb.Contact(foot, friction=0.6) for foot in FEET]
     held = mb.equilibrium(robot, robot.tree.keyframes["stand"], contacts=contacts)
     q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
@@ -32,7 +32,7 @@ def test_a_quadruped_with_a_floating_trunk_stands_on_contacts():
     def away(law, duration):
         report = validate(
             law,
-            mujoco_models.path("quadruped"),
+            models.path("quadruped"),
             duration,
             q0=linear.q,
             perturb=HEAVIER,

@@ -5,8 +5,8 @@ import pytest
 from scipy.linalg import expm, solve_discrete_lyapunov
 
 import mbcasadi.errors as err
-from mbcasadi.control.linear.discrete import held
-from mbcasadi.control.linear.riccati import (
+from mbcasadi.control.regulators.discrete import held
+from mbcasadi.control.regulators.riccati import (
     backward,
     regulator,
     sampled,

@@ -5,8 +5,8 @@ import pytest
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-import mujoco_models
-from mbcasadi.control.mpc import (
+from mbcasadi import models
+from mbcasadi.mpc import (
     LinearModel,
     Output,
     deviation_output,
@@ -21,7 +21,7 @@ MODEL = LinearModel.of([[1.0, 0.1], [0.0, 1.0]], [[0.0], [0.1]], 0.1)
 
 @pytest.fixture(scope="module")
 def linear():
-    system = mb.read_mjcf(mujoco_models.path("four_bar"))
+    system = mb.read_mjcf(models.path("four_bar"))
     held = mb.equilibrium(system)
     return mb.linearize(system, held.q, None, held.u)
 

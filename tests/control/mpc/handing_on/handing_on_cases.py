@@ -3,9 +3,9 @@
 import casadi as ca
 import numpy as np
 
-import mujoco_models
-from mbcasadi.control.mpc import discrete_dynamics
-from mbcasadi.control.mpc.handing_on import to_opti
+from mbcasadi import models
+from mbcasadi.interop import to_opti
+from mbcasadi.mpc import discrete_dynamics
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 PERIOD = 0.01  # s
@@ -13,7 +13,7 @@ QUIET = {"ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False, "ipopt.
 
 
 def four_bar():
-    return read_mjcf(mujoco_models.path("pendulum_on_four_bar"))
+    return read_mjcf(models.path("pendulum_on_four_bar"))
 
 
 def moving(four_bar):

@@ -11,15 +11,15 @@ import pytest
 from handing_on_cases import PERIOD, QUIET, FakeDoMpc, FakeOcp, as_function, runge_kutta
 
 import mbcasadi.errors as err
-from mbcasadi.control.mpc import discrete_dynamics
-from mbcasadi.control.mpc.handing_on import (
+from mbcasadi.description import Baumgarte
+from mbcasadi.interop import (
     continuous_dynamics,
     to_acados_model,
     to_do_mpc_model,
     to_opti,
     to_rockit,
 )
-from mbcasadi.description import Baumgarte
+from mbcasadi.mpc import discrete_dynamics
 from mbcasadi.simulation import simulate
 from mbcasadi.system import read_mjcf
 

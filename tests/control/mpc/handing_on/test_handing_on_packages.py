@@ -10,8 +10,8 @@ import pytest
 from handing_on_cases import PERIOD, QUIET
 from support.pages import assert_prints_what_it_says
 
-from mbcasadi.control.mpc import discrete_dynamics
-from mbcasadi.control.mpc.handing_on import to_acados_model, to_do_mpc_model, to_rockit
+from mbcasadi.interop import to_acados_model, to_do_mpc_model, to_rockit
+from mbcasadi.mpc import discrete_dynamics
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from scipy.linalg import expm
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
-from mbcasadi.control.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
-from mbcasadi.control.mpc.legged.rigid_body_parts import SingleRigidBody
+from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
+from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
 
 SOLVERS_AGREE = 1e-7  # of the weight
 BODY = SingleRigidBody(12.0, np.diag([0.07, 0.26, 0.24]), friction=0.5, f_min=5.0, f_max=90.0)

@@ -6,16 +6,10 @@ import pytest
 import quadprog
 
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
-from mbcasadi.control.linear import equilibrium, linearize
-from mbcasadi.control.mpc import (
-    LinearModel,
-    Output,
-    deviation_output,
-    linear_mpc,
-    lti_mpc,
-)
+from mbcasadi.control.regulators import equilibrium, linearize
+from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import validate
 
@@ -241,7 +235,7 @@ def test_a_model_that_the_control_does_not_reach_has_no_terminal_cost():
 
 
 def test_a_cart_pole_with_redundant_rows_is_held_in_mujoco():
-    path = mujoco_models.path("cart_pole")
+    path = models.path("cart_pole")
     system = read_mjcf(path)
     rest = equilibrium(system)
     linear = linearize(system, rest.q, np.zeros(system.nv), rest.u)

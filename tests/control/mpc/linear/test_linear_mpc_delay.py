@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
-from mbcasadi.control.linear import equilibrium, linearize
-from mbcasadi.control.mpc import (
-    LinearModel,
-    deviation_output,
-    linear_mpc,
-    lti_mpc,
-    offset_free_lti,
-)
+from mbcasadi.control.regulators import equilibrium, linearize
+from mbcasadi.mpc import LinearModel, deviation_output, linear_mpc, lti_mpc, offset_free_lti
 from mbcasadi.system import read_mjcf
 
 PERIOD, HORIZON = 0.1, 8
@@ -127,7 +121,7 @@ def test_offset_free_under_delay_leaves_no_offset():
 
 @pytest.fixture(scope="module")
 def four_bar():
-    system = read_mjcf(mujoco_models.path("four_bar"))
+    system = read_mjcf(models.path("four_bar"))
     held = equilibrium(system)
     linear = linearize(system, held.q, None, held.u)
     row = deviation_output(linear, "crank_speed", np.eye(6)[3], -3.0, 3.0, linear_penalty=100.0)

@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 
-import mujoco_models
-from mbcasadi.control.linear import equilibrium, linearize
-from mbcasadi.control.mpc import friction_output, linear_mpc
+from mbcasadi import models
+from mbcasadi.control.regulators import equilibrium, linearize
+from mbcasadi.mpc import friction_output, linear_mpc
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import validate
 
-MODEL = mujoco_models.path("planar_biped")
+MODEL = models.path("planar_biped")
 FLOOR, COUNTED_ON = 0.35, 0.28  # friction of the plant, and of the law
 PUSH, PUSHED = 170.0, (0.3, 0.5)  # N on the trunk; s
 DURATION = 1.6  # s

@@ -8,12 +8,12 @@ import pytest
 import quadprog
 
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
-from mbcasadi.control.linear import equilibrium, linearize
-from mbcasadi.control.mpc import force_output, friction_output, linear_mpc
-from mbcasadi.control.mpc.linear.force_outputs import force_slopes
+from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.mpc import force_output, friction_output, linear_mpc
+from mbcasadi.mpc.linear.force_outputs import force_slopes
 from mbcasadi.system import read_mjcf
 
 STEP = 1e-6  # of differences
@@ -25,7 +25,7 @@ WEAK = np.tile([-60.0, 60.0], (4, 1))  # N m
 
 
 def at_rest(name):
-    system = read_mjcf(mujoco_models.path(name))
+    system = read_mjcf(models.path(name))
     held = equilibrium(system)
     return system, linearize(system, held.q, None, held.u)
 

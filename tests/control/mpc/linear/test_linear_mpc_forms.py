@@ -5,19 +5,12 @@ import pytest
 import quadprog
 
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
-from mbcasadi.control.linear import equilibrium, linearize, with_multipliers
-from mbcasadi.control.mpc import (
-    LinearModel,
-    Output,
-    deviation_output,
-    linear_mpc,
-    lti_mpc,
-    offset_free_lti,
-)
-from mbcasadi.control.mpc.linear.sparse_form import multipliers_of
+from mbcasadi.control.regulators import equilibrium, linearize, with_multipliers
 from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc, offset_free_lti
+from mbcasadi.mpc.linear.sparse_form import multipliers_of
 from mbcasadi.system import read_mjcf
 
 ONE_SOLUTION = 1e-8
@@ -75,7 +68,7 @@ LIMIT = {"four_bar": 0.1, "planar_biped": 0.01}  # m/s or rad/s of the first coo
 @pytest.fixture(scope="module", params=MODELS)
 def mechanism(request):
     limits, rows, rank = MODELS[request.param]
-    system = read_mjcf(mujoco_models.path(request.param))
+    system = read_mjcf(models.path(request.param))
     held = equilibrium(system)
     linear = linearize(system, held.q, None, held.u)
     A = np.array(system.constraint_jacobian(held.q))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import mbcasadi as mb
-from mbcasadi.control.mpc import linear_mpc
+from mbcasadi.mpc import linear_mpc
 
 # Poles from 4 to 2e5 1/s: an angle of 0.02 rad is an acceleration of 1e4 rad/s².
 ARM = """

@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import linprog
 
 import mbcasadi.errors as err
-import mujoco_models
-from mbcasadi.control.linear import equilibrium, linearize
-from mbcasadi.control.mpc import (
+from mbcasadi import models
+from mbcasadi.control.regulators import equilibrium, linearize
+from mbcasadi.mpc import (
     LinearModel,
     Output,
     deviation_output,
@@ -16,7 +16,7 @@ from mbcasadi.control.mpc import (
     lti_mpc,
     offset_free_lti,
 )
-from mbcasadi.control.mpc.linear.terminal_set import invariant_set
+from mbcasadi.mpc.linear.terminal_set import invariant_set
 from mbcasadi.system import read_mjcf
 
 PERIOD = 0.1
@@ -137,7 +137,7 @@ def test_a_plan_that_ends_in_the_set_has_a_successor_and_without_it_plans_run_ou
 
 
 def test_condensed_sparse_and_explicit_end_in_the_same_set():
-    path = mujoco_models.path("four_bar")
+    path = models.path("four_bar")
     system = read_mjcf(path)
     held = equilibrium(system)
     linear = linearize(system, held.q, None, held.u)

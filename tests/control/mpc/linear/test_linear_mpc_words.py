@@ -4,16 +4,9 @@ import numpy as np
 import pytest
 
 import mbcasadi.errors as err
-import mujoco_models
-from mbcasadi.control.linear import equilibrium, linearize
-from mbcasadi.control.mpc import (
-    LinearModel,
-    Output,
-    deviation_output,
-    linear_mpc,
-    lti_mpc,
-    offset_free_lti,
-)
+from mbcasadi import models
+from mbcasadi.control.regulators import equilibrium, linearize
+from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc, offset_free_lti
 from mbcasadi.system import read_mjcf
 
 PERIOD, HORIZON = 0.1, 8
@@ -82,7 +75,7 @@ def test_offset_free_and_sparse_laws_tell_too():
 
 @pytest.fixture(scope="module")
 def four_bar():
-    system = read_mjcf(mujoco_models.path("four_bar"))
+    system = read_mjcf(models.path("four_bar"))
     held = equilibrium(system)
     return linearize(system, held.q, None, held.u)
 

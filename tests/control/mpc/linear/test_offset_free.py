@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
-from mbcasadi.control.linear import equilibrium, linearize
-from mbcasadi.control.mpc import LinearModel, offset_free_lti, offset_free_mpc
-from mbcasadi.control.mpc.linear.disturbance import disturbed
-from mbcasadi.control.mpc.linear.problem import linear_problem
+from mbcasadi.control.regulators import equilibrium, linearize
+from mbcasadi.mpc import LinearModel, offset_free_lti, offset_free_mpc
+from mbcasadi.mpc.linear.disturbance import disturbed
+from mbcasadi.mpc.linear.problem import linear_problem
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import validate
 
@@ -116,7 +116,7 @@ def test_what_makes_no_sense_is_refused_with_advice(case):
 
 
 def test_a_four_bar_keeps_its_pose_under_a_load_in_mujoco():
-    path = mujoco_models.path("four_bar")
+    path = models.path("four_bar")
     system = read_mjcf(path)
     rest = equilibrium(system)
     linear = linearize(system, rest.q, np.zeros(system.nv), rest.u)

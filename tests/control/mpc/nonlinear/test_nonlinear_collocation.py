@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import mbcasadi.errors as err
-import mujoco_models
-from mbcasadi.control.mpc.nonlinear.collocation import collocated, collocation_guess, gauss
-from mbcasadi.control.mpc.nonlinear.ocp_solution import rollout
-from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
-from mbcasadi.control.mpc.nonlinear.solve import solve
+from mbcasadi import models
+from mbcasadi.mpc.ocp.collocation import collocated, collocation_guess, gauss
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.solution import rollout
+from mbcasadi.mpc.ocp.solver import solve
 from mbcasadi.simulation import simulate
 from mbcasadi.system import from_lagrangian, read_mjcf
 
@@ -58,7 +58,7 @@ def test_a_turning_body_is_the_one_of_an_independent_integration():
 
 
 def test_a_four_bar_has_the_optimum_of_fine_shooting():
-    system = read_mjcf(mujoco_models.path("pendulum_on_four_bar"))
+    system = read_mjcf(models.path("pendulum_on_four_bar"))
     weights = [1, 0, 1, 0, 0.1, 0, 0.1, 0]
     given = {"Q": weights, "R": 0.1, "Q_end": 20 * np.array(weights), "u_bounds": [[-1.2, 1.2]]}
     x0 = np.append(system.tree.q0 + np.array([0, 0, 0.1, 0]), np.zeros(4))

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from support.mpc_mechanisms import cart_pole, sliding_mass
 
-from mbcasadi.control.mpc.nonlinear.collocation import collocated, collocation_guess
-from mbcasadi.control.mpc.nonlinear.ocp_rows import gives_way, row_set
-from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of
-from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols
-from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
-from mbcasadi.control.mpc.nonlinear.solve import solve
-from mbcasadi.control.mpc.real_time.controller import real_time_iteration
+from mbcasadi.mpc.ocp.collocation import collocated, collocation_guess
+from mbcasadi.mpc.ocp.constraints import gives_way, row_set
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.solution import guess_of
+from mbcasadi.mpc.ocp.solver import solve
+from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.rti.controller import real_time_iteration
 
 SOLVERS = ("ipopt", "sqpmethod", "fatrop")
 SAME_OPTIMUM = 1e-6

@@ -8,12 +8,12 @@ import pytest
 import quadprog
 
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import PostureTask
-from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of, rollout
-from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols
-from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
-from mbcasadi.control.mpc.nonlinear.solve import ocp_solver, solve
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.solution import guess_of, rollout
+from mbcasadi.mpc.ocp.solver import ocp_solver, solve
+from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 OPTIMUM = 1e-6  # solvers stop at residuals of 1e-8 to 1e-9
@@ -116,7 +116,7 @@ def test_a_quadratic_problem_has_the_solution_of_an_independent_qp():
 
 @pytest.fixture(scope="module")
 def four_bar():
-    return read_mjcf(mujoco_models.path("pendulum_on_four_bar"))
+    return read_mjcf(models.path("pendulum_on_four_bar"))
 
 
 def test_a_pendulum_on_a_four_bar_is_caught_within_torque_limits(four_bar):

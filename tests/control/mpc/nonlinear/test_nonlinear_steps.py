@@ -6,9 +6,9 @@ import pytest
 from support.compiled import compiled
 
 import mbcasadi.errors as err
-import mujoco_models
-from mbcasadi.control.mpc.nonlinear.integrators import discrete_dynamics, step_fun
-from mbcasadi.control.mpc.nonlinear.step_parts import back_fun
+from mbcasadi import models
+from mbcasadi.mpc.integrators.manifold_step import back_fun
+from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
 from mbcasadi.simulation import simulate
 from mbcasadi.system import from_lagrangian, read_mjcf
 
@@ -21,7 +21,7 @@ CLOSED = 1e-10  # two Newton steps square the gap of the method twice
 
 @pytest.fixture(scope="module")
 def four_bar():
-    return read_mjcf(mujoco_models.path("pendulum_on_four_bar"))
+    return read_mjcf(models.path("pendulum_on_four_bar"))
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen.count import operations
-from mbcasadi.control.mpc import discrete_dynamics, step_fun
-from mbcasadi.control.mpc.nonlinear.integrators import free_step_fun
+from mbcasadi.mpc import discrete_dynamics, step_fun
+from mbcasadi.mpc.integrators.step import free_step_fun
 from mbcasadi.simulation.functions import holonomic
 from mbcasadi.system import evaluate, from_equations, from_lagrangian, read_mjcf
 
@@ -109,7 +109,7 @@ def differences(function, known, along):
 
 
 def mechanism(name):
-    return read_mjcf(mujoco_models.path(name))
+    return read_mjcf(models.path(name))
 
 
 def drifted(system, size, seed=0):

@@ -7,10 +7,10 @@ from support.mpc_mechanisms import cart_pole, sliding_mass
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
-from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of
-from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
-from mbcasadi.control.mpc.nonlinear.solve import ocp_solver
-from mbcasadi.control.mpc.real_time.controller import real_time_iteration
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.solution import guess_of
+from mbcasadi.mpc.ocp.solver import ocp_solver
+from mbcasadi.mpc.rti.controller import real_time_iteration
 
 SAME_OPTIMUM = 1e-6
 SAME_QP = 1e-8

@@ -7,10 +7,10 @@ from support.mpc_mechanisms import cart_pole, coupled_carts, sliding_mass
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
-from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of
-from mbcasadi.control.mpc.nonlinear.ocp_stage import stage_symbols
-from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
-from mbcasadi.control.mpc.real_time.controller import real_time_iteration
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.solution import guess_of
+from mbcasadi.mpc.ocp.stage import stage_symbols
+from mbcasadi.mpc.rti.controller import real_time_iteration
 from mbcasadi.system import from_lagrangian
 
 SAME_MOTION = 1e-9  # rounding of two orders of the same sums, over a hundred ticks

@@ -8,14 +8,14 @@ from twins import topology_switch
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control import PostureTask
-from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of, rollout
-from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols
-from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
-from mbcasadi.control.mpc.nonlinear.solve import solve
-from mbcasadi.control.mpc.real_time.controller import real_time_iteration
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.solution import guess_of, rollout
+from mbcasadi.mpc.ocp.solver import solve
+from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.rti.controller import real_time_iteration
 
 SAME_MOTION = 1e-6  # of 224 steps of order 4, and of adaptive ones
 SAME_OPTIMUM = 1e-5
@@ -76,7 +76,7 @@ def test_a_scheduled_contact_is_planned_with_its_impact_as_it_is_simulated():
 
 
 def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
-    system = mb.read_mjcf(mujoco_models.path("pendulum_on_four_bar"))
+    system = mb.read_mjcf(models.path("pendulum_on_four_bar"))
     task = PostureTask(joints=("crank",), weight=100.0)
     ocp = optimal_control_problem(
         system, 15, 0.02, tasks=[task], R=0.01, u_bounds=[[-2, 2]], du_bounds=[[-0.6, 0.6]]

@@ -9,12 +9,12 @@ from support.mpc_mechanisms import cart_pole
 
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
-from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of
-from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols
-from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
-from mbcasadi.control.mpc.nonlinear.solve import solve
-from mbcasadi.control.mpc.real_time.controller import real_time_iteration
-from mbcasadi.control.mpc.real_time.rows import rows_of
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.solution import guess_of
+from mbcasadi.mpc.ocp.solver import solve
+from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.rti.constraints import rows_of
+from mbcasadi.mpc.rti.controller import real_time_iteration
 
 SAME_OPTIMUM = 1e-5
 SAME_C = 1e-8

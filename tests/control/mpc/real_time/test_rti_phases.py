@@ -5,8 +5,8 @@ import pytest
 from support.mpc_mechanisms import cart_pole
 
 from mbcasadi.codegen import export_c
-from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
-from mbcasadi.control.mpc.real_time.controller import real_time_iteration
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.rti.controller import real_time_iteration
 
 HORIZON, PERIOD, LIMIT, RATE = 20, 0.04, 12.0, 5.0
 STATES, PUSHED = 1000, 25

@@ -5,11 +5,11 @@ import pytest
 import quadprog
 from support.mpc_mechanisms import cart_pole, sliding_mass
 
-from mbcasadi.control.mpc.nonlinear.ocp_solution import guess_of
-from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols
-from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
-from mbcasadi.control.mpc.nonlinear.solve import solve
-from mbcasadi.control.mpc.real_time.controller import real_time_iteration
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.solution import guess_of
+from mbcasadi.mpc.ocp.solver import solve
+from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.rti.controller import real_time_iteration
 
 SAME_QP = 1e-7
 SAME_OPTIMUM = 1e-5  # of ipopt at residuals of 1e-9, in a flat valley

@@ -4,16 +4,15 @@ import casadi as ca
 import numpy as np
 import pytest
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen.count import largest_body
-from mbcasadi.control.mpc import (
+from mbcasadi.mpc import (
     Bounded,
     guess_of,
     optimal_control_problem,
     real_time_iteration,
     stage_symbols,
 )
-from mbcasadi.control.mpc.real_time import parts
 from mbcasadi.system import from_lagrangian, read_mjcf
 
 LARGEST_FUNCTION = 100_000  # operations
@@ -55,7 +54,7 @@ def test_loops_and_written_out_parts_are_the_same_maps(monkeypatch, limit):
 
 @pytest.mark.parametrize("name", ["planar_biped", "quadruped"])
 def test_no_function_of_a_legged_robot_is_beyond_the_limit(name):
-    system = read_mjcf(mujoco_models.path(name))
+    system = read_mjcf(models.path(name))
     weights, start = np.ones(2 * system.nv), np.r_[system.tree.q0, np.zeros(system.nv)]
     ocp = optimal_control_problem(system, 20, 0.02, Q=weights, R=np.ones(system.nu))
     guess = guess_of(ocp, np.tile(start, (21, 1)), np.zeros((20, system.nu)))

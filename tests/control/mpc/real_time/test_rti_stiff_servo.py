@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-from mbcasadi.control.mpc import guess_of, optimal_control_problem, real_time_iteration
 from mbcasadi.errors import ProblemError
+from mbcasadi.mpc import guess_of, optimal_control_problem, real_time_iteration
 
 SERVO = """
 <mujoco model="stiff">
@@ -23,7 +23,7 @@ MOTOR = '<motor name="hold" joint="turn"/>'
 N = 10
 
 
-def iteration(motor: str, **options: object) -> mb.control.mpc.RealTimeIteration:
+def iteration(motor: str, **options: object) -> mb.mpc.RealTimeIteration:
     """Return the iteration about rest."""
     system = mb.read_mjcf(SERVO.format(motor=motor))
     ocp = optimal_control_problem(system, N, 0.02, Q=[10, 0.1], R=0.1, Q_end=[50, 0.5], **options)

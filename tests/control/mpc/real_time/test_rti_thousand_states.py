@@ -6,9 +6,9 @@ import quadprog
 from support.mpc_mechanisms import cart_pole
 
 from mbcasadi.codegen import export_c
-from mbcasadi.control.mpc.nonlinear.ocp_stage import Bounded, stage_symbols
-from mbcasadi.control.mpc.nonlinear.problem import optimal_control_problem
-from mbcasadi.control.mpc.real_time.controller import real_time_iteration
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.rti.controller import real_time_iteration
 
 STATES = 1000
 SAME_QP = 1e-7

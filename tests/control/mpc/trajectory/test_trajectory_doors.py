@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import mbcasadi.errors as err
-import mujoco_models
-from mbcasadi.control.mpc import (
+from mbcasadi import models
+from mbcasadi.mpc import (
     Bounded,
     actuation_measure,
     fixed_freedoms,
@@ -43,7 +43,7 @@ def mass():
 
 @pytest.fixture(scope="module")
 def five_bar():
-    return read_mjcf(mujoco_models.path("five_bar"))
+    return read_mjcf(models.path("five_bar"))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_paths_and_references_are_checked(mass):
 
 
 def test_a_measure_needs_a_motor_for_each_freedom(five_bar):
-    other = read_mjcf(mujoco_models.path("pendulum_on_four_bar"))
+    other = read_mjcf(models.path("pendulum_on_four_bar"))
     with pytest.raises(err.ProblemError, match="1 motors for 2 freedoms"):
         actuation_measure(other, ca.SX.sym("q", 4), other.tree.q0)
     with pytest.raises(err.ShapeError, match="q has shape"):

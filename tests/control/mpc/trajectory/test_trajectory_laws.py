@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mbcasadi.errors as err
-from mbcasadi.control.mpc import (
+from mbcasadi.mpc import (
     Bounded,
     fixed_freedoms,
     optimise,

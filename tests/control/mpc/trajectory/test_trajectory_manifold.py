@@ -8,8 +8,8 @@ import pytest
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-import mujoco_models
-from mbcasadi.control.mpc import (
+from mbcasadi import models
+from mbcasadi.mpc import (
     Bounded,
     actuation_measure,
     fixed_freedoms,
@@ -61,7 +61,7 @@ def pull(system, times, u):
 
 @pytest.fixture(scope="module")
 def moves():
-    system = mb.read_mjcf(mujoco_models.path("slider_crank"))
+    system = mb.read_mjcf(models.path("slider_crank"))
     problem, path = crank_move(system)
     guess = path.guess(problem)
     solvers = {name: trajectory_solver(problem, name) for name in ("ipopt", "fatrop", "sqpmethod")}
@@ -182,7 +182,7 @@ def test_a_mechanism_whose_rows_can_be_switched_moves_the_same_way(moves):
 
 
 def test_a_crank_that_nothing_brakes_turns_for_ever_through_singular_poses():
-    system = mb.read_mjcf(mujoco_models.path("slider_crank"))
+    system = mb.read_mjcf(models.path("slider_crank"))
     own, first = stage_symbols(system), np.zeros(system.nv)
     first[0] = 12.0
     q0 = mb.assemble(system, system.tree.q0)
@@ -212,7 +212,7 @@ def test_a_crank_that_nothing_brakes_turns_for_ever_through_singular_poses():
 
 
 def test_the_measure_of_actuation_is_a_sine_of_the_outer_links():
-    system = mb.read_mjcf(mujoco_models.path("five_bar"))
+    system = mb.read_mjcf(models.path("five_bar"))
     q = ca.SX.sym("q", 4)
     measure = ca.Function("measure", [q], [actuation_measure(system, q, system.tree.q0)])
     pin, left, right = (
@@ -232,7 +232,7 @@ def test_the_measure_of_actuation_is_a_sine_of_the_outer_links():
 
 
 def test_the_measure_vanishes_where_no_torque_holds_a_parallel_robot():
-    system = mb.read_mjcf(mujoco_models.path("planar_3rrr"))
+    system = mb.read_mjcf(models.path("planar_3rrr"))
     q = ca.SX.sym("q", 9)
     measure = ca.Function("measure", [q], [actuation_measure(system, q, system.tree.q0)])
     turns = np.linspace(0, 1.2, 13)
@@ -249,7 +249,7 @@ def test_the_measure_vanishes_where_no_torque_holds_a_parallel_robot():
 
 
 def test_a_wanted_pose_out_of_reach_says_when_and_by_how_much():
-    system = mb.read_mjcf(mujoco_models.path("five_bar"))
+    system = mb.read_mjcf(models.path("five_bar"))
     own = stage_symbols(system)
     tool = system.frame("tool").pose(own.q)[0][[0, 2]]
     way = np.linspace([0, 0.8], [0, 1.4], 5)
@@ -260,7 +260,7 @@ def test_a_wanted_pose_out_of_reach_says_when_and_by_how_much():
 
 
 def test_a_path_of_poses_is_closed_and_its_torques_carry_it():
-    system = mb.read_mjcf(mujoco_models.path("five_bar"))
+    system = mb.read_mjcf(models.path("five_bar"))
     own = stage_symbols(system)
     tool = system.frame("tool").pose(own.q)[0][[0, 2]]
     t = np.linspace(0, 1, 401)

@@ -6,9 +6,9 @@ import pytest
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-import mujoco_models
-from mbcasadi.control.linear import trajectory_lqr
-from mbcasadi.control.mpc import (
+from mbcasadi import models
+from mbcasadi.control.regulators import trajectory_lqr
+from mbcasadi.mpc import (
     discrete_dynamics,
     fixed_freedoms,
     linearize_trajectory,
@@ -32,7 +32,7 @@ STEP_ERROR = 1e-5  # rad and rad/s, a step of 0.03 s beside three of 0.01 s, of 
 
 @pytest.fixture(scope="module")
 def system():
-    return mb.read_mjcf(mujoco_models.path("five_bar"))
+    return mb.read_mjcf(models.path("five_bar"))
 
 
 @pytest.fixture(scope="module")

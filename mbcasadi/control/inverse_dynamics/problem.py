@@ -1,0 +1,193 @@
+"""Inverse dynamics of a constrained mechanism as a QP of inequalities only.
+
+The unknowns are the actuator forces p and, where several contacts share a body, its internal
+forces w. With `a = T p + t` (see `condense.py`):
+
+    min ½ Σ_tasks |J a + c - a_des|²_W + ½ r_p |p - p_ref|² + ½ r_w |w|² + ½ r_f |f - f_ref|²
+    subject to torque limits, friction pyramids and normal force limits.
+
+`r_p > 0` and `r_w > 0` make the Hessian positive definite: forces that move nothing (a redundant
+motor, feet pressing against each other) are decided by them.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from mbcasadi.constraints import stabilised_bias
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics, solve_upper
+from mbcasadi.control.inverse_dynamics.contact_groups import GripRows, grip_rows
+from mbcasadi.control.inverse_dynamics.inequalities import (
+    Rows,
+    contact_rows,
+    joint_sums,
+    stack_rows,
+    sum_rows,
+    torque_rows,
+)
+from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.tasks.task import own_slices
+from mbcasadi.system import evaluate
+from mbcasadi.system.actuator_model import Drive, drive
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The controller's inputs: all finite, quaternions unit.
+
+    Attributes:
+        q, v: (nq,), (nv,).
+        act: (na,) activations, or None.
+        ref: (nref,) reference.
+        on: (nc + ne,) one for each contact and equality constraint that is on, else zero.
+    """
+
+    q: ca.SX
+    v: ca.SX
+    act: ca.SX | None
+    ref: ca.SX
+    on: ca.SX
+
+
+@dataclass(frozen=True)
+class TaskStack:
+    """All tasks, one below the other: `J a + offset` is the error in acceleration.
+
+    Attributes:
+        J: (k, nv).
+        offset: (k,) `c - a_des`.
+        weight: (k,).
+        error, target: (k,) see `TaskRows`.
+    """
+
+    J: ca.SX
+    offset: ca.SX
+    weight: ca.DM
+    error: ca.SX
+    target: ca.SX
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The parts of the QP at one state, before they are condensed.
+
+    Attributes:
+        dynamics: `M a = f + B p + Gᵀ lam`, `G a + c = 0`.
+        drive: the actuators.
+        grips: rows and forces of the contacts.
+        rows: the inequalities.
+        tasks: what is asked for.
+        p_ref: (nu,) actuator forces that the regularisation pulls to.
+        f_ref: (3 nc,) contact forces that it pulls to; those of contacts that are off are zero.
+    """
+
+    dynamics: Dynamics
+    drive: Drive
+    grips: GripRows
+    rows: Rows
+    tasks: TaskStack
+    p_ref: ca.SX
+    f_ref: ca.SX
+
+
+def pose(setup: Setup, at: Inputs) -> Problem:
+    """Return the problem at a state."""
+    system = setup.system
+    nc = len(setup.contacts)
+    driven, sums = joint_sums(system, drive(system, setup.ranges, setup.period, at.q, at.v, at.act))
+    grips = grip_rows(
+        system, setup.grips, at.on[:nc, 0], (at.q, at.v), setup.contact_damping, setup.internal
+    )
+    A, bias = equality_rows(setup, at)
+    dynamics = Dynamics(
+        M=system.mass_matrix(at.q),
+        f=system.passive_force(at.q, at.v) + driven.rest - system.bias_force(at.q, at.v),
+        B=driven.moment,
+        G=ca.sparsify(ca.vertcat(A, grips.J)),
+        c=ca.vertcat(bias, grips.c),
+    )
+    m, nw = dynamics.G.shape[0], grips.of_w.shape[1]
+    rows = stack_rows(
+        [
+            torque_rows(driven, system.actuator_names, m, nw),
+            sum_rows(sums, m, nw),
+            contact_rows(
+                setup.contacts, setup.contact_names, at.on[:nc, 0], grips, A.shape[0], system.nu
+            ),
+        ]
+    )
+    p_ref = at.ref[setup.torque_slice, 0] if setup.torque_slice is not None else ca.SX(system.nu, 1)
+    f_ref = wanted_forces(setup, at)
+    return Problem(dynamics, driven, grips, rows, stack_tasks(setup, at), p_ref, f_ref)
+
+
+def wanted_forces(setup: Setup, at: Inputs) -> ca.SX:
+    """Return the reference of the contact forces (3 nc,)."""
+    nc = len(setup.contacts)
+    if setup.force_slice is None:
+        return ca.SX(3 * nc, 1)
+    return ca.kron(at.on[:nc, 0], ca.SX.ones(3)) * at.ref[setup.force_slice, 0]
+
+
+def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
+    """Return the equality constraints' rows and bias, those that are off zero.
+
+    With stabilisation ω the rows ask for `A a + c + 2 ω psi + ω² phi = 0`.
+    """
+    system, nc = setup.system, len(setup.contacts)
+    if system.nc == 0:
+        return ca.SX(0, system.nv), ca.SX(0, 1)
+    state = {"q": at.q, "v": at.v}
+    A, bias = evaluate(system.loop_jacobian, state), system.loop_bias(at.q, at.v)
+    if setup.stabilisation:
+        omega = ca.DM(setup.stabilisation)
+        psi, phi = system.loop_rate(at.q, at.v), system.constraint(at.q)
+        bias = stabilised_bias(bias, psi, phi, omega, omega)
+    on = ca.vertcat(
+        *(at.on[nc + k] for k, size in enumerate(setup.equality_sizes) for _ in range(size))
+    )
+    return ca.repmat(on, 1, system.nv) * A, on * bias
+
+
+def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
+    """Return the rows of all tasks."""
+    ref = {name: at.ref[place, 0] for name, place in setup.reference.items()}
+    parts = [
+        task.rows(setup.system, at.q, at.v, own_slices(task, setup.system, ref), gains)
+        for task, gains in zip(setup.tasks, setup.gains, strict=True)
+    ]
+    weight = ca.vertcat(*(ca.DM(gains.weight) for gains in setup.gains))
+    return TaskStack(
+        J=ca.vertcat(*(part.J for part in parts)),
+        offset=ca.vertcat(*(part.c - part.a_des for part in parts)),
+        weight=weight,
+        error=ca.vertcat(*(part.error for part in parts)),
+        target=ca.vertcat(*(part.target for part in parts)),
+    )
+
+
+def objective(setup: Setup, problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca.SX]:
+    """Return the Hessian's lower triangle (n, n) and the gradient (n,) at y = (p, w) = 0."""
+    nu, nw = setup.system.nu, problem.grips.of_w.shape[1]
+    root = ca.sqrt(problem.tasks.weight)
+    E = (ca.diag(root) @ problem.tasks.J) @ condensed.T
+    e = root * (problem.tasks.J @ condensed.t + problem.tasks.offset)
+    H = ca.diagcat(
+        ca.tril(E.T @ E) + setup.torque_weight * ca.SX.eye(nu),
+        setup.internal_force_weight * ca.SX.eye(nw),
+    )
+    g = ca.vertcat(E.T @ e - setup.torque_weight * problem.p_ref, ca.SX(nw, 1))
+    if setup.force_weight and problem.grips.J.shape[0]:
+        F, f = contact_force_map(problem, condensed)
+        H += setup.force_weight * ca.tril(F.T @ F)
+        g += setup.force_weight * (F.T @ (f - problem.f_ref))
+    return H, ca.densify(g)
+
+
+def contact_force_map(problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca.SX]:
+    """Return `F`, `f` of the contact forces `F y + f`."""
+    first = problem.dynamics.G.shape[0] - problem.grips.J.shape[0]
+    of_p = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B)[first:, :]
+    constant = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.y_0)[first:, 0]
+    F = ca.horzcat(problem.grips.of_lam @ of_p, problem.grips.of_w)
+    return F, problem.grips.of_lam @ constant

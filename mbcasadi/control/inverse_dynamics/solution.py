@@ -1,0 +1,135 @@
+"""The QP as data, its solution, and what stands in the way of one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
+from mbcasadi.qp.whitening import UNBOUNDED
+
+Array = NDArray[np.float64]
+
+VIOLATED = 1e-6
+"""Violation, N or N m, from which a row is named by `explain`."""
+
+
+class CondensedQP(NamedTuple):
+    """`min ½ yᵀ H y + gᵀ y` subject to `lba <= A_qp y <= uba`, with `y = (p, w)`.
+
+    p (nu,) are the actuator forces, N or N m (equal to u for motors of unit gain); w are the
+    internal contact forces. `a = T p + t`. Bounds of ±1e30 stand for none.
+
+    Attributes:
+        H, g: (n, n), (n,).
+        A_qp, lba, uba: (m, n), (m,), (m,).
+        row_names: name of each row.
+        T, t: (nv, nu), (nv,).
+    """
+
+    H: Array
+    g: Array
+    A_qp: Array
+    lba: Array
+    uba: Array
+    row_names: tuple[str, ...]
+    T: Array
+    t: Array
+
+    @classmethod
+    def of(cls, found: Mapping[str, Array], row_names: tuple[str, ...]) -> "CondensedQP":
+        """Return the QP of the matrices that an inspection found, by name."""
+        parts = {key: found[key] for key in ("H", "A_qp", "T")}
+        flat = {key: found[key].ravel() for key in ("g", "lba", "uba", "t")}
+        return cls(row_names=row_names, **parts, **flat)
+
+
+@dataclass(frozen=True)
+class InverseDynamicsSolution:
+    """What the controller answers, and what it means.
+
+    Attributes:
+        u: (nu,) controls.
+        z_next: (nz,) next state.
+        status: 0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input;
+            4 failed. From 2 on, `u` is the safe output and the other fields describe the rejected
+            candidate.
+        word: the status in words.
+        residual: (5,) dynamics, constraint, primal, stationarity, complementarity (relative).
+        a: (nv,) acceleration.
+        lam: (nc,) multipliers of the equality constraints.
+        contact_forces: (number of contacts, 3) normal and two tangential forces, N.
+        p: (nu,) actuator forces, N or N m.
+        kept: one for each independent constraint row, zero for dropped ones.
+        problem: the QP.
+        violations: (m,) by how much the candidate violates each row, N or N m.
+    """
+
+    u: Array
+    z_next: Array
+    status: int
+    word: str
+    residual: Array
+    a: Array
+    lam: Array
+    contact_forces: Array
+    p: Array
+    kept: Array
+    problem: CondensedQP
+    violations: Array
+
+    @property
+    def solved(self) -> bool:
+        """Whether the answer passed all checks."""
+        return self.status == 0
+
+    def residuals(self) -> dict[str, float]:
+        """Return the residuals by name."""
+        return dict(zip(RESIDUALS, self.residual.tolist(), strict=True))
+
+    def explain(self) -> str:
+        """Return in words what the status means and which rows stand against each other.
+
+        For an infeasible problem: the rows that cannot hold together, from the least sum of
+        violations over all y (a linear program).
+        """
+        lines = [f"status {self.status}: {self.word}"]
+        lines += [f"  {name} residual {value:.1e}" for name, value in self.residuals().items()]
+        if self.status == 3:
+            return "\n".join([*lines, "  an input is NaN, infinite or no unit quaternion"])
+        if not np.all(np.isfinite(self.problem.A_qp)):
+            return "\n".join([*lines, "  the problem is not finite: a singular inertia?"])
+        least = least_violations(self.problem)
+        if np.any(least > VIOLATED):
+            lines.append("  the problem is infeasible; these rows have to give way:")
+            lines += _listed(self.problem, least)
+        else:
+            lines.append("  the problem is feasible")
+            named = _listed(self.problem, self.violations)
+            lines += (["  the candidate violates:", *named]) if named else []
+        return "\n".join(lines)
+
+
+def least_violations(problem: CondensedQP) -> Array:
+    """Return (m,) violations whose sum is least over all y; zero where the QP is feasible."""
+    A, lba, uba = problem.A_qp, problem.lba, problem.uba
+    m, n = A.shape
+    if m == 0:
+        return np.zeros(0)
+    upper, lower = uba < UNBOUNDED / 2, lba > -UNBOUNDED / 2
+    slack = np.eye(m)
+    rows = np.vstack([np.hstack([A, -slack])[upper], np.hstack([-A, -slack])[lower]])
+    bounds = np.concatenate([uba[upper], -lba[lower]])
+    cost = np.concatenate([np.zeros(n), np.ones(m)])
+    limits = [(None, None)] * n + [(0, None)] * m
+    found = linprog(cost, A_ub=rows, b_ub=bounds, bounds=limits, method="highs")
+    return np.asarray(found.x[n:]) if found.x is not None else np.full(m, np.inf)
+
+
+def _listed(problem: CondensedQP, violations: Array) -> list[str]:
+    """Return a line for each violated row, the worst first."""
+    worst = [i for i in np.argsort(-violations) if violations[i] > VIOLATED]
+    return [f"    {problem.row_names[i]}: short by {violations[i]:.3g}" for i in worst]

@@ -1,0 +1,249 @@
+"""Riccati equations on plain matrices: the regulator, its finite horizon, and the filter.
+
+    dx/dt = dfdx x + dfdu u,    cost = ∫ (xᵀ Q x + 2 xᵀ N u + uᵀ R u) dt,    u = -K x
+
+With a sample time the control is held and the cost is still the integral, computed exactly: as
+the period tends to zero, the gain tends to the continuous one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import (
+    LinAlgError,
+    expm,
+    solve_continuous_are,
+    solve_continuous_lyapunov,
+    solve_discrete_are,
+    solve_discrete_lyapunov,
+)
+
+from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.errors import ProblemError, ShapeError
+
+Poles = NDArray[np.complex128]
+
+ASYMMETRY = 1e-9
+"""Relative difference of a weight and its transpose that is taken for rounding."""
+
+NEGATIVE = 1e-9
+"""Eigenvalue of a weight, relative to the largest, below whose negative it is indefinite."""
+
+STILL = 1e-10
+"""What a pole of a sample must have to one: less is rounding, of a mode that never dies out."""
+
+NO_SOLUTION = (
+    "the Riccati equation has no stabilising solution; expected an unstable part that the control "
+    "reaches and that the weights see"
+)
+
+NO_FILTER = (
+    "there is no stationary filter; expected noise W that reaches, and a measurement y that sees, "
+    "every mode that does not die out"
+)
+
+
+@dataclass(frozen=True)
+class Regulator:
+    """`u = -K x`, optimal for ever.
+
+    Attributes:
+        K: (nu, nx) gain.
+        S: (nx, nx) cost to go, `xᵀ S x`.
+        poles: (nx,) of the closed loop: 1/s, or of one sample where there is a period.
+        period: s, or None for a continuous loop.
+    """
+
+    K: Array
+    S: Array
+    poles: Poles
+    period: float | None
+
+
+@dataclass(frozen=True)
+class Filter:
+    """`x ← x + L (y - C x)` at every sample, optimal after its transients.
+
+    Attributes:
+        L: (nx, ny) gain of the correction.
+        before, after: (nx, nx) covariance of the error before and after the correction.
+        poles: (nx,) of the error from one sample to the next.
+    """
+
+    L: Array
+    before: Array
+    after: Array
+    poles: Poles
+
+
+class Tick(NamedTuple):
+    """One sample: `x_next = A x + B u`, which costs `xᵀ Q x + 2 xᵀ N u + uᵀ R u`."""
+
+    A: Array
+    B: Array
+    Q: Array
+    R: Array
+    N: Array
+
+
+def weight(name: str, value: ArrayLike, size: int, *, definite: bool = False) -> Array:
+    """Return a symmetric weight (size, size); a column of numbers is its diagonal.
+
+    Raises:
+        ShapeError: another shape, or NaN.
+        ProblemError: not symmetric, or negative (not positive where `definite`) somewhere.
+    """
+    given = np.asarray(value, dtype=float)
+    if given.shape not in {(), (size,), (size, size)}:
+        raise ShapeError(
+            f"{name} has shape {given.shape}, expected ({size}, {size}), or ({size},) or a number "
+            "for a diagonal one"
+        )
+    full = given if given.ndim == 2 else np.diag(np.broadcast_to(given, size))
+    if not np.all(np.isfinite(full)):
+        raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
+    if np.abs(full - full.T).max(initial=0.0) > ASYMMETRY * np.abs(full).max(initial=0.0):
+        raise ProblemError(f"{name} is not symmetric; expected a weight `xᵀ {name} x`")
+    least = float(np.linalg.eigvalsh(full).min(initial=np.inf))
+    if least < -NEGATIVE * np.abs(full).max(initial=0.0) or (definite and not least > 0):
+        wanted = "all eigenvalues positive" if definite else "none negative"
+        raise ProblemError(f"{name} has the eigenvalue {least:.3g}; expected {wanted}")
+    return np.asarray((full + full.T) / 2)
+
+
+def regulator(dfdx: Array, dfdu: Array, Q: Array, R: Array, N: Array | None = None) -> Regulator:
+    """Return the continuous gain `K = R⁻¹ (dfduᵀ S + Nᵀ)`, `S` of the algebraic Riccati equation.
+
+    One step of Newton's method after SciPy's Schur form removes what rounding left.
+    """
+    cross = np.zeros(dfdu.shape) if N is None else N
+    try:
+        S = solve_continuous_are(dfdx, dfdu, Q, R, s=cross)
+        K = np.linalg.solve(R, dfdu.T @ S + cross.T)
+        closed = dfdx - dfdu @ K
+        S = solve_continuous_lyapunov(closed.T, -_quadratic(K, Q, R, cross))
+    except LinAlgError as error:
+        raise ProblemError(f"{NO_SOLUTION} (SciPy: {error})") from error
+    K = np.linalg.solve(R, dfdu.T @ S + cross.T)
+    poles = np.linalg.eigvals(dfdx - dfdu @ K).astype(complex)
+    if not np.all(poles.real < 0):
+        raise ProblemError(f"{NO_SOLUTION}; the closed loop has the poles {poles}")
+    return Regulator(K, (S + S.T) / 2, poles, None)
+
+
+def sampled_regulator(
+    dfdx: Array, dfdu: Array, Q: Array, R: Array, period: float, N: Array | None = None
+) -> Regulator:
+    """Return the gain `K = (R_d + Bᵀ S B)⁻¹ (Bᵀ S A + N_dᵀ)` of the system under exact hold.
+
+    Args:
+        dfdx, dfdu: (nx, nx), (nx, nu) of the continuous system.
+        Q, R, N: (nx, nx), (nu, nu), (nx, nu) of the integral cost; period in s.
+
+    Raises:
+        ProblemError: no stabilising solution.
+    """
+    tick = sampled(dfdx, dfdu, Q, R, period, N)
+    try:
+        S = solve_discrete_are(tick.A, tick.B, tick.Q, tick.R, s=tick.N)
+        K = _gain(tick, S)
+        cost = _quadratic(K, tick.Q, tick.R, tick.N)
+        S = solve_discrete_lyapunov((tick.A - tick.B @ K).T, cost)
+    except LinAlgError as error:
+        raise ProblemError(f"{NO_SOLUTION} (SciPy: {error})") from error
+    K = _gain(tick, S)
+    poles = np.linalg.eigvals(tick.A - tick.B @ K).astype(complex)
+    if not np.all(np.abs(poles) < 1 - STILL):
+        raise ProblemError(f"{NO_SOLUTION}; the closed loop has the poles {poles}")
+    return Regulator(K, (S + S.T) / 2, poles, period)
+
+
+def sampled(
+    dfdx: Array, dfdu: Array, Q: Array, R: Array, period: float, N: Array | None = None
+) -> Tick:
+    """Return the exact hold of one period and what it costs.
+
+        [Q_d N_d; N_dᵀ R_d] = ∫₀ᵀ e^(Fᵀs) [Q N; Nᵀ R] e^(Fs) ds,    F = [dfdx dfdu; 0 0]
+
+    Both from one matrix exponential [C. F. Van Loan, IEEE TAC 23 (1978), 395-404].
+    """
+    nx, nu = dfdu.shape
+    cross = np.zeros((nx, nu)) if N is None else N
+    F = np.zeros((nx + nu, nx + nu))
+    F[:nx] = np.hstack([dfdx, dfdu])
+    flow, cost = _flow_and_integral(F, np.block([[Q, cross], [cross.T, R]]), period)
+    return Tick(flow[:nx, :nx], flow[:nx, nx:], cost[:nx, :nx], cost[nx:, nx:], cost[:nx, nx:])
+
+
+def backward(ticks: Sequence[Tick], S_end: Array) -> tuple[list[Array], list[Array]]:
+    """Return gains K_k and costs to go S_k of a finite horizon, k from the start.
+
+        K_k = (R + Bᵀ S_{k+1} B)⁻¹ (Bᵀ S_{k+1} A + Nᵀ),
+        S_k = (A - B K)ᵀ S_{k+1} (A - B K) + Q - N K - (N K)ᵀ + Kᵀ R K
+
+    The second form keeps S_k symmetric and positive semidefinite under rounding.
+
+    Args:
+        ticks: from sample k to k + 1.
+        S_end: (nx, nx) weight of the last state.
+    """
+    gains: list[Array] = []
+    costs = [S_end]
+    for tick in reversed(ticks):
+        K = _gain(tick, costs[-1])
+        closed = tick.A - tick.B @ K
+        S = closed.T @ costs[-1] @ closed + _quadratic(K, tick.Q, tick.R, tick.N)
+        gains.append(K)
+        costs.append((S + S.T) / 2)
+    return gains[::-1], costs[::-1]
+
+
+def sampled_noise(dfdx: Array, W: Array, period: float) -> Array:
+    """Return `∫₀ᵀ e^(dfdx s) W e^(dfdxᵀ s) ds`: what noise of intensity W adds in a sample."""
+    return _flow_and_integral(dfdx.T, W, period)[1]
+
+
+def stationary_filter(A: Array, C: Array, W: Array, V: Array) -> Filter:
+    """Return `L = P Cᵀ (C P Cᵀ + V)⁻¹`, P of the dual Riccati equation.
+
+    Args:
+        A: (nx, nx) of one sample.
+        C: (ny, nx) `y = C x + noise`.
+        W: (nx, nx) covariance of what disturbs the state in one sample.
+        V: (ny, ny) covariance of the noise of one measurement.
+
+    Raises:
+        ProblemError: a mode that does not die out and that y does not see, or W not reach.
+    """
+    try:
+        P = solve_discrete_are(A.T, C.T, W, V)
+    except LinAlgError as error:
+        raise ProblemError(f"{NO_FILTER} (SciPy: {error})") from error
+    L = np.linalg.solve(C @ P @ C.T + V, C @ P).T
+    left = np.eye(A.shape[0]) - L @ C
+    poles = np.linalg.eigvals(A @ left).astype(complex)
+    if not np.all(np.abs(poles) < 1 - STILL):
+        raise ProblemError(f"{NO_FILTER}; its error has the poles {poles}")
+    return Filter(L, P, left @ P @ left.T + L @ V @ L.T, poles)
+
+
+def _gain(tick: Tick, S: Array) -> Array:
+    inertia = tick.R + tick.B.T @ S @ tick.B
+    return np.asarray(np.linalg.solve(inertia, tick.B.T @ S @ tick.A + tick.N.T))
+
+
+def _quadratic(K: Array, Q: Array, R: Array, N: Array) -> Array:
+    cross = N @ K  # of x, where `u = -K x`
+    return Q - cross - cross.T + K.T @ R @ K
+
+
+def _flow_and_integral(F: Array, W: Array, period: float) -> tuple[Array, Array]:
+    """Return `e^(FT)` and `∫₀ᵀ e^(Fᵀs) W e^(Fs) ds`."""
+    n = F.shape[0]
+    block = expm(np.block([[-F.T, W], [np.zeros((n, n)), F]]) * period)
+    flow = block[n:, n:]
+    found = flow.T @ block[:n, n:]
+    return flow, (found + found.T) / 2

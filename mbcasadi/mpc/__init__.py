@@ -1,0 +1,101 @@
+"""Model predictive control of mechanisms with constraints."""
+
+from mbcasadi.interop import to_acados_model, to_do_mpc_model, to_opti, to_rockit
+from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
+from mbcasadi.mpc.legged.footsteps import Stepping
+from mbcasadi.mpc.legged.from_system import rigid_body_state, single_rigid_body
+from mbcasadi.mpc.legged.gait import Gait, trot
+from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
+from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
+from mbcasadi.mpc.legged.walking_planner import WalkingGuide, walking_guide
+from mbcasadi.mpc.linear.controller import LinearMPC, lti_mpc
+from mbcasadi.mpc.linear.force_outputs import force_output, friction_output
+from mbcasadi.mpc.linear.linear_mpc import deviation_output, linear_mpc
+from mbcasadi.mpc.linear.offset_free import offset_free_lti, offset_free_mpc
+from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
+from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
+from mbcasadi.mpc.linear.terminal_set import TerminalSet
+from mbcasadi.mpc.linear.violations import Violation
+from mbcasadi.mpc.ocp.collocation import collocated, collocation_guess
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.problem import OptimalControlProblem
+from mbcasadi.mpc.ocp.solution import OcpSolution, guess_of, rollout
+from mbcasadi.mpc.ocp.solver import OcpSolver, ocp_solver, solve
+from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
+from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
+from mbcasadi.mpc.trajectory.actuation_measure import actuation_measure
+from mbcasadi.mpc.trajectory.constraints import fixed_freedoms
+from mbcasadi.mpc.trajectory.optimisation import (
+    TrajectorySolver,
+    optimise,
+    trajectory_guess,
+    trajectory_solver,
+)
+from mbcasadi.mpc.trajectory.pose_path import PosePath, pose_path
+from mbcasadi.mpc.trajectory.problem import TrajectoryProblem, trajectory_problem
+from mbcasadi.mpc.trajectory.reference import linearize_trajectory, moving_reference, tracking_guess
+from mbcasadi.mpc.trajectory.solution import TrajectorySolution
+from mbcasadi.mpc.trajectory.tracking_mpc import moving_model, trajectory_mpc
+
+__all__ = [
+    "Bounded",
+    "Gait",
+    "LinearMPC",
+    "LinearModel",
+    "LinearProblem",
+    "OcpSolution",
+    "OcpSolver",
+    "OptimalControlProblem",
+    "Output",
+    "PosePath",
+    "RealTimeIteration",
+    "SingleRigidBody",
+    "StageSymbols",
+    "Stepping",
+    "TerminalSet",
+    "TrajectoryProblem",
+    "TrajectorySolution",
+    "TrajectorySolver",
+    "Violation",
+    "WalkingGuide",
+    "actuation_measure",
+    "collocated",
+    "collocation_guess",
+    "deviation_output",
+    "discrete_dynamics",
+    "fixed_freedoms",
+    "force_output",
+    "friction_output",
+    "guess_of",
+    "linear_mpc",
+    "linear_problem",
+    "linearize_trajectory",
+    "lti_mpc",
+    "moving_model",
+    "moving_reference",
+    "ocp_solver",
+    "offset_free_lti",
+    "offset_free_mpc",
+    "optimal_control_problem",
+    "optimise",
+    "pose_path",
+    "real_time_iteration",
+    "rigid_body_state",
+    "rollout",
+    "single_rigid_body",
+    "single_rigid_body_mpc",
+    "solve",
+    "stage_symbols",
+    "step_fun",
+    "to_acados_model",
+    "to_do_mpc_model",
+    "to_opti",
+    "to_rockit",
+    "tracking_guess",
+    "trajectory_guess",
+    "trajectory_mpc",
+    "trajectory_problem",
+    "trajectory_solver",
+    "trot",
+    "walking_guide",
+]

@@ -1,0 +1,185 @@
+"""Real-time iteration of an optimal control problem: one Gauss-Newton step at each tick.
+
+    z = (x_0..x_N, u_0..u_{N-1}, sent, active set)  →  linearise there, solve one QP from the
+    measured state, add its step, give u_0, shift.
+
+[M. Diehl et al., J. Process Control 12, 2002]. Repeated at one state without the shift, its fixed
+point satisfies the first-order conditions of the whole problem.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.inverse_dynamics.options import require_positive
+from mbcasadi.description import Controller, LeastDistanceStages
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.ocp.solution import OcpSolution, rollout, violations_of
+from mbcasadi.mpc.rti.condensing import parts
+from mbcasadi.mpc.rti.constraints import rows_of
+from mbcasadi.mpc.rti.description import described
+from mbcasadi.mpc.rti.memory import Memory, memory_of
+from mbcasadi.mpc.rti.stages import RtiStages
+from mbcasadi.qp.solver import controller_fun, require_solver
+
+EXPLODES = 1e3
+"""Growth of a deviation in one interval that no mechanism has and a step outside stability does."""
+
+
+@dataclass(frozen=True)
+class RealTimeIteration:
+    """The controller (q, v, ref, z) → (u, z_next, status, residual); ref is p, sample by sample.
+
+    Attributes:
+        controller: as `export_c` takes it.
+        ocp: the problem.
+        memory: where z holds what.
+    """
+
+    controller: Controller
+    ocp: OptimalControlProblem
+    memory: Memory
+
+    @property
+    def function(self) -> ca.Function:
+        """The controller as one named Function."""
+        return self.controller.function
+
+    @property
+    def prepare(self) -> ca.Function:
+        """(ref, z) → (prepared, A_qp), the part of a tick before the state is measured."""
+        stages = self.controller.stages
+        assert stages is not None
+        assert stages.prepare is not None
+        return stages.prepare
+
+    def z(self, guess: OcpSolution, sent: ArrayLike | None = None) -> Array:
+        """Return the state that begins with this guess.
+
+        Args:
+            guess: of states and controls, from the moment at which the first control acts.
+            sent: (d, nu) controls under way, newest last; zero, inside their bounds, by default.
+
+        Raises:
+            ShapeError: a guess of another problem, or NaN.
+        """
+        return _begun(self.memory, guess, sent)
+
+    def trajectory(self, z: Array) -> tuple[Array, Array]:
+        """Return x (N + 1, nx) and u (N, nu) in z."""
+        nx, nu, N = self.ocp.nx, self.ocp.nu, self.ocp.horizon
+        flat, ends = np.asarray(z, dtype=float).ravel(), nx * (N + 1)
+        return flat[:ends].reshape(N + 1, nx), flat[ends : ends + nu * N].reshape(N, nu)
+
+    def violations(self, z: Array, p: ArrayLike | None = None) -> tuple[str, ...]:
+        """Return a sentence for each row of path and end that the plan in z misses.
+
+        Args:
+            z: of `z_next`; its sample 0 is that of the next tick where the guess is shifted.
+            p: (N + 1, np) parameters; nominal by default.
+        """
+        x, u = self.trajectory(z)
+        known = self.ocp.parameters() if p is None else np.asarray(p, dtype=float)
+        return violations_of(self.ocp, x, u, known)
+
+
+def real_time_iteration(
+    ocp: OptimalControlProblem,
+    guess: OcpSolution | None = None,
+    *,
+    delay: int = 0,
+    sent: ArrayLike | None = None,
+    shift: bool = True,
+    tolerance: float = 1e-6,
+    solver: str = "daqp",
+    name: str = "real_time_iteration",
+) -> RealTimeIteration:
+    """Return the controller of a problem, with all its rows.
+
+    Rows of path and end are linearised about the guess. Where hard ones leave no answer, the status
+    is 2 and u is what was planned; soft ones give way, and `violations` says which. The first state
+    is given, so rows that no control enters count from the second sample on.
+
+    Args:
+        ocp: the problem; the tick's period is that of its intervals.
+        guess: the first guess, and that after a failure; by default the motion from rest in the
+            initial pose, without control.
+        delay: d, ticks from a measurement to the moment at which its control acts. The state is
+            predicted over them with the controls that are under way; the guess, and p in `ref`,
+            begin at that moment.
+        sent: (d, nu) controls under way at first, newest last; with S or du_bounds, which count
+            from the last one, at least one. Zero, inside their bounds, by default: a robot that is
+            held by its motors would begin to fall.
+        shift: whether the guess moves on by one interval each tick.
+        tolerance: bound of each residual of the QP for its answer to count.
+        solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
+        name: a C identifier.
+
+    Raises:
+        ProblemError: a number that makes no sense, or a control that costs nothing.
+        ShapeError: a guess of another problem, or controls under way of another number.
+        SolverError: the solver is not available.
+    """
+    require_solver(solver)
+    require_positive(tolerance=tolerance)
+    if not float(delay).is_integer() or delay < 0:
+        raise ProblemError(f"delay = {delay}; expected a number of ticks, at least 0")
+    if not name.isidentifier():
+        raise ProblemError(f"name {name!r}; expected a C identifier")
+    rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
+    first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
+    rows = rows_of(ocp)
+    memory = memory_of(ocp, rows.resting, int(delay))
+    z0 = _begun(memory, first, sent)
+    made = RtiStages(ocp, parts(ocp, rows), rows, memory, z0, shift, tolerance)
+    stages = made.stages()
+    _require_determined(made, stages)
+    controller = described(controller_fun(name, stages, solver), stages, made)
+    return RealTimeIteration(controller, ocp, memory)
+
+
+def _require_determined(made: RtiStages, stages: LeastDistanceStages) -> None:
+    """Raise unless the step is stable, and the cost determines every control at the guess."""
+    growth = _growth(made.ocp, made.z0)
+    if growth > EXPLODES:
+        raise ProblemError(
+            f"'{made.ocp.name}': a deviation from the guess grows {growth:.3g}-fold in one "
+            f"interval of {made.ocp.period:g} s: the step is too long for what moves fastest, "
+            "often a stiff servo on a light link; expected a shorter period, more substeps, "
+            "armature on the joint, or a motor in place of the servo"
+        )
+    assert stages.prepare is not None
+    prepared = stages.prepare(made.ocp.parameters().ravel(), made.z0)[0]
+    if not np.all(np.isfinite(prepared.full())):
+        raise ProblemError(
+            f"'{made.ocp.name}' leaves some control without cost, or its dynamics are not finite "
+            "at the guess; expected R, S or another cost of every control, and a guess of numbers"
+        )
+
+
+def _growth(ocp: OptimalControlProblem, z: Array) -> float:
+    """Return the spectral radius of the first interval at the guess; 0 where it leads nowhere."""
+    x, u, p = z[: ocp.nx], z[ocp.nx * (ocp.horizon + 1) :][: ocp.nu], ocp.parameters()[0]
+    x_next = ocp.dynamics(x, u, p).full()
+    if not np.all(np.isfinite(x_next)):
+        return 0.0
+    A = ocp.dynamics.jacobian()(x, u, p, x_next)[0].full()
+    return float(np.abs(np.linalg.eigvals(A)).max()) if np.all(np.isfinite(A)) else np.inf
+
+
+def _begun(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) -> Array:
+    ocp = memory.ocp
+    sizes = ((ocp.horizon + 1, ocp.nx), (ocp.horizon, ocp.nu))
+    shapes = (guess.x.shape, guess.u.shape)
+    if shapes != sizes or not np.all(np.isfinite(np.append(guess.x, guess.u))):
+        raise ShapeError(
+            f"guess has x {shapes[0]} and u {shapes[1]}; expected {sizes[0]} and {sizes[1]}, finite"
+        )
+    none = np.clip(np.zeros((memory.columns, ocp.nu)), *ocp.u_bounds.T)
+    before = none if sent is None else np.asarray(sent, dtype=float)
+    if before.shape != none.shape or not np.all(np.isfinite(before)):
+        raise ShapeError(f"sent has shape {before.shape}, expected {none.shape}, finite")
+    return memory.first(guess, before)
