@@ -14,7 +14,7 @@ from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control.laws import joint_coordinates, passive_joint_control
+from mbcasadi.control.laws import input_reach, joint_coordinates, passive_joint_control
 
 MODEL = models.path("slider_crank")
 TURN = 4.0  # s, one turn from rest to rest
@@ -47,7 +47,7 @@ def main(figure: str | None = None) -> dict[float, dict[str, float]]:
     """Return the figures of both runs, by their rank_tol."""
     system = mb.read_mjcf(MODEL)
     for pose in (system.tree.q0, UPRIGHT):
-        print(controllability(system, pose).in_words)
+        print(input_reach(system, pose).in_words)
     found, runs = {}, {tol: turn(system, tol) for tol in (FINE, COARSE)}
     for tol, run in runs.items():
         q = run.recording.q

@@ -13,10 +13,11 @@ from panels import Panel, draw, figure_path
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control.laws import (
+    input_reach,
     joint_coordinates,
     passive_joint_control,
     sampled_poses,
-    workspace_controllability,
+    workspace_input_reach,
 )
 
 MODEL = models.path("planar_3rrr")
@@ -42,8 +43,8 @@ def path(t: float) -> np.ndarray:
 def main(figure: str | None = None) -> dict[str, float]:
     """Return the figures of the closed loop."""
     system = mb.read_mjcf(MODEL)
-    print(controllability(system, system.tree.q0).in_words)
-    print(workspace_controllability(system, sampled_poses(system, POSES, spread=1.0)).in_words)
+    print(input_reach(system, system.tree.q0).in_words)
+    print(workspace_input_reach(system, sampled_poses(system, POSES, spread=1.0)).in_words)
     law = passive_joint_control(system, joint_coordinates(system, ("x", "y", "phi")), kp=900.0)
 
     def push(t: float) -> np.ndarray:

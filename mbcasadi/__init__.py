@@ -10,7 +10,7 @@
 
 from importlib.metadata import version
 
-from mbcasadi import control, dynamics, formulation, linalg
+from mbcasadi import control, dynamics, formulation, interop, linalg, models, mpc
 from mbcasadi.codegen import export_c, open_project
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description import Baumgarte, Contact, Controller
@@ -40,10 +40,13 @@ __all__ = [
     "forward_dynamics",
     "from_equations",
     "from_lagrangian",
+    "interop",
     "inverse_dynamics",
     "linalg",
     "linearize",
     "march",
+    "models",
+    "mpc",
     "open_project",
     "read_mjcf",
     "redundancy",

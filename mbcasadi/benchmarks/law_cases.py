@@ -17,6 +17,7 @@ from mbcasadi import models
 from mbcasadi.benchmarks import linear_law_cases
 from mbcasadi.control import FrameTask, PostureTask, laws
 from mbcasadi.control.laws import Law
+from mbcasadi.control.regulators import lti_inverse_dynamics
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -105,7 +106,7 @@ def _qr(model: str, system: System) -> Law:
 
 
 def _lti(system: System) -> Law:
-    return laws.lti_inverse_dynamics(linear_law_cases.at_rest(system))
+    return lti_inverse_dynamics(linear_law_cases.at_rest(system))
 
 
 CASES: tuple[Case, ...] = (

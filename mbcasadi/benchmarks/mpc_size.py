@@ -3,7 +3,7 @@
 Each problem is exported and compiled with the flags that the package chooses. The program fails
 where one function is larger, or the compiler takes longer or more memory, than the limits below.
 
-    python -m mbcasadi.benchmarks.mpc_size              # a Markdown table; names of problems may follow
+    python -m mbcasadi.benchmarks.mpc_size              # a table; names of problems may follow
 """
 
 import sys

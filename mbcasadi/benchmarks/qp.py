@@ -22,8 +22,8 @@ from mbcasadi.control.inverse_dynamics.inputs import guarded
 from mbcasadi.control.inverse_dynamics.problem import pose
 from mbcasadi.control.inverse_dynamics.tick import input_symbols
 from mbcasadi.description import Contact
+from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.qp.solver import OPTIONS
-from mbcasadi.qp.whitening import UNBOUNDED
 from mbcasadi.system import read_mjcf
 
 Array = NDArray[np.float64]

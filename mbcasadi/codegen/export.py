@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import casadi as ca
 from numpy.typing import ArrayLike
@@ -24,16 +24,8 @@ from mbcasadi.codegen.folder_pages import (
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ExportError
-
-
-@runtime_checkable
-class HasController(Protocol):
-    """An object that carries its controller as data."""
-
-    @property
-    def controller(self) -> Controller:
-        """The controller."""
 
 
 def export_c(

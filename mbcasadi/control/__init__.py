@@ -1,6 +1,5 @@
 """Control laws of constrained mechanisms as named Functions that become C."""
 
-from mbcasadi import mpc
 from mbcasadi.control import laws, regulators
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
@@ -19,6 +18,5 @@ __all__ = [
     "Task",
     "TaskRows",
     "laws",
-    "linear",
-    "mpc",
+    "regulators",
 ]

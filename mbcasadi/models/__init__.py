@@ -12,7 +12,10 @@ Example:
 
 from pathlib import Path
 
-_FOLDER = Path(__file__).resolve().parent
+_HERE = Path(__file__).resolve().parent
+_REPOSITORY = _HERE.parents[1] / "mujoco_models"
+_FOLDER = _HERE if any(_HERE.glob("*.xml")) else _REPOSITORY
+"""A wheel holds the files beside this module; an editable install reads those of the repository."""
 
 
 def names() -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Model predictive control of mechanisms with constraints."""
 
-from mbcasadi.interop import to_acados_model, to_do_mpc_model, to_opti, to_rockit
 from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
 from mbcasadi.mpc.legged.footsteps import Stepping
 from mbcasadi.mpc.legged.from_system import rigid_body_state, single_rigid_body
@@ -87,10 +86,6 @@ __all__ = [
     "solve",
     "stage_symbols",
     "step_fun",
-    "to_acados_model",
-    "to_do_mpc_model",
-    "to_opti",
-    "to_rockit",
     "tracking_guess",
     "trajectory_guess",
     "trajectory_mpc",

@@ -45,3 +45,6 @@ def pyramid_rows(friction: float, sides: int) -> ca.DM:
     rows = np.column_stack([np.full(sides, -inscribed), np.cos(angle), np.sin(angle)])
     rows[np.abs(rows) < LEAST_COMPONENT] = 0.0
     return ca.sparsify(ca.DM(rows))
+
+
+FORCE_AXES = ("n", "t1", "t2")

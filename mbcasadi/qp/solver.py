@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from mbcasadi.description import LeastDistanceStages
+from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import SolverError
-from mbcasadi.qp.whitening import UNBOUNDED
 
 PRIMAL_TOLERANCE = 1e-10
 """Violation of a row of unit length that DAQP accepts, in the unit of x."""
@@ -119,3 +119,7 @@ def _unit(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
     distance = ca.fmax(lba, -uba) / ca.if_else(present, length, 1)
     largest = ca.mmax(ca.if_else(present, distance, 0))
     return 2 ** (ca.floor(ca.log(ca.fmax(largest, 1)) / math.log(2)) + 1)
+
+
+CLAIMED = 0.5
+"""The solver's flag is above this where it claims an optimum."""

@@ -11,9 +11,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi import linalg
-
-UNBOUNDED = 1e30
-"""Stands for infinity: `0 · inf` is NaN in masks and complementarity."""
+from mbcasadi.description.qp_stages import UNBOUNDED
 
 
 class Whitened(NamedTuple):

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.model.transmission import actuator_length, moment_row
-from mbcasadi.qp.whitening import UNBOUNDED
-from mbcasadi.system import System
+from mbcasadi.system.system import System
 
 Array = NDArray[np.float64]
 
@@ -224,3 +225,31 @@ def _bounded(ranges: Ranges, gain: ca.SX) -> tuple[bool, ...]:
         bool(not free[i] or not gain[i].is_constant() or float(gain[i]) == 0.0)
         for i in range(len(free))
     )
+
+
+def require_ranges(
+    system: System, ctrl_limits: ArrayLike | None, force_limits: ArrayLike | None
+) -> Ranges:
+    """Return the ranges of controls and actuator forces, the model's unless given.
+
+    Raises:
+        ShapeError: not (nu, 2), or NaN.
+        ProblemError: a lower limit above its upper limit.
+    """
+    given = {"ctrl_limits": ctrl_limits, "force_limits": force_limits}
+    model = {"ctrl_limits": system.limits.ctrl, "force_limits": system.limits.force}
+    ranges = {}
+    for label, limits in given.items():
+        array = np.asarray(model[label] if limits is None else limits, dtype=float)
+        if array.shape != (system.nu, 2) or np.any(np.isnan(array)):
+            raise ShapeError(
+                f"{label} has shape {array.shape}, expected ({system.nu}, 2), one (low, high) for "
+                "each actuator, without NaN"
+            )
+        for name, (low, high) in zip(system.actuator_names, array, strict=True):
+            if low > high:
+                raise ProblemError(
+                    f"{label} of actuator '{name}': {low} is above {high}; expected low <= high"
+                )
+        ranges[label] = array.copy()
+    return Ranges(ranges["ctrl_limits"], ranges["force_limits"])

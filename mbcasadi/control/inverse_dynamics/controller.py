@@ -7,9 +7,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.inverse_dynamics import inputs
 from mbcasadi.control.inverse_dynamics import options as checks
 from mbcasadi.control.inverse_dynamics.description import describe
+from mbcasadi.control.inverse_dynamics.inputs import reference_at
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
 from mbcasadi.control.inverse_dynamics.options import FALLBACKS, INTERNAL_FORCES, Setup
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
@@ -18,8 +18,10 @@ from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.description import Contact, Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.solver import candidate_fun, controller_fun, require_solver
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, require_choice, require_numbers, require_positive, unique
 from mbcasadi.system import System
+from mbcasadi.system.actuator_model import require_ranges
+from mbcasadi.system.coordinates import equality_groups
 
 Array = NDArray[np.float64]
 
@@ -111,18 +113,18 @@ class InverseDynamicsQP:
         name: str = "inverse_dynamics",
     ) -> None:
         checks.require_system(system)
-        checks.require_numbers(
+        require_numbers(
             force_weight=force_weight, stabilisation=stabilisation, contact_damping=contact_damping
         )
-        checks.require_positive(
+        require_positive(
             torque_weight=torque_weight,
             internal_force_weight=internal_force_weight,
             rank_tol=rank_tol,
             tolerance=tolerance,
             period=period,
         )
-        checks.require_choice("fallback", fallback, FALLBACKS)
-        checks.require_choice("internal_forces", internal_forces, INTERNAL_FORCES)
+        require_choice("fallback", fallback, FALLBACKS)
+        require_choice("internal_forces", internal_forces, INTERNAL_FORCES)
         require_solver(solver)
         if not name.isidentifier():
             raise ProblemError(f"name {name!r}; expected a C identifier")
@@ -134,7 +136,7 @@ class InverseDynamicsQP:
         if force_reference:
             slots.append(checks.force_slot(contacts, force_weight))
         reference = checks.lay_out(slots)
-        equality_names, equality_sizes = checks.equality_groups(system)
+        equality_names, equality_sizes = equality_groups(system)
         self.system = system
         self.name = name
         self.setup = Setup(
@@ -143,14 +145,14 @@ class InverseDynamicsQP:
             gains=gains,
             contacts=contacts,
             grips=checks.require_contacts(contacts, system),
-            contact_names=checks.unique([contact.frame for contact in contacts]),
+            contact_names=unique([contact.frame for contact in contacts]),
             equality_names=equality_names,
             equality_sizes=equality_sizes,
             slots=tuple(slots),
             reference=reference,
             torque_slice=reference.get("torque") if torque_reference else None,
             force_slice=reference.get("force") if force_reference else None,
-            ranges=checks.require_ranges(system, ctrl_limits, force_limits),
+            ranges=require_ranges(system, ctrl_limits, force_limits),
             internal=internal_forces == "body",
             torque_weight=torque_weight,
             internal_force_weight=internal_force_weight,
@@ -215,7 +217,7 @@ class InverseDynamicsQP:
 
     def reference_at(self, q: ArrayLike) -> Array:
         """Return the reference (nref,) that asks to stay at the configuration q, at rest."""
-        return inputs.reference_at(self.setup, column("q", q, self.system.nq))
+        return reference_at(self.setup, column("q", q, self.system.nq))
 
     def problem(
         self,
@@ -285,7 +287,7 @@ class InverseDynamicsQP:
         system, setup = self.system, self.setup
         q = column("q", q, system.nq, finite=False)
         if ref is None:
-            ref = inputs.reference_at(setup, q)
+            ref = reference_at(setup, q)
         mask = np.ones(len(self.mask_names)) if mask is None else mask
         inputs = {
             "q": q,

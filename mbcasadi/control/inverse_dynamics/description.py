@@ -3,12 +3,17 @@
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.options import FORCE_AXES, Setup
+from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.tick import Stages
-from mbcasadi.control.tasks.posture_task import COORDINATES, RATE_UNITS, RATES, UNITS, dotted, per
 from mbcasadi.description import Controller, Signal
+from mbcasadi.qp.friction_cone import FORCE_AXES
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import (
+    coordinates,
+    rates,
+    unitless_signal,
+)
 
 
 def describe(
@@ -21,16 +26,16 @@ def describe(
     inputs = {
         "q": coordinates(setup.system),
         "v": rates(setup.system),
-        "act": _plain("act", _act_names(setup.system)),
+        "act": unitless_signal("act", _act_names(setup.system)),
         "ref": _reference(setup),
-        "mask": _plain("mask", setup.mask_names),
-        "z": _plain("z", state),
+        "mask": unitless_signal("mask", setup.mask_names),
+        "z": unitless_signal("z", state),
     }
     outputs = {
-        "u": _plain("u", controls),
-        "z_next": _plain("z_next", state),
-        "status": _plain("status", ("status",)),
-        "residual": _plain("residual", RESIDUALS),
+        "u": unitless_signal("u", controls),
+        "z_next": unitless_signal("z_next", state),
+        "status": unitless_signal("status", ("status",)),
+        "residual": unitless_signal("residual", RESIDUALS),
     }
     return Controller(
         name=function.name(),
@@ -48,24 +53,6 @@ def describe(
         monitors=_monitors(setup),
         contacts=setup.contacts,
     )
-
-
-def coordinates(system: System) -> Signal:
-    """Return names and units of q."""
-    if system.tree is None:
-        return _plain("q", tuple(f"q{i}" for i in range(system.nq)))
-    joints = system.tree.joints
-    names = tuple(dotted(j.name, c) for j in joints for c in COORDINATES[j.kind])
-    return Signal("q", names, tuple(unit for j in joints for unit in UNITS[j.kind]))
-
-
-def rates(system: System) -> Signal:
-    """Return names and units of v."""
-    if system.tree is None:
-        return _plain("v", tuple(f"v{i}" for i in range(system.nv)))
-    joints = system.tree.joints
-    names = tuple(dotted(j.name, c) for j in joints for c in RATES[j.kind])
-    return Signal("v", names, tuple(per(unit, "s") for j in joints for unit in RATE_UNITS[j.kind]))
 
 
 def _reference(setup: Setup) -> Signal:
@@ -101,7 +88,3 @@ def _notes(setup: Setup) -> dict[str, str]:
 
 def _act_names(system: System) -> tuple[str, ...]:
     return tuple(one.name for one in system.actuators if one.act is not None)
-
-
-def _plain(name: str, components: tuple[str, ...]) -> Signal:
-    return Signal(name, components, ("",) * len(components))

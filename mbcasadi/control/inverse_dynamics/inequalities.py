@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.contact_groups import GripRows
 from mbcasadi.description import Contact, RigidTree
+from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.qp.friction_cone import pyramid_rows
-from mbcasadi.qp.whitening import UNBOUNDED
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import Drive
 

@@ -9,16 +9,8 @@ import numpy as np
 
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import Inputs
-from mbcasadi.system import System
-
-LARGEST_INPUT = 1e12
-"""Inputs whose absolute values add up to more than this count as bad."""
-
-LEAST_QUAT2 = 0.25
-"""Quaternions with a smaller squared length count as bad; others are normalised, as in MuJoCo."""
-
-MASK_ON = 0.5
-"""Entries of the mask above this are on."""
+from mbcasadi.qp.input_guard import LARGEST_INPUT, LEAST_QUAT2, MASK_ON
+from mbcasadi.system.coordinates import quaternion_places
 
 
 def guarded(setup: Setup, raw: dict[str, ca.SX]) -> tuple[Inputs, ca.SX]:
@@ -68,29 +60,3 @@ def reference_at(setup: Setup, q: np.ndarray) -> np.ndarray:
         for quantity, value in task.present(setup.system, q).items():
             ref[setup.reference[f"{task.name}.{quantity}"]] = value
     return ref
-
-
-def quaternion_places(system: System) -> list[int]:
-    """Return the first row in q of each quaternion."""
-    if system.tree is None:
-        return []
-    shift = {"free": 3, "ball": 0}
-    return [j.qpos + shift[j.kind] for j in system.tree.joints if j.kind in shift]
-
-
-def sanitised_active(z: ca.SX) -> ca.SX:
-    """Return -1, 0 or 1 for each entry, whatever it holds."""
-    return (z > MASK_ON) - (z < -MASK_ON)
-
-
-def clamped(u: ca.SX, lower: np.ndarray, upper: np.ndarray) -> ca.SX:
-    """Return u, finite and inside its limits, whatever it holds."""
-    entries = []
-    for i in range(u.numel()):
-        entry = ca.if_else(ca.fabs(u[i]) <= LARGEST_INPUT, u[i], 0)
-        if np.isfinite(upper[i]):
-            entry = ca.fmin(entry, upper[i])
-        if np.isfinite(lower[i]):
-            entry = ca.fmax(entry, lower[i])
-        entries.append(entry)
-    return ca.vertcat(u[:0, 0], *entries)

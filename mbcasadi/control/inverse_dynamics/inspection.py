@@ -2,12 +2,12 @@
 
 import casadi as ca
 
-from mbcasadi.control.inverse_dynamics import inputs
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import condense, multipliers, solve_upper
+from mbcasadi.control.inverse_dynamics.inputs import guarded
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import objective, pose
-from mbcasadi.control.inverse_dynamics.residuals import positive
 from mbcasadi.control.inverse_dynamics.tick import input_symbols
+from mbcasadi.qp.kkt_residuals import positive
 from mbcasadi.qp.whitening import whiten
 
 
@@ -20,7 +20,7 @@ def inspection_fun(setup: Setup) -> ca.Function:
     """
     raw = input_symbols(setup, 0)
     del raw["z"]
-    inputs, _ = inputs.guarded(setup, raw)
+    inputs, _ = guarded(setup, raw)
     problem = pose(setup, inputs)
     condensed = condense(problem.dynamics, setup.rank_tol)
     H, g = objective(setup, problem, condensed)

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.contact_groups import Grip, grips_of
 from mbcasadi.control.tasks.task import Gains, Slot, Task, gains_of
 from mbcasadi.description import Contact
-from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.qp.friction_cone import MIN_SIDES
+from mbcasadi.errors import ProblemError
+from mbcasadi.qp.friction_cone import FORCE_AXES, MIN_SIDES
+from mbcasadi.shapes import unique
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import Ranges
 
@@ -19,7 +20,6 @@ Array = NDArray[np.float64]
 
 FALLBACKS = ("zero", "hold")
 INTERNAL_FORCES = ("body", "none")
-FORCE_AXES = ("n", "t1", "t2")
 
 
 @dataclass(frozen=True)
@@ -137,55 +137,6 @@ def force_slot(contacts: Sequence[Contact], force_weight: float) -> Slot:
     return Slot("force", components, ("N",) * len(components))
 
 
-def require_ranges(
-    system: System, ctrl_limits: ArrayLike | None, force_limits: ArrayLike | None
-) -> Ranges:
-    """Return the ranges of controls and actuator forces, the model's unless given.
-
-    Raises:
-        ShapeError: not (nu, 2), or NaN.
-        ProblemError: a lower limit above its upper limit.
-    """
-    given = {"ctrl_limits": ctrl_limits, "force_limits": force_limits}
-    model = {"ctrl_limits": system.limits.ctrl, "force_limits": system.limits.force}
-    ranges = {}
-    for label, limits in given.items():
-        array = np.asarray(model[label] if limits is None else limits, dtype=float)
-        if array.shape != (system.nu, 2) or np.any(np.isnan(array)):
-            raise ShapeError(
-                f"{label} has shape {array.shape}, expected ({system.nu}, 2), one (low, high) for "
-                "each actuator, without NaN"
-            )
-        for name, (low, high) in zip(system.actuator_names, array, strict=True):
-            if low > high:
-                raise ProblemError(
-                    f"{label} of actuator '{name}': {low} is above {high}; expected low <= high"
-                )
-        ranges[label] = array.copy()
-    return Ranges(ranges["ctrl_limits"], ranges["force_limits"])
-
-
-def require_numbers(**numbers: float) -> None:
-    """Raise `ProblemError` for a number that is not finite and not negative."""
-    for name, value in numbers.items():
-        if not np.isfinite(value) or value < 0:
-            raise ProblemError(f"{name} = {value}; expected a finite number, not negative")
-
-
-def require_choice(name: str, value: str, valid: Sequence[str]) -> None:
-    """Raise `ProblemError` unless an option has one of its values."""
-    if value not in valid:
-        listed = ", ".join(repr(each) for each in valid)
-        raise ProblemError(f"{name} = {value!r}; expected one of {listed}")
-
-
-def require_positive(**numbers: float) -> None:
-    """Raise `ProblemError` for a number that is not finite and positive."""
-    for name, value in numbers.items():
-        if not np.isfinite(value) or value <= 0:
-            raise ProblemError(f"{name} = {value}; expected a finite, positive number")
-
-
 def require_law(law: ca.Function | None, sizes: dict[str, int], nu: int) -> None:
     """Raise `ProblemError` unless a fallback law takes (q, v, ref, mask) and returns u."""
     if law is None:
@@ -197,24 +148,6 @@ def require_law(law: ca.Function | None, sizes: dict[str, int], nu: int) -> None
             f"fallback law {law}; expected (q[{wanted[0]}], v[{wanted[1]}], ref[{wanted[2]}], "
             f"mask[{wanted[3]}]) -> (u[{nu}])"
         )
-
-
-def unique(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, repeated ones with a count: foot, then foot_2."""
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return tuple(result)
-
-
-def equality_groups(system: System) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return name and number of rows of each equality constraint."""
-    sizes = tuple(equality.size for equality in system.equalities)
-    single = system.nc - sum(sizes)
-    names = [equality.name for equality in system.equalities]
-    return unique([*names, *system.constraint_names[system.nc - single :]]), sizes + (1,) * single
 
 
 def lay_out(slots: Sequence[Slot]) -> dict[str, slice]:

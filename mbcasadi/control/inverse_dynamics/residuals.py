@@ -23,6 +23,7 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
     solve_upper_transposed,
 )
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
+from mbcasadi.qp.kkt_residuals import positive
 from mbcasadi.qp.whitening import Whitened
 
 RESIDUALS = ("dynamics", "constraint", "primal", "stationarity", "complementarity")
@@ -124,11 +125,6 @@ def _through_multipliers(condensed: Condensed, by_lam: ca.SX) -> ca.SX:
     """Return `(∂lam/∂p)ᵀ by_lam = -Y_Bᵀ R⁻ᵀ by_lam`."""
     rhs = ca.densify(by_lam)
     return -condensed.Y_B.T @ solve_upper_transposed(condensed.R, condensed.R_inv_diag, rhs)
-
-
-def positive(value: ca.SX) -> ca.SX:
-    """Return `max(value, 0)`; NaN stays NaN, which `fmax` would hide."""
-    return 0.5 * (value + ca.fabs(value))
 
 
 def _length(value: ca.SX) -> ca.SX:

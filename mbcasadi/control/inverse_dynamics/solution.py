@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
-from mbcasadi.qp.whitening import UNBOUNDED
+from mbcasadi.description.qp_stages import UNBOUNDED
 
 Array = NDArray[np.float64]
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics import inputs
 from mbcasadi.control.inverse_dynamics.carry import Layout, pack, unpack
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
     Condensed,
@@ -20,14 +19,15 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
     solve_upper,
 )
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
+from mbcasadi.control.inverse_dynamics.inputs import guarded
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import Problem, objective, pose
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS, Answer, Cost, examine
 from mbcasadi.description import LeastDistanceStages
-from mbcasadi.qp.whitening import UNBOUNDED, LeastDistance, Whitened, shift_bounds, whiten
-
-CLAIMED = 0.5
-"""The solver's flag is above this where it claims an optimum."""
+from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.qp.input_guard import clamped, sanitised_active
+from mbcasadi.qp.solver import CLAIMED
+from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds, whiten
 
 SOLVED, SUBOPTIMAL, INFEASIBLE, BAD_INPUT, FAILED = range(5)
 
@@ -76,7 +76,7 @@ def state_size(setup: Setup, m: int) -> int:
 def make_stages(setup: Setup) -> Stages:
     """Return the build and finish Functions of a controller."""
     raw = input_symbols(setup, 0)
-    inputs, valid = inputs.guarded(setup, raw)
+    inputs, valid = guarded(setup, raw)
     problem = pose(setup, inputs)
     m = len(problem.rows.names)
     z = ca.SX.sym("z", state_size(setup, m))
@@ -90,7 +90,7 @@ def make_stages(setup: Setup) -> Stages:
     build = ca.Function(
         "build",
         list(raw.values()),
-        [*posed, inputs.sanitised_active(z[:m, 0]), column],
+        [*posed, sanitised_active(z[:m, 0]), column],
         list(raw),
         ["A_qp", "lba", "uba", "active0", "carry"],
         {"cse": True},
@@ -189,8 +189,8 @@ def _finish(
     status = judge(residuals, claimed, got["valid"], setup.tolerance)
     u_qp = controls(problem, got, p)
     u_safe = _fallback(setup, problem, got, raw)
-    u = inputs.clamped(ca.if_else(status <= SUBOPTIMAL, u_qp, u_safe), *limits)
-    active = (status <= SUBOPTIMAL) * inputs.sanitised_active(solver["active"])
+    u = clamped(ca.if_else(status <= SUBOPTIMAL, u_qp, u_safe), *limits)
+    active = (status <= SUBOPTIMAL) * sanitised_active(solver["active"])
     z_next = ca.vertcat(active, u) if setup.fallback == "hold" else active
     residual = ca.if_else(got["valid"], residuals, np.inf)
     return ca.Function(
@@ -233,7 +233,7 @@ def _fallback(
     if setup.fallback == "hold":
         return raw["z"][-nu:, 0]
     if setup.law is not None:
-        inputs, _ = inputs.guarded(setup, raw)
+        inputs, _ = guarded(setup, raw)
         return ca.densify(setup.law(inputs.q, inputs.v, inputs.ref, inputs.on))
     no_force = ca.fmin(ca.fmax(0, got["p_min"]), got["p_max"])
     return ca.if_else(got["valid"], controls(problem, got, no_force), 0)

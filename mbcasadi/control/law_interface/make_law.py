@@ -24,24 +24,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.inputs import (
-    LARGEST_INPUT,
-    LEAST_QUAT2,
-    MASK_ON,
-    clamped,
-    quaternion_places,
-)
-from mbcasadi.control.inverse_dynamics.options import (
-    equality_groups,
-    require_positive,
-    require_ranges,
-)
 from mbcasadi.control.law_interface.law import Array, At, Command, Law
 from mbcasadi.control.law_interface.signals import monitors, signals_in, signals_out
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
+from mbcasadi.qp.input_guard import LARGEST_INPUT, LEAST_QUAT2, MASK_ON, clamped
+from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
+from mbcasadi.system.actuator_model import require_ranges
+from mbcasadi.system.coordinates import equality_groups, quaternion_places
 
 OK, SATURATED, UNATTAINABLE, BAD_INPUT, FAILED = range(5)
 STATUSES = (

@@ -5,12 +5,11 @@ from typing import Any
 
 import casadi as ca
 
-from mbcasadi.control.inverse_dynamics.description import coordinates, rates
-from mbcasadi.control.inverse_dynamics.options import equality_groups
 from mbcasadi.control.law_interface.law import Array, Command
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Signal
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import coordinates, equality_groups, rates
 
 
 def monitors(tracked: Sequence[tuple[str, str]]) -> tuple[Signal, ...]:

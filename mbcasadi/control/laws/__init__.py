@@ -15,10 +15,10 @@ from mbcasadi.control.laws.gravity_compensation import gravity_compensated_pd
 from mbcasadi.control.laws.hybrid_motion_force import hybrid_motion_force_control
 from mbcasadi.control.laws.impedance import impedance_control
 from mbcasadi.control.laws.input_reach import (
-    Controllability,
-    WorkspaceControllability,
-    controllability,
-    workspace_controllability,
+    InputReach,
+    WorkspaceInputReach,
+    input_reach,
+    workspace_input_reach,
 )
 from mbcasadi.control.laws.passive_joints import passive_joint_control
 from mbcasadi.control.laws.poses import sampled_poses
@@ -39,34 +39,32 @@ from mbcasadi.control.laws.task_coordinates import (
     joint_coordinates,
 )
 from mbcasadi.control.laws.within_limits import within_limits
-from mbcasadi.control.regulators.lti_inverse_dynamics import lti_inverse_dynamics
 
 __all__ = [
     "At",
     "Command",
-    "Controllability",
     "Coordinates",
     "ForceGains",
     "GainCondition",
+    "InputReach",
     "Law",
     "MultiplierTracking",
     "ServoReport",
     "ServoRows",
-    "WorkspaceControllability",
+    "WorkspaceInputReach",
     "chosen_coordinates",
     "composite_error",
     "computed_torque",
     "constraint_force_control",
-    "controllability",
     "dependent_regulation",
     "function_coordinates",
     "gain_condition",
     "gravity_compensated_pd",
     "hybrid_motion_force_control",
     "impedance_control",
+    "input_reach",
     "joint_coordinates",
     "keep_rows",
-    "lti_inverse_dynamics",
     "make_law",
     "multiplier_tracking",
     "passive_joint_control",
@@ -79,5 +77,5 @@ __all__ = [
     "servo_report",
     "servo_rows",
     "within_limits",
-    "workspace_controllability",
+    "workspace_input_reach",
 ]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.description import rates
 from mbcasadi.control.law_interface.law import At, Command, Law
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
@@ -20,6 +19,7 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.formulation import constraint_inertia
 from mbcasadi.linalg import positive_solve
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 
 def constraint_force_control(

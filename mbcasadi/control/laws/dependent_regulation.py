@@ -11,17 +11,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.inverse_dynamics.description import coordinates, rates
-from mbcasadi.control.inverse_dynamics.options import require_numbers, require_positive
 from mbcasadi.control.law_interface.law import At, Command, Law
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
-from mbcasadi.control.tasks.posture_task import RATE_UNITS
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation import virtual_mass as virtual_mass_motion
 from mbcasadi.linalg import complete_factor
+from mbcasadi.shapes import require_numbers, require_positive
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
 
 Gain = float | Sequence[float]
 ATTAINED = 1e-6  # share of the wanted force; what is missing below it is rounding

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.description import rates
 from mbcasadi.control.tasks.task import Array, Gains, Slot, Task, TaskRows, gains_of, own_slices
 from mbcasadi.linalg import tree_cholesky
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 WISH = "wish"
 

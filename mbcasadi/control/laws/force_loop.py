@@ -19,15 +19,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.inputs import clamped
-from mbcasadi.control.inverse_dynamics.options import require_numbers, require_ranges
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation, Given
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_name
+from mbcasadi.qp.input_guard import clamped
+from mbcasadi.shapes import require_name, require_numbers
 from mbcasadi.system import System
+from mbcasadi.system.actuator_model import require_ranges
 
 LAM_UNIT = "N or N m"
 NOTHING = ca.SX(0, 1)

@@ -6,7 +6,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.description import rates
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.quasi_velocity_motion import require_plain
 from mbcasadi.control.laws.task_coordinates import Coordinates
@@ -16,6 +15,7 @@ from mbcasadi.formulation.quasi_velocity_terms import free_basis, free_basis_nea
 from mbcasadi.formulation.root import across, root_factor
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.coordinates import rates
 
 CLOSE = 1e-9
 """Relative difference of η1 and η2 below which the bound takes its limit for equal ones."""

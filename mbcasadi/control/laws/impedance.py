@@ -4,7 +4,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.control.law_interface.law import Array, At, Command, Law
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
@@ -14,6 +13,7 @@ from mbcasadi.control.tasks.task import Gain, Slot, Task, per_row
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.root import across, root_factor
 from mbcasadi.linalg import complete_factor
+from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
 
 

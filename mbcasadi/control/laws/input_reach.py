@@ -11,12 +11,12 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.inverse_dynamics.description import rates
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.poses import motions_at, weights_of
 from mbcasadi.errors import ShapeError
 from mbcasadi.shapes import column
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 UNDRIVEN = 1e-6
 """Cosine of the angle between a motion and the actuators' forces below which it is not driven."""
@@ -29,7 +29,7 @@ SHOWN = 0.1
 
 
 @dataclass(frozen=True)
-class Controllability:
+class InputReach:
     """The motions of a mechanism at one pose, and those that no actuator drives.
 
     Attributes:
@@ -86,7 +86,7 @@ class Controllability:
 
 
 @dataclass(frozen=True)
-class WorkspaceControllability:
+class WorkspaceInputReach:
     """Condition (64) over a sample of poses.
 
     Attributes:
@@ -101,7 +101,7 @@ class WorkspaceControllability:
     motions: NDArray[np.int64]
     driven: NDArray[np.int64]
     margins: Array
-    worst: Controllability
+    worst: InputReach
 
     @property
     def share(self) -> float:
@@ -121,13 +121,13 @@ class WorkspaceControllability:
         return words + f"Worst pose, q = ({pose}): {self.worst.in_words}"
 
 
-def controllability(
+def input_reach(
     system: System,
     q: ArrayLike,
     *,
     metric: ArrayLike | None = None,
     mask: ArrayLike | None = None,
-) -> Controllability:
+) -> InputReach:
     """Return which motions the actuators drive at a pose  [A05, eq. 64].
 
     With orthonormal bases Z of null(A) and X of range(B), a motion is driven by the share that the
@@ -155,7 +155,7 @@ def controllability(
     driven = np.flatnonzero(~off)
     weakest = free[:, driven[-1]] if driven.size else np.zeros(system.nv)
     margin = float(cosines.min(initial=1.0)) if not off.any() else 0.0
-    return Controllability(
+    return InputReach(
         system.name,
         rates(system).components,
         to_joint @ Z,
@@ -165,9 +165,9 @@ def controllability(
     )
 
 
-def workspace_controllability(
+def workspace_input_reach(
     system: System, poses: ArrayLike, *, metric: ArrayLike | None = None
-) -> WorkspaceControllability:
+) -> WorkspaceInputReach:
     """Return condition (64) at each of many poses, as `sampled_poses` gives them.
 
     Args:
@@ -181,11 +181,11 @@ def workspace_controllability(
     many = np.atleast_2d(np.asarray(poses, dtype=float))
     if many.ndim != 2 or many.shape[1] != system.nq or not len(many):
         raise ShapeError(f"poses has shape {many.shape}, expected (n, {system.nq}) = (n, nq)")
-    found = [controllability(system, q, metric=metric) for q in many]
+    found = [input_reach(system, q, metric=metric) for q in many]
     motions = np.array([one.motions.shape[1] for one in found])
     driven = motions - np.array([one.undriven.shape[1] for one in found])
     margins = np.array([one.margin for one in found])
-    return WorkspaceControllability(many, motions, driven, margins, found[int(np.argmin(margins))])
+    return WorkspaceInputReach(many, motions, driven, margins, found[int(np.argmin(margins))])
 
 
 def _motions(count: int) -> str:

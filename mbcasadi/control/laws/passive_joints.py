@@ -41,7 +41,7 @@ def passive_joint_control(
     force, the least in range(B) with the wanted motion, from a smaller matrix. u_p is that of
     `projected_inverse_dynamics`. Where every joint has an actuator, so is the law.
 
-    It needs condition (64), `null(A) ∩ range(B)⊥ = {0}`: ask `controllability`. Where it fails, as
+    It needs condition (64), `null(A) ∩ range(B)⊥ = {0}`: ask `input_reach`. Where it fails, as
     it may at a singular pose, the status is 2, the residual holds the moving force that no
     actuator gives, and u comes nearest. The same holds where the constraints do not let θ move as
     wanted. The constraint force is not controlled. At saturation u is cut entry by entry, and the

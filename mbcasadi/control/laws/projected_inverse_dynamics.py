@@ -17,7 +17,7 @@ from mbcasadi.control.law_interface.mechanism_at_state import (
     attained,
 )
 from mbcasadi.control.laws.actuated_force import actuators
-from mbcasadi.control.laws.poses import authored_pose, motions_at, weights_of
+from mbcasadi.control.laws.poses import motions_at, weights_of
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     chosen_coordinates,
@@ -27,6 +27,7 @@ from mbcasadi.control.laws.task_coordinates import (
 from mbcasadi.control.tasks.task import Gain
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import authored_pose
 
 
 def projected_inverse_dynamics(

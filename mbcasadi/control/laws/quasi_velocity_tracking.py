@@ -5,8 +5,6 @@ from collections.abc import Callable
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.description import rates
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.control.law_interface.law import Array, At, Command, Law
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
@@ -18,7 +16,9 @@ from mbcasadi.control.laws.quasi_velocity_motion import (
 )
 from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
 from mbcasadi.control.tasks.task import Gain, per_row
+from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 
 def quasi_velocity_tracking(

@@ -4,7 +4,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_choice
 from mbcasadi.control.law_interface.law import At, Command, Law
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
@@ -19,6 +18,7 @@ from mbcasadi.control.laws.servo_terms import (
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ShapeError
+from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 
 FORMS = ("least_norm", "figures")

@@ -16,7 +16,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.inverse_dynamics.description import rates
 from mbcasadi.control.law_interface.law import At
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import ServoRows
@@ -24,6 +23,7 @@ from mbcasadi.control.laws.servo_terms import constrained_inverse, servo_task
 from mbcasadi.description import Baumgarte
 from mbcasadi.shapes import column
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 Array = NDArray[np.float64]
 

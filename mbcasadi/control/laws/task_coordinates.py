@@ -12,16 +12,15 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.description import rates
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attained
-from mbcasadi.control.laws.poses import POSE_RANK_TOL, authored_pose, motions_at
-from mbcasadi.control.tasks.posture_task import per
+from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at
 from mbcasadi.control.tasks.task import Gain, Slot, per_row
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg import complete_factor
 from mbcasadi.shapes import require_name
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import authored_pose, per, rates
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics import inputs
 from mbcasadi.control.inverse_dynamics.controller import RANK_TOL, InverseDynamicsQP
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.tick import INFEASIBLE
 from mbcasadi.control.law_interface.law import Law
@@ -23,7 +21,9 @@ from mbcasadi.control.laws.desired_acceleration_task import wish_task
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.errors import ProblemError
+from mbcasadi.qp.input_guard import clamped
 from mbcasadi.qp.solver import controller_fun
+from mbcasadi.shapes import require_positive
 from mbcasadi.system.actuator_model import drive
 
 KINETIC_SHARE = 1e-3
@@ -167,7 +167,7 @@ class _Wrap:
         lost = ca.logic_or(status_law >= BAD_INPUT, status_qp >= INFEASIBLE)
         stages = self.qp.stages
         u = ca.if_else(ca.logic_or(free, lost), u_law, u_qp)
-        u = inputs.clamped(u, stages.u_min, stages.u_max)
+        u = clamped(u, stages.u_min, stages.u_max)
         kept = ca.logic_or(free, status_law == UNATTAINABLE)
         status = ca.if_else(kept, status_law, SATURATED)
         status = ca.if_else(status_qp >= INFEASIBLE, FAILED, status)

@@ -17,6 +17,7 @@ from mbcasadi.control.regulators.horizon import (
 )
 from mbcasadi.control.regulators.linearization import Linearization, linearize
 from mbcasadi.control.regulators.lqr import lqr, lqr_gain, natural_gain
+from mbcasadi.control.regulators.lti_inverse_dynamics import lti_inverse_dynamics
 from mbcasadi.control.regulators.modes import Mode
 from mbcasadi.control.regulators.multiplier_form import WithMultipliers, reduced, with_multipliers
 from mbcasadi.control.regulators.observability import Observability, observability
@@ -48,6 +49,7 @@ __all__ = [
     "lqg",
     "lqr",
     "lqr_gain",
+    "lti_inverse_dynamics",
     "natural_gain",
     "observability",
     "pole_placement",

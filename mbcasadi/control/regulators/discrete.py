@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import expm
 
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_positive
 
 
 def discretize(linear: Linearization, period: float) -> Linearization:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_contacts, require_ranges
+from mbcasadi.control.inverse_dynamics.options import require_contacts
 from mbcasadi.control.regulators.linearization import names_of_rates
 from mbcasadi.control.regulators.loads import BALANCED, Loads, null
 from mbcasadi.control.regulators.operating_point import Array, place_of
@@ -18,6 +18,7 @@ from mbcasadi.qp.friction_cone import contact_axes
 from mbcasadi.shapes import column
 from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.actuator_model import require_ranges
 
 FREE_TOL = 1e-8
 """Singular value, relative to the largest stiffness (1 N m/rad at least), of a direction along

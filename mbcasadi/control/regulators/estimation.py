@@ -14,9 +14,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.description import rates
-from mbcasadi.control.inverse_dynamics.inputs import clamped
-from mbcasadi.control.inverse_dynamics.options import require_positive, require_ranges
 from mbcasadi.control.law_interface.law import At, Command, Law
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
@@ -31,10 +28,13 @@ from mbcasadi.control.regulators.linearization import Linearization, names_of_ra
 from mbcasadi.control.regulators.lqr import require_equilibrium
 from mbcasadi.control.regulators.observability import require_detectable
 from mbcasadi.control.regulators.operating_point import Array
-from mbcasadi.control.regulators.riccati import Filter, sampled_noise, stationary_filter, weight
+from mbcasadi.control.regulators.riccati import Filter, sampled_noise, stationary_filter
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_name
+from mbcasadi.qp.input_guard import clamped
+from mbcasadi.shapes import require_name, require_positive, weight
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.actuator_model import require_ranges
+from mbcasadi.system.coordinates import rates
 
 
 @dataclass(frozen=True)

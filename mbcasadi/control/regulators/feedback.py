@@ -6,17 +6,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.description import coordinates, rates
 from mbcasadi.control.law_interface.law import At, Command, Law
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.regulators.linearization import Linearization, names_of_rates
 from mbcasadi.control.regulators.operating_point import Array
-from mbcasadi.control.tasks.posture_task import RATE_UNITS
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg import positive_solve
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
 
 
 def feedback(

@@ -13,7 +13,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.control.law_interface.law import At, Command, Law
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
@@ -31,10 +30,11 @@ from mbcasadi.control.regulators.lqr import (
     require_equilibrium,
 )
 from mbcasadi.control.regulators.operating_point import Array
-from mbcasadi.control.regulators.riccati import backward, sampled, weight
+from mbcasadi.control.regulators.riccati import backward, sampled
 from mbcasadi.control.regulators.schedule import STEP, next_step, scheduled
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_positive, weight
 from mbcasadi.system import System
 
 

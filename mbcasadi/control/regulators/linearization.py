@@ -16,7 +16,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.description import rates
 from mbcasadi.control.regulators.operating_point import (
     Array,
     Place,
@@ -35,6 +34,7 @@ from mbcasadi.control.regulators.tangent import (
 )
 from mbcasadi.shapes import column
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.coordinates import rates
 
 
 @dataclass(frozen=True, eq=False)

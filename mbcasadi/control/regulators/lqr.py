@@ -14,15 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.control.law_interface.law import Law
 from mbcasadi.control.regulators.controllability import require_stabilisable
 from mbcasadi.control.regulators.feedback import feedback, matrix, require_continuous
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.observability import require_weighted
 from mbcasadi.control.regulators.operating_point import Array
-from mbcasadi.control.regulators.riccati import Regulator, regulator, sampled_regulator, weight
+from mbcasadi.control.regulators.riccati import Regulator, regulator, sampled_regulator
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_positive, weight
 
 AT_REST = 1e-6
 """Drift, relative to the norms of dfdx and dfdu (one at least), that is still an equilibrium."""

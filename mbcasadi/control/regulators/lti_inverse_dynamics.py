@@ -8,12 +8,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_numbers
 from mbcasadi.control.law_interface.law import Array, At, Command, Law
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_numbers
 
 CONSISTENT = 1e-6
 """Part of the wanted rate outside range(B), relative to it, from which on it cannot be had."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import (
     LinAlgError,
     expm,
@@ -22,15 +22,10 @@ from scipy.linalg import (
 )
 
 from mbcasadi.control.regulators.operating_point import Array
-from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.errors import ProblemError
 
 Poles = NDArray[np.complex128]
 
-ASYMMETRY = 1e-9
-"""Relative difference of a weight and its transpose that is taken for rounding."""
-
-NEGATIVE = 1e-9
-"""Eigenvalue of a weight, relative to the largest, below whose negative it is indefinite."""
 
 STILL = 1e-10
 """What a pole of a sample must have to one: less is rounding, of a mode that never dies out."""
@@ -87,31 +82,6 @@ class Tick(NamedTuple):
     Q: Array
     R: Array
     N: Array
-
-
-def weight(name: str, value: ArrayLike, size: int, *, definite: bool = False) -> Array:
-    """Return a symmetric weight (size, size); a column of numbers is its diagonal.
-
-    Raises:
-        ShapeError: another shape, or NaN.
-        ProblemError: not symmetric, or negative (not positive where `definite`) somewhere.
-    """
-    given = np.asarray(value, dtype=float)
-    if given.shape not in {(), (size,), (size, size)}:
-        raise ShapeError(
-            f"{name} has shape {given.shape}, expected ({size}, {size}), or ({size},) or a number "
-            "for a diagonal one"
-        )
-    full = given if given.ndim == 2 else np.diag(np.broadcast_to(given, size))
-    if not np.all(np.isfinite(full)):
-        raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
-    if np.abs(full - full.T).max(initial=0.0) > ASYMMETRY * np.abs(full).max(initial=0.0):
-        raise ProblemError(f"{name} is not symmetric; expected a weight `xᵀ {name} x`")
-    least = float(np.linalg.eigvalsh(full).min(initial=np.inf))
-    if least < -NEGATIVE * np.abs(full).max(initial=0.0) or (definite and not least > 0):
-        wanted = "all eigenvalues positive" if definite else "none negative"
-        raise ProblemError(f"{name} has the eigenvalue {least:.3g}; expected {wanted}")
-    return np.asarray((full + full.T) / 2)
 
 
 def regulator(dfdx: Array, dfdu: Array, Q: Array, R: Array, N: Array | None = None) -> Regulator:

@@ -15,7 +15,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.control.regulators.discrete import held
 from mbcasadi.control.regulators.linearization import Linearization, assembled
 from mbcasadi.control.regulators.operating_point import (
@@ -34,6 +33,7 @@ from mbcasadi.control.regulators.tangent import (
     tangent,
 )
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
 
 

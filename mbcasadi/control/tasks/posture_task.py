@@ -11,26 +11,7 @@ from mbcasadi.description.tree import DOF_SIZE, QPOS_SIZE, Joint
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_name
 from mbcasadi.system import System
-
-COORDINATES: dict[str, tuple[str, ...]] = {
-    "free": ("x", "y", "z", "qw", "qx", "qy", "qz"),
-    "ball": ("qw", "qx", "qy", "qz"),
-    "slide": ("",),
-    "hinge": ("",),
-}
-RATES: dict[str, tuple[str, ...]] = {
-    "free": ("vx", "vy", "vz", "wx", "wy", "wz"),
-    "ball": ("wx", "wy", "wz"),
-    "slide": ("",),
-    "hinge": ("",),
-}
-UNITS = {"free": ("m",) * 3 + ("",) * 4, "ball": ("",) * 4, "slide": ("m",), "hinge": ("rad",)}
-RATE_UNITS = {
-    "free": ("m",) * 3 + ("rad",) * 3,
-    "ball": ("rad",) * 3,
-    "slide": ("m",),
-    "hinge": ("rad",),
-}
+from mbcasadi.system.coordinates import COORDINATES, RATE_UNITS, RATES, UNITS, dotted, per
 
 
 @dataclass(frozen=True)
@@ -130,13 +111,3 @@ class PostureTask(Task):
 
     def _origin(self, system: System) -> ca.DM:
         return ca.DM.zeros(system.nq) if system.tree is None else ca.DM(system.tree.q0)
-
-
-def dotted(name: str, suffix: str) -> str:
-    """Return `name.suffix`, or the name alone."""
-    return f"{name}.{suffix}" if suffix else name
-
-
-def per(unit: str, time: str) -> str:
-    """Return a unit per time."""
-    return f"{unit}/{time}" if unit else f"1/{time}"

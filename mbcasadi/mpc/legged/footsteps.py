@@ -7,10 +7,10 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
-from mbcasadi.control.inverse_dynamics.inputs import LARGEST_INPUT, LEAST_QUAT2
 from mbcasadi.mpc.legged.from_system import rigid_body_state, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait, Path, swing_path
 from mbcasadi.mpc.legged.rigid_body import Array, SingleRigidBody, geometry, next_state
+from mbcasadi.qp.input_guard import LARGEST_INPUT, LEAST_QUAT2
 from mbcasadi.shapes import require_name
 
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_positive
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.control.inverse_dynamics.tick import WORDS
-from mbcasadi.control.regulators.riccati import weight
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.rigid_body import NX, Array, SingleRigidBody, parts
@@ -23,7 +21,7 @@ from mbcasadi.mpc.legged.rigid_body_stages import RigidBodyStages
 from mbcasadi.mpc.linear.controller import STATUS_WORDS
 from mbcasadi.mpc.linear.stages import RESIDUALS
 from mbcasadi.qp.solver import candidate_fun, controller_fun, require_solver
-from mbcasadi.shapes import column, require_shape
+from mbcasadi.shapes import column, require_positive, require_shape, weight
 
 STATES = ("roll", "pitch", "yaw", "px", "py", "pz", "wx", "wy", "wz", "vx", "vy", "vz")
 STATE_UNITS = ("rad",) * 3 + ("m",) * 3 + ("rad/s",) * 3 + ("m/s",) * 3

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.inputs import LARGEST_INPUT, clamped, sanitised_active
-from mbcasadi.control.inverse_dynamics.tick import CLAIMED, SUBOPTIMAL
+from mbcasadi.control.inverse_dynamics.tick import SUBOPTIMAL
 from mbcasadi.description import LeastDistanceStages
+from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.mpc.legged.rigid_body import NX, ROWS, WRENCH, Array, Parts, SingleRigidBody, rows_of
 from mbcasadi.mpc.linear.stages import judge
-from mbcasadi.qp.whitening import UNBOUNDED
+from mbcasadi.qp.input_guard import LARGEST_INPUT, clamped, sanitised_active
+from mbcasadi.qp.solver import CLAIMED
 
 GUARDED = ("x0", "ref", "feet", "mask")
 

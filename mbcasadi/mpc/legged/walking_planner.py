@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
-from mbcasadi.control.inverse_dynamics.options import require_numbers
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.footsteps import Stepping, WalkingParts, home_of
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.legged.rigid_body import Array
 from mbcasadi.mpc.legged.rigid_body_mpc import SingleRigidBodyMPC
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, require_numbers
 
 PERIOD_ROUNDING = 1e-6  # up to which a ratio of periods counts as a whole number
 

@@ -3,29 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.mpc.linear.prediction_model import Array, Output
-from mbcasadi.shapes import require_each
-
-
-def bounds(name: str, value: ArrayLike | None, size: int) -> Array:
-    """Return (size, 2) bounds, infinite by default.
-
-    Raises:
-        ShapeError: another shape, or NaN.
-        ProblemError: a lower bound above its upper one.
-    """
-    given = np.tile([-np.inf, np.inf], (size, 1)) if value is None else np.asarray(value, float)
-    if given.shape != (size, 2) or np.any(np.isnan(given)):
-        raise ShapeError(f"{name} has shape {given.shape}, expected ({size}, 2), without NaN")
-    low, high = given.T
-    empty = np.flatnonzero((low > high) | (low == np.inf) | (high == -np.inf))
-    if empty.size:
-        i = empty[0]
-        raise ProblemError(f"{name}[{i}] is {low[i]} to {high[i]}: empty; expected low <= high")
-    return given
+from mbcasadi.mpc.linear.prediction_model import Output
+from mbcasadi.shapes import bounds, require_each
 
 
 def checked(outputs: Sequence[Output], nx: int, nu: int) -> tuple[Output, ...]:

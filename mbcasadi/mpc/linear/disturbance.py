@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
-from mbcasadi.control.inverse_dynamics.inputs import LARGEST_INPUT
 from mbcasadi.control.regulators.riccati import stationary_filter
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel
 from mbcasadi.mpc.linear.problem import LinearProblem
+from mbcasadi.qp.input_guard import LARGEST_INPUT
 
 RANK_TOL = 1e-9
 """Singular value, relative to the largest, below which a matrix has lost a rank."""

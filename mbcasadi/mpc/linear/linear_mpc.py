@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.linearization import Linearization
-from mbcasadi.control.regulators.riccati import weight
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.checks import checked
 from mbcasadi.mpc.linear.controller import SOLVERS, LinearMPC, lti_mpc, sparse_mpc
@@ -20,6 +19,7 @@ from mbcasadi.mpc.linear.on_manifold import on_manifold
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
 from mbcasadi.mpc.linear.problem import linear_problem
 from mbcasadi.mpc.linear.sparse_form import Multipliers, explicit_problem, multipliers_of
+from mbcasadi.shapes import weight
 
 EXPLICIT = "explicit"
 

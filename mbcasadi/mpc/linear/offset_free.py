@@ -19,9 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.inputs import clamped
 from mbcasadi.control.regulators.linearization import Linearization
-from mbcasadi.control.regulators.riccati import weight
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.errors import ProblemError
@@ -38,7 +36,9 @@ from mbcasadi.mpc.linear.limits import limits_of
 from mbcasadi.mpc.linear.on_manifold import on_manifold
 from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
 from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
+from mbcasadi.qp.input_guard import clamped
 from mbcasadi.qp.solver import controller_fun
+from mbcasadi.shapes import weight
 
 
 def offset_free_lti(

@@ -11,7 +11,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.description import coordinates, rates
 from mbcasadi.control.regulators.controllability import require_stabilisable
 from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.feedback import deviations, require_continuous, setpoint_slots
@@ -20,13 +19,15 @@ from mbcasadi.control.regulators.lqr import manifold_weights, require_equilibriu
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.checks import bounds, checked
+from mbcasadi.mpc.linear.checks import checked
 from mbcasadi.mpc.linear.controller import SOLVERS, LinearMPC
 from mbcasadi.mpc.linear.interface import around_function, around_stages
 from mbcasadi.mpc.linear.limits import limits_of_mechanism
 from mbcasadi.mpc.linear.planned_trajectory import plan_of_mechanism
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
 from mbcasadi.qp.solver import controller_fun
+from mbcasadi.shapes import bounds
+from mbcasadi.system.coordinates import coordinates, rates
 
 
 def on_manifold(

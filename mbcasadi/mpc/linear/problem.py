@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, solve_discrete_are
 
-from mbcasadi.control.regulators.riccati import weight
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.checks import bounds, checked
+from mbcasadi.mpc.linear.checks import checked
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
 from mbcasadi.mpc.linear.terminal_set import TerminalSet, invariant_set
+from mbcasadi.shapes import bounds, weight
 
 LASTING = 1e-8
 """How far below one an eigenvalue may be, and how small a singular value, to count as lost."""

@@ -11,8 +11,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.inputs import clamped
-from mbcasadi.control.inverse_dynamics.tick import CLAIMED, SUBOPTIMAL
+from mbcasadi.control.inverse_dynamics.tick import SUBOPTIMAL
 from mbcasadi.errors import SolverError
 from mbcasadi.mpc.linear.condensing import unknowns_of
 from mbcasadi.mpc.linear.prediction import parameters_of
@@ -20,6 +19,8 @@ from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
 from mbcasadi.mpc.linear.stages import judge, known, regulated, remembered, shifted
+from mbcasadi.qp.input_guard import clamped
+from mbcasadi.qp.solver import CLAIMED
 
 ACCURACY = 1e-12
 """Residual at which a solver stops."""

@@ -10,9 +10,9 @@ accelerations and multipliers as unknowns too:
     δa_k = -M⁻¹ (∂r/∂q δq_k + ∂r/∂v δv_k - B δu_k - Aᵀ δλ_k),   A δa_k = 0
     (δq, δv)_{k+1} = (δq, δv)_k + h φ(h L F) (δv_k, δa_k),   φ(Z) = Z⁻¹ (exp Z - 1)
 
-with F, L of `control.regulators.multiplier_form`. `exp(h L F) - 1 = h φ(h L F) L F` makes the second
-line the exact hold, so both forms are one problem. Rows of A may repeat; of the δλ that do the
-same, the least counts: it has no part in null(Aᵀ).
+with F, L of `control.regulators.multiplier_form`. `exp(h L F) - 1 = h φ(h L F) L F` makes
+the second line the exact hold, so both forms are one problem. Rows of A may repeat; of the δλ
+that do the same, the least counts: it has no part in null(Aᵀ).
 """
 
 from collections.abc import Sequence

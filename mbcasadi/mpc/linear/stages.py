@@ -16,23 +16,17 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.inputs import LARGEST_INPUT, clamped, sanitised_active
-from mbcasadi.control.inverse_dynamics.tick import (
-    BAD_INPUT,
-    CLAIMED,
-    FAILED,
-    INFEASIBLE,
-    SOLVED,
-    SUBOPTIMAL,
-)
+from mbcasadi.control.inverse_dynamics.tick import BAD_INPUT, FAILED, INFEASIBLE, SOLVED, SUBOPTIMAL
 from mbcasadi.description import LeastDistanceStages
+from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.mpc.linear.condensing import CondensedProblem
 from mbcasadi.mpc.linear.prediction import Parameters, parameters_of
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import sparse_problem
 from mbcasadi.mpc.linear.whitened_problem import LeastDistanceProblem
-from mbcasadi.qp.whitening import UNBOUNDED
+from mbcasadi.qp.input_guard import LARGEST_INPUT, clamped, sanitised_active
+from mbcasadi.qp.solver import CLAIMED
 
 RESIDUALS = ("primal", "stationarity", "complementarity")
 WRITTEN_OUT = 6000

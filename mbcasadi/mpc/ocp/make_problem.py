@@ -16,16 +16,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.regulators.riccati import weight
 from mbcasadi.control.tasks.task import Task, gains_of
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.step import discrete_dynamics
 from mbcasadi.mpc.integrators.step_options import require_step_options
-from mbcasadi.mpc.linear.checks import bounds
 from mbcasadi.mpc.ocp.constraints import penalties_of
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
-from mbcasadi.shapes import require_each
+from mbcasadi.shapes import bounds, require_each, weight
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import Ranges, drive
 

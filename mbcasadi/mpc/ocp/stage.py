@@ -7,13 +7,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.description import coordinates, rates
 from mbcasadi.control.regulators.feedback import setpoint_slots
 from mbcasadi.control.tasks.reference import places_of
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.errors import ShapeError
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import coordinates, rates
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.mpc.ocp.constraints import RowSet, end_rows, row_set
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
-from mbcasadi.qp.whitening import UNBOUNDED
 
 
 @dataclass(frozen=True)

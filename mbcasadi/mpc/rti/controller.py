@@ -13,7 +13,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.description import Controller, LeastDistanceStages
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
@@ -24,6 +23,7 @@ from mbcasadi.mpc.rti.description import described
 from mbcasadi.mpc.rti.memory import Memory, memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.solver import controller_fun, require_solver
+from mbcasadi.shapes import require_positive
 
 EXPLODES = 1e3
 """Growth of a deviation in one interval that no mechanism has and a step outside stability does."""

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.inputs import LARGEST_INPUT
 from mbcasadi.control.tasks.reference import places_of
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution
+from mbcasadi.qp.input_guard import LARGEST_INPUT
 
 
 class Remembered(NamedTuple):

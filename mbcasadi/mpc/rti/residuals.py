@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.residuals import positive
 from mbcasadi.mpc.rti.condensing import Parts
 from mbcasadi.mpc.rti.constraints import Rows
+from mbcasadi.qp.kkt_residuals import positive
 
 
 class Answer(NamedTuple):

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.inputs import LARGEST_INPUT, clamped, sanitised_active
-from mbcasadi.control.inverse_dynamics.tick import CLAIMED, FAILED, INFEASIBLE, SUBOPTIMAL
+from mbcasadi.control.inverse_dynamics.tick import FAILED, INFEASIBLE, SUBOPTIMAL
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.mpc.linear.stages import judge
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
@@ -21,6 +20,8 @@ from mbcasadi.mpc.rti.condensing import Parts
 from mbcasadi.mpc.rti.constraints import Rows
 from mbcasadi.mpc.rti.memory import Guess, Memory
 from mbcasadi.mpc.rti.residuals import Answer, examined
+from mbcasadi.qp.input_guard import LARGEST_INPUT, clamped, sanitised_active
+from mbcasadi.qp.solver import CLAIMED
 
 
 class Prepared(NamedTuple):

@@ -7,16 +7,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.poses import authored_pose
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.mpc.linear.checks import bounds
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.shooting import Shooting
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
 from mbcasadi.mpc.trajectory.constraints import closure
 from mbcasadi.mpc.trajectory.layout import Demands, Layout
-from mbcasadi.shapes import column
+from mbcasadi.shapes import bounds, column
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import authored_pose
 
 
 @dataclass(frozen=True)

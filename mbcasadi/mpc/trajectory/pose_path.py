@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.poses import POSE_RANK_TOL, authored_pose
+from mbcasadi.control.laws.poses import POSE_RANK_TOL
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.dynamics.inverse import constrained_inverse_dynamics
 from mbcasadi.errors import AssemblyError, ProblemError, ShapeError
@@ -24,6 +24,7 @@ from mbcasadi.shapes import column
 from mbcasadi.simulation import assemble
 from mbcasadi.simulation.recorder import mapped
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.coordinates import authored_pose
 
 
 @dataclass(frozen=True)

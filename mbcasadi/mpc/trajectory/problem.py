@@ -20,14 +20,13 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.integrators.step import free_step_fun
-from mbcasadi.mpc.linear.checks import bounds
 from mbcasadi.mpc.ocp.collocation import MOST_POINTS
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
 from mbcasadi.mpc.trajectory.initial_state import Start, start_rows
 from mbcasadi.mpc.trajectory.layout import Demands, Layout, parts
-from mbcasadi.shapes import column
+from mbcasadi.shapes import bounds, column
 from mbcasadi.system import System
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.regulators.time_varying import linearize_along
@@ -18,6 +17,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, guess_of
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
+from mbcasadi.shapes import require_positive
 
 SETPOINTS = ("setpoint.q", "setpoint.v", "setpoint.u")
 

@@ -16,16 +16,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_positive
 from mbcasadi.control.regulators.operating_point import Array
-from mbcasadi.control.regulators.riccati import weight
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.checks import bounds
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
 from mbcasadi.mpc.trajectory.reference import held_controls, tracking_guess
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
+from mbcasadi.shapes import bounds, require_positive, weight
 from mbcasadi.simulation.recorder import mapped
 
 

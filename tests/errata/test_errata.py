@@ -1,19 +1,16 @@
 """Every erratum has its evidence, and the page says what the script says."""
 
-import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-sys.path.insert(0, str(DOCS))
+from errata import make_errata, page
+from errata.finding import Check, Confirm, Confirmation, Finding
+from errata.papers import PAPERS
 
-import make_errata  # noqa: E402
-from errata_checks import page  # noqa: E402
-from errata_checks.finding import Check, Confirm, Confirmation, Finding  # noqa: E402
-from errata_checks.papers import PAPERS  # noqa: E402
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 CHECKS = [check for paper in PAPERS for check in paper.checks]
 CONFIRMS = [confirm for paper in PAPERS for confirm in paper.confirms]

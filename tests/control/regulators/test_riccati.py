@@ -13,8 +13,8 @@ from mbcasadi.control.regulators.riccati import (
     sampled_noise,
     sampled_regulator,
     stationary_filter,
-    weight,
 )
+from mbcasadi.shapes import weight
 
 SEEDS = range(4)
 PERIOD = 0.05  # s

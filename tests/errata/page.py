@@ -3,7 +3,7 @@
 from .finding import Confirmation, Finding
 from .papers import PAPERS, Paper
 
-COMMAND = "python docs/make_errata.py"
+COMMAND = "cd tests && python -m errata.make_errata"
 
 INTRO = f"""\
 # Errata of the source papers
@@ -14,7 +14,7 @@ implements the corrected form, and the docstring of each formula says so. This p
 readers who compare the code with the papers.
 
 It is written by `{COMMAND}`, which evaluates every row in about ten seconds; edit
-`docs/errata_checks`, not this page.
+`tests/errata`, not this page.
 """
 
 SIGNS = """\

@@ -1,14 +1,14 @@
 """Write docs/errata.md: every erratum of the source papers, with numbers for and against it.
 
-Run it from the project's folder: `python docs/make_errata.py`. Needs NumPy and SciPy.
+Run it from the folder `tests`: `python -m errata.make_errata`. Needs NumPy and SciPy.
 """
 
 import tempfile
 from pathlib import Path
 
-from errata_checks.page import page
+from errata.page import page
 
-OUT = Path(__file__).parent / "errata.md"
+OUT = Path(__file__).resolve().parents[2] / "docs" / "errata.md"
 
 
 def write(text: str, path: Path) -> None:

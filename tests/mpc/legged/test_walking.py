@@ -8,7 +8,7 @@ from support.corpora import packaged_model
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-from mbcasadi import models
+from mbcasadi import models as own_models
 from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP
 from mbcasadi.mpc import (
@@ -41,7 +41,7 @@ def models():
     theirs = mujoco.MjModel.from_xml_path(str(packaged_model("gymnasium/ant")))
     legs = ("front_left_leg", "front_right_leg", "back_leg", "right_back_leg")
     return {
-        "ours": (mujoco.MjModel.from_xml_path(str(models.path("quadruped"))), contacts()),
+        "ours": (mujoco.MjModel.from_xml_path(str(own_models.path("quadruped"))), contacts()),
         "an ant": (theirs, contacts(legs, kind="body")),
     }
 
@@ -129,7 +129,7 @@ class Robot:
     """The quadruped with both controllers and a guide."""
 
     def __init__(self, **options):
-        self.system = mb.read_mjcf(models.path("quadruped"))
+        self.system = mb.read_mjcf(own_models.path("quadruped"))
         self.q0 = self.system.tree.keyframes["stand"]
         self.body = single_rigid_body(self.system, contacts(), self.q0)
         self.mpc = single_rigid_body_mpc(self.body, HORIZON, np.ones(12), 1e-5, period=PERIOD)
@@ -290,7 +290,7 @@ def test_a_bad_measurement_leaves_no_trace(robot):
 def refused(robot):
     """Return what is asked → (error, words, call)."""
     slope = [mb.Contact("FL", normal=(0.1, 0, 1))]
-    arm = mb.read_mjcf(models.path("prr_arm"))
+    arm = mb.read_mjcf(own_models.path("prr_arm"))
     q = arm.tree.q0
     system, q0 = robot.system, robot.q0
     plain = InverseDynamicsQP(system, [FrameTask("trunk")], contacts(), period=0.002)
