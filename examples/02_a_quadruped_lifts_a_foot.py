@@ -29,11 +29,11 @@ def main() -> dict[str, object]:
     ref = law.reference_at(q)
 
     four = law.solve(q, v, ref)
-    print("four feet:", four.word, "- load", np.round(four.contact_forces[:, 0], 1), "N")
+    print("four feet:", four.status_text, "- load", np.round(four.contact_forces[:, 0], 1), "N")
 
     ref[law.reference["base.position"]] += [0.03, -0.03, 0.0]  # lean away from the front left
     three = law.solve(q, v, ref, mask=[0, 1, 1, 1])
-    print("three feet:", three.word, "- load", np.round(three.contact_forces[:, 0], 1), "N")
+    print("three feet:", three.status_text, "- load", np.round(three.contact_forces[:, 0], 1), "N")
 
     ref = law.reference_at(q)
     ref[law.reference["base.acceleration"]] = [0.0, 0.0, -30.0]  # faster down than gravity

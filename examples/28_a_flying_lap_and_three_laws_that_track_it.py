@@ -21,13 +21,13 @@ from mbcasadi.mpc import (
     Bounded,
     TrajectorySolution,
     linearize_trajectory,
-    moving_model,
-    moving_reference,
     optimal_control_problem,
     optimise,
     pose_path,
     real_time_iteration,
+    reference_from_trajectory,
     stage_symbols,
+    time_varying_model,
     tracking_guess,
     trajectory_mpc,
     trajectory_problem,
@@ -108,8 +108,8 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
     mpc = trajectory_mpc(lap, HORIZON, PERIOD, ERROR, CONTROL, u_bounds=limits, **window)
     runs = {
         "LQR": run(lqr, lap),
-        "linear MPC": run(mpc, lap, moving_model(lap, mpc.ocp, **window)),
-        "MPC": run(rti, lap, moving_reference(lap, follow, **window)),
+        "linear MPC": run(mpc, lap, time_varying_model(lap, mpc.ocp, **window)),
+        "MPC": run(rti, lap, reference_from_trajectory(lap, follow, **window)),
     }
     for name, found in runs.items():
         print(

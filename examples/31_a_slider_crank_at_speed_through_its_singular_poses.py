@@ -42,7 +42,7 @@ def controller(system: mb.System) -> mpc.RealTimeIteration:
     step = {"order": 3, "rank_tol": RANK_TOL}
     ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, symbols=at, **cost, **step)
     still = np.tile(np.concatenate([system.tree.q0, np.zeros(3)]), (HORIZON + 1, 1))
-    guess = mpc.guess_of(ocp, still, np.zeros((HORIZON, 1)))
+    guess = mpc.initial_guess(ocp, still, np.zeros((HORIZON, 1)))
     return mpc.real_time_iteration(ocp, guess, delay=1)
 
 

@@ -61,7 +61,7 @@ def controller(arms: mb.System) -> mpc.RealTimeIteration:
         pivot=False,
     )
     x = np.concatenate([held.q, np.zeros(5), held.u])
-    guess = mpc.guess_of(ocp, np.tile(x, (HORIZON + 1, 1)), np.tile(held.u, (HORIZON, 1)))
+    guess = mpc.initial_guess(ocp, np.tile(x, (HORIZON + 1, 1)), np.tile(held.u, (HORIZON, 1)))
     return mpc.real_time_iteration(ocp, guess, delay=1, sent=[held.u])
 
 

@@ -72,6 +72,12 @@ def require_positive(**numbers: float) -> None:
             raise ProblemError(f"{name} = {value}; expected a finite, positive number")
 
 
+def require_identifier(name: str, value: str) -> None:
+    """Raise `ProblemError` unless an option is a C identifier."""
+    if not (isinstance(value, str) and value.isidentifier() and value.isascii()):
+        raise ProblemError(f"{name} {value!r}; expected a C identifier")
+
+
 def unique(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names, repeated ones with a count: foot, then foot_2."""
     seen: dict[str, int] = {}

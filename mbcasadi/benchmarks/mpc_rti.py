@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi import models
-from mbcasadi.mpc import OptimalControlProblem, guess_of, optimal_control_problem, solve
+from mbcasadi.mpc import OptimalControlProblem, initial_guess, optimal_control_problem, solve
 from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
 from mbcasadi.system import from_lagrangian, read_mjcf
 
@@ -100,7 +100,7 @@ def _started(ocp: OptimalControlProblem, start: Sequence[float], end: Array) -> 
     """Return the controller that begins with the optimum from `start`."""
     nq = ocp.state.numel_in(0)
     straight = np.linspace(start, end, ocp.horizon + 1)
-    guess = guess_of(ocp, straight, np.zeros((ocp.horizon, ocp.nu)))
+    guess = initial_guess(ocp, straight, np.zeros((ocp.horizon, ocp.nu)))
     best = solve(ocp, start, ocp.parameters(setpoint_q=end[:nq]), guess)
     return real_time_iteration(ocp, best, name=f"{ocp.name}_rti")
 

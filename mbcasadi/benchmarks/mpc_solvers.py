@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.benchmarks import mpc_acados
 from mbcasadi.benchmarks.rows import row
-from mbcasadi.mpc import OptimalControlProblem, guess_of, ocp_solver
+from mbcasadi.mpc import OptimalControlProblem, initial_guess, ocp_solver
 from mbcasadi.mpc.rti.controller import RealTimeIteration
 
 Array = NDArray[np.float64]
@@ -117,7 +117,7 @@ def _tasks(rti: RealTimeIteration, record: dict[str, Array]) -> list[tuple[Array
     tasks = []
     for q, v, ref, z in zip(*(record[key] for key in ("q", "v", "ref", "z")), strict=True):
         x0 = np.array(ocp.state(q, v)).ravel()
-        guess = guess_of(ocp, *rti.trajectory(z))
+        guess = initial_guess(ocp, *rti.trajectory(z))
         tasks.append((x0, ref.reshape(ocp.horizon + 1, ocp.np_), guess))
     return tasks
 

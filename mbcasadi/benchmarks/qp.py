@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.inverse_dynamics.inputs import guarded
-from mbcasadi.control.inverse_dynamics.problem import pose
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs
+from mbcasadi.control.inverse_dynamics.problem import assemble_problem
 from mbcasadi.control.inverse_dynamics.tick import input_symbols
 from mbcasadi.description import Contact
 from mbcasadi.description.qp_stages import UNBOUNDED
@@ -120,7 +120,7 @@ def _ours(
     controller: InverseDynamicsQP, states: list[dict[str, Array]]
 ) -> tuple[list[FullForm], float, list[Array]]:
     """Return the problems in full form, our median time, and our actuator forces."""
-    stages, parts_fun = controller.stages.parts, _parts_fun(controller)
+    stages, parts_fun = controller.stages.qp, _parts_fun(controller)
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": ca.Sparsity.dense(stages.m, stages.n)}
     conic = ca.conic("ours", "daqp", pattern, OPTIONS["daqp"])
     buffer, trigger = conic.buffer()
@@ -131,7 +131,7 @@ def _ours(
         buffer.set_arg(i, memoryview(value))
     for i, value in enumerate(results):
         buffer.set_res(i, memoryview(value))
-    setup, times, forms, answers = controller.setup, [], [], []
+    setup, times, forms, answers = controller, [], [], []
     for state in states:
         built = stages.build(**state)
         for name, key in (("a", "A_qp"), ("lba", "lba"), ("uba", "uba")):
@@ -146,9 +146,9 @@ def _ours(
 
 def _parts_fun(controller: InverseDynamicsQP) -> ca.Function:
     """Return (q, v, ref, mask) → the matrices before anything is eliminated."""
-    raw = input_symbols(controller.setup, 0)
+    raw = input_symbols(controller, 0)
     del raw["z"]
-    problem = pose(controller.setup, guarded(controller.setup, raw)[0])
+    problem = assemble_problem(controller, guard_inputs(controller, raw)[0])
     rows = problem.rows
     parts = problem.dynamics._asdict() | {
         "J": problem.tasks.J,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description.constraints import Contact
 from mbcasadi.description.qp_stages import LeastDistanceStages
+from mbcasadi.description.status import QP_STATUS
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,8 @@ class Controller:
     monitor: ca.Function | None = None
     monitors: tuple[Signal, ...] = ()
     contacts: tuple[Contact, ...] = ()
-    statuses: tuple[str, ...] = (
-        "solved and verified",
-        "feasible, not optimal",
-        "infeasible, safe output",
-        "bad input, safe output",
-        "solver stopped or check failed, safe output",
-    )
-    safe_statuses: tuple[int, ...] = (2, 3, 4)
+    statuses: tuple[str, ...] = QP_STATUS.texts
+    safe_statuses: tuple[int, ...] = QP_STATUS.safe
     prediction: ca.Function | None = None
     prediction_rows: tuple[str, ...] = ()
     delay: int = 0

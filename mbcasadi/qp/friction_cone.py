@@ -9,9 +9,14 @@ Every force that satisfies these rows is inside the cone. What is lost: with N =
 of the friction in the direction of a face, with N = 8 up to 8 %. The rows imply `f_n >= 0`.
 """
 
+from collections.abc import Sequence
+
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
+
+from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
 
 Array = NDArray[np.float64]
 
@@ -48,3 +53,29 @@ def pyramid_rows(friction: float, sides: int) -> ca.DM:
 
 
 FORCE_AXES = ("n", "t1", "t2")
+
+
+def require_contacts(contacts: Sequence[Contact]) -> None:
+    """Raise unless each contact makes a friction pyramid.
+
+    Raises:
+        ProblemError: friction, sides, normal or force limits that make no cone.
+    """
+    for contact in contacts:
+        label = f"contact {contact.frame!r}"
+        normal = np.asarray(contact.normal, dtype=float)
+        length = float(np.linalg.norm(normal)) if normal.shape == (3,) else 0.0
+        if not np.isfinite(length) or length == 0:
+            raise ProblemError(
+                f"{label}: normal {contact.normal}; expected three numbers, not zero"
+            )
+        if not (np.isfinite(contact.friction) and contact.friction > 0):
+            raise ProblemError(f"{label}: friction {contact.friction}; expected a positive number")
+        if contact.sides < MIN_SIDES:
+            raise ProblemError(f"{label}: {contact.sides} sides; expected at least {MIN_SIDES}")
+        highest = np.inf if contact.max_force is None else contact.max_force
+        if not 0 <= contact.min_force <= highest or not np.isfinite(contact.min_force):
+            raise ProblemError(
+                f"{label}: normal force from {contact.min_force} to {contact.max_force} N; "
+                "expected 0 <= min_force <= max_force"
+            )

@@ -28,7 +28,7 @@ LEAST_GAIN2 = 1e-30
 
 
 @dataclass(frozen=True)
-class Drive:
+class ActuatorModel:
     """The actuators at one state.
 
     Attributes:
@@ -77,9 +77,9 @@ def reciprocal(gain: ca.SX) -> ca.SX:
     return ca.vertcat(*entries)
 
 
-def drive(
+def actuator_model(
     system: System, ranges: Ranges, period: float, q: ca.SX, v: ca.SX, act: ca.SX | None
-) -> Drive:
+) -> ActuatorModel:
     """Return the actuators of a system at (q, v, act).
 
     A system that is given by equations has unit gains: `p = u`.
@@ -89,7 +89,7 @@ def drive(
         ones, zeros = ca.SX.ones(nu), ca.SX.zeros(nu)
         lower, upper = finite(ranges.ctrl[:, 0]), finite(ranges.ctrl[:, 1])
         lower, upper = clip(lower, ranges.force), clip(upper, ranges.force)
-        return Drive(
+        return ActuatorModel(
             moment=system.actuation(q),
             rest=system.actuator_bias(q, v),
             gain=ones,
@@ -112,7 +112,7 @@ def _drive_of_tree(
     q: ca.SX,
     v: ca.SX,
     act: ca.SX | None,
-) -> Drive:
+) -> ActuatorModel:
     actuators = system.actuators
     moment = ca.sparsify(ca.vertcat(*(moment_row(tree, one, q) for one in actuators)).T)
     rates = [moment[:, i].T @ v for i in range(len(actuators))]
@@ -123,7 +123,7 @@ def _drive_of_tree(
     rest = system.actuator_bias(q, v) - moment @ bias if owned else ca.SX(tree.nv, 1)
     present, reach, leak = _activation(actuators, period, act)
     lowest, highest = _range_of_force(actuators, ranges, gain, bias, (present, reach, leak))
-    return Drive(
+    return ActuatorModel(
         moment=moment,
         rest=rest,
         gain=gain,

@@ -88,7 +88,7 @@ def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("quadruped")
     project = mb.export_c(law, folder / "c")
     wild_inputs(system, law).tofile(folder / "inputs")
-    sizes = {"nref": law.setup.nref, "nz": law.z0.size, "ticks": TICKS}
+    sizes = {"nref": law.nref, "nz": law.z0.size, "ticks": TICKS}
     (folder / "program.c").write_text(PROGRAM % sizes)
     return project, folder
 

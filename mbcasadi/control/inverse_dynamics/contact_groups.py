@@ -36,7 +36,7 @@ LEAST_ARM = 1e-6
 
 
 @dataclass(frozen=True)
-class Grip:
+class ContactGroup:
     """The contacts of one rigid body.
 
     Attributes:
@@ -53,7 +53,7 @@ class Grip:
 
 
 @dataclass(frozen=True)
-class GripRows:
+class ContactRows:
     """Constraint rows of the contacts, and the forces that their multipliers stand for.
 
     `J a + c = 0`; contact forces (n, t1, t2 of each contact) are `of_lam lam + of_w w`.
@@ -70,7 +70,7 @@ class GripRows:
     of_w: ca.SX
 
 
-def grips_of(system: System, contacts: Sequence[Contact]) -> tuple[Grip, ...]:
+def contact_groups_of(system: System, contacts: Sequence[Contact]) -> tuple[ContactGroup, ...]:
     """Group contacts by the rigid body that carries them.
 
     Raises:
@@ -87,98 +87,101 @@ def grips_of(system: System, contacts: Sequence[Contact]) -> tuple[Grip, ...]:
                 f"contact {contact.frame!r} is fixed to the world; expected a frame that moves"
             )
         groups.setdefault(root, []).append((i, frame))
-    return tuple(_grip(system.tree, root, group, contacts) for root, group in groups.items())
+    return tuple(
+        _contact_group(system.tree, root, group, contacts) for root, group in groups.items()
+    )
 
 
-def _grip(
+def _contact_group(
     tree: RigidTree | None, root: int, group: list[tuple[int, Frame]], contacts: Sequence[Contact]
-) -> Grip:
+) -> ContactGroup:
     assert tree is not None
     points = np.array([point_on(tree, root, frame) for _, frame in group])
     centre = points.mean(axis=0)
     frame = Frame("", "body", root, centre, np.array([1.0, 0.0, 0.0, 0.0]))
     members = tuple(i for i, _ in group)
     axes = tuple(contact_axes(np.asarray(contacts[i].normal, dtype=float)) for i in members)
-    return Grip(members, frame, points - centre, axes)
+    return ContactGroup(members, frame, points - centre, axes)
 
 
 def point_on(tree: RigidTree, root: int, frame: Frame) -> Array:
     """Return the origin of a frame in the axes of the body `root` that it is fixed to."""
     point, body = np.asarray(frame.pos, dtype=float), frame.body
     while body != root:
-        described = tree.bodies[body]
-        point = described.pos + rotation_of(described.quat) @ point
-        body = described.parent
+        carrier = tree.bodies[body]
+        point = carrier.pos + rotation_of(carrier.quat) @ point
+        body = carrier.parent
     return point
 
 
-def grip_rows(
+def contact_rows(
     system: System,
-    grips: Sequence[Grip],
+    groups: Sequence[ContactGroup],
     on: ca.SX,
     state: tuple[ca.SX, ca.SX],
+    *,
     damping: float,
     internal: bool,
-) -> GripRows:
+) -> ContactRows:
     """Return the rows of all contacts at a state.
 
     Args:
         system: the mechanism.
-        grips: from `grips_of`.
+        groups: from `contact_groups_of`.
         on: (nc,) one where a contact is on, zero where it is off.
         state: q, v.
-        damping: rate, 1/s, at which a velocity of an active contact is asked to decay.
+        damping: rate, 1/s, at which a velocity of an active contact decays.
         internal: give each body with redundant points its internal forces.
     """
     nv, nc = system.nv, on.numel()
-    parts = [_rows_of(system, grip, on, state, damping, internal) for grip in grips]
+    parts = [_group_rows(system, group, on, state, damping, internal) for group in groups]
     J = ca.vertcat(ca.SX(0, nv), *(part.J for part in parts))
     c = ca.vertcat(ca.SX(0, 1), *(part.c for part in parts))
     of_lam = ca.SX(3 * nc, J.shape[0])
     of_w = ca.SX(3 * nc, sum(part.of_w.shape[1] for part in parts))
     row = column = 0
-    for grip, part in zip(grips, parts, strict=True):
-        places = [3 * i + k for i in grip.members for k in range(3)]
+    for group, part in zip(groups, parts, strict=True):
+        places = [3 * i + k for i in group.members for k in range(3)]
         m, w = part.J.shape[0], part.of_w.shape[1]
         of_lam[places, row : row + m] = part.of_lam
         of_w[places, column : column + w] = part.of_w
         row, column = row + m, column + w
-    return GripRows(J, c, ca.sparsify(of_lam), ca.sparsify(of_w))
+    return ContactRows(J, c, ca.sparsify(of_lam), ca.sparsify(of_w))
 
 
-def _rows_of(
+def _group_rows(
     system: System,
-    grip: Grip,
+    group: ContactGroup,
     on: ca.SX,
     state: tuple[ca.SX, ca.SX],
     damping: float,
     internal: bool,
-) -> GripRows:
+) -> ContactRows:
     q, v = state
     tree = system.tree
     assert tree is not None
-    J = model.frame_jacobian(tree, grip.root, q)
-    c = model.frame_bias(tree, grip.root, q, v)
-    if len(grip.members) == 1:
-        axes, s = ca.DM(grip.axes[0]), on[grip.members[0]]
+    J = model.frame_jacobian(tree, group.root, q)
+    c = model.frame_bias(tree, group.root, q, v)
+    if len(group.members) == 1:
+        axes, s = ca.DM(group.axes[0]), on[group.members[0]]
         rows = ca.sparsify(axes) @ J[:3, :]
         bias = axes @ c[:3] + damping * (rows @ v) if damping else axes @ c[:3]
-        return GripRows(s * rows, s * bias, ca.SX.eye(3), ca.SX(3, 0))
-    R = model.frame_pose(tree, grip.root, q)[1]
-    return _shared_rows(grip, on, (J, c, R, v), damping, internal)
+        return ContactRows(s * rows, s * bias, ca.SX.eye(3), ca.SX(3, 0))
+    R = model.frame_pose(tree, group.root, q)[1]
+    return _shared_rows(group, on, (J, c, R, v), damping, internal)
 
 
 def _shared_rows(
-    grip: Grip,
+    group: ContactGroup,
     on: ca.SX,
     motion: tuple[ca.SX, ca.SX, ca.SX, ca.SX],
     damping: float,
     internal: bool,
-) -> GripRows:
+) -> ContactRows:
     """Return the rows of a body with several points; see the head of this file."""
     J, c, R, v = motion
-    E, C, Z = point_map(grip.arms)
-    S = ca.vertcat(*(on[i] for i in grip.members for _ in range(3)))
+    E, C, Z = point_map(group.arms)
+    S = ca.vertcat(*(on[i] for i in group.members for _ in range(3)))
     scale = ca.DM(np.maximum(np.linalg.norm(E, axis=0), LEAST_ARM))
     basis = linalg.row_basis(
         (ca.SX(ca.sparsify(ca.DM(E))) * ca.repmat(S, 1, E.shape[1])).T,
@@ -191,13 +194,13 @@ def _shared_rows(
     twist_rows = U @ to_body
     rows = twist_rows @ J
     spin = R.T @ (J[3:, :] @ v)
-    bias = twist_rows @ c + Q.T @ _centripetal(spin, grip.arms)
+    bias = twist_rows @ c + Q.T @ _centripetal(spin, group.arms)
     if damping:
         bias += damping * (rows @ v)
-    to_axes = ca.diagcat(*(ca.SX(ca.DM(axes)) @ R for axes in grip.axes))
+    to_axes = ca.diagcat(*(ca.SX(ca.DM(axes)) @ R for axes in group.axes))
     Z_on = ca.SX(ca.DM(Z)) * ca.repmat(S, 1, Z.shape[1])
-    of_w = to_axes @ (Z_on - Q @ (Q.T @ Z_on)) if internal else ca.SX(3 * len(grip.members), 0)
-    return GripRows(rows, bias, to_axes @ Q, of_w)
+    of_w = to_axes @ (Z_on - Q @ (Q.T @ Z_on)) if internal else ca.SX(3 * len(group.members), 0)
+    return ContactRows(rows, bias, to_axes @ Q, of_w)
 
 
 def point_map(arms: Array) -> tuple[Array, Array, Array]:

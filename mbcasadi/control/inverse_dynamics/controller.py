@@ -1,38 +1,25 @@
 """Inverse dynamics within torque limits and friction cones, for any constrained mechanism."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics import options as checks
-from mbcasadi.control.inverse_dynamics.description import describe
-from mbcasadi.control.inverse_dynamics.inputs import reference_at
+from mbcasadi.control.inverse_dynamics.description import controller_data
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
-from mbcasadi.control.inverse_dynamics.options import FALLBACKS, INTERNAL_FORCES, Setup
+from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
-from mbcasadi.control.inverse_dynamics.tick import WORDS, Stages, make_stages
-from mbcasadi.control.tasks.task import Slot, Task
-from mbcasadi.description import Contact, Controller
-from mbcasadi.errors import ProblemError
-from mbcasadi.qp.solver import candidate_fun, controller_fun, require_solver
-from mbcasadi.shapes import column, require_choice, require_numbers, require_positive, unique
-from mbcasadi.system import System
-from mbcasadi.system.actuator_model import require_ranges
-from mbcasadi.system.coordinates import equality_groups
-
-Array = NDArray[np.float64]
-
-RANK_TOL = 1e-3
-"""A constraint direction weaker than this, relative to its joints, is dropped. The redundant rows
-of a spatial loop that a plant leaves open by a gap are as weak as the gap over a link's length,
-1e-3 with MuJoCo's default softness; kept, they would hold the loop still. A direction that truly
-is this weak asks for forces a thousand times larger than others."""
+from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
+from mbcasadi.description import Controller
+from mbcasadi.description.status import QP_STATUS
+from mbcasadi.qp.solver import candidate_fun, controller_fun
+from mbcasadi.shapes import column
 
 
-class InverseDynamicsQP:
+@dataclass(frozen=True, eq=False, repr=False)
+class InverseDynamicsQP(Setup):
     """`min Σ |J a + c - a_des|²_W` over what motors, loops, passive joints and contacts allow.
 
     The law solves, at every tick and for any rank of its constraints,
@@ -41,12 +28,12 @@ class InverseDynamicsQP:
 
     for the controls u, with actuator forces and controls within their limits and every contact
     force f inside an inner friction pyramid. Acceleration, multipliers and dependent rows are
-    eliminated first (`condense.py`); the QP that is left has inequalities only, and the answer
-    is checked on the original equations before it goes out (`check.py`).
+    eliminated first (`condensed_dynamics.py`); the QP that is left has inequalities only, and the
+    solution is checked on the original equations before it is used (`residuals.py`).
 
     Its Function is `(q, v, [act], ref, mask, z) → (u, z_next, status, residual)`:
 
-    - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` asks to rest.
+    - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` holds q at rest.
     - `mask`: one entry for each contact, then one for each equality constraint, 1 for on. It
       switches rows of the same problem: sizes never change.
     - `z`: the active set, and the last u with `fallback="hold"`. Any content is accepted.
@@ -88,99 +75,19 @@ class InverseDynamicsQP:
         SolverError: the solver is not available.
     """
 
-    def __init__(
-        self,
-        system: System,
-        tasks: Sequence[Task],
-        contacts: Sequence[Contact] = (),
-        *,
-        torque_weight: float = 1e-4,
-        torque_reference: bool = False,
-        internal_forces: str = "body",
-        internal_force_weight: float = 1e-4,
-        force_weight: float = 0.0,
-        force_reference: bool = False,
-        ctrl_limits: ArrayLike | None = None,
-        force_limits: ArrayLike | None = None,
-        stabilisation: float = 0.0,
-        contact_damping: float = 0.0,
-        rank_tol: float = RANK_TOL,
-        tolerance: float = 1e-6,
-        fallback: str = "zero",
-        fallback_law: ca.Function | None = None,
-        period: float = 1e-3,
-        solver: str = "daqp",
-        name: str = "inverse_dynamics",
-    ) -> None:
-        checks.require_system(system)
-        require_numbers(
-            force_weight=force_weight, stabilisation=stabilisation, contact_damping=contact_damping
-        )
-        require_positive(
-            torque_weight=torque_weight,
-            internal_force_weight=internal_force_weight,
-            rank_tol=rank_tol,
-            tolerance=tolerance,
-            period=period,
-        )
-        require_choice("fallback", fallback, FALLBACKS)
-        require_choice("internal_forces", internal_forces, INTERNAL_FORCES)
-        require_solver(solver)
-        if not name.isidentifier():
-            raise ProblemError(f"name {name!r}; expected a C identifier")
-        tasks, contacts = tuple(tasks), tuple(contacts)
-        gains = checks.require_tasks(tasks, system)
-        slots = [slot for task in tasks for slot in task.slots(system)]
-        if torque_reference:
-            slots.append(Slot("torque", system.actuator_names, ("N or N m",) * system.nu))
-        if force_reference:
-            slots.append(checks.force_slot(contacts, force_weight))
-        reference = checks.lay_out(slots)
-        equality_names, equality_sizes = equality_groups(system)
-        self.system = system
-        self.name = name
-        self.setup = Setup(
-            system=system,
-            tasks=tasks,
-            gains=gains,
-            contacts=contacts,
-            grips=checks.require_contacts(contacts, system),
-            contact_names=unique([contact.frame for contact in contacts]),
-            equality_names=equality_names,
-            equality_sizes=equality_sizes,
-            slots=tuple(slots),
-            reference=reference,
-            torque_slice=reference.get("torque") if torque_reference else None,
-            force_slice=reference.get("force") if force_reference else None,
-            ranges=require_ranges(system, ctrl_limits, force_limits),
-            internal=internal_forces == "body",
-            torque_weight=torque_weight,
-            internal_force_weight=internal_force_weight,
-            force_weight=force_weight,
-            stabilisation=stabilisation,
-            contact_damping=contact_damping,
-            rank_tol=rank_tol,
-            tolerance=tolerance,
-            period=period,
-            fallback="law" if fallback_law is not None else fallback,
-            law=fallback_law,
-        )
-        sizes = {"q": system.nq, "v": system.nv, "ref": self.setup.nref}
-        sizes["mask"] = len(self.setup.mask_names)
-        checks.require_law(fallback_law, sizes, system.nu)
-        self.solver = solver
-        self.stages: Stages = make_stages(self.setup)
-        self.function: ca.Function = controller_fun(name, self.stages.parts, solver)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.function  # built here, so that what cannot be built raises here
 
-    @property
-    def reference(self) -> dict[str, slice]:
-        """Slices of `ref`, by `<task>.<quantity>`."""
-        return dict(self.setup.reference)
+    @cached_property
+    def stages(self) -> Stages:
+        """The parts around the QP solver."""
+        return make_stages(self)
 
-    @property
-    def mask_names(self) -> tuple[str, ...]:
-        """Name of each entry of `mask`: contacts, then equality constraints."""
-        return self.setup.mask_names
+    @cached_property
+    def function(self) -> ca.Function:
+        """The controller as one named Function."""
+        return controller_fun(self.name, self.stages.qp, self.solver)
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -191,33 +98,24 @@ class InverseDynamicsQP:
     def z0(self) -> Array:
         """Initial state: nothing active, the control nearest to zero."""
         z0 = np.zeros(self.function.numel_in("z"))
-        if self.setup.fallback == "hold":
+        if self.holds_last_control:
             low, high = self.stages.u_min, self.stages.u_max
             z0[-self.system.nu :] = np.clip(0.0, low, high)
         return z0
-
-    @property
-    def period(self) -> float:
-        """Sample time, s."""
-        return self.setup.period
 
     @cached_property
     def controller(self) -> Controller:
         """The controller as data, for export, plant and report."""
         monitor = monitor_fun(self._candidate, self._inspect)
-        return describe(self.setup, self.stages, self.function, self.z0, monitor)
+        return controller_data(self, self.stages, self.function, self.z0, monitor)
 
     @cached_property
     def _inspect(self) -> ca.Function:
-        return inspection_fun(self.setup)
+        return inspection_fun(self)
 
     @cached_property
     def _candidate(self) -> ca.Function:
-        return candidate_fun(self.stages.parts, self.solver)
-
-    def reference_at(self, q: ArrayLike) -> Array:
-        """Return the reference (nref,) that asks to stay at the configuration q, at rest."""
-        return reference_at(self.setup, column("q", q, self.system.nq))
+        return candidate_fun(self.stages.qp, self.solver)
 
     def problem(
         self,
@@ -228,9 +126,9 @@ class InverseDynamicsQP:
         act: ArrayLike | None = None,
     ) -> CondensedQP:
         """Return the QP at a state as data; arguments as in `solve`."""
-        found = self._inspect(**self._inputs(q, v, ref, mask, act))
-        numbers = {key: np.array(out) for key, out in found.items()}
-        return CondensedQP.of(numbers, self.row_names)
+        inputs = self._inputs(q, v, ref, mask, act)
+        matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
+        return CondensedQP.of(matrices, self.row_names)
 
     def solve(
         self,
@@ -241,7 +139,7 @@ class InverseDynamicsQP:
         z: ArrayLike | None = None,
         act: ArrayLike | None = None,
     ) -> InverseDynamicsSolution:
-        """Return the controller's answer at a state, with what it means.
+        """Return the controller's output at a state, with what it means.
 
         Args:
             q: (nq,) configuration.
@@ -258,21 +156,21 @@ class InverseDynamicsQP:
         z = self.z0 if z is None else column("z", z, self.z0.size, finite=False)
         outputs = {key: np.array(out).ravel() for key, out in self.function(**inputs, z=z).items()}
         x = self._candidate(**inputs, z=z)["x"]
-        found = {key: np.array(out) for key, out in self._inspect(**inputs, x=x).items()}
+        state = {key: np.array(out) for key, out in self._inspect(**inputs, x=x).items()}
         code = int(outputs["status"][0])
         return InverseDynamicsSolution(
             u=outputs["u"],
             z_next=outputs["z_next"],
             status=code,
-            word=WORDS[code],
+            status_text=QP_STATUS.texts[code],
             residual=outputs["residual"],
-            problem=CondensedQP.of(found, self.row_names),
-            a=found["a"].ravel(),
-            lam=found["lam"].ravel(),
-            contact_forces=found["contact_force"].reshape(-1, 3),
-            p=found["p"].ravel(),
-            kept=found["kept"].ravel(),
-            violations=found["violation"].ravel(),
+            problem=CondensedQP.of(state, self.row_names),
+            a=state["a"].ravel(),
+            lam=state["lam"].ravel(),
+            contact_forces=state["contact_force"].reshape(-1, 3),
+            p=state["p"].ravel(),
+            independent_rows=state["independent_rows"].ravel(),
+            violations=state["violation"].ravel(),
         )
 
     def _inputs(
@@ -284,15 +182,15 @@ class InverseDynamicsQP:
         act: ArrayLike | None,
     ) -> dict[str, Array]:
         """Return the checked inputs by name, defaults filled in."""
-        system, setup = self.system, self.setup
+        system = self.system
         q = column("q", q, system.nq, finite=False)
         if ref is None:
-            ref = reference_at(setup, q)
+            ref = self.reference_at(q)
         mask = np.ones(len(self.mask_names)) if mask is None else mask
         inputs = {
             "q": q,
             "v": column("v", v, system.nv, finite=False),
-            "ref": column("ref", ref, setup.nref, finite=False),
+            "ref": column("ref", ref, self.nref, finite=False),
             "mask": column("mask", mask, len(self.mask_names), finite=False),
         }
         if system.na:

@@ -1,4 +1,4 @@
-"""The controller as data: names, units and limits, and what a report may look at."""
+"""The controller as data: names, units and limits, and what a report may read."""
 
 import casadi as ca
 import numpy as np
@@ -7,6 +7,7 @@ from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.tick import Stages
 from mbcasadi.description import Controller, Signal
+from mbcasadi.description.status import QP_STATUS
 from mbcasadi.qp.friction_cone import FORCE_AXES
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import (
@@ -16,13 +17,13 @@ from mbcasadi.system.coordinates import (
 )
 
 
-def describe(
+def controller_data(
     setup: Setup, stages: Stages, function: ca.Function, z0: np.ndarray, monitor: ca.Function
 ) -> Controller:
     """Return the `Controller` of an inverse-dynamics law."""
     controls = setup.system.actuator_names
-    held = tuple(f"u.{name}" for name in controls) if setup.fallback == "hold" else ()
-    state = tuple(f"active.{name}" for name in stages.row_names) + held
+    last = tuple(f"u.{name}" for name in controls) if setup.holds_last_control else ()
+    state = tuple(f"active.{name}" for name in stages.row_names) + last
     inputs = {
         "q": coordinates(setup.system),
         "v": rates(setup.system),
@@ -46,23 +47,23 @@ def describe(
         u_max=stages.u_max,
         z0=z0,
         period=setup.period,
-        stages=stages.parts,
+        stages=stages.qp,
         source=setup.system.name,
         notes=_notes(setup),
         monitor=monitor,
         monitors=_monitors(setup),
-        contacts=setup.contacts,
+        contacts=tuple(setup.contacts),
     )
 
 
 def _reference(setup: Setup) -> Signal:
-    names = tuple(f"{slot.name}.{one}" for slot in setup.slots for one in slot.components)
+    names = tuple(f"{slot.name}.{row}" for slot in setup.slots for row in slot.components)
     return Signal("ref", names, tuple(unit for slot in setup.slots for unit in slot.units))
 
 
 def _monitors(setup: Setup) -> tuple[Signal, ...]:
     rows = tuple(
-        f"{task.name}.{one}" for task in setup.tasks for one in task.components(setup.system)
+        f"{task.name}.{row}" for task in setup.tasks for row in task.components(setup.system)
     )
     units = tuple(unit for task in setup.tasks for unit in task.units(setup.system))
     forces = tuple(f"{name}.{axis}" for name in setup.contact_names for axis in FORCE_AXES)
@@ -81,10 +82,9 @@ def _notes(setup: Setup) -> dict[str, str]:
             f"{name}: mu {contact.friction:g}, {contact.sides} sides inside the cone"
             for name, contact in zip(setup.contact_names, setup.contacts, strict=True)
         ),
-        "status": "0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input; "
-        "4 failed check",
+        "status": QP_STATUS.summary(),
     }
 
 
 def _act_names(system: System) -> tuple[str, ...]:
-    return tuple(one.name for one in system.actuators if one.act is not None)
+    return tuple(act.name for act in system.actuators if act.act is not None)

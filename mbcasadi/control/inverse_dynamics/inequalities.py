@@ -11,12 +11,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.contact_groups import GripRows
+from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows
 from mbcasadi.description import Contact, RigidTree
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.qp.friction_cone import pyramid_rows
 from mbcasadi.system import System
-from mbcasadi.system.actuator_model import Drive
+from mbcasadi.system.actuator_model import ActuatorModel
 
 Array = NDArray[np.float64]
 
@@ -64,16 +64,16 @@ def stack_rows(parts: Sequence[Rows]) -> Rows:
     )
 
 
-def torque_rows(drive: Drive, names: Sequence[str], m: int, nw: int) -> Rows:
+def torque_rows(actuators: ActuatorModel, names: Sequence[str], m: int, nw: int) -> Rows:
     """Return `lower <= p <= upper` for each actuator that has a limit."""
-    bounded = [i for i, limited in enumerate(drive.bounded) if limited]
-    nu = len(drive.bounded)
+    bounded = [i for i, limited in enumerate(actuators.bounded) if limited]
+    nu = len(actuators.bounded)
     return Rows(
         ca.SX.eye(nu)[bounded, :],
         ca.SX(len(bounded), m),
         ca.SX(len(bounded), nw),
-        drive.lower[bounded, 0],
-        drive.upper[bounded, 0],
+        actuators.lower[bounded, 0],
+        actuators.upper[bounded, 0],
         tuple(f"actuator '{names[i]}': force range" for i in bounded),
     )
 
@@ -91,16 +91,16 @@ def sum_rows(sums: JointSums, m: int, nw: int) -> Rows:
     )
 
 
-def joint_sums(system: System, drive: Drive) -> tuple[Drive, JointSums]:
+def joint_sums(system: System, actuators: ActuatorModel) -> tuple[ActuatorModel, JointSums]:
     """Return the joints' and tendons' limits of summed actuator force.
 
     A sum with one constant term bounds that actuator's range directly; MuJoCo clips the sum, so
     the range of the force is clipped too. The other sums become rows.
     """
     nu = system.nu
-    lower, upper, bounded = ca.SX(drive.lower), ca.SX(drive.upper), list(drive.bounded)
+    lower, upper, bounded = ca.SX(actuators.lower), ca.SX(actuators.upper), list(actuators.bounded)
     of_p, ranges, names = [ca.SX(0, nu)], [ca.SX(0, 2)], []
-    for label, row, rest, (low, high) in _summed(system, drive):
+    for label, row, rest, (low, high) in _limited_sums(system, actuators):
         columns = ca.sparsify(row).sparsity().get_col()
         factor = row[columns[0]] if len(columns) == 1 else None
         if factor is not None and factor.is_constant() and rest.is_zero():
@@ -112,50 +112,52 @@ def joint_sums(system: System, drive: Drive) -> tuple[Drive, JointSums]:
             of_p.append(row)
             ranges.append(ca.horzcat(low - rest, high - rest))
             names.append(f"{label}: summed actuator force")
-    limited = replace(drive, lower=lower, upper=upper, bounded=tuple(bounded))
+    limited = replace(actuators, lower=lower, upper=upper, bounded=tuple(bounded))
     return limited, JointSums(ca.vertcat(*of_p), ca.vertcat(*ranges), tuple(names))
 
 
-def _summed(system: System, drive: Drive) -> list[tuple[str, ca.SX, ca.SX, tuple[float, float]]]:
+def _limited_sums(
+    system: System, actuators: ActuatorModel
+) -> list[tuple[str, ca.SX, ca.SX, tuple[float, float]]]:
     """Return (label, row over p, force that no actuator owns, range) of each limited sum."""
     tree: RigidTree | None = system.tree
     if tree is None:
         return []
-    found = []
+    sums = []
     for joint in tree.joints:
         if joint.force_range is not None:
-            row = drive.moment[joint.dof, :]
-            rest = drive.rest[joint.dof]
-            found.append((f"joint '{joint.name}'", row, rest, joint.force_range))
+            row = actuators.moment[joint.dof, :]
+            rest = actuators.rest[joint.dof]
+            sums.append((f"joint '{joint.name}'", row, rest, joint.force_range))
     for k, tendon in enumerate(tree.tendons):
         if tendon.force_range is None:
             continue
         row = ca.SX(1, system.nu)
-        for i, one in enumerate(system.actuators):
-            if one.transmission == "tendon" and one.target == k:
-                row[i] = float(one.gear[0])
-        found.append((f"tendon '{tendon.name}'", row, ca.SX(0), tendon.force_range))
-    return found
+        for i, actuator in enumerate(system.actuators):
+            if actuator.transmission == "tendon" and actuator.target == k:
+                row[i] = float(actuator.gear[0])
+        sums.append((f"tendon '{tendon.name}'", row, ca.SX(0), tendon.force_range))
+    return sums
 
 
-def contact_rows(
+def friction_rows(
     contacts: Sequence[Contact],
     names: Sequence[str],
     on: ca.SX,
-    grips: GripRows,
+    contact_forces: ContactRows,
     first: int,
     nu: int,
 ) -> Rows:
     """Return friction pyramids, and normal force limits where a contact has them.
 
-    A contact that is off has no force: its rows are zero, and their bounds give way, so that
+    A contact that is off has no force: its rows are zero and their bounds unbounded, so that
     neither is ever active.
 
     Args:
         contacts: the contacts.
         names: one name for each.
         on: (nc,) one where a contact is on.
-        grips: their rows.
+        contact_forces: their rows and forces.
         first: number of multipliers above those of the contacts.
         nu: number of actuator forces.
     """
@@ -164,28 +166,28 @@ def contact_rows(
     for i, contact in enumerate(contacts):
         pyramid = pyramid_rows(contact.friction, contact.sides)
         off = (1 - on[i]) * UNBOUNDED
-        faces.append(_placed(pyramid, i, len(contacts)))
+        faces.append(_at_contact(pyramid, i, len(contacts)))
         lower.append(-UNBOUNDED * ca.SX.ones(contact.sides))
         upper.append(ca.repmat(off, contact.sides, 1))
         labels += [f"contact '{names[i]}': friction, face {k}" for k in range(contact.sides)]
         if contact.min_force > 0 or contact.max_force is not None:
-            faces.append(_placed(ca.sparsify(ca.DM([[1.0, 0.0, 0.0]])), i, len(contacts)))
+            faces.append(_at_contact(ca.sparsify(ca.DM([[1.0, 0.0, 0.0]])), i, len(contacts)))
             lower.append(contact.min_force - off)
             highest = contact.max_force
             upper.append(ca.SX(UNBOUNDED) if highest is None else highest + off)
             labels.append(f"contact '{names[i]}': normal force")
     faces_all = ca.vertcat(*faces)
-    of_lam = ca.horzcat(ca.SX(3 * len(contacts), first), grips.of_lam)
+    of_lam = ca.horzcat(ca.SX(3 * len(contacts), first), contact_forces.of_lam)
     return Rows(
         ca.SX(faces_all.shape[0], nu),
         ca.sparsify(faces_all @ of_lam),
-        ca.sparsify(faces_all @ grips.of_w),
+        ca.sparsify(faces_all @ contact_forces.of_w),
         ca.vertcat(*lower),
         ca.vertcat(*upper),
         tuple(labels),
     )
 
 
-def _placed(rows: ca.DM, i: int, nc: int) -> ca.DM:
+def _at_contact(rows: ca.DM, i: int, nc: int) -> ca.DM:
     """Return rows over one contact's force as rows over the forces of all `nc` contacts."""
     return ca.horzcat(ca.DM(rows.shape[0], 3 * i), rows, ca.DM(rows.shape[0], 3 * (nc - 1 - i)))

@@ -1,7 +1,7 @@
 """Inverse dynamics of a constrained mechanism as a QP of inequalities only.
 
 The unknowns are the actuator forces p and, where several contacts share a body, its internal
-forces w. With `a = T p + t` (see `condense.py`):
+forces w. With `a = T p + t` (see `condensed_dynamics.py`):
 
     min ½ Σ_tasks |J a + c - a_des|²_W + ½ r_p |p - p_ref|² + ½ r_w |w|² + ½ r_f |f - f_ref|²
     subject to torque limits, friction pyramids and normal force limits.
@@ -16,37 +16,20 @@ import casadi as ca
 
 from mbcasadi.constraints import stabilised_bias
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics, solve_upper
-from mbcasadi.control.inverse_dynamics.contact_groups import GripRows, grip_rows
+from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows, contact_rows
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
-    contact_rows,
+    friction_rows,
     joint_sums,
     stack_rows,
     sum_rows,
     torque_rows,
 )
+from mbcasadi.control.inverse_dynamics.inputs import Inputs
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.tasks.task import own_slices
 from mbcasadi.system import evaluate
-from mbcasadi.system.actuator_model import Drive, drive
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The controller's inputs: all finite, quaternions unit.
-
-    Attributes:
-        q, v: (nq,), (nv,).
-        act: (na,) activations, or None.
-        ref: (nref,) reference.
-        on: (nc + ne,) one for each contact and equality constraint that is on, else zero.
-    """
-
-    q: ca.SX
-    v: ca.SX
-    act: ca.SX | None
-    ref: ca.SX
-    on: ca.SX
+from mbcasadi.system.actuator_model import ActuatorModel, actuator_model
 
 
 @dataclass(frozen=True)
@@ -73,66 +56,73 @@ class Problem:
 
     Attributes:
         dynamics: `M a = f + B p + Gᵀ lam`, `G a + c = 0`.
-        drive: the actuators.
-        grips: rows and forces of the contacts.
+        actuators: gains, biases and ranges of the actuators.
+        contacts: rows and forces of the contacts.
         rows: the inequalities.
-        tasks: what is asked for.
+        tasks: rows of all tasks.
         p_ref: (nu,) actuator forces that the regularisation pulls to.
         f_ref: (3 nc,) contact forces that it pulls to; those of contacts that are off are zero.
     """
 
     dynamics: Dynamics
-    drive: Drive
-    grips: GripRows
+    actuators: ActuatorModel
+    contacts: ContactRows
     rows: Rows
     tasks: TaskStack
     p_ref: ca.SX
     f_ref: ca.SX
 
 
-def pose(setup: Setup, at: Inputs) -> Problem:
+def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     """Return the problem at a state."""
     system = setup.system
     nc = len(setup.contacts)
-    driven, sums = joint_sums(system, drive(system, setup.ranges, setup.period, at.q, at.v, at.act))
-    grips = grip_rows(
-        system, setup.grips, at.on[:nc, 0], (at.q, at.v), setup.contact_damping, setup.internal
+    actuators, sums = joint_sums(
+        system, actuator_model(system, setup.ranges, setup.period, at.q, at.v, at.act)
+    )
+    contacts = contact_rows(
+        system,
+        setup.contact_groups,
+        at.on[:nc, 0],
+        (at.q, at.v),
+        damping=setup.contact_damping,
+        internal=setup.internal_forces == "body",
     )
     A, bias = equality_rows(setup, at)
     dynamics = Dynamics(
         M=system.mass_matrix(at.q),
-        f=system.passive_force(at.q, at.v) + driven.rest - system.bias_force(at.q, at.v),
-        B=driven.moment,
-        G=ca.sparsify(ca.vertcat(A, grips.J)),
-        c=ca.vertcat(bias, grips.c),
+        f=system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v),
+        B=actuators.moment,
+        G=ca.sparsify(ca.vertcat(A, contacts.J)),
+        c=ca.vertcat(bias, contacts.c),
     )
-    m, nw = dynamics.G.shape[0], grips.of_w.shape[1]
+    m, nw = dynamics.G.shape[0], contacts.of_w.shape[1]
     rows = stack_rows(
         [
-            torque_rows(driven, system.actuator_names, m, nw),
+            torque_rows(actuators, system.actuator_names, m, nw),
             sum_rows(sums, m, nw),
-            contact_rows(
-                setup.contacts, setup.contact_names, at.on[:nc, 0], grips, A.shape[0], system.nu
+            friction_rows(
+                setup.contacts, setup.contact_names, at.on[:nc, 0], contacts, A.shape[0], system.nu
             ),
         ]
     )
-    p_ref = at.ref[setup.torque_slice, 0] if setup.torque_slice is not None else ca.SX(system.nu, 1)
-    f_ref = wanted_forces(setup, at)
-    return Problem(dynamics, driven, grips, rows, stack_tasks(setup, at), p_ref, f_ref)
+    p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)
+    f_ref = desired_contact_forces(setup, at)
+    return Problem(dynamics, actuators, contacts, rows, stack_tasks(setup, at), p_ref, f_ref)
 
 
-def wanted_forces(setup: Setup, at: Inputs) -> ca.SX:
+def desired_contact_forces(setup: Setup, at: Inputs) -> ca.SX:
     """Return the reference of the contact forces (3 nc,)."""
     nc = len(setup.contacts)
-    if setup.force_slice is None:
+    if not setup.force_reference:
         return ca.SX(3 * nc, 1)
-    return ca.kron(at.on[:nc, 0], ca.SX.ones(3)) * at.ref[setup.force_slice, 0]
+    return ca.kron(at.on[:nc, 0], ca.SX.ones(3)) * at.ref[setup.reference["force"], 0]
 
 
 def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
     """Return the equality constraints' rows and bias, those that are off zero.
 
-    With stabilisation ω the rows ask for `A a + c + 2 ω psi + ω² phi = 0`.
+    With stabilisation ω the rows are `A a + c + 2 ω psi + ω² phi = 0`.
     """
     system, nc = setup.system, len(setup.contacts)
     if system.nc == 0:
@@ -168,7 +158,7 @@ def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
 
 def objective(setup: Setup, problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca.SX]:
     """Return the Hessian's lower triangle (n, n) and the gradient (n,) at y = (p, w) = 0."""
-    nu, nw = setup.system.nu, problem.grips.of_w.shape[1]
+    nu, nw = setup.system.nu, problem.contacts.of_w.shape[1]
     root = ca.sqrt(problem.tasks.weight)
     E = (ca.diag(root) @ problem.tasks.J) @ condensed.T
     e = root * (problem.tasks.J @ condensed.t + problem.tasks.offset)
@@ -177,7 +167,7 @@ def objective(setup: Setup, problem: Problem, condensed: Condensed) -> tuple[ca.
         setup.internal_force_weight * ca.SX.eye(nw),
     )
     g = ca.vertcat(E.T @ e - setup.torque_weight * problem.p_ref, ca.SX(nw, 1))
-    if setup.force_weight and problem.grips.J.shape[0]:
+    if setup.force_weight and problem.contacts.J.shape[0]:
         F, f = contact_force_map(problem, condensed)
         H += setup.force_weight * ca.tril(F.T @ F)
         g += setup.force_weight * (F.T @ (f - problem.f_ref))
@@ -186,8 +176,8 @@ def objective(setup: Setup, problem: Problem, condensed: Condensed) -> tuple[ca.
 
 def contact_force_map(problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca.SX]:
     """Return `F`, `f` of the contact forces `F y + f`."""
-    first = problem.dynamics.G.shape[0] - problem.grips.J.shape[0]
+    first = problem.dynamics.G.shape[0] - problem.contacts.J.shape[0]
     of_p = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B)[first:, :]
     constant = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.y_0)[first:, 0]
-    F = ca.horzcat(problem.grips.of_lam @ of_p, problem.grips.of_w)
-    return F, problem.grips.of_lam @ constant
+    F = ca.horzcat(problem.contacts.of_lam @ of_p, problem.contacts.of_w)
+    return F, problem.contacts.of_lam @ constant

@@ -1,6 +1,6 @@
-"""The solution testifies for itself: residuals on the original data.
+"""Residuals of a candidate solution on the original equations.
 
-Whatever solver ran, its answer counts only if these five numbers are small:
+Whatever solver ran, its solution counts only if these five numbers are small:
 
     dynamics         |M a - f - B p - Gᵀ lam| / (1 + |f| + |p|)
     constraint       |G a + c| on kept rows / (1 + |a|)
@@ -8,7 +8,7 @@ Whatever solver ran, its answer counts only if these five numbers are small:
     stationarity     |L⁻ᵀ (∇ cost + Aᵀ mu)| / (1 + |x| + |x_0|)
     complementarity  Σ |mu_i gap_i| / (1 + |x|² + |x_0|²)
 
-`x` is the whitened unknown of `least_distance.py`, in which the cost is `½ |x|²`: stationarity
+`x` is the whitened unknown of `qp/whitening.py`, in which the cost is `½ |x|²`: stationarity
 there bounds the distance to the optimum. NaN makes a residual NaN, and NaN is not `<= tol`.
 """
 
@@ -23,7 +23,7 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
     solve_upper_transposed,
 )
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.qp.kkt_residuals import positive
+from mbcasadi.qp.kkt_residuals import length, positive
 from mbcasadi.qp.whitening import Whitened
 
 RESIDUALS = ("dynamics", "constraint", "primal", "stationarity", "complementarity")
@@ -39,7 +39,6 @@ class Cost:
         of_lam, of_w: contact forces.
         f_ref: reference of the contact forces.
         torque_weight, internal_force_weight, force_weight: regularisation.
-        first: number of multipliers above those of the contacts.
     """
 
     J: ca.SX
@@ -55,7 +54,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Candidate:
     """A candidate: actuator forces, internal forces, multipliers of the rows, whitened unknown."""
 
     p: ca.SX
@@ -64,8 +63,8 @@ class Answer:
     x: ca.SX
 
 
-def examine(
-    answer: Answer,
+def residuals(
+    candidate: Candidate,
     dynamics: Dynamics,
     condensed: Condensed,
     whitened: Whitened,
@@ -73,35 +72,35 @@ def examine(
     cost: Cost,
 ) -> ca.SX:
     """Return the residuals (5,) of a candidate, in the order of `RESIDUALS`."""
-    p, w, mu = answer.p, answer.w, answer.mu
+    p, w, mu = candidate.p, candidate.w, candidate.mu
     M, f, B, G, c = dynamics
     a = condensed.T @ p + condensed.t
     lam = multipliers(condensed, p)
-    size_p, size_lam = _length(p), _length(lam)
-    size_x = _length(answer.x)
+    size_p, size_lam = length(p), length(lam)
+    size_x = length(candidate.x)
     far = whitened.distance
-    dynamics_gap = _length(M @ a - f - B @ p - G.T @ lam) / (1 + _length(f) + size_p)
-    constraint_gap = _length(condensed.kept * (G @ a + c)) / (1 + _length(a))
+    dynamics_gap = length(M @ a - f - B @ p - G.T @ lam) / (1 + length(f) + size_p)
+    constraint_gap = length(condensed.kept * (G @ a + c)) / (1 + length(a))
     value = rows.value(p, lam, w)
     above, below = value - rows.upper, rows.lower - value
-    primal = _length(positive(above) + positive(below)) / (1 + size_lam + size_p)
-    gradient = cost_gradient(answer, (a, lam), condensed, cost)
-    gradient = gradient + row_gradient(answer, condensed, rows)
-    stationarity = _length(whitened.L_inv.T @ gradient) / (1 + size_x + far)
+    primal = length(positive(above) + positive(below)) / (1 + size_lam + size_p)
+    gradient = cost_gradient(candidate, (a, lam), condensed, cost)
+    gradient = gradient + row_gradient(candidate, condensed, rows)
+    stationarity = length(whitened.L_inv.T @ gradient) / (1 + size_x + far)
     gaps = ca.fabs(positive(mu) * above) + ca.fabs(positive(-mu) * below)
     complementarity = ca.sum1(gaps) / (1 + size_x**2 + far**2)
     return ca.vertcat(dynamics_gap, constraint_gap, primal, stationarity, complementarity)
 
 
 def cost_gradient(
-    answer: Answer, motion: tuple[ca.SX, ca.SX], condensed: Condensed, cost: Cost
+    candidate: Candidate, motion: tuple[ca.SX, ca.SX], condensed: Condensed, cost: Cost
 ) -> ca.SX:
     """Return the derivative of the cost by y = (p, w), from the tasks themselves.
 
     `Tᵀ Jᵀ W (J a + offset) + r_p (p - p_ref)`, `r_w w`, and the weight on contact forces.
     """
     a, lam = motion
-    p, w = answer.p, answer.w
+    p, w = candidate.p, candidate.w
     misses = cost.weight * (cost.J @ a + cost.offset)
     by_p = condensed.T.T @ (cost.J.T @ misses) + cost.torque_weight * (p - cost.p_ref)
     by_w = cost.internal_force_weight * w
@@ -114,9 +113,9 @@ def cost_gradient(
     return ca.vertcat(by_p, by_w)
 
 
-def row_gradient(answer: Answer, condensed: Condensed, rows: Rows) -> ca.SX:
+def row_gradient(candidate: Candidate, condensed: Condensed, rows: Rows) -> ca.SX:
     """Return `A_yᵀ mu`: `C_pᵀ mu + (∂lam/∂p)ᵀ C_lamᵀ mu` and `C_wᵀ mu`."""
-    mu = answer.mu
+    mu = candidate.mu
     by_p = rows.C_p.T @ mu + _through_multipliers(condensed, rows.C_lam.T @ mu)
     return ca.vertcat(by_p, rows.C_w.T @ mu)
 
@@ -125,7 +124,3 @@ def _through_multipliers(condensed: Condensed, by_lam: ca.SX) -> ca.SX:
     """Return `(∂lam/∂p)ᵀ by_lam = -Y_Bᵀ R⁻ᵀ by_lam`."""
     rhs = ca.densify(by_lam)
     return -condensed.Y_B.T @ solve_upper_transposed(condensed.R, condensed.R_inv_diag, rhs)
-
-
-def _length(value: ca.SX) -> ca.SX:
-    return ca.sqrt(ca.sumsqr(ca.densify(value)))

@@ -1,4 +1,4 @@
-"""The QP as data, its solution, and what stands in the way of one."""
+"""The QP as data, its solution, and why there may be none."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.description.status import Status
 
 Array = NDArray[np.float64]
 
@@ -40,30 +40,29 @@ class CondensedQP(NamedTuple):
     t: Array
 
     @classmethod
-    def of(cls, found: Mapping[str, Array], row_names: tuple[str, ...]) -> "CondensedQP":
-        """Return the QP of the matrices that an inspection found, by name."""
-        parts = {key: found[key] for key in ("H", "A_qp", "T")}
-        flat = {key: found[key].ravel() for key in ("g", "lba", "uba", "t")}
+    def of(cls, matrices: Mapping[str, Array], row_names: tuple[str, ...]) -> "CondensedQP":
+        """Return the QP of the matrices of an inspection, by name."""
+        parts = {key: matrices[key] for key in ("H", "A_qp", "T")}
+        flat = {key: matrices[key].ravel() for key in ("g", "lba", "uba", "t")}
         return cls(row_names=row_names, **parts, **flat)
 
 
 @dataclass(frozen=True)
 class InverseDynamicsSolution:
-    """What the controller answers, and what it means.
+    """The controller's output at one state, and what it means.
 
     Attributes:
         u: (nu,) controls.
         z_next: (nz,) next state.
-        status: 0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input;
-            4 failed. From 2 on, `u` is the safe output and the other fields describe the rejected
-            candidate.
-        word: the status in words.
+        status: see `Status`. From INFEASIBLE on, `u` is the safe output and the other fields
+            describe the rejected candidate.
+        status_text: what the status means.
         residual: (5,) dynamics, constraint, primal, stationarity, complementarity (relative).
         a: (nv,) acceleration.
         lam: (nc,) multipliers of the equality constraints.
         contact_forces: (number of contacts, 3) normal and two tangential forces, N.
         p: (nu,) actuator forces, N or N m.
-        kept: one for each independent constraint row, zero for dropped ones.
+        independent_rows: one for each independent constraint row, zero for dropped ones.
         problem: the QP.
         violations: (m,) by how much the candidate violates each row, N or N m.
     """
@@ -71,50 +70,52 @@ class InverseDynamicsSolution:
     u: Array
     z_next: Array
     status: int
-    word: str
+    status_text: str
     residual: Array
     a: Array
     lam: Array
     contact_forces: Array
     p: Array
-    kept: Array
+    independent_rows: Array
     problem: CondensedQP
     violations: Array
 
     @property
     def solved(self) -> bool:
-        """Whether the answer passed all checks."""
-        return self.status == 0
+        """Whether the solution passed all checks."""
+        return self.status == Status.SOLVED
 
     def residuals(self) -> dict[str, float]:
         """Return the residuals by name."""
         return dict(zip(RESIDUALS, self.residual.tolist(), strict=True))
 
     def explain(self) -> str:
-        """Return in words what the status means and which rows stand against each other.
+        """Return in words what the status means and which rows contradict each other.
 
         For an infeasible problem: the rows that cannot hold together, from the least sum of
         violations over all y (a linear program).
         """
-        lines = [f"status {self.status}: {self.word}"]
+        lines = [f"status {self.status}: {self.status_text}"]
         lines += [f"  {name} residual {value:.1e}" for name, value in self.residuals().items()]
-        if self.status == 3:
+        if self.status == Status.BAD_INPUT:
             return "\n".join([*lines, "  an input is NaN, infinite or no unit quaternion"])
         if not np.all(np.isfinite(self.problem.A_qp)):
             return "\n".join([*lines, "  the problem is not finite: a singular inertia?"])
         least = least_violations(self.problem)
         if np.any(least > VIOLATED):
-            lines.append("  the problem is infeasible; these rows have to give way:")
-            lines += _listed(self.problem, least)
+            lines.append("  the problem is infeasible; these rows have to be violated:")
+            lines += _violated_rows(self.problem, least)
         else:
             lines.append("  the problem is feasible")
-            named = _listed(self.problem, self.violations)
+            named = _violated_rows(self.problem, self.violations)
             lines += (["  the candidate violates:", *named]) if named else []
         return "\n".join(lines)
 
 
 def least_violations(problem: CondensedQP) -> Array:
     """Return (m,) violations whose sum is least over all y; zero where the QP is feasible."""
+    from scipy.optimize import linprog  # heavy, and needed for explanations only
+
     A, lba, uba = problem.A_qp, problem.lba, problem.uba
     m, n = A.shape
     if m == 0:
@@ -125,11 +126,11 @@ def least_violations(problem: CondensedQP) -> Array:
     bounds = np.concatenate([uba[upper], -lba[lower]])
     cost = np.concatenate([np.zeros(n), np.ones(m)])
     limits = [(None, None)] * n + [(0, None)] * m
-    found = linprog(cost, A_ub=rows, b_ub=bounds, bounds=limits, method="highs")
-    return np.asarray(found.x[n:]) if found.x is not None else np.full(m, np.inf)
+    least = linprog(cost, A_ub=rows, b_ub=bounds, bounds=limits, method="highs")
+    return np.asarray(least.x[n:]) if least.x is not None else np.full(m, np.inf)
 
 
-def _listed(problem: CondensedQP, violations: Array) -> list[str]:
+def _violated_rows(problem: CondensedQP, violations: Array) -> list[str]:
     """Return a line for each violated row, the worst first."""
     worst = [i for i in np.argsort(-violations) if violations[i] > VIOLATED]
     return [f"    {problem.row_names[i]}: short by {violations[i]:.3g}" for i in worst]

@@ -1,14 +1,15 @@
-"""The controller, cut around the QP solver: build, solve, finish.
+"""The stages of one control step, split where the QP solver is called: build, solve, finish.
 
-`build` poses the problem, condenses and whitens it; `finish` recovers the actuator forces,
-clamps them, examines the answer and chooses the output. Both are scalar expressions (SX): a
-fixed sequence of operations, without branches or loops that depend on data.
+`build` assembles the problem, condenses and whitens it; `finish` recovers the actuator forces,
+clips them to their ranges, computes the residuals and chooses the output. Both are scalar
+expressions (SX): a fixed sequence of operations, without branches or loops that depend on data.
 """
 
 from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.carry import Layout, pack, unpack
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
@@ -19,25 +20,18 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
     solve_upper,
 )
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.inputs import guarded
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, state_size
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.problem import Problem, objective, pose
-from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS, Answer, Cost, examine
-from mbcasadi.description import LeastDistanceStages
-from mbcasadi.description.qp_stages import UNBOUNDED
-from mbcasadi.qp.input_guard import clamped, sanitised_active
+from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem, objective
+from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS, Candidate, Cost, residuals
+from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
+from mbcasadi.description.status import Status
+from mbcasadi.qp.input_guard import active_signs, clamp
+from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds, whiten
 
-SOLVED, SUBOPTIMAL, INFEASIBLE, BAD_INPUT, FAILED = range(5)
-
-WORDS = {
-    SOLVED: "solved",
-    SUBOPTIMAL: "feasible, not optimal",
-    INFEASIBLE: "infeasible",
-    BAD_INPUT: "bad input",
-    FAILED: "failed",
-}
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -45,64 +39,54 @@ class Stages:
     """The stages, and sizes that only they know.
 
     Attributes:
-        parts: `build` and `finish`.
+        qp: `build` and `finish`.
         row_names: name of each inequality.
         u_min, u_max: (nu,) limits that the control never leaves.
         nw: number of internal forces.
+        finish_from_carry: (carry, x, lam_a, active, flag) → (u, z_next, status, residual), for a
+            controller that is a part of another one; None where the safe output reads inputs.
     """
 
-    parts: LeastDistanceStages
+    qp: LeastDistanceStages
     row_names: tuple[str, ...]
-    u_min: np.ndarray
-    u_max: np.ndarray
+    u_min: Array
+    u_max: Array
     nw: int
-
-
-def input_symbols(setup: Setup, m: int) -> dict[str, ca.SX]:
-    """Return the controller's inputs as symbols, in order; `m` is the number of inequalities."""
-    system = setup.system
-    sizes = {"q": system.nq, "v": system.nv, "act": system.na, "ref": setup.nref}
-    sizes |= {"mask": len(setup.mask_names), "z": state_size(setup, m)}
-    if not system.na:
-        del sizes["act"]
-    return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
-
-
-def state_size(setup: Setup, m: int) -> int:
-    """Return the size of z: the active set, then the last control where it is held."""
-    return m + (setup.system.nu if setup.fallback == "hold" else 0)
+    finish_from_carry: ca.Function | None
 
 
 def make_stages(setup: Setup) -> Stages:
     """Return the build and finish Functions of a controller."""
-    raw = input_symbols(setup, 0)
-    inputs, valid = guarded(setup, raw)
-    problem = pose(setup, inputs)
+    symbols = input_symbols(setup, 0)
+    inputs, valid = guard_inputs(setup, symbols)
+    problem = assemble_problem(setup, inputs)
     m = len(problem.rows.names)
     z = ca.SX.sym("z", state_size(setup, m))
-    raw["z"] = z
+    symbols["z"] = z
     condensed = condense(problem.dynamics, setup.rank_tol)
     H, g = objective(setup, problem, condensed)
     whitened = whiten(H, g)
-    posed = least_distance(setup, problem, condensed, whitened)
-    carried = _carried(problem, condensed, whitened)
-    column, layout = pack(carried | {"valid": valid})
+    A_qp, lba, uba = least_distance(setup, problem, condensed, whitened)
+    matrices = _matrices_of_finish(problem, condensed, whitened)
+    carry, layout = pack(matrices | {"valid": valid})
     build = ca.Function(
         "build",
-        list(raw.values()),
-        [*posed, sanitised_active(z[:m, 0]), column],
-        list(raw),
+        list(symbols.values()),
+        [A_qp, lba, uba, active_signs(z[:m, 0]), carry],
+        list(symbols),
         ["A_qp", "lba", "uba", "active0", "carry"],
         {"cse": True},
     )
-    u_min, u_max = control_limits(setup, problem)
-    finish = _finish(setup, problem, layout, raw, (u_min, u_max))
+    limits = control_limits(setup, problem)
+    finish = _finish(setup, problem, layout, symbols, limits)
+    reads_inputs = setup.holds_last_control or setup.fallback_law is not None
     return Stages(
-        LeastDistanceStages(build, finish),
-        problem.rows.names,
-        u_min,
-        u_max,
-        problem.grips.of_w.shape[1],
+        qp=LeastDistanceStages(build, finish),
+        row_names=problem.rows.names,
+        u_min=limits[0],
+        u_max=limits[1],
+        nw=problem.contacts.of_w.shape[1],
+        finish_from_carry=None if reads_inputs else _finish(setup, problem, layout, {}, limits),
     )
 
 
@@ -120,40 +104,42 @@ def least_distance(
     return LeastDistance(ca.densify(A), lba, uba)
 
 
-def control_limits(setup: Setup, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def control_limits(setup: Setup, problem: Problem) -> tuple[Array, Array]:
     """Return constant limits (nu,) of the control: its own, and its force's by a constant gain."""
     lower, upper = (setup.ranges.ctrl[:, side].copy() for side in (0, 1))
-    driven = problem.drive
+    actuators = problem.actuators
     for i in range(setup.system.nu):
-        constant = driven.gain[i].is_constant() and driven.bias[i].is_zero()
+        constant = actuators.gain[i].is_constant() and actuators.bias[i].is_zero()
         stateful = bool(setup.system.actuators) and setup.system.actuators[i].act is not None
-        if stateful or not constant or float(driven.gain[i]) == 0.0:
+        if stateful or not constant or float(actuators.gain[i]) == 0.0:
             continue
-        low, high = driven.lower[i], driven.upper[i]
+        low, high = actuators.lower[i], actuators.upper[i]
         if low.is_constant() and high.is_constant():
-            ends = sorted(float(end) / float(driven.gain[i]) for end in (low, high))
+            ends = sorted(float(end) / float(actuators.gain[i]) for end in (low, high))
             lower[i] = max(lower[i], ends[0]) if abs(float(low)) < UNBOUNDED else lower[i]
             upper[i] = min(upper[i], ends[1]) if abs(float(high)) < UNBOUNDED else upper[i]
     return lower, upper
 
 
-def _carried(problem: Problem, condensed: Condensed, whitened: Whitened) -> dict[str, ca.SX]:
+def _matrices_of_finish(
+    problem: Problem, condensed: Condensed, whitened: Whitened
+) -> dict[str, ca.SX]:
     """Return every matrix that `finish` needs, by name."""
-    driven, rows, tasks = problem.drive, problem.rows, problem.tasks
+    actuators, rows, tasks = problem.actuators, problem.rows, problem.tasks
     return {
         **{f"dynamics.{key}": value for key, value in problem.dynamics._asdict().items()},
         **{f"condensed.{key}": value for key, value in condensed._asdict().items()},
         **{f"whitened.{key}": value for key, value in whitened._asdict().items()},
         **{key: getattr(rows, key) for key in ("C_p", "C_lam", "C_w", "lower", "upper")},
-        **{key: getattr(driven, key) for key in ("gain", "bias", "act")},
-        "p_min": driven.lower,
-        "p_max": driven.upper,
+        **{key: getattr(actuators, key) for key in ("gain", "bias", "act")},
+        "p_min": actuators.lower,
+        "p_max": actuators.upper,
         "J": tasks.J,
         "offset": tasks.offset,
         "p_ref": problem.p_ref,
         "f_ref": problem.f_ref,
-        "of_lam": problem.grips.of_lam,
-        "of_w": problem.grips.of_w,
+        "of_lam": problem.contacts.of_lam,
+        "of_w": problem.contacts.of_w,
     }
 
 
@@ -161,94 +147,88 @@ def _finish(
     setup: Setup,
     problem: Problem,
     layout: Layout,
-    raw: dict[str, ca.SX],
-    limits: tuple[np.ndarray, np.ndarray],
+    inputs: dict[str, ca.SX],
+    limits: tuple[Array, Array],
 ) -> ca.Function:
-    nu, m, nw = setup.system.nu, len(problem.rows.names), problem.grips.of_w.shape[1]
+    """Return the stage behind the solver; `inputs` are what the safe output may read."""
+    nu, m, nw = setup.system.nu, len(problem.rows.names), problem.contacts.of_w.shape[1]
     solver = {
         "x": ca.SX.sym("x", nu + nw),
         "lam_a": ca.SX.sym("lam_a", m),
         "active": ca.SX.sym("active", m),
         "flag": ca.SX.sym("flag"),
     }
-    column = ca.SX.sym("carry", layout.size)
-    got = unpack(layout, column)
-    whitened = Whitened(*(got[f"whitened.{key}"] for key in Whitened._fields))
+    carry = ca.SX.sym("carry", layout.size)
+    known = unpack(layout, carry)
+    whitened = Whitened(*(known[f"whitened.{key}"] for key in Whitened._fields))
     y = whitened.y_0 + whitened.L_inv @ solver["x"]
-    p = ca.fmin(ca.fmax(y[:nu, 0], got["p_min"]), got["p_max"])
-    answer = Answer(p, y[nu:, 0], solver["lam_a"], solver["x"])
-    residuals = examine(
-        answer,
-        Dynamics(*(got[f"dynamics.{key}"] for key in Dynamics._fields)),
-        Condensed(*(got[f"condensed.{key}"] for key in Condensed._fields)),
+    p = ca.fmin(ca.fmax(y[:nu, 0], known["p_min"]), known["p_max"])
+    residual = residuals(
+        Candidate(p, y[nu:, 0], solver["lam_a"], solver["x"]),
+        Dynamics(*(known[f"dynamics.{key}"] for key in Dynamics._fields)),
+        Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields)),
         whitened,
-        Rows(got["C_p"], got["C_lam"], got["C_w"], got["lower"], got["upper"], problem.rows.names),
-        _cost(setup, problem, got),
+        Rows(
+            C_p=known["C_p"],
+            C_lam=known["C_lam"],
+            C_w=known["C_w"],
+            lower=known["lower"],
+            upper=known["upper"],
+            names=problem.rows.names,
+        ),
+        _cost(setup, problem, known),
     )
-    claimed = solver["flag"] > CLAIMED
-    status = judge(residuals, claimed, got["valid"], setup.tolerance)
-    u_qp = controls(problem, got, p)
-    u_safe = _fallback(setup, problem, got, raw)
-    u = clamped(ca.if_else(status <= SUBOPTIMAL, u_qp, u_safe), *limits)
-    active = (status <= SUBOPTIMAL) * sanitised_active(solver["active"])
-    z_next = ca.vertcat(active, u) if setup.fallback == "hold" else active
-    residual = ca.if_else(got["valid"], residuals, np.inf)
+    small = {name: residual[i] <= setup.tolerance for i, name in enumerate(RESIDUALS)}
+    status = judge(
+        *(
+            residual[RESIDUALS.index(name)]
+            for name in ("primal", "stationarity", "complementarity")
+        ),
+        solver_claims=solver["flag"] > CLAIMED,
+        valid=known["valid"],
+        tolerance=setup.tolerance,
+        consistent=ca.logic_and(small["dynamics"], small["constraint"]),
+    )
+    optimal = status <= int(Status.SUBOPTIMAL)
+    u_safe = _safe_output(setup, problem, known, inputs)
+    u = clamp(ca.if_else(optimal, _controls(problem, known, p), u_safe), *limits)
+    active = optimal * active_signs(solver["active"])
+    z_next = ca.vertcat(active, u) if setup.holds_last_control else active
     return ca.Function(
         "finish",
-        [*raw.values(), column, *solver.values()],
-        [u, z_next, status, residual],
-        [*raw, "carry", *solver],
+        [*inputs.values(), carry, *solver.values()],
+        [u, z_next, status, ca.if_else(known["valid"], residual, np.inf)],
+        [*inputs, "carry", *solver],
         ["u", "z_next", "status", "residual"],
         {"cse": True},
     )
 
 
-def judge(residual: ca.SX, claimed: ca.SX, valid: ca.SX, tolerance: float) -> ca.SX:
-    """Return the status code of an answer with these residuals (see `check.py`).
-
-    A violated row means infeasibility where the solver claims no optimum; where it claims one, it
-    failed.
-    """
-    small = {name: residual[i] <= tolerance for i, name in enumerate(RESIDUALS)}
-    consistent = ca.logic_and(small["dynamics"], small["constraint"])
-    optimal = ca.logic_and(small["stationarity"], small["complementarity"])
-    feasible_status = ca.if_else(optimal, SOLVED, SUBOPTIMAL)
-    violated = ca.logic_and(residual[2] > tolerance, ca.logic_not(claimed))  # false for NaN
-    violated_status = ca.if_else(violated, INFEASIBLE, FAILED)
-    checked = ca.if_else(small["primal"], feasible_status, violated_status)
-    return ca.if_else(valid, ca.if_else(consistent, checked, FAILED), BAD_INPUT)
-
-
-def controls(problem: Problem, got: dict[str, ca.SX], p: ca.SX) -> ca.SX:
+def _controls(problem: Problem, known: dict[str, ca.SX], p: ca.SX) -> ca.SX:
     """Return the controls of the actuator forces p, from carried numbers."""
-    driven = replace(problem.drive, gain=got["gain"], bias=got["bias"], act=got["act"])
-    return driven.controls(p)
+    actuators = replace(problem.actuators, gain=known["gain"], bias=known["bias"], act=known["act"])
+    return actuators.controls(p)
 
 
-def _fallback(
-    setup: Setup, problem: Problem, got: dict[str, ca.SX], raw: dict[str, ca.SX]
+def _safe_output(
+    setup: Setup, problem: Problem, known: dict[str, ca.SX], inputs: dict[str, ca.SX]
 ) -> ca.SX:
     """Return the control that the author chose for the case that the QP gives none."""
     nu = setup.system.nu
-    if setup.fallback == "hold":
-        return raw["z"][-nu:, 0]
-    if setup.law is not None:
-        inputs, _ = guarded(setup, raw)
-        return ca.densify(setup.law(inputs.q, inputs.v, inputs.ref, inputs.on))
-    no_force = ca.fmin(ca.fmax(0, got["p_min"]), got["p_max"])
-    return ca.if_else(got["valid"], controls(problem, got, no_force), 0)
+    if setup.holds_last_control:
+        return inputs["z"][-nu:, 0]
+    if setup.fallback_law is not None:
+        safe, _ = guard_inputs(setup, inputs)
+        return ca.densify(setup.fallback_law(safe.q, safe.v, safe.ref, safe.on))
+    no_force = ca.fmin(ca.fmax(0, known["p_min"]), known["p_max"])
+    return ca.if_else(known["valid"], _controls(problem, known, no_force), 0)
 
 
-def _cost(setup: Setup, problem: Problem, got: dict[str, ca.SX]) -> Cost:
+def _cost(setup: Setup, problem: Problem, known: dict[str, ca.SX]) -> Cost:
     return Cost(
-        J=got["J"],
-        offset=got["offset"],
         weight=problem.tasks.weight,
-        p_ref=got["p_ref"],
-        of_lam=got["of_lam"],
-        of_w=got["of_w"],
-        f_ref=got["f_ref"],
         torque_weight=setup.torque_weight,
         internal_force_weight=setup.internal_force_weight,
         force_weight=setup.force_weight,
+        **{key: known[key] for key in ("J", "offset", "p_ref", "of_lam", "of_w", "f_ref")},
     )

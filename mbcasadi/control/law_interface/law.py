@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.tasks.reference import filled, places_of
+from mbcasadi.control.tasks.reference import fill_reference, slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller
 from mbcasadi.system import System
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class At:
+class LawInputs:
     """Safe inputs of a law: finite, quaternions unit.
 
     Attributes:
@@ -84,7 +84,7 @@ class Law:
     @property
     def reference(self) -> dict[str, slice]:
         """Slice of the reference by its slot's name."""
-        return places_of(self.slots)
+        return slot_slices(self.slots)
 
     def ref(self, **values: ArrayLike) -> Array:
         """Return the reference with these slices, zero elsewhere; dots are written as `_`.
@@ -93,4 +93,4 @@ class Law:
             UnknownNameError: no such slice; the message lists those there are.
             ShapeError: a slice of a wrong size.
         """
-        return filled(self.slots, values)
+        return fill_reference(self.slots, values)

@@ -24,33 +24,25 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import Array, At, Command, Law
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.signals import monitors, signals_in, signals_out
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller
+from mbcasadi.description.status import LAW_STATUS, Status
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.input_guard import LARGEST_INPUT, LEAST_QUAT2, MASK_ON, clamped
+from mbcasadi.qp.input_guard import LARGEST_INPUT, LEAST_QUAT2, MASK_ON, clamp
 from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import require_ranges
 from mbcasadi.system.coordinates import equality_groups, quaternion_places
 
-OK, SATURATED, UNATTAINABLE, BAD_INPUT, FAILED = range(5)
-STATUSES = (
-    "as the law has it",
-    "cut to its limits",
-    "what is asked for cannot be had, nearest output",
-    "bad input, safe output",
-    "failed, safe output",
-)
-SAFE_STATUSES = (BAD_INPUT, FAILED)
 CUT_TOL = 1e-9  # relative difference of u and its limited value that counts as a cut
 
 
 def make_law(
     system: System,
     name: str,
-    equations: Callable[[At], Command],
+    equations: Callable[[LawInputs], Command],
     *,
     slots: Sequence[Slot],
     states: Mapping[str, ArrayLike] | None = None,
@@ -111,10 +103,9 @@ def make_law(
         z0=z0,
         period=period,
         source=system.name,
-        statuses=STATUSES,
-        safe_statuses=SAFE_STATUSES,
-        notes={"status": "; ".join(f"{i} {word}" for i, word in enumerate(STATUSES))}
-        | dict(notes or {}),
+        statuses=LAW_STATUS.texts,
+        safe_statuses=LAW_STATUS.safe,
+        notes={"status": LAW_STATUS.summary()} | dict(notes or {}),
         monitor=_monitor(command, raw),
         monitors=monitors(tracked) if command.error is not None else (),
     )
@@ -156,7 +147,7 @@ def _guarded(
     raw: Mapping[str, ca.SX],
     slots: Sequence[Slot],
     initial: Mapping[str, Array],
-) -> tuple[At, ca.SX]:
+) -> tuple[LawInputs, ca.SX]:
     """Return inputs that are safe to compute with, and one where they are the given ones."""
     size = sum((ca.sum1(ca.fabs(value)) for value in raw.values()), ca.SX(0))
     valid = size <= LARGEST_INPUT
@@ -174,7 +165,7 @@ def _guarded(
         quat = q[place : place + 4]
         q[place : place + 4] = quat / ca.sqrt(ca.sumsqr(quat))
     f_c = safe.get("f_c", ca.SX.zeros(system.nv))
-    return At(
+    return LawInputs(
         q=q,
         v=safe["v"],
         ref=_sliced(safe["ref"], {slot.name: slot.size for slot in slots}),
@@ -213,11 +204,13 @@ def _outputs(
     total = sum((ca.sum1(ca.fabs(part)) for part in (wanted, z_next, residual)), ca.SX(0))
     sound = total <= LARGEST_INPUT  # false for NaN
     good = ca.logic_and(valid, sound)
-    limited = clamped(wanted, limits[:, 0], limits[:, 1])
-    safe = clamped(ca.SX.zeros(wanted.numel()), limits[:, 0], limits[:, 1])
+    limited = clamp(wanted, limits[:, 0], limits[:, 1])
+    safe = clamp(ca.SX.zeros(wanted.numel()), limits[:, 0], limits[:, 1])
     cut = ca.sum1(ca.fabs(wanted - limited)) > CUT_TOL * (1 + ca.sum1(ca.fabs(limited)))
-    status = ca.if_else(command.attainable, ca.if_else(cut, SATURATED, OK), UNATTAINABLE)
-    status = ca.if_else(valid, ca.if_else(sound, status, FAILED), BAD_INPUT)
+    status = ca.if_else(
+        command.attainable, ca.if_else(cut, Status.SATURATED, Status.SOLVED), Status.UNATTAINABLE
+    )
+    status = ca.if_else(valid, ca.if_else(sound, status, Status.FAILED), Status.BAD_INPUT)
     return {
         "u": ca.densify(ca.if_else(good, limited, safe)),
         "z_next": ca.densify(ca.if_else(good, z_next, z)) if z.numel() else z,

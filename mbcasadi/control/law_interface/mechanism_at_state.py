@@ -6,7 +6,7 @@ from typing import Any
 
 import casadi as ca
 
-from mbcasadi.control.law_interface.law import At
+from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.linalg import CompleteFactor, MatrixRoot, complement, complete_factor
 from mbcasadi.system import System, evaluate
 
@@ -20,7 +20,7 @@ ATTAIN_TOL = 1e-6
 had. The gaps of a plant's soft loops are smaller."""
 
 
-def attained(missing: ca.SX, wanted: ca.SX) -> ca.SX:
+def attainable(missing: ca.SX, wanted: ca.SX) -> ca.SX:
     """Return whether what is missing is small beside what was wanted, `ATTAIN_TOL`."""
     return ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(wanted))
 
@@ -38,7 +38,7 @@ class Mechanism:
     """
 
     system: System
-    at: At
+    at: LawInputs
     rank_tol: float = RANK_TOL
     weights: MatrixRoot[Any] | None = None
 

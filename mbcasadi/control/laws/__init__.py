@@ -1,6 +1,6 @@
 """Control laws of constrained mechanisms, one in each file; every one becomes C as it is."""
 
-from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.laws.computed_torque import computed_torque
 from mbcasadi.control.laws.constraint_force import (
@@ -41,13 +41,13 @@ from mbcasadi.control.laws.task_coordinates import (
 from mbcasadi.control.laws.within_limits import within_limits
 
 __all__ = [
-    "At",
     "Command",
     "Coordinates",
     "ForceGains",
     "GainCondition",
     "InputReach",
     "Law",
+    "LawInputs",
     "MultiplierTracking",
     "ServoReport",
     "ServoRows",

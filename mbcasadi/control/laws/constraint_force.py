@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
@@ -63,7 +63,7 @@ def constraint_force_control(
     weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
         moving = m.P @ m.weighted(at.ref["motion.f"])
         a = positive_solve(

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.tasks.task import Slot
@@ -82,7 +82,7 @@ def dependent_regulation(
     require_positive(rest_speed=rest_speed)
     _warn_of_sticking(sigma)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         error = system.difference(at.ref["q"], at.q)
         spring = gains["kp"] * (error + sigma * ca.norm_2(error) * _along(at.v, rest_speed))
@@ -126,7 +126,7 @@ def _along(v: ca.SX, rest_speed: float) -> ca.SX:
     return v / ca.fmax(ca.norm_2(v), rest_speed)
 
 
-def _at_rest(system: System, at: At) -> ca.SX:
+def _at_rest(system: System, at: LawInputs) -> ca.SX:
     """Return `g - f_s`, the force that holds the mechanism still."""
     still = ca.SX.zeros(system.nv)
     return system.bias_force(at.q, still) - system.passive_force(at.q, still)

@@ -11,11 +11,11 @@ from mbcasadi.linalg import tree_cholesky
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
 
-WISH = "wish"
+DESIRED_ACCELERATION = "wish"
 
 
 @dataclass(frozen=True)
-class WishTask(Task):
+class DesiredAccelerationTask(Task):
     """`a = a_law`, measured by J and by L, `M = Lᵀ L`.
 
     Attributes:
@@ -25,7 +25,7 @@ class WishTask(Task):
 
     measure: Task | None
     weight: tuple[float, ...]
-    name: str = WISH
+    name: str = DESIRED_ACCELERATION
     kp: float = 0.0
     kd: float = 0.0
 
@@ -41,7 +41,7 @@ class WishTask(Task):
     def slots(self, system: System) -> tuple[Slot, ...]:
         """Return the law's acceleration."""
         names = rates(system).components
-        return (Slot(f"{WISH}.a", names, ("",) * len(names)),)
+        return (Slot(f"{DESIRED_ACCELERATION}.a", names, ("",) * len(names)),)
 
     def rows(
         self,
@@ -61,12 +61,14 @@ class WishTask(Task):
         zero = ca.SX.zeros(J.shape[0])
         return TaskRows(J, zero, wanted, zero, wanted)
 
-    def present(self, system: System, q: Array) -> dict[str, Array]:  # noqa: ARG002
+    def hold_reference(self, system: System, q: Array) -> dict[str, Array]:  # noqa: ARG002
         """Return no acceleration."""
         return {"a": np.zeros(system.nv)}
 
 
-def wish_task(system: System, measure: Task | None, share: float) -> WishTask:
+def desired_acceleration_task(
+    system: System, measure: Task | None, share: float
+) -> DesiredAccelerationTask:
     """Return the task: rows of the measure with its weights, then L with this share."""
     first = [] if measure is None else gains_of(measure, system).weight.tolist()
-    return WishTask(measure, (*first, *[share] * system.nv))
+    return DesiredAccelerationTask(measure, (*first, *[share] * system.nv))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
@@ -17,8 +17,8 @@ from mbcasadi.control.laws.poses import weights_of
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     chosen_coordinates,
+    desired_motion,
     motion_gains,
-    wanted_motion,
 )
 from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
@@ -71,9 +71,9 @@ def hybrid_motion_force_control(
     weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        wanted = wanted_motion(m, theta, at.ref, motion, damping)
+        wanted = desired_motion(m, theta, at.ref, motion, damping)
         tick = loop.tick(m, m.M @ wanted.a + m.h)
         return Command(
             u=tick.given.u,

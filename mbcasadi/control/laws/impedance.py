@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import Array, At, Command, Law
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
@@ -66,7 +66,7 @@ def impedance_control(
     mass = _mass(system, task, inertia)
     felt = _felt(system, task)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         pull = spring.at(at)
         F = at.ref[felt.name] if mass is not None else None

@@ -7,7 +7,7 @@ constraint as little as it must  [A05, section 7.4].
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
@@ -15,8 +15,8 @@ from mbcasadi.control.laws.poses import weights_of
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     chosen_coordinates,
+    desired_motion,
     motion_gains,
-    wanted_motion,
 )
 from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
@@ -64,9 +64,9 @@ def passive_joint_control(
     gains = motion_gains(theta, kp, kd)
     weights = weights_of(system, metric)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        wanted = wanted_motion(m, theta, at.ref, gains, damping)
+        wanted = desired_motion(m, theta, at.ref, gains, damping)
         given = Allocation(m, m.M @ wanted.a + m.h).least()
         return Command(
             u=given.u,

@@ -8,21 +8,21 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import (
     ATTAIN_TOL,
     RANK_TOL,
     Mechanism,
-    attained,
+    attainable,
 )
 from mbcasadi.control.laws.actuated_force import actuators
 from mbcasadi.control.laws.poses import motions_at, weights_of
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     chosen_coordinates,
+    desired_motion,
     motion_gains,
-    wanted_motion,
 )
 from mbcasadi.control.tasks.task import Gain
 from mbcasadi.errors import ProblemError
@@ -73,13 +73,13 @@ def projected_inverse_dynamics(
     weights = weights_of(system, metric)
     _require_reach(system, metric)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        wanted = wanted_motion(m, theta, at.ref, gains, damping)
+        wanted = desired_motion(m, theta, at.ref, gains, damping)
         f = m.P @ (m.M @ wanted.a + m.h)
         own = actuators(m)
         missing = f - own.X @ (own.X.T @ f)
-        reached = attained(missing, f)
+        reached = attainable(missing, f)
         return Command(
             u=own.control(f),
             a=m.joint(wanted.a),

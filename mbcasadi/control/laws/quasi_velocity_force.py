@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
@@ -64,7 +64,7 @@ def quasi_velocity_force(
     loop = force_loop(system, gains, rows, period, ctrl_limits)
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
         m = motion.mechanism
         tick = loop.tick(m, m.M @ motion.a + m.h)

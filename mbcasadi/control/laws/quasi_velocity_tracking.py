@@ -5,7 +5,7 @@ from collections.abc import Callable
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import Array, At, Command, Law
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
@@ -65,7 +65,7 @@ def quasi_velocity_tracking(
     theta = chosen_coordinates(system) if coordinates is None else coordinates
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
         given = Allocation(motion.mechanism, motion.force).least()
         return Command(
@@ -105,14 +105,14 @@ def composite_error(
     k = len(coordinates.names)
     ref = ca.SX.sym("ref", 3 * k)
     slices = {slot.name: ref[i * k : (i + 1) * k] for i, slot in enumerate(coordinates.slots)}
-    at = At(q, v, slices, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
+    at = LawInputs(q, v, slices, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
     epsilon = motion_at(at).epsilon
     return ca.Function("composite_error", [q, v, ref], [epsilon], ["q", "v", "ref"], ["epsilon"])
 
 
 def motion_of(
     system: System, coordinates: Coordinates, kp: Gain, kd: Gain, rank_tol: float
-) -> Callable[[At], QuasiMotion]:
+) -> Callable[[LawInputs], QuasiMotion]:
     """Return the wanted motion as a function of the state, after the options are checked."""
     require_plain(system)
     gains = _gains(system, coordinates, kp, kd)

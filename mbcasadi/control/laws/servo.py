@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import SIGNALS, ServoRows
@@ -78,7 +78,7 @@ def servo_control(
     _require_force(f_nonideal, system)
     _require_rows(servo, system)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         signals = tuple(at.ref.get(each, ca.SX(0, 1)) for each in SIGNALS)
         on = ca.SX(at.ref["off"] < HALF)
@@ -120,7 +120,7 @@ def _command(task: ServoTask, u: ca.SX, target: ca.SX) -> Command:
     )
 
 
-def _target(servo: ServoRows, at: At, on: ca.SX) -> ca.SX:
+def _target(servo: ServoRows, at: LawInputs, on: ca.SX) -> ca.SX:
     """Return what y moves the rows by: `phi(q, 0) - phi(q, y)`, y itself where phi is `… - y`."""
     values = []
     for scale in (0, 1):

@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.law_interface.law import At
+from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import ServoRows
 from mbcasadi.control.laws.servo_terms import constrained_inverse, servo_task
@@ -129,7 +129,7 @@ def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) ->
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     y, ydot, yddot = (ca.SX.sym(name, len(servo.signals)) for name in ("y", "ydot", "yddot"))
     rows = ca.SX.sym("rows", system.nc)
-    at = At(q=q, v=v, ref={}, z={}, rows=rows, f_c=ca.SX.zeros(system.nv))
+    at = LawInputs(q=q, v=v, ref={}, z={}, rows=rows, f_c=ca.SX.zeros(system.nv))
     masked = system if system.mask is not None else system.with_mask()
     m = Mechanism(masked, at, RANK_TOL)
     task = servo_task(m, servo, (y, ydot, yddot), baumgarte=baumgarte)

@@ -13,7 +13,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attained
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attainable
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at
 from mbcasadi.control.tasks.task import Gain, Slot, per_row
 from mbcasadi.errors import ProblemError, ShapeError
@@ -57,7 +57,7 @@ class Coordinates:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DesiredMotion:
     """The motion that a law wants.
 
     Attributes:
@@ -171,13 +171,13 @@ def chosen_coordinates(
     return joint_coordinates(system, [names[i] for i in sorted(order[:k])])
 
 
-def wanted_motion(
+def desired_motion(
     mechanism: Mechanism,
     coordinates: Coordinates,
     ref: Mapping[str, ca.SX],
     gains: tuple[Array, Array],
     damping: float = 0.0,
-) -> Wanted:
+) -> DesiredMotion:
     """Return `a = Λ̇ θ̇ + Λ (θ̈_d + G_D ė + G_P e)`, `e = θ_d - θ`  [A05, eq. 46].
 
     `Λ = (J P)⁺` lies in null(A), and `J Λ = I` where J P has full row rank: the corrected App. E.
@@ -198,12 +198,12 @@ def wanted_motion(
     Lam = factor.pinv_times(ca.SX.eye(J.shape[0]))
     a = mechanism.a_across + Lam @ (second - c - J @ mechanism.a_across)
     missing = second - c - J @ a
-    attainable = attained(missing, second)
+    attained = attainable(missing, second)
     if damping:
         free = mechanism.P @ mechanism.rate(v)
         V = factor.basis.V
         a = a - damping * (free - V @ (V.T @ free))
-    return Wanted(a, Lam, missing, attainable, error, ref["theta.q"])
+    return DesiredMotion(a, Lam, missing, attained, error, ref["theta.q"])
 
 
 def motion_gains(coordinates: Coordinates, kp: Gain, kd: Gain | None) -> tuple[Array, Array]:

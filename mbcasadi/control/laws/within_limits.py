@@ -12,19 +12,19 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.controller import RANK_TOL, InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.options import CONTACT_RANK_TOL
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
-from mbcasadi.control.inverse_dynamics.tick import INFEASIBLE
 from mbcasadi.control.law_interface.law import Law
-from mbcasadi.control.law_interface.make_law import BAD_INPUT, FAILED, OK, SATURATED, UNATTAINABLE
-from mbcasadi.control.laws.desired_acceleration_task import wish_task
+from mbcasadi.control.laws.desired_acceleration_task import desired_acceleration_task
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.input_guard import clamped
+from mbcasadi.qp.input_guard import clamp
 from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import require_positive
-from mbcasadi.system.actuator_model import drive
+from mbcasadi.system.actuator_model import actuator_model
 
 KINETIC_SHARE = 1e-3
 """Weight of the kinetic measure beside a task of weight one: it decides what the task leaves."""
@@ -38,7 +38,7 @@ def within_limits(
     torque_weight: float = 1e-6,
     ctrl_limits: ArrayLike | None = None,
     force_limits: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = CONTACT_RANK_TOL,
     tolerance: float = 1e-6,
     solver: str = "daqp",
     name: str | None = None,
@@ -83,7 +83,7 @@ def within_limits(
     limits = np.column_stack([own.u_min, own.u_max]) if ctrl_limits is None else ctrl_limits
     qp = InverseDynamicsQP(
         law.system,
-        [wish_task(law.system, closeness, kinetic_weight)],
+        [desired_acceleration_task(law.system, closeness, kinetic_weight)],
         torque_weight=torque_weight,
         torque_reference=True,
         ctrl_limits=limits,
@@ -115,7 +115,7 @@ class _Wrap:
     @property
     def inner(self) -> LeastDistanceStages:
         """The QP's stages."""
-        return self.qp.stages.parts
+        return self.qp.stages.qp
 
     def inputs(self) -> dict[str, ca.SX]:
         """Return symbols of the law's inputs, z with the active set behind it."""
@@ -136,7 +136,7 @@ class _Wrap:
         wish = self.law.desired.call(self.own(given))[0]
         system, nz = self.law.system, self.law.controller.z0.size
         q, v = given["q"], given["v"]
-        driven = drive(system, self.qp.setup.ranges, self.qp.period, q, v, None)
+        driven = actuator_model(system, self.qp.ranges, self.qp.period, q, v, None)
         p_law = driven.gain * answer[0] + driven.bias
         mask = given.get("mask", ca.SX.ones(len(self.qp.mask_names)))
         ref = ca.vertcat(wish, p_law)
@@ -163,15 +163,15 @@ class _Wrap:
         u_qp, active, status_qp, residual_qp = inner.call(
             [*idle, column[:n_carry, 0], *found.values()]
         )
-        free = ca.logic_and(status_law == OK, ca.sum1(ca.fabs(active)) == 0)
-        lost = ca.logic_or(status_law >= BAD_INPUT, status_qp >= INFEASIBLE)
+        free = ca.logic_and(status_law == Status.SOLVED, ca.sum1(ca.fabs(active)) == 0)
+        lost = ca.logic_or(status_law >= Status.BAD_INPUT, status_qp >= Status.INFEASIBLE)
         stages = self.qp.stages
         u = ca.if_else(ca.logic_or(free, lost), u_law, u_qp)
-        u = clamped(u, stages.u_min, stages.u_max)
-        kept = ca.logic_or(free, status_law == UNATTAINABLE)
-        status = ca.if_else(kept, status_law, SATURATED)
-        status = ca.if_else(status_qp >= INFEASIBLE, FAILED, status)
-        status = ca.if_else(status_law >= BAD_INPUT, status_law, status)
+        u = clamp(u, stages.u_min, stages.u_max)
+        kept = ca.logic_or(free, status_law == Status.UNATTAINABLE)
+        status = ca.if_else(kept, status_law, Status.SATURATED)
+        status = ca.if_else(status_qp >= Status.INFEASIBLE, Status.FAILED, status)
+        status = ca.if_else(status_law >= Status.BAD_INPUT, status_law, status)
         residual = ca.vertcat(residual_law, residual_qp)
         outputs = [u, ca.vertcat(z_law, active), status, residual]
         return ca.Function(

@@ -16,10 +16,14 @@ from mbcasadi.control.regulators.horizon import (
     trajectory_lqr,
 )
 from mbcasadi.control.regulators.linearization import Linearization, linearize
-from mbcasadi.control.regulators.lqr import lqr, lqr_gain, natural_gain
+from mbcasadi.control.regulators.lqr import gain_in_full_coordinates, lqr, lqr_gain
 from mbcasadi.control.regulators.lti_inverse_dynamics import lti_inverse_dynamics
 from mbcasadi.control.regulators.modes import Mode
-from mbcasadi.control.regulators.multiplier_form import WithMultipliers, reduced, with_multipliers
+from mbcasadi.control.regulators.multiplier_form import (
+    DescriptorForm,
+    descriptor_form,
+    reduce_descriptor,
+)
 from mbcasadi.control.regulators.observability import Observability, observability
 from mbcasadi.control.regulators.pole_placement import pole_placement, poles_gain
 from mbcasadi.control.regulators.riccati import Filter, Regulator
@@ -27,6 +31,7 @@ from mbcasadi.control.regulators.time_varying import discretize_along, linearize
 
 __all__ = [
     "Controllability",
+    "DescriptorForm",
     "Equilibrium",
     "Filter",
     "KalmanFilter",
@@ -34,8 +39,8 @@ __all__ = [
     "Mode",
     "Observability",
     "Regulator",
-    "WithMultipliers",
     "controllability",
+    "descriptor_form",
     "discretize",
     "discretize_along",
     "encoders",
@@ -43,6 +48,7 @@ __all__ = [
     "feedback",
     "finite_horizon_gains",
     "finite_horizon_lqr",
+    "gain_in_full_coordinates",
     "kalman",
     "linearize",
     "linearize_along",
@@ -50,13 +56,11 @@ __all__ = [
     "lqr",
     "lqr_gain",
     "lti_inverse_dynamics",
-    "natural_gain",
     "observability",
     "pole_placement",
     "poles_gain",
-    "reduced",
+    "reduce_descriptor",
     "require_stabilisable",
     "trajectory_gains",
     "trajectory_lqr",
-    "with_multipliers",
 ]

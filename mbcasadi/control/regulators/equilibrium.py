@@ -6,15 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_contacts
 from mbcasadi.control.regulators.linearization import names_of_rates
 from mbcasadi.control.regulators.loads import BALANCED, Loads, null
 from mbcasadi.control.regulators.operating_point import Array, place_of
-from mbcasadi.control.regulators.static_equilibrium import Rest, at_rest, nearest
+from mbcasadi.control.regulators.static_equilibrium import StaticEquilibrium, at_rest, nearest
 from mbcasadi.control.regulators.text import along, joined, largest, values, ways
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.friction_cone import contact_axes
+from mbcasadi.qp.friction_cone import contact_axes, require_contacts
 from mbcasadi.shapes import column
 from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
@@ -118,7 +117,7 @@ def equilibrium(
         raise ProblemError(f"'{system.name}' has constraints that move with time: it has no rest")
     start = _start(system, q0)
     place = place_of(system, start, mask=mask)
-    require_contacts(contacts, system)
+    require_contacts(contacts)
     given = None if u is None else column("u", np.asarray(u), system.nu)
     ranges = require_ranges(system, None, None).ctrl if within_limits else None
     now = at_rest(system, start, held, contacts, given, place.mask, ranges)
@@ -167,7 +166,7 @@ def _require_force(system: System, q: Array, u: Array) -> None:
 
 def _report(
     system: System,
-    now: Rest,
+    now: StaticEquilibrium,
     q: Array,
     held: Loads,
     given: Array | None,
@@ -229,7 +228,7 @@ def _in_axes(contacts: Sequence[Contact], forces: Array) -> Array:
     return np.array([R @ f for R, f in zip(axes, split, strict=True)]).reshape(-1, 3)
 
 
-def _why(system: System, now: Rest, best: Loads) -> str:
+def _why(system: System, now: StaticEquilibrium, best: Loads) -> str:
     """Say what cannot be balanced at the assembled pose."""
     head = f"'{system.name}': no equilibrium was found near q0"
     if not best.balanced:

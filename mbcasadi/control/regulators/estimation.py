@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.regulators.discrete import discretize
@@ -30,7 +30,7 @@ from mbcasadi.control.regulators.observability import require_detectable
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.regulators.riccati import Filter, sampled_noise, stationary_filter
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.input_guard import clamped
+from mbcasadi.qp.input_guard import clamp
 from mbcasadi.shapes import require_name, require_positive, weight
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.actuator_model import require_ranges
@@ -150,11 +150,11 @@ def lqg(
     gain = matrix("K", K, (linear.nu, linear.nx))
     limits = require_ranges(system, ctrl_limits, None).ctrl
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         y = evaluate(estimator.output, {"q": at.q, "v": at.v})
         x = estimator.corrected(at.z["x"], ca.SX(y))
         u = ca.SX(linear.u) - ca.DM(gain) @ x
-        applied = clamped(u, limits[:, 0], limits[:, 1])
+        applied = clamp(u, limits[:, 0], limits[:, 1])
         return Command(
             u=u,
             a=caused_acceleration(Mechanism(system, at, RANK_TOL), u),

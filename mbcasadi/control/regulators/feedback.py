@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.regulators.linearization import Linearization, names_of_rates
@@ -47,7 +47,7 @@ def feedback(
     """
     system, gain = linear.system, matrix("K", K, (linear.nu, linear.nx))
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         q_0, v_0, u_0 = setpoint(linear, at, follows)
         dq, dv = system.difference(q_0, at.q), at.v - v_0
         u = u_0 - gain @ (ca.DM(linear.from_dq) @ dq + ca.DM(linear.from_dv) @ dv)
@@ -81,7 +81,7 @@ def caused_acceleration(mechanism: Mechanism, u: ca.SX) -> ca.SX:
     return m.a_across + positive_solve(inertia, along)
 
 
-def setpoint(linear: Linearization, at: At, follows: bool) -> tuple[ca.SX, ca.SX, ca.SX]:
+def setpoint(linear: Linearization, at: LawInputs, follows: bool) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return q, v and u that the law holds."""
     if follows:
         return at.ref["setpoint.q"], at.ref["setpoint.v"], at.ref["setpoint.u"]

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import At, Command, Law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
 from mbcasadi.control.regulators.feedback import (
@@ -24,14 +24,14 @@ from mbcasadi.control.regulators.feedback import (
 )
 from mbcasadi.control.regulators.linearization import Linearization, linearize
 from mbcasadi.control.regulators.lqr import (
+    gain_in_full_coordinates,
     lqr_gain,
     manifold_weights,
-    natural_gain,
     require_equilibrium,
 )
 from mbcasadi.control.regulators.operating_point import Array
-from mbcasadi.control.regulators.riccati import backward, sampled
-from mbcasadi.control.regulators.schedule import STEP, next_step, scheduled
+from mbcasadi.control.regulators.riccati import backward, sample_cost
+from mbcasadi.control.regulators.schedule import STEP, next_step, schedule_gains
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_positive, weight
@@ -82,7 +82,7 @@ def finite_horizon_gains(
     """Return K (nu, nx) of each tick; see `finite_horizon_lqr`."""
     require_continuous(linear)
     weights = manifold_weights(linear, Q, R)
-    tick = sampled(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
+    tick = sample_cost(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
     return backward([tick] * ticks, _end(linear, Q, R, Q_end, period, linear))[0]
 
 
@@ -146,7 +146,7 @@ def trajectory_gains(
     for one, other in pairwise(along):
         here = manifold_weights(one, Q, R)
         dfdx, dfdu = (one.dfdx + other.dfdx) / 2, (one.dfdu + other.dfdu) / 2
-        ticks.append(sampled(dfdx, dfdu, here.Q, here.R, period))
+        ticks.append(sample_cost(dfdx, dfdu, here.Q, here.R, period))
     return backward(ticks, _end(along[-1], Q, R, Q_end, period, hold))[0]
 
 
@@ -193,12 +193,12 @@ def _following(
     size = system.nu * 2 * system.nv
     table = np.array(
         [
-            np.concatenate([one.q, one.v, one.u, natural_gain(one, K).ravel(order="F")])
+            np.concatenate([one.q, one.v, one.u, gain_in_full_coordinates(one, K).ravel(order="F")])
             for one, K in zip(along, gains, strict=True)
         ]
     )
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         q_r, v_r, u_r = (at.ref[f"setpoint.{key}"] for key in "qvu")
         G = ca.reshape(at.ref["gain"], system.nu, 2 * system.nv)
         dq = system.difference(q_r, at.q)
@@ -223,4 +223,4 @@ def _following(
         period=period,
         notes={"law": "LQR with a gain for each tick", "ticks": str(len(table))},
     )
-    return scheduled(law, table)
+    return schedule_gains(law, table)

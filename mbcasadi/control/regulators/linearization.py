@@ -169,10 +169,10 @@ def linearize(
     require_regular(system, place, now, rank_tol)
     motion = numbers(motion_fun(system, rank_tol), place.values)
     require_linear(system, place, motion["clip"])
-    return assembled(system, place, now, motion, -0.5 * spin(system, place.v) @ now.Z_q)
+    return assemble_state(system, place, now, motion, -0.5 * spin(system, place.v) @ now.Z_q)
 
 
-def assembled(
+def assemble_state(
     system: System, place: Place, now: Tangent, motion: dict[str, Array], turning: Array
 ) -> Linearization:
     """Return the linear system of given bases; `turning` (nv, n_q) is what the chart adds."""

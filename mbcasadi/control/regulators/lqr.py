@@ -129,7 +129,7 @@ def manifold_weights(
     return Weights(T.T @ natural @ T, control, T.T @ cross)
 
 
-def natural_gain(linear: Linearization, K: Array) -> Array:
+def gain_in_full_coordinates(linear: Linearization, K: Array) -> Array:
     """Return (nu, 2 nv) `K (from_dq, from_dv)`, the gain on (δq, δv), whatever the basis."""
     return np.asarray(K @ np.hstack([linear.from_dq, linear.from_dv]))
 

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import Array, At, Command, Law
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.tasks.task import Slot
@@ -67,7 +67,7 @@ def lti_inverse_dynamics(
     outside = np.eye(linear.nx) - B @ B_pinv
     pull = np.hstack([kp * linear.Z_v.T @ linear.Z_q, kd * np.eye(linear.n_v)])
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         dq = system.difference(linear.q, at.q)
         x = _product(linear.from_dq, dq) + _product(linear.from_dv, at.v - ca.DM(linear.v))
         error = ca.vertcat(at.ref["xi"], at.ref["eta"]) - x

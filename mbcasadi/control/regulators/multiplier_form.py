@@ -28,7 +28,7 @@ AT_REST = 1e-8
 IN_NULL_SPACE = 1e-7
 
 
-class WithMultipliers(NamedTuple):
+class DescriptorForm(NamedTuple):
     """`dx/dt = dfdx x + dfdu u + S λ + c`, `G dx/dt = 0`; rows of G may repeat.
 
     Fields: `dfdx` (n, n), `dfdu` (n, nu), `S` (n, nc), `G` (m, n), `c` (n,).
@@ -41,7 +41,7 @@ class WithMultipliers(NamedTuple):
     c: Array
 
 
-class Reduced(NamedTuple):
+class ReducedDescriptor(NamedTuple):
     """`dz/dt = dfdz z + dfdu u + c`, `x = N z`.
 
     Fields: `dfdz` (k, k), `dfdu` (k, nu), `c` (k,), `N` (n, k) orthonormal, `G N = 0`.
@@ -53,9 +53,9 @@ class Reduced(NamedTuple):
     N: Array
 
 
-def reduced(
-    full: WithMultipliers, *, basis: ArrayLike | None = None, rank_tol: float = RANK_TOL
-) -> Reduced:
+def reduce_descriptor(
+    full: DescriptorForm, *, basis: ArrayLike | None = None, rank_tol: float = RANK_TOL
+) -> ReducedDescriptor:
     """Return `dz/dt = Nᵀ L (A N z + B u + c)`, `L = I - S (G S)⁺ G`  [S20, eq. 10, corrected].
 
     As printed, `L` is missing: false unless `NᵀS = 0`. Equation 8, `x = N z`, supposes that x lies
@@ -77,10 +77,10 @@ def reduced(
     pressed = np.linalg.pinv(full.G @ full.S, rank_tol)
     L = np.eye(len(full.c)) - full.S @ pressed @ full.G
     left = np.linalg.pinv(N) @ L
-    return Reduced(left @ full.dfdx @ N, left @ full.dfdu, left @ full.c, N)
+    return ReducedDescriptor(left @ full.dfdx @ N, left @ full.dfdu, left @ full.c, N)
 
 
-def with_multipliers(linear: Linearization) -> WithMultipliers:
+def descriptor_form(linear: Linearization) -> DescriptorForm:
     """Return S20's form (7) of a mechanism at an equilibrium, `x = (δq, δv)`, λ the change of lam.
 
         dfdx = [0 I; -M⁻¹ ∂r/∂q, -M⁻¹ ∂r/∂v],  r = h - f_passive - f_0 - B u - Aᵀ lam
@@ -114,7 +114,7 @@ def with_multipliers(linear: Linearization) -> WithMultipliers:
     zero, one = np.zeros((nv, nv)), np.eye(nv)
     B = np.array(system.actuation(linear.q))
     above = rows["of_phi"] * A
-    return WithMultipliers(
+    return DescriptorForm(
         dfdx=np.block([[zero, one], [-M_inv @ r_q, -M_inv @ r_v]]),
         dfdu=np.vstack([np.zeros_like(B), M_inv @ B]),
         S=np.vstack([np.zeros_like(A.T), M_inv @ A.T]),

@@ -116,7 +116,7 @@ def sampled_regulator(
     Raises:
         ProblemError: no stabilising solution.
     """
-    tick = sampled(dfdx, dfdu, Q, R, period, N)
+    tick = sample_cost(dfdx, dfdu, Q, R, period, N)
     try:
         S = solve_discrete_are(tick.A, tick.B, tick.Q, tick.R, s=tick.N)
         K = _gain(tick, S)
@@ -131,7 +131,7 @@ def sampled_regulator(
     return Regulator(K, (S + S.T) / 2, poles, period)
 
 
-def sampled(
+def sample_cost(
     dfdx: Array, dfdu: Array, Q: Array, R: Array, period: float, N: Array | None = None
 ) -> Tick:
     """Return the exact hold of one period and what it costs.

@@ -21,7 +21,7 @@ def next_step(step: ca.SX, rows: int) -> ca.SX:
     return ca.fmin(ca.fmax(step, 0) + 1, rows - 1)
 
 
-def scheduled(law: Law, table: Array) -> Law:
+def schedule_gains(law: Law, table: Array) -> Law:
     """Return `law` with its whole reference taken from the row that its first state counts.
 
     The state is read by rounding towards zero and kept inside the table, whatever it holds.

@@ -30,7 +30,7 @@ START_AGAIN = (0.0, 0.05, 0.3)
 
 
 @dataclass(frozen=True)
-class Rest:
+class StaticEquilibrium:
     """A mechanism at rest, as numbers at a pose.
 
     Attributes:
@@ -70,7 +70,7 @@ def at_rest(
     control: Array | None,
     mask: Array,
     ranges: Array | None,
-) -> Rest:
+) -> StaticEquilibrium:
     """Return the equations; `control` (nu,) where it is given, `ranges` (nu, 2) where they bind."""
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     feet = [_foot(system, contact, q, q0) for contact in contacts]
@@ -84,7 +84,7 @@ def at_rest(
     on = np.append(mask, np.ones(rows.numel()))
     pushing = rested.nc - len(held)
     limits = _limits(system, contacts, control is None, ranges)
-    return Rest(
+    return StaticEquilibrium(
         rested=rested,
         contacts=tuple(contacts),
         held=len(held),
@@ -95,7 +95,7 @@ def at_rest(
     )
 
 
-def nearest(now: Rest, q0: Array, start: Array) -> tuple[Array, Loads] | None:
+def nearest(now: StaticEquilibrium, q0: Array, start: Array) -> tuple[Array, Loads] | None:
     """Return the pose nearest to q0 that can be held, with what holds it, or None.
 
     Interior points find it, Newton's steps of least norm close it to rounding errors.
@@ -178,7 +178,7 @@ def _limits(
     return Limits(np.vstack(rows), np.concatenate(bounds))
 
 
-def _search(now: Rest, q0: Array, start: Array) -> tuple[ca.Function, Array]:
+def _search(now: StaticEquilibrium, q0: Array, start: Array) -> tuple[ca.Function, Array]:
     """Return the program `min |q ⊖ q0|²` over (dq, y), and the lower bounds of its rows.
 
     Rows that repeat others are compressed to those that count at `start`, `Uᵀ phi = 0`.
@@ -197,7 +197,7 @@ def _search(now: Rest, q0: Array, start: Array) -> tuple[ca.Function, Array]:
     return ca.nlpsol("rest", "ipopt", problem, options), low
 
 
-def _polished(now: Rest, q: Array, y: Array) -> Array:
+def _polished(now: StaticEquilibrium, q: Array, y: Array) -> Array:
     """Return the pose with its equations closed, controls at their limits held there."""
     at_limit = now.limits.G @ y - now.limits.d > -1e-6 * (1 + np.abs(now.limits.d))
     G, nv = now.limits.G[at_limit], now.rested.nv

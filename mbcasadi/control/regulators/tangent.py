@@ -66,7 +66,7 @@ def closed(system: System, place: Place, rank_tol: float) -> Place:
                 f"'{system.name}': row {worst} ({system.constraint_names[worst]}) is {words} by "
                 f"{gap[worst]:.1e}; expected a state on the constraint manifold: see mb.assemble"
             )
-    found = settled(system, place, rank_tol)
+    found = settle(system, place, rank_tol)
     if found is None:
         raise ProblemError(
             f"'{system.name}': the constraints cannot be closed to {CLOSED}; they contradict each "
@@ -75,7 +75,7 @@ def closed(system: System, place: Place, rank_tol: float) -> Place:
     return found
 
 
-def settled(system: System, place: Place, rank_tol: float) -> Place | None:
+def settle(system: System, place: Place, rank_tol: float) -> Place | None:
     """Return the state on the manifold that Newton's steps reach, or None."""
     for _ in range(NEWTON_LIMIT):
         rows = numbers(rows_fun(system), place.values)
@@ -118,7 +118,7 @@ def require_regular(system: System, place: Place, now: Tangent, rank_tol: float)
         direction = rng.standard_normal(free)
         step = now.Z_q @ (BESIDE * direction / np.linalg.norm(direction))
         q = np.array(system.integrate(place.q, step)).ravel()
-        beside = settled(system, replace(place, q=q), rank_tol)
+        beside = settle(system, replace(place, q=q), rank_tol)
         there = None if beside is None else tangent(system, beside, rank_tol)
         if there is not None and there.Z_v.shape == now.Z_v.shape and there.Z_q.shape[1] == free:
             continue

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.discrete import held
-from mbcasadi.control.regulators.linearization import Linearization, assembled
+from mbcasadi.control.regulators.linearization import Linearization, assemble_state
 from mbcasadi.control.regulators.operating_point import (
     Array,
     Place,
@@ -74,7 +74,7 @@ def linearize_along(
     for k, (place, motion) in enumerate(zip(places, motions, strict=True)):
         now = _next(system, place, rank_tol, now, k)
         require_linear(system, place, motion["clip"])
-        linear = assembled(system, place, now, motion, -spin(system, place.v) @ now.Z_q)
+        linear = assemble_state(system, place, now, motion, -spin(system, place.v) @ now.Z_q)
         turned = now.Z_v.T @ now.moving.T @ now.A_pinv.T @ now.slope
         linear.dfdx[linear.n_q :, : linear.n_q] -= turned
         found.append(replace(linear, drift=np.zeros(linear.nx)))

@@ -86,7 +86,7 @@ class FrameTask(Task):
         a_des = a_ref + gains.kd * (v_ref - J @ v) + gains.kp * errors
         return TaskRows(ca.sparsify(J), c, a_des, errors, targets)
 
-    def present(self, system: System, q: Array) -> dict[str, Array]:
+    def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the frame's present pose, at rest."""
         frame = system.frame(self.frame, self.kind)
         assert system.tree is not None

@@ -80,7 +80,7 @@ class PostureTask(Task):
         zero = ca.SX(len(dofs), 1)
         return TaskRows(J, zero, a_des, error, system.difference(self._origin(system), q_ref)[dofs])
 
-    def present(self, system: System, q: Array) -> dict[str, Array]:
+    def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the chosen joints' present coordinates, at rest."""
         rest = np.zeros(len(self._dofs(system)))
         return {"q": q[self._places(system)], "v": rest, "a": rest}

@@ -12,20 +12,20 @@ from mbcasadi.shapes import require_name
 Array = NDArray[np.float64]
 
 
-def places_of(slots: Sequence[Slot]) -> dict[str, slice]:
+def slot_slices(slots: Sequence[Slot]) -> dict[str, slice]:
     """Return the slice of each slot."""
     ends = np.cumsum([0, *(slot.size for slot in slots)]).tolist()
     return {slot.name: slice(ends[i], ends[i + 1]) for i, slot in enumerate(slots)}
 
 
-def filled(slots: Sequence[Slot], values: Mapping[str, ArrayLike]) -> Array:
+def fill_reference(slots: Sequence[Slot], values: Mapping[str, ArrayLike]) -> Array:
     """Return the reference with these slices, zero elsewhere; dots in names are written as `_`.
 
     Raises:
         UnknownNameError: no such slice; the message lists those there are.
         ShapeError: a slice of a wrong size.
     """
-    named = {name.replace(".", "_"): place for name, place in places_of(slots).items()}
+    named = {name.replace(".", "_"): place for name, place in slot_slices(slots).items()}
     ref = np.zeros(sum(slot.size for slot in slots))
     for name, value in values.items():
         require_name("slice of the reference", name, list(named))

@@ -105,7 +105,7 @@ class Task(ABC):
         """Return the task at (q, v) for its slices `ref` of the reference."""
 
     @abstractmethod
-    def present(self, system: System, q: Array) -> dict[str, Array]:
+    def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return reference values that ask to stay at the configuration q, at rest."""
 
 

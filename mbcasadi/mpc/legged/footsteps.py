@@ -15,25 +15,25 @@ from mbcasadi.shapes import require_name
 
 
 @dataclass(frozen=True)
-class Stepping:
+class SwingParameters:
     """How feet step.
 
     Attributes:
         height: of a swing, m.
         feedback: how far a foot steps out for each m/s that the body is too fast, s.
         reach: farthest foothold from below the hip, m.
-        leash: how far the pose to be in may run away from the pose that is, m and rad.
+        max_drift: how far the pose to be in may run away from the pose that is, m and rad.
         press: how far below the ground a swing ends, m.
     """
 
     height: float = 0.06
     feedback: float = 0.1
     reach: float = 0.15
-    leash: float = 0.1
-    press: float = 0.0
+    max_drift: float = 0.1
+    ground_penetration: float = 0.0
 
 
-class Home(NamedTuple):
+class NominalStance(NamedTuple):
     """The robot at the pose that a guide is made for.
 
     Attributes:
@@ -73,8 +73,8 @@ class WalkingParts:
     law: InverseDynamicsQP
     body: SingleRigidBody
     gait: Gait
-    stepping: Stepping
-    home: Home
+    stepping: SwingParameters
+    home: NominalStance
     trunk: str
     horizon: int
     period: float
@@ -118,11 +118,11 @@ class WalkingParts:
         )
 
     def _goal(self, goal: ca.SX, x: ca.SX) -> ca.SX:
-        """Return the pose (x, y, yaw) to be in, on a leash to the pose that is."""
-        leash = self.stepping.leash
+        """Return the pose (x, y, yaw) to be in, on a max_drift to the pose that is."""
+        max_drift = self.stepping.max_drift
         apart = goal - x[[3, 4, 2]]
         apart[2] = ca.atan2(ca.sin(apart[2]), ca.cos(apart[2]))
-        return x[[3, 4, 2]] + ca.fmin(ca.fmax(apart, -leash), leash)
+        return x[[3, 4, 2]] + ca.fmin(ca.fmax(apart, -max_drift), max_drift)
 
     def _foothold(self, i: int, x: ca.SX, speed: ca.SX, spin: ca.SX, share: ca.SX) -> ca.SX:
         """Return where foot i lands; see the head of `walking_guide.py`."""
@@ -131,18 +131,18 @@ class WalkingParts:
         below = x[3:5] + landing * x[9:11] + turned(x[2] + (landing + half) * spin, hip)
         step = half * speed + self.stepping.feedback * (x[9:11] - speed)
         step = step * ca.fmin(1, reach / (ca.norm_2(step) + np.finfo(float).tiny))
-        return ca.vertcat(below + step, self.home.places[i, 2] - self.stepping.press)
+        return ca.vertcat(below + step, self.home.places[i, 2] - self.stepping.ground_penetration)
 
     def _reference(self, now: Now, paths: list[Path]) -> ca.SX:
         """Return the reference of the inverse dynamics."""
         loads = [now.on[i] * f for i, f in enumerate(ca.vertsplit(now.u, 3))]
         values = {f"{self.trunk}.{key}": value for key, value in self._trunk(now, loads).items()}
         values["force"] = ca.vertcat(*(ca.vertcat(f[2], f[0], f[1]) for f in loads))
-        for i, contact in enumerate(self.law.setup.contacts):
+        for i, contact in enumerate(self.law.contacts):
             still = Path(now.places[i], ca.SX.zeros(3), ca.SX.zeros(3))
             for quantity, held, moving in zip(Path._fields, still, paths[i], strict=True):
                 values[f"{contact.frame}.{quantity}"] = ca.if_else(now.on[i], held, moving)
-        ref, known = ca.SX.zeros(self.law.setup.nref), self.law.reference
+        ref, known = ca.SX.zeros(self.law.nref), self.law.reference
         for name, value in values.items():
             require_name("slice of the reference", name, list(known))
             ref[known[name]] = value
@@ -196,11 +196,11 @@ class WalkingParts:
 
 def feet_of(law: InverseDynamicsQP, q: ca.SX) -> list[ca.SX]:
     """Return the places of the contacts, world axes, m."""
-    frames = [law.system.frame(one.frame, one.kind) for one in law.setup.contacts]
+    frames = [law.system.frame(one.frame, one.kind) for one in law.contacts]
     return [frame.pose(q)[0] for frame in frames]
 
 
-def home_of(law: InverseDynamicsQP, q0: Array) -> Home:
+def home_of(law: InverseDynamicsQP, q0: Array) -> NominalStance:
     """Return the robot at q0."""
     found = rigid_body_state(law.system)(q0, np.zeros(law.system.nv))
     x, arm = (np.array(found[k]).ravel() for k in (0, 2))
@@ -208,7 +208,7 @@ def home_of(law: InverseDynamicsQP, q0: Array) -> Home:
     c, s = np.cos(x[2]), np.sin(x[2])
     turn = np.array([[c, -s], [s, c]])
     hips = (places[:, :2] - x[3:5]) @ turn
-    return Home(x[3:6], float(x[2]), places, hips, np.append(arm[:2] @ turn, arm[2]))
+    return NominalStance(x[3:6], float(x[2]), places, hips, np.append(arm[:2] @ turn, arm[2]))
 
 
 def finite(a: ca.SX) -> ca.SX:

@@ -15,10 +15,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.options import require_contacts
 from mbcasadi.description import Contact, Joint
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
+from mbcasadi.qp.friction_cone import require_contacts
 from mbcasadi.shapes import column
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System
@@ -46,7 +46,7 @@ def single_rigid_body(
         ShapeError: q0 has a wrong shape.
     """
     dof = trunk_joint(system).dof
-    require_contacts(contacts, system)
+    require_contacts(contacts)
     if not contacts:
         raise ProblemError("no contacts; expected one for each foot")
     for contact in contacts:

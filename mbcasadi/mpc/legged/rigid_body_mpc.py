@@ -13,8 +13,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.tick import WORDS
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.description.status import QP_STATUS
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.rigid_body import NX, Array, SingleRigidBody, parts
 from mbcasadi.mpc.legged.rigid_body_stages import RigidBodyStages
@@ -110,7 +110,7 @@ class SingleRigidBodyMPC:
             forces=u.reshape(nf, 3),
             z_next=z_next,
             status=code,
-            word=WORDS[code],
+            word=QP_STATUS.texts[code],
             residual=residual,
             states=x,
             planned=forces.reshape(N, nf, 3),

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.tick import SUBOPTIMAL
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.description.status import Status
 from mbcasadi.mpc.legged.rigid_body import NX, ROWS, WRENCH, Array, Parts, SingleRigidBody, rows_of
 from mbcasadi.mpc.linear.stages import judge
-from mbcasadi.qp.input_guard import LARGEST_INPUT, clamped, sanitised_active
+from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp
 from mbcasadi.qp.solver import CLAIMED
 
 GUARDED = ("x0", "ref", "feet", "mask")
@@ -96,7 +96,7 @@ class RigidBodyStages:
         forces = self._motion(known, gains, ca.MX.zeros(self.nf * self.horizon))[0]
         lower, upper = self._bounds(known, forces)
         carry = ca.vertcat(*(ca.vec(part) for gain in gains for part in gain))
-        active = sanitised_active(given["z"])
+        active = active_signs(given["z"])
         outputs: list[Any] = [self._matrix(known, gains), lower, upper, active, carry]
         names = ["A_qp", "lba", "uba", "active0", "carry"]
         return ca.Function("build", list(given.values()), outputs, list(given), names)
@@ -180,12 +180,12 @@ class RigidBodyStages:
         forces, states = self._motion(known, gains, found["x"])
         residual = self._residual(known, forces, states, found["lam_a"])
         status = judge(residual, found["flag"] > CLAIMED, known.valid, self.tolerance)
-        solved = status <= SUBOPTIMAL
+        solved = status <= Status.SUBOPTIMAL
         u: Any = ca.if_else(solved, forces[0], ca.if_else(known.valid, self._standing(known), 0))
-        active = ca.if_else(solved, sanitised_active(found["active"]), 0)
+        active = ca.if_else(solved, active_signs(found["active"]), 0)
         z_next = ca.vertcat(active[self.rows :, 0], active[m - self.rows :, 0])
         outputs: list[Any] = [
-            clamped(u, *self.force_limits()),
+            clamp(u, *self.force_limits()),
             z_next,
             status,
             ca.if_else(known.valid, residual, np.inf),

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.legged.footsteps import Stepping, WalkingParts, home_of
+from mbcasadi.mpc.legged.footsteps import SwingParameters, WalkingParts, home_of
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.legged.rigid_body import Array
 from mbcasadi.mpc.legged.rigid_body_mpc import SingleRigidBodyMPC
@@ -34,7 +34,7 @@ PERIOD_ROUNDING = 1e-6  # up to which a ratio of periods counts as a whole numbe
 
 
 @dataclass(frozen=True)
-class WalkingGuide:
+class WalkingPlanner:
     """The Function, and what it starts from.
 
     Attributes:
@@ -61,17 +61,17 @@ class WalkingGuide:
         return self.controller.z0
 
 
-def walking_guide(
+def walking_planner(
     law: InverseDynamicsQP,
     mpc: SingleRigidBodyMPC,
     gait: Gait,
     q0: ArrayLike,
     *,
     trunk: str = "trunk",
-    stepping: Stepping | None = None,
+    stepping: SwingParameters | None = None,
     delay: int = 1,
-    name: str = "walking_guide",
-) -> WalkingGuide:
+    name: str = "walking_planner",
+) -> WalkingPlanner:
     """Return the guide of an inverse-dynamics law by the forces of an MPC.
 
     Args:
@@ -90,7 +90,7 @@ def walking_guide(
         UnknownNameError: the law lacks a slice of the reference.
         ShapeError: q0 has a wrong shape.
     """
-    feet, ratio = len(law.setup.contacts), mpc.controller.period / law.period
+    feet, ratio = len(law.contacts), mpc.controller.period / law.period
     if not feet == mpc.body.feet == len(gait.offsets):
         raise ProblemError(
             f"{feet} contacts, {mpc.body.feet} feet of the rigid body, {len(gait.offsets)} offsets "
@@ -102,14 +102,14 @@ def walking_guide(
         )
     if delay != int(delay) or delay < 0:
         raise ProblemError(f"delay = {delay}; expected a whole number of ticks, at least 0")
-    stepping = stepping or Stepping()
+    stepping = stepping or SwingParameters()
     require_numbers(**vars(stepping))
     home = home_of(law, column("q0", q0, law.system.nq))
     made = WalkingParts(
         law, mpc.body, gait, stepping, home, trunk, mpc.horizon, mpc.controller.period, delay
     )
     z0 = np.concatenate([home.places.ravel(), home.centre[:2], [home.yaw]])
-    return WalkingGuide(
+    return WalkingPlanner(
         _described(made.function(name), law.controller, mpc.controller, z0),
         np.tile([0.0, 0.0, mpc.body.weight / feet], feet),
         round(ratio),

@@ -9,7 +9,7 @@ from mbcasadi.mpc.linear.prediction_model import Output
 from mbcasadi.shapes import bounds, require_each
 
 
-def checked(outputs: Sequence[Output], nx: int, nu: int) -> tuple[Output, ...]:
+def check_outputs(outputs: Sequence[Output], nx: int, nu: int) -> tuple[Output, ...]:
     """Return the outputs with their numbers as arrays of the right shape.
 
     Raises:

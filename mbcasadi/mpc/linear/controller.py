@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.tasks.reference import filled, places_of
+from mbcasadi.control.tasks.reference import fill_reference, slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.errors import ProblemError
@@ -62,11 +62,11 @@ class LinearMPC:
     @property
     def reference(self) -> dict[str, slice]:
         """Slice of the reference by its slot's name."""
-        return places_of(self.slots)
+        return slot_slices(self.slots)
 
     def ref(self, **values: ArrayLike) -> Array:
         """Return the reference with these slices, zero elsewhere; dots are written as `_`."""
-        return filled(self.slots, values)
+        return fill_reference(self.slots, values)
 
     def schedule(self, **values: ArrayLike) -> Array:
         """Return the reference of a law with a preview, from one row for each sample 1 … N.
@@ -93,7 +93,7 @@ class LinearMPC:
                     f"one row for each of the samples 1 to {N}, again at each tick"
                 )
             given |= {f"{name}{k + 1}": row for k, row in enumerate(rows)}
-        return filled(self.slots, given)
+        return fill_reference(self.slots, given)
 
     def violations(self, *inputs: ArrayLike) -> tuple[Violation, ...]:
         """Return the bounds that the plan of this tick does not keep, each `in_words`.
@@ -151,7 +151,7 @@ def lti_mpc(
     made = LinearStages(problem, condensed, least_distance_problem(condensed), tolerance)
     stages = made.stages()
     function = controller_fun(name, stages, chosen)
-    controller, slots = described(function, stages, problem, condensed)
+    controller, slots = controller_data(function, stages, problem, condensed)
     prediction = planned_fun(made, stages, function, chosen)
     controller = replace(controller, prediction=prediction)
     return LinearMPC(controller, problem, condensed, slots, parameters_fun(problem, function))
@@ -168,7 +168,7 @@ def sparse_mpc(
     require_sparse_solver(solver)
     _require_name(name)
     functions = sparse_functions(name, problem, sparse, solver, tolerance)
-    controller, slots = described(functions.law, None, problem, sparse.qp)
+    controller, slots = controller_data(functions.law, None, problem, sparse.qp)
     controller = replace(
         controller,
         prediction=functions.prediction,
@@ -186,7 +186,7 @@ def reference_slots(problem: LinearProblem, states: Sequence[str]) -> tuple[Slot
     return tuple(Slot(name, tuple(states), ("",) * len(states)) for name in names)
 
 
-def described(
+def controller_data(
     function: ca.Function,
     stages: LeastDistanceStages | None,
     problem: LinearProblem,

@@ -36,7 +36,7 @@ class Disturbed:
     target_0: Array
 
 
-def disturbed(
+def augment_with_disturbance(
     problem: LinearProblem, B_d: Array, C: Array, H: Array, noise: tuple[Array, Array, Array]
 ) -> Disturbed:
     """Return the model of (x, d), what estimates it, and the target.

@@ -14,7 +14,7 @@ SOLUTION = 5
 """Number of inputs of `finish` that come from `build` and the solver."""
 
 
-def around_stages(
+def change_inputs(
     inner: LeastDistanceStages, sizes: Mapping[str, int], own: Inwards, control: Outwards
 ) -> LeastDistanceStages:
     """Return stages with other inputs and another control.
@@ -43,7 +43,7 @@ def around_stages(
     return LeastDistanceStages(build, finish)
 
 
-def around_function(
+def change_function_inputs(
     inner: ca.Function, sizes: Mapping[str, int], own: Inwards, control: Outwards = lambda u: u
 ) -> ca.Function:
     """Return a Function with other inputs and another first output; arguments as above."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.checks import checked
+from mbcasadi.mpc.linear.checks import check_outputs
 from mbcasadi.mpc.linear.controller import SOLVERS, LinearMPC, lti_mpc, sparse_mpc
 from mbcasadi.mpc.linear.on_manifold import on_manifold
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
@@ -70,7 +70,7 @@ def linear_mpc(
     if form == EXPLICIT:
         nv = linear.system.nv
         mechanism = multipliers_of(linear, period)
-        rows = checked(outputs, 2 * nv, linear.nu)
+        rows = check_outputs(outputs, 2 * nv, linear.nu)
         given = {"pose": (mechanism, weight("Q", Q, 2 * nv), rows)}
     return on_manifold(
         linear,

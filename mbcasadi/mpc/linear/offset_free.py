@@ -30,13 +30,19 @@ from mbcasadi.mpc.linear.controller import (
     plain_signal,
     reference_slots,
 )
-from mbcasadi.mpc.linear.disturbance import Disturbed, beside, disturbed, estimates, matrix
-from mbcasadi.mpc.linear.interface import SOLUTION, around_function
+from mbcasadi.mpc.linear.disturbance import (
+    Disturbed,
+    augment_with_disturbance,
+    beside,
+    estimates,
+    matrix,
+)
+from mbcasadi.mpc.linear.interface import SOLUTION, change_function_inputs
 from mbcasadi.mpc.linear.limits import limits_of
 from mbcasadi.mpc.linear.on_manifold import on_manifold
 from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
 from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
-from mbcasadi.qp.input_guard import clamped
+from mbcasadi.qp.input_guard import clamp
 from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import weight
 
@@ -94,7 +100,7 @@ def offset_free_lti(
         weight("measurement_noise", measurement_noise, C.shape[0], definite=True),
     )
     H = matrix("tracked", tracked, None, columns=model.nx)
-    parts = disturbed(plain, B_d, C, H, noise)
+    parts = augment_with_disturbance(plain, B_d, C, H, noise)
     unseen = np.zeros((B_d.shape[1],) * 2)
     core = lti_mpc(
         parts.model,
@@ -189,13 +195,13 @@ def _observed(
     def inwards(symbols: dict[str, Any]) -> list[Any]:
         return _own(parts, symbols, nx, n_inner)[0]
 
-    plan = around_function(core.controller.prediction, sizes, inwards, lambda x: x[:nx, :])
+    plan = change_function_inputs(core.controller.prediction, sizes, inwards, lambda x: x[:nx, :])
     whole = np.array_equal(parts.C[:, :nx], np.eye(nx))
     limits = limits_of(plain, "y") if whole else None
     return replace(
         made,
         controller=replace(made.controller, prediction=plan, limits=limits),
-        parameters=around_function(core.parameters, sizes, inwards),
+        parameters=change_function_inputs(core.parameters, sizes, inwards),
     )
 
 
@@ -213,7 +219,7 @@ def _acting(core: LinearMPC, z: Any, u: Any) -> Any:
     if not problem.delay:
         return u
     first = len(core.condensed.names)
-    return clamped(z[first : first + problem.model.nu, 0], *problem.u_bounds.T)
+    return clamp(z[first : first + problem.model.nu, 0], *problem.u_bounds.T)
 
 
 def _described(

@@ -19,9 +19,9 @@ from mbcasadi.control.regulators.lqr import manifold_weights, require_equilibriu
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.checks import checked
+from mbcasadi.mpc.linear.checks import check_outputs
 from mbcasadi.mpc.linear.controller import SOLVERS, LinearMPC
-from mbcasadi.mpc.linear.interface import around_function, around_stages
+from mbcasadi.mpc.linear.interface import change_function_inputs, change_inputs
 from mbcasadi.mpc.linear.limits import limits_of_mechanism
 from mbcasadi.mpc.linear.planned_trajectory import plan_of_mechanism
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
@@ -69,7 +69,7 @@ def on_manifold(
     sampled = discretize(linear, period)
     reduced = manifold_weights(linear, *weights)
     T = np.vstack([linear.to_dq, linear.to_dv])
-    natural = checked(outputs, 2 * system.nv, system.nu)
+    natural = check_outputs(outputs, 2 * system.nv, system.nu)
     core = make(
         LinearModel.of(sampled.dfdx, sampled.dfdu, period),
         horizon,
@@ -134,9 +134,9 @@ def _of_mechanism(
         return ca.fmin(ca.fmax(u + ca.DM(linear.u), low), high)
 
     if inner.stages is None:
-        stages, function = None, around_function(inner.function, sizes, own, control)
+        stages, function = None, change_function_inputs(inner.function, sizes, own, control)
     else:
-        stages = around_stages(inner.stages, sizes, own, control)
+        stages = change_inputs(inner.stages, sizes, own, control)
         function = controller_fun(inner.name, stages, solver or SOLVERS["condensed"])
     controller = _described(linear, core, function, stages, slots, limits)
     assert inner.prediction is not None
@@ -149,8 +149,8 @@ def _of_mechanism(
         prediction=plan_of_mechanism(linear, inner.prediction, sizes, own),
         prediction_rows=tuple(rows),
     )
-    unknowns = core.unknowns and around_function(core.unknowns, sizes, own)
-    parameters = around_function(core.parameters, sizes, own)
+    unknowns = core.unknowns and change_function_inputs(core.unknowns, sizes, own)
+    parameters = change_function_inputs(core.parameters, sizes, own)
     return replace(
         core, slots=slots, controller=controller, unknowns=unknowns, parameters=parameters
     )

@@ -9,9 +9,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.tick import SUBOPTIMAL
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.description import LeastDistanceStages
+from mbcasadi.description.status import Status
 from mbcasadi.mpc.linear.prediction import predict
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
@@ -36,7 +36,7 @@ def planned_fun(
     theta, _ = made.theta(given)
     found = candidate_fun(stages, solver)(*given.values())
     y = ca.DM(made.qp.L_inv) @ found - (ca.DM(made.qp.K) @ theta + ca.DM(made.qp.k_0))
-    counts = function.call(list(given.values()))[2] <= SUBOPTIMAL
+    counts = function.call(list(given.values()))[2] <= Status.SUBOPTIMAL
     predicted = predict(made.problem, made.places, y.numel())
     columns = (_columns(part, y, theta) for part in (predicted.x, predicted.u))
     return _planned(given, *(ca.if_else(counts, part, np.nan) for part in columns))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, solve_discrete_are
 
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.checks import checked
+from mbcasadi.mpc.linear.checks import check_outputs
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
 from mbcasadi.mpc.linear.terminal_set import TerminalSet, invariant_set
 from mbcasadi.shapes import bounds, weight
@@ -131,7 +131,7 @@ def linear_problem(
         S=np.zeros((nu, nu)) if S is None else weight("S", S, nu),
         u_bounds=bounds("u_bounds", u_bounds, nu),
         du_bounds=bounds("du_bounds", du_bounds, nu),
-        outputs=checked(outputs, nx, nu),
+        outputs=check_outputs(outputs, nx, nu),
         blocks=_blocks(blocks, int(horizon)),
         preview=preview,
         delay=int(delay),

@@ -11,7 +11,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.tick import SUBOPTIMAL
+from mbcasadi.description.status import Status
 from mbcasadi.errors import SolverError
 from mbcasadi.mpc.linear.condensing import unknowns_of
 from mbcasadi.mpc.linear.prediction import parameters_of
@@ -19,7 +19,7 @@ from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
 from mbcasadi.mpc.linear.stages import judge, known, regulated, remembered, shifted
-from mbcasadi.qp.input_guard import clamped
+from mbcasadi.qp.input_guard import clamp
 from mbcasadi.qp.solver import CLAIMED
 
 ACCURACY = 1e-12
@@ -85,9 +85,9 @@ def sparse_functions(
     found, residual = _solved(sparse, theta, solver, unknowns_of(problem))
     w: Any = found
     status = judge(residual, ca.MX(0), valid > CLAIMED, tolerance)
-    counts = status <= SUBOPTIMAL
+    counts = status <= Status.SUBOPTIMAL
     safe = ca.if_else(valid, regulated(problem, theta), 0)
-    u = clamped(ca.if_else(counts, w[: model.nu, 0], safe), *problem.u_bounds.T)
+    u = clamp(ca.if_else(counts, w[: model.nu, 0], safe), *problem.u_bounds.T)
     x_plan, u_plan = (_columns(maps, w) for maps in (sparse.prediction.x, sparse.prediction.u))
     plan = [ca.DM(np.linalg.pinv(sparse.prediction.lift)) @ x_plan, u_plan]
     outputs = [

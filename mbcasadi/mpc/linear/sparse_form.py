@@ -23,7 +23,7 @@ from scipy.linalg import expm, qr
 
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
-from mbcasadi.control.regulators.multiplier_form import RANK_TOL, with_multipliers
+from mbcasadi.control.regulators.multiplier_form import RANK_TOL, descriptor_form
 from mbcasadi.mpc.linear.condensing import (
     SLACK_CURVATURE,
     CondensedProblem,
@@ -80,7 +80,7 @@ def multipliers_of(linear: Linearization, period: float) -> Multipliers:
     Raises:
         ProblemError: no equilibrium, or a singular inertia; see `with_multipliers`.
     """
-    full, nv = with_multipliers(linear), linear.system.nv
+    full, nv = descriptor_form(linear), linear.system.nv
     pressed = np.linalg.pinv(full.G @ full.S, RANK_TOL)
     along = full.dfdx - full.S @ pressed @ full.G @ full.dfdx
     size = 2 * nv

@@ -16,16 +16,16 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.tick import BAD_INPUT, FAILED, INFEASIBLE, SOLVED, SUBOPTIMAL
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.description.status import Status
 from mbcasadi.mpc.linear.condensing import CondensedProblem
 from mbcasadi.mpc.linear.prediction import Parameters, parameters_of
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import sparse_problem
 from mbcasadi.mpc.linear.whitened_problem import LeastDistanceProblem
-from mbcasadi.qp.input_guard import LARGEST_INPUT, clamped, sanitised_active
+from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp
 from mbcasadi.qp.solver import CLAIMED
 
 RESIDUALS = ("primal", "stationarity", "complementarity")
@@ -89,7 +89,7 @@ class LinearStages:
         y_0 = -(ca.DM(qp.K[:nu]) @ theta + ca.DM(qp.k_0[:nu]))
         safe = regulated(self.problem, theta)
         A_qp = self.kind(ca.sparsify(ca.DM(qp.A)))  # half of it is zero: later moves, earlier rows
-        active = sanitised_active(given["z"][: self.m, 0])
+        active = active_signs(given["z"][: self.m, 0])
         carry = ca.vertcat(lba, uba, y_0, safe, valid)
         outputs = [A_qp, *(ca.densify(part) for part in (lba, uba, active, carry))]
         names = ["A_qp", "lba", "uba", "active0", "carry"]
@@ -106,10 +106,12 @@ class LinearStages:
         residual = self._residual(found["x"], found["lam_a"], lba, uba)
         status = judge(residual, found["flag"] > CLAIMED, valid > CLAIMED, self.tolerance)
         wanted = y_0 + ca.DM(self.qp.L_inv[:nu]) @ found["x"]
-        u = ca.if_else(status <= SUBOPTIMAL, wanted, ca.if_else(valid > CLAIMED, safe, 0 * safe))
-        u = clamped(u, *self.problem.u_bounds.T)
-        held = sanitised_active(found["active"])
-        active = ca.if_else(status <= SUBOPTIMAL, held, ca.DM(self.condensed.resting))
+        u = ca.if_else(
+            status <= Status.SUBOPTIMAL, wanted, ca.if_else(valid > CLAIMED, safe, 0 * safe)
+        )
+        u = clamp(u, *self.problem.u_bounds.T)
+        held = active_signs(found["active"])
+        active = ca.if_else(status <= Status.SUBOPTIMAL, held, ca.DM(self.condensed.resting))
         moved = active[list(self.condensed.later), 0] if m else active
         z_next = ca.vertcat(moved, remembered(self.problem, given["z"][m:, 0], u))
         outputs = [u, z_next, status, ca.if_else(valid > CLAIMED, residual, np.inf)]
@@ -177,7 +179,7 @@ def known(problem: LinearProblem, x0: Any, ref: Any, past: Any) -> tuple[Any, An
 
 def remembered(problem: LinearProblem, past: Any, u: Any) -> Any:
     """Return the controls that the next tick remembers, finite whatever the past holds."""
-    past = clamped(past, *np.tile(problem.u_bounds, (problem.kept, 1)).T)
+    past = clamp(past, *np.tile(problem.u_bounds, (problem.kept, 1)).T)
     return ca.vertcat(past, u)[problem.model.nu :, 0] if problem.kept else u[:0, 0]
 
 
@@ -197,10 +199,10 @@ def judge(residual: Any, claimed: Any, valid: Any, tolerance: float) -> Any:
     violated = ca.logic_and(residual[0] > tolerance, ca.logic_not(claimed))
     checked = ca.if_else(
         small[0],
-        ca.if_else(optimal, SOLVED, SUBOPTIMAL),
-        ca.if_else(violated, INFEASIBLE, FAILED),
+        ca.if_else(optimal, Status.SOLVED, Status.SUBOPTIMAL),
+        ca.if_else(violated, Status.INFEASIBLE, Status.FAILED),
     )
-    return ca.if_else(valid, checked, BAD_INPUT)
+    return ca.if_else(valid, checked, Status.BAD_INPUT)
 
 
 def shifted(bound: Array, moved: Any) -> Any:

@@ -16,12 +16,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.tasks.reference import places_of
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.manifold_step import back_fun, force_fun
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
-from mbcasadi.mpc.ocp.solution import OcpSolution, guess_of
+from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
 from mbcasadi.simulation.functions import chart_rate_fun
 from mbcasadi.system import System
 
@@ -32,7 +32,7 @@ MOST_POINTS = 9
 """Of Gauss' points that CasADi tabulates."""
 
 
-def collocated(
+def direct_collocation(
     ocp: OptimalControlProblem, system: System, points: int = 2, newton: int = 2, **options: Any
 ) -> OptimalControlProblem:
     """Return the problem with Gauss collocation in place of its steps.
@@ -55,7 +55,7 @@ def collocated(
     x, p = ca.MX.sym("x", ocp.nx), ca.MX.sym("p", ocp.np_)
     U = ca.MX.sym("u", system.nu + 2 * points * system.nv)
     u = U[: system.nu]
-    clock = places_of(ocp.slots).get("t")
+    clock = slot_slices(ocp.slots).get("t")
     interval = Interval(
         system, ocp.period, x, u, U[system.nu :], None if clock is None else p[clock]
     )
@@ -126,7 +126,7 @@ def collocation_guess(
     """
     v, u = guess.x[:, system.nq : system.nq + system.nv], guess.u[:, : system.nu]
     points = (ocp.nu - system.nu) // (2 * system.nv)
-    return guess_of(ocp, guess.x, np.hstack([u, mean_rates(v, ocp.period, points)]))
+    return initial_guess(ocp, guess.x, np.hstack([u, mean_rates(v, ocp.period, points)]))
 
 
 def mean_rates(v: Array, h: Any, points: int) -> Array:

@@ -25,7 +25,7 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
 from mbcasadi.shapes import bounds, require_each, weight
 from mbcasadi.system import System
-from mbcasadi.system.actuator_model import Ranges, drive
+from mbcasadi.system.actuator_model import Ranges, actuator_model
 
 
 def optimal_control_problem(
@@ -220,7 +220,7 @@ def _force_ranges(system: System, stage: Stage) -> list[Bounded]:
     rows = []
     limited = np.flatnonzero(np.isfinite(limits.force).any(axis=1))
     if limited.size:
-        now = drive(system, Ranges(limits.ctrl, limits.force), 1.0, own.q, own.v, None)
+        now = actuator_model(system, Ranges(limits.ctrl, limits.force), 1.0, own.q, own.v, None)
         force = (now.gain * own.u + now.bias)[limited.tolist()]
         rows.append(
             Bounded(force, limits.force[limited][:, 0], limits.force[limited][:, 1], name="force")

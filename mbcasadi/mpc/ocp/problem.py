@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.tasks.reference import places_of
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_name
@@ -93,7 +93,7 @@ class OptimalControlProblem:
         """
         N = self.horizon
         p = np.zeros((N + 1, self.np_)) if self.nominal is None else self.nominal.copy()
-        named = {name.replace(".", "_"): at for name, at in places_of(self.slots).items()}
+        named = {name.replace(".", "_"): at for name, at in slot_slices(self.slots).items()}
         for name, value in values.items():
             require_name("slice of the parameters", name, list(named))
             given, at = np.asarray(value, dtype=float), named[name]

@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.inverse_dynamics.tick import FAILED, INFEASIBLE, SOLVED, SUBOPTIMAL, WORDS
+from mbcasadi.description.status import QP_STATUS, Status
 from mbcasadi.errors import ShapeError
 from mbcasadi.mpc.ocp.constraints import end_rows, gives_way, path_rows
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
@@ -61,19 +61,19 @@ class OcpSolution:
     @property
     def solved(self) -> bool:
         """Whether the residuals say so."""
-        return self.status == SOLVED
+        return self.status == Status.SOLVED
 
     @property
     def in_words(self) -> str:
         """One sentence: status, residuals, what the solver says."""
         return (
-            f"{WORDS[self.status]}: gap {self.gap:.1e}, violation {self.violation:.1e}, "
+            f"{QP_STATUS.texts[self.status]}: gap {self.gap:.1e}, violation {self.violation:.1e}, "
             f"stationarity {self.stationarity:.1e}, complementarity {self.complementarity:.1e}; "
             f"the solver says {self.claimed} after {self.iterations} iterations"
         )
 
 
-def guess_of(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> OcpSolution:
+def initial_guess(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> OcpSolution:
     """Return a guess for `OcpSolver` from states (N + 1, nx) and controls (N, nu).
 
     Raises:
@@ -92,7 +92,7 @@ def guess_of(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> OcpSolut
         u=controls,
         p=ocp.parameters(),
         cost=np.inf,
-        status=FAILED,
+        status=Status.FAILED,
         gap=np.inf,
         violation=np.inf,
         stationarity=np.inf,
@@ -114,10 +114,10 @@ def rollout(ocp: OptimalControlProblem, x0: Array, p: Array, u: Array | None = N
     controls = np.clip(controls, *ocp.u_bounds.T)
     motion = ocp.dynamics.mapaccum(ocp.horizon)(x0, controls.T, p[:-1].T).full().T
     x = np.vstack([x0, motion])
-    return guess_of(ocp, x if np.all(np.isfinite(x)) else np.tile(x0, (len(x), 1)), controls)
+    return initial_guess(ocp, x if np.all(np.isfinite(x)) else np.tile(x0, (len(x), 1)), controls)
 
 
-def examined(
+def check_solution(
     program: Shooting,
     first_order: ca.Function,
     found: Mapping[str, Array],
@@ -183,8 +183,12 @@ def _status(residuals: tuple[float, ...], claimed: str, tolerance: float) -> int
     """
     gap, violation, stationarity, complementarity = residuals
     if not (gap <= tolerance and violation <= tolerance):
-        return INFEASIBLE if "infeasible" in claimed.lower() else FAILED
-    return SOLVED if stationarity <= tolerance and complementarity <= tolerance else SUBOPTIMAL
+        return Status.INFEASIBLE if "infeasible" in claimed.lower() else Status.FAILED
+    return (
+        Status.SOLVED
+        if stationarity <= tolerance and complementarity <= tolerance
+        else Status.SUBOPTIMAL
+    )
 
 
 def _gaps(program: Shooting, rows: Array) -> float:

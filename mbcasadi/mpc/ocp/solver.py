@@ -13,7 +13,7 @@ from mbcasadi.errors import ShapeError, SolverError
 from mbcasadi.mpc.ocp.constraints import end_rows
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, shooting
-from mbcasadi.mpc.ocp.solution import OcpSolution, examined, flat, rollout
+from mbcasadi.mpc.ocp.solution import OcpSolution, check_solution, flat, rollout
 from mbcasadi.shapes import column
 
 TOLERANCE = 1e-6
@@ -106,7 +106,7 @@ class OcpSolver:
         seconds = time.perf_counter() - begun
         stats = self.function.stats()
         found = {name: flat(out[name]) for name in ("x", "lam_x", "lam_g")} | {"p": given}
-        return examined(
+        return check_solution(
             self.program, self.first_order, found, known, stats, self.tolerance, seconds
         )
 

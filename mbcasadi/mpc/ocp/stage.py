@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.feedback import setpoint_slots
-from mbcasadi.control.tasks.reference import places_of
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.errors import ShapeError
 from mbcasadi.mpc.ocp.problem import Array
@@ -96,7 +96,7 @@ class Stage:
         """Return the dynamics with the p of the problem."""
         nx, kept = step.size1_in("x"), self.u_last.numel()
         x, u = ca.MX.sym("x", nx + kept), ca.MX.sym("u", step.size1_in("u"))
-        places = places_of(self.slots)
+        places = slot_slices(self.slots)
         p = ca.MX.sym("p", sum(slot.size for slot in self.slots))
         own = [p[places[key]] for key in ("t", "mask") if key in places]
         x_next = step(x[:nx], u, ca.vertcat(ca.MX(0, 1), *own))
@@ -128,7 +128,7 @@ class Stage:
 
     def nominal(self, horizon: int, period: float) -> Array:
         """Return p: at rest in the initial pose, clocks that run, masks as the system has them."""
-        system, places = self.system, places_of(self.slots)
+        system, places = self.system, slot_slices(self.slots)
         p = np.zeros((horizon + 1, sum(slot.size for slot in self.slots)))
         if "setpoint.q" in places and system.tree is not None:
             p[:, places["setpoint.q"]] = np.ravel(system.tree.q0)

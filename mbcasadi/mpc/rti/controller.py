@@ -19,7 +19,7 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, rollout, violations_of
 from mbcasadi.mpc.rti.condensing import parts
 from mbcasadi.mpc.rti.constraints import rows_of
-from mbcasadi.mpc.rti.description import described
+from mbcasadi.mpc.rti.description import controller_data
 from mbcasadi.mpc.rti.memory import Memory, memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.solver import controller_fun, require_solver
@@ -137,7 +137,7 @@ def real_time_iteration(
     made = RtiStages(ocp, parts(ocp, rows), rows, memory, z0, shift, tolerance)
     stages = made.stages()
     _require_determined(made, stages)
-    controller = described(controller_fun(name, stages, solver), stages, made)
+    controller = controller_data(controller_fun(name, stages, solver), stages, made)
     return RealTimeIteration(controller, ocp, memory)
 
 

@@ -15,7 +15,9 @@ STATUS_WORDS = (
 )
 
 
-def described(function: ca.Function, stages: LeastDistanceStages, made: RtiStages) -> Controller:
+def controller_data(
+    function: ca.Function, stages: LeastDistanceStages, made: RtiStages
+) -> Controller:
     """Return the controller."""
     ocp, low_high = made.ocp, made.ocp.u_bounds
     signals = _signals(made)

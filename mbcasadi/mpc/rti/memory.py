@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.tasks.reference import places_of
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution
 from mbcasadi.qp.input_guard import LARGEST_INPUT
@@ -103,7 +103,7 @@ class Memory:
 
         p is that of this moment: clocks count back from it.
         """
-        ocp, clock = self.ocp, places_of(self.ocp.slots).get("t")
+        ocp, clock = self.ocp, slot_slices(self.ocp.slots).get("t")
         q, v = (ca.MX.sym(key, ocp.state.numel_in(key)) for key in ("q", "v"))
         sent, p_0 = ca.MX.sym("sent", self.width, self.columns), ca.MX.sym("p", ocp.np_)
         given = [q, v, sent[: ocp.nu, -1]] if ocp.rated else [q, v]
@@ -150,6 +150,6 @@ class Memory:
 def memory_of(ocp: OptimalControlProblem, resting: Array, delay: int) -> Memory:
     """Return where z holds what."""
     read = set(ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p")).get_col())
-    clock = places_of(ocp.slots).get("t", slice(0, 0))
+    clock = slot_slices(ocp.slots).get("t", slice(0, 0))
     kept = sorted(read - set(range(clock.start, clock.stop))) if delay else []
     return Memory(ocp, resting, delay, tuple(kept))

@@ -2,7 +2,7 @@
 
 import casadi as ca
 
-from mbcasadi.control.tasks.reference import places_of
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Signal
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 
@@ -17,7 +17,7 @@ def setpoint_monitor(
     is no error.
     """
     nq, nv = ocp.state.numel_in("q"), ocp.state.numel_in("v")
-    place = places_of(ocp.slots).get("setpoint.q")
+    place = slot_slices(ocp.slots).get("setpoint.q")
     if place is None or nq != nv:
         return None, ()
     q, ref = ca.SX.sym("q", nq), ca.SX.sym("ref", ocp.np_ * (ocp.horizon + 1))

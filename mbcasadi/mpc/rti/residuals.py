@@ -27,7 +27,7 @@ class Answer(NamedTuple):
     lam: Any
 
 
-def examined(answer: Answer, lin: Any, end: tuple[Any, Any], parts: Parts, rows: Rows) -> Any:
+def residuals(answer: Answer, lin: Any, end: tuple[Any, Any], parts: Parts, rows: Rows) -> Any:
     """Return the three residuals."""
     ocp, N, count = rows.ocp, rows.ocp.horizon, len(rows.bounds)
     values, signs = rows.rows(*answer.values), rows.S @ answer.e

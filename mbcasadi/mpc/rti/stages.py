@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.tick import FAILED, INFEASIBLE, SUBOPTIMAL
 from mbcasadi.description import LeastDistanceStages
+from mbcasadi.description.status import Status
 from mbcasadi.mpc.linear.stages import judge
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.condensing import Parts
 from mbcasadi.mpc.rti.constraints import Rows
 from mbcasadi.mpc.rti.memory import Guess, Memory
-from mbcasadi.mpc.rti.residuals import Answer, examined
-from mbcasadi.qp.input_guard import LARGEST_INPUT, clamped, sanitised_active
+from mbcasadi.mpc.rti.residuals import Answer, residuals
+from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp
 from mbcasadi.qp.solver import CLAIMED
 
 
@@ -120,7 +120,7 @@ class RtiStages:
         moved = self._moved(x0 - guess.X[:, 0], found, still)
         lower, upper = self.rows.limits(self.rows.rows(*self._values(guess, found, moved)))
         active: Any = guess.active
-        outputs = [lower, upper, sanitised_active(active), ca.MX(0, 1)]
+        outputs = [lower, upper, active_signs(active), ca.MX(0, 1)]
         names = ["lba", "uba", "active0", "carry"]
         return ca.Function(
             "build", list(given.values()), [ca.densify(x) for x in outputs], list(given), names
@@ -137,16 +137,16 @@ class RtiStages:
         xi, upsilon = self._moved(x0 - guess.X[:, 0], found, answer["x"][: rows.n[0]])
         values = self._values(guess, found, (xi, upsilon))
         e, lam = rows.slacks(answer["x"][rows.n[0] :]), answer["lam_a"]
-        residual = examined(
+        residual = residuals(
             Answer(xi, upsilon, values, e, lam), found.lin, (found.cost, found.end),
             self.parts, rows,
         )  # fmt: skip
         status = self._judged(residual, answer["flag"] > CLAIMED, valid)
-        solved = status <= SUBOPTIMAL
+        solved = status <= Status.SUBOPTIMAL
         X = guess.X + ca.if_else(solved, xi, 0)
         U: Any = guess.U + ca.if_else(solved, upsilon, 0)
         resting = ca.DM(rows.resting)
-        active: Any = ca.if_else(solved, sanitised_active(answer["active"]), resting)
+        active: Any = ca.if_else(solved, active_signs(answer["active"]), resting)
         u = self._control(U[:, 0], guess)
         outputs: list[Any] = [
             u,
@@ -168,8 +168,8 @@ class RtiStages:
         Elsewhere a solver that finds no answer has met a guess too wild for it, which is to go.
         """
         status = judge(residual, claimed, valid, self.tolerance)
-        lost = status == INFEASIBLE
-        return status if self.rows.contradict else ca.if_else(lost, FAILED, status)
+        lost = status == Status.INFEASIBLE
+        return status if self.rows.contradict else ca.if_else(lost, Status.FAILED, status)
 
     def _control(self, u: Any, guess: Guess) -> Any:
         """Return u inside its bounds, and no further from the last one than its rate allows."""
@@ -178,7 +178,7 @@ class RtiStages:
             last = guess.sent[: self.ocp.nu, -1]
             low, high = (np.clip(rates[:, i], -LARGEST_INPUT, LARGEST_INPUT) for i in (0, 1))
             u = ca.fmin(ca.fmax(u, last + ca.DM(low)), last + ca.DM(high))
-        return clamped(u, *self.ocp.u_bounds.T)
+        return clamp(u, *self.ocp.u_bounds.T)
 
     def _handed_on(self, kept: tuple[Any, ...], P: Any, status: Any) -> Any:
         """Return z_next; after an answer that failed or left all numbers, the first guess.
@@ -193,7 +193,7 @@ class RtiStages:
             active = self.rows.shifted(active)
         first = self.memory.split(ca.DM(self.z0))
         size = ca.sum1(ca.fabs(ca.vertcat(ca.vec(X), ca.vec(U))))
-        keeps = ca.logic_and(status != FAILED, size <= LARGEST_INPUT)
+        keeps = ca.logic_and(status != Status.FAILED, size <= LARGEST_INPUT)
         guess = (ca.if_else(keeps, one, at_0) for one, at_0 in zip((X, U), first, strict=False))
         parts = [*guess, sent, ca.if_else(keeps, active, ca.DM(self.rows.resting))]
         return ca.vertcat(*(ca.vec(part) for part in parts))

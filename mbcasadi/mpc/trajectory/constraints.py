@@ -24,7 +24,7 @@ DEPENDENT = 1e-7
 """Share of the largest pivot below which a row repeats the others."""
 
 
-def fixed_freedoms(
+def pin_independent_coordinates(
     system: System, symbols: StageSymbols, q: ArrayLike, v: ArrayLike | None = None
 ) -> list[Bounded]:
     """Return `Z_qᵀ (q ⊖ q_ref) = 0` and `Z_vᵀ (v - v_ref) = 0`: a state, by its freedoms alone.

@@ -12,7 +12,7 @@ from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.shooting import Shooting
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
 from mbcasadi.mpc.trajectory.constraints import closure
-from mbcasadi.mpc.trajectory.layout import Demands, Layout
+from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
 from mbcasadi.shapes import bounds, column
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import authored_pose
@@ -37,7 +37,7 @@ def start_rows(
     system: System,
     own: StageSymbols,
     layout: Layout,
-    asked: Demands,
+    asked: TrajectoryOptions,
     state: tuple[ArrayLike | None, ArrayLike | None],
     start: Sequence[Bounded],
     near: ArrayLike | None,
@@ -94,7 +94,9 @@ def start_rows(
     )
 
 
-def begun(program: Shooting, start: Start, asked: Demands, layout: Layout) -> Shooting:
+def complete_start(
+    program: Shooting, start: Start, asked: TrajectoryOptions, layout: Layout
+) -> Shooting:
     """Return the program with these rows in place of `x_0 - x0`, and its durations bounded."""
     nx = program.ocp.nx
     g = ca.vertcat(program.g[:nx], start.rows(program.w[:nx]), program.g[2 * nx :])

@@ -13,7 +13,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.tasks.reference import places_of
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.mpc.ocp.collocation import Interval, gauss
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
@@ -79,7 +79,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Demands:
+class TrajectoryOptions:
     """What a trajectory is asked for beside its base problem.
 
     Attributes:
@@ -105,7 +105,7 @@ def parts(
     layout: Layout,
     system: System,
     step: ca.Function,
-    asked: Demands,
+    asked: TrajectoryOptions,
 ) -> OptimalControlProblem:
     """Return the problem in X, from one in (q, v) with intervals of a second."""
     horizon = base.horizon
@@ -148,7 +148,7 @@ class _Stage:
     """Symbols of one stage, and what they become."""
 
     def __init__(
-        self, base: OptimalControlProblem, layout: Layout, system: System, asked: Demands
+        self, base: OptimalControlProblem, layout: Layout, system: System, asked: TrajectoryOptions
     ) -> None:
         self.base, self.layout, self.asked = base, layout, asked
         self.np_, self.rates = base.np_ + layout.phases, 2 * asked.points * layout.nv
@@ -169,7 +169,7 @@ class _Stage:
         return ca.Function(name, [*inputs.values()], [value], [*inputs], [output])
 
     def next(self, step: ca.Function) -> ca.MX:
-        places, n = places_of(self.base.slots), self.layout.nq
+        places, n = slot_slices(self.base.slots), self.layout.nq
         known = {"q": self.x[:n], "v": self.x[n:], "u": self.u, "h": self.h}
         known |= {key: self.p[places[key]] for key in ("mask",) if key in places}
         out = step(**known)

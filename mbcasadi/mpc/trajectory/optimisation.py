@@ -17,10 +17,10 @@ from mbcasadi.control.regulators.tangent import RANK_TOL, null_basis
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.collocation import mean_rates
 from mbcasadi.mpc.ocp.shooting import shooting
-from mbcasadi.mpc.ocp.solution import OcpSolution, guess_of
+from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
 from mbcasadi.mpc.ocp.solver import TOLERANCE, OcpSolver, program_solver
 from mbcasadi.mpc.trajectory.constraints import require_independent
-from mbcasadi.mpc.trajectory.initial_state import begun
+from mbcasadi.mpc.trajectory.initial_state import complete_start
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 
@@ -57,7 +57,7 @@ def trajectory_solver(
     options: Mapping[str, Any] | None = None,
 ) -> TrajectorySolver:
     """Return a solver of the problem; arguments and errors as in `ocp_solver`."""
-    program = begun(shooting(problem.ocp), problem.start, problem.asked, problem.layout)
+    program = complete_start(shooting(problem.ocp), problem.start, problem.asked, problem.layout)
     return TrajectorySolver(problem, program_solver(program, solver, hessian, tolerance, options))
 
 
@@ -112,7 +112,7 @@ def trajectory_guess(
     if problem.asked.points:
         h = problem.lengths(T)[:, None]
         controls = np.hstack([controls, mean_rates(speeds, h, problem.asked.points)])
-    return guess_of(problem.ocp, X, controls)
+    return initial_guess(problem.ocp, X, controls)
 
 
 def _rates(problem: TrajectoryProblem, q: Array, T: Array) -> Array:

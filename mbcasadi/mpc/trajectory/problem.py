@@ -25,7 +25,7 @@ from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
 from mbcasadi.mpc.trajectory.initial_state import Start, start_rows
-from mbcasadi.mpc.trajectory.layout import Demands, Layout, parts
+from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions, parts
 from mbcasadi.shapes import bounds, column
 from mbcasadi.system import System
 
@@ -47,7 +47,7 @@ class TrajectoryProblem:
     ocp: OptimalControlProblem
     layout: Layout
     start: Start
-    asked: Demands
+    asked: TrajectoryOptions
     step: ca.Function
 
     @property
@@ -130,7 +130,7 @@ def trajectory_problem(
     growth = None if periodic is None else _growth(periodic, system)
     rates = None if u_rates is None else bounds("u_rates", u_rates, system.nu)
     rated = rates is not None or rate_weight > 0
-    asked = Demands(counts, spans, time_weight, rate_weight, rates, growth, points)
+    asked = TrajectoryOptions(counts, spans, time_weight, rate_weight, rates, growth, points)
     layout = Layout(system.nq, system.nv, system.nu, len(counts), rated, growth is not None)
     first = start_rows(system, own, layout, asked, (q0, v0), start, near)
     step = free_step_fun(system, **dict(integrator or {}))

@@ -12,17 +12,17 @@ import numpy as np
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.regulators.time_varying import linearize_along
-from mbcasadi.control.tasks.reference import places_of
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
-from mbcasadi.mpc.ocp.solution import OcpSolution, guess_of
+from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 from mbcasadi.shapes import require_positive
 
 SETPOINTS = ("setpoint.q", "setpoint.v", "setpoint.u")
 
 
-def moving_reference(
+def reference_from_trajectory(
     solution: TrajectorySolution,
     ocp: OptimalControlProblem,
     *,
@@ -67,7 +67,7 @@ def tracking_guess(
     x = np.hstack([q, v])
     if ocp.nx > x.shape[1]:  # the control before stands in the state
         x = np.hstack([x, np.vstack([u[:1], u[:-1]])])
-    return guess_of(ocp, x, u[:-1])
+    return initial_guess(ocp, x, u[:-1])
 
 
 def linearize_trajectory(
@@ -138,7 +138,7 @@ def _window(
 
 
 def _require_setpoints(ocp: OptimalControlProblem) -> None:
-    missing = [name for name in SETPOINTS if name not in places_of(ocp.slots)]
+    missing = [name for name in SETPOINTS if name not in slot_slices(ocp.slots)]
     if missing:
         raise ProblemError(
             f"'{ocp.name}' has no {', '.join(missing)}; expected a problem with Q, R or Q_end, "

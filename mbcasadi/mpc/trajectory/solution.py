@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.operating_point import Array
-from mbcasadi.control.tasks.reference import places_of
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.dynamics.inverse import constrained_inverse_dynamics
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.solution import OcpSolution
@@ -163,7 +163,7 @@ class TrajectorySolution:
     @property
     def _mask(self) -> Array:
         """Return (N + 1, nc) rows that are on."""
-        places, system = places_of(self.problem.ocp.slots), self.problem.system
+        places, system = slot_slices(self.problem.ocp.slots), self.problem.system
         if "mask" in places:
             return np.array(self.found.p[:, places["mask"]])
         return np.ones((len(self.t), system.nc))

@@ -71,13 +71,13 @@ def trajectory_mpc(
     weights = (Q, R, Q if Q_end is None else Q_end)
     ocp = _problem(name, int(horizon), float(period), (system.nv, system.nu), weights, limits)
     # What the dynamics read is remembered over a delay; before the first tick it is that of t = 0.
-    begun = moving_model(solution, ocp, beyond=beyond)(0.0)
+    begun = time_varying_model(solution, ocp, beyond=beyond)(0.0)
     ocp = replace(ocp, nominal=begun.reshape(ocp.horizon + 1, ocp.np_))
     guess = tracking_guess(solution, ocp, beyond=beyond)
     return real_time_iteration(ocp, guess, delay=delay, name=name)
 
 
-def moving_model(
+def time_varying_model(
     solution: TrajectorySolution,
     ocp: OptimalControlProblem,
     *,

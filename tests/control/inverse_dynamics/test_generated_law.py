@@ -5,7 +5,7 @@ from mechanisms import feet, stand, system_of
 
 from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.inverse_dynamics.tick import BAD_INPUT, INFEASIBLE, SOLVED
+from mbcasadi.description.status import Status
 
 SAME = 1e-10  # relative; both run the same operations in the same order
 
@@ -34,4 +34,4 @@ def test_the_exported_law_answers_as_the_function_does(tmp_path):
         seen.add(int(ours[2][0]))
         np.testing.assert_allclose(theirs[0], ours[0], rtol=0, atol=SAME * np.abs(ours[0]).max())
         np.testing.assert_array_equal(theirs[1], ours[1])
-    assert {SOLVED, INFEASIBLE, BAD_INPUT} <= seen
+    assert {Status.SOLVED, Status.INFEASIBLE, Status.BAD_INPUT} <= seen

@@ -223,5 +223,5 @@ def test_the_condensed_qp_as_data_reproduces_the_answer():
 def test_contacts_on_frames_of_one_welded_body_are_one_grip():
     contacts = [*feet(("FL",)), Contact("FL_calf", kind="body", sides=4)]
     controller = InverseDynamicsQP(system_of("quadruped"), QUADRUPED_TASKS, contacts)
-    assert len(controller.setup.grips) == 1
-    assert controller.setup.grips[0].members == (0, 1)
+    assert len(controller.contact_groups) == 1
+    assert controller.contact_groups[0].members == (0, 1)

@@ -6,7 +6,7 @@ import pytest
 from mechanisms import feet, quadruped_controller, stand, system_of
 
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.inverse_dynamics.tick import BAD_INPUT, FAILED, INFEASIBLE, SOLVED, SUBOPTIMAL
+from mbcasadi.description.status import Status
 from mbcasadi.system import read_mjcf
 
 BAD = (np.nan, np.inf, -np.inf, 1e300)
@@ -66,7 +66,7 @@ def test_bad_input_gives_status_3_and_a_finite_bounded_control(name, bad, fallba
     controller = quadruped_controller(fallback=fallback)
     for place in (0, controller.function.numel_in(name) - 1):
         out = call(controller, **spoiled(controller, name, bad, place))
-        assert out["status"] == BAD_INPUT
+        assert out["status"] == Status.BAD_INPUT
         assert np.all(np.isfinite(out["z_next"]))
         limits = controller.controller
         assert np.all((out["u"] >= limits.u_min) & (out["u"] <= limits.u_max))
@@ -81,14 +81,14 @@ def test_a_zero_quaternion_is_bad_input_and_a_scaled_one_is_normalised():
     scaled = call(controller, q=q)
     np.testing.assert_allclose(scaled["u"], good["u"], atol=1e-6)  # N m, rounding through the QP
     q[3:7] = 0.0
-    assert call(controller, q=q)["status"] == BAD_INPUT
+    assert call(controller, q=q)["status"] == Status.BAD_INPUT
 
 
 @pytest.mark.parametrize("bad", [*BAD, -1e9, 0.7])
 def test_the_state_may_hold_anything(bad):
     controller = quadruped_controller(fallback="hold")
     good, out = call(controller), call(controller, z=np.full(controller.z0.size, bad))
-    assert out["status"] == SOLVED
+    assert out["status"] == Status.SOLVED
     np.testing.assert_array_equal(out["u"], good["u"])
     stuck = call(controller, z=np.full(controller.z0.size, bad), v=np.full(18, np.nan))
     limits = controller.controller
@@ -99,7 +99,7 @@ def test_hold_repeats_the_last_good_control():
     controller = quadruped_controller(fallback="hold")
     good = call(controller)
     after = call(controller, z=good["z_next"], v=np.full(18, np.nan))
-    assert after["status"] == BAD_INPUT
+    assert after["status"] == Status.BAD_INPUT
     np.testing.assert_array_equal(after["u"], good["u"])
     again = call(controller, z=after["z_next"], v=np.full(18, np.nan))
     np.testing.assert_array_equal(again["u"], good["u"])
@@ -116,7 +116,7 @@ def test_the_authors_own_law_is_the_fallback_inside_the_limits():
     controller = InverseDynamicsQP(system, tasks, contacts, fallback_law=law, force_limits=limits)
     v = np.linspace(-1, 1, 18)
     out = call(controller, v=v)
-    assert out["status"] == INFEASIBLE
+    assert out["status"] == Status.INFEASIBLE
     np.testing.assert_allclose(out["u"][0], 5.0)
     np.testing.assert_allclose(out["u"][1:], -v[7:])
 
@@ -127,7 +127,7 @@ def test_an_infeasible_problem_has_its_status_and_names_the_rows_in_the_way():
     contacts = feet(min_force=400.0)
     controller = InverseDynamicsQP(system, tasks, contacts)
     solution = controller.solve(system.tree.keyframes["stand"], np.zeros(18))
-    assert solution.status == INFEASIBLE
+    assert solution.status == Status.INFEASIBLE
     assert np.all(solution.u == 0.0)
     text = solution.explain()
     assert "infeasible" in text
@@ -149,13 +149,13 @@ def test_no_answer_that_is_called_solved_is_wrong_on_1000_states(solver):
         counts[solution.status] += 1
         limits = controller.controller
         assert np.all((solution.u >= limits.u_min) & (solution.u <= limits.u_max))
-        if solution.status == SOLVED:
+        if solution.status == Status.SOLVED:
             assert_right(controller, q, v, mask, solution)
-        elif solution.status == INFEASIBLE and solver == "daqp":
+        elif solution.status == Status.INFEASIBLE and solver == "daqp":
             assert "infeasible; these" in solution.explain()
     if solver == "daqp":
-        assert counts[SUBOPTIMAL] == counts[FAILED] == counts[BAD_INPUT] == 0
-        assert counts[SOLVED] > 500
+        assert counts[Status.SUBOPTIMAL] == counts[Status.FAILED] == counts[Status.BAD_INPUT] == 0
+        assert counts[Status.SOLVED] > 500
     print(solver, counts)
 
 

@@ -8,7 +8,7 @@ from twins import prr_arm
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.control.law_interface.law import At
+from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.control.laws import (
     composite_error,
     function_coordinates,
@@ -62,7 +62,7 @@ def motion_fun(system, theta, kp=K_P, kd=K_D):
     k = len(theta.names)
     ref = ca.SX.sym("ref", 3 * k)
     parts = {slot.name: ref[i * k : (i + 1) * k] for i, slot in enumerate(theta.slots)}
-    at = At(q, v, parts, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
+    at = LawInputs(q, v, parts, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
     found = motion_of(system, theta, kp, kd, 1e-6)(at)
     values = [found.s, found.s_dot, found.epsilon, found.force, found.a]
     return ca.Function("motion", [q, v, ref], values)

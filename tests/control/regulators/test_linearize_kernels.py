@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import quadprog
 
-from mbcasadi.control.regulators import WithMultipliers, reduced
+from mbcasadi.control.regulators import DescriptorForm, reduce_descriptor
 from mbcasadi.control.regulators.loads import Limits, loads
 from mbcasadi.control.regulators.tangent import null_basis, pseudo_inverse
 from mbcasadi.errors import ShapeError
@@ -107,14 +107,14 @@ def test_the_reduction_keeps_the_constraint_and_the_motion(seed):
     rng = np.random.default_rng(seed)
     n, G = 8, deficient(rng, 6, 8)
     root = rng.standard_normal((n, n))
-    full = WithMultipliers(
+    full = DescriptorForm(
         dfdx=rng.standard_normal((n, n)),
         dfdu=rng.standard_normal((n, 2)),
         S=np.linalg.inv(root @ root.T + np.eye(n)) @ G.T,
         G=G,
         c=rng.standard_normal(n),
     )
-    found = reduced(full)
+    found = reduce_descriptor(full)
     z, u = rng.standard_normal(found.N.shape[1]), rng.standard_normal(2)
     free = full.dfdx @ found.N @ z + full.dfdu @ u + full.c
     multipliers = -np.linalg.pinv(G @ full.S, 1e-9) @ G @ free
@@ -124,7 +124,7 @@ def test_the_reduction_keeps_the_constraint_and_the_motion(seed):
     np.testing.assert_allclose(reached, rate, atol=1e-8)
     skew = found.N @ rng.standard_normal((len(z), len(z)))  # any basis of the same space
     T = np.linalg.pinv(found.N) @ skew
-    other = reduced(full, basis=skew)
+    other = reduce_descriptor(full, basis=skew)
     np.testing.assert_allclose(T @ other.dfdz, found.dfdz @ T, atol=1e-6 * np.linalg.cond(T))
     with pytest.raises(ShapeError, match="G N = 0"):
-        reduced(full, basis=np.eye(n))
+        reduce_descriptor(full, basis=np.eye(n))

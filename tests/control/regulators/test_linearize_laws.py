@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
-from mbcasadi.control.regulators import discretize, linearize, reduced, with_multipliers
+from mbcasadi.control.regulators import descriptor_form, discretize, linearize, reduce_descriptor
 
 ALL = ["four_bar", "cart_pole", "planar_3rrr", "standing_quadruped", "spinning", "disc"]
 ROUNDING = 1e-12
@@ -117,13 +117,13 @@ def test_the_exact_hold_is_the_solution_of_the_differential_equation():
 @pytest.mark.parametrize("name", [name for name in ALL if name != "spinning"])
 def test_the_corrected_reduction_of_s20_is_the_linear_model(name):
     linear = at_rest(name)
-    full, N = with_multipliers(linear), np.vstack([linear.to_dq, linear.to_dv])
+    full, N = descriptor_form(linear), np.vstack([linear.to_dq, linear.to_dv])
     np.testing.assert_allclose(full.G @ N, 0, atol=1e-9)
-    found = reduced(full, basis=N)
+    found = reduce_descriptor(full, basis=N)
     scale = 1 + np.abs(linear.dfdx).max()
     np.testing.assert_allclose(found.dfdz, linear.dfdx, atol=1e-11 * scale)
     np.testing.assert_allclose(found.dfdu, linear.dfdu, atol=1e-10)
-    own = reduced(full)  # another basis: the same eigenvalues
+    own = reduce_descriptor(full)  # another basis: the same eigenvalues
     np.testing.assert_allclose(np.trace(own.dfdz), np.trace(linear.dfdx), atol=1e-9 * scale)
     np.testing.assert_allclose(
         np.trace(own.dfdz @ own.dfdz), np.trace(linear.dfdx @ linear.dfdx), atol=1e-9 * scale**2
@@ -132,7 +132,7 @@ def test_the_corrected_reduction_of_s20_is_the_linear_model(name):
 
 def test_the_reduction_as_printed_is_wrong():
     linear = at_rest("four_bar")
-    full, N = with_multipliers(linear), np.vstack([linear.to_dq, linear.to_dv])
+    full, N = descriptor_form(linear), np.vstack([linear.to_dq, linear.to_dv])
     assert np.abs(N.T @ full.S).max() > 0.1  # "NᵀS = 0 for all mechanical systems"
     assert np.abs(N.T @ full.dfdx @ N - linear.dfdx).max() > 1.0
 
@@ -152,4 +152,4 @@ def test_states_without_a_linear_model_are_refused():
     with pytest.raises(err.ShapeError, match=r"q has shape \(2,\), expected \(3,\)"):
         linearize(four_bar, [0.0, 0.0])
     with pytest.raises(err.ProblemError, match="equilibrium"):
-        with_multipliers(linearize(four_bar, four_bar.tree.q0))
+        descriptor_form(linearize(four_bar, four_bar.tree.q0))

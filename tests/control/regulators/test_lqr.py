@@ -13,10 +13,10 @@ from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import (
     discretize,
     equilibrium,
+    gain_in_full_coordinates,
     linearize,
     lqr,
     lqr_gain,
-    natural_gain,
     pole_placement,
     poles_gain,
 )
@@ -56,13 +56,13 @@ def same_outputs(one, other):
 def test_neither_basis_nor_repeated_rows_change_the_gain(name):
     linear = at_rest(name)
     Q, R = weights(linear)
-    gain = natural_gain(linear, lqr_gain(linear, Q, R, period=PERIOD).K)
+    gain = gain_in_full_coordinates(linear, lqr_gain(linear, Q, R, period=PERIOD).K)
     system = linear.system
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     rows = system.constraint(q)
     twice = system.constrained(q, v, phi=ca.vertcat(rows[0] - 2 * rows[2], 3 * rows[2]))
     for other in (linearize(twice, linear.q, None, linear.u), in_another_basis(linear)):
-        again = natural_gain(other, lqr_gain(other, Q, R, period=PERIOD).K)
+        again = gain_in_full_coordinates(other, lqr_gain(other, Q, R, period=PERIOD).K)
         np.testing.assert_allclose(again, gain, atol=SAME * np.abs(gain).max())
 
 

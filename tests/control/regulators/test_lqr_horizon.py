@@ -16,10 +16,10 @@ from mbcasadi.control.regulators import (
     equilibrium,
     finite_horizon_gains,
     finite_horizon_lqr,
+    gain_in_full_coordinates,
     linearize_along,
     lqr,
     lqr_gain,
-    natural_gain,
     trajectory_gains,
     trajectory_lqr,
 )
@@ -70,8 +70,10 @@ def test_the_gains_along_a_motion_that_rests_are_those_of_a_horizon():
     found = trajectory_gains(resting, Q, R, Q_end=0.1 * Q, period=PERIOD)
     expected = finite_horizon_gains(linear, Q, R, 20, Q_end=0.1 * Q, period=PERIOD)
     for one, K, other in zip(resting, found, expected, strict=False):
-        gain = natural_gain(linear, other)
-        np.testing.assert_allclose(natural_gain(one, K), gain, atol=1e-8 * np.abs(gain).max())
+        gain = gain_in_full_coordinates(linear, other)
+        np.testing.assert_allclose(
+            gain_in_full_coordinates(one, K), gain, atol=1e-8 * np.abs(gain).max()
+        )
 
 
 def test_the_cost_to_go_of_what_is_held_counts_in_any_basis():
@@ -79,10 +81,10 @@ def test_the_cost_to_go_of_what_is_held_counts_in_any_basis():
     Q, R = weights(linear)
     q, v, u = (np.tile(x, (6, 1)) for x in (linear.q, linear.v, linear.u))
     resting = linearize_along(linear.system, q, v, u)
-    endless = natural_gain(linear, lqr_gain(linear, Q, R, period=PERIOD).K)
+    endless = gain_in_full_coordinates(linear, lqr_gain(linear, Q, R, period=PERIOD).K)
     for hold in (None, linear, in_another_basis(linear)):
         K = trajectory_gains(resting, Q, R, hold=hold, period=PERIOD)[0]
-        found = natural_gain(resting[0], K)
+        found = gain_in_full_coordinates(resting[0], K)
         np.testing.assert_allclose(found, endless, atol=1e-8 * np.abs(endless).max())
 
 
@@ -101,7 +103,7 @@ def moving():
 def test_the_motion_changes_the_gain():
     Q, R = weights(at_rest(NAME))
     steps = zip(along(), trajectory_gains(along(), Q, R, Q_end=Q, period=PERIOD), strict=False)
-    gains = np.array([natural_gain(one, K) for one, K in steps])
+    gains = np.array([gain_in_full_coordinates(one, K) for one, K in steps])
     assert gains.shape == (TICKS, 1, 8)
     assert np.ptp(gains, axis=0).max() > 0.05 * np.abs(gains).max()
 

@@ -12,9 +12,9 @@ from mbcasadi import models
 from mbcasadi.control.regulators import (
     equilibrium,
     finite_horizon_gains,
+    gain_in_full_coordinates,
     linearize,
     lqr_gain,
-    natural_gain,
     poles_gain,
 )
 
@@ -46,7 +46,7 @@ def weights(linear):
 
 def on_minimal(linear, minimal, K):
     """Return a gain on x of ours as one on (δy, δẏ)."""
-    return natural_gain(linear, K) @ minimal.T
+    return gain_in_full_coordinates(linear, K) @ minimal.T
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -9,7 +9,7 @@ from mbcasadi.control.regulators.discrete import held
 from mbcasadi.control.regulators.riccati import (
     backward,
     regulator,
-    sampled,
+    sample_cost,
     sampled_noise,
     sampled_regulator,
     stationary_filter,
@@ -37,7 +37,7 @@ def on_closed_loop(K, Q, R, N):
 
 def tick_of(problem):
     A, B, Q, R, N = problem
-    return sampled(A, B, Q, R, PERIOD, N)
+    return sample_cost(A, B, Q, R, PERIOD, N)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -46,7 +46,7 @@ def test_the_cost_to_go_is_what_a_motion_costs(seed):
     found = regulator(A, B, Q, R, N)
     closed = A - B @ found.K
     idle = np.zeros((5, 1))
-    tick = sampled(closed, idle, on_closed_loop(found.K, Q, R, N), np.eye(1), PERIOD)
+    tick = sample_cost(closed, idle, on_closed_loop(found.K, Q, R, N), np.eye(1), PERIOD)
     x, cost = np.ones(5), 0.0
     while np.linalg.norm(x) > 1e-10:
         cost += x @ tick.Q @ x
@@ -69,7 +69,7 @@ def test_the_weights_of_a_tick_are_the_integral_of_the_cost(seed):
     step, push, _ = held(A, B, np.zeros(5), PERIOD)
     np.testing.assert_allclose(np.hstack([tick.A, tick.B]), np.hstack([step, push]), rtol=1e-11)
     noise = sampled_noise(A.T, Q, PERIOD)
-    np.testing.assert_allclose(sampled(A, 0 * B, Q, R, PERIOD).Q, noise, rtol=1e-11)
+    np.testing.assert_allclose(sample_cost(A, 0 * B, Q, R, PERIOD).Q, noise, rtol=1e-11)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

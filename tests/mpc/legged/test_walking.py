@@ -13,12 +13,12 @@ from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP
 from mbcasadi.mpc import (
     Gait,
-    Stepping,
+    SwingParameters,
     rigid_body_state,
     single_rigid_body,
     single_rigid_body_mpc,
     trot,
-    walking_guide,
+    walking_planner,
 )
 from mbcasadi.mpc.legged.gait import swing_path
 
@@ -143,7 +143,7 @@ class Robot:
         return InverseDynamicsQP(self.system, tasks, contacts(), **given)
 
     def made(self, law=None, gait=GAIT, **options):
-        return walking_guide(law or self.law, self.mpc, gait, self.q0, **options)
+        return walking_planner(law or self.law, self.mpc, gait, self.q0, **options)
 
     def say(self, t, q, v, command=(0, 0, 0), u=None, z=None, guide=None):
         """Return the guide's outputs by name, the reference by slice too."""
@@ -245,12 +245,12 @@ def test_feet_land_below_the_hips_and_step_out_where_the_body_is_too_fast(robot)
     pushed = robot.say(t, robot.q0, v)["outer_feet"].reshape(4, 3)
     left = (1 - column(GAIT.swung(t))[swings]) * GAIT.flight
     y_speed = column(rigid_body_state(robot.system)(robot.q0, v)[0])[10]
-    out = (left + Stepping().feedback) * y_speed
+    out = (left + SwingParameters().feedback) * y_speed
     np.testing.assert_allclose(pushed[swings, 1] - feet[swings, 1], out, atol=1e-9)
     np.testing.assert_allclose(pushed[~swings], feet[~swings], atol=1e-9)
     v[1] = 50.0
     far = robot.say(t, robot.q0, v)["outer_feet"].reshape(4, 3)[swings, 1] - feet[swings, 1]
-    np.testing.assert_allclose(far, left * 50.0 + Stepping().reach, atol=1e-2)
+    np.testing.assert_allclose(far, left * 50.0 + SwingParameters().reach, atol=1e-2)
 
 
 def test_the_pose_to_be_in_stays_on_its_leash(robot):
@@ -305,7 +305,7 @@ def refused(robot):
         "offsets": (problem, "offsets", lambda: Gait(0.5, 0.5, ())),
         "feet": (problem, "same number", lambda: robot.made(gait=Gait(0.5, 0.5, (0.0, 0.5)))),
         "delay": (problem, "delay = -1", lambda: robot.made(delay=-1)),
-        "reach": (problem, "reach = -1", lambda: robot.made(stepping=Stepping(reach=-1.0))),
+        "reach": (problem, "reach = -1", lambda: robot.made(stepping=SwingParameters(reach=-1.0))),
         "ratio": (
             problem,
             "multiple",

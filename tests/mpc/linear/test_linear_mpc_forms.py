@@ -7,7 +7,7 @@ import quadprog
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
-from mbcasadi.control.regulators import equilibrium, linearize, with_multipliers
+from mbcasadi.control.regulators import descriptor_form, equilibrium, linearize
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc, offset_free_lti
 from mbcasadi.mpc.linear.sparse_form import multipliers_of
@@ -178,7 +178,7 @@ def test_the_explicit_rows_hold_exactly_what_the_free_coordinates_hold(mechanism
     _, linear, _ = mechanism
     parts, h = multipliers_of(linear, 0.02), 0.02
     model = forms(mechanism)["condensed"].problem.model
-    full = with_multipliers(linear)
+    full = descriptor_form(linear)
     x, u = np.ones(linear.nx), np.ones(linear.nu)
     natural = parts.lift @ x
     lam = np.linalg.pinv(full.G @ full.S, 1e-9) @ -full.G @ (full.dfdx @ natural + full.dfdu @ u)

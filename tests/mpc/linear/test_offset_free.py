@@ -8,7 +8,7 @@ from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.mpc import LinearModel, offset_free_lti, offset_free_mpc
-from mbcasadi.mpc.linear.disturbance import disturbed
+from mbcasadi.mpc.linear.disturbance import augment_with_disturbance
 from mbcasadi.mpc.linear.problem import linear_problem
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import validate
@@ -67,7 +67,7 @@ def test_the_target_is_a_steady_state_that_tracks_and_no_other_is_nearer():
     model = LinearModel.of(A, B, PERIOD, rng.standard_normal(3))
     H = rng.standard_normal((1, 3))
     problem = linear_problem(model, 2, [3.0, 1.0, 2.0], [0.5, 0.7])
-    parts = disturbed(problem, B_d, np.eye(3), H, (np.eye(3), np.eye(3), np.eye(3)))
+    parts = augment_with_disturbance(problem, B_d, np.eye(3), H, (np.eye(3), np.eye(3), np.eye(3)))
     W = np.diag([3.0, 1.0, 2.0, 0.5, 0.7])
     E = np.block([[A - np.eye(3), B], [H, np.zeros((1, 2))]])
     along = np.linalg.svd(E)[2][4:].T

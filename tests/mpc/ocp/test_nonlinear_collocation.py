@@ -6,7 +6,7 @@ import pytest
 
 import mbcasadi.errors as err
 from mbcasadi import models
-from mbcasadi.mpc.ocp.collocation import collocated, collocation_guess, gauss
+from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation, gauss
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import rollout
 from mbcasadi.mpc.ocp.solver import solve
@@ -37,7 +37,7 @@ def test_a_motion_without_control_is_found_with_the_methods_order(points, order)
     exact = simulate(system, x0[:1], x0[1:], 0.8, times=[0.0, 0.8])
     for N in (8, 16):
         ocp = optimal_control_problem(system, N, 0.8 / N, R=1.0)
-        found = solve(collocated(ocp, system, points), x0)
+        found = solve(direct_collocation(ocp, system, points), x0)
         assert found.solved, found.in_words
         errors.append(abs(found.x[-1, 0] - exact.q[-1, 0]))
     assert errors[1] > 1e-10
@@ -48,7 +48,7 @@ def test_a_turning_body_is_the_one_of_an_independent_integration():
     system = read_mjcf(TOP)
     v0 = np.array([1.0, -2.0, 3.0])
     ocp = optimal_control_problem(system, 20, 0.02, Q=1.0)
-    three = collocated(ocp, system, 3)
+    three = direct_collocation(ocp, system, 3)
     x0 = np.concatenate([system.tree.q0, v0])
     guess = collocation_guess(three, system, rollout(ocp, x0, ocp.parameters()))
     found = solve(three, x0, guess=guess)
@@ -66,7 +66,7 @@ def test_a_four_bar_has_the_optimum_of_fine_shooting():
     coarse, fine = (
         solve(optimal_control_problem(system, 15, 0.02, substeps=n, **given), x0) for n in (2, 4)
     )
-    four = collocated(ocp, system, 4)
+    four = direct_collocation(ocp, system, 4)
     found = solve(four, x0, guess=collocation_guess(four, system, fine))
     for one in (coarse, fine, found):
         assert one.solved, one.in_words
@@ -86,7 +86,7 @@ def test_a_row_that_moves_with_time_is_followed_inside_an_interval_too():
     )
     ocp = optimal_control_problem(system, 4, 0.25, R=1.0)
     for newton in (0, 2):
-        found = solve(collocated(ocp, system, 3, newton), [0, 0, 1, 2])
+        found = solve(direct_collocation(ocp, system, 3, newton), [0, 0, 1, 2])
         assert found.solved, found.in_words
         wanted = [np.sin(1), 2, np.cos(1), 2]
         np.testing.assert_allclose(found.x[-1], wanted, atol=1e-7 if newton == 0 else 1e-12)
@@ -96,10 +96,10 @@ def test_what_collocation_cannot_take_is_refused():
     system = pendulum()
     ocp = optimal_control_problem(system, 3, 0.1, R=1.0)
     with pytest.raises(err.ProblemError, match="points = 0; expected 1 to 9"):
-        collocated(ocp, system, 0)
+        direct_collocation(ocp, system, 0)
     with pytest.raises(err.ProblemError, match="expected those of"):
-        collocated(ocp, read_mjcf(TOP))
+        direct_collocation(ocp, read_mjcf(TOP))
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     masked = from_lagrangian(q, v, kinetic=ca.sumsqr(v) / 2, phi=q[0] - q[1]).with_mask()
     with pytest.raises(err.ProblemError, match="switched by a mask"):
-        collocated(optimal_control_problem(masked, 3, 0.1, Q=1.0), masked)
+        direct_collocation(optimal_control_problem(masked, 3, 0.1, Q=1.0), masked)

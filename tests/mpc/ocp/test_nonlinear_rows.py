@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from support.mpc_mechanisms import cart_pole, sliding_mass
 
-from mbcasadi.mpc.ocp.collocation import collocated, collocation_guess
+from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
 from mbcasadi.mpc.ocp.constraints import gives_way, row_set
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import guess_of
+from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import solve
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.mpc.rti.controller import real_time_iteration
@@ -67,7 +67,7 @@ def test_collocation_has_rates_and_soft_rows_as_shooting_has():
     )
     x0 = [0.2, 0.15, 0.0, 0.0, -1.0]
     shot = solve(ocp, x0)
-    other = collocated(ocp, system)
+    other = direct_collocation(ocp, system)
     found = solve(other, x0, guess=collocation_guess(other, system, shot))
     assert shot.solved, shot.in_words
     assert found.solved, found.in_words
@@ -102,6 +102,6 @@ def test_samples_in_a_row_are_said_as_one():
 
 def test_a_guess_of_hard_rows_serves_soft_ones_too():
     ocp = out_of_reach()
-    found = solve(ocp, [0, 0], guess=guess_of(ocp, np.zeros((6, 2)), np.zeros((5, 1))))
+    found = solve(ocp, [0, 0], guess=initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1))))
     assert found.solved
     assert solve(ocp, [0, 0], guess=found).iterations <= found.iterations

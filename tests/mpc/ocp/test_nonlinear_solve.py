@@ -11,7 +11,7 @@ import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control import PostureTask
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import guess_of, rollout
+from mbcasadi.mpc.ocp.solution import initial_guess, rollout
 from mbcasadi.mpc.ocp.solver import ocp_solver, solve
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.system import from_lagrangian, read_mjcf
@@ -53,7 +53,7 @@ def swing_up(rail=0.5):
         q_bounds=[[-rail, rail], [-np.inf, np.inf]],
     )
     states = np.linspace(np.zeros(4), [0, np.pi, 0, 0], ocp.horizon + 1)
-    return ocp, ocp.parameters(setpoint_q=[0, np.pi]), guess_of(ocp, states, np.zeros((50, 1)))
+    return ocp, ocp.parameters(setpoint_q=[0, np.pi]), initial_guess(ocp, states, np.zeros((50, 1)))
 
 
 @pytest.fixture(scope="module")
@@ -267,7 +267,7 @@ def test_bad_numbers_and_names_are_refused_where_they_enter():
     with pytest.raises(err.SolverError, match="'exact'"):
         solve(ocp, np.zeros(4), solver="fatrop", hessian="gauss-newton")
     with pytest.raises(err.ShapeError, match="guess of u"):
-        guess_of(ocp, np.zeros((6, 4)), np.zeros((6, 1)))
+        initial_guess(ocp, np.zeros((6, 4)), np.zeros((6, 1)))
     longer = problem(Q=1.0, R=1.0, horizon=6)
     with pytest.raises(
         err.ShapeError, match="guess has 34 unknowns and 28 rows, expected 29 and 24"

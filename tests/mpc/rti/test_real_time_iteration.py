@@ -8,7 +8,7 @@ from support.mpc_mechanisms import cart_pole, sliding_mass
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import guess_of
+from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import ocp_solver
 from mbcasadi.mpc.rti.controller import real_time_iteration
 
@@ -32,7 +32,7 @@ def swing_up(**bounds):
 
 
 def solved(ocp, x0, guess=None):
-    straight = guess_of(ocp, np.linspace(x0, UPRIGHT, HORIZON + 1), np.zeros((HORIZON, 1)))
+    straight = initial_guess(ocp, np.linspace(x0, UPRIGHT, HORIZON + 1), np.zeros((HORIZON, 1)))
     found = ocp_solver(ocp, "ipopt")(x0, wanted(ocp), guess or straight)
     assert found.solved, found.in_words
     return found
@@ -101,7 +101,7 @@ def test_one_tick_solves_a_quadratic_problem():
     expected = quadprog.solve_qp(H, -c, rows, sides)[0]
     assert np.isclose(expected, -4).any()
     rng = np.random.default_rng(0)
-    guess = guess_of(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
+    guess = initial_guess(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
     rti = real_time_iteration(ocp, guess, shift=False)
     ref = ocp.parameters(setpoint_q=0.2).ravel()
     u, z, status, _ = (np.array(o).ravel() for o in rti.function(1.5, 0.4, ref, rti.z(guess)))

@@ -8,7 +8,7 @@ from support.mpc_mechanisms import cart_pole, coupled_carts, sliding_mass
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import guess_of
+from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.stage import stage_symbols
 from mbcasadi.mpc.rti.controller import real_time_iteration
 from mbcasadi.system import from_lagrangian
@@ -121,7 +121,7 @@ def test_the_c_of_a_late_law_equals_the_function_and_keeps_what_is_under_way(tmp
     ocp, rng = balanced(), np.random.default_rng(0)
     rti = real_time_iteration(ocp, delay=2, name="late")
     law = export_c(rti, tmp_path / "c").load(flags=("-O0",))
-    z = rti.z(guess_of(ocp, np.zeros((21, 4)), np.zeros((20, 1))), sent=[[1.5], [-2.0]])
+    z = rti.z(initial_guess(ocp, np.zeros((21, 4)), np.zeros((20, 1))), sent=[[1.5], [-2.0]])
     for k in range(20):
         x, ref = 0.2 * rng.standard_normal(4), ocp.parameters().ravel()
         if k % 5 == 4:
@@ -146,7 +146,7 @@ def test_a_mass_that_its_motor_holds_falls_first_unless_the_law_begins_with_what
     ocp = optimal_control_problem(
         held, 15, 0.05, symbols=s, residual=cost, terminal=cost[:2], du_bounds=[[-2, 2]]
     )
-    guess = guess_of(ocp, np.tile([0.0, 0.0, weight], (16, 1)), np.full((15, 1), weight))
+    guess = initial_guess(ocp, np.tile([0.0, 0.0, weight], (16, 1)), np.full((15, 1), weight))
     sent = [[weight]] * 2 if known else None
     rti, x = real_time_iteration(ocp, guess, delay=2, sent=sent), np.zeros(2)
     line, z, lowest = [weight] * 2, rti.controller.z0, 0.0
@@ -165,7 +165,7 @@ def test_what_a_delay_cannot_be_is_refused():
         with pytest.raises(err.ProblemError, match=f"delay = {bad}; expected a number of ticks"):
             real_time_iteration(ocp, delay=bad)
     rti = real_time_iteration(ocp, delay=2)
-    guess = guess_of(ocp, np.zeros((6, 2)), np.zeros((5, 1)))
+    guess = initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1)))
     with pytest.raises(err.ShapeError, match=r"sent has shape \(1, 1\), expected \(2, 1\)"):
         rti.z(guess, sent=[[0.0]])
     with pytest.raises(err.ShapeError, match=r"sent has shape \(1, 1\), expected \(2, 1\)"):

@@ -12,7 +12,7 @@ from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control import PostureTask
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import guess_of, rollout
+from mbcasadi.mpc.ocp.solution import initial_guess, rollout
 from mbcasadi.mpc.ocp.solver import solve
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.mpc.rti.controller import real_time_iteration
@@ -144,7 +144,7 @@ def test_a_control_that_costs_nothing_is_refused():
         real_time_iteration(ocp)
     fine = optimal_control_problem(sliding_mass(), 5, 0.1, Q=[1, 1], Q_end=[1, 1])
     assert real_time_iteration(fine).controller.z0.size
-    guess = guess_of(fine, np.zeros((6, 2)), np.zeros((5, 1)))
+    guess = initial_guess(fine, np.zeros((6, 2)), np.zeros((5, 1)))
     assert real_time_iteration(fine, guess).controller.delay == 0
 
 

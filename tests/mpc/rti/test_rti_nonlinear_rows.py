@@ -10,7 +10,7 @@ from support.mpc_mechanisms import cart_pole
 import mbcasadi.errors as err
 from mbcasadi.codegen import export_c
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import guess_of
+from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import solve
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.mpc.rti.constraints import rows_of
@@ -58,7 +58,7 @@ def tick(law, x, ref, z):
 def hanging():
     """Return the problem and its optimum from rest below."""
     ocp = swing_up()
-    straight = guess_of(ocp, np.linspace(np.zeros(4), UPRIGHT, N + 1), np.zeros((N, 1)))
+    straight = initial_guess(ocp, np.linspace(np.zeros(4), UPRIGHT, N + 1), np.zeros((N, 1)))
     best = solve(ocp, np.zeros(4), wanted(ocp), straight)
     assert best.solved, best.in_words
     return ocp, best

@@ -6,7 +6,7 @@ import quadprog
 from support.mpc_mechanisms import cart_pole, sliding_mass
 
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
-from mbcasadi.mpc.ocp.solution import guess_of
+from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import solve
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.mpc.rti.controller import real_time_iteration
@@ -70,7 +70,7 @@ def test_bounded_and_weighted_changes_of_the_control_are_those_of_an_independent
         assert found.solved, found.in_words
         np.testing.assert_allclose(found.u[:, 0], expected, atol=SAME_OPTIMUM, err_msg=solver)
     rti = real_time_iteration(ocp, shift=False)
-    start = rti.z(guess_of(ocp, np.zeros((N + 1, 3)), np.zeros((N, 1))), sent=[[last]])
+    start = rti.z(initial_guess(ocp, np.zeros((N + 1, 3)), np.zeros((N, 1))), sent=[[last]])
     u, z, status, _ = tick(rti.function, x0, ocp.parameters().ravel(), start)
     assert status == 0
     np.testing.assert_allclose(rti.trajectory(z)[1][:, 0], expected, atol=SAME_QP)
@@ -83,7 +83,7 @@ def test_a_closed_loop_keeps_the_rates_whatever_is_measured(delay):
         cart_pole(upright=True), 20, 0.04, Q=[1, 10, 0.1, 0.1], R=0.01, du_bounds=[[-1.5, 1.5]]
     )
     rti, rng = real_time_iteration(ocp, delay=delay), np.random.default_rng(0)
-    plan = guess_of(ocp, np.zeros((21, 5)), np.full((20, 1), 8.0))
+    plan = initial_guess(ocp, np.zeros((21, 5)), np.full((20, 1), 8.0))
     z, controls, statuses = rti.z(plan), [0.0], []
     for k in range(30):
         x = 0.3 * rng.standard_normal(4)
@@ -154,7 +154,7 @@ def test_rows_of_path_and_end_are_those_of_an_independent_qp_or_called_infeasibl
     ref, found = ocp.parameters().ravel(), {0: 0, 2: 0}
     missed = []
     for x0 in rng.uniform([-2.5, -2.0], [2.5, 2.0], (60, 2)):
-        guess = guess_of(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
+        guess = initial_guess(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
         _, z, status, _ = tick(rti.function, x0, ref, rti.z(guess))
         expected = rail_qp(x0, **prices)
         assert int(status[0]) == (2 if expected is None else 0)

@@ -8,7 +8,7 @@ from mbcasadi import models
 from mbcasadi.codegen.count import largest_body
 from mbcasadi.mpc import (
     Bounded,
-    guess_of,
+    initial_guess,
     optimal_control_problem,
     real_time_iteration,
     stage_symbols,
@@ -58,7 +58,7 @@ def test_no_function_of_a_legged_robot_is_beyond_the_limit(name):
     system = read_mjcf(models.path(name))
     weights, start = np.ones(2 * system.nv), np.r_[system.tree.q0, np.zeros(system.nv)]
     ocp = optimal_control_problem(system, 20, 0.02, Q=weights, R=np.ones(system.nu))
-    guess = guess_of(ocp, np.tile(start, (21, 1)), np.zeros((20, system.nu)))
+    guess = initial_guess(ocp, np.tile(start, (21, 1)), np.zeros((20, system.nu)))
     rti = real_time_iteration(ocp, guess)
     made = (rti.prepare, rti.controller.stages.build, rti.controller.stages.finish)
     assert max(largest_body(function) for function in made) < LARGEST_FUNCTION

@@ -5,7 +5,7 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc import guess_of, optimal_control_problem, real_time_iteration
+from mbcasadi.mpc import initial_guess, optimal_control_problem, real_time_iteration
 
 SERVO = """
 <mujoco model="stiff">
@@ -27,7 +27,7 @@ def iteration(motor: str, **options: object) -> mb.mpc.RealTimeIteration:
     """Return the iteration about rest."""
     system = mb.read_mjcf(SERVO.format(motor=motor))
     ocp = optimal_control_problem(system, N, 0.02, Q=[10, 0.1], R=0.1, Q_end=[50, 0.5], **options)
-    return real_time_iteration(ocp, guess_of(ocp, np.zeros((N + 1, ocp.nx)), np.zeros((N, 1))))
+    return real_time_iteration(ocp, initial_guess(ocp, np.zeros((N + 1, ocp.nx)), np.zeros((N, 1))))
 
 
 @pytest.mark.parametrize("options", [{}, {"S": 0.1}, {"substeps": 4}])

@@ -9,12 +9,12 @@ from mbcasadi import models
 from mbcasadi.mpc import (
     Bounded,
     actuation_measure,
-    fixed_freedoms,
     linearize_trajectory,
-    moving_reference,
     optimal_control_problem,
     optimise,
+    pin_independent_coordinates,
     pose_path,
+    reference_from_trajectory,
     stage_symbols,
     trajectory_guess,
     trajectory_problem,
@@ -120,13 +120,15 @@ def test_a_pose_by_all_its_coordinates_repeats_what_the_loop_says(five_bar):
     problem = problem_of(five_bar, periodic=np.zeros(4), **still)
     with pytest.raises(err.ProblemError, match=r"repeat or contradict.*fixed_freedoms"):
         optimise(problem, trajectory_guess(problem, guess))
-    problem = problem_of(five_bar, end=fixed_freedoms(five_bar, own, q), **still)
+    problem = problem_of(five_bar, end=pin_independent_coordinates(five_bar, own, q), **still)
     assert optimise(problem, trajectory_guess(problem, guess)).durations.shape == (1,)
 
 
 def test_a_state_off_the_manifold_is_no_end(five_bar):
     with pytest.raises(err.ProblemError, match="open by"):
-        fixed_freedoms(five_bar, stage_symbols(five_bar), five_bar.tree.q0 + 0.1 * np.eye(4)[0])
+        pin_independent_coordinates(
+            five_bar, stage_symbols(five_bar), five_bar.tree.q0 + 0.1 * np.eye(4)[0]
+        )
 
 
 def test_guesses_and_schedules_must_fit(mass):
@@ -157,7 +159,7 @@ def test_paths_and_references_are_checked(mass):
         pose_path(mass, own.q, own.q, [0, 1, 2], np.zeros((3, 2)), q0=[0.0])
     with pytest.raises(err.ProblemError, match="no authored pose"):
         pose_path(mass, own.q, own.q, [0, 1], np.zeros((2, 1)))
-    end = fixed_freedoms(mass, own, [1.0])
+    end = pin_independent_coordinates(mass, own, [1.0])
     problem = problem_of(mass, symbols=own, q0=[0.0], v0=[0.0], end=end)
     found = optimise(problem, trajectory_guess(problem, np.linspace(0, 1, N + 1)[:, None]))
     with pytest.raises(err.UnknownNameError, match="'hold', 'repeat'"):
@@ -170,7 +172,7 @@ def test_paths_and_references_are_checked(mass):
         linearize_trajectory(found, 0.01, 2)
     bare = optimal_control_problem(mass, 5, 0.1, symbols=own, residual=own.u)
     with pytest.raises(err.ProblemError, match=r"no setpoint\.q"):
-        moving_reference(found, bare)
+        reference_from_trajectory(found, bare)
 
 
 def test_a_measure_needs_a_motor_for_each_freedom(five_bar):

@@ -7,8 +7,8 @@ import pytest
 import mbcasadi.errors as err
 from mbcasadi.mpc import (
     Bounded,
-    fixed_freedoms,
     optimise,
+    pin_independent_coordinates,
     stage_symbols,
     trajectory_guess,
     trajectory_problem,
@@ -48,7 +48,7 @@ def oscillator(stiffness=18.0):
 def rest_to_rest(system, horizon=N, way=WAY, duration=(0.2, 5.0), **options):
     """Return the problem of a mass that moves from rest to rest, and a straight guess."""
     own = stage_symbols(system)
-    end = fixed_freedoms(system, own, [way])
+    end = pin_independent_coordinates(system, own, [way])
     problem = trajectory_problem(
         system, horizon, duration, q0=[0.0], v0=[0.0], symbols=own, end=end, **options
     )
@@ -85,7 +85,7 @@ def test_time_and_effort_meet_where_their_closed_form_says():
         v0=[0.0],
         symbols=own,
         residual=np.sqrt(price) * own.u,
-        end=fixed_freedoms(system, own, [WAY]),
+        end=pin_independent_coordinates(system, own, [WAY]),
     )
     found = optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
     # Held over N intervals, u falls linearly; ½ p ∫ u² = 6 p (m d)² / T³ · N² / (N² - 1).
@@ -129,7 +129,7 @@ def test_a_soft_limit_of_speed_gives_way_at_a_low_price_only():
         rows = [Bounded(own.v, -9.0, limit, price, name="speed")]
         problem = trajectory_problem(
             system, N, (0.2, 5.0), time_weight=1.0, q0=[0.0], v0=[0.0], symbols=own, path=rows,
-            end=fixed_freedoms(system, own, [WAY]),
+            end=pin_independent_coordinates(system, own, [WAY]),
         )  # fmt: skip
         guess = trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
         found[price] = optimise(problem, guess)
@@ -191,7 +191,7 @@ def test_a_duration_with_equal_bounds_is_fixed_and_has_a_price():
         own = stage_symbols(system)
         problem = trajectory_problem(
             system, N, duration, q0=[0.0], v0=[0.0], symbols=own,
-            residual=np.sqrt(price) * own.u, end=fixed_freedoms(system, own, [WAY]),
+            residual=np.sqrt(price) * own.u, end=pin_independent_coordinates(system, own, [WAY]),
         )  # fmt: skip
         return optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
 
@@ -217,7 +217,7 @@ def test_a_ball_joint_turns_about_one_axis_in_least_time():
         v0=np.zeros(3),
         symbols=own,
         residual=1e-4 * own.u,
-        end=fixed_freedoms(system, own, turned),
+        end=pin_independent_coordinates(system, own, turned),
     )
     half = np.linspace(0, angle / 2, N + 1)
     zero = np.zeros(N + 1)
@@ -239,7 +239,7 @@ def test_a_bound_of_the_start_that_presses_is_met():
     own = stage_symbols(system)
     problem = trajectory_problem(
         system, N, (0.2, 5.0), time_weight=1.0, v0=[0.0], symbols=own,
-        start=[Bounded(own.q, -0.3, 0.4)], end=fixed_freedoms(system, own, [WAY]),
+        start=[Bounded(own.q, -0.3, 0.4)], end=pin_independent_coordinates(system, own, [WAY]),
     )  # fmt: skip
     found = optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
     assert found.solved, found.in_words

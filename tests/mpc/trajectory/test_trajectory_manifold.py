@@ -12,8 +12,8 @@ from mbcasadi import models
 from mbcasadi.mpc import (
     Bounded,
     actuation_measure,
-    fixed_freedoms,
     optimise,
+    pin_independent_coordinates,
     pose_path,
     stage_symbols,
     trajectory_guess,
@@ -42,7 +42,7 @@ def crank_move(system, duration=(0.05, 1.0), **options):
         v0=np.zeros(system.nv),
         symbols=own,
         residual=5e-2 * own.u,
-        end=fixed_freedoms(system, own, path.q[-1]),
+        end=pin_independent_coordinates(system, own, path.q[-1]),
         u_bounds=[[-LIMIT, LIMIT]],
         **options,
     )
@@ -172,7 +172,7 @@ def test_a_mechanism_whose_rows_can_be_switched_moves_the_same_way(moves):
     own = stage_symbols(masked)
     problem = trajectory_problem(
         masked, N, (0.05, 1.0), time_weight=1.0, q0=path.q[0], v0=np.zeros(3), symbols=own,
-        residual=5e-2 * own.u, end=fixed_freedoms(masked, own, path.q[-1]),
+        residual=5e-2 * own.u, end=pin_independent_coordinates(masked, own, path.q[-1]),
         u_bounds=[[-LIMIT, LIMIT]],
     )  # fmt: skip
     other = optimise(problem, path.guess(problem))

@@ -10,15 +10,15 @@ from mbcasadi import models
 from mbcasadi.control.regulators import trajectory_lqr
 from mbcasadi.mpc import (
     discrete_dynamics,
-    fixed_freedoms,
     linearize_trajectory,
-    moving_model,
-    moving_reference,
     optimal_control_problem,
     optimise,
+    pin_independent_coordinates,
     pose_path,
     real_time_iteration,
+    reference_from_trajectory,
     stage_symbols,
+    time_varying_model,
     tracking_guess,
     trajectory_mpc,
     trajectory_problem,
@@ -49,7 +49,7 @@ def move(system):
         v0=np.zeros(4),
         symbols=own,
         residual=own.u,
-        end=fixed_freedoms(system, own, path.q[-1]),
+        end=pin_independent_coordinates(system, own, path.q[-1]),
     )
     found = optimise(problem, path.guess(problem))
     assert found.solved, found.in_words
@@ -92,7 +92,7 @@ def setpoints(ref, ocp):
 
 
 def test_a_window_shows_where_the_motion_will_be(move, follow):
-    reference = moving_reference(move, follow, delay=2, start=0.1)
+    reference = reference_from_trajectory(move, follow, delay=2, start=0.1)
     q, v, u = setpoints(reference(0.25), follow)
     times = 0.15 + PERIOD * (2 + np.arange(WINDOW + 1))
     expected = move.at(times)
@@ -104,7 +104,7 @@ def test_a_window_shows_where_the_motion_will_be(move, follow):
 
 
 def test_before_and_after_the_motion_its_ends_are_held(move, follow):
-    reference = moving_reference(move, follow, start=1.0)
+    reference = reference_from_trajectory(move, follow, start=1.0)
     q, v, _ = setpoints(reference(0.0), follow)
     np.testing.assert_allclose(q, np.tile(move.q[0], (WINDOW + 1, 1)), atol=EXACT)
     assert not v.any()
@@ -122,7 +122,7 @@ def test_before_and_after_the_motion_its_ends_are_held(move, follow):
 def test_ticks_that_do_not_fit_keep_the_impulse(move, system):
     period = 0.0137
     other = optimal_control_problem(system, 1, period, Q=np.ones(8), R=1.0)
-    reference = moving_reference(move, other)
+    reference = reference_from_trajectory(move, other)
     ticks = int(HOLD / period)
     u = np.array([setpoints(reference(k * period), other)[2][0] for k in range(ticks)])
     end = ticks * period
@@ -145,7 +145,9 @@ def test_a_guess_holds_the_control_before_where_its_changes_cost(move, system):
     guess = tracking_guess(move, ocp, t=0.1)
     np.testing.assert_allclose(guess.x[1:, 8:], guess.u, atol=EXACT)
     law = real_time_iteration(ocp, guess)
-    answer = law.function(move.q[0], move.v[0], moving_reference(move, ocp)(0.0), law.controller.z0)
+    answer = law.function(
+        move.q[0], move.v[0], reference_from_trajectory(move, ocp)(0.0), law.controller.z0
+    )
     assert float(answer[2]) == 0
 
 
@@ -162,7 +164,7 @@ def test_the_end_itself_is_the_last_sample(lap, move):
 
 def test_laps_follow_each_other(lap, follow, system):
     T = lap.t[-1]
-    reference = moving_reference(lap, follow, beyond="repeat")
+    reference = reference_from_trajectory(lap, follow, beyond="repeat")
     for t in (0.03, T - 0.02):
         now, later = (setpoints(reference(t + n * T), follow) for n in (0, 3))
         for one, other in zip(now, later, strict=True):
@@ -187,7 +189,7 @@ def test_linear_mpc_along_the_trajectory_is_the_nonlinear_one_near_it(move, foll
     weight = np.repeat([10.0, 0.1], 4)
     law = trajectory_mpc(move, WINDOW, PERIOD, weight, 0.01)
     rti = real_time_iteration(follow, tracking_guess(move, follow))
-    refs = moving_model(move, law.ocp)(0.0), moving_reference(move, follow)(0.0)
+    refs = time_varying_model(move, law.ocp)(0.0), reference_from_trajectory(move, follow)(0.0)
     gaps = {}
     for size in (0.0, 1e-3, 1e-2):
         q = mb.assemble(system, move.q[0] + size * np.array([1.0, 0, 0, 0]))
@@ -206,7 +208,7 @@ def test_linear_mpc_along_the_trajectory_is_the_nonlinear_one_near_it(move, foll
 
 def test_its_model_is_the_step_and_the_slopes_of_the_trajectory(move, system):
     law = trajectory_mpc(move, WINDOW, PERIOD, np.ones(8), 1.0)
-    rows = moving_model(move, law.ocp, delay=3)(0.05).reshape(WINDOW + 1, law.ocp.np_)
+    rows = time_varying_model(move, law.ocp, delay=3)(0.05).reshape(WINDOW + 1, law.ocp.np_)
     x, x_next, u, A, _ = np.split(rows[2], [8, 16, 18, 18 + 64])
     q, v, _ = move.at([0.05 + 5 * PERIOD])
     np.testing.assert_allclose(x, np.concatenate([q[0], v[0]]), atol=EXACT)
