@@ -1,7 +1,7 @@
-"""From equations of a safe state to one Function: a guard in front, limits behind.
+"""A control law from its equations: a guard in front of them, limits behind.
 
-A law says what it computes as expressions of a safe state; `make_law` turns that into one named
-Function that becomes C as it is. Its signature is
+A law is given as expressions of a safe state; `make_law` turns them into one named Function that
+becomes C as it is. Its signature is
 
     (q, v, [f_c], ref, [mask], z) → (u, z_next, status, residual)
 
@@ -9,10 +9,10 @@ Function that becomes C as it is. Its signature is
 - `f_c`: (nv,) measured constraint force, where the law uses one.
 - `mask`: one entry for each constraint of the model, above one half for on, where the system has a
   mask.
-- `status`: 0 as the law has it; 1 u was cut to its limits; 2 the law's own test failed (what it
-  asks for cannot be had; u is the nearest); 3 bad input (NaN, infinity), u is the safe output;
-  4 the arithmetic broke down, u is the safe output.
-- `residual`: what could not be had, in the law's own terms.
+- `status`: 0 the equations hold; 1 u is saturated at its limits; 2 the desired motion or force is
+  unattainable and u is the nearest; 3 bad input (NaN, infinity), u is the safe output; 4 the
+  arithmetic failed, u is the safe output.
+- `residual`: what is missing from the desired motion or force, in the law's own terms.
 
 u never leaves its limits, whatever the inputs are. The safe output is zero control within them,
 and the state keeps its value.
@@ -30,13 +30,21 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller
 from mbcasadi.description.status import LAW_STATUS, Status
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.input_guard import LARGEST_INPUT, LEAST_QUAT2, MASK_ON, clamp
-from mbcasadi.shapes import require_positive
+from mbcasadi.qp.input_guard import (
+    LARGEST_INPUT,
+    MASK_ON,
+    clamp,
+    input_validity,
+    normalise_quaternions,
+    replace_invalid,
+)
+from mbcasadi.shapes import require_identifier, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import require_ranges
 from mbcasadi.system.coordinates import equality_groups, quaternion_places
 
-CUT_TOL = 1e-9  # relative difference of u and its limited value that counts as a cut
+SATURATION_TOL = 1e-9
+"""Relative difference of u and its limited value from which it counts as saturated."""
 
 
 def make_law(
@@ -52,12 +60,12 @@ def make_law(
     period: float = 1e-3,
     notes: Mapping[str, str] | None = None,
 ) -> Law:
-    """Return the law that computes `equations` behind a guard and within limits.
+    """Return the law that evaluates `equations` behind a guard and within limits.
 
     Args:
         system: the mechanism; a system with a mask gives the law one.
         name: a C identifier.
-        equations: from safe inputs to what the law asks for.
+        equations: from safe inputs to the command.
         slots: slices of the reference.
         states: initial value of each state, by name.
         measures_force: the law takes the measured constraint force `f_c`.
@@ -75,28 +83,28 @@ def make_law(
     limits = require_ranges(system, ctrl_limits, None).ctrl
     initial = {key: np.atleast_1d(np.asarray(x, dtype=float)) for key, x in (states or {}).items()}
     z0 = np.concatenate([np.zeros(0), *initial.values()])
-    raw = _symbols(system, slots, z0.size, measures_force)
-    at, valid = _guarded(system, raw, slots, initial)
+    symbols = _symbols(system, slots, z0.size, measures_force)
+    at, valid = _guard_inputs(system, symbols, slots, initial)
     command = equations(at)
     z_next = ca.vertcat(ca.SX(0, 1), *(command.z_next.get(key, at.z[key]) for key in initial))
-    outputs = _outputs(command, z_next, _kept(raw["z"], z0), valid, limits)
-    inputs = list(raw.values())
+    outputs = _outputs(command, z_next, _finite_state(symbols["z"], z0), valid, limits)
+    inputs = list(symbols.values())
     function = ca.Function(
-        name, inputs, list(outputs.values()), list(raw), list(outputs), {"cse": True}
+        name, inputs, list(outputs.values()), list(symbols), list(outputs), {"cse": True}
     )
     f_c = ca.SX.zeros(system.nv) if command.f_c is None else command.f_c
     desired = ca.Function(
         f"{name}_desired",
         inputs,
         [ca.densify(x) for x in (command.a, f_c, z_next)],
-        list(raw),
+        list(symbols),
         ["a", "f_c", "z_next"],
-        {"cse": True, "allow_duplicate_io_names": True},  # f_c measured, and f_c wanted
+        {"cse": True, "allow_duplicate_io_names": True},  # f_c measured, and f_c desired
     )
     controller = Controller(
         name=name,
         function=function,
-        inputs=signals_in(system, slots, initial, raw),
+        inputs=signals_in(system, slots, initial, symbols),
         outputs=signals_out(system, initial, command),
         u_min=limits[:, 0],
         u_max=limits[:, 1],
@@ -106,7 +114,7 @@ def make_law(
         statuses=LAW_STATUS.texts,
         safe_statuses=LAW_STATUS.safe,
         notes={"status": LAW_STATUS.summary()} | dict(notes or {}),
-        monitor=_monitor(command, raw),
+        monitor=_monitor(command, symbols),
         monitors=monitors(tracked) if command.error is not None else (),
     )
     return Law(system, controller, tuple(slots), desired)
@@ -125,8 +133,7 @@ def _require(system: System, name: str) -> None:
             f"'{system.name}' has constraints that depend on time; the law has no clock. Give the "
             "moving quantity as a reference"
         )
-    if not name.isidentifier():
-        raise ProblemError(f"name {name!r}; expected a C identifier")
+    require_identifier("name", name)
 
 
 def _symbols(
@@ -142,45 +149,37 @@ def _symbols(
     return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
 
 
-def _guarded(
+def _guard_inputs(
     system: System,
-    raw: Mapping[str, ca.SX],
+    symbols: Mapping[str, ca.SX],
     slots: Sequence[Slot],
     initial: Mapping[str, Array],
 ) -> tuple[LawInputs, ca.SX]:
-    """Return inputs that are safe to compute with, and one where they are the given ones."""
-    size = sum((ca.sum1(ca.fabs(value)) for value in raw.values()), ca.SX(0))
-    valid = size <= LARGEST_INPUT
-    for place in quaternion_places(system):
-        valid = ca.logic_and(valid, ca.sumsqr(raw["q"][place : place + 4]) >= LEAST_QUAT2)
-    q0 = np.zeros(system.nq) if system.tree is None else np.asarray(system.tree.q0, dtype=float)
-    nominal = {"q": ca.DM(q0), "mask": ca.DM.ones(raw["mask"].numel()) if "mask" in raw else None}
-    safe: dict[str, ca.SX] = {}
-    for name, value in raw.items():
-        instead = nominal.get(name)
-        rest = ca.DM.zeros(value.numel()) if instead is None else instead
-        safe[name] = ca.densify(ca.if_else(valid, value, rest)) if value.numel() else value
-    q = ca.SX(safe["q"])
-    for place in quaternion_places(system):
-        quat = q[place : place + 4]
-        q[place : place + 4] = quat / ca.sqrt(ca.sumsqr(quat))
-    f_c = safe.get("f_c", ca.SX.zeros(system.nv))
+    """Return inputs that are safe to compute with, and one where they are those of the caller."""
+    quaternions = quaternion_places(system)
+    valid = input_validity(symbols.values(), symbols["q"], quaternions)
+    nominal = {name: ca.DM.zeros(value.numel()) for name, value in symbols.items()}
+    if system.tree is not None:
+        nominal["q"] = ca.DM(np.asarray(system.tree.q0, dtype=float))
+    if "mask" in symbols:
+        nominal["mask"] = ca.DM.ones(symbols["mask"].numel())
+    safe = replace_invalid(valid, symbols, nominal)
     return LawInputs(
-        q=q,
+        q=normalise_quaternions(safe["q"], quaternions),
         v=safe["v"],
-        ref=_sliced(safe["ref"], {slot.name: slot.size for slot in slots}),
-        z=_sliced(safe["z"], {name: value.size for name, value in initial.items()}),
+        ref=_split(safe["ref"], {slot.name: slot.size for slot in slots}),
+        z=_split(safe["z"], {name: value.size for name, value in initial.items()}),
         rows=_rows_on(system, safe.get("mask")),
-        f_c=f_c,
+        f_c=safe.get("f_c", ca.SX.zeros(system.nv)),
     ), valid
 
 
-def _kept(z: ca.SX, z0: Array) -> ca.SX:
+def _finite_state(z: ca.SX, z0: Array) -> ca.SX:
     """Return the state as it came in, the initial one where it holds NaN or huge numbers."""
     return ca.if_else(ca.sum1(ca.fabs(z)) <= LARGEST_INPUT, z, ca.DM(z0)) if z0.size else z
 
 
-def _sliced(column: ca.SX, sizes: Mapping[str, int]) -> dict[str, ca.SX]:
+def _split(column: ca.SX, sizes: Mapping[str, int]) -> dict[str, ca.SX]:
     parts, first = {}, 0
     for name, size in sizes.items():
         parts[name] = column[first : first + size, 0]
@@ -199,34 +198,34 @@ def _rows_on(system: System, mask: ca.SX | None) -> ca.SX:
 def _outputs(
     command: Command, z_next: ca.SX, z: ca.SX, valid: ca.SX, limits: Array
 ) -> dict[str, ca.SX]:
-    wanted = ca.densify(command.u)
+    desired = ca.densify(command.u)
     residual = ca.densify(ca.vertcat(ca.SX(0, 1), *command.residual.values()))
-    total = sum((ca.sum1(ca.fabs(part)) for part in (wanted, z_next, residual)), ca.SX(0))
-    sound = total <= LARGEST_INPUT  # false for NaN
-    good = ca.logic_and(valid, sound)
-    limited = clamp(wanted, limits[:, 0], limits[:, 1])
-    safe = clamp(ca.SX.zeros(wanted.numel()), limits[:, 0], limits[:, 1])
-    cut = ca.sum1(ca.fabs(wanted - limited)) > CUT_TOL * (1 + ca.sum1(ca.fabs(limited)))
-    status = ca.if_else(
-        command.attainable, ca.if_else(cut, Status.SATURATED, Status.SOLVED), Status.UNATTAINABLE
-    )
-    status = ca.if_else(valid, ca.if_else(sound, status, Status.FAILED), Status.BAD_INPUT)
+    total = sum((ca.sum1(ca.fabs(part)) for part in (desired, z_next, residual)), ca.SX(0))
+    bounded = total <= LARGEST_INPUT  # false for NaN
+    usable = ca.logic_and(valid, bounded)
+    limited = clamp(desired, limits[:, 0], limits[:, 1])
+    safe = clamp(ca.SX.zeros(desired.numel()), limits[:, 0], limits[:, 1])
+    excess = ca.sum1(ca.fabs(desired - limited))
+    saturated = excess > SATURATION_TOL * (1 + ca.sum1(ca.fabs(limited)))
+    status = ca.if_else(saturated, Status.SATURATED, Status.SOLVED)
+    status = ca.if_else(command.attainable, status, Status.UNATTAINABLE)
+    status = ca.if_else(valid, ca.if_else(bounded, status, Status.FAILED), Status.BAD_INPUT)
     return {
-        "u": ca.densify(ca.if_else(good, limited, safe)),
-        "z_next": ca.densify(ca.if_else(good, z_next, z)) if z.numel() else z,
+        "u": ca.densify(ca.if_else(usable, limited, safe)),
+        "z_next": ca.densify(ca.if_else(usable, z_next, z)) if z.numel() else z,
         "status": status,
-        "residual": ca.densify(ca.if_else(good, residual, 0)) if residual.numel() else residual,
+        "residual": ca.densify(ca.if_else(usable, residual, 0)) if residual.numel() else residual,
     }
 
 
-def _monitor(command: Command, raw: Mapping[str, ca.SX]) -> ca.Function | None:
+def _monitor(command: Command, symbols: Mapping[str, ca.SX]) -> ca.Function | None:
     if command.error is None:
         return None
     target = command.error * 0 if command.target is None else command.target
     return ca.Function(
         "monitor",
-        list(raw.values()),
+        list(symbols.values()),
         [ca.densify(target), ca.densify(command.error)],
-        list(raw),
+        list(symbols),
         ["target", "error"],
     )
