@@ -1,4 +1,4 @@
-"""The acceleration that a law wants, as a task of inverse dynamics."""
+"""The acceleration that a law requires, as a task of inverse dynamics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.tasks.task import Array, Gains, Slot, Task, TaskRows, gains_of, own_slices
+from mbcasadi.control.tasks.task import Array, Residual, Slot, Task, gains_of, own_slices
 from mbcasadi.linalg import tree_cholesky
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
 
-DESIRED_ACCELERATION = "wish"
+DESIRED_ACCELERATION = "desired"
 
 
 @dataclass(frozen=True)
@@ -43,23 +43,15 @@ class DesiredAccelerationTask(Task):
         names = rates(system).components
         return (Slot(f"{DESIRED_ACCELERATION}.a", names, ("",) * len(names)),)
 
-    def rows(
-        self,
-        system: System,
-        q: ca.SX,
-        v: ca.SX,
-        ref: Mapping[str, ca.SX],
-        gains: Gains,  # noqa: ARG002  # the interface's
-    ) -> TaskRows:
-        """Return `J a = J a_law` above `L a = L a_law`."""
+    def residual(self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX]) -> Residual:
+        """Return `J a = J a_law` above `L a = L a_law`: no error, its acceleration alone."""
         J = ca.SX(tree_cholesky(system.mass_matrix(q)))
         if self.measure is not None:
             none = own_slices(self.measure, system, {})
-            plain = self.measure.rows(system, q, v, none, gains_of(self.measure, system))
-            J = ca.vertcat(plain.J, J)
-        wanted = J @ ref["a"]
+            J = ca.vertcat(ca.sparsify(self.measure.residual(system, q, v, none).J), J)
+        a_ref = J @ ref["a"]
         zero = ca.SX.zeros(J.shape[0])
-        return TaskRows(J, zero, wanted, zero, wanted)
+        return Residual(J, zero, zero, a_ref, zero, a_ref)
 
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:  # noqa: ARG002
         """Return no acceleration."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.tasks.task import Array, Gain, Gains, Slot, Task, TaskRows
+from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task
 from mbcasadi.errors import ProblemError
 from mbcasadi.model.transmission import frame_quat
 from mbcasadi.spatial import Quat, conjugate, logarithm, multiply, stack
@@ -72,19 +72,15 @@ class FrameTask(Task):
             slots.append(Slot(name, angular, (unit,) * len(angular)))
         return tuple(slots[:3] * bool(linear) + slots[3:] * bool(angular))
 
-    def rows(
-        self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains
-    ) -> TaskRows:
-        """Return the chosen rows of the frame's Jacobian and bias."""
+    def residual(self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX]) -> Residual:
+        """Return the chosen rows of the frame's error, Jacobian and bias."""
         frame = system.frame(self.frame, self.kind)
         chosen = [AXES.index(a) for a in self.position]
         chosen += [3 + AXES.index(a) for a in self.orientation]
         J, c = frame.jacobian(q)[chosen, :], frame.bias(q, v)[chosen]
         errors, targets = self._errors(system, q, ref)
-        v_ref = self._joined(ref, "velocity")
-        a_ref = self._joined(ref, "acceleration")
-        a_des = a_ref + gains.kd * (v_ref - J @ v) + gains.kp * errors
-        return TaskRows(ca.sparsify(J), c, a_des, errors, targets)
+        v_ref, a_ref = self._rates(ref, "velocity"), self._rates(ref, "acceleration")
+        return Residual(J, c, errors, targets, v_ref, a_ref)
 
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the frame's present pose, at rest."""
@@ -120,7 +116,7 @@ class FrameTask(Task):
             targets.append(stack(logarithm(target))[rows])
         return ca.vertcat(*errors), ca.vertcat(*targets)
 
-    def _joined(self, ref: Mapping[str, ca.SX], quantity: str) -> ca.SX:
+    def _rates(self, ref: Mapping[str, ca.SX], quantity: str) -> ca.SX:
         """Return the linear part of a rate above its angular part."""
         parts = [ca.SX(0, 1)]
         parts += [ref[quantity]] if self.position else []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.tasks.task import Array, Gain, Gains, Slot, Task, TaskRows
+from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task
 from mbcasadi.description.tree import DOF_SIZE, QPOS_SIZE, Joint
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_name
@@ -66,19 +66,22 @@ class PostureTask(Task):
             Slot(f"{self.name}.a", rates, tuple(per(unit, "s²") for unit in rate_units)),
         )
 
-    def rows(
-        self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains
-    ) -> TaskRows:
-        """Return a selection of joint accelerations."""
+    def residual(
+        self,
+        system: System,
+        q: ca.SX,
+        v: ca.SX,  # noqa: ARG002  # the interface's
+        ref: Mapping[str, ca.SX],
+    ) -> Residual:
+        """Return the chosen joints' errors, and the selection of their rates."""
         dofs, places = self._dofs(system), self._places(system)
         q_ref = ca.SX(q)
         for i, place in enumerate(places):
             q_ref[place] = ref["q"][i]
         error = system.difference(q, q_ref)[dofs]
         J = ca.SX(ca.DM(ca.Sparsity.triplet(len(dofs), system.nv, list(range(len(dofs))), dofs), 1))
-        a_des = ref["a"] + gains.kd * (ref["v"] - v[dofs]) + gains.kp * error
-        zero = ca.SX(len(dofs), 1)
-        return TaskRows(J, zero, a_des, error, system.difference(self._origin(system), q_ref)[dofs])
+        target = system.difference(self._origin(system), q_ref)[dofs]
+        return Residual(J, ca.SX(len(dofs), 1), error, target, ref["v"], ref["a"])
 
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the chosen joints' present coordinates, at rest."""

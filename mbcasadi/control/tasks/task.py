@@ -1,17 +1,19 @@
 """Tasks: what the mechanism should do, as accelerations.
 
-Every task says `J a + c = a_des` in the least-squares sense, with a weight on each row. A task
-gives its Jacobian J, its bias `c = J̇ v` and the desired acceleration
+Every task is `J a + c = a_des` in the least-squares sense, with a weight on each row. A concrete
+task gives its residual: the error, its Jacobian J and its bias `c = J̇ v`. The desired acceleration
+is the same PD law for all,
 
-    a_des = a_ref + kd (v_ref - v_task) + kp error,
+    a_des = a_ref + kd (v_ref - J v) + kp error,
 
-where `error` is the way from where the task is to where it should be. References are named
-slices of the controller's input `ref`.
+where `error` leads from the present value to the desired one. References are named slices of the
+controller's input `ref`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import final
 
 import casadi as ca
 import numpy as np
@@ -42,6 +44,26 @@ class Slot:
     def size(self) -> int:
         """Number of entries."""
         return len(self.components)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """What a task gives at one state.
+
+    Attributes:
+        J: (k, nv) Jacobian of the task's rate.
+        c: (k,) bias `J̇ v`.
+        error: (k,) from the present value to the desired one; rotations as vectors, rad.
+        target: (k,) the desired value; rotations as vectors, rad.
+        v_ref, a_ref: (k,) reference of the task's rate and of its acceleration.
+    """
+
+    J: ca.SX
+    c: ca.SX
+    error: ca.SX
+    target: ca.SX
+    v_ref: ca.SX
+    a_ref: ca.SX
 
 
 @dataclass(frozen=True)
@@ -79,7 +101,7 @@ class Gains:
 
 
 class Task(ABC):
-    """`J a + c = a_des`, weighted. Concrete tasks give the methods below."""
+    """`J a + c = a_des`, weighted. A concrete task gives the abstract methods."""
 
     name: str
     kp: Gain
@@ -99,14 +121,34 @@ class Task(ABC):
         """Return the slices of the reference that the task reads."""
 
     @abstractmethod
+    def residual(self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX]) -> Residual:
+        """Return error, Jacobian and bias at (q, v) for the task's slices `ref` of the reference.
+
+        Args:
+            system: the mechanism.
+            q, v: (nq,), (nv,) state.
+            ref: the task's slices by their names without the task's.
+        """
+
+    @final
     def rows(
         self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains
     ) -> TaskRows:
-        """Return the task at (q, v) for its slices `ref` of the reference."""
+        """Return `J a + c = a_des` at (q, v), with the PD law of the head of this file.
+
+        Args:
+            system: the mechanism.
+            q, v: (nq,), (nv,) state.
+            ref: the task's slices by their names without the task's.
+            gains: from `gains_of`.
+        """
+        r = self.residual(system, q, v, ref)
+        a_des = r.a_ref + gains.kd * (r.v_ref - r.J @ v) + gains.kp * r.error
+        return TaskRows(ca.sparsify(r.J), r.c, a_des, r.error, r.target)
 
     @abstractmethod
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
-        """Return reference values that ask to stay at the configuration q, at rest."""
+        """Return the slices of a reference that holds the configuration q, at rest."""
 
 
 def gains_of(task: Task, system: System) -> Gains:
