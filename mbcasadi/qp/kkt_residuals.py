@@ -20,10 +20,12 @@ def length(value: Sym) -> Sym:
     return ca.sqrt(ca.sumsqr(ca.densify(value)))
 
 
+QP_RESIDUALS = ("primal", "stationarity", "complementarity")
+"""Residuals that every QP's solution is judged by, in this order."""
+
+
 def judge(
-    primal: Sym,
-    stationarity: Sym,
-    complementarity: Sym,
+    residual: Sym,
     *,
     solver_claims: Sym,
     valid: Sym,
@@ -36,19 +38,20 @@ def judge(
     failed. NaN counts as large.
 
     Args:
-        primal, stationarity, complementarity: residuals, relative.
+        residual: (3,) relative, in the order of `QP_RESIDUALS`.
         solver_claims: whether the solver reports an optimum.
         valid: whether the inputs were valid.
         tolerance: bound of each residual.
         consistent: whether further equations hold; None where there are none.
     """
-    optimal = ca.logic_and(stationarity <= tolerance, complementarity <= tolerance)
-    infeasible = ca.logic_and(primal > tolerance, ca.logic_not(solver_claims))  # false for NaN
+    small = [residual[i] <= tolerance for i in range(len(QP_RESIDUALS))]
+    optimal = ca.logic_and(small[1], small[2])
+    infeasible = ca.logic_and(residual[0] > tolerance, ca.logic_not(solver_claims))
     status = ca.if_else(
-        primal <= tolerance,
-        ca.if_else(optimal, int(Status.SOLVED), int(Status.SUBOPTIMAL)),
-        ca.if_else(infeasible, int(Status.INFEASIBLE), int(Status.FAILED)),
+        small[0],
+        ca.if_else(optimal, Status.SOLVED, Status.SUBOPTIMAL),
+        ca.if_else(infeasible, Status.INFEASIBLE, Status.FAILED),
     )
     if consistent is not None:
-        status = ca.if_else(consistent, status, int(Status.FAILED))
-    return ca.if_else(valid, status, int(Status.BAD_INPUT))
+        status = ca.if_else(consistent, status, Status.FAILED)
+    return ca.if_else(valid, status, Status.BAD_INPUT)

@@ -23,10 +23,10 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
     solve_upper_transposed,
 )
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.qp.kkt_residuals import length, positive
+from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length, positive
 from mbcasadi.qp.whitening import Whitened
 
-RESIDUALS = ("dynamics", "constraint", "primal", "stationarity", "complementarity")
+RESIDUALS = ("dynamics", "constraint", *QP_RESIDUALS)
 
 
 @dataclass(frozen=True)

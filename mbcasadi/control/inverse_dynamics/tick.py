@@ -27,7 +27,7 @@ from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS, Candidate, Co
 from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
 from mbcasadi.description.status import Status
 from mbcasadi.qp.input_guard import active_signs, clamp
-from mbcasadi.qp.kkt_residuals import judge
+from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge
 from mbcasadi.qp.solver import CLAIMED
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds, whiten
 
@@ -180,10 +180,7 @@ def _finish(
     )
     small = {name: residual[i] <= setup.tolerance for i, name in enumerate(RESIDUALS)}
     status = judge(
-        *(
-            residual[RESIDUALS.index(name)]
-            for name in ("primal", "stationarity", "complementarity")
-        ),
+        residual[len(RESIDUALS) - len(QP_RESIDUALS) :, 0],
         solver_claims=solver["flag"] > CLAIMED,
         valid=known["valid"],
         tolerance=setup.tolerance,

@@ -19,7 +19,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.rigid_body import NX, Array, SingleRigidBody, parts
 from mbcasadi.mpc.legged.rigid_body_stages import RigidBodyStages
 from mbcasadi.mpc.linear.controller import STATUS_WORDS
-from mbcasadi.mpc.linear.stages import RESIDUALS
+from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 from mbcasadi.qp.solver import candidate_fun, controller_fun, require_solver
 from mbcasadi.shapes import column, require_positive, require_shape, weight
 
@@ -200,7 +200,7 @@ def _described(
             Signal("u", axes, ("N",) * len(axes)),
             Signal("z_next", z, plain),
             Signal("status", ("status",), ("",)),
-            Signal("residual", RESIDUALS, ("",) * len(RESIDUALS)),
+            Signal("residual", QP_RESIDUALS, ("",) * len(QP_RESIDUALS)),
         ),
         u_min=low,
         u_max=high,

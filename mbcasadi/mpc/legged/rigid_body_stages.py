@@ -18,8 +18,8 @@ from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import Status
 from mbcasadi.mpc.legged.rigid_body import NX, ROWS, WRENCH, Array, Parts, SingleRigidBody, rows_of
-from mbcasadi.mpc.linear.stages import judge
 from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp
+from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
 GUARDED = ("x0", "ref", "feet", "mask")
@@ -179,7 +179,12 @@ class RigidBodyStages:
         gains = [flat[3 * k : 3 * k + 3] for k in range(self.horizon)]
         forces, states = self._motion(known, gains, found["x"])
         residual = self._residual(known, forces, states, found["lam_a"])
-        status = judge(residual, found["flag"] > CLAIMED, known.valid, self.tolerance)
+        status = judge(
+            residual,
+            solver_claims=found["flag"] > CLAIMED,
+            valid=known.valid,
+            tolerance=self.tolerance,
+        )
         solved = status <= Status.SUBOPTIMAL
         u: Any = ca.if_else(solved, forces[0], ca.if_else(known.valid, self._standing(known), 0))
         active = ca.if_else(solved, active_signs(found["active"]), 0)

@@ -19,9 +19,10 @@ from mbcasadi.mpc.linear.prediction_model import Array, LinearModel
 from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
 from mbcasadi.mpc.linear.sparse import require_sparse_solver, sparse_functions
 from mbcasadi.mpc.linear.sparse_form import SparseProblem, sparse_problem
-from mbcasadi.mpc.linear.stages import RESIDUALS, LinearStages
+from mbcasadi.mpc.linear.stages import LinearStages
 from mbcasadi.mpc.linear.violations import Violation, hard_violations, soft_violations
 from mbcasadi.mpc.linear.whitened_problem import least_distance_problem
+from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 from mbcasadi.qp.solver import controller_fun, require_solver
 
 SOLVERS = {"condensed": "daqp", "sparse": "proxqp"}
@@ -201,7 +202,7 @@ def controller_data(
     past = ("last", *(f"last{k}" for k in range(2, problem.kept + 1)))[: problem.kept]
     state = rows + tuple(f"{when}.{u}" for when in reversed(past) for u in controls)
     inputs = {"x0": states, "ref": _components(slots), "z": state}
-    outputs = {"u": controls, "z_next": state, "status": ("status",), "residual": RESIDUALS}
+    outputs = {"u": controls, "z_next": state, "status": ("status",), "residual": QP_RESIDUALS}
     controller = Controller(
         name=function.name(),
         function=function,

@@ -18,8 +18,9 @@ from mbcasadi.mpc.linear.prediction import parameters_of
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
-from mbcasadi.mpc.linear.stages import judge, known, regulated, remembered, shifted
+from mbcasadi.mpc.linear.stages import known, regulated, remembered, shifted
 from mbcasadi.qp.input_guard import clamp
+from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
 ACCURACY = 1e-12
@@ -84,7 +85,7 @@ def sparse_functions(
     theta, valid = known(problem, *given.values())
     found, residual = _solved(sparse, theta, solver, unknowns_of(problem))
     w: Any = found
-    status = judge(residual, ca.MX(0), valid > CLAIMED, tolerance)
+    status = judge(residual, solver_claims=ca.MX(0), valid=valid > CLAIMED, tolerance=tolerance)
     counts = status <= Status.SUBOPTIMAL
     safe = ca.if_else(valid, regulated(problem, theta), 0)
     u = clamp(ca.if_else(counts, w[: model.nu, 0], safe), *problem.u_bounds.T)

@@ -26,9 +26,9 @@ from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import sparse_problem
 from mbcasadi.mpc.linear.whitened_problem import LeastDistanceProblem
 from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp
+from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
-RESIDUALS = ("primal", "stationarity", "complementarity")
 WRITTEN_OUT = 6000
 """Entries of A_qp up to which products are written out as scalars; above, they are loops."""
 
@@ -104,7 +104,12 @@ class LinearStages:
             found["carry"], np.cumsum([0, m, m, nu, nu, 1]).tolist()
         )
         residual = self._residual(found["x"], found["lam_a"], lba, uba)
-        status = judge(residual, found["flag"] > CLAIMED, valid > CLAIMED, self.tolerance)
+        status = judge(
+            residual,
+            solver_claims=found["flag"] > CLAIMED,
+            valid=valid > CLAIMED,
+            tolerance=self.tolerance,
+        )
         wanted = y_0 + ca.DM(self.qp.L_inv[:nu]) @ found["x"]
         u = ca.if_else(
             status <= Status.SUBOPTIMAL, wanted, ca.if_else(valid > CLAIMED, safe, 0 * safe)
@@ -190,19 +195,6 @@ def regulated(problem: LinearProblem, theta: Any) -> Any:
     K = np.linalg.solve(problem.R + B.T @ problem.P @ B, B.T @ problem.P @ A)
     first = theta[places.r.start : places.r.start + model.nx, 0]
     return theta[places.s, 0] - ca.DM(K) @ (theta[places.x0, 0] - first)
-
-
-def judge(residual: Any, claimed: Any, valid: Any, tolerance: float) -> Any:
-    """Return the status of an answer with these residuals; NaN counts as large."""
-    small = [residual[i] <= tolerance for i in range(len(RESIDUALS))]
-    optimal = ca.logic_and(small[1], small[2])
-    violated = ca.logic_and(residual[0] > tolerance, ca.logic_not(claimed))
-    checked = ca.if_else(
-        small[0],
-        ca.if_else(optimal, Status.SOLVED, Status.SUBOPTIMAL),
-        ca.if_else(violated, Status.INFEASIBLE, Status.FAILED),
-    )
-    return ca.if_else(valid, checked, Status.BAD_INPUT)
 
 
 def shifted(bound: Array, moved: Any) -> Any:

@@ -4,10 +4,10 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.description import Controller, LeastDistanceStages, Limits, Signal
-from mbcasadi.mpc.linear.stages import RESIDUALS
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.monitor import setpoint_monitor
 from mbcasadi.mpc.rti.stages import RtiStages
+from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 
 STATUS_WORDS = (
     "0 step solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input; 4 failed "
@@ -30,7 +30,7 @@ def controller_data(
             Signal("u", ocp.names("u"), ("",) * ocp.nu),
             Signal("z_next", signals["z"].components, signals["z"].units),
             Signal("status", ("status",), ("",)),
-            Signal("residual", RESIDUALS, ("",) * len(RESIDUALS)),
+            Signal("residual", QP_RESIDUALS, ("",) * len(QP_RESIDUALS)),
         ),
         u_min=low_high[:, 0],
         u_max=low_high[:, 1],

@@ -14,13 +14,13 @@ import numpy as np
 
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.status import Status
-from mbcasadi.mpc.linear.stages import judge
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.condensing import Parts
 from mbcasadi.mpc.rti.constraints import Rows
 from mbcasadi.mpc.rti.memory import Guess, Memory
 from mbcasadi.mpc.rti.residuals import Answer, residuals
 from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp
+from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
 
@@ -167,7 +167,7 @@ class RtiStages:
 
         Elsewhere a solver that finds no answer has met a guess too wild for it, which is to go.
         """
-        status = judge(residual, claimed, valid, self.tolerance)
+        status = judge(residual, solver_claims=claimed, valid=valid, tolerance=self.tolerance)
         lost = status == Status.INFEASIBLE
         return status if self.rows.contradict else ca.if_else(lost, Status.FAILED, status)
 
