@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.c_interface import Law, Port
 from mbcasadi.codegen.count import largest_body, operations
-from mbcasadi.codegen.sizes import PRIMAL_TOLERANCE, iteration_limit, memory_doubles
+from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import constant, number, package_version, template
+from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
 from mbcasadi.shapes import column, require_name
 
 DaqpOrigin = Literal["wheel", "system"]
@@ -160,7 +161,7 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> dict[st
             "origin": f"casadi {ca.CasadiMeta.version()} wheel" if daqp == "wheel" else "system",
             "unknowns": law.n,
             "rows": law.m,
-            "primal_tolerance": PRIMAL_TOLERANCE,
+            "primal_tolerance": C_PRIMAL_TOLERANCE,
             "iteration_limit": 2 * iteration_limit(law),
         }
         versions["daqp"] = "0.5"
@@ -219,7 +220,7 @@ def _solver_page(law: Law, daqp: DaqpOrigin) -> str:
             "n": law.n,
             "m": law.m,
             "iterations": iteration_limit(law),
-            "primal_tol": number(PRIMAL_TOLERANCE),
+            "primal_tol": number(C_PRIMAL_TOLERANCE),
             "daqp_origin": origin,
             "name": law.name,
         },

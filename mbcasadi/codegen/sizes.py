@@ -2,15 +2,8 @@
 
 from mbcasadi.codegen.c_interface import Law
 
-# Distance by which a row of unit length may be violated, relative to the problem's scale. DAQP
-# meets 1e-12 on degenerate problems, and cycles on some of them at 1e-13.
-PRIMAL_TOLERANCE = 1e-11
 # DAQP's two structures in doubles, rounded up, on a 64-bit target.
 SOLVER_STRUCTURES = 56
-# Status of a law whose arithmetic broke down.
-STATUS_FAILED = 4
-# Status of a law that was given something that is no measurement, or that nothing was prepared for.
-STATUS_BAD_INPUT = 3
 
 
 def iteration_limit(law: Law) -> int:

@@ -4,9 +4,10 @@ import numpy as np
 
 from mbcasadi.codegen.c_interface import Law
 from mbcasadi.codegen.phases import rows_prepared
-from mbcasadi.codegen.sizes import PRIMAL_TOLERANCE, iteration_limit
+from mbcasadi.codegen.sizes import iteration_limit
 from mbcasadi.codegen.text import constant, listed, number, template
-from mbcasadi.codegen.unit_rows import FAR, ZERO_ROW, UnitRows
+from mbcasadi.codegen.unit_rows import FAR, UnitRows
+from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE, ZERO_ROW
 
 
 def least_distance_c(law: Law) -> str:
@@ -20,7 +21,7 @@ def least_distance_c(law: Law) -> str:
         "m_array": max(1, m),
         "carry_array": max(1, carry),
         "iteration_limit": iteration_limit(law),
-        "primal_tol": number(PRIMAL_TOLERANCE),
+        "primal_tol": number(C_PRIMAL_TOLERANCE),
         "far": number(FAR),
         "NAME": law.name.upper(),
     }

@@ -12,8 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-ZERO_ROW = 1e-14
-"""Rows shorter than this times the longest count as zero."""
+from mbcasadi.description.qp_stages import ZERO_ROW
 
 FAR = 1e150
 """Beyond it squares overflow."""

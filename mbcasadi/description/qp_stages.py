@@ -7,6 +7,16 @@ import casadi as ca
 UNBOUNDED = 1e30
 """Stands for infinity: `0 · inf` is NaN in masks and complementarity."""
 
+C_PRIMAL_TOLERANCE = 1e-11
+"""Distance by which the generated C lets a row of unit length be violated, relative to the scale of
+the problem. DAQP meets 1e-12 on degenerate problems, and cycles on some of them at 1e-13."""
+
+PLUGIN_PRIMAL_TOLERANCE = 1e-10
+"""The same for CasADi's plugin, whose rows are not of unit length before it scales them itself."""
+
+ZERO_ROW = 1e-14
+"""Rows shorter than this times the longest count as zero: their contact is off."""
+
 
 @dataclass(frozen=True)
 class LeastDistanceStages:

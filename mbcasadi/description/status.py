@@ -51,9 +51,14 @@ class StatusTable:
     texts: tuple[str, ...]
     safe: tuple[int, ...]
 
-    def summary(self) -> str:
-        """Return all codes and texts in one line."""
-        return "; ".join(f"{code} {text}" for code, text in enumerate(self.texts))
+    def summary(self, safe_output: str = "") -> str:
+        """Return all codes and texts in one line.
+
+        Args:
+            safe_output: what the safe output is.
+        """
+        line = "; ".join(f"{code} {text}" for code, text in enumerate(self.texts))
+        return f"{line}; the safe output is {safe_output}" if safe_output else line
 
 
 QP_STATUS = StatusTable(

@@ -6,23 +6,17 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from mbcasadi.description import LeastDistanceStages
-from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.description.qp_stages import PLUGIN_PRIMAL_TOLERANCE, UNBOUNDED, ZERO_ROW
 from mbcasadi.errors import SolverError
-
-PRIMAL_TOLERANCE = 1e-10
-"""Violation of a row of unit length that DAQP accepts, in the unit of x."""
 
 STATIONARY = 1e-6
 """Relative size of `x + A_qpᵀ lam_a` up to which multipliers are those of an optimum."""
-
-ZERO_ROW = 1e-14
-"""Rows shorter than this fraction of the longest are zero: their contact is off."""
 
 LARGEST_SQUARE = 1e300
 """Rows whose squares add up to this or more are none; the exported C draws the same line."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "daqp": {"error_on_fail": False, "daqp": {"primal_tol": PRIMAL_TOLERANCE}},
+    "daqp": {"error_on_fail": False, "daqp": {"primal_tol": PLUGIN_PRIMAL_TOLERANCE}},
     "qrqp": {
         "error_on_fail": False,
         "print_iter": False,
@@ -101,7 +95,7 @@ def _well_posed(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.M
     walls on the wrong side leave a problem without rows.
     """
     middle = (lba + uba) / 2
-    near = ca.logic_and(lba > uba, lba - uba <= PRIMAL_TOLERANCE * (1 + ca.fabs(uba)))
+    near = ca.logic_and(lba > uba, lba - uba <= PLUGIN_PRIMAL_TOLERANCE * (1 + ca.fabs(uba)))
     lba, uba = ca.if_else(near, middle, lba), ca.if_else(near, middle, uba)
     ordered = ca.logic_and(lba <= uba, ca.logic_and(lba < UNBOUNDED, uba > -UNBOUNDED))
     posed = ca.logic_and(ca.sum1(ordered) == lba.numel(), ca.sumsqr(A_qp) < LARGEST_SQUARE)

@@ -10,7 +10,7 @@ from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.linalg import CompleteFactor, MatrixRoot, complement, complete_factor
 from mbcasadi.system import System, evaluate
 
-RANK_TOL = 1e-6
+LAW_RANK_TOL = 1e-6
 """Rows of A that are weaker than this, relative to their length, are dropped. A plant leaves its
 loops open by small gaps, and rows that repeat others on the manifold then do so only nearly."""
 
@@ -39,7 +39,7 @@ class Mechanism:
 
     system: System
     at: LawInputs
-    rank_tol: float = RANK_TOL
+    rank_tol: float = LAW_RANK_TOL
     weights: MatrixRoot[Any] | None = None
 
     @cached_property

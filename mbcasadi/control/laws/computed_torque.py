@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism, attainable
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism, attainable
 from mbcasadi.control.tasks.task import Task, TaskRows, gains_of, own_slices, tracked_rows
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System
@@ -21,7 +21,7 @@ def computed_torque(
     task: Task,
     *,
     damping: float = 0.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "computed_torque",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, rows_at, weights_of
 from mbcasadi.control.tasks.task import Slot
@@ -28,7 +28,7 @@ def constraint_force_control(
     *,
     rows: Sequence[str] | None = None,
     metric: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "constraint_force_control",

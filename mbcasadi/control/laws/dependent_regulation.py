@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation import virtual_mass as virtual_mass_motion
@@ -35,7 +35,7 @@ def dependent_regulation(
     sigma: float = 0.5,
     rest_speed: float = 1e-2,
     virtual_mass: float | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "dependent_regulation",

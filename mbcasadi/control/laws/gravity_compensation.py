@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.tasks.task import Gain, Gains, Slot, Task, own_slices, per_row, tracked_rows
 from mbcasadi.formulation import lagrange
@@ -21,7 +21,7 @@ def gravity_compensated_pd(
     *,
     stiffness: Gain,
     damping: Gain,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "gravity_compensated_pd",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.poses import weights_of
 from mbcasadi.control.laws.task_coordinates import (
@@ -34,7 +34,7 @@ def hybrid_motion_force_control(
     kd: Gain | None = None,
     damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "hybrid_motion_force_control",

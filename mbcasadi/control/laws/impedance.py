@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring
 from mbcasadi.control.tasks.task import Gain, Slot, Task, per_row
@@ -25,7 +25,7 @@ def impedance_control(
     damping: Gain,
     inertia: Gain | None = None,
     joint_damping: float = 0.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "impedance_control",

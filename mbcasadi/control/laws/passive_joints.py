@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.poses import weights_of
 from mbcasadi.control.laws.task_coordinates import (
@@ -30,7 +30,7 @@ def passive_joint_control(
     kd: Gain | None = None,
     damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "passive_joint_control",

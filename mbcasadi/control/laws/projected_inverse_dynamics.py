@@ -12,7 +12,7 @@ from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import (
     ATTAIN_TOL,
-    RANK_TOL,
+    LAW_RANK_TOL,
     Mechanism,
     attainable,
 )
@@ -38,7 +38,7 @@ def projected_inverse_dynamics(
     kd: Gain | None = None,
     damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "projected_inverse_dynamics",
@@ -111,7 +111,7 @@ def _require_reach(system: System, metric: ArrayLike | None) -> None:
     if weights is not None:
         B = weights.inverse.full() @ B
     U, size, _ = np.linalg.svd(B, full_matrices=False)
-    X = U[:, size > RANK_TOL * size.max(initial=0.0)]
+    X = U[:, size > LAW_RANK_TOL * size.max(initial=0.0)]
     Z = motions_at(system, q0, metric=metric)
     if np.abs(Z - X @ (X.T @ Z)).max(initial=0.0) > ATTAIN_TOL:
         raise ProblemError(

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism, attainable
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism, attainable
 from mbcasadi.control.laws.computed_torque import nearest_acceleration
 from mbcasadi.control.tasks.task import Task, gains_of, own_slices, tracked_rows
 from mbcasadi.formulation.null_space import null_space_inverse
@@ -20,7 +20,7 @@ def qr_inverse_dynamics(
     task: Task,
     *,
     damping: float = 0.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "qr_inverse_dynamics",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.quasi_velocity_tracking import motion_of
 from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
@@ -27,7 +27,7 @@ def quasi_velocity_force(
     kp: Gain = 10.0,
     kd: Gain = 20.0,
     gains: ForceGains | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "quasi_velocity_force",

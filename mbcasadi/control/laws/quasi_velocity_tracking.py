@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.quasi_velocity_motion import (
     QuasiMotion,
@@ -27,7 +27,7 @@ def quasi_velocity_tracking(
     *,
     kp: Gain = 10.0,
     kd: Gain = 20.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "quasi_velocity_tracking",
@@ -94,7 +94,7 @@ def composite_error(
     coordinates: Coordinates,
     *,
     kp: Gain = 10.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
 ) -> ca.Function:
     """Return (q, v, ref) → (epsilon), `V2 ε` in quasi-velocities, (nv,)  [A10, eq. 38].
 

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import SIGNALS, ServoRows
 from mbcasadi.control.laws.servo_terms import (
     ServoTask,
@@ -36,7 +36,7 @@ def servo_control(
     form: str = "least_norm",
     baumgarte: Baumgarte | None = STABILISED,
     f_nonideal: ca.Function | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "servo_control",

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.regulators.feedback import (
     caused_acceleration,
     deviations,
@@ -205,7 +205,7 @@ def _following(
         u = u_r - G @ ca.vertcat(dq, at.v - v_r)
         return Command(
             u=u,
-            a=caused_acceleration(Mechanism(system, at, RANK_TOL), u),
+            a=caused_acceleration(Mechanism(system, at, LAW_RANK_TOL), u),
             z_next={STEP: next_step(at.z[STEP], len(table))},
             error=-dq,
             target=system.difference(along[0].q, q_r),

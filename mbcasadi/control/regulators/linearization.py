@@ -25,7 +25,7 @@ from mbcasadi.control.regulators.operating_point import (
     require_linear,
 )
 from mbcasadi.control.regulators.tangent import (
-    RANK_TOL,
+    TANGENT_RANK_TOL,
     Tangent,
     closed,
     require_regular,
@@ -140,7 +140,7 @@ def linearize(
     *,
     t: float = 0.0,
     mask: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = TANGENT_RANK_TOL,
 ) -> Linearization:
     """Return the linear system near (q, v, u) on the constraint manifold.
 

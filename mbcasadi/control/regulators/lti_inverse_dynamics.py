@@ -18,7 +18,7 @@ from mbcasadi.shapes import require_numbers
 CONSISTENT = 1e-6
 """Part of the wanted rate outside range(B), relative to it, from which on it cannot be had."""
 
-RANK_TOL = 1e-10
+DESCRIPTOR_INPUT_TOL = 1e-10
 """Singular value of dfdu, relative to the largest, that counts as zero."""
 
 
@@ -63,7 +63,7 @@ def lti_inverse_dynamics(
     require_numbers(kp=kp, kd=kd, tol=tol)
     n_q, system = linear.n_q, linear.system
     B = linear.dfdu
-    B_pinv: Array = np.asarray(np.linalg.pinv(B, RANK_TOL), dtype=float)
+    B_pinv: Array = np.asarray(np.linalg.pinv(B, DESCRIPTOR_INPUT_TOL), dtype=float)
     outside = np.eye(linear.nx) - B @ B_pinv
     pull = np.hstack([kp * linear.Z_v.T @ linear.Z_q, kd * np.eye(linear.n_v)])
 

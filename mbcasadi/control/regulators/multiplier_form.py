@@ -19,7 +19,7 @@ from mbcasadi.control.regulators.operating_point import Array, numbers, rows_fun
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.system import System, evaluate
 
-RANK_TOL = 1e-9
+DESCRIPTOR_RANK_TOL = 1e-9
 """Singular value, relative to the largest, that counts as zero."""
 
 AT_REST = 1e-8
@@ -54,7 +54,7 @@ class ReducedDescriptor(NamedTuple):
 
 
 def reduce_descriptor(
-    full: DescriptorForm, *, basis: ArrayLike | None = None, rank_tol: float = RANK_TOL
+    full: DescriptorForm, *, basis: ArrayLike | None = None, rank_tol: float = DESCRIPTOR_RANK_TOL
 ) -> ReducedDescriptor:
     """Return `dz/dt = Nᵀ L (A N z + B u + c)`, `L = I - S (G S)⁺ G`  [S20, eq. 10, corrected].
 
@@ -107,7 +107,7 @@ def descriptor_form(linear: Linearization) -> DescriptorForm:
     rows = numbers(rows_fun(system), at)
     A, equations = rows["A"], _force_fun(system)
     alone = np.array(equations(linear.q, linear.u, np.zeros(system.nc), linear.mask)[0]).ravel()
-    lam = np.linalg.pinv(A.T, RANK_TOL) @ alone
+    lam = np.linalg.pinv(A.T, DESCRIPTOR_RANK_TOL) @ alone
     out = equations(linear.q, linear.u, lam, linear.mask)
     M, r_q, r_v = (np.array(x) for x in out[1:])
     M_inv = np.linalg.inv(M)

@@ -13,7 +13,7 @@ from mbcasadi.control.regulators.operating_point import Array, Place, numbers, r
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 
-RANK_TOL = 1e-7
+TANGENT_RANK_TOL = 1e-7
 """Singular value of A, relative to the largest (one at least), that counts as zero. States are
 closed to rounding errors before they are looked at."""
 

@@ -25,7 +25,7 @@ from mbcasadi.control.regulators.operating_point import (
     require_linear,
 )
 from mbcasadi.control.regulators.tangent import (
-    RANK_TOL,
+    TANGENT_RANK_TOL,
     Tangent,
     closed,
     require_regular,
@@ -45,7 +45,7 @@ def linearize_along(
     *,
     t: ArrayLike | None = None,
     mask: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = TANGENT_RANK_TOL,
 ) -> tuple[Linearization, ...]:
     """Return the linear system at each sample of a motion, in coordinates that move with it.
 

@@ -18,7 +18,6 @@ from mbcasadi.description.status import QP_STATUS
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.legged.rigid_body import NX, Array, SingleRigidBody, parts
 from mbcasadi.mpc.legged.rigid_body_stages import RigidBodyStages
-from mbcasadi.mpc.linear.controller import STATUS_WORDS
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 from mbcasadi.qp.solver import candidate_fun, controller_fun, require_solver
 from mbcasadi.shapes import column, require_positive, require_shape, weight
@@ -211,6 +210,6 @@ def _described(
             "law": "MPC of a single rigid body, condensed at run time",
             "horizon": f"{made.horizon} samples of {period:g} s",
             "unknowns, rows": f"{stages.n}, {stages.m}",
-            "status": STATUS_WORDS.replace("the regulator without bounds", "the weight, shared"),
+            "status": QP_STATUS.summary("the weight, shared by the feet on the ground"),
         },
     )

@@ -26,7 +26,7 @@ SLACK_CURVATURE = 1e-6
 
 SOFT_REACH = 100.0
 """Least ρ₂ of a soft row is ρ₁ by this, in the row's unit. The unconstrained slack is `-ρ₁/ρ₂`, and
-rows are solved to `PRIMAL_TOLERANCE` of that: a price without curvature has no accurate answer."""
+rows are solved to `C_PRIMAL_TOLERANCE` of that: without curvature no solution is accurate."""
 
 
 @dataclass(frozen=True)

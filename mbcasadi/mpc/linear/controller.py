@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.tasks.reference import fill_reference, slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.description.status import QP_STATUS
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.condensing import CondensedProblem, condense_problem
 from mbcasadi.mpc.linear.limits import limits_of
@@ -28,10 +29,7 @@ from mbcasadi.qp.solver import controller_fun, require_solver
 SOLVERS = {"condensed": "daqp", "sparse": "proxqp"}
 """The solver of each form by default."""
 
-STATUS_WORDS = (
-    "0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input; 4 failed check; "
-    "from 2 on, u is the regulator without bounds, cut to its limits (3: zero within limits)"
-)
+SAFE_OUTPUT = "the regulator without bounds, clipped to its limits; zero after bad input"
 
 
 @dataclass(frozen=True)
@@ -221,7 +219,7 @@ def controller_data(
             "horizon": f"{problem.horizon} samples of {model.period:g} s",
             "delay": f"{problem.delay} samples, predicted over",
             "unknowns, rows": f"{qp.H.shape[0]}, {qp.C.shape[0]}",
-            "status": STATUS_WORDS,
+            "status": QP_STATUS.summary(SAFE_OUTPUT),
         },
     )
     return controller, slots

@@ -14,7 +14,7 @@ from mbcasadi.mpc.linear.prediction_model import Array, LinearModel
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.qp.input_guard import LARGEST_INPUT
 
-RANK_TOL = 1e-9
+STEADY_STATE_RANK_TOL = 1e-9
 """Singular value, relative to the largest, below which a matrix has lost a rank."""
 
 
@@ -113,7 +113,7 @@ def beside(first: Array, second: Array) -> Array:
 
 
 def _tolerance(matrix: Array) -> float:
-    return RANK_TOL * float(np.linalg.norm(matrix, 2))
+    return STEADY_STATE_RANK_TOL * float(np.linalg.norm(matrix, 2))
 
 
 def matrix(

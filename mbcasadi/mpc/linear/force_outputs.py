@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import motion_fun, numbers
-from mbcasadi.control.regulators.tangent import RANK_TOL
+from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.linear.prediction_model import Array, Output
 from mbcasadi.qp.friction_cone import MIN_SIDES, contact_axes, pyramid_rows
@@ -44,7 +44,7 @@ class ForceSlopes:
 def force_slopes(linear: Linearization) -> ForceSlopes:
     """Return the multipliers of a linear system and their derivatives, by implicit rules."""
     at = {name: getattr(linear, name) for name in ("q", "v", "u", "t", "mask")}
-    found = numbers(motion_fun(linear.system, RANK_TOL), at)
+    found = numbers(motion_fun(linear.system, TANGENT_RANK_TOL), at)
     of_state = np.hstack([found["lam_q"], found["lam_v"]])
     return ForceSlopes(found["lam"].ravel(), of_state, found["lam_u"])
 

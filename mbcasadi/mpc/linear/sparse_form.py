@@ -23,7 +23,7 @@ from scipy.linalg import expm, qr
 
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
-from mbcasadi.control.regulators.multiplier_form import RANK_TOL, descriptor_form
+from mbcasadi.control.regulators.multiplier_form import DESCRIPTOR_RANK_TOL, descriptor_form
 from mbcasadi.mpc.linear.condensing import (
     SLACK_CURVATURE,
     CondensedProblem,
@@ -81,7 +81,7 @@ def multipliers_of(linear: Linearization, period: float) -> Multipliers:
         ProblemError: no equilibrium, or a singular inertia; see `with_multipliers`.
     """
     full, nv = descriptor_form(linear), linear.system.nv
-    pressed = np.linalg.pinv(full.G @ full.S, RANK_TOL)
+    pressed = np.linalg.pinv(full.G @ full.S, DESCRIPTOR_RANK_TOL)
     along = full.dfdx - full.S @ pressed @ full.G @ full.dfdx
     size = 2 * nv
     block = np.block([[along, np.eye(size)], [np.zeros((size, 2 * size))]])
@@ -129,7 +129,7 @@ def explicit_problem(
     start = np.zeros((2 * nv, places.size))
     start[:, places.x0] = mechanism.lift
     rows = [(-w.x(0), start, np.zeros(2 * nv))]
-    idle = null(mechanism.of_lam, RANK_TOL).T
+    idle = null(mechanism.of_lam, DESCRIPTOR_RANK_TOL).T
     for k in range(problem.horizon):
         a, lam = w.extra(k)[:nv], w.extra(k)[nv:]
         caused = mechanism.of_state @ w.x(k) + mechanism.of_u @ w.u(k) + mechanism.of_lam @ lam
@@ -203,5 +203,5 @@ def _independent(E: Array, E_theta: Array, e_0: Array) -> tuple[Array, Array, Ar
         return E, E_theta, e_0
     _, R, order = qr(E.T, mode="economic", pivoting=True)
     sizes = np.abs(np.diag(R))
-    kept = np.sort(order[: int(np.sum(sizes > RANK_TOL * sizes.max()))])
+    kept = np.sort(order[: int(np.sum(sizes > DESCRIPTOR_RANK_TOL * sizes.max()))])
     return E[kept], E_theta[kept], e_0[kept]

@@ -16,7 +16,7 @@ from mbcasadi.mpc.ocp.shooting import Shooting, shooting
 from mbcasadi.mpc.ocp.solution import OcpSolution, check_solution, flat, rollout
 from mbcasadi.shapes import column
 
-TOLERANCE = 1e-6
+OCP_TOLERANCE = 1e-6
 """Largest residual, in the units of states and rows, at which an answer counts."""
 
 ROUNDS = 500
@@ -127,7 +127,7 @@ def ocp_solver(
     solver: str = "ipopt",
     *,
     hessian: str | None = None,
-    tolerance: float = TOLERANCE,
+    tolerance: float = OCP_TOLERANCE,
     options: Mapping[str, Any] | None = None,
 ) -> OcpSolver:
     """Return a solver of the problem, by multiple shooting.
@@ -150,7 +150,7 @@ def program_solver(
     program: Shooting,
     solver: str,
     hessian: str | None = None,
-    tolerance: float = TOLERANCE,
+    tolerance: float = OCP_TOLERANCE,
     options: Mapping[str, Any] | None = None,
 ) -> OcpSolver:
     """Return a solver of a program; arguments and errors as in `ocp_solver`."""

@@ -4,15 +4,13 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.description import Controller, LeastDistanceStages, Limits, Signal
+from mbcasadi.description.status import QP_STATUS
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.monitor import setpoint_monitor
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 
-STATUS_WORDS = (
-    "0 step solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input; 4 failed "
-    "check; from 2 on, u is what was planned for this tick, cut to its limits"
-)
+SAFE_OUTPUT = "the control planned for this sample, clipped to its limits"
 
 
 def controller_data(
@@ -42,7 +40,7 @@ def controller_data(
             "horizon": f"{ocp.horizon} intervals of {ocp.period:g} s",
             "delay": f"{made.memory.delay} ticks, predicted with the controls under way",
             "unknowns, rows": f"{stages.n}, {stages.m}",
-            "status": STATUS_WORDS,
+            "status": QP_STATUS.summary(SAFE_OUTPUT),
         },
         monitor=monitor,
         monitors=monitors,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import qr
 
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
-from mbcasadi.control.regulators.tangent import RANK_TOL, closed, tangent
+from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, closed, tangent
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
 from mbcasadi.system import System, evaluate
@@ -38,8 +38,8 @@ def pin_independent_coordinates(
         ProblemError: the state is off the manifold.
         ShapeError: a wrong shape, or NaN.
     """
-    place = closed(system, place_of(system, q, v), RANK_TOL)
-    now = tangent(system, place, RANK_TOL)
+    place = closed(system, place_of(system, q, v), TANGENT_RANK_TOL)
+    now = tangent(system, place, TANGENT_RANK_TOL)
     dq = system.difference(ca.DM(place.q), symbols.q)
     rows = [ca.DM(now.Z_q.T) @ dq, ca.DM(now.Z_v.T) @ (symbols.v - ca.DM(place.v))]
     return [Bounded(row, 0.0, 0.0) for row in rows if row.numel()]
@@ -60,7 +60,7 @@ class Closure:
 
 def closure(system: System, q: ca.SX, v: ca.SX, near: ArrayLike) -> Closure:
     """Return independent closure rows, chosen at the pose `near` on the manifold."""
-    place = closed(system, place_of(system, near), RANK_TOL)
+    place = closed(system, place_of(system, near), TANGENT_RANK_TOL)
     rows = numbers(rows_fun(system), place.values)
     at = {"q": q, "v": v, "t": 0.0}
     norms = _norms(system, q)
@@ -94,7 +94,7 @@ def require_independent(names: Sequence[str], rows: Array) -> None:
 def independent(A: Array) -> ca.DM:
     """Return U (nc, rank), so that `Uᵀ A` has full rank."""
     U, s, _ = np.linalg.svd(A)
-    rank = int(np.sum(s > RANK_TOL * max(1.0, s.max(initial=0.0))))
+    rank = int(np.sum(s > TANGENT_RANK_TOL * max(1.0, s.max(initial=0.0))))
     return ca.DM(U[:, :rank])
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
-from mbcasadi.control.regulators.tangent import RANK_TOL, null_basis
+from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, null_basis
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.collocation import mean_rates
 from mbcasadi.mpc.ocp.shooting import shooting
 from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
-from mbcasadi.mpc.ocp.solver import TOLERANCE, OcpSolver, program_solver
+from mbcasadi.mpc.ocp.solver import OCP_TOLERANCE, OcpSolver, program_solver
 from mbcasadi.mpc.trajectory.constraints import require_independent
 from mbcasadi.mpc.trajectory.initial_state import complete_start
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
@@ -53,7 +53,7 @@ def trajectory_solver(
     solver: str = "ipopt",
     *,
     hessian: str | None = None,
-    tolerance: float = TOLERANCE,
+    tolerance: float = OCP_TOLERANCE,
     options: Mapping[str, Any] | None = None,
 ) -> TrajectorySolver:
     """Return a solver of the problem; arguments and errors as in `ocp_solver`."""
@@ -159,8 +159,8 @@ def _moves(problem: TrajectoryProblem, X: Array) -> Array:
     place = place_of(system, X[: system.nq], X[system.nq : layout.nx])
     rows = numbers(rows_fun(system), place.values)
     N = system.velocity_map(place.q).full()
-    Z_q = null_basis(rows["of_phi"] * rows["A"], RANK_TOL)
-    Z_v = null_basis(rows["A"], RANK_TOL)
+    Z_q = null_basis(rows["of_phi"] * rows["A"], TANGENT_RANK_TOL)
+    Z_v = null_basis(rows["A"], TANGENT_RANK_TOL)
     before = layout.before
     free = np.zeros((layout.size, Z_q.shape[1] + Z_v.shape[1] + before.stop - before.start))
     free[: system.nq, : Z_q.shape[1]] = N @ Z_q
