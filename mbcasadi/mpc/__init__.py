@@ -7,10 +7,11 @@ from mbcasadi.mpc.legged.gait import Gait, trot
 from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
 from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
 from mbcasadi.mpc.legged.walking_planner import WalkingPlanner, walking_planner
-from mbcasadi.mpc.linear.controller import LinearMPC, lti_mpc
+from mbcasadi.mpc.linear.controller import LinearMPC
 from mbcasadi.mpc.linear.force_outputs import force_output, friction_output
 from mbcasadi.mpc.linear.linear_mpc import deviation_output, linear_mpc
-from mbcasadi.mpc.linear.offset_free import offset_free_lti, offset_free_mpc
+from mbcasadi.mpc.linear.lti import lti_mpc
+from mbcasadi.mpc.linear.offset_free import Noise, offset_free_lti, offset_free_mpc
 from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
 from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
 from mbcasadi.mpc.linear.terminal_set import TerminalSet
@@ -46,6 +47,7 @@ __all__ = [
     "LinearMPC",
     "LinearModel",
     "LinearProblem",
+    "Noise",
     "OcpSolution",
     "OcpSolver",
     "OptimalControlProblem",

@@ -27,7 +27,7 @@ def linear():
 
 
 @pytest.mark.parametrize("row", [np.eye(3)[0], np.nan * np.eye(6)[0], np.full(6, np.inf)])
-@pytest.mark.parametrize("form", ["condensed", "explicit"])
+@pytest.mark.parametrize("form", ["condensed", "multipliers"])
 def test_a_row_of_another_size_or_without_numbers_is_refused(linear, row, form):
     wrong = deviation_output(linear, "lean", row, -1.0, 1.0)
     with pytest.raises(err.ShapeError, match=r"output 'lean' has C .*\(ny, 6\).*finite"):
@@ -48,7 +48,7 @@ def test_a_penalty_that_is_no_number_is_refused():
 
 
 def test_a_form_that_there_is_not_is_answered_with_all_there_are(linear):
-    with pytest.raises(err.ProblemError, match="'condensed', 'sparse', 'explicit'"):
+    with pytest.raises(err.ProblemError, match="'condensed', 'sparse', 'multipliers'"):
         linear_mpc(linear, 5, np.ones(6), 1.0, form="dense")
 
 

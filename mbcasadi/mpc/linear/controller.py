@@ -1,8 +1,6 @@
-"""Linear MPC as a controller: of a plain linear model, or of a mechanism near an equilibrium."""
+"""Linear MPC as a controller, made once from a problem and its interface."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -10,24 +8,26 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.tasks.reference import fill_reference, slot_slices
 from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.description import Controller, LeastDistanceStages
 from mbcasadi.description.status import QP_STATUS
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.condensing import CondensedProblem, condense_problem
-from mbcasadi.mpc.linear.limits import limits_of
-from mbcasadi.mpc.linear.planned_trajectory import parameters_fun, planned_fun
-from mbcasadi.mpc.linear.prediction_model import Array, LinearModel
-from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
+from mbcasadi.mpc.linear.interface import Interface
+from mbcasadi.mpc.linear.planned_trajectory import parameters_fun, prediction_fun
+from mbcasadi.mpc.linear.prediction_model import Array
+from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse import require_sparse_solver, sparse_functions
-from mbcasadi.mpc.linear.sparse_form import SparseProblem, sparse_problem
+from mbcasadi.mpc.linear.sparse_form import SparseProblem
 from mbcasadi.mpc.linear.stages import LinearStages
 from mbcasadi.mpc.linear.violations import Violation, hard_violations, soft_violations
 from mbcasadi.mpc.linear.whitened_problem import least_distance_problem
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 from mbcasadi.qp.solver import controller_fun, require_solver
+from mbcasadi.shapes import require_choice, require_identifier
+from mbcasadi.system.coordinates import unitless_signal
 
-SOLVERS = {"condensed": "daqp", "sparse": "proxqp"}
-"""The solver of each form by default."""
+SOLVERS = {"condensed": "daqp", "sparse": "proxqp", "multipliers": "proxqp"}
+"""The forms of the QP, and the default solver of each."""
 
 SAFE_OUTPUT = "the regulator without bounds, clipped to its limits; zero after bad input"
 
@@ -40,8 +40,8 @@ class LinearMPC:
         controller: (x0, ref, z) → (u, z_next, status, residual), or with (q, v) in place of x0.
         problem, condensed: what it solves, with states and without.
         slots: the slices of the reference.
-        sparse, unknowns: the problem with states, and what a solver says of it, (inputs) → (w);
-            None in the condensed form.
+        sparse, unknowns: the problem with states, and its solution, (inputs) → (w); None in the
+            condensed form.
         parameters: (inputs) → (θ) of the condensed problem.
     """
 
@@ -77,13 +77,13 @@ class LinearMPC:
             ProblemError: no preview, or a schedule that is shorter or longer than the horizon.
             UnknownNameError, ShapeError: as in `ref`.
         """
-        N, given = self.problem.horizon, {}
+        N, entries = self.problem.horizon, {}
         if not self.problem.preview:
             raise ProblemError("the law has one setpoint; make it with preview=True for a schedule")
         for name, value in values.items():
             rows = np.asarray(value, dtype=float)
             if name not in {"x", "q", "v"}:
-                given[name] = rows
+                entries[name] = rows
                 continue
             rows = np.tile(rows, (N, 1)) if rows.ndim == 1 else rows
             if len(rows) != N:
@@ -91,149 +91,155 @@ class LinearMPC:
                     f"the schedule of {name} has {len(rows)} samples, the horizon {N}; expected "
                     f"one row for each of the samples 1 to {N}, again at each tick"
                 )
-            given |= {f"{name}{k + 1}": row for k, row in enumerate(rows)}
-        return fill_reference(self.slots, given)
+            entries |= {f"{name}{k + 1}": row for k, row in enumerate(rows)}
+        return fill_reference(self.slots, entries)
 
     def violations(self, *inputs: ArrayLike) -> tuple[Violation, ...]:
-        """Return the bounds that the plan of this tick does not keep, each `in_words`.
+        """Return the bounds that the plan of this step does not keep, each `in_words`.
 
-        Soft rows, with the amount by which they give way: an unreachable reference, a push too
-        large. Where hard rows contradict each other (status 2), those that the nearest plan breaks.
+        Soft rows, with the amount by which they are violated: an unreachable reference, a push too
+        large. Where hard rows contradict each other (status 2), those of the nearest plan.
 
         Args:
             inputs: of the controller, in its order.
         """
-        found = soft_violations(self.controller, self.problem, inputs)
-        if found is not None:
-            return found
+        violations = soft_violations(self.controller, self.problem, inputs)
+        if violations is not None:
+            return violations
         theta = np.array(self.parameters(*inputs)).ravel()
         return hard_violations(self.condensed, theta)
 
 
-def lti_mpc(
-    model: LinearModel,
-    horizon: int,
-    Q: ArrayLike,
-    R: ArrayLike,
-    *,
-    tolerance: float = 1e-6,
-    form: str = "condensed",
-    solver: str | None = None,
-    name: str = "linear_mpc",
-    **options: Any,
+def condensed_mpc(
+    problem: LinearProblem, interface: Interface, *, solver: str, tolerance: float, name: str
 ) -> LinearMPC:
-    """Return the controller of a plain linear model, constant or varying along the horizon.
+    """Return the controller whose unknowns are the controls.
 
     Args:
-        model, horizon, Q, R, options: as in `linear_problem`.
-        tolerance: bound of each residual for an answer to count.
-        form: "condensed", whose unknowns are the controls, for C; "sparse", whose unknowns are the
-            states too, for Python.
-        solver: of the Function in Python: "daqp" or "qrqp" for the condensed form, "proxqp",
-            "piqp" or "qrqp" for the sparse one; the C export of the condensed form uses DAQP.
+        problem: what is minimised, over which horizon, within which bounds.
+        interface: what is measured and sent.
+        solver: of the Function in Python; the C export uses DAQP.
+        tolerance: bound of each residual for a solution to count.
         name: a C identifier.
 
     Raises:
-        ProblemError, ShapeError: as in `linear_problem`; a form that there is not.
+        ProblemError: a name that is no C identifier.
         SolverError: the solver is not available.
     """
-    if form not in SOLVERS:
-        raise ProblemError(f"form = {form!r}; expected one of {', '.join(map(repr, SOLVERS))}")
-    chosen = solver or SOLVERS[form]
-    if form == "sparse":
-        problem = linear_problem(model, horizon, Q, R, **options)
-        return sparse_mpc(problem, sparse_problem(problem), tolerance, chosen, name)
-    require_solver(chosen)
-    _require_name(name)
-    problem = linear_problem(model, horizon, Q, R, **options)
+    require_solver(solver)
+    require_identifier("name", name)
     condensed = condense_problem(problem)
-    made = LinearStages(problem, condensed, least_distance_problem(condensed), tolerance)
-    stages = made.stages()
-    function = controller_fun(name, stages, chosen)
-    controller, slots = controller_data(function, stages, problem, condensed)
-    prediction = planned_fun(made, stages, function, chosen)
-    controller = replace(controller, prediction=prediction)
-    return LinearMPC(controller, problem, condensed, slots, parameters_fun(problem, function))
+    parts = LinearStages(
+        problem, condensed, least_distance_problem(condensed), interface, tolerance
+    )
+    stages = parts.stages()
+    function = controller_fun(name, stages, solver)
+    return LinearMPC(
+        controller=_controller(
+            function,
+            stages,
+            prediction_fun(parts, stages, function, solver),
+            interface,
+            problem,
+            condensed,
+            "condensed",
+        ),
+        problem=problem,
+        condensed=condensed,
+        slots=interface.slots,
+        parameters=parameters_fun(problem, interface, parts.m),
+    )
 
 
 def sparse_mpc(
-    problem: LinearProblem, sparse: SparseProblem, tolerance: float, solver: str, name: str
+    problem: LinearProblem,
+    sparse: SparseProblem,
+    interface: Interface,
+    *,
+    solver: str,
+    tolerance: float,
+    name: str,
 ) -> LinearMPC:
-    """Return the controller of a problem with states as unknowns; arguments as in `lti_mpc`.
+    """Return the controller of a problem with states as unknowns, for Python.
+
+    Args:
+        problem, interface, solver, tolerance, name: as in `condensed_mpc`.
+        sparse: the QP with states, or with accelerations and multipliers.
 
     Raises:
-        ProblemError, SolverError: as in `lti_mpc`.
+        ProblemError, SolverError: as in `condensed_mpc`.
     """
     require_sparse_solver(solver)
-    _require_name(name)
-    functions = sparse_functions(name, problem, sparse, solver, tolerance)
-    controller, slots = controller_data(functions.law, None, problem, sparse.qp)
-    controller = replace(
-        controller,
-        prediction=functions.prediction,
-        notes=controller.notes | {"equality rows": str(len(sparse.E))},
+    require_identifier("name", name)
+    functions = sparse_functions(
+        name, problem, sparse, interface, solver=solver, tolerance=tolerance
     )
-    condensed = condense_problem(problem)
-    parameters = parameters_fun(problem, functions.law)
-    return LinearMPC(controller, problem, condensed, slots, parameters, sparse, functions.unknowns)
+    controller = _controller(
+        functions.controller, None, functions.prediction, interface, problem, sparse.qp, "sparse"
+    )
+    controller.notes["equality rows"] = str(len(sparse.E))
+    return LinearMPC(
+        controller=controller,
+        problem=problem,
+        condensed=condense_problem(problem),
+        slots=interface.slots,
+        parameters=parameters_fun(problem, interface, 0),
+        sparse=sparse,
+        unknowns=functions.unknowns,
+    )
 
 
-def reference_slots(problem: LinearProblem, states: Sequence[str]) -> tuple[Slot, ...]:
-    """Return the slices of the reference of the state: one, or one for each sample."""
-    samples = range(1, problem.horizon + 1) if problem.preview else [None]
-    names = ["x" if k is None else f"x{k}" for k in samples]
-    return tuple(Slot(name, tuple(states), ("",) * len(states)) for name in names)
+def solver_of_form(form: str, solver: str | None) -> str:
+    """Return the solver of a form of the QP, its default one unless given.
+
+    Raises:
+        ProblemError: no such form.
+    """
+    require_choice("form", form, tuple(SOLVERS))
+    return solver or SOLVERS[form]
 
 
-def controller_data(
+def _controller(
     function: ca.Function,
     stages: LeastDistanceStages | None,
+    prediction: ca.Function,
+    interface: Interface,
     problem: LinearProblem,
     qp: CondensedProblem,
-) -> tuple[Controller, tuple[Slot, ...]]:
-    """Return the controller as data, and the slices of its reference."""
-    model = problem.model
-    states = tuple(f"x{i}" for i in range(model.nx))
-    controls = tuple(f"u{i}" for i in range(model.nu))
-    slots = (*reference_slots(problem, states), Slot("u", controls, ("",) * model.nu))
+    form: str,
+) -> Controller:
+    """Return the controller as data."""
     rows = () if stages is None else tuple(f"active.{row}" for row in qp.names)
-    past = ("last", *(f"last{k}" for k in range(2, problem.kept + 1)))[: problem.kept]
-    state = rows + tuple(f"{when}.{u}" for when in reversed(past) for u in controls)
-    inputs = {"x0": states, "ref": _components(slots), "z": state}
-    outputs = {"u": controls, "z_next": state, "status": ("status",), "residual": QP_RESIDUALS}
-    controller = Controller(
-        name=function.name(),
-        function=function,
-        inputs=tuple(plain_signal(name, part) for name, part in inputs.items()),
-        outputs=tuple(plain_signal(name, part) for name, part in outputs.items()),
-        u_min=problem.u_bounds[:, 0],
-        u_max=problem.u_bounds[:, 1],
-        z0=np.concatenate([qp.resting[: len(rows)], np.zeros(len(state) - len(rows))]),
-        period=model.period,
-        stages=stages,
-        delay=problem.delay,
-        limits=limits_of(problem),
-        prediction_rows=states,
-        notes={
-            "law": f"linear MPC, {'sparse' if stages is None else 'condensed'}",
-            "horizon": f"{problem.horizon} samples of {model.period:g} s",
-            "delay": f"{problem.delay} samples, predicted over",
-            "unknowns, rows": f"{qp.H.shape[0]}, {qp.C.shape[0]}",
-            "status": QP_STATUS.summary(SAFE_OUTPUT),
-        },
+    pending = [f"last{k}" if k > 1 else "last" for k in range(problem.kept, 0, -1)]
+    past = tuple(f"{when}.u{i}" for when in pending for i in range(problem.model.nu))
+    z = (*rows, *past, *interface.estimates)
+    estimated = ", with an estimated disturbance" if interface.estimates else ""
+    return interface.complete(
+        Controller(
+            name=function.name(),
+            function=function,
+            inputs=interface.signals(z),
+            outputs=(
+                interface.control,
+                unitless_signal("z_next", z),
+                unitless_signal("status", ("status",)),
+                unitless_signal("residual", QP_RESIDUALS),
+            ),
+            u_min=interface.u_limits[:, 0],
+            u_max=interface.u_limits[:, 1],
+            z0=np.concatenate([qp.resting[: len(rows)], np.zeros(len(z) - len(rows))]),
+            period=problem.model.period,
+            stages=stages,
+            delay=problem.delay,
+            limits=interface.limits,
+            prediction=prediction,
+            prediction_rows=interface.plan_rows,
+            notes={
+                "law": f"linear MPC, {form}{estimated}",
+                "horizon": f"{problem.horizon} samples of {problem.model.period:g} s",
+                "delay": f"{problem.delay} samples, predicted over",
+                "unknowns, rows": f"{qp.H.shape[0]}, {qp.C.shape[0]}",
+                "status": QP_STATUS.summary(SAFE_OUTPUT),
+            },
+        )
     )
-    return controller, slots
-
-
-def _require_name(name: str) -> None:
-    if not name.isidentifier():
-        raise ProblemError(f"name {name!r}; expected a C identifier")
-
-
-def _components(slots: Sequence[Slot]) -> tuple[str, ...]:
-    return tuple(f"{slot.name}.{one}" for slot in slots for one in slot.components)
-
-
-def plain_signal(name: str, components: tuple[str, ...]) -> Signal:
-    """Return a signal without units."""
-    return Signal(name, components, ("",) * len(components))

@@ -1,15 +1,14 @@
 """A linear model with a constant disturbance: its estimator, and the steady states it leaves."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import block_diag
 
 from mbcasadi.control.regulators.riccati import stationary_filter
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.qp.input_guard import LARGEST_INPUT
@@ -19,7 +18,7 @@ STEADY_STATE_RANK_TOL = 1e-9
 
 
 @dataclass(frozen=True)
-class Disturbed:
+class DisturbanceModel:
     """A model with its disturbance, estimator and target, in numbers.
 
     Attributes:
@@ -38,7 +37,7 @@ class Disturbed:
 
 def augment_with_disturbance(
     problem: LinearProblem, B_d: Array, C: Array, H: Array, noise: tuple[Array, Array, Array]
-) -> Disturbed:
+) -> DisturbanceModel:
     """Return the model of (x, d), what estimates it, and the target.
 
     Args:
@@ -55,7 +54,7 @@ def augment_with_disturbance(
     if nd and np.linalg.matrix_rank(steady, _tolerance(steady)) < nx + nd:
         raise ProblemError(
             f"{nd} disturbances and {C.shape[0]} measured numbers: a disturbance, or a state that "
-            "integrates, leaves no trace of its own; expected at most one disturbance for each "
+            "integrates, is not observable; expected at most one disturbance for each "
             "measured number, in `disturbances`"
         )
     model = LinearModel.of(
@@ -65,18 +64,21 @@ def augment_with_disturbance(
         np.concatenate([drift, np.zeros(nd)]),
     )
     C_all = np.hstack([C, np.zeros((C.shape[0], nd))])
-    gains = stationary_filter(model.A, C_all, beside(noise[0], noise[1]), noise[2])
-    return Disturbed(model, C_all, gains.L, *_target(problem, B_d, H))
+    gains = stationary_filter(model.A, C_all, block_diagonal(noise[0], noise[1]), noise[2])
+    return DisturbanceModel(model, C_all, gains.L, *_target(problem, B_d, H))
 
 
-def estimates(parts: Disturbed, y: Any, before: Any) -> tuple[Any, Any]:
-    """Return the corrected (x, d): infinite where an input is bad, and as the filter goes on."""
-    known = ca.sum1(ca.fabs(before)) <= LARGEST_INPUT
-    seen = ca.sum1(ca.fabs(y)) <= LARGEST_INPUT
-    start = ca.if_else(known, before, 0)
-    missed = ca.if_else(seen, y - ca.DM(parts.C) @ start, 0)
-    coasted = start + ca.DM(parts.L) @ missed
-    return ca.if_else(ca.logic_and(known, seen), coasted, np.inf), coasted
+def correct(model: DisturbanceModel, y: Sym, before: Sym) -> tuple[Sym, Sym]:
+    """Return the corrected (x, d), infinite where an input is bad, and what the filter carries on.
+
+    Where the measurement is bad the filter goes on without it.
+    """
+    finite = ca.sum1(ca.fabs(before)) <= LARGEST_INPUT
+    measured = ca.sum1(ca.fabs(y)) <= LARGEST_INPUT
+    start = ca.if_else(finite, before, 0)
+    innovation = ca.if_else(measured, y - ca.DM(model.C) @ start, 0)
+    carried = start + ca.DM(model.L) @ innovation
+    return ca.if_else(ca.logic_and(finite, measured), carried, np.inf), carried
 
 
 def _target(problem: LinearProblem, B_d: Array, H: Array) -> tuple[Array, Array]:
@@ -95,21 +97,22 @@ def _target(problem: LinearProblem, B_d: Array, H: Array) -> tuple[Array, Array]
             "value; expected at most one row for each control, of which no two say the same, and "
             "none of a speed"
         )
-    wanted = np.zeros((E.shape[0], nx + nu + nd))
-    wanted[:nx, nx + nu :] = -B_d
-    wanted[nx:, :nx] = H
-    W, inverse = beside(problem.Q, problem.R), np.linalg.pinv(E)
+    desired = np.zeros((E.shape[0], nx + nu + nd))
+    desired[:nx, nx + nu :] = -B_d
+    desired[nx:, :nx] = H
+    W, inverse = block_diagonal(problem.Q, problem.R), np.linalg.pinv(E)
     N = np.linalg.svd(E)[2][E.shape[0] :].T
     to_near = N @ np.linalg.pinv(N.T @ W @ N) @ N.T @ W
     near = np.hstack([np.eye(nx + nu), np.zeros((nx + nu, nd))])
     steady = (np.eye(nx + nu) - to_near) @ inverse
     rest = steady @ np.concatenate([-drift, np.zeros(H.shape[0])])
-    return steady @ wanted + to_near @ near, rest
+    return steady @ desired + to_near @ near, rest
 
 
-def beside(first: Array, second: Array) -> Array:
+def block_diagonal(first: Array, second: Array) -> Array:
     """Return one matrix with both on its diagonal."""
-    return np.asarray(block_diag(first, second))
+    corner = np.zeros((len(first), second.shape[1]))
+    return np.block([[first, corner], [np.zeros((len(second), first.shape[1])), second]])
 
 
 def _tolerance(matrix: Array) -> float:
@@ -129,11 +132,12 @@ def matrix(
     Raises:
         ShapeError: another shape, or NaN.
     """
-    given = np.atleast_2d(np.asarray(default if value is None else value, dtype=float))
-    fits = given.ndim == 2 and all(
-        wanted in (None, size) for wanted, size in zip((rows, columns), given.shape, strict=True)
+    array = np.atleast_2d(np.asarray(default if value is None else value, dtype=float))
+    fits = array.ndim == 2 and all(
+        expected in (None, size)
+        for expected, size in zip((rows, columns), array.shape, strict=True)
     )
-    if not fits or not np.all(np.isfinite(given)):
-        wanted = f"({rows or 'any'}, {columns or 'any'})"
-        raise ShapeError(f"{name} has shape {given.shape}, expected {wanted}, without NaN")
-    return given
+    if not fits or not np.all(np.isfinite(array)):
+        expected = f"({rows or 'any'}, {columns or 'any'})"
+        raise ShapeError(f"{name} has shape {array.shape}, expected {expected}, without NaN")
+    return array

@@ -1,27 +1,23 @@
 """Linear MPC of a mechanism near an equilibrium, on its constraint manifold.
 
-Constraints are handled implicitly: the unknowns are deviations along the free directions, so
-loops and redundant rows cost nothing, and no prediction leaves the manifold to first order. Or
-explicitly, with multipliers as unknowns: the same solution, larger.
+The unknowns are deviations along the free directions of the manifold, so loops and redundant rows
+cost nothing, and no prediction leaves the manifold to first order. With multipliers as unknowns the
+solution is the same and the problem larger.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.linearization import Linearization
-from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.checks import check_outputs
-from mbcasadi.mpc.linear.controller import SOLVERS, LinearMPC, lti_mpc, sparse_mpc
-from mbcasadi.mpc.linear.on_manifold import on_manifold
-from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
+from mbcasadi.mpc.linear.controller import LinearMPC, condensed_mpc, solver_of_form, sparse_mpc
+from mbcasadi.mpc.linear.mechanism import MechanismInterface, deviation_model
+from mbcasadi.mpc.linear.prediction_model import Output
 from mbcasadi.mpc.linear.problem import linear_problem
-from mbcasadi.mpc.linear.sparse_form import Multipliers, explicit_problem, multipliers_of
+from mbcasadi.mpc.linear.sparse_form import multiplier_problem, multipliers_of, sparse_problem
 from mbcasadi.shapes import weight
-
-EXPLICIT = "explicit"
 
 
 def linear_mpc(
@@ -31,19 +27,24 @@ def linear_mpc(
     R: ArrayLike,
     *,
     period: float = 1e-2,
-    outputs: Sequence[Output] = (),
+    P: ArrayLike | None = None,
+    S: ArrayLike | None = None,
     du_bounds: ArrayLike | None = None,
     ctrl_limits: ArrayLike | None = None,
+    outputs: Sequence[Output] = (),
+    blocks: Sequence[int] | None = None,
     preview: bool = False,
+    delay: int = 0,
+    terminal_set: bool = False,
+    tolerance: float = 1e-6,
     form: str = "condensed",
     solver: str | None = None,
     name: str = "linear_mpc",
-    **options: Any,
 ) -> LinearMPC:
     """Return the controller `(q, v, ref, z) → (u, z_next, status, residual)` of a mechanism.
 
     From a model in three calls: `system = mb.read_mjcf(...)`,
-    `linear = linearize(system, *equilibrium(...))`, `linear_mpc(linear, ...)`.
+    `linear = mb.linearize(system, mb.equilibrium(system))`, `linear_mpc(linear, ...)`.
 
     Args:
         linear: from `linearize` at an equilibrium.
@@ -51,60 +52,60 @@ def linear_mpc(
         Q: (2 nv, 2 nv) or (2 nv,) weight of the deviations (δq, δv) of all coordinates.
         R: (nu, nu), (nu,) or a number: weight of the deviation of u from its setpoint.
         period: sample time, s.
-        outputs: bounds on rows `C (δq, δv) + D δu`; see `deviation_output`.
+        P: (nx, nx) or (nx,) weight of the state at the end, in free coordinates; the cost to go of
+            the regulator without bounds by default.
+        S: (nu, nu) or (nu,) weight of the change of u from sample to sample.
         du_bounds: (nu, 2) bounds of the change of u from sample to sample.
         ctrl_limits: (nu, 2) limits of u instead of the model's.
+        outputs: bounds on rows `C (δq, δv) + D δu`; see `deviation_output`.
+        blocks, terminal_set: as in `linear_problem`.
         preview: the reference has q, v for each sample, else one setpoint.
-        form: "condensed" or "sparse", as in `lti_mpc`; "explicit", whose unknowns are all
+        delay: samples from a measurement to the moment when its control acts.
+        tolerance: bound of each residual for a solution to count.
+        form: "condensed" or "sparse", as in `lti_mpc`; "multipliers", whose unknowns are all
             coordinates, accelerations and multipliers, for Python. All have one solution.
-        solver, name, options: as in `lti_mpc`; `delay=1` where a control acts one sample late.
+        solver, name: as in `lti_mpc`.
 
     Raises:
         ProblemError: no equilibrium; weights, bounds or a horizon that make no sense.
         ShapeError: a wrong shape, or NaN.
+        SolverError: the solver is not available.
     """
-    if form not in (*SOLVERS, EXPLICIT):
-        names = ", ".join(map(repr, (*SOLVERS, EXPLICIT)))
-        raise ProblemError(f"form = {form!r}; expected one of {names}")
-    given: dict[str, Any] = {"form": form}
-    if form == EXPLICIT:
-        nv = linear.system.nv
-        mechanism = multipliers_of(linear, period)
-        rows = check_outputs(outputs, 2 * nv, linear.nu)
-        given = {"pose": (mechanism, weight("Q", Q, 2 * nv), rows)}
-    return on_manifold(
+    chosen = solver_of_form(form, solver)
+    deviations = deviation_model(
         linear,
-        explicit_mpc if form == EXPLICIT else lti_mpc,
-        horizon,
         (Q, R),
         period=period,
         outputs=outputs,
         ctrl_limits=ctrl_limits,
-        preview=preview,
-        solver=solver,
-        du_bounds=du_bounds,
-        name=name,
-        **given,
-        **options,
+        terminal_weight=P,
     )
-
-
-def explicit_mpc(
-    model: LinearModel,
-    horizon: int,
-    Q: ArrayLike,
-    R: ArrayLike,
-    *,
-    pose: tuple[Multipliers, Array, Sequence[Output]],
-    tolerance: float = 1e-6,
-    solver: str | None = None,
-    name: str = "linear_mpc",
-    **options: Any,
-) -> LinearMPC:
-    """Return the controller in x of a problem in all coordinates; see `explicit_problem`."""
-    problem = linear_problem(model, horizon, Q, R, **options)
-    chosen = solver or SOLVERS["sparse"]
-    return sparse_mpc(problem, explicit_problem(problem, *pose), tolerance, chosen, name)
+    problem = linear_problem(
+        deviations.model,
+        horizon,
+        deviations.Q,
+        deviations.R,
+        P=P,
+        S=S,
+        u_bounds=deviations.u_bounds,
+        du_bounds=du_bounds,
+        outputs=deviations.outputs,
+        blocks=blocks,
+        preview=preview,
+        delay=delay,
+        terminal_set=terminal_set,
+    )
+    interface = MechanismInterface(linear, problem, deviations.u_limits)
+    if form == "condensed":
+        return condensed_mpc(problem, interface, solver=chosen, tolerance=tolerance, name=name)
+    if form == "sparse":
+        sparse = sparse_problem(problem)
+    else:
+        size = 2 * linear.system.nv
+        rows = check_outputs(outputs, size, linear.nu)
+        mechanism = multipliers_of(linear, period)
+        sparse = multiplier_problem(problem, mechanism, weight("Q", Q, size), rows)
+    return sparse_mpc(problem, sparse, interface, solver=chosen, tolerance=tolerance, name=name)
 
 
 def deviation_output(

@@ -12,39 +12,38 @@ plant off its setpoint ends up in d: where the loop settles and no bound is acti
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.linearization import Linearization
-from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import LeastDistanceStages
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.controller import (
-    SOLVERS,
-    LinearMPC,
-    lti_mpc,
-    plain_signal,
-    reference_slots,
-)
-from mbcasadi.mpc.linear.disturbance import (
-    Disturbed,
-    augment_with_disturbance,
-    beside,
-    estimates,
-    matrix,
-)
-from mbcasadi.mpc.linear.interface import SOLUTION, change_function_inputs
-from mbcasadi.mpc.linear.limits import limits_of
-from mbcasadi.mpc.linear.on_manifold import on_manifold
+from mbcasadi.mpc.linear.controller import LinearMPC, condensed_mpc, solver_of_form
+from mbcasadi.mpc.linear.disturbance import augment_with_disturbance, block_diagonal, matrix
+from mbcasadi.mpc.linear.interface import Interface, StateInterface
+from mbcasadi.mpc.linear.mechanism import MechanismInterface, deviation_model
+from mbcasadi.mpc.linear.observer import ObserverInterface
 from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
 from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
-from mbcasadi.qp.input_guard import clamp
-from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import weight
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Covariances of what disturbs a model with an estimated disturbance.
+
+    More noise of the disturbance makes a quicker estimate.
+
+    Attributes:
+        state: of x in one sample; (nx, nx), (nx,) or a number.
+        disturbance: of d in one sample; (nd, nd), (nd,) or a number.
+        measurement: of y; (ny, ny), (ny,) or a number, positive definite.
+    """
+
+    state: ArrayLike = 1.0
+    disturbance: ArrayLike = 0.1
+    measurement: ArrayLike = 0.1
 
 
 def offset_free_lti(
@@ -56,65 +55,66 @@ def offset_free_lti(
     tracked: ArrayLike,
     measured: ArrayLike | None = None,
     disturbances: ArrayLike | None = None,
-    state_noise: ArrayLike = 1.0,
-    disturbance_noise: ArrayLike = 0.1,
-    measurement_noise: ArrayLike = 0.1,
+    noise: Noise = Noise(),
+    P: ArrayLike | None = None,
+    S: ArrayLike | None = None,
+    u_bounds: ArrayLike | None = None,
+    du_bounds: ArrayLike | None = None,
     outputs: Sequence[Output] = (),
+    blocks: Sequence[int] | None = None,
+    delay: int = 0,
+    tolerance: float = 1e-6,
     solver: str | None = None,
     name: str = "offset_free_mpc",
-    tolerance: float = 1e-6,
-    **options: Any,
 ) -> LinearMPC:
     """Return the controller `(y, ref, z) → (u, z_next, status, residual)` of a plain model.
 
-    `ref` holds r, then s; z the active set, then the estimate (x, d) predicted for this tick. The
+    `ref` holds r, then s; z the active set, then the estimate (x, d) predicted for this step. The
     target does not know the bounds: a setpoint beyond them is held as near as the cost says.
 
     Args:
         model: constant.
-        horizon, Q, R, solver, name, tolerance, options: as in `lti_mpc`, without a preview.
-        tracked: H, (nt, nx), nt <= nu: what shall have no steady error.
+        horizon, Q, R, P, S, u_bounds, du_bounds, blocks, delay: as in `linear_problem`.
+        tracked: H, (nt, nx), nt <= nu: rows without a steady error.
         measured: C, (ny, nx); the whole state by default.
         disturbances: B_d, (nx, nd); one for each state by default, none for zero columns.
-        state_noise, disturbance_noise, measurement_noise: covariances of what disturbs x and d in
-            one sample and y; matrices, columns for diagonal ones, or numbers. More noise of d
-            makes a quicker estimate.
+        noise: covariances, from which the filter gain follows.
         outputs: rows of x and u.
+        tolerance, solver, name: as in `lti_mpc`, condensed form.
 
     Raises:
-        ProblemError: no steady state has every tracked value; a disturbance leaves no trace in y;
-            a model that varies, or a preview; and as in `linear_problem`.
+        ProblemError: no steady state has every tracked value; a disturbance is not observable; a
+            model that varies; and as in `linear_problem`.
         ShapeError: a wrong shape, or NaN.
     """
-    if model.varies or any(options.get(key) for key in ("preview", "form", "terminal_set")):
-        raise ProblemError(
-            "steady states need a constant model and one setpoint, which moves with what is "
-            "estimated; expected no leading axis, no preview, no terminal set, the condensed form"
-        )
-    plain = linear_problem(model, horizon, Q, R, outputs=outputs, **options)
-    B_d = matrix("disturbances", disturbances, np.eye(model.nx), rows=model.nx)
-    C = matrix("measured", measured, np.eye(model.nx), columns=model.nx)
-    noise = (
-        weight("state_noise", state_noise, model.nx),
-        weight("disturbance_noise", disturbance_noise, B_d.shape[1]),
-        weight("measurement_noise", measurement_noise, C.shape[0], definite=True),
-    )
-    H = matrix("tracked", tracked, None, columns=model.nx)
-    parts = augment_with_disturbance(plain, B_d, C, H, noise)
-    unseen = np.zeros((B_d.shape[1],) * 2)
-    core = lti_mpc(
-        parts.model,
+    _require_constant(model)
+    problem = linear_problem(
+        model,
         horizon,
-        beside(plain.Q, unseen),
-        plain.R,
-        P=beside(plain.P, unseen),
-        outputs=[_padded(output, B_d.shape[1]) for output in plain.outputs],
-        solver=solver,
-        name=name,
-        tolerance=tolerance,
-        **{key: value for key, value in options.items() if key != "P"},
+        Q,
+        R,
+        P=P,
+        S=S,
+        u_bounds=u_bounds,
+        du_bounds=du_bounds,
+        outputs=outputs,
+        blocks=blocks,
+        delay=delay,
     )
-    return _observed(core, plain, parts, solver)
+    C = matrix("measured", measured, np.eye(model.nx), columns=model.nx)
+    whole = np.array_equal(C, np.eye(model.nx))
+    interface = StateInterface(problem, "y", tuple(f"y{i}" for i in range(len(C))), whole)
+    return _offset_free(
+        problem,
+        interface,
+        C=C,
+        tracked=tracked,
+        disturbances=disturbances,
+        noise=noise,
+        solver=solver,
+        tolerance=tolerance,
+        name=name,
+    )
 
 
 def offset_free_mpc(
@@ -124,129 +124,117 @@ def offset_free_mpc(
     R: ArrayLike,
     *,
     tracked: ArrayLike,
+    disturbances: ArrayLike | None = None,
+    noise: Noise = Noise(),
     period: float = 1e-2,
-    outputs: Sequence[Output] = (),
+    P: ArrayLike | None = None,
+    S: ArrayLike | None = None,
+    du_bounds: ArrayLike | None = None,
     ctrl_limits: ArrayLike | None = None,
+    outputs: Sequence[Output] = (),
+    blocks: Sequence[int] | None = None,
+    delay: int = 0,
+    tolerance: float = 1e-6,
     solver: str | None = None,
     name: str = "offset_free_mpc",
-    **options: Any,
 ) -> LinearMPC:
     """Return the controller `(q, v, ref, z) → (u, z_next, status, residual)` of a mechanism.
 
-    As `linear_mpc`, without its steady error: a payload, a weak motor, a wrong gravity end up in
-    an estimated disturbance of the free directions.
+    As `linear_mpc`, without its steady error: a payload, a weak motor, a wrong gravity are
+    estimated as a disturbance of the free directions.
 
     Args:
-        linear, horizon, Q, R, period, outputs, ctrl_limits, solver, name: as in `linear_mpc`.
-        tracked: (nt, 2 nv) rows of the deviations (δq, δv) that shall have no steady error, at
-            most one for each control.
-        options: as in `offset_free_lti`.
+        linear, horizon, Q, R, period, P, S, du_bounds, ctrl_limits, outputs, blocks, delay,
+            tolerance, solver, name: as in `linear_mpc`, condensed form, one setpoint.
+        tracked: (nt, 2 nv) rows of the deviations (δq, δv) without a steady error, at most one
+            for each control.
+        disturbances: (nx, nd) of the free coordinates; one for each by default.
+        noise: covariances of the free coordinates and of d.
 
     Raises:
         ProblemError, ShapeError: as in `linear_mpc` and `offset_free_lti`.
     """
     rows = matrix("tracked", tracked, None, columns=2 * linear.system.nv)
-    return on_manifold(
+    deviations = deviation_model(
         linear,
-        offset_free_lti,
-        horizon,
         (Q, R),
         period=period,
         outputs=outputs,
         ctrl_limits=ctrl_limits,
-        preview=False,
-        solver=solver,
-        name=name,
+        terminal_weight=P,
+    )
+    problem = linear_problem(
+        deviations.model,
+        horizon,
+        deviations.Q,
+        deviations.R,
+        P=P,
+        S=S,
+        u_bounds=deviations.u_bounds,
+        du_bounds=du_bounds,
+        outputs=deviations.outputs,
+        blocks=blocks,
+        delay=delay,
+    )
+    return _offset_free(
+        problem,
+        MechanismInterface(linear, problem, deviations.u_limits),
+        C=np.eye(linear.nx),
         tracked=rows @ np.vstack([linear.to_dq, linear.to_dv]),
-        **options,
+        disturbances=disturbances,
+        noise=noise,
+        solver=solver,
+        tolerance=tolerance,
+        name=name,
     )
 
 
-def _observed(
-    core: LinearMPC, plain: LinearProblem, parts: Disturbed, solver: str | None
+def _offset_free(
+    problem: LinearProblem,
+    interface: Interface,
+    *,
+    C: np.ndarray,
+    tracked: ArrayLike,
+    disturbances: ArrayLike | None,
+    noise: Noise,
+    solver: str | None,
+    tolerance: float,
+    name: str,
 ) -> LinearMPC:
-    """Return the controller that estimates (x, d) and asks `core` for the control."""
-    inner, n_inner = core.controller.stages, core.controller.z0.size
-    assert inner is not None
-    kind: Any = ca.SX if inner.build.is_a("SXFunction") else ca.MX
-    nx, nu, size = plain.model.nx, plain.model.nu, parts.model.nx
-    sizes = {"y": parts.C.shape[0], "ref": nx + nu, "z": n_inner + size}
-    given = {key: kind.sym(key, count) for key, count in sizes.items()}
-    own, coasted = _own(parts, given, nx, n_inner)
-    build = ca.Function(
-        "build", list(given.values()), inner.build.call(own), list(given), inner.build.name_out()
+    """Return the controller of (x, d) behind an estimator of both."""
+    nx = problem.model.nx
+    B_d = matrix("disturbances", disturbances, np.eye(nx), rows=nx)
+    covariances = (
+        weight("noise.state", noise.state, nx),
+        weight("noise.disturbance", noise.disturbance, B_d.shape[1]),
+        weight("noise.measurement", noise.measurement, C.shape[0], definite=True),
     )
-    names = inner.finish.name_in()[-SOLUTION:]
-    found = {key: kind.sym(key, inner.finish.numel_in(key)) for key in names}
-    u, z_next, status, residual = inner.finish.call([*own, *found.values()])
-    A, B, drift = (ca.DM(part) for part in parts.model.interval(0))
-    acts = _acting(core, given["z"], u)
-    z_next = ca.vertcat(z_next, A @ coasted + B @ acts + drift)
-    finish = ca.Function(
-        "finish",
-        [*given.values(), *found.values()],
-        [ca.densify(part) for part in (u, z_next, status, residual)],
-        [*given, *found],
-        inner.finish.name_out(),
+    H = matrix("tracked", tracked, None, columns=nx)
+    augmented = augment_with_disturbance(problem, B_d, C, H, covariances)
+    unpriced = np.zeros((B_d.shape[1],) * 2)
+    of_both = replace(
+        problem,
+        model=augmented.model,
+        Q=block_diagonal(problem.Q, unpriced),
+        P=block_diagonal(problem.P, unpriced),
+        outputs=tuple(_without_disturbance(output, B_d.shape[1]) for output in problem.outputs),
     )
-    made = _described(core, plain, LeastDistanceStages(build, finish), solver)
-    assert core.controller.prediction is not None
-
-    def inwards(symbols: dict[str, Any]) -> list[Any]:
-        return _own(parts, symbols, nx, n_inner)[0]
-
-    plan = change_function_inputs(core.controller.prediction, sizes, inwards, lambda x: x[:nx, :])
-    whole = np.array_equal(parts.C[:, :nx], np.eye(nx))
-    limits = limits_of(plain, "y") if whole else None
-    return replace(
-        made,
-        controller=replace(made.controller, prediction=plan, limits=limits),
-        parameters=change_function_inputs(core.parameters, sizes, inwards),
+    return condensed_mpc(
+        of_both,
+        ObserverInterface(interface, augmented, nx),
+        solver=solver_of_form("condensed", solver),
+        tolerance=tolerance,
+        name=name,
     )
 
 
-def _own(parts: Disturbed, given: dict[str, Any], nx: int, n_inner: int) -> tuple[list[Any], Any]:
-    """Return what the MPC of (x, d) takes, and the estimate over a bad measurement."""
-    now, coasted = estimates(parts, given["y"], given["z"][n_inner:, 0])
-    goal = ca.DM(parts.target) @ ca.vertcat(given["ref"], now[nx:, 0]) + ca.DM(parts.target_0)
-    ref = ca.vertcat(goal[:nx, 0], now[nx:, 0], goal[nx:, 0])
-    return [now, ref, given["z"][:n_inner, 0]], coasted
+def _require_constant(model: LinearModel) -> None:
+    if model.varies:
+        raise ProblemError(
+            "steady states need a constant model; expected matrices without a leading axis"
+        )
 
 
-def _acting(core: LinearMPC, z: Any, u: Any) -> Any:
-    """Return the control that acts until the next sample: the oldest one under way."""
-    problem = core.problem
-    if not problem.delay:
-        return u
-    first = len(core.condensed.names)
-    return clamp(z[first : first + problem.model.nu, 0], *problem.u_bounds.T)
-
-
-def _described(
-    core: LinearMPC, plain: LinearProblem, stages: LeastDistanceStages, solver: str | None
-) -> LinearMPC:
-    inner = core.controller
-    nx, size = plain.model.nx, core.problem.model.nx
-    states = [f"x{i}" for i in range(nx)]
-    controls = inner.outputs[0].components
-    slots = (*reference_slots(plain, states), Slot("u", controls, ("",) * len(controls)))
-    ref = tuple(f"{slot.name}.{one}" for slot in slots for one in slot.components)
-    measured = tuple(f"y{i}" for i in range(stages.build.numel_in("y")))
-    kept = next(signal for signal in inner.inputs if signal.name == "z").components
-    z = (*kept, *(f"estimate.{one}" for one in (*states, *(f"d{i}" for i in range(size - nx)))))
-    parts = {"y": measured, "ref": ref, "z": z}
-    controller = replace(
-        inner,
-        function=controller_fun(inner.name, stages, solver or SOLVERS["condensed"]),
-        inputs=tuple(plain_signal(key, names) for key, names in parts.items()),
-        outputs=(inner.outputs[0], plain_signal("z_next", z), *inner.outputs[2:]),
-        z0=np.concatenate([inner.z0, np.zeros(size)]),
-        stages=stages,
-        prediction_rows=tuple(states),
-        notes=inner.notes | {"law": "linear MPC, condensed, with an estimated disturbance"},
-    )
-    return replace(core, controller=controller, slots=slots)
-
-
-def _padded(output: Output, nd: int) -> Output:
+def _without_disturbance(output: Output, nd: int) -> Output:
+    """Return the rows over (x, d) and u."""
     return replace(output, C=np.hstack([output.C, np.zeros((output.C.shape[0], nd))]))

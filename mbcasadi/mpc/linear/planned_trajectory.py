@@ -3,74 +3,63 @@
 x_0 = x0 carried over the delay,   x_{k+1} = A_k x_k + B_k u_k + d_k,   u_k of the solution
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.status import Status
-from mbcasadi.mpc.linear.prediction import predict
+from mbcasadi.mpc.linear.interface import Interface
+from mbcasadi.mpc.linear.prediction import parameters_of, predict
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.linear.stages import LinearStages, known
+from mbcasadi.mpc.linear.stages import LinearStages, parameters, problem_inputs, remembered_size
 from mbcasadi.qp.solver import candidate_fun
 
-INPUTS = ("x0", "ref", "z")
 
-
-def planned_fun(
-    made: LinearStages, stages: LeastDistanceStages, function: ca.Function, solver: str
+def prediction_fun(
+    parts: LinearStages, stages: LeastDistanceStages, function: ca.Function, solver: str
 ) -> ca.Function:
-    """Return (x0, ref, z) → (x, u): (nx, N + 1), (nu, N); NaN where the answer does not count.
+    """Return (inputs) → (x, u), one column for each sample; NaN where there is no valid plan.
 
     Args:
-        made: what the stages are made from.
+        parts: what the stages are made from.
         stages: they themselves.
         function: the whole controller.
         solver: as in `lti_mpc`.
     """
-    given = {name: ca.MX.sym(name, function.sparsity_in(name)) for name in INPUTS}
-    theta, _ = made.theta(given)
-    found = candidate_fun(stages, solver)(*given.values())
-    y = ca.DM(made.qp.L_inv) @ found - (ca.DM(made.qp.K) @ theta + ca.DM(made.qp.k_0))
-    counts = function.call(list(given.values()))[2] <= Status.SUBOPTIMAL
-    predicted = predict(made.problem, made.places, y.numel())
-    columns = (_columns(part, y, theta) for part in (predicted.x, predicted.u))
-    return _planned(given, *(ca.if_else(counts, part, np.nan) for part in columns))
+    theta_fun = parameters_fun(parts.problem, parts.interface, parts.m)
+    symbols = {name: ca.MX.sym(name, function.sparsity_in(name)) for name in function.name_in()}
+    theta = theta_fun(*symbols.values())
+    x = candidate_fun(stages, solver)(*symbols.values())
+    y = ca.DM(parts.qp.L_inv) @ x - (ca.DM(parts.qp.K) @ theta + ca.DM(parts.qp.k_0))
+    status = function.call(list(symbols.values()))[function.index_out("status")]
+    planned = predict(parts.problem, parameters_of(parts.problem), y.numel())
+    columns = (_columns(maps, y, theta) for maps in (planned.x, planned.u))
+    valid = status <= Status.SUBOPTIMAL
+    plan = parts.interface.plan(*(ca.if_else(valid, part, np.nan) for part in columns))
+    return plan_fun(symbols, *plan)
 
 
-def parameters_fun(problem: LinearProblem, function: ca.Function) -> ca.Function:
-    """Return (x0, ref, z) → (θ) of a law."""
-    given = {name: ca.MX.sym(name, function.sparsity_in(name)) for name in INPUTS}
-    past = given["z"][given["z"].numel() - problem.kept * problem.model.nu :, 0]
-    theta, _ = known(problem, given["x0"], given["ref"], past)
-    return ca.Function("parameters", list(given.values()), [theta], list(given), ["theta"])
-
-
-def plan_of_mechanism(
-    linear: Linearization, prediction: ca.Function, sizes: Mapping[str, int], own: Any
-) -> ca.Function:
-    """Return (q, v, ref, z) → (x, u) with columns (q, v) and u of the mechanism.
+def parameters_fun(problem: LinearProblem, interface: Interface, rows: int) -> ca.Function:
+    """Return (inputs) → (θ) of a controller.
 
     Args:
-        linear: what the plan holds near.
-        prediction: of the deviations.
-        sizes: of the inputs.
-        own: makes the inputs of `prediction` from them.
+        problem: whose parameters θ are.
+        interface: of the controller.
+        rows: entries of z before the past controls.
     """
-    system = linear.system
-    given = {name: ca.MX.sym(name, size) for name, size in sizes.items()}
-    x, du = prediction.call(own(given))
-    x = x[: linear.nx, :]
-    samples = x.shape[1]
-    q_0 = ca.repmat(ca.DM(linear.q), 1, samples)
-    q = system.integrate.map(samples)(q_0, ca.DM(linear.to_dq) @ x)
-    v = ca.repmat(ca.DM(linear.v), 1, samples) + ca.DM(linear.to_dv) @ x
-    u = ca.repmat(ca.DM(linear.u), 1, du.shape[1]) + du
-    return _planned(given, ca.vertcat(q, v), u)
+    own_state = rows + remembered_size(problem)
+    symbols, inputs = problem_inputs(interface, ca.MX, own_state)
+    theta, _ = parameters(problem, inputs.x0, inputs.ref, symbols["z"][rows:own_state, 0])
+    return ca.Function("parameters", list(symbols.values()), [theta], list(symbols), ["theta"])
+
+
+def plan_fun(symbols: dict[str, ca.MX], x: ca.MX, u: ca.MX) -> ca.Function:
+    """Return the Function of a plan, dense."""
+    outputs = [ca.densify(x), ca.densify(u)]
+    return ca.Function("prediction", list(symbols.values()), outputs, list(symbols), ["x", "u"])
 
 
 def _columns(maps: Sequence[tuple[Array, Array, Array]], y: ca.MX, theta: ca.MX) -> ca.MX:
@@ -78,8 +67,3 @@ def _columns(maps: Sequence[tuple[Array, Array, Array]], y: ca.MX, theta: ca.MX)
     of_y, of_theta, rest = (np.concatenate(part) for part in zip(*maps, strict=True))
     stacked = ca.DM(of_y) @ y + ca.DM(of_theta) @ theta + ca.DM(rest)
     return ca.reshape(stacked, len(maps[0][2]), len(maps))
-
-
-def _planned(given: Mapping[str, ca.MX], x: ca.MX, u: ca.MX) -> ca.Function:
-    outputs = [ca.densify(x), ca.densify(u)]
-    return ca.Function("prediction", list(given.values()), outputs, list(given), ["x", "u"])

@@ -1,10 +1,9 @@
-"""The law of a linear MPC whose states are unknowns too: one QP with equality rows, in Python.
+"""Linear MPC whose states are unknowns too: one QP with equality rows, in Python.
 
-The same problem as the condensed form, for solvers that like it large and sparse, and the place to
-look at the multipliers of a mechanism. As C, take the condensed form: it is smaller and faster.
+The same problem as the condensed form, for solvers that use sparsity, and the place to read the
+multipliers of a mechanism. For C use the condensed form: it is smaller and faster.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +13,20 @@ import numpy as np
 from mbcasadi.description.status import Status
 from mbcasadi.errors import SolverError
 from mbcasadi.mpc.linear.condensing import unknowns_of
-from mbcasadi.mpc.linear.prediction import parameters_of
+from mbcasadi.mpc.linear.interface import Interface
+from mbcasadi.mpc.linear.planned_trajectory import plan_fun
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
-from mbcasadi.mpc.linear.stages import known, regulated, remembered, shifted
+from mbcasadi.mpc.linear.stages import (
+    acting_control,
+    parameters,
+    problem_inputs,
+    remembered_controls,
+    remembered_size,
+    shift_bound,
+    unbounded_control,
+)
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
@@ -29,7 +37,7 @@ ACCURACY = 1e-12
 ROUNDS = 20
 """Rounds of scaling; each halves the orders of magnitude between entries."""
 
-OPTIONS: dict[str, dict[str, Any]] = {
+SPARSE_SOLVERS: dict[str, dict[str, Any]] = {
     "proxqp": {"proxqp": {"eps_abs": ACCURACY, "eps_rel": 0.0}},
     "piqp": {"piqp": {"eps_abs": ACCURACY, "eps_rel": ACCURACY}},
     "qrqp": {
@@ -40,76 +48,78 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
 }
 
-Poser = Callable[[LinearProblem], SparseProblem]
-
 
 @dataclass(frozen=True)
 class SparseFunctions:
-    """What becomes of a sparse problem.
+    """The Functions of a sparse problem.
 
     Attributes:
-        law: (x0, ref, z) → (u, z_next, status, residual).
-        prediction: (x0, ref, z) → (x, u), NaN where the answer does not count.
-        unknowns: (x0, ref, z) → (w), the solver's answer.
+        controller: (measured, ref, z) → (u, z_next, status, residual).
+        prediction: (measured, ref, z) → (x, u), NaN where there is no valid plan.
+        unknowns: (measured, ref, z) → (w), the solver's solution.
     """
 
-    law: ca.Function
+    controller: ca.Function
     prediction: ca.Function
     unknowns: ca.Function
 
 
 def require_sparse_solver(solver: str) -> None:
     """Raise `SolverError` unless CasADi has this solver and it serves the sparse form."""
-    if solver not in OPTIONS:
-        names = ", ".join(map(repr, OPTIONS))
+    if solver not in SPARSE_SOLVERS:
+        names = ", ".join(map(repr, SPARSE_SOLVERS))
         raise SolverError(f"solver {solver!r}; expected one of {names} for the sparse form")
     if not ca.has_conic(solver):
         raise SolverError(f"this CasADi has no plugin {solver!r}; install the official wheel")
 
 
 def sparse_functions(
-    name: str, problem: LinearProblem, sparse: SparseProblem, solver: str, tolerance: float
+    name: str,
+    problem: LinearProblem,
+    sparse: SparseProblem,
+    interface: Interface,
+    *,
+    solver: str,
+    tolerance: float,
 ) -> SparseFunctions:
-    """Return the law of a sparse problem, its plan, and its unknowns.
+    """Return the controller of a sparse problem, its plan, and its unknowns.
 
     Args:
-        name: of the law.
+        name: of the controller.
         problem: with the states of θ.
-        sparse: the QP made from it.
-        solver: one of `OPTIONS`.
-        tolerance: bound of each residual for an answer to count.
+        sparse: the QP that is made from it.
+        interface: what is measured and sent.
+        solver: one of `SPARSE_SOLVERS`.
+        tolerance: bound of each residual for a solution to count.
     """
-    model, size = problem.model, parameters_of(problem).s.stop
-    sizes = {"x0": model.nx, "ref": size - model.nx, "z": problem.kept * model.nu}
-    given = {key: ca.MX.sym(key, count) for key, count in sizes.items()}
-    theta, valid = known(problem, *given.values())
-    found, residual = _solved(sparse, theta, solver, unknowns_of(problem))
-    w: Any = found
+    nz = remembered_size(problem)
+    symbols, inputs = problem_inputs(interface, ca.MX, nz)
+    past = symbols["z"][:nz, 0]
+    theta, valid = parameters(problem, inputs.x0, inputs.ref, past)
+    w, residual = _solve(sparse, theta, solver, unknowns_of(problem))
     status = judge(residual, solver_claims=ca.MX(0), valid=valid > CLAIMED, tolerance=tolerance)
-    counts = status <= Status.SUBOPTIMAL
-    safe = ca.if_else(valid, regulated(problem, theta), 0)
-    u = clamp(ca.if_else(counts, w[: model.nu, 0], safe), *problem.u_bounds.T)
+    optimal = status <= Status.SUBOPTIMAL
+    nu = problem.model.nu
+    safe = ca.if_else(valid, unbounded_control(problem, theta), 0)
+    u = clamp(ca.if_else(optimal, w[:nu, 0], safe), *problem.u_bounds.T)
     x_plan, u_plan = (_columns(maps, w) for maps in (sparse.prediction.x, sparse.prediction.u))
-    plan = [ca.DM(np.linalg.pinv(sparse.prediction.lift)) @ x_plan, u_plan]
-    outputs = [
-        u,
-        remembered(problem, given["z"], u),
-        status,
-        ca.if_else(valid, residual, np.inf),
-    ]
-
-    def function(label: str, parts: list[Any], names: list[str]) -> ca.Function:
-        dense = [ca.densify(part) for part in parts]
-        return ca.Function(label, list(given.values()), dense, list(given), names)
-
+    x_plan = ca.DM(np.linalg.pinv(sparse.prediction.lift)) @ x_plan
+    plan = (ca.if_else(optimal, part, np.nan) for part in (x_plan, u_plan))
+    z_next = ca.vertcat(
+        remembered_controls(problem, past, u),
+        interface.next_estimate(inputs, acting_control(problem, past, u)),
+    )
+    outputs = [interface.send(u), z_next, status, ca.if_else(valid, residual, np.inf)]
+    names = ["u", "z_next", "status", "residual"]
+    args, labels = list(symbols.values()), list(symbols)
     return SparseFunctions(
-        function(name, outputs, ["u", "z_next", "status", "residual"]),
-        function("prediction", [ca.if_else(counts, part, np.nan) for part in plan], ["x", "u"]),
-        function("unknowns", [w], ["w"]),
+        ca.Function(name, args, [ca.densify(part) for part in outputs], labels, names),
+        plan_fun(symbols, *interface.plan(*plan)),
+        ca.Function("unknowns", args, [ca.densify(w)], labels, ["w"]),
     )
 
 
-def _solved(sparse: SparseProblem, theta: ca.MX, solver: str, moves: int) -> tuple[ca.MX, ca.MX]:
+def _solve(sparse: SparseProblem, theta: ca.MX, solver: str, moves: int) -> tuple[ca.MX, ca.MX]:
     """Return (w, residual) with the three residuals of the scaled QP; the first `moves` of w stay.
 
     Accelerations of a joint with a stiff servo are 1e6 times its angle: unscaled, they hide what
@@ -118,20 +128,20 @@ def _solved(sparse: SparseProblem, theta: ca.MX, solver: str, moves: int) -> tup
     qp = sparse.qp
     plain = np.ones(len(qp.H)), np.ones(len(sparse.E))
     unit, row = _units(qp.H, sparse.E, moves) if sparse.forces else plain
-    turn = ca.DM(unit)
-    g = turn * (ca.DM(qp.G) @ theta + ca.DM(qp.g_0))
+    scale = ca.DM(unit)
+    g = scale * (ca.DM(qp.G) @ theta + ca.DM(qp.g_0))
     equal = -ca.DM(row) * (ca.DM(sparse.E_theta) @ theta + ca.DM(sparse.e_0))
-    moved = ca.DM(qp.D) @ theta + ca.DM(qp.c_0)
+    shift = ca.DM(qp.D) @ theta + ca.DM(qp.c_0)
     scaled = unit[:, None] * qp.H * unit, np.vstack([row[:, None] * sparse.E, qp.C]) * unit
     H, A = (ca.sparsify(ca.DM(part)) for part in scaled)
-    lower, upper = (ca.vertcat(equal, shifted(bound, moved)) for bound in (qp.lower, qp.upper))
-    ends = [ca.vertcat(equal, ca.DM(bound) - moved) for bound in (qp.lower, qp.upper)]
+    lower, upper = (ca.vertcat(equal, shift_bound(bound, shift)) for bound in (qp.lower, qp.upper))
+    ends = [ca.vertcat(equal, ca.DM(bound) - shift) for bound in (qp.lower, qp.upper)]
     pattern = {"h": H.sparsity(), "a": A.sparsity()}
-    conic = ca.conic("horizon", solver, pattern, OPTIONS[solver] | {"error_on_fail": False})
-    found = conic(h=H, g=g, a=A, lba=ends[0], uba=ends[1])
-    w, lam = found["x"], _at_bounds(sparse, found["lam_a"])
+    conic = ca.conic("horizon", solver, pattern, SPARSE_SOLVERS[solver] | {"error_on_fail": False})
+    solution = conic(h=H, g=g, a=A, lba=ends[0], uba=ends[1])
+    w, lam = solution["x"], _at_bounds(sparse, solution["lam_a"])
     above, below, size = A @ w - upper, lower - A @ w, 1 + ca.norm_2(w)
-    return turn * w, ca.vertcat(
+    return scale * w, ca.vertcat(
         ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / size,
         ca.norm_2(H @ w + g + A.T @ lam) / (size + ca.norm_2(g)),
         ca.sum1(ca.fabs(lam * ca.if_else(lam > 0, above, below))) / size**2,

@@ -78,7 +78,7 @@ def multipliers_of(linear: Linearization, period: float) -> Multipliers:
     """Return the mechanism with its multipliers.
 
     Raises:
-        ProblemError: no equilibrium, or a singular inertia; see `with_multipliers`.
+        ProblemError: no equilibrium, or a singular inertia; see `descriptor_form`.
     """
     full, nv = descriptor_form(linear), linear.system.nv
     pressed = np.linalg.pinv(full.G @ full.S, DESCRIPTOR_RANK_TOL)
@@ -109,7 +109,7 @@ def sparse_problem(problem: LinearProblem) -> SparseProblem:
     return _assembled(problem, w, rows, np.eye(model.nx), _least(problem))
 
 
-def explicit_problem(
+def multiplier_problem(
     problem: LinearProblem, mechanism: Multipliers, Q: Array, outputs: Sequence[Output]
 ) -> SparseProblem:
     """Return the problem with coordinates, accelerations and multipliers as unknowns.

@@ -9,7 +9,7 @@ from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import descriptor_form, equilibrium, linearize
 from mbcasadi.dynamics import forward_dynamics
-from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc, offset_free_lti
+from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc
 from mbcasadi.mpc.linear.sparse_form import multipliers_of
 from mbcasadi.system import read_mjcf
 
@@ -85,7 +85,7 @@ def forms(mechanism):
     )
     Q = np.repeat([10.0, 0.01], system.nv)
     options = {"outputs": [fast], "ctrl_limits": limits, "period": 0.02}
-    names = ("condensed", "sparse", "explicit")
+    names = ("condensed", "sparse", "multipliers")
     return {form: linear_mpc(linear, 8, Q, 1e-2, form=form, **options) for form in names}
 
 
@@ -145,7 +145,7 @@ def test_the_multipliers_of_the_answer_are_the_forces_of_the_motion(mechanism):
     Where rows repeat, a common part may be added to lam; what its change does is unique.
     """
     system, linear, _ = mechanism
-    mpc = forms(mechanism)["explicit"]
+    mpc = forms(mechanism)["multipliers"]
     q, v = linear.state(0.02 * np.ones(linear.nx))
     dq, dv = linear.to_dq @ linear.coordinates(q, v), linear.to_dv @ linear.coordinates(q, v)
     ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
@@ -226,9 +226,7 @@ def test_a_form_or_solver_that_there_is_not_is_refused(case):
         lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **options)
 
 
-def test_the_sparse_form_is_not_c_and_not_offset_free(tmp_path):
+def test_the_sparse_form_is_not_c(tmp_path):
     sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", u_bounds=[[-1.0, 1.0]])
     with pytest.raises(err.ExportError, match="cannot generate C"):
         export_c(sparse, tmp_path / "c")
-    with pytest.raises(err.ProblemError, match="the condensed form"):
-        offset_free_lti(MODEL, HORIZON, [2.0, 0.1], 0.3, tracked=[[1.0, 0.0]], form="sparse")

@@ -34,7 +34,7 @@ def test_large_accelerations_hide_no_error_of_the_controls():
     linear = mb.linearize(system, np.zeros(2), None, np.zeros(2))
     assert np.abs(np.linalg.eigvals(linear.dfdx)).max() > 1e5
     weights = [10, 10, 0.1, 0.1], [1, 1]
-    laws = [linear_mpc(linear, 15, *weights, form=form) for form in ("condensed", "explicit")]
+    laws = [linear_mpc(linear, 15, *weights, form=form) for form in ("condensed", "multipliers")]
     refs = [law.ref(setpoint_q=np.zeros(2), setpoint_u=np.zeros(2)) for law in laws]
     rng, moved = np.random.default_rng(0), 0.0
     for _ in range(5):
@@ -54,5 +54,5 @@ def test_what_counts_as_rest_is_one_thing_for_all_forms():
     system = mb.read_mjcf(ARM)
     linear = mb.linearize(system, np.zeros(2), None, np.zeros(2))
     nearly = replace(linear, drift=np.full(linear.nx, 1e-7))
-    for form in ("condensed", "sparse", "explicit"):
+    for form in ("condensed", "sparse", "multipliers"):
         linear_mpc(nearly, 3, [10, 10, 0.1, 0.1], [1, 1], form=form)

@@ -14,7 +14,6 @@ from mbcasadi.mpc import (
     linear_mpc,
     linear_problem,
     lti_mpc,
-    offset_free_lti,
 )
 from mbcasadi.mpc.linear.terminal_set import invariant_set
 from mbcasadi.system import read_mjcf
@@ -145,7 +144,7 @@ def test_condensed_sparse_and_explicit_end_in_the_same_set():
     options = {"outputs": [row], "ctrl_limits": [[-0.6, 0.3]], "terminal_set": True}
     made = {
         form: linear_mpc(linear, 8, np.repeat([10.0, 0.01], 3), 0.1, form=form, **options)
-        for form in ("condensed", "sparse", "explicit")
+        for form in ("condensed", "sparse", "multipliers")
     }
     end = made["condensed"].problem.terminal
     rng, reached, seen = np.random.default_rng(0), 0, {0: 0, 2: 0}
@@ -189,8 +188,3 @@ def test_soft_bounds_do_not_narrow_the_set():
     )
     assert len(hard.terminal.of_x) > 3
     assert soft.terminal.of_x.shape == (0, 2)
-
-
-def test_offset_free_laws_have_no_terminal_set():
-    with pytest.raises(err.ProblemError, match="no terminal set"):
-        offset_free_lti(DOUBLE, 5, *WEIGHTS, tracked=[[1.0, 0.0]], terminal_set=True)

@@ -7,7 +7,7 @@ import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.mpc import LinearModel, offset_free_lti, offset_free_mpc
+from mbcasadi.mpc import LinearModel, Noise, offset_free_lti, offset_free_mpc
 from mbcasadi.mpc.linear.disturbance import augment_with_disturbance
 from mbcasadi.mpc.linear.problem import linear_problem
 from mbcasadi.system import read_mjcf
@@ -25,9 +25,14 @@ SWITCHES = {"each state": (None, True), "the force": (MODEL.B, True), "off": (OF
 SETTLED = 1e-6
 
 
-def made(**options):
-    noise = {"disturbance_noise": 10.0}
-    return offset_free_lti(MODEL, HORIZON, [2.0, 0.1], 0.3, **(OPTIONS | noise | options))
+VARYING = LinearModel.of(
+    np.tile(MODEL.A, (HORIZON, 1, 1)), np.tile(MODEL.B, (HORIZON, 1, 1)), PERIOD
+)
+
+
+def made(model=MODEL, **options):
+    noise = {"noise": Noise(disturbance=10.0)}
+    return offset_free_lti(model, HORIZON, [2.0, 0.1], 0.3, **(OPTIONS | noise | options))
 
 
 def settle(mpc, gain=1.0, slip=0.0, y=lambda x: x):
@@ -101,9 +106,9 @@ def test_the_c_equals_the_function_and_coasts_over_a_bad_measurement(tmp_path):
 
 WRONG = {
     "two rows, one control": ({"tracked": np.eye(2)}, err.ProblemError, "no steady state"),
-    "unseen": ({"measured": PLACE}, err.ProblemError, "leaves no trace"),
-    "preview": ({"preview": True}, err.ProblemError, "no preview"),
-    "noise": ({"measurement_noise": 0.0}, err.ProblemError, "measurement_noise"),
+    "unseen": ({"measured": PLACE}, err.ProblemError, "not observable"),
+    "noise": ({"noise": Noise(measurement=0.0)}, err.ProblemError, "noise.measurement"),
+    "varies": ({"model": VARYING}, err.ProblemError, "constant model"),
     "shape": ({"tracked": [[1.0, 0.0, 0.0]]}, err.ShapeError, "tracked has shape"),
 }
 

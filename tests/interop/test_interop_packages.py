@@ -4,10 +4,10 @@ import os
 import warnings
 
 import casadi as ca
-import handing_on_cases as cases
+import interop_cases as cases
 import numpy as np
 import pytest
-from handing_on_cases import PERIOD, QUIET
+from interop_cases import PERIOD, QUIET
 from support.pages import assert_prints_what_it_says
 
 from mbcasadi.interop import to_acados_model, to_do_mpc_model, to_rockit

@@ -5,10 +5,10 @@ import sys
 from types import SimpleNamespace
 
 import casadi as ca
-import handing_on_cases as cases
+import interop_cases as cases
 import numpy as np
 import pytest
-from handing_on_cases import PERIOD, QUIET, FakeDoMpc, FakeOcp, as_function, runge_kutta
+from interop_cases import PERIOD, QUIET, FakeDoMpc, FakeOcp, as_function, runge_kutta
 
 import mbcasadi.errors as err
 from mbcasadi.description import Baumgarte
