@@ -17,7 +17,7 @@ AXES = "xyz"
 
 @dataclass(frozen=True)
 class FrameTask(Task):
-    """A site or body follows a position and an orientation, world axes.
+    """A site or body tracks a position and an orientation, world axes.
 
     `error = p_ref - p` and `log(quat_ref ∘ quat⁻¹)`, the rotation vector in world axes that
     leads from the present orientation to the desired one. Quaternions are w x y z.
@@ -75,7 +75,7 @@ class FrameTask(Task):
     def rows(
         self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains
     ) -> TaskRows:
-        """Return the chosen rows of the frame's Jacobian and bias."""
+        """Return the chosen rows of the frame's Jacobian and bias; arguments as in `Task.rows`."""
         frame = system.frame(self.frame, self.kind)
         chosen = [AXES.index(a) for a in self.position]
         chosen += [3 + AXES.index(a) for a in self.orientation]

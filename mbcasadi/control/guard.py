@@ -1,4 +1,4 @@
-"""Bad inputs never reach the equations, and nothing unbounded leaves them.
+"""The input guard: bad inputs never reach the equations, and outputs are bounded.
 
 Comparisons are written so that NaN fails them, and choices as `condition ? a : b`, so that a NaN
 that is not chosen has no effect.
@@ -49,7 +49,7 @@ def guarded(setup: Setup, raw: dict[str, ca.SX]) -> tuple[Inputs, ca.SX]:
 
 
 def nominal_inputs(setup: Setup) -> dict[str, ca.DM]:
-    """Return inputs that ask to rest at the model's authored configuration."""
+    """Return the inputs that hold the model's authored configuration at rest."""
     system = setup.system
     q0 = np.zeros(system.nq) if system.tree is None else np.asarray(system.tree.q0, dtype=float)
     return {
@@ -62,7 +62,7 @@ def nominal_inputs(setup: Setup) -> dict[str, ca.DM]:
 
 
 def reference_at(setup: Setup, q: np.ndarray) -> np.ndarray:
-    """Return the reference that asks to stay at q, at rest."""
+    """Return the reference that holds q at rest."""
     ref = np.zeros(setup.nref)
     for task in setup.tasks:
         for quantity, value in task.present(setup.system, q).items():

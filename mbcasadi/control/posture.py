@@ -35,7 +35,7 @@ RATE_UNITS = {
 
 @dataclass(frozen=True)
 class PostureTask(Task):
-    """Joints follow `posture.q`, with `posture.v` and `posture.a` fed forward.
+    """Joints track `posture.q`, with `posture.v` and `posture.a` fed forward.
 
     `error = q_ref ⊖ q` on the manifold: ball and free joints take quaternion references (their
     rates are MuJoCo's: angular velocity in the body frame).
@@ -88,7 +88,7 @@ class PostureTask(Task):
     def rows(
         self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains
     ) -> TaskRows:
-        """Return a selection of joint accelerations."""
+        """Return a selection of joint accelerations; arguments as in `Task.rows`."""
         dofs, places = self._dofs(system), self._places(system)
         q_ref = ca.SX(q)
         for i, place in enumerate(places):

@@ -6,8 +6,8 @@ forces w. With `a = T p + t` (see `condense.py`):
     min ½ Σ_tasks |J a + c - a_des|²_W + ½ r_p |p - p_ref|² + ½ r_w |w|² + ½ r_f |f - f_ref|²
     subject to torque limits, friction pyramids and normal force limits.
 
-`r_p > 0` and `r_w > 0` make the Hessian positive definite: forces that move nothing (a redundant
-motor, feet pressing against each other) are decided by them.
+`r_p > 0` and `r_w > 0` make the Hessian positive definite: they determine the forces that cause no
+motion (of a redundant motor, of feet that press against each other).
 """
 
 from dataclasses import dataclass
@@ -76,9 +76,9 @@ class Problem:
         drive: the actuators.
         grips: rows and forces of the contacts.
         rows: the inequalities.
-        tasks: what is asked for.
-        p_ref: (nu,) actuator forces that the regularisation pulls to.
-        f_ref: (3 nc,) contact forces that it pulls to; those of contacts that are off are zero.
+        tasks: the desired motion.
+        p_ref: (nu,) reference of the actuator forces in the regularisation.
+        f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
     """
 
     dynamics: Dynamics
@@ -132,7 +132,7 @@ def wanted_forces(setup: Setup, at: Inputs) -> ca.SX:
 def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
     """Return the equality constraints' rows and bias, those that are off zero.
 
-    With stabilisation ω the rows ask for `A a + c + 2 ω psi + ω² phi = 0`.
+    With stabilisation ω the rows require `A a + c + 2 ω psi + ω² phi = 0`.
     """
     system, nc = setup.system, len(setup.contacts)
     if system.nc == 0:

@@ -1,7 +1,7 @@
 """Inequality rows of the inverse dynamics: torque limits, friction pyramids, normal forces.
 
 Every row is `lower <= C_p p + C_lam lam + C_w w <= upper` with actuator forces p, multipliers
-lam and internal contact forces w; each has a name that a message can show.
+lam and internal contact forces w; each has a name for messages.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,14 @@ def stack_rows(parts: Sequence[Rows]) -> Rows:
 
 
 def torque_rows(drive: Drive, names: Sequence[str], m: int, nw: int) -> Rows:
-    """Return `lower <= p <= upper` for each actuator that has a limit."""
+    """Return `lower <= p <= upper` for each actuator that has a limit.
+
+    Args:
+        drive: the actuators.
+        names: of the actuators.
+        m: number of multipliers lam.
+        nw: number of internal contact forces w.
+    """
     bounded = [i for i, limited in enumerate(drive.bounded) if limited]
     nu = len(drive.bounded)
     return Rows(
@@ -148,15 +155,15 @@ def contact_rows(
 ) -> Rows:
     """Return friction pyramids, and normal force limits where a contact has them.
 
-    A contact that is off has no force: its rows are zero, and their bounds give way, so that
-    neither is ever active.
+    A contact that is off has no force: its rows are zero and their bounds are relaxed, so that
+    no row is ever active.
 
     Args:
         contacts: the contacts.
         names: one name for each.
         on: (nc,) one where a contact is on.
         grips: their rows.
-        first: number of multipliers above those of the contacts.
+        first: number of multipliers before those of the contacts.
         nu: number of actuator forces.
     """
     faces: list[ca.DM] = [ca.DM(0, 3 * len(contacts))]

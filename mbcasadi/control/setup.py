@@ -1,4 +1,4 @@
-"""What an inverse-dynamics controller is made of, checked once."""
+"""The options of an inverse-dynamics controller, checked once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def require_contacts(contacts: Sequence[Contact], system: System) -> tuple[Grip,
     """Return the contacts by body.
 
     Raises:
-        ProblemError: friction, sides, normal or force limits that make no cone.
+        ProblemError: friction, sides, normal or force limits that define no cone.
     """
     for contact in contacts:
         label = f"contact {contact.frame!r}"
@@ -125,7 +125,7 @@ def force_slot(contacts: Sequence[Contact], force_weight: float) -> Slot:
     """Return the slice of the reference that holds contact forces.
 
     Raises:
-        ProblemError: no contacts, or no weight that would make the reference count.
+        ProblemError: no contacts, or no `force_weight`, without which the reference has no effect.
     """
     if not contacts or force_weight == 0:
         raise ProblemError(
@@ -227,7 +227,7 @@ def lay_out(slots: Sequence[Slot]) -> dict[str, slice]:
 
 
 def require_system(system: System) -> None:
-    """Raise for systems that inverse dynamics cannot serve."""
+    """Raise for systems that inverse dynamics does not support."""
     if system.nu == 0:
         raise ProblemError(f"'{system.name}' has no actuators; expected at least one")
     if system.timed:

@@ -1,4 +1,4 @@
-"""The QP as data, its solution, and what stands in the way of one."""
+"""The QP as data, its solution, and the rows that make it infeasible."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class CondensedQP(NamedTuple):
     """`min ½ yᵀ H y + gᵀ y` subject to `lba <= A_qp y <= uba`, with `y = (p, w)`.
 
     p (nu,) are the actuator forces, N or N m (equal to u for motors of unit gain); w are the
-    internal contact forces. `a = T p + t`. Bounds of ±1e30 stand for none.
+    internal contact forces. `a = T p + t`. Bounds of ±1e30 mean no bound.
 
     Attributes:
         H, g: (n, n), (n,).
@@ -49,7 +49,7 @@ class CondensedQP(NamedTuple):
 
 @dataclass(frozen=True)
 class InverseDynamicsSolution:
-    """What the controller answers, and what it means.
+    """The controller's output at one state, with the solution of its QP.
 
     Attributes:
         u: (nu,) controls.
@@ -83,7 +83,7 @@ class InverseDynamicsSolution:
 
     @property
     def solved(self) -> bool:
-        """Whether the answer passed all checks."""
+        """Whether the solution passed all checks."""
         return self.status == 0
 
     def residuals(self) -> dict[str, float]:
@@ -91,7 +91,7 @@ class InverseDynamicsSolution:
         return dict(zip(RESIDUALS, self.residual.tolist(), strict=True))
 
     def explain(self) -> str:
-        """Return in words what the status means and which rows stand against each other.
+        """Return in words what the status means and which rows contradict each other.
 
         For an infeasible problem: the rows that cannot hold together, from the least sum of
         violations over all y (a linear program).

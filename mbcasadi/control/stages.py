@@ -1,7 +1,7 @@
-"""The controller, cut around the QP solver: build, solve, finish.
+"""The stages of a tick around the QP solver: build, solve, finish.
 
-`build` poses the problem, condenses and whitens it; `finish` recovers the actuator forces,
-clamps them, examines the answer and chooses the output. Both are scalar expressions (SX): a
+`build` assembles the problem, condenses and whitens it; `finish` recovers the actuator forces,
+clips them, checks the solution and chooses the output. Both are scalar expressions (SX): a
 fixed sequence of operations, without branches or loops that depend on data.
 """
 
@@ -42,7 +42,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Stages:
-    """The stages, and sizes that only they know.
+    """The stages, and the sizes that follow from them.
 
     Attributes:
         parts: `build` and `finish`.
@@ -109,7 +109,14 @@ def make_stages(setup: Setup) -> Stages:
 def least_distance(
     setup: Setup, problem: Problem, condensed: Condensed, whitened: Whitened
 ) -> LeastDistance:
-    """Return the inequalities over the whitened unknown, as a least-distance problem."""
+    """Return the inequalities over the whitened unknown, as a least-distance problem.
+
+    Args:
+        setup: the checked options.
+        problem: the parts of the QP.
+        condensed: `a = T p + t` and the multipliers that follow from p.
+        whitened: `y = y_0 + L_inv x`.
+    """
     nu, rows = setup.system.nu, problem.rows
     in_p, in_w = whitened.L_inv[:nu, :], whitened.L_inv[nu:, :]
     of_lam = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B @ in_p)
@@ -204,10 +211,16 @@ def _finish(
 
 
 def judge(residual: ca.SX, claimed: ca.SX, valid: ca.SX, tolerance: float) -> ca.SX:
-    """Return the status code of an answer with these residuals (see `check.py`).
+    """Return the status code of a candidate with these residuals (see `check.py`).
 
-    A violated row means infeasibility where the solver claims no optimum; where it claims one, it
-    failed.
+    A violated row means infeasibility where the solver claims no optimum, and a failed solver
+    where it claims one.
+
+    Args:
+        residual: (5,) of `examine`.
+        claimed: whether the solver claims an optimum.
+        valid: whether the inputs were valid.
+        tolerance: bound of each residual.
     """
     small = {name: residual[i] <= tolerance for i, name in enumerate(RESIDUALS)}
     consistent = ca.logic_and(small["dynamics"], small["constraint"])
@@ -228,7 +241,7 @@ def controls(problem: Problem, got: dict[str, ca.SX], p: ca.SX) -> ca.SX:
 def _fallback(
     setup: Setup, problem: Problem, got: dict[str, ca.SX], raw: dict[str, ca.SX]
 ) -> ca.SX:
-    """Return the control that the author chose for the case that the QP gives none."""
+    """Return the safe control that the options select for when the QP gives none."""
     nu = setup.system.nu
     if setup.fallback == "hold":
         return raw["z"][-nu:, 0]

@@ -1,12 +1,12 @@
-"""Tasks: what the mechanism should do, as accelerations.
+"""Tasks: desired motions, as accelerations.
 
-Every task says `J a + c = a_des` in the least-squares sense, with a weight on each row. A task
+Every task requires `J a + c = a_des` in the least-squares sense, with a weight on each row. A task
 gives its Jacobian J, its bias `c = J̇ v` and the desired acceleration
 
     a_des = a_ref + kd (v_ref - v_task) + kp error,
 
-where `error` is the way from where the task is to where it should be. References are named
-slices of the controller's input `ref`.
+where `error` leads from the present value to the desired one. References are named slices of
+the controller's input `ref`.
 """
 
 from abc import ABC, abstractmethod
@@ -102,11 +102,18 @@ class Task(ABC):
     def rows(
         self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains
     ) -> TaskRows:
-        """Return the task at (q, v) for its slices `ref` of the reference."""
+        """Return the task at (q, v) for its slices `ref` of the reference.
+
+        Args:
+            system: the mechanism.
+            q, v: (nq,), (nv,) state.
+            ref: the slices of the reference by their full names, `<task>.<quantity>`.
+            gains: kp, kd and weight of each row.
+        """
 
     @abstractmethod
     def present(self, system: System, q: Array) -> dict[str, Array]:
-        """Return reference values that ask to stay at the configuration q, at rest."""
+        """Return the reference values that hold the configuration q at rest."""
 
 
 def gains_of(task: Task, system: System) -> Gains:
@@ -136,7 +143,17 @@ def tracked_rows(task: Task, system: System) -> tuple[tuple[str, str], ...]:
 
 
 def per_row(owner: str, label: str, value: Gain, rows: Sequence[str]) -> Array:
-    """Return `value` as one non-negative number for each row."""
+    """Return `value` as one non-negative number for each row, (k,).
+
+    Args:
+        owner: name of the task or law, for messages.
+        label: name of the option, for messages.
+        value: a number, or one for each row.
+        rows: names of the k rows.
+
+    Raises:
+        ProblemError: a wrong number of values, or one that is negative or not finite.
+    """
     array = np.asarray(value, dtype=float)
     if array.shape not in {(), (len(rows),)}:
         raise ProblemError(

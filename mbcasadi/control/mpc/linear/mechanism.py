@@ -1,8 +1,8 @@
 """Linear MPC of a mechanism near an equilibrium, on its constraint manifold.
 
 Constraints are handled implicitly: the unknowns are deviations along the free directions, so
-loops and redundant rows cost nothing, and no prediction leaves the manifold to first order. Or
-explicitly, with multipliers as unknowns: the same solution, larger.
+loops and redundant rows cost nothing, and no prediction leaves the manifold to first order. With
+multipliers as unknowns the problem is larger and has the same solution.
 """
 
 from collections.abc import Sequence
@@ -42,8 +42,8 @@ def linear_mpc(
 ) -> LinearMPC:
     """Return the controller `(q, v, ref, z) → (u, z_next, status, residual)` of a mechanism.
 
-    From a model in three calls: `system = mb.read_mjcf(...)`,
-    `linear = linearize(system, *equilibrium(...))`, `linear_mpc(linear, ...)`.
+    From a model: `system = mb.read_mjcf(...)`,
+    `linear = mb.linearize(system, mb.equilibrium(system))`, `linear_mpc(linear, ...)`.
 
     Args:
         linear: from `linearize` at an equilibrium.
@@ -55,8 +55,8 @@ def linear_mpc(
         du_bounds: (nu, 2) bounds of the change of u from sample to sample.
         ctrl_limits: (nu, 2) limits of u instead of the model's.
         preview: the reference has q, v for each sample, else one setpoint.
-        form: "condensed" or "sparse", as in `lti_mpc`; "explicit", whose unknowns are all
-            coordinates, accelerations and multipliers, for Python. All have one solution.
+        form: "condensed" or "sparse", as in `lti_mpc`; or "explicit", whose unknowns are all
+            coordinates, accelerations and multipliers, for Python. All have the same solution.
         solver, name, options: as in `lti_mpc`; `delay=1` where a control acts one sample late.
 
     Raises:
@@ -101,7 +101,19 @@ def explicit_mpc(
     name: str = "linear_mpc",
     **options: Any,
 ) -> LinearMPC:
-    """Return the controller in x of a problem in all coordinates; see `explicit_problem`."""
+    """Return the controller in x of a problem in all coordinates; see `explicit_problem`.
+
+    Args:
+        model: the linear model in the coordinates x of the manifold.
+        horizon: number of samples.
+        Q, R: (nx, nx), (nu, nu) weights, or their diagonals.
+        pose: the mechanism with its multipliers, the (2 nv, 2 nv) weight of (δq, δv), and the
+            outputs as rows of (δq, δv) and δu.
+        tolerance: bound of each residual for a solution to be accepted.
+        solver: of the sparse problem; its default is that of the form "sparse".
+        name: a C identifier.
+        options: as in `linear_problem`.
+    """
     problem = linear_problem(model, horizon, Q, R, **options)
     chosen = solver or SOLVERS["sparse"]
     return sparse_mpc(problem, explicit_problem(problem, *pose), tolerance, chosen, name)
