@@ -1,4 +1,4 @@
-"""Control laws of constrained mechanisms, one in each file; every one becomes C as it is."""
+"""Control laws of constrained mechanisms, one per file; each is exported to C unchanged."""
 
 from mbcasadi.control.laws.computed_torque import computed_torque
 from mbcasadi.control.laws.constraint_force import (

@@ -114,7 +114,7 @@ class MultiplierTracking:
 
     @property
     def controllable(self) -> bool:
-        """Whether the multipliers follow where the force does."""
+        """Whether the multipliers follow when the force does."""
         return self.rank == self.rows
 
     @property

@@ -125,7 +125,7 @@ def gain_condition(
 
 
 def _constants(system: System, coordinates: Coordinates) -> ca.Function:
-    """Return (q, v) → (‖B_θ‖, ‖∂B_θ/∂θ‖, ‖Wᵀ v‖); norms of Frobenius, which are not smaller."""
+    """Return (q, v) → (‖B_θ‖, ‖∂B_θ/∂θ‖, ‖Wᵀ v‖); Frobenius norms, which bound spectral ones."""
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     V_ref, dq = ca.SX.sym("V_ref", system.nv, system.nv), ca.SX.sym("dq", system.nq)
     root = root_factor(system.mass_matrix(q))

@@ -1,7 +1,7 @@
-"""From equations of a safe state to one Function: a guard in front, limits behind.
+"""From equations of a safe state to one Function, with an input guard and limits.
 
-A law says what it computes as expressions of a safe state; `make_law` turns that into one named
-Function that becomes C as it is. Its signature is
+A law gives its equations as expressions of a safe state; `make_law` turns them into one named
+Function that is exported to C unchanged. Its signature is
 
     (q, v, [f_c], ref, [mask], z) → (u, z_next, status, residual)
 
@@ -9,10 +9,10 @@ Function that becomes C as it is. Its signature is
 - `f_c`: (nv,) measured constraint force, where the law uses one.
 - `mask`: one entry for each constraint of the model, above one half for on, where the system has a
   mask.
-- `status`: 0 as the law has it; 1 u was cut to its limits; 2 the law's own test failed (what it
-  asks for cannot be had; u is the nearest); 3 bad input (NaN, infinity), u is the safe output;
-  4 the arithmetic broke down, u is the safe output.
-- `residual`: what could not be had, in the law's own terms.
+- `status`: 0 the law's own control; 1 u was clipped to its limits; 2 the law's own test failed
+  (its desired motion or force is unattainable; u is the nearest); 3 bad input (NaN, infinity), u
+  is the safe output; 4 the arithmetic failed, u is the safe output.
+- `residual`: the parts that are not attained, in the law's own terms.
 
 u never leaves its limits, whatever the inputs are. The safe output is zero control within them,
 and the state keeps its value.
@@ -42,7 +42,7 @@ STATUSES = (
     "failed, safe output",
 )
 SAFE_STATUSES = (BAD_INPUT, FAILED)
-CUT_TOL = 1e-9  # relative difference of u and its limited value that counts as a cut
+CUT_TOL = 1e-9  # relative difference of u and its limited value that counts as clipped
 
 
 def make_law(
@@ -58,19 +58,19 @@ def make_law(
     period: float = 1e-3,
     notes: Mapping[str, str] | None = None,
 ) -> Law:
-    """Return the law that computes `equations` behind a guard and within limits.
+    """Return the law that computes `equations` behind an input guard and within limits.
 
     Args:
         system: the mechanism; a system with a mask gives the law one.
         name: a C identifier.
-        equations: from safe inputs to what the law asks for.
+        equations: from safe inputs to the law's command.
         slots: slices of the reference.
         states: initial value of each state, by name.
         measures_force: the law takes the measured constraint force `f_c`.
         tracked: (name, unit) of each entry of `Command.error`.
         ctrl_limits: (nu, 2) limits of u instead of the model's.
         period: sample time, s.
-        notes: what a report and the C's manual say about the law.
+        notes: remarks for the report and for the README of the exported C.
 
     Raises:
         ProblemError: no actuators, a constraint that depends on time, a name that is no C
@@ -97,7 +97,7 @@ def make_law(
         [ca.densify(x) for x in (command.a, f_c, z_next)],
         list(raw),
         ["a", "f_c", "z_next"],
-        {"cse": True, "allow_duplicate_io_names": True},  # f_c measured, and f_c wanted
+        {"cse": True, "allow_duplicate_io_names": True},  # f_c measured, and f_c desired
     )
     controller = Controller(
         name=name,
@@ -183,7 +183,7 @@ def _guarded(
 
 
 def _kept(z: ca.SX, z0: Array) -> ca.SX:
-    """Return the state as it came in, the initial one where it holds NaN or huge numbers."""
+    """Return the given state, or the initial one where it holds NaN or huge numbers."""
     return ca.if_else(ca.sum1(ca.fabs(z)) <= LARGEST_INPUT, z, ca.DM(z0)) if z0.size else z
 
 

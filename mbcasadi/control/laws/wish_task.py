@@ -1,4 +1,4 @@
-"""The acceleration that a law wants, as a task of inverse dynamics."""
+"""The desired acceleration of a law, as a task of inverse dynamics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class WishTask(Task):
         ref: Mapping[str, ca.SX],
         gains: Gains,  # noqa: ARG002  # the interface's
     ) -> TaskRows:
-        """Return `J a = J a_law` above `L a = L a_law`."""
+        """Return `J a = J a_law` above `L a = L a_law`; arguments as in `Task.rows`."""
         J = ca.SX(tree_cholesky(system.mass_matrix(q)))
         if self.measure is not None:
             none = own_slices(self.measure, system, {})
