@@ -1,4 +1,4 @@
-"""A controller of deviations becomes one of what is measured: the same law, other ends."""
+"""A controller of deviations as one of the measured state: the same law with other inputs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,8 +22,8 @@ def around_stages(
     Args:
         inner: the stages of deviations.
         sizes: of the new inputs.
-        own: makes the old inputs from the new ones.
-        control: makes the new control from the old one.
+        own: gives the old inputs from the new ones.
+        control: gives the new control from the old one.
     """
     kind: Any = ca.SX if inner.build.is_a("SXFunction") else ca.MX
     given = {name: kind.sym(name, size) for name, size in sizes.items()}
@@ -46,7 +46,14 @@ def around_stages(
 def around_function(
     inner: ca.Function, sizes: Mapping[str, int], own: Inwards, control: Outwards = lambda u: u
 ) -> ca.Function:
-    """Return a Function with other inputs and another first output; arguments as above."""
+    """Return a Function with other inputs and another first output.
+
+    Args:
+        inner: the Function of deviations.
+        sizes: of the new inputs.
+        own: gives the old inputs from the new ones.
+        control: gives the new first output from the old one.
+    """
     given = {name: ca.MX.sym(name, size) for name, size in sizes.items()}
     u, *rest = inner.call(own(given))
     outputs = [control(u), *rest]

@@ -1,4 +1,4 @@
-"""A linear model with a constant disturbance: its estimator, and the steady states it leaves."""
+"""A linear model with a constant disturbance: its estimator and its steady states."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ class Disturbed:
 
     Attributes:
         model: of the state (x, d).
-        C: (ny, nx + nd) what is measured.
+        C: (ny, nx + nd) measurement `y = C (x, d)`.
         L: (nx + nd, ny) gain of the correction.
         target, target_0: `(x_s, u_s) = target (r, s, d) + target_0`.
     """
@@ -39,7 +39,7 @@ class Disturbed:
 def disturbed(
     problem: LinearProblem, B_d: Array, C: Array, H: Array, noise: tuple[Array, Array, Array]
 ) -> Disturbed:
-    """Return the model of (x, d), what estimates it, and the target.
+    """Return the model of (x, d), its estimator, and the target.
 
     Args:
         problem: without disturbances.
@@ -47,7 +47,7 @@ def disturbed(
         noise: covariances of x and d in one sample, and of y.
 
     Raises:
-        ProblemError: a disturbance leaves no trace; no steady state has every tracked value.
+        ProblemError: an unobservable disturbance; no steady state has every tracked value.
     """
     A, B, drift = problem.model.interval(0)
     (nx, nu), nd = B.shape, B_d.shape[1]
@@ -70,7 +70,7 @@ def disturbed(
 
 
 def estimates(parts: Disturbed, y: Any, before: Any) -> tuple[Any, Any]:
-    """Return the corrected (x, d): infinite where an input is bad, and as the filter goes on."""
+    """Return the corrected (x, d), infinite where an input is bad, and the one that is kept."""
     known = ca.sum1(ca.fabs(before)) <= LARGEST_INPUT
     seen = ca.sum1(ca.fabs(y)) <= LARGEST_INPUT
     start = ca.if_else(known, before, 0)
@@ -124,7 +124,13 @@ def matrix(
     rows: int | None = None,
     columns: int | None = None,
 ) -> Array:
-    """Return a matrix with so many rows and columns.
+    """Return a finite matrix of the given size.
+
+    Args:
+        name: for messages.
+        value: (rows, columns), or None for the default.
+        default: used where there is no value.
+        rows, columns: expected size; None for any.
 
     Raises:
         ShapeError: another shape, or NaN.

@@ -35,13 +35,13 @@ STATUS_WORDS = (
 
 @dataclass(frozen=True)
 class LinearMPC:
-    """A linear MPC controller; `export_c` takes it as it is, and `validate` that of a mechanism.
+    """A linear MPC controller; `export_c` accepts it, and `validate` that of a mechanism.
 
     Attributes:
         controller: (x0, ref, z) → (u, z_next, status, residual), or with (q, v) in place of x0.
-        problem, condensed: what it solves, with states and without.
+        problem, condensed: the problem with states and without.
         slots: the slices of the reference.
-        sparse, unknowns: the problem with states, and what a solver says of it, (inputs) → (w);
+        sparse, unknowns: the QP with states, and the solver's solution of it, (inputs) → (w);
             None in the condensed form.
         parameters: (inputs) → (θ) of the condensed problem.
     """
@@ -72,7 +72,7 @@ class LinearMPC:
         """Return the reference of a law with a preview, from one row for each sample 1 … N.
 
         `schedule(x=(N, nx), u=(nu,))`, of a mechanism `schedule(q=(N, nq), v=(N, nv),
-        setpoint_u=(nu,))`; a row alone holds at all samples. What is not given is zero.
+        setpoint_u=(nu,))`; a single row holds at all samples. The default is zero.
 
         Raises:
             ProblemError: no preview, or a schedule that is shorter or longer than the horizon.
@@ -96,10 +96,11 @@ class LinearMPC:
         return filled(self.slots, given)
 
     def violations(self, *inputs: ArrayLike) -> tuple[Violation, ...]:
-        """Return the bounds that the plan of this tick does not keep, each `in_words`.
+        """Return the bounds that the plan of this tick violates, each with `in_words`.
 
-        Soft rows, with the amount by which they give way: an unreachable reference, a push too
-        large. Where hard rows contradict each other (status 2), those that the nearest plan breaks.
+        Soft rows with the amount of their slack, for example after an unreachable reference or a
+        large push. Where hard rows contradict each other (status 2), those that the nearest plan
+        violates.
 
         Args:
             inputs: of the controller, in its order.
@@ -127,15 +128,15 @@ def lti_mpc(
 
     Args:
         model, horizon, Q, R, options: as in `linear_problem`.
-        tolerance: bound of each residual for an answer to count.
-        form: "condensed", whose unknowns are the controls, for C; "sparse", whose unknowns are the
-            states too, for Python.
+        tolerance: bound of each residual for a solution to be accepted.
+        form: "condensed", whose unknowns are the controls, for C; "sparse", whose unknowns include
+            the states, for Python.
         solver: of the Function in Python: "daqp" or "qrqp" for the condensed form, "proxqp",
             "piqp" or "qrqp" for the sparse one; the C export of the condensed form uses DAQP.
         name: a C identifier.
 
     Raises:
-        ProblemError, ShapeError: as in `linear_problem`; a form that there is not.
+        ProblemError, ShapeError: as in `linear_problem`; an unknown form.
         SolverError: the solver is not available.
     """
     if form not in SOLVERS:
@@ -160,7 +161,12 @@ def lti_mpc(
 def sparse_mpc(
     problem: LinearProblem, sparse: SparseProblem, tolerance: float, solver: str, name: str
 ) -> LinearMPC:
-    """Return the controller of a problem with states as unknowns; arguments as in `lti_mpc`.
+    """Return the controller of a problem with states as unknowns.
+
+    Args:
+        problem: the problem, in the states of its model.
+        sparse: the QP with states as unknowns.
+        tolerance, solver, name: as in `lti_mpc`.
 
     Raises:
         ProblemError, SolverError: as in `lti_mpc`.
@@ -192,7 +198,14 @@ def described(
     problem: LinearProblem,
     qp: CondensedProblem,
 ) -> tuple[Controller, tuple[Slot, ...]]:
-    """Return the controller as data, and the slices of its reference."""
+    """Return the controller as data, and the slices of its reference.
+
+    Args:
+        function: (x0, ref, z) → (u, z_next, status, residual).
+        stages: the Functions around the QP solver; None for the sparse form.
+        problem: the problem.
+        qp: its QP, for sizes and names of rows.
+    """
     model = problem.model
     states = tuple(f"x{i}" for i in range(model.nx))
     controls = tuple(f"u{i}" for i in range(model.nu))

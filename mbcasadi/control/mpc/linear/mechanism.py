@@ -60,7 +60,7 @@ def linear_mpc(
         solver, name, options: as in `lti_mpc`; `delay=1` where a control acts one sample late.
 
     Raises:
-        ProblemError: no equilibrium; weights, bounds or a horizon that make no sense.
+        ProblemError: no equilibrium; invalid weights, bounds or horizon.
         ShapeError: a wrong shape, or NaN.
     """
     if form not in (*SOLVERS, EXPLICIT):

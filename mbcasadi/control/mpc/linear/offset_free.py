@@ -1,13 +1,13 @@
-"""Linear MPC without a steady error: a disturbance is estimated, predicted with, and cancelled.
+"""Offset-free linear MPC: a disturbance is estimated, predicted with, and cancelled.
 
     model      x_next = A x + B u + drift + B_d d,   d_next = d,   y = C x
     correct    (x, d) ← (x, d) + L (y - C x)                    stationary Kalman filter
     target     0 = (A - I) x_s + B u_s + drift + B_d d,   H x_s = H r,   near (r, s)
     control    the linear MPC of (x, d) about (x_s, u_s)
-    predict    (x, d) ← (A x + B u + drift + B_d d, d)          u that acts, cut to its limits
+    predict    (x, d) ← (A x + B u + drift + B_d d, d)          u that acts, clipped to its limits
 
-With one disturbance for each measured number, whatever constant force or wrong model holds the
-plant off its setpoint ends up in d: where the loop settles and no bound is active, H x = H r
+With one disturbance for each measured number, d represents any constant force or model error that
+keeps the plant from its setpoint: where the loop settles and no bound is active, H x = H r
 [G. Pannocchia, J. B. Rawlings, AIChE J. 49 (2003), 426-437].
 """
 
@@ -62,21 +62,21 @@ def offset_free_lti(
     """Return the controller `(y, ref, z) → (u, z_next, status, residual)` of a plain model.
 
     `ref` holds r, then s; z the active set, then the estimate (x, d) predicted for this tick. The
-    target does not know the bounds: a setpoint beyond them is held as near as the cost says.
+    target ignores the bounds: for a setpoint beyond them the cost determines the nearest state.
 
     Args:
         model: constant.
         horizon, Q, R, solver, name, tolerance, options: as in `lti_mpc`, without a preview.
-        tracked: H, (nt, nx), nt <= nu: what shall have no steady error.
+        tracked: H, (nt, nx), nt <= nu: rows of x without steady error.
         measured: C, (ny, nx); the whole state by default.
         disturbances: B_d, (nx, nd); one for each state by default, none for zero columns.
-        state_noise, disturbance_noise, measurement_noise: covariances of what disturbs x and d in
-            one sample and y; matrices, columns for diagonal ones, or numbers. More noise of d
-            makes a quicker estimate.
+        state_noise, disturbance_noise, measurement_noise: covariances of the noise of x and d in
+            one sample, and of y; matrices, columns for diagonal ones, or numbers. More noise of d
+            gives a faster estimate.
         outputs: rows of x and u.
 
     Raises:
-        ProblemError: no steady state has every tracked value; a disturbance leaves no trace in y;
+        ProblemError: no steady state has every tracked value; a disturbance is unobservable in y;
             a model that varies, or a preview; and as in `linear_problem`.
         ShapeError: a wrong shape, or NaN.
     """
@@ -127,12 +127,12 @@ def offset_free_mpc(
 ) -> LinearMPC:
     """Return the controller `(q, v, ref, z) → (u, z_next, status, residual)` of a mechanism.
 
-    As `linear_mpc`, without its steady error: a payload, a weak motor, a wrong gravity end up in
-    an estimated disturbance of the free directions.
+    As `linear_mpc`, without its steady error: the effect of a payload, a weak motor or a wrong
+    gravity is estimated as a disturbance of the free directions.
 
     Args:
         linear, horizon, Q, R, period, outputs, ctrl_limits, solver, name: as in `linear_mpc`.
-        tracked: (nt, 2 nv) rows of the deviations (δq, δv) that shall have no steady error, at
+        tracked: (nt, 2 nv) rows of the deviations (δq, δv) without steady error, at
             most one for each control.
         options: as in `offset_free_lti`.
 
@@ -159,7 +159,7 @@ def offset_free_mpc(
 def _observed(
     core: LinearMPC, plain: LinearProblem, parts: Disturbed, solver: str | None
 ) -> LinearMPC:
-    """Return the controller that estimates (x, d) and asks `core` for the control."""
+    """Return the controller that estimates (x, d) and computes the control with `core`."""
     inner, n_inner = core.controller.stages, core.controller.z0.size
     assert inner is not None
     kind: Any = ca.SX if inner.build.is_a("SXFunction") else ca.MX
@@ -200,7 +200,7 @@ def _observed(
 
 
 def _own(parts: Disturbed, given: dict[str, Any], nx: int, n_inner: int) -> tuple[list[Any], Any]:
-    """Return what the MPC of (x, d) takes, and the estimate over a bad measurement."""
+    """Return the inputs of the MPC of (x, d), and the estimate kept at a bad measurement."""
     now, coasted = estimates(parts, given["y"], given["z"][n_inner:, 0])
     goal = ca.DM(parts.target) @ ca.vertcat(given["ref"], now[nx:, 0]) + ca.DM(parts.target_0)
     ref = ca.vertcat(goal[:nx, 0], now[nx:, 0], goal[nx:, 0])
@@ -208,7 +208,7 @@ def _own(parts: Disturbed, given: dict[str, Any], nx: int, n_inner: int) -> tupl
 
 
 def _acting(core: LinearMPC, z: Any, u: Any) -> Any:
-    """Return the control that acts until the next sample: the oldest one under way."""
+    """Return the control that acts until the next sample: the oldest pending one."""
     problem = core.problem
     if not problem.delay:
         return u

@@ -1,6 +1,7 @@
-"""A linear MPC of free coordinates becomes the controller of a mechanism.
+"""A linear MPC of free coordinates as the controller of a mechanism.
 
-It measures (q, v) and gives u; in between, all it knows are deviations on the constraint manifold.
+It measures (q, v) and returns u; the problem in between is in deviations on the constraint
+manifold.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,11 +43,11 @@ def on_manifold(
     solver: str | None,
     **options: Any,
 ) -> LinearMPC:
-    """Return a mechanism's controller from `make`, which makes one of a plain linear model.
+    """Return a mechanism's controller from `make`, which builds one of a plain linear model.
 
     Args:
         linear, horizon, period, outputs, ctrl_limits, preview, solver: as in `linear_mpc`.
-        make: with the arguments of `lti_mpc`; its controller measures the state.
+        make: takes the arguments of `lti_mpc`; its controller measures the state.
         weights: Q, R of `linear_mpc`.
         options: of `make`.
 
@@ -203,7 +204,7 @@ def _described(
 
 
 def _monitor(linear: Linearization, slots: Sequence[Slot]) -> ca.Function:
-    """Return (q, ref) → (target, error): the first setpoint and the way to it."""
+    """Return (q, ref) → (target, error): the first setpoint and the difference to it."""
     system = linear.system
     q, ref = ca.SX.sym("q", system.nq), ca.SX.sym("ref", sum(slot.size for slot in slots))
     wanted = ref[: system.nq, 0]

@@ -1,6 +1,6 @@
-"""What a linear MPC plans: predicted states and controls, for reports and never for C.
+"""The plan of a linear MPC: predicted states and controls, for reports and not for C.
 
-x_0 = x0 carried over the delay,   x_{k+1} = A_k x_k + B_k u_k + d_k,   u_k of the solution
+x_0 = x0 predicted over the delay,   x_{k+1} = A_k x_k + B_k u_k + d_k,   u_k of the solution
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,11 +24,11 @@ INPUTS = ("x0", "ref", "z")
 def planned_fun(
     made: LinearStages, stages: LeastDistanceStages, function: ca.Function, solver: str
 ) -> ca.Function:
-    """Return (x0, ref, z) → (x, u): (nx, N + 1), (nu, N); NaN where the answer does not count.
+    """Return (x0, ref, z) → (x, u): (nx, N + 1), (nu, N); NaN where the solution is rejected.
 
     Args:
-        made: what the stages are made from.
-        stages: they themselves.
+        made: the problem of the stages.
+        stages: the stages.
         function: the whole controller.
         solver: as in `lti_mpc`.
     """
@@ -56,10 +56,10 @@ def plan_of_mechanism(
     """Return (q, v, ref, z) → (x, u) with columns (q, v) and u of the mechanism.
 
     Args:
-        linear: what the plan holds near.
+        linear: the operating point of the plan.
         prediction: of the deviations.
         sizes: of the inputs.
-        own: makes the inputs of `prediction` from them.
+        own: gives the inputs of `prediction` from them.
     """
     system = linear.system
     given = {name: ca.MX.sym(name, size) for name, size in sizes.items()}

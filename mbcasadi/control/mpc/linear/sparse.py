@@ -1,7 +1,7 @@
 """The law of a linear MPC whose states are unknowns too: one QP with equality rows, in Python.
 
-The same problem as the condensed form, for solvers that like it large and sparse, and the place to
-look at the multipliers of a mechanism. As C, take the condensed form: it is smaller and faster.
+The same problem as the condensed form, for solvers of large sparse QPs, and for the inspection of
+a mechanism's multipliers. For C use the condensed form, which is smaller and faster.
 """
 
 from collections.abc import Callable
@@ -43,12 +43,12 @@ Poser = Callable[[LinearProblem], SparseProblem]
 
 @dataclass(frozen=True)
 class SparseFunctions:
-    """What becomes of a sparse problem.
+    """The Functions of a sparse problem.
 
     Attributes:
         law: (x0, ref, z) → (u, z_next, status, residual).
-        prediction: (x0, ref, z) → (x, u), NaN where the answer does not count.
-        unknowns: (x0, ref, z) → (w), the solver's answer.
+        prediction: (x0, ref, z) → (x, u), NaN where the solution is rejected.
+        unknowns: (x0, ref, z) → (w), the solver's solution.
     """
 
     law: ca.Function
@@ -57,7 +57,7 @@ class SparseFunctions:
 
 
 def require_sparse_solver(solver: str) -> None:
-    """Raise `SolverError` unless CasADi has this solver and it serves the sparse form."""
+    """Raise `SolverError` unless the solver supports the sparse form and CasADi has its plugin."""
     if solver not in OPTIONS:
         names = ", ".join(map(repr, OPTIONS))
         raise SolverError(f"solver {solver!r}; expected one of {names} for the sparse form")
@@ -75,7 +75,7 @@ def sparse_functions(
         problem: with the states of θ.
         sparse: the QP made from it.
         solver: one of `OPTIONS`.
-        tolerance: bound of each residual for an answer to count.
+        tolerance: bound of each residual for a solution to be accepted.
     """
     model, size = problem.model, parameters_of(problem).s.stop
     sizes = {"x0": model.nx, "ref": size - model.nx, "z": problem.kept * model.nu}
@@ -108,10 +108,10 @@ def sparse_functions(
 
 
 def _solved(sparse: SparseProblem, theta: ca.MX, solver: str, moves: int) -> tuple[ca.MX, ca.MX]:
-    """Return (w, residual) with the three residuals of the scaled QP; the first `moves` of w stay.
+    """Return (w, residual) with three residuals of the scaled QP; the first `moves` of w are kept.
 
-    Accelerations of a joint with a stiff servo are 1e6 times its angle: unscaled, they hide what
-    the controls miss.
+    Accelerations of a joint with a stiff servo are 1e6 times its angle: unscaled, they hide the
+    errors of the controls.
     """
     qp = sparse.qp
     plain = np.ones(len(qp.H)), np.ones(len(sparse.E))
@@ -152,7 +152,7 @@ def _units(H: Array, E: Array, moves: int) -> tuple[Array, Array]:
 
 
 def _at_bounds(sparse: SparseProblem, lam: ca.MX) -> ca.MX:
-    """Return the multipliers without what rounding leaves of those of bounds that are not there."""
+    """Return the multipliers with those of infinite bounds, rounding errors, set to zero."""
     equal, ends = np.ones(len(sparse.E)), (sparse.qp.upper, sparse.qp.lower)
     up, down = (ca.DM(np.concatenate([equal, np.isfinite(end)])) for end in ends)
     return up * ca.fmax(lam, 0) + down * ca.fmin(lam, 0)

@@ -1,13 +1,13 @@
-"""Linear MPC, cut around the QP solver: two Functions that become C.
+"""The stages of linear MPC around the QP solver: two Functions that are exported to C.
 
     build   (x0, ref, z) → (A_qp, lba, uba, active0, carry)
     finish  (x0, ref, z, carry, x, lam_a, active, flag) → (u, z_next, status, residual)
 
-`ref` holds r, then s; `z` the active set of the last tick, shifted by one sample, then the controls
-that are under way or whose change counts, the newest last. x_0 of the problem is x0 carried over
-the delay, `x <- A x + B u + drift` for each control under way. All matrices are constants of the C.
-The answer testifies for itself: the residuals are computed from the QP's own numbers, and a
-solver's success is not believed.
+`ref` holds r, then s; `z` the active set of the last tick, shifted by one sample, then the pending
+controls and those whose change enters, the newest last. x_0 of the problem is x0 predicted over
+the delay, `x <- A x + B u + drift` for each pending control. All matrices are constants of the C.
+The solution is checked: the residuals are computed from the QP's own numbers, and a
+solver's claim of success is not used.
 """
 
 from dataclasses import dataclass
@@ -37,11 +37,11 @@ BOTH_WAYS = 4
 
 @dataclass(frozen=True)
 class LinearStages:
-    """What the stages are made from.
+    """The problem of the stages.
 
     Attributes:
         problem, condensed, qp: the problem in its three forms.
-        tolerance: bound of each residual for an answer to count.
+        tolerance: bound of each residual for a solution to be accepted.
     """
 
     problem: LinearProblem
@@ -51,7 +51,7 @@ class LinearStages:
 
     @property
     def places(self) -> Parameters:
-        """Where θ holds what."""
+        """The slices of θ."""
         return parameters_of(self.problem)
 
     @property
@@ -124,7 +124,7 @@ class LinearStages:
         value, pull = self._products(x, lam)
         above, below = value - uba, lba - value
         size = 1 + ca.norm_2(x)
-        moved = 1 + ca.norm_2(x[: x.shape[0] - self.condensed.slacks, 0])  # slacks are far away
+        moved = 1 + ca.norm_2(x[: x.shape[0] - self.condensed.slacks, 0])  # slacks may be large
         primal = ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / moved if self.m else 0
         stationarity = ca.norm_2(x + pull) / size
         gap = ca.if_else(lam > 0, above, below)
@@ -132,7 +132,7 @@ class LinearStages:
         return ca.vertcat(primal, stationarity, complementarity)
 
     def _products(self, x: Any, lam: Any) -> tuple[Any, Any]:
-        """Return `A x` and `Aᵀ lam`: by the states, forward and backward, where that is less."""
+        """Return `A x` and `Aᵀ lam`: by the states, forward and backward, where that is cheaper."""
         A = ca.sparsify(ca.DM(self.qp.A))
         if not self.m or np.count_nonzero(self.qp.L_inv) > WRITTEN_OUT:
             return A @ x, A.T @ lam
@@ -159,7 +159,13 @@ class LinearStages:
 def known(problem: LinearProblem, x0: Any, ref: Any, past: Any) -> tuple[Any, Any]:
     """Return θ, zero where inputs are bad, and one where they are good.
 
-    x0 is carried over the delay with the controls that are under way, the oldest first.
+    x0 is predicted over the delay with the pending controls, the oldest first.
+
+    Args:
+        problem: the problem.
+        x0: (nx,) measured state.
+        ref: the reference, r then s.
+        past: pending controls and those whose change enters, the newest last.
     """
     model, places = problem.model, parameters_of(problem)
     column = ca.vertcat(x0, ref, past)
@@ -175,13 +181,13 @@ def known(problem: LinearProblem, x0: Any, ref: Any, past: Any) -> tuple[Any, An
 
 
 def remembered(problem: LinearProblem, past: Any, u: Any) -> Any:
-    """Return the controls that the next tick remembers, finite whatever the past holds."""
+    """Return the past controls of the next tick, finite whatever the past holds."""
     past = clamped(past, *np.tile(problem.u_bounds, (problem.kept, 1)).T)
     return ca.vertcat(past, u)[problem.model.nu :, 0] if problem.kept else u[:0, 0]
 
 
 def regulated(problem: LinearProblem, theta: Any) -> Any:
-    """Return `s - K (x - r)`, the regulator without bounds: the safe output before its cut."""
+    """Return `s - K (x - r)`, the regulator without bounds: the safe output before clipping."""
     places, model = parameters_of(problem), problem.model
     A, B, _ = model.interval(0)
     K = np.linalg.solve(problem.R + B.T @ problem.P @ B, B.T @ problem.P @ A)
@@ -190,7 +196,14 @@ def regulated(problem: LinearProblem, theta: Any) -> Any:
 
 
 def judge(residual: Any, claimed: Any, valid: Any, tolerance: float) -> Any:
-    """Return the status of an answer with these residuals; NaN counts as large."""
+    """Return the status of a candidate with these residuals; NaN counts as large.
+
+    Args:
+        residual: (3,) in the order of `RESIDUALS`.
+        claimed: whether the solver claims an optimum.
+        valid: whether the inputs were valid.
+        tolerance: bound of each residual.
+    """
     small = [residual[i] <= tolerance for i in range(len(RESIDUALS))]
     optimal = ca.logic_and(small[1], small[2])
     violated = ca.logic_and(residual[0] > tolerance, ca.logic_not(claimed))
