@@ -1,10 +1,10 @@
-"""The answer of a real-time iteration's QP, judged by the problem with states and slacks.
+"""The check of a real-time iteration's QP solution, in the problem with states and slacks.
 
-    primal            what rows miss, slacks granted, relative to their values,
+    primal            violation of rows with their slacks, relative to their values,
     stationarity      gradient by every υ, from costates run backward, and by every e,
     complementarity   Σ |λ gap|,
 
-relative to the parts that they are made of. A solver's success is not believed.
+relative to the size of their terms. A solver's claim of success is not used.
 """
 
 from typing import Any, NamedTuple
@@ -28,7 +28,15 @@ class Answer(NamedTuple):
 
 
 def examined(answer: Answer, lin: Any, end: tuple[Any, Any], parts: Parts, rows: Rows) -> Any:
-    """Return the three residuals."""
+    """Return the three residuals.
+
+    Args:
+        answer: the candidate.
+        lin: the linearised intervals, one column for each.
+        end: cost and rows of the last sample.
+        parts: the Functions of an interval.
+        rows: all rows of the QP.
+    """
     ocp, N, count = rows.ocp, rows.ocp.horizon, len(rows.bounds)
     values, signs = rows.rows(*answer.values), rows.S @ answer.e
     given = values + rows.W @ answer.e if rows.linear.size else values
@@ -54,7 +62,7 @@ def examined(answer: Answer, lin: Any, end: tuple[Any, Any], parts: Parts, rows:
     if rows.linear.size:
         price = ca.DM(rows.linear) + ca.DM(rows.quadratic) * answer.e
         of_e = rows.W.T @ lam
-        # Signs stand in the QP as rows of s = √ρ₂ (e + ρ₁ / ρ₂).
+        # Signs are rows of s = √ρ₂ (e + ρ₁ / ρ₂) in the QP.
         held = ca.DM(np.sqrt(rows.quadratic[rows.signed])) * of_signs
         by_e: Any = price + of_e + rows.S.T @ held
         parted = 1 + ca.norm_2(price) + ca.norm_2(of_e) + ca.norm_2(held)
