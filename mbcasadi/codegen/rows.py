@@ -1,4 +1,4 @@
-"""Rows of a QP that are the same on every tick: brought to unit length when the C is written.
+"""Constant rows of a QP, scaled to unit length when the C is written.
 
     min ½ xᵀx,  lba <= A x <= uba     has the same x as     lba_i d_i <= (A_i d_i) x <= uba_i d_i
 
@@ -16,7 +16,7 @@ ZERO_ROW = 1e-14
 """Rows shorter than this times the longest count as zero."""
 
 FAR = 1e150
-"""Beyond it squares overflow."""
+"""Above this, squares overflow."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class UnitRows:
 
     Attributes:
         A: (m, n) the rows, zero where they count as zero, of unit length elsewhere.
-        scale: (m,) `1 / ‖A_i‖` of the rows as they were given.
+        scale: (m,) `1 / ‖A_i‖` of the given rows.
     """
 
     A: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""How much memory and how many iterations a law takes."""
+"""Memory and iteration limits of a law."""
 
 from mbcasadi.codegen.law import Law
 
@@ -7,9 +7,9 @@ from mbcasadi.codegen.law import Law
 PRIMAL_TOLERANCE = 1e-11
 # DAQP's two structures in doubles, rounded up, on a 64-bit target.
 SOLVER_STRUCTURES = 56
-# Status of a law whose arithmetic broke down.
+# Status of a law whose arithmetic failed.
 STATUS_FAILED = 4
-# Status of a law that was given something that is no measurement, or that nothing was prepared for.
+# Status of a law with bad input, or without a preparation for its inputs.
 STATUS_BAD_INPUT = 3
 
 
@@ -19,7 +19,7 @@ def iteration_limit(law: Law) -> int:
 
 
 def memory_doubles(law: Law) -> int:
-    """Return the size of the caller's memory in doubles, with room for alignment."""
+    """Return the size of the caller's memory in doubles, with space for alignment."""
     work = work_sizes(law)
     total = work["sz_w"] + work["sz_iw"] + work["sz_arg"] + work["sz_res"] + 4
     total += 0 if law.z0 is None else law.z0.size

@@ -75,7 +75,11 @@ class FrameTask(Task):
     def rows(
         self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains
     ) -> TaskRows:
-        """Return the chosen rows of the frame's Jacobian and bias; arguments as in `Task.rows`."""
+        """Return the chosen rows of the frame's Jacobian and bias.
+
+        Args:
+            system, q, v, ref, gains: as in `Task.rows`.
+        """
         frame = system.frame(self.frame, self.kind)
         chosen = [AXES.index(a) for a in self.position]
         chosen += [3 + AXES.index(a) for a in self.orientation]

@@ -88,7 +88,11 @@ class PostureTask(Task):
     def rows(
         self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains
     ) -> TaskRows:
-        """Return a selection of joint accelerations; arguments as in `Task.rows`."""
+        """Return a selection of joint accelerations.
+
+        Args:
+            system, q, v, ref, gains: as in `Task.rows`.
+        """
         dofs, places = self._dofs(system), self._places(system)
         q_ref = ca.SX(q)
         for i, place in enumerate(places):

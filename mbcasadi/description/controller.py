@@ -1,4 +1,4 @@
-"""A controller as data: what code generation, the plant and the report need to know."""
+"""A controller as data, for code generation, the plant and the report."""
 
 from dataclasses import dataclass, field
 
@@ -26,7 +26,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class LeastDistanceStages:
-    """A controller that solves one QP, cut where the solver stands.
+    """The stages of a controller that solves one QP: before and after the solver.
 
     `build` turns the controller's inputs into the least-distance problem
 
@@ -35,21 +35,21 @@ class LeastDistanceStages:
     and `finish` turns its solution into the controller's outputs. A QP with a positive
     definite Hessian `H = K Kᵀ` takes this form by `x = Kᵀ y + K⁻¹ g` (whitening).
 
-    With `prepare` a tick has two phases: what needs no measurement is prepared before it comes,
-    and only `build`, the solver and `finish` stand between measurement and control.
+    With `prepare` a tick has two phases: `prepare` computes everything that needs no measurement,
+    and only `build`, the solver and `finish` run between measurement and control.
 
     Attributes:
         build: (inputs of the controller[, prepared]) → (A_qp, lba, uba, active0, carry): (m, n),
             (m,), (m,); `active0` (m,) is the warm start, -1 at the lower bound, 1 at the upper,
-            else 0; `carry` (any size, 1) hands numbers on to `finish`.
+            else 0; `carry` (any size, 1) passes numbers on to `finish`.
         finish: (inputs of the controller, [prepared,] carry, x, lam_a, active, flag) → (outputs of
             the controller). `lam_a` (m,) are multipliers in CasADi's sign (positive at the upper
             bound); `active` (m,) is the final active set, as `active0`; `flag` is 1 where the
             solver claims an optimum and 0 elsewhere. `finish` trusts none of them.
         prepare: (some inputs of the controller, in its order, none of them measured) →
             (prepared[, A_qp]), or None. `prepared` (any size, 1) is one more input of `build` and
-            `finish`; where it holds NaN, `finish` answers with status 3 and the safe output. An
-            `A_qp` that is known before the measurement is given here and not by `build`.
+            `finish`; where it holds NaN, `finish` returns status 3 and the safe output. An
+            `A_qp` that is known before the measurement is an output of `prepare`, not of `build`.
     """
 
     build: ca.Function
@@ -99,14 +99,14 @@ class LeastDistanceStages:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a law keeps between bounds beside its controls, for reports.
+    """Bounded quantities of a law beside its controls, for reports.
 
     Attributes:
         value: any of the controller's inputs, `u` (nu,) that acts on the measured state and
             `u_last` (nu,) that acted in the period before, by name → (value), (m,).
         signal: name, rows and units of the value.
         lower, upper: (m,) bounds, infinite where there are none.
-        soft: (m,) whether the row may give way at a price.
+        soft: (m,) whether the row may be violated with slack.
     """
 
     value: ca.Function
@@ -132,20 +132,20 @@ class Controller:
         source: name of the model that it was made from.
         monitor: a Function that a report calls beside the controller and that is never exported:
             any of (q, v, act, ref, mask, z, u), by name → any of
-            `target`, `error` (ny,): where the tasks should be, and by how much they miss it
-            (rotations as vectors, rad); `contact_force` (3 nc,): the forces (n, t1, t2) that
-            the controller counts on, in the order of `contacts`.
+            `target`, `error` (ny,): desired value and error of the tasks
+            (rotations as vectors, rad); `contact_force` (3 nc,): the planned contact forces
+            (n, t1, t2), in the order of `contacts`.
         monitors: one `Signal` for each output of `monitor`, in its order.
         contacts: the contacts that the controller uses, in the order of its mask.
-        statuses: what each status means, from 0 on.
+        statuses: text of each status, from 0 on.
         safe_statuses: those whose u is the safe output.
         prediction: a Function that a report calls beside the controller and that is never
             exported: any of its inputs, `u` and `z_next`, by name → (x, u), (nx, N + 1) states
             and (nu, N) controls that the law plans, one column for each period, from the moment
-            at which u acts; None where the law plans nothing.
+            at which u acts; None where the law has no plan.
         prediction_rows: names of the rows of x; `q.` and `v.` come first where x is (q, v).
-        delay: ticks from a measurement to the moment at which u acts, as the law counts on.
-        limits: what else the law keeps between bounds: rates, states, outputs.
+        delay: ticks from a measurement to the moment at which u acts, as the law assumes.
+        limits: further bounded quantities: rates, states, outputs.
     """
 
     name: str

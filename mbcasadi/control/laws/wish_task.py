@@ -51,7 +51,11 @@ class WishTask(Task):
         ref: Mapping[str, ca.SX],
         gains: Gains,  # noqa: ARG002  # the interface's
     ) -> TaskRows:
-        """Return `J a = J a_law` above `L a = L a_law`; arguments as in `Task.rows`."""
+        """Return `J a = J a_law` above `L a = L a_law`.
+
+        Args:
+            system, q, v, ref, gains: as in `Task.rows`.
+        """
         J = ca.SX(tree_cholesky(system.mass_matrix(q)))
         if self.measure is not None:
             none = own_slices(self.measure, system, {})
