@@ -154,7 +154,8 @@ def sampled_regulator(
 
     Args:
         dfdx, dfdu: (nx, nx), (nx, nu) of the continuous system.
-        Q, R, N: (nx, nx), (nu, nu), (nx, nu) of the integral cost; period in s.
+        Q, R, N: (nx, nx), (nu, nu), (nx, nu) of the integral cost; N is zero by default.
+        period: sample time, s.
 
     Raises:
         ProblemError: no stabilising solution.
