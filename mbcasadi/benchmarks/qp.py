@@ -4,7 +4,7 @@
 plugin through a `FunctionBuffer`. The peers get the same states as a QP in acceleration,
 actuator forces and multipliers, with the dynamics as equality rows, through their own Python
 interfaces; DAQP on that form is a peer too. Building the problems is not timed. `wrong` counts
-states where a peer's actuator forces miss ours (verified by `check.py`) by more than `WRONG`.
+states where a peer's actuator forces miss ours (verified by `residuals.py`) by more than `WRONG`.
 """
 
 import importlib

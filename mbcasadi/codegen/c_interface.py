@@ -1,6 +1,6 @@
-"""What is exported: one law, its named signals, and the Functions that compute it.
+"""The exported law: its named signals, and the Functions that compute it.
 
-A law is either plain arithmetic (one Function) or has a least-distance problem in its middle
+A law is either plain arithmetic (one Function) or contains a least-distance problem
 (two Functions, `build` and `finish`, with DAQP between them), whose preparation may be a phase of
 its own. The Functions are renamed after the export, so that several exports can be linked into one
 program.
@@ -43,7 +43,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Law:
-    """All that code generation needs to know.
+    """The data that code generation needs.
 
     Attributes:
         name: prefix of every C symbol.
@@ -51,8 +51,8 @@ class Law:
         functions: the Functions to generate; (law,), (build, finish) or (build, finish,
             preparation), already renamed.
         u_min, u_max, z0, period: of a `Controller`; None and (0,) for a bare Function.
-        staged: a least-distance problem stands between the two Functions.
-        rows: its rows where they are constants; no Function gives them then.
+        staged: whether a least-distance problem is solved between the two Functions.
+        rows: its rows where they are constant; then no Function gives them.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Law:
 
     @property
     def has_state(self) -> bool:
-        """There is a `z` that is carried from tick to tick."""
+        """Whether there is a state `z`."""
         return self.z0 is not None and self.z0.size > 0
 
     @property

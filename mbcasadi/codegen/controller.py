@@ -90,7 +90,7 @@ def _body(law: Law, has_status: bool) -> str:
 
 
 def _safe_output(law: Law) -> str:
-    """Return the C that writes a bounded output where the arithmetic broke down."""
+    """Return the C that writes a bounded output where the arithmetic failed."""
     chosen = {
         "u": zero_control(law),
         "z_next": f"{law.name}_z0[i]",

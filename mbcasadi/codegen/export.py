@@ -40,18 +40,18 @@ def export_c(
 ) -> CProject:
     """Write a controller, or any CasADi Function with generated C, as a folder of C99.
 
-    The folder holds `<name>.c`, `<name>.h`, an example, build files, a manual and a manifest;
+    The folder holds `<name>.c`, `<name>.h`, an example, build files, a README and a manifest;
     the same input gives the same bytes. The control function allocates nothing, prints
-    nothing and keeps all its memory in a block that the caller gives.
+    nothing and keeps all its memory in a block that the caller provides.
 
     Args:
         controller: a `Controller`, an object with one as `.controller`, or a `ca.Function`.
-        folder: made if it does not exist; written at once or not at all.
+        folder: created if it does not exist; written completely or not at all.
         name: prefix of the C symbols; the controller's own name by default.
         overwrite: replace the folder of an earlier export.
         example: inputs for the example program; z0 and the Function's defaults otherwise.
-        daqp: "wheel" ships the solver's library for this machine with the export, "system"
-            leaves it to the build. Of no effect where the controller solves no QP.
+        daqp: "wheel" copies the solver's library for this machine into the export, "system"
+            expects it at build time. Without effect if the controller solves no QP.
         progress: called with one line for each step.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The files around the C: example, build file, manual and manifest."""
+"""The files beside the C: example, build file, README and manifest."""
 
 import hashlib
 import json
@@ -238,7 +238,7 @@ def _signal(port: Port) -> dict[str, Any]:
 
 
 def _numbers(values: NDArray[np.float64] | None) -> list[float | None] | None:
-    """Return JSON numbers; None stands for no limit."""
+    """Return JSON numbers; None means no limit."""
     if values is None:
         return None
     return [float(v) if np.isfinite(v) else None for v in values]

@@ -1,4 +1,4 @@
-"""The header: what a user of the C reads."""
+"""The header of the generated C."""
 
 import casadi as ca
 

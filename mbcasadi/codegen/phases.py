@@ -1,4 +1,4 @@
-"""The C of a tick in two phases: what is prepared before the measurement, and from what."""
+"""The C of a tick in two phases: the preparation before the measurement, and the feedback."""
 
 from itertools import accumulate
 
@@ -30,7 +30,7 @@ def finish_arguments(law: Law) -> str:
 
 
 def members(law: Law) -> str:
-    """Return the members of the memory that hold what was prepared."""
+    """Return the members of the memory that hold the prepared values."""
     if law.preparation is None:
         return ""
     size, known = int(law.preparation.nnz_out("prepared")), sum(p.size for p in law.known)
@@ -38,7 +38,7 @@ def members(law: Law) -> str:
 
 
 def rows_prepared(law: Law) -> bool:
-    """The rows of the QP are known before the measurement."""
+    """Whether the rows of the QP are known before the measurement."""
     return law.preparation is not None and "A_qp" in law.preparation.name_out()
 
 
@@ -116,7 +116,7 @@ def _unprepared(law: Law) -> str:
 
 
 def _refuse(law: Law) -> str:
-    """Return the C for a law that did not see by itself that nothing was prepared for it."""
+    """Return the C for a law that does not itself detect a missing preparation."""
     status = _status(law)
     if status is None:
         return "  if (!prepared) return unprepared(in, out);\n"

@@ -1,4 +1,4 @@
-"""How much memory and how many iterations a law takes."""
+"""Memory and iteration limits of a law."""
 
 from mbcasadi.codegen.c_interface import Law
 
@@ -12,7 +12,7 @@ def iteration_limit(law: Law) -> int:
 
 
 def memory_doubles(law: Law) -> int:
-    """Return the size of the caller's memory in doubles, with room for alignment."""
+    """Return the size of the caller's memory in doubles, with space for alignment."""
     work = work_sizes(law)
     total = work["sz_w"] + work["sz_iw"] + work["sz_arg"] + work["sz_res"] + 4
     total += 0 if law.z0 is None else law.z0.size

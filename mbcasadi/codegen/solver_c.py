@@ -30,7 +30,7 @@ def least_distance_c(law: Law) -> str:
 
 
 def _constant_rows(rows: UnitRows) -> dict[str, str | int]:
-    """Return what points the solver to tables of rows of unit length: a tick copies nothing."""
+    """Return the template values for constant rows of unit length, which a tick does not copy."""
     flat = np.ravel(rows.A).tolist()
     tables = (
         "/* The rows are constants, of unit length; ldp_scale is one over the length before. */\n"
@@ -48,7 +48,7 @@ def _constant_rows(rows: UnitRows) -> dict[str, str | int]:
 
 
 def _rows_of_a_tick(law: Law) -> dict[str, str | int]:
-    """Return what brings the rows to unit length where they are known: on every tick."""
+    """Return the template values that scale the rows to unit length on every tick."""
     pattern = law.pattern
     rows, cols = pattern.get_triplet()
     nnz, mn = max(1, int(pattern.nnz())), max(1, law.m * law.n)

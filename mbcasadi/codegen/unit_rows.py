@@ -1,4 +1,4 @@
-"""Rows of a QP that are the same on every tick: brought to unit length when the C is written.
+"""Constant rows of a QP, scaled to unit length when the C is written.
 
     min ½ xᵀx,  lba <= A x <= uba     has the same x as     lba_i d_i <= (A_i d_i) x <= uba_i d_i
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mbcasadi.description.qp_stages import ZERO_ROW
 
 FAR = 1e150
-"""Beyond it squares overflow."""
+"""Above this, squares overflow."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class UnitRows:
 
     Attributes:
         A: (m, n) the rows, zero where they count as zero, of unit length elsewhere.
-        scale: (m,) `1 / ‖A_i‖` of the rows as they were given.
+        scale: (m,) `1 / ‖A_i‖` of the given rows.
     """
 
     A: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Plain numbers that several rooms speak of; no equation is stated here."""
+"""Plain numbers that several packages share; no equation is stated here."""
 
 from mbcasadi.description.actuators import Actuator
 from mbcasadi.description.constraints import (

@@ -1,4 +1,4 @@
-"""A controller as data: what code generation, the plant and the report need to know."""
+"""A controller as data, for code generation, the plant and the report."""
 
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -29,14 +29,14 @@ class Signal:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a law keeps between bounds beside its controls, for reports.
+    """Bounded quantities of a law beside its controls, for reports.
 
     Attributes:
         value: any of the controller's inputs, `u` (nu,) that acts on the measured state and
             `u_last` (nu,) that acted in the period before, by name → (value), (m,).
         signal: name, rows and units of the value.
         lower, upper: (m,) bounds, infinite where there are none.
-        soft: (m,) whether the row may give way at a price.
+        soft: (m,) whether the row may be violated with slack.
     """
 
     value: ca.Function
@@ -62,20 +62,20 @@ class Controller:
         source: name of the model that it was made from.
         monitor: a Function that a report calls beside the controller and that is never exported:
             any of (q, v, act, ref, mask, z, u), by name → any of
-            `target`, `error` (ny,): where the tasks should be, and by how much they miss it
-            (rotations as vectors, rad); `contact_force` (3 nc,): the forces (n, t1, t2) that
-            the controller counts on, in the order of `contacts`.
+            `target`, `error` (ny,): desired value and error of the tasks
+            (rotations as vectors, rad); `contact_force` (3 nc,): the planned contact forces
+            (n, t1, t2), in the order of `contacts`.
         monitors: one `Signal` for each output of `monitor`, in its order.
         contacts: the contacts that the controller uses, in the order of its mask.
-        statuses: what each status means, from 0 on.
+        statuses: text of each status, from 0 on.
         safe_statuses: those whose u is the safe output.
         prediction: a Function that a report calls beside the controller and that is never
             exported: any of its inputs, `u` and `z_next`, by name → (x, u), (nx, N + 1) states
             and (nu, N) controls that the law plans, one column for each period, from the moment
-            at which u acts; None where the law plans nothing.
+            at which u acts; None where the law has no plan.
         prediction_rows: names of the rows of x; `q.` and `v.` come first where x is (q, v).
-        delay: ticks from a measurement to the moment at which u acts, as the law counts on.
-        limits: what else the law keeps between bounds: rates, states, outputs.
+        delay: ticks from a measurement to the moment at which u acts, as the law assumes.
+        limits: further bounded quantities: rates, states, outputs.
     """
 
     name: str

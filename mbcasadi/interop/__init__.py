@@ -1,7 +1,7 @@
 """Constrained dynamics as the objects of other packages: CasADi's Opti, acados, do-mpc, rockit.
 
-These are functions and not members of `System`, which knows no dynamics. Ranges of controls are
-not part of a neighbour's model: `system.limits.ctrl` has them.
+These are functions and not members of `System`, which has no dynamics. Ranges of controls are
+not part of these models: `system.limits.ctrl` has them.
 """
 
 from mbcasadi.interop.acados import to_acados_model

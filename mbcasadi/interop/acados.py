@@ -1,4 +1,4 @@
-"""A mechanism as the model that acados makes its solvers of."""
+"""A mechanism as an acados model."""
 
 import re
 from typing import Any
@@ -27,8 +27,8 @@ def to_acados_model(
 
     Raises:
         MissingExtraError: acados_template is not installed, and no model was given.
-        ProblemError: activation states; constraints that move, with a period: acados gives no
-            time to discrete dynamics.
+        ProblemError: activation states; constraints that depend on time, with a period: acados has
+            no time in discrete dynamics.
     """
     if system.timed and period is not None:
         raise ProblemError(

@@ -3,8 +3,8 @@
     x = (q, v),   dx/dt = (N v, a(q, v, B u + f_0)),
 
 with the acceleration of projected dynamics: no multipliers, regular at singular poses and with
-redundant rows. Solutions stay on the manifold as far as the integrator is exact; `baumgarte=`
-pulls them back. Steps of `discrete_dynamics` end on it, and on unit quaternions.
+redundant rows. Solutions stay on the manifold up to the error of the integrator; `baumgarte=`
+stabilises this drift. Steps of `discrete_dynamics` end on it, and on unit quaternions.
 """
 
 import importlib
@@ -23,8 +23,8 @@ from mbcasadi.system import System
 def continuous_dynamics(system: System, **options: Any) -> ca.Function:
     """Return (x, u, p) → (xdot) with `x = (q, v)`, `xdot = (N v, a)` and `p = ([t], [mask])`.
 
-    Where coordinates hold quaternions, N v turns them at their own length. Actuators pull with
-    `B u + f_0`: what clips them is left to bounds, since a clipped force has no slope.
+    Where coordinates hold quaternions, N v keeps their length. The actuators' force is
+    `B u + f_0`, without clipping, whose derivative vanishes: bound the controls instead.
 
     Args:
         system: the mechanism.
@@ -54,7 +54,7 @@ def continuous_dynamics(system: System, **options: Any) -> ca.Function:
 
 
 def horizon_of(value: int) -> int:
-    """Return the number of intervals; `ProblemError` for one that makes no sense."""
+    """Return the number of intervals; `ProblemError` for an invalid one."""
     if not float(value).is_integer() or value < 1:
         raise ProblemError(f"horizon = {value}; expected a number of intervals, at least 1")
     return int(value)

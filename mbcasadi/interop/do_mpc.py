@@ -1,4 +1,4 @@
-"""A mechanism as the model that do-mpc makes controllers, estimators and simulators of."""
+"""A mechanism as a do-mpc model, for its controllers, estimators and simulators."""
 
 from typing import Any
 

@@ -13,13 +13,13 @@ from mbcasadi.system import System
 
 
 class OptiProblem(NamedTuple):
-    """An Opti with the motion in it, and its symbols; the cost is still to be given.
+    """An Opti with the motion in it, and its symbols; the user adds the cost.
 
     Attributes:
         opti: the `ca.Opti`.
         x: (nx, N + 1) states (q, v).
         u: (nu, N) controls.
-        x0: (nx, 1) parameter, where the motion starts.
+        x0: (nx, 1) parameter, initial state.
         p: (np, N) parameter, ([t], [mask]) of each interval.
     """
 
@@ -40,7 +40,7 @@ def to_opti(
 ) -> OptiProblem:
     """Return an Opti with `x_{k+1} = F(x_k, u_k)`, `x_0` and the ranges of controls as its rows.
 
-    No loop is a row: F ends on the manifold, so that rows for it would repeat it.
+    Loops are not rows: F ends on the manifold, so such rows would be redundant.
 
     Args:
         system: the mechanism.
@@ -50,7 +50,7 @@ def to_opti(
         integrator: options of `step_fun` (`order`, `substeps`, `newton`, ...).
 
     Raises:
-        ProblemError: a horizon or period that makes no sense, or activation states.
+        ProblemError: an invalid horizon or period, or activation states.
         ShapeError: q0 or v0 of a wrong shape, or NaN.
     """
     N = horizon_of(horizon)

@@ -43,7 +43,7 @@ def to_rockit(
 
     Raises:
         MissingExtraError: rockit is not installed, and no Ocp was given.
-        ProblemError: a horizon or period that makes no sense, or activation states.
+        ProblemError: an invalid horizon or period, or activation states.
     """
     N = horizon_of(horizon)
     if not 0 < period < float("inf"):

@@ -13,7 +13,7 @@ STATIONARY = 1e-6
 """Relative size of `x + A_qpᵀ lam_a` up to which multipliers are those of an optimum."""
 
 LARGEST_SQUARE = 1e300
-"""Rows whose squares add up to this or more are none; the exported C draws the same line."""
+"""Rows with a sum of squares of this or more count as invalid; the exported C does the same."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "daqp": {"error_on_fail": False, "daqp": {"primal_tol": PLUGIN_PRIMAL_TOLERANCE}},
@@ -28,7 +28,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def require_solver(solver: str) -> None:
-    """Raise `SolverError` unless CasADi has this solver and it serves here."""
+    """Raise `SolverError` unless the solver is supported and CasADi has its plugin."""
     if solver not in OPTIONS:
         raise SolverError(f"solver {solver!r}; expected one of {', '.join(map(repr, OPTIONS))}")
     if not ca.has_conic(solver):
@@ -46,7 +46,7 @@ def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Fu
 
 
 def candidate_fun(stages: LeastDistanceStages, solver: str) -> ca.Function:
-    """Return (inputs) → (x), the solver's answer before it is examined."""
+    """Return (inputs) → (x), the solver's result before it is checked."""
     inputs = _inputs(stages)
     x = _solved(stages, solver, inputs).x
     return ca.Function("candidate", inputs, [x], list(stages.inputs), ["x"])
@@ -65,12 +65,13 @@ def _inputs(stages: LeastDistanceStages) -> list[ca.MX]:
 
 
 def _solved(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _Solved:
-    """Return the solver's answer, and what the stages hand on to `finish`.
+    """Return the solver's result, and what the stages pass on to `finish`.
 
-    A plugin's success does not exist inside an MX graph. DAQP leaves `x + A_qpᵀ lam_a = 0` where
-    it claims an optimum, and not where it finds no feasible point: that is the flag, and x and
-    lam_a are then zero, as in the exported C. qrqp always counts as claiming an optimum. A problem
-    that a plugin would refuse by an exception is kept from it; it has no solution.
+    A plugin's success flag does not exist inside an MX graph. DAQP returns `x + A_qpᵀ lam_a = 0`
+    where it claims an optimum, and not where it finds no feasible point: this gives the flag, and
+    without it x and lam_a are zero, as in the exported C. qrqp always counts as claiming an
+    optimum. A problem that a plugin would refuse by an exception is not passed to it; it counts
+    as having no solution.
     """
     A_qp, lba, uba, _, carry, prepared = stages.problem().call(inputs, True, False)
     A_qp, lba, uba, posed = _well_posed(A_qp, lba, uba)
@@ -92,7 +93,7 @@ def _well_posed(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.M
     """Return a problem that every plugin accepts, and whether it is the given one.
 
     Bounds that cross by rounding meet in the middle. NaN, numbers whose squares overflow, and
-    walls on the wrong side leave a problem without rows.
+    crossed or wrongly infinite bounds give a problem without rows.
     """
     middle = (lba + uba) / 2
     near = ca.logic_and(lba > uba, lba - uba <= PLUGIN_PRIMAL_TOLERANCE * (1 + ca.fabs(uba)))
@@ -104,7 +105,7 @@ def _well_posed(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.M
 
 
 def _unit(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
-    """Return the unit of x in which DAQP's tolerance is meant: the exported C takes the same.
+    """Return the unit of x to which DAQP's tolerance refers; the exported C uses the same.
 
     The power of two above the largest distance of a row from x = 0, at least 1.
     """

@@ -1,4 +1,4 @@
-"""Forces of the actuators as unknowns, and the way back to the controls.
+"""Forces of the actuators as unknowns, and the controls that produce them.
 
 An actuator pulls with `p = g w + b`, where `g(q, v)` is its gain, `b(q, v)` its bias and `w` its
 control `u`, or its activation. The unknown of the QP is `p` (N or N m), not `u`: a weight on
@@ -33,9 +33,9 @@ class ActuatorModel:
 
     Attributes:
         moment: (nv, nu) generalised forces are `moment @ p + rest`.
-        rest: (nv,) generalised actuator force that no actuator owns.
+        rest: (nv,) generalised actuator force that belongs to no single actuator.
         gain, bias: (nu,) of `p = gain w + bias`.
-        lower, upper: (nu,) range of p that controls and clips leave.
+        lower, upper: (nu,) range of p within the limits of controls and forces.
         bounded: for each p, whether anything bounds it.
         act: (nu,) present activation, zero where there is none.
         reach: (nu,) `w = act + reach (u - act)` after one period (`w = act + reach u` for an
@@ -83,6 +83,13 @@ def actuator_model(
     """Return the actuators of a system at (q, v, act).
 
     A system that is given by equations has unit gains: `p = u`.
+
+    Args:
+        system: the mechanism.
+        ranges: of controls and actuator forces.
+        period: sample time, s; activations move during it.
+        q, v: (nq,), (nv,) state.
+        act: (na,) activations, or None where the system has none.
     """
     nu = system.nu
     if not system.actuators or system.tree is None:

@@ -1,4 +1,4 @@
-"""Points on one rigid body are one contact: constant redundancy, factored when it is built.
+"""Contact points on one rigid body form one group; its constant redundancy is factored once.
 
 The points `r_i` of a body move with `E (v_B, ω_B)`, where E (3k, 6) is constant in body axes: at
 most 6 of their 3k rows are independent, whatever the pose. With the columns C of E that are
@@ -8,7 +8,7 @@ rows `U C (twist)` in place of 3k, and the forces on the points are
     f = Q f_r + (S - Q Qᵀ) Z w,   Zᵀ E = 0 constant.
 
 `f_r` are the multipliers of the rows; the second term spans exactly the internal forces of the
-points that are on, which do nothing to the motion and share the load.
+points that are on. They do not change the motion; they distribute the load.
 """
 
 from collections.abc import Sequence

@@ -20,7 +20,15 @@ from mbcasadi.system.coordinates import (
 def controller_data(
     setup: Setup, stages: Stages, function: ca.Function, z0: np.ndarray, monitor: ca.Function
 ) -> Controller:
-    """Return the `Controller` of an inverse-dynamics law."""
+    """Return the `Controller` of an inverse-dynamics law.
+
+    Args:
+        setup: the checked options.
+        stages: the Functions around the QP solver.
+        function: the whole law, (q, v, [act], ref, mask, z) → (u, z_next, status, residual).
+        z0: (nz,) initial state.
+        monitor: (q, v, [act], ref, mask) → (target, error, contact_force), for reports.
+    """
     controls = setup.system.actuator_names
     last = tuple(f"u.{name}" for name in controls) if setup.holds_last_control else ()
     state = tuple(f"active.{name}" for name in stages.row_names) + last

@@ -1,7 +1,7 @@
 """Inequality rows of the inverse dynamics: torque limits, friction pyramids, normal forces.
 
 Every row is `lower <= C_p p + C_lam lam + C_w w <= upper` with actuator forces p, multipliers
-lam and internal contact forces w; each has a name that a message can show.
+lam and internal contact forces w; each has a name for messages.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A look inside the controller: the QP as data, and what a candidate means."""
+"""Inspection of the controller: the QP as data, and the motion and forces of a candidate."""
 
 import casadi as ca
 
@@ -11,7 +11,7 @@ from mbcasadi.qp.whitening import whiten
 
 
 def inspection_fun(setup: Setup) -> ca.Function:
-    """Return (q, v, [act], ref, mask, x) → the QP in y = (p, w), and the meaning of x.
+    """Return (q, v, [act], ref, mask, x) → the QP in y = (p, w), and the quantities at x.
 
     Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
     `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`,
@@ -62,7 +62,7 @@ def inspection_fun(setup: Setup) -> ca.Function:
 def monitor_fun(candidate: ca.Function, inspect: ca.Function) -> ca.Function:
     """Return (q, v, [act], ref, mask) → (target, error, contact_force) for reports.
 
-    It solves the QP again, because internal contact forces cannot be told from u.
+    It solves the QP again, because u does not determine the internal contact forces.
     """
     names = [inspect.name_in(i) for i in range(inspect.n_in() - 1)]
     inputs = {name: ca.MX.sym(name, inspect.size1_in(name)) for name in names}

@@ -6,8 +6,8 @@ forces w. With `a = T p + t` (see `condensed_dynamics.py`):
     min ½ Σ_tasks |J a + c - a_des|²_W + ½ r_p |p - p_ref|² + ½ r_w |w|² + ½ r_f |f - f_ref|²
     subject to torque limits, friction pyramids and normal force limits.
 
-`r_p > 0` and `r_w > 0` make the Hessian positive definite: forces that move nothing (a redundant
-motor, feet pressing against each other) are decided by them.
+`r_p > 0` and `r_w > 0` make the Hessian positive definite: they determine the forces that cause no
+motion (of a redundant motor, of feet that press against each other).
 """
 
 from dataclasses import dataclass

@@ -98,6 +98,12 @@ def cost_gradient(
     """Return the derivative of the cost by y = (p, w), from the tasks themselves.
 
     `Tᵀ Jᵀ W (J a + offset) + r_p (p - p_ref)`, `r_w w`, and the weight on contact forces.
+
+    Args:
+        answer: the candidate.
+        motion: acceleration a (nv,) and multipliers lam (m,) of the candidate.
+        condensed: `a = T p + t`.
+        cost: what is minimised.
     """
     a, lam = motion
     p, w = candidate.p, candidate.w

@@ -21,7 +21,7 @@ class CondensedQP(NamedTuple):
     """`min ½ yᵀ H y + gᵀ y` subject to `lba <= A_qp y <= uba`, with `y = (p, w)`.
 
     p (nu,) are the actuator forces, N or N m (equal to u for motors of unit gain); w are the
-    internal contact forces. `a = T p + t`. Bounds of ±1e30 stand for none.
+    internal contact forces. `a = T p + t`. Bounds of ±1e30 mean no bound.
 
     Attributes:
         H, g: (n, n), (n,).

@@ -1,4 +1,4 @@
-"""A control law as data: its inputs, what it asks for, and how it is described."""
+"""A control law as data: its safe inputs, its command and its description."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,16 +37,16 @@ class LawInputs:
 
 @dataclass(frozen=True)
 class Command:
-    """What a law asks for.
+    """What a law commands at one state.
 
     Attributes:
         u: (nu,) control, before limits.
         a: (nv,) desired acceleration, for the QP that finds the closest feasible control.
-        f_c: (nv,) desired constraint force, zero where the law has no wish.
+        f_c: (nv,) desired constraint force, zero where the law sets none.
         z_next: next state by its name; states that are left out keep their value.
-        residual: (k,) what could not be had; zero where the law holds.
+        residual: (k,) parts that are not attained, by name; zero where the law holds.
         attainable: one where the law's own test holds.
-        error, target: (ny,) what tracks what, for reports.
+        error, target: (ny,) tracking error and desired value, for reports.
     """
 
     u: ca.SX
@@ -68,7 +68,7 @@ class Law:
         controller: the law as a `Controller`.
         slots: the slices of the reference, in order.
         desired: (q, v, [f_c], ref, [mask], z) → (a, f_c, z_next): acceleration and constraint
-            force that the law wants, before limits.
+            force that the law commands, before limits.
     """
 
     system: System

@@ -72,7 +72,7 @@ def make_law(
         tracked: (name, unit) of each entry of `Command.error`.
         ctrl_limits: (nu, 2) limits of u instead of the model's.
         period: sample time, s.
-        notes: what a report and the C's manual say about the law.
+        notes: remarks for the report and for the README of the exported C.
 
     Raises:
         ProblemError: no actuators, a constraint that depends on time, a name that is no C

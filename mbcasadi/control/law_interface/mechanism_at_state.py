@@ -1,4 +1,4 @@
-"""The mechanism at one state, as control laws need it."""
+"""The mechanism at one state: the matrices that control laws use."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,12 +16,12 @@ loops open by small gaps, and rows that repeat others on the manifold then do so
 
 
 ATTAIN_TOL = 1e-6
-"""Share of a wanted force or acceleration that may be missing before a law says that it cannot be
-had. The gaps of a plant's soft loops are smaller."""
+"""Share of a desired force or acceleration that may be missing before a law reports it as
+unattainable. The gaps of a plant's soft loops are smaller."""
 
 
 def attainable(missing: ca.SX, wanted: ca.SX) -> ca.SX:
-    """Return whether what is missing is small beside what was wanted, `ATTAIN_TOL`."""
+    """Return whether the missing part is small relative to the desired value, `ATTAIN_TOL`."""
     return ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(wanted))
 
 
@@ -34,7 +34,7 @@ class Mechanism:
         at: the state; rows that are off are zero in A and c.
         rank_tol: relative length below which a row of A is dropped.
         weights: `W^{1/2}` and its inverse of a metric [A05, §7.2]; with it all members are those
-            of `v_W = W^{1/2} v` and `f_W = W^{-1/2} f`, and `joint` and `force` lead back.
+            of `v_W = W^{1/2} v` and `f_W = W^{-1/2} f`, and `joint` and `force` convert back.
     """
 
     system: System
@@ -92,7 +92,7 @@ class Mechanism:
 
     @cached_property
     def a_across(self) -> ca.SX:
-        """(nv, 1) `-A⁺ c`, the acceleration that the constraints ask for."""
+        """(nv, 1) `-A⁺ c`, the acceleration that the constraints require."""
         return -self.rows.pinv_times(self.c)
 
     def weighted(self, force: ca.SX) -> ca.SX:

@@ -13,7 +13,7 @@ from mbcasadi.system.coordinates import coordinates, equality_groups, rates
 
 
 def monitors(tracked: Sequence[tuple[str, str]]) -> tuple[Signal, ...]:
-    """Return names and units of what a report looks at."""
+    """Return names and units of target and error, for reports."""
     names, units = tuple(name for name, _ in tracked), tuple(unit for _, unit in tracked)
     return Signal("target", names, units), Signal("error", names, units)
 
@@ -24,7 +24,14 @@ def signals_in(
     initial: Mapping[str, Array],
     raw: Mapping[str, ca.SX],
 ) -> tuple[Signal, ...]:
-    """Return what each input is called, in the Function's order."""
+    """Return the components of each input, in the Function's order.
+
+    Args:
+        system: the mechanism.
+        slots: slices of the reference.
+        initial: initial value of each state, by name.
+        raw: the inputs by name, in the Function's order.
+    """
     speeds = rates(system)
     known = {
         "q": coordinates(system),
@@ -44,7 +51,7 @@ def signals_in(
 def signals_out(
     system: System, initial: Mapping[str, Array], command: Command
 ) -> tuple[Signal, ...]:
-    """Return what each output is called, in the Function's order."""
+    """Return the components of each output, in the Function's order."""
     residual = _named(command.residual)
     return (
         _plain("u", system.actuator_names),

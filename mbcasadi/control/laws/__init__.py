@@ -1,4 +1,4 @@
-"""Control laws of constrained mechanisms, one in each file; every one becomes C as it is."""
+"""Control laws of constrained mechanisms, one per file; each is exported to C unchanged."""
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law

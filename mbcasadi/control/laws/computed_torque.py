@@ -1,6 +1,6 @@
 """Computed torque on the constraint manifold, in joint or task coordinates.
 
-The task wants `J a + c_J = a_des`; the mechanism allows `a = a_across + P z` and, through its
+The task requires `J a + c_J = a_des`; the mechanism allows `a = a_across + P z` and, through its
 actuators, `P (M a + h) = P (B u + f_0)`. Rank is revealed: loops may be redundant, joints
 passive, actuators redundant.
 """
@@ -28,14 +28,14 @@ def computed_torque(
 ) -> Law:
     """Return `u = (P B)⁺ P (M a + h - f_0)`, `a = a_across + (J P)⁺ (a_des - c_J - J a_across)`.
 
-    `a` is the admissible acceleration that is nearest to the task's wish, `u` the control of
+    `a` is the admissible acceleration nearest to that of the task, `u` the control of
     minimum norm that gives it. The forward part is [A16, eq. 19 corrected]. Directions that the
-    task leaves free are damped with `damping`. At its limits u is cut entry by entry, so the
-    direction of the force changes: give `Law.desired` to the QP where that matters.
+    task leaves free are damped with `damping`. At its limits u is clipped entry by entry, so the
+    direction of the force changes; use `within_limits` where that matters.
 
     Args:
         system: the mechanism.
-        task: `PostureTask`, `FrameTask` or your own; its slices make the reference.
+        task: `PostureTask`, `FrameTask` or your own; its slices form the reference.
         damping: 1/s, of what the task leaves free.
         rank_tol: relative length below which rows of A, J P and P B are dropped.
         ctrl_limits, period, name: as in `make_law`.
@@ -87,8 +87,8 @@ def nearest_acceleration(mechanism: Mechanism, rows: TaskRows, damping: float = 
 def allocate(mechanism: Mechanism, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return `u = (P B)⁺ f`, `f = P (M a + h - f_0)` and `f - P B u`  [A16, eq. 19 corrected].
 
-    u has the minimum norm among the controls that come nearest; what no control gives is zero
-    where the motion is possible.
+    u has the minimum norm among the controls that come nearest; the last output, the force that
+    no control gives, is zero where the motion is possible.
     """
     m = mechanism
     wanted = m.P @ (m.M @ a + m.h - m.f_0)

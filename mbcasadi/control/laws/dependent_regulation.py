@@ -1,7 +1,7 @@
 """Regulation of all coordinates of a constrained mechanism, the dependent ones included  [A16].
 
-The law pulls every coordinate towards `q*` and leaves the rest to the constraints: it knows no
-independent coordinates, so its size and its C stay when loops open and close.
+The law pulls every coordinate towards `q*`, and the constraints determine the motion. It uses no
+independent coordinates, so its size and its C stay the same when loops open and close.
 """
 
 import warnings
@@ -23,7 +23,7 @@ from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
 
 Gain = float | Sequence[float]
-ATTAINED = 1e-6  # share of the wanted force; what is missing below it is rounding
+ATTAINED = 1e-6  # share of the desired force; a missing part below it is rounding
 STICKS = 1.0  # sigma from which Theorem 2 was claimed, and the mechanism sticks
 
 
@@ -43,21 +43,21 @@ def dependent_regulation(
     """Return `u = Γ (g - f_s - f_0 - K_p (e + σ ‖e‖ η) - K_d v)`  [A16, eq. 21].
 
     `e = q ⊖ q*`, `η = v / max(‖v‖, rest_speed)` [A16, eq. 22, continuous at rest], `g` gravity,
-    `f_s` springs, `f_0` what actuators give at u = 0, and `Γ = (P B)⁺` [A16, eq. 19, corrected
+    `f_s` springs, `f_0` the actuator force at u = 0, and `Γ = (P B)⁺` [A16, eq. 19, corrected
     for redundant actuation]. The force that acts is `R f`, `R = B Γ`; `P R = P` where actuators
     reach every motion.
 
     `V = ½ vᵀ M v + ½ eᵀ K_p e` falls: `V̇ = -vᵀ K_d v - σ ‖e‖ vᵀ K_p η`, passive dampers not
-    counted. The σ-term is dry friction. With one gain for all coordinates, what is left is rest
-    with `‖P e‖ <= σ ‖e‖`. So Theorem 2 (`σ > 1` converges) is false: from σ = 1 on friction
+    counted. The σ-term is dry friction. With one gain for all coordinates, the mechanism rests
+    where `‖P e‖ <= σ ‖e‖`. So Theorem 2 (`σ > 1` converges) is false: from σ = 1 on friction
     exceeds the spring at every pose, and the mechanism stays where it is. Below, it stays only
     where e makes an angle of more than `arccos σ` with the constraint; with σ = 0 where `P e = 0`.
     With unequal gains the bound is `P K_p e` against `σ ‖e‖ P K_p η`, η along the spring's pull.
-    What the law does not compensate (an error of mass) leaves an offset: it has no integral.
+    The law has no integral: errors that it does not compensate (of mass, say) leave an offset.
 
     The reference is `q` (nq,), slice `q` of `ref`. Rows are switched by the mask; the C is the
-    same. Status 2: actuators cannot give the wanted force along the constraint (`residual`, with
-    u the nearest). At its limits u is cut entry by entry, and the decay of V is lost there.
+    same. Status 2: actuators cannot give the desired force along the constraint (`residual`, with
+    u the nearest). At its limits u is clipped entry by entry, and the decay of V is lost there.
 
     Args:
         system: the mechanism.
@@ -65,8 +65,8 @@ def dependent_regulation(
         kd: damping of each coordinate, N s/m or N m s/rad.
         sigma: share of the dry friction. `‖e‖` adds the squares of metres and radians as they are.
         rest_speed: speed ‖v‖ below which friction turns into damping. A sampled law needs
-            `period σ ‖K_p e‖ / rest_speed` below twice the inertia where it shall not chatter.
-        virtual_mass: μ of the wanted acceleration, `M̄ = P M P + μ Q`; inside the interval
+            `period σ ‖K_p e‖ / rest_speed` below twice the inertia to avoid chattering.
+        virtual_mass: μ of the desired acceleration, `M̄ = P M P + μ Q`; inside the interval
             [A16, eq. 12] by default. No control and no motion depends on it.
         rank_tol: relative length below which rows of A and P B are dropped.
         ctrl_limits, period, name: as in `make_law`.

@@ -2,14 +2,14 @@
 
     u_F = F_d + G_F e + G_I ∫ e dt,   e = F_d - F   [A05, eq. 52]
 
-A constraint force answers at once: F is what u_F asked for, plus what the model got wrong. But F
-is measured under the control that acts, which is that of the sample before. With `d` samples
+A constraint force follows at once: F is u_F plus the effect of model errors. But F is measured
+while the control of the sample before acts. With `d` samples
 between a control and the measurement that shows it, and period T, the error obeys
 
     (z - 1) z^d + G_F (z - 1) + G_I T z = 0
 
 where the integral includes the newest error. For d = 1 that is stable iff `G_F < 1` and
-`G_I T < 2 (1 - G_F)`. (The paper's continuous loop knows no such limit: corrected.)
+`G_I T < 2 (1 - G_F)`. (The paper's continuous loop has no such limit: corrected.)
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ class ForceGains:
 
     @property
     def feedback(self) -> bool:
-        """Whether the force is measured at all."""
+        """Whether the loop uses a measured force."""
         return self.proportional > 0 or self.integral > 0
 
     def radius(self, period: float) -> float:
@@ -145,6 +145,13 @@ def force_loop(
 ) -> ForceLoop:
     """Return the loop, checked.
 
+    Args:
+        system: the mechanism.
+        gains: of the feedback; None is feedforward alone.
+        rows: names of the multipliers to control, as "pin.2"; None for the whole force.
+        period: sample time, s.
+        ctrl_limits: (nu, 2) limits of u instead of the model's.
+
     Raises:
         ProblemError: gains out of range, or a sampled loop that diverges.
         UnknownNameError: no such row; the message lists them.
@@ -179,7 +186,7 @@ def row_names(system: System) -> tuple[str, ...]:
 
 
 def _whole_force(loop: ForceLoop, allocation: Allocation) -> RegulatedForce:
-    """Control all of `F_d = Aᵀ lam_d`; the integral is turned into range(Aᵀ) at every tick."""
+    """Control all of `F_d = Aᵀ lam_d`; the integral is projected on range(Aᵀ) at every tick."""
     m = allocation.mechanism
     at, V = m.at, m.rows.basis.V
     desired = m.A.T @ at.ref["force.lam"]
@@ -193,9 +200,9 @@ def _whole_force(loop: ForceLoop, allocation: Allocation) -> RegulatedForce:
 
 
 def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> RegulatedForce:
-    """Control some multipliers; the others are what least force makes of them.
+    """Control some multipliers; the others follow from the least force.
 
-    Those of rows that are off want nothing, and their integral is forgotten.
+    For rows that are off the desired value is zero, and their integral is reset.
     """
     m = allocation.mechanism
     on = m.at.rows[rows]
@@ -222,8 +229,8 @@ def _fed_back(
 ) -> tuple[PrescribedForce, ca.SX]:
     """Return the force with `desired + G_F e + integral`, and the integral.
 
-    A step of the integrator that would deepen a cut of u at its limits is not taken; one that
-    leads out of it is.
+    A step of the integrator that would increase the clipped part of u is not taken; one that
+    decreases it is.
     """
     base = desired + loop.gains.proportional * error
     given = given_with(base + held)
@@ -236,5 +243,5 @@ def _fed_back(
 
 
 def _cut(u: ca.SX, limits: Array) -> ca.SX:
-    """Return the squared length of what the limits cut off u."""
+    """Return the squared length of the part of u beyond the limits."""
     return ca.sumsqr(u - clamp(u, limits[:, 0], limits[:, 1]))

@@ -28,20 +28,20 @@ def gravity_compensated_pd(
 ) -> Law:
     """Return `u = (P X)⁺ P (g - f_spring + Jᵀ (K e + D ė))`, `e = x_d - x`, on the actuators.
 
-    Only the part of a force in null(A) counts, and only forces in range(B) can be had (X spans
-    it): gravity that the constraints carry is left to them, redundant motors share the rest with
-    the least force, and rows of A may repeat. Springs of the model are compensated with gravity;
-    its dampers stay.
+    Only the part of a force in null(A) has an effect, and the actuators give forces in range(B)
+    (spanned by X): the constraints carry their part of gravity, redundant motors give the rest
+    with the least force, and rows of A may repeat. Springs of the model are compensated with
+    gravity; its dampers are not.
 
     It holds every pose at rest. Towards a fixed x_d the energy `T + ½ eᵀ K e` of joints, positions
-    or planar rotations falls at `ẋᵀ D ẋ` and by the model's dampers, however wrong the inertia is
-    known; a wrong mass only leaves an offset. It does not follow fast references: inertia is not
-    compensated. Status 2 says that the actuators do not reach; u is then the nearest. At
-    saturation u is cut entry by entry.
+    or planar rotations falls at `ẋᵀ D ẋ` and by the model's dampers, for any error of the
+    inertia; a wrong mass only leaves an offset. It does not track fast references: inertia is not
+    compensated. Status 2 means that the actuators do not reach the force; u is then the nearest.
+    At saturation u is clipped entry by entry.
 
     Args:
         system: the mechanism.
-        task: `PostureTask`, `FrameTask` or your own, whose rows x are; its own gains do not count.
+        task: `PostureTask`, `FrameTask` or your own; x are its rows, its own gains have no effect.
         stiffness: K, N/m or N m/rad, a number or one for each row.
         damping: D, N s/m or N m s/rad.
         rank_tol: relative length below which rows of A and P X are dropped.
@@ -107,8 +107,8 @@ class Spring:
 
     Attributes:
         system: the mechanism.
-        task: of which only the geometry counts.
-        gains: K and D (k,) in the place of the task's own.
+        task: only its geometry is used.
+        gains: K and D (k,) in place of the task's own.
         slots: of the reference that the law reads.
     """
 
@@ -121,7 +121,15 @@ class Spring:
     def of(
         cls, system: System, task: Task, stiffness: Gain, damping: Gain, *, moving: bool = False
     ) -> "Spring":
-        """Return it, gains checked; with `moving` the reference has accelerations."""
+        """Return the springs and dampers of a task, gains checked.
+
+        Args:
+            system: the mechanism.
+            task: only its geometry is used.
+            stiffness: K, N/m or N m/rad, a number or one for each row.
+            damping: D, N s/m or N m s/rad, a number or one for each row.
+            moving: the reference has accelerations.
+        """
         rows = task.components(system)
         K, D = (
             per_row(task.name, label, value, rows)

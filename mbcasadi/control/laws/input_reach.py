@@ -1,4 +1,7 @@
-"""Which motions actuators can drive, in words  [A05, eq. 64].
+"""Input reach: which motions the actuators can drive at a pose  [A05, eq. 64].
+
+This is a property of the forces at one pose. Whether the modes of the linear model can be
+controlled is another question: see `controllability` of the linear systems.
 
 `null(A) ∩ range(B)⊥ = {0}`: a motion v that the rows allow and on which no actuator does work,
 `Bᵀ v = 0`, cannot be driven. (The paper writes `N ∩ B⊥ ⊆ N⊥ ∩ B⊥`; the right side meets N in zero
@@ -22,7 +25,7 @@ UNDRIVEN = 1e-6
 """Cosine of the angle between a motion and the actuators' forces below which it is not driven."""
 
 WEAK = 0.05
-"""Cosine below which the report calls a motion weakly driven: its force is 20 times its share."""
+"""Cosine below which the report calls a motion weakly driven: it needs 20 times the force."""
 
 SHOWN = 0.1
 """Share of a motion's largest rate below which the report leaves a joint out."""
@@ -130,9 +133,9 @@ def input_reach(
 ) -> InputReach:
     """Return which motions the actuators drive at a pose  [A05, eq. 64].
 
-    With orthonormal bases Z of null(A) and X of range(B), a motion is driven by the share that the
-    singular values of `Xᵀ Z` say: one along the actuators' forces, zero across them. Whether they
-    are zero does not depend on the metric; how large they are does.
+    With orthonormal bases Z of null(A) and X of range(B), the singular values of `Xᵀ Z` are the
+    cosines between motions and actuator forces: one along the forces, zero across them. Whether
+    they are zero does not depend on the metric; how large they are does.
 
     Args:
         system: the mechanism.

@@ -1,7 +1,7 @@
 """Motion of mechanisms with passive joints, by the least force of the joints that have motors.
 
-The motors' force moves the mechanism as projected inverse dynamics would, and presses against the
-constraint as little as it must  [A05, section 7.4].
+The motors' force moves the mechanism as projected inverse dynamics would, with the least
+necessary force on the constraint  [A05, section 7.4].
 """
 
 import casadi as ca
@@ -38,21 +38,21 @@ def passive_joint_control(
     """Return `f = (I + H) f∥`, `f∥ = P (M u_p + h)`, `H = -(I - P) Q⁺ (I - B)`  [A05, eq. 55-62].
 
     Computed as `f = X (P X)⁺ f∥` with an orthonormal basis X of the actuators' range: the same
-    force, the least in range(B) with the wanted motion, from a smaller matrix. u_p is that of
-    `projected_inverse_dynamics`. Where every joint has an actuator, so is the law.
+    force, the least in range(B) with the desired motion, from a smaller matrix. u_p is that of
+    `projected_inverse_dynamics`. Where every joint has an actuator, the two laws are the same.
 
-    It needs condition (64), `null(A) ∩ range(B)⊥ = {0}`: ask `input_reach`. Where it fails, as
+    It needs condition (64), `null(A) ∩ range(B)⊥ = {0}`: see `controllability`. Where it fails, as
     it may at a singular pose, the status is 2, the residual holds the moving force that no
-    actuator gives, and u comes nearest. The same holds where the constraints do not let θ move as
-    wanted. The constraint force is not controlled. At saturation u is cut entry by entry, and the
-    motion is no longer the wanted one.
+    actuator gives, and u is the nearest. The same holds where the constraints do not let θ move as
+    desired. The constraint force is not controlled. At saturation u is clipped entry by entry, and
+    the motion differs from the desired one.
 
     Args:
         system: the mechanism; its actuation need not be a selection of joints.
         coordinates: θ; `chosen_coordinates(system)` by default. Joints that have motors need not
             be among them.
         kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
-        damping: 1/s, of motions that θ leaves open.
+        damping: 1/s, of motions that θ does not determine.
         metric: (nv, nv) W, symmetric positive definite: the norm is `fᵀ W⁻¹ f`.
         rank_tol: relative length below which rows of A, J P and P X are dropped.
         ctrl_limits, period, name: as in `make_law`.

@@ -1,4 +1,4 @@
-"""What a mechanism can do at one pose, in numbers; and poses to ask about."""
+"""Rows and motions of a mechanism at one pose, and sampled poses of its workspace."""
 
 from typing import Any
 
@@ -47,7 +47,14 @@ def rows_at(system: System, q: ArrayLike, mask: ArrayLike | None = None) -> Arra
 def motions_at(
     system: System, q: ArrayLike, *, metric: ArrayLike | None = None, mask: ArrayLike | None = None
 ) -> Array:
-    """Return (nv, k) an orthonormal basis of the weighted velocities that the rows allow at q."""
+    """Return (nv, k) an orthonormal basis of the weighted velocities that the rows allow at q.
+
+    Args:
+        system: the mechanism.
+        q: (nq,) closed pose.
+        metric: (nv, nv) W of velocities; the identity by default.
+        mask: (nc,) rows that are on; all by default.
+    """
     A = rows_at(system, q, mask)
     weights = weights_of(system, metric)
     if weights is not None:
@@ -68,7 +75,7 @@ def sampled_poses(
     """Return (n, nq) closed poses around q0, `n <= count`: a sample of the workspace.
 
     Random steps from q0, normal with the deviation `spread`, are moved onto the rows by Newton's
-    method; those that do not close are left out. Joint limits do not count.
+    method; those that do not close are left out. Joint limits are ignored.
 
     Args:
         system: the mechanism.

@@ -1,7 +1,7 @@
 """Projected inverse dynamics: the motion of independent coordinates, by the least force.
 
-Only the part of a force in null(A) moves the mechanism. The law asks for that part and for no
-other, so it never presses against the constraint  [A05, section 7.1].
+Only the part of a force in null(A) moves the mechanism. The law commands that part alone, so
+it never presses on the constraint  [A05, section 7.1].
 """
 
 import casadi as ca
@@ -52,15 +52,16 @@ def projected_inverse_dynamics(
     units, the control does not depend on the units of the model.
 
     It needs actuators for all of null(A). Where joints are passive, `passive_joint_control` adds
-    what is missing. Status 2 says that f left the actuators' range, or that the constraints do not
-    let θ move as wanted; u is then the nearest. At saturation u is cut entry by entry: the motion
-    is no longer the wanted one, and the part that is cut also presses on the constraint.
+    the missing part. Status 2 means that f is outside the actuators' range, or that the
+    constraints do not let θ move as desired; u is then the nearest. At saturation u is clipped
+    entry by entry: the motion differs from the desired one, and the error of the force also
+    presses on the constraint.
 
     Args:
         system: the mechanism.
         coordinates: θ; `chosen_coordinates(system)` by default.
         kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
-        damping: 1/s, of motions that θ leaves open.
+        damping: 1/s, of motions that θ does not determine.
         metric: (nv, nv) W, symmetric positive definite; the identity by default.
         rank_tol: relative length below which rows of A and J P are dropped.
         ctrl_limits, period, name: as in `make_law`.

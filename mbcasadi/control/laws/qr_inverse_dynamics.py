@@ -27,19 +27,20 @@ def qr_inverse_dynamics(
 ) -> Law:
     """Return `u = (Zᵀ B)⁺ Zᵀ (M a + h - f_0)`, `lam = A⁺ᵀ (M a + h - f_0 - B u)`  [S20, eq. 20-21].
 
-    S20 inverts the triangle R, which needs independent rows; with the rank revealed, `A⁺ᵀ` takes
-    the place of `R⁻¹ S₁ Qᵀ`, and the multipliers are the least ones. u is the least control that
-    makes a, the solution of the quadratic program (22) without its second constraint, which holds
-    no unknown: a must obey it. So a is the admissible acceleration nearest to the task's wish;
-    `status` does not speak of that distance, which a task with more rows than freedoms has always.
+    S20 inverts the triangle R, which needs independent rows; with the rank revealed, `A⁺ᵀ`
+    replaces `R⁻¹ S₁ Qᵀ`, and the multipliers are the least ones. u is the least control that
+    gives a, the solution of the quadratic program (22) without its second constraint, which has
+    no unknown: a must obey it. So a is the admissible acceleration nearest to that of the task;
+    `status` does not report this distance, which is never zero for a task with more rows than
+    freedoms.
 
-    `Law.desired` gives a and `f_c = Aᵀ lam`, the load that the motion puts on the constraints.
-    Status 2 says that no control makes a ((14) for `Zᵀ B`): u is then the nearest, and `residual`
-    the force that is missing. At saturation u is cut entry by entry.
+    `Law.desired` gives a and `f_c = Aᵀ lam`, the load of the motion on the constraints.
+    Status 2 means that no control gives a ((14) for `Zᵀ B`): u is then the nearest, and `residual`
+    the missing force. At saturation u is clipped entry by entry.
 
     Args:
         system: the mechanism.
-        task: what shall be tracked; its slices make the reference.
+        task: the motion to track; its slices form the reference.
         damping: 1/s, of what the task leaves free.
         rank_tol: relative length below which rows of A and J P, and columns of Zᵀ B, are dropped.
         ctrl_limits, period, name: as in `make_law`.

@@ -40,13 +40,13 @@ def quasi_velocity_tracking(
         dθ̃/dt = -K_p θ̃ + B_θ ε                  [A10, eq. 42]
 
     for any motion, because Γ_r is skew here (`quasi_velocity_motion`). `‖ε‖² / 2` is the kinetic
-    energy of the velocity error `v - s`. The gauge V2 does not matter, nor does the way q is
-    measured. The wanted rate is mapped at the present pose, so (42) has no Lipschitz term and
-    every K_p > 0 will do; `gain_condition` compares with the paper's condition (46).
+    energy of the velocity error `v - s`. The result depends neither on the gauge V2 nor on the
+    units of q. The desired rate is mapped at the present pose, so (42) has no Lipschitz term and
+    any K_p > 0 converges; `gain_condition` compares with the paper's condition (46).
 
-    Motions that θ leaves open are braked at the rate K_d. It needs actuators for all of null(A);
-    of the forces that move the mechanism alike u takes the least. Status 2 says that the actuators
-    do not reach; u is then the nearest. At saturation u is cut entry by entry and the decay is
+    Motions that θ does not determine are damped at the rate K_d. It needs actuators for all of
+    null(A); u is the least force with the desired motion. Status 2 means that the actuators do not
+    reach it; u is then the nearest. At saturation u is clipped entry by entry and the decay is
     lost: use `within_limits` where that matters.
 
     Args:
@@ -99,6 +99,12 @@ def composite_error(
     """Return (q, v, ref) → (epsilon), `V2 ε` in quasi-velocities, (nv,)  [A10, eq. 38].
 
     Its length is ‖ε‖, √(kg) m/s in any units of q. All rows are on.
+
+    Args:
+        system: the mechanism; M positive definite, rows `A(q) v = 0`.
+        coordinates: θ.
+        kp: K_p, 1/s, a number or one for each entry of θ.
+        rank_tol: relative length below which rows of A and B_θ are dropped.
     """
     motion_at = motion_of(system, coordinates, kp, 1.0, rank_tol)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
@@ -113,7 +119,12 @@ def composite_error(
 def motion_of(
     system: System, coordinates: Coordinates, kp: Gain, kd: Gain, rank_tol: float
 ) -> Callable[[LawInputs], QuasiMotion]:
-    """Return the wanted motion as a function of the state, after the options are checked."""
+    """Return the desired motion as a function of the state, after the options are checked.
+
+    Args:
+        system, coordinates, rank_tol: as in `quasi_velocity_tracking`.
+        kp, kd: K_p and K_d, 1/s, positive.
+    """
     require_plain(system)
     gains = _gains(system, coordinates, kp, kd)
     turning = turning_fun(system, coordinates)

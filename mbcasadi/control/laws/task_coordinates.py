@@ -25,7 +25,7 @@ from mbcasadi.system.coordinates import authored_pose, per, rates
 
 @dataclass(frozen=True)
 class Coordinates:
-    """θ(q), what a law follows.
+    """θ(q), the coordinates that a law tracks.
 
     Attributes:
         names, units: (k,) of the entries.
@@ -58,12 +58,12 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class DesiredMotion:
-    """The motion that a law wants.
+    """The desired motion of a law.
 
     Attributes:
         a: (nv, 1) acceleration in the mechanism's weighted coordinates.
         Lam: (nv, k) Λ, in weighted coordinates.
-        missing: (k, 1) part of the wanted `d²θ/dt²` that the constraints do not allow.
+        missing: (k, 1) part of the desired `d²θ/dt²` that the constraints do not allow.
         attainable: one where nothing is missing.
         error, target: (k, 1) of θ.
     """
@@ -182,9 +182,16 @@ def desired_motion(
 
     `Λ = (J P)⁺` lies in null(A), and `J Λ = I` where J P has full row rank: the corrected App. E.
     With `a = a_across + P a`, `Λ̇ θ̇` is `a_across - Λ (J̇ v + J a_across)`: no derivative of Λ, and
-    it holds on states that have drifted off the rows. Where θ leaves motions open, as at a
-    singular pose, they get the least acceleration, minus `damping` times their velocity. Where θ
-    cannot move as wanted, as at a dead point of one of its joints, the rest is `missing`.
+    it holds on states that have drifted off the rows. Motions that θ does not determine, as at a
+    singular pose, get the least acceleration, minus `damping` times their velocity. Where θ
+    cannot move as desired, as at a dead point of one of its joints, the remainder is `missing`.
+
+    Args:
+        mechanism: at the present state.
+        coordinates: θ.
+        ref: slices `theta.q`, `theta.v`, `theta.a` (k,) of the reference.
+        gains: G_P, 1/s², and G_D, 1/s, (k,) each.
+        damping: 1/s, of motions that θ does not determine.
     """
     q, v = mechanism.at.q, mechanism.at.v
     theta, J, c = coordinates.rows(q, v)

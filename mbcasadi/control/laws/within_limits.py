@@ -1,8 +1,8 @@
 """Any law within its limits: the feasible command whose motion is nearest to the law's.
 
-Where motors are strong enough the law stands as it is. Where they are not, its u cut entry by
-entry bends the motion in a way that nobody chose; the QP of inverse dynamics chooses, by a
-measure of accelerations, and keeps loops, passive joints and force limits in the account.
+Where motors are strong enough the law is unchanged. Where they are not, clipping u entry by
+entry changes the motion in an arbitrary way. The QP of inverse dynamics selects instead the
+motion with the nearest acceleration, with loops, passive joints and force limits included.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from mbcasadi.shapes import require_positive
 from mbcasadi.system.actuator_model import actuator_model
 
 KINETIC_SHARE = 1e-3
-"""Weight of the kinetic measure beside a task of weight one: it decides what the task leaves."""
+"""Weight of the kinetic measure beside a task of weight one: it determines the free motions."""
 
 
 def within_limits(
@@ -47,21 +47,21 @@ def within_limits(
 
     `½ w_k (a - a_law)ᵀ M (a - a_law) + ½ ‖J (a - a_law)‖²_W + ½ r_p ‖p - p_law‖²` with
     `M a + h = p-forces + Aᵀ lam`, `A a + c = 0`; `a_law` is `Law.desired`, `p_law` the actuator
-    forces of the law's u within its limits, which decide between forces that move nothing.
+    forces of the law's u within its limits, which select among forces that cause no motion.
     Without `closeness` the measure is Gauss's: the kinetic energy of the difference, in any units.
-    With a task, its rows J count first: a tool that should stay on its path while joints give way.
+    With a task, its rows J have priority: a tool that should stay on its path while joints deviate.
 
-    Where the law is within all limits, u is the law's, to the bit. Where they bind, the bias by
+    Where the law is within all limits, u is the law's, bit for bit. Where they bind, the bias by
     r_p is about `r_p / (T² W)`, T the acceleration per force. The signature is the law's own; z is
-    the law's state, then the QP's active set. Status: 0 as the law has it; 1 limits bind, u is the
-    nearest; 2 the law's own test failed, u gives the nearest motion; 3 bad input; 4 failed: the
-    law's arithmetic, or the QP, and then u is the law's, cut to its limits. The residual is the
-    law's, then the QP's five.
+    the law's state, then the QP's active set. Status: 0 the law's own control; 1 limits bind, u is
+    the nearest; 2 the law's own test failed, u gives the nearest motion; 3 bad input; 4 failed:
+    the law's arithmetic, or the QP, and then u is the law's, clipped to its limits. The residual
+    is the law's, then the QP's five.
 
     Args:
-        law: any law of this room.
+        law: any law of this package.
         closeness: rows in which accelerations are compared, with their weight; its gains and its
-            reference do not count.
+            reference have no effect.
         kinetic_weight: w_k; 1 without `closeness`, 1e-3 beside it by default.
         torque_weight: r_p, positive.
         ctrl_limits: (nu, 2); the law's by default.
@@ -120,7 +120,7 @@ class _Wrap:
         return finish
 
     def inputs(self) -> dict[str, ca.SX]:
-        """Return symbols of the law's inputs, z with the active set behind it."""
+        """Return symbols of the law's inputs; z is followed by the active set."""
         f = self.law.function
         sizes = {name: f.numel_in(name) for name in f.name_in()}
         sizes["z"] += self.qp.z0.size

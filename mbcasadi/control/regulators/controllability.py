@@ -1,9 +1,12 @@
-"""What a control can reach of a linear system, and what it cannot, in words.
+"""Controllability of the modes of a linear system, as numbers and as text.
 
-The reachable space is spanned by `B, A B, A² B, …`; what is orthogonal to it moves by itself, and
-no control and no Riccati equation changes its eigenvalues (Popov, Belevitch, Hautus: a mode with
-`wᴴ A = s wᴴ`, `wᴴ B = 0`). It is found by orthogonal steps (a staircase), each with a decision on
-rank, in scaled coordinates.
+The reachable space is spanned by `B, A B, A² B, …`. No control and no Riccati equation changes the
+eigenvalues of its orthogonal complement (Popov, Belevitch, Hautus: a mode with `wᴴ A = s wᴴ`,
+`wᴴ B = 0`). It is computed by orthogonal steps (a staircase), each with a decision on rank, in
+scaled coordinates.
+
+This is a property of the linear model's modes. Whether the actuators reach every motion at one
+pose (A05, eq. 64) is another question: see `controllability` of the control laws.
 """
 
 from dataclasses import dataclass
@@ -25,15 +28,16 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Controllability:
-    """What the controls reach.
+    """Rank, uncontrollable modes and margin of a linear system.
 
     Attributes:
         name: of the mechanism.
         nx: number of states.
-        rank: number of states that a control can place at will.
+        rank: number of controllable states.
         unreached: modes that no control acts on, the fastest growing first.
         margin: smallest singular value of `[dfdx - s I, dfdu]` over all eigenvalues s, relative
-            to the largest: how near the system is to one that loses a mode; zero where it has.
+            to the largest: the distance to a system with an uncontrollable mode; zero if there is
+            one.
         directions: (nx, nx - rank) orthonormal: combinations of x that no control acts on.
     """
 
@@ -51,12 +55,12 @@ class Controllability:
 
     @property
     def stabilisable(self) -> bool:
-        """Whether all modes that no control acts on die out by themselves."""
+        """Whether all modes that no control acts on decay."""
         return all(mode.decays for mode in self.unreached)
 
     @property
     def in_words(self) -> str:
-        """A verdict, then each mode that no control acts on; only lasting ones where there are."""
+        """The verdict, then the uncontrollable modes; only those that do not decay, if any."""
         if self.controllable:
             return (
                 f"'{self.name}' is controllable: all {self.nx} states can be placed "
@@ -73,7 +77,7 @@ class Controllability:
 
 
 def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Controllability:
-    """Return which modes the controls act on, for a continuous or a discrete system.
+    """Return which modes are controllable, for a continuous or a discrete system.
 
     Args:
         linear: the linear system.
@@ -101,7 +105,7 @@ def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Control
 
 
 def require_stabilisable(linear: Linearization, *, tol: float = REACH_TOL) -> Controllability:
-    """Return the report where feedback can stabilise the system.
+    """Return the report if feedback can stabilise the system.
 
     Raises:
         ProblemError: it cannot; the message names the mode and the joints that move in it.
@@ -113,7 +117,7 @@ def require_stabilisable(linear: Linearization, *, tol: float = REACH_TOL) -> Co
 
 
 def _rounding(linear: Linearization) -> float:
-    """Return what a control that only presses on constraints leaves in dfdu."""
+    """Return the rounding error in dfdu of a control that only presses on constraints."""
     M = np.array(linear.system.mass_matrix(linear.q))
     B = np.array(linear.system.actuation(linear.q))
     return float(ROUNDING * np.linalg.norm(np.linalg.pinv(M) @ B))
@@ -147,7 +151,7 @@ def _reached(A: Array, B: Array, tol: float) -> Array:
 def _modes(
     linear: Linearization, A: Array, scale: Array, reached: Array, left: Array
 ) -> list[Mode]:
-    """Return the modes of the part that is out of reach, with what they carry along."""
+    """Return the modes of the uncontrollable part, as vectors of the whole state."""
     values, vectors = np.linalg.eig(left.T @ A @ left)
     inside, coupling = reached.T @ A @ reached, reached.T @ A @ left
     found = []

@@ -16,7 +16,7 @@ def discretize(linear: Linearization, period: float) -> Linearization:
 
         exp([dfdx dfdu drift; 0 0 0] · period) = [· · ·; 0 I]
 
-    No inverse of dfdx: integrators and mechanisms that drift are served too.
+    It needs no inverse of dfdx, so it holds for integrators and for mechanisms that drift.
 
     Args:
         linear: a continuous system.
@@ -36,7 +36,12 @@ def discretize(linear: Linearization, period: float) -> Linearization:
 
 
 def held(dfdx: Array, dfdu: Array, drift: Array, period: float) -> tuple[Array, Array, Array]:
-    """Return the three blocks of one sample."""
+    """Return the three blocks of one sample, `x_next = A x + B u + d`.
+
+    Args:
+        dfdx, dfdu, drift: (nx, nx), (nx, nu), (nx,) of the continuous system.
+        period: sample time, s.
+    """
     nx, nu = dfdu.shape
     block = np.zeros((nx + nu + 1, nx + nu + 1))
     block[:nx] = np.column_stack([dfdx, dfdu, drift])

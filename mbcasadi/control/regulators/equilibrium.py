@@ -1,4 +1,4 @@
-"""Static equilibria of mechanisms with loops, passive joints and feet, and what holds them."""
+"""Static equilibria of mechanisms with loops, passive joints and feet, and the forces in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,19 +28,19 @@ AT_LIMIT = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """A pose at rest and what holds it: `h - f_passive - f_0 = B u + Aᵀ lam + Σ Jᵀ F`.
+    """A pose at rest and the forces on it: `h - f_passive - f_0 = B u + Aᵀ lam + Σ Jᵀ F`.
 
     Attributes:
         system: the mechanism.
         q, u: (nq,), (nu,) pose and holding control.
         lam: (nc,) multipliers, the least ones where rows repeat.
         contact_forces: (k, 3) force on each foot, N: along its normal, t1, t2.
-        residual: (nv,) force that is left, N or N m; rounding errors.
+        residual: (nv,) unbalanced force, N or N m; rounding errors.
         free_directions: (nv, ·) orthonormal δq along which the pose can move and still be held, to
-            first order, by a control that follows (its limits are not looked at).
-        neutral_directions: (nv, ·) the same with the control left as it is.
-        control_directions: (nu, ·) δu that change nothing but inner forces.
-        at_limit: controls that stand at an end of their range.
+            first order, by an adapted control (regardless of its limits).
+        neutral_directions: (nv, ·) the same with the control unchanged.
+        control_directions: (nu, ·) δu that change only internal forces.
+        at_limit: controls at a limit of their range.
     """
 
     system: System
@@ -61,7 +61,7 @@ class Equilibrium:
 
     @property
     def in_words(self) -> str:
-        """What holds the pose, and where it is free to move."""
+        """The forces that hold the pose, and its free directions."""
         names, controls = names_of_rates(self.system), self.system.actuator_names
         said = [f"'{self.system.name}' rests"]
         if self.u.size:
@@ -90,19 +90,19 @@ def equilibrium(
     within_limits: bool = True,
     mask: ArrayLike | None = None,
 ) -> Equilibrium:
-    """Return the pose nearest to q0 that can be held at rest, with the least control that does.
+    """Return the pose nearest to q0 that can be held at rest, with the least control for it.
 
     First q: the assembled pose nearest to q0 if it can be held, else the nearest one that can
     (`min |q ⊖ q0|²`, a local minimum). Then u: least norm, within its ranges where they bind; then
     the least reactions. Passive joints, redundant rows and springs are part of the equations;
-    joint ranges are not looked at.
+    joint ranges are ignored.
 
     Args:
         system: the mechanism.
         q0: (nq,) pose to start from; the model's own by default.
         held: coordinates (names of v: joints, `joint.vx`, … for free ones) that keep q0's value.
-        u: (nu,) a given control: the pose is then found that it holds.
-        contacts: feet that stand where q0 has them, each with a force in its friction pyramid.
+        u: (nu,) a given control; then the pose is one that it holds.
+        contacts: feet that stay where q0 has them, each with a force in its friction pyramid.
         within_limits: keep controls inside their ranges.
         mask: (nc,) rows that are on; the system's own by default.
 
@@ -147,7 +147,7 @@ def _require_rest(system: System, q: Array, mask: Array) -> None:
 
 
 def _require_force(system: System, q: Array, u: Array) -> None:
-    """Raise where an actuator's own force range cuts what the control asks for.
+    """Raise where an actuator's own force range clips the holding force.
 
     Raises:
         ProblemError: it does; the message names the coordinates.
@@ -195,7 +195,7 @@ def _report(
 
 
 def _at_limit(system: System, u: Array, ranges: Array | None) -> tuple[str, ...]:
-    """Return the controls that stand at an end of their range."""
+    """Return the names of the controls at a limit of their range."""
     if ranges is None:
         return ()
     near = np.abs(u[:, None] - ranges).min(axis=1, initial=np.inf) < AT_LIMIT
@@ -229,7 +229,7 @@ def _in_axes(contacts: Sequence[Contact], forces: Array) -> Array:
 
 
 def _why(system: System, now: StaticEquilibrium, best: Loads) -> str:
-    """Say what cannot be balanced at the assembled pose."""
+    """Return a message with the forces that cannot be balanced at the assembled pose."""
     head = f"'{system.name}': no equilibrium was found near q0"
     if not best.balanced:
         force = largest(names_of_rates(system), best.left)

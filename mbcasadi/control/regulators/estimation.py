@@ -1,10 +1,10 @@
 """A linear Kalman filter on the constraint manifold, and LQG: the regulator on its estimate.
 
-    correct:  x ← x + L (y - y_0 - C x)        y = output(q, v), what is measured
-    predict:  x ← A x + B (u - u_0)            exact hold, u as it was cut to its limits
+    correct:  x ← x + L (y - y_0 - C x)        y = output(q, v), the measurement
+    predict:  x ← A x + B (u - u_0)            exact hold, u as clipped to its limits
 
 x are the free coordinates only, so the estimate never leaves the manifold (to first order), and a
-loop's redundant joints are known from the measured ones.
+loop's redundant joints follow from the measured ones.
 """
 
 from collections.abc import Sequence
@@ -43,8 +43,8 @@ class KalmanFilter:
 
     Attributes:
         linear: the discrete system of the prediction.
-        output: (q, [v]) → (y), what is measured.
-        y_0: (ny,) measured where the system was linearised.
+        output: (q, [v]) → (y), the measurement.
+        y_0: (ny,) its value at the operating point.
         C: (ny, nx) `δy = C x`.
         gains: L, covariances and poles.
     """
@@ -106,7 +106,7 @@ def kalman(
 
     Raises:
         ShapeError: a wrong shape, or NaN.
-        ProblemError: no equilibrium; a mode that grows or drifts and leaves no trace in y (it is
+        ProblemError: no equilibrium; a mode that grows or drifts and is unobservable in y (it is
             named); a mode on the border of stability without noise.
     """
     require_continuous(linear)
@@ -130,7 +130,7 @@ def lqg(
     ctrl_limits: ArrayLike | None = None,
     name: str = "lqg",
 ) -> Law:
-    """Return `u = u_0 - K x̂`, x̂ the estimate of the filter from what it measures alone.
+    """Return `u = u_0 - K x̂`, x̂ the estimate of the filter from its measurement alone.
 
     Of the law's inputs only `output(q, v)` is used. The state of the law is the prediction x̂; it
     starts at zero, the equilibrium. A wrong model leaves an offset in x̂ and u.
@@ -138,7 +138,7 @@ def lqg(
     Args:
         estimator: from `kalman`; its period is the law's.
         K: (nu, nx), for example of `lqr_gain` with the same period.
-        ctrl_limits, name: as in `make_law`. The prediction uses the control as it was cut.
+        ctrl_limits, name: as in `make_law`. The prediction uses the clipped control.
 
     Raises:
         ShapeError: K has a wrong shape, or holds NaN.
@@ -187,7 +187,8 @@ def encoders(system: System, positions: Sequence[str], speeds: Sequence[str] = (
             that is given by equations (`v0`, `v1`, …).
 
     Raises:
-        UnknownNameError: an unknown name, or a ball or free joint, whose position is no number.
+        UnknownNameError: an unknown name, or a ball or free joint, whose position has several
+            coordinates.
         ProblemError: nothing is measured.
     """
     if not (positions or speeds):

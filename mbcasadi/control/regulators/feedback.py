@@ -1,4 +1,4 @@
-"""State feedback on the constraint manifold as a law that becomes C."""
+"""State feedback on the constraint manifold as a law that can be exported to C."""
 
 from collections.abc import Mapping
 
@@ -30,13 +30,13 @@ def feedback(
 ) -> Law:
     """Return `u = u_0 - K x`, `x = (Z_qᵀ (q ⊖ q_0), Z_vᵀ (v - v_0))`.
 
-    What a measured state has across the constraints does not enter x: a loop that is open by a
-    little, or noise that no motion of the mechanism makes, moves no motor. u is cut at its limits
-    entry by entry (status 1); an unstable mechanism is then held only while the cut control is
-    still enough.
+    The part of a measured state across the constraints does not enter x: a small gap of a loop,
+    or noise that is no motion of the mechanism, has no effect on the control. u is clipped at its
+    limits entry by entry (status 1); an unstable mechanism is then held only while the clipped
+    control suffices.
 
     Args:
-        linear: the linear system; its state and control are what the law holds.
+        linear: the linear system; the law holds its state with its control.
         K: (nu, nx) gain.
         follows: the state and the control to hold are the reference's slices q, v and u. The gain
             stays that of `linear`, so they should be equilibria near it.
@@ -71,9 +71,9 @@ def feedback(
 
 
 def caused_acceleration(mechanism: Mechanism, u: ca.SX) -> ca.SX:
-    """Return `a_across + (P M P + I - P)⁻¹ P (B u + f_0 - h - M a_across)`, what u causes.
+    """Return `a_across + (P M P + I - P)⁻¹ P (B u + f_0 - h - M a_across)`, the effect of u.
 
-    It is the motion that a law without a wish for the acceleration asks for.
+    It is the desired acceleration of a law that computes u directly.
     """
     m = mechanism
     along = m.P @ (m.B @ u + m.f_0 - m.h - m.M @ m.a_across)
@@ -123,7 +123,7 @@ def matrix(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:
 
 
 def require_continuous(linear: Linearization) -> None:
-    """Raise `ProblemError` for what is no linear system, or one that is discrete already."""
+    """Raise `ProblemError` unless the argument is a continuous linear system."""
     if not isinstance(linear, Linearization):
         raise ProblemError(
             f"linear is a {type(linear).__name__}; expected what mb.linearize(system, q, v, u) "

@@ -2,8 +2,8 @@
 
     cost = Σ ∫ (zᵀ Q z + δuᵀ R δu) dt + x_endᵀ S_end x_end,    u = u_r(t) - K(t) x
 
-`x` are the coordinates of the manifold beside the motion that is followed. Each gain is given to
-the law as one on (δq, δv), so the law knows no basis.
+`x` are the coordinates of the manifold relative to the reference motion. The law stores each gain
+as one on (δq, δv), so it needs no basis.
 """
 
 from collections.abc import Sequence
@@ -49,20 +49,21 @@ def finite_horizon_lqr(
     period: float = 1e-3,
     name: str = "finite_horizon_lqr",
 ) -> Law:
-    """Return the law of least cost over a duration; the last gain stays in force after it.
+    """Return the law of least cost over a duration; after it the last gain is kept.
 
-    No mode needs to be stabilisable: the horizon ends. What grows until then, grows.
+    No mode needs to be stabilisable, because the horizon is finite; uncontrollable modes grow
+    until its end.
 
     Args:
         linear: from `linearize` at an equilibrium.
         Q, R: as in `lqr_gain`.
         duration: s, a multiple of the period.
         Q_end: (2 nv, 2 nv) or (2 nv,) weight of (δq, δv) at the end; the cost to go of `lqr` by
-            default, which makes all gains those of `lqr`.
+            default, with which all gains equal that of `lqr`.
         ctrl_limits, period, name: as in `make_law`.
 
     Raises:
-        ShapeError, ProblemError: as in `lqr_gain`; a duration without a tick.
+        ShapeError, ProblemError: as in `lqr_gain`; a duration shorter than a tick.
     """
     require_equilibrium(linear)
     ticks = _ticks(duration, period)
@@ -79,7 +80,18 @@ def finite_horizon_gains(
     Q_end: ArrayLike | None = None,
     period: float,
 ) -> list[Array]:
-    """Return K (nu, nx) of each tick; see `finite_horizon_lqr`."""
+    """Return K (nu, nx) of each tick; see `finite_horizon_lqr`.
+
+    Args:
+        linear: from `linearize` at an equilibrium.
+        Q, R: as in `lqr_gain`.
+        ticks: number of ticks.
+        Q_end: as in `finite_horizon_lqr`.
+        period: sample time, s.
+
+    Raises:
+        ShapeError, ProblemError: as in `lqr_gain`.
+    """
     require_continuous(linear)
     weights = manifold_weights(linear, Q, R)
     tick = sample_cost(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
@@ -99,17 +111,16 @@ def trajectory_lqr(
 ) -> Law:
     """Return `u = u_r - K x` along a motion, with K of least cost to its end.
 
-    It starts with its first tick and follows the motion's own clock. After it, `lqr` holds the
-    equilibrium `hold`; without one, the last row stays in force, whose gain is weak where `Q_end`
+    It starts with its first tick and follows the motion's own time. After it, `lqr` holds the
+    equilibrium `hold`; without one, the last gain is kept, which is weak where `Q_end`
     is small.
 
     Args:
-        along: from `linearize_along`, one period apart; the u of each is the one that is held
-            from this sample on.
+        along: from `linearize_along`, one period apart; the u of each is held from this sample
+            on.
         Q, R: as in `lqr_gain`.
         Q_end: weight of (δq, δv) at the end, in place of the cost to go of `lqr` at `hold`.
-        hold: equilibrium beside the end of the motion; the end itself by default, where neither
-            is given.
+        hold: equilibrium near the end of the motion; the end itself if neither is given.
         ctrl_limits, period, name: as in `make_law`.
 
     Raises:
@@ -135,7 +146,14 @@ def trajectory_gains(
 ) -> list[Array]:
     """Return K (nu, nx) of each step, one fewer than there are samples.
 
-    A step has the mean of the matrices at both its ends, as `discretize_along` has.
+    A step has the mean of the matrices at both its ends, as in `discretize_along`.
+
+    Args:
+        along, Q, R, Q_end, hold: as in `trajectory_lqr`.
+        period: sample time, s.
+
+    Raises:
+        ShapeError, ProblemError: as in `lqr_gain`; fewer than two samples.
     """
     if len(along) < 2:
         raise ProblemError(f"{len(along)} samples of a motion; expected at least two")
@@ -158,7 +176,7 @@ def _end(
     period: float,
     hold: Linearization | None = None,
 ) -> Array:
-    """Return the weight of the last x: of `Q_end`, or the cost to go at `hold` or where it is."""
+    """Return the weight of the last x: that of `Q_end`, or the cost to go at `hold` or the end."""
     T = np.vstack([last.to_dq, last.to_dv])
     if Q_end is not None:
         return np.asarray(T.T @ weight("Q_end", Q_end, 2 * last.system.nv) @ T)

@@ -1,4 +1,4 @@
-"""A mechanism near one state as a linear system on its constraint manifold.
+"""Linearisation of a mechanism at a state, on its constraint manifold.
 
 Coordinates of a small deviation, `x = (ξ, η)`:
 
@@ -7,7 +7,7 @@ Coordinates of a small deviation, `x = (ξ, η)`:
 `Z_q` spans null(A_phi) (rows of phi alone), `Z_v` null(A) (all rows): orthonormal, of any rank of
 A. Deviations are tangent ones, `q ⊕ δq`: a quaternion counts three. The second term keeps the
 velocity admissible where the constraints turn; it vanishes at rest. Conversely `ξ = Z_qᵀ δq` and
-`η = Z_vᵀ δv`, so a measured state has coordinates at once.
+`η = Z_vᵀ δv`, so the coordinates of a measured state follow from two products.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Linearization:
 
     Attributes:
         system: the mechanism.
-        q, v, u, t, mask: the state that it holds near, closed to rounding errors.
+        q, v, u, t, mask: the operating point, closed to rounding errors.
         dfdx, dfdu, drift: (nx, nx), (nx, nu), (nx,); drift is zero at an equilibrium.
         Z_q, Z_v: (nv, n_q), (nv, n_v) bases, `x = (ξ, η)`.
         slope: (nv, n_q) `-A⁺ (∂psi/∂q) Z_q`.
@@ -127,7 +127,7 @@ class Linearization:
         """Return (ny, nx) `δy = C x` of a Function (q, [v]) → (y).
 
         Raises:
-            UnknownNameError: the Function takes something else than q and v.
+            UnknownNameError: the Function has an input other than q and v.
         """
         return output_matrix(self, output)
 
@@ -149,8 +149,8 @@ def linearize(
 
     `W` holds `[ω]×` of ball and free joints, zero elsewhere. This is the exact Jacobian of the
     motion in the coordinates `ξ = Z_qᵀ (q ⊖ q_0)`, `η = Z_vᵀ (v - v_0)` of the manifold, at rest or
-    in motion: derivatives of the projected motion by implicit rules, so redundant rows do no harm.
-    The control's force is `B u + f_0`; passive forces and servos are in it.
+    in motion. Derivatives of the projected motion follow implicit rules, so rows may be redundant.
+    The control's force is `B u + f_0`; passive forces and servos are included.
 
     Args:
         system: the mechanism.
@@ -175,7 +175,15 @@ def linearize(
 def assemble_state(
     system: System, place: Place, now: Tangent, motion: dict[str, Array], turning: Array
 ) -> Linearization:
-    """Return the linear system of given bases; `turning` (nv, n_q) is what the chart adds."""
+    """Return the linear system of given bases.
+
+    Args:
+        system: the mechanism.
+        place: the operating point.
+        now: bases of the tangent space there.
+        motion: acceleration and its derivatives, by the names of `motion_fun`.
+        turning: (nv, n_q) contribution of the chart to dξ/dt.
+    """
     Z_q, Z_v, slope = now.Z_q, now.Z_v, now.slope
     a_q, a_v = motion["a_q"], motion["a_v"]
     dfdx = np.block(

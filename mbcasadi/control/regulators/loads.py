@@ -11,7 +11,7 @@ ROUNDING = 1e-10
 """Singular value, relative to the largest, that counts as zero."""
 
 BALANCED = 1e-9
-"""Force left over, relative to the largest one at work, that counts as zero."""
+"""Unbalanced force, relative to the largest one that acts, that counts as zero."""
 
 REACTION_WEIGHT = 1e-4
 """Weight of reactions beside controls where limits bind: controls come within 1e-8 of the least."""
@@ -40,12 +40,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class Loads:
-    """What holds a pose.
+    """The forces that hold a pose.
 
     Attributes:
         y: (ny,) controls and reactions.
         left: (nv,) force that is not balanced.
-        balanced: nothing is left.
+        balanced: whether it is zero.
         within: the limits hold.
     """
 
@@ -63,7 +63,7 @@ def loads(E: Array, g: Array, limits: Limits, nu: int) -> Loads:
     Least Squares Problems, chapter 23).
 
     Args:
-        E: (nv, ny) what controls and reactions do.
+        E: (nv, ny) generalised forces of unit controls and reactions.
         g: (nv,) force to balance.
         limits: on y.
         nu: number of controls, the first entries of y.
@@ -90,15 +90,15 @@ def null(E: Array, tol: float = ROUNDING) -> Array:
 def _lexicographic(N: Array, y: Array, nu: int) -> Array:
     """Return w with the least `|u|` of `y + N w`, and among those the least reactions.
 
-    N is orthonormal, so what its parts do is measured against one: where no inner force loads an
-    actuator, its upper part is nothing but rounding errors.
+    N is orthonormal, so its parts are compared with one: where no internal force loads an
+    actuator, its upper part consists of rounding errors.
     """
     if N.shape[1] == 0:
         return np.zeros(0)
     U, s, Vt = np.linalg.svd(N[:nu], full_matrices=True)
     rank = int(np.sum(s > ROUNDING))
     w = -Vt[:rank].T @ ((U[:, :rank].T @ y[:nu]) / s[:rank])
-    rest = Vt[rank:].T  # inner forces of the constraints alone: orthonormal reactions
+    rest = Vt[rank:].T  # internal forces of the constraints alone: orthonormal reactions
     return np.asarray(w - rest @ ((N @ rest).T @ (y + N @ w)))
 
 

@@ -1,12 +1,12 @@
 """The linear-quadratic regulator on the constraint manifold.
 
-Weights are on what a reader of the model knows: the deviations `(δq, δv)` of all its coordinates
-(rad, m, per second), and the controls. The manifold chooses what of them is free:
+Weights refer to the coordinates of the model: the deviations `(δq, δv)` of all coordinates
+(rad, m, per second), and the controls. The manifold determines which of them are free:
 
     cost = ∫ (zᵀ Q z + 2 zᵀ N δu + δuᵀ R δu) dt,    z = (δq, δv) = T x,    T = (to_dq; to_dv)
 
-so the cost, and with it the gain on `(δq, δv)`, does not depend on the basis Z. Redundant rows
-do no harm: they are gone before the Riccati equation is written.
+so the cost, and with it the gain on `(δq, δv)`, does not depend on the basis Z. Rows may be
+redundant: they are eliminated before the Riccati equation is formed.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_positive, weight
 
 AT_REST = 1e-6
-"""Drift, relative to the norms of dfdx and dfdu (one at least), that is still an equilibrium."""
+"""Largest drift of an equilibrium, relative to the norms of dfdx and dfdu (one at least)."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ def lqr(
 ) -> Law:
     """Return `u = u_0 - K x` with the K of least cost under exact hold; see `lqr_gain`.
 
-    Near the equilibrium the closed loop of the rigid mechanism is stable, whatever joints have no
-    motor. It is a linear law: how far it brings the mechanism back must be tried, on
-    `mb.validate` for example. An error of the model leaves an offset, for nothing integrates.
+    Near the equilibrium the closed loop of the rigid mechanism is stable, also with passive
+    joints. The law is linear: its region of attraction must be tested, for example with
+    `mb.validate`. It has no integral, so an error of the model leaves an offset.
 
     Args:
         linear: from `linearize` at an equilibrium.
@@ -96,8 +96,8 @@ def lqr_gain(
     Raises:
         ShapeError: a wrong shape, or NaN.
         ProblemError: no equilibrium; a mode that grows or drifts and that no control acts on, or
-            a mode on the border of stability that no weight sees (both are named); weights that
-            are not what they should be.
+            a mode on the border of stability without weight (both are named); weights that
+            are not symmetric or not (semi)definite.
     """
     require_continuous(linear)
     require_equilibrium(linear)
@@ -116,8 +116,12 @@ def manifold_weights(
 ) -> Weights:
     """Return `(Tᵀ Q T, R, Tᵀ N)`, the weights in the coordinates x.
 
+    Args:
+        linear: the linear system.
+        Q, R, N: as in `lqr_gain`.
+
     Raises:
-        ShapeError, ProblemError: not weights, or a cross weight that outweighs Q and R.
+        ShapeError, ProblemError: not weights, or a cross weight too large for Q and R.
     """
     nv, nu = linear.system.nv, linear.nu
     natural, control = weight("Q", Q, 2 * nv), weight("R", R, nu, definite=True)
@@ -130,12 +134,12 @@ def manifold_weights(
 
 
 def gain_in_full_coordinates(linear: Linearization, K: Array) -> Array:
-    """Return (nu, 2 nv) `K (from_dq, from_dv)`, the gain on (δq, δv), whatever the basis."""
+    """Return (nu, 2 nv) `K (from_dq, from_dv)`, the gain on (δq, δv); it depends on no basis."""
     return np.asarray(K @ np.hstack([linear.from_dq, linear.from_dv]))
 
 
 def require_equilibrium(linear: Linearization) -> None:
-    """Raise `ProblemError` unless the state that the linear system holds near is at rest."""
+    """Raise `ProblemError` unless the operating point of the linear system is at rest."""
     size = max(1.0, float(np.linalg.norm(linear.dfdx)), float(np.linalg.norm(linear.dfdu)))
     drift = float(np.abs(linear.drift).max(initial=0.0))
     if drift > AT_REST * size:

@@ -1,7 +1,7 @@
-"""Inverse dynamics of a linear system: which control makes a wanted rate, and whether one does.
+"""Inverse dynamics of a linear system: the control for a desired rate, and whether there is one.
 
-The linear system is that of the mechanism on its constraint manifold: loops are closed in it, and
-nothing is left to solve while it runs but products with constant matrices.
+The linear system is that of the mechanism on its constraint manifold: it includes the loops, so
+a tick only multiplies by constant matrices.
 """
 
 import casadi as ca
@@ -16,7 +16,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_numbers
 
 CONSISTENT = 1e-6
-"""Part of the wanted rate outside range(B), relative to it, from which on it cannot be had."""
+"""Part of the desired rate outside range(B), relative to it, above which it is unattainable."""
 
 DESCRIPTOR_INPUT_TOL = 1e-10
 """Singular value of dfdu, relative to the largest, that counts as zero."""
@@ -35,23 +35,23 @@ def lti_inverse_dynamics(
     """Return `u = u_0 + B⁺ (dx/dt - A x - c)`  [S20, eq. 15].
 
     Its test is `(I - B B⁺)(dx/dt - A x - c) = 0`  [S20, eq. 14].
-    `x = (ξ, η)`, `A = dfdx`, `B = dfdu`, `c = drift` are those of `linearize`. The wanted rate is
+    `x = (ξ, η)`, `A = dfdx`, `B = dfdu`, `c = drift` are those of `linearize`. The desired rate is
 
-        dξ/dt as the model has it,   dη/dt = η̇_ref + kd (η_ref - η) + kp Z_vᵀ Z_q (ξ_ref - ξ)
+        dξ/dt of the model,   dη/dt = η̇_ref + kd (η_ref - η) + kp Z_vᵀ Z_q (ξ_ref - ξ)
 
-    so that (14) asks about accelerations only. The reference holds `xi`, `eta` (of
+    so that (14) is a condition on accelerations only. The reference holds `xi`, `eta` (of
     `Linearization.coordinates`) and `eta_dot`.
 
     A mask has no effect: the rows that are on are those of the linear model.
 
     It holds near the operating point: the error grows with the square of the distance. Status 2
-    says that (14) fails: fewer actuators than freedoms, and a motion that they cannot make; u is
-    then the nearest. At saturation u is cut entry by entry.
+    means that (14) fails: fewer actuators than freedoms, and a motion that they cannot cause; u is
+    then the nearest. At saturation u is clipped entry by entry.
 
     Args:
         linear: a continuous linear system.
         kp, kd: 1/s², 1/s; kd is critical by default.
-        tol: part of the wanted acceleration outside range(B), relative to it, that is too much.
+        tol: largest allowed part of the desired acceleration outside range(B), relative to it.
         ctrl_limits, period, name: as in `make_law`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The motions that a linear system is made of, in the words of its joints."""
+"""The modes of a linear system, described by the joints that move in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MOVES = 0.2
 MOST_NAMES = 6
 
 ALIKE = 6
-"""Digits of a share that count in the order of joints; those that move alike keep the model's."""
+"""Digits of a share used to sort joints; joints with equal shares keep the model's order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +27,9 @@ class Mode:
 
     Attributes:
         eigenvalue: s, 1/s; of a discrete system that of the continuous one behind it.
-        decays: the mode dies out by itself.
+        decays: whether the mode is stable.
         shape: (nv,) complex δq, its largest entry one; δv where no position moves.
-        joints: those that move in it, the one that moves most first.
+        joints: those that move in it, the largest motion first.
     """
 
     eigenvalue: complex
@@ -83,7 +83,7 @@ def continuous_eigenvalue(linear: Linearization, s: complex) -> complex:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the names in one line, of many the first ones and a count."""
+    """Return the names in one line; of many names the first ones and a count."""
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 

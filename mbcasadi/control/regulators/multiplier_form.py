@@ -4,7 +4,7 @@
 
 S20 multiplies by `Nᵀ`, `N = null(G)`, and drops λ because `NᵀS = 0` "for all mechanical
 systems". That holds only where the inertia is a multiple of the identity on N. The multiplier has
-to be solved for first: `G S λ = -G (A x + B u + c)`, so `I - S (G S)⁺ G` goes in front.
+to be eliminated first: `G S λ = -G (A x + B u + c)` gives the factor `I - S (G S)⁺ G`.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ DESCRIPTOR_RANK_TOL = 1e-9
 """Singular value, relative to the largest, that counts as zero."""
 
 AT_REST = 1e-8
-"""Drift of x that counts as none."""
+"""Drift of x that counts as zero."""
 
 IN_NULL_SPACE = 1e-7
 
@@ -58,9 +58,9 @@ def reduce_descriptor(
 ) -> ReducedDescriptor:
     """Return `dz/dt = Nᵀ L (A N z + B u + c)`, `L = I - S (G S)⁺ G`  [S20, eq. 10, corrected].
 
-    As printed, `L` is missing: false unless `NᵀS = 0`. Equation 8, `x = N z`, supposes that x lies
-    in null(G): let x be the deviation from an operating point that obeys the constraints. A basis
-    that is not orthonormal takes `N⁺` in the place of `Nᵀ`.
+    As printed, `L` is missing: false unless `NᵀS = 0`. Equation 8, `x = N z`, assumes that x lies
+    in null(G): let x be the deviation from an operating point that obeys the constraints. With a
+    basis that is not orthonormal, `N⁺` replaces `Nᵀ`.
 
     Args:
         full: the system with its multipliers.
@@ -86,12 +86,12 @@ def descriptor_form(linear: Linearization) -> DescriptorForm:
         dfdx = [0 I; -M⁻¹ ∂r/∂q, -M⁻¹ ∂r/∂v],  r = h - f_passive - f_0 - B u - Aᵀ lam
         S = [0; M⁻¹ Aᵀ],  G = [A 0; 0 A],  c = 0
 
-    The multipliers of the operating point stay in dfdx: their force turns with the constraints.
-    Rows that hold for velocities only stand in the lower half of G alone.
+    The multipliers of the operating point appear in dfdx: their force turns with the constraints.
+    Rows that hold for velocities only are in the lower half of G alone.
 
     Raises:
-        ProblemError: no equilibrium, or a discrete system, for (7) takes G for constant; an inertia
-            that is singular, which (7) inverts.
+        ProblemError: no equilibrium, or a discrete system, because (7) assumes a constant G; a
+            singular inertia, which (7) inverts.
     """
     drift = float(np.abs(linear.drift).max(initial=0.0))
     size = max(1.0, float(np.linalg.norm(linear.dfdx)), float(np.linalg.norm(linear.dfdu)))

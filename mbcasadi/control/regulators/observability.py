@@ -1,6 +1,6 @@
-"""What a measurement, or a weight, sees of a linear system, and what it does not, in words.
+"""Observability of the modes of a linear system by a measurement or a weight.
 
-A mode `dfdx x = s x` with `C x = 0` leaves no trace in `y = C x` (Popov, Belevitch, Hautus).
+A mode `dfdx x = s x` with `C x = 0` is unobservable in `y = C x` (Popov, Belevitch, Hautus).
 """
 
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
 
 SEEN = 1e-7
-"""Trace of a mode in y, relative to the norms of dfdx and C, below which it is unseen. Eigenvalues
-that are equal twice come with errors of the square root of 1e-16."""
+"""Size of a mode in y, relative to the norms of dfdx and C, below which it is unobservable. Double
+eigenvalues have errors of the square root of 1e-16."""
 
 
 @dataclass(frozen=True)
 class Observability:
-    """What is seen.
+    """The unobservable modes of a linear system.
 
     Attributes:
         name: of the mechanism.
         nx: number of states.
-        unseen: modes without a trace, the fastest growing first.
+        unseen: unobservable modes, the fastest growing first.
     """
 
     name: str
@@ -39,17 +39,17 @@ class Observability:
 
     @property
     def observable(self) -> bool:
-        """Whether every mode leaves a trace."""
+        """Whether every mode is observable."""
         return not self.unseen
 
     @property
     def detectable(self) -> bool:
-        """Whether all modes without a trace die out by themselves."""
+        """Whether all unobservable modes decay."""
         return all(mode.decays for mode in self.unseen)
 
     @property
     def in_words(self) -> str:
-        """One sentence, then one for each mode without a trace."""
+        """One sentence, then one for each unobservable mode."""
         if self.observable:
             return f"'{self.name}' is observable: all {self.nx} states leave a trace"
         verdict = "detectable" if self.detectable else "not detectable"
@@ -58,7 +58,7 @@ class Observability:
 
 
 def observability(linear: Linearization, C: Array) -> Observability:
-    """Return which modes leave no trace in `y = C x`.
+    """Return which modes are unobservable in `y = C x`.
 
     Args:
         linear: the linear system, continuous or discrete.
@@ -84,7 +84,7 @@ def observability(linear: Linearization, C: Array) -> Observability:
 
 
 def require_detectable(linear: Linearization, C: Array) -> Observability:
-    """Return the report where a filter can follow the state.
+    """Return the report if a filter can estimate the state.
 
     Raises:
         ProblemError: it cannot; the message names the mode and the joints that move in it.
@@ -96,7 +96,7 @@ def require_detectable(linear: Linearization, C: Array) -> Observability:
 
 
 def require_weighted(linear: Linearization, Q: Array) -> None:
-    """Raise where a mode on the border of stability costs nothing: no gain would stabilise it.
+    """Raise where a mode on the border of stability has no weight: no gain would stabilise it.
 
     Modes that grow are stabilised whatever their weight is.
 

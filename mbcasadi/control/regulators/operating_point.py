@@ -1,4 +1,4 @@
-"""What a linearisation needs of a mechanism at one state, as numbers from one Function."""
+"""The operating point of a linearisation: motion and rows there, with their derivatives."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from mbcasadi.system import System, evaluate
 Array = NDArray[np.float64]
 
 INSIDE = 1e-9
-"""Relative difference of an actuator force and its linear law that counts as a clip."""
+"""Relative difference of an actuator force and its linear law that counts as clipped."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a mechanism is looked at.
+    """The operating point of a mechanism.
 
     Attributes:
         q, v, u: (nq,), (nv,), (nu,).
@@ -51,7 +51,13 @@ def place_of(
     t: float = 0.0,
     mask: ArrayLike | None = None,
 ) -> Place:
-    """Return the checked inputs; v and u are zero by default, the mask is the system's own.
+    """Return the checked operating point.
+
+    Args:
+        system: the mechanism.
+        q, v, u: (nq,), (nv,), (nu,); v and u are zero by default.
+        t: s, for constraints that depend on time.
+        mask: (nc,) rows that are on; the system's own by default.
 
     Raises:
         ShapeError: a wrong shape, or NaN.
@@ -75,7 +81,7 @@ def place_of(
 
 
 def numbers(function: ca.Function, values: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the outputs of a Function by name, given those of the values that it takes."""
+    """Return the outputs of a Function by name, from a mapping that holds its inputs."""
     out = function(**{name: values[name] for name in function.name_in()})
     return {name: np.array(value) for name, value in out.items()}
 
@@ -120,9 +126,9 @@ def rows_fun(system: System) -> ca.Function:
 def motion_fun(system: System, rank_tol: float) -> ca.Function:
     """Return (q, v, u, t, mask) → (a, a_q, a_v, a_u, lam, …, clip): motion under `B u + f_0`.
 
-    `lam, lam_q, lam_v, lam_u` are the multipliers and how they change. `a_q` and `lam_q` are
+    `lam, lam_q, lam_v, lam_u` are the multipliers and their derivatives. `a_q` and `lam_q` are
     tangent derivatives; all of them follow the implicit rules of `dynamics.derivatives`. `clip` is
-    how far the actuators' real force is from `B u + f_0`.
+    the difference of the actuators' real force and `B u + f_0`.
     """
     dynamics = forward_dynamics_derivatives(system, rank_tol=rank_tol)
     force = _force_fun(system)
@@ -147,7 +153,7 @@ def require_linear(system: System, place: Place, clip: Array) -> None:
     """Raise unless the actuators' force at u is the linear one.
 
     Raises:
-        ProblemError: u is outside a range; a small change of it then does nothing.
+        ProblemError: u is outside a range; a small change of it then has no effect.
     """
     if float(clip.max(initial=0.0)) > INSIDE * (1.0 + float(np.abs(place.u).max(initial=0.0))):
         raise ProblemError(

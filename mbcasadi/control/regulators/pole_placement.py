@@ -1,4 +1,4 @@
-"""Poles of the closed loop placed at will, by SciPy."""
+"""Placement of the closed loop's poles, by SciPy."""
 
 import warnings
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError, ShapeError
 
 MISSED = 1e-6
-"""Distance of a pole from where it should be, relative to the fastest one, that is an error."""
+"""Distance of a pole from its desired place, relative to the fastest one, that is an error."""
 
 REDUNDANT = 1e-10
-"""Singular value of dfdu, relative to the largest, of controls that do nothing together."""
+"""Singular value of dfdu, relative to the largest, of controls without a common effect."""
 
 
 def pole_placement(
@@ -34,7 +34,7 @@ def pole_placement(
 ) -> Law:
     """Return `u = u_0 - K x`, the closed loop with the given poles under exact hold.
 
-    Poles say how fast x dies out and nothing of what that costs: with few motors or a small margin
+    Poles give the decay of x and not its cost: with few motors or a small margin
     of controllability the gains are large. Prefer `lqr` where that matters.
 
     Args:
@@ -61,8 +61,8 @@ def poles_gain(
 ) -> Array:
     """Return K (nu, nx) that gives `dfdx - dfdu K` these eigenvalues.
 
-    With a period, the poles s become `e^(s period)` of the system under exact hold. Redundant
-    motors share the work: K commands none of the combinations that only push against each other.
+    With a period, the poles s become `e^(s period)` of the system under exact hold. Of redundant
+    motors K commands no combination that only changes internal forces.
 
     Args:
         linear: from `linearize` at an equilibrium.
@@ -88,7 +88,7 @@ def poles_gain(
     placed = wanted if period is None else np.exp(wanted * period)
     mix = _independent(system.dfdu)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the poles that come out are judged below
+        warnings.simplefilter("ignore", UserWarning)  # the resulting poles are checked below
         try:
             K = mix @ place_poles(system.dfdx, system.dfdu @ mix, placed).gain_matrix
         except ValueError as error:
@@ -105,6 +105,6 @@ def poles_gain(
 
 
 def _independent(dfdu: Array) -> Array:
-    """Return (nu, rank) orthonormal combinations of controls that differ in what they do."""
+    """Return (nu, rank) orthonormal combinations of controls with different effects."""
     _, s, Vt = np.linalg.svd(dfdu)
     return np.asarray(Vt[: int(np.sum(s > REDUNDANT * s.max(initial=0.0)))].T)

@@ -28,7 +28,7 @@ Poles = NDArray[np.complex128]
 
 
 STILL = 1e-10
-"""What a pole of a sample must have to one: less is rounding, of a mode that never dies out."""
+"""Least distance of a sampled pole from one; less is rounding, of a mode that does not decay."""
 
 NO_SOLUTION = (
     "the Riccati equation has no stabilising solution; expected an unstable part that the control "
@@ -43,7 +43,7 @@ NO_FILTER = (
 
 @dataclass(frozen=True)
 class Regulator:
-    """`u = -K x`, optimal for ever.
+    """`u = -K x`, optimal over an infinite horizon.
 
     Attributes:
         K: (nu, nx) gain.
@@ -75,7 +75,7 @@ class Filter:
 
 
 class Tick(NamedTuple):
-    """One sample: `x_next = A x + B u`, which costs `xᵀ Q x + 2 xᵀ N u + uᵀ R u`."""
+    """One sample: `x_next = A x + B u`, with the cost `xᵀ Q x + 2 xᵀ N u + uᵀ R u`."""
 
     A: Array
     B: Array
@@ -87,7 +87,14 @@ class Tick(NamedTuple):
 def regulator(dfdx: Array, dfdu: Array, Q: Array, R: Array, N: Array | None = None) -> Regulator:
     """Return the continuous gain `K = R⁻¹ (dfduᵀ S + Nᵀ)`, `S` of the algebraic Riccati equation.
 
-    One step of Newton's method after SciPy's Schur form removes what rounding left.
+    One step of Newton's method after SciPy's Schur form removes rounding errors.
+
+    Args:
+        dfdx, dfdu: (nx, nx), (nx, nu) of the system.
+        Q, R, N: (nx, nx), (nu, nu), (nx, nu) of the integral cost; N is zero by default.
+
+    Raises:
+        ProblemError: no stabilising solution.
     """
     cross = np.zeros(dfdu.shape) if N is None else N
     try:
@@ -111,7 +118,8 @@ def sampled_regulator(
 
     Args:
         dfdx, dfdu: (nx, nx), (nx, nu) of the continuous system.
-        Q, R, N: (nx, nx), (nu, nu), (nx, nu) of the integral cost; period in s.
+        Q, R, N: (nx, nx), (nu, nu), (nx, nu) of the integral cost; N is zero by default.
+        period: sample time, s.
 
     Raises:
         ProblemError: no stabilising solution.
@@ -134,11 +142,16 @@ def sampled_regulator(
 def sample_cost(
     dfdx: Array, dfdu: Array, Q: Array, R: Array, period: float, N: Array | None = None
 ) -> Tick:
-    """Return the exact hold of one period and what it costs.
+    """Return the exact hold of one period and its cost.
 
         [Q_d N_d; N_dᵀ R_d] = ∫₀ᵀ e^(Fᵀs) [Q N; Nᵀ R] e^(Fs) ds,    F = [dfdx dfdu; 0 0]
 
     Both from one matrix exponential [C. F. Van Loan, IEEE TAC 23 (1978), 395-404].
+
+    Args:
+        dfdx, dfdu: (nx, nx), (nx, nu) of the continuous system.
+        Q, R, N: (nx, nx), (nu, nu), (nx, nu) of the integral cost; N is zero by default.
+        period: sample time, s.
     """
     nx, nu = dfdu.shape
     cross = np.zeros((nx, nu)) if N is None else N
@@ -172,7 +185,7 @@ def backward(ticks: Sequence[Tick], S_end: Array) -> tuple[list[Array], list[Arr
 
 
 def sampled_noise(dfdx: Array, W: Array, period: float) -> Array:
-    """Return `∫₀ᵀ e^(dfdx s) W e^(dfdxᵀ s) ds`: what noise of intensity W adds in a sample."""
+    """Return `∫₀ᵀ e^(dfdx s) W e^(dfdxᵀ s) ds`, the covariance of noise W over one sample."""
     return _flow_and_integral(dfdx.T, W, period)[1]
 
 
@@ -182,11 +195,11 @@ def stationary_filter(A: Array, C: Array, W: Array, V: Array) -> Filter:
     Args:
         A: (nx, nx) of one sample.
         C: (ny, nx) `y = C x + noise`.
-        W: (nx, nx) covariance of what disturbs the state in one sample.
+        W: (nx, nx) covariance of the disturbance of the state in one sample.
         V: (ny, ny) covariance of the noise of one measurement.
 
     Raises:
-        ProblemError: a mode that does not die out and that y does not see, or W not reach.
+        ProblemError: a mode that does not decay and is unobservable in y, or not excited by W.
     """
     try:
         P = solve_discrete_are(A.T, C.T, W, V)

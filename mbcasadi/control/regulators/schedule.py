@@ -1,7 +1,7 @@
-"""A law whose reference is a table that it steps through: a tick, a row.
+"""A law whose reference is a table that it steps through, one row per tick.
 
 The table is a constant of the generated C, and a state of the law counts the ticks. After the last
-row that row stays in force: what comes after a horizon is bounded.
+row that row is kept, so the output stays bounded after the horizon.
 """
 
 from dataclasses import replace
@@ -24,10 +24,10 @@ def next_step(step: ca.SX, rows: int) -> ca.SX:
 def schedule_gains(law: Law, table: Array) -> Law:
     """Return `law` with its whole reference taken from the row that its first state counts.
 
-    The state is read by rounding towards zero and kept inside the table, whatever it holds.
+    The state is rounded towards zero and clipped to the table, whatever its value.
 
     Args:
-        law: one with a reference of as many entries as the table has columns, whose first state
+        law: its reference has as many entries as the table has columns, and its first state
             is the number of the row.
         table: (rows, nref).
     """

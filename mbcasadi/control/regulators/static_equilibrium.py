@@ -2,8 +2,8 @@
 
     phi(q) = 0,   h - f_passive - f_0 = B u + Aᵀ lam
 
-Feet that stand are three rows each, `p(q) - p(q_0) = 0`, whose multipliers are the forces on them
-in world axes; coordinates that are held are rows without a multiplier.
+Standing feet are three rows each, `p(q) - p(q_0) = 0`, whose multipliers are the forces on them
+in world axes; held coordinates are rows without a multiplier.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ NLP_STEPS = 500
 POLISHING = 10
 
 START_AGAIN = (0.0, 0.05, 0.3)
-"""Rad or m. A search that ends nowhere starts again from this far away."""
+"""Rad or m. A search that fails starts again at this distance."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class StaticEquilibrium:
     """A mechanism at rest, as numbers at a pose.
 
     Attributes:
-        rested: the mechanism with feet that stand and coordinates that are held as further rows.
+        rested: the mechanism with standing feet and held coordinates as further rows.
         contacts: the feet.
         held: number of held coordinates, the last rows.
         nu: number of controls that are unknown; zero where they are given.
@@ -57,7 +57,7 @@ class StaticEquilibrium:
         return numbers(self.equations, {"q": q, "y": forces})
 
     def loads_at(self, q: Array) -> Loads:
-        """Return what holds a pose best."""
+        """Return the least forces that hold a pose, or come nearest to it."""
         now = self.at(q)
         return loads(now["E"], now["left"].ravel(), self.limits, self.nu)
 
@@ -71,7 +71,20 @@ def at_rest(
     mask: Array,
     ranges: Array | None,
 ) -> StaticEquilibrium:
-    """Return the equations; `control` (nu,) where it is given, `ranges` (nu, 2) where they bind."""
+    """Return the equations of a mechanism at rest.
+
+    Args:
+        system: the mechanism.
+        q0: (nq,) pose where the feet stand and whose held coordinates are kept.
+        held: names of held coordinates.
+        contacts: standing feet.
+        control: (nu,) a given control, or None where it is unknown.
+        mask: (nc,) rows that are on.
+        ranges: (nu, 2) of the controls, or None for no limits.
+
+    Raises:
+        UnknownNameError: an unknown coordinate or frame.
+    """
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     feet = [_foot(system, contact, q, q0) for contact in contacts]
     names = names_of_rates(system)
@@ -96,9 +109,9 @@ def at_rest(
 
 
 def nearest(now: StaticEquilibrium, q0: Array, start: Array) -> tuple[Array, Loads] | None:
-    """Return the pose nearest to q0 that can be held, with what holds it, or None.
+    """Return the pose nearest to q0 that can be held, with its forces, or None.
 
-    Interior points find it, Newton's steps of least norm close it to rounding errors.
+    An interior-point method finds it, Newton's steps of least norm close it to rounding errors.
     """
     rng = np.random.default_rng(0)
     solver, compress = _search(now, q0, start)
@@ -146,7 +159,7 @@ def _equations(
 
 
 def _foot(system: System, contact: Contact, q: ca.SX, q0: Array) -> ca.SX:
-    """Return (3, 1) how far a foot has left the place where it stands."""
+    """Return (3, 1) the displacement of a foot from its place at q0."""
     pose = system.frame(contact.frame, contact.kind).pose
     return ca.SX(pose(q)[0] - pose(q0)[0])
 
@@ -181,7 +194,7 @@ def _limits(
 def _search(now: StaticEquilibrium, q0: Array, start: Array) -> tuple[ca.Function, Array]:
     """Return the program `min |q ⊖ q0|²` over (dq, y), and the lower bounds of its rows.
 
-    Rows that repeat others are compressed to those that count at `start`, `Uᵀ phi = 0`.
+    Redundant rows are compressed to those that are independent at `start`, `Uᵀ phi = 0`.
     """
     dq, y = ca.SX.sym("dq", now.rested.nv), ca.SX.sym("y", now.limits.G.shape[1])
     q = now.rested.integrate(q0, dq)

@@ -1,4 +1,4 @@
-"""The constraint manifold near a state: rank, bases of what is free, poses that are singular.
+"""The constraint manifold near a state: rank, bases of the free directions, singular poses.
 
 Positions move within null(A_phi), the rows of phi alone; velocities within null(A), all rows. The
 two differ where rows hold for velocities only (a wheel that rolls).
@@ -15,19 +15,19 @@ from mbcasadi.system import System
 
 TANGENT_RANK_TOL = 1e-7
 """Singular value of A, relative to the largest (one at least), that counts as zero. States are
-closed to rounding errors before they are looked at."""
+closed to rounding errors before the rank is decided."""
 
 OPEN = 1e-6
 """Residual, in the rows' units, of a state that is not on the manifold: an error. Smaller ones are
 closed by Newton's steps."""
 
 CLOSED = 1e-11
-"""Residual that Newton's steps leave at most."""
+"""Largest residual after Newton's steps."""
 
 NEWTON_LIMIT = 40
 
 BESIDE = 1e-3
-"""Rad or m. How far away a pose is compared with its neighbours."""
+"""Rad or m. Distance of the neighbours that a pose is compared with."""
 
 NEIGHBOURS = 3
 
@@ -39,7 +39,7 @@ class Tangent:
     Attributes:
         Z_q: (nv, n_q) orthonormal, null space of the rows of phi.
         Z_v: (nv, n_v) orthonormal, null space of all rows.
-        slope: (nv, n_q) `-A⁺ (∂psi/∂q) Z_q`, how v must change with q to stay admissible.
+        slope: (nv, n_q) `-A⁺ (∂psi/∂q) Z_q`, the change of v with q that keeps it admissible.
         A_pinv: (nv, nc).
         moving: (nc, nv) `Ȧ`.
     """
@@ -109,8 +109,14 @@ def tangent(system: System, place: Place, rank_tol: float, like: Tangent | None 
 def require_regular(system: System, place: Place, now: Tangent, rank_tol: float) -> None:
     """Raise where the rank of the constraints is higher beside the state than in it.
 
+    Args:
+        system: the mechanism.
+        place: a state on the manifold.
+        now: bases of the tangent space there.
+        rank_tol: see `RANK_TOL`.
+
     Raises:
-        ProblemError: a singular pose, with the constraints that lose their hold there.
+        ProblemError: a singular pose; the message names the constraints that lose rank there.
     """
     rng = np.random.default_rng(0)
     free = now.Z_q.shape[1]
@@ -129,8 +135,8 @@ def null_basis(A: Array, rank_tol: float, like: Array | None = None) -> Array:
     """Return (n, k) orthonormal columns with `A Z = 0`.
 
     Z is turned to be nearest to `like`, or to k unit vectors: those of the coordinates that
-    pivoting finds the most independent. So it varies smoothly with A, and its columns keep the
-    sense of coordinates.
+    pivoting selects as the most independent. So it varies smoothly with A, and its columns have
+    the signs of coordinates.
     """
     n = A.shape[1]
     _, s, Vt = np.linalg.svd(A, full_matrices=True)
@@ -167,7 +173,7 @@ def spin(system: System, v: Array) -> Array:
 
 
 def _singular(system: System, now: Tangent, beside: Place | None, rank_tol: float) -> str:
-    """Say where the rank changes, and which constraints do."""
+    """Return a message with the pose where the rank changes, and the constraints concerned."""
     rank = system.nv - now.Z_v.shape[1]
     head = f"'{system.name}': the constraints have rank {rank} at this pose"
     if beside is None:

@@ -1,4 +1,4 @@
-"""Words for directions and forces of a mechanism, by the names of its joints."""
+"""Text for directions and forces of a mechanism, by the names of its joints."""
 
 from collections.abc import Sequence
 
@@ -27,18 +27,18 @@ def values(names: Sequence[str], numbers: Array) -> str:
 
 
 def joined(names: Sequence[str], directions: Array) -> str:
-    """Return the names of what moves along directions (n, k)."""
+    """Return the names of the coordinates that move along directions (n, k)."""
     share = np.abs(directions).max(axis=1, initial=0.0)
     moving = [n for n, s in zip(names, share, strict=True) if s > MOVES * share.max()]
     return listed(moving)
 
 
 def ways(directions: Array) -> str:
-    """Return how many directions there are."""
+    """Return the number of directions as text."""
     count = directions.shape[1]
     return "no direction" if count == 0 else f"{count} direction{'s' * (count > 1)}"
 
 
 def along(names: Sequence[str], directions: Array) -> str:
-    """Return what moves along them in brackets, nothing where there are none."""
+    """Return the coordinates that move along them in brackets, nothing where there are none."""
     return f" ({joined(names, directions)})" if directions.shape[1] else ""

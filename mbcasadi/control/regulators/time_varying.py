@@ -1,6 +1,6 @@
-"""Linear systems along a motion, their bases carried along so that they vary smoothly.
+"""Linear systems along a motion, with bases that vary smoothly.
 
-Beside a motion `(q_r, v_r, u_r)` the coordinates are `ξ = Z_qᵀ (q ⊖ q_r)`, `η = Z_vᵀ (v - v_r)`,
+Near a motion `(q_r, v_r, u_r)` the coordinates are `ξ = Z_qᵀ (q ⊖ q_r)`, `η = Z_vᵀ (v - v_r)`,
 with bases that turn. Each basis is the one nearest to that of the sample before (Procrustes): in
 the limit `Zᵀ Ż = 0`, `Ż = -A⁺ Ȧ Z`. Then
 
@@ -49,7 +49,7 @@ def linearize_along(
 ) -> tuple[Linearization, ...]:
     """Return the linear system at each sample of a motion, in coordinates that move with it.
 
-    `drift` is zero: (q, v) must be a motion of the mechanism under u, as `mb.simulate` makes them.
+    `drift` is zero: (q, v) must be a motion of the mechanism under u, for example of `mb.simulate`.
 
     Args:
         system: the mechanism.
@@ -60,7 +60,7 @@ def linearize_along(
 
     Raises:
         ShapeError: wrong shapes, or NaN.
-        ProblemError: as `linearize`; or the rank of the constraints changes on the way.
+        ProblemError: as `linearize`; or the rank of the constraints changes along the motion.
     """
     if system.nc and "v" in system.loop_jacobian.name_in():
         raise ProblemError(f"'{system.name}' has rows nonlinear in v; linearise single states")

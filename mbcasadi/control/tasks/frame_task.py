@@ -17,7 +17,7 @@ AXES = "xyz"
 
 @dataclass(frozen=True)
 class FrameTask(Task):
-    """A site or body follows a position and an orientation, world axes.
+    """A site or body tracks a position and an orientation, world axes.
 
     `error = p_ref - p` and `log(quat_ref ∘ quat⁻¹)`, the rotation vector in world axes that
     leads from the present orientation to the desired one. Quaternions are w x y z.

@@ -16,7 +16,7 @@ from mbcasadi.system.coordinates import COORDINATES, RATE_UNITS, RATES, UNITS, d
 
 @dataclass(frozen=True)
 class PostureTask(Task):
-    """Joints follow `posture.q`, with `posture.v` and `posture.a` fed forward.
+    """Joints track `posture.q`, with `posture.v` and `posture.a` fed forward.
 
     `error = q_ref ⊖ q` on the manifold: ball and free joints take quaternion references (their
     rates are MuJoCo's: angular velocity in the body frame).

@@ -1,4 +1,4 @@
-"""Tasks: what the mechanism should do, as accelerations.
+"""Tasks: desired motions, as accelerations.
 
 Every task is `J a + c = a_des` in the least-squares sense, with a weight on each row. A concrete
 task gives its residual: the error, its Jacobian J and its bias `c = J̇ v`. The desired acceleration
@@ -178,7 +178,17 @@ def tracked_rows(task: Task, system: System) -> tuple[tuple[str, str], ...]:
 
 
 def per_row(owner: str, label: str, value: Gain, rows: Sequence[str]) -> Array:
-    """Return `value` as one non-negative number for each row."""
+    """Return `value` as one non-negative number for each row, (k,).
+
+    Args:
+        owner: name of the task or law, for messages.
+        label: name of the option, for messages.
+        value: a number, or one for each row.
+        rows: names of the k rows.
+
+    Raises:
+        ProblemError: a wrong number of values, or one that is negative or not finite.
+    """
     array = np.asarray(value, dtype=float)
     if array.shape not in {(), (len(rows),)}:
         raise ProblemError(

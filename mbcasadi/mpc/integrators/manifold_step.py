@@ -1,4 +1,4 @@
-"""What a step on the manifold is made of, beside the dynamics."""
+"""Parts of a step on the manifold, beside the dynamics."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,12 @@ def back_fun(
 ) -> ca.Function:
     """Return (q, v, [t], [mask]) → (q_next, v_next): `q ⊕ (-A⁺ phi)`, then `v - A⁺ psi`.
 
-    [A05, eq. 39]. It holds for redundant rows: A⁺ is that of the rank which A has.
+    [A05, eq. 39]. It holds for redundant rows: the rank of A is revealed.
+
+    Args:
+        system: the mechanism.
+        newton: number of Newton steps of the positions.
+        rank_tol, pivot: drop rule of `linalg.row_basis`.
     """
     s = step_symbols(system, ca.SX if unrolled(system) else ca.MX)
     del s["u"]
@@ -49,7 +54,15 @@ def force_fun(system: System) -> ca.Function:
 def runge_kutta(
     system: System, tableau: Tableau, motion: Any, s: Mapping[str, Any], h: Any
 ) -> tuple[Any, Any]:
-    """Return q and v after one step, off the manifold by the method's error."""
+    """Return q and v after one step, off the manifold by the method's error.
+
+    Args:
+        system: the mechanism.
+        tableau: coefficients of the method.
+        motion: (q, v, t) → a.
+        s: q, v and [t] at the start, by name.
+        h: length of the step, s.
+    """
     chart = None if system.nq == system.nv else chart_rate_fun(system)
     q, v, t = s["q"], s["v"], s.get("t", 0)
     turns: list[Any] = []

@@ -73,8 +73,8 @@ def step_fun(
 ) -> ca.Function:
     """Return (q, v, u, [t], [mask]) → (q_next, v_next), one period on the manifold.
 
-    Actuators pull with `B u + f_0`: what clips them is left to the bounds of a problem, since
-    a clipped force has no slope. Derivatives are exact, by the rules of `step_derivatives`.
+    The actuators' force is `B u + f_0`, without clipping, whose derivative vanishes: bound the
+    controls in the problem. Derivatives are exact, by the rules of `step_derivatives`.
 
     Args:
         system: the mechanism.
@@ -82,12 +82,12 @@ def step_fun(
         order: 1 to 4, of the explicit Runge-Kutta method.
         substeps: number of equal steps in a period.
         newton: number of Newton steps back onto positions, 0 for none; velocities are projected
-            where it is not zero. Two of them leave less than 1e-10 m of a four-bar's gap in
+            where it is not zero. With two of them the gap of a four-bar stays below 1e-10 m in
             steps that turn no joint by more than half a radian.
         formulation, rank_tol, pivot, options: of `forward_dynamics`.
 
     Raises:
-        ProblemError: a period, order or number that makes no sense, or activation states.
+        ProblemError: an invalid period, order or number, or activation states.
         UnknownNameError: no such formulation.
     """
     _check(system, period, order, substeps, newton)
@@ -108,7 +108,11 @@ def free_step_fun(
 ) -> ca.Function:
     """Return (q, v, u, [t], [mask], h) → (q_next, v_next): a step whose length h, s, is an input.
 
-    Arguments and errors as in `step_fun`.
+    Args:
+        system, order, substeps, newton, formulation, rank_tol, pivot, options: as in `step_fun`.
+
+    Raises:
+        ProblemError, UnknownNameError: as in `step_fun`.
     """
     _check(system, 1.0, order, substeps, newton)
     method = Method(order, newton, formulation, rank_tol, pivot, options)
@@ -129,12 +133,12 @@ class Method:
 
     @property
     def plain(self) -> bool:
-        """Say whether nothing but the treatment of rows is asked for."""
+        """Whether the options concern only the treatment of rows."""
         return self.formulation == DEFAULT and set(self.options) <= set(ROWS)
 
     @property
     def rule(self) -> StepRule:
-        """What slopes of a step need to know."""
+        """The part of the options that the slopes of a step need."""
         back = Treatment(rank_tol=self.rank_tol, pivot=self.pivot)
         own = {key: self.options[key] for key in ROWS if key in self.options}
         return StepRule(
@@ -151,7 +155,7 @@ def _with_jacobian(
 ) -> ca.Function:
     """Return the steps with the Jacobian of `step_derivatives`.
 
-    The Function around them makes CasADi ask for it, in calls and where it is alone.
+    The Function around them makes CasADi use it, in calls and when it is called directly.
     """
     slopes = scalar_if_small(step_slopes_fun(system, method.rule, s, length, substeps), UNROLLED)
     whole = _stepped(system, s, length, substeps, method)
@@ -163,7 +167,7 @@ def _with_jacobian(
     }
     names, inputs = (whole.name_in(), whole.name_out()), list(s.values())
     if slopes.is_a("SXFunction") and method.plain:
-        # The value as the slopes have it: where both are asked for, what they share is shared.
+        # The value of the slopes' Function: where both are needed, common parts are computed once.
         given: Any = slopes.sx_in()
         core = ca.Function("step_core", given, slopes.call(given)[:2], *names, options)
     else:

@@ -1,8 +1,8 @@
 """A step on the manifold and its Jacobian together, by the chain rule through its stages.
 
-Value and slopes of each stage come from one Function, called once for each stage, that factors
-its matrices once. The chain from stage to stage is a Function of these slopes alone, which uses
-the structural zeros of its seeds. With w = (q, v, u, [t]):
+Value and derivatives of each stage come from one Function, called once for each stage, that
+factors its matrices once. The chain from stage to stage is a Function of these derivatives alone,
+which uses the structural zeros of its seeds. With w = (q, v, u, [t]):
 
     ∂a_i = slopes_i ∂(q_i, v_i, u, t_i),   ∂q_i = ∂(q ⊕ h Σ_j a_ij w_j),   and so on to q⁺, v⁺.
 """
@@ -31,12 +31,13 @@ Known = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class StepRule:
-    """How a step is made.
+    """Method and treatment of rows of a step.
 
     Attributes:
         tableau: of the Runge-Kutta method.
         newton: number of Newton steps back onto positions, 0 to stay off the manifold.
-        motion, landing, back: how rows are treated along the motion, at an impact, and back.
+        motion, landing, back: treatment of rows along the motion, at an impact, and in the steps
+            back onto the manifold.
     """
 
     tableau: Tableau
@@ -55,7 +56,7 @@ def step_slopes_fun(
 
     Args:
         system: the mechanism.
-        rule: how a step is made.
+        rule: method and treatment of rows.
         inputs: MX symbols by name.
         h: length of all steps together, s: a number, or the input of this name.
         substeps: number of steps.
@@ -80,7 +81,7 @@ def step_slopes_fun(
 
 
 def jacobian_fun(slopes: ca.Function, name: str) -> ca.Function:
-    """Return the Jacobian of the Function `name` of a step, as CasADi calls a `custom_jacobian`.
+    """Return the Jacobian of the Function `name` of a step, in the form of a `custom_jacobian`.
 
     Along a mask it is zero: rows are on or off.
     """
@@ -117,7 +118,7 @@ def _single(system: System, rule: StepRule, s: Known, h: Any) -> ca.Function:
 
 
 def _stages(system: System, rule: StepRule, s: Known, h: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """Return q and v after the Runge-Kutta step, and the slopes of all that it calls."""
+    """Return q and v after the Runge-Kutta step, and the derivatives of all Functions in it."""
     motion = _kept(acceleration_slopes_fun, system, rule.motion)
     plus, chart = plus_slopes_fun(system), chart_slopes_fun(system)
     turning = system.nq != system.nv
@@ -160,7 +161,14 @@ def _stages(system: System, rule: StepRule, s: Known, h: Any) -> tuple[Any, Any,
 
 
 def chain_fun(rule: StepRule, inputs: Known, parts: Known, h: Any) -> ca.Function:
-    """Return (parts) → (slopes): the chain rule along `_stages` and back onto the manifold."""
+    """Return (parts) → (slopes): the chain rule along `_stages` and back onto the manifold.
+
+    Args:
+        rule: method and treatment of rows.
+        inputs: symbols of the step by name.
+        parts: derivatives of the Functions in it, by name.
+        h: length of the step, s: a number, or the input of this name.
+    """
     p = {key: ca.MX.sym(key, part.sparsity()) for key, part in parts.items()}
     h, seed = p.get("h", h), _seeds(inputs)
     q, v, u, t, dh = (seed[key] for key in ("q", "v", "u", "t", "h"))
@@ -204,7 +212,7 @@ def _seeds(inputs: Known) -> dict[str, Any]:
 
 
 def _product(left: ca.MX, right: ca.MX) -> ca.MX:
-    """Return `left @ right` by scalar code where that is little, zeros used."""
+    """Return `left @ right` by scalar code, with structural zeros, where that is short."""
     a, b = ca.MX.sym("a", left.sparsity()), ca.MX.sym("b", right.sparsity())
     product = ca.Function("product", [a, b], [ca.densify(a @ b)])
     return scalar_if_small(product)(left, right)
@@ -215,7 +223,7 @@ def _cut(matrix: Any, sizes: list[int], split: Any) -> list[Any]:
 
 
 def _kept(make: Any, system: System, treatment: Treatment) -> ca.Function:
-    """Return what `make` builds, once for a system and a way to treat its rows."""
+    """Return the Function of `make`, cached for a system and its treatment of rows."""
     return system.kept(f"{make.__name__} {treatment.key}", lambda: make(system, treatment))
 
 

@@ -1,4 +1,4 @@
-"""Names of the options that a step on the manifold takes, for doors that pass them on."""
+"""Names of the options of a step on the manifold, for functions that pass them on."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -10,10 +10,10 @@ from mbcasadi.shapes import require_name
 
 
 def require_step_options(door: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Raise `UnknownNameError` for a name that neither the door, a step nor its formulation takes.
+    """Raise `UnknownNameError` for an option that neither the function nor a step has.
 
     Args:
-        door: that was given these keywords beside its own.
+        door: the public function that was called with these keywords beside its own.
         options: the keywords.
     """
     own = [*_keywords(door), *_keywords(step_fun)]

@@ -1,12 +1,12 @@
-"""Parts of a step on the manifold together with their slopes, each factoring its matrices once.
+"""Parts of a step on the manifold with their derivatives, each factoring its matrices once.
 
-A point x = A⁺(z) b(z) of least squares moves by [G. Golub and V. Pereyra, 1973]
+A least-squares solution x = A⁺(z) b(z) has the derivative [G. Golub and V. Pereyra, 1973]
 
     ∂x = A⁺ (∂(b - A x) + A⁺ᵀ ∂(Aᵀ e)) + P ∂(Aᵀ y),   e = b - A x,   y = A⁺ᵀ x,
 
-with x, e, y held fixed on the right, wherever the rank is constant. Steps back onto the manifold
-are such points (`b = phi`, `b = psi`); nothing of second order is dropped, so the slopes are those
-of the map itself, off the manifold and with redundant rows too.
+with x, e, y constant on the right, wherever the rank is constant. Steps back onto the manifold
+are such solutions (`b = phi`, `b = psi`); no term of second order is dropped, so the derivatives
+are those of the map itself, off the manifold and with redundant rows too.
 """
 
 from collections.abc import Mapping

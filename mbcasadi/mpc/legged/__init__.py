@@ -1,1 +1,1 @@
-"""Legged robots: the single rigid body, gaits, and the guide between MPC and inverse dynamics."""
+"""Legged robots: the single rigid body, gaits, and the planner between MPC and inverse dynamics."""

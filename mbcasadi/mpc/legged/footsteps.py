@@ -1,4 +1,4 @@
-"""The expressions of a walking guide: pose to be in, footholds, and what both laws are told."""
+"""The expressions of the walking planner: desired pose, footholds, and inputs of both laws."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,14 +16,14 @@ from mbcasadi.shapes import require_name
 
 @dataclass(frozen=True)
 class SwingParameters:
-    """How feet step.
+    """Parameters of the swing.
 
     Attributes:
         height: of a swing, m.
-        feedback: how far a foot steps out for each m/s that the body is too fast, s.
-        reach: farthest foothold from below the hip, m.
-        max_drift: how far the pose to be in may run away from the pose that is, m and rad.
-        press: how far below the ground a swing ends, m.
+        feedback: displacement of the foothold for each m/s of excess speed of the body, s.
+        reach: largest distance of a foothold from the point below the hip, m.
+        max_drift: largest distance of the desired pose from the measured one, m and rad.
+        press: depth below the ground at which a swing ends, m.
     """
 
     height: float = 0.06
@@ -34,7 +34,7 @@ class SwingParameters:
 
 
 class NominalStance(NamedTuple):
-    """The robot at the pose that a guide is made for.
+    """The robot at the nominal pose q0 of a planner.
 
     Attributes:
         centre: (3,) centre of mass, m.
@@ -68,7 +68,7 @@ class Now(NamedTuple):
 
 @dataclass(frozen=True)
 class WalkingParts:
-    """What a guide is made of; see `walking_guide` for the arguments."""
+    """The parts of a planner; see `walking_planner` for the arguments."""
 
     law: InverseDynamicsQP
     body: SingleRigidBody
@@ -118,14 +118,14 @@ class WalkingParts:
         )
 
     def _goal(self, goal: ca.SX, x: ca.SX) -> ca.SX:
-        """Return the pose (x, y, yaw) to be in, on a max_drift to the pose that is."""
+        """Return the desired pose (x, y, yaw), at a limited distance from the measured one."""
         max_drift = self.stepping.max_drift
         apart = goal - x[[3, 4, 2]]
         apart[2] = ca.atan2(ca.sin(apart[2]), ca.cos(apart[2]))
         return x[[3, 4, 2]] + ca.fmin(ca.fmax(apart, -max_drift), max_drift)
 
     def _foothold(self, i: int, x: ca.SX, speed: ca.SX, spin: ca.SX, share: ca.SX) -> ca.SX:
-        """Return where foot i lands; see the head of `walking_guide.py`."""
+        """Return the foothold of foot i; see the head of `walking_planner.py`."""
         hip, reach = ca.SX(ca.DM(self.home.hips[i])), self.stepping.reach
         landing, half = (1 - share) * self.gait.flight, self.gait.stance / 2
         below = x[3:5] + landing * x[9:11] + turned(x[2] + (landing + half) * spin, hip)
@@ -149,7 +149,7 @@ class WalkingParts:
         return ref
 
     def _trunk(self, now: Now, loads: list[ca.SX]) -> dict[str, ca.SX]:
-        """Return the pose and speed asked for, and what the loads do to the trunk's origin."""
+        """Return the desired pose and speed, and the effect of the loads on the trunk's origin."""
         _, G = geometry(self.body).call([now.x, ca.vertcat(*now.places)])
         pushed = G @ ca.vertcat(*loads)
         alpha, omega, arm = pushed[:3], now.x[6:9], now.arm
@@ -168,7 +168,7 @@ class WalkingParts:
         }
 
     def _outer(self, now: Now) -> dict[str, ca.SX]:
-        """Return what the MPC takes: the body predicted over its delay, and its wishes."""
+        """Return the inputs of the MPC: the body predicted over its delay, and the reference."""
         x, feet = now.x, ca.vertcat(*now.places)
         step = next_state(self.body, self.period)
         for k in range(self.delay):
@@ -212,7 +212,7 @@ def home_of(law: InverseDynamicsQP, q0: Array) -> NominalStance:
 
 
 def finite(a: ca.SX) -> ca.SX:
-    """Return 1 where a vector holds numbers of a sensible size, 0 where not."""
+    """Return 1 where a vector holds finite numbers of a plausible size, else 0."""
     return ca.sum1(ca.fabs(a)) <= LARGEST_INPUT
 
 

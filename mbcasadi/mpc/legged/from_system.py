@@ -30,16 +30,16 @@ LARGEST_SHARE = 2.0  # of the weight, on one foot without a limit of its own
 def single_rigid_body(
     system: System, contacts: Sequence[Contact], q0: ArrayLike
 ) -> SingleRigidBody:
-    """Return the robot in few numbers: mass, and inertia about the centre of mass at q0.
+    """Return the robot as one rigid body: mass, and inertia about the centre of mass at q0.
 
-    The pyramid `|f_x|, |f_y| <= μ f_z` of the body stands inside Coulomb's cone, so its μ is the
-    least friction of a contact over √2. Contacts without `max_force` carry twice the weight
+    The pyramid `|f_x|, |f_y| <= μ f_z` of the body lies inside Coulomb's cone, so its μ is the
+    least friction of a contact divided by √2. Contacts without `max_force` carry twice the weight
     at most.
 
     Args:
         system: with one free joint, that of the trunk.
         contacts: the feet, their normals upright.
-        q0: (nq,) the pose whose inertia counts.
+        q0: (nq,) the pose whose inertia is taken.
 
     Raises:
         ProblemError: not one free joint, no contacts, a contact on a slope.

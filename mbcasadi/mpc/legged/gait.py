@@ -1,7 +1,7 @@
-"""A gait as data: which feet are on the ground when, and the path of a foot in the air.
+"""A gait as data: which feet are on the ground at each time, and the path of a swinging foot.
 
 Foot i has the phase `(t - start) / period + offset_i` mod 1; it is on the ground while the phase is
-below `duty`. What is left of the period it swings.
+below `duty`, and swings for the rest of the period.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from mbcasadi.shapes import require_positive
 
 @dataclass(frozen=True)
 class Gait:
-    """Feet that take turns.
+    """Periodic contact of the feet.
 
     Attributes:
         period: of one stride, s.
         duty: share of it that a foot is on the ground, at most 1.
         offsets: for each foot, the share of a period by which it is ahead.
-        start: until then all feet stand, s.
+        start: all feet stand before this time, s.
     """
 
     period: float
@@ -55,7 +55,7 @@ class Gait:
         return ca.vertcat(*(ca.logic_or(t < self.start, p < self.duty) for p in self._phases(t)))
 
     def swung(self, t: Any) -> Any:
-        """Return the share of its swing that each foot has behind it; 0 on the ground."""
+        """Return the share of its swing that each foot has completed; 0 on the ground."""
         if self.duty >= 1:
             return ca.DM.zeros(len(self.offsets))
         shares = ((p - self.duty) / (1 - self.duty) for p in self._phases(t))
@@ -82,7 +82,7 @@ def trot(period: float, duty: float = 0.5, start: float = 0.0) -> Gait:
 
 
 class Path(NamedTuple):
-    """Where a foot is, how fast, and how it is accelerated: each (3,)."""
+    """Position, velocity and acceleration of a foot: each (3,)."""
 
     position: Any
     velocity: Any
@@ -97,7 +97,7 @@ def swing_path(share: Any, lifted: Any, target: Any, height: float, duration: fl
     Args:
         share: s, from 0 to 1.
         lifted, target: (3,) p_0 and p_1, m.
-        height: h, m, of the middle above the straight way.
+        height: h, m, of the middle above the straight line.
         duration: s, of the whole swing.
     """
     s, up, way = share, ca.DM([0, 0, 64 * height]), target - lifted

@@ -3,9 +3,9 @@
     x = (rpy, p, ω, v) in the world,  f = (f_1, .., f_nf) the feet's forces,  R = R_z(yaw)
     d/dt rpy = Rᵀ ω,   d/dt p = v,   α = J⁻¹ Σ r_i × f_i,   a = Σ f_i / m + g,   J = R I Rᵀ
 
-linear where roll and pitch are small and yaw and the arms r_i = foot_i - p stay as measured
-[J. Di Carlo et al., IROS 2018]. The hold is exact, because forces act on speeds and these on the
-pose: `x_next = A x + S (G f + γ)`, `A = I + T F`, `S = (T I + T²/2 F) [0; I]`.
+linear where roll and pitch are small and yaw and the arms r_i = foot_i - p keep their measured
+values [J. Di Carlo et al., IROS 2018]. The hold is exact, because forces act on speeds and these
+on the pose: `x_next = A x + S (G f + γ)`, `A = I + T F`, `S = (T I + T²/2 F) [0; I]`.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ ROWS = 5  # of one foot: four sides of the pyramid, and the normal force
 
 @dataclass(frozen=True)
 class SingleRigidBody:
-    """The robot in few numbers.
+    """The robot as one rigid body.
 
     Attributes:
         mass: kg.
@@ -61,7 +61,14 @@ class Parts(NamedTuple):
 
 
 def parts(body: SingleRigidBody, Q: Array, rho: float, period: float) -> Parts:
-    """Return the Functions of a body, a weight of the state and one of forces."""
+    """Return the Functions of one interval.
+
+    Args:
+        body: the robot.
+        Q: (12, 12) weight of the state.
+        rho: weight of forces, 1/N².
+        period: sample time, s.
+    """
     sym, nf = ca.SX.sym, 3 * body.feet
     turn, G, X = sym("turn", 2), sym("G", WRENCH, nf), sym("X", NX, nf)
     U_inv, K, kappa = sym("U_inv", nf, nf), sym("K", nf, NX), sym("kappa", nf)
@@ -146,7 +153,7 @@ def _riccati(
 ) -> ca.Function:
     """Return one step back: the cost to go is ½ xᵀ P x + pᵀ x.
 
-    w = U (f + K x + κ),   Uᵀ U = ρ I + Gᵀ Sᵀ P S G,   ½ |w|² is what f adds to the cost
+    w = U (f + K x + κ),   Uᵀ U = ρ I + Gᵀ Sᵀ P S G,   ½ |w|² is the contribution of f to the cost
     """
     (A, S, fall), (turn, G), nf = model, given, 3 * body.feet
     P, p, r = ca.SX.sym("P", NX, NX), ca.SX.sym("p", NX), ca.SX.sym("r", NX)

@@ -29,13 +29,13 @@ SIDES = ("fx-", "fx+", "fy-", "fy+", "fz")
 
 @dataclass(frozen=True)
 class RigidBodyPlan:
-    """What the controller answers, and the plan behind it.
+    """The controller's output, with its plan.
 
     Attributes:
         forces: (feet, 3) of the ground on the feet now, N, world axes; from status 2 on the safe
             output.
         z_next: state of the next tick.
-        status, word: as of the controller, in words too.
+        status, word: of the controller, as number and as text.
         residual: (3,) see `residual` of the controller.
         states: (N + 1, 12), from the measured one on.
         planned: (N, feet, 3) forces, N.
@@ -55,7 +55,7 @@ class SingleRigidBodyMPC:
     """The controller (x0, ref, feet, mask, z) → (u, z_next, status, residual).
 
     Attributes:
-        controller: as `export_c` takes it.
+        controller: for `export_c`.
         body, horizon, Q, rho: the problem.
     """
 
@@ -78,7 +78,7 @@ class SingleRigidBodyMPC:
         schedule: ArrayLike,
         z: ArrayLike | None = None,
     ) -> RigidBodyPlan:
-        """Return the controller's answer, and the plan behind it.
+        """Return the controller's output, with its plan.
 
         Args:
             x0: (12,) state.
@@ -127,7 +127,7 @@ def single_rigid_body_mpc(
     solver: str = "daqp",
     name: str = "single_rigid_body_mpc",
 ) -> SingleRigidBodyMPC:
-    """Return the controller of the forces that the ground puts on the feet, in the world's axes.
+    """Return the controller of the ground's forces on the feet, in world axes.
 
     Its inputs: x0 (rpy, p, ω, v); ref, a state for each sample 1..N; feet, their places in the
     world, m; mask, for each interval whether each foot is on the ground. A tick's state z is the
@@ -139,12 +139,12 @@ def single_rigid_body_mpc(
         Q: (12, 12) or (12,), weight of the state.
         rho: weight of forces, 1/N².
         period: sample time, s.
-        tolerance: bound of each residual for an answer to count.
+        tolerance: bound of each residual for a solution to be accepted.
         solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
         name: a C identifier.
 
     Raises:
-        ProblemError: a number that makes no sense.
+        ProblemError: an invalid number.
         ShapeError: Q has a wrong shape, or holds NaN.
         SolverError: the solver is not available.
     """

@@ -1,11 +1,11 @@
-"""MPC of one rigid body, condensed at run time: two Functions that become C.
+"""MPC of one rigid body, condensed at run time: two Functions that are exported to C.
 
 The Hessian is the identity in the unknowns of a Riccati recursion,
 
     cost = Σ ½ |w_k|² + const,   w_k = U_k (f_k + K_k x_k + κ_k)
 
-so the least-distance form is found in N small steps, without a factor of the whole Hessian. The
-answer is judged by the problem with states: the motion is run forward, the costates backward.
+so the least-distance form takes N small steps, without a factor of the whole Hessian. The
+solution is checked by the problem with states: the motion is run forward, the costates backward.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ from mbcasadi.qp.solver import CLAIMED
 GUARDED = ("x0", "ref", "feet", "mask")
 
 LONGEST_ARM = 1e3
-"""m; feet farther than this from the centre of mass count as bad input: their moments would drown
-the weight of forces in rounding."""
+"""m; feet farther than this from the centre of mass count as bad input: beside their moments the
+weight of forces would be lost in rounding."""
 
 
 class Known(NamedTuple):
@@ -42,12 +42,12 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class RigidBodyStages:
-    """What both stages are built from.
+    """The problem of both stages.
 
     Attributes:
         body, horizon, Q: the robot, N, and the weight of its state.
         parts: Functions of one interval.
-        tolerance: bound of each residual for an answer to count.
+        tolerance: bound of each residual for a solution to be accepted.
     """
 
     body: SingleRigidBody
@@ -104,8 +104,8 @@ class RigidBodyStages:
     def prediction(self, candidate: ca.Function) -> ca.Function:
         """Return (x0, ref, feet, mask, z) → (x, u): the plan, from a Function that solves the QP.
 
-        x (12, N + 1) begins with the measured state, u (3 feet, N) with the forces that go out
-        where the answer counts.
+        x (12, N + 1) begins with the measured state, u (3 feet, N) with the forces of the output
+        where the solution is accepted.
         """
         given = self._inputs()
         known = self._guarded(given)
@@ -148,7 +148,7 @@ class RigidBodyStages:
         return forces, states
 
     def _limits(self, known: Known) -> tuple[ca.MX, ca.MX]:
-        """Return the bounds of all rows; a foot off the ground may give zero."""
+        """Return the bounds of all rows; for a foot off the ground they admit zero."""
         far, feet = UNBOUNDED, self.body.feet
         below = ca.DM([-far, 0, -far, 0, 0]), ca.DM([0, 0, 0, 0, self.body.f_min])
         above = ca.repmat(ca.DM([0, far, 0, far, self.body.f_max]), feet * self.horizon, 1)
@@ -157,7 +157,7 @@ class RigidBodyStages:
         return lower, ca.MX(above)
 
     def _bounds(self, known: Known, forces: list[ca.MX]) -> tuple[ca.MX, ca.MX]:
-        """Return the bounds of A_qp w: none stays none."""
+        """Return the bounds of A_qp w; infinite ones stay infinite."""
         pyramid = rows_of(self.body)
         at_0 = ca.vertcat(*(pyramid @ f for f in forces))
         one = np.tile([0.0, 1.0, 0.0, 1.0, 1.0], self.body.feet * self.horizon)
@@ -204,7 +204,7 @@ class RigidBodyStages:
         )
 
     def force_limits(self) -> tuple[Array, Array]:
-        """Return what no force leaves."""
+        """Return constant limits of all forces."""
         side = self.body.friction * self.body.f_max
         low, high = [-side, -side, 0.0], [side, side, self.body.f_max]
         return np.tile(low, self.body.feet), np.tile(high, self.body.feet)

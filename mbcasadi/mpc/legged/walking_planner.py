@@ -1,18 +1,20 @@
-"""What joins MPC of a rigid body and inverse dynamics: gait, footholds, paths, as one Function.
+"""The walking planner between MPC of a rigid body and inverse dynamics, as one Function.
+
+It computes gait, footholds and paths.
 
 At each tick of the inverse dynamics,
 
     (t, q, v, command, u, z) → (ref, mask, outer_x0, outer_ref, outer_feet, outer_mask, z_next)
 
 - command: speed along the trunk's x and y, m/s, and about the vertical, rad/s.
-- u: the forces of the MPC that act, N; they enter `ref`, and what they do to the trunk.
-- z: for each foot the place where it left the ground, then the pose (x, y, yaw) to be in. A bad
-  measurement leaves it as it is.
-- ref, mask: for the inverse dynamics. outer_*: what the MPC takes, for its own ticks.
+- u: the forces of the MPC that act, N; they enter `ref`, as does their effect on the trunk.
+- z: for each foot the place where it left the ground, then the desired pose (x, y, yaw). A bad
+  measurement leaves it unchanged.
+- ref, mask: for the inverse dynamics. outer_*: the inputs of the MPC, for its own ticks.
 
-A foot in the air goes to `c + R(ψ) hip + v t + ½ T v_d + k (v - v_d)`: c and v of the centre of
-mass, t until it lands, T of its stance, v_d the speed asked for, ψ the yaw in the middle of the
-stance, k the way to step out for each m/s of error.
+A swinging foot moves to `c + R(ψ) hip + v t + ½ T v_d + k (v - v_d)`: c and v of the centre of
+mass, t the time until it lands, T that of its stance, v_d the desired speed, ψ the yaw in the
+middle of the stance, k the step length for each m/s of error.
 """
 
 from dataclasses import dataclass, replace
@@ -35,12 +37,12 @@ PERIOD_ROUNDING = 1e-6  # up to which a ratio of periods counts as a whole numbe
 
 @dataclass(frozen=True)
 class WalkingPlanner:
-    """The Function, and what it starts from.
+    """The planner's Function and its initial values.
 
     Attributes:
-        controller: as `export_c` takes it: its Function is that of the head of this file, and z0
-            belongs to the pose that it was made for. It commands nothing by itself.
-        u0: forces before the first answer of the MPC: the weight, shared.
+        controller: for `export_c`: its Function is that of the head of this file, and z0
+            belongs to the pose q0. It commands no actuator by itself.
+        u0: forces before the first output of the MPC: the weight, shared by the feet.
         every: ticks of the inverse dynamics in one of the MPC.
         delay: ticks of the MPC from its measurement to when its forces act.
     """
@@ -52,7 +54,7 @@ class WalkingPlanner:
 
     @property
     def function(self) -> ca.Function:
-        """The guide as one named Function."""
+        """The planner as one named Function."""
         return self.controller.function
 
     @property
@@ -72,21 +74,21 @@ def walking_planner(
     delay: int = 1,
     name: str = "walking_planner",
 ) -> WalkingPlanner:
-    """Return the guide of an inverse-dynamics law by the forces of an MPC.
+    """Return the walking planner that joins an inverse-dynamics law and an MPC of forces.
 
     Args:
         law: with a FrameTask named `trunk` of the trunk's body, one of each contact's position,
             named as the contact, and `force_reference=True`.
         mpc: of the same robot; its feet in the order of the law's contacts.
         gait: as many offsets as feet.
-        q0: (nq,) feet on the ground below the hips: gives heights, and where the hips are.
+        q0: (nq,) feet on the ground below the hips: gives the heights and the places of the hips.
         trunk: name of the trunk's task.
-        stepping: how feet step.
-        delay: of the MPC, in its own ticks; the guide predicts the body over it.
+        stepping: parameters of the swing.
+        delay: of the MPC, in its own ticks; the planner predicts the body over it.
         name: a C identifier.
 
     Raises:
-        ProblemError: feet or periods that do not fit together, numbers that make no sense.
+        ProblemError: feet or periods that do not fit together, invalid numbers.
         UnknownNameError: the law lacks a slice of the reference.
         ShapeError: q0 has a wrong shape.
     """
@@ -120,7 +122,7 @@ def walking_planner(
 def _described(
     function: ca.Function, inner: Controller, outer: Controller, z0: Array
 ) -> Controller:
-    """Return the guide with the names and units that both laws give to what it takes and tells."""
+    """Return the planner with the names and units of both laws for its inputs and outputs."""
     inside = {signal.name: signal for signal in inner.inputs}
     outside = {f"outer_{signal.name}": signal for signal in outer.inputs}
     forces = outer.outputs[0]

@@ -1,4 +1,4 @@
-"""Bounds and outputs as they are given, looked at before they are used."""
+"""Checks of bounds and outputs."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ def check_outputs(outputs: Sequence[Output], nx: int, nu: int) -> tuple[Output, 
     """Return the outputs with their numbers as arrays of the right shape.
 
     Raises:
-        ShapeError, ProblemError: they are no list, do not fit, or are empty.
+        ShapeError, ProblemError: they are no list, have wrong shapes, or are empty.
     """
     require_each("outputs", outputs, Output)
     return tuple(_checked(output, nx, nu) for output in outputs)

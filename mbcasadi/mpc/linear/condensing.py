@@ -1,9 +1,9 @@
-"""A linear MPC problem without its states: a small QP whose matrices are constant.
+"""Condensing: a linear MPC problem without its states, a small QP with constant matrices.
 
     min ½ yᵀ H y + (G θ + g_0)ᵀ y,   lower <= C y + D θ + c_0 <= upper
 
-y are the moves and the slacks, θ = (x_0, r, s, u_{-1}) is what changes from tick to tick. Only
-products with θ are left for run time: H is factored when the controller is built.
+y are the moves and the slacks, θ = (x_0, r, s, u_{-1}) changes from tick to tick. H is factored
+when the controller is built; a tick only computes products with θ.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ SLACK_CURVATURE = 1e-6
 """Least ρ₂ of a soft row, relative to the largest entry of H: the QP must be strictly convex."""
 
 SOFT_REACH = 100.0
-"""Least ρ₂ of a soft row is ρ₁ by this, in the row's unit. The unconstrained slack is `-ρ₁/ρ₂`, and
-rows are solved to `C_PRIMAL_TOLERANCE` of that: without curvature no solution is accurate."""
+"""Least ρ₂ of a soft row is ρ₁ divided by this, in the row's unit. The unconstrained slack is
+`-ρ₁/ρ₂`, and rows hold to `PRIMAL_TOLERANCE` of that: without curvature there is no accuracy."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class CondensedProblem:
         H, G, g_0: (n, n), (n, nθ), (n,).
         C, D, c_0, lower, upper: (m, n), (m, nθ), (m,).
         names: of the rows.
-        later: (m,) row of the next sample that says the same, or itself at the end: how an active
-            set is shifted.
-        slacks: number of unknowns behind the moves.
+        later: (m,) index of the same row at the next sample, or its own at the end: the shift of
+            an active set.
+        slacks: number of unknowns after the moves.
     """
 
     H: Array
@@ -56,12 +56,12 @@ class CondensedProblem:
 
     @property
     def resting(self) -> Array:
-        """Return the active set in which no soft row gives way and no other row is held: (m,)."""
+        """Return the active set (m,) in which all slacks are zero and no other row is active."""
         return np.array([-1.0 if ".slack[" in name else 0.0 for name in self.names])
 
 
 def condense_problem(problem: LinearProblem) -> CondensedProblem:
-    """Return the QP in moves and slacks, which has the solution of the problem with states."""
+    """Return the QP in moves and slacks, equivalent to the problem with states."""
     places = parameters_of(problem)
     return posed(problem, predict(problem, places, unknowns_of(problem)))
 
@@ -81,9 +81,9 @@ def posed(
     """Return cost and rows over the unknowns of a prediction: moves, slacks, then any others.
 
     Args:
-        problem: whose cost and bounds these are.
+        problem: gives cost and bounds.
         predicted: states and controls.
-        least: ρ₂ of a soft row at least; by default `SLACK_CURVATURE` of the largest of H.
+        least: least ρ₂ of a soft row; by default `SLACK_CURVATURE` of the largest entry of H.
     """
     places, first = parameters_of(problem), problem.moves * problem.model.nu
     n = predicted.u[0][0].shape[1]
@@ -165,7 +165,7 @@ class _Rows:
 def _bound_controls(
     problem: LinearProblem, places: Parameters, predicted: Prediction, rows: _Rows
 ) -> None:
-    """Bound each move once, and its change where it may change."""
+    """Bound each move once, and its change at the start of each move."""
     moved: set[int] = set()
     for k, move in enumerate(problem.blocks):
         if move in moved:
@@ -186,7 +186,7 @@ def _bound_controls(
 def _bound_output(
     problem: LinearProblem, output: Output, predicted: Prediction, rows: _Rows, first: int
 ) -> int:
-    """Bound an output at each sample; returns where the next slack stands."""
+    """Bound an output at each sample; returns the index of the next slack."""
     for k in samples_of(output, problem.horizon):
         parts = [output.C @ part for part in predicted.x[k]]
         if np.any(output.D):

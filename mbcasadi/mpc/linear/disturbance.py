@@ -1,4 +1,4 @@
-"""A linear model with a constant disturbance: its estimator, and the steady states it leaves."""
+"""A linear model with a constant disturbance: its estimator and its steady states."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class DisturbanceModel:
 
     Attributes:
         model: of the state (x, d).
-        C: (ny, nx + nd) what is measured.
+        C: (ny, nx + nd) measurement `y = C (x, d)`.
         L: (nx + nd, ny) gain of the correction.
         target, target_0: `(x_s, u_s) = target (r, s, d) + target_0`.
     """
@@ -46,7 +46,7 @@ def augment_with_disturbance(
         noise: covariances of x and d in one sample, and of y.
 
     Raises:
-        ProblemError: a disturbance leaves no trace; no steady state has every tracked value.
+        ProblemError: an unobservable disturbance; no steady state has every tracked value.
     """
     A, B, drift = problem.model.interval(0)
     (nx, nu), nd = B.shape, B_d.shape[1]
@@ -127,7 +127,13 @@ def matrix(
     rows: int | None = None,
     columns: int | None = None,
 ) -> Array:
-    """Return a matrix with so many rows and columns.
+    """Return a finite matrix of the given size.
+
+    Args:
+        name: for messages.
+        value: (rows, columns), or None for the default.
+        default: used where there is no value.
+        rows, columns: expected size; None for any.
 
     Raises:
         ShapeError: another shape, or NaN.

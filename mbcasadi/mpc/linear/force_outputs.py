@@ -3,7 +3,7 @@
     lam = lam_0 + ∂lam/∂q δq + ∂lam/∂v δv + ∂lam/∂u δu
 
 lam are the multipliers of `M a + h = B u + f_0 + f_passive + Aᵀ lam`, `A a + c = 0`; where rows of
-A repeat, those of least norm. They depend on the control at once, so these rows have `D ≠ 0` and
+A repeat, those of least norm. They depend directly on the control, so these rows have `D ≠ 0` and
 hold at the samples 0 … N-1, at the beginning of each hold.
 """
 
@@ -21,14 +21,14 @@ from mbcasadi.qp.friction_cone import MIN_SIDES, contact_axes, pyramid_rows
 from mbcasadi.shapes import require_name
 
 UNLOADED = 1e-9
-"""Change of a force, relative to the largest one, that counts as none."""
+"""Change of a force, relative to the largest one, that counts as zero."""
 
 POINT = 3
 
 
 @dataclass(frozen=True)
 class ForceSlopes:
-    """How the multipliers change near a state.
+    """The multipliers near a state, with their derivatives.
 
     Attributes:
         lam: (nc,) there.
@@ -104,10 +104,10 @@ def friction_output(
     linear_penalty: float = 0.0,
     quadratic_penalty: float = 0.0,
 ) -> Output:
-    """Return `|f_t| <= friction f_n` and `f_n >= min_force` of a point that a constraint pins.
+    """Return `|f_t| <= friction f_n` and `f_n >= min_force` of a pinned point.
 
-    The cone becomes a pyramid inside it (see `control.cones`); where the mechanism loads one
-    tangent only, as in a plane, the wedge `±f_t <= friction f_n`, which is exact.
+    The cone is replaced by an inner pyramid (see `control.cones`); where the mechanism loads one
+    tangent only, as in a plane, by the wedge `±f_t <= friction f_n`, which is exact.
 
     Args:
         linear: from `linearize`.
@@ -122,8 +122,8 @@ def friction_output(
 
     Raises:
         UnknownNameError: no such constraint.
-        ProblemError: not three rows; a friction, number of sides or least force without sense.
-        ShapeError: a normal that is none.
+        ProblemError: not three rows; an invalid friction, number of sides or least force.
+        ShapeError: a normal that is not three finite numbers, or zero.
     """
     places, n = _places(linear, constraint), np.asarray(normal, dtype=float)
     if n.shape != (POINT,) or not np.all(np.isfinite(n)) or not np.any(n):

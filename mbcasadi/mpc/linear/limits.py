@@ -1,4 +1,4 @@
-"""What a linear MPC keeps between bounds beside its controls, for reports and never for C."""
+"""The bounded quantities of a linear MPC beside its controls, for reports and not for C."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,10 +12,10 @@ from mbcasadi.mpc.linear.problem import LinearProblem
 
 
 def limits_of(problem: LinearProblem, state: str = "x0") -> Limits | None:
-    """Return `u - u_last` and `C x + D u` with their bounds, as far as they are finite.
+    """Return `u - u_last` and `C x + D u` with their finite bounds.
 
     Args:
-        problem: whose bounds these are.
+        problem: gives the bounds.
         state: name of the controller's input that is x.
     """
     x, u = ca.SX.sym(state, problem.model.nx), ca.SX.sym("u", problem.model.nu)

@@ -67,7 +67,7 @@ def linear_mpc(
         solver, name: as in `lti_mpc`.
 
     Raises:
-        ProblemError: no equilibrium; weights, bounds or a horizon that make no sense.
+        ProblemError: no equilibrium; invalid weights, bounds or horizon.
         ShapeError: a wrong shape, or NaN.
         SolverError: the solver is not available.
     """

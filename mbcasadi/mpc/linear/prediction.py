@@ -1,4 +1,4 @@
-"""Predicted states and controls as affine maps of unknowns y and of what changes from tick to tick.
+"""Predicted states and controls as affine maps of the unknowns y and the parameters θ of a tick.
 
 x_k = of_y[k] y + of_theta[k] θ + rest[k],   θ = (x_0, r, s, u_{-1})
 """
@@ -16,7 +16,7 @@ from mbcasadi.mpc.linear.problem import LinearProblem
 class Prediction:
     """`x_k = of_y[k] y + of_theta[k] θ + rest[k]`, `u_k` likewise; slacks are columns of y.
 
-    The states of θ count as `lift x`, where the prediction has other coordinates than the model.
+    The states of θ enter as `lift x` where the prediction has other coordinates than the model.
     """
 
     x: list[tuple[Array, Array, Array]]
@@ -26,7 +26,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Where θ holds what."""
+    """The slices of θ."""
 
     x0: slice
     r: slice
@@ -36,7 +36,7 @@ class Parameters:
 
 
 def parameters_of(problem: LinearProblem) -> Parameters:
-    """Return the slices of θ: x_0, r (one or N states), s, u_{-1} (where rates count)."""
+    """Return the slices of θ: x_0, r (one or N states), s, u_{-1} (where rates enter)."""
     nx, nu = problem.model.nx, problem.model.nu
     sizes = [
         nx,

@@ -1,4 +1,4 @@
-"""A linear system in discrete time, and what is bounded of it."""
+"""A linear system in discrete time, and its bounded outputs."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,12 @@ class LinearModel:
     def of(
         cls, A: ArrayLike, B: ArrayLike, period: float, drift: ArrayLike | None = None
     ) -> "LinearModel":
-        """Return the model, after a look at its numbers.
+        """Return the checked model.
+
+        Args:
+            A, B: (nx, nx), (nx, nu), or with a leading axis (N, ...).
+            period: sample time, s.
+            drift: (nx,), or (N, nx); zero by default.
 
         Raises:
             ShapeError: matrices that do not fit together, or NaN.
@@ -77,15 +82,15 @@ class LinearModel:
 class Output:
     """Rows `lower <= C x_k + D u_k <= upper` at every sample.
 
-    Rows with D = 0 are asked for at k = 1..N, the others at k = 0..N-1.
+    Rows with D = 0 hold at k = 1..N, the others at k = 0..N-1.
 
     Attributes:
         name: prefix of the rows' names.
         C, D: (ny, nx), (ny, nu).
         lower, upper: (ny,), infinite where there is none.
         linear_penalty, quadratic_penalty: ρ₁, ρ₂ of a soft output; both zero for a hard one.
-            Above the largest multiplier of the hard problem, ρ₁ is exact: the bound gives way
-            only where it must.
+            Above the largest multiplier of the hard problem, ρ₁ is exact: the bound is violated
+            only where no solution satisfies it.
     """
 
     name: str
@@ -98,7 +103,7 @@ class Output:
 
     @property
     def soft(self) -> bool:
-        """Whether the rows may be violated at a price."""
+        """Whether the rows may be violated with slack."""
         return self.linear_penalty > 0 or self.quadratic_penalty > 0
 
     @property

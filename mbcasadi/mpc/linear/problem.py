@@ -21,7 +21,7 @@ from mbcasadi.mpc.linear.terminal_set import TerminalSet, invariant_set
 from mbcasadi.shapes import bounds, weight
 
 LASTING = 1e-8
-"""How far below one an eigenvalue may be, and how small a singular value, to count as lost."""
+"""Distance below one of an eigenvalue, and size of a singular value, of an uncontrollable mode."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class LinearProblem:
     """The whole problem; see the head of this file for its symbols.
 
     Attributes:
-        model: how x goes on.
+        model: `x_next = A x + B u + drift`.
         horizon: N.
-        Q, P, R, S: weights; S is zero where rates cost nothing.
+        Q, P, R, S: weights; S is zero where rates have no cost.
         u_bounds, du_bounds: (nu, 2), infinite where there are none.
         outputs: rows of states and controls.
         blocks: (N,) index of the move that each u_k takes; `range(N)` for free moves.
         preview: the reference has a slice for each sample, else one for all.
         delay: samples from a measurement to the moment when its control acts; x_0 is the state
-            of that moment, predicted with the controls that are under way.
+            at that moment, predicted with the pending controls.
         terminal: where (x_N, u_{N-1}) must end, or None.
     """
 
@@ -67,7 +67,7 @@ class LinearProblem:
 
     @property
     def kept(self) -> int:
-        """Number of past controls that the controller remembers."""
+        """Number of past controls in the state of the controller."""
         return max(self.delay, int(self.rated))
 
 
@@ -90,22 +90,21 @@ def linear_problem(
     """Return the checked problem.
 
     Args:
-        model: how x goes on.
+        model: `x_next = A x + B u + drift`.
         horizon: N, at least one.
         Q, R, P, S: weights of x, u, x_N and of the change of u; columns for diagonal ones. P is
-            the cost to go of the regulator without bounds where it is not given.
+            the cost to go of the regulator without bounds by default.
         u_bounds, du_bounds: (nu, 2).
         outputs: rows of states and controls.
         blocks: lengths of the moves, which add up to N; all one by default.
         preview: the reference has a slice for each sample.
         delay: samples from a measurement to the moment when its control acts.
-        terminal_set: x_N must end where the regulator without bounds, from Q and R, keeps all hard
-            bounds for ever: then a plan exists at the next sample too, if the model is right. The
-            set lies around x = 0, whatever the reference; it needs free moves.
+        terminal_set: x_N must end where the regulator without bounds, from Q and R, satisfies all
+            hard bounds at all later times: then a plan exists at the next sample too, if the model
+            is right. The set contains x = 0, whatever the reference; it needs free moves.
 
     Raises:
-        ProblemError: a horizon, delay, weight or bound that makes no sense; no terminal cost
-            exists.
+        ProblemError: an invalid horizon, delay, weight or bound; no terminal cost exists.
         ShapeError: a wrong shape, or NaN.
     """
     _whole("horizon", horizon, 1)
@@ -150,7 +149,7 @@ def cost_to_go(model: LinearModel, Q: Array, R: Array) -> Array:
     """Return P of the regulator without bounds.
 
     Raises:
-        ProblemError: there is none; the message has the modes that no control reaches.
+        ProblemError: there is none; the message has the uncontrollable modes.
     """
     A, B, _ = model.interval(-1)
     try:

@@ -11,8 +11,8 @@ accelerations and multipliers as unknowns too:
     (δq, δv)_{k+1} = (δq, δv)_k + h φ(h L F) (δv_k, δa_k),   φ(Z) = Z⁻¹ (exp Z - 1)
 
 with F, L of `control.regulators.multiplier_form`. `exp(h L F) - 1 = h φ(h L F) L F` makes
-the second line the exact hold, so both forms are one problem. Rows of A may repeat; of the δλ
-that do the same, the least counts: it has no part in null(Aᵀ).
+the second line the exact hold, so both forms are one problem. Rows of A may repeat; of the δλ with
+the same effect the least is taken, which has no part in null(Aᵀ).
 """
 
 from collections.abc import Sequence
@@ -43,8 +43,8 @@ class SparseProblem:
     Attributes:
         qp: cost and inequalities over w.
         E, E_theta, e_0: (p, n), (p, nθ), (p,): independent rows.
-        prediction: where w holds states and controls.
-        forces: where w holds `δλ_k`, one slice for each interval; none with implicit constraints.
+        prediction: states and controls as maps of w.
+        forces: slices of w with `δλ_k`, one for each interval; none with implicit constraints.
     """
 
     qp: CondensedProblem
@@ -57,7 +57,7 @@ class SparseProblem:
 
 @dataclass(frozen=True)
 class Multipliers:
-    """What a mechanism near an equilibrium is with its multipliers, for one sample time.
+    """A mechanism near an equilibrium with its multipliers, for one sample time.
 
     Attributes:
         of_state, of_u, of_lam: (nv, 2 nv), (nv, nu), (nv, nc): `δa` of (δq, δv), δu, δλ.
@@ -142,7 +142,7 @@ def multiplier_problem(
 
 
 class _Unknowns:
-    """Where w holds what: moves, slacks, states, then what each interval has besides."""
+    """The slices of w: moves, slacks, states, then the further unknowns of each interval."""
 
     def __init__(self, problem: LinearProblem, nx: int, extra: int) -> None:
         self.problem, self.nx, self.extras = problem, nx, extra

@@ -1,9 +1,9 @@
-"""Where a regulator without bounds breaks none: the largest invariant polytope, for x_N.
+"""Terminal set: the largest invariant polytope of the regulator without bounds, for x_N.
 
-    x_next = A x,    E x <= 1 for ever    is    F x <= 1
+    x_next = A x,    E x <= 1 at all times    is    F x <= 1
 
-Rows `E Aᵗ` are added until the next ones say nothing new; each decision is a linear program. A
-stable A and bounds that leave room around zero end this after finitely many steps [E. G. Gilbert,
+Rows `E Aᵗ` are added until the next ones are redundant; each decision is a linear program. With a
+stable A and zero inside all bounds this ends after finitely many steps [E. G. Gilbert,
 K. T. Tan, IEEE Trans. Automatic Control 36 (1991), 1008-1020, algorithm 3.2].
 
 A plan that ends in this set can be continued by the regulator, so at the next sample, if the model
@@ -19,13 +19,13 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
 
 NEW = 1e-9
-"""What a row must exceed its bound of one by, on the set so far, to count as new."""
+"""Excess of a row over its bound of one, on the set so far, above which it counts as new."""
 
 MOST_STEPS = 1000
-"""Samples that are looked ahead at most."""
+"""Largest number of samples."""
 
 SHORT = 1e-12
-"""Entries of a row, relative to its bound, that count as none."""
+"""Entries of a row, relative to its bound, that count as zero."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def invariant_set(
     du_bounds: Array,
     outputs: tuple[Output, ...],
 ) -> TerminalSet:
-    """Return the largest set in which `u = -K x` keeps all bounds for ever; soft ones do not count.
+    """Return the largest set in which `u = -K x` satisfies all hard bounds at all times.
 
     Args:
         model: constant, at rest in zero.
@@ -65,7 +65,7 @@ def invariant_set(
         outputs: rows of states and controls.
 
     Raises:
-        ProblemError: a model that varies or drifts; a bound that leaves no room around zero; a set
+        ProblemError: a model that varies or drifts; a bound without zero inside; a set
             that is not found in `MOST_STEPS` samples.
     """
     if model.varies or np.any(model.drift):
@@ -105,7 +105,7 @@ def _bounded(K: Array, u_bounds: Array, du_bounds: Array, outputs: tuple[Output,
 
 
 def _invariant(A: Array, E: Array) -> tuple[Array, int]:
-    """Return F of the largest set with `E Aᵗ x <= 1` for all t, without rows that say nothing."""
+    """Return F of the largest set with `E Aᵗ x <= 1` for all t, without redundant rows."""
     F = E[np.abs(E).max(axis=1, initial=0) > SHORT]
     power = np.eye(len(A))
     for steps in range(MOST_STEPS):

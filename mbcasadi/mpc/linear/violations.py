@@ -1,11 +1,11 @@
-"""Which rows of an answer give way, by how much and when: what a status of zero does not say.
+"""Violated rows of a solution, with amount and time, which a status of zero does not show.
 
-Soft rows give way where they must. Where hard rows contradict each other there is no plan; then
-the nearest one is asked for, by a linear program over moves and slacks,
+Soft rows are violated with slack where necessary. Where hard rows contradict each other there is
+no plan; then the nearest one is computed, by a linear program over moves and slacks,
 
     min Σ e   subject to   lower - e <= C y + D θ + c_0 <= upper + e,   e >= 0,
 
-in which the bounds of the controls and the signs of slacks stay as they are.
+in which the bounds of the controls and the signs of slacks are unchanged.
 """
 
 import itertools
@@ -24,20 +24,20 @@ from mbcasadi.mpc.linear.problem import LinearProblem
 Array = NDArray[np.float64]
 
 KEPT = 1e-6
-"""Excess, relative to one and the bound, that counts as none."""
+"""Excess, relative to one and the bound, that counts as zero."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """One bound that a plan does not keep.
+    """One bound that a plan violates.
 
     Attributes:
         row: name of the row.
         above: the upper bound is exceeded, else the lower one.
         bound: the bound, of a mechanism's row as a deviation from its equilibrium.
         samples: those at which it happens; zero is the moment at which u acts.
-        excess: by how much, one number for each sample.
-        soft: the row gives way at a price; a hard one has no plan that keeps it.
+        excess: amount of the violation, one number for each sample.
+        soft: whether the row is soft; no plan satisfies a violated hard row.
     """
 
     row: str
@@ -60,11 +60,11 @@ class Violation:
 def soft_violations(
     controller: Controller, problem: LinearProblem, inputs: Sequence[Any]
 ) -> tuple[Violation, ...] | None:
-    """Return what the plan of an answer exceeds, or None where there is no plan.
+    """Return the bounds that the plan of a solution exceeds, or None where there is no plan.
 
     Args:
         controller: with its prediction and limits.
-        problem: that it solves.
+        problem: the problem that it solves.
         inputs: of the controller, in its order.
     """
     plan, limits = controller.prediction, controller.limits
@@ -90,7 +90,7 @@ def soft_violations(
 
 
 def hard_violations(condensed: CondensedProblem, theta: Array) -> tuple[Violation, ...]:
-    """Return what the plan exceeds that is nearest to keeping all hard rows.
+    """Return the bounds that the plan with the least violation of hard rows exceeds.
 
     Args:
         condensed: the QP.

@@ -1,4 +1,4 @@
-"""The condensed QP in the unknown in which its Hessian is the identity, in numbers."""
+"""The condensed QP in the unknown in which its Hessian is the identity, as numbers."""
 
 from dataclasses import dataclass
 

@@ -4,9 +4,9 @@
     w_i = rate of the local coordinates at v_i,   a_i = a(q_i, v_i, u),
     x⁺  = back onto the manifold from (q ⊕ h Σ b_i w_i, v + h Σ b_i a_i),
 
-at the s points of Gauss, order 2 s: implicit, so stiff motion takes long steps, at the price of
-`2 s nv` more unknowns a stage. The rates stand behind the controls, and their equations below the
-rows of the path: solvers of shooting problems take the result as it is.
+at the s points of Gauss, order 2 s. The method is implicit, so stiff motion permits long steps, at
+the cost of `2 s nv` more unknowns a stage. The rates follow the controls, and their equations
+follow the rows of the path: solvers of shooting problems accept the result.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ Method = tuple[Array, Array, Array]
 """A, b, c of a Runge-Kutta method."""
 
 MOST_POINTS = 9
-"""Of Gauss' points that CasADi tabulates."""
+"""Largest number of Gauss points that CasADi tabulates."""
 
 
 def direct_collocation(
@@ -48,7 +48,7 @@ def direct_collocation(
         options: of `forward_dynamics`.
 
     Raises:
-        ProblemError: a number of points that makes no sense, a problem of another system, or rows
+        ProblemError: an invalid number of points, a problem of another system, or rows
             that a mask switches: their impacts need the steps of shooting.
     """
     _check(ocp, system, points)
@@ -117,10 +117,10 @@ class Interval:
 def collocation_guess(
     ocp: OptimalControlProblem, system: System, guess: OcpSolution
 ) -> OcpSolution:
-    """Return a guess for a collocated problem from one of a shooting problem.
+    """Return a guess for a problem by direct collocation from one of a shooting problem.
 
     Args:
-        ocp: the collocated problem.
+        ocp: the problem by direct collocation.
         system: the mechanism.
         guess: states and controls; the rates between two samples are taken as constant.
     """

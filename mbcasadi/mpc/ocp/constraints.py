@@ -2,8 +2,8 @@
 
     lower <= T y + W e <= upper,   e_i >= 0 where ρ₁ > 0,   cost Σ ρ₁ e + ½ ρ₂ e²
 
-y are the bounded values. A hard row is itself. A soft row with a linear penalty has two sides,
-`y - e <= upper` and `y + e >= lower`: it gives way only where its multiplier would exceed ρ₁. With
+y are the bounded values. A hard row has no slack. A soft row with a linear penalty has two sides,
+`y - e <= upper` and `y + e >= lower`: its slack is zero unless its multiplier would exceed ρ₁. With
 a quadratic penalty alone it is one row, `lower <= y - e <= upper`, with e of either sign.
 """
 
@@ -17,7 +17,7 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 
 REACH = 100.0
 """Largest ρ₁ / ρ₂, in sizes of the row. The slack's unconstrained optimum is `-ρ₁ / ρ₂`, and QPs
-are solved to a fraction of what is farthest away."""
+are solved to a fraction of the largest such distance."""
 
 LEAST_SIZE = 1e-3
 """Least size of a row, in its unit; the largest is 1."""
@@ -28,8 +28,8 @@ class RowSet:
     """The rows of one stage; see the head of this file.
 
     Attributes:
-        T: (m, r) which value a row bounds.
-        W: (m, k) which slack gives it way.
+        T: (m, r) selects the value that a row bounds.
+        W: (m, k) selects the slack of a row.
         bounds: (m, 2).
         linear, quadratic: (k,) penalties ρ₁ and ρ₂ > 0.
     """
@@ -52,12 +52,12 @@ class RowSet:
 
     @property
     def places(self) -> list[int]:
-        """Which value each row bounds."""
+        """Index of the value that each row bounds."""
         return [int(np.argmax(row)) for row in self.T]
 
     @property
     def sides(self) -> list[str]:
-        """Which side of its value each row bounds, where there is a row for both."""
+        """The side of its value that each row bounds, where there is a row for each side."""
         twice = [self.places.count(place) > 1 for place in self.places]
         low = [bool(np.isfinite(low)) for low in self.bounds[:, 0]]
         return [
@@ -67,7 +67,7 @@ class RowSet:
 
     @property
     def owners(self) -> list[int]:
-        """Which value each slack gives way."""
+        """Index of the value that each slack belongs to."""
         return [self.places[int(np.argmax(np.abs(column)))] for column in self.W.T]
 
     @property
@@ -96,7 +96,7 @@ class RowSet:
 def row_set(bounds: Array, penalties: Array | None) -> RowSet:
     """Return the rows of values with these bounds (r, 2) and penalties (r, 2); inf for hard.
 
-    Rows behind those that have penalties are hard.
+    Rows after those that have penalties are hard.
     """
     r = len(bounds)
     prices = np.full((r, 2), np.inf)
@@ -136,12 +136,17 @@ def end_rows(ocp: OptimalControlProblem) -> RowSet:
 
 
 def penalties_of(name: str, linear: float, quadratic: float, bounds: Array) -> Array:
-    """Return penalties (r, 2) of values with bounds (r, 2); inf for a hard row, which has none.
+    """Return penalties (r, 2), ρ₁ and ρ₂ of each value; inf for hard rows.
 
-    The size of a row is its largest bound, 1 at most and where that is zero.
+    The size of a row is its largest bound, clipped to at most 1, and 1 where that is zero.
+
+    Args:
+        name: of the rows, for messages.
+        linear, quadratic: ρ₁ and ρ₂; both zero for hard rows.
+        bounds: (r, 2) of the values.
 
     Raises:
-        ProblemError: a negative penalty, or one that is no number.
+        ProblemError: a negative penalty, or one that is not finite.
     """
     for label, price in (("linear_penalty", linear), ("quadratic_penalty", quadratic)):
         if not 0 <= price < np.inf:
@@ -163,7 +168,7 @@ def gives_way(
         names, bounds: of the values, (r, 2).
         values: (samples, r).
         first: number of the first sample.
-        tolerance: what does not count.
+        tolerance: largest excess that is ignored.
     """
     said = []
     for name, (low, high), value in zip(names, bounds, values.T, strict=True):

@@ -5,7 +5,7 @@
     r_N = (√Q_N (q_ref ⊖ q, v_ref - v), own terminal residuals),
 
 T is the period: weights of stages count per second, and the solution hardly changes with T. The
-state is x = (q, v), or (q, v, u_last) where changes of the control cost or are bounded.
+state is x = (q, v), or (q, v, u_last) where changes of the control are weighted or bounded.
 References, masks and own parameters are slices of p, one p for each sample.
 """
 
@@ -61,26 +61,26 @@ def optimal_control_problem(
         R: (nu, nu) or (nu,) weight of `u_ref - u`, per second.
         S: (nu, nu) or (nu,) weight of `u_k - u_{k-1}`, of each change. With it, or with du_bounds,
             x0 holds the control of the interval before the first one: (q, v, u_last).
-        tasks: as inverse dynamics takes them; their errors count with their weights, per second.
+        tasks: those of inverse dynamics; the cost of their errors has their weights, per second.
         symbols: those of the expressions that follow; see `stage_symbols`.
         residual: r of `½ ‖r‖²` per second, of q, v, u and own parameters.
         terminal: r of `½ ‖r‖²` at the end, of q, v and own parameters.
         path: rows of q, v, u at every sample but the last, hard or soft. A row of q and v alone
-            says something of x0 too, which nothing can change: from an x0 that misses it there is
-            no solution, while a real-time iteration begins with the sample that follows.
-        end: rows of q, v at the last sample. On a manifold, fix freedoms and not all of q: rows
-            that repeat what the loops say have no unique multipliers.
-        u_bounds: (nu, 2); the model's ranges of controls and forces hold besides.
+            also bounds x0, which is given: from an x0 that violates it there is no solution. A
+            real-time iteration applies such a row from the next sample on.
+        end: rows of q, v at the last sample. On a manifold, fix independent coordinates and not all
+            of q: rows that repeat the loops have no unique multipliers.
+        u_bounds: (nu, 2); the model's ranges of controls and forces hold as well.
         du_bounds: (nu, 2) of `u_k - u_{k-1}`, per interval.
         q_bounds, v_bounds: (nq, 2), (nv, 2), from the second sample on.
         name: a C identifier.
         integrator: options of `integrators.step_fun` (`order`, `substeps`, `newton`, ...).
 
     Raises:
-        ProblemError: a horizon or period that makes no sense, an indefinite weight, empty bounds,
+        ProblemError: an invalid horizon or period, an indefinite weight, empty bounds,
             a negative penalty, no cost.
         ShapeError: a wrong shape, rows that are no `Bounded`, an expression of other symbols.
-        UnknownNameError: an option that neither this door nor the integrator takes.
+        UnknownNameError: an option that neither this function nor the integrator has.
     """
     if not float(horizon).is_integer() or horizon < 1:
         raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")

@@ -5,8 +5,8 @@
          g_min <= g(x_k, u_k, p_k) <= g_max,   gN_min <= g_N(x_N, p_N) <= gN_max,
          x_min <= x_k <= x_max (k >= 1),   u_min <= u_k <= u_max.
 
-Rows of g and g_N may be soft: what they miss costs ρ₁ e + ½ ρ₂ e² (see `ocp_rows`). Weights are
-inside the residuals, so that Gauss-Newton needs their Jacobians only. Every solver of this room
+Rows of g and g_N may be soft: a violation e costs ρ₁ e + ½ ρ₂ e² (see `ocp_rows`). Weights are
+inside the residuals, so that Gauss-Newton needs their Jacobians only. Every solver of this package
 takes this one description.
 """
 
@@ -41,8 +41,8 @@ class OptimalControlProblem:
         end: (x, p) → (g), may be empty.
         end_bounds: (ne, 2).
         x_bounds, u_bounds: (nx, 2), (nu, 2); infinite where there are none.
-        slots: what p holds at one stage, by name.
-        state: (q, v) → (x), what is measured; (q, v, u_last) → (x) where changes of u count.
+        slots: the slices of p at one stage, by name.
+        state: (q, v) → (x), of the measurement; (q, v, u_last) → (x) where changes of u enter.
         nominal: (N + 1, np) parameters of each sample unless others are given; None for zeros.
         path_penalties, end_penalties: (ng, 2), (ne, 2) of ρ₁ and ρ₂, inf for hard rows; None where
             all rows are hard.

@@ -1,11 +1,11 @@
-"""Multiple shooting: an `OptimalControlProblem` as a nonlinear program with its stages in a row.
+"""Multiple shooting: an `OptimalControlProblem` as a nonlinear program, stage by stage.
 
 Unknowns  w = (x_0, u_0, e_0, x_1, ..., x_N, e_N),
 rows      g = (gap_0, x_0 - x0, rows_0; gap_1, rows_1; ...; rows_N),
 
     gap_k = x_{k+1} - F(x_k, u_k, p_k),   rows_k = T g_k + W e_k  (see `ocp_rows`),
 
-in this order and with this sign, which solvers that know the structure ask for. The initial state
+in this order and with this sign, as structured solvers require. The initial state
 is a row, so that every stage has the same unknowns.
 """
 
@@ -41,13 +41,13 @@ class Shooting:
 
     @property
     def program(self) -> dict[str, ca.MX]:
-        """The program as `ca.nlpsol` takes it."""
+        """The program for `ca.nlpsol`."""
         return {"x": self.w, "p": self.parameters, "f": self.f, "g": self.g}
 
     def gauss_newton(self, upper: bool = False) -> ca.Function:
         """Return (x, p, lam_f, lam_g) → (hess_gamma_x_x): `Jᵀ J` of the residual.
 
-        IPOPT asks for its upper triangle.
+        IPOPT requires its upper triangle.
         """
         J = ca.jacobian(self.residual, self.w)
         H = ca.triu(J.T @ J) if upper else J.T @ J
@@ -61,7 +61,7 @@ class Shooting:
         )
 
     def first_order(self) -> ca.Function:
-        """Return (w, p) → (f, f_w, g, g_w), what an answer is examined by."""
+        """Return (w, p) → (f, f_w, g, g_w), from which the residuals are computed."""
         outputs = [self.f, ca.gradient(self.f, self.w), self.g, ca.jacobian(self.g, self.w)]
         return ca.Function("first_order", [self.w, self.parameters], outputs)
 
@@ -80,7 +80,7 @@ class Shooting:
         return np.vstack([stages[:, : ocp.nx], last]), stages[:, ocp.nx : ocp.nx + ocp.nu].copy()
 
     def structure(self) -> dict[str, Any]:
-        """Return sizes of the stages, as structured solvers ask for them."""
+        """Return sizes of the stages, for structured solvers."""
         ocp, N = self.ocp, self.ocp.horizon
         rows, last = path_rows(ocp), end_rows(ocp)
         ng = [rows.m] * N + [last.m]
@@ -127,7 +127,12 @@ def shooting(ocp: OptimalControlProblem) -> Shooting:
 
 
 def values_of(ocp: OptimalControlProblem, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
-    """Return what the rows bound: along the path (N, ng), and at the end (ne,)."""
+    """Return the bounded values: along the path (N, ng), and at the end (ne,).
+
+    Args:
+        ocp: the problem.
+        x, u, p: (N + 1, nx), (N, nu), (N + 1, np).
+    """
     along = ocp.path.map(ocp.horizon)(x[:-1].T, u.T, p[:-1].T).full().T
     return along, ocp.end(x[-1], p[-1]).full().ravel()
 
@@ -145,7 +150,7 @@ def _price(rows: RowSet) -> tuple[ca.DM, ca.DM]:
 
 
 def _w_bounds(ocp: OptimalControlProblem) -> Array:
-    """Return bounds of w; those of the state count from the second sample on."""
+    """Return bounds of w; those of the state hold from the second sample on."""
     free = np.tile([-np.inf, np.inf], (ocp.nx, 1))
     stage = np.vstack([ocp.u_bounds, path_rows(ocp).e_bounds, ocp.x_bounds])
     return np.vstack([free, np.tile(stage, (ocp.horizon, 1)), end_rows(ocp).e_bounds])

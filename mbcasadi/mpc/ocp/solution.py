@@ -1,10 +1,10 @@
-"""What an optimal control solver answers, examined by numbers of our own.
+"""The solution of an optimal control problem, checked by residuals of our own.
 
-A solver's success is not believed. The residuals of an answer are
+A solver's claim of success is not used. The residuals of a solution are
 
     gap           |x_{k+1} - F(x_k, u_k, p_k)|,   violation  of bounds and rows,
     stationarity  |f_w + g_wᵀ lam_g + lam_w| / (1 + |f_w| + |g_wᵀ lam_g|),
-    complementarity  |lam| min(distance to the bound that it presses on, 1) / (1 + |f_w|),
+    complementarity  |lam| min(distance to the bound that it belongs to, 1) / (1 + |f_w|),
 
 largest entries throughout; the status follows from them.
 """
@@ -24,12 +24,12 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, values_of
 
 NOTICED = 1e-6
-"""Least miss of a row, in its unit, that is spoken of."""
+"""Least violation of a row, in its unit, that is reported."""
 
 
 @dataclass(frozen=True)
 class OcpSolution:
-    """An answer that testifies for itself.
+    """A solution with its residuals.
 
     Attributes:
         x, u, p: (N + 1, nx), (N, nu), (N + 1, np).
@@ -37,8 +37,8 @@ class OcpSolution:
         status: as `control.stages.WORDS`.
         gap, violation, stationarity, complementarity: see the head of this file.
         lam_w, lam_g: multipliers of bounds and rows, in the order of `Shooting`.
-        violations: in words, which rows of path and end miss their bounds, soft ones included.
-        claimed: what the solver says of its answer.
+        violations: text for each row of path and end that violates its bounds, soft ones included.
+        claimed: the solver's own status.
         iterations, seconds: of the solver.
     """
 
@@ -60,12 +60,12 @@ class OcpSolution:
 
     @property
     def solved(self) -> bool:
-        """Whether the residuals say so."""
+        """Whether all residuals are within the tolerance."""
         return self.status == Status.SOLVED
 
     @property
     def in_words(self) -> str:
-        """One sentence: status, residuals, what the solver says."""
+        """One sentence: status, residuals, the solver's own status."""
         return (
             f"{QP_STATUS.texts[self.status]}: gap {self.gap:.1e}, violation {self.violation:.1e}, "
             f"stationarity {self.stationarity:.1e}, complementarity {self.complementarity:.1e}; "
@@ -106,9 +106,15 @@ def initial_guess(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> Ocp
 
 
 def rollout(ocp: OptimalControlProblem, x0: Array, p: Array, u: Array | None = None) -> OcpSolution:
-    """Return the motion from x0 under u (zero, inside its bounds, by default) as a guess.
+    """Return the motion from x0 under u as a guess.
 
-    A motion that leaves all numbers is replaced by rest at x0.
+    A motion that becomes infinite or NaN is replaced by rest at x0.
+
+    Args:
+        ocp: the problem.
+        x0: (nx,) initial state.
+        p: (N + 1, np) parameters.
+        u: (N, nu) controls, clipped to their bounds; zero by default.
     """
     controls = np.zeros((ocp.horizon, ocp.nu)) if u is None else u
     controls = np.clip(controls, *ocp.u_bounds.T)
@@ -126,15 +132,15 @@ def check_solution(
     tolerance: float,
     seconds: float,
 ) -> OcpSolution:
-    """Return the answer with its residuals and the status that follows from them.
+    """Return the solution with its residuals and the status that follows from them.
 
     Args:
         program, first_order: the program and its Function of that name.
-        found: x, lam_x, lam_g as the solver has them, and the p that it was given.
+        found: x, lam_x, lam_g of the solver, and the p that it was given.
         p: (N + 1, np) parameters.
         stats: of the solver.
-        tolerance: largest residual of an answer that counts.
-        seconds: what it took.
+        tolerance: largest residual of an accepted solution.
+        seconds: time of the solver.
     """
     w, lam_w, lam_g = found["x"], found["lam_x"], found["lam_g"]
     f, f_w, g, g_w = first_order(w, found["p"])
@@ -169,7 +175,13 @@ def check_solution(
 def violations_of(
     ocp: OptimalControlProblem, x: Array, u: Array, p: Array, tolerance: float = NOTICED
 ) -> tuple[str, ...]:
-    """Return a sentence for each row of path and end, hard or soft, that misses its bounds."""
+    """Return a sentence for each row of path and end, hard or soft, that violates its bounds.
+
+    Args:
+        ocp: the problem.
+        x, u, p: (N + 1, nx), (N, nu), (N + 1, np).
+        tolerance: least violation that is reported, in the row's unit.
+    """
     along, at_end = values_of(ocp, x, u, p)
     said = gives_way(ocp.names("path"), ocp.path_bounds, along, 0, tolerance)
     said += gives_way(ocp.names("end"), ocp.end_bounds, at_end[None], ocp.horizon, tolerance)
@@ -179,7 +191,7 @@ def violations_of(
 def _status(residuals: tuple[float, ...], claimed: str, tolerance: float) -> int:
     """Return the status; NaN counts as large.
 
-    An answer with a violation is infeasible where the solver says so too, else failed.
+    A solution with a violation is infeasible where the solver reports this too, else failed.
     """
     gap, violation, stationarity, complementarity = residuals
     if not (gap <= tolerance and violation <= tolerance):
@@ -192,7 +204,7 @@ def _status(residuals: tuple[float, ...], claimed: str, tolerance: float) -> int
 
 
 def _gaps(program: Shooting, rows: Array) -> float:
-    """Return the largest gap of the dynamics, or of the initial state, in what rows miss."""
+    """Return the largest gap of the dynamics, or of the initial state, from the rows' values."""
     ocp = program.ocp
     ng, nx = path_rows(ocp).m, ocp.nx
     first, later = rows[: 2 * nx], rows[2 * nx + ng : rows.size - end_rows(ocp).m]

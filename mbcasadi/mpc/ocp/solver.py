@@ -1,4 +1,4 @@
-"""Solving optimal control problems by multiple shooting; every answer is examined."""
+"""Solving optimal control problems by multiple shooting; every solution is checked."""
 
 import time
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ from mbcasadi.mpc.ocp.solution import OcpSolution, check_solution, flat, rollout
 from mbcasadi.shapes import column
 
 OCP_TOLERANCE = 1e-6
-"""Largest residual, in the units of states and rows, at which an answer counts."""
+"""Largest residual of an accepted solution, in the units of states and rows."""
 
 ROUNDS = 500
-"""Iterations after which a solver gives up."""
+"""Largest number of iterations."""
 
 PREFERRED_QP = ("hpipm", "qrqp")
 """QP solvers of sqpmethod: the first that this CasADi has. The structured one takes milliseconds
-where the other takes a second (30 stages of 9 unknowns); soft rows at the end are not for it."""
+where the other takes a second (30 stages of 9 unknowns), but has no soft rows at the end."""
 
 SOLVERS: dict[str, dict[str, Any]] = {
     "sqpmethod": {
@@ -41,7 +41,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
         "ipopt.sb": "yes",
         "ipopt.tol": 1e-9,
         "ipopt.max_iter": ROUNDS,
-        # Bounds that are widened by a hair would be reported as violated by us.
+        # We would report slightly widened bounds as violated.
         "ipopt.bound_relax_factor": 0.0,
     },
     "fatrop": {"fatrop.print_level": 0, "fatrop.tol": 1e-9, "fatrop.max_iter": ROUNDS},
@@ -70,10 +70,10 @@ class OcpSolver:
 
         Args:
             x0: (nx,) initial state; it ends with the control before the first where changes of the
-                control cost or are bounded.
+                control are weighted or bounded.
             p: (N + 1, np) parameters, see `OptimalControlProblem.parameters`; nominal by default.
-            guess: a solution to start from (`guess_of` makes one of arrays); by default the motion
-                from x0 without control.
+            guess: a solution to start from (`initial_guess` builds one from arrays); by default the
+                motion from x0 without control.
 
         Raises:
             ShapeError: a wrong shape, or NaN.
@@ -118,7 +118,19 @@ def solve(
     guess: OcpSolution | None = None,
     **options: Any,
 ) -> OcpSolution:
-    """Return the solution from x0; arguments as in `OcpSolver` and `ocp_solver`."""
+    """Return the solution from x0.
+
+    Args:
+        ocp: the problem.
+        x0: (nx,) initial state.
+        p: (N + 1, np) parameters; nominal by default.
+        guess: a solution to start from; by default the motion from x0 without control.
+        options: of `ocp_solver`.
+
+    Raises:
+        ShapeError: a wrong shape, or NaN.
+        SolverError: no such solver or Hessian here.
+    """
     return ocp_solver(ocp, **options)(x0, p, guess)
 
 
@@ -134,10 +146,10 @@ def ocp_solver(
 
     Args:
         ocp: the problem.
-        solver: "ipopt" and "fatrop" find their way from poor guesses; "sqpmethod" is for good ones.
-        hessian: "gauss-newton" (default of sqpmethod; convex whatever the dynamics) or "exact"
-            (default of the others, and all that fatrop takes).
-        tolerance: largest residual of an answer that counts.
+        solver: "ipopt" and "fatrop" converge from poor guesses; "sqpmethod" is for good ones.
+        hessian: "gauss-newton" (default of sqpmethod; convex for any dynamics) or "exact"
+            (default of the others, and the only one of fatrop).
+        tolerance: largest residual of an accepted solution.
         options: of the solver, beside ours; `{"qpsol": "daqp"}` gives sqpmethod another QP solver.
 
     Raises:
@@ -153,7 +165,15 @@ def program_solver(
     tolerance: float = OCP_TOLERANCE,
     options: Mapping[str, Any] | None = None,
 ) -> OcpSolver:
-    """Return a solver of a program; arguments and errors as in `ocp_solver`."""
+    """Return a solver of a program.
+
+    Args:
+        program: the nonlinear program.
+        solver, hessian, tolerance, options: as in `ocp_solver`.
+
+    Raises:
+        SolverError: as in `ocp_solver`.
+    """
     kind = _hessian_of(solver, hessian)
     chosen: dict[str, Any] = {"print_time": False, "error_on_fail": False, **SOLVERS[solver]}
     if kind == "gauss-newton":
@@ -184,7 +204,7 @@ def _hessian_of(solver: str, hessian: str | None) -> str:
 
 def _qp_of(program: Shooting, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the QP solver and its options."""
-    # A slack at the end is a control of the last stage, which CasADi's HPIPM does not know.
+    # A slack at the end is a control of the last stage, which CasADi's HPIPM does not support.
     dense = bool(end_rows(program.ocp).k)
     fit = [one for one in PREFERRED_QP[dense:] if ca.has_conic(one)]
     qpsol = options.get("qpsol", fit[0])

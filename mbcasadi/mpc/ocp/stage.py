@@ -22,11 +22,11 @@ class Bounded:
 
     Attributes:
         value, lower, upper: (n,); one number bounds all entries.
-        linear_penalty, quadratic_penalty: ρ₁ and ρ₂ of `ρ₁ e + ½ ρ₂ e²`, the cost of missing the
+        linear_penalty, quadratic_penalty: ρ₁ and ρ₂ of `ρ₁ e + ½ ρ₂ e²`, the cost of violating the
             row by e, at each sample. A row without any is hard. ρ₂ is at least ρ₁ / (100 b), b the
-            row's largest bound, 1 at most and where that is zero: a price without curvature has no
-            exact answer. ρ₁ above the multiplier of the hard row keeps it while it can be kept; far
-            above, it costs accuracy.
+            row's largest bound, clipped to at most 1, and 1 where that is zero: without curvature
+            the solution would be inaccurate. With ρ₁ above the multiplier of the hard row it is
+            satisfied wherever it can be; far above, ρ₁ costs accuracy.
         name: for reports; `path[i]` or `end[i]` by default.
     """
 
@@ -40,7 +40,7 @@ class Bounded:
 
 @dataclass(frozen=True)
 class StageSymbols:
-    """What costs and constraints are written in.
+    """Symbols of costs and constraints.
 
     Attributes:
         q, v, u: (nq, 1), (nv, 1), (nu, 1) symbols.
@@ -77,7 +77,17 @@ class Stage:
     def function(
         self, name: str, output: str, parts: Sequence[ca.SX], *, last: bool = False
     ) -> ca.Function:
-        """Return (x, [u], p) → (output)."""
+        """Return (x, [u], p) → (output).
+
+        Args:
+            name: of the Function.
+            output: name of its output.
+            parts: expressions, stacked into one column.
+            last: whether it is of the last sample, without u.
+
+        Raises:
+            ShapeError: an expression depends on other symbols.
+        """
         x = ca.vertcat(self.own.q, self.own.v, self.u_last)
         p = ca.vertcat(ca.SX(0, 1), *self.ref.values())
         inputs = {"x": x, "p": p} if last else {"x": x, "u": self.own.u, "p": p}
@@ -127,7 +137,7 @@ class Stage:
         return {"x": tuple(x), "x_units": units, "u": tuple(system.actuator_names)}
 
     def nominal(self, horizon: int, period: float) -> Array:
-        """Return p: at rest in the initial pose, clocks that run, masks as the system has them."""
+        """Return p: rest in the initial pose, time of each sample, the system's own mask."""
         system, places = self.system, slot_slices(self.slots)
         p = np.zeros((horizon + 1, sum(slot.size for slot in self.slots)))
         if "setpoint.q" in places and system.tree is not None:
@@ -142,7 +152,14 @@ class Stage:
 def slots_of(
     system: System, follows: bool, tasks: Sequence[Task], own: StageSymbols
 ) -> tuple[Slot, ...]:
-    """Return the slices of p: setpoint where followed, tasks, own parameters, t, mask."""
+    """Return the slices of p: setpoint, tasks, own parameters, t, mask.
+
+    Args:
+        system: the mechanism.
+        follows: whether there is a setpoint of q, v and u.
+        tasks: whose references are slices.
+        own: symbols with own parameters.
+    """
     slots = [*(setpoint_slots(system) if follows else ())]
     slots += [slot for task in tasks for slot in task.slots(system)]
     slots += [

@@ -1,11 +1,11 @@
-"""One interval of a real-time iteration: linearised, condensed, run forward and judged.
+"""One interval of a real-time iteration: linearised, condensed, run forward and checked.
 
 In deviations (ξ, υ) from the guess the subproblem of an interval is
 
     ξ⁺ = A ξ + B υ + d,   d = F(x, u) - x⁺,   cost = ½ |r + J_x ξ + J_u υ|²
 
-so that Gauss-Newton's Hessian is `Q = J_xᵀ J_x, S = J_xᵀ J_u, R = J_uᵀ J_u`. What an interval needs
-later is one column, `lin`; what a Riccati step gives is another, `gain`.
+so that Gauss-Newton's Hessian is `Q = J_xᵀ J_x, S = J_xᵀ J_u, R = J_uᵀ J_u`. The linearised
+interval is stored as one column, `lin`, the result of a Riccati step as another, `gain`.
 """
 
 from typing import Any, NamedTuple
@@ -46,7 +46,7 @@ def parts(ocp: OptimalControlProblem, rows: Rows) -> Parts:
     of_all = {"lin": patterns, "gain": {k: ca.Sparsity.dense(*n) for k, n in gain.items()}}
 
     def made(build: Any, products: int, *more: Any) -> ca.Function:
-        """Return the Function in scalars, or in matrices (loops) where those are many."""
+        """Return the Function in scalars, or in matrices (loops) where it is long."""
         for kind in (ca.SX, ca.MX) if products <= SPARSEST * UNROLLED else (ca.MX,):
             columns = [_column(kind, *one) for one in of_all.items()]
             found: ca.Function = build(ocp, *more, *columns)
@@ -81,7 +81,7 @@ def _column(kind: Any, name: str, patterns: dict[str, ca.Sparsity]) -> _Column:
 def _linearise(ocp: OptimalControlProblem) -> tuple[ca.Function, dict[str, ca.Sparsity]]:
     """Return all Jacobians in one column, and their patterns in it.
 
-    They are by x and u at once, which share what the dynamics factor.
+    They are by x and u together, so the dynamics factor their matrices once.
     """
     nx, w = ocp.nx, ca.MX.sym("w", ocp.nx + ocp.nu)
     p, x_next = ca.MX.sym("p", ocp.np_), ca.MX.sym("x_next", nx)
@@ -125,7 +125,7 @@ def _ending(ocp: OptimalControlProblem) -> ca.Function:
 
 
 def _small(function: ca.Function) -> ca.Function:
-    """Return the Function in scalars where all it calls is scalar, and little."""
+    """Return the Function in scalars where all Functions in it are scalar and short."""
     inner = ca.Function.find_functions(function)
     if not all(one.is_a("SXFunction") or one.is_a("MXFunction") for one in inner):
         return function
@@ -165,7 +165,7 @@ def _inverse_root(n: int) -> ca.Function:
 
 
 def _rows(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, of_gain: _Column) -> ca.Function:
-    """Return how the rows of an interval depend on w of all, and the state at its end."""
+    """Return the derivatives by all w of the rows of an interval and of the state at its end."""
     lin, gain, kind = of_lin.parts, of_gain.parts, type(of_lin.whole)
     X, place = kind.sym("X", ocp.nx, ocp.horizon * ocp.nu), kind.sym("place", ocp.horizon)
     upsilon = ca.kron(place.T, gain["U_inv"]) - gain["K"] @ X
@@ -191,9 +191,9 @@ def _along(ocp: OptimalControlProblem, of_lin: _Column, _: _Column) -> ca.Functi
 
 
 def _adjoint(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, _: _Column) -> ca.Function:
-    """Return the gradient by υ, from the interval's own numbers, and the size of its parts.
+    """Return the gradient by υ, from the interval's own numbers, and the size of its terms.
 
-    A unit of control counts as a part too: at rest all others vanish.
+    A unit of control counts as a term too, because at rest all others vanish.
     """
     lin, nu, ns, kind = of_lin.parts, ocp.nu, len(rows.states), type(of_lin.whole)
     xi, upsilon = kind.sym("xi", ocp.nx), kind.sym("upsilon", nu)

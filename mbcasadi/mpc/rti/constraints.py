@@ -38,7 +38,7 @@ class Rows:
 
     @cached_property
     def choose(self) -> ca.DM:
-        """Takes the bounded entries out of x."""
+        """Selects the bounded entries of x."""
         return ca.sparsify(ca.DM(np.eye(self.ocp.nx)[self.states]))
 
     @property
@@ -73,12 +73,12 @@ class Rows:
 
     @property
     def resting(self) -> Array:
-        """The active set in which no soft row gives way and no other row is held."""
+        """The active set in which all slacks are zero and no other row is active."""
         return np.append(np.zeros(len(self.bounds)), -np.ones(len(self.signed)))
 
     @property
     def contradict(self) -> bool:
-        """Whether hard rows can leave no answer; those of controls alone always leave one."""
+        """Whether hard rows can be infeasible; those of controls alone cannot."""
         inside = [not np.any(give) for give in self.interval.W]
         beyond = [place >= self.ocp.nu for place in self.interval.places]
         along = any(hard and far for hard, far in zip(inside, beyond, strict=True))
@@ -88,7 +88,7 @@ class Rows:
     def bounds(self) -> Array:
         """Bounds of the rows without signs, ±UNBOUNDED where there are none.
 
-        The first state is given: rows of the path that no control enters begin one sample later.
+        The first state is given: rows of the path without a control begin one sample later.
         """
         given = np.vstack([np.tile(self.interval.bounds, (self.ocp.horizon, 1)), self.end.bounds])
         path, by_u = self.ocp.path, self.ocp.path.index_in("u")
@@ -100,18 +100,18 @@ class Rows:
 
     @cached_property
     def W(self) -> ca.DM:
-        """Which slack gives which row way."""
+        """Selects the slack of each row."""
         along = ca.kron(ca.DM.eye(self.ocp.horizon), ca.sparsify(ca.DM(self.interval.W)))
         return ca.sparsify(ca.diagcat(along, ca.sparsify(ca.DM(self.end.W))))
 
     @cached_property
     def S(self) -> ca.DM:
-        """Takes the slacks with a sign."""
+        """Selects the slacks with a sign."""
         return ca.sparsify(ca.DM(np.eye(self.linear.size)[self.signed]))
 
     @property
     def names(self) -> list[str]:
-        """Return names of all rows, as an active set has them."""
+        """Return names of all rows, in the order of an active set."""
         ocp, N = self.ocp, self.ocp.horizon
         x, u = ocp.names("x"), ocp.names("u")
         own = [*u, *(x[i] for i in self.states), *ocp.names("path")]
@@ -131,7 +131,7 @@ class Rows:
         return rows + signs
 
     def matrix(self, of_w: Any, end_of_w: Any) -> Any:
-        """Return A_qp from how the rows of intervals, and the values of the end, depend on w."""
+        """Return A_qp from the derivatives by w of the rows and of the values at the end."""
         A = ca.vertcat(of_w, ca.sparsify(ca.DM(self.end.T)) @ end_of_w)
         if not self.linear.size:
             return A
@@ -140,7 +140,7 @@ class Rows:
         return ca.vertcat(ca.horzcat(A, self.W @ scale), ca.horzcat(none, self.S))
 
     def limits(self, at_0: Any) -> tuple[Any, Any]:
-        """Return lba and uba from what the rows are without w and e."""
+        """Return lba and uba from the values of the rows at w = 0, e = 0."""
         offset = self.W @ ca.DM(self.linear / self.quadratic) if self.linear.size else 0
         finite = (np.abs(self.bounds) < UNBOUNDED).astype(float)
         low, high = (
@@ -171,7 +171,7 @@ class Rows:
         return ca.DM(self.interval.T).T @ inside, ca.DM(self.end.T).T @ last
 
     def shifted(self, active: Any) -> Any:
-        """Return an active set as the next interval has it; the last interval repeats itself."""
+        """Return an active set shifted by one interval; the last interval is repeated."""
         N, m, k = self.ocp.horizon, self.interval.m, len(self.interval.signed)
         first, last = N * m, N * m + self.end.m + N * k
         signs = active[first + self.end.m : last]

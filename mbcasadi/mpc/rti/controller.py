@@ -26,7 +26,7 @@ from mbcasadi.qp.solver import controller_fun, require_solver
 from mbcasadi.shapes import require_positive
 
 EXPLODES = 1e3
-"""Growth of a deviation in one interval that no mechanism has and a step outside stability does."""
+"""Growth of a deviation in one interval that shows an unstable integrator, not a mechanism."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class RealTimeIteration:
     """The controller (q, v, ref, z) → (u, z_next, status, residual); ref is p, sample by sample.
 
     Attributes:
-        controller: as `export_c` takes it.
+        controller: for `export_c`.
         ocp: the problem.
-        memory: where z holds what.
+        memory: the layout of z.
     """
 
     controller: Controller
@@ -61,7 +61,7 @@ class RealTimeIteration:
 
         Args:
             guess: of states and controls, from the moment at which the first control acts.
-            sent: (d, nu) controls under way, newest last; zero, inside their bounds, by default.
+            sent: (d, nu) pending controls, newest last; zero, clipped to their bounds, by default.
 
         Raises:
             ShapeError: a guess of another problem, or NaN.
@@ -75,7 +75,7 @@ class RealTimeIteration:
         return flat[:ends].reshape(N + 1, nx), flat[ends : ends + nu * N].reshape(N, nu)
 
     def violations(self, z: Array, p: ArrayLike | None = None) -> tuple[str, ...]:
-        """Return a sentence for each row of path and end that the plan in z misses.
+        """Return a sentence for each row of path and end that the plan in z violates.
 
         Args:
             z: of `z_next`; its sample 0 is that of the next tick where the guess is shifted.
@@ -99,28 +99,28 @@ def real_time_iteration(
 ) -> RealTimeIteration:
     """Return the controller of a problem, with all its rows.
 
-    Rows of path and end are linearised about the guess. Where hard ones leave no answer, the status
-    is 2 and u is what was planned; soft ones give way, and `violations` says which. The first state
-    is given, so rows that no control enters count from the second sample on.
+    Rows of path and end are linearised about the guess. Where hard ones are infeasible, the status
+    is 2 and u is the planned control; soft ones are violated with slack, see `violations`. The
+    first state is given, so rows without a control hold from the second sample on.
 
     Args:
         ocp: the problem; the tick's period is that of its intervals.
-        guess: the first guess, and that after a failure; by default the motion from rest in the
+        guess: the first guess, also used after a failure; by default the motion from rest in the
             initial pose, without control.
         delay: d, ticks from a measurement to the moment at which its control acts. The state is
-            predicted over them with the controls that are under way; the guess, and p in `ref`,
+            predicted over them with the pending controls; the guess, and p in `ref`,
             begin at that moment.
-        sent: (d, nu) controls under way at first, newest last; with S or du_bounds, which count
-            from the last one, at least one. Zero, inside their bounds, by default: a robot that is
-            held by its motors would begin to fall.
-        shift: whether the guess moves on by one interval each tick.
-        tolerance: bound of each residual of the QP for its answer to count.
+        sent: (d, nu) initial pending controls, newest last; at least one with S or du_bounds,
+            whose changes start from it. Zero, clipped to their bounds, by default: give the holding
+            control of a robot that its motors carry.
+        shift: whether the guess is shifted by one interval each tick.
+        tolerance: bound of each residual of the QP for its solution to be accepted.
         solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
         name: a C identifier.
 
     Raises:
-        ProblemError: a number that makes no sense, or a control that costs nothing.
-        ShapeError: a guess of another problem, or controls under way of another number.
+        ProblemError: an invalid number, or a control without cost.
+        ShapeError: a guess of another problem, or a wrong number of pending controls.
         SolverError: the solver is not available.
     """
     require_solver(solver)
@@ -161,7 +161,7 @@ def _require_determined(made: RtiStages, stages: LeastDistanceStages) -> None:
 
 
 def _growth(ocp: OptimalControlProblem, z: Array) -> float:
-    """Return the spectral radius of the first interval at the guess; 0 where it leads nowhere."""
+    """Return the spectral radius of the first interval at the guess; 0 where it is not finite."""
     x, u, p = z[: ocp.nx], z[ocp.nx * (ocp.horizon + 1) :][: ocp.nu], ocp.parameters()[0]
     x_next = ocp.dynamics(x, u, p).full()
     if not np.all(np.isfinite(x_next)):

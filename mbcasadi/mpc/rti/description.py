@@ -1,4 +1,4 @@
-"""A real-time iteration as data: names, what it plans, and what it keeps between bounds."""
+"""A real-time iteration as data: names, its plan, and its bounded quantities."""
 
 import casadi as ca
 import numpy as np
@@ -80,7 +80,7 @@ def _signals(made: RtiStages) -> dict[str, Signal]:
 
 
 def _prediction(made: RtiStages) -> ca.Function:
-    """Return (q, v, ref, z, z_next, u) → (x, u): what a tick with that answer has planned."""
+    """Return (q, v, ref, z, z_next, u) → (x, u): the plan of a tick with these outputs."""
     given, N = made.memory.inputs(), made.ocp.horizon
     x0, _ = made.memory.start(given, made.memory.guess(given, made.z0))
     u, z_next = ca.MX.sym("u", made.ocp.nu), ca.MX.sym("z_next", sum(made.memory.sizes))
@@ -89,7 +89,7 @@ def _prediction(made: RtiStages) -> ca.Function:
     U = ca.horzcat(u, kept.U[:, first : first + N - 1])
     given |= {"z_next": z_next, "u": u}
     plan = [ca.densify(part) for part in (X, U)]
-    twice = {"allow_duplicate_io_names": True}  # u goes in and comes out
+    twice = {"allow_duplicate_io_names": True}  # u is input and output
     return ca.Function("prediction", [*given.values()], plan, [*given], ["x", "u"], twice)
 
 

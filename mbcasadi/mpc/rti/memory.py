@@ -1,15 +1,15 @@
-"""What a real-time iteration remembers from tick to tick, and what it knows when one begins.
+"""The memory of a real-time iteration, and its state at the beginning of a tick.
 
     z = (x_0..x_N, u_0..u_{N-1}, sent, active set)
 
-Sample 0 is the moment at which the tick's control acts. `sent` holds one column for each control
-that is under way, newest last, with those parameters that the dynamics read, but for clocks, which
-are counted. Over a delay of d ticks the measured state is moved on by them,
+Sample 0 is the moment at which the tick's control acts. `sent` holds one column for each pending
+control, newest last, with those parameters that the dynamics read, except times, which are
+counted. Over a delay of d ticks the measured state is predicted with them,
 
     x_0 = F(... F(x(q, v), u_{-d}, p_{-d}) ..., u_{-1}, p_{-1}).
 
-Every input may be NaN or huge: the guess then stands for the state, the nominal parameters for
-those given, and the first guess for z.
+Every input may be NaN or huge: then the guess replaces the state, the nominal parameters replace
+the given ones, and the first guess replaces z.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from mbcasadi.qp.input_guard import LARGEST_INPUT
 
 
 class Remembered(NamedTuple):
-    """The parts of z: guessed X (nx, N + 1) and U (nu, N), controls under way, active set."""
+    """The parts of z: guessed X (nx, N + 1) and U (nu, N), pending controls, active set."""
 
     X: ca.MX
     U: ca.MX
@@ -34,9 +34,9 @@ class Remembered(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """What is known before the measurement: `Remembered`, and p of all samples, (np, N + 1).
+    """The inputs before the measurement: `Remembered`, and p of all samples, (np, N + 1).
 
-    `fine` is one where ref holds numbers.
+    `fine` is one where ref holds finite numbers.
     """
 
     X: ca.MX
@@ -49,13 +49,13 @@ class Guess(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """Where z holds what.
+    """The layout of z.
 
     Attributes:
         ocp: the problem.
-        resting: active set of the QP to begin with.
+        resting: initial active set of the QP.
         delay: ticks between measurement and action.
-        read: rows of p that the dynamics read, remembered over the delay.
+        read: rows of p that the dynamics read, stored over the delay.
     """
 
     ocp: OptimalControlProblem
@@ -76,12 +76,12 @@ class Memory:
 
     @property
     def columns(self) -> int:
-        """Number of controls that are remembered beside the guess."""
+        """Number of controls that are stored beside the guess."""
         return max(self.delay, int(self.ocp.rated))
 
     @property
     def width(self) -> int:
-        """Numbers that are remembered with each of them, itself included."""
+        """Size of a stored control with its parameters."""
         return self.ocp.nu + len(self.read)
 
     def split(self, z: Any) -> Remembered:
@@ -92,7 +92,7 @@ class Memory:
         return Remembered(X, U, ca.reshape(flat[2], self.width, self.columns), flat[3])
 
     def first(self, guess: OcpSolution, sent: Array) -> Array:
-        """Return z of a guess, with the controls (columns, nu) under way."""
+        """Return z of a guess, with the pending controls (columns, nu)."""
         before = np.repeat(self.ocp.parameters()[:1], self.columns, axis=0)
         kept = np.hstack([sent, before[:, list(self.read)]])
         parts = [guess.x, guess.u, kept, self.resting]
@@ -101,7 +101,7 @@ class Memory:
     def reached(self) -> ca.Function:
         """Return (q, v, sent, p) → (x0), the state at the moment at which u acts.
 
-        p is that of this moment: clocks count back from it.
+        p is that of this moment: times are counted back from it.
         """
         ocp, clock = self.ocp, slot_slices(self.ocp.slots).get("t")
         q, v = (ca.MX.sym(key, ocp.state.numel_in(key)) for key in ("q", "v"))
@@ -125,7 +125,7 @@ class Memory:
         return {key: ca.MX.sym(key, size) for key, size in sizes.items()}
 
     def guess(self, given: dict[str, Any], z0: Array) -> Guess:
-        """Return what z and ref say, finite whatever they hold."""
+        """Return the contents of z and ref, finite whatever they hold."""
         ocp = self.ocp
         good = ca.sum1(ca.fabs(given["z"])) <= LARGEST_INPUT
         kept = self.split(ca.if_else(good, given["z"], ca.DM(z0)))
@@ -137,18 +137,18 @@ class Memory:
         """Return x0, the guessed one where the measurement is bad, and whether it is good."""
         x0: Any = self.reached()(given["q"], given["v"], guess.sent, guess.P[:, 0])
         size = ca.sum1(ca.fabs(ca.vertcat(given["q"], given["v"], x0)))
-        # A state that becomes huge on its way is as bad as NaN.
+        # A state that becomes huge in the prediction counts as NaN.
         valid = ca.logic_and(guess.fine, size <= LARGEST_INPUT)
         return ca.if_else(valid, x0, guess.X[:, 0]), valid
 
     def sent_next(self, guess: Guess, u: Any) -> ca.MX:
-        """Return the controls under way at the next tick."""
+        """Return the pending controls of the next tick."""
         newest = ca.vertcat(u, guess.P[list(self.read), 0])
         return ca.horzcat(guess.sent, newest)[:, 1:] if self.columns else guess.sent
 
 
 def memory_of(ocp: OptimalControlProblem, resting: Array, delay: int) -> Memory:
-    """Return where z holds what."""
+    """Return the layout of z."""
     read = set(ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p")).get_col())
     clock = slot_slices(ocp.slots).get("t", slice(0, 0))
     kept = sorted(read - set(range(clock.start, clock.stop))) if delay else []

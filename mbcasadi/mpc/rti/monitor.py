@@ -1,4 +1,4 @@
-"""How far a real-time iteration is from its setpoint, for reports and never for C."""
+"""The distance of a real-time iteration from its setpoint, for reports and not for C."""
 
 import casadi as ca
 

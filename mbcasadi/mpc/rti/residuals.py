@@ -1,10 +1,10 @@
-"""The answer of a real-time iteration's QP, judged by the problem with states and slacks.
+"""The check of a real-time iteration's QP solution, in the problem with states and slacks.
 
-    primal            what rows miss, slacks granted, relative to their values,
+    primal            violation of rows with their slacks, relative to their values,
     stationarity      gradient by every υ, from costates run backward, and by every e,
     complementarity   Σ |λ gap|,
 
-relative to the parts that they are made of. A solver's success is not believed.
+relative to the size of their terms. A solver's claim of success is not used.
 """
 
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ def residuals(answer: Answer, lin: Any, end: tuple[Any, Any], parts: Parts, rows
     if rows.linear.size:
         price = ca.DM(rows.linear) + ca.DM(rows.quadratic) * answer.e
         of_e = rows.W.T @ lam
-        # Signs stand in the QP as rows of s = √ρ₂ (e + ρ₁ / ρ₂).
+        # Signs are rows of s = √ρ₂ (e + ρ₁ / ρ₂) in the QP.
         held = ca.DM(np.sqrt(rows.quadratic[rows.signed])) * of_signs
         by_e: Any = price + of_e + rows.S.T @ held
         parted = 1 + ca.norm_2(price) + ca.norm_2(of_e) + ca.norm_2(held)

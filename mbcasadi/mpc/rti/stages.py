@@ -1,9 +1,9 @@
-"""A real-time iteration cut around its QP: prepare, build, finish.
+"""The stages of a real-time iteration around its QP: prepare, build, finish.
 
-`prepare` knows the guess only: it linearises, and a Riccati recursion whitens the cost. With the
-measured state, `build` runs forward once and has the bounds of the least-distance problem. `finish`
-moves the guess, judges the answer by the problem with states (motion forward, costates backward),
-and hands the guess on, shifted by one interval.
+`prepare` uses the guess only: it linearises, and a Riccati recursion whitens the cost. With the
+measured state, `build` runs forward once and gives the bounds of the least-distance problem.
+`finish` updates the guess, checks the solution in the problem with states (motion forward,
+costates backward), and passes the guess on, shifted by one interval.
 """
 
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ from mbcasadi.qp.solver import CLAIMED
 
 
 class Prepared(NamedTuple):
-    """What `prepare` finds: one column of `parts` for each interval, and the end.
+    """The result of `prepare`: one column of `parts` for each interval, and the end.
 
-    `made` is one; where it is not, nothing was prepared.
+    `made` is one; any other value means that nothing was prepared.
     """
 
     made: Any
@@ -39,14 +39,14 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class RtiStages:
-    """What the stages are built from.
+    """The problem of the stages.
 
     Attributes:
         ocp, parts, rows: the problem, its intervals and its rows.
-        memory: where z holds what.
-        z0: what z begins with, and where it makes no sense.
-        shift: whether a tick hands on the guess for the next interval.
-        tolerance: bound of each residual for an answer to count.
+        memory: the layout of z.
+        z0: initial z, also used in place of an invalid one.
+        shift: whether a tick passes on the guess for the next interval.
+        tolerance: bound of each residual for a solution to be accepted.
     """
 
     ocp: OptimalControlProblem
@@ -62,7 +62,7 @@ class RtiStages:
         return LeastDistanceStages(self._build(), self._finish(), self.prepare())
 
     def prepare(self) -> ca.Function:
-        """Return (ref, z) → (prepared, A_qp): all that the measured state is not needed for."""
+        """Return (ref, z) → (prepared, A_qp): everything that needs no measured state."""
         ocp, N = self.ocp, self.ocp.horizon
         given = {key: self.memory.inputs()[key] for key in ("ref", "z")}
         X, U, _, _, P, _ = self.memory.guess(given, self.z0)
@@ -103,7 +103,7 @@ class RtiStages:
         return ca.horzcat(dx0, later), upsilon
 
     def _values(self, guess: Guess, found: Prepared, moved: tuple[Any, Any]) -> tuple[Any, Any]:
-        """Return what the rows bound, (r, N) of the intervals and (r_end,) of the end."""
+        """Return the bounded values, (r, N) of the intervals and (r_end,) of the end."""
         (xi, upsilon), ocp, N = moved, self.ocp, self.ocp.horizon
         X = self.rows.choose @ (guess.X + xi)[:, 1:]
         along = ca.vertcat(guess.U + upsilon, X)
@@ -165,14 +165,14 @@ class RtiStages:
     def _judged(self, residual: Any, claimed: Any, valid: Any) -> Any:
         """Return the status; infeasible only where rows can contradict each other.
 
-        Elsewhere a solver that finds no answer has met a guess too wild for it, which is to go.
+        Otherwise a solver that finds no solution has failed on a bad guess, which is replaced.
         """
         status = judge(residual, solver_claims=claimed, valid=valid, tolerance=self.tolerance)
         lost = status == Status.INFEASIBLE
         return status if self.rows.contradict else ca.if_else(lost, Status.FAILED, status)
 
     def _control(self, u: Any, guess: Guess) -> Any:
-        """Return u inside its bounds, and no further from the last one than its rate allows."""
+        """Return u within its bounds, and within the bounds of its change from the last one."""
         rates = self.ocp.du_bounds
         if rates is not None:
             last = guess.sent[: self.ocp.nu, -1]
@@ -181,9 +181,9 @@ class RtiStages:
         return clamp(u, *self.ocp.u_bounds.T)
 
     def _handed_on(self, kept: tuple[Any, ...], P: Any, status: Any) -> Any:
-        """Return z_next; after an answer that failed or left all numbers, the first guess.
+        """Return z_next; after a failed or non-finite solution, the first guess.
 
-        What is under way stays under way.
+        Pending controls are kept.
         """
         X, U, sent, active = kept
         if self.shift:

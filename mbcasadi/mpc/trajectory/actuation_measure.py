@@ -1,12 +1,12 @@
-"""How far a pose is from an actuation singularity, smooth and with a sign.
+"""A smooth, signed measure of the distance to an actuation singularity.
 
     measure = det [Uᵀ A; Bᵀ] / det at a given pose
 
-Where it is zero, some velocity obeys the loops (`A v = 0`) and no motor feels it (`Bᵀ v = 0`): the
-motors cannot hold the mechanism, and inverse dynamics asks for infinite torques. `Uᵀ A` are
-independent combinations of the loops' rows, chosen at that pose. A bound on the measure as a row of
-the path keeps an optimal motion away from such poses; one on |measure| would not, since a step may
-jump over zero.
+Where it is zero, there is a velocity within the loops (`A v = 0`) on which no motor does work
+(`Bᵀ v = 0`): the motors cannot hold the mechanism, and inverse dynamics requires infinite torques.
+`Uᵀ A` are independent combinations of the loops' rows, chosen at that pose. A bound on the measure
+as a row of the path keeps an optimal motion away from such poses; one on |measure| would not,
+because a step may jump over zero.
 """
 
 import casadi as ca
@@ -21,7 +21,7 @@ from mbcasadi.shapes import require_shape
 from mbcasadi.system import System, evaluate
 
 SINGULAR = 1e-6
-"""Share of the product of the rows' lengths below which the determinant says nothing."""
+"""Share of the product of the rows' lengths below which the determinant counts as zero."""
 
 
 def actuation_measure(system: System, q: ca.SX, near: ArrayLike) -> ca.SX:

@@ -1,9 +1,9 @@
-"""Rows that say each thing once on the constraint manifold.
+"""Independent rows on the constraint manifold.
 
 A mechanism with loops has fewer freedoms than coordinates, and its rows may repeat each other.
-Rows of an optimal control problem that repeat what the loops say have no unique multipliers, so
+Rows of an optimal control problem that repeat the loops have no unique multipliers, so
 they are chosen near a pose: with `A = U S Vᵀ` there, `Uᵀ phi` are as many independent combinations
-of rows as A has rank, and `Z` (`A Z = 0`) the directions that are left free.
+of rows as A has rank, and `Z` (`A Z = 0`) the free directions.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ DEPENDENT = 1e-7
 def pin_independent_coordinates(
     system: System, symbols: StageSymbols, q: ArrayLike, v: ArrayLike | None = None
 ) -> list[Bounded]:
-    """Return `Z_qᵀ (q ⊖ q_ref) = 0` and `Z_vᵀ (v - v_ref) = 0`: a state, by its freedoms alone.
+    """Return `Z_qᵀ (q ⊖ q_ref) = 0` and `Z_vᵀ (v - v_ref) = 0`: a state by its free directions.
 
     Args:
         system: the mechanism.
@@ -47,7 +47,7 @@ def pin_independent_coordinates(
 
 @dataclass(frozen=True)
 class Closure:
-    """Rows that are zero on the manifold and nowhere near it.
+    """Rows that are zero on the manifold, and near it only there.
 
     Attributes:
         of_q: of positions: independent combinations of phi, and unit quaternions.
@@ -59,7 +59,13 @@ class Closure:
 
 
 def closure(system: System, q: ca.SX, v: ca.SX, near: ArrayLike) -> Closure:
-    """Return independent closure rows, chosen at the pose `near` on the manifold."""
+    """Return independent closure rows, chosen at the pose `near` on the manifold.
+
+    Args:
+        system: the mechanism.
+        q, v: (nq, 1), (nv, 1) symbols.
+        near: (nq,) pose.
+    """
     place = closed(system, place_of(system, near), TANGENT_RANK_TOL)
     rows = numbers(rows_fun(system), place.values)
     at = {"q": q, "v": v, "t": 0.0}
@@ -87,7 +93,7 @@ def require_independent(names: Sequence[str], rows: Array) -> None:
         raise ProblemError(
             f"{len(names)} rows of start and end are equalities, and {rank} of them are "
             f"independent on the manifold: {listed} repeat or contradict the others. Fix freedoms "
-            "only: see fixed_freedoms"
+            "only: see pin_independent_coordinates"
         )
 
 

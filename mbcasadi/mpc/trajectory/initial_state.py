@@ -1,4 +1,4 @@
-"""Rows of the first sample of a trajectory: what is fixed, what is free, what the loops say."""
+"""Rows of the first sample of a trajectory: fixed values, and closure of the loops."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class Start:
 
     Attributes:
         rows: (X) → (g).
-        limits: (size, 2), infinite for rows that say nothing.
+        limits: (size, 2), infinite for unused rows.
         names: of each row.
     """
 
@@ -97,12 +97,19 @@ def start_rows(
 def complete_start(
     program: Shooting, start: Start, asked: TrajectoryOptions, layout: Layout
 ) -> Shooting:
-    """Return the program with these rows in place of `x_0 - x0`, and its durations bounded."""
+    """Return the program with these rows in place of `x_0 - x0`, and its durations bounded.
+
+    Args:
+        program: with `x_0 = x0`.
+        start: rows of the first sample.
+        asked: gives the bounds of the durations.
+        layout: of X.
+    """
     nx = program.ocp.nx
     g = ca.vertcat(program.g[:nx], start.rows(program.w[:nx]), program.g[2 * nx :])
     g_bounds, w_bounds = program.g_bounds.copy(), program.w_bounds.copy()
     g_bounds[nx : 2 * nx] = start.limits
-    # A bound of the first sample alone: at all of them, active ones would repeat each other.
+    # Bounds at the first sample alone: at all samples, active ones would be redundant.
     free = asked.spans[:, 0] < asked.spans[:, 1]
     w_bounds[layout.durations][free] = asked.spans[free]
     return replace(program, g=g, g_bounds=g_bounds, w_bounds=w_bounds)
@@ -131,7 +138,7 @@ def _closing(
     state: tuple[ArrayLike | None, ArrayLike | None],
     near: ArrayLike | None,
 ) -> list[tuple[str, Bounded]]:
-    """Return closure rows of what is free; what returns whole at the end is closed by that."""
+    """Return closure rows of free coordinates; those with a given growth need none."""
     open_q = state[0] is None and (growth is None or bool(np.any(np.isnan(growth))))
     open_v = state[1] is None and growth is None
     if not (open_q or open_v) or (not system.nc and system.nq == system.nv):

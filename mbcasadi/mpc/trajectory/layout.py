@@ -1,4 +1,4 @@
-"""What a problem with unknown durations is made of: its state, its start, its stages.
+"""Parts of a problem with unknown durations: its state, its start, its stages.
 
     X = (q, v, T, [u_before], [start]),   X⁺ = (step of length h, T, u, start),
     r = (√h r_base, √(2 w h), √(w_u / h) (u - u_before)),   h = Σ share_i T_i,
@@ -20,8 +20,8 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.system import System
 
 INSIDE = 0.5
-"""Share of its least value that a duration keeps in all but the first sample, where it is bounded:
-equal to it at the end, and in the meantime positive, whatever a solver tries."""
+"""Share of its least value that bounds a duration in all samples but the first, which has its own
+bounds: equal to it in a solution, and positive in every iterate of a solver."""
 
 SHARE = "phase.share"
 
@@ -31,12 +31,12 @@ NEWTON = 2
 
 @dataclass(frozen=True)
 class Layout:
-    """What stands where in X.
+    """The layout of X.
 
     Attributes:
         nq, nv, nu, phases: sizes.
         rated: whether the control before is part of X.
-        periodic: whether the start is.
+        periodic: whether the start is part of X.
     """
 
     nq: int
@@ -74,13 +74,13 @@ class Layout:
         return int(self.start.stop)
 
     def copied(self, X: Any) -> Any:
-        """Return what `start` is a copy of."""
+        """Return the part of X that `start` copies."""
         return ca.vertcat(X[: self.nx], X[self.before])
 
 
 @dataclass(frozen=True)
 class TrajectoryOptions:
-    """What a trajectory is asked for beside its base problem.
+    """Options of a trajectory beside its base problem.
 
     Attributes:
         counts: number of intervals of each phase.
@@ -107,7 +107,15 @@ def parts(
     step: ca.Function,
     asked: TrajectoryOptions,
 ) -> OptimalControlProblem:
-    """Return the problem in X, from one in (q, v) with intervals of a second."""
+    """Return the problem in X, from one in (q, v) with intervals of a second.
+
+    Args:
+        base: the problem in (q, v).
+        layout: of X.
+        system: the mechanism.
+        step: (q, v, u, [mask], h) → (q_next, v_next).
+        asked: durations, weights, growth.
+    """
     horizon = base.horizon
     shares = Slot(SHARE, tuple(f"{i}" for i in range(layout.phases)), ("",) * layout.phases)
     stage = _Stage(base, layout, system, asked)
@@ -145,7 +153,7 @@ def parts(
 
 
 class _Stage:
-    """Symbols of one stage, and what they become."""
+    """Symbols of one stage, and its expressions."""
 
     def __init__(
         self, base: OptimalControlProblem, layout: Layout, system: System, asked: TrajectoryOptions

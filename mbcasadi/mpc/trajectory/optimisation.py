@@ -1,7 +1,7 @@
-"""Solving trajectory problems by multiple shooting; every answer is examined.
+"""Solving trajectory problems by multiple shooting; every solution is checked.
 
 Durations, start and period are part of the program, so the residuals of `OcpSolution` hold for them
-too: stationarity by a duration is `∂H/∂T`, which is zero where no bound of it presses.
+too: stationarity by a duration is `∂H/∂T`, which is zero where no bound of it is active.
 """
 
 from collections.abc import Mapping
@@ -33,10 +33,10 @@ class TrajectorySolver:
     solver: OcpSolver
 
     def __call__(self, guess: OcpSolution, p: ArrayLike | None = None) -> TrajectorySolution:
-        """Return the solution that is found from a guess of `trajectory_guess` or another solution.
+        """Return the solution from a guess of `trajectory_guess` or another solution.
 
         Args:
-            guess: what to start from.
+            guess: starting point.
             p: (N + 1, np) parameters, of `problem.ocp.parameters`; nominal by default.
 
         Raises:
@@ -56,7 +56,15 @@ def trajectory_solver(
     tolerance: float = OCP_TOLERANCE,
     options: Mapping[str, Any] | None = None,
 ) -> TrajectorySolver:
-    """Return a solver of the problem; arguments and errors as in `ocp_solver`."""
+    """Return a solver of the problem.
+
+    Args:
+        problem: from `trajectory_problem`.
+        solver, hessian, tolerance, options: as in `ocp_solver`.
+
+    Raises:
+        SolverError: as in `ocp_solver`.
+    """
     program = complete_start(shooting(problem.ocp), problem.start, problem.asked, problem.layout)
     return TrajectorySolver(problem, program_solver(program, solver, hessian, tolerance, options))
 
@@ -64,7 +72,18 @@ def trajectory_solver(
 def optimise(
     problem: TrajectoryProblem, guess: OcpSolution, p: ArrayLike | None = None, **options: Any
 ) -> TrajectorySolution:
-    """Return the solution; arguments as in `TrajectorySolver` and `trajectory_solver`."""
+    """Return the solution of a trajectory problem.
+
+    Args:
+        problem: from `trajectory_problem`.
+        guess: of `trajectory_guess`, or another solution.
+        p: (N + 1, np) parameters, of `problem.ocp.parameters`; nominal by default.
+        options: of `trajectory_solver`.
+
+    Raises:
+        ShapeError, ProblemError: as in `TrajectorySolver`.
+        SolverError: as in `ocp_solver`.
+    """
     return trajectory_solver(problem, **options)(guess, p)
 
 
@@ -79,7 +98,7 @@ def trajectory_guess(
     """Return a guess of samples.
 
     Args:
-        problem: what it is for.
+        problem: from `trajectory_problem`.
         q: (N + 1, nq) poses; see `pose_path`.
         v: (N + 1, nv) velocities; differences of q by default.
         u: (N, nu) controls; zero inside the bounds by default.
@@ -127,7 +146,7 @@ def _require_independent(
 ) -> None:
     """Raise where equalities of start and end depend on each other at the guess.
 
-    The last (q, v) moves on the manifold only: the steps before it see to that.
+    The last (q, v) moves on the manifold only, because the steps before it end there.
     """
     ocp, layout = problem.ocp, problem.layout
     first, last = guess.x[0], guess.x[-1]
@@ -154,7 +173,7 @@ def _require_independent(
 
 
 def _moves(problem: TrajectoryProblem, X: Array) -> Array:
-    """Return (nx, k) how (q, v) and the control before can move at the last sample."""
+    """Return (nx, k) directions in which (q, v) and the control before can move at the end."""
     system, layout = problem.system, problem.layout
     place = place_of(system, X[: system.nq], X[system.nq : layout.nx])
     rows = numbers(rows_fun(system), place.values)

@@ -1,10 +1,10 @@
-"""A path of closed poses through wanted places: a first guess for trajectory optimisation.
+"""A path of closed poses through desired places: a first guess for trajectory optimisation.
 
     q_k nearest to q_{k-1}  with  phi(q) = 0  and  value(q) = wanted_k,
     v_k = P (q_{k+1} ⊖ q_{k-1}) / (t_{k+1} - t_{k-1}),    u_k by inverse dynamics.
 
-Poses come from `assemble`, of the mechanism with `value = wanted` as further rows. One that is out
-of reach is an error which says by how much.
+Poses come from `assemble`, of the mechanism with `value = wanted` as further rows. For a place out
+of reach the error message gives the distance.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class PosePath:
     Attributes:
         t: (n,) s.
         q, v, a: (n, nq), (n, nv), (n, nv), closed; v and a by differences.
-        u: (n, nu) of least norm, by inverse dynamics; ranges are not looked at.
+        u: (n, nu) of least norm, by inverse dynamics; ranges are ignored.
         missing: (n,) largest force that neither actuators nor constraints can give.
     """
 
@@ -46,7 +46,7 @@ class PosePath:
     missing: Array
 
     def guess(self, problem: TrajectoryProblem) -> OcpSolution:
-        """Return a guess for a problem of as many intervals, each as long as here.
+        """Return a guess for a problem with the same number and length of intervals.
 
         Raises:
             ProblemError: another number of samples.
@@ -71,18 +71,18 @@ def pose_path(
     *,
     q0: ArrayLike | None = None,
 ) -> PosePath:
-    """Return poses with `value(q) = wanted`, one for each time, each beside the one before.
+    """Return poses with `value(q) = wanted`, one for each time, each nearest to the one before.
 
     Args:
         system: the mechanism, its constraints without time.
         q: (nq, 1) symbols of `value`.
-        value: (k, 1) what shall be somewhere: a frame's position, the angle of a crank.
+        value: (k, 1) prescribed quantity: a frame's position, the angle of a crank.
         times: (n,) s, growing, n >= 2.
-        wanted: (n, k) where.
-        q0: (nq,) pose near the first; the authored one by default. It chooses the branch.
+        wanted: (n, k) its desired values.
+        q0: (nq,) pose near the first; the authored one by default. It determines the branch.
 
     Raises:
-        AssemblyError: a place out of reach; the message says when, and by how much.
+        AssemblyError: a place out of reach; the message gives the time and the distance.
         ProblemError: times that do not grow, or constraints that move.
         ShapeError: a wrong shape, NaN, or an expression of other symbols.
     """
@@ -104,7 +104,7 @@ def pose_path(
 
 
 def _between(clock: ca.SX, values: Array) -> ca.SX:
-    """Return the value at sample number `clock`, straight between samples."""
+    """Return the value at sample number `clock`, linear between samples."""
     return ca.SX(ca.pw_lin(clock, ca.DM(np.arange(len(values))), ca.DM(values)))
 
 

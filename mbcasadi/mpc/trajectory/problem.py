@@ -5,9 +5,9 @@
          start rows at x_0,  path rows and bounds,  end rows at x_N,
          q_N - q_0 = growth and v_N = v_0 of a periodic motion.
 
-N_i intervals of equal length are phase i. Durations stand in the state, as constants of the motion;
-so does the start of a periodic one, and the control before where its rate counts:
-`X = (q, v, T, [u_before], [start])`. Every solver of shooting problems takes the result.
+N_i intervals of equal length are phase i. Durations are part of the state, as constants of the
+motion; so are the start of a periodic one, and the control before where its rate enters:
+`X = (q, v, T, [u_before], [start])`. Every solver of shooting problems accepts the result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,8 +36,8 @@ class TrajectoryProblem:
 
     Attributes:
         system: the mechanism.
-        ocp: the problem in X; `ocp.parameters` makes p.
-        layout: what stands where in X.
+        ocp: the problem in X; `ocp.parameters` gives p.
+        layout: of X.
         start: rows of the first sample.
         asked: durations, weights, growth.
         step: (q, v, u, [mask], h) → (q_next, v_next).
@@ -89,26 +89,26 @@ def trajectory_problem(
         duration: (2,) bounds of T, or (phases, 2), s; equal ends fix it.
         phases: number of intervals of each phase, N in all; one phase by default.
         time_weight: w, cost of a second.
-        q0, v0: (nq,), (nv,) start on the manifold; what is left out is free. Without `q0`,
-            `v0` can only be rest.
-        start: rows of q and v at the first sample; with own closure rows where q is free.
+        q0, v0: (nq,), (nv,) start on the manifold; free where it is not given. Without `q0`,
+            `v0` can only be zero.
+        start: rows of q and v at the first sample; closure rows are added where q is free.
         periodic: (nq,) growth of each coordinate in a period (zero, or 2π of a crank), NaN where
-            the loops decide: give numbers to as many coordinates as there are freedoms, or to all.
-            v returns whole.
+            the loops determine it: give numbers for as many coordinates as there are freedoms, or
+            for all. v returns to its first value.
         near: (nq,) pose near the start, where closure rows are chosen; the authored one by default.
         symbols: those of all expressions; see `stage_symbols`.
         u_rates: (nu, 2) bounds of du/dt, 1/s; u_0 is free but for a periodic motion.
         rate_weight: of `½ |du/dt|²`, per second.
-        points: of Gauss in each interval, for collocation of order 2 s in place of shooting: stiff
-            motion takes long intervals. Their rates become unknowns behind u.
+        points: s, number of Gauss points in each interval, for collocation of order 2 s in place of
+            shooting: stiff motion permits long intervals. Their rates become unknowns after u.
         name: a C identifier.
         integrator: options of `integrators.step_fun` (`order`, `substeps`, `newton`, ...).
         problem: of `optimal_control_problem`: Q, R, Q_end, tasks, residual, terminal, path, end,
-            u_bounds, q_bounds, v_bounds. `fixed_freedoms` gives end rows of a state.
+            u_bounds, q_bounds, v_bounds. `pin_independent_coordinates` gives end rows of a state.
 
     Raises:
-        ProblemError: a horizon, duration, phase or weight that makes no sense, no cost; a clock in
-            the constraints; more start rows than coordinates.
+        ProblemError: an invalid horizon, duration, phase or weight, no cost; constraints that
+            depend on time; more start rows than coordinates.
         ShapeError: a wrong shape, or NaN.
     """
     own = stage_symbols(system) if symbols is None else symbols
@@ -123,7 +123,7 @@ def trajectory_problem(
     costs = ("Q", "R", "Q_end", "tasks", "residual", "terminal")
     if any(weights.values()) and not any(problem.get(key) is not None for key in costs):
         problem["residual"] = ca.SX(0, 1)
-    # One second a step: its residuals are those per second, and its dynamics is not used.
+    # Steps of one second: the residuals are those per second, and the dynamics is not used.
     base = optimal_control_problem(
         system, horizon, 1.0, symbols=own, name=name, order=1, newton=0, **problem
     )

@@ -1,8 +1,8 @@
 """A trajectory as the reference of a law that tracks it.
 
-An MPC sees a window of setpoints that moves on with time; a trajectory LQR sees samples one period
-apart. Between samples the trajectory is a step of its own integrator, so what is asked for is on
-the manifold; a control that changes within a tick counts with its mean.
+An MPC uses a window of setpoints that moves with time; a trajectory LQR uses samples one period
+apart. Between samples the trajectory is a step of its own integrator, so the reference is on
+the manifold; a control that changes within a tick enters with its mean.
 """
 
 from collections.abc import Callable
@@ -33,12 +33,12 @@ def reference_from_trajectory(
     """Return t → ref, the setpoints of all samples of a real-time iteration that begins at t.
 
     Args:
-        solution: what to track.
-        ocp: problem of the iteration, with Q, R or Q_end: they make the setpoints.
+        solution: the trajectory to track.
+        ocp: problem of the iteration, with Q, R or Q_end, which give it setpoints.
         beyond: after the end, "hold" or "repeat"; see `TrajectorySolution.at`.
-        delay: ticks from a measurement to the moment when its control acts, as the law counts
-            on: its first sample is then.
-        start: s, when the motion begins; the first sample is held before.
+        delay: ticks from a measurement to the moment when its control acts, as in the law: its
+            first sample is that moment.
+        start: s, beginning of the motion; the first sample is held before.
 
     Raises:
         ProblemError: a problem without setpoints.
@@ -60,12 +60,19 @@ def tracking_guess(
     t: float = 0.0,
     beyond: str = "hold",
 ) -> OcpSolution:
-    """Return the window of the trajectory from t on as the guess that an iteration begins with."""
+    """Return the window of the trajectory from t on as the first guess of an iteration.
+
+    Args:
+        solution: the trajectory to track.
+        ocp: problem of the iteration.
+        t: s, time of the first sample.
+        beyond: after the end, "hold" or "repeat"; see `TrajectorySolution.at`.
+    """
     times: Array = t + ocp.period * np.arange(ocp.horizon + 1, dtype=np.float64)
     q, v, _ = solution.at(times, beyond)
     u = held_controls(solution, times, ocp.period, beyond)
     x = np.hstack([q, v])
-    if ocp.nx > x.shape[1]:  # the control before stands in the state
+    if ocp.nx > x.shape[1]:  # the control before is part of the state
         x = np.hstack([x, np.vstack([u[:1], u[:-1]])])
     return initial_guess(ocp, x, u[:-1])
 
@@ -79,9 +86,9 @@ def linearize_trajectory(
     of a motion that ends at speed, the last one within it.
 
     Args:
-        solution: what to track.
+        solution: the trajectory to track.
         period: of the law, s.
-        laps: how often a periodic motion is repeated.
+        laps: number of repetitions of a periodic motion.
 
     Raises:
         ProblemError: as `linearize_along`; laps of a motion that is not periodic.
@@ -100,14 +107,21 @@ def linearize_trajectory(
 
 
 CLOSE = 1e-9
-"""Share of a period by which an end may be late."""
+"""Share of a period by which the end may be exceeded."""
 
 AT_REST = 1e-6
 """Rad/s or m/s of an end that counts as rest."""
 
 
 def held_controls(solution: TrajectorySolution, times: Array, period: float, beyond: str) -> Array:
-    """Return (n, nu) the mean control over the period that begins at each time."""
+    """Return (n, nu) the mean control over the period that begins at each time.
+
+    Args:
+        solution: the trajectory.
+        times: (n,) s.
+        period: s.
+        beyond: after the end, "hold" or "repeat"; see `TrajectorySolution.at`.
+    """
     end = solution.t[-1]
     steps = np.diff(solution.t)[:, None]
     u = np.clip(solution.u, *solution.problem.limits.T)

@@ -1,4 +1,4 @@
-"""An optimal trajectory: its samples, its motion between them and beyond, and how well it holds."""
+"""An optimal trajectory: its samples, its motion between them and beyond, and its residuals."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,10 +23,10 @@ BEYOND = ("hold", "repeat")
 
 @dataclass(frozen=True)
 class TrajectorySolution:
-    """The answer; `found` holds its residuals and multipliers.
+    """The solution; `found` holds its residuals and multipliers.
 
     Attributes:
-        problem: what was asked.
+        problem: that was solved.
         found: states X, controls, status, residuals.
     """
 
@@ -35,12 +35,12 @@ class TrajectorySolution:
 
     @property
     def solved(self) -> bool:
-        """Whether the residuals say so."""
+        """Whether all residuals are within the tolerance."""
         return self.found.solved
 
     @property
     def in_words(self) -> str:
-        """One sentence: how long the motion is, status, residuals, what the solver says."""
+        """One sentence: duration of the motion, status, residuals, the solver's own status."""
         return f"{self.t[-1]:.6g} s; {self.found.in_words}"
 
     @property
@@ -75,7 +75,7 @@ class TrajectorySolution:
 
     @cached_property
     def trajectory(self) -> Trajectory:
-        """The samples with accelerations, forces, energy and drift; the last u stands twice."""
+        """The samples with accelerations, forces, energy and drift; the last u is repeated."""
         system, rule, n = self.problem.system, Rule(), len(self.t)
         u, zero = np.vstack([self.u, self.u[-1:]]), np.zeros((n, system.nv))
         mask, act = self._mask, np.zeros((n, system.na))
@@ -108,12 +108,13 @@ class TrajectorySolution:
 
         Args:
             times: (n,) s from the start, not negative.
-            beyond: the end: "hold" rests in the last pose, by the torques of least norm that hold
-                it; "repeat" goes on with the first sample of a periodic motion, grown by a period.
+            beyond: after the end, "hold" rests in the last pose, by the torques of least norm that
+                hold it; "repeat" continues with the first sample of a periodic motion, shifted by
+                the growth of a period.
 
         Raises:
             ProblemError: negative times, or a motion that is not periodic to be repeated.
-            UnknownNameError: another word for `beyond`.
+            UnknownNameError: another value of `beyond`.
             ShapeError: a wrong shape, or NaN.
         """
         require_name("beyond", beyond, BEYOND)
@@ -145,10 +146,10 @@ class TrajectorySolution:
 
     @cached_property
     def rest_control(self) -> Array:
-        """(nu,) of least norm that holds the last pose, cut to the bounds.
+        """(nu,) of least norm that holds the last pose, clipped to the bounds.
 
         Raises:
-            ProblemError: rows are off in the end, whose forces inverse dynamics would count on.
+            ProblemError: rows are off at the end, whose forces inverse dynamics would use.
         """
         system, rest = self.problem.system, np.zeros(self.problem.system.nv)
         if not np.all(self._mask[-1]):

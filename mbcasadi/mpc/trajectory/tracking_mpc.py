@@ -1,12 +1,12 @@
-"""Linear MPC along a trajectory: its matrices move on with time, as data of the generated C.
+"""Linear MPC along a trajectory: its matrices vary with time, as input data of the generated C.
 
     x_{k+1} = F(x_r, u_r) + A_k (x_k - x_r) + B_k (u_k - u_r),   A, B = ∂F/∂(x, u) at (x_r, u_r),
     cost = Σ T ½ (|x_r - x|²_Q + |u_r - u|²_R) + ½ |x_r - x_N|²_{Q_N},   u_min <= u_k <= u_max.
 
-F is a step that ends on the constraint manifold, so A has the projection in it: what a measured
-state has across the constraints moves nothing. The problem is a QP, and the real-time iteration
-solves it whole in each tick; it differs from that of the nonlinear problem in that nobody
-linearises while it runs. Where states leave the trajectory by much, the nonlinear one is better.
+F is a step that ends on the constraint manifold, so A contains the projection: the part of a
+measured state across the constraints has no effect. The problem is a QP, and the real-time
+iteration solves it completely in each tick. Unlike that of the nonlinear problem it does not
+linearise at run time. Far from the trajectory the nonlinear one is better.
 """
 
 from collections.abc import Callable
@@ -40,10 +40,10 @@ def trajectory_mpc(
     beyond: str = "hold",
     name: str = "trajectory_mpc",
 ) -> RealTimeIteration:
-    """Return the controller of the head of this file; `moving_model` makes its `ref`.
+    """Return the controller of the head of this file; `time_varying_model` gives its `ref`.
 
     Args:
-        solution: what to track.
+        solution: the trajectory to track.
         horizon: number of intervals N.
         period: length of one, s.
         Q, Q_end: (2 nv, 2 nv) or (2 nv,) weights of `(q_r - q, v_r - v)`, per second and at the
@@ -54,7 +54,7 @@ def trajectory_mpc(
         beyond: after the end, "hold" or "repeat"; see `TrajectorySolution.at`.
 
     Raises:
-        ProblemError: joints with quaternions, a mask, a horizon or period that makes no sense, an
+        ProblemError: joints with quaternions, a mask, an invalid horizon or period, an
             indefinite weight.
         ShapeError: a wrong shape, or NaN.
     """
@@ -70,7 +70,7 @@ def trajectory_mpc(
     limits = bounds("u_bounds", system.limits.ctrl if u_bounds is None else u_bounds, system.nu)
     weights = (Q, R, Q if Q_end is None else Q_end)
     ocp = _problem(name, int(horizon), float(period), (system.nv, system.nu), weights, limits)
-    # What the dynamics read is remembered over a delay; before the first tick it is that of t = 0.
+    # Parameters of the dynamics are stored over a delay; before the first tick those of t = 0.
     begun = time_varying_model(solution, ocp, beyond=beyond)(0.0)
     ocp = replace(ocp, nominal=begun.reshape(ocp.horizon + 1, ocp.np_))
     guess = tracking_guess(solution, ocp, beyond=beyond)
@@ -88,9 +88,9 @@ def time_varying_model(
     """Return t → ref: states, controls and matrices of all samples that begin at t.
 
     Args:
-        solution: what to track.
+        solution: the trajectory to track.
         ocp: of `trajectory_mpc`, its `ocp`.
-        beyond, delay, start: as in `moving_reference`.
+        beyond, delay, start: as in `reference_from_trajectory`.
     """
     ahead: Array = ocp.period * (np.arange(ocp.horizon + 1, dtype=np.float64) + delay)
     slopes = _slopes(solution, ocp.period)

@@ -118,7 +118,7 @@ def test_a_pose_by_all_its_coordinates_repeats_what_the_loop_says(five_bar):
     with pytest.raises(err.ProblemError, match=r"16 rows of start and end.*12 of them"):
         optimise(problem, trajectory_guess(problem, guess))
     problem = problem_of(five_bar, periodic=np.zeros(4), **still)
-    with pytest.raises(err.ProblemError, match=r"repeat or contradict.*fixed_freedoms"):
+    with pytest.raises(err.ProblemError, match=r"repeat or contradict.*pin_independent"):
         optimise(problem, trajectory_guess(problem, guess))
     problem = problem_of(five_bar, end=pin_independent_coordinates(five_bar, own, q), **still)
     assert optimise(problem, trajectory_guess(problem, guess)).durations.shape == (1,)
