@@ -94,9 +94,13 @@ def make_law(
     outputs = _outputs(command, z_next, _finite_state(symbols["z"], z0), valid, limits)
     inputs = list(symbols.values())
     absent = [np.nan if key == "tuning" else 0.0 for key in symbols]  # left out: bad input
-    options = {"cse": True, "default_in": absent}
     function = ca.Function(
-        name, inputs, list(outputs.values()), list(symbols), list(outputs), options
+        name,
+        inputs,
+        list(outputs.values()),
+        list(symbols),
+        list(outputs),
+        {"cse": True, "default_in": absent},
     )
     f_c = ca.SX.zeros(system.nv) if command.f_c is None else command.f_c
     desired = ca.Function(
