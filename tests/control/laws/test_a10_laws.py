@@ -105,7 +105,7 @@ def test_the_force_is_the_wanted_one_and_the_motion_that_of_tracking(name, rows)
     row = int(rows[0].split(".")[1])
     for q, v in zip(*states(system, 6, seed=7), strict=True):
         ref, lam = rng.standard_normal(6), 50 * rng.standard_normal()
-        u, _, status, left = law.function(q, v, [*ref, lam], [])
+        u, _, status, _, left = law.function(q, v, [*ref, lam], [])
         u_plain = plain.function(q, v, ref, [])[0]
         a, _, found = fd(q, v, system.actuation(q) @ u)  # motors without limits
         a_plain, _, lam_plain = fd(q, v, system.actuation(q) @ u_plain)
