@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mbcasadi.control.mpc.nonlinear.integrators import step_fun
-from mbcasadi.dynamics.choice import option_names
+from mbcasadi.dynamics.formulations import option_names
 from mbcasadi.shapes import require_name
 
 

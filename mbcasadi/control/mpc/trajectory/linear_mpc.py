@@ -26,7 +26,7 @@ from mbcasadi.control.mpc.trajectory.tracking import held_controls, tracking_gue
 from mbcasadi.control.setup import require_positive
 from mbcasadi.control.tasks import Slot
 from mbcasadi.errors import ProblemError
-from mbcasadi.simulation.recorder import mapped
+from mbcasadi.simulation.recorder import map_samples
 
 
 def trajectory_mpc(
@@ -102,7 +102,7 @@ def moving_model(
         q, v, _ = solution.at(times, beyond)
         v = np.where((t - start + ahead >= 0)[:, None], v, 0.0)
         u = held_controls(solution, times, ocp.period, beyond)
-        x_next, A, B = mapped(slopes, q, v, u)
+        x_next, A, B = map_samples(slopes, q, v, u)
         rows = np.hstack([q, v, x_next, u, A, B])
         return np.asarray(rows.ravel())
 

@@ -1,4 +1,4 @@
-"""A control law in the loop: asked once each period, its answer held."""
+"""A control law in the loop: evaluated once each period, its output constant until the next."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
-from mbcasadi.simulation.call import Array, Call
+from mbcasadi.simulation.buffered_function import Array, BufferedFunction
 from mbcasadi.system import System
 
 KNOWN_INPUTS = ("q", "v", "act", "ref", "mask", "z", "t")
@@ -39,61 +39,93 @@ class SampledLaw:
 
 
 Signal = Callable[[float], ArrayLike]
-AnyController = Controller | HasController | SampledLaw
 
 
-class Held:
-    """A law and its state: `tick` gives the control that is held over the next period."""
+@dataclass(frozen=True)
+class ControlLoop:
+    """A controller with the signals that it follows.
 
-    def __init__(
-        self,
-        controller: AnyController,
-        system: System,
-        reference: Signal | None,
-        mask: Signal | None,
-    ) -> None:
-        data = controller.controller if isinstance(controller, HasController) else controller
+    Attributes:
+        controller: a controller of `mbcasadi.control`, a `description.Controller`, or a
+            `SampledLaw`.
+        reference: t → reference of the controller.
+        mask: t → mask of the controller, ones by default.
+    """
+
+    controller: "Controller | HasController | SampledLaw"
+    reference: Signal | None = None
+    mask: Signal | None = None
+
+
+AnyController = Controller | HasController | SampledLaw | ControlLoop
+
+
+class SampledController:
+    """A controller and its state: `control` gives the input of the next period."""
+
+    def __init__(self, controller: AnyController, system: System) -> None:
+        """Check that a controller fits a mechanism.
+
+        Raises:
+            ProblemError: it is no controller, its period is not above zero, or it was made for
+                another system.
+        """
+        loop = controller if isinstance(controller, ControlLoop) else ControlLoop(controller)
+        data = loop.controller
+        data = data.controller if isinstance(data, HasController) else data
         if not isinstance(data, Controller | SampledLaw):
             raise ProblemError(
                 f"cannot simulate a {type(data).__name__} as controller; expected a controller of "
-                "mbcasadi.control, a description.Controller, or a simulation.SampledLaw"
+                "mbcasadi.control, a description.Controller, a simulation.SampledLaw, or one of "
+                "these in a simulation.ControlLoop"
             )
         if not (np.isfinite(data.period) and data.period > 0):
             raise ProblemError(f"controller has the period {data.period} s; expected one above 0")
         self.period = float(data.period)
         self._nu = system.nu
-        self._signals = {"ref": reference, "mask": mask}
-        self._law = _function(data, system, reference) if isinstance(data, Controller) else data
+        signals = {"ref": loop.reference, "mask": loop.mask}
+        self._signals = {name: signal for name, signal in signals.items() if signal is not None}
+        self._law: SampledLaw | _ControllerFunction
+        if isinstance(data, Controller):
+            _require_fit(data, system, loop.reference)
+            self._law = _ControllerFunction(data)
+        else:
+            self._law = data
 
-    def tick(self, t: float, q: Array, v: Array, act: Array) -> Array:
-        """Return the control (nu,) from a measurement, and advance the law's state."""
+    def control(self, t: float, q: Array, v: Array, act: Array) -> Array:
+        """Return the control (nu,) from a measurement, and advance the law's state.
+
+        Args:
+            t: s.
+            q, v, act: (nq,), (nv,), (na,) state of the mechanism.
+        """
         if isinstance(self._law, SampledLaw):
             return column("u of the controller", np.asarray(self._law.law(t, q, v)), self._nu)
-        given = {"q": q, "v": v, "act": act, "t": np.array([t])}
-        signals = {name: signal for name, signal in self._signals.items() if signal is not None}
-        return self._law(given | {n: np.asarray(at(t), dtype=float) for n, at in signals.items()})
+        signals = {name: np.asarray(at(t), dtype=float) for name, at in self._signals.items()}
+        return self._law({"q": q, "v": v, "act": act, "t": np.array([t])} | signals)
 
 
-class _Stateful:
+class _ControllerFunction:
     """The Function of a `Controller`, with its state z."""
 
     def __init__(self, controller: Controller) -> None:
-        self._function = Call(controller.function)
+        self._function = BufferedFunction(controller.function)
         f = controller.function
         self._names_in, self._names_out = f.name_in(), f.name_out()
         self._sizes = {name: f.numel_in(name) for name in self._names_in}
         self._z = np.array(controller.z0, dtype=float).ravel()
 
-    def __call__(self, given: dict[str, Array]) -> Array:
+    def __call__(self, inputs: dict[str, Array]) -> Array:
         default = {"z": self._z, "mask": np.ones(self._sizes.get("mask", 0)), "ref": np.zeros(0)}
-        values = default | given
+        values = default | inputs
         arguments = [column(name, values[name], self._sizes[name]) for name in self._names_in]
-        answer = dict(zip(self._names_out, self._function(*arguments), strict=True))
-        self._z = answer.get("z_next", self._z)
-        return answer["u"]
+        outputs = dict(zip(self._names_out, self._function(*arguments), strict=True))
+        self._z = outputs.get("z_next", self._z)
+        return outputs["u"]
 
 
-def _function(controller: Controller, system: System, reference: Signal | None) -> _Stateful:
+def _require_fit(controller: Controller, system: System, reference: Signal | None) -> None:
+    """Raise `ProblemError` unless a simulation of the system can evaluate the controller."""
     f = controller.function
     unknown = [name for name in f.name_in() if name not in KNOWN_INPUTS]
     if unknown or "u" not in f.name_out():
@@ -111,6 +143,5 @@ def _function(controller: Controller, system: System, reference: Signal | None) 
     if "ref" in f.name_in() and f.numel_in("ref") and reference is None:
         raise ProblemError(
             f"controller {controller.name!r} follows a reference of size {f.numel_in('ref')}; "
-            "give reference=, a function of time"
+            "give controller=simulation.ControlLoop(controller, reference=...), a function of time"
         )
-    return _Stateful(controller)
