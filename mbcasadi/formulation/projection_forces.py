@@ -96,14 +96,14 @@ def channel_force(M: Sym, h: Sym, f: Sym, P: Sym, across: Sym) -> Sym:
 def decoupling(M: Sym, P: Sym) -> Sym:
     """Return `‖(I - P) M P‖ / ‖M‖`, zero iff motion and constraint force decouple  [A05, Prop. 3].
 
-    Frobenius norms, so it lies between 0 and `1/2` for a positive semidefinite M: of the blocks
-    `M∥, M×, M⊥` into which A splits M, `‖M×‖² <= ‖M∥‖ ‖M⊥‖`. Zero says that `M` maps null(A)
-    into itself; then `M P = P M`, `M_c = M'_c = M`, and moving forces f∥ do not act on the
-    constraint force: `coupling @ P = 0`. For positive definite M that holds the other way round
-    too: on null(A) the coupling is `(I - P) M P (P M P)⁺`.
+    Frobenius norms, so it lies between 0 and `1/2` for a positive semidefinite M (of the blocks
+    `M∥, M×, M⊥` into which A splits M, `‖M×‖² <= ‖M∥‖ ‖M⊥‖`), and up to `1/√2` for others. Zero
+    says that `M` maps null(A) into itself; then `M P = P M`, `M_c = M'_c = M`, and moving forces
+    f∥ do not act on the constraint force: `coupling @ P = 0`. For positive definite M that holds
+    the other way round too: on null(A) the coupling is `(I - P) M P (P M P)⁺`.
 
     Args:
-        M: (nv, nv) inertia, symmetric positive semidefinite, not zero.
+        M: (nv, nv) inertia, symmetric, not zero.
         P: (nv, nv) projector on null(A).
     """
     MP = M @ P
