@@ -25,8 +25,8 @@ from mbcasadi.control.laws import (
     quasi_velocity_force,
     quasi_velocity_tracking,
 )
-from mbcasadi.dynamics.quasi_velocity_terms import quasi_velocity_terms
-from mbcasadi.formulation.quasi_velocity_terms import free_basis_near
+from mbcasadi.dynamics import quasi_velocity_terms
+from mbcasadi.formulation.quasi_velocity_equations import free_basis_near
 
 ROUNDING = 1e-9
 STEP = 1e-5  # s, of central differences; their error is 1e-9 times third derivatives
