@@ -18,9 +18,12 @@ ANGLE, DURATION = 0.3, 10.0
 TIGHT = {"rtol": 1e-10, "atol": 1e-12}
 TIGHTEST = {"rtol": 1e-12, "atol": 1e-14}
 
-ENERGY_TOL = 1e-8  # relative, over 10 s at rtol 1e-10
+ENERGY_TOL = 1e-7  # relative: rtol 1e-10 in each of some 1000 steps
 DRIFT_TOL = 1e-10
-MOTION_TOL = 1e-7  # rad, against the equation of the crank alone
+MOTION_TOL = 1e-6  # rad, against the equation of the crank alone: that energy over up to 90 rad
+# A row as short as 1e-3 next to a singular pose turns rounding errors of 1e-16 into 1e-16 / x²
+# (`simulation.manifold.DOUBT`); which stages come that near is a matter of rounding too.
+DIRECTION = 1e-10
 
 
 @functools.cache
@@ -143,8 +146,9 @@ def test_classical_multipliers_fail_where_a_row_is_repeated(monkeypatch):
 def test_projection_after_the_step_collapses_where_projection_in_the_stages_does_not(speed):
     """[A05, section 6] against the same at every stage, with the same integrator."""
     staged = run(speed, 3.0, **TIGHTEST)
-    assert energy_error(staged) < 1e-10
-    assert angle_error(staged, speed) < 1e-9
+    # some stages at each of up to five poses, and for the angle 15 rad after them
+    assert energy_error(staged) < 50 * DIRECTION
+    assert angle_error(staged, speed) < 500 * DIRECTION
     with pytest.raises(MotionError, match=r"max_steps|step size collapsed") as collapse:
         run(speed, 3.0, project="step", max_steps=5 * staged.steps, **TIGHTEST)
     reached = collapse.value.trajectory
