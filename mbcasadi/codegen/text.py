@@ -1,4 +1,4 @@
-"""Small pieces of C text."""
+"""Helpers for C text."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,9 +53,9 @@ def constant(kind: str, name: str, values: Sequence[float]) -> str:
 
 
 def unique_identifiers(labels: Iterable[str], taken: set[str]) -> list[str]:
-    """Return upper-case C identifiers, told apart by a number where two would be equal.
+    """Return upper-case C identifiers, with a number where two would be equal.
 
-    `taken` grows by what is returned.
+    The returned names are added to `taken`.
     """
     found = []
     for label in labels:
