@@ -18,10 +18,9 @@ ANGLE, DURATION = 0.3, 10.0
 TIGHT = {"rtol": 1e-10, "atol": 1e-12}
 TIGHTEST = {"rtol": 1e-12, "atol": 1e-14}
 
-ENERGY_TOL = 1e-8  # relative, over 10 s at rtol 1e-10
+ENERGY_TOL = 1e-7  # relative: rtol 1e-10 in each of some 1000 steps
 DRIFT_TOL = 1e-10
-MOTION_TOL = 1e-7  # rad, against the equation of the crank alone
-
+MOTION_TOL = 1e-6  # rad, against the equation of the crank alone: that energy over up to 90 rad
 # Over 3 s at rtol 1e-12, up to 350 steps, rounding decides: rows as short as 1e-3 turn 1e-16 into
 # 1e-10. Up to 3e-10 and 3e-9 rad are measured, differently with each BLAS.
 TIGHTEST_ENERGY_TOL = 5e-9
