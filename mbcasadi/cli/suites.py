@@ -5,7 +5,7 @@ import pkgutil
 from collections.abc import Callable
 from typing import Any
 
-import benchmarks
+from mbcasadi import benchmarks
 from mbcasadi.errors import UnknownNameError
 
 SUITES = ("kernels", "formulations", "qp", "tick", "laws", "mpc")
@@ -30,5 +30,5 @@ def suite(name: str) -> Callable[..., dict[str, Any]]:
     """
     if name not in available():
         raise UnknownNameError(f"unknown benchmark {name!r}; there are: {listed()}")
-    run: Callable[..., dict[str, Any]] = importlib.import_module(f"benchmarks.{name}").run
+    run: Callable[..., dict[str, Any]] = importlib.import_module(f"mbcasadi.benchmarks.{name}").run
     return run

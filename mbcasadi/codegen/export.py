@@ -2,19 +2,18 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.codegen.c_interface import Law, law_from_controller, law_from_function
 from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.daqp import wheel_files
 from mbcasadi.codegen.external import external_c
 from mbcasadi.codegen.folder import MANIFEST, refuse_existing, write_folder
-from mbcasadi.codegen.header import header_h
-from mbcasadi.codegen.law import Law, law_from_controller, law_from_function
-from mbcasadi.codegen.pages import (
+from mbcasadi.codegen.folder_pages import (
     DaqpOrigin,
     cmake_lists,
     main_c,
@@ -22,18 +21,11 @@ from mbcasadi.codegen.pages import (
     manifest_text,
     readme,
 )
+from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ExportError
-
-
-@runtime_checkable
-class HasController(Protocol):
-    """An object that carries its controller as data."""
-
-    @property
-    def controller(self) -> Controller:
-        """The controller."""
 
 
 def export_c(

@@ -1,6 +1,6 @@
 """The interface of a law for `casadi.external`."""
 
-from mbcasadi.codegen.law import Law
+from mbcasadi.codegen.c_interface import Law
 from mbcasadi.codegen.text import listed, number, template
 
 

@@ -2,9 +2,9 @@
 
 from itertools import accumulate
 
-from mbcasadi.codegen.law import Law, Port, find_port
-from mbcasadi.codegen.sizes import STATUS_BAD_INPUT
+from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.text import listed, template
+from mbcasadi.description.status import Status
 
 FIELDS = {"A_qp": "p->A", "lba": "p->lba", "uba": "p->uba", "active0": "p->active"}
 FIELDS |= {"carry": "p->carry"}
@@ -96,11 +96,11 @@ def zero_control(law: Law) -> str:
 
 def _unprepared(law: Law) -> str:
     state = find_port(law.inputs, "z")
-    chosen = {"u": zero_control(law), "status": str(STATUS_BAD_INPUT), "residual": "HUGE_VAL"}
+    chosen = {"u": zero_control(law), "status": str(Status.BAD_INPUT), "residual": "HUGE_VAL"}
     if state is not None:
         place = f"in[{law.inputs.index(state)}]"
         chosen["z_next"] = f"{place} ? {place}[i] : 0"
-    code = STATUS_BAD_INPUT if _status(law) else f"{law.name.upper()}_FAILED"
+    code = Status.BAD_INPUT if _status(law) else f"{law.name.upper()}_FAILED"
     return "\n".join(
         [
             "/* Nothing is prepared: zero control within its limits, the state as it was. */",
@@ -122,7 +122,7 @@ def _refuse(law: Law) -> str:
         return "  if (!prepared) return unprepared(in, out);\n"
     place = law.outputs.index(status)
     return (
-        f"  if (!prepared && out[{place}][0] != {STATUS_BAD_INPUT}) return unprepared(in, out);\n"
+        f"  if (!prepared && out[{place}][0] != {Status.BAD_INPUT}) return unprepared(in, out);\n"
     )
 
 

@@ -1,16 +1,9 @@
 """Memory and iteration limits of a law."""
 
-from mbcasadi.codegen.law import Law
+from mbcasadi.codegen.c_interface import Law
 
-# Distance by which a row of unit length may be violated, relative to the problem's scale. DAQP
-# meets 1e-12 on degenerate problems, and cycles on some of them at 1e-13.
-PRIMAL_TOLERANCE = 1e-11
 # DAQP's two structures in doubles, rounded up, on a 64-bit target.
 SOLVER_STRUCTURES = 56
-# Status of a law whose arithmetic failed.
-STATUS_FAILED = 4
-# Status of a law with bad input, or without a preparation for its inputs.
-STATUS_BAD_INPUT = 3
 
 
 def iteration_limit(law: Law) -> int:

@@ -10,8 +10,9 @@ from mbcasadi.description.constraints import (
     TendonCoupling,
     Weld,
 )
-from mbcasadi.description.controller import Controller, LeastDistanceStages, Limits, Signal
+from mbcasadi.description.controller import Controller, Limits, Signal
 from mbcasadi.description.coverage import Coverage, CoverageItem
+from mbcasadi.description.qp_stages import LeastDistanceStages
 from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
 
 __all__ = [

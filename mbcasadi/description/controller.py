@@ -1,12 +1,15 @@
 """A controller as data, for code generation, the plant and the report."""
 
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description.constraints import Contact
+from mbcasadi.description.qp_stages import LeastDistanceStages
+from mbcasadi.description.status import QP_STATUS
 
 
 @dataclass(frozen=True)
@@ -22,79 +25,6 @@ class Signal:
     name: str
     components: tuple[str, ...]
     units: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class LeastDistanceStages:
-    """The stages of a controller that solves one QP: before and after the solver.
-
-    `build` turns the controller's inputs into the least-distance problem
-
-        min ½ xᵀx   subject to   lba <= A_qp x <= uba,
-
-    and `finish` turns its solution into the controller's outputs. A QP with a positive
-    definite Hessian `H = K Kᵀ` takes this form by `x = Kᵀ y + K⁻¹ g` (whitening).
-
-    With `prepare` a tick has two phases: `prepare` computes everything that needs no measurement,
-    and only `build`, the solver and `finish` run between measurement and control.
-
-    Attributes:
-        build: (inputs of the controller[, prepared]) → (A_qp, lba, uba, active0, carry): (m, n),
-            (m,), (m,); `active0` (m,) is the warm start, -1 at the lower bound, 1 at the upper,
-            else 0; `carry` (any size, 1) passes numbers on to `finish`.
-        finish: (inputs of the controller, [prepared,] carry, x, lam_a, active, flag) → (outputs of
-            the controller). `lam_a` (m,) are multipliers in CasADi's sign (positive at the upper
-            bound); `active` (m,) is the final active set, as `active0`; `flag` is 1 where the
-            solver claims an optimum and 0 elsewhere. `finish` trusts none of them.
-        prepare: (some inputs of the controller, in its order, none of them measured) →
-            (prepared[, A_qp]), or None. `prepared` (any size, 1) is one more input of `build` and
-            `finish`; where it holds NaN, `finish` returns status 3 and the safe output. An
-            `A_qp` that is known before the measurement is an output of `prepare`, not of `build`.
-    """
-
-    build: ca.Function
-    finish: ca.Function
-    prepare: ca.Function | None = None
-
-    @property
-    def posing(self) -> ca.Function:
-        """The Function that gives `A_qp`: `prepare` or `build`."""
-        prepared = self.prepare is not None and "A_qp" in self.prepare.name_out()
-        return self.prepare if self.prepare is not None and prepared else self.build
-
-    @property
-    def n(self) -> int:
-        """Number of unknowns."""
-        return int(self.posing.size2_out("A_qp"))
-
-    @property
-    def m(self) -> int:
-        """Number of two-sided rows."""
-        return int(self.posing.size1_out("A_qp"))
-
-    @property
-    def inputs(self) -> dict[str, ca.Sparsity]:
-        """Patterns of the controller's inputs, by name."""
-        names = [name for name in self.build.name_in() if name != "prepared"]
-        return {name: self.build.sparsity_in(name) for name in names}
-
-    def problem(self) -> ca.Function:
-        """Return (inputs of the controller) → (A_qp, lba, uba, active0, carry, prepared).
-
-        `prepared` has no rows where there is one phase only.
-        """
-        given = {name: ca.MX.sym(name, pattern) for name, pattern in self.inputs.items()}
-        found: dict[str, ca.MX] = {}
-        if self.prepare is not None:
-            known = [given[name] for name in self.prepare.name_in()]
-            found = dict(zip(self.prepare.name_out(), self.prepare.call(known), strict=True))
-        extra = [found["prepared"]] if found else []
-        built = self.build.call([*given.values(), *extra])
-        found |= dict(zip(self.build.name_out(), built, strict=True))
-        found.setdefault("prepared", ca.MX(0, 1))
-        names = ["A_qp", "lba", "uba", "active0", "carry", "prepared"]
-        outputs = [found[name] for name in names]
-        return ca.Function("problem", list(given.values()), outputs, list(given), names)
 
 
 @dataclass(frozen=True)
@@ -162,15 +92,18 @@ class Controller:
     monitor: ca.Function | None = None
     monitors: tuple[Signal, ...] = ()
     contacts: tuple[Contact, ...] = ()
-    statuses: tuple[str, ...] = (
-        "solved and verified",
-        "feasible, not optimal",
-        "infeasible, safe output",
-        "bad input, safe output",
-        "solver stopped or check failed, safe output",
-    )
-    safe_statuses: tuple[int, ...] = (2, 3, 4)
+    statuses: tuple[str, ...] = QP_STATUS.texts
+    safe_statuses: tuple[int, ...] = QP_STATUS.safe
     prediction: ca.Function | None = None
     prediction_rows: tuple[str, ...] = ()
     delay: int = 0
     limits: Limits | None = None
+
+
+@runtime_checkable
+class HasController(Protocol):
+    """An object that carries its controller as data."""
+
+    @property
+    def controller(self) -> Controller:
+        """The controller."""

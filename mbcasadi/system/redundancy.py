@@ -11,7 +11,7 @@ from mbcasadi.system.functions import evaluate
 from mbcasadi.system.limits import Array
 from mbcasadi.system.system import System
 
-RANK_TOL = 1e-6  # remainder of a row, relative to its length, that counts as zero
+REDUNDANT_SHARE = 1e-6  # remainder of a row, relative to its length, that counts as zero
 VANISHING = 1e-9  # length of a row, in its own unit, that counts as zero
 CONSISTENT = 1e-9  # part of the rate or bias outside range(A) that counts as zero
 SHARE = 1e-6  # coefficient of a row in another one that counts as zero
@@ -118,7 +118,7 @@ def _in_order(A: Array, lengths: Array) -> tuple[list[int], dict[int, tuple[int,
     for i in np.flatnonzero(lengths >= VANISHING):
         row, basis = A[i] / lengths[i], A[kept] / lengths[kept, None]
         shares = np.linalg.lstsq(basis.T, row, rcond=None)[0] if kept else np.zeros(0)
-        if kept and np.linalg.norm(row - shares @ basis) < RANK_TOL:
+        if kept and np.linalg.norm(row - shares @ basis) < REDUNDANT_SHARE:
             repeated[int(i)] = tuple(np.array(kept)[np.abs(shares) > SHARE].tolist())
         else:
             kept.append(int(i))

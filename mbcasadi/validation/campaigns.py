@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation import metrics as measures
 from mbcasadi.validation.contact_metrics import contact_metrics
 from mbcasadi.validation.criteria import LOWER_BOUNDED, Verdict, judge, scopes
-from mbcasadi.validation.law import CompiledLaw, HasController, compiled
+from mbcasadi.validation.law import CompiledLaw, compiled
 from mbcasadi.validation.loop import Progress, Scenario, Signal, Teller, run_loop
 from mbcasadi.validation.margins import margin_metrics, margins
 from mbcasadi.validation.metrics import Metric

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation import metrics as measures
@@ -16,7 +17,7 @@ from mbcasadi.validation.compare import Comparison
 from mbcasadi.validation.conditions import require_conditions
 from mbcasadi.validation.contact_metrics import contact_metrics
 from mbcasadi.validation.criteria import judge, scopes
-from mbcasadi.validation.law import CompiledLaw, HasController, compiled
+from mbcasadi.validation.law import CompiledLaw, compiled
 from mbcasadi.validation.loop import (
     Progress,
     Scenario,

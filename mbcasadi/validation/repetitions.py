@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation.conditions import WhatIf, what_if
-from mbcasadi.validation.law import CompiledLaw, HasController, compiled
+from mbcasadi.validation.law import CompiledLaw, compiled
 from mbcasadi.validation.loop import Progress, Scenario, run_loop
 from mbcasadi.validation.recording import Recording
 from mbcasadi.validation.softness import solref_sweep

@@ -5,7 +5,7 @@ import pytest
 from codegen_problems import least_distance_controller
 
 import mbcasadi.codegen as codegen
-from mbcasadi.control.solver import controller_fun
+from mbcasadi.qp.solver import controller_fun
 
 N, M = 3, 4
 ROUNDING = 1e-12

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from validation_problems import CRANK_LIMIT, FEET, crank_controller, standing_controller, swing
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.plant import Plant
 from mbcasadi.validation import Run, compiled, validate
 
-FOUR_BAR = mujoco_models.path("four_bar")
-QUADRUPED = mujoco_models.path("quadruped")
+FOUR_BAR = models.path("four_bar")
+QUADRUPED = models.path("quadruped")
 SAME_ARITHMETIC = 1e-12  # generated C against CasADi's virtual machine, values of order 1
 WEIGHT_SHARE = 0.01  # the standing robot has come to rest to this share of its weight
 

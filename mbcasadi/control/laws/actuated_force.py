@@ -19,8 +19,8 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.laws.dynamics import Mechanism, attained
-from mbcasadi.control.laws.law import Array
+from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attainable
 from mbcasadi.linalg import complete_factor
 
 EXACT = 1e-14
@@ -47,7 +47,7 @@ class Actuators:
 
 
 @dataclass(frozen=True)
-class Given:
+class PrescribedForce:
     """The force that the actuators give for a desired one.
 
     Attributes:
@@ -86,11 +86,11 @@ class Allocation:
         """The actuators' range at this state."""
         return actuators(self.mechanism)
 
-    def least(self) -> Given:
+    def least(self) -> PrescribedForce:
         """Return the least force that causes the motion  [A05, eq. 62]."""
         return self._given(self._moving[0], ca.SX(0, 1), ca.SX(0, 1))
 
-    def with_force(self, f_c: ca.SX) -> Given:
+    def with_force(self, f_c: ca.SX) -> PrescribedForce:
         """Return the force that causes the motion, with a constraint force nearest to f_c (nv, 1).
 
         Args:
@@ -101,7 +101,7 @@ class Allocation:
         missing = f_c - self._left(f)
         return self._given(self.own.X.T @ f, missing, f_c)
 
-    def with_multipliers(self, T: ca.SX, lam: ca.SX) -> Given:
+    def with_multipliers(self, T: ca.SX, lam: ca.SX) -> PrescribedForce:
         """Return the least force that causes the motion, with `T f_c` nearest to lam.
 
         Args:
@@ -132,12 +132,12 @@ class Allocation:
         rest = self.needed - f
         return rest - self.mechanism.P @ rest
 
-    def _given(self, y: ca.SX, missing: ca.SX, pressing: ca.SX) -> Given:
+    def _given(self, y: ca.SX, missing: ca.SX, pressing: ca.SX) -> PrescribedForce:
         f = self.own.X @ y
         motion = self.mechanism.P @ (self.needed - f)
         moving = self.mechanism.P @ self.needed
-        had = ca.logic_and(attained(motion, moving), attained(missing, pressing))
-        return Given(f, self.own.control(f), self._left(f), motion, missing, had)
+        had = ca.logic_and(attainable(motion, moving), attainable(missing, pressing))
+        return PrescribedForce(f, self.own.control(f), self._left(f), motion, missing, had)
 
 
 def actuators(mechanism: Mechanism) -> Actuators:

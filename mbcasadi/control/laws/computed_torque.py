@@ -8,10 +8,10 @@ passive, actuators redundant.
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism, attained
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.tasks import Task, TaskRows, gains_of, own_slices, tracked_rows
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism, attainable
+from mbcasadi.control.tasks.task import Task, TaskRows, gains_of, own_slices, tracked_rows
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System
 
@@ -21,7 +21,7 @@ def computed_torque(
     task: Task,
     *,
     damping: float = 0.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "computed_torque",
@@ -45,16 +45,16 @@ def computed_torque(
     """
     gains = gains_of(task, system)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         mechanism = Mechanism(system, at, rank_tol)
         rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
         a = nearest_acceleration(mechanism, rows, damping)
-        u, wanted, left = allocated(mechanism, a)
+        u, wanted, left = allocate(mechanism, a)
         return Command(
             u=u,
             a=a,
             residual={"force": left},
-            attainable=attained(left, wanted),
+            attainable=attainable(left, wanted),
             error=rows.error,
             target=rows.target,
         )
@@ -84,7 +84,7 @@ def nearest_acceleration(mechanism: Mechanism, rows: TaskRows, damping: float = 
     return a - damping * (free - V @ (V.T @ free))
 
 
-def allocated(mechanism: Mechanism, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+def allocate(mechanism: Mechanism, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return `u = (P B)⁺ f`, `f = P (M a + h - f_0)` and `f - P B u`  [A16, eq. 19 corrected].
 
     u has the minimum norm among the controls that come nearest; the last output, the force that

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.describe import rates
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, rows_at, weights_of
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.formulation import constraint_inertia
 from mbcasadi.linalg import positive_solve
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 
 def constraint_force_control(
@@ -28,7 +28,7 @@ def constraint_force_control(
     *,
     rows: Sequence[str] | None = None,
     metric: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "constraint_force_control",
@@ -63,7 +63,7 @@ def constraint_force_control(
     weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
         moving = m.P @ m.weighted(at.ref["motion.f"])
         a = positive_solve(

@@ -11,17 +11,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.describe import coordinates, rates
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.posture import RATE_UNITS
-from mbcasadi.control.setup import require_numbers, require_positive
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation import virtual_mass as virtual_mass_motion
 from mbcasadi.linalg import complete_factor
+from mbcasadi.shapes import require_numbers, require_positive
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
 
 Gain = float | Sequence[float]
 ATTAINED = 1e-6  # share of the desired force; a missing part below it is rounding
@@ -36,7 +35,7 @@ def dependent_regulation(
     sigma: float = 0.5,
     rest_speed: float = 1e-2,
     virtual_mass: float | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "dependent_regulation",
@@ -83,7 +82,7 @@ def dependent_regulation(
     require_positive(rest_speed=rest_speed)
     _warn_of_sticking(sigma)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         error = system.difference(at.ref["q"], at.q)
         spring = gains["kp"] * (error + sigma * ca.norm_2(error) * _along(at.v, rest_speed))
@@ -127,7 +126,7 @@ def _along(v: ca.SX, rest_speed: float) -> ca.SX:
     return v / ca.fmax(ca.norm_2(v), rest_speed)
 
 
-def _at_rest(system: System, at: At) -> ca.SX:
+def _at_rest(system: System, at: LawInputs) -> ca.SX:
     """Return `g - f_s`, the force that holds the mechanism still."""
     still = ca.SX.zeros(system.nv)
     return system.bias_force(at.q, still) - system.passive_force(at.q, still)

@@ -19,15 +19,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.guard import clamped
-from mbcasadi.control.laws.actuated_force import Allocation, Given
-from mbcasadi.control.laws.dynamics import Mechanism
-from mbcasadi.control.laws.law import Array
-from mbcasadi.control.setup import require_numbers, require_ranges
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.laws.actuated_force import Allocation, PrescribedForce
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_name
+from mbcasadi.qp.input_guard import clamp
+from mbcasadi.shapes import require_name, require_numbers
 from mbcasadi.system import System
+from mbcasadi.system.actuator_model import require_ranges
 
 LAM_UNIT = "N or N m"
 NOTHING = ca.SX(0, 1)
@@ -107,7 +107,7 @@ class ForceLoop:
         size = self.system.nv if self.rows is None else len(self.rows)
         return {"integral": np.zeros(size)} if self.gains.feedback else None
 
-    def tick(self, mechanism: Mechanism, needed: ca.SX) -> "Pressed":
+    def tick(self, mechanism: Mechanism, needed: ca.SX) -> "RegulatedForce":
         """Return the actuators' force, and the loop's next state.
 
         Args:
@@ -121,7 +121,7 @@ class ForceLoop:
 
 
 @dataclass(frozen=True)
-class Pressed:
+class RegulatedForce:
     """Outcome of one tick of the force loop.
 
     Attributes:
@@ -130,7 +130,7 @@ class Pressed:
         error, target: (k, 1) of the multipliers, those of least norm; empty without feedback.
     """
 
-    given: Given
+    given: PrescribedForce
     integral: ca.SX
     error: ca.SX
     target: ca.SX
@@ -185,21 +185,21 @@ def row_names(system: System) -> tuple[str, ...]:
     return tuple(f"{name}.{i - names.index(name)}" for i, name in enumerate(names))
 
 
-def _whole_force(loop: ForceLoop, allocation: Allocation) -> Pressed:
+def _whole_force(loop: ForceLoop, allocation: Allocation) -> RegulatedForce:
     """Control all of `F_d = Aᵀ lam_d`; the integral is projected on range(Aᵀ) at every tick."""
     m = allocation.mechanism
     at, V = m.at, m.rows.basis.V
     desired = m.A.T @ at.ref["force.lam"]
     if not loop.gains.feedback:
-        return Pressed(allocation.with_force(desired), NOTHING, NOTHING, NOTHING)
+        return RegulatedForce(allocation.with_force(desired), NOTHING, NOTHING, NOTHING)
     error = desired - V @ (V.T @ m.weighted(at.f_c))
     held = V @ (V.T @ m.weighted(at.z["integral"]))
     given, integral = _fed_back(loop, allocation.with_force, desired, error, held)
     lam = m.rows.pinv_transposed_times(ca.horzcat(error, desired))
-    return Pressed(given, m.force(integral), lam[:, 0], lam[:, 1])
+    return RegulatedForce(given, m.force(integral), lam[:, 0], lam[:, 1])
 
 
-def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> Pressed:
+def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> RegulatedForce:
     """Control some multipliers; the others follow from the least force.
 
     For rows that are off the desired value is zero, and their integral is reset.
@@ -209,24 +209,24 @@ def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> Pr
     T = m.rows.pinv_transposed_times(ca.SX.eye(m.system.nv))[rows, :]
     desired = on * m.at.ref["force.lam"]
 
-    def given_with(lam: ca.SX) -> Given:
+    def given_with(lam: ca.SX) -> PrescribedForce:
         return allocation.with_multipliers(T, lam)
 
     if not loop.gains.feedback:
-        return Pressed(given_with(desired), NOTHING, NOTHING, NOTHING)
+        return RegulatedForce(given_with(desired), NOTHING, NOTHING, NOTHING)
     error = desired - on * (T @ m.weighted(m.at.f_c))
     held = on * m.at.z["integral"]
     given, integral = _fed_back(loop, given_with, desired, error, held)
-    return Pressed(given, integral, error, desired)
+    return RegulatedForce(given, integral, error, desired)
 
 
 def _fed_back(
     loop: ForceLoop,
-    given_with: Callable[[ca.SX], Given],
+    given_with: Callable[[ca.SX], PrescribedForce],
     desired: ca.SX,
     error: ca.SX,
     held: ca.SX,
-) -> tuple[Given, ca.SX]:
+) -> tuple[PrescribedForce, ca.SX]:
     """Return the force with `desired + G_F e + integral`, and the integral.
 
     A step of the integrator that would increase the clipped part of u is not taken; one that
@@ -244,4 +244,4 @@ def _fed_back(
 
 def _cut(u: ca.SX, limits: Array) -> ca.SX:
     """Return the squared length of the part of u beyond the limits."""
-    return ca.sumsqr(u - clamped(u, limits[:, 0], limits[:, 1]))
+    return ca.sumsqr(u - clamp(u, limits[:, 0], limits[:, 1]))

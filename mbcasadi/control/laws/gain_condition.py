@@ -6,16 +6,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.describe import rates
-from mbcasadi.control.laws.coordinates import Coordinates
-from mbcasadi.control.laws.law import Array
+from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.quasi_velocity_motion import require_plain
-from mbcasadi.control.tasks import Gain, per_row
+from mbcasadi.control.laws.task_coordinates import Coordinates
+from mbcasadi.control.tasks.task import Gain, per_row
 from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.quasi_velocity_terms import free_basis, free_basis_near
 from mbcasadi.formulation.root import across, root_factor
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.coordinates import rates
 
 CLOSE = 1e-9
 """Relative difference of η1 and η2 below which the bound takes its limit for equal ones."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.tasks import Gain, Gains, Slot, Task, own_slices, per_row, tracked_rows
+from mbcasadi.control.tasks.task import Gain, Gains, Slot, Task, own_slices, per_row, tracked_rows
 from mbcasadi.formulation import lagrange
 from mbcasadi.system import System
 
@@ -21,7 +21,7 @@ def gravity_compensated_pd(
     *,
     stiffness: Gain,
     damping: Gain,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "gravity_compensated_pd",
@@ -52,7 +52,7 @@ def gravity_compensated_pd(
     """
     spring = Spring.of(system, task, stiffness, damping)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         pull = spring.at(at)
         rest = ca.SX.zeros(system.nv)
@@ -143,7 +143,7 @@ class Spring:
         """Name and unit of each row's error."""
         return tracked_rows(self.task, self.system)
 
-    def at(self, at: At) -> Pull:
+    def at(self, at: LawInputs) -> Pull:
         """Return the springs' force; the task's own law with K and D for its gains."""
         ref = own_slices(self.task, self.system, at.ref)
         none = Gains(self.gains.kp * 0, self.gains.kd * 0, self.gains.weight)

@@ -9,18 +9,18 @@ from collections.abc import Sequence
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.coordinates import (
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.laws.force_loop import ForceGains, force_loop
+from mbcasadi.control.laws.poses import weights_of
+from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     chosen_coordinates,
+    desired_motion,
     motion_gains,
-    wanted_motion,
 )
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.force_loop import ForceGains, force_loop
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.laws.poses import weights_of
-from mbcasadi.control.tasks import Gain
+from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
 
 
@@ -34,7 +34,7 @@ def hybrid_motion_force_control(
     kd: Gain | None = None,
     damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "hybrid_motion_force_control",
@@ -71,9 +71,9 @@ def hybrid_motion_force_control(
     weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        wanted = wanted_motion(m, theta, at.ref, motion, damping)
+        wanted = desired_motion(m, theta, at.ref, motion, damping)
         tick = loop.tick(m, m.M @ wanted.a + m.h)
         return Command(
             u=tick.given.u,

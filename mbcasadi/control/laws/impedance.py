@@ -4,16 +4,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring
-from mbcasadi.control.laws.law import Array, At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.setup import require_positive
-from mbcasadi.control.tasks import Gain, Slot, Task, per_row
+from mbcasadi.control.tasks.task import Gain, Slot, Task, per_row
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.root import across, root_factor
 from mbcasadi.linalg import complete_factor
+from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
 
 
@@ -25,7 +25,7 @@ def impedance_control(
     damping: Gain,
     inertia: Gain | None = None,
     joint_damping: float = 0.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "impedance_control",
@@ -66,7 +66,7 @@ def impedance_control(
     mass = _mass(system, task, inertia)
     felt = _felt(system, task)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         pull = spring.at(at)
         F = at.ref[felt.name] if mass is not None else None

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.law import Array
-from mbcasadi.errors import ProblemError
+from mbcasadi.control.law_interface.law import Array
 from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import MatrixRoot
 from mbcasadi.shapes import column, require_shape
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.coordinates import authored_pose
 
 POSE_RANK_TOL = 1e-6
 """Singular values of A below this share of the largest, or of 1, count as zero at a pose."""
@@ -62,19 +62,6 @@ def motions_at(
     _, size, Vt = np.linalg.svd(A)
     rank = int(np.sum(size > POSE_RANK_TOL * max(1.0, size.max(initial=0.0))))
     return np.asarray(Vt[rank:].T)
-
-
-def authored_pose(system: System) -> Array:
-    """Return the model's `q0`.
-
-    Raises:
-        ProblemError: the system was given by equations and has none.
-    """
-    if system.tree is None:
-        raise ProblemError(
-            f"'{system.name}' is given by equations and has no authored pose; give q"
-        )
-    return np.asarray(system.tree.q0, dtype=float)
 
 
 def sampled_poses(

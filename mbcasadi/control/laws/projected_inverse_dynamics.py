@@ -8,20 +8,26 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    ATTAIN_TOL,
+    LAW_RANK_TOL,
+    Mechanism,
+    attainable,
+)
 from mbcasadi.control.laws.actuated_force import actuators
-from mbcasadi.control.laws.coordinates import (
+from mbcasadi.control.laws.poses import motions_at, weights_of
+from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     chosen_coordinates,
+    desired_motion,
     motion_gains,
-    wanted_motion,
 )
-from mbcasadi.control.laws.dynamics import ATTAIN_TOL, RANK_TOL, Mechanism, attained
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.laws.poses import authored_pose, motions_at, weights_of
-from mbcasadi.control.tasks import Gain
+from mbcasadi.control.tasks.task import Gain
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import authored_pose
 
 
 def projected_inverse_dynamics(
@@ -32,7 +38,7 @@ def projected_inverse_dynamics(
     kd: Gain | None = None,
     damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "projected_inverse_dynamics",
@@ -68,13 +74,13 @@ def projected_inverse_dynamics(
     weights = weights_of(system, metric)
     _require_reach(system, metric)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        wanted = wanted_motion(m, theta, at.ref, gains, damping)
+        wanted = desired_motion(m, theta, at.ref, gains, damping)
         f = m.P @ (m.M @ wanted.a + m.h)
         own = actuators(m)
         missing = f - own.X @ (own.X.T @ f)
-        reached = attained(missing, f)
+        reached = attainable(missing, f)
         return Command(
             u=own.control(f),
             a=m.joint(wanted.a),
@@ -106,7 +112,7 @@ def _require_reach(system: System, metric: ArrayLike | None) -> None:
     if weights is not None:
         B = weights.inverse.full() @ B
     U, size, _ = np.linalg.svd(B, full_matrices=False)
-    X = U[:, size > RANK_TOL * size.max(initial=0.0)]
+    X = U[:, size > LAW_RANK_TOL * size.max(initial=0.0)]
     Z = motions_at(system, q0, metric=metric)
     if np.abs(Z - X @ (X.T @ Z)).max(initial=0.0) > ATTAIN_TOL:
         raise ProblemError(

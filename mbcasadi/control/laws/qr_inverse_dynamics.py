@@ -6,11 +6,11 @@ multiplier and gives the control; the upper part gives the multiplier.
 
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism, attainable
 from mbcasadi.control.laws.computed_torque import nearest_acceleration
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism, attained
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.tasks import Task, gains_of, own_slices, tracked_rows
+from mbcasadi.control.tasks.task import Task, gains_of, own_slices, tracked_rows
 from mbcasadi.formulation.null_space import null_space_inverse
 from mbcasadi.system import System
 
@@ -20,7 +20,7 @@ def qr_inverse_dynamics(
     task: Task,
     *,
     damping: float = 0.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "qr_inverse_dynamics",
@@ -50,7 +50,7 @@ def qr_inverse_dynamics(
     """
     gains = gains_of(task, system)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
         a = nearest_acceleration(m, rows, damping)
@@ -62,7 +62,7 @@ def qr_inverse_dynamics(
             a=a,
             f_c=m.A.T @ lam,
             residual={"force": left},
-            attainable=attained(left, needed),
+            attainable=attainable(left, needed),
             error=rows.error,
             target=rows.target,
         )

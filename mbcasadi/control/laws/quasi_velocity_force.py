@@ -10,13 +10,13 @@ from collections.abc import Sequence
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.coordinates import Coordinates, chosen_coordinates
-from mbcasadi.control.laws.dynamics import RANK_TOL
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.laws.quasi_velocity_tracking import motion_of
-from mbcasadi.control.tasks import Gain
+from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
+from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
 
 
@@ -28,7 +28,7 @@ def quasi_velocity_force(
     kp: Gain = 10.0,
     kd: Gain = 20.0,
     gains: ForceGains | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "quasi_velocity_force",
@@ -65,7 +65,7 @@ def quasi_velocity_force(
     loop = force_loop(system, gains, rows, period, ctrl_limits)
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
         m = motion.mechanism
         tick = loop.tick(m, m.M @ motion.a + m.h)

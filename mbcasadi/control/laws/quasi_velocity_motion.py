@@ -25,9 +25,9 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.laws.coordinates import Coordinates
-from mbcasadi.control.laws.dynamics import Mechanism
-from mbcasadi.control.laws.law import Array
+from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
 from mbcasadi.formulation.root import Across, RootFactor, across, root_factor

@@ -5,20 +5,20 @@ from collections.abc import Callable
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.describe import rates
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.laws.coordinates import Coordinates, chosen_coordinates
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import Array, At, Command, Law
-from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.laws.quasi_velocity_motion import (
     QuasiMotion,
     require_plain,
     turning_fun,
 )
-from mbcasadi.control.setup import require_positive
-from mbcasadi.control.tasks import Gain, per_row
+from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
+from mbcasadi.control.tasks.task import Gain, per_row
+from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 
 def quasi_velocity_tracking(
@@ -27,7 +27,7 @@ def quasi_velocity_tracking(
     *,
     kp: Gain = 10.0,
     kd: Gain = 20.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "quasi_velocity_tracking",
@@ -65,7 +65,7 @@ def quasi_velocity_tracking(
     theta = chosen_coordinates(system) if coordinates is None else coordinates
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
         given = Allocation(motion.mechanism, motion.force).least()
         return Command(
@@ -94,7 +94,7 @@ def composite_error(
     coordinates: Coordinates,
     *,
     kp: Gain = 10.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
 ) -> ca.Function:
     """Return (q, v, ref) → (epsilon), `V2 ε` in quasi-velocities, (nv,)  [A10, eq. 38].
 
@@ -111,14 +111,14 @@ def composite_error(
     k = len(coordinates.names)
     ref = ca.SX.sym("ref", 3 * k)
     slices = {slot.name: ref[i * k : (i + 1) * k] for i, slot in enumerate(coordinates.slots)}
-    at = At(q, v, slices, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
+    at = LawInputs(q, v, slices, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
     epsilon = motion_at(at).epsilon
     return ca.Function("composite_error", [q, v, ref], [epsilon], ["q", "v", "ref"], ["epsilon"])
 
 
 def motion_of(
     system: System, coordinates: Coordinates, kp: Gain, kd: Gain, rank_tol: float
-) -> Callable[[At], QuasiMotion]:
+) -> Callable[[LawInputs], QuasiMotion]:
     """Return the desired motion as a function of the state, after the options are checked.
 
     Args:

@@ -4,9 +4,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import SIGNALS, ServoRows
 from mbcasadi.control.laws.servo_terms import (
     ServoTask,
@@ -15,10 +15,10 @@ from mbcasadi.control.laws.servo_terms import (
     least_norm_control,
     servo_task,
 )
-from mbcasadi.control.setup import require_choice
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ShapeError
+from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 
 FORMS = ("least_norm", "figures")
@@ -36,7 +36,7 @@ def servo_control(
     form: str = "least_norm",
     baumgarte: Baumgarte | None = STABILISED,
     f_nonideal: ca.Function | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "servo_control",
@@ -79,7 +79,7 @@ def servo_control(
     _require_force(f_nonideal, system)
     _require_rows(servo, system)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         signals = tuple(at.ref.get(each, ca.SX(0, 1)) for each in SIGNALS)
         on = ca.SX(at.ref["off"] < HALF)
@@ -121,7 +121,7 @@ def _command(task: ServoTask, u: ca.SX, target: ca.SX) -> Command:
     )
 
 
-def _target(servo: ServoRows, at: At, on: ca.SX) -> ca.SX:
+def _target(servo: ServoRows, at: LawInputs, on: ca.SX) -> ca.SX:
     """Return the target of the rows, `phi(q, 0) - phi(q, y)`: y itself where phi is `… - y`."""
     values = []
     for scale in (0, 1):

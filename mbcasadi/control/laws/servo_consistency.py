@@ -16,18 +16,18 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.describe import rates
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At
+from mbcasadi.control.law_interface.law import LawInputs
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import ServoRows
 from mbcasadi.control.laws.servo_terms import constrained_inverse, servo_task
 from mbcasadi.description import Baumgarte
 from mbcasadi.shapes import column
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 Array = NDArray[np.float64]
 
-TOL = 1e-6  # relative: singular values and accelerations below it count as zero
+CONSISTENCY_TOL = 1e-6  # relative: singular values and accelerations below it count as zero
 NAMED = 0.1  # share of the largest entry from which a row or joint is named
 
 
@@ -83,7 +83,7 @@ def servo_report(
     yddot: ArrayLike | None = None,
     baumgarte: Baumgarte | None = None,
     rows: ArrayLike | None = None,
-    tol: float = TOL,
+    tol: float = CONSISTENCY_TOL,
 ) -> ServoReport:
     """Return which rows can be enforced at the state (q, v), and the rows and joints that fail.
 
@@ -129,9 +129,9 @@ def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) ->
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     y, ydot, yddot = (ca.SX.sym(name, len(servo.signals)) for name in ("y", "ydot", "yddot"))
     rows = ca.SX.sym("rows", system.nc)
-    at = At(q=q, v=v, ref={}, z={}, rows=rows, f_c=ca.SX.zeros(system.nv))
+    at = LawInputs(q=q, v=v, ref={}, z={}, rows=rows, f_c=ca.SX.zeros(system.nv))
     masked = system if system.mask is not None else system.with_mask()
-    m = Mechanism(masked, at, RANK_TOL)
+    m = Mechanism(masked, at, LAW_RANK_TOL)
     task = servo_task(m, servo, (y, ydot, yddot), baumgarte=baumgarte)
     outputs = [m.A, m.c, task.A_s, task.b_s, task.a_0, task.GB, constrained_inverse(m)]
     return ca.Function("servo_terms", [q, v, y, ydot, yddot, rows], outputs)

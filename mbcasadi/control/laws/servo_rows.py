@@ -12,7 +12,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.constraints import user_rows
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_shape
 from mbcasadi.system import Rows, System

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.constraints import stabilised_bias
-from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws.servo_rows import ServoRows
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics.terms import rates_of

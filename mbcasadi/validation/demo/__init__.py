@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.validation.report import Report
 from mbcasadi.validation.run import Run
 from mbcasadi.validation.spec import read_spec, run_spec
@@ -55,7 +55,7 @@ def demo(*, render: bool = True, progress: Callable[[str, float], None] | None =
         def part_of_all(what: str, share: float, done: int = k, model: str = part.model) -> None:
             tell(f"{model}: {what}", (done + share) / len(PARTS))
 
-        spec, model = read_spec(part.controller), mujoco_models.path(part.model)
+        spec, model = read_spec(part.controller), models.path(part.model)
         report = run_spec(spec, model, render=render, name=part.heading, progress=part_of_all)
         runs += report.runs
     return Report(runs, "Generated C against MuJoCo")

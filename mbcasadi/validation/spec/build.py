@@ -76,7 +76,7 @@ def build(spec: Spec, system: System, q0: Array) -> Experiment:
         **spec.options.model_dump(exclude_none=True),
     )
     t = ca.SX.sym("t")
-    ref = ca.SX.zeros(controller.setup.nref)
+    ref = ca.SX.zeros(controller.nref)
     for given, task in zip(spec.task, tasks, strict=True):
         wanted: dict[str, Component] = {str(key): terms for key, terms in given.reference.items()}
         motion = task_motion(task, system, q0, wanted, t)

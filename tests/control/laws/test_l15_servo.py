@@ -24,7 +24,7 @@ from l15_mechanisms import (
 from manifold_states import answers, manifold_states
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import keep_rows, servo_control, servo_rows, within_limits
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "07_two_robots_lift_a_bar.py"
@@ -139,7 +139,7 @@ def test_a_non_ideal_force_is_made_up_for_where_the_law_knows_of_it(arms):
 def test_one_law_serves_open_hands_and_the_closed_chain(form):
     """Joints while open, the bar when held: the mask alone changes. The bar feels motors through
     the grasp only, so the form of the figures, which opens the loops, does not reach it."""
-    system = mb.read_mjcf(mujoco_models.path("two_arm_carry"), switchable=True)
+    system = mb.read_mjcf(models.path("two_arm_carry"), switchable=True)
     q, v, y = ca.SX.sym("q", 9), ca.SX.sym("v", 9), ca.SX.sym("y", 9)
     rows = servo_rows(system, q, v, phi=q - y, y=y)
     law = servo_control(system, rows, form=form, baumgarte=RATES, ctrl_limits=wide(system))

@@ -8,7 +8,7 @@ from a10_motions import states, system_of
 from tool_motions import dynamics_of, moved, place_of, tool
 
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.laws import (
     ForceGains,
@@ -225,7 +225,7 @@ def test_a_tool_keeps_its_line_where_a_motor_is_too_weak_in_mujoco_as_c():
     for law in (cut, line_first):
         report = validate(
             law,
-            mujoco_models.path("five_bar"),
+            models.path("five_bar"),
             2.0,
             reference=line,
             perturb={"mass": 0.1},
