@@ -34,16 +34,16 @@ def closed_loop(law: ca.Function, z: Array, ticks: int) -> tuple[dict[str, Array
     rng, plant = np.random.default_rng(0), next_state(BODY, PERIOD)
     x = np.zeros(NX)
     x[5] = HEIGHT
-    inputs: dict[str, list[Array]] = {key: [] for key in ("x0", "ref", "feet", "mask", "z")}
+    inputs: dict[str, list[Array]] = {key: [] for key in ("x0", "feet", "ref", "mask", "z")}
     controls, states = [], []
     for k in range(ticks):
         if k % PUSHED == PUSHED - 1:
             x[9:11] += PUSH * rng.standard_normal(2)
-        now = (x.copy(), _wanted(x), _feet(x), PAIRS[(np.arange(HORIZON) + k) // STEP % 2], z)
+        now = (x.copy(), _feet(x), _wanted(x), PAIRS[(np.arange(HORIZON) + k) // STEP % 2], z)
         for key, value in zip(inputs, now, strict=True):
             inputs[key].append(value.ravel())
         u, z = (np.array(out).ravel() for out in law(*(v.ravel() for v in now))[:2])
-        x = np.array(plant(x, now[2].ravel(), u)).ravel()
+        x = np.array(plant(x, now[1].ravel(), u)).ravel()
         controls.append(u)
         states.append(z)
     record = {key: np.array(values) for key, values in inputs.items()}

@@ -53,7 +53,7 @@ class Controller:
     Attributes:
         name: a C identifier.
         function: the law as one named Function, e.g. (q, v, ref, mask, z) → (u, z_next,
-            status, residual). The state `z` and `z_next` have the same size.
+            status, flags, residual). The state `z` and `z_next` have the same size.
         inputs, outputs: one `Signal` for each, in the Function's order.
         u_min, u_max: (nu,) limits that the output never leaves; infinite where there are none.
         z0: (nz,) initial state.

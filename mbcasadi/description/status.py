@@ -35,6 +35,9 @@ class Flag(IntFlag):
     GATED = 4
 
 
+OUTPUTS = ("u", "z_next", "status", "flags", "residual")
+"""Outputs of every controller, in this order."""
+
 FLAG_BITS = 32
 """Width of `flags`; bits without a name are zero."""
 

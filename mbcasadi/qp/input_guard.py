@@ -18,6 +18,9 @@ LARGEST_INPUT = 1e12
 LEAST_QUAT2 = 0.25
 """Quaternions with a smaller squared length count as bad; others are normalised, as in MuJoCo."""
 
+SATURATION_TOL = 1e-9
+"""Relative difference of u and its limited value from which it counts as saturated."""
+
 MASK_ON = 0.5
 """Entries of the mask above this are on."""
 
@@ -74,3 +77,9 @@ def clamp(u: Sym, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Sym
             entry = ca.fmax(entry, lower[i])
         entries.append(entry)
     return ca.vertcat(u[:0, 0], *entries)
+
+
+def is_saturated(u: Sym, limited: Sym) -> Sym:
+    """Return whether u lay outside its limits, from u and its clamped value; false for NaN."""
+    excess = ca.sum1(ca.fabs(u - limited))
+    return excess > SATURATION_TOL * (1 + ca.sum1(ca.fabs(limited)))

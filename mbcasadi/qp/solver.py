@@ -36,7 +36,7 @@ def require_solver(solver: str) -> None:
 
 
 def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Function:
-    """Return (inputs) → (u, z_next, status, residual): all phases of a tick."""
+    """Return (inputs) → (u, z_next, status, flags, residual): all phases of a tick."""
     inputs, finish = _inputs(stages), stages.finish
     found = _solved(stages, solver, inputs)
     extra = [] if stages.prepare is None else [found.prepared]

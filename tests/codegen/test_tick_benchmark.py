@@ -41,7 +41,7 @@ def test_the_usual_form_has_the_controllers_torques(record):
     (quadprog,) = tick_peers.solvers(problems, only=("quadprog",))
     assert len(quadprog.solutions) == len(problems)
     for problem, x, a, b in zip(problems, quadprog.solutions, q, v, strict=True):
-        u, _, status, _ = controller.function(a, b, ref, 1, controller.z0)
+        u, _, status, *_ = controller.function(a, b, ref, 1, controller.z0)
         assert float(status) == 0
         assert np.max(np.abs(np.array(u).ravel())) > 1.0
         assert np.max(np.abs(problem.torques(x) - np.array(u).ravel())) < tick.SAME_TORQUES

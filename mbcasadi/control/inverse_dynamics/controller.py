@@ -13,7 +13,7 @@ from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
-from mbcasadi.description.status import QP_STATUS
+from mbcasadi.description.status import QP_STATUS, Flag
 from mbcasadi.qp.solver import candidate_fun, controller_fun
 from mbcasadi.shapes import column
 
@@ -31,7 +31,7 @@ class InverseDynamicsQP(Setup):
     eliminated first (`condensed_dynamics.py`); the remaining QP has inequalities only, and its
     solution is checked on the original equations before it is used (`residuals.py`).
 
-    Its Function is `(q, v, [act], ref, mask, z) → (u, z_next, status, residual)`:
+    Its Function is `(q, v, [act], ref, mask, z) → (u, z_next, status, flags, residual)`:
 
     - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` holds q at rest.
     - `mask`: one entry for each contact, then one for each equality constraint, 1 for on. It
@@ -170,6 +170,7 @@ class InverseDynamicsQP(Setup):
             z_next=outputs["z_next"],
             status=code,
             status_text=QP_STATUS.texts[code],
+            flags=Flag(int(outputs["flags"][0])),
             residual=outputs["residual"],
             problem=CondensedQP.of(state, self.row_names),
             a=state["a"].ravel(),

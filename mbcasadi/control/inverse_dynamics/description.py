@@ -25,7 +25,7 @@ def controller_data(
     Args:
         setup: the checked options.
         stages: the Functions around the QP solver.
-        function: the whole law, (q, v, [act], ref, mask, z) → (u, z_next, status, residual).
+        function: the whole law, (q, v, [act], ref, mask, z) → (u, z_next, status, flags, residual).
         z0: (nz,) initial state.
         monitor: (q, v, [act], ref, mask) → (target, error, contact_force), for reports.
     """
@@ -44,6 +44,7 @@ def controller_data(
         "u": unitless_signal("u", controls),
         "z_next": unitless_signal("z_next", state),
         "status": unitless_signal("status", ("status",)),
+        "flags": unitless_signal("flags", ("flags",)),
         "residual": unitless_signal("residual", RESIDUALS),
     }
     return Controller(

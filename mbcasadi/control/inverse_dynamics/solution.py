@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.description.qp_stages import UNBOUNDED
-from mbcasadi.description.status import Status
+from mbcasadi.description.status import Flag, Status
 
 Array = NDArray[np.float64]
 
@@ -57,6 +57,7 @@ class InverseDynamicsSolution:
         status: see `Status`. From INFEASIBLE on, `u` is the safe output and the other fields
             describe the rejected candidate.
         status_text: the status as text.
+        flags: the bits of what was changed to reach a valid output, see `Flag`.
         residual: (5,) dynamics, constraint, primal, stationarity, complementarity (relative).
         a: (nv,) acceleration.
         lam: (nc,) multipliers of the equality constraints.
@@ -71,6 +72,7 @@ class InverseDynamicsSolution:
     z_next: Array
     status: int
     status_text: str
+    flags: Flag
     residual: Array
     a: Array
     lam: Array

@@ -25,8 +25,8 @@ from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem, objective
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS, Candidate, Cost, residuals
 from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
-from mbcasadi.description.status import Status
-from mbcasadi.qp.input_guard import active_signs, clamp
+from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.qp.input_guard import active_signs, clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge
 from mbcasadi.qp.solver import CLAIMED
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds, whiten
@@ -43,7 +43,7 @@ class Stages:
         row_names: name of each inequality.
         u_min, u_max: (nu,) limits that the control never leaves.
         nw: number of internal forces.
-        finish_from_carry: (carry, x, lam_a, active, flag) → (u, z_next, status, residual), for a
+        finish_from_carry: (carry, x, lam_a, active, flag) → the controller's outputs, for a
             controller that is a part of another one; None where the safe output reads inputs.
     """
 
@@ -195,15 +195,17 @@ def _finish(
     )
     optimal = status <= int(Status.SUBOPTIMAL)
     u_safe = _safe_output(setup, problem, known, inputs)
-    u = clamp(ca.if_else(optimal, _controls(problem, known, p), u_safe), *limits)
+    u_free = ca.if_else(optimal, _controls(problem, known, p), u_safe)
+    u = clamp(u_free, *limits)
+    flags = Flag.SATURATED * is_saturated(u_free, u)
     active = optimal * active_signs(solver["active"])
     z_next = ca.vertcat(active, u) if setup.holds_last_control else active
     return ca.Function(
         "finish",
         [*inputs.values(), carry, *solver.values()],
-        [u, z_next, status, ca.if_else(known["valid"], residual, np.inf)],
+        [u, z_next, status, flags, ca.if_else(known["valid"], residual, np.inf)],
         [*inputs, "carry", *solver],
-        ["u", "z_next", "status", "residual"],
+        list(OUTPUTS),
         {"cse": True},
     )
 

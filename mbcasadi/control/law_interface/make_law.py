@@ -3,7 +3,7 @@
 A law is given as expressions of a safe state; `make_law` turns them into one named Function that
 becomes C as it is. Its signature is
 
-    (q, v, [f_c], ref, [mask], z) → (u, z_next, status, residual)
+    (q, v, [f_c], ref, [mask], z) → (u, z_next, status, flags, residual)
 
 - `ref`: the references, in the slices that `Law.reference` names.
 - `f_c`: (nv,) measured constraint force, where the law uses one.
@@ -12,6 +12,7 @@ becomes C as it is. Its signature is
 - `status`: 0 the equations hold; 1 u is saturated at its limits; 2 the desired motion or force is
   unattainable and u is the nearest; 3 bad input (NaN, infinity), u is the safe output; 4 the
   arithmetic failed, u is the safe output.
+- `flags`: the bit SATURATED where u is at its limits; see `Flag`.
 - `residual`: what is missing from the desired motion or force, in the law's own terms.
 
 u never leaves its limits, whatever the inputs are. The safe output is zero control within them,
@@ -28,13 +29,14 @@ from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.signals import monitors, signals_in, signals_out
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller
-from mbcasadi.description.status import LAW_STATUS, Status
+from mbcasadi.description.status import LAW_STATUS, Flag, Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import (
     LARGEST_INPUT,
     MASK_ON,
     clamp,
     input_validity,
+    is_saturated,
     normalise_quaternions,
     replace_invalid,
 )
@@ -42,9 +44,6 @@ from mbcasadi.shapes import require_identifier, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import require_ranges
 from mbcasadi.system.coordinates import equality_groups, quaternion_places
-
-SATURATION_TOL = 1e-9
-"""Relative difference of u and its limited value from which it counts as saturated."""
 
 
 def make_law(
@@ -205,8 +204,7 @@ def _outputs(
     usable = ca.logic_and(valid, bounded)
     limited = clamp(desired, limits[:, 0], limits[:, 1])
     safe = clamp(ca.SX.zeros(desired.numel()), limits[:, 0], limits[:, 1])
-    excess = ca.sum1(ca.fabs(desired - limited))
-    saturated = excess > SATURATION_TOL * (1 + ca.sum1(ca.fabs(limited)))
+    saturated = is_saturated(desired, limited)
     status = ca.if_else(saturated, Status.SATURATED, Status.SOLVED)
     status = ca.if_else(command.attainable, status, Status.UNATTAINABLE)
     status = ca.if_else(valid, ca.if_else(bounded, status, Status.FAILED), Status.BAD_INPUT)
@@ -214,6 +212,7 @@ def _outputs(
         "u": ca.densify(ca.if_else(usable, limited, safe)),
         "z_next": ca.densify(ca.if_else(usable, z_next, z)) if z.numel() else z,
         "status": status,
+        "flags": ca.if_else(usable, Flag.SATURATED * saturated, 0),
         "residual": ca.densify(ca.if_else(usable, residual, 0)) if residual.numel() else residual,
     }
 

@@ -57,6 +57,7 @@ def signals_out(
         _plain("u", system.actuator_names),
         _state_signal("z_next", initial),
         _plain("status", ("status",)),
+        _plain("flags", ("flags",)),
         _plain("residual", residual),
     )
 

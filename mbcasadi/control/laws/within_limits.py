@@ -19,7 +19,7 @@ from mbcasadi.control.law_interface.law import Law
 from mbcasadi.control.laws.desired_acceleration_task import desired_acceleration_task
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
-from mbcasadi.description.status import Status
+from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.qp.solver import controller_fun
@@ -151,16 +151,18 @@ class _Wrap:
     def finish(self) -> ca.Function:
         """Return the stage that chooses between the QP's output and the law's."""
         inputs, inner = self.inputs(), self.finish_from_carry
-        sizes = [self.law.function.numel_out(i) for i in range(4)]
+        sizes = [self.law.function.numel_out(i) for i in range(len(OUTPUTS))]
         n_carry = inner.numel_in("carry")
         column = ca.SX.sym("carry", n_carry + sum(sizes))
         solution = {
             name: ca.SX.sym(name, inner.numel_in(name)) for name in ("x", "lam_a", "active", "flag")
         }
-        u_law, z_law, status_law, residual_law = ca.vertsplit(
+        u_law, z_law, status_law, flags_law, residual_law = ca.vertsplit(
             column[n_carry:, 0], np.cumsum([0, *sizes]).tolist()
         )
-        u_qp, active, status_qp, residual_qp = inner.call([column[:n_carry, 0], *solution.values()])
+        u_qp, active, status_qp, _, residual_qp = inner.call(
+            [column[:n_carry, 0], *solution.values()]
+        )
         free = ca.logic_and(status_law == Status.SOLVED, ca.sum1(ca.fabs(active)) == 0)
         failed = ca.logic_or(status_law >= Status.BAD_INPUT, status_qp >= Status.INFEASIBLE)
         stages = self.qp.stages
@@ -170,8 +172,9 @@ class _Wrap:
         status = ca.if_else(keeps_status, status_law, Status.SATURATED)
         status = ca.if_else(status_qp >= Status.INFEASIBLE, Status.FAILED, status)
         status = ca.if_else(status_law >= Status.BAD_INPUT, status_law, status)
+        flags = ca.if_else(ca.logic_or(free, failed), flags_law, Flag.SATURATED)
         residual = ca.vertcat(residual_law, residual_qp)
-        outputs = [u, ca.vertcat(z_law, active), status, residual]
+        outputs = [u, ca.vertcat(z_law, active), status, flags, residual]
         return ca.Function(
             "finish",
             [*inputs.values(), column, *solution.values()],

@@ -52,7 +52,7 @@ class RigidBodyPlan:
 
 @dataclass(frozen=True)
 class SingleRigidBodyMPC:
-    """The controller (x0, ref, feet, mask, z) → (u, z_next, status, residual).
+    """The controller (x0, feet, ref, mask, z) → (u, z_next, status, flags, residual).
 
     Attributes:
         controller: for `export_c`.
@@ -94,12 +94,12 @@ class SingleRigidBodyMPC:
         N, nf = self.horizon, self.body.feet
         inputs = {
             "x0": column("x0", x0, NX, finite=False),
-            "ref": _table("ref", ref, (N, NX), "a state for each sample"),
             "feet": _table("feet", feet, (nf, 3), "a place for each foot"),
+            "ref": _table("ref", ref, (N, NX), "a state for each sample"),
             "mask": _table("schedule", schedule, (N, nf), "a row for each interval"),
             "z": column("z", self.controller.z0 if z is None else z, self.controller.z0.size),
         }
-        u, z_next, status, residual = (
+        u, z_next, status, _, residual = (
             np.array(out).ravel() for out in self.function.call([*inputs.values()])
         )
         assert self.controller.prediction is not None
@@ -190,8 +190,8 @@ def _described(
         function=function,
         inputs=(
             Signal("x0", STATES, STATE_UNITS),
-            Signal("ref", ref, STATE_UNITS * made.horizon),
             Signal("feet", axes, ("m",) * len(axes)),
+            Signal("ref", ref, STATE_UNITS * made.horizon),
             Signal("mask", mask, ("",) * len(mask)),
             Signal("z", z, plain),
         ),
@@ -199,6 +199,7 @@ def _described(
             Signal("u", axes, ("N",) * len(axes)),
             Signal("z_next", z, plain),
             Signal("status", ("status",), ("",)),
+            Signal("flags", ("flags",), ("",)),
             Signal("residual", QP_RESIDUALS, ("",) * len(QP_RESIDUALS)),
         ),
         u_min=low,

@@ -16,13 +16,13 @@ import numpy as np
 
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import UNBOUNDED
-from mbcasadi.description.status import Status
+from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.mpc.legged.rigid_body import NX, ROWS, WRENCH, Array, Parts, SingleRigidBody, rows_of
-from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp
+from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
-GUARDED = ("x0", "ref", "feet", "mask")
+GUARDED = ("x0", "feet", "ref", "mask")
 
 LONGEST_ARM = 1e3
 """m; feet farther than this from the centre of mass count as bad input: beside their moments the
@@ -72,7 +72,7 @@ class RigidBodyStages:
 
     def _inputs(self) -> dict[str, Any]:
         N, feet = self.horizon, self.body.feet
-        sizes = {"x0": NX, "ref": NX * N, "feet": 3 * feet, "mask": feet * N, "z": self.rows * N}
+        sizes = {"x0": NX, "feet": 3 * feet, "ref": NX * N, "mask": feet * N, "z": self.rows * N}
         return {key: ca.MX.sym(key, size) for key, size in sizes.items()}
 
     def _guarded(self, given: dict[str, Any]) -> Known:
@@ -83,7 +83,7 @@ class RigidBodyStages:
         good = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
         ends = np.cumsum([0, *(given[key].numel() for key in GUARDED)]).tolist()
         split: Any = ca.vertsplit(good, ends)
-        x0, ref, feet, mask = split
+        x0, feet, ref, mask = split
         turn, G = self.parts.geometry.call([x0, feet])
         on: Any = ca.vertsplit(mask > CLAIMED, self.body.feet)
         wide: Any = [ca.repmat(ca.vec(ca.repmat(one.T, 3, 1)).T, WRENCH, 1) for one in on]
@@ -102,7 +102,7 @@ class RigidBodyStages:
         return ca.Function("build", list(given.values()), outputs, list(given), names)
 
     def prediction(self, candidate: ca.Function) -> ca.Function:
-        """Return (x0, ref, feet, mask, z) → (x, u): the plan, from a Function that solves the QP.
+        """Return (x0, feet, ref, mask, z) → (x, u): the plan, from a Function that solves the QP.
 
         x (12, N + 1) begins with the measured state, u (3 feet, N) with the forces of the output
         where the solution is accepted.
@@ -189,10 +189,12 @@ class RigidBodyStages:
         u: Any = ca.if_else(solved, forces[0], ca.if_else(known.valid, self._standing(known), 0))
         active = ca.if_else(solved, active_signs(found["active"]), 0)
         z_next = ca.vertcat(active[self.rows :, 0], active[m - self.rows :, 0])
+        limited = clamp(u, *self.force_limits())
         outputs: list[Any] = [
-            clamp(u, *self.force_limits()),
+            limited,
             z_next,
             status,
+            Flag.SATURATED * is_saturated(u, limited),
             ca.if_else(known.valid, residual, np.inf),
         ]
         return ca.Function(
@@ -200,7 +202,7 @@ class RigidBodyStages:
             [*given.values(), *found.values()],
             [ca.densify(part) for part in outputs],
             [*given, *found],
-            ["u", "z_next", "status", "residual"],
+            list(OUTPUTS),
         )
 
     def force_limits(self) -> tuple[Array, Array]:

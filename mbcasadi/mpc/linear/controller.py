@@ -37,7 +37,8 @@ class LinearMPC:
     """A linear MPC controller; `export_c` accepts it, and `validate` that of a mechanism.
 
     Attributes:
-        controller: (x0, ref, z) → (u, z_next, status, residual), or with (q, v) in place of x0.
+        controller: (x0, ref, z) → (u, z_next, status, flags, residual), or with (q, v) in place of
+            x0.
         problem, condensed: the problem with states and without.
         slots: the slices of the reference.
         sparse, unknowns: the problem with states, and its solution, (inputs) → (w); None in the
@@ -223,6 +224,7 @@ def _controller(
                 interface.control,
                 unitless_signal("z_next", z),
                 unitless_signal("status", ("status",)),
+                unitless_signal("flags", ("flags",)),
                 unitless_signal("residual", QP_RESIDUALS),
             ),
             u_min=interface.u_limits[:, 0],

@@ -41,7 +41,7 @@ def linear_mpc(
     solver: str | None = None,
     name: str = "linear_mpc",
 ) -> LinearMPC:
-    """Return the controller `(q, v, ref, z) → (u, z_next, status, residual)` of a mechanism.
+    """Return the controller `(q, v, ref, z) → (u, z_next, status, flags, residual)` of a mechanism.
 
     From a model: `system = mb.read_mjcf(...)`,
     `linear = mb.linearize(system, mb.equilibrium(system))`, `linear_mpc(linear, ...)`.

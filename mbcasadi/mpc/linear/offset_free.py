@@ -67,7 +67,7 @@ def offset_free_lti(
     solver: str | None = None,
     name: str = "offset_free_mpc",
 ) -> LinearMPC:
-    """Return the controller `(y, ref, z) → (u, z_next, status, residual)` of a plain model.
+    """Return the controller `(y, ref, z) → (u, z_next, status, flags, residual)` of a plain model.
 
     `ref` holds r, then s; z the active set, then the estimate (x, d) predicted for this step. The
     target ignores the bounds: for a setpoint beyond them the cost determines the nearest state.
@@ -138,7 +138,7 @@ def offset_free_mpc(
     solver: str | None = None,
     name: str = "offset_free_mpc",
 ) -> LinearMPC:
-    """Return the controller `(q, v, ref, z) → (u, z_next, status, residual)` of a mechanism.
+    """Return the controller `(q, v, ref, z) → (u, z_next, status, flags, residual)` of a mechanism.
 
     As `linear_mpc`, without its steady error: a payload, a weak motor, a wrong gravity are
     estimated as a disturbance of the free directions.

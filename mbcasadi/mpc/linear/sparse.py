@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.description.status import Status
+from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.errors import SolverError
 from mbcasadi.mpc.linear.condensing import unknowns_of
 from mbcasadi.mpc.linear.interface import Interface
@@ -27,7 +27,7 @@ from mbcasadi.mpc.linear.stages import (
     shift_bound,
     unbounded_control,
 )
-from mbcasadi.qp.input_guard import clamp
+from mbcasadi.qp.input_guard import clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
@@ -54,7 +54,7 @@ class SparseFunctions:
     """The Functions of a sparse problem.
 
     Attributes:
-        controller: (measured, ref, z) → (u, z_next, status, residual).
+        controller: (measured, ref, z) → (u, z_next, status, flags, residual).
         prediction: (measured, ref, z) → (x, u), NaN where there is no valid plan.
         unknowns: (measured, ref, z) → (w), the solver's solution.
     """
@@ -101,7 +101,13 @@ def sparse_functions(
     optimal = status <= Status.SUBOPTIMAL
     nu = problem.model.nu
     safe = ca.if_else(valid, unbounded_control(problem, theta), 0)
-    u = clamp(ca.if_else(optimal, w[:nu, 0], safe), *problem.u_bounds.T)
+    u_free = ca.if_else(optimal, w[:nu, 0], safe)
+    u = clamp(u_free, *problem.u_bounds.T)
+    flags = Flag.SATURATED * is_saturated(u_free, u)
+    moves = problem.moves * nu
+    if unknowns_of(problem) > moves:
+        relaxed = ca.mmax(w[moves : unknowns_of(problem), 0]) > tolerance
+        flags = flags + Flag.RELAXED * ca.logic_and(optimal, relaxed)
     x_plan, u_plan = (_columns(maps, w) for maps in (sparse.prediction.x, sparse.prediction.u))
     x_plan = ca.DM(np.linalg.pinv(sparse.prediction.lift)) @ x_plan
     plan = (ca.if_else(optimal, part, np.nan) for part in (x_plan, u_plan))
@@ -109,11 +115,10 @@ def sparse_functions(
         remembered_controls(problem, past, u),
         interface.next_estimate(inputs, acting_control(problem, past, u)),
     )
-    outputs = [interface.send(u), z_next, status, ca.if_else(valid, residual, np.inf)]
-    names = ["u", "z_next", "status", "residual"]
+    outputs = [interface.send(u), z_next, status, flags, ca.if_else(valid, residual, np.inf)]
     args, labels = list(symbols.values()), list(symbols)
     return SparseFunctions(
-        ca.Function(name, args, [ca.densify(part) for part in outputs], labels, names),
+        ca.Function(name, args, [ca.densify(part) for part in outputs], labels, list(OUTPUTS)),
         plan_fun(symbols, *interface.plan(*plan)),
         ca.Function("unknowns", args, [ca.densify(w)], labels, ["w"]),
     )

@@ -1,7 +1,8 @@
 """The stages of linear MPC around the QP solver: two Functions that are exported to C.
 
     build   (measured, ref, z) → (A_qp, lba, uba, active0, carry)
-    finish  (measured, ref, z, carry, x, lam_a, active, flag) → (u, z_next, status, residual)
+    finish  (measured, ref, z, carry, x, lam_a, active, flag) → (u, z_next, status, flags,
+            residual)
 
 The interface turns the measurement and `ref` into x0, r and s. `z` holds the active set of the
 last step, shifted by one sample, then the pending controls and those whose change enters, the
@@ -18,7 +19,7 @@ import numpy as np
 
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import UNBOUNDED
-from mbcasadi.description.status import Status
+from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.condensing import CondensedProblem
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
@@ -27,7 +28,7 @@ from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import sparse_problem
 from mbcasadi.mpc.linear.whitened_problem import LeastDistanceProblem
-from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp
+from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
@@ -64,6 +65,12 @@ class LinearStages:
         """Number of rows."""
         return int(self.qp.A.shape[0])
 
+    @property
+    def carried(self) -> list[int]:
+        """Unknowns that `finish` recovers: the first control and the slacks."""
+        n, nu = self.qp.A.shape[1], self.problem.model.nu
+        return [*range(nu), *range(n - self.condensed.slacks, n)]
+
     def stages(self) -> LeastDistanceStages:
         """Return both Functions."""
         return LeastDistanceStages(self._build(), self._finish())
@@ -79,8 +86,7 @@ class LinearStages:
         theta, valid = parameters(self.problem, inputs.x0, inputs.ref, past)
         shift = ca.DM(qp.E) @ theta
         lba, uba = (shift_bound(bound, shift) for bound in (qp.l_0, qp.u_0))
-        nu = self.problem.model.nu
-        y_0 = -(ca.DM(qp.K[:nu]) @ theta + ca.DM(qp.k_0[:nu]))
+        y_0 = -(ca.DM(qp.K[self.carried]) @ theta + ca.DM(qp.k_0[self.carried]))
         safe = unbounded_control(self.problem, theta)
         A_qp = self.kind(ca.sparsify(ca.DM(qp.A)))  # half of it is zero: later moves, earlier rows
         active = active_signs(symbols["z"][: self.m, 0])
@@ -92,10 +98,11 @@ class LinearStages:
     def _finish(self) -> ca.Function:
         (symbols, inputs, past), kind = self._inputs(), self.kind
         (m, n), nu = self.qp.A.shape, self.problem.model.nu
-        sizes = {"carry": 2 * m + 2 * nu + 1, "x": n, "lam_a": m, "active": m, "flag": 1}
+        slacks = self.condensed.slacks
+        sizes = {"carry": 2 * m + 2 * nu + slacks + 1, "x": n, "lam_a": m, "active": m, "flag": 1}
         solver: dict[str, Any] = {name: kind.sym(name, size) for name, size in sizes.items()}
         lba, uba, y_0, safe, valid = ca.vertsplit(
-            solver["carry"], np.cumsum([0, m, m, nu, nu, 1]).tolist()
+            solver["carry"], np.cumsum([0, m, m, nu + slacks, nu, 1]).tolist()
         )
         residual = self._residual(solver["x"], solver["lam_a"], lba, uba)
         status = judge(
@@ -105,9 +112,14 @@ class LinearStages:
             tolerance=self.tolerance,
         )
         optimal = status <= Status.SUBOPTIMAL
-        u = y_0 + ca.DM(self.qp.L_inv[:nu]) @ solver["x"]
-        u = ca.if_else(optimal, u, ca.if_else(valid > CLAIMED, safe, 0 * safe))
-        u = clamp(u, *self.problem.u_bounds.T)
+        u = y_0[:nu, 0] + ca.DM(self.qp.L_inv[:nu]) @ solver["x"]
+        u_free = ca.if_else(optimal, u, ca.if_else(valid > CLAIMED, safe, 0 * safe))
+        u = clamp(u_free, *self.problem.u_bounds.T)
+        flags = Flag.SATURATED * is_saturated(u_free, u)
+        if slacks:
+            e = y_0[nu:, 0] + ca.DM(self.qp.L_inv[n - slacks :]) @ solver["x"]
+            relaxed = ca.logic_and(optimal, ca.mmax(e) > self.tolerance)
+            flags = flags + Flag.RELAXED * relaxed
         resting = ca.DM(self.condensed.resting)
         active = ca.if_else(optimal, active_signs(solver["active"]), resting)
         later = active[list(self.condensed.later), 0] if m else active
@@ -118,13 +130,13 @@ class LinearStages:
             self.interface.next_estimate(inputs, acting),
         )
         residual = ca.if_else(valid > CLAIMED, residual, np.inf)
-        outputs = [self.interface.send(u), z_next, status, residual]
+        outputs = [self.interface.send(u), z_next, status, flags, residual]
         return ca.Function(
             "finish",
             [*symbols.values(), *solver.values()],
             [ca.densify(part) for part in outputs],
             [*symbols, *solver],
-            ["u", "z_next", "status", "residual"],
+            list(OUTPUTS),
         )
 
     def _residual(self, x: Any, lam: Any, lba: Any, uba: Any) -> Any:

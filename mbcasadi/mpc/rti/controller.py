@@ -31,7 +31,7 @@ EXPLODES = 1e3
 
 @dataclass(frozen=True)
 class RealTimeIteration:
-    """The controller (q, v, ref, z) → (u, z_next, status, residual); ref is p, sample by sample.
+    """(q, v, ref, z) → (u, z_next, status, flags, residual); ref is p, sample by sample.
 
     Attributes:
         controller: for `export_c`.

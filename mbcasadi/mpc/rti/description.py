@@ -28,6 +28,7 @@ def controller_data(
             Signal("u", ocp.names("u"), ("",) * ocp.nu),
             Signal("z_next", signals["z"].components, signals["z"].units),
             Signal("status", ("status",), ("",)),
+            Signal("flags", ("flags",), ("",)),
             Signal("residual", QP_RESIDUALS, ("",) * len(QP_RESIDUALS)),
         ),
         u_min=low_high[:, 0],

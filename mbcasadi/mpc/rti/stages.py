@@ -13,13 +13,13 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.description import LeastDistanceStages
-from mbcasadi.description.status import Status
+from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.condensing import Parts
 from mbcasadi.mpc.rti.constraints import Rows
 from mbcasadi.mpc.rti.memory import Guess, Memory
 from mbcasadi.mpc.rti.residuals import Answer, residuals
-from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp
+from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
@@ -148,10 +148,14 @@ class RtiStages:
         resting = ca.DM(rows.resting)
         active: Any = ca.if_else(solved, active_signs(answer["active"]), resting)
         u = self._control(U[:, 0], guess)
+        flags: Any = Flag.SATURATED * is_saturated(U[:, 0], u)
+        if rows.linear.size:
+            flags = flags + Flag.RELAXED * ca.logic_and(solved, ca.mmax(e) > self.tolerance)
         outputs: list[Any] = [
             u,
             self._handed_on((X, U, self.memory.sent_next(guess, u), active), guess.P, status),
             status,
+            flags,
             ca.if_else(valid, residual, np.inf),
         ]
         return ca.Function(
@@ -159,7 +163,7 @@ class RtiStages:
             [*given.values(), *answer.values()],
             [ca.densify(part) for part in outputs],
             [*given, *answer],
-            ["u", "z_next", "status", "residual"],
+            list(OUTPUTS),
         )
 
     def _judged(self, residual: Any, claimed: Any, valid: Any) -> Any:

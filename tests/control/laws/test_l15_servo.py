@@ -171,7 +171,7 @@ def test_within_limits_motors_to_spare_take_over_what_the_cut_loses(arms):
     wish = np.array(law.desired(*state, [])[0]).ravel()
     missed = []
     for one in (law, inside):
-        u, _, status, _ = one.function(*state, one.controller.z0)
+        u, _, status, *_ = one.function(*state, one.controller.z0)
         assert float(status) == 1.0
         at = {"q": state[0][:, None], "v": state[1][:, None]}
         a = motion(arms, at, np.array(u))[:, 0]
@@ -187,7 +187,7 @@ def test_a_massless_coordinate_passes_the_force_on_through_its_constraint():
         q, v, M=np.diag([3.0, 0.0]), h=[[0.0], [0.0]], B=[[0.0], [1.0]], phi=q[0] - q[1]
     )
     law = servo_control(rod, servo_rows(rod, q, v, phi=q[0] - y, y=y), baumgarte=None)
-    u, _, status, _ = law.function([0.2, 0.2], [0, 0], law.ref(yddot=2.0), [])
+    u, _, status, *_ = law.function([0.2, 0.2], [0, 0], law.ref(yddot=2.0), [])
     assert (float(u), float(status)) == (pytest.approx(6.0, rel=1e-12), 0.0)
 
 

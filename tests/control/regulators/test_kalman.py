@@ -115,7 +115,7 @@ def test_the_prediction_knows_that_the_control_was_cut():
     estimator, linear = the_filter(), at_rest(NAME)
     law = lqg(estimator, gain())
     q = linear.q + np.array([0.3, -0.2, -0.1, 0.1])
-    u, z, status, _ = law.function(q, np.zeros(4), [], np.zeros(4))
+    u, z, status, *_ = law.function(q, np.zeros(4), [], np.zeros(4))
     assert float(status) == 1
     assert abs(float(u)) == linear.system.limits.ctrl[0, 1]
     expected = estimator.function(np.zeros(4), estimator.output(q, np.zeros(4)), u)[0]
@@ -137,7 +137,7 @@ def swing(estimator, folder, seconds=3.0):
         t = k * PERIOD
         plant.push(0.1 * (0.5 <= t < 0.6) * np.eye(4)[2])
         seen = np.where([True, False, True, False], plant.q + NOISE * rng.standard_normal(4), 0.0)
-        u, z, status, _ = law(seen, np.zeros(4), [], z)
+        u, z, status, *_ = law(seen, np.zeros(4), [], z)
         assert float(status) < 2
         plant.step(np.array(u).ravel(), round(PERIOD / plant.timestep))
         away.append(np.abs(plant.q - linear.q).max())

@@ -25,7 +25,7 @@ def made(horizon=HORIZON, **options):
 
 
 def draw(rng, horizon=HORIZON):
-    """Return x0, ref, feet and mask of a body that trots and was pushed."""
+    """Return x0, feet, ref and mask of a body that trots and was pushed."""
     ref = np.zeros((horizon, 12))
     x0 = 0.1 * rng.standard_normal(12)
     x0[2] = ref[:, 2] = 3 * rng.standard_normal()
@@ -37,7 +37,7 @@ def draw(rng, horizon=HORIZON):
     feet = FEET @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) + 0.02 * rng.standard_normal((4, 3))
     phase = (np.arange(horizon) + rng.integers(8)) // 4 % 2
     mask = np.ones((horizon, 4)) if rng.random() < 0.3 else TROT[phase]
-    return x0, ref.ravel(), feet.ravel(), mask.ravel()
+    return x0, feet.ravel(), ref.ravel(), mask.ravel()
 
 
 def equations(x0, feet):
@@ -56,7 +56,7 @@ def equations(x0, feet):
     return flow[:12, :12], flow[:12, 12:24], flow[:12, 24]
 
 
-def dense_solution(x0, ref, feet, mask):
+def dense_solution(x0, feet, ref, mask):
     """Return f (N, 12) by quadprog, of the forces of all feet; those in the air are left out."""
     N = mask.size // 4
     A, B, drift = equations(x0, feet)
@@ -78,7 +78,7 @@ def dense_solution(x0, ref, feet, mask):
     return f.reshape(N, 12)
 
 
-def sparse_solution(x0, ref, feet, mask):
+def sparse_solution(x0, feet, ref, mask):
     """Return f (N, 12) by quadprog, with the states as unknowns and the motion as equalities."""
     N = mask.size // 4
     A, B, drift = equations(x0, feet)
@@ -108,12 +108,12 @@ def mpc():
 def test_forces_are_those_of_the_dense_problem(mpc):
     rng, limited, swinging = np.random.default_rng(0), 0, 0
     for _ in range(100):
-        x0, ref, feet, mask = draw(rng)
-        u, z, status, _ = (
-            np.array(out).ravel() for out in mpc.function(x0, ref, feet, mask, mpc.controller.z0)
+        x0, feet, ref, mask = draw(rng)
+        u, z, status, *_ = (
+            np.array(out).ravel() for out in mpc.function(x0, feet, ref, mask, mpc.controller.z0)
         )
         assert status == 0
-        expected = dense_solution(x0, ref, feet, mask)
+        expected = dense_solution(x0, feet, ref, mask)
         assert np.abs(u - expected[0]).max() < SOLVERS_AGREE * BODY.weight
         limited += np.any(z)
         swinging += not np.all(mask)
@@ -126,10 +126,10 @@ def test_the_c_equals_the_function_and_bears_bad_input(mpc, tmp_path):
     program = export_c(mpc, tmp_path / "c").load(flags=("-O0",))
     rng, z = np.random.default_rng(1), mpc.controller.z0
     for k in range(60):
-        x0, ref, feet, mask = draw(rng)
+        x0, feet, ref, mask = draw(rng)
         feet[0] = np.nan if k % 20 == 19 else feet[0]
-        one = [np.array(out).ravel() for out in mpc.function(x0, ref, feet, mask, z)]
-        other = [np.array(out).ravel() for out in program(x0, ref, feet, mask, z)]
+        one = [np.array(out).ravel() for out in mpc.function(x0, feet, ref, mask, z)]
+        other = [np.array(out).ravel() for out in program(x0, feet, ref, mask, z)]
         assert one[2] == other[2] == (3 if k % 20 == 19 else 0)
         np.testing.assert_allclose(other[0], one[0], atol=SOLVERS_AGREE * BODY.weight)
         z = other[1]  # a row that just touches counts as active or not
@@ -144,15 +144,15 @@ def test_a_thousand_answers_of_the_c_are_right_and_every_state_has_one(tmp_path)
     program = export_c(mpc, tmp_path / "c").load(flags=("-O1",))
     z, worst, solved, limited = mpc.controller.z0, 0.0, 0, 0
     for k in range(STATES_CHECKED):
-        x0, ref, feet, mask = draw(rng, 10)
+        x0, feet, ref, mask = draw(rng, 10)
         if k % 5 == 4:  # far from where it should be
             x0[3:] += rng.standard_normal(9)
         if k % 25 == 24:
             mask[:] = 0  # in flight
-        u, z_next, status, _ = (np.array(out).ravel() for out in program(x0, ref, feet, mask, z))
+        u, z_next, status, *_ = (np.array(out).ravel() for out in program(x0, feet, ref, mask, z))
         z = np.zeros(z.size) if k % 3 == 0 else z_next
         reference = dense_solution if k % SPARSE_EVERY else sparse_solution
-        expected = reference(x0, ref, feet, mask)[0]
+        expected = reference(x0, feet, ref, mask)[0]
         worst = max(worst, np.abs(u - expected).max() if status == 0 else 0.0)
         solved += status[0] == 0
         limited += np.any(z_next)
@@ -166,12 +166,12 @@ def test_what_cannot_be_computed_is_not_called_solved(mpc, tmp_path):
     rng, seen, solved = np.random.default_rng(5), set(), 0
     program = export_c(mpc, tmp_path / "c").load(flags=("-O0",))
     for k in range(200):
-        x0, ref, feet, mask = draw(rng)
-        wild = [x0, ref, feet, mask][k % 4]
+        x0, feet, ref, mask = draw(rng)
+        wild = [x0, feet, ref, mask][k % 4]
         wild[rng.integers(wild.size)] = rng.choice([np.nan, np.inf, 1e200, -1e11, 1e6, -3.0])
-        answer = program(x0, ref, feet, mask, mpc.controller.z0)
+        answer = program(x0, feet, ref, mask, mpc.controller.z0)
         u, z, status = (np.array(out).ravel() for out in answer[:3])
-        assert mpc.function(x0, ref, feet, mask, mpc.controller.z0)[2] == status
+        assert mpc.function(x0, feet, ref, mask, mpc.controller.z0)[2] == status
         seen.add(status[0])
         assert np.all(np.isfinite(u))
         assert np.all(np.abs(z) <= 1)
@@ -191,14 +191,14 @@ def test_the_plan_is_the_solution_and_its_motion(mpc):
     rng = np.random.default_rng(6)
     for _ in range(5):
         given = draw(rng)
-        x0, ref, feet, mask = given
+        x0, feet, ref, mask = given
         plan = mpc.solve(x0, ref.reshape(-1, 12), feet.reshape(4, 3), mask.reshape(-1, 4))
         assert plan.word == "solved"
         x, f = plan.states, plan.planned.reshape(-1, 12)
         np.testing.assert_allclose(plan.forces.ravel(), f[0], atol=1e-9 * BODY.weight)
         expected = dense_solution(*given)
         np.testing.assert_allclose(f, expected, atol=1e-6 * BODY.weight)
-        A, B, drift = equations(given[0], given[2])
+        A, B, drift = equations(given[0], given[1])
         np.testing.assert_allclose(x[0], given[0])
         np.testing.assert_allclose(x[1:], x[:-1] @ A.T + f @ B.T + drift, atol=1e-9)
     assert mpc.controller.prediction_rows[:3] == ("roll", "pitch", "yaw")
@@ -210,7 +210,7 @@ def test_a_wrong_answer_of_the_solver_is_not_believed(mpc):
     carry = stages.build(*given)[4]
     m, n = stages.m, stages.n
     for x, claimed in ((np.ones(n), 1), (np.full(n, np.nan), 1), (100 * np.ones(n), 0)):
-        u, _, status, _ = stages.finish(*given, carry, x, np.zeros(m), np.zeros(m), claimed)
+        u, _, status, *_ = stages.finish(*given, carry, x, np.zeros(m), np.zeros(m), claimed)
         assert float(status) > 0
         assert np.all(np.isfinite(np.array(u)))
 

@@ -103,7 +103,7 @@ def test_every_answer_is_that_of_an_independent_solver_and_infeasibility_is_foun
     mpc = made(case)
     x0, ref, last = (np.array(part).T for part in zip(*draws(mpc, COUNT), strict=True))
     z = np.vstack([np.zeros((mpc.condensed.C.shape[0], COUNT)), last])
-    answers, _, status, _ = (np.array(x) for x in mpc.function.map(COUNT)(x0, ref, z))
+    answers, _, status, *_ = (np.array(x) for x in mpc.function.map(COUNT)(x0, ref, z))
     solved = infeasible = bound = 0
     for k, theta in enumerate(np.vstack([x0, ref, last]).T):
         y, u = reference_solution(mpc, theta), answers[0, k]
@@ -151,7 +151,7 @@ def test_implicit_and_explicit_forms_have_one_solution():
     opti.solver("ipopt", {"ipopt": silent, "print_time": False})
     compared = 0
     for x0, ref, _ in draws(mpc, 30, seed=4):
-        u, _, status, _ = (np.array(x).ravel() for x in mpc.function(x0, ref, mpc.controller.z0))
+        u, _, status, *_ = (np.array(x).ravel() for x in mpc.function(x0, ref, mpc.controller.z0))
         if status != 0:
             continue
         opti.set_value(start, x0)

@@ -40,7 +40,7 @@ def test_the_law_under_delay_is_the_law_of_the_state_at_which_it_acts(delay):
         for u in under_way:
             x = advanced(x, u)
         given = np.concatenate([np.zeros(rows), under_way])
-        u, z, status, _ = called(late.function, x0, ref, given)
+        u, z, status, *_ = called(late.function, x0, ref, given)
         known = np.concatenate([np.zeros(rows), under_way[-1:]])
         expected = called(prompt.function, x, ref, known)
         np.testing.assert_allclose(u, expected[0], atol=ROUNDING)
@@ -55,7 +55,7 @@ def run(delay_of_law, delay_of_plant, ticks=150):
     mpc = lti_mpc(MODEL, 20, [9.0, 0.1], 0.01, delay=delay_of_law, u_bounds=[[-2.0, 2.0]])
     x, z, line, states, bad = np.array([1.0, 0.0]), mpc.controller.z0, [0.0] * delay_of_plant, [], 0
     for _ in range(ticks):
-        u, z, status, _ = called(mpc.function, x, np.zeros(3), z)
+        u, z, status, *_ = called(mpc.function, x, np.zeros(3), z)
         bad += status != 0
         line.append(u[0])
         x = advanced(x, line.pop(0))
@@ -77,7 +77,7 @@ def test_the_plan_is_what_happens_if_the_rest_is_done_as_planned():
     for _ in range(10):
         x0, ref, under_way = rng.standard_normal(2), np.zeros(3), rng.uniform(-0.5, 0.5, 2)
         z = np.concatenate([np.zeros(rows), under_way])
-        u, _, status, _ = called(mpc.function, x0, ref, z)
+        u, _, status, *_ = called(mpc.function, x0, ref, z)
         x_plan, u_plan = (np.array(part) for part in mpc.controller.prediction(x0, ref, z))
         assert x_plan.shape == (2, HORIZON + 1)
         assert status == 0
@@ -109,7 +109,7 @@ def test_offset_free_under_delay_leaves_no_offset():
     x, z, line = np.zeros(2), mpc.controller.z0, [0.0, 0.0]
     worst = 0.0
     for k in range(400):
-        u, z, status, _ = called(mpc.function, x, mpc.ref(x=[0.5, 0.0]), z)
+        u, z, status, *_ = called(mpc.function, x, mpc.ref(x=[0.5, 0.0]), z)
         assert status == 0
         line.append(u[0])
         x = advanced(x, line.pop(0) + 0.4)

@@ -85,7 +85,7 @@ def run(system, linear, mpc, ticks=60, substeps=5):
     ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
     z, forces, statuses = mpc.controller.z0, [], []
     for _ in range(ticks):
-        u, z, status, _ = mpc.function(q, v, ref, z)
+        u, z, status, *_ = mpc.function(q, v, ref, z)
         statuses.append(float(status))
         forces.append(reaction(system, q, v, u).reshape(2, 3))
         for _ in range(substeps):
@@ -149,7 +149,7 @@ def test_answers_with_force_rows_are_those_of_an_independent_solver(biped):
     states = [linear.state(0.6 * rng.standard_normal(linear.nx)) for _ in range(count)]
     q, v = (np.array(part).T for part in zip(*states, strict=True))
     columns = [np.tile(part[:, None], (1, count)) for part in (ref, mpc.controller.z0)]
-    u, _, status, _ = (np.array(out) for out in solve(q, v, *columns))
+    u, _, status, *_ = (np.array(out) for out in solve(q, v, *columns))
     seen = {"solved": 0, "infeasible": 0, "at a bound": 0}
     for k in range(count):
         x = linear.coordinates(q[:, k], v[:, k])
@@ -192,7 +192,7 @@ def test_a_pin_that_may_not_be_pulled_too_hard(tmp_path):
     bound = 0
     for x in 0.02 * np.random.default_rng(0).standard_normal((40, linear.nx)):
         q, v = linear.state(x)
-        u, _, status, _ = (
+        u, _, status, *_ = (
             part.full().ravel() for part in mpc.function(q, v, ref, mpc.controller.z0)
         )
         assert status == 0

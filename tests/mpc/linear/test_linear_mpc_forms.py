@@ -48,7 +48,7 @@ def test_states_as_unknowns_change_nothing(case):
         ref = 0.5 * rng.standard_normal(dense.function.numel_in("ref"))
         last = rng.uniform(-0.5, 0.5, past)
         z = np.concatenate([np.zeros(len(dense.condensed.names)), last])
-        u, z_next, status, _ = called(dense.function, x0, ref, z)
+        u, z_next, status, *_ = called(dense.function, x0, ref, z)
         other = called(sparse.function, x0, ref, last)
         assert (status >= 2) == (other[2] >= 2), f"{case}: {status}, {other[2]}"
         np.testing.assert_allclose(other[0], u, atol=ONE_SOLUTION)
@@ -98,7 +98,7 @@ def test_multipliers_as_unknowns_change_nothing_though_rows_repeat(mechanism):
         answers = {}
         for form, mpc in made.items():
             ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
-            u, _, status, _ = called(mpc.function, q, v, ref, mpc.controller.z0)
+            u, _, status, *_ = called(mpc.function, q, v, ref, mpc.controller.z0)
             assert status == 0, form
             x, _ = mpc.controller.prediction(q, v, ref, mpc.controller.z0)
             answers[form] = u, np.array(x)
@@ -122,7 +122,7 @@ def test_a_soft_row_without_curvature_is_solved_as_accurately_as_a_hard_one(mech
         q, v = linear.state(0.05 * rng.standard_normal(nx))
         theta = np.concatenate([linear.coordinates(q, v), np.zeros(nx + linear.nu)])
         y = by_quadprog(c, theta)
-        u, _, status, _ = called(mpc.function, q, v, ref, mpc.controller.z0)
+        u, _, status, *_ = called(mpc.function, q, v, ref, mpc.controller.z0)
         assert status == 0
         expected = y[: linear.nu] + linear.u
         scale = max(1.0, np.abs(expected).max())
@@ -194,7 +194,7 @@ def test_the_explicit_rows_hold_exactly_what_the_free_coordinates_hold(mechanism
 
 def test_bad_input_gives_a_status_in_every_form():
     sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", u_bounds=[[-1.0, 1.0]])
-    u, _, status, residual = called(sparse.function, [np.nan, 0.0], np.zeros(3), [])
+    u, _, status, _, residual = called(sparse.function, [np.nan, 0.0], np.zeros(3), [])
     assert status == 3
     assert np.all(u == 0)
     assert np.all(np.isinf(residual))
@@ -206,7 +206,7 @@ def test_each_solver_of_the_sparse_form_finds_the_same(solver):
         MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", solver=solver, **CASES["rates"]
     )
     dense = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **CASES["rates"])
-    u, _, status, _ = called(sparse.function, [1.0, 0.5], np.zeros(3), [0.1])
+    u, _, status, *_ = called(sparse.function, [1.0, 0.5], np.zeros(3), [0.1])
     expected = called(dense.function, [1.0, 0.5], np.zeros(3), [*dense.controller.z0[:-1], 0.1])
     assert status == 0
     np.testing.assert_allclose(u, expected[0], atol=ONE_SOLUTION)

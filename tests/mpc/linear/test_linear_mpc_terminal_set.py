@@ -118,7 +118,7 @@ def statuses_of(mpc, x, ticks=25):
     count = x.shape[1]
     law, z, seen = mpc.function.map(count), np.tile(mpc.controller.z0[:, None], (1, count)), []
     for _ in range(ticks):
-        u, z, status, _ = law(x, np.zeros((3, count)), z)
+        u, z, status, *_ = law(x, np.zeros((3, count)), z)
         seen.append(np.array(status).ravel())
         x = DOUBLE.A @ x + DOUBLE.B @ np.array(u)
     return np.array(seen)
@@ -153,7 +153,7 @@ def test_condensed_sparse_and_explicit_end_in_the_same_set():
         answers = []
         for mpc in made.values():
             ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
-            u, _, status, _ = mpc.function(q, v, ref, mpc.controller.z0)
+            u, _, status, *_ = mpc.function(q, v, ref, mpc.controller.z0)
             answers.append([float(u), float(status)])
         seen[int(answers[0][1])] += 1
         np.testing.assert_allclose(answers, [answers[0]] * 3, atol=1e-7)

@@ -98,12 +98,12 @@ def test_a_measurement_that_is_no_number_gives_the_safe_output(four_bar):
     for where in range(2):
         state = [np.array(four_bar.q), np.zeros(3)]
         state[where][0] = np.nan
-        u, z, status, _ = mpc.function(*state, ref, mpc.controller.z0)
+        u, z, status, *_ = mpc.function(*state, ref, mpc.controller.z0)
         assert float(status) == 3
         np.testing.assert_allclose(np.array(u).ravel(), four_bar.u)  # no deviation
         assert np.all(np.isfinite(np.array(z)))
     broken = np.full(mpc.controller.z0.size, np.nan)
-    u, z, status, _ = mpc.function(four_bar.q, np.zeros(3), ref, broken)
+    u, z, status, *_ = mpc.function(four_bar.q, np.zeros(3), ref, broken)
     assert float(status) == 3
     assert np.all(np.isfinite(np.array(z)))
 

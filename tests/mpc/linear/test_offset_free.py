@@ -39,7 +39,7 @@ def settle(mpc, gain=1.0, slip=0.0, y=lambda x: x):
     """Return the last state and status of a plant with a force, a gain and a slip of its own."""
     x, z, ref = np.zeros(2), mpc.controller.z0, mpc.ref(x=[WANTED, 0.0])
     for _ in range(400):
-        u, z, status, _ = (np.array(out).ravel() for out in mpc.function(y(x), ref, z))
+        u, z, status, *_ = (np.array(out).ravel() for out in mpc.function(y(x), ref, z))
         x = MODEL.A @ x + MODEL.B @ (gain * u + FORCE) + MODEL.drift + [slip, 0.0]
     return x, status
 
@@ -97,7 +97,7 @@ def test_the_c_equals_the_function_and_coasts_over_a_bad_measurement(tmp_path):
         other = [np.array(out).ravel() for out in program(y, ref, z)]
         for name, a, b in zip(("u", "z_next", "status"), one, other, strict=False):
             np.testing.assert_allclose(b, a, atol=1e-9, err_msg=f"{k} {name}")
-        u, z, status, _ = one
+        u, z, status, *_ = one
         assert np.all(np.isfinite(z))
         assert status == (3 if k == 30 else 0)
         x = MODEL.A @ x + MODEL.B @ (u + FORCE) + MODEL.drift

@@ -40,7 +40,7 @@ def test_what_is_out_of_reach_is_named_with_what_it_misses():
         np.testing.assert_allclose(found.u, 1.0, atol=SAME_OPTIMUM)
         assert found.violations == said, name
     rti = real_time_iteration(ocp, shift=False)
-    _, z, status, _ = rti.function(0, 0, ocp.parameters().ravel(), rti.controller.z0)
+    _, z, status, *_ = rti.function(0, 0, ocp.parameters().ravel(), rti.controller.z0)
     assert int(status) == 0
     assert rti.violations(z) == said
     best = solve(ocp, [0, 0])

@@ -62,7 +62,7 @@ def test_ticks_at_one_state_end_at_the_optimum_of_the_whole_problem(rail):
     rti = real_time_iteration(ocp, begin, shift=False)
     z, misses = rti.controller.z0, []
     for _ in range(100):
-        _, z, status, _ = tick(rti.function, x0, wanted(ocp).ravel(), z)
+        _, z, status, *_ = tick(rti.function, x0, wanted(ocp).ravel(), z)
         assert status == 0
         misses.append(np.abs(rti.trajectory(z)[0] - best.x).max())
     assert misses[0] > 1e3 * SAME_OPTIMUM
@@ -104,7 +104,7 @@ def test_one_tick_solves_a_quadratic_problem():
     guess = initial_guess(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
     rti = real_time_iteration(ocp, guess, shift=False)
     ref = ocp.parameters(setpoint_q=0.2).ravel()
-    u, z, status, _ = (np.array(o).ravel() for o in rti.function(1.5, 0.4, ref, rti.z(guess)))
+    u, z, status, *_ = (np.array(o).ravel() for o in rti.function(1.5, 0.4, ref, rti.z(guess)))
     assert status == 0
     x, controls = rti.trajectory(z)
     np.testing.assert_allclose(controls[:, 0], expected, atol=SAME_QP)
@@ -119,7 +119,7 @@ def test_a_cart_pole_swings_up_and_stays(hanging):
         if k == 150:
             np.testing.assert_allclose(x, UPRIGHT, atol=0.02)
             x = x + np.array([0, 0, 0.3, 0.6])  # pushed
-        u, z, status, _ = tick(rti.function, x, ref, z)
+        u, z, status, *_ = tick(rti.function, x, ref, z)
         assert status == 0, k
         controls.append(u[0])
         x = ocp.dynamics(x, u, wanted(ocp)[0]).full().ravel()
@@ -152,7 +152,7 @@ def test_the_c_equals_the_function_and_bears_bad_input(hanging, tmp_path):
 def test_a_state_outside_its_bounds_is_infeasible_and_gives_the_plan():
     ocp = swing_up(q_bounds=[[-0.5, 0.5], [-np.inf, np.inf]])
     rti = real_time_iteration(ocp)
-    u, z, status, _ = tick(
+    u, z, status, *_ = tick(
         rti.function, np.array([0.9, 0, 2.0, 0]), wanted(ocp).ravel(), rti.controller.z0
     )
     assert status == 2
@@ -170,7 +170,7 @@ def test_a_wrong_answer_of_the_solver_is_not_believed(hanging):
     m, n = stages.m, stages.n
     for answer, claimed in ((np.ones(n), 1), (np.full(n, np.nan), 1), (1e3 * np.ones(n), 0)):
         found = (prepared, carry, answer, np.zeros(m), np.zeros(m), claimed)
-        u, z, status, _ = stages.finish(*given, *found)
+        u, z, status, *_ = stages.finish(*given, *found)
         assert float(status) > 0
         assert abs(float(u)) <= LIMIT
         assert np.all(np.isfinite(np.array(z)))

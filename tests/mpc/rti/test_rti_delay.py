@@ -36,7 +36,7 @@ def loop(rti, x, ticks, delay, schedule=None):
     states, controls = [x], []
     for k in range(ticks):
         p = ocp.parameters() if schedule is None else schedule(k + delay)
-        u, z, status, _ = rti.function(x[: x.size // 2], x[x.size // 2 :], p.ravel(), z)
+        u, z, status, *_ = rti.function(x[: x.size // 2], x[x.size // 2 :], p.ravel(), z)
         assert int(status) == 0, k
         line.append(np.array(u).ravel())
         acts = ocp.parameters() if schedule is None else schedule(k)
@@ -151,7 +151,7 @@ def test_a_mass_that_its_motor_holds_falls_first_unless_the_law_begins_with_what
     rti, x = real_time_iteration(ocp, guess, delay=2, sent=sent), np.zeros(2)
     line, z, lowest = [weight] * 2, rti.controller.z0, 0.0
     for _ in range(20):
-        u, z, status, _ = rti.function(x[0], x[1], ocp.parameters().ravel(), z)
+        u, z, status, *_ = rti.function(x[0], x[1], ocp.parameters().ravel(), z)
         assert int(status) == 0
         line.append(float(u))
         x = ocp.dynamics(np.append(x, 0.0), line.pop(0), ocp.parameters()[0]).full().ravel()[:2]

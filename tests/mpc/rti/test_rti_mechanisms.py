@@ -31,7 +31,7 @@ def settled(rti, x, p, ticks=40):
     sent = slice(sum(rti.memory.sizes[:2]), sum(rti.memory.sizes[:3]))
     for _ in range(ticks):
         z[sent] = rti.controller.z0[sent]
-        u, z, status, _ = (np.array(o).ravel() for o in rti.function(x[:nq], x[nq:], p.ravel(), z))
+        u, z, status, *_ = (np.array(o).ravel() for o in rti.function(x[:nq], x[nq:], p.ravel(), z))
     return z, u, int(status[0])
 
 
@@ -112,7 +112,7 @@ def test_a_shifted_plan_begins_where_the_control_acts_and_keeps_its_motion():
     z, ref, sent = rti.controller.z0, ocp.parameters().ravel(), [0.0, 0.0]
     for _ in range(25):
         begun = z
-        u, z, status, _ = (np.array(o).ravel() for o in rti.function(x[:2], x[2:], ref, z))
+        u, z, status, *_ = (np.array(o).ravel() for o in rti.function(x[:2], x[2:], ref, z))
         plan = rti.controller.prediction(q=x[:2], v=x[2:], ref=ref, z=begun, z_next=z, u=u)
         sent.append(u[0])
         reached = ocp.dynamics.mapaccum(2)(x, ca.DM(sent[-3:-1]).T, ocp.parameters()[:2].T).full()

@@ -73,7 +73,7 @@ def test_ticks_at_one_state_end_at_the_optimum_with_nonlinear_rows_active(hangin
     rti = real_time_iteration(ocp, begin, shift=False)
     z, ref, misses = rti.controller.z0, wanted(ocp).ravel(), []
     for _ in range(120):
-        _, z, status, _ = tick(rti.function, x0, ref, z)
+        _, z, status, *_ = tick(rti.function, x0, ref, z)
         assert status == 0
         misses.append(np.abs(rti.trajectory(z)[0] - best.x).max())
     assert misses[0] > 1e2 * SAME_OPTIMUM
@@ -119,7 +119,7 @@ def test_hard_rows_out_of_reach_give_the_plan(hanging, start, price, expected):
     ocp = optimal_control_problem(system, N, 0.05, Q=1.0, R=0.05, symbols=s, path=[row])
     rti = real_time_iteration(ocp)
     x0, begin = np.array([start, 0.1, 0.0, 0.0]), rti.z(plan) if expected else rti.controller.z0
-    u, z, status, residual = tick(rti.function, x0, ocp.parameters().ravel(), begin)
+    u, z, status, _, residual = tick(rti.function, x0, ocp.parameters().ravel(), begin)
     assert status == expected
     assert np.all(np.isfinite(residual))
     x, controls = rti.trajectory(z)

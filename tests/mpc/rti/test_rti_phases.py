@@ -72,7 +72,7 @@ def test_both_phases_are_the_tick_bit_for_bit_and_the_function(iteration):
     law = rti.function.map(STATES)
     names = rti.function.name_in()
     expected = law(*(np.array([tick[name] for tick, _ in record]).T for name in names))
-    u, _, status, _ = (np.array(out).T for out in expected)
+    u, _, status, *_ = (np.array(out).T for out in expected)
     found = np.array([answer["u"] for _, answer in record])
     states = np.array([answer["status"] for _, answer in record])
     np.testing.assert_array_equal(states, status)

@@ -71,7 +71,7 @@ def test_bounded_and_weighted_changes_of_the_control_are_those_of_an_independent
         np.testing.assert_allclose(found.u[:, 0], expected, atol=SAME_OPTIMUM, err_msg=solver)
     rti = real_time_iteration(ocp, shift=False)
     start = rti.z(initial_guess(ocp, np.zeros((N + 1, 3)), np.zeros((N, 1))), sent=[[last]])
-    u, z, status, _ = tick(rti.function, x0, ocp.parameters().ravel(), start)
+    u, z, status, *_ = tick(rti.function, x0, ocp.parameters().ravel(), start)
     assert status == 0
     np.testing.assert_allclose(rti.trajectory(z)[1][:, 0], expected, atol=SAME_QP)
     np.testing.assert_allclose(u, expected[:1], atol=SAME_QP)
@@ -88,7 +88,7 @@ def test_a_closed_loop_keeps_the_rates_whatever_is_measured(delay):
     for k in range(30):
         x = 0.3 * rng.standard_normal(4)
         x[0] = np.nan if k % 7 == 0 else x[0]  # at first too, where the plan is far away
-        u, z, status, _ = tick(rti.function, x, ocp.parameters().ravel(), z)
+        u, z, status, *_ = tick(rti.function, x, ocp.parameters().ravel(), z)
         controls.append(u[0])
         statuses.append(int(status[0]))
     assert {0, 3} == set(statuses)
@@ -155,7 +155,7 @@ def test_rows_of_path_and_end_are_those_of_an_independent_qp_or_called_infeasibl
     missed = []
     for x0 in rng.uniform([-2.5, -2.0], [2.5, 2.0], (60, 2)):
         guess = initial_guess(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
-        _, z, status, _ = tick(rti.function, x0, ref, rti.z(guess))
+        _, z, status, *_ = tick(rti.function, x0, ref, rti.z(guess))
         expected = rail_qp(x0, **prices)
         assert int(status[0]) == (2 if expected is None else 0)
         found[int(status[0])] += 1

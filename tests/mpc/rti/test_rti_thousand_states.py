@@ -68,7 +68,7 @@ def test_no_wrong_answer_of_a_thousand_is_called_right(kind, tmp_path):
     moved = sum(rti.memory.sizes[:3])
     z[:moved] += 0.05 * rng.standard_normal((moved, STATES))
     z[moved:] = rng.integers(-1, 2, z[moved:].shape)  # any active set to begin with
-    _, z_next, status, _ = law(x[:2], x[2:], ref, z)
+    _, z_next, status, *_ = law(x[:2], x[2:], ref, z)
     stages = rti.controller.stages
     found = stages.problem().map(STATES)(x[:2], x[2:], ref, z)
     A, lower, upper, prepared = (np.array(found[i]) for i in (0, 1, 2, 5))

@@ -40,7 +40,7 @@ def test_only_hard_rows_beyond_controls_can_be_infeasible(kind):
     prepared = stages.prepare(*known[2:])[0]
     none = ca.DM.zeros(stages.m)
     answer = (ca.DM.zeros(0), 1e4 * np.ones(stages.n), none, none, 0.0)
-    _, z_next, status, residual = stages.finish(*known, prepared, *answer)
+    _, z_next, status, _, residual = stages.finish(*known, prepared, *answer)
     assert float(residual[0]) > 1e-3
     assert int(status) == expected
     after = rti.controller.z0 if expected == FAILED else z
