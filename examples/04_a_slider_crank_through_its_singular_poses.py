@@ -1,9 +1,10 @@
 """A slider-crank with equal links turns through 23 singular poses in ten seconds [A05, §8].
 
-Where the crank stands across the slider's line the constraint's one row vanishes and two branches
-meet. Projection at every stage keeps step, energy and branch. The correction that A05 prints, of
-q after each step and not of v, makes the step size collapse at a singular pose (with v it holds
-here, where the branch is a straight line in q). The classical multipliers leave the branch.
+Where the crank is perpendicular to the slider's line the only row of the constraint vanishes and
+two branches meet. Projection at every stage keeps step size, energy and branch. The correction
+that A05 prints, of q after each step and not of v, makes the step size collapse at a singular pose
+(with v it works here, because the branch is a straight line in q). The classical multipliers leave
+the branch.
 
 You will see steps, energy error and distance from the one-coordinate solution of each.
 """

@@ -1,11 +1,11 @@
 """Two inverse dynamics of S20 on one parallel robot: exact by QR, and of the linear model.
 
 The 3-RRR has nine constraint rows of rank six. By QR with the rank revealed (eq. 20-21) the law is
-exact everywhere; the one of the linear model (eq. 14-15) is two constant products, right near its
-operating point only: what it asks for differs from the exact control by the square of the distance.
+exact everywhere; the one of the linear model (eq. 14-15) is two constant products, valid near its
+operating point only: its difference from the exact control grows with the square of the distance.
 
-You will see both laws track in MuJoCo as C with masses 10 % off, and how their controls differ:
-divided by the square of the motion's size, the curves fall together.
+You will see both laws track in MuJoCo as C with masses 10 % off, and the difference of their
+controls: divided by the square of the motion's size, the curves coincide.
 """
 
 import numpy as np

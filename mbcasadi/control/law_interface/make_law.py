@@ -13,7 +13,7 @@ becomes C as it is. Its signature is
 - `status`: 0 the equations hold; 1 u is saturated at its limits; 2 the desired motion or force is
   unattainable and u is the nearest; 3 bad input (NaN, infinity), u is the safe output; 4 the
   arithmetic failed, u is the safe output.
-- `flags`: the bit SATURATED where u is at its limits; see `Flag`.
+- `flags`: the bit SATURATED where u was clipped to its limits; see `Flag`.
 - `residual`: what is missing from the desired motion or force, in the law's own terms.
 
 u never leaves its limits, whatever the inputs are. The safe output is zero control within them,
