@@ -101,7 +101,7 @@ class Allocation:
         missing = f_c - self._left(f)
         return self._given(self.own.X.T @ f, missing, f_c)
 
-    def descriptor_form(self, T: ca.SX, lam: ca.SX) -> PrescribedForce:
+    def with_multipliers(self, T: ca.SX, lam: ca.SX) -> PrescribedForce:
         """Return the least force that causes the motion, with `T f_c` nearest to lam.
 
         Args:
