@@ -56,7 +56,7 @@ def screen() -> Console:
 
 def emit_json(data: Any) -> None:
     """Write `data` as JSON; NumPy arrays become lists, NaN and infinity become null."""
-    from mbcasadi.validation.report import plain
+    from mbcasadi.validation.report.plain_data import plain
 
     typer.echo(json.dumps(plain(data), indent=2, allow_nan=False))
 

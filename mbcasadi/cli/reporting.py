@@ -14,8 +14,8 @@ def show_report(report: "Report", saved: Path | None, as_json: bool) -> None:
     if as_json:
         console.emit_json(report.to_dict() | {"file": None if saved is None else str(saved)})
     else:
-        from mbcasadi.validation.findings import findings
-        from mbcasadi.validation.table import what_if_table
+        from mbcasadi.validation.report.findings import findings
+        from mbcasadi.validation.report.terminal import what_if_table
 
         screen = console.screen()
         screen.print(report.table())

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from validation_problems import crank_controller, swing
+from support.validation_problems import crank_controller, swing
 
 import mujoco_models
 from mbcasadi.errors import ProblemError

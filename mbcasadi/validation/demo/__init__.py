@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import mujoco_models
-from mbcasadi.validation.report import Report
-from mbcasadi.validation.run import Run
+from mbcasadi.validation.report.report import Report
+from mbcasadi.validation.run.run import Run
 from mbcasadi.validation.spec import read_spec, run_spec
 
 _FOLDER = Path(__file__).resolve().parent

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mbcasadi.validation.campaigns import Campaign, campaign, cases
-from mbcasadi.validation.closed_loop import validate
-from mbcasadi.validation.criteria import judge
-from mbcasadi.validation.report import Report
+from mbcasadi.validation.campaign import campaign
+from mbcasadi.validation.metrics.criteria import judge
+from mbcasadi.validation.report.campaign_report import Campaign, cases
+from mbcasadi.validation.report.report import Report
 from mbcasadi.validation.spec.build import Experiment, experiment
 from mbcasadi.validation.spec.schema import Spec, Trial
+from mbcasadi.validation.validate import validate
 
 
 def run_spec(

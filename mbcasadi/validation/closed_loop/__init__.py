@@ -1,0 +1,1 @@
+"""The loop that records: MuJoCo steps the model, the generated C computes the control."""

@@ -1,0 +1,1 @@
+"""Numbers that say how a recorded closed loop went, and the criteria on them."""

@@ -1,0 +1,1 @@
+"""Runs and campaigns as tables, JSON and one HTML page."""

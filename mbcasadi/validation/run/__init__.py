@@ -1,0 +1,1 @@
+"""One judged run, and its repetitions under other conditions."""
