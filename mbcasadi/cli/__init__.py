@@ -11,7 +11,7 @@ TOOLS = ("typer", "rich", "pydantic", "jinja2", "matplotlib")  # the extra `tool
 
 
 def main() -> None:
-    """Run the command line; without the extra `tools`, say how to get it."""
+    """Run the command line; without the extra `tools`, write how to install it."""
     absent = [name for name in TOOLS if importlib.util.find_spec(name) is None]
     if absent:
         sys.stderr.write(

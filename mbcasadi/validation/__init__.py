@@ -1,18 +1,27 @@
-"""Where both worlds meet: our equations and generated C against MuJoCo."""
+"""Generated C against MuJoCo: the only package that uses both our equations and MuJoCo."""
 
 from mbcasadi.validation.campaign import campaign
-from mbcasadi.validation.closed_loop.compiled_law import CompiledLaw, compiled
-from mbcasadi.validation.closed_loop.outer_law import OuterLaw, outer_law
-from mbcasadi.validation.closed_loop.recording import Recording
-from mbcasadi.validation.metrics.criteria import DEFAULTS, Verdict
-from mbcasadi.validation.metrics.margins import Margin
-from mbcasadi.validation.metrics.metrics import Metric, Tracked
-from mbcasadi.validation.metrics.predictions import Predicted, Predictions
-from mbcasadi.validation.metrics.softness import Softness
-from mbcasadi.validation.report.campaign_report import Campaign, Case, cases
-from mbcasadi.validation.report.report import Report
-from mbcasadi.validation.run.conditions import Condition, WhatIf
-from mbcasadi.validation.run.run import Run
+from mbcasadi.validation.closed_loop import (
+    CompiledLaw,
+    OuterLaw,
+    Recording,
+    ScenarioOptions,
+    compile_controller,
+    outer_law,
+)
+from mbcasadi.validation.metrics import (
+    DEFAULTS,
+    Criteria,
+    Margin,
+    Metric,
+    Predictions,
+    PredictionStatistics,
+    Softness,
+    TrackingStatistics,
+    Verdict,
+)
+from mbcasadi.validation.report import Campaign, Case, Report, ReportOptions, cases
+from mbcasadi.validation.run import Condition, Run, WhatIf
 from mbcasadi.validation.validate import validate
 
 __all__ = [
@@ -21,21 +30,24 @@ __all__ = [
     "Case",
     "CompiledLaw",
     "Condition",
+    "Criteria",
     "Margin",
     "Metric",
     "OuterLaw",
-    "Predicted",
+    "PredictionStatistics",
     "Predictions",
     "Recording",
     "Report",
+    "ReportOptions",
     "Run",
+    "ScenarioOptions",
     "Softness",
-    "Tracked",
+    "TrackingStatistics",
     "Verdict",
     "WhatIf",
     "campaign",
     "cases",
-    "compiled",
+    "compile_controller",
     "outer_law",
     "validate",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 
 from mbcasadi.description import Contact, Controller, Signal
 from mbcasadi.plant import Plant
-from mbcasadi.validation.closed_loop.recording import Recording
+from mbcasadi.validation import Recording
 
 CRANK_LIMIT = 1.5  # N m, of the four-bar's motor
 FEET = ("FL", "FR", "RL", "RR")
@@ -65,7 +65,7 @@ def swing(t: float) -> list[float]:
 
 
 def standing_controller(q0: np.ndarray, period: float = 2e-3) -> Controller:
-    """PD on the quadruped's 12 joints around a pose; mask is read, and counted in the state."""
+    """PD on the quadruped's 12 joints around a pose; its state is the sum of the mask."""
     q, v, z = ca.SX.sym("q", 19), ca.SX.sym("v", 18), ca.SX.sym("z")
     mask = ca.SX.sym("mask", 4)
     u = 80 * (ca.DM(q0[7:]) - q[7:]) - 2 * v[6:]
@@ -98,9 +98,9 @@ def slider_matrices(mass: float = SLIDER_MASS) -> tuple[np.ndarray, np.ndarray]:
 def planning_slider(
     *, delay: int = 0, horizon: int = 8, mass: float = SLIDER_MASS, **more
 ) -> Controller:
-    """Feedback to the origin that says where it expects to go, with `mass` in its model.
+    """Feedback to the origin that predicts its motion, with `mass` in its model.
 
-    It carries the state over `delay` ticks with the controls that are under way, its z.
+    It predicts the state over `delay` ticks with the pending controls, its z.
     """
     A, B = (ca.DM(part) for part in slider_matrices(mass))
     K = ca.DM(SLIDER_GAIN)
@@ -114,7 +114,7 @@ def planning_slider(
     sent = ca.vertcat(z, command)[1:] if delay else z
     states, controls = [x], []
     for k in range(horizon):
-        first = z_next[-1] if delay else u  # what the law answered, told in both
+        first = z_next[-1] if delay else u  # the law's output, in both
         controls.append(first if k == 0 else -K @ states[-1])
         states.append(A @ states[-1] + B @ controls[-1])
     plan = ca.Function(
@@ -143,7 +143,7 @@ def planning_slider(
 
 
 def idle_controller(path: Path, periods: int = 2) -> Controller:
-    """Answer zero, or what is nearest to it within the limits, for any model."""
+    """Return a controller of zero, or of the nearest control within the limits, for any model."""
     plant = Plant(path)
     low, high = plant.ctrl_range.T
     q, v = ca.SX.sym("q", plant.nq), ca.SX.sym("v", plant.nv)
@@ -170,12 +170,12 @@ def recording(**fields: object) -> Recording:
         "t": np.arange(TICKS) * 1e-3,
         **{n: np.zeros((TICKS, 3)) for n in ("q", "v", "a", "actuator_force")},
         **{n: np.zeros((TICKS, 3)) for n in ("equality_force", "other_force", "disturbance")},
-        **{n: np.zeros((TICKS, 0)) for n in ("act", "ref", "mask", "z", "equality_on")},
+        **{n: np.zeros((TICKS, 0)) for n in ("act", "ref", "mask", "z", "equality_active")},
         **{n: np.zeros((TICKS, 1)) for n in ("u", "u_applied")},
         **dict.fromkeys(("check", "closure", "residual", "energy"), nothing),
         "status": nothing.astype(int),
         "contact_names": (),
-        **{n: np.zeros((TICKS, contacts, 3)) for n in ("contact_force", "contact_place")},
+        **{n: np.zeros((TICKS, contacts, 3)) for n in ("contact_force", "contact_position")},
         **{f"contact_{n}": np.zeros((TICKS, contacts)) for n in ("normal", "tangential", "margin")},
     }
     return Recording(**(values | fields))

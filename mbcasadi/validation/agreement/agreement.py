@@ -24,12 +24,12 @@ Array = NDArray[np.float64]
 Value = Callable[[Sample], Array]
 Scaling = Literal["plain", "force", "inertia"]
 
-# Below this value (in the scaled unit) only the rounding of intermediate results of order one is
-# left, and a relative error says nothing.
+# Values below it (in the scaled unit) consist of the rounding of intermediate results of order
+# one: their relative error has no meaning.
 SMALLEST_SCALE = 1e-3
 EXACT = 1e-10  # rounding of two independent algorithms, thirty bodies deep
-# A difference carries 1e-16 times values of order ten over the step, and so needs a larger one.
-SMALLEST_DIFFERENCED = 1e-1
+# A finite difference has a rounding error of 1e-16 times values of order ten over the step.
+SMALLEST_SCALE_BY_DIFFERENCE = 1e-1
 BY_DIFFERENCE = "reference by a seven-point difference of MuJoCo's"
 
 
@@ -38,11 +38,11 @@ class Agreement(NamedTuple):
 
     Attributes:
         quantity: name of the `System` member, or of a frame's Function.
-        error: worst relative error over all states, infinite where ours is NaN; NaN where
+        error: worst relative error over all states, infinite where the member is NaN; NaN where
             nothing could be compared.
         state: index of the state with the worst error.
         unit: of the quantity.
-        note: why nothing could be compared, or how the reference was made.
+        note: why nothing could be compared, or how the reference was computed.
     """
 
     quantity: str
@@ -52,18 +52,18 @@ class Agreement(NamedTuple):
     note: str = ""
 
     @property
-    def holds(self) -> bool:
-        """Whether the two agree to rounding; False where nothing could be compared."""
+    def agrees(self) -> bool:
+        """Whether both agree to rounding; False where nothing could be compared."""
         return self.error <= EXACT
 
 
 class Check(NamedTuple):
-    """One quantity: both values as functions of a sample, and how they are scaled."""
+    """One quantity: member and reference as functions of a sample, and how they are scaled."""
 
     quantity: str
     unit: str
-    theirs: Value
-    ours: Value
+    reference: Value
+    value: Value
     scaling: Scaling = "plain"
     note: str = ""
 
@@ -86,9 +86,9 @@ def compare(
     Args:
         system: read from the same model.
         model: the compiled model; it is not changed.
-        states: how many random states.
+        states: number of random states.
         seed: of the random states.
-        frames: how many named sites, and how many bodies, are compared.
+        frames: number of named sites, and of bodies, to compare.
 
     Returns:
         One entry for each quantity; refused members are listed with the reason.
@@ -97,7 +97,7 @@ def compare(
         ModelError: system and model differ in size.
     """
     _require_same_size(system, model)
-    checks, absent = _member_checks(system)
+    checks, refused = _member_checks(system)
     for kind in ("site", "body"):
         for i in frame_values.spread_ids(model, kind, frames):
             checks += _frame_checks(system, model, kind, i)
@@ -119,35 +119,43 @@ def compare(
             )
             for k, (c, state) in enumerate(zip(checks, worst, strict=True))
         ),
-        *absent,
+        *refused,
     ]
 
 
 def _require_same_size(system: System, model: mujoco.MjModel) -> None:
-    ours = (system.nq, system.nv, system.nu)
-    theirs = (model.nq, model.nv, model.nu)
-    if ours != theirs:
+    sizes = (system.nq, system.nv, system.nu)
+    expected = (model.nq, model.nv, model.nu)
+    if sizes != expected:
         raise ModelError(
-            f"the system '{system.name}' has (nq, nv, nu) = {ours}, the MuJoCo model has {theirs}; "
-            "expected a system read from this model"
+            f"the system '{system.name}' has (nq, nv, nu) = {sizes}, the MuJoCo model has "
+            f"{expected}; expected a system read from this model"
         )
 
 
 def _member_checks(system: System) -> tuple[list[Check], list[Agreement]]:
-    """Return what can be compared, and what the system refuses to give."""
+    """Return the checks of all members, and an entry for each member that the system refuses."""
     checks: list[Check] = []
-    absent: list[Agreement] = []
+    refused: list[Agreement] = []
     for reference in _references(system):
         try:
-            ours = _evaluated(system.member(reference.member))
+            value = _member_value(system.member(reference.member))
         except UnsupportedFeatureError as refusal:
-            absent.append(
+            refused.append(
                 Agreement(reference.member, float("nan"), 0, reference.unit, str(refusal))
             )
             continue
-        member, unit, theirs, scaling, note = reference
-        checks.append(Check(member, unit, theirs, ours, scaling, note))
-    return checks, absent
+        checks.append(
+            Check(
+                quantity=reference.member,
+                unit=reference.unit,
+                reference=reference.value,
+                value=value,
+                scaling=reference.scaling,
+                note=reference.note,
+            )
+        )
+    return checks, refused
 
 
 def _references(system: System) -> list[Reference]:
@@ -161,7 +169,7 @@ def _references(system: System) -> list[Reference]:
         Reference("kinetic_energy", "J", mj.kinetic_energy),
         Reference("potential_energy", "J", mj.potential_energy),
         Reference("velocity_map", "1", mj.velocity_map, note=f"{BY_DIFFERENCE} mj_integratePos"),
-        Reference("integrate", position, lambda s: mj.stepped(s.model, s.q, s.v)),
+        Reference("integrate", position, lambda s: mj.integrate(s.model, s.q, s.v)),
         Reference("difference", position, lambda s: mj.difference(s.model, s.q, s.q1)),
     ]
     if system.nu:
@@ -197,8 +205,8 @@ def _frame_checks(system: System, model: mujoco.MjModel, kind: str, i: int) -> l
             lambda s: _pose(functions, s),
         ),
         *(
-            Check(f"{label}: {what}", unit, _of_frame(theirs, kind, i), _evaluated(ours))
-            for what, unit, theirs, ours in (
+            Check(f"{label}: {what}", unit, _frame_value(reference, kind, i), _member_value(member))
+            for what, unit, reference, member in (
                 ("jacobian", "m, 1", frame_values.jacobian, functions.jacobian),
                 ("velocity", "m/s, rad/s", frame_values.velocity, functions.velocity),
                 ("bias", "m/s², rad/s²", frame_values.bias, functions.bias),
@@ -207,7 +215,7 @@ def _frame_checks(system: System, model: mujoco.MjModel, kind: str, i: int) -> l
     ]
 
 
-def _of_frame(value: Callable[[Sample, str, int], Array], kind: str, i: int) -> Value:
+def _frame_value(value: Callable[[Sample, str, int], Array], kind: str, i: int) -> Value:
     return lambda s: value(s, kind, i)
 
 
@@ -216,7 +224,7 @@ def _pose(functions: FrameFunctions, s: Sample) -> Array:
     return np.column_stack([R.full(), p.full()])
 
 
-def _evaluated(function: ca.Function) -> Value:
+def _member_value(function: ca.Function) -> Value:
     """Return a Function's first output, its inputs taken from the sample by their names."""
     names = function.name_in()
     if names == ["q0", "q1"]:
@@ -226,20 +234,20 @@ def _evaluated(function: ca.Function) -> Value:
 
 
 def _error(check: Check, s: Sample) -> float:
-    theirs = np.asarray(check.theirs(s), dtype=float)
-    ours = check.ours(s).reshape(theirs.shape)
+    reference = np.asarray(check.reference(s), dtype=float)
+    value = check.value(s).reshape(reference.shape)
     if check.scaling != "plain":
         root = np.sqrt(np.diag(mj.inertia(s)))
-        weight = root[:, None] if theirs.ndim == 2 else root
+        weight = root[:, None] if reference.ndim == 2 else root
         if check.scaling == "inertia":
             weight = root[:, None] * root
-        ours, theirs = ours / weight, theirs / weight
-    compared = ~np.isnan(theirs)
+        value, reference = value / weight, reference / weight
+    compared = ~np.isnan(reference)
     if not np.any(compared):
         return 0.0
-    gap = float(np.max(np.abs(ours - theirs)[compared]))
-    if np.isnan(gap):
-        return float("inf")  # NaN is kept for what could not be compared
-    differenced = check.note.startswith(BY_DIFFERENCE)
-    smallest = SMALLEST_DIFFERENCED if differenced else SMALLEST_SCALE
-    return gap / max(float(np.max(np.abs(theirs[compared]))), smallest)
+    difference = float(np.max(np.abs(value - reference)[compared]))
+    if np.isnan(difference):
+        return float("inf")  # NaN means that nothing could be compared
+    by_difference = check.note.startswith(BY_DIFFERENCE)
+    smallest = SMALLEST_SCALE_BY_DIFFERENCE if by_difference else SMALLEST_SCALE
+    return difference / max(float(np.max(np.abs(reference[compared]))), smallest)

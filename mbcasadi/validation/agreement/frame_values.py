@@ -50,7 +50,7 @@ def velocity(s: Sample, kind: str, i: int) -> Array:
 def bias(s: Sample, kind: str, i: int) -> Array:
     """Return (6,): J̇ v, the acceleration at zero joint acceleration, without gravity.
 
-    `mj_jacDot` is no reference: it is off for bodies with a slide joint before a hinge.
+    `mj_jacDot` is no reference: it is wrong for bodies with a slide joint before a hinge.
     """
     weightless = copy.copy(s.model)
     weightless.opt.gravity = 0.0

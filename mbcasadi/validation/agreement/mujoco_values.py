@@ -1,6 +1,6 @@
 """MuJoCo's own value of each quantity of a `System`, at one state.
 
-Nothing here knows our equations. Contacts, limits and friction are switched off in a copy of
+Independent of our equations. Contacts, limits and friction are switched off in a copy of
 the model: they are forces of MuJoCo's solver and change none of these quantities.
 """
 
@@ -25,7 +25,7 @@ STEP_WEIGHTS = {
     2.0: -3.0 / 20.0,
     3.0: 1.0 / 60.0,
 }
-SMALL_CONTROL = 2.0**-7  # too small to wind the set-point of a rotational servo by a turn
+SMALL_CONTROL = 2.0**-7  # keeps the set-point of a rotational servo within one turn
 CTRL_MARGIN = 0.5  # controls are drawn from their range, widened by this fraction on each side
 EQUALITY_ROWS = {
     int(mujoco.mjtEq.mjEQ_CONNECT): 3,
@@ -48,11 +48,11 @@ class Sample(NamedTuple):
 
 
 def smooth_copy(model: mujoco.MjModel) -> mujoco.MjModel:
-    """Return a copy without contacts, limits and friction, awake, with dense Jacobians."""
+    """Return a copy without contacts, limits, friction and sleep, with dense Jacobians."""
     smooth = copy.copy(model)
-    off = mujoco.mjtDisableBit
+    Bit = mujoco.mjtDisableBit
     smooth.opt.disableflags |= int(
-        off.mjDSBL_CONTACT.value | off.mjDSBL_LIMIT.value | off.mjDSBL_FRICTIONLOSS.value
+        Bit.mjDSBL_CONTACT.value | Bit.mjDSBL_LIMIT.value | Bit.mjDSBL_FRICTIONLOSS.value
     )
     smooth.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP.value)
     smooth.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
@@ -61,8 +61,8 @@ def smooth_copy(model: mujoco.MjModel) -> mujoco.MjModel:
 
 def random_sample(model: mujoco.MjModel, rng: np.random.Generator) -> Sample:
     """Draw a state anywhere in the configuration space, controls in and out of their ranges."""
-    q = stepped(model, model.qpos0, rng.normal(size=model.nv))
-    q1 = stepped(model, model.qpos0, rng.normal(size=model.nv))
+    q = integrate(model, model.qpos0, rng.normal(size=model.nv))
+    q1 = integrate(model, model.qpos0, rng.normal(size=model.nv))
     low, high = model.actuator_ctrlrange.T
     margin = CTRL_MARGIN * np.abs(high - low)
     within = rng.uniform(low - margin, high + margin)
@@ -82,7 +82,7 @@ def random_sample(model: mujoco.MjModel, rng: np.random.Generator) -> Sample:
     return sample
 
 
-def stepped(model: mujoco.MjModel, q: Array, dv: Array) -> Array:
+def integrate(model: mujoco.MjModel, q: Array, dv: Array) -> Array:
     """Return q ⊕ dv."""
     result = np.array(q)
     mujoco.mj_integratePos(model, result, dv, 1.0)
@@ -107,22 +107,22 @@ def velocity_map(s: Sample) -> Array:
     """Return N, (nq, nv), by differences of MuJoCo's own step."""
     N = np.zeros((s.model.nq, s.model.nv))
     for k, direction in enumerate(np.eye(s.model.nv)):
-        N[:, k] = slope(s, direction, lambda q: q)
+        N[:, k] = directional_derivative(s, direction, lambda q: q)
     return N
 
 
-def slope(s: Sample, direction: Array, value: Callable[[Array], Array]) -> Array:
+def directional_derivative(s: Sample, direction: Array, value: Callable[[Array], Array]) -> Array:
     """Return d value(q ⊕ τ direction) / dτ at τ = 0 by a seven-point difference."""
     step = STEP / max(1.0, float(np.linalg.norm(direction)))
     weighted = [
-        weight * value(stepped(s.model, s.q, step * place * direction))
+        weight * value(integrate(s.model, s.q, step * place * direction))
         for place, weight in STEP_WEIGHTS.items()
     ]
     return np.asarray(sum(weighted) / step)
 
 
 def gravity_force(s: Sample) -> Array:
-    """Return g, (nv,): the bias force at rest."""
+    """Return g, (nv,): the bias force at zero velocity."""
     data = mujoco.MjData(s.model)
     data.qpos = s.q
     mujoco.mj_forward(s.model, data)
@@ -136,7 +136,7 @@ def kinetic_energy(s: Sample) -> Array:
 
 
 def potential_energy(s: Sample) -> Array:
-    """Return V, J; NaN where gravity is compensated, which MuJoCo's number leaves out."""
+    """Return V, J; NaN with gravity compensation, which MuJoCo's value omits."""
     mujoco.mj_energyPos(s.model, s.data)
     return np.array([np.nan if np.any(s.model.body_gravcomp) else s.data.energy[0]])
 
@@ -147,13 +147,13 @@ def actuation(s: Sample) -> Array:
     data = mujoco.MjData(model)
     data.qpos, data.qvel = s.q, s.v
     mujoco.mj_forward(model, data)
-    rest = np.array(data.qfrc_actuator)
+    bias = np.array(data.qfrc_actuator)
     columns = []
-    for drive, index in drives(model):
-        getattr(data, drive)[index] = SMALL_CONTROL
+    for field, index in control_variables(model):
+        getattr(data, field)[index] = SMALL_CONTROL
         mujoco.mj_fwdActuation(model, data)
-        columns.append((data.qfrc_actuator - rest) / SMALL_CONTROL)
-        getattr(data, drive)[index] = 0.0
+        columns.append((data.qfrc_actuator - bias) / SMALL_CONTROL)
+        getattr(data, field)[index] = 0.0
     return np.stack(columns, axis=1)
 
 
@@ -179,13 +179,13 @@ def unlimited_copy(model: mujoco.MjModel) -> mujoco.MjModel:
     return free
 
 
-def drives(model: mujoco.MjModel) -> list[tuple[str, int]]:
-    """Return for each control where it acts: itself, or its activation (`ctrl` or `act`)."""
-    found = [("ctrl", i) for i in range(model.nu)]
+def control_variables(model: mujoco.MjModel) -> list[tuple[str, int]]:
+    """Return (`ctrl` or `act`, index) of the variable through which each control acts."""
+    variables = [("ctrl", i) for i in range(model.nu)]
     for actuator, slots in enumerate(actuator_slots(model)):
         if model.actuator_actadr[actuator] >= 0:
-            found[slots.ctrl] = ("act", int(model.actuator_actadr[actuator]))
-    return found
+            variables[slots.ctrl] = ("act", int(model.actuator_actadr[actuator]))
+    return variables
 
 
 def active_equalities(model: mujoco.MjModel) -> list[int]:
@@ -217,11 +217,11 @@ def constraint_bias(s: Sample) -> Array:
         mujoco.mj_fwdPosition(s.model, data)
         return np.asarray(_jacobian(s.model, data) @ s.v)
 
-    return slope(s, s.v, velocity)
+    return directional_derivative(s, s.v, velocity)
 
 
 def _jacobian(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-    # the buffer keeps room for rows that MuJoCo has dropped
+    # the buffer is larger where MuJoCo has dropped rows
     J = data.efc_J[: data.nefc * model.nv].reshape(data.nefc, model.nv)
     blocks = []
     for i in active_equalities(model):

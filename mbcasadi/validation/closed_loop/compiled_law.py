@@ -1,4 +1,4 @@
-"""The generated C of a controller, as something that a loop can call thousands of times."""
+"""The generated C of a controller, as a Function that a loop can call thousands of times."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -60,8 +60,8 @@ def controller_of(controller: Controller | HasController) -> Controller:
     unknown = [n for n in controller.function.name_in() if n not in KNOWN_INPUTS]
     if unknown:
         raise ProblemError(
-            f"controller {controller.name!r} wants the inputs {unknown}; a closed loop knows "
-            f"{', '.join(KNOWN_INPUTS)}"
+            f"controller {controller.name!r} has the inputs {unknown}; a closed loop provides "
+            f"{', '.join(KNOWN_INPUTS)} only"
         )
     if "u" not in controller.function.name_out():
         raise ProblemError(f"controller {controller.name!r} has no output 'u'")
@@ -69,13 +69,17 @@ def controller_of(controller: Controller | HasController) -> Controller:
 
 
 @contextmanager
-def compiled(
+def compile_controller(
     controller: Controller | HasController, progress: Callable[[str], None] | None = None
 ) -> Iterator[CompiledLaw]:
-    """Export the controller to a temporary folder, compile it, and hand out the C.
+    """Export a controller to a temporary folder, compile it, and yield the loaded C.
 
-    A law that is compiled already is handed on: `with compiled(controller) as law` serves many
-    runs of `validate`.
+    A `CompiledLaw` is yielded unchanged, so that `with compile_controller(controller) as law`
+    serves many calls of `validate`.
+
+    Args:
+        controller: as data, an object that carries one, or a `CompiledLaw`.
+        progress: called with what is being done.
 
     Raises:
         ExportError: the C could not be generated or built.
@@ -103,9 +107,13 @@ class Caller:
         return self._sizes.get(name, 0)
 
     def __call__(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Return all outputs as vectors; `values` may hold more names than there are inputs."""
-        given = {name: np.asarray(values[name], dtype=float).ravel() for name in self.names_in}
-        for name, value in given.items():
+        """Return all outputs as vectors; `values` may hold more names than there are inputs.
+
+        Raises:
+            ShapeError: a value with another number of elements than its input.
+        """
+        inputs = {name: np.asarray(values[name], dtype=float).ravel() for name in self.names_in}
+        for name, value in inputs.items():
             if value.size != self.size(name):
                 raise ShapeError(f"{name} has {value.size} elements, expected {self.size(name)}")
-        return dict(zip(self.names_out, self._call(*given.values()), strict=True))
+        return dict(zip(self.names_out, self._call(*inputs.values()), strict=True))

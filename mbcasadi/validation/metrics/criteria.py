@@ -1,19 +1,11 @@
-"""What a run has to reach."""
+"""Criteria on the metrics of a run, and their verdicts."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mbcasadi.errors import UnknownNameError
-from mbcasadi.validation.metrics.metrics import Metric
-
-#: Metrics for which more is better; a limit on any other is an upper one.
-LOWER_BOUNDED = {
-    "cone.plant",
-    "cone.controller",
-    "status.solved",
-    "limits.least",
-    "limits.soft_least",
-}
+from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
 
 # A force on the edge of its pyramid is on the cone, up to the rounding of the QP.
 ON_THE_CONE = 1e-6
@@ -28,63 +20,50 @@ DEFAULTS: dict[str, float] = {
     "cone.controller": -ON_THE_CONE,
 }
 
-NAMES = (
-    "tracking.rms",
-    "tracking.max",
-    "tracking.rms_share",
-    "tracking.max_share",
-    "tracking.rms_share_free",
-    "closure.plant",
-    "closure.rows",
-    "closure.model",
-    "agreement.force_median",
-    "agreement.force_max",
-    "agreement.a_median",
-    "agreement.a_max",
-    "torque.excess",
-    "torque.saturated",
-    "torque.max",
-    "cone.plant",
-    "cone.controller",
-    "contact.lost",
-    "contact.slip",
-    "status.solved",
-    "status.safe_output",
-    "status.longest_failure",
-    "status.check",
-    "limits.least",
-    "limits.soft_least",
-    "limits.beyond",
-    "limits.near",
-    "prediction.start",
-    "prediction.next",
-    "prediction.quarter",
-    "prediction.half",
-    "prediction.end",
-    "time.median",
-    "time.p99",
-    "time.max",
-    "time.preparation",
-    "time.feedback",
-    "time.share",
-    "time.late",
-    "outer.safe_output",
-    "outer.longest_failure",
-    "outer.time",
-    "outer.share",
-)
+
+@dataclass(frozen=True)
+class Criteria:
+    """What a run has to reach.
+
+    Attributes:
+        limits: metric → bound, from below for margins and `status.solved`, else from above; the
+            names are those of `METRICS`, for tracking also `tracking.rms:trunk` with a task or
+            component. `DEFAULTS` where None; {} requires only that the run reaches its end.
+        settle: s at the start that metrics of tracking and of plans leave out.
+
+    Raises:
+        UnknownNameError: a limit on something that is no metric; the message lists the names.
+        ProblemError: a limit that is no number, or a negative `settle`.
+    """
+
+    limits: Mapping[str, float] | None = None
+    settle: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, limit in (self.limits or {}).items():
+            require_metric(name)
+            if not isinstance(limit, (int, float)) or math.isnan(limit):
+                raise ProblemError(f"criterion {name!r} is {limit!r}; expected a number")
+        if not self.settle >= 0:
+            raise ProblemError(f"settle is {self.settle} s; expected zero or a positive number")
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Components or tasks that limits name, as in `tracking.rms:trunk`."""
+        names = [name.split(":", 1)[1] for name in self.limits or {} if ":" in name]
+        return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One criterion and what became of it.
+    """One criterion, and whether it is fulfilled.
 
     Attributes:
         metric: its name.
         limit: bound of the metric.
-        at_least: the metric must not be below the limit; otherwise not above it.
-        value: what the run reached.
-        passed: the criterion held.
+        at_least: the limit is a lower bound; otherwise an upper one.
+        value: of the run.
+        passed: whether the criterion is fulfilled.
     """
 
     metric: str
@@ -94,41 +73,35 @@ class Verdict:
     passed: bool
 
 
-def judge(
-    metrics: Sequence[Metric], criteria: Mapping[str, float] | None, finished: bool
-) -> tuple[Verdict, ...]:
+def judge(metrics: Sequence[Metric], criteria: Criteria, finished: bool) -> tuple[Verdict, ...]:
     """Return a verdict for each criterion.
 
-    A criterion that was asked for by name fails where the run has no such metric (a value of
-    NaN is no pass). A run that stopped early fails as a whole, by the criterion `finished`.
+    A criterion that is required by name fails where the run has no such metric (NaN does not
+    pass). A run that stopped early fails as a whole, by the criterion `finished`.
 
-    Raises:
-        UnknownNameError: a criterion is no metric; the message lists the valid names.
+    Args:
+        metrics: of the run.
+        criteria: limits on them.
+        finished: whether the run reached its end.
     """
-    found = {metric.name: metric.value for metric in metrics}
-    wanted = dict(DEFAULTS if criteria is None else criteria)
-    for name in wanted:
-        _require_metric(name)
-    if criteria is None:
-        wanted = {name: limit for name, limit in wanted.items() if name in found}
+    values = {metric.name: metric.value for metric in metrics}
+    if criteria.limits is None:
+        limits = {name: limit for name, limit in DEFAULTS.items() if name in values}
+    else:
+        limits = dict(criteria.limits)
     verdicts = [Verdict("finished", 1.0, True, float(finished), finished)]
-    for name, limit in wanted.items():
-        value, at_least = found.get(name, float("nan")), name in LOWER_BOUNDED
+    for name, limit in limits.items():
+        value, at_least = values.get(name, math.nan), METRICS[base_name(name)].larger_is_better
         passed = value >= limit if at_least else value <= limit
         verdicts.append(Verdict(name, limit, at_least, value, bool(passed)))
     return tuple(verdicts)
 
 
-def scopes(criteria: Mapping[str, float] | None) -> tuple[str, ...]:
-    """Return the components or tasks that criteria name, as in `tracking.rms:trunk`."""
-    parts = [name.split(":", 1)[1] for name in criteria or {} if ":" in name]
-    return tuple(dict.fromkeys(parts))
-
-
-def _require_metric(name: str) -> None:
+def require_metric(name: str) -> None:
+    """Raise `UnknownNameError` unless a criterion may have this name."""
     base, colon, _ = name.partition(":")
-    if base not in NAMES or (colon and not base.startswith("tracking.")):
+    if base not in METRICS or (colon and not base.startswith("tracking.")):
         raise UnknownNameError(
-            f"unknown criterion {name!r}; there are: {', '.join(NAMES)}; those of tracking may "
+            f"unknown criterion {name!r}; there are: {', '.join(METRICS)}; those of tracking may "
             "name a task or a component: 'tracking.rms:trunk'"
         )

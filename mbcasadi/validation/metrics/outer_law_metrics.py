@@ -1,66 +1,66 @@
-"""What an outer law did in a run: its answers, and the time of its ticks beside its own period."""
+"""An outer law in a run: its statuses, and the time of its ticks over its own period."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from mbcasadi.codegen import TickTimes
-from mbcasadi.validation.closed_loop.outer_law import OuterLaw
-from mbcasadi.validation.metrics.metrics import Metric
-from mbcasadi.validation.metrics.status_metrics import StatusRow, fell_back, rows_of
+from mbcasadi.validation.closed_loop import OuterLaw
+from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.status_metrics import (
+    SafeOutputs,
+    StatusRow,
+    safe_outputs,
+    status_rows,
+)
 
 
 @dataclass(frozen=True)
-class OuterRun:
+class OuterLawRun:
     """An outer law over a run.
 
     Attributes:
         name: of the law.
         period: s, of its ticks.
         status_rows: each status that occurred.
-        failed: share of ticks with a safe output.
-        longest_failure: ticks of the longest run of them.
+        safe_outputs: how often it fell back to its safe output.
         times: of its ticks in C.
     """
 
     name: str
     period: float
     status_rows: tuple[StatusRow, ...]
-    failed: float
-    longest_failure: int
+    safe_outputs: SafeOutputs
     times: TickTimes
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything but the times as plain data."""
         rows = [asdict(row) for row in self.status_rows]
         return {"name": self.name, "period": self.period, "statuses": rows}
 
 
-def outer_run(outer: OuterLaw, inner_period: float) -> OuterRun:
-    """Return what an outer law did since `begin`."""
+def outer_law_run(outer: OuterLaw, inner_period: float) -> OuterLawRun:
+    """Return the run of an outer law since its `reset`; `inner_period` in s."""
     controller, period = outer.law.controller, outer.every * inner_period
     status = np.ravel(outer.record["status"]).astype(np.int64)
-    failed, longest, _ = fell_back(controller, status)
-    return OuterRun(
+    return OuterLawRun(
         name=controller.name,
         period=period,
-        status_rows=rows_of(controller, status, np.arange(status.size, dtype=float) * period),
-        failed=failed,
-        longest_failure=longest,
+        status_rows=status_rows(controller, status, np.arange(status.size, dtype=float) * period),
+        safe_outputs=safe_outputs(controller, status),
         times=outer.times(),
     )
 
 
-def outer_metrics(found: OuterRun | None) -> Iterator[Metric]:
+def outer_law_metrics(run: OuterLawRun | None) -> Iterator[Metric]:
     """Yield failures and times of the outer law; nothing where there is none."""
-    if found is None:
+    if run is None:
         return
-    words = "share of the outer law's ticks that fell back to a safe output"
-    yield Metric("outer.safe_output", found.failed, "", words)
-    words = "longest run of the outer law's ticks with a safe output"
-    yield Metric("outer.longest_failure", float(found.longest_failure), "ticks", words)
-    words = "time of one tick of the outer law in C, 99th percentile"
-    yield Metric("outer.time", found.times.p99, "s", words)
-    yield Metric("outer.share", found.times.p99 / found.period, "", f"{words}, over its period")
+    meaning = "share of the outer law's ticks that fell back to a safe output"
+    yield Metric("outer.safe_output", run.safe_outputs.share, "", meaning)
+    meaning = "longest run of the outer law's ticks with a safe output"
+    yield Metric("outer.longest_failure", float(run.safe_outputs.longest), "ticks", meaning)
+    meaning = "time of one tick of the outer law in C, 99th percentile"
+    yield Metric("outer.time", run.times.p99, "s", meaning)
+    yield Metric("outer.share", run.times.p99 / run.period, "", f"{meaning}, over its period")

@@ -1,35 +1,37 @@
-"""What a law planned, beside what then happened.
+"""Plans of a controller, compared with what then happened.
 
-At tick k a law that plans gives states x_k[j] and controls u_k[j], j samples after the moment at
-which its control acts; d is the delay that it counts on:
+At tick k a controller that plans gives states x_k[j] and controls u_k[j], j samples after the
+moment at which its control acts; d is the delay that it accounts for:
 
     e_k[j] = x(k + d + j) ⊖ x_k[j],   e_k[j] = u(k + j) - u_k[j]
 
-x is what the plant did. `⊖` is MuJoCo's `mj_differentiatePos`: joint by joint, rotations as
-rotation vectors, rad. After one sample the error is that of the law's model; further ahead it also
-holds that the law has changed its plan since.
+x is the state of the plant. `⊖` is MuJoCo's `mj_differentiatePos`: joint by joint, rotations as
+rotation vectors, rad. After one sample the error is that of the controller's model; further ahead
+it also contains the changes of the plan since.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Controller
 from mbcasadi.plant import Plant
-from mbcasadi.validation.closed_loop.recording import Recording
-from mbcasadi.validation.metrics.metrics import Metric
-from mbcasadi.validation.metrics.recorded_signals import evaluated
-from mbcasadi.validation.metrics.state_components import StateRows
+from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics.control_metrics import control_names
+from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.plan_curves import PlanCurves, Plans, plan_curves
+from mbcasadi.validation.metrics.recorded_signals import evaluate_at_ticks
+from mbcasadi.validation.metrics.state_components import StateComponents
+from mbcasadi.validation.metrics.tracking_metrics import root_mean_square
 
 Array = NDArray[np.float64]
 Ticks = NDArray[np.int64]
 
-MOST_PLANS = 200  # of one run; a longer one is thinned
-FANS = 12  # plans that are drawn
-WORDS = {
+MOST_PLANS = 200  # of one run; spread evenly over a longer one
+LAG_TEXTS = {
     "start": "when the control acts",
     "next": "one sample ahead",
     "quarter": "a quarter of the horizon ahead",
@@ -39,38 +41,20 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Predicted:
-    """How well one row was predicted; one number for each of `Predictions.lags`, or NaN.
+class PredictionStatistics:
+    """Errors of one predicted row; one number for each of `Predictions.lags`, or NaN.
 
     Attributes:
-        name, unit: of the row: `q.`, `v.` and `u.` of a joint or motor, or the law's own.
+        name, unit: of the row: `q.`, `v.` and `u.` of a joint or motor, or the controller's own.
         rms, peak: of the error, over the ticks that are compared.
-        moved: RMS of how far the row moved in the same time.
+        motion: RMS of the row's displacement in the same time.
     """
 
     name: str
     unit: str
     rms: tuple[float, ...]
     peak: tuple[float, ...]
-    moved: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Fans:
-    """Plans to draw, in the rows of the states; configurations as steps from the start.
-
-    Attributes:
-        t: (n, N + 1) s.
-        x, u: (n, N + 1, rows), (n, N, nu).
-        path_t, path, u_path: (m,), (m, rows), (m, nu) what happened.
-    """
-
-    t: Array
-    x: Array
-    u: Array
-    path_t: Array
-    path: Array
-    u_path: Array
+    motion: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -78,39 +62,39 @@ class Predictions:
     """Plans of a run against what happened.
 
     Attributes:
-        lags: samples ahead, by the names of `WORDS`.
+        lags: samples ahead, by the names of `LAG_TEXTS`.
         period: s, from one sample to the next.
         horizon, delay: N and d.
         states, controls: rows of x and of u.
         plans: number of ticks whose plan was compared.
-        fans: some of the plans.
+        curves: some of the plans, to be drawn.
     """
 
     lags: dict[str, int]
     period: float
     horizon: int
     delay: int
-    states: tuple[Predicted, ...]
-    controls: tuple[Predicted, ...]
+    states: tuple[PredictionStatistics, ...]
+    controls: tuple[PredictionStatistics, ...]
     plans: int
-    fans: Fans
+    curves: PlanCurves
 
     def share(self, lag: int) -> float:
         """Return the error of the states over their motion; NaN where nothing moves.
 
-        `sqrt(Σ rms² / Σ moved²)` over the rows in one unit, then the worst unit: 0 is a perfect
-        prediction, 1 no better than to expect that nothing moves.
+        `sqrt(Σ rms² / Σ motion²)` over the rows in one unit, then the worst unit: 0 is a perfect
+        prediction, 1 no better than to predict that nothing moves.
         """
         shares = []
         for unit in {row.unit for row in self.states}:
-            mine = [row for row in self.states if row.unit == unit]
-            error = np.linalg.norm([row.rms[lag] for row in mine])
-            motion = np.linalg.norm([row.moved[lag] for row in mine])
+            rows = [row for row in self.states if row.unit == unit]
+            error = np.linalg.norm([row.rms[lag] for row in rows])
+            motion = np.linalg.norm([row.motion[lag] for row in rows])
             shares += [float(error / motion)] if motion > 0 else []
         return max(shares, default=float("nan"))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything but the fans as plain data."""
+    def to_dict(self) -> dict[str, object]:
+        """Return everything but the curves as plain data."""
         rows = {"states": self.states, "controls": self.controls}
         return {
             "samples ahead": self.lags,
@@ -121,120 +105,114 @@ class Predictions:
         }
 
 
+class _Errors(NamedTuple):
+    """Error and motion at one lag, (n, rows) each, of the states or of the controls."""
+
+    error: Array
+    motion: Array
+
+
 def predictions(
     controller: Controller, recording: Recording, plant: Plant, settle: float = 0.0
 ) -> Predictions | None:
-    """Return plans against what happened; None where the law plans nothing, or nothing good.
+    """Return plans against what happened; None where the controller has no valid plan.
 
-    Only plans of ticks that did not fall back to a safe output count, and none of the first d: the
-    controls that were under way then are not the law's own. Plans before `settle` s are left out.
+    Only plans of ticks without a safe output count, and none of the first d: the controls that
+    were pending then are not the controller's own.
+
+    Args:
+        controller: has the prediction.
+        recording: of the closed loop.
+        plant: of the run.
+        settle: s at the start that are left out.
     """
-    if controller.prediction is None:
+    prediction = controller.prediction
+    if prediction is None:
         return None
-    N, d = int(controller.prediction.size2_out("u")), controller.delay
-    good = ~np.isin(recording.status, controller.safe_statuses) & (recording.t >= settle)
-    able = d + np.flatnonzero(good[d : max(d, recording.ticks - d - 1)])
-    if not able.size:
-        return None
-    ticks = able[np.linspace(0, able.size - 1, min(MOST_PLANS, able.size)).astype(int)]
-    rows = StateRows(controller, recording, plant)
-    planned = evaluated(controller.prediction, recording, ticks)
-    finite = np.isfinite(planned["x"]).all(axis=(1, 2)) & np.isfinite(planned["u"]).all(axis=(1, 2))
-    ticks, x, u = ticks[finite], rows.planned(planned["x"][finite]), planned["u"][finite]
-    if not ticks.size:
+    N, d = int(prediction.size2_out("u")), controller.delay
+    components = StateComponents(controller, recording, plant)
+    plans = _valid_plans(controller, recording, components, settle)
+    if plans is None:
         return None
     lags = ({"start": 0} if d else {}) | {
         "next": 1, "quarter": max(1, N // 4), "half": max(1, N // 2), "end": N
     }  # fmt: skip
-    errors = [_errors(rows, recording, ticks, x, u, lag, d) for lag in lags.values()]
+    states = [_state_errors(components, plans, lag, d) for lag in lags.values()]
+    controls = [_control_errors(recording, components, plans, lag, d) for lag in lags.values()]
+    names, units = control_names(controller)
     return Predictions(
         lags=lags,
         period=controller.period,
         horizon=N,
         delay=d,
-        states=_summed(rows.names, rows.units, [part[:2] for part in errors]),
-        controls=_summed(*_controls(controller), [part[2:] for part in errors]),
-        plans=int(ticks.size),
-        fans=_fans(rows, recording, controller, (ticks, x, u)),
+        states=_statistics(components.names, components.units, states),
+        controls=_statistics([f"u.{name}" for name in names], units, controls),
+        plans=int(plans.ticks.size),
+        curves=plan_curves(controller, recording, components, plans),
     )
 
 
-def prediction_metrics(found: Predictions | None) -> Iterator[Metric]:
-    """Yield the relative error at each distance."""
-    for i, name in enumerate(found.lags if found is not None else ()):
-        assert found is not None
-        words = f"error of the plan {WORDS[name]}, RMS over the motion in that time, worst unit"
-        share = found.share(i)
+def _valid_plans(
+    controller: Controller, recording: Recording, components: StateComponents, settle: float
+) -> Plans | None:
+    """Return up to `MOST_PLANS` plans without NaN or infinity, spread over the valid ticks."""
+    assert controller.prediction is not None
+    d = controller.delay
+    valid = ~np.isin(recording.status, controller.safe_statuses) & (recording.t >= settle)
+    ticks = d + np.flatnonzero(valid[d : max(d, recording.ticks - d - 1)])
+    if not ticks.size:
+        return None
+    ticks = ticks[np.linspace(0, ticks.size - 1, min(MOST_PLANS, ticks.size)).astype(int)]
+    plan = evaluate_at_ticks(controller.prediction, recording, ticks)
+    finite = np.isfinite(plan["x"]).all(axis=(1, 2)) & np.isfinite(plan["u"]).all(axis=(1, 2))
+    if not finite.any():
+        return None
+    return Plans(ticks[finite], components.select(plan["x"][finite]), plan["u"][finite])
+
+
+def prediction_metrics(rows: Predictions | None) -> Iterator[Metric]:
+    """Yield the relative error at each lag; nothing without predictions."""
+    if rows is None:
+        return
+    for i, name in enumerate(rows.lags):
+        meaning = f"error of the plan {LAG_TEXTS[name]}, RMS over the motion in that time"
+        share = rows.share(i)
         if np.isfinite(share):
-            yield Metric(f"prediction.{name}", share, "", words)
+            yield Metric(f"prediction.{name}", share, "", f"{meaning}, worst unit")
 
 
-def _controls(controller: Controller) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    signal = next((s for s in controller.outputs if s.name == "u"), None)
-    count = controller.u_min.size
-    if signal is None or len(signal.components) != count:
-        return tuple(f"u.{i}" for i in range(count)), ("",) * count
-    return tuple(f"u.{name}" for name in signal.components), signal.units
-
-
-def _errors(
-    rows: StateRows, recording: Recording, ticks: Ticks, x: Array, u: Array, lag: int, delay: int
-) -> tuple[Array, Array, Array, Array]:
-    """Return error and motion of the states, then of the controls, (n, rows) each."""
-    there = ticks + delay + lag < rows.known
-    then = rows.actual(ticks[there] + delay + lag)
-    moved = rows.step(rows.actual(ticks[there]), then)
-    planned = there & (lag < u.shape[1])
-    acted = recording.u[ticks[planned] + lag]
-    wanted = u[planned, min(lag, u.shape[1] - 1)]
-    return (
-        rows.step(x[there, lag], then),
-        moved,
-        acted - wanted,
-        acted - recording.u[ticks[planned]],
+def _state_errors(components: StateComponents, plans: Plans, lag: int, delay: int) -> _Errors:
+    known = plans.ticks + delay + lag < components.known_ticks
+    later = components.states_at(plans.ticks[known] + delay + lag)
+    return _Errors(
+        error=components.difference(plans.x[known, lag], later),
+        motion=components.difference(components.states_at(plans.ticks[known]), later),
     )
 
 
-def _summed(
-    names: tuple[str, ...], units: tuple[str, ...], parts: list[Any]
-) -> tuple[Predicted, ...]:
+def _control_errors(
+    recording: Recording, components: StateComponents, plans: Plans, lag: int, delay: int
+) -> _Errors:
+    known = plans.ticks + delay + lag < components.known_ticks
+    known &= lag < plans.u.shape[1]  # no control is planned for the last sample
+    later = recording.u[plans.ticks[known] + lag]
+    plan = plans.u[known, min(lag, plans.u.shape[1] - 1)]
+    return _Errors(error=later - plan, motion=later - recording.u[plans.ticks[known]])
+
+
+def _statistics(
+    names: Sequence[str], units: Sequence[str], lags: Sequence[_Errors]
+) -> tuple[PredictionStatistics, ...]:
     """Return RMS and peak of each row at each lag."""
     return tuple(
-        Predicted(
-            name,
-            unit,
-            tuple(_rms(error[:, i]) for error, _ in parts),
-            tuple(float(np.abs(error[:, i]).max()) if len(error) else np.nan for error, _ in parts),
-            tuple(_rms(moved[:, i]) for _, moved in parts),
+        PredictionStatistics(
+            name=name,
+            unit=unit,
+            rms=tuple(root_mean_square(lag.error[:, i]) for lag in lags),
+            peak=tuple(
+                float(np.abs(lag.error[:, i]).max()) if len(lag.error) else np.nan for lag in lags
+            ),
+            motion=tuple(root_mean_square(lag.motion[:, i]) for lag in lags),
         )
         for i, (name, unit) in enumerate(zip(names, units, strict=True))
-    )
-
-
-def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(values**2))) if values.size else float("nan")
-
-
-def _fans(
-    rows: StateRows, recording: Recording, controller: Controller, plans: tuple[Ticks, Array, Array]
-) -> Fans:
-    ticks, x, u = plans
-    chosen = np.linspace(0, len(ticks) - 1, min(FANS, len(ticks))).astype(int)
-    start = rows.actual(np.array([0]))
-    late, period = controller.delay, controller.period
-    samples = np.arange(x.shape[1])
-    most = MOST_PLANS if rows.own else 4 * MOST_PLANS
-    path = np.unique(np.linspace(0, recording.ticks - 2, most).astype(int))
-    happened = rows.actual(path)
-
-    def from_start(states: Array) -> Array:
-        return rows.step(np.repeat(start, len(states), axis=0), states)
-
-    return Fans(
-        t=recording.t[ticks[chosen], None] + period * (late + samples),
-        x=np.array([from_start(x[i]) for i in chosen]),
-        u=u[chosen],
-        path_t=recording.t[path],
-        path=from_start(happened),
-        u_path=recording.u[np.maximum(path - late, 0)],
     )

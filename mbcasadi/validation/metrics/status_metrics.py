@@ -1,14 +1,15 @@
-"""What a controller said about its own answers, and for how long."""
+"""The statuses that a controller reported, and for how long."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Controller
-from mbcasadi.validation.closed_loop.recording import Recording
-from mbcasadi.validation.metrics.metrics import Metric
+from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics.metric import Metric
 
 
 @dataclass(frozen=True)
@@ -16,14 +17,14 @@ class StatusRow:
     """One status that occurred.
 
     Attributes:
-        words: what it means.
+        text: its meaning.
         safe: u was the safe output.
         ticks, share: how often.
         first: s, time of its first tick.
         longest: ticks of its longest run.
     """
 
-    words: str
+    text: str
     safe: bool
     ticks: int
     share: float
@@ -31,34 +32,49 @@ class StatusRow:
     longest: int
 
 
-def status_rows(controller: Controller, recording: Recording) -> tuple[StatusRow, ...]:
-    """Return a row for each status that occurred, in the order of their codes."""
-    return rows_of(controller, recording.status, recording.t)
+class SafeOutputs(NamedTuple):
+    """How often a controller fell back to its safe output.
+
+    Attributes:
+        share: of all ticks.
+        longest: ticks of the longest run of them.
+        start: index of the first tick of that run.
+    """
+
+    share: float
+    longest: int
+    start: int
 
 
-def rows_of(
+def status_rows(
     controller: Controller, status: NDArray[np.int64], t: NDArray[np.float64]
 ) -> tuple[StatusRow, ...]:
-    """Return a row for each status in (n,) codes at the times t."""
-    words, rows = dict(enumerate(controller.statuses)), []
+    """Return a row for each status that occurred, in the order of their codes.
+
+    Args:
+        controller: has the meaning of each code.
+        status: (n,) codes.
+        t: (n,) s.
+    """
+    texts, rows = dict(enumerate(controller.statuses)), []
     for code in np.unique(status):
-        mine = status == code
+        equal = status == code
         rows.append(
             StatusRow(
-                words=words.get(int(code), f"status {code}"),
+                text=texts.get(int(code), f"status {code}"),
                 safe=int(code) in controller.safe_statuses,
-                ticks=int(mine.sum()),
-                share=float(mine.mean()),
-                first=float(t[np.argmax(mine)]),
-                longest=longest_run(mine)[0],
+                ticks=int(equal.sum()),
+                share=float(equal.mean()),
+                first=float(t[np.argmax(equal)]),
+                longest=longest_run(equal)[0],
             )
         )
     return tuple(rows)
 
 
-def longest_run(mine: NDArray[np.bool_]) -> tuple[int, int]:
+def longest_run(values: NDArray[np.bool_]) -> tuple[int, int]:
     """Return length and first index of the longest run of True; (0, 0) where there is none."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mine, [False]]).astype(int)))
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], values, [False]]).astype(int)))
     starts, ends = edges[::2], edges[1::2]
     if not starts.size:
         return 0, 0
@@ -66,20 +82,20 @@ def longest_run(mine: NDArray[np.bool_]) -> tuple[int, int]:
     return int(ends[longest] - starts[longest]), int(starts[longest])
 
 
-def fell_back(controller: Controller, status: NDArray[np.int64]) -> tuple[float, int, int]:
-    """Return the share of safe outputs, and length and first tick of their longest run."""
+def safe_outputs(controller: Controller, status: NDArray[np.int64]) -> SafeOutputs:
+    """Return how often the safe output occurred in (n,) status codes."""
     safe = np.isin(status, controller.safe_statuses)
-    return float(safe.mean()), *longest_run(safe)
+    return SafeOutputs(float(safe.mean()), *longest_run(safe))
 
 
 def status_metrics(controller: Controller, recording: Recording) -> Iterator[Metric]:
-    """Yield what the controller said about itself."""
+    """Yield shares of solved ticks and of safe outputs, and the largest self-check residual."""
     solved = float((recording.status == 0).mean())
-    failed, longest, start = fell_back(controller, recording.status)
-    since = f", from {recording.t[start]:g} s" if longest else ""
+    safe = safe_outputs(controller, recording.status)
+    since = f", from {recording.t[safe.start]:g} s" if safe.longest else ""
     yield Metric("status.solved", solved, "", f"share of ticks: {controller.statuses[0]}")
-    words = "share of ticks that fell back to a safe output"
-    yield Metric("status.safe_output", failed, "", words)
-    words = f"longest run of ticks with a safe output{since}"
-    yield Metric("status.longest_failure", float(longest), "ticks", words)
+    meaning = "share of ticks that fell back to a safe output"
+    yield Metric("status.safe_output", safe.share, "", meaning)
+    meaning = f"longest run of ticks with a safe output{since}"
+    yield Metric("status.longest_failure", float(safe.longest), "ticks", meaning)
     yield Metric("status.check", float(recording.check.max()), "", "largest self-check residual")

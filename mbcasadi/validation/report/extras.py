@@ -1,19 +1,22 @@
-"""Optional packages, named when they are missing."""
+"""Optional packages: a missing one is an error that names the extra."""
 
 import importlib
-from types import ModuleType
 
 from mbcasadi.errors import MissingExtraError
 
 
-def require(module: str, purpose: str) -> ModuleType:
-    """Import an optional module.
+def require(module: str, purpose: str) -> None:
+    """Raise unless an optional module can be imported; then `import` it.
+
+    Args:
+        module: its name.
+        purpose: what requires it, for the message.
 
     Raises:
         MissingExtraError: it is not installed; the message gives the extra.
     """
     try:
-        return importlib.import_module(module)
+        importlib.import_module(module)
     except ImportError as error:
         package = module.split(".")[0]
         raise MissingExtraError(

@@ -3,24 +3,30 @@
 import math
 from collections.abc import Iterator
 
-from mbcasadi.validation.report.text import ticks, value_words
-from mbcasadi.validation.run.run import Run
+from mbcasadi.validation.metrics import StatusRow
+from mbcasadi.validation.report.text import tick_count, value_text
+from mbcasadi.validation.run import Run
 
 
 def findings(run: Run) -> list[str]:
-    """Return failures with their dates, bounds that were left, ticks that were late, and plans."""
-    return [*_failures(run), *_excesses(run), *_late(run), *_plans(run)]
+    """Return failures with their times, violated bounds, late ticks, and errors of plans."""
+    return [*_failures(run), *_excesses(run), *_late_ticks(run), *_plan_errors(run)]
+
+
+def all_status_rows(run: Run) -> list[tuple[str, StatusRow]]:
+    """Return the statuses of the law and of an outer law; the outer law's name is a prefix."""
+    rows = [("", row) for row in run.status_rows]
+    if run.outer is not None:
+        rows += [(f"{run.outer.name}: ", row) for row in run.outer.status_rows]
+    return rows
 
 
 def _failures(run: Run) -> Iterator[str]:
-    told = [("", row) for row in run.status_rows]
-    if run.outer is not None:
-        told += [(f"{run.outer.name}: ", row) for row in run.outer.status_rows]
-    for name, row in told:
+    for prefix, row in all_status_rows(run):
         if row.safe:
             yield (
-                f"{name}{row.words}: {ticks(row.ticks)}, the first at {row.first:g} s, at most "
-                f"{row.longest} in a row"
+                f"{prefix}{row.text}: {tick_count(row.ticks)}, the first at {row.first:g} s, at "
+                f"most {row.longest} in a row"
             )
 
 
@@ -34,20 +40,20 @@ def _excesses(run: Run) -> Iterator[str]:
             )
 
 
-def _late(run: Run) -> Iterator[str]:
+def _late_ticks(run: Run) -> Iterator[str]:
     late = run.metric("time.late")
     if late > 0:
         yield f"{_share(late)} of the ticks took longer than the period"
 
 
-def _plans(run: Run) -> Iterator[str]:
-    parts = []
-    for name, words in (("next", "one sample ahead"), ("end", "at the end of the horizon")):
-        missed = run.metric(f"prediction.{name}")
-        parts += [] if math.isnan(missed) else [f"{_share(missed)} {words}"]
-    if parts:
-        yield f"plans miss, of the motion, {' and '.join(parts)}"
+def _plan_errors(run: Run) -> Iterator[str]:
+    errors = []
+    for name, text in (("next", "one sample ahead"), ("end", "at the end of the horizon")):
+        error = run.metric(f"prediction.{name}")
+        errors += [] if math.isnan(error) else [f"{_share(error)} {text}"]
+    if errors:
+        yield f"error of the plans, of the motion: {', '.join(errors)}"
 
 
 def _share(value: float) -> str:
-    return value_words("limits.beyond", value)
+    return value_text("limits.beyond", value)

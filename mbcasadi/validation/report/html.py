@@ -1,14 +1,25 @@
-"""The report as one self-contained page."""
+"""Runs as one self-contained HTML page."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from mbcasadi.codegen import TickTimes
-from mbcasadi.validation.metrics.status_metrics import StatusRow
+from mbcasadi.validation.metrics import Softness
 from mbcasadi.validation.report import text
 from mbcasadi.validation.report.extras import require
-from mbcasadi.validation.report.figures import figures
-from mbcasadi.validation.run.run import Run
+from mbcasadi.validation.report.figures import Figure, figures
+from mbcasadi.validation.report.findings import all_status_rows
+from mbcasadi.validation.run import Run
+
+
+class _Section(NamedTuple):
+    """One run on the page: its anchor, plots, and (PNG as base64, time) of each frame."""
+
+    run: Run
+    anchor: str
+    figures: list[Figure]
+    frames: list[tuple[str, str]]
 
 
 def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
@@ -22,7 +33,9 @@ def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
     Raises:
         MissingExtraError: jinja2 or matplotlib is not installed.
     """
-    jinja2 = require("jinja2", "an HTML report")
+    require("jinja2", "an HTML report")
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("mbcasadi.validation.report", "templates"),
         autoescape=True,
@@ -31,52 +44,46 @@ def page(runs: Sequence[Run], title: str, versions: Mapping[str, str]) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.globals.update(
-        metric_words=text.metric_words,
-        value_words=text.value_words,
-        limit_words=text.limit_words,
+        metric_text=text.metric_text,
+        value_text=text.value_text,
+        limit_text=text.limit_text,
         what_if_headings=text.what_if_headings,
         what_if_cells=text.what_if_cells,
-        number=text.number,
-        bound=text.bound,
-        answers=_answers,
-        timed=_timed,
-        ticks=text.ticks,
-        zip_rows=lambda sweep: zip(sweep.impedances, sweep.errors, strict=True),
+        number_text=text.number_text,
+        bound_text=text.bound_text,
+        tick_count=text.tick_count,
+        all_status_rows=all_status_rows,
+        tick_times=_tick_times,
+        sweep_rows=_sweep_rows,
     )
-    items = [
-        {
-            "run": run,
-            "anchor": f"run-{k + 1}",
-            "plots": figures(run),
-            "frames": [
-                (base64.b64encode(picture).decode("ascii"), f"{t:.2f} s")
-                for picture, t in zip(run.frames, run.frame_times, strict=True)
-            ],
-        }
-        for k, run in enumerate(runs)
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        passed=all(run.passed for run in runs),
+        sections=[_section(run, k) for k, run in enumerate(runs)],
+        versions=versions,
+    )
+
+
+def _section(run: Run, index: int) -> _Section:
+    frames = [
+        (base64.b64encode(png).decode("ascii"), f"{t:.2f} s")
+        for png, t in zip(run.frames, run.frame_times, strict=True)
     ]
-    passed = all(run.passed for run in runs)
-    html: str = environment.get_template("report.html.j2").render(
-        title=title, passed=passed, runs=items, versions=versions
-    )
-    return html
+    return _Section(run, f"run-{index + 1}", figures(run), frames)
 
 
-def _answers(run: Run) -> list[tuple[str, StatusRow]]:
-    """Return the statuses that occurred, of the law and of an outer one, with what names it."""
-    told = [("", row) for row in run.status_rows]
-    if run.outer is not None:
-        told += [(f"{run.outer.name}: ", row) for row in run.outer.status_rows]
-    return told
+def _sweep_rows(sweep: Softness) -> Iterator[tuple[float, float]]:
+    return zip(sweep.impedances, sweep.errors, strict=True)
 
 
-def _timed(run: Run) -> list[tuple[str, TickTimes, float]]:
+def _tick_times(run: Run) -> list[tuple[str, TickTimes, float]]:
     """Return (name, times, period) of whole ticks and their phases, of an outer law too."""
-    found = []
+    rows = []
     if run.times is not None:
         period = run.controller.period
-        found += [(name, times, period) for name, times in text.phases(run.times)]
+        rows += [(name, times, period) for name, times in text.tick_phases(run.times)]
     if run.outer is not None:
-        above = text.phases(run.outer.times)
-        found += [(f"{run.outer.name}: {name}", times, run.outer.period) for name, times in above]
-    return found
+        outer = run.outer
+        phases = text.tick_phases(outer.times)
+        rows += [(f"{outer.name}: {name}", times, outer.period) for name, times in phases]
+    return rows

@@ -1,17 +1,19 @@
-"""What is drawn in each plot of a run."""
+"""Functions that draw one plot of a run each, on given axes."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.metrics.contact_metrics import active_contacts, predicted_margin
-from mbcasadi.validation.metrics.metrics import SMALLEST_AMPLITUDE
-from mbcasadi.validation.run.run import Run
+from mbcasadi.validation.metrics import SMALLEST_AMPLITUDE, active_contacts, predicted_margin
+from mbcasadi.validation.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
-Drawing = Callable[[Any], None]
+Draw: TypeAlias = "Callable[[Axes], None]"
 
 COLORS = ("#2458a0", "#d2691e", "#2e8b57", "#8a4f9e", "#b5952a", "#c0392b", "#3d9db3", "#6b7280")
 LIMIT = "#9b1c1c"
@@ -22,12 +24,13 @@ LEGEND_WIDTH = 78  # characters above one plot
 LEGEND_HANDLE = 6  # characters that a line and its gap take
 
 
-def _thin(t: Array) -> slice:
+def thin(t: Array) -> slice:
+    """Return a slice that leaves at most `MOST_POINTS` points."""
     return slice(None, None, max(1, -(-len(t) // MOST_POINTS)))
 
 
-def finish(axes: Any, ylabel: str, *, legend: bool) -> None:
-    """Name the axes, and put the legend above them."""
+def label_axes(axes: "Axes", ylabel: str, *, legend: bool) -> None:
+    """Label the axes, and put the legend above them."""
     axes.set_xlabel("t / s")
     axes.set_ylabel(ylabel)
     axes.margins(x=0)
@@ -35,127 +38,137 @@ def finish(axes: Any, ylabel: str, *, legend: bool) -> None:
         _legend(axes)
 
 
-def _legend(axes: Any) -> None:
+def _legend(axes: "Axes") -> None:
     """Put the legend above the axes, in at most two rows that fit the width."""
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) < 2:
         return
     columns = max(1, LEGEND_WIDTH // (max(map(len, labels)) + LEGEND_HANDLE))
-    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.1}
     shown = slice(0, 2 * columns)
-    style = {"handlelength": 1.2, "columnspacing": 1.0, "labelspacing": 0.2}
-    axes.legend(handles[shown], labels[shown], ncols=columns, **place, **style)
+    axes.legend(
+        handles[shown],
+        labels[shown],
+        ncols=columns,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        borderaxespad=0.1,
+        handlelength=1.2,
+        columnspacing=1.0,
+        labelspacing=0.2,
+    )
 
 
 def moving_components(run: Run, unit: str) -> list[int]:
     """Return the components in this unit whose target moves, those that move most first."""
-    rows = [i for i, row in enumerate(run.tracked) if row.unit == unit]
-    moving = [i for i in rows if run.tracked[i].amplitude > SMALLEST_AMPLITUDE]
-    return sorted(moving, key=lambda i: -run.tracked[i].amplitude)
+    rows = [i for i, row in enumerate(run.tracking) if row.unit == unit]
+    moving = [i for i in rows if run.tracking[i].amplitude > SMALLEST_AMPLITUDE]
+    return sorted(moving, key=lambda i: -run.tracking[i].amplitude)
 
 
-def targets(run: Run, unit: str) -> Drawing:
-    """Draw where the tasks should go, and where they went, from their start."""
+def targets(run: Run, unit: str) -> Draw:
+    """Draw targets and motion of the components that move most, from their start."""
 
-    def draw(axes: Any) -> None:
-        record, cut = run.recording, _thin(run.recording.t)
+    def draw(axes: "Axes") -> None:
+        record, kept = run.recording, thin(run.recording.t)
         target, error = record.monitor["target"], record.monitor["error"]
         for n, i in enumerate(sorted(moving_components(run, unit)[:MOST_TARGETS])):
-            color, wanted, start = COLORS[n % len(COLORS)], target[cut, i], target[0, i]
-            axes.plot(record.t[cut], wanted - start, "--", color=color, linewidth=0.9)
-            moved = wanted - start - error[cut, i]
-            axes.plot(record.t[cut], moved, color=color, label=run.tracked[i].name)
-        finish(axes, f"from the start / {unit or 'SI'}", legend=True)
+            color, displacement = COLORS[n % len(COLORS)], target[kept, i] - target[0, i]
+            axes.plot(record.t[kept], displacement, "--", color=color, linewidth=0.9)
+            motion = displacement - error[kept, i]
+            axes.plot(record.t[kept], motion, color=color, label=run.tracking[i].name)
+        label_axes(axes, f"from the start / {unit or 'SI'}", legend=True)
 
     return draw
 
 
-def errors(run: Run, unit: str) -> Drawing:
+def errors(run: Run, unit: str) -> Draw:
     """Draw the error of each component."""
 
-    def draw(axes: Any) -> None:
-        record, cut = run.recording, _thin(run.recording.t)
+    def draw(axes: "Axes") -> None:
+        record, kept = run.recording, thin(run.recording.t)
         error = record.monitor["error"]
         moving = moving_components(run, unit)
-        still = [i for i, row in enumerate(run.tracked) if row.unit == unit and i not in moving]
+        still = [i for i, row in enumerate(run.tracking) if row.unit == unit and i not in moving]
         shown = sorted(moving[:MOST_LINES]) or still[:MOST_LINES]
         for i in still if moving else ():
-            axes.plot(record.t[cut], error[cut, i], color="#d1d5db", linewidth=0.6)
+            axes.plot(record.t[kept], error[kept, i], color="#d1d5db", linewidth=0.6)
         for n, i in enumerate(shown):
-            color, name = COLORS[n % len(COLORS)], run.tracked[i].name
-            axes.plot(record.t[cut], error[cut, i], color=color, label=name)
-        if moving:  # the grey lines may leave the picture
+            color, name = COLORS[n % len(COLORS)], run.tracking[i].name
+            axes.plot(record.t[kept], error[kept, i], color=color, label=name)
+        if moving:  # the grey lines may exceed the axes
             reach = 1.3 * float(np.abs(error[:, shown]).max())
             axes.set_ylim(-reach or -1.0, reach or 1.0)
-        finish(axes, f"error / {unit or 'SI'}", legend=True)
+        label_axes(axes, f"error / {unit or 'SI'}", legend=True)
 
     return draw
 
 
-def controls(run: Run) -> Drawing:
+def controls(run: Run) -> Draw:
     """Draw the controls and their limits."""
 
-    def draw(axes: Any) -> None:
+    def draw(axes: "Axes") -> None:
         record, controller = run.recording, run.controller
-        cut = _thin(record.t)
+        kept = thin(record.t)
         names = next((s.components for s in controller.outputs if s.name == "u"), ())
         units = next((s.units for s in controller.outputs if s.name == "u"), ())
         order = np.argsort(-np.abs(record.u).max(axis=0), kind="stable")
         for n, i in enumerate(order):
             name = names[i] if n < 6 and i < len(names) else None
-            axes.plot(record.t[cut], record.u[cut, i], color=COLORS[n % len(COLORS)], label=name)
+            axes.plot(record.t[kept], record.u[kept, i], color=COLORS[n % len(COLORS)], label=name)
         limits = {float(x) for x in (*controller.u_min, *controller.u_max) if np.isfinite(x)}
         reach = 2 * float(np.abs(record.u).max(initial=0.0))
         for limit in limits:
             if abs(limit) <= reach:
                 axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
         unit = next((u for u in units if u), "")
-        finish(axes, f"u / {unit}" if unit else "u", legend=bool(names))
+        label_axes(axes, f"u / {unit}" if unit else "u", legend=bool(names))
 
     return draw
 
 
-def forces(run: Run) -> Drawing:
-    """Draw our constraint force beside MuJoCo's."""
+def forces(run: Run) -> Draw:
+    """Draw our constraint force and MuJoCo's."""
 
-    def draw(axes: Any) -> None:
+    def draw(axes: "Axes") -> None:
         comparison = run.comparison
         if comparison is None:
             return
-        cut = _thin(comparison.t)
+        kept = thin(comparison.t)
         names = next((s.components for s in run.controller.inputs if s.name == "v"), ())
-        order = np.argsort(-np.abs(comparison.force_theirs).max(axis=0), kind="stable")[:4]
+        order = np.argsort(-np.abs(comparison.mujoco_force).max(axis=0), kind="stable")[:4]
         for n, i in enumerate(order):
             color, label = COLORS[n % len(COLORS)], names[i] if i < len(names) else f"dof {i}"
-            axes.plot(comparison.t[cut], comparison.force_theirs[cut, i], color=color, label=label)
             axes.plot(
-                comparison.t[cut],
-                comparison.force_ours[cut, i],
+                comparison.t[kept], comparison.mujoco_force[kept, i], color=color, label=label
+            )
+            axes.plot(
+                comparison.t[kept],
+                comparison.force[kept, i],
                 "--",
                 color="#111827",
                 linewidth=0.8,
             )
-        finish(axes, "f_c / N or N m", legend=True)
+        label_axes(axes, "f_c / N or N m", legend=True)
 
     return draw
 
 
-def closure(run: Run) -> Drawing:
-    """Draw how far the loops are open."""
+def closure(run: Run) -> Draw:
+    """Draw the gaps of the loops."""
 
-    def draw(axes: Any) -> None:
-        record, cut = run.recording, _thin(run.recording.t)
+    def draw(axes: "Axes") -> None:
+        record, kept = run.recording, thin(run.recording.t)
         tiny = np.finfo(float).tiny
         axes.semilogy(
-            record.t[cut], np.maximum(record.closure, tiny)[cut], label="MuJoCo's gap / m"
+            record.t[kept], np.maximum(record.closure, tiny)[kept], label="MuJoCo's gap / m"
         )
         if run.comparison is not None:
-            cut = _thin(run.comparison.t)
+            kept = thin(run.comparison.t)
             axes.semilogy(
-                run.comparison.t[cut],
-                np.maximum(run.comparison.drift, tiny)[cut],
+                run.comparison.t[kept],
+                np.maximum(run.comparison.drift, tiny)[kept],
                 "--",
-                label="largest |phi| of ours",
+                label="our largest |phi|",
             )
         largest = float(record.closure.max())
         if largest > 0:
@@ -163,29 +176,29 @@ def closure(run: Run) -> Drawing:
         for verdict in run.verdicts:
             if verdict.metric == "closure.plant" and verdict.limit < largest * 5:
                 axes.axhline(verdict.limit, color=LIMIT, linestyle=":", linewidth=1.0)
-        finish(axes, "m", legend=True)
+        label_axes(axes, "m", legend=True)
 
     return draw
 
 
-def normals(run: Run) -> Drawing:
+def normals(run: Run) -> Draw:
     """Draw the normal force of each contact."""
 
-    def draw(axes: Any) -> None:
-        record, cut = run.recording, _thin(run.recording.t)
+    def draw(axes: "Axes") -> None:
+        record, kept = run.recording, thin(run.recording.t)
         for n, name in enumerate(record.contact_names):
             color = COLORS[n % len(COLORS)]
-            axes.plot(record.t[cut], record.contact_normal[cut, n], color=color, label=name)
-        finish(axes, "f_n / N", legend=len(record.contact_names) <= MOST_LINES)
+            axes.plot(record.t[kept], record.contact_normal[kept, n], color=color, label=name)
+        label_axes(axes, "f_n / N", legend=len(record.contact_names) <= MOST_LINES)
 
     return draw
 
 
-def margins(run: Run) -> Drawing:
+def margins(run: Run) -> Draw:
     """Draw the friction-cone margin of each contact."""
 
-    def draw(axes: Any) -> None:
-        record, cut = run.recording, _thin(run.recording.t)
+    def draw(axes: "Axes") -> None:
+        record, kept = run.recording, thin(run.recording.t)
         active = active_contacts(run.controller, record)
         mu = np.array([contact.friction for contact in run.controller.contacts])
         loaded = active & (record.contact_normal > 0)
@@ -193,22 +206,22 @@ def margins(run: Run) -> Drawing:
         margin = np.where(loaded, 1 - record.contact_tangential / cone, np.nan)
         for n, name in enumerate(record.contact_names):
             color = COLORS[n % len(COLORS)]
-            axes.plot(record.t[cut], margin[cut, n], color=color, label=name)
+            axes.plot(record.t[kept], margin[kept, n], color=color, label=name)
         predicted = predicted_margin(run.controller, record)
         if predicted is not None:
             shown = np.where(active, predicted, np.nan)
-            axes.plot(record.t[cut], shown[cut], "--", color="#111827", linewidth=0.6)
+            axes.plot(record.t[kept], shown[kept], "--", color="#111827", linewidth=0.6)
         axes.axhline(0.0, color=LIMIT, linestyle=":", linewidth=1.0)
         axes.set_ylim(-0.1, 1.02)
-        finish(axes, "margin", legend=len(record.contact_names) <= MOST_LINES)
+        label_axes(axes, "margin", legend=len(record.contact_names) <= MOST_LINES)
 
     return draw
 
 
-def times(run: Run) -> Drawing:
+def times(run: Run) -> Draw:
     """Draw the distribution of tick times."""
 
-    def draw(axes: Any) -> None:
+    def draw(axes: "Axes") -> None:
         if run.times is None:
             return
         micro = 1e6 * run.times.seconds

@@ -3,14 +3,17 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.html import page
-from mbcasadi.validation.report.plain_data import plain, versions
+from mbcasadi.validation.report.plain_data import Plain, package_versions, plain_data
 from mbcasadi.validation.report.terminal import criteria_table
-from mbcasadi.validation.run.run import Run
+from mbcasadi.validation.run import Run
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass(frozen=True)
@@ -27,36 +30,35 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether every criterion of every run held."""
+        """Whether every criterion of every run is fulfilled."""
         return all(run.passed for run in self.runs)
 
     def __add__(self, other: "Report") -> "Report":
         """Return one report with the runs of both."""
         return Report(self.runs + other.runs, self.title)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Plain]:
         """Return the report as plain data that JSON can hold; NaN and infinity become None."""
-        found: dict[str, Any] = plain(
+        return plain_data(
             {
                 "title": self.title,
                 "passed": self.passed,
-                "versions": versions(),
+                "versions": package_versions(),
                 "runs": [run.to_dict() for run in self.runs],
             }
         )
-        return found
 
     def to_json(self) -> str:
         """Return the report as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
 
     def to_html(self) -> str:
-        """Return the report as one page that needs no other file.
+        """Return the report as one HTML page that refers to no other file.
 
         Raises:
             MissingExtraError: jinja2 or matplotlib is not installed.
         """
-        return page(self.runs, self.title, versions())
+        return page(self.runs, self.title, package_versions())
 
     def save(self, path: str | Path) -> Path:
         """Write the report as `.json` or `.html`; return the path.
@@ -72,17 +74,21 @@ class Report:
         target.write_text(text, encoding="utf-8")
         return target
 
-    def table(self) -> Any:
-        """Return the criteria of all runs as a `rich` table, to be printed.
+    def table(self) -> "Table":
+        """Return the criteria of all runs as a `rich` table.
 
         Raises:
             MissingExtraError: rich is not installed.
         """
         rows = [(run.name, run.verdicts) for run in self.runs]
-        return criteria_table(f"{self.title}: {'passed' if self.passed else 'FAILED'}", rows)
+        return criteria_table(self._headline, rows)
+
+    @property
+    def _headline(self) -> str:
+        return f"{self.title}: {'passed' if self.passed else 'FAILED'}"
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: {'passed' if self.passed else 'FAILED'}"]
+        lines = [self._headline]
         for run in self.runs:
             lines += [f"  {run.name}: {'passed' if run.passed else 'FAILED'}"]
             for v in run.verdicts:

@@ -1,81 +1,84 @@
-"""Reports in the terminal."""
+"""Reports as tables in the terminal, for `rich`."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from mbcasadi.validation.metrics.criteria import Verdict
+from mbcasadi.validation.metrics import Verdict
 from mbcasadi.validation.report.extras import require
+from mbcasadi.validation.report.summary import SummaryRow
 from mbcasadi.validation.report.text import (
-    limit_words,
-    metric_words,
-    value_words,
+    limit_text,
+    metric_text,
+    value_text,
     what_if_cells,
     what_if_headings,
 )
-from mbcasadi.validation.run.conditions import WhatIf
+from mbcasadi.validation.run import WhatIf
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
-def criteria_table(title: str, rows: Iterable[tuple[str, Sequence[Verdict]]]) -> Any:
-    """Return a rich table of criteria; `rows` are (name, verdicts) of each run."""
-    table = require("rich.table", "a table").Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        show_edge=False,
-    )
-    for heading, justify in (
-        ("run", "left"),
-        ("criterion", "left"),
-        ("reached", "right"),
-        ("required", "right"),
-        ("", "left"),
-    ):
-        table.add_column(heading, justify=justify)
+def criteria_table(title: str, rows: Iterable[tuple[str, Sequence[Verdict]]]) -> "Table":
+    """Return a table of criteria; `rows` are (name, verdicts) of each run.
+
+    Raises:
+        MissingExtraError: rich is not installed.
+    """
+    table = _table(title, ("run", "criterion"), ("reached", "required"))
+    table.add_column("")
     for name, verdicts in rows:
         for i, verdict in enumerate(verdicts):
             table.add_row(
                 name if i == 0 else "",
-                metric_words(verdict.metric),
-                value_words(verdict.metric, verdict.value),
-                limit_words(verdict),
+                metric_text(verdict.metric),
+                value_text(verdict.metric, verdict.value),
+                limit_text(verdict),
                 "[green]ok[/green]" if verdict.passed else "[bold red]FAILED[/bold red]",
                 end_section=i == len(verdicts) - 1,
             )
     return table
 
 
-def campaign_table(title: str, rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Return a rich table with median and worst case of each metric; see `Campaign.summary`."""
-    table = require("rich.table", "a table").Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        show_edge=False,
-    )
-    table.add_column("quantity")
-    for heading in ("median", "worst", "in run", "limit", "failed"):
-        table.add_column(heading, justify="right")
+def campaign_table(title: str, rows: Iterable[SummaryRow]) -> "Table":
+    """Return a table with median and worst case of each metric.
+
+    Raises:
+        MissingExtraError: rich is not installed.
+    """
+    table = _table(title, ("quantity",), ("median", "worst", "in run", "limit", "failed"))
     for row in rows:
-        limit = "" if row["limit"] is None else value_words(row["metric"], row["limit"])
         table.add_row(
-            metric_words(row["metric"]),
-            value_words(row["metric"], row["median"]),
-            value_words(row["metric"], row["worst"]),
-            str(row["worst_case"]),
-            limit,
-            "" if row["failed"] is None else str(row["failed"]),
+            metric_text(row.metric),
+            value_text(row.metric, row.median),
+            value_text(row.metric, row.worst),
+            str(row.worst_case),
+            "" if row.limit is None else value_text(row.metric, row.limit),
+            "" if row.failed is None else str(row.failed),
         )
     return table
 
 
-def what_if_table(found: WhatIf, title: str) -> Any:
-    """Return a rich table with one row for each condition."""
-    table = require("rich.table", "a table").Table(
-        title=title, title_justify="left", title_style="bold", show_edge=False
-    )
-    table.add_column("condition")
-    for heading in what_if_headings(found):
-        table.add_column(heading, justify="right")
-    for row in found.rows:
+def what_if_table(conditions: WhatIf, title: str) -> "Table":
+    """Return a table with one row for each condition.
+
+    Raises:
+        MissingExtraError: rich is not installed.
+    """
+    table = _table(title, ("condition",), what_if_headings(conditions))
+    for row in conditions.rows:
         table.add_row(row.name, *what_if_cells(row))
+    return table
+
+
+def _table(title: str, left: Sequence[str], right: Sequence[str]) -> "Table":
+    """Return an empty table with columns set to the left, then columns set to the right."""
+    require("rich.table", "a table")
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
+    for heading in left:
+        table.add_column(heading)
+    for heading in right:
+        table.add_column(heading, justify="right")
     return table

@@ -1,21 +1,18 @@
-"""What delay and model error cost: one scenario under four conditions.
+"""Cost of delay and model error: one scenario under up to four conditions.
 
-The law and the scenario stay; the plant's parameter errors and the delay come and go.
+Law and scenario are the same; the plant's parameter errors and the delay are left out in turn.
 """
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant
-from mbcasadi.validation.closed_loop.closed_loop import Scenario, run_loop
-from mbcasadi.validation.closed_loop.compiled_law import CompiledLaw
-from mbcasadi.validation.closed_loop.recording import Recording
-from mbcasadi.validation.metrics import metrics as measures
-from mbcasadi.validation.metrics.margins import margins
+from mbcasadi.validation.closed_loop import CompiledLaw, Recording, Scenario, run_loop
+from mbcasadi.validation.metrics import margins, safe_outputs, tracking_statistics
 
 NOMINAL, DELAYED, ERRONEOUS, BOTH = "nominal", "delay only", "model error only", "both"
 
@@ -26,11 +23,11 @@ class Condition:
 
     Attributes:
         name: of the condition.
-        finished: the run came to its end.
+        finished: whether the run reached its end.
         tracking: worst RMS error of a component, in its unit.
         effort: root of the mean of |u|².
         margin: least margin of a hard row, of its range.
-        failed: share of ticks that fell back to a safe output.
+        safe_output: share of ticks that fell back to a safe output.
     """
 
     name: str
@@ -38,7 +35,7 @@ class Condition:
     tracking: float
     effort: float
     margin: float
-    failed: float
+    safe_output: float
 
 
 @dataclass(frozen=True)
@@ -48,27 +45,31 @@ class WhatIf:
     Attributes:
         rows: one for each condition; the last is that of the run itself.
         unit: of tracking.
-        expectant: the conditions without delay ran a law that counts on one.
+        delay_expected: the runs without delay used a law that accounts for a delay.
     """
 
     rows: tuple[Condition, ...]
     unit: str
-    expectant: bool = False
+    delay_expected: bool = False
 
     @property
     def sentence(self) -> str:
         """The costs in words."""
         first = self.rows[0]
-        parts = [
+        ratios = [
             f"{row.name}: {row.tracking / first.tracking:.3g} times the tracking error"
             for row in self.rows[1:]
             if np.isfinite(row.tracking) and first.tracking > 0
         ]
-        said = "; ".join(parts) or "tracking was not measured"
-        lost = [row.name for row in self.rows if not row.finished]
-        early = f" Ended early: {', '.join(lost)}." if lost else ""
-        note = " The law counts on a delay, and errs where there is none." if self.expectant else ""
-        return f"Beside {first.name}: {said}.{early}{note}"
+        text = "; ".join(ratios) or "tracking was not measured"
+        stopped = [row.name for row in self.rows if not row.finished]
+        early = f" Ended early: {', '.join(stopped)}." if stopped else ""
+        note = (
+            " The law accounts for a delay, and is inaccurate without one."
+            if self.delay_expected
+            else ""
+        )
+        return f"Relative to {first.name}: {text}.{early}{note}"
 
     def __str__(self) -> str:
         unit = f", {self.unit}" if self.unit else ""
@@ -79,7 +80,7 @@ class WhatIf:
                 f"{row.tracking:.3g}",
                 f"{row.effort:.3g}",
                 f"{100 * row.margin:.3g} %",
-                f"{100 * row.failed:.3g} %",
+                f"{100 * row.safe_output:.3g} %",
                 "yes" if row.finished else "no",
             )
             for row in self.rows
@@ -90,20 +91,26 @@ class WhatIf:
             for row in (head, *cells)
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the table as plain data."""
         rows = [asdict(row) for row in self.rows]
         return {"unit": self.unit, "sentence": self.sentence, "conditions": rows}
 
 
-def what_if(
+class _Case(NamedTuple):
+    law: CompiledLaw
+    with_errors: bool
+    scenario: Scenario
+
+
+def compare_conditions(
     laws: tuple[CompiledLaw, CompiledLaw],
     make_plant: Callable[[bool], Plant],
     scenario: Scenario,
     recording: Recording,
     settle: float,
     *,
-    erroneous: bool,
+    perturbed: bool,
 ) -> WhatIf:
     """Repeat a run without its delay and without its plant's errors.
 
@@ -112,59 +119,62 @@ def what_if(
         make_plant: whether it has its parameter errors → a new plant.
         scenario, recording: the run itself.
         settle: s at the start that tracking leaves out.
-        erroneous: whether the run's plant has parameter errors.
+        perturbed: whether the run's plant has parameter errors.
 
     Raises:
         ProblemError: neither delay nor errors, so that there is nothing to compare.
     """
-    require_conditions(scenario.delay, erroneous)
-    law, prompt_law = laws
-    prompt = replace(scenario, delay=0)
-    plan = {NOMINAL: (prompt_law, False, prompt)}
+    require_conditions(scenario.delay, perturbed)
+    law, undelayed_law = laws
+    undelayed = replace(scenario, delay=0)
+    cases = {NOMINAL: _Case(undelayed_law, False, undelayed)}
     if scenario.delay:
-        plan[DELAYED] = (law, False, scenario)
-    if erroneous:
-        plan[ERRONEOUS] = (prompt_law, True, prompt)
-    if erroneous and scenario.delay:
-        plan[BOTH] = (law, True, scenario)
-    own = list(plan)[-1]
+        cases[DELAYED] = _Case(law, False, scenario)
+    if perturbed:
+        cases[ERRONEOUS] = _Case(undelayed_law, True, undelayed)
+    if perturbed and scenario.delay:
+        cases[BOTH] = _Case(law, True, scenario)
+    last = list(cases)[-1]
     rows = []
-    for name, (one, errors, asked) in plan.items():
-        known = name == own and one is law
-        done = recording if known else _run(one, make_plant(errors), asked)
-        rows.append(_condition(name, one, done, settle))
-    units = {row.unit for row in measures.tracked(law.controller, recording, settle)}
-    blind = scenario.delay > 0 and prompt_law.controller.delay > 0
-    return WhatIf(tuple(rows), " or ".join(sorted(units - {""})), blind)
+    for name, case in cases.items():
+        known = name == last and case.law is law
+        run = recording if known else _run(case, make_plant(case.with_errors))
+        rows.append(_condition(name, case.law, run, settle))
+    units = {row.unit for row in tracking_statistics(law.controller, recording, settle)}
+    delay_expected = scenario.delay > 0 and undelayed_law.controller.delay > 0
+    return WhatIf(tuple(rows), " or ".join(sorted(units - {""})), delay_expected)
 
 
-def require_conditions(delay: int, erroneous: bool) -> None:
+def require_conditions(delay: int, perturbed: bool) -> None:
     """Raise where there is neither delay nor error, so that there is nothing to compare.
 
     Raises:
         ProblemError: neither is given.
     """
-    if not erroneous and not delay:
+    if not perturbed and not delay:
         raise ProblemError("what_if compares a run with delay or perturb to one without; give one")
 
 
-def _run(law: CompiledLaw, plant: Plant, scenario: Scenario) -> Recording | None:
+def _run(case: _Case, plant: Plant) -> Recording | None:
+    """Return the recording; None where this plant cannot be closed at the initial state."""
     try:
-        return run_loop(law, plant, scenario)
-    except SimulationError:  # a start that this plant cannot take
+        return run_loop(case.law, plant, case.scenario)
+    except SimulationError:
         return None
 
 
-def _condition(name: str, law: CompiledLaw, done: Recording | None, settle: float) -> Condition:
-    if done is None:
+def _condition(
+    name: str, law: CompiledLaw, recording: Recording | None, settle: float
+) -> Condition:
+    if recording is None:
         return Condition(name, False, np.nan, np.nan, np.nan, np.nan)
-    tracked = measures.tracked(law.controller, done, settle)
-    shares = [row.share for row in margins(law.controller, done) if not row.soft]
+    tracking = tracking_statistics(law.controller, recording, settle)
+    shares = [row.share for row in margins(law.controller, recording) if not row.soft]
     return Condition(
         name=name,
-        finished=not done.events,
-        tracking=max((row.rms for row in tracked), default=np.nan),
-        effort=float(np.sqrt(np.mean(np.sum(done.u**2, axis=1)))),
+        finished=not recording.events,
+        tracking=max((row.rms for row in tracking), default=np.nan),
+        effort=float(np.sqrt(np.mean(np.sum(recording.u**2, axis=1)))),
         margin=min(shares, default=np.nan),
-        failed=float(np.isin(done.status, law.controller.safe_statuses).mean()),
+        safe_output=safe_outputs(law.controller, recording.status).share,
     )

@@ -1,37 +1,21 @@
 """The same run again: with other softness, without delay, without the plant's errors."""
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 from mbcasadi.description import Controller
-from mbcasadi.plant import Plant, Source
-from mbcasadi.validation.closed_loop.closed_loop import Progress, Scenario, run_loop
-from mbcasadi.validation.closed_loop.compiled_law import CompiledLaw, HasController, compiled
-from mbcasadi.validation.closed_loop.recording import Recording
-from mbcasadi.validation.metrics.softness import solref_sweep
-from mbcasadi.validation.run.conditions import WhatIf, what_if
-
-
-@dataclass(frozen=True)
-class Plants:
-    """Makes the plant of a run, again and again.
-
-    Attributes:
-        model, options, perturb, seed: of `Plant`.
-    """
-
-    model: Source
-    options: Mapping[str, Any]
-    perturb: Mapping[str, float] | None
-    seed: int | None
-
-    def make(self, erroneous: bool = True) -> Plant:
-        """Return a new plant, with its parameter errors or without."""
-        if not erroneous:
-            return Plant(self.model, **self.options)
-        return Plant(self.model, **self.options, perturb=self.perturb, seed=self.seed)
+from mbcasadi.validation.closed_loop import (
+    CompiledLaw,
+    HasController,
+    Progress,
+    Recording,
+    Scenario,
+    compile_controller,
+    run_loop,
+)
+from mbcasadi.validation.metrics import solref_sweep
+from mbcasadi.validation.run.conditions import WhatIf, compare_conditions
+from mbcasadi.validation.run.plant_factory import PlantFactory
 
 
 @dataclass(frozen=True)
@@ -41,42 +25,50 @@ class Repetitions:
     Attributes:
         law: compiled.
         plants, scenario: of the run.
-        tell: what is being done.
+        progress: called with what is being done.
     """
 
     law: CompiledLaw
-    plants: Plants
+    plants: PlantFactory
     scenario: Scenario
-    tell: Progress
+    progress: Progress
 
-    def gaps(self) -> tuple[tuple[float, float], ...]:
-        """Return how far the loops open with other `solref`; nothing where there are none."""
+    def solref_gaps(self) -> tuple[tuple[float, float], ...]:
+        """Return the worst residual with other `solref`; () without equality constraints."""
         if not self.plants.make().model.neq:
             return ()
-        self.tell("repeating the run with other solref", 0.82)
-        with self._record_kept():
+        self.progress("repeating the run with other solref", 0.82)
+        with self._restore_outer_record():
             return solref_sweep(
                 self.plants.make, lambda other: run_loop(self.law, other, self.scenario)
             )
 
-    def costs(
+    def conditions(
         self, recording: Recording, settle: float, undelayed: Controller | HasController | None
     ) -> WhatIf:
-        """Return what delay and errors cost; see `conditions`."""
-        self.tell("repeating the run without delay and errors", 0.83)
-        with self._record_kept() as stack:
-            prompt = self.law if undelayed is None else stack.enter_context(compiled(undelayed))
-            return what_if(
-                (self.law, prompt),
+        """Return the cost of delay and errors; see `conditions.compare_conditions`.
+
+        Args:
+            recording: of the run.
+            settle: s at the start that tracking leaves out.
+            undelayed: the law for conditions without delay; the law of the run where None.
+        """
+        self.progress("repeating the run without delay and errors", 0.83)
+        with self._restore_outer_record() as stack:
+            undelayed_law = self.law
+            if undelayed is not None:
+                undelayed_law = stack.enter_context(compile_controller(undelayed))
+            return compare_conditions(
+                (self.law, undelayed_law),
                 self.plants.make,
                 self.scenario,
                 recording,
                 settle,
-                erroneous=bool(self.plants.perturb),
+                perturbed=bool(self.plants.perturb),
             )
 
-    def _record_kept(self) -> ExitStack:
-        """Return a context after which an outer law has the record of the run itself."""
+    def _restore_outer_record(self) -> ExitStack:
+        """Return a context that restores an outer law's record of the run itself at its end."""
         stack, outer = ExitStack(), self.scenario.outer
         if outer is not None:
             stack.callback(setattr, outer, "record", outer.record)

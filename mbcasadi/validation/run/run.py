@@ -1,20 +1,24 @@
-"""One validated run: what was asked, what was measured, what it means."""
+"""One validated run: settings, measurements, metrics and verdicts."""
 
 import math
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
-from mbcasadi.validation.closed_loop.recording import Recording
-from mbcasadi.validation.metrics.comparison import Comparison
-from mbcasadi.validation.metrics.criteria import Verdict
-from mbcasadi.validation.metrics.margins import Margin
-from mbcasadi.validation.metrics.metrics import Metric, Tracked
-from mbcasadi.validation.metrics.outer_law_metrics import OuterRun
-from mbcasadi.validation.metrics.predictions import Predictions
-from mbcasadi.validation.metrics.softness import Softness
-from mbcasadi.validation.metrics.status_metrics import StatusRow, status_rows
+from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics import (
+    Comparison,
+    Margin,
+    Metric,
+    OuterLawRun,
+    Predictions,
+    Softness,
+    StatusRow,
+    TrackingStatistics,
+    Verdict,
+    status_rows,
+)
 from mbcasadi.validation.run.conditions import WhatIf
 
 
@@ -25,42 +29,42 @@ class Run:
     Attributes:
         name: heading in the report.
         controller: as data.
-        settings: what was asked for, in words or numbers, in order.
+        settings: of the run, as text or numbers, in order.
         recording: all ticks.
-        comparison: our dynamics beside MuJoCo's, where the model has equality constraints.
+        comparison: our dynamics and MuJoCo's, where the model has equality constraints.
         times: of single ticks of the C.
-        tracked: each component of the tasks.
+        tracking: each component of the tasks.
         metrics, verdicts: numbers, and the criteria on them.
-        margins: each bounded control, and each row that the law keeps between limits.
-        predictions: what the law planned beside what happened, where it plans.
-        softness: the sweep, where it was asked for.
-        what_if: what delay and model error cost, where it was asked for.
-        outer: what a slower law above did, where there is one.
-        frames: PNG pictures of the motion, with `frame_times` in s.
-        notes: what the reader should know: something not compared, no renderer, a divergence.
+        margins: each bounded control, and each row of the controller's limits.
+        predictions: plans against what happened, where the controller plans.
+        softness: the sweep, where it was made.
+        what_if: cost of delay and model error, where it was measured.
+        outer: run of the outer law, where there is one.
+        frames: PNG images of the motion, with `frame_times` in s.
+        notes: sentences for the reader: something not compared, no renderer, a divergence.
     """
 
     name: str
     controller: Controller
-    settings: dict[str, Any]
+    settings: Mapping[str, object]
     recording: Recording
     metrics: tuple[Metric, ...]
     verdicts: tuple[Verdict, ...]
-    tracked: tuple[Tracked, ...] = ()
+    tracking: tuple[TrackingStatistics, ...] = ()
     comparison: Comparison | None = None
     times: TickTimes | None = None
     margins: tuple[Margin, ...] = ()
     predictions: Predictions | None = None
     softness: Softness | None = None
     what_if: WhatIf | None = None
-    outer: OuterRun | None = None
+    outer: OuterLawRun | None = None
     frames: tuple[bytes, ...] = ()
     frame_times: tuple[float, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether every criterion held."""
+        """Whether every criterion is fulfilled."""
         return all(verdict.passed for verdict in self.verdicts)
 
     def metric(self, name: str) -> float:
@@ -69,23 +73,23 @@ class Run:
 
     @property
     def statuses(self) -> dict[str, int]:
-        """How often the controller answered with each status, in words."""
-        return {row.words: row.ticks for row in self.status_rows}
+        """Number of ticks of each status that occurred, by its text."""
+        return {row.text: row.ticks for row in self.status_rows}
 
     @property
     def status_rows(self) -> tuple[StatusRow, ...]:
-        """Each status that occurred: how often, since when, how long at a stretch."""
-        return status_rows(self.controller, self.recording)
+        """Each status that occurred: how often, when first, and its longest run."""
+        return status_rows(self.controller, self.recording.status, self.recording.t)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return everything but the recording as plain data."""
         return {
             "name": self.name,
             "passed": self.passed,
-            "settings": self.settings,
+            "settings": dict(self.settings),
             "criteria": [asdict(verdict) for verdict in self.verdicts],
             "metrics": {m.name: {"value": m.value, "unit": m.unit} for m in self.metrics},
-            "components": [asdict(row) for row in self.tracked],
+            "components": [asdict(row) for row in self.tracking],
             "status": self.statuses,
             "statuses": [asdict(row) for row in self.status_rows],
             "margins": [asdict(row) for row in self.margins],

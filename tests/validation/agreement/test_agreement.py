@@ -56,9 +56,9 @@ def test_a_wrong_number_is_found_in_the_quantities_that_it_enters(
 ) -> None:
     model = mujoco.MjModel.from_xml_string(CASE)
     right = read_mjcf(CASE)
-    assert all(result.holds for result in compare(right, model, states=3))
+    assert all(result.agrees for result in compare(right, model, states=3))
     results = compare(altered(right, change), model, states=3)
-    assert {result.quantity for result in results if not result.holds} == expected
+    assert {result.quantity for result in results if not result.agrees} == expected
 
 
 def test_a_wrong_weld_is_found_in_residual_jacobian_and_bias() -> None:
@@ -84,7 +84,7 @@ def test_a_nan_is_an_infinite_error_and_never_passes() -> None:
     model = mujoco.MjModel.from_xml_string(CASE)
     results = {r.quantity: r for r in compare(altered(read_mjcf(CASE), broken), model, states=2)}
     assert results["bias_force"].error == np.inf
-    assert not results["bias_force"].holds
+    assert not results["bias_force"].agrees
 
 
 def test_a_refused_member_is_listed_with_its_reason() -> None:
@@ -93,7 +93,7 @@ def test_a_refused_member_is_listed_with_its_reason() -> None:
     (absent,) = (result for result in results if np.isnan(result.error))
     assert absent.quantity == "passive_force"
     assert "density" in absent.note
-    assert not absent.holds
+    assert not absent.agrees
 
 
 def test_a_system_of_another_model_is_an_error() -> None:
@@ -119,4 +119,4 @@ def test_the_same_seed_gives_the_same_result() -> None:
 def test_a_model_without_joints_is_compared_too() -> None:
     xml = "<mujoco><worldbody><geom size='.1'/><site name='s'/></worldbody></mujoco>"
     results = compare(read_mjcf(xml), mujoco.MjModel.from_xml_string(xml), states=1)
-    assert all(result.holds for result in results)
+    assert all(result.agrees for result in results)

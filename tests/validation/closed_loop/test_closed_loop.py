@@ -16,7 +16,14 @@ from support.validation_problems import (
 import mujoco_models
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.plant import Plant
-from mbcasadi.validation import Run, compiled, validate
+from mbcasadi.validation import (
+    Criteria,
+    ReportOptions,
+    Run,
+    ScenarioOptions,
+    compile_controller,
+    validate,
+)
 
 FOUR_BAR = mujoco_models.path("four_bar")
 QUADRUPED = mujoco_models.path("quadruped")
@@ -70,7 +77,7 @@ def test_a_push_from_outside_moves_the_plant_and_is_no_disagreement_of_our_dynam
     np.testing.assert_array_equal(before, alone.recording.q[:100])
     assert np.abs(after - alone.recording.q[150:]).max() > 0.01
     during = slice(110, 150)  # the soft pin takes some of its 4 ms to follow a jump
-    ours, theirs = pushed.comparison.force_ours[during], pushed.comparison.force_theirs[during]
+    ours, theirs = pushed.comparison.force[during], pushed.comparison.mujoco_force[during]
     softness = 1e-3  # of the pin, as a share of the force
     np.testing.assert_allclose(ours, theirs, atol=softness * np.abs(theirs).max())
 
@@ -81,13 +88,18 @@ def test_the_mask_follows_its_schedule_and_the_state_is_carried_from_tick_to_tic
     def lift(t: float) -> list[float]:
         return [1.0, 1.0, 1.0, 1.0] if t < 0.1 else [0.0, 1.0, 1.0, 1.0]
 
-    run = validate(standing_controller(q0), QUADRUPED, 0.2, keyframe="stand", mask=lift).runs[0]
+    run = validate(
+        standing_controller(q0),
+        QUADRUPED,
+        0.2,
+        scenario=ScenarioOptions(keyframe="stand", mask=lift),
+    ).runs[0]
     record = run.recording
     assert record.mask[0].tolist() == lift(0.0)
     assert record.mask[-1].tolist() == lift(0.2)
     expected = np.concatenate([[0.0], np.cumsum(record.mask.sum(axis=1))[:-1]])
     np.testing.assert_allclose(record.z[:, 0], expected)
-    # This controller answers "infeasible" while its first foot is up: half of the ticks.
+    # This controller reports "infeasible" while its first foot is up: half of the ticks.
     assert run.metric("status.solved") == 0.5
     assert run.statuses["infeasible, safe output"] == 50
     assert not run.passed
@@ -96,7 +108,10 @@ def test_the_mask_follows_its_schedule_and_the_state_is_carried_from_tick_to_tic
 def test_a_standing_robot_is_carried_by_its_feet() -> None:
     plant = Plant(QUADRUPED)
     run = validate(
-        standing_controller(plant.keyframe("stand")), QUADRUPED, 1.5, keyframe="stand"
+        standing_controller(plant.keyframe("stand")),
+        QUADRUPED,
+        1.5,
+        scenario=ScenarioOptions(keyframe="stand"),
     ).runs[0]
     record = run.recording
     weight = 9.81 * plant.model.body_mass.sum()
@@ -110,7 +125,10 @@ def test_a_standing_robot_is_carried_by_its_feet() -> None:
 
 def test_a_run_is_the_same_again_and_another_seed_is_another_run() -> None:
     first, again, other = (
-        crank_run(perturb={"mass": 0.1}, seed=seed, duration=0.1).recording.q for seed in (1, 1, 2)
+        crank_run(
+            perturb={"mass": 0.1}, scenario=ScenarioOptions(seed=seed), duration=0.1
+        ).recording.q
+        for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 1e-6
@@ -141,14 +159,14 @@ def test_a_plant_that_diverges_ends_the_run_and_fails_it() -> None:
     unlimited = FOUR_BAR.read_text().replace('ctrlrange="-1.5 1.5"', "")
     free = {"u_min": np.array([-np.inf]), "u_max": np.array([np.inf])}
     controller = crank_controller(function=wild, **free)
-    run = validate(controller, unlimited, 1.0, reference=swing, criteria={}).runs[0]
+    run = validate(controller, unlimited, 1.0, reference=swing, criteria=Criteria({})).runs[0]
     assert not run.passed
     assert "diverged" in run.notes[0]
     assert run.recording.ticks < 1000
 
 
 def test_c_that_is_compiled_once_serves_many_runs() -> None:
-    with compiled(crank_controller()) as law:
+    with compile_controller(crank_controller()) as law:
         first, second = (crank_run(controller=law, duration=0.1, delay=d) for d in (0, 2))
     assert first.verdicts[0].passed
     assert np.abs(first.recording.q - second.recording.q).max() > 1e-6
@@ -157,7 +175,9 @@ def test_c_that_is_compiled_once_serves_many_runs() -> None:
 
 def test_progress_goes_one_way() -> None:
     said: list[tuple[str, float]] = []
-    crank_run(duration=0.2, progress=lambda text, share: said.append((text, share)))
+    crank_run(
+        duration=0.2, report=ReportOptions(progress=lambda text, share: said.append((text, share)))
+    )
     shares = [share for _, share in said]
     assert shares == sorted(shares)
     assert 0 <= min(shares) <= max(shares) <= 1
@@ -165,21 +185,21 @@ def test_progress_goes_one_way() -> None:
 
 
 def test_a_criterion_may_name_a_task_or_a_component() -> None:
-    run = crank_run(criteria={"tracking.rms:crank": 1.0}, duration=0.1)
+    run = crank_run(criteria=Criteria({"tracking.rms:crank": 1.0}), duration=0.1)
     assert run.metric("tracking.rms:crank") == run.metric("tracking.rms") > 0
     with pytest.raises(UnknownNameError, match="unknown component 'leg'; the tasks have: crank"):
-        crank_run(criteria={"tracking.rms:leg": 1.0}, duration=0.05)
+        crank_run(criteria=Criteria({"tracking.rms:leg": 1.0}), duration=0.05)
     with pytest.raises(UnknownNameError, match="may name a task"):
-        crank_run(criteria={"torque.excess:crank": 0.0}, duration=0.05)
+        crank_run(criteria=Criteria({"torque.excess:crank": 0.0}), duration=0.05)
 
 
 def test_an_unknown_criterion_lists_the_valid_ones() -> None:
     with pytest.raises(UnknownNameError, match=r"tracking\.speed.*tracking\.rms"):
-        crank_run(criteria={"tracking.speed": 1.0})
+        crank_run(criteria=Criteria({"tracking.speed": 1.0}))
 
 
 def test_a_criterion_without_a_measurement_fails() -> None:
-    run = crank_run(criteria={"cone.plant": 0.0}, duration=0.05)
+    run = crank_run(criteria=Criteria({"cone.plant": 0.0}), duration=0.05)
     assert not run.passed
     assert np.isnan(run.verdicts[1].value)
 
@@ -222,12 +242,16 @@ def test_a_loop_that_is_switched_is_compared_while_it_holds_and_while_it_does_no
     def pinned(t: float) -> dict[str, bool]:
         return {"pin": not 0.1 <= t < 0.2}
 
-    run = crank_run(duration=0.2, switch=pinned, softness=True)
+    run = crank_run(
+        duration=0.2,
+        scenario=ScenarioOptions(switch=pinned),
+        report=ReportOptions(softness=True),
+    )
     record, comparison = run.recording, run.comparison
-    assert record.equality_on[:, 0].tolist() == [1.0] * 100 + [0.0] * 100
+    assert record.equality_active[:, 0].tolist() == [1.0] * 100 + [0.0] * 100
     held, free = slice(50, 100), slice(100, 200)  # the soft pin takes some of its 4 ms to load
     assert np.abs(record.equality_force[held]).max() > 0.1
-    np.testing.assert_array_equal(comparison.force_ours[free], 0.0)
+    np.testing.assert_array_equal(comparison.force[free], 0.0)
     np.testing.assert_array_equal(comparison.drift[free], 0.0)
     softness = 1e-3  # of the pin, as a share of force and acceleration
     assert comparison.force_error[held].max() < softness

@@ -1,4 +1,4 @@
-"""The main job: three controllers as generated C, each against MuJoCo."""
+"""The demonstration: three controllers as generated C, each against MuJoCo."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_the_quadruped_sways_in_a_plant_that_is_heavier_and_one_tick_late(runs):
     settings = runs[1].settings
     assert "mass" in str(settings)
     assert "1 tick" in str(settings)
-    amplitudes = {row.name: row.amplitude for row in runs[1].tracked}
+    amplitudes = {row.name: row.amplitude for row in runs[1].tracking}
     for axis in "xyz":
         assert amplitudes[f"trunk.{axis}"] >= 0.039
         assert amplitudes[f"trunk.r{axis}"] >= np.deg2rad(7.8)
@@ -46,7 +46,8 @@ def test_the_mask_lifts_one_foot_in_the_same_c(runs):
     air = up[len(up) // 4 : -len(up) // 4]
     assert normal[air].max() == 0.0
     assert (
-        record.contact_place[air, foot, 2].max() > record.contact_place[sway, foot, 2].max() + 0.07
+        record.contact_position[air, foot, 2].max()
+        > record.contact_position[sway, foot, 2].max() + 0.07
     )
 
 

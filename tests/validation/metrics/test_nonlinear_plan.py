@@ -7,7 +7,7 @@ from support.validation_problems import SLIDER, SLIDER_MASS, SLIDER_STEP
 
 from mbcasadi.control.mpc import guess_of, optimal_control_problem, real_time_iteration
 from mbcasadi.system import from_lagrangian
-from mbcasadi.validation import Run, validate
+from mbcasadi.validation import Criteria, Run, validate
 
 HORIZON, RATE, GOAL = 20, 1.5, 0.2  # samples, N in a sample, m
 DELAY = 1
@@ -33,17 +33,17 @@ def run() -> Run:
     still = guess_of(ocp, np.zeros((HORIZON + 1, ocp.nx)), np.zeros((HORIZON, 1)))
     law = real_time_iteration(ocp, still, delay=DELAY)
     ref = ocp.parameters(setpoint_q=[GOAL]).ravel()
-    return validate(law, SLIDER, 1.2, reference=ref, delay=DELAY, criteria={}).runs[0]
+    return validate(law, SLIDER, 1.2, reference=ref, delay=DELAY, criteria=Criteria({})).runs[0]
 
 
 def test_its_plan_starts_where_its_control_acts_and_its_model_is_the_plants(run: Run) -> None:
-    found = run.predictions
-    assert (found.delay, found.horizon) == (DELAY, HORIZON)
-    assert {row.name.split(".")[0] for row in found.states} == {"q", "v"}
-    assert max(row.moved[-1] for row in found.states) > 0.01
+    plans = run.predictions
+    assert (plans.delay, plans.horizon) == (DELAY, HORIZON)
+    assert {row.name.split(".")[0] for row in plans.states} == {"q", "v"}
+    assert max(row.motion[-1] for row in plans.states) > 0.01
     # The model's step of Runge and Kutta and MuJoCo's of Euler differ by h² a / 2 in q.
     force = np.abs(run.recording.u).max()
-    place, rate = found.states
+    place, rate = plans.states
     assert rate.peak[1] < 1e-9
     assert place.peak[1] < 2 * SLIDER_STEP**2 * force / SLIDER_MASS / 2 * 1.001
     assert run.metric("prediction.next") < 0.1
@@ -59,7 +59,7 @@ def test_its_bounded_rates_and_speeds_are_margins(run: Run) -> None:
 
 
 def test_its_setpoint_is_tracked(run: Run) -> None:
-    (row,) = run.tracked
+    (row,) = run.tracking
     error = GOAL - run.recording.q[:, 0]
     assert row.rms == pytest.approx(np.sqrt(np.mean(error**2)))
     assert abs(error[-1]) < 0.02

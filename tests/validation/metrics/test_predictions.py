@@ -1,4 +1,4 @@
-"""What a law plans, beside what then happens: exact plans miss nothing, wrong ones as computed."""
+"""Plans against what then happens: exact plans have no error, wrong ones the computed error."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +17,7 @@ from support.validation_problems import (
 
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation import Run, validate
+from mbcasadi.validation import Criteria, Run, validate
 
 EXACT = 1e-12  # rounding of a few steps of MuJoCo and of CasADi, values of order 1
 HORIZON = 8
@@ -26,56 +26,56 @@ DURATION = 0.6
 
 def plan_fun(law: Controller, change: Callable) -> ca.Function:
     """Return the law's plan, changed: (x, u, inputs) → (x, u)."""
-    given = law.prediction.mx_in()
-    outputs = change(*law.prediction(*given), given)
+    inputs = law.prediction.mx_in()
+    outputs = change(*law.prediction(*inputs), inputs)
     same = {"allow_duplicate_io_names": True}
-    return ca.Function("prediction", given, outputs, law.prediction.name_in(), ["x", "u"], same)
+    return ca.Function("prediction", inputs, outputs, law.prediction.name_in(), ["x", "u"], same)
 
 
 def slider_run(law: Controller, **options: object) -> Run:
-    settings: dict = {"q0": [0.3], "criteria": {}} | options
+    settings: dict = {"q0": [0.3], "criteria": Criteria({})} | options
     return validate(law, SLIDER, DURATION, **settings).runs[0]
 
 
 @pytest.mark.parametrize("delay", [0, 1, 3])
 def test_a_plan_of_the_plant_itself_is_what_happens(delay: int) -> None:
     run = slider_run(planning_slider(delay=delay, horizon=HORIZON), delay=delay)
-    found = run.predictions
-    assert found.lags == ({"start": 0} if delay else {}) | {
+    plans = run.predictions
+    assert plans.lags == ({"start": 0} if delay else {}) | {
         "next": 1, "quarter": 2, "half": 4, "end": 8
     }  # fmt: skip
-    assert [row.name for row in found.states] == ["q.slide", "v.slide"]
-    assert [row.unit for row in found.states + found.controls] == ["m", "m/s", "N"]
-    for row in found.states + found.controls:
+    assert [row.name for row in plans.states] == ["q.slide", "v.slide"]
+    assert [row.unit for row in plans.states + plans.controls] == ["m", "m/s", "N"]
+    for row in plans.states + plans.controls:
         assert np.nanmax(row.peak) < EXACT
-    assert min(row.moved[-1] for row in found.states) > 0.01  # there was something to predict
+    assert min(row.motion[-1] for row in plans.states) > 0.01  # there was something to predict
     assert run.metric("prediction.end") < 1e-10
     last = DURATION / SLIDER_STEP - delay
-    assert found.plans == last - delay - 1  # all but the first d and those without a next sample
+    assert plans.plans == last - delay - 1  # all but the first d and those without a next sample
     assert run.notes == ()
 
 
 @pytest.mark.parametrize("delay", [0, 2])
 def test_plans_that_are_drawn_lie_on_the_motion_at_their_own_time(delay: int) -> None:
     law = planning_slider(delay=delay, horizon=HORIZON)
-    fans = slider_run(law, delay=delay).predictions.fans
-    assert fans.path[0].tolist() == [0.0, 0.0]  # from the start
-    assert fans.path[-1, 0] < -0.1
-    inside = fans.t <= fans.path_t[-1]
-    for i, path in enumerate(fans.path.T):
+    curves = slider_run(law, delay=delay).predictions.curves
+    assert curves.path[0].tolist() == [0.0, 0.0]  # from the start
+    assert curves.path[-1, 0] < -0.1
+    inside = curves.t <= curves.path_t[-1]
+    for i, path in enumerate(curves.path.T):
         np.testing.assert_allclose(
-            fans.x[inside, i], np.interp(fans.t[inside], fans.path_t, path), atol=EXACT
+            curves.x[inside, i], np.interp(curves.t[inside], curves.path_t, path), atol=EXACT
         )
     acting = inside[:, :-1]
-    acted = np.interp(fans.t[:, :-1][acting], fans.path_t, fans.u_path[:, 0])
-    np.testing.assert_allclose(fans.u[acting, 0], acted, atol=EXACT)
-    assert fans.t[0, 0] == pytest.approx(2 * delay * SLIDER_STEP)  # the first plan that counts
+    acted = np.interp(curves.t[:, :-1][acting], curves.path_t, curves.u_path[:, 0])
+    np.testing.assert_allclose(curves.u[acting, 0], acted, atol=EXACT)
+    assert curves.t[0, 0] == pytest.approx(2 * delay * SLIDER_STEP)  # the first valid plan
 
 
 def test_a_plan_that_does_not_know_of_the_delay_is_wrong_and_the_report_says_why() -> None:
     run = slider_run(planning_slider(horizon=HORIZON), delay=2)
     assert run.metric("prediction.next") > 0.01
-    assert "counts on a delay of 0 ticks, the plant has 2" in run.notes[0]
+    assert "accounts for a delay of 0 ticks, the plant has 2" in run.notes[0]
 
 
 def test_a_wrong_mass_gives_the_error_that_the_model_computes() -> None:
@@ -89,14 +89,14 @@ def test_a_wrong_mass_gives_the_error_that_the_model_computes() -> None:
     np.testing.assert_allclose(rate.peak[0], np.abs(miss).max(), rtol=1e-9)
     np.testing.assert_allclose(place.rms[0], SLIDER_STEP * rate.rms[0], rtol=1e-9)
     moved = np.diff(run.recording.v[:, 0])
-    np.testing.assert_allclose(rate.moved[0], np.sqrt(np.mean(moved**2)), rtol=1e-9)
+    np.testing.assert_allclose(rate.motion[0], np.sqrt(np.mean(moved**2)), rtol=1e-9)
     # Half of each change of v is foreseen; q also moves on by v, which is known.
     np.testing.assert_allclose(run.metric("prediction.next"), 0.5, rtol=1e-9)
 
 
 def test_plans_before_the_settling_time_are_left_out() -> None:
     law = planning_slider(mass=2 * SLIDER_MASS, horizon=HORIZON)
-    whole, late = slider_run(law), slider_run(law, settle=0.3)
+    whole, late = slider_run(law), slider_run(law, criteria=Criteria({}, settle=0.3))
     u = whole.recording.u[30:-1, 0]
     miss = SLIDER_STEP * u / (2 * SLIDER_MASS)
     assert late.predictions.plans == whole.predictions.plans - 30 == u.size
@@ -164,7 +164,7 @@ def test_turns_are_compared_as_rotation_vectors() -> None:
         prediction_rows=rows,
     )
     rate = np.array([3.0, -4.0, 12.0])  # rad/s
-    run = validate(law, BALL, 0.5, v0=[*rate, 0.0], criteria={}).runs[0]
+    run = validate(law, BALL, 0.5, v0=[*rate, 0.0], criteria=Criteria({})).runs[0]
     states = run.predictions.states
     assert [row.name for row in states[:4]] == ["q.rx", "q.ry", "q.rz", "q.slide"]
     assert [row.unit for row in states] == ["rad"] * 3 + ["m"] + ["rad/s"] * 3 + ["m/s"]
@@ -172,9 +172,11 @@ def test_turns_are_compared_as_rotation_vectors() -> None:
         found = np.array([row.rms[k] for row in states[:3]])
         np.testing.assert_allclose(found, np.abs(rate) * SLIDER_STEP * lag, rtol=1e-9)
         assert run.predictions.share(k) == pytest.approx(1.0)
-    fans = run.predictions.fans
-    early = fans.path_t < 0.2  # less than half a turn
-    np.testing.assert_allclose(fans.path[early, :3], np.outer(fans.path_t[early], rate), atol=1e-9)
+    curves = run.predictions.curves
+    early = curves.path_t < 0.2  # less than half a turn
+    np.testing.assert_allclose(
+        curves.path[early, :3], np.outer(curves.path_t[early], rate), atol=1e-9
+    )
 
 
 def test_rows_of_the_laws_own_are_compared_with_what_it_takes_them_to_be_later() -> None:
@@ -192,14 +194,14 @@ def test_rows_of_the_laws_own_are_compared_with_what_it_takes_them_to_be_later()
     np.testing.assert_allclose(row.rms[0], np.sqrt(np.mean(missed**2)), rtol=1e-9)
 
 
-def test_the_last_control_in_a_laws_state_is_told_once_with_the_controls() -> None:
+def test_the_last_control_in_a_laws_state_appears_once_with_the_controls() -> None:
     law = planning_slider(horizon=HORIZON)
     more = plan_fun(law, lambda x, u, _: [ca.vertcat(x, ca.horzcat(0, u)), u])
     run = slider_run(
         replace(law, prediction=more, prediction_rows=(*law.prediction_rows, "u_last.push"))
     )
     assert [row.name for row in run.predictions.states] == ["q.slide", "v.slide"]
-    assert run.predictions.fans.x.shape[2] == 2
+    assert run.predictions.curves.x.shape[2] == 2
 
 
 def test_a_law_that_plans_nothing_has_no_predictions() -> None:
@@ -211,7 +213,7 @@ def test_a_law_that_plans_nothing_has_no_predictions() -> None:
 
 def test_a_run_shorter_than_the_horizon_leaves_what_it_cannot_know() -> None:
     law = planning_slider(horizon=HORIZON)
-    run = validate(law, SLIDER, 4 * SLIDER_STEP, q0=[0.3], criteria={}).runs[0]
+    run = validate(law, SLIDER, 4 * SLIDER_STEP, q0=[0.3], criteria=Criteria({})).runs[0]
     assert np.isfinite(run.predictions.states[0].rms[:2]).all()
     assert np.isnan(run.predictions.states[0].rms[3])
     assert np.isnan(run.metric("prediction.end"))
@@ -223,7 +225,7 @@ def test_a_plan_that_cannot_be_read_is_refused_before_the_run() -> None:
         slider_run(replace(law, prediction_rows=("q.slide",)))
     q, wind = ca.SX.sym("q"), ca.SX.sym("wind")
     odd = ca.Function("odd", [q, wind], [ca.SX(2, 3), ca.SX(1, 2)], ["q", "wind"], ["x", "u"])
-    with pytest.raises(ProblemError, match=r"prediction wants the inputs \['wind'\]"):
+    with pytest.raises(ProblemError, match=r"prediction has the inputs \['wind'\]"):
         slider_run(replace(law, prediction=odd))
     short = ca.Function("short", [q], [ca.SX(2, 3), ca.SX(1, 3)], ["q"], ["x", "u"])
     with pytest.raises(ProblemError, match=r"expected x \(2, N \+ 1\).* and u \(1, N\)"):

@@ -1,4 +1,4 @@
-"""What the report tells of a predictive law: one that is made up, and linear MPC of a four-bar."""
+"""The report of a predictive law: a small example, and linear MPC of a four-bar."""
 
 import json
 import re
@@ -14,7 +14,15 @@ from mbcasadi.control.linear import equilibrium, linearize
 from mbcasadi.control.mpc import deviation_output, linear_mpc
 from mbcasadi.description import Limits, Signal
 from mbcasadi.system import read_mjcf
-from mbcasadi.validation import Report, Run, campaign, cases, validate
+from mbcasadi.validation import (
+    Criteria,
+    Report,
+    ReportOptions,
+    Run,
+    campaign,
+    cases,
+    validate,
+)
 
 FOUR_BAR = mujoco_models.path("four_bar")
 WALL = 0.2  # m, soft; the slider starts beyond it
@@ -27,19 +35,24 @@ def report() -> Report:
     wall = Signal("value", ("<wall>",), ("m",))
     limits = Limits(value, wall, np.array([-np.inf]), np.array([WALL]), (True,))
     law = planning_slider(delay=1, limits=limits)
-    options = {"q0": [0.3], "delay": 1, "perturb": {"mass": 0.1}, "what_if": True}
-    return validate(law, SLIDER, 0.6, criteria={"limits.soft_least": 0.0}, **options)
+    options = {
+        "q0": [0.3],
+        "delay": 1,
+        "perturb": {"mass": 0.1},
+        "report": ReportOptions(what_if=True),
+    }
+    return validate(law, SLIDER, 0.6, criteria=Criteria({"limits.soft_least": 0.0}), **options)
 
 
-def test_the_page_has_plans_limits_answers_times_and_costs(report: Report) -> None:
+def test_the_page_has_plans_limits_statuses_times_and_costs(report: Report) -> None:
     text = report.to_html()
     words = re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL)
     for heading in (
-        "Answers of the law",
+        "Status of the control law",
         "Time of one tick",
         "Limits",
         "Plans and what happened",
-        "What delay and model error cost",
+        "Cost of delay and model error",
         "Plans and motion (m)",
         "Planned controls",
     ):
@@ -55,17 +68,17 @@ def test_a_law_that_plans_nothing_has_no_empty_sections() -> None:
     law = planning_slider(prediction=None, prediction_rows=())
     text = validate(law, SLIDER, 0.1, q0=[0.3]).to_html()
     assert "Plans" not in text
-    assert "What delay" not in text
+    assert "Cost of delay" not in text
     assert "<h3>Limits</h3>" in text  # of its control
 
 
-def test_the_soft_row_that_gave_way_is_named_with_its_size_and_time(report: Report) -> None:
+def test_the_violated_soft_row_is_named_with_its_size_and_time(report: Report) -> None:
     (run,) = report.runs
     wall = next(row for row in run.margins if row.name == "<wall>")
     assert (wall.soft, wall.upper, wall.when) == (True, WALL, 0.0)
     assert wall.least == pytest.approx(WALL - 0.3)
     assert wall.beyond == pytest.approx((run.recording.q[:, 0] > WALL).mean())
-    assert not run.passed  # a soft row may be judged where it is asked for
+    assert not run.passed  # a soft row is judged where a criterion requires it
 
 
 def test_the_json_holds_it_all(report: Report, tmp_path: Path) -> None:
@@ -76,7 +89,7 @@ def test_the_json_holds_it_all(report: Report, tmp_path: Path) -> None:
     assert {row["name"] for row in run["margins"]} == {"u.push", "<wall>"}
     assert [row["name"] for row in run["what_if"]["conditions"]][-1] == "both"
     assert run["statuses"][0]["ticks"] == 60
-    assert run["settings"]["delay"] == "1 tick, the law counts on 1"
+    assert run["settings"]["delay"] == "1 tick, the law accounts for 1"
 
 
 def four_bar_run(perturb: dict[str, float]) -> Run:
@@ -105,13 +118,13 @@ def test_linear_mpc_foresees_a_small_motion_and_not_a_heavier_mechanism() -> Non
     assert "crank_speed" in soft.name
     # The row is one of deviations on the manifold: the speed up to second order.
     assert soft.least == pytest.approx(0.3 - np.abs(speed).max(), rel=0.05)
-    assert soft.least < 0  # cheap, so it gives way
+    assert soft.least < 0  # the penalty is small, so it is violated
     changes = np.diff(exact.recording.u_applied[:, 0])
     (rate,) = (row for name, row in rows.items() if name.startswith("du"))
     assert rate.least == pytest.approx(0.2 - np.abs(changes).max())
 
 
-def test_a_campaign_tells_plans_and_margins_and_takes_a_disturbance() -> None:
+def test_a_campaign_reports_plans_and_margins_and_takes_a_disturbance() -> None:
     def push(t: float) -> list[float]:
         return [2.0 * (t >= 0.3)]
 
@@ -121,5 +134,5 @@ def test_a_campaign_tells_plans_and_margins_and_takes_a_disturbance() -> None:
     )
     assert calm.outcomes[0].metric("prediction.next") < 1e-9
     assert pushed.outcomes[0].metric("prediction.next") > 0.1
-    row = next(r for r in pushed.summary() if r["metric"] == "limits.least")
-    assert row["worst"] == pytest.approx(0.5 - 6.0 / 20.0)  # u is -6 N of ±10 at the start
+    row = next(r for r in pushed.summary() if r.metric == "limits.least")
+    assert row.worst == pytest.approx(0.5 - 6.0 / 20.0)  # u is -6 N of ±10 at the start

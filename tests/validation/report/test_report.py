@@ -12,7 +12,7 @@ from support.validation_problems import crank_controller, standing_controller, s
 import mujoco_models
 from mbcasadi.errors import MissingExtraError, ProblemError
 from mbcasadi.plant import Plant
-from mbcasadi.validation import Report, validate
+from mbcasadi.validation import Report, ReportOptions, ScenarioOptions, validate
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 
@@ -42,13 +42,12 @@ def report() -> Report:
         mujoco_models.path("four_bar"),
         0.2,
         reference=swing,
-        softness=True,
-        render=True,
-        name="A four-bar <&> its crank",
+        report=ReportOptions(softness=True, render=True, name="A four-bar <&> its crank"),
     )
     path = mujoco_models.path("quadruped")
     law = standing_controller(Plant(path).keyframe("stand"))
-    return crank + validate(law, path, 0.2, keyframe="stand", perturb={"mass": 0.1}, delay=1)
+    stand = ScenarioOptions(keyframe="stand")
+    return crank + validate(law, path, 0.2, scenario=stand, perturb={"mass": 0.1}, delay=1)
 
 
 def test_reports_add_up(report: Report) -> None:
@@ -56,7 +55,7 @@ def test_reports_add_up(report: Report) -> None:
     assert report.passed == all(run.passed for run in report.runs)
 
 
-def test_the_json_says_what_was_asked_measured_and_required(report: Report, tmp_path: Path) -> None:
+def test_the_json_has_settings_measurements_and_criteria(report: Report, tmp_path: Path) -> None:
     data = json.loads(report.save(tmp_path / "report.json").read_text())
     assert data["passed"] == report.passed
     assert data["versions"]["mujoco"]

@@ -1,4 +1,4 @@
-"""Our rigid equations against MuJoCo's soft constraints: how near, and what the rest is."""
+"""Our rigid equations against MuJoCo's soft constraints: the difference and its cause."""
 
 from typing import NamedTuple
 
@@ -12,9 +12,9 @@ import mujoco_models
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.plant import Plant, soften
 from mbcasadi.system import read_mjcf
-from mbcasadi.validation import validate
-from mbcasadi.validation.metrics.comparison import in_columns, relative_difference
-from mbcasadi.validation.metrics.softness import extrapolated
+from mbcasadi.validation import ReportOptions, validate
+from mbcasadi.validation.metrics.comparison import evaluate_rows, relative_difference
+from mbcasadi.validation.metrics.softness import extrapolate_to_zero
 
 RIGID_MEDIAN = 1e-4  # the figure to reach on the four-bar; measured 3e-5 to 7e-5
 SOFT_MEDIAN = 1e-3  # MuJoCo's default softness is at least ten times worse
@@ -28,7 +28,7 @@ OTHER_LOOPS = ["five_bar", "spatial_loop", "cooperating_arms", "slider_crank"]
 
 
 class Sample(NamedTuple):
-    """States of a plant, (n, ...) each, and its answers."""
+    """States of a plant, (n, ...) each, and its accelerations."""
 
     q: np.ndarray
     v: np.ndarray
@@ -55,7 +55,7 @@ def sample(name: str, *, impedance: float) -> Sample:
     soften(plant.model, 2 * plant.timestep, impedance)
     rng, q, rows = np.random.default_rng(7), plant.q, []
     for _ in range(STATES):
-        plant.reset(plant.moved(q, 0.2 * rng.standard_normal(plant.nv)))
+        plant.reset(plant.integrate(q, 0.2 * rng.standard_normal(plant.nv)))
         q = plant.q
         plant.reset(q, rng.standard_normal(plant.nv))
         seen = plant.measure(rng.uniform(*plant.ctrl_range.T))
@@ -66,7 +66,7 @@ def sample(name: str, *, impedance: float) -> Sample:
 def ours(name: str, seen: Sample) -> np.ndarray:
     system = read_mjcf(mujoco_models.path(name))
     dynamics = forward_dynamics(system, formulation="projection")
-    return in_columns(dynamics, seen.q, seen.v, seen.applied)[0]
+    return evaluate_rows(dynamics, seen.q, seen.v, seen.applied)[0]
 
 
 def test_the_rigid_recipe_agrees_with_our_forward_dynamics_on_consistent_states() -> None:
@@ -94,7 +94,9 @@ def soft_run():
     text = mujoco_models.path("four_bar").read_text()
     soft = text.replace('<equality solref="0.004 1" solimp="0.99 0.999 0.001"/>', "")
     assert soft != text
-    return validate(crank_controller(), soft, 1.0, reference=swing, softness=True).runs[0]
+    return validate(
+        crank_controller(), soft, 1.0, reference=swing, report=ReportOptions(softness=True)
+    ).runs[0]
 
 
 def test_softness_explains_the_disagreement_of_a_soft_plant(soft_run) -> None:
@@ -102,7 +104,7 @@ def test_softness_explains_the_disagreement_of_a_soft_plant(soft_run) -> None:
     assert sweep.own > SOFT_MEDIAN
     assert list(sweep.errors) == sorted(sweep.errors, reverse=True)
     assert sweep.rigid < RIGID_LIMIT
-    assert sweep.explained > 0.999
+    assert sweep.explained_share > 0.999
     assert "explains 100.00 %" in sweep.sentence
 
 
@@ -119,18 +121,18 @@ def test_softness_does_not_explain_a_plant_of_another_mass() -> None:
         mujoco_models.path("four_bar"),
         0.5,
         reference=swing,
-        softness=True,
+        report=ReportOptions(softness=True),
         rigid=True,
         perturb={"mass": 0.1},
     ).runs[0]
     assert run.softness is not None
     assert run.softness.rigid > 0.03  # the 10 % that the plant is heavier
-    assert run.softness.explained < 0.1
+    assert run.softness.explained_share < 0.1
 
 
 def test_an_overconstrained_loop_is_not_locked_by_the_gap_that_softness_leaves() -> None:
-    # Off the manifold, rows that are redundant on it are independent: taken at their word,
-    # they would stop the linkage, and the acceleration would be wrong by its own size.
+    # Off the manifold, rows that are redundant on it are independent: enforced exactly,
+    # they would lock the linkage, and the acceleration would be wrong by its own size.
     path = mujoco_models.path("spatial_loop")
     run = validate(idle_controller(path), path, 0.3).runs[0]
     assert run.metric("closure.rows") > 1e-7
@@ -145,7 +147,11 @@ def test_an_overconstrained_loop_is_not_locked_by_the_gap_that_softness_leaves()
 )
 def test_softness_explains_the_disagreement_on_robots_that_others_modelled(name: str) -> None:
     path = robot(name)
-    sweep = validate(idle_controller(path), path, 0.2, softness=True).runs[0].softness
+    sweep = (
+        validate(idle_controller(path), path, 0.2, report=ReportOptions(softness=True))
+        .runs[0]
+        .softness
+    )
     assert sweep is not None
     assert sweep.own > SOFT_MEDIAN
     assert sweep.rigid < RIGID_LIMIT
@@ -153,7 +159,7 @@ def test_softness_explains_the_disagreement_on_robots_that_others_modelled(name:
 
 def test_the_constraint_force_has_mujocos_sign_and_size(soft_run) -> None:
     comparison = soft_run.comparison
-    alike = np.sum(comparison.force_ours * comparison.force_theirs, axis=1)
+    alike = np.sum(comparison.force * comparison.mujoco_force, axis=1)
     assert (alike > 0).mean() > 0.99
     assert soft_run.metric("agreement.force_median") < 0.2
     assert soft_run.metric("closure.plant") > 1e-7
@@ -170,4 +176,4 @@ def test_our_constraint_equations_and_mujocos_residual_are_the_same_numbers(
 def test_extrapolation_is_exact_for_the_polynomials_that_it_is_made_for() -> None:
     s = np.array([0.3, 0.2, 0.1])
     values = np.array([[2 - 3 * x + 5 * x**2, x] for x in s])
-    np.testing.assert_allclose(extrapolated(s, values), [2.0, 0.0], atol=1e-13)
+    np.testing.assert_allclose(extrapolate_to_zero(s, values), [2.0, 0.0], atol=1e-13)

@@ -9,9 +9,9 @@ from mbcasadi.control import FrameTask, PostureTask
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.demo import PARTS
-from mbcasadi.validation.spec import experiment, parse_spec, read_spec
+from mbcasadi.validation.spec import build_experiment, parse_spec, read_spec
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion
-from mbcasadi.validation.spec.schema import Switch
+from mbcasadi.validation.spec.schema import MaskSwitch
 from mbcasadi.validation.spec.signals import Sine
 
 ROUNDING = 1e-12
@@ -26,7 +26,7 @@ TILT = {"frequency": 0.7, "ramp": 0.4, "phase": 30}
 
 
 def four_bar(**changes):
-    return experiment(parse_spec(CRANK | changes), mujoco_models.path("four_bar"))
+    return build_experiment(parse_spec(CRANK | changes), mujoco_models.path("four_bar"))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_rotations_are_about_x_first_and_about_z_last(quadruped):
     np.testing.assert_allclose(at(0.0)["quaternion"], z_after_x, atol=ROUNDING)
 
 
-def test_a_reference_without_motion_asks_to_stay(quadruped):
+def test_a_reference_without_motion_is_the_initial_pose(quadruped):
     q0 = quadruped.tree.keyframes["stand"]
     for task in (FrameTask("trunk"), PostureTask()):
         at, present = motion_of(task, quadruped, q0, {}), task.present(quadruped, q0)
@@ -94,7 +94,7 @@ def test_a_reference_without_motion_asks_to_stay(quadruped):
 def test_the_mask_follows_its_schedule_in_time():
     mask = mask_schedule(
         ("left", "right", "loop"),
-        [Switch(at=2.0, on=["right"]), Switch(at=1.0, off=["right", "loop"])],
+        [MaskSwitch(at=2.0, on=["right"]), MaskSwitch(at=1.0, off=["right", "loop"])],
     )
     np.testing.assert_array_equal(mask(0.5), [1, 1, 1])
     np.testing.assert_array_equal(mask(1.0), [1, 0, 0])
@@ -102,23 +102,25 @@ def test_the_mask_follows_its_schedule_in_time():
 
 
 def test_the_start_is_moved_onto_the_constraints():
-    made = four_bar(start={"q": [0.4, 0.0, 0.0]})
-    system = made.controller.system
+    experiment = four_bar(start={"q": [0.4, 0.0, 0.0]})
+    system = experiment.controller.system
     assert np.abs(np.array(system.constraint([0.4, 0.0, 0.0]))).max() > 1e-3
-    assert np.abs(np.array(system.constraint(made.q0))).max() < 1e-9
+    assert np.abs(np.array(system.constraint(experiment.q0))).max() < 1e-9
 
 
 def test_the_reference_fills_the_slices_of_the_controller():
-    made = four_bar()
-    ref = made.reference(1.0)
-    assert ref.shape == (made.controller.setup.nref,)
-    assert ref[made.controller.reference["posture.q"]] == pytest.approx([made.q0[0] + 0.2])
+    experiment = four_bar()
+    ref = experiment.reference(1.0)
+    assert ref.shape == (experiment.controller.setup.nref,)
+    assert ref[experiment.controller.reference["posture.q"]] == pytest.approx(
+        [experiment.q0[0] + 0.2]
+    )
 
 
 def test_limits_and_options_reach_the_controller():
-    made = four_bar(limits={"ctrl": {"crank": [-0.5, 0.25]}}, options={"torque_weight": 3e-3})
-    assert made.controller.controller.u_max == pytest.approx([0.25])
-    assert made.controller.setup.torque_weight == 3e-3
+    experiment = four_bar(limits={"ctrl": {"crank": [-0.5, 0.25]}}, options={"torque_weight": 3e-3})
+    assert experiment.controller.controller.u_max == pytest.approx([0.25])
+    assert experiment.controller.setup.torque_weight == 3e-3
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ def test_a_file_that_is_not_there_or_not_toml_is_named(tmp_path):
 
 def test_conditions_of_the_trial_can_be_replaced():
     spec = parse_spec(CRANK | {"validation": {"duration": 3.0, "delay": 1}})
-    changed = spec.under(duration=1.0, delay=None, perturb={"mass": 0.2})
+    changed = spec.with_trial(duration=1.0, delay=None, perturb={"mass": 0.2})
     assert (changed.validation.duration, changed.validation.delay) == (1.0, 1)
     assert changed.validation.perturb == {"mass": 0.2}
     assert spec.validation.duration == 3.0

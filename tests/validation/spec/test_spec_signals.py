@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from mbcasadi.validation.spec.signals import Component, component, derivatives
+from mbcasadi.validation.spec.signals import Component, component_expression, time_derivatives
 
 READ = TypeAdapter(Component)
 ROUNDING = 1e-12
@@ -15,8 +15,8 @@ STEP = 1e-5  # central differences: truncation and rounding both near 1e-9
 def signal(given):
     """Return (t) -> (x, dx, ddx) of a component as a Function."""
     t = ca.SX.sym("t")
-    x = component(READ.validate_python(given), t)
-    return ca.Function("signal", [t], [x, *derivatives(x, t)])
+    x = component_expression(READ.validate_python(given), t)
+    return ca.Function("signal", [t], [x, *time_derivatives(x, t)])
 
 
 def values(function, t):
