@@ -1,7 +1,7 @@
 """Command line: `mbcasadi demo | inspect | check | export | validate | campaign | bench`.
 
 Every command has `--help` and `--json`. The exit status is 0 only if the command's own criteria
-held, 1 if they did not, and 2 for bad input, with one clear line on stderr.
+are fulfilled, 1 if they are not, and 2 for bad input, with one line on stderr.
 """
 
 import importlib.util

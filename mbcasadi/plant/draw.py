@@ -2,7 +2,7 @@
 
 The renderer runs in a process of its own: the graphics library that MuJoCo uses is fixed when it
 is imported (`MUJOCO_GL`), some drivers abort a process instead of raising, and neither should
-touch the caller's. Where no renderer works, the answer is the reason.
+affect the caller's. Where no renderer works, the reason is returned.
 """
 
 import os

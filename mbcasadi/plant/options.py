@@ -23,7 +23,7 @@ _SCALED = {
 
 
 def make_rigid(model: mujoco.MjModel) -> None:
-    """Make equality constraints as rigid as MuJoCo can, with an integrator that keeps them.
+    """Make equality constraints as rigid as MuJoCo can, with a suitable integrator.
 
     `solimp = .9999 .9999 .001`, `solref = 2 dt, 1` on every equality; dense Newton solver with
     tolerance 0; RK4 with a step of at most 1 ms. Contacts, limits and friction keep their own

@@ -77,22 +77,14 @@ def campaign(
             plant = Plant(
                 model, rigid=rigid, timestep=options.timestep, perturb=case.perturb, seed=case.seed
             )
-            loop = Scenario(
-                duration=duration,
-                reference=reference,
-                mask=options.mask,
-                q0=_start(plant, initial_configuration(plant, q0, options.keyframe), case),
-                v0=v0,
-                delay=case.delay,
-                disturbance=disturbance,
-                switch=options.switch,
-                outer=options.outer,
-            )
+            start = initial_configuration(plant, q0, options.keyframe)
+            start = _displace(plant, start, case)
+            loop = Scenario(duration, reference, start, v0, case.delay, disturbance, options)
             outcomes.append(_outcome(law, plant, loop, case, criteria))
     return Campaign(tuple(outcomes))
 
 
-def _start(plant: Plant, q0: ArrayLike | None, case: Case) -> ArrayLike | None:
+def _displace(plant: Plant, q0: ArrayLike | None, case: Case) -> ArrayLike | None:
     """Return q0, displaced by a random tangent step of the case's size."""
     if not case.start_error:
         return q0

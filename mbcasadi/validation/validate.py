@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
-from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
@@ -99,23 +98,12 @@ def validate(
     """
     options, report = scenario or ScenarioOptions(), report or ReportOptions()
     criteria, perturb = criteria or Criteria(), dict(perturb or {})
-    if options.outer is not None and reference is not None:
-        raise ProblemError("an outer law computes the reference; give reference or outer, not both")
     if report.what_if:
         require_conditions(delay, bool(perturb))
     plants = PlantFactory(model, rigid, options.timestep, perturb, options.seed)
     plant = plants.make()
-    loop = Scenario(
-        duration=duration,
-        reference=reference,
-        mask=options.mask,
-        q0=initial_configuration(plant, q0, options.keyframe),
-        v0=v0,
-        delay=delay,
-        disturbance=disturbance,
-        switch=options.switch,
-        outer=options.outer,
-    )
+    start = initial_configuration(plant, q0, options.keyframe)
+    loop = Scenario(duration, reference, start, v0, delay, disturbance, options)
     trial = _Trial(plants, plant, loop, criteria, report, ProgressReporter(report.progress))
     return Report((_judge(trial, _measure(trial, controller)),))
 
@@ -154,7 +142,7 @@ def _measure(trial: _Trial, controller: Controller | HasController) -> _Measurem
         )
         progress("timing ticks", 0.8)
         times = time_ticks(law, recording)
-        outer = scenario.outer
+        outer = scenario.options.outer
         outer_run = None if outer is None else outer_law_run(outer, law.controller.period)
         again = Repetitions(law, plants, scenario, progress)
         return _Measurements(
@@ -176,7 +164,7 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
     controller, recording = measured.controller, measured.recording
     progress("comparing with our dynamics", 0.85)
     comparison, softness, notes = compare_with_model(
-        plants, recording, softness=report.softness, switched=scenario.switch is not None
+        plants, recording, softness=report.softness, switched=scenario.options.switch is not None
     )
     frames = RenderedFrames()
     if report.render:

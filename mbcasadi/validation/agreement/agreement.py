@@ -57,25 +57,21 @@ class Agreement(NamedTuple):
         return self.error <= EXACT
 
 
-class Check(NamedTuple):
-    """One quantity: member and reference as functions of a sample, and how they are scaled."""
+class Reference(NamedTuple):
+    """MuJoCo's value of one quantity as a function of a sample, and how errors are scaled."""
 
     quantity: str
     unit: str
-    reference: Value
     value: Value
     scaling: Scaling = "plain"
     note: str = ""
 
 
-class Reference(NamedTuple):
-    """MuJoCo's value of one `System` member."""
+class Check(NamedTuple):
+    """A reference, and the value of the system's member as a function of a sample."""
 
-    member: str
-    unit: str
+    reference: Reference
     value: Value
-    scaling: Scaling = "plain"
-    note: str = ""
 
 
 def compare(
@@ -111,13 +107,13 @@ def compare(
     return [
         *(
             Agreement(
-                quantity=c.quantity,
+                quantity=check.reference.quantity,
                 error=float(errors[state, k]),
                 state=int(state),
-                unit=c.unit,
-                note=c.note,
+                unit=check.reference.unit,
+                note=check.reference.note,
             )
-            for k, (c, state) in enumerate(zip(checks, worst, strict=True))
+            for k, (check, state) in enumerate(zip(checks, worst, strict=True))
         ),
         *refused,
     ]
@@ -139,22 +135,12 @@ def _member_checks(system: System) -> tuple[list[Check], list[Agreement]]:
     refused: list[Agreement] = []
     for reference in _references(system):
         try:
-            value = _member_value(system.member(reference.member))
-        except UnsupportedFeatureError as refusal:
-            refused.append(
-                Agreement(reference.member, float("nan"), 0, reference.unit, str(refusal))
-            )
-            continue
-        checks.append(
-            Check(
-                quantity=reference.member,
-                unit=reference.unit,
-                reference=reference.value,
-                value=value,
-                scaling=reference.scaling,
-                note=reference.note,
-            )
-        )
+            value = _member_value(system.member(reference.quantity))
+        except UnsupportedFeatureError as error:
+            quantity, unit = reference.quantity, reference.unit
+            refused.append(Agreement(quantity, float("nan"), 0, unit, str(error)))
+        else:
+            checks.append(Check(reference, value))
     return checks, refused
 
 
@@ -196,22 +182,15 @@ def _references(system: System) -> list[Reference]:
 def _frame_checks(system: System, model: mujoco.MjModel, kind: str, i: int) -> list[Check]:
     name = mujoco.mj_id2name(model, frame_values.OBJECTS[kind], i)
     functions = system.frame(name, kind)
-    label = f"{kind} '{name}'"
+    members = (
+        ("pose", "m, 1", frame_values.pose, lambda s: _pose(functions, s)),
+        ("jacobian", "m, 1", frame_values.jacobian, _member_value(functions.jacobian)),
+        ("velocity", "m/s, rad/s", frame_values.velocity, _member_value(functions.velocity)),
+        ("bias", "m/s², rad/s²", frame_values.bias, _member_value(functions.bias)),
+    )
     return [
-        Check(
-            f"{label}: pose",
-            "m, 1",
-            lambda s: frame_values.pose(s, kind, i),
-            lambda s: _pose(functions, s),
-        ),
-        *(
-            Check(f"{label}: {what}", unit, _frame_value(reference, kind, i), _member_value(member))
-            for what, unit, reference, member in (
-                ("jacobian", "m, 1", frame_values.jacobian, functions.jacobian),
-                ("velocity", "m/s, rad/s", frame_values.velocity, functions.velocity),
-                ("bias", "m/s², rad/s²", frame_values.bias, functions.bias),
-            )
-        ),
+        Check(Reference(f"{kind} '{name}': {what}", unit, _frame_value(value, kind, i)), member)
+        for what, unit, value, member in members
     ]
 
 
@@ -234,12 +213,12 @@ def _member_value(function: ca.Function) -> Value:
 
 
 def _error(check: Check, s: Sample) -> float:
-    reference = np.asarray(check.reference(s), dtype=float)
+    reference = np.asarray(check.reference.value(s), dtype=float)
     value = check.value(s).reshape(reference.shape)
-    if check.scaling != "plain":
+    if check.reference.scaling != "plain":
         root = np.sqrt(np.diag(mj.inertia(s)))
         weight = root[:, None] if reference.ndim == 2 else root
-        if check.scaling == "inertia":
+        if check.reference.scaling == "inertia":
             weight = root[:, None] * root
         value, reference = value / weight, reference / weight
     compared = ~np.isnan(reference)
@@ -248,6 +227,6 @@ def _error(check: Check, s: Sample) -> float:
     difference = float(np.max(np.abs(value - reference)[compared]))
     if np.isnan(difference):
         return float("inf")  # NaN means that nothing could be compared
-    by_difference = check.note.startswith(BY_DIFFERENCE)
+    by_difference = check.reference.note.startswith(BY_DIFFERENCE)
     smallest = SMALLEST_SCALE_BY_DIFFERENCE if by_difference else SMALLEST_SCALE
     return difference / max(float(np.max(np.abs(reference[compared]))), smallest)

@@ -64,8 +64,8 @@ def run_loop(
     _require_fit(controller, caller, plant)
     steps, ticks = steps_per_tick(controller, plant), _tick_count(controller, scenario)
     plant.reset(scenario.q0, scenario.v0)
-    if scenario.outer is not None:
-        scenario.outer.reset()
+    if scenario.options.outer is not None:
+        scenario.options.outer.reset()
     recorder, z = Recorder(), column("z0", controller.z0, controller.z0.size)
     pending: deque[Array] = deque()
     applied: Array = np.zeros(plant.nu)
@@ -103,8 +103,8 @@ def _act_on_plant(plant: Plant, scenario: Scenario, t: float) -> Array:
     """Apply disturbance and switches at time t; return the disturbance."""
     disturbance = signal_value("disturbance", scenario.disturbance, t, plant.nv, 0.0)
     plant.apply_force(disturbance)
-    if scenario.switch is not None:
-        plant.switch_equalities(scenario.switch(t))
+    if scenario.options.switch is not None:
+        plant.switch_equalities(scenario.options.switch(t))
     return disturbance
 
 
@@ -115,9 +115,9 @@ def _controller_inputs(
     inputs = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
     if caller.size("f_c"):
         inputs["f_c"] = plant.measure(applied).equality_force
-    commands: dict[str, TimeSignal] = {"ref": scenario.reference, "mask": scenario.mask}
-    if scenario.outer is not None:
-        commands.update(scenario.outer(inputs))
+    commands: dict[str, TimeSignal] = {"ref": scenario.reference, "mask": scenario.options.mask}
+    if scenario.options.outer is not None:
+        commands.update(scenario.options.outer(inputs))
     inputs["ref"] = signal_value("reference", commands["ref"], t, caller.size("ref"))
     inputs["mask"] = signal_value("mask", commands["mask"], t, caller.size("mask"), 1.0)
     return inputs

@@ -27,7 +27,7 @@ class ScenarioOptions:
         mask: (nmask,) active contacts or rows as the controller is given them, or a function of
             time; all ones by default.
         switch: time → {name: whether the plant enforces this equality constraint}; constraints
-            that it does not name keep their state. The controller only knows `mask`.
+            that it does not name keep their state. The controller gets `mask` only.
         outer: a slower law, from `outer_law`, that computes reference and mask.
         keyframe: name of the key frame to start from, in place of `q0`.
         timestep: s, of the plant, in place of the model's.
@@ -61,24 +61,31 @@ class Scenario:
     Attributes:
         duration: s.
         reference: (nref,), or a function of time; None where the controller has none.
-        mask: (nmask,), or a function of time; None for all ones.
         q0, v0: initial state; the plant's `qpos0` and zero by default.
         delay: ticks from a measurement to the moment at which its control acts.
-        disturbance: (nv,) generalised force on the plant that the controller does not know, or a
-            function of time; zero by default.
-        switch: as in `ScenarioOptions`.
-        outer: a slower law that computes reference and mask, or None.
+        disturbance: (nv,) generalised force on the plant that the controller does not measure, or
+            a function of time; zero by default.
+        options: mask, switched constraints and outer law are used.
+
+    Raises:
+        ProblemError: a reference although an outer law computes it, or a negative delay.
     """
 
     duration: float
     reference: TimeSignal = None
-    mask: TimeSignal = None
     q0: ArrayLike | None = None
     v0: ArrayLike | None = None
     delay: int = 0
     disturbance: TimeSignal = None
-    switch: SwitchSchedule | None = None
-    outer: OuterLaw | None = None
+    options: ScenarioOptions = ScenarioOptions()
+
+    def __post_init__(self) -> None:
+        if self.options.outer is not None and self.reference is not None:
+            raise ProblemError(
+                "an outer law computes the reference; give reference or outer, not both"
+            )
+        if self.delay < 0:
+            raise ProblemError(f"delay is {self.delay} ticks; expected zero or a positive number")
 
 
 def signal_value(

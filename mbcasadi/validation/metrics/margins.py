@@ -1,4 +1,4 @@
-"""Margins of a run to the bounds that its controller keeps.
+"""Margins of a run to the bounds of its controller.
 
 The margin of a row is `min(value - lower, upper - value)`, negative outside. Controls are those
 that the controller computed; the rows of `Controller.limits` are evaluated at the measured state

@@ -69,7 +69,7 @@ class Repetitions:
 
     def _restore_outer_record(self) -> ExitStack:
         """Return a context that restores an outer law's record of the run itself at its end."""
-        stack, outer = ExitStack(), self.scenario.outer
+        stack, outer = ExitStack(), self.scenario.options.outer
         if outer is not None:
             stack.callback(setattr, outer, "record", outer.record)
         return stack
