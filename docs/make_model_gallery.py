@@ -18,7 +18,7 @@ import mujoco
 import numpy as np
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.plant.draw import draw_frames
 
 DOCS = Path(__file__).parent
@@ -79,8 +79,8 @@ def count(system: mb.System, q: np.ndarray) -> str:
 def counts() -> list[str]:
     """Return one line for each model and each twin."""
     lines = ["model | coordinates | rows | rank | freedoms"]
-    for name in mujoco_models.names():
-        system = mb.read_mjcf(mujoco_models.path(name), switchable=True)
+    for name in models.names():
+        system = mb.read_mjcf(models.path(name), switchable=True)
         lines.append(f"{name} | {count(system, system.tree.q0)}")
     lines += ["", "twin | coordinates | rows | rank | freedoms"]
     for name in TWINS:
@@ -105,13 +105,13 @@ def frequencies() -> str:
 
 def draw() -> None:
     """Draw all models, each from its own camera, on one sheet."""
-    names = mujoco_models.names()
+    names = models.names()
     rows = -(-len(names) // COLUMNS)
     figure, grid = plt.subplots(rows, COLUMNS, figsize=(2.6 * COLUMNS, 2.15 * rows))
     for axes in grid.flat:
         axes.set_axis_off()
     for axes, name in zip(grid.flat, names, strict=False):
-        model = mujoco.MjModel.from_xml_path(str(mujoco_models.path(name)))
+        model = mujoco.MjModel.from_xml_path(str(models.path(name)))
         q = fallen(model, FALLING[name]) if name in FALLING else authored(model)
         frames = draw_frames(model, q, width=480, height=360)
         if frames.images is None:

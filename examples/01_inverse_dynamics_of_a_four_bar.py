@@ -10,7 +10,7 @@ You will see the torque, its limit and the error of the crank over two turns the
 import numpy as np
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 
 DURATION = 0.6  # s
 SWING = 0.9  # rad
@@ -35,7 +35,7 @@ def on_the_loop(system: mb.System, q: np.ndarray, v: np.ndarray) -> tuple[np.nda
 
 def main() -> dict[str, float]:
     """Turn the crank and return the figures."""
-    system = mb.read_mjcf(mujoco_models.path("four_bar"))
+    system = mb.read_mjcf(models.path("four_bar"))
     law = mb.control.InverseDynamicsQP(system, [mb.control.PostureTask(("crank",), kp=400.0)])
     q, v = system.tree.q0.copy(), np.zeros(system.nv)
     start, errors, torques = q[0], [], []

@@ -9,7 +9,7 @@ You will see the load on each foot, then the rows that stand in the way.
 import numpy as np
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 
 FEET = ("FL", "FR", "RL", "RR")
 LEAST_LOAD = 2.0  # N, of a foot that stands
@@ -17,7 +17,7 @@ LEAST_LOAD = 2.0  # N, of a foot that stands
 
 def main() -> dict[str, object]:
     """Solve three stances and return what they gave."""
-    system = mb.read_mjcf(mujoco_models.path("quadruped"))
+    system = mb.read_mjcf(models.path("quadruped"))
     assert system.tree is not None
     tasks = [
         mb.control.FrameTask("trunk", kind="body", kp=100.0, weight=100.0, name="base"),
@@ -29,11 +29,11 @@ def main() -> dict[str, object]:
     ref = law.reference_at(q)
 
     four = law.solve(q, v, ref)
-    print("four feet:", four.word, "- load", np.round(four.contact_forces[:, 0], 1), "N")
+    print("four feet:", four.status_text, "- load", np.round(four.contact_forces[:, 0], 1), "N")
 
     ref[law.reference["base.position"]] += [0.03, -0.03, 0.0]  # lean away from the front left
     three = law.solve(q, v, ref, mask=[0, 1, 1, 1])
-    print("three feet:", three.word, "- load", np.round(three.contact_forces[:, 0], 1), "N")
+    print("three feet:", three.status_text, "- load", np.round(three.contact_forces[:, 0], 1), "N")
 
     ref = law.reference_at(q)
     ref[law.reference["base.acceleration"]] = [0.0, 0.0, -30.0]  # faster down than gravity

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 
 STEPS = 40
 STEP = 0.01  # s
@@ -32,7 +32,7 @@ def midpoint_step(system: mb.System) -> ca.Function:
 
 def main() -> dict[str, float]:
     """Solve the problem and return the figures."""
-    system = mb.read_mjcf(mujoco_models.path("four_bar"))
+    system = mb.read_mjcf(models.path("four_bar"))
     low, high = system.limits.ctrl[0]
     opti = ca.Opti()
     q = opti.variable(system.nq, STEPS + 1)

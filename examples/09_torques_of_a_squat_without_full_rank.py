@@ -12,7 +12,7 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.formulation.null_space import null_space_inverse
 
 CORNERS = [f"{side}_foot_{i}" for side in ("left", "right") for i in (1, 2, 3, 4)]
@@ -57,7 +57,7 @@ def squat(system: mb.System) -> ca.Function:
 
 def main(figure: str | None = None) -> dict[str, np.ndarray]:
     """Return the motion, its torques and loads, and the residual without knees."""
-    system = mb.read_mjcf(mujoco_models.path("humanoid"))
+    system = mb.read_mjcf(models.path("humanoid"))
     t = np.linspace(0, PERIOD, SAMPLES)
     motion = squat(system).map(SAMPLES)(t=t)
     found = inverse_dynamics(system, np.ones(system.nu)).map(SAMPLES)(**motion)

@@ -13,10 +13,10 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.laws import controllability, joint_coordinates, passive_joint_control
+from mbcasadi import models
+from mbcasadi.control.laws import input_reach, joint_coordinates, passive_joint_control
 
-MODEL = mujoco_models.path("slider_crank")
+MODEL = models.path("slider_crank")
 TURN = 4.0  # s, one turn from rest to rest
 PUSH, FROM, TO = 15.0, 1.5, 1.6  # N on the slider; s
 UPRIGHT = [np.pi / 2, 0.0, np.pi / 2]
@@ -47,7 +47,7 @@ def main(figure: str | None = None) -> dict[float, dict[str, float]]:
     """Return the figures of both runs, by their rank_tol."""
     system = mb.read_mjcf(MODEL)
     for pose in (system.tree.q0, UPRIGHT):
-        print(controllability(system, pose).in_words)
+        print(input_reach(system, pose).in_words)
     found, runs = {}, {tol: turn(system, tol) for tol in (FINE, COARSE)}
     for tol, run in runs.items():
         q = run.recording.q

@@ -12,10 +12,10 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import ForceGains, hybrid_motion_force_control, joint_coordinates
 
-MODEL = mujoco_models.path("prr_arm")
+MODEL = models.path("prr_arm")
 WANTED = 50.0  # N, the surface pushes the tip upwards
 DURATION, SETTLED = 3.0, 0.3  # s
 PUSH, FROM, TO = 40.0, 1.5, 1.6  # N on the base; s

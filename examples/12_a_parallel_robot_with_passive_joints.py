@@ -11,16 +11,16 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import (
-    controllability,
+    input_reach,
     joint_coordinates,
     passive_joint_control,
     sampled_poses,
-    workspace_controllability,
+    workspace_input_reach,
 )
 
-MODEL = mujoco_models.path("planar_3rrr")
+MODEL = models.path("planar_3rrr")
 RADIUS, ANGLE, RATE = 0.05, 0.2, 2 * np.pi  # m, rad, rad/s
 DURATION, PUSH, FROM, TO = 3.0, 5.0, 1.5, 1.6  # s; N on the platform, along x
 POSES = 200
@@ -43,8 +43,8 @@ def path(t: float) -> np.ndarray:
 def main(figure: str | None = None) -> dict[str, float]:
     """Return the figures of the closed loop."""
     system = mb.read_mjcf(MODEL)
-    print(controllability(system, system.tree.q0).in_words)
-    print(workspace_controllability(system, sampled_poses(system, POSES, spread=1.0)).in_words)
+    print(input_reach(system, system.tree.q0).in_words)
+    print(workspace_input_reach(system, sampled_poses(system, POSES, spread=1.0)).in_words)
     law = passive_joint_control(system, joint_coordinates(system, ("x", "y", "phi")), kp=900.0)
 
     def push(t: float) -> np.ndarray:

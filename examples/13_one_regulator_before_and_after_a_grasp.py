@@ -15,11 +15,11 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import dependent_regulation
 from mbcasadi.validation import ScenarioOptions, validate
 
-MODEL = mujoco_models.path("two_arm_carry")
+MODEL = models.path("two_arm_carry")
 GRASPS = ("left_grasp", "right_grasp")
 GRASP, DURATION = 1.0, 3.0  # s
 STARTS = {0.5: "apart", 1.5: "grasp"}  # σ → where the arms start

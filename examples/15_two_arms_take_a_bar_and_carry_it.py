@@ -13,11 +13,11 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import Law, servo_control, servo_rows
 from mbcasadi.validation import Run, ScenarioOptions, validate
 
-MODEL = mujoco_models.path("two_arm_carry")
+MODEL = models.path("two_arm_carry")
 GRASP, LATE, DURATION = 1.0, 0.02, 4.0  # s
 RATE = 20.0  # 1/s, of both α and β
 GRASPS = ("left_grasp", "right_grasp")

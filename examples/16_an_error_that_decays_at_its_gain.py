@@ -13,10 +13,10 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import laws
 
-MODEL = mujoco_models.path("prr_arm")
+MODEL = models.path("prr_arm")
 K_P, K_D = 3.0, 5.0  # 1/s  [A10, section 5]
 DURATION = 7.2  # s; the path leaves the arm's reach after 7.36 s
 OFFSET = np.array([-0.1, 0.2])  # m, rad: where the arm starts beside its path, at rest

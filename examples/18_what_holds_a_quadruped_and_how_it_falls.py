@@ -16,8 +16,8 @@ from panels import Panel, draw, figure_path
 from scipy.linalg import expm
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import controllability
+from mbcasadi import models
+from mbcasadi.control.regulators import controllability
 
 FEET = ("FL", "FR", "RL", "RR")
 MOTORS = {"all motors": "", "front legs": "F", "one knee": "FL_calf"}
@@ -32,7 +32,7 @@ def standing(robot: mb.System, q0: np.ndarray) -> mb.System:
     return robot.constrained(q, v, phi=away)
 
 
-def words(linear: mb.control.linear.Linearization) -> dict[str, str]:
+def words(linear: mb.control.regulators.Linearization) -> dict[str, str]:
     """Return what each set of motors reaches."""
     names = linear.system.actuator_names
     said = {}
@@ -44,7 +44,7 @@ def words(linear: mb.control.linear.Linearization) -> dict[str, str]:
 
 def main(figure: str | None = None) -> dict[str, object]:
     """Return the holding torques, the eigenvalues, both falls and the words."""
-    robot = mb.read_mjcf(mujoco_models.path("quadruped"))
+    robot = mb.read_mjcf(models.path("quadruped"))
     contacts = [mb.Contact(foot, friction=0.6) for foot in FEET]
     held = mb.equilibrium(robot, robot.tree.keyframes["stand"], contacts=contacts)
     system = standing(robot, held.q)

@@ -12,13 +12,13 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import PostureTask
-from mbcasadi.control.laws import Law, lti_inverse_dynamics, qr_inverse_dynamics
-from mbcasadi.control.linear import Linearization
+from mbcasadi.control.laws import Law, qr_inverse_dynamics
+from mbcasadi.control.regulators import Linearization, lti_inverse_dynamics
 from mbcasadi.validation import validate
 
-MODEL = mujoco_models.path("planar_3rrr")
+MODEL = models.path("planar_3rrr")
 RATE, KP, DURATION = 3.0, 400.0, 1.0  # rad/s, 1/s², s
 REACH = np.array([0.35, -0.2, 0.15])  # of ξ: a few centimetres and a tenth of a radian
 SIZES = (0.125, 0.25, 0.5, 1.0)

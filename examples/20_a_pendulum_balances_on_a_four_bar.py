@@ -13,10 +13,10 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import controllability, feedback, lqr
+from mbcasadi import models
+from mbcasadi.control.regulators import controllability, feedback, lqr
 
-MODEL = mujoco_models.path("pendulum_on_four_bar")
+MODEL = models.path("pendulum_on_four_bar")
 DURATION, PERIOD = 4.0, 1e-3  # s
 PUSH, PUSHED = 0.1, (0.5, 0.6)  # N m on the pendulum; s
 ANGLE, SPEED, TORQUE = 10.0, 0.1, 1.0  # 1/rad², s²/rad², 1/(N m)²: weights of joints and motor

@@ -15,10 +15,10 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import feedback, lqr
+from mbcasadi import models
+from mbcasadi.control.regulators import feedback, lqr
 
-MODEL = mujoco_models.path("planar_biped")
+MODEL = models.path("planar_biped")
 DURATION = 3.0  # s
 PUSH, PUSHED = 60.0, (0.5, 0.7)  # N on the trunk; s
 PLACE, SPEED, TORQUE = 10.0, 0.1, 1e-4  # weights: 1/rad² or 1/m², per s, 1/(N m)²

@@ -16,11 +16,11 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import encoders, kalman, lqg, lqr, lqr_gain
+from mbcasadi import models
+from mbcasadi.control.regulators import encoders, kalman, lqg, lqr, lqr_gain
 from mbcasadi.plant import Plant
 
-MODEL = mujoco_models.path("pendulum_on_four_bar")
+MODEL = models.path("pendulum_on_four_bar")
 DURATION, PERIOD = 3.0, 2e-3  # s
 NOISE, FORCES = 2e-4, 0.1  # rad of an encoder; rad/s² √s of what disturbs the rates
 PUSH, PUSHED = 0.1, (0.5, 0.6)  # N m on the pendulum; s

@@ -12,10 +12,10 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import FrameTask, laws
 
-MODEL = mujoco_models.path("planar_3rrr")
+MODEL = models.path("planar_3rrr")
 STIFFNESS, DAMPING = 400.0, 40.0  # N/m, N s/m
 HEAVY = 5.0  # kg, the tool's inertia where it is chosen
 PUSH = np.array([6.0, -3.0])  # N on the platform

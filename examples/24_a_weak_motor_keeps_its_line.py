@@ -13,11 +13,11 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import FrameTask, laws
 from mbcasadi.validation import Criteria
 
-MODEL = mujoco_models.path("five_bar")
+MODEL = models.path("five_bar")
 LIMITS = [[-4.0, 4.0], [-15.0, 15.0]]  # N m
 REACH, RATE = 0.08, 7.0  # m, rad/s
 DURATION, SETTLED = 3.0, 0.5  # s

@@ -12,8 +12,8 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.mpc import discrete_dynamics, guess_of, ocp_solver, optimal_control_problem
+from mbcasadi import models
+from mbcasadi.mpc import discrete_dynamics, initial_guess, ocp_solver, optimal_control_problem
 
 STEPS, PERIOD = 60, 0.025  # s
 TORQUE = 3.0  # N m, of 4 that the motor has
@@ -30,7 +30,7 @@ def weights(system: mb.System, angle: float, speed: float) -> np.ndarray:
 
 def main(figure: str | None = None) -> dict[str, float]:
     """Solve the problem and return the figures."""
-    system = mb.read_mjcf(mujoco_models.path("pendulum_on_four_bar"))
+    system = mb.read_mjcf(models.path("pendulum_on_four_bar"))
     upright = np.concatenate([system.tree.q0, np.zeros(system.nv)])
     hanging = upright + np.pi * (np.arange(upright.size) == PENDULUM)
     ocp = optimal_control_problem(
@@ -43,7 +43,7 @@ def main(figure: str | None = None) -> dict[str, float]:
         u_bounds=[[-TORQUE, TORQUE]],
         substeps=2,
     )
-    guess = guess_of(ocp, np.linspace(hanging, upright, STEPS + 1), np.zeros((STEPS, 1)))
+    guess = initial_guess(ocp, np.linspace(hanging, upright, STEPS + 1), np.zeros((STEPS, 1)))
     found = ocp_solver(ocp, "fatrop")(hanging, guess=guess)
     q, v = found.x[:, : system.nq], found.x[:, system.nq :]
     gap = float(np.abs(system.constraint.map(STEPS + 1)(q.T).full()).max())

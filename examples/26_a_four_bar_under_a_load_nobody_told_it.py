@@ -12,10 +12,10 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.mpc import LinearMPC, linear_mpc, offset_free_mpc
+from mbcasadi import models
+from mbcasadi.mpc import LinearMPC, linear_mpc, offset_free_mpc
 
-MODEL = mujoco_models.path("four_bar")
+MODEL = models.path("four_bar")
 DURATION, PERIOD, HORIZON = 2.5, 0.01, 20  # s, s, samples
 LIMIT = 0.5  # N m of the motor
 LOAD, LOADED = -0.15, 1.0  # N m on the crank, from this time on, s

@@ -16,25 +16,25 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import FrameTask, laws
-from mbcasadi.control.mpc import (
+from mbcasadi.mpc import (
     Bounded,
     PosePath,
     TrajectorySolution,
     actuation_measure,
-    fixed_freedoms,
-    moving_reference,
     optimal_control_problem,
     optimise,
+    pin_independent_coordinates,
     pose_path,
     real_time_iteration,
+    reference_from_trajectory,
     stage_symbols,
     tracking_guess,
     trajectory_problem,
 )
 
-MODEL = mujoco_models.path("five_bar")
+MODEL = models.path("five_bar")
 LEFT, RIGHT = np.array([-0.38, 0.38]), np.array([0.38, 0.38])  # m, x and z of the tool
 STEPS, SLOW = 40, 2.0  # intervals; s of the straight line
 LEAST, TORQUE, LIMIT = 0.35, 10.0, 15.0  # of the determinant; N m planned, and of the motors
@@ -76,7 +76,7 @@ def around(guess: PosePath) -> TrajectorySolution:
         symbols=OWN,
         residual=np.sqrt(2 * EFFORT) * OWN.u,
         path=[Bounded(MEASURE, LEAST)],
-        end=fixed_freedoms(SYSTEM, OWN, guess.q[-1]),
+        end=pin_independent_coordinates(SYSTEM, OWN, guess.q[-1]),
         u_bounds=[[-TORQUE, TORQUE]] * 2,
     )
     return optimise(problem, guess.guess(problem), solver="fatrop")
@@ -114,7 +114,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
             mpc,
             best.t[-1] + 0.3,
             slow.q[0],
-            moving_reference(best, follow, delay=1),
+            reference_from_trajectory(best, follow, delay=1),
             lambda t: SEEN(best.at([t])[0][0]).full().ravel()[:2],
             PUSH,
         ),

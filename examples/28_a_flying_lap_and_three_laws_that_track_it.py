@@ -15,25 +15,25 @@ import numpy as np
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import trajectory_lqr
-from mbcasadi.control.mpc import (
+from mbcasadi import models
+from mbcasadi.control.regulators import trajectory_lqr
+from mbcasadi.mpc import (
     Bounded,
     TrajectorySolution,
     linearize_trajectory,
-    moving_model,
-    moving_reference,
     optimal_control_problem,
     optimise,
     pose_path,
     real_time_iteration,
+    reference_from_trajectory,
     stage_symbols,
+    time_varying_model,
     tracking_guess,
     trajectory_mpc,
     trajectory_problem,
 )
 
-MODEL = mujoco_models.path("five_bar")
+MODEL = models.path("five_bar")
 CENTRE, AXES = np.array([0.0, 0.72]), np.array([0.16, 0.09])  # m, x and z
 TUBE, AHEAD = 0.04, 0.6  # of the squared distance; rad that a sample may lead or lag
 TORQUE, LIMIT, EFFORT = 10.0, 15.0, 2e-3  # N m planned, and of the motors; 1/(N m)² of a second
@@ -108,8 +108,8 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
     mpc = trajectory_mpc(lap, HORIZON, PERIOD, ERROR, CONTROL, u_bounds=limits, **window)
     runs = {
         "LQR": run(lqr, lap),
-        "linear MPC": run(mpc, lap, moving_model(lap, mpc.ocp, **window)),
-        "MPC": run(rti, lap, moving_reference(lap, follow, **window)),
+        "linear MPC": run(mpc, lap, time_varying_model(lap, mpc.ocp, **window)),
+        "MPC": run(rti, lap, reference_from_trajectory(lap, follow, **window)),
     }
     for name, found in runs.items():
         print(

@@ -16,11 +16,10 @@ from closed_loops import motors
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control import mpc
+from mbcasadi import models, mpc
 from mbcasadi.validation import Run, compile_controller
 
-MODEL = mujoco_models.path("cart_pole")
+MODEL = models.path("cart_pole")
 PERIOD, HORIZON, DURATION = 0.02, 60, 11.0  # s, samples, s
 FORCE, POLE = 25.0, 4  # N, of 30 that the motor has; the pole's joint
 PUSH, PUSHED = 1.5, 3.0  # N m on the pole for 0.1 s; from, s
@@ -53,7 +52,7 @@ def controller(system: mb.System, hanging: np.ndarray) -> mpc.RealTimeIteration:
         pivot=False,
     )
     straight = np.linspace(hanging, 0 * hanging, HORIZON + 1)
-    guess = mpc.guess_of(ocp, straight, np.zeros((HORIZON, 1)))
+    guess = mpc.initial_guess(ocp, straight, np.zeros((HORIZON, 1)))
     best = mpc.ocp_solver(ocp, "fatrop")(hanging, guess=guess)
     print(best.in_words)
     return mpc.real_time_iteration(ocp, best, delay=1)

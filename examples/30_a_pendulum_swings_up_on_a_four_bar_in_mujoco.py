@@ -15,12 +15,12 @@ from closed_loops import motors
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import feedback
-from mbcasadi.control.mpc import guess_of, ocp_solver, optimal_control_problem, real_time_iteration
+from mbcasadi import models
+from mbcasadi.control.regulators import feedback
+from mbcasadi.mpc import initial_guess, ocp_solver, optimal_control_problem, real_time_iteration
 from mbcasadi.validation import Run, compile_controller
 
-MODEL = mujoco_models.path("pendulum_on_four_bar")
+MODEL = models.path("pendulum_on_four_bar")
 PERIOD, PLANNED, HORIZON = 0.0125, 120, 40  # s; samples of the plan and of the iteration
 DURATION, PUSHED = 5.0, (3.0, 3.1)  # s
 PUSH, TORQUE = 0.5, 3.0  # N m: on the pendulum, of the plan
@@ -40,7 +40,9 @@ def planned(system: mb.System, upright: np.ndarray) -> tuple[np.ndarray, np.ndar
     bounds = [[-TORQUE, TORQUE]]
     ocp = optimal_control_problem(system, PLANNED, PERIOD, **weight, u_bounds=bounds, **STEP)
     straight = np.linspace(hanging, upright, PLANNED + 1)
-    best = ocp_solver(ocp, "fatrop")(hanging, guess=guess_of(ocp, straight, np.zeros((PLANNED, 1))))
+    best = ocp_solver(ocp, "fatrop")(
+        hanging, guess=initial_guess(ocp, straight, np.zeros((PLANNED, 1)))
+    )
     print(best.in_words)
     rest = round(DURATION / PERIOD) + HORIZON + 1
     return np.vstack([best.x, np.tile(upright, (rest, 1))]), np.pad(best.u, ((0, rest), (0, 0)))
@@ -53,7 +55,7 @@ def main(figure: str | None = None) -> dict[str, Run]:
     x, u = planned(system, upright)
     Q = weights(10.0, 1.0)
     ocp = optimal_control_problem(system, HORIZON, PERIOD, Q=Q, R=0.7, Q_end=15 * Q, **STEP)
-    first = guess_of(ocp, x[: HORIZON + 1], u[:HORIZON])
+    first = initial_guess(ocp, x[: HORIZON + 1], u[:HORIZON])
     rti = real_time_iteration(ocp, first, delay=1)
     played = feedback(mb.linearize(system, upright[:4]), [[0] * 4], follows=True, period=PERIOD)
 

@@ -15,11 +15,10 @@ from closed_loops import motors
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control import mpc
+from mbcasadi import models, mpc
 from mbcasadi.validation import Run, compile_controller
 
-MODEL = mujoco_models.path("slider_crank")
+MODEL = models.path("slider_crank")
 PERIOD, HORIZON, DURATION = 0.01, 40, 4.0  # s, samples, s
 SPEED, TOO_FAST, RAMP = 5.0, 6.3, 1.0  # rad/s of the crank, reached within, s
 PUSH, PUSHED = 30.0, (2.5, 2.55)  # N on the slider; s
@@ -43,7 +42,7 @@ def controller(system: mb.System) -> mpc.RealTimeIteration:
     step = {"order": 3, "rank_tol": RANK_TOL}
     ocp = mpc.optimal_control_problem(system, HORIZON, PERIOD, symbols=at, **cost, **step)
     still = np.tile(np.concatenate([system.tree.q0, np.zeros(3)]), (HORIZON + 1, 1))
-    guess = mpc.guess_of(ocp, still, np.zeros((HORIZON, 1)))
+    guess = mpc.initial_guess(ocp, still, np.zeros((HORIZON, 1)))
     return mpc.real_time_iteration(ocp, guess, delay=1)
 
 

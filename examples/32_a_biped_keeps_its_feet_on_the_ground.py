@@ -18,12 +18,12 @@ from closed_loops import motors
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control.linear import lqr
-from mbcasadi.control.mpc import LinearMPC, friction_output, linear_mpc
+from mbcasadi import models
+from mbcasadi.control.regulators import lqr
+from mbcasadi.mpc import LinearMPC, friction_output, linear_mpc
 from mbcasadi.validation import Run, compile_controller
 
-MODEL = mujoco_models.path("planar_biped")
+MODEL = models.path("planar_biped")
 PERIOD, HORIZON, DURATION = 0.01, 30, 3.0  # s, samples, s
 PUSHES, PUSHED = (220.0, -220.0), (0.5, 0.7)  # N on the trunk; s
 WEIGHTS, EFFORT = [10.0, 0.1], 1e-4  # 1/rad² or 1/m², per s; 1/(N m)²

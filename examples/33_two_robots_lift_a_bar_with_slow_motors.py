@@ -16,11 +16,10 @@ from closed_loops import motors
 from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
-import mujoco_models
-from mbcasadi.control import mpc
+from mbcasadi import models, mpc
 from mbcasadi.validation import Run, compile_controller
 
-MODEL = mujoco_models.path("cooperating_arms")
+MODEL = models.path("cooperating_arms")
 PERIOD, HORIZON, DURATION = 0.02, 20, 6.0  # s, samples, s
 RATE = 1.0  # rad/s of the way of the bar up and down
 TORQUE, CHANGE = 10.0, 0.5  # N m, N m in one period
@@ -62,7 +61,7 @@ def controller(arms: mb.System) -> mpc.RealTimeIteration:
         pivot=False,
     )
     x = np.concatenate([held.q, np.zeros(5), held.u])
-    guess = mpc.guess_of(ocp, np.tile(x, (HORIZON + 1, 1)), np.tile(held.u, (HORIZON, 1)))
+    guess = mpc.initial_guess(ocp, np.tile(x, (HORIZON + 1, 1)), np.tile(held.u, (HORIZON, 1)))
     return mpc.real_time_iteration(ocp, guess, delay=1, sent=[held.u])
 
 

@@ -13,12 +13,12 @@ from panels import Panel, draw, figure_path
 from scipy.spatial.transform import Rotation
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP
-from mbcasadi.control.mpc import single_rigid_body, single_rigid_body_mpc, trot, walking_guide
+from mbcasadi.mpc import single_rigid_body, single_rigid_body_mpc, trot, walking_planner
 from mbcasadi.validation import ScenarioOptions, outer_law
 
-MODEL = mujoco_models.path("quadruped")
+MODEL = models.path("quadruped")
 FEET = ("FL", "FR", "RL", "RR")
 STATE = [50.0, 50, 50, 100, 100, 300, 0.2, 0.2, 0.5, 2, 2, 2]  # weights of rpy, p, ω, v
 FORCE = 1e-5  # weight, 1/N²
@@ -51,7 +51,7 @@ def controllers() -> tuple[object, object, object]:
     tasks += [FrameTask(name, orientation="", kp=400.0) for name in FEET]
     options = {"force_weight": 1e-3, "force_reference": True, "contact_damping": 20.0}
     law = InverseDynamicsQP(system, tasks, feet, period=FAST, **options)
-    return law, mpc, walking_guide(law, mpc, trot(0.48, duty=0.55, start=STARTS), stand)
+    return law, mpc, walking_planner(law, mpc, trot(0.48, duty=0.55, start=STARTS), stand)
 
 
 def main(figure: str | None = None) -> dict[str, object]:

@@ -10,9 +10,9 @@
 
 from importlib.metadata import version
 
-from mbcasadi import control, dynamics, formulation, linalg
+from mbcasadi import control, dynamics, formulation, interop, linalg, models, mpc
 from mbcasadi.codegen import export_c, open_project
-from mbcasadi.control.linear import equilibrium, linearize
+from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description import Baumgarte, Contact, Controller
 from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
 from mbcasadi.simulation import Event, Switch, Trajectory, assemble, march, simulate
@@ -40,10 +40,13 @@ __all__ = [
     "forward_dynamics",
     "from_equations",
     "from_lagrangian",
+    "interop",
     "inverse_dynamics",
     "linalg",
     "linearize",
     "march",
+    "models",
+    "mpc",
     "open_project",
     "read_mjcf",
     "redundancy",

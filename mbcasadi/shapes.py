@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.errors import ShapeError, UnknownNameError
+from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
+
+Array = NDArray[np.float64]
 
 
 def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> NDArray[np.float64]:
@@ -47,3 +49,91 @@ def require_name(kind: str, name: str, valid: Sequence[str]) -> None:
     if name not in valid:
         listed = ", ".join(repr(v) for v in valid) if valid else "none"
         raise UnknownNameError(f"unknown {kind} {name!r}; valid: {listed}")
+
+
+def require_numbers(**numbers: float) -> None:
+    """Raise `ProblemError` for a number that is not finite and not negative."""
+    for name, value in numbers.items():
+        if not np.isfinite(value) or value < 0:
+            raise ProblemError(f"{name} = {value}; expected a finite number, not negative")
+
+
+def require_choice(name: str, value: str, valid: Sequence[str]) -> None:
+    """Raise `ProblemError` unless an option has one of its values."""
+    if value not in valid:
+        listed = ", ".join(repr(each) for each in valid)
+        raise ProblemError(f"{name} = {value!r}; expected one of {listed}")
+
+
+def require_positive(**numbers: float) -> None:
+    """Raise `ProblemError` for a number that is not finite and positive."""
+    for name, value in numbers.items():
+        if not np.isfinite(value) or value <= 0:
+            raise ProblemError(f"{name} = {value}; expected a finite, positive number")
+
+
+def require_identifier(name: str, value: str) -> None:
+    """Raise `ProblemError` unless an option is a C identifier."""
+    if not (isinstance(value, str) and value.isidentifier() and value.isascii()):
+        raise ProblemError(f"{name} {value!r}; expected a C identifier")
+
+
+def unique(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, repeated ones with a count: foot, then foot_2."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        result.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return tuple(result)
+
+
+ASYMMETRY = 1e-9
+"""Relative difference of a weight and its transpose that is taken for rounding."""
+
+
+NEGATIVE = 1e-9
+"""Eigenvalue of a weight, relative to the largest, below whose negative it is indefinite."""
+
+
+def weight(name: str, value: ArrayLike, size: int, *, definite: bool = False) -> Array:
+    """Return a symmetric weight (size, size); a column of numbers is its diagonal.
+
+    Raises:
+        ShapeError: another shape, or NaN.
+        ProblemError: not symmetric, or negative (not positive where `definite`) somewhere.
+    """
+    given = np.asarray(value, dtype=float)
+    if given.shape not in {(), (size,), (size, size)}:
+        raise ShapeError(
+            f"{name} has shape {given.shape}, expected ({size}, {size}), or ({size},) or a number "
+            "for a diagonal one"
+        )
+    full = given if given.ndim == 2 else np.diag(np.broadcast_to(given, size))
+    if not np.all(np.isfinite(full)):
+        raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
+    if np.abs(full - full.T).max(initial=0.0) > ASYMMETRY * np.abs(full).max(initial=0.0):
+        raise ProblemError(f"{name} is not symmetric; expected a weight `xᵀ {name} x`")
+    least = float(np.linalg.eigvalsh(full).min(initial=np.inf))
+    if least < -NEGATIVE * np.abs(full).max(initial=0.0) or (definite and not least > 0):
+        wanted = "all eigenvalues positive" if definite else "none negative"
+        raise ProblemError(f"{name} has the eigenvalue {least:.3g}; expected {wanted}")
+    return np.asarray((full + full.T) / 2)
+
+
+def bounds(name: str, value: ArrayLike | None, size: int) -> Array:
+    """Return (size, 2) bounds, infinite by default.
+
+    Raises:
+        ShapeError: another shape, or NaN.
+        ProblemError: a lower bound above its upper one.
+    """
+    given = np.tile([-np.inf, np.inf], (size, 1)) if value is None else np.asarray(value, float)
+    if given.shape != (size, 2) or np.any(np.isnan(given)):
+        raise ShapeError(f"{name} has shape {given.shape}, expected ({size}, 2), without NaN")
+    low, high = given.T
+    empty = np.flatnonzero((low > high) | (low == np.inf) | (high == -np.inf))
+    if empty.size:
+        i = empty[0]
+        raise ProblemError(f"{name}[{i}] is {low[i]} to {high[i]}: empty; expected low <= high")
+    return given

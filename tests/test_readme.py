@@ -18,5 +18,5 @@ def test_the_code_of_the_readme_runs_from_top_to_bottom(tmp_path, monkeypatch, c
         exec(compile(block, str(README), "exec"), names)
     assert (tmp_path / "stand" / "manifest.json").is_file()
     assert names["a"].shape == (18, 1)
-    assert names["answer"].solved
+    assert names["solution"].solved
     assert "[" in capsys.readouterr().out

@@ -3,12 +3,12 @@
 import os
 from pathlib import Path
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.errors import ModelError, ProblemError
 
 
 def find_model(model: str) -> Path:
-    """Return the file of `model`: a path, or the name of a model of `mujoco_models`.
+    """Return the file of `model`: a path, or the name of a model of the package.
 
     Raises:
         ModelError: there is neither such a file nor such a name; the message lists the names.
@@ -16,11 +16,11 @@ def find_model(model: str) -> Path:
     path = Path(model)
     if path.is_file():
         return path
-    if path.parent == Path() and model.removesuffix(".xml") in mujoco_models.names():
-        return mujoco_models.path(model)
+    if path.parent == Path() and model.removesuffix(".xml") in models.names():
+        return models.path(model)
     raise ModelError(
         f"model '{model}' not found: expected an MJCF or URDF file, or one of the models that "
-        f"come with the package: {', '.join(mujoco_models.names())}"
+        f"come with the package: {', '.join(models.names())}"
     )
 
 

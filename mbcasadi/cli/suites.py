@@ -1,10 +1,10 @@
-"""The benchmark suites of this installation: modules of `benchmarks` with a function `run`."""
+"""The benchmark suites: modules of `mbcasadi.benchmarks` with a function `run`."""
 
 import importlib
 import pkgutil
 from typing import Protocol, TypedDict
 
-import benchmarks
+from mbcasadi import benchmarks
 from mbcasadi.errors import UnknownNameError
 
 SUITES = ("kernels", "formulations", "qp", "tick", "laws", "mpc")
@@ -46,5 +46,5 @@ def load_suite(name: str) -> Suite:
     """
     if name not in available_suites():
         raise UnknownNameError(f"unknown benchmark {name!r}; there are: {suite_list()}")
-    run: Suite = importlib.import_module(f"benchmarks.{name}").run
+    run: Suite = importlib.import_module(f"mbcasadi.benchmarks.{name}").run
     return run

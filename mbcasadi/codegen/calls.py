@@ -1,4 +1,4 @@
-"""The C functions themselves, called from Python on memory that the caller keeps."""
+"""Calls of the C functions from Python, on memory that the caller keeps."""
 
 import ctypes
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ class Memory:
     """The memory of one controller.
 
     Attributes:
-        block: what the C functions read and write.
+        block: memory that the C functions read and write.
         library: the compiled C.
     """
 
@@ -62,6 +62,12 @@ def call_tick(
     manifest: Mapping[str, Any], phase: str, memory: Memory, inputs: Mapping[str, ArrayLike]
 ) -> dict[str, Array]:
     """Call `<name>_step` or `<name>_feedback`; returns all outputs, nonzeros column by column.
+
+    Args:
+        manifest: of the export.
+        phase: "step" or "feedback".
+        memory: of this controller, see `new_memory`.
+        inputs: values by name; zeros where one is missing.
 
     Raises:
         ExportError: there is no such phase.

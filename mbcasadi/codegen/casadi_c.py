@@ -1,4 +1,4 @@
-"""The C that CasADi generates for a law, and the reasons to refuse it."""
+"""The C that CasADi generates for a law, and checks of it."""
 
 import re
 
@@ -6,7 +6,7 @@ import casadi as ca
 
 from mbcasadi.errors import ExportError
 
-# Headers that CasADi's own runtime may ask for; anything else is a foreign library.
+# Headers that CasADi's own runtime includes; anything else is a foreign library.
 OWN_HEADERS = frozenset({"math.h", "stdio.h", "stdarg.h", "string.h"})
 # Solvers written in CasADi's runtime trace their iterations through this macro: switched off,
 # because a control function must not print.

@@ -20,14 +20,14 @@ MESSAGE_LINES = 30
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What a build made.
+    """Result of a build.
 
     Attributes:
         path: the library or program.
         command: the compiler's command line.
         seconds: time that the compiler took; 0 where an earlier build was up to date.
-        peak_bytes: the most memory that it held; 0 where an earlier build was up to date, and
-            where the platform does not tell.
+        peak_bytes: peak memory of the compiler; 0 where an earlier build was up to date, and
+            where the platform does not report it.
     """
 
     path: Path
@@ -87,7 +87,7 @@ def compile_c(command: Sequence[str], output: Path) -> BuildResult:
 
 
 def _run(command: Sequence[str]) -> tuple[int, str, int]:
-    """Run the command; return its exit status, what it said, and the most memory it held, bytes."""
+    """Run the command; return its exit status, its output, and its peak memory, bytes."""
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT) as process,
@@ -98,7 +98,7 @@ def _run(command: Sequence[str]) -> tuple[int, str, int]:
 
 
 def _waited(process: "subprocess.Popen[bytes]") -> int:
-    """Wait for the process and its own children; return the most memory that one held, bytes."""
+    """Wait for the process and its children; return the largest peak memory of one, bytes."""
     if sys.platform == "win32":
         process.wait()
         return 0

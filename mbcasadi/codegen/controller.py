@@ -1,9 +1,8 @@
 """The control function's C: CasADi's text, the solver's setting, the functions of the header."""
 
+from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.header import parameters
-from mbcasadi.codegen.law import Law, find_port
-from mbcasadi.codegen.least_distance import least_distance_c
 from mbcasadi.codegen.phases import (
     build_arguments,
     finish_arguments,
@@ -12,8 +11,10 @@ from mbcasadi.codegen.phases import (
     phases_c,
     zero_control,
 )
-from mbcasadi.codegen.sizes import STATUS_FAILED, work_sizes
+from mbcasadi.codegen.sizes import work_sizes
+from mbcasadi.codegen.solver_c import least_distance_c
 from mbcasadi.codegen.text import constant, template
+from mbcasadi.description.status import Status
 
 
 def controller_c(law: Law) -> str:
@@ -28,7 +29,7 @@ def controller_c(law: Law) -> str:
 
 def _controller_values(law: Law) -> dict[str, str | int]:
     upper = law.name.upper()
-    bind = [f"  in[{i}] = {p.identifier};\n" for i, p in enumerate(law.inputs)]
+    bind = [f"  in[{i}] = {_argument(law, p)};\n" for i, p in enumerate(law.inputs)]
     bind += [f"  out[{i}] = {p.identifier};\n" for i, p in enumerate(law.outputs)]
     state, status = find_port(law.inputs, "z"), find_port(law.outputs, "status")
     nz = 0 if law.z0 is None else law.z0.size
@@ -70,6 +71,13 @@ def _controller_values(law: Law) -> dict[str, str | int]:
     return values
 
 
+def _argument(law: Law, port: Port) -> str:
+    """Return the C of one input; `tuning` has defaults."""
+    if port.name != "tuning":
+        return port.identifier
+    return f"{port.identifier} ? {port.identifier} : {law.name}_tuning_default"
+
+
 def _body(law: Law, has_status: bool) -> str:
     values: dict[str, str | int] = {
         "n_in": len(law.inputs),
@@ -83,17 +91,17 @@ def _body(law: Law, has_status: bool) -> str:
     if has_status:
         text += (
             "\nstatic int status_code(double status) {\n"
-            f"  return status >= 0 && status <= 99 ? (int)status : {STATUS_FAILED};\n}}\n"
+            f"  return status >= 0 && status <= 99 ? (int)status : {Status.FAILED};\n}}\n"
         )
     return text + (_safe_output(law) if law.u_min is not None else "")
 
 
 def _safe_output(law: Law) -> str:
-    """Return the C that writes a bounded output where the arithmetic broke down."""
+    """Return the C that writes a bounded output where the arithmetic failed."""
     chosen = {
         "u": zero_control(law),
         "z_next": f"{law.name}_z0[i]",
-        "status": str(STATUS_FAILED),
+        "status": str(Status.FAILED),
         "residual": "HUGE_VAL",
     }
     lines = [
@@ -103,7 +111,7 @@ def _safe_output(law: Law) -> str:
         "  int i;",
         *output_loops(law, chosen),
     ]
-    code = STATUS_FAILED if find_port(law.outputs, "status") else f"{law.name.upper()}_FAILED"
+    code = Status.FAILED if find_port(law.outputs, "status") else f"{law.name.upper()}_FAILED"
     return "\n".join([*lines, f"  return {code};", "}", ""])
 
 

@@ -1,4 +1,4 @@
-"""How much work a Function is, and how large an export."""
+"""Operation counts of Functions, and the size of an export."""
 
 from dataclasses import dataclass
 
@@ -9,16 +9,15 @@ from mbcasadi.codegen.compiler import BuildResult
 
 @dataclass(frozen=True)
 class Size:
-    """How large an export is, and what its compiler asked for.
+    """Size of an export, and cost of its compilation.
 
     Attributes:
-        operations: scalar operations of one tick, the QP solver's apart.
+        operations: scalar operations of one tick, without the QP solver.
         largest_function: operations of the largest single C function.
         lines: lines of generated C.
         memory_bytes: memory of one controller.
         library_bytes: size of the shared library.
-        build: what the compiler did; its `seconds` and `peak_bytes` are 0 where the library was up
-            to date.
+        build: of the library; its `seconds` and `peak_bytes` are 0 where it was up to date.
     """
 
     operations: int

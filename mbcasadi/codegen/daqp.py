@@ -1,4 +1,4 @@
-"""Where an export finds DAQP: CasADi's wheel carries its headers and static library."""
+"""DAQP's headers and static library, from CasADi's wheel."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def wheel_files() -> dict[str, bytes]:
     """Return DAQP's headers, static library and licence, by their path in the export.
 
     Raises:
-        ExportError: this CasADi comes without them.
+        ExportError: this CasADi does not contain them.
     """
     root = Path(ca.__file__).parent
     sources = {f"daqp/include/daqp/{h}": root / "include" / "daqp" / h for h in HEADERS}

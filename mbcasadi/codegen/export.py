@@ -2,19 +2,18 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.codegen.c_interface import Law, law_from_controller, law_from_function
 from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.daqp import wheel_files
 from mbcasadi.codegen.external import external_c
 from mbcasadi.codegen.folder import MANIFEST, refuse_existing, write_folder
-from mbcasadi.codegen.header import header_h
-from mbcasadi.codegen.law import Law, law_from_controller, law_from_function
-from mbcasadi.codegen.pages import (
+from mbcasadi.codegen.folder_pages import (
     DaqpOrigin,
     cmake_lists,
     main_c,
@@ -22,18 +21,11 @@ from mbcasadi.codegen.pages import (
     manifest_text,
     readme,
 )
+from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ExportError
-
-
-@runtime_checkable
-class HasController(Protocol):
-    """An object that carries its controller as data."""
-
-    @property
-    def controller(self) -> Controller:
-        """The controller."""
 
 
 def export_c(
@@ -48,18 +40,18 @@ def export_c(
 ) -> CProject:
     """Write a controller, or any CasADi Function with generated C, as a folder of C99.
 
-    The folder holds `<name>.c`, `<name>.h`, an example, build files, a manual and a manifest;
+    The folder holds `<name>.c`, `<name>.h`, an example, build files, a README and a manifest;
     the same input gives the same bytes. The control function allocates nothing, prints
-    nothing and keeps all its memory in a block that the caller gives.
+    nothing and keeps all its memory in a block that the caller provides.
 
     Args:
         controller: a `Controller`, an object with one as `.controller`, or a `ca.Function`.
-        folder: made if it does not exist; written at once or not at all.
+        folder: created if it does not exist; written completely or not at all.
         name: prefix of the C symbols; the controller's own name by default.
         overwrite: replace the folder of an earlier export.
         example: inputs for the example program; z0 and the Function's defaults otherwise.
-        daqp: "wheel" ships the solver's library for this machine with the export, "system"
-            leaves it to the build. Of no effect where the controller solves no QP.
+        daqp: "wheel" copies the solver's library for this machine into the export, "system"
+            expects it at build time. Without effect if the controller solves no QP.
         progress: called with one line for each step.
 
     Returns:

@@ -1,11 +1,11 @@
-"""The face of a law that `casadi.external` loads."""
+"""The interface of a law for `casadi.external`."""
 
-from mbcasadi.codegen.law import Law
+from mbcasadi.codegen.c_interface import Law
 from mbcasadi.codegen.text import listed, number, template
 
 
 def external_c(law: Law) -> str:
-    """Return `<name>_external.c`, the face that `casadi.external` loads."""
+    """Return `<name>_external.c`, the interface that `casadi.external` loads."""
     arrays = []
     for side, ports in (("in", law.inputs), ("out", law.outputs)):
         for i, port in enumerate(ports):

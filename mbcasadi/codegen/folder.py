@@ -13,7 +13,7 @@ BUILD_FOLDER = "build"
 
 
 def write_folder(folder: Path, contents: Mapping[str, bytes], *, overwrite: bool) -> None:
-    """Write `contents` (relative path → bytes) as `folder`, at once.
+    """Write `contents` (relative path → bytes) as `folder`, atomically.
 
     The files are written beside it and renamed into place, so that an interrupted export
     leaves the folder as it was.
@@ -57,7 +57,7 @@ def refuse_existing(folder: Path, *, overwrite: bool) -> None:
 
 
 def _strangers(folder: Path) -> list[str]:
-    """Return what in `folder` does not come from an earlier export."""
+    """Return the entries of `folder` that do not come from an earlier export."""
     found = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir())
     try:
         known = set(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["sha256"])

@@ -1,11 +1,12 @@
-"""The header: what a user of the C reads."""
+"""The header of the generated C."""
 
 import casadi as ca
 
-from mbcasadi.codegen.law import Law, Port, find_port
+from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.phases import known_parameters
-from mbcasadi.codegen.sizes import STATUS_BAD_INPUT, memory_doubles
+from mbcasadi.codegen.sizes import memory_doubles
 from mbcasadi.codegen.text import number, package_version, template, unique_identifiers
+from mbcasadi.description.status import Status
 
 
 def header_h(law: Law) -> str:
@@ -49,7 +50,7 @@ def header_h(law: Law) -> str:
 
 def _phases(law: Law) -> str:
     told = find_port(law.outputs, "status")
-    status = f"{STATUS_BAD_INPUT} (bad input)" if told else f"{law.name.upper()}_FAILED"
+    status = f"{Status.BAD_INPUT} (bad input)" if told else f"{law.name.upper()}_FAILED"
     return template(
         "phases.h.in",
         {

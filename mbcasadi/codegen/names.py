@@ -1,11 +1,11 @@
-"""Names that C, C++ and the generated code leave free."""
+"""Valid names in C, C++ and the generated code."""
 
 import re
 
 from mbcasadi.errors import ExportError
 
-# Words that would not compile as a name in C or C++, would replace a symbol that the generated
-# code calls, or stand in it already.
+# Words that do not compile as a name in C or C++, would replace a symbol that the generated
+# code calls, or are used in it already.
 RESERVED_WORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline
 int long register restrict return short signed sizeof static struct switch typedef union unsigned

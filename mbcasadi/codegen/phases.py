@@ -1,10 +1,10 @@
-"""The C of a tick in two phases: what is prepared before the measurement, and from what."""
+"""The C of a tick in two phases: the preparation before the measurement, and the feedback."""
 
 from itertools import accumulate
 
-from mbcasadi.codegen.law import Law, Port, find_port
-from mbcasadi.codegen.sizes import STATUS_BAD_INPUT
+from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.text import listed, template
+from mbcasadi.description.status import Status
 
 FIELDS = {"A_qp": "p->A", "lba": "p->lba", "uba": "p->uba", "active0": "p->active"}
 FIELDS |= {"carry": "p->carry"}
@@ -30,7 +30,7 @@ def finish_arguments(law: Law) -> str:
 
 
 def members(law: Law) -> str:
-    """Return the members of the memory that hold what was prepared."""
+    """Return the members of the memory that hold the prepared values."""
     if law.preparation is None:
         return ""
     size, known = int(law.preparation.nnz_out("prepared")), sum(p.size for p in law.known)
@@ -38,7 +38,7 @@ def members(law: Law) -> str:
 
 
 def rows_prepared(law: Law) -> bool:
-    """The rows of the QP are known before the measurement."""
+    """Whether the rows of the QP are known before the measurement."""
     return law.preparation is not None and "A_qp" in law.preparation.name_out()
 
 
@@ -96,11 +96,11 @@ def zero_control(law: Law) -> str:
 
 def _unprepared(law: Law) -> str:
     state = find_port(law.inputs, "z")
-    chosen = {"u": zero_control(law), "status": str(STATUS_BAD_INPUT), "residual": "HUGE_VAL"}
+    chosen = {"u": zero_control(law), "status": str(Status.BAD_INPUT), "residual": "HUGE_VAL"}
     if state is not None:
         place = f"in[{law.inputs.index(state)}]"
         chosen["z_next"] = f"{place} ? {place}[i] : 0"
-    code = STATUS_BAD_INPUT if _status(law) else f"{law.name.upper()}_FAILED"
+    code = Status.BAD_INPUT if _status(law) else f"{law.name.upper()}_FAILED"
     return "\n".join(
         [
             "/* Nothing is prepared: zero control within its limits, the state as it was. */",
@@ -116,13 +116,13 @@ def _unprepared(law: Law) -> str:
 
 
 def _refuse(law: Law) -> str:
-    """Return the C for a law that did not see by itself that nothing was prepared for it."""
+    """Return the C for a law that does not itself detect a missing preparation."""
     status = _status(law)
     if status is None:
         return "  if (!prepared) return unprepared(in, out);\n"
     place = law.outputs.index(status)
     return (
-        f"  if (!prepared && out[{place}][0] != {STATUS_BAD_INPUT}) return unprepared(in, out);\n"
+        f"  if (!prepared && out[{place}][0] != {Status.BAD_INPUT}) return unprepared(in, out);\n"
     )
 
 

@@ -26,7 +26,7 @@ class CProject:
     """A folder that `export_c` wrote.
 
     Attributes:
-        folder: where it is.
+        folder: its path.
         name: prefix of its C symbols.
         manifest: sizes, names, units, order, limits, versions, hashes.
         progress: called with one line for each step of a build.
@@ -49,7 +49,7 @@ class CProject:
 
     @property
     def operations(self) -> int:
-        """Scalar operations of one tick, the QP solver's apart."""
+        """Scalar operations of one tick, without the QP solver."""
         return sum(self.manifest["operations"].values())
 
     @property
@@ -74,7 +74,7 @@ class CProject:
         return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
 
     def size(self, cc: str | None = None, flags: Sequence[str] | None = None) -> Size:
-        """Build, and return how large the export is.
+        """Build, and return the size of the export.
 
         Raises:
             CompilerError: no compiler, or it failed.
@@ -109,7 +109,7 @@ class CProject:
 
         Raises:
             ShapeError, UnknownNameError: an input does not fit.
-            ExportError: the memory is not of this law, or the arithmetic broke down.
+            ExportError: the memory is not of this law, or the arithmetic failed.
         """
         return call_tick(self.manifest, "step", memory, inputs)
 
@@ -159,11 +159,11 @@ class CProject:
     ) -> TickTimes:
         """Time every tick over recorded inputs, in a C program linked with the built library.
 
-        Of a law with two phases whole ticks are timed first, in each pass, then the phases.
+        For a law with two phases each pass times whole ticks first, then the phases.
 
         Args:
-            inputs: name → (ticks, size), or (size,) for a value that stays. Where `z` is
-                missing, it starts at z0 and is carried from tick to tick, as on a robot.
+            inputs: name → (ticks, size), or (size,) for a constant value. If `z` is
+                missing, it starts at z0 and is passed from tick to tick, as on a robot.
             repeats: passes over the record.
             evict: sweep the caches before each tick.
             cc, flags: as in `build`.
@@ -213,7 +213,7 @@ class CProject:
         return ("-isystem", str(daqp / "include")), (str(daqp / "libdaqpstat.a"),)
 
     def _key(self, command: Sequence[str]) -> str:
-        """Return a name for what `command` makes of these sources: another one, another file.
+        """Return a file name that depends on `command` and the sources.
 
         A loaded library stays in the process, so a second export must not reuse its name.
         """

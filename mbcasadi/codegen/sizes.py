@@ -1,16 +1,9 @@
-"""How much memory and how many iterations a law takes."""
+"""Memory and iteration limits of a law."""
 
-from mbcasadi.codegen.law import Law
+from mbcasadi.codegen.c_interface import Law
 
-# Distance by which a row of unit length may be violated, relative to the problem's scale. DAQP
-# meets 1e-12 on degenerate problems, and cycles on some of them at 1e-13.
-PRIMAL_TOLERANCE = 1e-11
 # DAQP's two structures in doubles, rounded up, on a 64-bit target.
 SOLVER_STRUCTURES = 56
-# Status of a law whose arithmetic broke down.
-STATUS_FAILED = 4
-# Status of a law that was given something that is no measurement, or that nothing was prepared for.
-STATUS_BAD_INPUT = 3
 
 
 def iteration_limit(law: Law) -> int:
@@ -19,7 +12,7 @@ def iteration_limit(law: Law) -> int:
 
 
 def memory_doubles(law: Law) -> int:
-    """Return the size of the caller's memory in doubles, with room for alignment."""
+    """Return the size of the caller's memory in doubles, with space for alignment."""
     work = work_sizes(law)
     total = work["sz_w"] + work["sz_iw"] + work["sz_arg"] + work["sz_res"] + 4
     total += 0 if law.z0 is None else law.z0.size

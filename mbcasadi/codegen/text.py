@@ -1,4 +1,4 @@
-"""Small pieces of C text."""
+"""Helpers for C text."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,11 +23,13 @@ def template(name: str, values: Mapping[str, str | int]) -> str:
 
 
 def number(value: float) -> str:
-    """Return a C double that reads back as the same number."""
+    """Return a C double that reads back as the same number, NaN and infinity too."""
     if value == float("inf"):
         return "INFINITY"
     if value == -float("inf"):
         return "-INFINITY"
+    if value != value:
+        return "NAN"
     return repr(float(value))
 
 
@@ -53,9 +55,9 @@ def constant(kind: str, name: str, values: Sequence[float]) -> str:
 
 
 def unique_identifiers(labels: Iterable[str], taken: set[str]) -> list[str]:
-    """Return upper-case C identifiers, told apart by a number where two would be equal.
+    """Return upper-case C identifiers, with a number where two would be equal.
 
-    `taken` grows by what is returned.
+    The returned names are added to `taken`.
     """
     found = []
     for label in labels:

@@ -26,8 +26,8 @@ class TickTimes:
 
     Attributes:
         seconds: (ticks,) all of them, in order.
-        status: (ticks,) what the step function returned.
-        evicted: the caches were swept before each tick.
+        status: (ticks,) status returned by the step function.
+        evicted: whether the caches were swept before each tick.
         preparation, feedback: the same of each phase, where a tick has two.
     """
 
@@ -54,7 +54,7 @@ class TickTimes:
 
 
 def timing_c(manifest: Mapping[str, Any], *, chained: bool) -> str:
-    """Return the C program that times the law; `chained` carries z from tick to tick."""
+    """Return the C program that times the law; `chained` passes z from tick to tick."""
     inputs, outputs, z0 = manifest["inputs"], manifest["outputs"], manifest["z0"]
     chained = chained and bool(z0)
     declared, arguments, offset = [], [], 0
@@ -99,7 +99,19 @@ def run_timing(
     *,
     evict: bool,
 ) -> TickTimes:
-    """Run the timing program over the recorded inputs and read its results."""
+    """Run the timing program over the recorded inputs and read its results.
+
+    Args:
+        manifest: of the export.
+        program: the compiled timing program.
+        inputs: name → (ticks, size), or (size,) for a constant value.
+        repeats: passes over the record.
+        evict: sweep the caches before each tick.
+
+    Raises:
+        ShapeError, UnknownNameError: an input does not fit.
+        ExportError: the program failed.
+    """
     record = recorded(manifest, inputs)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "inputs"), Path(folder, "results")

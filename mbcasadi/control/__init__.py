@@ -1,11 +1,11 @@
 """Control laws of constrained mechanisms as named Functions that become C."""
 
-from mbcasadi.control import laws, linear, mpc
-from mbcasadi.control.frame_task import FrameTask
-from mbcasadi.control.inverse_dynamics import InverseDynamicsQP
-from mbcasadi.control.posture import PostureTask
-from mbcasadi.control.solution import CondensedQP, InverseDynamicsSolution
-from mbcasadi.control.tasks import Gains, Slot, Task, TaskRows
+from mbcasadi.control import laws, regulators
+from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
+from mbcasadi.control.tasks.frame_task import FrameTask
+from mbcasadi.control.tasks.posture_task import PostureTask
+from mbcasadi.control.tasks.task import Gains, Slot, Task, TaskRows
 
 __all__ = [
     "CondensedQP",
@@ -18,6 +18,5 @@ __all__ = [
     "Task",
     "TaskRows",
     "laws",
-    "linear",
-    "mpc",
+    "regulators",
 ]

@@ -1,4 +1,4 @@
-"""Plain numbers that several rooms speak of; no equation is stated here."""
+"""Plain numbers that several packages share; no equation is stated here."""
 
 from mbcasadi.description.actuators import Actuator
 from mbcasadi.description.constraints import (
@@ -10,8 +10,9 @@ from mbcasadi.description.constraints import (
     TendonCoupling,
     Weld,
 )
-from mbcasadi.description.controller import Controller, LeastDistanceStages, Limits, Signal
+from mbcasadi.description.controller import Controller, Limits, Signal, TuningParameter
 from mbcasadi.description.coverage import Coverage, CoverageItem
+from mbcasadi.description.qp_stages import LeastDistanceStages
 from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
 
 __all__ = [
@@ -33,5 +34,6 @@ __all__ = [
     "RigidTree",
     "Signal",
     "TendonCoupling",
+    "TuningParameter",
     "Weld",
 ]

@@ -13,11 +13,11 @@ Transmission = Literal["joint", "jointinparent", "tendon", "site"]
 class Actuator:
     """`force = clip((g0 + g1 l + g2 l̇) clip(u) + b0 + b1 l + b2 l̇)` along its transmission.
 
-    With an activation state the state takes the place of `clip(u)`.
+    With an activation state, the state replaces `clip(u)`.
 
     Attributes:
         name: unique name; unnamed MJCF actuators get `actuator<id>`.
-        transmission: what the force acts on.
+        transmission: kind of element that the force acts on.
         target: index of the joint, tendon or frame.
         reference: index of the reference frame (site transmission with `refsite`), or None.
         gear: (6,) scale of length and force.
@@ -33,8 +33,8 @@ class Actuator:
         time_constant: of the filter, s.
         act: index of the activation state, or None.
         act_range: clip of the activation, or None.
-        period: of a servo on a rotation in space, whose set-point stands for all
-            `u + k period`: MuJoCo takes the one nearest to the length. 0 elsewhere.
+        period: of a servo on a rotation in space, whose set-point means any of
+            `u + k period`: MuJoCo uses the one nearest to the length. 0 otherwise.
     """
 
     name: str

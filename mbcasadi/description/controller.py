@@ -1,12 +1,18 @@
-"""A controller as data: what code generation, the plant and the report need to know."""
+"""A controller as data, for code generation, the plant and the report."""
 
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description.constraints import Contact
+from mbcasadi.description.qp_stages import LeastDistanceStages
+from mbcasadi.description.status import OUTPUTS, QP_STATUS
+
+INPUTS = ("ref", "tuning", "p", "t", "mask", "z")
+"""Inputs of every controller behind the measured ones, in this order; all but `z` are optional."""
 
 
 @dataclass(frozen=True)
@@ -25,88 +31,36 @@ class Signal:
 
 
 @dataclass(frozen=True)
-class LeastDistanceStages:
-    """A controller that solves one QP, cut where the solver stands.
+class TuningParameter:
+    """One entry of a controller's input `tuning`: a number that may change between ticks.
 
-    `build` turns the controller's inputs into the least-distance problem
-
-        min ½ xᵀx   subject to   lba <= A_qp x <= uba,
-
-    and `finish` turns its solution into the controller's outputs. A QP with a positive
-    definite Hessian `H = K Kᵀ` takes this form by `x = Kᵀ y + K⁻¹ g` (whitening).
-
-    With `prepare` a tick has two phases: what needs no measurement is prepared before it comes,
-    and only `build`, the solver and `finish` stand between measurement and control.
+    `p` holds physical parameters of the plant; gains, weights, friction coefficients, normals,
+    limits and prices of slack are tuning.
 
     Attributes:
-        build: (inputs of the controller[, prepared]) → (A_qp, lba, uba, active0, carry): (m, n),
-            (m,), (m,); `active0` (m,) is the warm start, -1 at the lower bound, 1 at the upper,
-            else 0; `carry` (any size, 1) hands numbers on to `finish`.
-        finish: (inputs of the controller, [prepared,] carry, x, lam_a, active, flag) → (outputs of
-            the controller). `lam_a` (m,) are multipliers in CasADi's sign (positive at the upper
-            bound); `active` (m,) is the final active set, as `active0`; `flag` is 1 where the
-            solver claims an optimum and 0 elsewhere. `finish` trusts none of them.
-        prepare: (some inputs of the controller, in its order, none of them measured) →
-            (prepared[, A_qp]), or None. `prepared` (any size, 1) is one more input of `build` and
-            `finish`; where it holds NaN, `finish` answers with status 3 and the safe output. An
-            `A_qp` that is known before the measurement is given here and not by `build`.
+        name: unique among the entries.
+        default: value where the caller gives none.
+        lower, upper: a value outside them, or NaN, is bad input.
+        unit: "" where there is none.
     """
 
-    build: ca.Function
-    finish: ca.Function
-    prepare: ca.Function | None = None
-
-    @property
-    def posing(self) -> ca.Function:
-        """The Function that gives `A_qp`: `prepare` or `build`."""
-        prepared = self.prepare is not None and "A_qp" in self.prepare.name_out()
-        return self.prepare if self.prepare is not None and prepared else self.build
-
-    @property
-    def n(self) -> int:
-        """Number of unknowns."""
-        return int(self.posing.size2_out("A_qp"))
-
-    @property
-    def m(self) -> int:
-        """Number of two-sided rows."""
-        return int(self.posing.size1_out("A_qp"))
-
-    @property
-    def inputs(self) -> dict[str, ca.Sparsity]:
-        """Patterns of the controller's inputs, by name."""
-        names = [name for name in self.build.name_in() if name != "prepared"]
-        return {name: self.build.sparsity_in(name) for name in names}
-
-    def problem(self) -> ca.Function:
-        """Return (inputs of the controller) → (A_qp, lba, uba, active0, carry, prepared).
-
-        `prepared` has no rows where there is one phase only.
-        """
-        given = {name: ca.MX.sym(name, pattern) for name, pattern in self.inputs.items()}
-        found: dict[str, ca.MX] = {}
-        if self.prepare is not None:
-            known = [given[name] for name in self.prepare.name_in()]
-            found = dict(zip(self.prepare.name_out(), self.prepare.call(known), strict=True))
-        extra = [found["prepared"]] if found else []
-        built = self.build.call([*given.values(), *extra])
-        found |= dict(zip(self.build.name_out(), built, strict=True))
-        found.setdefault("prepared", ca.MX(0, 1))
-        names = ["A_qp", "lba", "uba", "active0", "carry", "prepared"]
-        outputs = [found[name] for name in names]
-        return ca.Function("problem", list(given.values()), outputs, list(given), names)
+    name: str
+    default: float
+    lower: float = 0.0
+    upper: float = np.inf
+    unit: str = ""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a law keeps between bounds beside its controls, for reports.
+    """Bounded quantities of a law beside its controls, for reports.
 
     Attributes:
         value: any of the controller's inputs, `u` (nu,) that acts on the measured state and
             `u_last` (nu,) that acted in the period before, by name → (value), (m,).
         signal: name, rows and units of the value.
         lower, upper: (m,) bounds, infinite where there are none.
-        soft: (m,) whether the row may give way at a price.
+        soft: (m,) whether the row may be violated with slack.
     """
 
     value: ca.Function
@@ -123,8 +77,9 @@ class Controller:
     Attributes:
         name: a C identifier.
         function: the law as one named Function, e.g. (q, v, ref, mask, z) → (u, z_next,
-            status, residual). The state `z` and `z_next` have the same size.
-        inputs, outputs: one `Signal` for each, in the Function's order.
+            status, flags, residual). The state `z` and `z_next` have the same size.
+        inputs, outputs: one `Signal` for each, in the Function's order. Measured inputs come
+            first, then those of `INPUTS` that the controller has; outputs are those of `OUTPUTS`.
         u_min, u_max: (nu,) limits that the output never leaves; infinite where there are none.
         z0: (nz,) initial state.
         period: sample time, s.
@@ -132,20 +87,21 @@ class Controller:
         source: name of the model that it was made from.
         monitor: a Function that a report calls beside the controller and that is never exported:
             any of (q, v, act, ref, mask, z, u), by name → any of
-            `target`, `error` (ny,): where the tasks should be, and by how much they miss it
-            (rotations as vectors, rad); `contact_force` (3 nc,): the forces (n, t1, t2) that
-            the controller counts on, in the order of `contacts`.
+            `target`, `error` (ny,): desired value and error of the tasks
+            (rotations as vectors, rad); `contact_force` (3 nc,): the planned contact forces
+            (n, t1, t2), in the order of `contacts`.
         monitors: one `Signal` for each output of `monitor`, in its order.
         contacts: the contacts that the controller uses, in the order of its mask.
-        statuses: what each status means, from 0 on.
+        statuses: text of each status, from 0 on.
         safe_statuses: those whose u is the safe output.
         prediction: a Function that a report calls beside the controller and that is never
             exported: any of its inputs, `u` and `z_next`, by name → (x, u), (nx, N + 1) states
             and (nu, N) controls that the law plans, one column for each period, from the moment
-            at which u acts; None where the law plans nothing.
+            at which u acts; None where the law has no plan.
         prediction_rows: names of the rows of x; `q.` and `v.` come first where x is (q, v).
-        delay: ticks from a measurement to the moment at which u acts, as the law counts on.
-        limits: what else the law keeps between bounds: rates, states, outputs.
+        delay: ticks from a measurement to the moment at which u acts, as the law assumes.
+        limits: further bounded quantities: rates, states, outputs.
+        tuning: names, defaults and bounds of the input `tuning`, where there is one.
     """
 
     name: str
@@ -162,15 +118,45 @@ class Controller:
     monitor: ca.Function | None = None
     monitors: tuple[Signal, ...] = ()
     contacts: tuple[Contact, ...] = ()
-    statuses: tuple[str, ...] = (
-        "solved and verified",
-        "feasible, not optimal",
-        "infeasible, safe output",
-        "bad input, safe output",
-        "solver stopped or check failed, safe output",
-    )
-    safe_statuses: tuple[int, ...] = (2, 3, 4)
+    statuses: tuple[str, ...] = QP_STATUS.texts
+    safe_statuses: tuple[int, ...] = QP_STATUS.safe
     prediction: ca.Function | None = None
     prediction_rows: tuple[str, ...] = ()
     delay: int = 0
     limits: Limits | None = None
+    tuning: tuple[TuningParameter, ...] = ()
+
+    @property
+    def default_tuning(self) -> NDArray[np.float64]:
+        """Default of each entry of `tuning`."""
+        return np.array([parameter.default for parameter in self.tuning])
+
+    def contract_violation(self) -> str:
+        """Return how the Function departs from the order of inputs and outputs, or ""."""
+        for side, names, order in (
+            ("inputs", self.function.name_in(), INPUTS),
+            ("outputs", self.function.name_out(), OUTPUTS),
+        ):
+            known = [name for name in names if name in order]
+            if known != [name for name in order if name in names]:
+                return f"{side} {tuple(names)}; expected the order {', '.join(order)}"
+            if side == "inputs" and known and names[-len(known) :] != known:
+                return (
+                    f"inputs {tuple(names)}; expected what is measured first, then {tuple(known)}"
+                )
+        sizes = {signal.name: len(signal.components) for signal in self.inputs}
+        if sizes.get("tuning", 0) != len(self.tuning):
+            return (
+                f"an input `tuning` of {sizes.get('tuning', 0)} numbers and {len(self.tuning)} "
+                "tuning parameters; expected one for each number"
+            )
+        return ""
+
+
+@runtime_checkable
+class HasController(Protocol):
+    """An object that carries its controller as data."""
+
+    @property
+    def controller(self) -> Controller:
+        """The controller."""

@@ -1,4 +1,4 @@
-"""What a model holds, and what became of it."""
+"""The features of a model and their treatment."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,11 +11,11 @@ class CoverageItem:
     """One feature of a model.
 
     Attributes:
-        feature: in MJCF's words, with the element's name: `joint 'elbow': damping`.
+        feature: in MJCF's terms, with the element's name: `joint 'elbow': damping`.
         treatment: "used", "plant only" or "refused".
-        member: the `System` member that alone is refused; "" where it is not a refusal.
-        advice: what it means and what to do.
-        also: further members that the same feature makes wrong.
+        member: the only `System` member that is refused; "" where it is not a refusal.
+        advice: the consequence, and a remedy.
+        also: further members that the same feature would make wrong.
     """
 
     feature: str

@@ -1,7 +1,7 @@
 """A tree of rigid bodies as plain numbers, in MuJoCo's order and frames.
 
 Lengths in m, masses in kg, angles in rad; quaternions are w x y z and unit. Body 0 is the
-world. A parent always stands before its children.
+world. A parent always precedes its children.
 """
 
 from dataclasses import dataclass, field

@@ -76,7 +76,7 @@ def coupling(M: Sym, P: Sym) -> Sym:
 
 
 def channel_force(M: Sym, h: Sym, f: Sym, P: Sym, across: Sym) -> Sym:
-    """Return `f_c = h⊥ - f⊥ + μ (f∥ - h∥ + C_c v)`  [A05, eq. 32, `C_c v = M A⁺...`].
+    """Return `f_c = h⊥ - f⊥ + μ (f∥ - h∥ + C_c v)`  [A05, eq. 32], `C_c v = -M A⁺ c`.
 
     Sign of lam turned. `C_c v = M (I - P) a` [A05, eq. 51 corrected: not `C v`]. The first
     part is the direct channel of figure 1, the second the coupled one. It is the `f_c` of
@@ -96,7 +96,8 @@ def channel_force(M: Sym, h: Sym, f: Sym, P: Sym, across: Sym) -> Sym:
 def decoupling(M: Sym, P: Sym) -> Sym:
     """Return `‖(I - P) M P‖ / ‖M‖`, zero iff motion and constraint force decouple  [A05, Prop. 3].
 
-    Frobenius norms, so it lies between 0 and `1/√2`. Zero says that `M` maps null(A) into
+    Frobenius norms. The value is at most 1/2 for semidefinite M, and at most `1/√2` for any
+    symmetric M. Zero means that `M` maps null(A) into
     itself; then `M P = P M`, `M_c = M'_c = M`, and moving forces f∥ leave the constraint force
     alone: `coupling @ P = 0`. For positive definite M that holds the other way round too: on
     null(A) the coupling is `(I - P) M P (P M P)⁺`.

@@ -2,27 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
 from mbcasadi.simulation.call import Array, Call
 from mbcasadi.system import System
 
 KNOWN_INPUTS = ("q", "v", "act", "ref", "mask", "z", "t")
-
-
-@runtime_checkable
-class HasController(Protocol):
-    """An object that carries its controller as data, as those of `mbcasadi.control` do."""
-
-    @property
-    def controller(self) -> Controller:
-        """The controller."""
 
 
 @dataclass(frozen=True)

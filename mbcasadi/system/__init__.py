@@ -1,4 +1,4 @@
-"""`System`, the one object that flows on, and its doors."""
+"""`System`, the mechanism as named Functions, and the functions that create one."""
 
 from mbcasadi.system.equations import from_equations, from_lagrangian
 from mbcasadi.system.frames import FrameFunctions

@@ -39,7 +39,7 @@ def from_lagrangian(
     Args:
         q, v: (nv, 1) symbols.
         kinetic, potential: scalar energies T(q, v) and V(q), J.
-        force: (nv, 1) generalised force f(q, v) besides the potential's: `passive_force`.
+        force: (nv, 1) generalised force f(q, v) beside that of the potential: `passive_force`.
         B, phi, A, a0, psi, t, ctrl_range, name: as in `from_equations`.
 
     Raises:
@@ -87,13 +87,13 @@ def from_equations(
     """Return the `System` of `M a + h = force + B u + Aᵀ lam`.
 
     M may be singular where it is positive definite on null(A), as for a rigid body in four
-    Euler parameters: `System.semidefinite` says so.
+    Euler parameters; then `System.semidefinite` is set.
 
     Args:
         q, v: (nv, 1) symbols.
         M: (nv, nv) inertia M(q), symmetric.
         h: (nv, 1) bias force h(q, v).
-        potential: scalar energy V(q) that h holds the gradient of, J; only for energies.
+        potential: scalar energy V(q), J, whose gradient is part of h; used for energies only.
         force: (nv, 1) passive force f(q, v), zero by default.
         B: (nv, nu) actuation matrix B(q), none by default.
         phi: (m, 1) holonomic constraints phi(q, t) = 0.

@@ -26,10 +26,10 @@ def read_mjcf(source: "Source", *, switchable: bool = False) -> System:
     Args:
         source: path of an MJCF or URDF file, XML text, `mujoco.MjSpec` or `mujoco.MjModel`.
         switchable: every equality constraint has rows, and the dynamics take a `mask` of active
-            rows; `system.mask` holds what the file has switched on.
+            rows; `system.mask` holds the rows that the file switches on.
 
     Returns:
-        The system; `system.coverage` says what became of each feature of the model.
+        The system; `system.coverage` lists the treatment of each feature of the model.
 
     Raises:
         ModelError: the file is missing, or MuJoCo's compiler refuses it (its message is kept).

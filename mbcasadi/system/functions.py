@@ -1,4 +1,4 @@
-"""How members are made: checked expressions, named Functions, builders."""
+"""Construction of members: checked expressions, named Functions, builders."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -31,6 +31,12 @@ def matrix(name: str, value: Expression, shape: tuple[int | None, int | None]) -
 def function(name: str, inputs: Mapping[str, ca.SX], output: str, value: ca.SX) -> ca.Function:
     """Return a named Function.
 
+    Args:
+        name: of the Function.
+        inputs: symbols by name.
+        output: name of the output.
+        value: expression of the symbols.
+
     Raises:
         ShapeError: `value` holds a symbol that is not an input.
     """
@@ -46,12 +52,12 @@ def function(name: str, inputs: Mapping[str, ca.SX], output: str, value: ca.SX) 
 
 
 def constant(made: ca.Function) -> Builder:
-    """Return a builder of a Function that is there already."""
+    """Return a builder of a Function that exists already."""
     return lambda: made
 
 
 def evaluate(member: ca.Function, values: Mapping[str, Any]) -> Any:
-    """Return the only output of a member, given those of the values that it takes."""
+    """Return the only output of a member, from a mapping that holds its inputs."""
     return member(**{name: values[name] for name in member.name_in()})[member.name_out(0)]
 
 
@@ -62,7 +68,17 @@ def given_rows(
     a0: Expression | None,
     psi: Expression | None,
 ) -> dict[str, ca.SX]:
-    """Return the rows as SX, empty where none is given; a0 is zero by default."""
+    """Return the rows as SX, empty where none is given.
+
+    Args:
+        nv: size of v.
+        phi: (m, 1) holonomic rows.
+        A, a0: (k, nv), (k, 1) Pfaffian rows; a0 is zero by default.
+        psi: (j, 1) rows of any form in v.
+
+    Raises:
+        ShapeError: a wrong shape.
+    """
     pfaffian = matrix("A", ca.SX(0, nv) if A is None else A, (None, nv))
     k = int(pfaffian.shape[0])
     return {

@@ -28,5 +28,5 @@ class Limits:
 
 
 def unlimited(count: int) -> Array:
-    """Return (count, 2) ranges that exclude nothing."""
+    """Return (count, 2) infinite ranges."""
     return np.tile([-np.inf, np.inf], (count, 1))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from mbcasadi.system.functions import Builder
 
 SINGULAR = 1e-12  # smallest over largest eigenvalue of an M that counts as singular
-SAMPLES = 3  # generic configurations at which M is looked at
+SAMPLES = 3  # generic configurations at which M is evaluated
 
 
 def coriolis_of_inertia(M: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:

@@ -1,4 +1,4 @@
-"""Rank, redundancy and consistency of constraint rows at one state, in numbers and in words."""
+"""Rank, redundancy and consistency of constraint rows at one state, as numbers and as text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from mbcasadi.system.functions import evaluate
 from mbcasadi.system.limits import Array
 from mbcasadi.system.system import System
 
-RANK_TOL = 1e-6  # remainder of a row, relative to its length, that counts as zero
+REDUNDANT_SHARE = 1e-6  # remainder of a row, relative to its length, that counts as zero
 VANISHING = 1e-9  # length of a row, in its own unit, that counts as zero
 CONSISTENT = 1e-9  # part of the rate or bias outside range(A) that counts as zero
 SHARE = 1e-6  # coefficient of a row in another one that counts as zero
@@ -19,10 +19,10 @@ SHARE = 1e-6  # coefficient of a row in another one that counts as zero
 
 @dataclass(frozen=True)
 class Redundancy:
-    """What the rows of A say about each other; rows are counted from 0, as in A.
+    """Dependence of the rows of A on each other; rows are counted from 0, as in A.
 
     Attributes:
-        rows: number of rows, those that the mask switches off among them.
+        rows: number of rows, including those that the mask switches off.
         rank: rank of A.
         off: rows that the mask switches off.
         vanishing: rows that are zero here.
@@ -72,7 +72,7 @@ def redundancy(
     t: float = 0.0,
     mask: ArrayLike | None = None,
 ) -> Redundancy:
-    """Return how the constraint rows depend on each other at a state.
+    """Return the dependence of the constraint rows on each other at a state.
 
     Args:
         system: the mechanism.
@@ -112,13 +112,13 @@ def redundancy(
 
 
 def _in_order(A: Array, lengths: Array) -> tuple[list[int], dict[int, tuple[int, ...]]]:
-    """Return rows that are independent of those before them, and what the others repeat."""
+    """Return rows that are independent of those before them, and the combinations of the others."""
     kept: list[int] = []
     repeated: dict[int, tuple[int, ...]] = {}
     for i in np.flatnonzero(lengths >= VANISHING):
         row, basis = A[i] / lengths[i], A[kept] / lengths[kept, None]
         shares = np.linalg.lstsq(basis.T, row, rcond=None)[0] if kept else np.zeros(0)
-        if kept and np.linalg.norm(row - shares @ basis) < RANK_TOL:
+        if kept and np.linalg.norm(row - shares @ basis) < REDUNDANT_SHARE:
             repeated[int(i)] = tuple(np.array(kept)[np.abs(shares) > SHARE].tolist())
         else:
             kept.append(int(i))
@@ -126,7 +126,7 @@ def _in_order(A: Array, lengths: Array) -> tuple[list[int], dict[int, tuple[int,
 
 
 def _outside(kept: Array, A: Array, value: Array) -> float:
-    """Return the largest entry of the part of `value` that no `A x` gives."""
+    """Return the largest entry of the part of `value` outside range(A)."""
     if not len(kept):
         return float(np.max(np.abs(value), initial=0.0))
     columns = A @ np.linalg.pinv(kept)  # range(A), with as many columns as its rank

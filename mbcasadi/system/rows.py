@@ -1,4 +1,4 @@
-"""Constraint rows as named Functions, and how they join those that a system has."""
+"""Constraint rows as named Functions, and their combination with the rows of a system."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ MEMBER_OF = {
 
 @dataclass(frozen=True)
 class Rows:
-    """Constraint rows as data: constraints of a mechanism, or what a controller shall keep.
+    """Constraint rows as data: of a mechanism, or rows that a controller enforces.
 
     Attributes:
         count: number of rows k.
@@ -44,6 +44,11 @@ class Rows:
 
 def rows_as_functions(rows: UserRows, q: ca.SX, v: ca.SX, t: ca.SX | None) -> Rows:
     """Return the expressions of `rows` as Functions of the given symbols.
+
+    Args:
+        rows: the expressions.
+        q, v: (nq, 1), (nv, 1) symbols.
+        t: symbol of time, s, or None.
 
     Raises:
         ShapeError: an expression holds a symbol that is none of q, v, t.

@@ -74,19 +74,19 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A mechanism as named Functions; made by `read_mjcf`, `from_lagrangian`, `from_equations`.
+    """A mechanism as named Functions, from `read_mjcf`, `from_lagrangian` or `from_equations`.
 
     Attributes:
         name: model name.
         nq, nv, nu, na, nc: sizes of configuration, velocity, control, activation and of all
             bilateral constraint rows.
-        builders: how each member is made; members that the system lacks are absent.
+        builders: builder of each member; members that the system lacks are absent.
         limits: control, force and joint ranges.
-        coverage: what became of each feature of the model.
-        tree, actuators, equalities: the numbers behind a system that was read from a model;
+        coverage: treatment of each feature of the model.
+        tree, actuators, equalities: the numbers of a system that was read from a model;
             None and () for one that was given by equations.
         mask: (nc,) initial activity of each row, one or zero, or None. Where it is given, the
-            dynamics take `mask` as their last input: rows are switched while it runs.
+            dynamics take `mask` as their last input: rows are switched at run time.
         timed: constraints depend on the time t.
         semidefinite: M is singular, and positive definite on null(A) only.
         user_rows: number of rows, the last ones, that were added by `constrained`.
@@ -158,9 +158,9 @@ class System:
         return self._cache[name]
 
     def kept(self, key: str, make: Builder) -> ca.Function:
-        """Return the Function that `make` builds, built once for this system and `key`.
+        """Return the Function that `make` builds, cached for this system and `key`.
 
-        For what other rooms derive from a system again and again.
+        For Functions that other packages derive from a system repeatedly.
         """
         if key not in self._cache:
             self._cache[key] = make()
@@ -225,9 +225,16 @@ class System:
         psi: Expression | None = None,
         t: ca.SX | None = None,
     ) -> "System":
-        """Return this system with further rows below its own; arguments as in `rows`.
+        """Return this system with further rows below its own.
 
         A mask, where there is one, gets ones for them.
+
+        Args:
+            q, v: (nq, 1), (nv, 1) symbols.
+            phi, A, a0, psi, t: as in `rows`.
+
+        Raises:
+            ShapeError: a wrong shape, or a symbol that is none of q, v, t.
         """
         rows = self.rows(q, v, phi=phi, A=A, a0=a0, psi=psi, t=t)
         mask = None if self.mask is None else np.append(self.mask, np.ones(rows.count))
@@ -242,7 +249,7 @@ class System:
         )
 
     def with_mask(self, mask: ArrayLike | None = None) -> "System":
-        """Return this system with rows that can be switched while the dynamics run.
+        """Return this system with rows that can be switched at run time.
 
         Args:
             mask: (nc,) initial activity, one or zero; all ones by default.

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
-    HasController,
     Progress,
     ProgressReporter,
     Scenario,
@@ -52,8 +52,8 @@ def campaign(
         q0, v0: initial state before the start error of a case; `qpos0` and zero by default.
         rigid: use the rigid recipe for the plants' equality constraints.
         disturbance: (nv,) generalised force on the plants, or a function of time.
-        scenario: mask, switched constraints, outer law, key frame, time step; each case has its
-            own seed.
+        scenario: mask, tuning, switched constraints, outer law, key frame, time step; no seed, as
+            each case has its own.
         criteria: limits on metrics, and the settling time; `DEFAULTS` where None.
         progress: called with what is being done and a share from 0 to 1.
 

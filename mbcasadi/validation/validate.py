@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.plant import Plant, Source
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
-    HasController,
     ProgressReporter,
     Recording,
     Scenario,
@@ -83,7 +83,7 @@ def validate(
         delay: ticks from a measurement to the moment at which its control acts. The first control
             acts at once, until the second is due.
         disturbance: (nv,) generalised force on the plant, or a function of time.
-        scenario: mask, switched constraints, outer law, key frame, time step, seed.
+        scenario: mask, tuning, switched constraints, outer law, key frame, time step, seed.
         criteria: limits on metrics, and the settling time; `DEFAULTS` where None.
         report: name, sweeps, repetitions and frames of the report; progress.
 
@@ -213,7 +213,7 @@ def _delay_notes(controller: Controller, scenario: Scenario) -> list[str]:
 def time_ticks(law: CompiledLaw, recording: Recording) -> TickTimes:
     """Return the time of each tick of the C, called in C with the inputs of the run."""
     timed = slice(0, TIMED_TICKS)
-    inputs = {n: getattr(recording, n)[timed] for n in ("q", "v", "act", "ref", "mask")}
+    inputs = {n: getattr(recording, n)[timed] for n in ("q", "v", "act", "ref", "tuning", "mask")}
     inputs["t"] = recording.t[timed, None]
     inputs["f_c"] = recording.equality_force[timed]
     known = law.controller.function.name_in()

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import mujoco_models
-from benchmarks import kernel_peers, kernels
+from mbcasadi import models
+from mbcasadi.benchmarks import kernel_peers, kernels
 
 CHEAP = ("-O0",)
 ROUNDS = kernels.Rounds(warm=2, evicted=1)
@@ -17,7 +17,7 @@ ROUNDS = kernels.Rounds(warm=2, evicted=1)
 def problem(tmp_path, monkeypatch):
     monkeypatch.setattr(kernels, "FLAGS", CHEAP)
     (tmp_path / "work").mkdir()
-    case = kernels.Case(mujoco_models.path("quadruped"), ("FL", "RR"))
+    case = kernels.Case(models.path("quadruped"), ("FL", "RR"))
     return kernels.Problem.of(case, tmp_path / "work")
 
 

@@ -1,7 +1,7 @@
 """The benchmark of the laws times every case once, and prints its table."""
 
-from benchmarks import laws
-from benchmarks.law_cases import CASES, inputs, system_of
+from mbcasadi.benchmarks import laws
+from mbcasadi.benchmarks.law_cases import CASES, inputs, system_of
 
 
 def test_one_case_gives_a_row_its_size_and_a_line_of_the_table(monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import mpc
+from mbcasadi.benchmarks import mpc
 
 CHEAP = ("-O0",)
 EXACT = 1e-9  # of active-set peers

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.cli.app import app
 
 RUN = CliRunner()
@@ -52,7 +52,7 @@ def test_ranks_differ_where_a_loop_is_open_and_where_it_is_closed():
     from mbcasadi.cli.ranks import CLOSED, close_configuration, jacobian_rank, residual
     from mbcasadi.system import read_mjcf
 
-    system = read_mjcf(mujoco_models.path("spatial_loop"))
+    system = read_mjcf(models.path("spatial_loop"))
     opened = np.add(system.tree.q0, [0.3, -0.2, 0.1, 0.4])
     assert residual(system, opened) > 1e-2
     closed = close_configuration(system, opened)
@@ -183,4 +183,4 @@ def test_without_the_extra_one_line_says_how_to_get_it(monkeypatch, capsys):
 def test_a_model_of_the_package_can_be_named_without_its_folder():
     from mbcasadi.cli.arguments import find_model
 
-    assert find_model("four_bar") == mujoco_models.path("four_bar")
+    assert find_model("four_bar") == models.path("four_bar")

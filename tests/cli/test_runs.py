@@ -6,6 +6,7 @@ import os
 import pytest
 from typer.testing import CliRunner
 
+from mbcasadi import benchmarks
 from mbcasadi.cli.app import app
 
 RUN = CliRunner()
@@ -153,7 +154,6 @@ def test_a_campaign_runs_one_controller_in_many_plants(crank):
 
 
 def test_bench_names_the_suites_that_exist(tmp_path, monkeypatch):
-    import benchmarks
 
     (tmp_path / "qp.py").write_text(
         "def run(quick=False):\n"
@@ -161,7 +161,7 @@ def test_bench_names_the_suites_that_exist(tmp_path, monkeypatch):
         "    return {'rows': [row | dict(peer_time=None, ratio=None)]}\n"
     )
     monkeypatch.setattr(benchmarks, "__path__", [str(tmp_path)])
-    monkeypatch.delitem(__import__("sys").modules, "benchmarks.qp", raising=False)
+    monkeypatch.delitem(__import__("sys").modules, "mbcasadi.benchmarks.qp", raising=False)
     result = invoke("bench", "qp", "--quick", "--json")
     assert json.loads(result.stdout)["rows"][0]["peer"] == "other (absent)"
     assert "absent" in invoke("bench").stdout

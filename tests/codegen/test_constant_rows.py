@@ -9,9 +9,9 @@ from codegen_problems import Array, least_distance_controller
 from two_phase_problems import two_phase_controller
 
 import mbcasadi.codegen as codegen
-from mbcasadi.control.mpc import LinearModel, Output, lti_mpc
-from mbcasadi.control.solver import controller_fun
 from mbcasadi.description import Controller, LeastDistanceStages
+from mbcasadi.mpc import LinearModel, Output, lti_mpc
+from mbcasadi.qp.solver import controller_fun
 
 N, M = 8, 20
 PROBLEMS = 1000

@@ -235,6 +235,6 @@ def test_nan_in_the_warm_start_is_a_cold_start(solver):
 def test_problems_of_any_size_work(n, m, tmp_path):
     law = codegen.export_c(least_distance_controller(n, m), tmp_path / "out").load()
     A, one = np.ones((m, n)), np.ones(m)
-    x, _, status, _ = law(A, one, 2 * one, np.zeros(m))
+    x, _, status, *_ = law(A, one, 2 * one, np.zeros(m))
     assert float(status) == 0
     assert np.allclose(np.array(x).ravel(), 1.0 if m else 0.0, atol=SOLUTION_TOL)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen.compiler import find_compiler
 
 TICKS = 500
@@ -81,14 +81,14 @@ def wild_inputs(system, law):
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
-    system = mb.read_mjcf(mujoco_models.path("quadruped"))
+    system = mb.read_mjcf(models.path("quadruped"))
     feet = [mb.Contact(name, friction=0.6, sides=4, min_force=5.0) for name in FEET]
     tasks = [mb.control.FrameTask("trunk", kp=100.0), mb.control.PostureTask(kp=20.0, weight=0.01)]
     law = mb.control.InverseDynamicsQP(system, tasks, feet, name="quadruped_law")
     folder = tmp_path_factory.mktemp("quadruped")
     project = mb.export_c(law, folder / "c")
     wild_inputs(system, law).tofile(folder / "inputs")
-    sizes = {"nref": law.setup.nref, "nz": law.z0.size, "ticks": TICKS}
+    sizes = {"nref": law.nref, "nz": law.z0.size, "ticks": TICKS}
     (folder / "program.c").write_text(PROGRAM % sizes)
     return project, folder
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-import mujoco_models
-from benchmarks import tick, tick_full_form, tick_peers
+from mbcasadi import models
+from mbcasadi.benchmarks import tick, tick_full_form, tick_peers
 
 TICKS = 40
 # One step of 1 ms along a velocity that keeps the feet: the error is of second order.
@@ -16,11 +16,11 @@ SOLVERS_AGREE = 1e-7
 
 @pytest.fixture(scope="module")
 def record():
-    return tick.sway(mujoco_models.path("quadruped"), TICKS)
+    return tick.sway(models.path("quadruped"), TICKS)
 
 
 def test_the_trunk_sways_and_the_feet_stay(record):
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path("quadruped")))
+    model = mujoco.MjModel.from_xml_path(str(models.path("quadruped")))
     data = mujoco.MjData(model)
     places = []
     for q in record[0]:
@@ -33,7 +33,7 @@ def test_the_trunk_sways_and_the_feet_stay(record):
 
 def test_the_usual_form_has_the_controllers_torques(record):
     pytest.importorskip("quadprog", reason="quadprog is not installed (extra: test)")
-    controller = tick.quadruped_controller(mujoco_models.path("quadruped"))
+    controller = tick.quadruped_controller(models.path("quadruped"))
     q, v = (values[::20] for values in record)
     cone = (tick.FRICTION, tick.LEAST_FORCE)
     problems = tick_full_form.full_form(controller, tick.FEET, cone, (q, v), q[0])
@@ -41,7 +41,7 @@ def test_the_usual_form_has_the_controllers_torques(record):
     (quadprog,) = tick_peers.solvers(problems, only=("quadprog",))
     assert len(quadprog.solutions) == len(problems)
     for problem, x, a, b in zip(problems, quadprog.solutions, q, v, strict=True):
-        u, _, status, _ = controller.function(a, b, ref, 1, controller.z0)
+        u, _, status, *_ = controller.function(a, b, ref, 1, controller.z0)
         assert float(status) == 0
         assert np.max(np.abs(np.array(u).ravel())) > 1.0
         assert np.max(np.abs(problem.torques(x) - np.array(u).ravel())) < tick.SAME_TORQUES
@@ -49,7 +49,7 @@ def test_the_usual_form_has_the_controllers_torques(record):
 
 def test_the_solver_alone_solves_the_recorded_problems(record, tmp_path):
     pytest.importorskip("quadprog", reason="quadprog is not installed (extra: test)")
-    controller = tick.quadruped_controller(mujoco_models.path("quadruped"))
+    controller = tick.quadruped_controller(models.path("quadruped"))
     stages = controller.controller.stages
     inputs = {
         "q": record[0][:5],

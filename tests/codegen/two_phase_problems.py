@@ -3,8 +3,8 @@
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.solver import controller_fun
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.qp.solver import controller_fun
 
 N, M = 3, 4
 LARGEST = 1e6  # inputs beyond are bad

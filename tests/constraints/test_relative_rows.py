@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.system import read_mjcf
 
 RELATIVE = 1e-6  # central differences of step 1e-6
@@ -109,7 +109,7 @@ def test_the_bias_is_the_rate_of_the_rows_in_the_axes_of_the_carrier(loop):
 
 
 def test_a_loop_closed_on_the_world_is_seen_from_the_world():
-    system = read_mjcf(mujoco_models.path("four_bar"))
+    system = read_mjcf(models.path("four_bar"))
     rng = np.random.default_rng(4)
     q, v = rng.normal(size=3), rng.normal(size=3)
     for ours, world in (

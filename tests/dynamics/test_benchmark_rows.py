@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from dynamics_states import the_case
 
-from benchmarks import formulation_cases, formulation_table, formulations
+from mbcasadi.benchmarks import formulation_cases, formulation_table, formulations
 
 COLUMNS = {"model", "quantity", "ours", "peer", "peer_time", "ratio"}
 TWO = {name: formulation_cases.VARIANTS[name] for name in ("lagrange", "null_space")}

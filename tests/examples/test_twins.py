@@ -26,7 +26,7 @@ from twins import (
 from twins.energies import GRAVITY
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 
 STATES = 6
 ROUNDING = 1e-10  # relative; hundreds of operations, mass matrices of condition up to 1e4
@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 
 
 def pair(module, file: str, replaced=("", ""), **options) -> Pair:
-    text = mujoco_models.path(file).read_text()
+    text = models.path(file).read_text()
     assert replaced[0] in text
     return Pair(
         module.system(**options),
@@ -56,7 +56,7 @@ def bennett() -> Pair:
     loop = spatial_loop.BENNETT
     return Pair(
         spatial_loop.system(loop),
-        mb.read_mjcf(mujoco_models.path("spatial_loop")),
+        mb.read_mjcf(models.path("spatial_loop")),
         loop.start,
         lambda q: spatial_loop.to_mjcf(q, loop),
     )

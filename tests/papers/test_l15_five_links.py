@@ -9,7 +9,7 @@ import pytest
 from support.examples import example, results
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 
 LAW = example(7)
 FIGURES = [(0.44, 10.13), (2.88, 4.90), (-8.00, -4.43), (4.63, 9.67), (-4.16, 0.46), (-5.11, 0.18)]
@@ -147,7 +147,7 @@ def test_as_printed_the_reaction_does_not_feel_the_control_and_the_loop_breaks(m
 
 def test_the_mjcf_robots_need_the_same_torques(motion):
     """Relative angles, a spatial loop with a dead row and MuJoCo's inertias: same controls."""
-    arms = mb.read_mjcf(mujoco_models.path("cooperating_arms"))
+    arms = mb.read_mjcf(models.path("cooperating_arms"))
     bar = arms.frame("bar")
     motion_fun = mb.forward_dynamics(arms, "projection")
     response = motion_fun.factory("G", ["q", "v", "f"], ["a", "jac:a:f"])

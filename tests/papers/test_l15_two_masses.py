@@ -6,7 +6,7 @@ from scipy.integrate import cumulative_simpson
 from support.examples import example, results
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 
 SERVO = example(8)
 M1, M2, STIFFNESS, LENGTH = 1.0, 2.0, 50.0, 0.5  # kg, kg, N/m, m
@@ -30,7 +30,7 @@ def test_the_law_is_the_printed_one():
 
 
 def test_the_mjcf_masses_get_the_same_force():
-    from_file = mb.read_mjcf(mujoco_models.path("two_mass_spring"))
+    from_file = mb.read_mjcf(models.path("two_mass_spring"))
     system = SERVO["masses"].system()
     rng = np.random.default_rng(48)
     q, v = rng.standard_normal(2), rng.standard_normal(2)

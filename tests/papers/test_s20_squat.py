@@ -6,7 +6,7 @@ import scipy.linalg
 from support.examples import example, results
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 
 SQUAT = example(9)
 EXACT = 1e-9  # relative to the largest torque and load of the motion
@@ -17,7 +17,7 @@ RANK = 1e-9  # what NumPy takes for zero beside the largest singular value
 
 @pytest.fixture(scope="module")
 def system() -> mb.System:
-    return mb.read_mjcf(mujoco_models.path("humanoid"))
+    return mb.read_mjcf(models.path("humanoid"))
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 import pytest
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.errors import ModelError, ShapeError, SimulationError, UnknownNameError
 from mbcasadi.plant import Plant, draw_frames
 
@@ -48,7 +48,7 @@ BLOCK = """
 
 
 def test_a_plant_is_made_from_a_path_a_text_a_spec_or_a_model() -> None:
-    path = mujoco_models.path("four_bar")
+    path = models.path("four_bar")
     model = mujoco.MjModel.from_xml_path(str(path))
     sources = (path, str(path), path.read_text(), mujoco.MjSpec.from_file(str(path)), model)
     sizes = {(Plant(source).nq, Plant(source).nu) for source in sources}
@@ -56,7 +56,7 @@ def test_a_plant_is_made_from_a_path_a_text_a_spec_or_a_model() -> None:
 
 
 def test_the_users_model_is_never_changed() -> None:
-    model = mujoco.MjModel.from_xml_path(str(mujoco_models.path("four_bar")))
+    model = mujoco.MjModel.from_xml_path(str(models.path("four_bar")))
     mass, solref, step = model.body_mass.copy(), model.eq_solref.copy(), model.opt.timestep
     Plant(model, rigid=True, perturb={"mass": 0.1}, timestep=2e-4)
     assert (model.body_mass == mass).all()
@@ -71,7 +71,7 @@ def test_an_unreadable_model_is_refused_with_a_reason(source: str) -> None:
 
 
 def test_a_start_off_the_manifold_is_moved_onto_it_in_position_and_velocity() -> None:
-    plant = Plant(mujoco_models.path("arm_gripper"))
+    plant = Plant(models.path("arm_gripper"))
     rng = np.random.default_rng(1)
     q = plant.keyframe("home") + 0.05 * rng.standard_normal(plant.nq)
     v = rng.standard_normal(plant.nv)
@@ -89,7 +89,7 @@ def test_a_start_off_the_manifold_is_moved_onto_it_in_position_and_velocity() ->
 def test_a_start_that_cannot_be_closed_is_an_error() -> None:
     # The rocker's end can come no nearer than 0.5 m to a pin that is 2 m away.
     far = (
-        mujoco_models.path("four_bar")
+        models.path("four_bar")
         .read_text()
         .replace(
             'body1="coupler" body2="rocker" anchor="0.15 0 0.2"', 'body1="rocker" anchor="2 0 0.2"'
@@ -114,7 +114,7 @@ def test_a_pendulum_falls_as_the_closed_form_says() -> None:
 
 
 def test_a_measurement_satisfies_the_equation_of_motion() -> None:
-    plant = Plant(mujoco_models.path("quadruped"))
+    plant = Plant(models.path("quadruped"))
     plant.reset(plant.keyframe("stand"))
     plant.step(np.zeros(plant.nu), 30)
     seen = plant.measure(np.full(plant.nu, 0.5))
@@ -165,7 +165,7 @@ def test_a_pushed_block_sticks_inside_its_cone_and_slides_on_it(pull: float, sli
 
 
 def test_contacts_of_one_body_are_shared_among_its_sites_by_distance() -> None:
-    plant = Plant(mujoco_models.path("humanoid"))
+    plant = Plant(models.path("humanoid"))
     plant.reset(plant.keyframe("stand"))
     plant.step(np.zeros(plant.nu), 20)
     plant.measure(np.zeros(plant.nu))
@@ -189,7 +189,7 @@ def test_mass_and_friction_errors_are_those_that_were_asked_for() -> None:
 
 
 def test_a_seed_draws_one_error_for_each_body_and_the_same_ones_again() -> None:
-    path = mujoco_models.path("quadruped")
+    path = models.path("quadruped")
     first, again = (Plant(path, perturb={"mass": 0.1}, seed=4).factors["mass"] for _ in range(2))
     other = Plant(path, perturb={"mass": 0.1}, seed=5).factors["mass"]
     assert (first == again).all()
@@ -237,11 +237,11 @@ def test_an_unknown_frame_lists_the_valid_names(kind: str) -> None:
 
 def test_an_unknown_key_frame_lists_the_valid_names() -> None:
     with pytest.raises(UnknownNameError, match=r"'sit'.*'stand'"):
-        Plant(mujoco_models.path("quadruped")).keyframe("sit")
+        Plant(models.path("quadruped")).keyframe("sit")
 
 
 def test_an_equality_is_switched_by_name_until_the_next_start() -> None:
-    plant = Plant(mujoco_models.path("topology_switch"))
+    plant = Plant(models.path("topology_switch"))
     assert not plant.measure([0.0, 0.0]).equality_force.any()
     plant.switch_equalities({"latch": True})
     assert np.abs(plant.measure([1.0, 0.0]).equality_force).max() > 0.1  # N m
@@ -255,7 +255,7 @@ def test_an_equality_is_switched_by_name_until_the_next_start() -> None:
 
 
 def test_frames_are_drawn_or_the_reason_is_given() -> None:
-    plant = Plant(mujoco_models.path("four_bar"))
+    plant = Plant(models.path("four_bar"))
     frames = draw_frames(plant.model, np.array([plant.q, plant.q + 0.5]), width=64, height=48)
     if frames.images is None:
         assert "no renderer (" in frames.reason

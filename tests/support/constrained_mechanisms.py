@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from support import lagrangian_mechanisms as by_hand
 
 Array = np.ndarray
@@ -46,14 +46,14 @@ def read(source: str | mujoco.MjSpec) -> tuple[mb.System, mujoco.MjModel]:
     elif source.startswith("<"):
         model = mujoco.MjModel.from_xml_string(source)
     else:
-        model = mujoco.MjModel.from_xml_path(str(mujoco_models.path(source)))
+        model = mujoco.MjModel.from_xml_path(str(models.path(source)))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     return mb.read_mjcf(model), model
 
 
 def standing(name: str, held: dict[str, tuple[str, ...]]) -> mujoco.MjSpec:
     """Return a robot whose feet (body → sites) are held by point connections to the world."""
-    spec = mujoco.MjSpec.from_file(str(mujoco_models.path(name)))
+    spec = mujoco.MjSpec.from_file(str(models.path(name)))
     for body, site in ((body, site) for body, sites in held.items() for site in sites):
         joined = spec.add_equality()
         joined.type = mujoco.mjtEq.mjEQ_CONNECT

@@ -170,10 +170,14 @@ def recording(**fields: object) -> Recording:
         "t": np.arange(TICKS) * 1e-3,
         **{n: np.zeros((TICKS, 3)) for n in ("q", "v", "a", "actuator_force")},
         **{n: np.zeros((TICKS, 3)) for n in ("equality_force", "other_force", "disturbance")},
-        **{n: np.zeros((TICKS, 0)) for n in ("act", "ref", "mask", "z", "equality_active")},
+        **{
+            n: np.zeros((TICKS, 0))
+            for n in ("act", "ref", "tuning", "mask", "z", "equality_active")
+        },
         **{n: np.zeros((TICKS, 1)) for n in ("u", "u_applied")},
         **dict.fromkeys(("check", "closure", "residual", "energy"), nothing),
         "status": nothing.astype(int),
+        "flags": nothing.astype(int),
         "contact_names": (),
         **{n: np.zeros((TICKS, contacts, 3)) for n in ("contact_force", "contact_position")},
         **{f"contact_{n}": np.zeros((TICKS, contacts)) for n in ("normal", "tangential", "margin")},

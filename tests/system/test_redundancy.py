@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.system import from_equations, read_mjcf, redundancy
 
 
@@ -39,7 +39,7 @@ def test_rows_that_contradict_each_other_leave_no_velocity():
 
 
 def test_the_planar_loop_of_a_model_has_one_row_that_vanishes():
-    system = read_mjcf(mujoco_models.path("four_bar"))
+    system = read_mjcf(models.path("four_bar"))
     found = redundancy(system, system.tree.q0)
     assert (found.rows, found.rank) == (3, 2)
     assert found.in_words.startswith("3 rows, rank 2: row ")
@@ -49,6 +49,6 @@ def test_the_planar_loop_of_a_model_has_one_row_that_vanishes():
 
 
 def test_a_state_of_a_wrong_shape_is_refused():
-    system = read_mjcf(mujoco_models.path("four_bar"))
+    system = read_mjcf(models.path("four_bar"))
     with pytest.raises(err.ShapeError, match=r"q has shape \(2,\)"):
         redundancy(system, [0.0, 0.0])

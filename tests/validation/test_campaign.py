@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from support.validation_problems import crank_controller, swing
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation import Criteria, ScenarioOptions, campaign, cases
 
-FOUR_BAR = mujoco_models.path("four_bar")
+FOUR_BAR = models.path("four_bar")
 
 
 def test_cases_are_all_combinations() -> None:

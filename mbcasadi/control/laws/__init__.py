@@ -1,22 +1,12 @@
-"""Control laws of constrained mechanisms, one in each file; every one becomes C as it is."""
+"""Control laws of constrained mechanisms, one per file; each is exported to C unchanged."""
 
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.laws.computed_torque import computed_torque
 from mbcasadi.control.laws.constraint_force import (
     MultiplierTracking,
     constraint_force_control,
     multiplier_tracking,
-)
-from mbcasadi.control.laws.controllability import (
-    Controllability,
-    WorkspaceControllability,
-    controllability,
-    workspace_controllability,
-)
-from mbcasadi.control.laws.coordinates import (
-    Coordinates,
-    chosen_coordinates,
-    function_coordinates,
-    joint_coordinates,
 )
 from mbcasadi.control.laws.dependent_regulation import dependent_regulation
 from mbcasadi.control.laws.force_loop import ForceGains
@@ -24,9 +14,12 @@ from mbcasadi.control.laws.gain_condition import GainCondition, gain_condition
 from mbcasadi.control.laws.gravity_compensation import gravity_compensated_pd
 from mbcasadi.control.laws.hybrid_motion_force import hybrid_motion_force_control
 from mbcasadi.control.laws.impedance import impedance_control
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.lti_inverse_dynamics import lti_inverse_dynamics
-from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.laws.input_reach import (
+    InputReach,
+    WorkspaceInputReach,
+    input_reach,
+    workspace_input_reach,
+)
 from mbcasadi.control.laws.passive_joints import passive_joint_control
 from mbcasadi.control.laws.poses import sampled_poses
 from mbcasadi.control.laws.projected_inverse_dynamics import projected_inverse_dynamics
@@ -39,34 +32,39 @@ from mbcasadi.control.laws.quasi_velocity_tracking import (
 from mbcasadi.control.laws.servo import servo_control
 from mbcasadi.control.laws.servo_consistency import ServoReport, servo_report
 from mbcasadi.control.laws.servo_rows import ServoRows, keep_rows, servo_rows
+from mbcasadi.control.laws.task_coordinates import (
+    Coordinates,
+    chosen_coordinates,
+    function_coordinates,
+    joint_coordinates,
+)
 from mbcasadi.control.laws.within_limits import within_limits
 
 __all__ = [
-    "At",
     "Command",
-    "Controllability",
     "Coordinates",
     "ForceGains",
     "GainCondition",
+    "InputReach",
     "Law",
+    "LawInputs",
     "MultiplierTracking",
     "ServoReport",
     "ServoRows",
-    "WorkspaceControllability",
+    "WorkspaceInputReach",
     "chosen_coordinates",
     "composite_error",
     "computed_torque",
     "constraint_force_control",
-    "controllability",
     "dependent_regulation",
     "function_coordinates",
     "gain_condition",
     "gravity_compensated_pd",
     "hybrid_motion_force_control",
     "impedance_control",
+    "input_reach",
     "joint_coordinates",
     "keep_rows",
-    "lti_inverse_dynamics",
     "make_law",
     "multiplier_tracking",
     "passive_joint_control",
@@ -79,5 +77,5 @@ __all__ = [
     "servo_report",
     "servo_rows",
     "within_limits",
-    "workspace_controllability",
+    "workspace_input_reach",
 ]

@@ -1,6 +1,6 @@
-"""The force that actuators can give: of those that move the mechanism alike, the least.
+"""The least force in the actuators' range that causes the desired motion.
 
-A wanted force f has a part `P f` that moves the mechanism and a part `(I - P) f` that only
+A desired force f has a part `P f` that moves the mechanism and a part `(I - P) f` that only
 changes the constraint force. Actuators give forces in range(B). With an orthonormal basis X of
 range(B), `f = X y`:
 
@@ -8,9 +8,9 @@ range(B), `f = X y`:
     force then:    y = y_0 + (I - (P X)⁺ P X) Xᵀ f
 
 y_0 is the force of least norm in range(B) that moves the mechanism as f does. That is
-`(I + H) P f` of [A05, eq. 57-62]: both are the only least element of the same set, for X keeps
-norms. The second term comes as near to `(I - P) f` as the motion permits. Where only some
-multipliers matter, it is the least one that gives them.
+`(I + H) P f` of [A05, eq. 57-62]: both are the unique least element of the same set, because X
+preserves norms. The second term comes as near to `(I - P) f` as the motion permits. Where only
+some multipliers are controlled, it is the least one that gives them.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.laws.dynamics import Mechanism, attained
-from mbcasadi.control.laws.law import Array
+from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attainable
 from mbcasadi.linalg import complete_factor
 
 EXACT = 1e-14
@@ -47,15 +47,15 @@ class Actuators:
 
 
 @dataclass(frozen=True)
-class Given:
-    """What the actuators make of a wanted force.
+class PrescribedForce:
+    """The force that the actuators give for a desired one.
 
     Attributes:
         f: (nv, 1) force of the actuators, weighted.
         u: (nu, 1) control.
-        f_c: (nv, 1) constraint force that it leaves, weighted.
+        f_c: (nv, 1) resulting constraint force, weighted.
         motion: (nv, 1) part of the moving force that is missing, weighted.
-        force: (k, 1) part of the wanted pressing force or multipliers that is missing.
+        force: (k, 1) part of the desired constraint force or multipliers that is missing.
         attainable: one where nothing is missing.
     """
 
@@ -69,9 +69,9 @@ class Given:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Turns the force of a motion, `needed = M a + h`, into one of the actuators.
+    """The force of a motion, `needed = M a + h`, as a force of the actuators.
 
-    The constraint force is what the actuators leave of it: `f_c = (I - P) (needed - f)`.
+    The constraints carry the remainder: `f_c = (I - P) (needed - f)`.
 
     Attributes:
         mechanism: weighted or not; "least" and "nearest" are in its norm.
@@ -83,15 +83,15 @@ class Allocation:
 
     @cached_property
     def own(self) -> Actuators:
-        """What the actuators reach."""
+        """The actuators' range at this state."""
         return actuators(self.mechanism)
 
-    def least(self) -> Given:
-        """Return the least force that makes the motion  [A05, eq. 62]."""
+    def least(self) -> PrescribedForce:
+        """Return the least force that causes the motion  [A05, eq. 62]."""
         return self._given(self._moving[0], ca.SX(0, 1), ca.SX(0, 1))
 
-    def with_force(self, f_c: ca.SX) -> Given:
-        """Return the force that makes the motion, and the constraint force as near to f_c (nv, 1).
+    def with_force(self, f_c: ca.SX) -> PrescribedForce:
+        """Return the force that causes the motion, with a constraint force nearest to f_c (nv, 1).
 
         Args:
             f_c: in range(Aᵀ), weighted.
@@ -101,8 +101,8 @@ class Allocation:
         missing = f_c - self._left(f)
         return self._given(self.own.X.T @ f, missing, f_c)
 
-    def with_multipliers(self, T: ca.SX, lam: ca.SX) -> Given:
-        """Return the least force that makes the motion, and `T f_c` as near as it can to lam.
+    def with_multipliers(self, T: ca.SX, lam: ca.SX) -> PrescribedForce:
+        """Return the least force that causes the motion, with `T f_c` nearest to lam.
 
         Args:
             T: (k, nv) rows of `(A⁺)ᵀ`, weighted.
@@ -119,7 +119,7 @@ class Allocation:
 
     @cached_property
     def _moving(self) -> tuple[ca.SX, ca.SX]:
-        """Coordinates of the least force that moves, and the projector on those that do not."""
+        """Coordinates of the least moving force, and the projector on those that do not move."""
         P, X = self.mechanism.P, self.own.X
         eye = ca.SX.eye(X.shape[1])
         if X.is_constant() and X.shape[1] >= X.shape[0]:  # every force can be had
@@ -132,12 +132,12 @@ class Allocation:
         rest = self.needed - f
         return rest - self.mechanism.P @ rest
 
-    def _given(self, y: ca.SX, missing: ca.SX, pressing: ca.SX) -> Given:
+    def _given(self, y: ca.SX, missing: ca.SX, pressing: ca.SX) -> PrescribedForce:
         f = self.own.X @ y
         motion = self.mechanism.P @ (self.needed - f)
         moving = self.mechanism.P @ self.needed
-        had = ca.logic_and(attained(motion, moving), attained(missing, pressing))
-        return Given(f, self.own.control(f), self._left(f), motion, missing, had)
+        had = ca.logic_and(attainable(motion, moving), attainable(missing, pressing))
+        return PrescribedForce(f, self.own.control(f), self._left(f), motion, missing, had)
 
 
 def actuators(mechanism: Mechanism) -> Actuators:

@@ -1,6 +1,6 @@
 """Computed torque on the constraint manifold, in joint or task coordinates.
 
-The task wants `J a + c_J = a_des`; the mechanism allows `a = a_across + P z` and, through its
+The task requires `J a + c_J = a_des`; the mechanism allows `a = a_across + P z` and, through its
 actuators, `P (M a + h) = P (B u + f_0)`. Rank is revealed: loops may be redundant, joints
 passive, actuators redundant.
 """
@@ -8,10 +8,10 @@ passive, actuators redundant.
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism, attained
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.tasks import Task, TaskRows, gains_of, own_slices, tracked_rows
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism, attainable
+from mbcasadi.control.tasks.task import Task, TaskRows, gains_of, own_slices, tracked_rows
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System
 
@@ -21,21 +21,21 @@ def computed_torque(
     task: Task,
     *,
     damping: float = 0.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "computed_torque",
 ) -> Law:
     """Return `u = (P B)⁺ P (M a + h - f_0)`, `a = a_across + (J P)⁺ (a_des - c_J - J a_across)`.
 
-    `a` is the admissible acceleration that is nearest to the task's wish, `u` the control of
+    `a` is the admissible acceleration nearest to that of the task, `u` the control of
     minimum norm that gives it. The forward part is [A16, eq. 19 corrected]. Directions that the
-    task leaves free are damped with `damping`. At its limits u is cut entry by entry, so the
-    direction of the force changes: give `Law.desired` to the QP where that matters.
+    task leaves free are damped with `damping`. At its limits u is clipped entry by entry, so the
+    direction of the force changes; use `within_limits` where that matters.
 
     Args:
         system: the mechanism.
-        task: `PostureTask`, `FrameTask` or your own; its slices make the reference.
+        task: `PostureTask`, `FrameTask` or your own; its slices form the reference.
         damping: 1/s, of what the task leaves free.
         rank_tol: relative length below which rows of A, J P and P B are dropped.
         ctrl_limits, period, name: as in `make_law`.
@@ -45,16 +45,16 @@ def computed_torque(
     """
     gains = gains_of(task, system)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         mechanism = Mechanism(system, at, rank_tol)
         rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
         a = nearest_acceleration(mechanism, rows, damping)
-        u, wanted, left = allocated(mechanism, a)
+        u, wanted, left = allocate(mechanism, a)
         return Command(
             u=u,
             a=a,
             residual={"force": left},
-            attainable=attained(left, wanted),
+            attainable=attainable(left, wanted),
             error=rows.error,
             target=rows.target,
         )
@@ -84,11 +84,11 @@ def nearest_acceleration(mechanism: Mechanism, rows: TaskRows, damping: float = 
     return a - damping * (free - V @ (V.T @ free))
 
 
-def allocated(mechanism: Mechanism, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+def allocate(mechanism: Mechanism, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return `u = (P B)⁺ f`, `f = P (M a + h - f_0)` and `f - P B u`  [A16, eq. 19 corrected].
 
-    u has the minimum norm among the controls that come nearest; what no control gives is zero
-    where the motion is possible.
+    u has the minimum norm among the controls that come nearest; the last output, the force that
+    no control gives, is zero where the motion is possible.
     """
     m = mechanism
     wanted = m.P @ (m.M @ a + m.h - m.f_0)

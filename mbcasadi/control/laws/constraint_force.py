@@ -1,7 +1,7 @@
-"""Control of the constraint force, beside a motion that someone else commands.
+"""Control of the constraint force, beside a motion that is commanded from outside.
 
-The part of a force in range(Aᵀ) leaves the motion alone and only presses: it is free to make the
-constraint force what it should be  [A05, section 7.3].
+The part of a force in range(Aᵀ) does not change the motion. It only changes the constraint
+force, so it can be chosen to give the desired one  [A05, section 7.3].
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.describe import rates
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, rows_at, weights_of
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.formulation import constraint_inertia
 from mbcasadi.linalg import positive_solve
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 
 def constraint_force_control(
@@ -28,31 +28,31 @@ def constraint_force_control(
     *,
     rows: Sequence[str] | None = None,
     metric: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "constraint_force_control",
 ) -> Law:
     """Return `f = f∥ + f⊥`, `f⊥ = h⊥ + μ (f∥ - h∥ + C_c v) - u_F`  [A05, eq. 51 corrected].
 
-    `C_c v = M A⁺…`, the paper's `M C q̇`, stands where it prints `C q̇`; the sign of u_F is that of
-    `f_c = Aᵀ lam`. `μ (f∥ - h∥ + C_c v)` is `(I - P) M a` of the motion that f∥ makes, so the
+    `C_c v = -M A⁺ c`, the paper's `M C q̇`, replaces the printed `C q̇`; the sign of u_F is that of
+    `f_c = Aᵀ lam`. `μ (f∥ - h∥ + C_c v)` is `(I - P) M a` of the motion that f∥ causes, so the
     constraint force is u_F, whatever the motion is. `u_F = F_d + G_F e + G_I ∫ e dt` [A05, eq. 52],
     `F_d = Aᵀ lam_d`, `e = F_d - F`, with the measured force F as input `f_c`. See `force_loop` for
-    the gains that a sampled loop bears. Multipliers follow where A has full row rank: ask
-    `multiplier_tracking`.
+    the gains for which the sampled loop is stable. Multipliers follow where A has full row rank;
+    see `multiplier_tracking`.
 
-    References: `force.lam` (nc,), and `motion.f` (nv,), the force that moves the mechanism, of
-    which `P motion.f` counts; zero lets it go.
+    References: `force.lam` (nc,), and `motion.f` (nv,), the force that moves the mechanism. Only
+    `P motion.f` has an effect; with zero no force drives the motion.
 
-    It needs actuators for all of range(Aᵀ) and for f∥. Status 2 says that they give less; the
-    motion comes first, then the force as near as it can be. At saturation u is cut entry by entry,
-    and the integrator does not step further into the cut.
+    It needs actuators for all of range(Aᵀ) and for f∥. Status 2 means that they give less; then
+    the motion has priority, and the force is the nearest possible one. At saturation u is clipped
+    entry by entry, and the integrator takes no step that increases the clipped part.
 
     Args:
         system: the mechanism.
-        rows: names of the multipliers to control, as "pin.2"; None for the whole force.
         gains: of the feedback; None is feedforward alone, without an input `f_c`.
+        rows: names of the multipliers to control, as "pin.2"; None for the whole force.
         metric: (nv, nv) W, symmetric positive definite; the identity by default.
         rank_tol: relative length below which a row of A is dropped.
         ctrl_limits, period, name: as in `make_law`.
@@ -63,7 +63,7 @@ def constraint_force_control(
     weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
         moving = m.P @ m.weighted(at.ref["motion.f"])
         a = positive_solve(
@@ -114,7 +114,7 @@ class MultiplierTracking:
 
     @property
     def controllable(self) -> bool:
-        """Whether the multipliers follow where the force does."""
+        """Whether the multipliers follow when the force does."""
         return self.rank == self.rows
 
     @property
@@ -132,7 +132,7 @@ class MultiplierTracking:
 
 
 def multiplier_tracking(system: System, q: ArrayLike) -> MultiplierTracking:
-    """Return whether `σ_min ‖e_lam‖ <= ‖e_F‖` says something at q  [A05, eq. 53, Remark 5].
+    """Return whether `σ_min ‖e_lam‖ <= ‖e_F‖` bounds e_lam at q  [A05, eq. 53, Remark 5].
 
     σ_min is the least singular value of Aᵀ, `√λ_min(A Aᵀ)` (corrected: the paper prints `Aᵀ A`,
     whose least eigenvalue is zero for every A with fewer rows than columns).

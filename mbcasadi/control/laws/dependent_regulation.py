@@ -1,7 +1,7 @@
 """Regulation of all coordinates of a constrained mechanism, the dependent ones included  [A16].
 
-The law pulls every coordinate towards `q*` and leaves the rest to the constraints: it knows no
-independent coordinates, so its size and its C stay when loops open and close.
+The law pulls every coordinate towards `q*`, and the constraints determine the motion. It uses no
+independent coordinates, so its size and its C stay the same when loops open and close.
 """
 
 import warnings
@@ -11,20 +11,19 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.describe import coordinates, rates
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.posture import RATE_UNITS
-from mbcasadi.control.setup import require_numbers, require_positive
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation import virtual_mass as virtual_mass_motion
 from mbcasadi.linalg import complete_factor
+from mbcasadi.shapes import require_numbers, require_positive
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
 
 Gain = float | Sequence[float]
-ATTAINED = 1e-6  # share of the wanted force; what is missing below it is rounding
+ATTAINED = 1e-6  # share of the desired force; a missing part below it is rounding
 STICKS = 1.0  # sigma from which Theorem 2 was claimed, and the mechanism sticks
 
 
@@ -36,7 +35,7 @@ def dependent_regulation(
     sigma: float = 0.5,
     rest_speed: float = 1e-2,
     virtual_mass: float | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "dependent_regulation",
@@ -44,21 +43,21 @@ def dependent_regulation(
     """Return `u = Γ (g - f_s - f_0 - K_p (e + σ ‖e‖ η) - K_d v)`  [A16, eq. 21].
 
     `e = q ⊖ q*`, `η = v / max(‖v‖, rest_speed)` [A16, eq. 22, continuous at rest], `g` gravity,
-    `f_s` springs, `f_0` what actuators give at u = 0, and `Γ = (P B)⁺` [A16, eq. 19, corrected
+    `f_s` springs, `f_0` the actuator force at u = 0, and `Γ = (P B)⁺` [A16, eq. 19, corrected
     for redundant actuation]. The force that acts is `R f`, `R = B Γ`; `P R = P` where actuators
     reach every motion.
 
     `V = ½ vᵀ M v + ½ eᵀ K_p e` falls: `V̇ = -vᵀ K_d v - σ ‖e‖ vᵀ K_p η`, passive dampers not
-    counted. The σ-term is dry friction. With one gain for all coordinates, what is left is rest
-    with `‖P e‖ <= σ ‖e‖`. So Theorem 2 (`σ > 1` converges) is false: from σ = 1 on friction
+    counted. The σ-term is dry friction. With one gain for all coordinates, the mechanism rests
+    where `‖P e‖ <= σ ‖e‖`. So Theorem 2 (`σ > 1` converges) is false: from σ = 1 on friction
     exceeds the spring at every pose, and the mechanism stays where it is. Below, it stays only
     where e makes an angle of more than `arccos σ` with the constraint; with σ = 0 where `P e = 0`.
     With unequal gains the bound is `P K_p e` against `σ ‖e‖ P K_p η`, η along the spring's pull.
-    What the law does not compensate (an error of mass) leaves an offset: it has no integral.
+    The law has no integral: errors that it does not compensate (of mass, say) leave an offset.
 
     The reference is `q` (nq,), slice `q` of `ref`. Rows are switched by the mask; the C is the
-    same. Status 2: actuators cannot give the wanted force along the constraint (`residual`, with
-    u the nearest). At its limits u is cut entry by entry, and the decay of V is lost there.
+    same. Status 2: actuators cannot give the desired force along the constraint (`residual`, with
+    u the nearest). At its limits u is clipped entry by entry, and the decay of V is lost there.
 
     Args:
         system: the mechanism.
@@ -66,8 +65,8 @@ def dependent_regulation(
         kd: damping of each coordinate, N s/m or N m s/rad.
         sigma: share of the dry friction. `‖e‖` adds the squares of metres and radians as they are.
         rest_speed: speed ‖v‖ below which friction turns into damping. A sampled law needs
-            `period σ ‖K_p e‖ / rest_speed` below twice the inertia where it shall not chatter.
-        virtual_mass: μ of the wanted acceleration, `M̄ = P M P + μ Q`; inside the interval
+            `period σ ‖K_p e‖ / rest_speed` below twice the inertia to avoid chattering.
+        virtual_mass: μ of the desired acceleration, `M̄ = P M P + μ Q`; inside the interval
             [A16, eq. 12] by default. No control and no motion depends on it.
         rank_tol: relative length below which rows of A and P B are dropped.
         ctrl_limits, period, name: as in `make_law`.
@@ -83,7 +82,7 @@ def dependent_regulation(
     require_positive(rest_speed=rest_speed)
     _warn_of_sticking(sigma)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         error = system.difference(at.ref["q"], at.q)
         spring = gains["kp"] * (error + sigma * ca.norm_2(error) * _along(at.v, rest_speed))
@@ -127,7 +126,7 @@ def _along(v: ca.SX, rest_speed: float) -> ca.SX:
     return v / ca.fmax(ca.norm_2(v), rest_speed)
 
 
-def _at_rest(system: System, at: At) -> ca.SX:
+def _at_rest(system: System, at: LawInputs) -> ca.SX:
     """Return `g - f_s`, the force that holds the mechanism still."""
     still = ca.SX.zeros(system.nv)
     return system.bias_force(at.q, still) - system.passive_force(at.q, still)

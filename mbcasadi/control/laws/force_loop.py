@@ -2,14 +2,14 @@
 
     u_F = F_d + G_F e + G_I ∫ e dt,   e = F_d - F   [A05, eq. 52]
 
-A constraint force answers at once: F is what u_F asked for, plus what the model got wrong. But F
-is measured under the control that acts, which is that of the sample before. With `d` samples
+A constraint force follows at once: F is u_F plus the effect of model errors. But F is measured
+while the control of the sample before acts. With `d` samples
 between a control and the measurement that shows it, and period T, the error obeys
 
     (z - 1) z^d + G_F (z - 1) + G_I T z = 0
 
 where the integral includes the newest error. For d = 1 that is stable iff `G_F < 1` and
-`G_I T < 2 (1 - G_F)`. (The paper's continuous loop knows no such limit: corrected.)
+`G_I T < 2 (1 - G_F)`. (The paper's continuous loop has no such limit: corrected.)
 """
 
 from collections.abc import Callable, Sequence
@@ -19,15 +19,15 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.guard import clamped
-from mbcasadi.control.laws.actuated_force import Allocation, Given
-from mbcasadi.control.laws.dynamics import Mechanism
-from mbcasadi.control.laws.law import Array
-from mbcasadi.control.setup import require_numbers, require_ranges
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.laws.actuated_force import Allocation, PrescribedForce
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_name
+from mbcasadi.qp.input_guard import clamp
+from mbcasadi.shapes import require_name, require_numbers
 from mbcasadi.system import System
+from mbcasadi.system.actuator_model import require_ranges
 
 LAM_UNIT = "N or N m"
 NOTHING = ca.SX(0, 1)
@@ -51,7 +51,7 @@ class ForceGains:
 
     @property
     def feedback(self) -> bool:
-        """Whether the force is measured at all."""
+        """Whether the loop uses a measured force."""
         return self.proportional > 0 or self.integral > 0
 
     def radius(self, period: float) -> float:
@@ -107,7 +107,7 @@ class ForceLoop:
         size = self.system.nv if self.rows is None else len(self.rows)
         return {"integral": np.zeros(size)} if self.gains.feedback else None
 
-    def tick(self, mechanism: Mechanism, needed: ca.SX) -> "Pressed":
+    def tick(self, mechanism: Mechanism, needed: ca.SX) -> "RegulatedForce":
         """Return the actuators' force, and the loop's next state.
 
         Args:
@@ -121,7 +121,7 @@ class ForceLoop:
 
 
 @dataclass(frozen=True)
-class Pressed:
+class RegulatedForce:
     """Outcome of one tick of the force loop.
 
     Attributes:
@@ -130,7 +130,7 @@ class Pressed:
         error, target: (k, 1) of the multipliers, those of least norm; empty without feedback.
     """
 
-    given: Given
+    given: PrescribedForce
     integral: ca.SX
     error: ca.SX
     target: ca.SX
@@ -144,6 +144,13 @@ def force_loop(
     ctrl_limits: ArrayLike | None,
 ) -> ForceLoop:
     """Return the loop, checked.
+
+    Args:
+        system: the mechanism.
+        gains: of the feedback; None is feedforward alone.
+        rows: names of the multipliers to control, as "pin.2"; None for the whole force.
+        period: sample time, s.
+        ctrl_limits: (nu, 2) limits of u instead of the model's.
 
     Raises:
         ProblemError: gains out of range, or a sampled loop that diverges.
@@ -178,52 +185,52 @@ def row_names(system: System) -> tuple[str, ...]:
     return tuple(f"{name}.{i - names.index(name)}" for i, name in enumerate(names))
 
 
-def _whole_force(loop: ForceLoop, allocation: Allocation) -> Pressed:
-    """Control all of `F_d = Aᵀ lam_d`; the integral is turned into range(Aᵀ) at every tick."""
+def _whole_force(loop: ForceLoop, allocation: Allocation) -> RegulatedForce:
+    """Control all of `F_d = Aᵀ lam_d`; the integral is projected on range(Aᵀ) at every tick."""
     m = allocation.mechanism
     at, V = m.at, m.rows.basis.V
     desired = m.A.T @ at.ref["force.lam"]
     if not loop.gains.feedback:
-        return Pressed(allocation.with_force(desired), NOTHING, NOTHING, NOTHING)
+        return RegulatedForce(allocation.with_force(desired), NOTHING, NOTHING, NOTHING)
     error = desired - V @ (V.T @ m.weighted(at.f_c))
     held = V @ (V.T @ m.weighted(at.z["integral"]))
     given, integral = _fed_back(loop, allocation.with_force, desired, error, held)
     lam = m.rows.pinv_transposed_times(ca.horzcat(error, desired))
-    return Pressed(given, m.force(integral), lam[:, 0], lam[:, 1])
+    return RegulatedForce(given, m.force(integral), lam[:, 0], lam[:, 1])
 
 
-def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> Pressed:
-    """Control some multipliers; the others are what least force makes of them.
+def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> RegulatedForce:
+    """Control some multipliers; the others follow from the least force.
 
-    Those of rows that are off want nothing, and their integral is forgotten.
+    For rows that are off the desired value is zero, and their integral is reset.
     """
     m = allocation.mechanism
     on = m.at.rows[rows]
     T = m.rows.pinv_transposed_times(ca.SX.eye(m.system.nv))[rows, :]
     desired = on * m.at.ref["force.lam"]
 
-    def given_with(lam: ca.SX) -> Given:
+    def given_with(lam: ca.SX) -> PrescribedForce:
         return allocation.with_multipliers(T, lam)
 
     if not loop.gains.feedback:
-        return Pressed(given_with(desired), NOTHING, NOTHING, NOTHING)
+        return RegulatedForce(given_with(desired), NOTHING, NOTHING, NOTHING)
     error = desired - on * (T @ m.weighted(m.at.f_c))
     held = on * m.at.z["integral"]
     given, integral = _fed_back(loop, given_with, desired, error, held)
-    return Pressed(given, integral, error, desired)
+    return RegulatedForce(given, integral, error, desired)
 
 
 def _fed_back(
     loop: ForceLoop,
-    given_with: Callable[[ca.SX], Given],
+    given_with: Callable[[ca.SX], PrescribedForce],
     desired: ca.SX,
     error: ca.SX,
     held: ca.SX,
-) -> tuple[Given, ca.SX]:
+) -> tuple[PrescribedForce, ca.SX]:
     """Return the force with `desired + G_F e + integral`, and the integral.
 
-    A step of the integrator that would deepen a cut of u at its limits is not taken; one that
-    leads out of it is.
+    A step of the integrator that would increase the clipped part of u is not taken; one that
+    decreases it is.
     """
     base = desired + loop.gains.proportional * error
     given = given_with(base + held)
@@ -236,5 +243,5 @@ def _fed_back(
 
 
 def _cut(u: ca.SX, limits: Array) -> ca.SX:
-    """Return the squared length of what the limits cut off u."""
-    return ca.sumsqr(u - clamped(u, limits[:, 0], limits[:, 1]))
+    """Return the squared length of the part of u beyond the limits."""
+    return ca.sumsqr(u - clamp(u, limits[:, 0], limits[:, 1]))

@@ -6,16 +6,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.describe import rates
-from mbcasadi.control.laws.coordinates import Coordinates
-from mbcasadi.control.laws.law import Array
+from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.quasi_velocity_motion import require_plain
-from mbcasadi.control.tasks import Gain, per_row
+from mbcasadi.control.laws.task_coordinates import Coordinates
+from mbcasadi.control.tasks.task import Gain, per_row
 from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.quasi_velocity_terms import free_basis, free_basis_near
 from mbcasadi.formulation.root import across, root_factor
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.coordinates import rates
 
 CLOSE = 1e-9
 """Relative difference of η1 and η2 below which the bound takes its limit for equal ones."""
@@ -41,7 +41,7 @@ class GainCondition:
 
     @property
     def required(self) -> float:
-        """`c_l c_v`, 1/s, what (46) asks of λ_min(K_p)."""
+        """`c_l c_v`, 1/s, the lower bound of λ_min(K_p) in (46)."""
         return self.c_l * self.c_v
 
     @property
@@ -53,8 +53,8 @@ class GainCondition:
         """Return the bound of ‖θ̃(t)‖ under `quasi_velocity_tracking`  [A10, eq. 45 corrected].
 
         `‖θ̃0‖ e^(-η2 t) + c_b / (η2 - η1) ‖ε0‖ (e^(-η1 t) - e^(-η2 t))` with η1 = λ_min(K_d) and
-        η2 = λ_min(K_p); the paper prints `c_b / (c_l c_v)` and takes c_l c_v off η2, which this
-        law need not (see `in_words`).
+        η2 = λ_min(K_p); the paper prints `c_b / (c_l c_v)` and subtracts c_l c_v from η2, which
+        this law does not need (see `in_words`).
 
         Args:
             t: s.
@@ -94,8 +94,9 @@ def gain_condition(
 ) -> GainCondition:
     """Return whether `λ_min(K_p) > c_l c_v` on samples of the motion  [A10, eq. 46].
 
-    `B_θ(θ)` depends on the gauge; here V2 is carried along without turning within its space
-    (`V2ᵀ dV2 = 0`), the choice in which B_θ changes least.
+    `B_θ(θ)`, and with it c_l, depends on the root factor `M = W Wᵀ` and on the gauge. Here W is
+    that of `root_factor` (`M = Lᵀ L`), and V2 does not turn within its space (`V2ᵀ dV2 = 0`). This
+    is one choice, not the one with the smallest c_l: another root can give a smaller value.
 
     Args:
         system: the mechanism.
@@ -124,7 +125,7 @@ def gain_condition(
 
 
 def _constants(system: System, coordinates: Coordinates) -> ca.Function:
-    """Return (q, v) → (‖B_θ‖, ‖∂B_θ/∂θ‖, ‖Wᵀ v‖); norms of Frobenius, which are not smaller."""
+    """Return (q, v) → (‖B_θ‖, ‖∂B_θ/∂θ‖, ‖Wᵀ v‖); Frobenius norms, which bound spectral ones."""
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     V_ref, dq = ca.SX.sym("V_ref", system.nv, system.nv), ca.SX.sym("dq", system.nq)
     root = root_factor(system.mass_matrix(q))

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.tasks import Gain, Gains, Slot, Task, own_slices, per_row, tracked_rows
+from mbcasadi.control.tasks.task import Gain, Gains, Slot, Task, own_slices, per_row, tracked_rows
 from mbcasadi.formulation import lagrange
 from mbcasadi.system import System
 
@@ -21,27 +21,27 @@ def gravity_compensated_pd(
     *,
     stiffness: Gain,
     damping: Gain,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "gravity_compensated_pd",
 ) -> Law:
     """Return `u = (P X)⁺ P (g - f_spring + Jᵀ (K e + D ė))`, `e = x_d - x`, on the actuators.
 
-    Only the part of a force in null(A) counts, and only forces in range(B) can be had (X spans
-    it): gravity that the constraints carry is left to them, redundant motors share the rest with
-    the least force, and rows of A may repeat. Springs of the model are compensated with gravity;
-    its dampers stay.
+    Only the part of a force in null(A) has an effect, and the actuators give forces in range(B)
+    (spanned by X): the constraints carry their part of gravity, redundant motors give the rest
+    with the least force, and rows of A may repeat. Springs of the model are compensated with
+    gravity; its dampers are not.
 
     It holds every pose at rest. Towards a fixed x_d the energy `T + ½ eᵀ K e` of joints, positions
-    or planar rotations falls at `ẋᵀ D ẋ` and by the model's dampers, however wrong the inertia is
-    known; a wrong mass only leaves an offset. It does not follow fast references: inertia is not
-    compensated. Status 2 says that the actuators do not reach; u is then the nearest. At
-    saturation u is cut entry by entry.
+    or planar rotations falls at `ẋᵀ D ẋ` and by the model's dampers, for any error of the
+    inertia; a wrong mass only leaves an offset. It does not track fast references: inertia is not
+    compensated. Status 2 means that the actuators do not reach the force; u is then the nearest.
+    At saturation u is clipped entry by entry.
 
     Args:
         system: the mechanism.
-        task: `PostureTask`, `FrameTask` or your own, whose rows x are; its own gains do not count.
+        task: `PostureTask`, `FrameTask` or your own; x are its rows, its own gains have no effect.
         stiffness: K, N/m or N m/rad, a number or one for each row.
         damping: D, N s/m or N m s/rad.
         rank_tol: relative length below which rows of A and P X are dropped.
@@ -52,7 +52,7 @@ def gravity_compensated_pd(
     """
     spring = Spring.of(system, task, stiffness, damping)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         pull = spring.at(at)
         rest = ca.SX.zeros(system.nv)
@@ -107,8 +107,8 @@ class Spring:
 
     Attributes:
         system: the mechanism.
-        task: of which only the geometry counts.
-        gains: K and D (k,) in the place of the task's own.
+        task: only its geometry is used.
+        gains: K and D (k,) in place of the task's own.
         slots: of the reference that the law reads.
     """
 
@@ -121,7 +121,15 @@ class Spring:
     def of(
         cls, system: System, task: Task, stiffness: Gain, damping: Gain, *, moving: bool = False
     ) -> "Spring":
-        """Return it, gains checked; with `moving` the reference has accelerations."""
+        """Return the springs and dampers of a task, gains checked.
+
+        Args:
+            system: the mechanism.
+            task: only its geometry is used.
+            stiffness: K, N/m or N m/rad, a number or one for each row.
+            damping: D, N s/m or N m s/rad, a number or one for each row.
+            moving: the reference has accelerations.
+        """
         rows = task.components(system)
         K, D = (
             per_row(task.name, label, value, rows)
@@ -135,7 +143,7 @@ class Spring:
         """Name and unit of each row's error."""
         return tracked_rows(self.task, self.system)
 
-    def at(self, at: At) -> Pull:
+    def at(self, at: LawInputs) -> Pull:
         """Return the springs' force; the task's own law with K and D for its gains."""
         ref = own_slices(self.task, self.system, at.ref)
         none = Gains(self.gains.kp * 0, self.gains.kd * 0, self.gains.weight)

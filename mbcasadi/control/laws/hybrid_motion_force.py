@@ -1,7 +1,7 @@
 """Hybrid control: a motion and a constraint force, each by its own feedback.
 
-Forces that move and forces that press stand in orthogonal spaces, so the two errors do not see
-each other  [A05, section 7.3].
+Forces that move the mechanism and forces that press on the constraint lie in orthogonal spaces,
+so the two errors are decoupled  [A05, section 7.3].
 """
 
 from collections.abc import Sequence
@@ -9,18 +9,18 @@ from collections.abc import Sequence
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.coordinates import (
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.laws.force_loop import ForceGains, force_loop
+from mbcasadi.control.laws.poses import weights_of
+from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     chosen_coordinates,
+    desired_motion,
     motion_gains,
-    wanted_motion,
 )
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.force_loop import ForceGains, force_loop
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.laws.poses import weights_of
-from mbcasadi.control.tasks import Gain
+from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
 
 
@@ -34,7 +34,7 @@ def hybrid_motion_force_control(
     kd: Gain | None = None,
     damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "hybrid_motion_force_control",
@@ -42,23 +42,23 @@ def hybrid_motion_force_control(
     """Return `f = h + μ C_c v + (I + μ) P M u_p - u_F`  [A05, after eq. 53, corrected].
 
     The sum of `projected_inverse_dynamics` and `constraint_force_control`. Their motion is known
-    here, so it is computed as `f = M a + h - u_F`, with a the wanted acceleration: `C_c v` (the
+    here, so it is computed as `f = M a + h - u_F`, with a the desired acceleration: `C_c v` (the
     paper prints `C q̇`) and μ drop out. θ obeys `ë + G_D ė + G_P e = 0` and the constraint force is
-    u_F, each whatever the other does.
+    u_F, independently of each other.
 
-    It needs actuators for everything. Where joints are passive, the motion comes first and the
-    force as near as what is left permits: with as many motors as motions nothing is left, with
-    more there are internal forces to choose. Status 2 says that motion or force fell short; the
-    residual holds both parts. At saturation u is cut entry by entry; then both suffer, and the
-    integrator does not step further into the cut.
+    It needs actuators for both. Where joints are passive, the motion has priority and the force
+    is the nearest one that the remaining freedom permits: with as many motors as motions there is
+    none, with more there are internal forces to choose. Status 2 means that motion or force is not
+    attained; the residual holds both parts. At saturation u is clipped entry by entry and both
+    have errors; the integrator takes no step that increases the clipped part.
 
     Args:
         system: the mechanism.
         coordinates: θ; `chosen_coordinates(system)` by default.
-        rows: names of the multipliers to control, as "pin.2"; None for the whole force.
         gains: of the force's feedback; None is feedforward alone, without an input `f_c`.
+        rows: names of the multipliers to control, as "pin.2"; None for the whole force.
         kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
-        damping: 1/s, of motions that θ leaves open.
+        damping: 1/s, of motions that θ does not determine.
         metric: (nv, nv) W, symmetric positive definite; the identity by default.
         rank_tol: relative length below which rows of A, J P and P X are dropped.
         ctrl_limits, period, name: as in `make_law`.
@@ -71,9 +71,9 @@ def hybrid_motion_force_control(
     weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        wanted = wanted_motion(m, theta, at.ref, motion, damping)
+        wanted = desired_motion(m, theta, at.ref, motion, damping)
         tick = loop.tick(m, m.M @ wanted.a + m.h)
         return Command(
             u=tick.given.u,

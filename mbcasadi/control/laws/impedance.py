@@ -4,16 +4,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring
-from mbcasadi.control.laws.law import Array, At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.setup import require_positive
-from mbcasadi.control.tasks import Gain, Slot, Task, per_row
+from mbcasadi.control.tasks.task import Gain, Slot, Task, per_row
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.root import across, root_factor
 from mbcasadi.linalg import complete_factor
+from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
 
 
@@ -25,28 +25,28 @@ def impedance_control(
     damping: Gain,
     inertia: Gain | None = None,
     joint_damping: float = 0.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "impedance_control",
 ) -> Law:
-    """Return the control that makes `Λ (ẍ - ẍ_d) = K e + D ė + F`, `e = x_d - x`, F from outside.
+    """Return the control of `Λ (ẍ - ẍ_d) = K e + D ė + F`, `e = x_d - x`, F an external force.
 
     Without `inertia`, Λ is the mechanism's own: `Λ⁻¹ = J G Jᵀ` with its mobility within the
     constraints, `G = M⁻¹ - M⁻¹ Aᵀ (A M⁻¹ Aᵀ)⁺ A M⁻¹`; F need not be known. With it, Λ is a
-    diagonal of your choice, and F is the slice `<task>.measured` of the reference: what a sensor
-    at the frame feels, N or N m, zero where there is none. Left at zero, the frame still moves
-    like the chosen mass when it is alone, but answers to a push with its own.
+    diagonal of your choice, and F is the slice `<task>.measured` of the reference: the measurement
+    of a sensor at the frame, N or N m, zero where there is none. With F left at zero, the free
+    motion is that of the chosen mass, but the response to a push is that of the own inertia.
 
     G, Λ and the directions that the task leaves free are those of the kinetic energy: nothing
     depends on the units of q. Where the frame cannot move, as at a singular pose, K and D give no
-    force (own inertia) or none that grows (chosen one). Free directions are braked at the rate
-    `joint_damping`. Status 2 says that the actuators do not reach. At saturation u is cut entry by
-    entry: the frame is softer than K, and in other directions too.
+    force (own inertia) or a bounded one (chosen inertia). Free directions are damped at the rate
+    `joint_damping`. Status 2 means that the actuators do not reach the force. At saturation u is
+    clipped entry by entry: the frame is softer than K, and in other directions too.
 
     Args:
         system: the mechanism, M positive definite.
-        task: a `FrameTask`, or any other whose rows x are; its own gains do not count.
+        task: a `FrameTask`, or any other; x are its rows, its own gains have no effect.
         stiffness: K, N/m or N m/rad, a number or one for each row.
         damping: D, N s/m or N m s/rad.
         inertia: Λ, kg or kg m², positive, a number or one for each row; None for the own one.
@@ -66,7 +66,7 @@ def impedance_control(
     mass = _mass(system, task, inertia)
     felt = _felt(system, task)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         pull = spring.at(at)
         F = at.ref[felt.name] if mass is not None else None

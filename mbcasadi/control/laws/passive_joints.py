@@ -1,24 +1,24 @@
 """Motion of mechanisms with passive joints, by the least force of the joints that have motors.
 
-The motors' force moves the mechanism as projected inverse dynamics would, and presses against the
-constraint as little as it must  [A05, section 7.4].
+The motors' force moves the mechanism as projected inverse dynamics would, with the least
+necessary force on the constraint  [A05, section 7.4].
 """
 
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.laws.coordinates import (
+from mbcasadi.control.laws.poses import weights_of
+from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     chosen_coordinates,
+    desired_motion,
     motion_gains,
-    wanted_motion,
 )
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.laws.poses import weights_of
-from mbcasadi.control.tasks import Gain
+from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
 
 
@@ -30,7 +30,7 @@ def passive_joint_control(
     kd: Gain | None = None,
     damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "passive_joint_control",
@@ -38,21 +38,21 @@ def passive_joint_control(
     """Return `f = (I + H) f∥`, `f∥ = P (M u_p + h)`, `H = -(I - P) Q⁺ (I - B)`  [A05, eq. 55-62].
 
     Computed as `f = X (P X)⁺ f∥` with an orthonormal basis X of the actuators' range: the same
-    force, the least in range(B) with the wanted motion, from a smaller matrix. u_p is that of
-    `projected_inverse_dynamics`. Where every joint has an actuator, so is the law.
+    force, the least in range(B) with the desired motion, from a smaller matrix. u_p is that of
+    `projected_inverse_dynamics`. Where every joint has an actuator, the two laws are the same.
 
-    It needs condition (64), `null(A) ∩ range(B)⊥ = {0}`: ask `controllability`. Where it fails, as
+    It needs condition (64), `null(A) ∩ range(B)⊥ = {0}`: see `controllability`. Where it fails, as
     it may at a singular pose, the status is 2, the residual holds the moving force that no
-    actuator gives, and u comes nearest. The same holds where the constraints do not let θ move as
-    wanted. The constraint force is not controlled. At saturation u is cut entry by entry, and the
-    motion is no longer the wanted one.
+    actuator gives, and u is the nearest. The same holds where the constraints do not let θ move as
+    desired. The constraint force is not controlled. At saturation u is clipped entry by entry, and
+    the motion differs from the desired one.
 
     Args:
         system: the mechanism; its actuation need not be a selection of joints.
         coordinates: θ; `chosen_coordinates(system)` by default. Joints that have motors need not
             be among them.
         kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
-        damping: 1/s, of motions that θ leaves open.
+        damping: 1/s, of motions that θ does not determine.
         metric: (nv, nv) W, symmetric positive definite: the norm is `fᵀ W⁻¹ f`.
         rank_tol: relative length below which rows of A, J P and P X are dropped.
         ctrl_limits, period, name: as in `make_law`.
@@ -64,9 +64,9 @@ def passive_joint_control(
     gains = motion_gains(theta, kp, kd)
     weights = weights_of(system, metric)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        wanted = wanted_motion(m, theta, at.ref, gains, damping)
+        wanted = desired_motion(m, theta, at.ref, gains, damping)
         given = Allocation(m, m.M @ wanted.a + m.h).least()
         return Command(
             u=given.u,

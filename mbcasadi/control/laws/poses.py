@@ -1,16 +1,16 @@
-"""What a mechanism can do at one pose, in numbers; and poses to ask about."""
+"""Rows and motions of a mechanism at one pose, and sampled poses of its workspace."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.law import Array
-from mbcasadi.errors import ProblemError
+from mbcasadi.control.law_interface.law import Array
 from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import MatrixRoot
 from mbcasadi.shapes import column, require_shape
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.coordinates import authored_pose
 
 POSE_RANK_TOL = 1e-6
 """Singular values of A below this share of the largest, or of 1, count as zero at a pose."""
@@ -47,7 +47,14 @@ def rows_at(system: System, q: ArrayLike, mask: ArrayLike | None = None) -> Arra
 def motions_at(
     system: System, q: ArrayLike, *, metric: ArrayLike | None = None, mask: ArrayLike | None = None
 ) -> Array:
-    """Return (nv, k) an orthonormal basis of the weighted velocities that the rows allow at q."""
+    """Return (nv, k) an orthonormal basis of the weighted velocities that the rows allow at q.
+
+    Args:
+        system: the mechanism.
+        q: (nq,) closed pose.
+        metric: (nv, nv) W of velocities; the identity by default.
+        mask: (nc,) rows that are on; all by default.
+    """
     A = rows_at(system, q, mask)
     weights = weights_of(system, metric)
     if weights is not None:
@@ -55,19 +62,6 @@ def motions_at(
     _, size, Vt = np.linalg.svd(A)
     rank = int(np.sum(size > POSE_RANK_TOL * max(1.0, size.max(initial=0.0))))
     return np.asarray(Vt[rank:].T)
-
-
-def authored_pose(system: System) -> Array:
-    """Return the model's `q0`.
-
-    Raises:
-        ProblemError: the system was given by equations and has none.
-    """
-    if system.tree is None:
-        raise ProblemError(
-            f"'{system.name}' is given by equations and has no authored pose; give q"
-        )
-    return np.asarray(system.tree.q0, dtype=float)
 
 
 def sampled_poses(
@@ -81,7 +75,7 @@ def sampled_poses(
     """Return (n, nq) closed poses around q0, `n <= count`: a sample of the workspace.
 
     Random steps from q0, normal with the deviation `spread`, are moved onto the rows by Newton's
-    method; those that do not close are left out. Joint limits do not count.
+    method; those that do not close are left out. Joint limits are ignored.
 
     Args:
         system: the mechanism.

@@ -1,27 +1,33 @@
 """Projected inverse dynamics: the motion of independent coordinates, by the least force.
 
-Only the part of a force in null(A) moves the mechanism. The law asks for that part and for no
-other, so it never presses against the constraint  [A05, section 7.1].
+Only the part of a force in null(A) moves the mechanism. The law commands that part alone, so
+it never presses on the constraint  [A05, section 7.1].
 """
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    ATTAIN_TOL,
+    LAW_RANK_TOL,
+    Mechanism,
+    attainable,
+)
 from mbcasadi.control.laws.actuated_force import actuators
-from mbcasadi.control.laws.coordinates import (
+from mbcasadi.control.laws.poses import motions_at, weights_of
+from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     chosen_coordinates,
+    desired_motion,
     motion_gains,
-    wanted_motion,
 )
-from mbcasadi.control.laws.dynamics import ATTAIN_TOL, RANK_TOL, Mechanism, attained
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.laws.poses import authored_pose, motions_at, weights_of
-from mbcasadi.control.tasks import Gain
+from mbcasadi.control.tasks.task import Gain
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import authored_pose
 
 
 def projected_inverse_dynamics(
@@ -32,7 +38,7 @@ def projected_inverse_dynamics(
     kd: Gain | None = None,
     damping: float = 0.0,
     metric: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "projected_inverse_dynamics",
@@ -46,15 +52,16 @@ def projected_inverse_dynamics(
     units, the control does not depend on the units of the model.
 
     It needs actuators for all of null(A). Where joints are passive, `passive_joint_control` adds
-    what is missing. Status 2 says that f left the actuators' range, or that the constraints do not
-    let θ move as wanted; u is then the nearest. At saturation u is cut entry by entry: the motion
-    is no longer the wanted one, and the part that is cut also presses on the constraint.
+    the missing part. Status 2 means that f is outside the actuators' range, or that the
+    constraints do not let θ move as desired; u is then the nearest. At saturation u is clipped
+    entry by entry: the motion differs from the desired one, and the error of the force also
+    presses on the constraint.
 
     Args:
         system: the mechanism.
         coordinates: θ; `chosen_coordinates(system)` by default.
         kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
-        damping: 1/s, of motions that θ leaves open.
+        damping: 1/s, of motions that θ does not determine.
         metric: (nv, nv) W, symmetric positive definite; the identity by default.
         rank_tol: relative length below which rows of A and J P are dropped.
         ctrl_limits, period, name: as in `make_law`.
@@ -67,13 +74,13 @@ def projected_inverse_dynamics(
     weights = weights_of(system, metric)
     _require_reach(system, metric)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        wanted = wanted_motion(m, theta, at.ref, gains, damping)
+        wanted = desired_motion(m, theta, at.ref, gains, damping)
         f = m.P @ (m.M @ wanted.a + m.h)
         own = actuators(m)
         missing = f - own.X @ (own.X.T @ f)
-        reached = attained(missing, f)
+        reached = attainable(missing, f)
         return Command(
             u=own.control(f),
             a=m.joint(wanted.a),
@@ -105,7 +112,7 @@ def _require_reach(system: System, metric: ArrayLike | None) -> None:
     if weights is not None:
         B = weights.inverse.full() @ B
     U, size, _ = np.linalg.svd(B, full_matrices=False)
-    X = U[:, size > RANK_TOL * size.max(initial=0.0)]
+    X = U[:, size > LAW_RANK_TOL * size.max(initial=0.0)]
     Z = motions_at(system, q0, metric=metric)
     if np.abs(Z - X @ (X.T @ Z)).max(initial=0.0) > ATTAIN_TOL:
         raise ProblemError(

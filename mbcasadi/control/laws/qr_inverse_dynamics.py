@@ -6,11 +6,11 @@ multiplier and gives the control; the upper part gives the multiplier.
 
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism, attainable
 from mbcasadi.control.laws.computed_torque import nearest_acceleration
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism, attained
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
-from mbcasadi.control.tasks import Task, gains_of, own_slices, tracked_rows
+from mbcasadi.control.tasks.task import Task, gains_of, own_slices, tracked_rows
 from mbcasadi.formulation.null_space import null_space_inverse
 from mbcasadi.system import System
 
@@ -20,26 +20,27 @@ def qr_inverse_dynamics(
     task: Task,
     *,
     damping: float = 0.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "qr_inverse_dynamics",
 ) -> Law:
     """Return `u = (Zᵀ B)⁺ Zᵀ (M a + h - f_0)`, `lam = A⁺ᵀ (M a + h - f_0 - B u)`  [S20, eq. 20-21].
 
-    S20 inverts the triangle R, which needs independent rows; with the rank revealed, `A⁺ᵀ` takes
-    the place of `R⁻¹ S₁ Qᵀ`, and the multipliers are the least ones. u is the least control that
-    makes a, the solution of the quadratic program (22) without its second constraint, which holds
-    no unknown: a must obey it. So a is the admissible acceleration nearest to the task's wish;
-    `status` does not speak of that distance, which a task with more rows than freedoms has always.
+    S20 inverts the triangle R, which needs independent rows; with the rank revealed, `A⁺ᵀ`
+    replaces `R⁻¹ S₁ Qᵀ`, and the multipliers are the least ones. u is the least control that
+    gives a, the solution of the quadratic program (22) without its second constraint, which has
+    no unknown: a must obey it. So a is the admissible acceleration nearest to that of the task;
+    `status` does not report this distance, which is never zero for a task with more rows than
+    freedoms.
 
-    `Law.desired` gives a and `f_c = Aᵀ lam`, the load that the motion puts on the constraints.
-    Status 2 says that no control makes a ((14) for `Zᵀ B`): u is then the nearest, and `residual`
-    the force that is missing. At saturation u is cut entry by entry.
+    `Law.desired` gives a and `f_c = Aᵀ lam`, the load of the motion on the constraints.
+    Status 2 means that no control gives a ((14) for `Zᵀ B`): u is then the nearest, and `residual`
+    the missing force. At saturation u is clipped entry by entry.
 
     Args:
         system: the mechanism.
-        task: what shall be tracked; its slices make the reference.
+        task: the motion to track; its slices form the reference.
         damping: 1/s, of what the task leaves free.
         rank_tol: relative length below which rows of A and J P, and columns of Zᵀ B, are dropped.
         ctrl_limits, period, name: as in `make_law`.
@@ -49,7 +50,7 @@ def qr_inverse_dynamics(
     """
     gains = gains_of(task, system)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
         a = nearest_acceleration(m, rows, damping)
@@ -61,7 +62,7 @@ def qr_inverse_dynamics(
             a=a,
             f_c=m.A.T @ lam,
             residual={"force": left},
-            attainable=attained(left, needed),
+            attainable=attainable(left, needed),
             error=rows.error,
             target=rows.target,
         )

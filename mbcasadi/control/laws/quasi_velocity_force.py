@@ -1,7 +1,8 @@
 """Motion and constraint force under separate quasi-forces  [A10, section 4.2].
 
-The quasi-force along the constraint moves, the one across it only presses: neither acts on the
-other. In joint space `f = M a + h - Aᵀ lam_d`, with `a` the acceleration of the motion law.
+The quasi-force along the constraint changes the motion, the one across it changes the constraint
+force; they are decoupled. In joint space `f = M a + h - Aᵀ lam_d`, with `a` the acceleration of
+the motion law.
 """
 
 from collections.abc import Sequence
@@ -9,13 +10,13 @@ from collections.abc import Sequence
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.coordinates import Coordinates, chosen_coordinates
-from mbcasadi.control.laws.dynamics import RANK_TOL
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.laws.quasi_velocity_tracking import motion_of
-from mbcasadi.control.tasks import Gain
+from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
+from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
 
 
@@ -27,23 +28,23 @@ def quasi_velocity_force(
     kp: Gain = 10.0,
     kd: Gain = 20.0,
     gains: ForceGains | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "quasi_velocity_force",
 ) -> Law:
     """Return tracking in quasi-velocities and `u_o = A_Wᵀ lam_d + Γ_o v_r`  [A10, eq. 39, 47].
 
-    The motion is that of `quasi_velocity_tracking`, with its decay of ε. Of the forces that move
-    alike, this law takes one that makes the chosen multipliers `lam_d` (A10 writes `f - Aᵀ lam`:
+    The motion is that of `quasi_velocity_tracking`, with its decay of ε. Of the forces with this
+    motion, this law takes one that gives the desired multipliers `lam_d` (A10 writes `f - Aᵀ lam`:
     its lam is minus ours). With `gains`, `lam_d` becomes `lam_d + G_F e + G_I ∫ e dt` on the
-    measured force [A05, eq. 52], within the gains that a sampled loop bears (`ForceGains`). The
-    split into motion and force is one of spaces: no choice of V1, V2 or of units enters it.
+    measured force [A05, eq. 52], with gains for which the sampled loop is stable (`ForceGains`).
+    The split into motion and force is one of spaces: no choice of V1, V2 or of units enters it.
 
-    Where rows depend on each other, lam is that of least norm. The motion comes first; of the
-    force, what the actuators have left. Status 2 says that one of both cannot be had. At
-    saturation u is cut entry by entry, motion and force both suffer, and the integrator does not
-    step further into the cut.
+    Where rows depend on each other, lam is that of least norm. The motion has priority; the force
+    gets the remaining freedom of the actuators. Status 2 means that one of them is unattainable.
+    At saturation u is clipped entry by entry, motion and force both have errors, and the
+    integrator takes no step that increases the clipped part.
 
     Args:
         system: the mechanism; M positive definite, rows `A(q) v = 0`.
@@ -64,7 +65,7 @@ def quasi_velocity_force(
     loop = force_loop(system, gains, rows, period, ctrl_limits)
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
         m = motion.mechanism
         tick = loop.tick(m, m.M @ motion.a + m.h)

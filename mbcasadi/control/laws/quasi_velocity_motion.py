@@ -1,4 +1,4 @@
-"""The force that quasi-velocities ask for, as one of joint space  [A10, section 4].
+"""The force of the tracking law in quasi-velocities, in joint space  [A10, section 4].
 
 With `M = W Wᵀ` and an orthonormal basis V2 of null(A W⁻ᵀ) the motion is
 
@@ -25,9 +25,9 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.laws.coordinates import Coordinates
-from mbcasadi.control.laws.dynamics import Mechanism
-from mbcasadi.control.laws.law import Array
+from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
 from mbcasadi.formulation.root import Across, RootFactor, across, root_factor
@@ -37,7 +37,7 @@ from mbcasadi.system import System, evaluate
 
 @dataclass(frozen=True)
 class QuasiMotion:
-    """The wanted motion at one state.
+    """The desired motion at one state.
 
     Attributes:
         mechanism: at this state.
@@ -100,16 +100,16 @@ class QuasiMotion:
 
     @cached_property
     def s(self) -> ca.SX:
-        """(nv, 1) `W⁻ᵀ V2 B_θ⁺ (dθ_d/dt - K_p θ̃)`, the joint velocity that the law wants.
+        """(nv, 1) `W⁻ᵀ V2 B_θ⁺ (dθ_d/dt - K_p θ̃)`, the desired joint velocity.
 
-        Where θ leaves motions open, it is the one of least kinetic energy, whatever the units.
+        Where θ does not determine the motion, it is the one of least kinetic energy, in any units.
         """
         rate = self.mechanism.at.ref["theta.v"] + self.kp * self.error
         return self.root.divide_transposed(self.along.pinv_times(rate))
 
     @cached_property
     def s_dot(self) -> ca.SX:
-        """(nv, 1) rate of s along the motion, from the conditions that make s what it is.
+        """(nv, 1) rate of s along the motion, from the conditions that define s.
 
         `A s = 0`, `J s = r` and `M s = Aᵀ ν_A + Jᵀ ν_J` are differentiated, so no derivative
         passes through a factorisation. The entries of θ must be independent.
@@ -138,7 +138,7 @@ class QuasiMotion:
     def force(self) -> ca.SX:
         """(nv, 1) actuator force for (39), gravity and passive forces compensated.
 
-        `M ds/dt + C s - W K_d Wᵀ (v - s) + g - f_passive`; its part in null(A) counts.
+        `M ds/dt + C s - W K_d Wᵀ (v - s) + g - f_passive`; its part in null(A) has an effect.
         """
         m = self.mechanism
         inertial = m.M @ self.s_dot + self.C @ (self.s - m.at.v)
@@ -169,7 +169,7 @@ def turning_fun(system: System, coordinates: Coordinates) -> ca.Function:
 
 
 def require_plain(system: System) -> None:
-    """Refuse systems whose quasi-velocities the laws do not know.
+    """Refuse systems for which these laws do not hold.
 
     Raises:
         UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.

@@ -5,20 +5,20 @@ from collections.abc import Callable
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.describe import rates
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.laws.coordinates import Coordinates, chosen_coordinates
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import Array, At, Command, Law
-from mbcasadi.control.laws.making import make_law
 from mbcasadi.control.laws.quasi_velocity_motion import (
     QuasiMotion,
     require_plain,
     turning_fun,
 )
-from mbcasadi.control.setup import require_positive
-from mbcasadi.control.tasks import Gain, per_row
+from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
+from mbcasadi.control.tasks.task import Gain, per_row
+from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 
 def quasi_velocity_tracking(
@@ -27,7 +27,7 @@ def quasi_velocity_tracking(
     *,
     kp: Gain = 10.0,
     kd: Gain = 20.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "quasi_velocity_tracking",
@@ -40,13 +40,13 @@ def quasi_velocity_tracking(
         dθ̃/dt = -K_p θ̃ + B_θ ε                  [A10, eq. 42]
 
     for any motion, because Γ_r is skew here (`quasi_velocity_motion`). `‖ε‖² / 2` is the kinetic
-    energy of the velocity error `v - s`. The gauge V2 does not matter, nor does the way q is
-    measured. The wanted rate is mapped at the present pose, so (42) has no Lipschitz term and
-    every K_p > 0 will do; `gain_condition` compares with the paper's condition (46).
+    energy of the velocity error `v - s`. The result depends neither on the gauge V2 nor on the
+    units of q. The desired rate is mapped at the present pose, so (42) has no Lipschitz term and
+    any K_p > 0 converges; `gain_condition` compares with the paper's condition (46).
 
-    Motions that θ leaves open are braked at the rate K_d. It needs actuators for all of null(A);
-    of the forces that move the mechanism alike u takes the least. Status 2 says that the actuators
-    do not reach; u is then the nearest. At saturation u is cut entry by entry and the decay is
+    Motions that θ does not determine are damped at the rate K_d. It needs actuators for all of
+    null(A); u is the least force with the desired motion. Status 2 means that the actuators do not
+    reach it; u is then the nearest. At saturation u is clipped entry by entry and the decay is
     lost: use `within_limits` where that matters.
 
     Args:
@@ -65,7 +65,7 @@ def quasi_velocity_tracking(
     theta = chosen_coordinates(system) if coordinates is None else coordinates
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
         given = Allocation(motion.mechanism, motion.force).least()
         return Command(
@@ -94,26 +94,37 @@ def composite_error(
     coordinates: Coordinates,
     *,
     kp: Gain = 10.0,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
 ) -> ca.Function:
     """Return (q, v, ref) → (epsilon), `V2 ε` in quasi-velocities, (nv,)  [A10, eq. 38].
 
     Its length is ‖ε‖, √(kg) m/s in any units of q. All rows are on.
+
+    Args:
+        system: the mechanism; M positive definite, rows `A(q) v = 0`.
+        coordinates: θ.
+        kp: K_p, 1/s, a number or one for each entry of θ.
+        rank_tol: relative length below which rows of A and B_θ are dropped.
     """
     motion_at = motion_of(system, coordinates, kp, 1.0, rank_tol)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     k = len(coordinates.names)
     ref = ca.SX.sym("ref", 3 * k)
     slices = {slot.name: ref[i * k : (i + 1) * k] for i, slot in enumerate(coordinates.slots)}
-    at = At(q, v, slices, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
+    at = LawInputs(q, v, slices, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
     epsilon = motion_at(at).epsilon
     return ca.Function("composite_error", [q, v, ref], [epsilon], ["q", "v", "ref"], ["epsilon"])
 
 
 def motion_of(
     system: System, coordinates: Coordinates, kp: Gain, kd: Gain, rank_tol: float
-) -> Callable[[At], QuasiMotion]:
-    """Return the wanted motion as a function of the state, after the options are checked."""
+) -> Callable[[LawInputs], QuasiMotion]:
+    """Return the desired motion as a function of the state, after the options are checked.
+
+    Args:
+        system, coordinates, rank_tol: as in `quasi_velocity_tracking`.
+        kp, kd: K_p and K_d, 1/s, positive.
+    """
     require_plain(system)
     gains = _gains(system, coordinates, kp, kd)
     turning = turning_fun(system, coordinates)

@@ -1,12 +1,12 @@
-"""Constraint-following servo control: actuators keep constraints that no joint keeps  [L15]."""
+"""Constraint-following servo control: actuators enforce constraints that no joint has  [L15]."""
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At, Command, Law
-from mbcasadi.control.laws.making import make_law
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import SIGNALS, ServoRows
 from mbcasadi.control.laws.servo_terms import (
     ServoTask,
@@ -15,17 +15,17 @@ from mbcasadi.control.laws.servo_terms import (
     least_norm_control,
     servo_task,
 )
-from mbcasadi.control.setup import require_choice
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ShapeError
+from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 
 FORMS = ("least_norm", "figures")
 """`(A_s G B)⁺` of the constrained mechanism, or `(A_s M⁻¹ B)⁺` as in the paper's figures."""
 
 STABILISED = Baumgarte(10.0, 10.0)  # 1/s, critically damped
-ATTAINED = 1e-6  # share of the wanted acceleration; what is missing below it is rounding
+ATTAINED = 1e-6  # share of the desired acceleration; a missing part below it is rounding
 HALF = 0.5  # above it, an entry of `off` releases a row
 
 
@@ -36,7 +36,7 @@ def servo_control(
     form: str = "least_norm",
     baumgarte: Baumgarte | None = STABILISED,
     f_nonideal: ca.Function | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "servo_control",
@@ -44,29 +44,30 @@ def servo_control(
     """Return `u = (A_s G B)⁺ (b_s - A_s a_0) + (I - K⁺ K) s`  [L15, eq. 35, corrected].
 
     `a_0` is the constrained acceleration at u = 0 and `G = M⁻¹ - M⁻¹Aᵀ (A M⁻¹Aᵀ)⁺ A M⁻¹`: passive
-    constraints answer to the control, which the printed `Qᶜ(Q)` forgets. Fully, under- and
+    constraints react to the control, which the printed `Qᶜ(Q)` omits. Fully, under- and
     redundantly actuated mechanisms are one case; rank is revealed, and M need only be positive
-    definite on null(A). With s = 0 u is the smallest that keeps the rows; what they leave free is
-    neither damped nor held.
+    definite on null(A). With s = 0 u is the smallest that keeps the rows; motions that they leave
+    free are neither damped nor held.
 
-    Slices of `ref`: `y`, `ydot`, `yddot` (ny,) what moves, where the rows have any; `off` (k,), one
-    for a row that shall not be kept now; `s` (nu,), of which the part that servo rows do not
-    feel is added, in one control's unit. All zero means: nothing moves, all rows, least norm.
+    Slices of `ref`: `y`, `ydot`, `yddot` (ny,) moving quantities, where the rows have any; `off`
+    (k,), one for a row that is not enforced now; `s` (nu,), of which the part without effect on
+    the servo rows is added, in the control's unit. All zero means: nothing moves, all rows, least
+    norm.
 
-    Status 2: the rows cannot be had, (33) fails: they contradict each other or a passive
+    Status 2: the rows are unattainable, (33) fails: they contradict each other or a passive
     constraint, or actuators do not reach them; u is the least-squares one of least norm.
     `servo_report` says which. Near a pose where K loses rank u grows without bound. At its limits
-    u is cut entry by entry and the rows are missed; give `Law.desired` to the QP where they matter.
+    u is clipped entry by entry and the rows are violated; use `within_limits` where they matter.
 
     Args:
         system: the mechanism; its mask switches passive constraints.
         servo: rows of `servo_rows` or `keep_rows`.
         form: "least_norm", or "figures": `u = (A_s M⁻¹B)⁺ (b_s - A_s M⁻¹(Q + Qᶜ(Q + B u)))`, linear
-            in u, with which L15 made its figures. Not minimum-norm; it needs M invertible and rows
-            that feel the actuators with all loops open: a bar that hands carry does not.
+            in u, the law behind L15's figures. Not minimum-norm; it needs M invertible and rows
+            that the actuators reach with all loops open: those of a carried bar fail.
         baumgarte: servo rows decay as `φ̈ + 2αφ̇ + β²φ = 0`; rows for velocities as `exp(-2αt)`.
             None as in [L15, eq. 47]: an error stays, and grows linearly where it has a rate.
-        f_nonideal: (q, v) → (C): (nv, 1), friction of the passive constraints, say.
+        f_nonideal: (q, v) → (C): (nv, 1), for example friction of the passive constraints.
         rank_tol: relative length below which rows of A and of `A_s G B` are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -78,7 +79,7 @@ def servo_control(
     _require_force(f_nonideal, system)
     _require_rows(servo, system)
 
-    def equations(at: At) -> Command:
+    def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         signals = tuple(at.ref.get(each, ca.SX(0, 1)) for each in SIGNALS)
         on = ca.SX(at.ref["off"] < HALF)
@@ -120,8 +121,8 @@ def _command(task: ServoTask, u: ca.SX, target: ca.SX) -> Command:
     )
 
 
-def _target(servo: ServoRows, at: At, on: ca.SX) -> ca.SX:
-    """Return what y moves the rows by: `phi(q, 0) - phi(q, y)`, y itself where phi is `… - y`."""
+def _target(servo: ServoRows, at: LawInputs, on: ca.SX) -> ca.SX:
+    """Return the target of the rows, `phi(q, 0) - phi(q, y)`: y itself where phi is `… - y`."""
     values = []
     for scale in (0, 1):
         signals = [scale * at.ref.get(each, ca.SX(0, 1)) for each in SIGNALS]

@@ -1,13 +1,13 @@
-"""Can these servo constraints be kept? Consistency and controllability, in words  [L15].
+"""Consistency and controllability of servo constraints, as a report  [L15].
 
-Three questions, each at one state, each with the passive constraints taken into account:
+Three questions at one state, each with the passive constraints included:
 
 - (27): is there an acceleration that keeps servo rows and passive constraints alike?
 - (34): do actuators reach every acceleration of the servo rows that the mechanism can have?
-- (33): is there a control for the acceleration that is asked for now?
+- (33): is there a control for the acceleration that is required now?
 
-L15 asks (27) of the servo rows alone and (34) as `rank >= 1`, which holds as soon as one row can
-be pushed: necessary, not sufficient. Here the rank is compared with that of the motion.
+L15 states (27) for the servo rows alone and (34) as `rank >= 1`, which holds as soon as one row
+can be driven: necessary, not sufficient. Here the rank is compared with that of the motion.
 """
 
 from dataclasses import dataclass
@@ -16,29 +16,29 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.control.describe import rates
-from mbcasadi.control.laws.dynamics import RANK_TOL, Mechanism
-from mbcasadi.control.laws.law import At
+from mbcasadi.control.law_interface.law import LawInputs
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import ServoRows
 from mbcasadi.control.laws.servo_terms import constrained_inverse, servo_task
 from mbcasadi.description import Baumgarte
 from mbcasadi.shapes import column
 from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
 
 Array = NDArray[np.float64]
 
-TOL = 1e-6  # relative: singular values and accelerations below it count as zero
+CONSISTENCY_TOL = 1e-6  # relative: singular values and accelerations below it count as zero
 NAMED = 0.1  # share of the largest entry from which a row or joint is named
 
 
 @dataclass(frozen=True)
 class ServoReport:
-    """What can be kept at one state.
+    """Which servo rows can be enforced at one state.
 
     Attributes:
         rank_rows: independent servo rows, `rank A_s`.
-        rank_motion: of them, what passive constraints leave free, `rank A_s G`.
-        rank_control: of that, what actuators reach, `rank A_s G B`  [L15, eq. 34].
+        rank_motion: those that the passive constraints leave free, `rank A_s G`.
+        rank_control: those that the actuators reach, `rank A_s G B`  [L15, eq. 34].
         contradiction: (k,) part of `b_s` that no admissible acceleration gives  [L15, eq. 27].
         out_of_reach: (k,) part of `b_s - A_s a_0` that no control gives  [L15, eq. 33].
         sentences: the same in words.
@@ -63,7 +63,7 @@ class ServoReport:
 
     @property
     def attainable(self) -> bool:
-        """Whether a control gives what is asked for now  [L15, eq. 33]."""
+        """Whether a control gives the acceleration that is required now  [L15, eq. 33]."""
         return not self.out_of_reach.any()
 
     @property
@@ -83,15 +83,15 @@ def servo_report(
     yddot: ArrayLike | None = None,
     baumgarte: Baumgarte | None = None,
     rows: ArrayLike | None = None,
-    tol: float = TOL,
+    tol: float = CONSISTENCY_TOL,
 ) -> ServoReport:
-    """Return what can be kept at the state (q, v), and which rows and joints it fails at.
+    """Return which rows can be enforced at the state (q, v), and the rows and joints that fail.
 
     Args:
         system, servo: as in `servo_control`.
         q, v: (nq,), (nv,) state; at rest by default.
-        y, ydot, yddot: (ny,) what moves; at rest by default.
-        baumgarte: stabilisation of the servo rows, of which off the manifold (27) depends.
+        y, ydot, yddot: (ny,) moving quantities; at rest by default.
+        baumgarte: stabilisation of the servo rows; off the manifold (27) depends on it.
         rows: (nc,) one for each passive row that is on, zero for others; all by default.
         tol: relative size that counts as zero.
 
@@ -129,9 +129,9 @@ def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) ->
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     y, ydot, yddot = (ca.SX.sym(name, len(servo.signals)) for name in ("y", "ydot", "yddot"))
     rows = ca.SX.sym("rows", system.nc)
-    at = At(q=q, v=v, ref={}, z={}, rows=rows, f_c=ca.SX.zeros(system.nv))
+    at = LawInputs(q=q, v=v, ref={}, z={}, rows=rows, f_c=ca.SX.zeros(system.nv))
     masked = system if system.mask is not None else system.with_mask()
-    m = Mechanism(masked, at, RANK_TOL)
+    m = Mechanism(masked, at, LAW_RANK_TOL)
     task = servo_task(m, servo, (y, ydot, yddot), baumgarte=baumgarte)
     outputs = [m.A, m.c, task.A_s, task.b_s, task.a_0, task.GB, constrained_inverse(m)]
     return ca.Function("servo_terms", [q, v, y, ydot, yddot, rows], outputs)

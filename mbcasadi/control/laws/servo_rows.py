@@ -1,8 +1,8 @@
-"""Servo constraints as data: what a controller shall keep, with moving quantities as signals.
+"""Servo constraints as data: rows that a controller enforces, with moving quantities as signals.
 
-A law has no clock. What moves enters as a signal `y(t)`: the caller gives y, ẏ and ÿ as slices of
-the reference, and rows `phi(q, y) = 0`, `A(q, y) v + a0(q, y) = 0`, `psi(q, v, y) = 0` get their
-second-order form `A_s a + c_s = 0` from them.
+A law has no clock. Moving quantities enter as a signal `y(t)`: the caller gives y, ẏ and ÿ as
+slices of the reference, and rows `phi(q, y) = 0`, `A(q, y) v + a0(q, y) = 0`, `psi(q, v, y) = 0`
+get their second-order form `A_s a + c_s = 0` from them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.constraints import user_rows
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_shape
 from mbcasadi.system import Rows, System
@@ -25,7 +25,7 @@ class ServoForm(NamedTuple):
     """Servo rows at one state, `A a + c = 0`.
 
     Fields: `phi` (k, 1) residual, zero for rows that hold for velocities only; `psi` (k, 1) its
-    rate, or theirs; `A` (k, nv); `c` (k, 1).
+    rate, or the velocity residual of those rows; `A` (k, nv); `c` (k, 1).
     """
 
     phi: ca.SX
@@ -36,7 +36,7 @@ class ServoForm(NamedTuple):
 
 @dataclass(frozen=True)
 class ServoRows:
-    """What a controller shall keep.
+    """Constraints that a controller enforces.
 
     Attributes:
         form: (q, v, y, ydot, yddot) → (phi, psi, A, c); see `ServoForm`.
@@ -88,12 +88,12 @@ def servo_rows(
         phi: (m, 1) rows `phi(q, y) = 0`, e.g. `bar_pose(q) - y`.
         A, a0: (j, nv), (j, 1) rows `A(q, y) v + a0(q, y) = 0`.
         psi: (i, 1) rows `psi(q, v, y) = 0` of any form in v.
-        y: (ny, 1) symbols of what moves; its entries' names become those of the signals.
+        y: (ny, 1) symbols of the moving quantities; their names become those of the signals.
         names, units: of each row; `row0`, `row1`, … without units by default. The unit of a
             holonomic row is that of phi, of any other that of psi.
 
     Raises:
-        ShapeError: a wrong shape, or a symbol that is none of q, v, y, or a y that is none.
+        ShapeError: a wrong shape, a symbol that is none of q, v, y, or a y that is no symbol.
         ProblemError: no rows, or names that are not one for each.
     """
     require_shape("q", q, (system.nq, 1), "(nq, 1)")
@@ -139,6 +139,11 @@ def keep_rows(
     units: Sequence[str] | None = None,
 ) -> ServoRows:
     """Return rows of `System.rows` as servo rows; nothing in them moves.
+
+    Args:
+        system: the mechanism.
+        rows: from `system.rows(...)`, without time.
+        names, units: of each row; `row0`, `row1`, … without units by default.
 
     Raises:
         ProblemError: they depend on time.

@@ -1,9 +1,9 @@
-"""What servo constraints ask of a constrained mechanism, and what its actuators do to them.
+"""The motion that servo constraints require, and the response of their rows to the control.
 
     a(u) = a_0 + G B u,    G = M⁻¹ - M⁻¹Aᵀ (A M⁻¹ Aᵀ)⁺ A M⁻¹ = (P M P)⁺
 
-is the motion that passive constraints leave, their reaction to the control included. The printed
-law (14, 16, 35) of L15 lets the reaction answer to Q alone, and then the loops break.
+is the motion within the passive constraints, their reaction to the control included. The printed
+law (14, 16, 35) of L15 lets the reaction depend on Q alone, and then the loops open.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.constraints import stabilised_bias
-from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws.servo_rows import ServoRows
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics.terms import rates_of
@@ -41,7 +41,7 @@ class ServoTask(NamedTuple):
 
     @property
     def w(self) -> ca.SX:
-        """(k, 1) what the control must add, `b_s - A_s a_0`."""
+        """(k, 1) acceleration that the control must add, `b_s - A_s a_0`."""
         return self.b_s - self.A_s @ self.a_0
 
 
@@ -54,7 +54,7 @@ def servo_task(
     baumgarte: Baumgarte | None = None,
     f_nonideal: ca.Function | None = None,
 ) -> ServoTask:
-    """Return the servo rows beside the motion that they ask for  [L15, eq. 22-26].
+    """Return the servo rows with the acceleration that they require  [L15, eq. 22-26].
 
     `b_s = -(c_s + 2 α psi + β² phi)`. A non-ideal force C of the constraints enters as `G C`: the
     part `W (I - B⁺B) W⁻¹ C` of [L15, eq. 12] is what moves the mechanism.
@@ -85,7 +85,7 @@ def servo_task(
 
 
 def free_response(m: Mechanism) -> ca.SX:
-    """Return (nv, nu) `M⁻¹ B`, what controls give the mechanism with its loops open."""
+    """Return (nv, nu) `M⁻¹ B`, the response to the controls with all loops open."""
     return tree_solve(tree_cholesky(m.M), m.B)
 
 
@@ -109,6 +109,12 @@ def figures_control(task: ServoTask, free: ca.SX, s: ca.SX, rank_tol: float) -> 
     The law behind the figures of L15: (35) with the reaction `Qᶜ(Q + B u)` (corrected). It is
     linear in u: `(I - F⁺ F + F⁺ K) u = F⁺ w + (I - F⁺ F) s`. It keeps the servo rows too, and is
     not the smallest control.
+
+    Args:
+        task: the servo rows at one state.
+        free: (nv, nu) `M⁻¹ B` of `free_response`.
+        s: (nu, 1) control of which the part without effect on the rows is added.
+        rank_tol: relative length below which a row of F is dropped.
     """
     factor = complete_factor(task.A_s @ free, rank_tol=rank_tol)
     V = factor.basis.V

@@ -1,8 +1,8 @@
 """Any law within its limits: the feasible command whose motion is nearest to the law's.
 
-Where motors are strong enough the law stands as it is. Where they are not, its u cut entry by
-entry bends the motion in a way that nobody chose; the QP of inverse dynamics chooses, by a
-measure of accelerations, and keeps loops, passive joints and force limits in the account.
+Where motors are strong enough the law is unchanged. Where they are not, clipping u entry by
+entry changes the motion in an arbitrary way. The QP of inverse dynamics selects instead the
+motion with the nearest acceleration, with loops, passive joints and force limits included.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,22 +12,22 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control import guard
-from mbcasadi.control.actuation import drive
-from mbcasadi.control.check import RESIDUALS
-from mbcasadi.control.inverse_dynamics import RANK_TOL, InverseDynamicsQP
-from mbcasadi.control.laws.law import Law
-from mbcasadi.control.laws.making import BAD_INPUT, FAILED, OK, SATURATED, UNATTAINABLE
-from mbcasadi.control.laws.wish_task import wish_task
-from mbcasadi.control.setup import require_positive
-from mbcasadi.control.solver import controller_fun
-from mbcasadi.control.stages import INFEASIBLE
-from mbcasadi.control.tasks import Task
+from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.options import CONTACT_RANK_TOL
+from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
+from mbcasadi.control.law_interface.law import Law
+from mbcasadi.control.laws.desired_acceleration_task import desired_acceleration_task
+from mbcasadi.control.tasks.task import Task
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.errors import ProblemError
+from mbcasadi.qp.input_guard import clamp
+from mbcasadi.qp.solver import controller_fun
+from mbcasadi.shapes import require_positive
+from mbcasadi.system.actuator_model import actuator_model
 
 KINETIC_SHARE = 1e-3
-"""Weight of the kinetic measure beside a task of weight one: it decides what the task leaves."""
+"""Weight of the kinetic measure beside a task of weight one: it determines the free motions."""
 
 
 def within_limits(
@@ -38,7 +38,7 @@ def within_limits(
     torque_weight: float = 1e-6,
     ctrl_limits: ArrayLike | None = None,
     force_limits: ArrayLike | None = None,
-    rank_tol: float = RANK_TOL,
+    rank_tol: float = CONTACT_RANK_TOL,
     tolerance: float = 1e-6,
     solver: str = "daqp",
     name: str | None = None,
@@ -47,21 +47,21 @@ def within_limits(
 
     `½ w_k (a - a_law)ᵀ M (a - a_law) + ½ ‖J (a - a_law)‖²_W + ½ r_p ‖p - p_law‖²` with
     `M a + h = p-forces + Aᵀ lam`, `A a + c = 0`; `a_law` is `Law.desired`, `p_law` the actuator
-    forces of the law's u within its limits, which decide between forces that move nothing.
+    forces of the law's u within its limits, which select among forces that cause no motion.
     Without `closeness` the measure is Gauss's: the kinetic energy of the difference, in any units.
-    With a task, its rows J count first: a tool that should stay on its path while joints give way.
+    With a task, its rows J have priority: a tool that should stay on its path while joints deviate.
 
-    Where the law is within all limits, u is the law's, to the bit. Where they bind, the bias by
+    Where the law is within all limits, u is the law's, bit for bit. Where they bind, the bias by
     r_p is about `r_p / (T² W)`, T the acceleration per force. The signature is the law's own; z is
-    the law's state, then the QP's active set. Status: 0 as the law has it; 1 limits bind, u is the
-    nearest; 2 the law's own test failed, u gives the nearest motion; 3 bad input; 4 failed: the
-    law's arithmetic, or the QP, and then u is the law's, cut to its limits. The residual is the
-    law's, then the QP's five.
+    the law's state, then the QP's active set. Status: 0 the law's own control; 1 limits bind, u is
+    the nearest; 2 the law's own test failed, u gives the nearest motion; 3 bad input; 4 failed:
+    the law's arithmetic, or the QP, and then u is the law's, clipped to its limits. The residual
+    is the law's, then the QP's five.
 
     Args:
-        law: any law of this room.
+        law: any law of this package.
         closeness: rows in which accelerations are compared, with their weight; its gains and its
-            reference do not count.
+            reference have no effect.
         kinetic_weight: w_k; 1 without `closeness`, 1e-3 beside it by default.
         torque_weight: r_p, positive.
         ctrl_limits: (nu, 2); the law's by default.
@@ -83,7 +83,7 @@ def within_limits(
     limits = np.column_stack([own.u_min, own.u_max]) if ctrl_limits is None else ctrl_limits
     qp = InverseDynamicsQP(
         law.system,
-        [wish_task(law.system, closeness, kinetic_weight)],
+        [desired_acceleration_task(law.system, closeness, kinetic_weight)],
         torque_weight=torque_weight,
         torque_reference=True,
         ctrl_limits=limits,
@@ -105,93 +105,94 @@ class _Wrap:
     """A law and the QP behind it.
 
     Attributes:
-        law: what is asked for.
-        qp: finds the nearest that can be had.
+        law: gives the desired acceleration.
+        qp: finds the nearest feasible one.
     """
 
     law: Law
     qp: InverseDynamicsQP
 
     @property
-    def inner(self) -> LeastDistanceStages:
-        """The QP's stages."""
-        return self.qp.stages.parts
+    def finish_from_carry(self) -> ca.Function:
+        """The QP's last stage, which reads no inputs: its safe output is zero force."""
+        finish = self.qp.stages.finish_from_carry
+        assert finish is not None
+        return finish
 
     def inputs(self) -> dict[str, ca.SX]:
-        """Return symbols of the law's inputs, z with the active set behind it."""
+        """Return symbols of the law's inputs; z is followed by the active set."""
         f = self.law.function
         sizes = {name: f.numel_in(name) for name in f.name_in()}
         sizes["z"] += self.qp.z0.size
         return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
 
-    def own(self, given: Mapping[str, ca.SX]) -> list[ca.SX]:
+    def own(self, inputs: Mapping[str, ca.SX]) -> list[ca.SX]:
         """Return the law's own inputs."""
-        z = given["z"][: self.law.controller.z0.size, 0]
-        return [*({**given, "z": z}).values()]
+        z = inputs["z"][: self.law.controller.z0.size, 0]
+        return [*({**inputs, "z": z}).values()]
 
     def build(self) -> ca.Function:
-        """Return the stage that asks the law, and poses the QP for its answer."""
-        given = self.inputs()
-        answer = self.law.function.call(self.own(given))
-        wish = self.law.desired.call(self.own(given))[0]
+        """Return the stage that evaluates the law, and builds the QP around its output."""
+        inputs = self.inputs()
+        output = self.law.function.call(self.own(inputs))
+        a_law = self.law.desired.call(self.own(inputs))[0]
         system, nz = self.law.system, self.law.controller.z0.size
-        q, v = given["q"], given["v"]
-        driven = drive(system, self.qp.setup.ranges, self.qp.period, q, v, None)
-        p_law = driven.gain * answer[0] + driven.bias
-        mask = given.get("mask", ca.SX.ones(len(self.qp.mask_names)))
-        ref = ca.vertcat(wish, p_law)
-        *posed, carry = self.inner.build.call([q, v, ref, mask, given["z"][nz:, 0]])
-        column = ca.vertcat(*(ca.densify(each) for each in (carry, *answer)))
-        names = self.inner.build.name_out()
-        outputs = [*posed, column]
-        return ca.Function("build", [*given.values()], outputs, [*given], names, {"cse": True})
+        q, v = inputs["q"], inputs["v"]
+        actuators = actuator_model(system, self.qp.ranges, self.qp.period, q, v, None)
+        p_law = actuators.gain * output[0] + actuators.bias
+        mask = inputs.get("mask", ca.SX.ones(len(self.qp.mask_names)))
+        ref = ca.vertcat(a_law, p_law)
+        *rows, carry = self.qp.stages.qp.build.call([q, v, ref, mask, inputs["z"][nz:, 0]])
+        column = ca.vertcat(*(ca.densify(each) for each in (carry, *output)))
+        names = self.qp.stages.qp.build.name_out()
+        outputs = [*rows, column]
+        return ca.Function("build", [*inputs.values()], outputs, [*inputs], names, {"cse": True})
 
     def finish(self) -> ca.Function:
-        """Return the stage that chooses between the QP's answer and the law's."""
-        given, inner = self.inputs(), self.inner.finish
-        sizes = [self.law.function.numel_out(i) for i in range(4)]
+        """Return the stage that chooses between the QP's output and the law's."""
+        inputs, inner = self.inputs(), self.finish_from_carry
+        sizes = [self.law.function.numel_out(i) for i in range(len(OUTPUTS))]
         n_carry = inner.numel_in("carry")
         column = ca.SX.sym("carry", n_carry + sum(sizes))
-        found = {
+        solution = {
             name: ca.SX.sym(name, inner.numel_in(name)) for name in ("x", "lam_a", "active", "flag")
         }
-        u_law, z_law, status_law, residual_law = ca.vertsplit(
+        u_law, z_law, status_law, flags_law, residual_law = ca.vertsplit(
             column[n_carry:, 0], np.cumsum([0, *sizes]).tolist()
         )
-        idle = [given["q"], given["v"]]  # what `finish` of the QP reads stands in its carry
-        idle += [ca.SX.zeros(inner.numel_in(name)) for name in ("ref", "mask", "z")]
-        u_qp, active, status_qp, residual_qp = inner.call(
-            [*idle, column[:n_carry, 0], *found.values()]
+        u_qp, active, status_qp, _, residual_qp = inner.call(
+            [column[:n_carry, 0], *solution.values()]
         )
-        free = ca.logic_and(status_law == OK, ca.sum1(ca.fabs(active)) == 0)
-        lost = ca.logic_or(status_law >= BAD_INPUT, status_qp >= INFEASIBLE)
+        free = ca.logic_and(status_law == Status.SOLVED, ca.sum1(ca.fabs(active)) == 0)
+        failed = ca.logic_or(status_law >= Status.BAD_INPUT, status_qp >= Status.INFEASIBLE)
         stages = self.qp.stages
-        u = ca.if_else(ca.logic_or(free, lost), u_law, u_qp)
-        u = guard.clamped(u, stages.u_min, stages.u_max)
-        kept = ca.logic_or(free, status_law == UNATTAINABLE)
-        status = ca.if_else(kept, status_law, SATURATED)
-        status = ca.if_else(status_qp >= INFEASIBLE, FAILED, status)
-        status = ca.if_else(status_law >= BAD_INPUT, status_law, status)
+        u = ca.if_else(ca.logic_or(free, failed), u_law, u_qp)
+        u = clamp(u, stages.u_min, stages.u_max)
+        keeps_status = ca.logic_or(free, status_law == Status.UNATTAINABLE)
+        status = ca.if_else(keeps_status, status_law, Status.SATURATED)
+        status = ca.if_else(status_qp >= Status.INFEASIBLE, Status.FAILED, status)
+        status = ca.if_else(status_law >= Status.BAD_INPUT, status_law, status)
+        flags = ca.if_else(ca.logic_or(free, failed), flags_law, Flag.SATURATED)
         residual = ca.vertcat(residual_law, residual_qp)
-        outputs = [u, ca.vertcat(z_law, active), status, residual]
+        outputs = [u, ca.vertcat(z_law, active), status, flags, residual]
         return ca.Function(
             "finish",
-            [*given.values(), column, *found.values()],
+            [*inputs.values(), column, *solution.values()],
             [ca.densify(each) for each in outputs],
-            [*given, "carry", *found],
+            [*inputs, "carry", *solution],
             self.law.function.name_out(),
             {"cse": True},
         )
 
     def desired(self) -> ca.Function:
-        """Return the law's wish; it leaves the active set alone."""
-        given = self.inputs()
-        a, f_c, z_next = self.law.desired.call(self.own(given))
-        z_next = ca.vertcat(z_next, given["z"][self.law.controller.z0.size :, 0])
+        """Return the law's desired acceleration and force; the active set keeps its value."""
+        inputs = self.inputs()
+        a, f_c, z_next = self.law.desired.call(self.own(inputs))
+        z_next = ca.vertcat(z_next, inputs["z"][self.law.controller.z0.size :, 0])
         names = self.law.desired.name_out()
         name = f"{self.qp.name}_desired"
-        twice = {"allow_duplicate_io_names": True}  # f_c measured, and f_c wanted
-        return ca.Function(name, [*given.values()], [a, f_c, z_next], [*given], names, twice)
+        twice = {"allow_duplicate_io_names": True}  # f_c measured, and f_c desired
+        return ca.Function(name, [*inputs.values()], [a, f_c, z_next], [*inputs], names, twice)
 
     def controller(self, function: ca.Function, stages: LeastDistanceStages) -> Controller:
         """Return the law's description, with the QP's additions."""
@@ -202,8 +203,8 @@ class _Wrap:
             own,
             name=qp.name,
             function=function,
-            inputs=_extended(own.inputs, more),
-            outputs=_extended(own.outputs, more),
+            inputs=_extend_signals(own.inputs, more),
+            outputs=_extend_signals(own.outputs, more),
             u_min=qp.stages.u_min,
             u_max=qp.stages.u_max,
             z0=np.concatenate([own.z0, qp.z0]),
@@ -216,13 +217,15 @@ class _Wrap:
         monitor = self.law.controller.monitor
         if monitor is None:
             return None
-        given = self.inputs()
-        values = dict(zip(given, self.own(given), strict=True))
+        inputs = self.inputs()
+        values = dict(zip(inputs, self.own(inputs), strict=True))
         outputs = monitor.call([values[name] for name in monitor.name_in()])
-        return ca.Function("monitor", [*given.values()], outputs, [*given], monitor.name_out())
+        return ca.Function("monitor", [*inputs.values()], outputs, [*inputs], monitor.name_out())
 
 
-def _extended(signals: Sequence[Signal], more: Mapping[str, tuple[str, ...]]) -> tuple[Signal, ...]:
+def _extend_signals(
+    signals: Sequence[Signal], more: Mapping[str, tuple[str, ...]]
+) -> tuple[Signal, ...]:
     """Return the signals, some with further components."""
     longer = []
     for signal in signals:

@@ -4,7 +4,6 @@ from mbcasadi.validation.closed_loop.closed_loop import run_loop, steps_per_tick
 from mbcasadi.validation.closed_loop.compiled_law import (
     KNOWN_INPUTS,
     CompiledLaw,
-    HasController,
     compile_controller,
 )
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
@@ -20,7 +19,6 @@ from mbcasadi.validation.closed_loop.scenario import (
 __all__ = [
     "KNOWN_INPUTS",
     "CompiledLaw",
-    "HasController",
     "OuterLaw",
     "Planner",
     "Progress",

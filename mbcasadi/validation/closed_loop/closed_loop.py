@@ -66,6 +66,8 @@ def run_loop(
     plant.reset(scenario.q0, scenario.v0)
     if scenario.options.outer is not None:
         scenario.options.outer.reset()
+    tuning = scenario.options.tuning
+    tuning = controller.default_tuning if tuning is None else tuning
     recorder, z = Recorder(), column("z0", controller.z0, controller.z0.size)
     pending: deque[Array] = deque()
     applied: Array = np.zeros(plant.nu)
@@ -74,6 +76,7 @@ def run_loop(
         t = k * controller.period
         disturbance = _act_on_plant(plant, scenario, t)
         inputs = _controller_inputs(caller, plant, scenario, z, t, applied)
+        inputs["tuning"] = signal_value("tuning", tuning, t, caller.size("tuning"))
         outputs = caller(inputs)
         applied = _applied_control(pending, outputs["u"], scenario.delay)
         try:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import casadi as ca
 import numpy as np
@@ -13,20 +12,12 @@ from numpy.typing import NDArray
 
 from mbcasadi.codegen import CProject, export_c
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.simulation.call import Call
 
 Array = NDArray[np.float64]
-KNOWN_INPUTS = ("q", "v", "act", "f_c", "ref", "mask", "z", "t")
-
-
-@runtime_checkable
-class HasController(Protocol):
-    """An object that carries its controller as data."""
-
-    @property
-    def controller(self) -> Controller:
-        """The controller."""
+KNOWN_INPUTS = ("q", "v", "act", "f_c", "ref", "tuning", "t", "mask", "z")
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen import CProject, TickTimes, export_c
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
-from mbcasadi.validation.closed_loop.compiled_law import Caller, CompiledLaw, HasController
+from mbcasadi.validation.closed_loop.compiled_law import Caller, CompiledLaw
 
 Array = NDArray[np.float64]
 Command = Callable[[float], ArrayLike] | ArrayLike

@@ -17,10 +17,11 @@ class Recording:
         t: (nt,) s.
         q, v, act: (nt, nq), (nt, nv), (nt, na) state of the plant.
         a: (nt, nv) acceleration of the plant.
-        ref, mask, z: (nt, ...) inputs of the controller.
+        ref, tuning, mask, z: (nt, ...) inputs of the controller.
         u: (nt, nu) output of the controller for these inputs.
         u_applied: (nt, nu) control that acted in the plant, `delay` ticks later than `u`.
         status: (nt,) codes 0 to 4; zero where the controller has none.
+        flags: (nt,) bit sets of `description.status.Flag`; zero where the controller has none.
         check: (nt,) largest residual that the controller itself reports.
         actuator_force: (nt, nv) MuJoCo's `qfrc_actuator`.
         disturbance: (nt, nv) generalised force from outside.
@@ -45,11 +46,13 @@ class Recording:
     act: Array
     a: Array
     ref: Array
+    tuning: Array
     mask: Array
     z: Array
     u: Array
     u_applied: Array
     status: NDArray[np.int64]
+    flags: NDArray[np.int64]
     check: Array
     actuator_force: Array
     disturbance: Array
@@ -89,13 +92,14 @@ class Recorder:
     def finish(self, contact_names: tuple[str, ...], events: tuple[str, ...]) -> Recording:
         """Return all rows, stacked."""
         columns = {name: np.array([row[name] for row in self._rows]) for name in self._rows[0]}
-        status = columns.pop("status").astype(np.int64)
+        status, flags = (columns.pop(name).astype(np.int64) for name in ("status", "flags"))
         monitor = {
             name: np.array([row[name] for row in self._monitor]) for name in self._monitor[0]
         }
         return Recording(
             **columns,
             status=status,
+            flags=flags,
             monitor=monitor,
             contact_names=contact_names,
             events=events,

@@ -26,6 +26,8 @@ class ScenarioOptions:
     Attributes:
         mask: (nmask,) active contacts or rows as the controller is given them, or a function of
             time; all ones by default.
+        tuning: (ntuning,) numbers that may change between ticks, or a function of time; the
+            controller's defaults where None.
         switch: time → {name: whether the plant enforces this equality constraint}; constraints
             that it does not name keep their state. The controller gets `mask` only.
         outer: a slower law, from `outer_law`, that computes reference and mask.
@@ -39,6 +41,7 @@ class ScenarioOptions:
     """
 
     mask: TimeSignal = None
+    tuning: TimeSignal = None
     switch: SwitchSchedule | None = None
     outer: OuterLaw | None = None
     keyframe: str | None = None
@@ -65,7 +68,7 @@ class Scenario:
         delay: ticks from a measurement to the moment at which its control acts.
         disturbance: (nv,) generalised force on the plant that the controller does not measure, or
             a function of time; zero by default.
-        options: mask, switched constraints and outer law are used.
+        options: mask, tuning, switched constraints and outer law are used.
 
     Raises:
         ProblemError: a reference although an outer law computes it, or a negative delay.

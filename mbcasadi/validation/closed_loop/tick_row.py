@@ -28,10 +28,10 @@ def tick_row(
     """
     return {
         "t": inputs["t"][0],
-        **{name: inputs[name] for name in ("q", "v", "act", "ref", "mask", "z")},
+        **{name: inputs[name] for name in ("q", "v", "act", "ref", "tuning", "mask", "z")},
         "a": measurement.a,
         "u": outputs["u"],
-        "status": outputs["status"][0] if "status" in outputs else 0.0,
+        **{name: outputs[name][0] if name in outputs else 0 for name in ("status", "flags")},
         "check": np.abs(outputs.get("residual", np.zeros(1))).max(initial=0.0),
         "actuator_force": measurement.actuator_force,
         "equality_active": plant.data.eq_active,

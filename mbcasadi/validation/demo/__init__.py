@@ -7,7 +7,7 @@ Each part is a TOML file beside this one and can be run alone, with
 from dataclasses import dataclass
 from pathlib import Path
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.validation.closed_loop import Progress
 from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.run import Run
@@ -21,7 +21,7 @@ class Part:
     """One run of the demonstration.
 
     Attributes:
-        model: name of a model of `mujoco_models`; its controller is `<model>.toml`.
+        model: name of a model of the package; its controller is `<model>.toml`.
         heading: of the run in the report.
     """
 
@@ -55,7 +55,7 @@ def demo(*, render: bool = True, progress: Progress | None = None) -> Report:
             render=render,
             progress=None if progress is None else _part_progress(progress, k, part.model),
         )
-        spec, model = read_spec(part.controller), mujoco_models.path(part.model)
+        spec, model = read_spec(part.controller), models.path(part.model)
         runs += run_spec(spec, model, options).runs
     return Report(runs, "Generated C against MuJoCo")
 

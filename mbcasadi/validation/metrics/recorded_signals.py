@@ -19,6 +19,9 @@ PREDICTION_INPUTS = ("u", "z_next")
 LIMIT_INPUTS = ("u", "u_last")
 """Inputs that a bounded value may have beside the controller's."""
 
+RECORDED_INPUTS = ("q", "v", "act", "ref", "tuning", "mask", "z", "u")
+"""Inputs whose values are columns of a recording with the same name."""
+
 CHUNK = 500
 """Points of one call: inputs may be references over a horizon, thousands of numbers each."""
 
@@ -88,7 +91,7 @@ def evaluate_at_ticks(
         recording: a closed loop.
         ticks: (n,) indices.
     """
-    inputs = {n: getattr(recording, n)[ticks] for n in ("q", "v", "act", "ref", "mask", "z", "u")}
+    inputs = {n: getattr(recording, n)[ticks] for n in RECORDED_INPUTS}
     inputs["t"], inputs["f_c"] = recording.t[ticks, None], recording.equality_force[ticks]
     if "z_next" in function.name_in():
         inputs["z_next"] = recording.z[ticks + 1]

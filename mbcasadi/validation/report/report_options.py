@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation.closed_loop import HasController, Progress
+from mbcasadi.validation.closed_loop import Progress
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
 from mbcasadi.validation.closed_loop import (
     CompiledLaw,
-    HasController,
     Progress,
     Recording,
     Scenario,

@@ -76,7 +76,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         **spec.options.model_dump(exclude_none=True),
     )
     t = ca.SX.sym("t")
-    ref = ca.SX.zeros(controller.setup.nref)
+    ref = ca.SX.zeros(controller.nref)
     for table, task in zip(spec.task, tasks, strict=True):
         components: dict[str, Component] = {str(k): terms for k, terms in table.reference.items()}
         motion = task_motion(task, system, q0, components, t)

@@ -59,7 +59,7 @@ def posture_motion(
     """
     q_names, rate_names = (task.slots(system)[k].components for k in (0, 1))
     movable = [name for name in q_names if name in rate_names]
-    values = {key: ca.SX(ca.DM(value)) for key, value in task.present(system, q0).items()}
+    values = {key: ca.SX(ca.DM(value)) for key, value in task.hold_reference(system, q0).items()}
     for name, terms in components.items():
         require_name(f"joint in the reference of '{task.name}'", name, movable)
         x = component_expression(terms, t)
@@ -85,7 +85,7 @@ def frame_motion(
     valid = task.components(system)
     for name in components:
         require_name(f"axis in the reference of '{task.name}'", name, valid)
-    values = {key: ca.SX(ca.DM(value)) for key, value in task.present(system, q0).items()}
+    values = {key: ca.SX(ca.DM(value)) for key, value in task.hold_reference(system, q0).items()}
     for row, axis in enumerate(task.position):
         x = component_expression(components.get(axis, 0.0), t)
         dx, ddx = time_derivatives(x, t)

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import sampled_poses
 
 CRANK_MOTOR = '<motor name="crank" joint="crank" ctrlrange="-60 60"/>'
@@ -20,7 +20,7 @@ LAST_MOTOR = '<motor name="f3" joint="q3"/>'
 @functools.cache
 def model_text(name: str) -> str:
     """Return the MJCF; "slider_crank_driven" and "prr_arm_driven" have a motor at every joint."""
-    text = mujoco_models.path(name.removesuffix("_driven")).read_text()
+    text = models.path(name.removesuffix("_driven")).read_text()
     if name == "slider_crank_driven":
         assert CRANK_MOTOR in text
         return text.replace(CRANK_MOTOR, THREE_MOTORS)

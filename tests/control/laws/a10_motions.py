@@ -7,14 +7,14 @@ import numpy as np
 from twins import prr_arm
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
+from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.control.laws import (
     composite_error,
     function_coordinates,
     joint_coordinates,
     sampled_poses,
 )
-from mbcasadi.control.laws.law import At
 from mbcasadi.control.laws.quasi_velocity_tracking import motion_of
 
 K_P, K_D = 3.0, 5.0  # 1/s  [A10, section 5]
@@ -23,7 +23,7 @@ STRONG = 1e5  # N and N m, limits that no test reaches
 
 @functools.cache
 def system_of(name):
-    return mb.read_mjcf(mujoco_models.path(name)) if name != "twin" else prr_arm.system()
+    return mb.read_mjcf(models.path(name)) if name != "twin" else prr_arm.system()
 
 
 def coordinates_of(name):
@@ -62,7 +62,7 @@ def motion_fun(system, theta, kp=K_P, kd=K_D):
     k = len(theta.names)
     ref = ca.SX.sym("ref", 3 * k)
     parts = {slot.name: ref[i * k : (i + 1) * k] for i, slot in enumerate(theta.slots)}
-    at = At(q, v, parts, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
+    at = LawInputs(q, v, parts, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
     found = motion_of(system, theta, kp, kd, 1e-6)(at)
     values = [found.s, found.s_dot, found.epsilon, found.force, found.a]
     return ca.Function("motion", [q, v, ref], values)

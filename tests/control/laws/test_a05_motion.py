@@ -14,16 +14,16 @@ from a05_mechanisms import (
 )
 
 import mbcasadi.errors as err
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws import (
-    At,
+    LawInputs,
     chosen_coordinates,
     function_coordinates,
     joint_coordinates,
     passive_joint_control,
     projected_inverse_dynamics,
 )
-from mbcasadi.control.laws.coordinates import motion_gains, wanted_motion
-from mbcasadi.control.laws.dynamics import Mechanism
+from mbcasadi.control.laws.task_coordinates import desired_motion, motion_gains
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.formulation.metric import length_metric
 from mbcasadi.system import read_mjcf
@@ -74,8 +74,8 @@ def test_lambda_maps_rates_of_theta_to_admissible_velocities(name):
     theta = joint_coordinates(system, THETA[name])
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     ref = {slot.name: ca.SX.zeros(slot.size) for slot in theta.slots}
-    at = At(q, v, ref, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
-    wanted = wanted_motion(Mechanism(system, at), theta, ref, motion_gains(theta, 0.0, 0.0))
+    at = LawInputs(q, v, ref, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
+    wanted = desired_motion(Mechanism(system, at), theta, ref, motion_gains(theta, 0.0, 0.0))
     given = ca.Function("Lam", [q, v], [wanted.Lam, theta.rows(q, v)[1]])
     poses, rates = closed_states(system, 10)
     for pose, rate in zip(poses.T, rates.T, strict=True):

@@ -20,7 +20,7 @@ from a10_motions import (
 )
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import (
     function_coordinates,
     gain_condition,
@@ -116,7 +116,7 @@ def test_a_five_bar_follows_in_mujoco_as_c_with_a_wrong_mass_a_push_and_a_late_c
     push = np.array([0.3, 0.0, 0.0, -0.3])  # N m
     report = validate(
         law,
-        mujoco_models.path("five_bar"),
+        models.path("five_bar"),
         2.0,
         reference=lambda t: wish(law, t, 0.3, start),
         perturb={"mass": 0.1},

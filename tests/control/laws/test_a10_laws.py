@@ -154,7 +154,7 @@ def test_a_row_that_is_switched_off_frees_its_motion_and_the_law_follows():
     for on in (0.0, 1.0):
         for q, v in zip(*states(system_of("twin"), 3, seed=9), strict=True):
             ref = rng.standard_normal(6)
-            u, _, status, _ = law.function(q, v, ref, [on], [])
+            u, _, status, *_ = law.function(q, v, ref, [on], [])
             a = fd(q, v, u, [on])[0]
             assert float(status) == 0
             wanted = law.desired(q, v, ref, [on], [])[0]

@@ -5,12 +5,12 @@ import pytest
 from manifold_states import answers, manifold_states
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import dependent_regulation
 from mbcasadi.validation import ScenarioOptions, compile_controller, validate
 
 STATES, SAME = 1000, 1e-12
-SWITCH = mujoco_models.path("topology_switch")
+SWITCH = models.path("topology_switch")
 LIMIT = 8.0  # N m
 
 

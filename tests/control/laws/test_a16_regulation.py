@@ -9,7 +9,7 @@ from support.admissible_states import call
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import dependent_regulation
 from mbcasadi.validation import compile_controller, validate
 
@@ -23,7 +23,7 @@ COUNT = 40
 
 @pytest.fixture(scope="module")
 def arms():
-    return mb.read_mjcf(mujoco_models.path("two_arm_carry"), switchable=True)
+    return mb.read_mjcf(models.path("two_arm_carry"), switchable=True)
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_gains_that_make_no_law_are_refused(arms, bad):
         dependent_regulation(arms, **({"kp": 1.0, "kd": 1.0} | bad))
 
 
-CIRCLE = mujoco_models.path("particle_on_circle")
+CIRCLE = models.path("particle_on_circle")
 STIFF, SOFT = 16.0, 1e-6  # N/m of x and z; N m/rad of the massless rod, which is to stay out of it
 
 

@@ -8,7 +8,7 @@ from tool_motions import PLANE, driven, moved, place_of, strong, tool
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import FrameTask, PostureTask
 from mbcasadi.control.laws import computed_torque, gravity_compensated_pd, impedance_control
 from mbcasadi.validation import validate
@@ -99,7 +99,7 @@ def test_pd_holds_a_five_bar_in_mujoco_as_c_with_an_offset_of_the_wrong_mass():
     for error in (0.0, 0.1):
         report = validate(
             law,
-            mujoco_models.path("five_bar"),
+            models.path("five_bar"),
             2.0,
             reference=law.ref(tool_position=goal),
             perturb={"mass": error},

@@ -5,9 +5,9 @@ import inspect
 import numpy as np
 import pytest
 
-from benchmarks.law_cases import CASES, inputs, system_of
+from mbcasadi.benchmarks.law_cases import CASES, inputs, system_of
 from mbcasadi.codegen import export_c
-from mbcasadi.control import laws, linear
+from mbcasadi.control import laws, regulators
 from mbcasadi.control.laws import Law
 
 STATES = 1000
@@ -29,7 +29,7 @@ def compiled(request, tmp_path_factory):
 
 def builders():
     """Names of the public functions that return a law."""
-    found = {name: getattr(room, name) for room in (laws, linear) for name in room.__all__}
+    found = {name: getattr(room, name) for room in (laws, regulators) for name in room.__all__}
     functions = {name: f for name, f in found.items() if inspect.isfunction(f)}
     return {n for n, f in functions.items() if inspect.signature(f).return_annotation is Law}
 
@@ -93,5 +93,5 @@ def test_the_law_says_what_it_is(compiled):
     assert own.notes["status"]
     for signal in (*own.inputs, *own.outputs):
         assert len(signal.components) == len(signal.units)
-    builder = getattr(laws, case.law, None) or getattr(linear, case.law)
+    builder = getattr(laws, case.law, None) or getattr(regulators, case.law)
     assert builder.__doc__.count("Args:") == 1

@@ -5,7 +5,7 @@ import pytest
 from a10_motions import states, system_of
 from tool_motions import PLANE, driven, moved, place_of, strong, tool
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import impedance_control
 from mbcasadi.validation import validate
 
@@ -92,7 +92,7 @@ def test_a_constant_push_shifts_the_tool_by_push_over_stiffness_in_mujoco_as_c()
     platform[[6, 7]] = F  # the platform's x and y carry the tool
     report = validate(
         law,
-        mujoco_models.path("planar_3rrr"),
+        models.path("planar_3rrr"),
         2.0,
         reference=law.ref(tool_position=place_of("planar_3rrr", system.tree.q0)),
         disturbance=platform,

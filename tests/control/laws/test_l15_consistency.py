@@ -7,7 +7,7 @@ from l15_mechanisms import bar_rows, gap_rows, masses, robots
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import servo_report, servo_rows
 
 
@@ -74,7 +74,7 @@ def test_a_rank_of_one_is_not_enough_and_the_unreachable_row_and_joint_are_named
 
 
 def test_joints_and_motors_are_called_by_the_models_names():
-    masses_mjcf = mb.read_mjcf(mujoco_models.path("two_mass_spring"))
+    masses_mjcf = mb.read_mjcf(models.path("two_mass_spring"))
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     rows = servo_rows(masses_mjcf, q, v, phi=q[1] - 1, names=("place",))
     text = servo_report(masses_mjcf, rows, [0.0, 0.9]).in_words
@@ -83,7 +83,7 @@ def test_joints_and_motors_are_called_by_the_models_names():
 
 
 def test_the_grasp_decides_whether_motors_reach_the_bar():
-    arms = mb.read_mjcf(mujoco_models.path("two_arm_carry"), switchable=True)
+    arms = mb.read_mjcf(models.path("two_arm_carry"), switchable=True)
     q, v = ca.SX.sym("q", 9), ca.SX.sym("v", 9)
     rows = servo_rows(arms, q, v, phi=q[6:], names=("x", "z", "angle"))
     expected = {(1, 0, 0): (0, 0), (0, 0, 0): (3, 0), (0, 1, 1): (3, 3), (0, 1, 0): (3, 3)}

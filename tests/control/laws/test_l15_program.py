@@ -8,15 +8,15 @@ from l15_mechanisms import bar_path, bar_rows, masses, references, robots
 from manifold_states import answers, manifold_states
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.laws import servo_control, servo_rows
 from mbcasadi.validation import ScenarioOptions, validate
 
 STATES, SAME = 1000, 1e-12
 TORQUE = 60.0  # N m
-SPRINGS = mujoco_models.path("two_mass_spring")
-ROBOTS = mujoco_models.path("cooperating_arms")
+SPRINGS = models.path("two_mass_spring")
+ROBOTS = models.path("cooperating_arms")
 FRICTION = 3.0  # N m
 GAP, RATE, GAIN = 0.005, 0.02, 6.0  # m, m/s, 1/s
 

@@ -24,7 +24,7 @@ from l15_mechanisms import (
 from manifold_states import answers, manifold_states
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control.laws import keep_rows, servo_control, servo_rows, within_limits
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "07_two_robots_lift_a_bar.py"
@@ -139,7 +139,7 @@ def test_a_non_ideal_force_is_made_up_for_where_the_law_knows_of_it(arms):
 def test_one_law_serves_open_hands_and_the_closed_chain(form):
     """Joints while open, the bar when held: the mask alone changes. The bar feels motors through
     the grasp only, so the form of the figures, which opens the loops, does not reach it."""
-    system = mb.read_mjcf(mujoco_models.path("two_arm_carry"), switchable=True)
+    system = mb.read_mjcf(models.path("two_arm_carry"), switchable=True)
     q, v, y = ca.SX.sym("q", 9), ca.SX.sym("v", 9), ca.SX.sym("y", 9)
     rows = servo_rows(system, q, v, phi=q - y, y=y)
     law = servo_control(system, rows, form=form, baumgarte=RATES, ctrl_limits=wide(system))
@@ -171,7 +171,7 @@ def test_within_limits_motors_to_spare_take_over_what_the_cut_loses(arms):
     wish = np.array(law.desired(*state, [])[0]).ravel()
     missed = []
     for one in (law, inside):
-        u, _, status, _ = one.function(*state, one.controller.z0)
+        u, _, status, *_ = one.function(*state, one.controller.z0)
         assert float(status) == 1.0
         at = {"q": state[0][:, None], "v": state[1][:, None]}
         a = motion(arms, at, np.array(u))[:, 0]
@@ -187,7 +187,7 @@ def test_a_massless_coordinate_passes_the_force_on_through_its_constraint():
         q, v, M=np.diag([3.0, 0.0]), h=[[0.0], [0.0]], B=[[0.0], [1.0]], phi=q[0] - q[1]
     )
     law = servo_control(rod, servo_rows(rod, q, v, phi=q[0] - y, y=y), baumgarte=None)
-    u, _, status, _ = law.function([0.2, 0.2], [0, 0], law.ref(yddot=2.0), [])
+    u, _, status, *_ = law.function([0.2, 0.2], [0, 0], law.ref(yddot=2.0), [])
     assert (float(u), float(status)) == (pytest.approx(6.0, rel=1e-12), 0.0)
 
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control import PostureTask
 from mbcasadi.control.laws import Command, computed_torque, make_law
-from mbcasadi.control.tasks import Slot
+from mbcasadi.control.tasks.task import Slot
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import validate
@@ -19,7 +19,7 @@ ROUNDING = 1e-12
 
 @pytest.fixture(scope="module")
 def four_bar():
-    return read_mjcf(mujoco_models.path("four_bar"))
+    return read_mjcf(models.path("four_bar"))
 
 
 def counting_law(system):
@@ -109,7 +109,7 @@ def test_computed_torque_gives_the_acceleration_that_the_task_asks_for(four_bar)
 
 
 def test_a_motion_that_no_motor_gives_has_a_status_of_its_own():
-    system = read_mjcf(mujoco_models.path("cart_pole"))
+    system = read_mjcf(models.path("cart_pole"))
     passive = system.tree.joints[1].name
     law = computed_torque(system, PostureTask(joints=(system.tree.joints[0].name, passive)))
     lift = np.zeros(6)
@@ -142,7 +142,7 @@ def test_computed_torque_tracks_in_mujoco_as_c(four_bar):
             posture_a=0.3 * np.cos(t),
         )
 
-    report = validate(law, mujoco_models.path("four_bar"), 2.0, reference=swing)
+    report = validate(law, models.path("four_bar"), 2.0, reference=swing)
     metrics = {m.name: m.value for m in report.runs[0].metrics}
     assert metrics["tracking.rms_share"] < 0.01
     assert metrics["status.solved"] == 1.0

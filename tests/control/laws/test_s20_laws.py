@@ -6,14 +6,14 @@ import pytest
 
 import mbcasadi as mb
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control import PostureTask
-from mbcasadi.control.laws import computed_torque, lti_inverse_dynamics, qr_inverse_dynamics
-from mbcasadi.control.linear import discretize, linearize
+from mbcasadi.control.laws import computed_torque, qr_inverse_dynamics
+from mbcasadi.control.regulators import discretize, linearize, lti_inverse_dynamics
 from mbcasadi.validation import validate
 
-MODEL = mujoco_models.path("planar_3rrr")  # nine rows of rank six
+MODEL = models.path("planar_3rrr")  # nine rows of rank six
 PLATFORM = PostureTask(joints=("x", "y", "phi"), kp=400.0)
 STATES = 1000
 SAME = 1e-12
@@ -92,7 +92,7 @@ def test_the_control_solves_the_quadratic_program_of_s20(weak):
 
 
 def test_the_linear_law_is_exact_at_its_operating_point_and_near_it_to_second_order():
-    four_bar = mb.read_mjcf(mujoco_models.path("four_bar"))
+    four_bar = mb.read_mjcf(models.path("four_bar"))
     held = mb.equilibrium(four_bar)
     linear = linearize(four_bar, held.q, None, held.u)
     assert np.abs(linear.dfdx[1]).min() > 0.1  # gravity and damping

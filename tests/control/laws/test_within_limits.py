@@ -8,7 +8,7 @@ from a10_motions import states, system_of
 from tool_motions import dynamics_of, moved, place_of, tool
 
 import mbcasadi.errors as err
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.laws import (
     ForceGains,
@@ -43,7 +43,7 @@ def asked(name, count, far, seed=0):
 
 
 def answer(law, q, v, ref):
-    u, z, status, residual = law.function(q, v, ref, law.controller.z0)
+    u, z, status, _, residual = law.function(q, v, ref, law.controller.z0)
     return u.full().ravel(), z.full().ravel(), float(status), residual.full().ravel()
 
 
@@ -51,7 +51,7 @@ def answer(law, q, v, ref):
 def test_inside_its_limits_the_law_stands_as_it_is(name):
     inside = 0
     for q, v, ref in asked(name, 20, far=0.005):
-        u, _, status, _ = answer(plain(name), q, v, ref)
+        u, _, status, *_ = answer(plain(name), q, v, ref)
         found, active, also, residual = answer(limited(name), q, v, ref)
         if status == 0:
             inside += 1
@@ -68,7 +68,7 @@ def test_the_qp_alone_finds_the_same_command_inside(name):
     wrapped, law = limited(name), plain(name)
     build = wrapped.controller.stages.build
     for q, v, ref in asked(name, 10, far=0.005, seed=2):
-        u, _, status, _ = answer(law, q, v, ref)
+        u, _, status, *_ = answer(law, q, v, ref)
         if status != 0:
             continue
         A, lba, uba, *_ = build(q, v, ref, wrapped.controller.z0)
@@ -87,7 +87,7 @@ def test_beyond_its_limits_the_motion_is_nearer_to_the_wish_than_that_of_a_cut(n
     system, rng, ratios = system_of(name), np.random.default_rng(3), []
     low, high = limited(name).controller.u_min, limited(name).controller.u_max
     for q, v, ref in asked(name, 12, far=FAR[name], seed=3):
-        u, _, status, _ = answer(plain(name), q, v, ref)
+        u, _, status, *_ = answer(plain(name), q, v, ref)
         if status != 1:
             continue
         wish = plain(name).desired(q, v, ref, [])[0].full().ravel()
@@ -113,7 +113,7 @@ def test_closeness_in_a_task_puts_the_tool_first():
     name, better = "planar_3rrr", 0
     system = system_of(name)
     for q, v, ref in asked(name, 12, far=0.05, seed=4):
-        _, _, status, _ = answer(plain(name), q, v, ref)
+        _, _, status, *_ = answer(plain(name), q, v, ref)
         if status != 1:
             continue
         J_wish = moved(name, q, v, np.zeros(system.nv))[2]
@@ -142,7 +142,7 @@ def test_forces_that_move_nothing_stay_those_of_the_law():
     q, v = system.tree.q0, np.zeros(4)
     ref = law.ref(theta_q=q[[3, 0]], force_lam=20.0)
     given = (q, v, np.array([15.0, 0, 0, 0]), ref)
-    u, z_next, status, _ = law.function(*given, [0.7])
+    u, z_next, status, *_ = law.function(*given, [0.7])
     z0 = wrapped.controller.z0.copy()
     z0[0] = 0.7
     found, z_after, also, _ = wrapped.function(*given, z0)
@@ -162,7 +162,7 @@ def test_a_limit_costs_press_but_no_motion_where_motors_are_redundant():
     u = law.function(q, v, ref, [])[0].full().ravel()
     most = u[0] - 5.0
     weak = within_limits(law, force_limits=[[-most, most], [-500.0, 500.0], [-500.0, 500.0]])
-    found, _, status, _ = answer(weak, q, v, ref)
+    found, _, status, *_ = answer(weak, q, v, ref)
     fd = dynamics_of("prr_arm")
     wish, kept = (fd(q, v, system.actuation(q) @ control)[0].full() for control in (u, found))
     cut = fd(q, v, system.actuation(q) @ np.array([most, *u[1:]]))[0].full()
@@ -178,7 +178,7 @@ def test_bad_input_gives_a_status_and_a_bounded_control(bad):
     system = system_of("five_bar")
     q = system.tree.q0.copy()
     q[1] = bad
-    u, z, status, _ = answer(law, q, np.zeros(4), plain("five_bar").ref())
+    u, z, status, *_ = answer(law, q, np.zeros(4), plain("five_bar").ref())
     assert status == 3
     assert np.all((u >= law.controller.u_min) & (u <= law.controller.u_max))
     assert np.all(np.isfinite(z))
@@ -225,7 +225,7 @@ def test_a_tool_keeps_its_line_where_a_motor_is_too_weak_in_mujoco_as_c():
     for law in (cut, line_first):
         report = validate(
             law,
-            mujoco_models.path("five_bar"),
+            models.path("five_bar"),
             2.0,
             reference=line,
             perturb={"mass": 0.1},

@@ -42,5 +42,5 @@ def moved(name, q, v, f):
 
 def driven(law, q, v, ref):
     """Force of the motors, without their limits, and the status."""
-    u, _, status, _ = law.function(q, v, ref, [])
+    u, _, status, *_ = law.function(q, v, ref, [])
     return (law.system.actuation(q) @ u).full().ravel(), float(status)

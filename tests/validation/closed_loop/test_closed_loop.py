@@ -9,11 +9,13 @@ from support.validation_problems import (
     CRANK_LIMIT,
     FEET,
     crank_controller,
+    signal,
     standing_controller,
     swing,
 )
 
-import mujoco_models
+from mbcasadi import models
+from mbcasadi.description import TuningParameter
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.plant import Plant
 from mbcasadi.validation import (
@@ -25,8 +27,8 @@ from mbcasadi.validation import (
     validate,
 )
 
-FOUR_BAR = mujoco_models.path("four_bar")
-QUADRUPED = mujoco_models.path("quadruped")
+FOUR_BAR = models.path("four_bar")
+QUADRUPED = models.path("quadruped")
 SAME_ARITHMETIC = 1e-12  # generated C against CasADi's virtual machine, values of order 1
 WEIGHT_SHARE = 0.01  # the standing robot has come to rest to this share of its weight
 
@@ -258,3 +260,33 @@ def test_a_loop_that_is_switched_is_compared_while_it_holds_and_while_it_does_no
     assert comparison.acceleration_error[held].max() < softness
     assert comparison.acceleration_error[free].max() < SAME_ARITHMETIC * 1e3
     assert run.notes == ("Softness was not swept: the plant's constraints were switched.",)
+
+
+def test_tuning_has_its_defaults_or_follows_a_schedule_and_flags_are_recorded() -> None:
+    q, v, tuning = ca.SX.sym("q", 3), ca.SX.sym("v", 3), ca.SX.sym("tuning")
+    u = -tuning * q[0]
+    flags = ca.if_else(ca.fabs(q[0]) > 0.01, 2, 0)
+    function = ca.Function(
+        "tuned", [q, v, tuning], [u, flags], ["q", "v", "tuning"], ["u", "flags"]
+    )
+    law = crank_controller(
+        function=function,
+        inputs=(signal("q", 3), signal("v", 3), signal("tuning", 1)),
+        outputs=(signal("u", 1, "N m"), signal("flags", 1)),
+        monitor=None,
+        monitors=(),
+        tuning=(TuningParameter("kp", 5.0),),
+    )
+    start = {"q0": [0.3, 0.0, 0.0], "reference": None, "duration": 0.1, "controller": law}
+    default = crank_run(**start).recording
+    assert (default.tuning == 5.0).all()
+    np.testing.assert_allclose(default.u, -5.0 * default.q[:, :1], atol=SAME_ARITHMETIC)
+    np.testing.assert_array_equal(default.flags, np.where(np.abs(default.q[:, 0]) > 0.01, 2, 0))
+    assert default.flags.any()
+    scheduled = crank_run(**start, scenario=ScenarioOptions(tuning=lambda t: [20.0 * t])).recording
+    np.testing.assert_allclose(scheduled.tuning[:, 0], 20.0 * scheduled.t)
+    np.testing.assert_allclose(
+        scheduled.u, -scheduled.tuning * scheduled.q[:, :1], atol=SAME_ARITHMETIC
+    )
+    with pytest.raises(ShapeError, match=r"tuning has shape \(2,\), expected \(1,\)"):
+        crank_run(**start, scenario=ScenarioOptions(tuning=[1.0, 2.0]))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.validation_problems import SLIDER, SLIDER_MASS, SLIDER_STEP
 
-from mbcasadi.control.mpc import guess_of, optimal_control_problem, real_time_iteration
+from mbcasadi.mpc import initial_guess, optimal_control_problem, real_time_iteration
 from mbcasadi.system import from_lagrangian
 from mbcasadi.validation import Criteria, Run, validate
 
@@ -30,7 +30,7 @@ def run() -> Run:
         du_bounds=[[-RATE, RATE]],
         v_bounds=[[-0.25, 0.25]],
     )
-    still = guess_of(ocp, np.zeros((HORIZON + 1, ocp.nx)), np.zeros((HORIZON, 1)))
+    still = initial_guess(ocp, np.zeros((HORIZON + 1, ocp.nx)), np.zeros((HORIZON, 1)))
     law = real_time_iteration(ocp, still, delay=DELAY)
     ref = ocp.parameters(setpoint_q=[GOAL]).ravel()
     return validate(law, SLIDER, 1.2, reference=ref, delay=DELAY, criteria=Criteria({})).runs[0]

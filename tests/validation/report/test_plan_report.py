@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from support.validation_problems import SLIDER, planning_slider
 
-import mujoco_models
-from mbcasadi.control.linear import equilibrium, linearize
-from mbcasadi.control.mpc import deviation_output, linear_mpc
+from mbcasadi import models
+from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description import Limits, Signal
+from mbcasadi.mpc import deviation_output, linear_mpc
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation import (
     Criteria,
@@ -24,7 +24,7 @@ from mbcasadi.validation import (
     validate,
 )
 
-FOUR_BAR = mujoco_models.path("four_bar")
+FOUR_BAR = models.path("four_bar")
 WALL = 0.2  # m, soft; the slider starts beyond it
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.validation_problems import crank_controller, standing_controller, swing
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.errors import MissingExtraError, ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.validation import Report, ReportOptions, ScenarioOptions, validate
@@ -39,12 +39,12 @@ class Balanced(HTMLParser):
 def report() -> Report:
     crank = validate(
         crank_controller(),
-        mujoco_models.path("four_bar"),
+        models.path("four_bar"),
         0.2,
         reference=swing,
         report=ReportOptions(softness=True, render=True, name="A four-bar <&> its crank"),
     )
-    path = mujoco_models.path("quadruped")
+    path = models.path("quadruped")
     law = standing_controller(Plant(path).keyframe("stand"))
     stand = ScenarioOptions(keyframe="stand")
     return crank + validate(law, path, 0.2, scenario=stand, perturb={"mass": 0.1}, delay=1)

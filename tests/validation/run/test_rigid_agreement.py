@@ -8,7 +8,7 @@ import pytest
 from support.corpora import robot
 from support.validation_problems import crank_controller, idle_controller, swing
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.plant import Plant, soften
 from mbcasadi.system import read_mjcf
@@ -51,7 +51,7 @@ def rigid_acceleration(plant: Plant) -> np.ndarray:
 
 def sample(name: str, *, impedance: float) -> Sample:
     """Visit consistent states with random velocities and controls, along a random walk."""
-    plant = Plant(mujoco_models.path(name), rigid=True)
+    plant = Plant(models.path(name), rigid=True)
     soften(plant.model, 2 * plant.timestep, impedance)
     rng, q, rows = np.random.default_rng(7), plant.q, []
     for _ in range(STATES):
@@ -64,7 +64,7 @@ def sample(name: str, *, impedance: float) -> Sample:
 
 
 def ours(name: str, seen: Sample) -> np.ndarray:
-    system = read_mjcf(mujoco_models.path(name))
+    system = read_mjcf(models.path(name))
     dynamics = forward_dynamics(system, formulation="projection")
     return evaluate_rows(dynamics, seen.q, seen.v, seen.applied)[0]
 
@@ -91,7 +91,7 @@ def test_redundant_loops_agree_with_the_rigid_recipe_as_well(name: str) -> None:
 @pytest.fixture(scope="module")
 def soft_run():
     # MuJoCo's default solref and solimp, in place of the model's stiffer ones.
-    text = mujoco_models.path("four_bar").read_text()
+    text = models.path("four_bar").read_text()
     soft = text.replace('<equality solref="0.004 1" solimp="0.99 0.999 0.001"/>', "")
     assert soft != text
     return validate(
@@ -118,7 +118,7 @@ def test_a_longer_time_constant_of_solref_opens_the_loop_further(soft_run) -> No
 def test_softness_does_not_explain_a_plant_of_another_mass() -> None:
     run = validate(
         crank_controller(),
-        mujoco_models.path("four_bar"),
+        models.path("four_bar"),
         0.5,
         reference=swing,
         report=ReportOptions(softness=True),
@@ -133,7 +133,7 @@ def test_softness_does_not_explain_a_plant_of_another_mass() -> None:
 def test_an_overconstrained_loop_is_not_locked_by_the_gap_that_softness_leaves() -> None:
     # Off the manifold, rows that are redundant on it are independent: enforced exactly,
     # they would lock the linkage, and the acceleration would be wrong by its own size.
-    path = mujoco_models.path("spatial_loop")
+    path = models.path("spatial_loop")
     run = validate(idle_controller(path), path, 0.3).runs[0]
     assert run.metric("closure.rows") > 1e-7
     assert np.abs(run.recording.v).max() > 1

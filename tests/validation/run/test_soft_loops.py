@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mbcasadi as mb
-import mujoco_models
+from mbcasadi import models
 
 SWING, FREQUENCY = 0.5, 0.5  # rad, Hz
 STIFF = '<equality solref="0.004 1" solimp="0.99 0.999 0.001"/>'
@@ -12,7 +12,7 @@ STIFF = '<equality solref="0.004 1" solimp="0.99 0.999 0.001"/>'
 
 @pytest.fixture(scope="module")
 def bennett():
-    text = mujoco_models.path("spatial_loop").read_text()
+    text = models.path("spatial_loop").read_text()
     assert STIFF in text
     return text.replace(STIFF, "")
 

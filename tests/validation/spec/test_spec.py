@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-import mujoco_models
+from mbcasadi import models
 from mbcasadi.control import FrameTask, PostureTask
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.system import read_mjcf
@@ -26,12 +26,12 @@ TILT = {"frequency": 0.7, "ramp": 0.4, "phase": 30}
 
 
 def four_bar(**changes):
-    return build_experiment(parse_spec(CRANK | changes), mujoco_models.path("four_bar"))
+    return build_experiment(parse_spec(CRANK | changes), models.path("four_bar"))
 
 
 @pytest.fixture(scope="module")
 def quadruped():
-    return read_mjcf(mujoco_models.path("quadruped"))
+    return read_mjcf(models.path("quadruped"))
 
 
 def motion_of(task, system, q0, given):
@@ -86,7 +86,7 @@ def test_rotations_are_about_x_first_and_about_z_last(quadruped):
 def test_a_reference_without_motion_is_the_initial_pose(quadruped):
     q0 = quadruped.tree.keyframes["stand"]
     for task in (FrameTask("trunk"), PostureTask()):
-        at, present = motion_of(task, quadruped, q0, {}), task.present(quadruped, q0)
+        at, present = motion_of(task, quadruped, q0, {}), task.hold_reference(quadruped, q0)
         for name, value in present.items():
             np.testing.assert_allclose(at(0.7)[name], value, atol=ROUNDING)
 
@@ -111,7 +111,7 @@ def test_the_start_is_moved_onto_the_constraints():
 def test_the_reference_fills_the_slices_of_the_controller():
     experiment = four_bar()
     ref = experiment.reference(1.0)
-    assert ref.shape == (experiment.controller.setup.nref,)
+    assert ref.shape == (experiment.controller.nref,)
     assert ref[experiment.controller.reference["posture.q"]] == pytest.approx(
         [experiment.q0[0] + 0.2]
     )
@@ -120,7 +120,7 @@ def test_the_reference_fills_the_slices_of_the_controller():
 def test_limits_and_options_reach_the_controller():
     experiment = four_bar(limits={"ctrl": {"crank": [-0.5, 0.25]}}, options={"torque_weight": 3e-3})
     assert experiment.controller.controller.u_max == pytest.approx([0.25])
-    assert experiment.controller.setup.torque_weight == 3e-3
+    assert experiment.controller.torque_weight == 3e-3
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,233 @@
+"""M, h, frame Jacobians and J̇v in one call: generated C against MuJoCo's C and Pinocchio's C++.
+
+All three are compiled programs that time themselves on the same states, so no Python is in the
+figures. "warm" calls the kernel over and over; "evicted" walks through more memory than the
+last-level cache holds before each call. Ours and the peers' programs are compiled here with
+`FLAGS`; MuJoCo's library is the one of its wheel.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi import mjcf, model, models
+from mbcasadi.benchmarks.kernel_peers import NATIVE, Peer, TimedModel, build_mujoco, build_pinocchio
+from mbcasadi.description import Frame, RigidTree
+
+FLAGS = ("-O3", "-march=native")
+STATES = 64
+MOST_FRAMES = 4
+QUANTITY = "M, h, J, J_dot_v"
+SUMS_AGREE = 1e-9  # relative; the peers compute the same M and h, or they are not compared
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and the frames whose Jacobians are wanted; the ends of its branches if None."""
+
+    path: Path
+    frames: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How often each median samples, and how often the programs take turns."""
+
+    warm: int
+    evicted: int
+    turns: int = 3
+
+
+def default_cases() -> tuple[Case, ...]:
+    """Return the arm, quadruped and humanoid that come with the package."""
+    return (
+        Case(models.path("arm_gripper")),
+        Case(models.path("quadruped"), ("FL", "FR", "RL", "RR")),
+        Case(models.path("humanoid")),
+    )
+
+
+def run(quick: bool = False, models: Sequence[str | Path] = ()) -> dict[str, Any]:
+    """Time the kernels and return `{"rows": [...], "flags": ..., "operations": {...}}`.
+
+    Args:
+        quick: fewer samples.
+        models: paths of further MJCF or URDF files.
+
+    Returns:
+        Rows with `model`, `quantity`, `ours`, `peer`, `peer_time`, `ratio`; times in seconds.
+    """
+    rounds = Rounds(warm=50, evicted=20, turns=1) if quick else Rounds(warm=200, evicted=60)
+    cases = (*default_cases(), *(Case(Path(path)) for path in models))
+    rows: list[dict[str, Any]] = []
+    operations: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        peers = (build_mujoco(work, FLAGS), build_pinocchio(work, FLAGS))
+        for case in cases:
+            problem = Problem.of(case, work)
+            operations[problem.name] = problem.function.n_instructions()
+            rows += _rows(problem, rounds, peers)
+    return {"rows": rows, "flags": " ".join(FLAGS), "operations": operations}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One model, ready to be timed."""
+
+    name: str
+    model: TimedModel
+    function: ca.Function
+    states: Path
+    sums: tuple[float, float]
+    program: Path
+
+    @staticmethod
+    def of(case: Case, work: Path) -> "Problem":
+        """Read the model, generate and compile its kernels, write random states."""
+        tree = mjcf.read(case.path).tree
+        frames = _frames(tree, case.frames)
+        function = kernels(tree, frames)
+        folder = work / f"{case.path.stem}_{len(list(work.iterdir()))}"
+        folder.mkdir()
+        states = _random_states(tree)
+        np.savetxt(folder / "states.txt", states, fmt="%.17g")
+        return Problem(
+            name=case.path.stem,
+            model=TimedModel(case.path, tree, frames),
+            function=function,
+            states=folder / "states.txt",
+            sums=_sums(tree, function, states[0]),
+            program=_compile(function, folder),
+        )
+
+
+def kernels(tree: RigidTree, frames: Sequence[Frame]) -> ca.Function:
+    """Return `kernels(q, v) → (M, h, J…, J_dot_v…)` with shared kinematics."""
+    q, v = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv)
+    outputs = [model.mass_matrix(tree, q), model.bias_force(tree, q, v)]
+    outputs += [model.frame_jacobian(tree, frame, q) for frame in frames]
+    outputs += [model.frame_bias(tree, frame, q, v) for frame in frames]
+    return ca.Function("kernels", [q, v], outputs, {"cse": True})
+
+
+def _frames(tree: RigidTree, names: Sequence[str] | None) -> tuple[Frame, ...]:
+    """Return the frames by name, or those of the bodies at the ends of the longest branches."""
+    if names is not None:
+        return tuple(next(f for f in tree.frames if f.name == name) for name in names)
+    parents = {body.parent for body in tree.bodies}
+    depths = [0]
+    for body in tree.bodies[1:]:
+        depths.append(depths[body.parent] + len(body.joints))
+    ends = [i for i in range(1, len(tree.bodies)) if i not in parents and depths[i] > 0]
+    ends = sorted(ends, key=lambda i: -depths[i])[:MOST_FRAMES]
+    return tuple(f for f in tree.frames if f.kind == "body" and f.body in ends)
+
+
+def _random_states(tree: RigidTree) -> np.ndarray:
+    """Return (STATES, nq + nv) random states.
+
+    Free bodies do not translate: there the conventions of MuJoCo and Pinocchio for zero
+    acceleration are the same, so that h can be compared.
+    """
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(STATES):
+        q, v = model.random_state(tree, rng)
+        for joint in tree.joints:
+            if joint.kind == "free":
+                v[joint.dof : joint.dof + 3] = 0.0
+        rows.append(np.concatenate([q, v]))
+    return np.array(rows)
+
+
+def _sums(tree: RigidTree, function: ca.Function, state: np.ndarray) -> tuple[float, float]:
+    """Return the sums of the diagonal of M and of h over slides and hinges."""
+    M, h = (np.array(x) for x in function(state[: tree.nq], state[tree.nq :])[:2])
+    dofs = [joint.dof for joint in tree.joints if joint.kind in ("slide", "hinge")]
+    return float(np.diag(M)[dofs].sum()), float(h[dofs].sum())
+
+
+def _compile(function: ca.Function, folder: Path) -> Path:
+    source, program = folder / "kernels.c", folder / "kernels"
+    generator = ca.CodeGenerator("kernels.c")
+    generator.add(function)
+    source.write_text(generator.dump())
+    compiler = os.environ.get("CC", "cc")
+    command = [compiler, *FLAGS, f"-I{NATIVE}", str(source), str(NATIVE / "kernels_generated.c")]
+    subprocess.run([*command, "-o", str(program), "-lm"], check=True)
+    return program
+
+
+def _rows(problem: Problem, rounds: Rounds, peers: Sequence[Peer]) -> list[dict[str, Any]]:
+    commands = [_our_command(problem, rounds)]
+    commands += [_peer_command(peer, problem, rounds) for peer in peers if peer.program]
+    times = take_turns(commands, rounds.turns)
+    ours, rows = times.pop(0), []
+    for peer in peers:
+        label, found = peer.name, {}
+        if peer.program is None:
+            label = f"{peer.name} (absent: {peer.reason})"
+        else:
+            found = times.pop(0)
+            if not np.allclose(found["sums"], problem.sums, rtol=SUMS_AGREE):
+                label, found = f"{peer.name} (computes another M or h: not compared)", {}
+        for caches in ("warm", "evicted"):
+            time, own = found.get(caches), float(ours[caches])
+            rows.append(
+                {
+                    "model": f"{problem.name}, nv {problem.model.tree.nv}",
+                    "quantity": f"{QUANTITY} ({caches})",
+                    "ours": own,
+                    "peer": label,
+                    "peer_time": None if time is None else float(time),
+                    "ratio": None if time is None else own / float(time),
+                }
+            )
+    return rows
+
+
+def _our_command(problem: Problem, rounds: Rounds) -> list[str]:
+    tree = problem.model.tree
+    sizes = [str(STATES), str(tree.nq), str(tree.nv)]
+    counts = [str(rounds.warm), str(rounds.evicted)]
+    return [str(problem.program), str(problem.states), *sizes, *counts]
+
+
+def _peer_command(peer: Peer, problem: Problem, rounds: Rounds) -> list[str]:
+    first, last = peer.model_input(problem.model, problem.states.parent)
+    counts = [str(rounds.warm), str(rounds.evicted)]
+    return [str(peer.program), first, str(problem.states), str(STATES), *counts, *last]
+
+
+def take_turns(commands: Sequence[Sequence[str]], turns: int) -> list[dict[str, Any]]:
+    """Run the programs one after the other, several times; medians of what each prints."""
+    runs = [[measure(command) for command in commands] for _ in range(turns)]
+    return [
+        {name: np.median([run[k][name] for run in runs], axis=0) for name in runs[0][k]}
+        for k in range(len(commands))
+    ]
+
+
+def measure(command: Sequence[str]) -> dict[str, Any]:
+    """Run a timing program on one core and return what it prints: a value or list by name."""
+    pinned = ["taskset", "-c", str(_last_core())] if shutil.which("taskset") else []
+    done = subprocess.run([*pinned, *command], check=True, capture_output=True, text=True)
+    found: dict[str, Any] = {}
+    for line in done.stdout.splitlines():
+        name, *values = line.split()
+        numbers = [float(value) for value in values]
+        found[name] = numbers[0] if len(numbers) == 1 else numbers
+    return found
+
+
+def _last_core() -> int:
+    return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0

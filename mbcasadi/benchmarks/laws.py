@@ -1,0 +1,76 @@
+"""What each control law costs in generated C: operations, lines, and the time of one tick.
+
+Every tick of a record of closed states is timed in a C program, caches warm, the state carried
+from tick to tick as on a robot. There is no peer: the figure to keep is 10 µs on mechanisms of up
+to ten joints.
+
+    mbcasadi bench laws --json > laws.json
+    python -m mbcasadi.benchmarks.laws laws.json          # the same as a Markdown table
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import mbcasadi as mb
+from mbcasadi.benchmarks.law_cases import CASES, Case, inputs, system_of
+
+FLAGS = ("-O2",)
+STATES, REPEATS = 200, 20
+QUICK_REPEATS = 2
+SUITE = "laws"
+NO_PEER = "-"
+
+
+def run(quick: bool = False) -> dict[str, Any]:
+    """Time every law; return `{"rows", "flags", "operations", "lines", "p99"}`."""
+    found: dict[str, Any] = {"rows": [], "flags": " ".join(FLAGS)}
+    found |= {"operations": {}, "lines": {}, "p99": {}}
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-laws-") as folder:
+        for k, case in enumerate(CASES):
+            _add(found, case, Path(folder) / str(k), QUICK_REPEATS if quick else REPEATS)
+    return found
+
+
+def _add(found: dict[str, Any], case: Case, folder: Path, repeats: int) -> None:
+    system = system_of(case.model)
+    law = case.build(system)
+    project = mb.export_c(law, folder)
+    record = {name: value.T for name, value in inputs(law, STATES).items() if value.size}
+    times = project.time(record, repeats, flags=FLAGS)
+    model = f"{case.model}, nv {system.nv}, nc {system.nc}"
+    key = f"{model}: {case.law}"
+    found["rows"].append(
+        {
+            "model": model,
+            "quantity": case.law,
+            "ours": times.median,
+            "peer": NO_PEER,
+            "peer_time": None,
+            "ratio": None,
+        }
+    )
+    found["operations"][key] = project.operations
+    found["lines"][key] = project.lines
+    found["p99"][key] = times.p99
+
+
+def table(found: dict[str, Any]) -> str:
+    """Return the costs as Markdown, from the JSON of `mbcasadi bench laws`."""
+    sizes = found["settings"][SUITE]
+    lines = [
+        "| law | mechanism | operations | lines of C | µs, median |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    for row in found["rows"]:
+        key = f"{row['model']}: {row['quantity']}"
+        cells = [f"`{row['quantity']}`", row["model"], f"{sizes['operations'][key]:,}"]
+        cells += [f"{sizes['lines'][key]:,}", f"{1e6 * row['ours']:.1f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(table(json.loads(Path(sys.argv[1]).read_text())), end="")

@@ -1,0 +1,66 @@
+"""Regulators and filters of mechanisms at rest, for the benchmark and the tests of laws."""
+
+import numpy as np
+
+from mbcasadi.control import regulators
+from mbcasadi.control.laws import Law
+from mbcasadi.control.regulators import Linearization
+from mbcasadi.system import System
+
+PERIOD = 1e-3  # s
+HORIZON = 0.1  # s
+ANGLE, SPEED = 10.0, 0.1  # weights of deviations and rates; rad, m, s
+TORQUE = {"pendulum_on_four_bar": 1.0, "planar_biped": 1e-4}  # weights of controls, 1/(N m)²
+SENSOR, DISTURBANCE = 1e-3, 1.0  # rad; rad/s² √s
+
+
+def at_rest(system: System) -> Linearization:
+    """Return the linear system at the equilibrium."""
+    held = regulators.equilibrium(system)
+    return regulators.linearize(system, held.q, None, held.u)
+
+
+def weights(system: System) -> tuple[np.ndarray, float]:
+    """Return Q and R."""
+    return np.repeat([ANGLE, SPEED], system.nv), TORQUE[system.name]
+
+
+def feedback(system: System) -> Law:
+    """Return the gain of LQR as plain feedback."""
+    found = at_rest(system)
+    return regulators.feedback(found, regulators.lqr_gain(found, *weights(system)).K, period=PERIOD)
+
+
+def lqr(system: System) -> Law:
+    """Return LQR."""
+    return regulators.lqr(at_rest(system), *weights(system), period=PERIOD)
+
+
+def pole_placement(system: System) -> Law:
+    """Return poles from -5 1/s on, one apart."""
+    found = at_rest(system)
+    return regulators.pole_placement(found, -5.0 - np.arange(found.nx), period=PERIOD)
+
+
+def finite_horizon_lqr(system: System) -> Law:
+    """Return LQR over a hundred ticks."""
+    return regulators.finite_horizon_lqr(at_rest(system), *weights(system), HORIZON, period=PERIOD)
+
+
+def trajectory_lqr(system: System) -> Law:
+    """Return LQR along the motion that stays at rest, a hundred ticks."""
+    found, ticks = at_rest(system), round(HORIZON / PERIOD)
+    rows = (np.tile(x, (ticks, 1)) for x in (found.q, found.v, found.u))
+    along = regulators.linearize_along(system, *rows)
+    return regulators.trajectory_lqr(along, *weights(system), hold=found, period=PERIOD)
+
+
+def lqg(system: System) -> Law:
+    """Return LQG with an encoder at every joint."""
+    found = at_rest(system)
+    joints = [joint.name for joint in system.tree.joints] if system.tree else []
+    noise = np.repeat([0.0, DISTURBANCE**2], system.nv)
+    estimator = regulators.kalman(
+        found, regulators.encoders(system, joints), noise, SENSOR**2, period=PERIOD
+    )
+    return regulators.lqg(estimator, regulators.lqr_gain(found, *weights(system), period=PERIOD).K)

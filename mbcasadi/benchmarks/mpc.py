@@ -1,0 +1,220 @@
+"""One tick of linear MPC in generated C, in closed loop, beside the QP alone by other solvers.
+
+A double integrator with a sample time of 0.1 s follows a setpoint that jumps: the control is
+bounded, or speed and place too. `ours` is the whole tick in C (products with the state, solver,
+self-check), caches warm, the active set shifted and carried from tick to tick. The peers get the
+condensed QP of the same states; OSQP starts warm, from its answer at the state before. `miss` is
+the largest difference of the first control from ours. "active" times the ticks alone at whose
+solution some bound holds; "p99" takes each tick at the best of its passes, so that it tells of
+long ticks and not of what else ran. A tick in two phases is timed as a whole and by phase.
+
+    mbcasadi bench mpc --json > mpc.json
+    python -m mbcasadi.benchmarks.mpc mpc.json          # the same as a Markdown table
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+import mbcasadi as mb
+from mbcasadi.benchmarks import mpc_rigid_body, mpc_rti, mpc_solvers, tick_peers
+from mbcasadi.benchmarks.mpc_osqp import osqp_times
+from mbcasadi.benchmarks.rows import row, table
+from mbcasadi.codegen import TickTimes
+from mbcasadi.description import Controller
+from mbcasadi.mpc import LinearModel, LinearMPC, Output, lti_mpc
+from mbcasadi.mpc.legged.rigid_body import NX
+from mbcasadi.mpc.linear.whitened_problem import least_distance_problem
+
+Array = NDArray[np.float64]
+
+FLAGS = ("-O3", "-march=native")
+PERIOD = 0.1  # s
+HORIZONS = (20, 50)
+JUMP, HELD = 2.0, 100  # m, and the ticks for which a setpoint stays
+TICKS, REPEATS = 1000, 20
+QUICK_TICKS, QUICK_REPEATS = 120, 2
+STATES, QUICK_STATES = 20, 3  # at which whole problems are solved
+EVERY = 5  # peers get one tick of so many
+SUITE = "mpc"
+
+
+def double_integrator(horizon: int, *, box: bool) -> LinearMPC:
+    """Return the controller: |u| <= 1, and with a box |place| <= 5, |speed| <= 0.8."""
+    model = LinearModel.of([[1, PERIOD], [0, 1]], [[PERIOD**2 / 2], [PERIOD]], PERIOD)
+    far = np.array([5.0, 0.8])
+    outputs = [Output("x", np.eye(2), np.zeros((2, 1)), -far, far)] if box else []
+    return lti_mpc(
+        model,
+        horizon,
+        [1.0, 0.1],
+        0.1,
+        u_bounds=[[-1.0, 1.0]],
+        outputs=outputs,
+        name="double_integrator",
+    )
+
+
+def run(quick: bool = False) -> dict[str, Any]:
+    """Time each horizon and its peers; return `{"rows", "flags", "operations", "lines", ...}`."""
+    found: dict[str, Any] = {"rows": [], "flags": " ".join(FLAGS)}
+    found |= {key: {} for key in ("operations", "lines", "compile_seconds", "unsolved", "active")}
+    for horizon in HORIZONS:
+        for box in (False, True):
+            with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
+                _add(found, double_integrator(horizon, box=box), Path(folder), quick=quick)
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
+        _add_quadruped(found, Path(folder), quick=quick)
+    for name, case in (
+        ("cart-pole, real-time iteration, N = 50", mpc_rti.cart_pole()),
+        ("pendulum on a four-bar, real-time iteration, N = 30", mpc_rti.four_bar()),
+    ):
+        with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
+            _add_rti(found, name, case, Path(folder), quick=quick)
+    return found
+
+
+def _add(found: dict[str, Any], mpc: LinearMPC, folder: Path, *, quick: bool) -> None:
+    m, n = mpc.condensed.C.shape
+    model = f"double integrator, N = {mpc.problem.horizon}, {m} rows"
+    project = mb.export_c(mpc, folder / "c")
+    found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
+    law = project.load(flags=FLAGS)
+    record, u, z = closed_loop(mpc, law, QUICK_TICKS if quick else TICKS)
+    median = _timed(found, model, project, record, z, quick=quick)
+    some = {key: values[::EVERY] for key, values in record.items()}
+    qp, nu = least_distance_problem(mpc.condensed), mpc.problem.model.nu
+    theta = np.hstack([some["x0"], some["ref"]])
+    u_0 = -theta @ qp.K[:nu].T - qp.k_0[:nu]
+    turned = np.broadcast_to(qp.L_inv[:nu], (len(u_0), nu, n))
+    _compare(found, model, median, mpc.controller, some, (turned, u_0, u[::EVERY]))
+
+
+def _add_quadruped(found: dict[str, Any], folder: Path, *, quick: bool) -> None:
+    mpc, model = mpc_rigid_body.quadruped(), "quadruped as one rigid body, N = 10, 200 rows"
+    project = mb.export_c(mpc, folder / "c")
+    found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
+    law = project.load(flags=FLAGS)
+    ticks = QUICK_TICKS if quick else TICKS
+    record, u, z = mpc_rigid_body.closed_loop(law, mpc.controller.z0, ticks)
+    median = _timed(found, model, project, record, z, quick=quick)
+    some = {key: values[::EVERY] for key, values in record.items()}
+    stages, nf = mpc.controller.stages, u.shape[1]
+    assert stages is not None
+    build = stages.build.map(len(some["x0"]))
+    carry = np.array(build(*(some[k].T for k in stages.build.name_in()))[4]).T
+    turned = np.zeros((len(carry), nf, stages.n))
+    turned[:, :, :nf] = carry[:, : nf * nf].reshape(-1, nf, nf).transpose(0, 2, 1)
+    K = carry[:, nf * nf : nf * (nf + NX)].reshape(-1, NX, nf)
+    kappa = carry[:, nf * (nf + NX) : nf * (nf + NX + 1)]
+    u_0 = -np.einsum("tij,ti->tj", K, some["x0"]) - kappa
+    _compare(found, model, median, mpc.controller, some, (turned, u_0, u[::EVERY]))
+
+
+def _add_rti(
+    found: dict[str, Any], model: str, case: mpc_rti.Case, folder: Path, *, quick: bool
+) -> None:
+    project = mb.export_c(case.rti, folder / "c")
+    found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
+    ticks = QUICK_TICKS if quick else TICKS
+    record, u, active = mpc_rti.closed_loop(case, project.load(flags=FLAGS), ticks)
+    median = _timed(found, model, project, record, active, quick=quick)
+    some = slice(0, None, max(1, ticks // (QUICK_STATES if quick else STATES)))
+    kept = {key: values[some] for key, values in record.items()}
+    options = {} if quick else mpc_solvers.COMPILED
+    found["rows"] += mpc_solvers.rows(model, median, case.rti, (kept, u[some]), options)
+
+
+def _timed(
+    found: dict[str, Any],
+    model: str,
+    project: mb.codegen.CProject,
+    record: dict[str, Array],
+    z: Array,
+    *,
+    quick: bool,
+) -> float:
+    """Time whole ticks, and their phases, over the record; return the median of whole ticks."""
+    repeats = QUICK_REPEATS if quick else REPEATS
+    given = {key: values for key, values in record.items() if key != "z"}
+    times = project.time(given, repeats, flags=FLAGS)
+    active = np.tile(np.any(z != 0, axis=1), repeats)
+    whole = {"whole tick": times.median, "p99": _undisturbed(times, repeats)}
+    if np.any(active):
+        whole["whole tick, active"] = float(np.median(times.seconds[active]))
+    for name, phase in (("preparation", times.preparation), ("feedback", times.feedback)):
+        if phase is not None:
+            whole |= {name: phase.median, f"{name}, p99": _undisturbed(phase, repeats)}
+    found["rows"] += [row(model, key, value, "-", None) for key, value in whole.items()]
+    found["operations"][model] = project.operations
+    found["lines"][model] = project.lines
+    found["unsolved"][model] = int(np.count_nonzero(times.status))
+    found["active"][model] = float(np.mean(active))
+    return times.median
+
+
+def _undisturbed(times: TickTimes, repeats: int) -> float:
+    """Return the 99th percentile of the ticks, each at the best of its passes."""
+    return float(np.percentile(times.seconds.reshape(repeats, -1).min(axis=0), 99))
+
+
+def _compare(
+    found: dict[str, Any],
+    model: str,
+    median: float,
+    controller: Controller,
+    record: dict[str, Array],
+    answers: tuple[Array, Array, Array],
+) -> None:
+    """Add the peers' times; `u = turned x + u_0` is the first control of a solution x."""
+    turned, u_0, ours = answers
+    A, lower, upper = _problems(controller, record)
+    label = f"whole tick against the QP alone: {A.shape[2]} unknowns"
+    peers = tick_peers.solvers(tick_peers.from_least_distance(A, lower, upper))
+    if np.array_equal(A[0], A[-1]):
+        peers.append(osqp_times(A, lower, upper))
+    for peer in peers:
+        line = row(model, label, median, peer.name, peer.median)
+        if peer.solutions:
+            x = np.array(peer.solutions)[: len(ours)]
+            line["miss"] = float(np.abs(np.einsum("tij,tj->ti", turned, x) + u_0 - ours).max())
+        found["rows"].append(line)
+
+
+def closed_loop(
+    mpc: LinearMPC, law: ca.Function, ticks: int
+) -> tuple[dict[str, Array], Array, Array]:
+    """Return the law's inputs at every tick, its controls, and the z that it hands on."""
+    model, x, z = mpc.problem.model, np.zeros(2), mpc.controller.z0
+    inputs: dict[str, list[Array]] = {"x0": [], "ref": [], "z": []}
+    controls, states = [], []
+    for k in range(ticks):
+        ref = mpc.ref(x=[JUMP if k // HELD % 2 == 0 else -JUMP, 0.0])
+        for key, value in (("x0", x), ("ref", ref), ("z", z)):
+            inputs[key].append(value)
+        u, z = (np.array(out).ravel() for out in law(x, ref, z)[:2])
+        x = model.A @ x + model.B @ u
+        controls.append(u)
+        states.append(z)
+    record = {key: np.array(values) for key, values in inputs.items()}
+    return record, np.array(controls), np.array(states)
+
+
+def _problems(controller: Controller, record: dict[str, Array]) -> tuple[Array, Array, Array]:
+    """Return A (ticks, m, n), lower and upper (ticks, m) of the least-distance problems."""
+    stages, ticks = controller.stages, len(record["x0"])
+    assert stages is not None
+    build = stages.build.map(ticks)
+    A, lower, upper = build(*(record[k].T for k in stages.build.name_in()))[:3]
+    every = np.array(A).reshape(stages.m, ticks, stages.n).transpose(1, 0, 2)
+    return every, np.array(lower).T, np.array(upper).T
+
+
+if __name__ == "__main__":
+    print(table(json.loads(Path(sys.argv[1]).read_text())), end="")

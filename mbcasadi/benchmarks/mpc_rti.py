@@ -1,0 +1,124 @@
+"""Real-time iterations in closed loop: a cart-pole swings up, a pendulum is held on a four-bar.
+
+The plant is the controller's own model; the pendulum is pushed now and then. The first guess is an
+optimum, and forces and torques are bounded. The four-bar's loop has three rows of rank two, which
+every step of the prediction keeps closed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi import models
+from mbcasadi.mpc import OptimalControlProblem, initial_guess, optimal_control_problem, solve
+from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
+from mbcasadi.system import from_lagrangian, read_mjcf
+
+Array = NDArray[np.float64]
+
+EVERY = 40  # ticks between pushes
+
+
+@dataclass(frozen=True)
+class Case:
+    """A controller and what happens to it.
+
+    Attributes:
+        rti: the controller.
+        start: (nx,) the first state.
+        goal: (nq,) the pose to hold.
+        pushed, push: row of x that a push adds to, and how much, rad/s.
+    """
+
+    rti: RealTimeIteration
+    start: Array
+    goal: Array
+    pushed: int
+    push: float
+
+
+def cart_pole() -> Case:
+    """Return the swing-up: N = 50 samples of 0.04 s."""
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    bob = ca.vertcat(v[0] + 0.5 * v[1] * ca.cos(q[1]), 0.5 * v[1] * ca.sin(q[1]))
+    system = from_lagrangian(
+        q,
+        v,
+        kinetic=v[0] ** 2 / 2 + 0.3 * ca.sumsqr(bob) / 2,
+        potential=-0.3 * 9.81 * 0.5 * ca.cos(q[1]),
+        B=[[1], [0]],
+        ctrl_range=[[-12.0, 12.0]],  # N
+        name="cart_pole",
+    )
+    ocp = optimal_control_problem(
+        system, 50, 0.04, Q=[0.1, 1, 0.01, 0.01], R=0.05, Q_end=[200, 200, 20, 20]
+    )
+    below, upright = np.zeros(4), np.array([0, np.pi, 0, 0])
+    return Case(_started(ocp, below, upright), below, upright[:2], pushed=3, push=2.5)
+
+
+def four_bar() -> Case:
+    """Return the pendulum on a four-bar: N = 30 samples of 0.02 s, torque within 0.8 N m."""
+    system = read_mjcf(models.path("pendulum_on_four_bar"))
+    crank_and_pendulum = np.array([1.0, 0, 1, 0])
+    ocp = optimal_control_problem(
+        system,
+        30,
+        0.02,
+        Q=np.concatenate([[5, 0, 20, 0], 0.1 * crank_and_pendulum]),
+        R=0.05,
+        Q_end=np.concatenate([[20, 0, 100, 0], [1, 0, 5, 0]]),
+        u_bounds=[[-0.8, 0.8]],
+        name="four_bar",
+    )
+    assert system.tree is not None
+    upright = np.concatenate([system.tree.q0, np.zeros(system.nv)])
+    return Case(_started(ocp, upright, upright), upright, upright[:4], pushed=6, push=0.8)
+
+
+def planar_biped() -> Case:
+    """Return a biped that stands in a stride: N = 20 samples of 0.02 s, six rows of rank four."""
+    system = read_mjcf(models.path("planar_biped"))
+    ocp = optimal_control_problem(
+        system,
+        20,
+        0.02,
+        Q=np.concatenate([np.full(7, 100.0), np.full(7, 1.0)]),
+        R=np.full(system.nu, 1e-4),
+        Q_end=np.concatenate([np.full(7, 100.0), np.full(7, 10.0)]),
+        name="planar_biped",
+    )
+    assert system.tree is not None
+    standing = np.concatenate([system.tree.q0, np.zeros(system.nv)])
+    return Case(_started(ocp, standing, standing), standing, standing[:7], pushed=9, push=0.3)
+
+
+def _started(ocp: OptimalControlProblem, start: Sequence[float], end: Array) -> RealTimeIteration:
+    """Return the controller that begins with the optimum from `start`."""
+    nq = ocp.state.numel_in(0)
+    straight = np.linspace(start, end, ocp.horizon + 1)
+    guess = initial_guess(ocp, straight, np.zeros((ocp.horizon, ocp.nu)))
+    best = solve(ocp, start, ocp.parameters(setpoint_q=end[:nq]), guess)
+    return real_time_iteration(ocp, best, name=f"{ocp.name}_rti")
+
+
+def closed_loop(case: Case, law: ca.Function, ticks: int) -> tuple[dict[str, Array], Array, Array]:
+    """Return the law's inputs at every tick, its controls, and the active sets handed on."""
+    ocp, x, z = case.rti.ocp, case.start.copy(), case.rti.controller.z0
+    nq, p = case.goal.size, ocp.parameters(setpoint_q=case.goal)
+    inputs: dict[str, list[Array]] = {key: [] for key in ("q", "v", "ref", "z")}
+    controls, active = [], []
+    for k in range(ticks):
+        if k % EVERY == EVERY - 1:
+            x[case.pushed] += case.push
+        for key, value in zip(inputs, (x[:nq], x[nq:], p.ravel(), z), strict=True):
+            inputs[key].append(value.copy())
+        u, z = (np.array(out).ravel() for out in law(x[:nq], x[nq:], p.ravel(), z)[:2])
+        x = np.array(ocp.dynamics(x, u, p[0])).ravel()
+        controls.append(u)
+        active.append(z[-ocp.horizon * ocp.nu :])
+    record = {key: np.array(values) for key, values in inputs.items()}
+    return record, np.array(controls), np.array(active)

@@ -1,0 +1,204 @@
+"""The exported law: its named signals, and the Functions that compute it.
+
+A law is either plain arithmetic (one Function) or contains a least-distance problem
+(two Functions, `build` and `finish`, with DAQP between them), whose preparation may be a phase of
+its own. The Functions are renamed after the export, so that several exports can be linked into one
+program.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.codegen.names import parameter, require_identifier
+from mbcasadi.codegen.stage_functions import patterns, renamed, stage_functions, without_rows
+from mbcasadi.codegen.unit_rows import UnitRows, unit_rows
+from mbcasadi.description import Controller, Signal, TuningParameter
+from mbcasadi.errors import ExportError
+from mbcasadi.shapes import column
+
+
+@dataclass(frozen=True)
+class Port:
+    """One input or output in C: `values` are the nonzeros of `sparsity`, column by column."""
+
+    name: str
+    sparsity: ca.Sparsity
+    components: tuple[str, ...]
+    units: tuple[str, ...]
+    default: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """Number of doubles."""
+        return int(self.sparsity.nnz())
+
+    @property
+    def identifier(self) -> str:
+        """Name of the C parameter."""
+        return parameter(self.name)
+
+
+@dataclass(frozen=True)
+class Law:
+    """The data that code generation needs.
+
+    Attributes:
+        name: prefix of every C symbol.
+        inputs, outputs: in the Function's order.
+        functions: the Functions to generate; (law,), (build, finish) or (build, finish,
+            preparation), already renamed.
+        u_min, u_max, z0, period: of a `Controller`; None and (0,) for a bare Function.
+        staged: whether a least-distance problem is solved between the two Functions.
+        rows: its rows where they are constant; then no Function gives them.
+        tuning: entries of the input `tuning`; a null pointer there means their defaults.
+    """
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    functions: tuple[ca.Function, ...]
+    u_min: NDArray[np.float64] | None = None
+    u_max: NDArray[np.float64] | None = None
+    z0: NDArray[np.float64] | None = None
+    period: float | None = None
+    staged: bool = False
+    rows: UnitRows | None = None
+    source: str = ""
+    notes: tuple[tuple[str, str], ...] = ()
+    tuning: tuple[TuningParameter, ...] = ()
+
+    @property
+    def has_state(self) -> bool:
+        """Whether there is a state `z`."""
+        return self.z0 is not None and self.z0.size > 0
+
+    @property
+    def constants(self) -> list[tuple[str, list[float]]]:
+        """Names and values of the arrays that the header declares."""
+        named = (("u_min", self.u_min), ("u_max", self.u_max), ("z0", self.z0))
+        constants = [(name, values.tolist()) for name, values in named if values is not None]
+        defaults = [parameter.default for parameter in self.tuning]
+        return [*constants, ("tuning_default", defaults)] if defaults else constants
+
+    @property
+    def preparation(self) -> ca.Function | None:
+        """The Function of the preparation phase; None where a tick has one phase."""
+        return self.functions[2] if len(self.functions) > 2 else None
+
+    @property
+    def known(self) -> tuple[Port, ...]:
+        """The inputs of the preparation phase."""
+        names = self.preparation.name_in() if self.preparation is not None else ()
+        return tuple(p for p in self.inputs if p.name in names)
+
+    @property
+    def pattern(self) -> ca.Sparsity:
+        """The pattern of A_qp."""
+        if self.rows is not None:
+            return ca.Sparsity.dense(*self.rows.A.shape)
+        return _posing(self.functions).sparsity_out("A_qp")
+
+    @property
+    def n(self) -> int:
+        """Unknowns of the least-distance problem."""
+        return int(self.pattern.size2()) if self.staged else 0
+
+    @property
+    def m(self) -> int:
+        """Rows of the least-distance problem."""
+        return int(self.pattern.size1()) if self.staged else 0
+
+
+def find_port(ports: tuple[Port, ...], name: str) -> Port | None:
+    """Return the port of this name, or None."""
+    return next((p for p in ports if p.name == name), None)
+
+
+def law_from_function(function: ca.Function, name: str | None) -> Law:
+    """Return a bare Function as a law without state."""
+    symbol = require_identifier(name or function.name())
+    return Law(
+        name=symbol,
+        inputs=_ports(function, "in", ()),
+        outputs=_ports(function, "out", ()),
+        functions=(renamed(function, f"{symbol}_law", patterns(function)),),
+    )
+
+
+def law_from_controller(controller: Controller, name: str | None) -> Law:
+    """Return a controller as a law, after checking that its parts fit together.
+
+    Raises:
+        ExportError: names or sizes of the stages, limits or state contradict the Function.
+    """
+    symbol = require_identifier(name or controller.name)
+    function = controller.function
+    _check_state(controller)
+    violation = controller.contract_violation()
+    if violation:
+        raise ExportError(f"controller {controller.name!r} has {violation}")
+    functions = stage_functions(controller, symbol)
+    staged = controller.stages is not None
+    rows = unit_rows(_posing(functions)) if staged else None
+    if rows is not None:
+        functions = tuple(without_rows(part) for part in functions)
+    nu = function.numel_out("u") if "u" in function.name_out() else controller.u_min.size
+    return Law(
+        name=symbol,
+        inputs=_ports(function, "in", controller.inputs),
+        outputs=_ports(function, "out", controller.outputs),
+        functions=functions,
+        u_min=column("u_min", controller.u_min, nu, finite=False),
+        u_max=column("u_max", controller.u_max, nu, finite=False),
+        z0=column("z0", controller.z0, controller.z0.size),
+        period=float(controller.period),
+        staged=staged,
+        rows=rows,
+        source=controller.source,
+        notes=tuple(sorted(controller.notes.items())),
+        tuning=controller.tuning,
+    )
+
+
+def _posing(functions: tuple[ca.Function, ...]) -> ca.Function:
+    """Return the Function that gives A_qp."""
+    return next(f for f in functions if "A_qp" in f.name_out())
+
+
+def _ports(function: ca.Function, side: str, signals: tuple[Signal, ...]) -> tuple[Port, ...]:
+    names = function.name_in() if side == "in" else function.name_out()
+    described = {signal.name: signal for signal in signals}
+    if signals and tuple(s.name for s in signals) != tuple(names):
+        raise ExportError(
+            f"the controller describes the signals {tuple(described)}, "
+            f"its Function has {tuple(names)}: name the same signals in the same order"
+        )
+    ports = []
+    for i, name in enumerate(names):
+        pattern = function.sparsity_in(i) if side == "in" else function.sparsity_out(i)
+        size = int(pattern.nnz())
+        signal = described.get(name, Signal(name, (), ()))
+        for what, labels in (("components", signal.components), ("units", signal.units)):
+            if labels and len(labels) != size:
+                raise ExportError(
+                    f"signal {name!r} has {len(labels)} {what}, its Function has {size} entries"
+                )
+        default = float(function.default_in(i)) if side == "in" else 0.0
+        ports.append(Port(name, pattern, tuple(signal.components), tuple(signal.units), default))
+    return tuple(ports)
+
+
+def _check_state(controller: Controller) -> None:
+    function, nz = controller.function, controller.z0.size
+    sizes = [
+        int(function.numel_in("z")) if "z" in function.name_in() else 0,
+        int(function.numel_out("z_next")) if "z_next" in function.name_out() else 0,
+    ]
+    if sizes != [nz, nz]:
+        raise ExportError(
+            f"controller {controller.name!r}: z0 has {nz} numbers, the Function's z has "
+            f"{sizes[0]} and z_next {sizes[1]}; they must agree"
+        )

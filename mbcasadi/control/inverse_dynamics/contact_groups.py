@@ -1,0 +1,232 @@
+"""Contact points on one rigid body form one group; its constant redundancy is factored once.
+
+The points `r_i` of a body move with `E (v_B, ω_B)`, where E (3k, 6) is constant in body axes: at
+most 6 of their 3k rows are independent, whatever the pose. With the columns C of E that are
+independent, and the points that are switched on, `S E_C = Q U` (Q orthonormal) gives at most 6
+rows `U C (twist)` in place of 3k, and the forces on the points are
+
+    f = Q f_r + (S - Q Qᵀ) Z w,   Zᵀ E = 0 constant.
+
+`f_r` are the multipliers of the rows; the second term spans exactly the internal forces of the
+points that are on. They do not change the motion; they distribute the load.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+
+from mbcasadi import linalg, model
+from mbcasadi.description import Contact, Frame, RigidTree
+from mbcasadi.errors import ProblemError
+from mbcasadi.model.placement import rotation_of
+from mbcasadi.qp.friction_cone import contact_axes
+from mbcasadi.system import System
+
+Array = NDArray[np.float64]
+
+CONSTANT_RANK_TOL = 1e-9
+"""Relative size of what counts as a zero singular value of the constant point map."""
+
+LEAST_ARM = 1e-6
+"""m; arms of points below this count as zero."""
+
+
+@dataclass(frozen=True)
+class ContactGroup:
+    """The contacts of one rigid body.
+
+    Attributes:
+        members: indices into the list of contacts.
+        root: frame of the body, origin at the mean of the points.
+        arms: (k, 3) points in that frame, m.
+        axes: for each point (3, 3) rows n, t1, t2 in world axes.
+    """
+
+    members: tuple[int, ...]
+    root: Frame
+    arms: Array
+    axes: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class ContactRows:
+    """Constraint rows of the contacts, and the forces that their multipliers stand for.
+
+    `J a + c = 0`; contact forces (n, t1, t2 of each contact) are `of_lam lam + of_w w`.
+
+    Attributes:
+        J, c: (m, nv), (m,) rows of all contacts; zero where they are off.
+        of_lam: (3 nc, m).
+        of_w: (3 nc, nw) internal forces; no columns where every body has one point.
+    """
+
+    J: ca.SX
+    c: ca.SX
+    of_lam: ca.SX
+    of_w: ca.SX
+
+
+def contact_groups_of(system: System, contacts: Sequence[Contact]) -> tuple[ContactGroup, ...]:
+    """Group contacts by the rigid body that carries them.
+
+    Raises:
+        UnknownNameError: a contact's frame is not in the model.
+        ProblemError: a contact sits on the world.
+    """
+    groups: dict[int, list[tuple[int, Frame]]] = {}
+    for i, contact in enumerate(contacts):
+        frame = system.frame(contact.frame, contact.kind).frame
+        assert system.tree is not None
+        root = system.tree.bodies[frame.body].weld_root
+        if root == 0:
+            raise ProblemError(
+                f"contact {contact.frame!r} is fixed to the world; expected a frame that moves"
+            )
+        groups.setdefault(root, []).append((i, frame))
+    return tuple(
+        _contact_group(system.tree, root, group, contacts) for root, group in groups.items()
+    )
+
+
+def _contact_group(
+    tree: RigidTree | None, root: int, group: list[tuple[int, Frame]], contacts: Sequence[Contact]
+) -> ContactGroup:
+    assert tree is not None
+    points = np.array([point_on(tree, root, frame) for _, frame in group])
+    centre = points.mean(axis=0)
+    frame = Frame("", "body", root, centre, np.array([1.0, 0.0, 0.0, 0.0]))
+    members = tuple(i for i, _ in group)
+    axes = tuple(contact_axes(np.asarray(contacts[i].normal, dtype=float)) for i in members)
+    return ContactGroup(members, frame, points - centre, axes)
+
+
+def point_on(tree: RigidTree, root: int, frame: Frame) -> Array:
+    """Return the origin of a frame in the axes of the body `root` that it is fixed to."""
+    point, body = np.asarray(frame.pos, dtype=float), frame.body
+    while body != root:
+        carrier = tree.bodies[body]
+        point = carrier.pos + rotation_of(carrier.quat) @ point
+        body = carrier.parent
+    return point
+
+
+def contact_rows(
+    system: System,
+    groups: Sequence[ContactGroup],
+    on: ca.SX,
+    state: tuple[ca.SX, ca.SX],
+    *,
+    damping: float,
+    internal: bool,
+) -> ContactRows:
+    """Return the rows of all contacts at a state.
+
+    Args:
+        system: the mechanism.
+        groups: from `contact_groups_of`.
+        on: (nc,) one where a contact is on, zero where it is off.
+        state: q, v.
+        damping: rate, 1/s, at which a velocity of an active contact decays.
+        internal: give each body with redundant points its internal forces.
+    """
+    nv, nc = system.nv, on.numel()
+    parts = [_group_rows(system, group, on, state, damping, internal) for group in groups]
+    J = ca.vertcat(ca.SX(0, nv), *(part.J for part in parts))
+    c = ca.vertcat(ca.SX(0, 1), *(part.c for part in parts))
+    of_lam = ca.SX(3 * nc, J.shape[0])
+    of_w = ca.SX(3 * nc, sum(part.of_w.shape[1] for part in parts))
+    row = column = 0
+    for group, part in zip(groups, parts, strict=True):
+        places = [3 * i + k for i in group.members for k in range(3)]
+        m, w = part.J.shape[0], part.of_w.shape[1]
+        of_lam[places, row : row + m] = part.of_lam
+        of_w[places, column : column + w] = part.of_w
+        row, column = row + m, column + w
+    return ContactRows(J, c, ca.sparsify(of_lam), ca.sparsify(of_w))
+
+
+def _group_rows(
+    system: System,
+    group: ContactGroup,
+    on: ca.SX,
+    state: tuple[ca.SX, ca.SX],
+    damping: float,
+    internal: bool,
+) -> ContactRows:
+    q, v = state
+    tree = system.tree
+    assert tree is not None
+    J = model.frame_jacobian(tree, group.root, q)
+    c = model.frame_bias(tree, group.root, q, v)
+    if len(group.members) == 1:
+        axes, s = ca.DM(group.axes[0]), on[group.members[0]]
+        rows = ca.sparsify(axes) @ J[:3, :]
+        bias = axes @ c[:3] + damping * (rows @ v) if damping else axes @ c[:3]
+        return ContactRows(s * rows, s * bias, ca.SX.eye(3), ca.SX(3, 0))
+    R = model.frame_pose(tree, group.root, q)[1]
+    return _shared_rows(group, on, (J, c, R, v), damping, internal)
+
+
+def _shared_rows(
+    group: ContactGroup,
+    on: ca.SX,
+    motion: tuple[ca.SX, ca.SX, ca.SX, ca.SX],
+    damping: float,
+    internal: bool,
+) -> ContactRows:
+    """Return the rows of a body with several points; see the head of this file."""
+    J, c, R, v = motion
+    E, C, Z = point_map(group.arms)
+    S = ca.vertcat(*(on[i] for i in group.members for _ in range(3)))
+    scale = ca.DM(np.maximum(np.linalg.norm(E, axis=0), LEAST_ARM))
+    basis = linalg.row_basis(
+        (ca.SX(ca.sparsify(ca.DM(E))) * ca.repmat(S, 1, E.shape[1])).T,
+        row_scale=scale,
+        rank_tol=CONSTANT_RANK_TOL,
+        pivot=False,
+    )
+    Q, U = basis.V, basis.R @ ca.sparsify(ca.DM(C))
+    to_body = ca.diagcat(R.T, R.T)
+    twist_rows = U @ to_body
+    rows = twist_rows @ J
+    spin = R.T @ (J[3:, :] @ v)
+    bias = twist_rows @ c + Q.T @ _centripetal(spin, group.arms)
+    if damping:
+        bias += damping * (rows @ v)
+    to_axes = ca.diagcat(*(ca.SX(ca.DM(axes)) @ R for axes in group.axes))
+    Z_on = ca.SX(ca.DM(Z)) * ca.repmat(S, 1, Z.shape[1])
+    of_w = to_axes @ (Z_on - Q @ (Q.T @ Z_on)) if internal else ca.SX(3 * len(group.members), 0)
+    return ContactRows(rows, bias, to_axes @ Q, of_w)
+
+
+def point_map(arms: Array) -> tuple[Array, Array, Array]:
+    """Return `E_C`, `C` and `Z` of the constant map from a body's twist to its points.
+
+    `E = E_C C` with the independent columns `E_C` (3k, r) of E and C (r, 6); Z (3k, 3k - r) are
+    orthonormal with `Zᵀ E = 0`.
+
+    Args:
+        arms: (k, 3) points in body axes, m.
+    """
+    skews = [np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) for x, y, z in arms]
+    E = np.vstack([np.hstack([np.eye(3), -skew]) for skew in skews])
+    size = max(float(np.abs(arms).max()), LEAST_ARM)
+    scaled = E / np.array([1, 1, 1, size, size, size])
+    full, upper, order = qr(scaled, pivoting=True)
+    diagonal = np.abs(np.diag(upper))
+    r = int(np.sum(diagonal > CONSTANT_RANK_TOL * diagonal[0]))
+    chosen = np.sort(order[:r])
+    C = np.linalg.lstsq(E[:, chosen], E, rcond=None)[0]
+    C[np.abs(C) < CONSTANT_RANK_TOL] = 0.0
+    return E[:, chosen], C, full[:, r:]
+
+
+def _centripetal(spin: ca.SX, arms: Array) -> ca.SX:
+    """Return `ω × (ω × r_i)` of each point, stacked, body axes."""
+    square = ca.sumsqr(spin)
+    points = [ca.DM(arm) for arm in arms]
+    return ca.vertcat(*(spin * ca.dot(spin, r) - square * r for r in points))

@@ -1,0 +1,99 @@
+"""The controller as data: names, units and limits, and what a report may read."""
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
+from mbcasadi.control.inverse_dynamics.tick import Stages
+from mbcasadi.description import Controller, Signal
+from mbcasadi.description.status import QP_STATUS
+from mbcasadi.qp.friction_cone import FORCE_AXES
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import (
+    coordinates,
+    rates,
+    unitless_signal,
+)
+
+
+def controller_data(
+    setup: Setup, stages: Stages, function: ca.Function, z0: np.ndarray, monitor: ca.Function
+) -> Controller:
+    """Return the `Controller` of an inverse-dynamics law.
+
+    Args:
+        setup: the checked options.
+        stages: the Functions around the QP solver.
+        function: the whole law, (q, v, [act], ref, mask, z) → (u, z_next, status, flags, residual).
+        z0: (nz,) initial state.
+        monitor: (q, v, [act], ref, mask) → (target, error, contact_force), for reports.
+    """
+    controls = setup.system.actuator_names
+    last = tuple(f"u.{name}" for name in controls) if setup.holds_last_control else ()
+    state = tuple(f"active.{name}" for name in stages.row_names) + last
+    inputs = {
+        "q": coordinates(setup.system),
+        "v": rates(setup.system),
+        "act": unitless_signal("act", _act_names(setup.system)),
+        "ref": _reference(setup),
+        "mask": unitless_signal("mask", setup.mask_names),
+        "z": unitless_signal("z", state),
+    }
+    outputs = {
+        "u": unitless_signal("u", controls),
+        "z_next": unitless_signal("z_next", state),
+        "status": unitless_signal("status", ("status",)),
+        "flags": unitless_signal("flags", ("flags",)),
+        "residual": unitless_signal("residual", RESIDUALS),
+    }
+    return Controller(
+        name=function.name(),
+        function=function,
+        inputs=tuple(inputs[name] for name in function.name_in()),
+        outputs=tuple(outputs[name] for name in function.name_out()),
+        u_min=stages.u_min,
+        u_max=stages.u_max,
+        z0=z0,
+        period=setup.period,
+        stages=stages.qp,
+        source=setup.system.name,
+        notes=_notes(setup),
+        monitor=monitor,
+        monitors=_monitors(setup),
+        contacts=tuple(setup.contacts),
+    )
+
+
+def _reference(setup: Setup) -> Signal:
+    names = tuple(f"{slot.name}.{row}" for slot in setup.slots for row in slot.components)
+    return Signal("ref", names, tuple(unit for slot in setup.slots for unit in slot.units))
+
+
+def _monitors(setup: Setup) -> tuple[Signal, ...]:
+    rows = tuple(
+        f"{task.name}.{row}" for task in setup.tasks for row in task.components(setup.system)
+    )
+    units = tuple(unit for task in setup.tasks for unit in task.units(setup.system))
+    forces = tuple(f"{name}.{axis}" for name in setup.contact_names for axis in FORCE_AXES)
+    return (
+        Signal("target", rows, units),
+        Signal("error", rows, units),
+        Signal("contact_force", forces, ("N",) * len(forces)),
+    )
+
+
+def _notes(setup: Setup) -> dict[str, str]:
+    return {
+        "law": "inverse dynamics as a condensed QP",
+        "tasks": ", ".join(task.name for task in setup.tasks),
+        "friction": ", ".join(
+            f"{name}: mu {contact.friction:g}, {contact.sides} sides inside the cone"
+            for name, contact in zip(setup.contact_names, setup.contacts, strict=True)
+        ),
+        "status": QP_STATUS.summary(),
+    }
+
+
+def _act_names(system: System) -> tuple[str, ...]:
+    return tuple(act.name for act in system.actuators if act.act is not None)

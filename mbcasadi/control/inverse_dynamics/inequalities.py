@@ -1,0 +1,193 @@
+"""Inequality rows of the inverse dynamics: torque limits, friction pyramids, normal forces.
+
+Every row is `lower <= C_p p + C_lam lam + C_w w <= upper` with actuator forces p, multipliers
+lam and internal contact forces w; each has a name for messages.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows
+from mbcasadi.description import Contact, RigidTree
+from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.qp.friction_cone import pyramid_rows
+from mbcasadi.system import System
+from mbcasadi.system.actuator_model import ActuatorModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`lower <= C_p p + C_lam lam + C_w w <= upper`."""
+
+    C_p: ca.SX
+    C_lam: ca.SX
+    C_w: ca.SX
+    lower: ca.SX
+    upper: ca.SX
+    names: tuple[str, ...]
+
+    def value(self, p: ca.SX, lam: ca.SX, w: ca.SX) -> ca.SX:
+        """Return the middle of the inequality (m,)."""
+        return ca.densify(self.C_p @ p + self.C_lam @ lam + self.C_w @ w)
+
+
+@dataclass(frozen=True)
+class JointSums:
+    """Rows of summed actuator forces that a single actuator's range cannot express.
+
+    Attributes:
+        of_p: (k, nu) row of each sum.
+        ranges: (k, 2) N or N m.
+        names: what is limited.
+    """
+
+    of_p: ca.SX
+    ranges: ca.SX
+    names: tuple[str, ...]
+
+
+def stack_rows(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of all parts, one below the other."""
+    return Rows(
+        C_p=ca.vertcat(*(part.C_p for part in parts)),
+        C_lam=ca.vertcat(*(part.C_lam for part in parts)),
+        C_w=ca.vertcat(*(part.C_w for part in parts)),
+        lower=ca.vertcat(*(part.lower for part in parts)),
+        upper=ca.vertcat(*(part.upper for part in parts)),
+        names=tuple(name for part in parts for name in part.names),
+    )
+
+
+def torque_rows(actuators: ActuatorModel, names: Sequence[str], m: int, nw: int) -> Rows:
+    """Return `lower <= p <= upper` for each actuator that has a limit."""
+    bounded = [i for i, limited in enumerate(actuators.bounded) if limited]
+    nu = len(actuators.bounded)
+    return Rows(
+        ca.SX.eye(nu)[bounded, :],
+        ca.SX(len(bounded), m),
+        ca.SX(len(bounded), nw),
+        actuators.lower[bounded, 0],
+        actuators.upper[bounded, 0],
+        tuple(f"actuator '{names[i]}': force range" for i in bounded),
+    )
+
+
+def sum_rows(sums: JointSums, m: int, nw: int) -> Rows:
+    """Return the limits on summed actuator forces."""
+    k = len(sums.names)
+    return Rows(
+        sums.of_p,
+        ca.SX(k, m),
+        ca.SX(k, nw),
+        sums.ranges[:, 0],
+        sums.ranges[:, 1],
+        sums.names,
+    )
+
+
+def joint_sums(system: System, actuators: ActuatorModel) -> tuple[ActuatorModel, JointSums]:
+    """Return the joints' and tendons' limits of summed actuator force.
+
+    A sum with one constant term bounds that actuator's range directly; MuJoCo clips the sum, so
+    the range of the force is clipped too. The other sums become rows.
+    """
+    nu = system.nu
+    lower, upper, bounded = ca.SX(actuators.lower), ca.SX(actuators.upper), list(actuators.bounded)
+    of_p, ranges, names = [ca.SX(0, nu)], [ca.SX(0, 2)], []
+    for label, row, rest, (low, high) in _limited_sums(system, actuators):
+        columns = ca.sparsify(row).sparsity().get_col()
+        factor = row[columns[0]] if len(columns) == 1 else None
+        if factor is not None and factor.is_constant() and rest.is_zero():
+            i, ends = columns[0], sorted((low / float(factor), high / float(factor)))
+            lower[i] = ca.fmin(ca.fmax(lower[i], ends[0]), ends[1])
+            upper[i] = ca.fmin(ca.fmax(upper[i], ends[0]), ends[1])
+            bounded[i] = True
+        elif columns:
+            of_p.append(row)
+            ranges.append(ca.horzcat(low - rest, high - rest))
+            names.append(f"{label}: summed actuator force")
+    limited = replace(actuators, lower=lower, upper=upper, bounded=tuple(bounded))
+    return limited, JointSums(ca.vertcat(*of_p), ca.vertcat(*ranges), tuple(names))
+
+
+def _limited_sums(
+    system: System, actuators: ActuatorModel
+) -> list[tuple[str, ca.SX, ca.SX, tuple[float, float]]]:
+    """Return (label, row over p, force that no actuator owns, range) of each limited sum."""
+    tree: RigidTree | None = system.tree
+    if tree is None:
+        return []
+    sums = []
+    for joint in tree.joints:
+        if joint.force_range is not None:
+            row = actuators.moment[joint.dof, :]
+            rest = actuators.rest[joint.dof]
+            sums.append((f"joint '{joint.name}'", row, rest, joint.force_range))
+    for k, tendon in enumerate(tree.tendons):
+        if tendon.force_range is None:
+            continue
+        row = ca.SX(1, system.nu)
+        for i, actuator in enumerate(system.actuators):
+            if actuator.transmission == "tendon" and actuator.target == k:
+                row[i] = float(actuator.gear[0])
+        sums.append((f"tendon '{tendon.name}'", row, ca.SX(0), tendon.force_range))
+    return sums
+
+
+def friction_rows(
+    contacts: Sequence[Contact],
+    names: Sequence[str],
+    on: ca.SX,
+    contact_forces: ContactRows,
+    first: int,
+    nu: int,
+) -> Rows:
+    """Return friction pyramids, and normal force limits where a contact has them.
+
+    A contact that is off has no force: its rows are zero and their bounds unbounded, so that
+    neither is ever active.
+
+    Args:
+        contacts: the contacts.
+        names: one name for each.
+        on: (nc,) one where a contact is on.
+        contact_forces: their rows and forces.
+        first: number of multipliers above those of the contacts.
+        nu: number of actuator forces.
+    """
+    faces: list[ca.DM] = [ca.DM(0, 3 * len(contacts))]
+    lower, upper, labels = [ca.SX(0, 1)], [ca.SX(0, 1)], []
+    for i, contact in enumerate(contacts):
+        pyramid = pyramid_rows(contact.friction, contact.sides)
+        off = (1 - on[i]) * UNBOUNDED
+        faces.append(_at_contact(pyramid, i, len(contacts)))
+        lower.append(-UNBOUNDED * ca.SX.ones(contact.sides))
+        upper.append(ca.repmat(off, contact.sides, 1))
+        labels += [f"contact '{names[i]}': friction, face {k}" for k in range(contact.sides)]
+        if contact.min_force > 0 or contact.max_force is not None:
+            faces.append(_at_contact(ca.sparsify(ca.DM([[1.0, 0.0, 0.0]])), i, len(contacts)))
+            lower.append(contact.min_force - off)
+            highest = contact.max_force
+            upper.append(ca.SX(UNBOUNDED) if highest is None else highest + off)
+            labels.append(f"contact '{names[i]}': normal force")
+    faces_all = ca.vertcat(*faces)
+    of_lam = ca.horzcat(ca.SX(3 * len(contacts), first), contact_forces.of_lam)
+    return Rows(
+        ca.SX(faces_all.shape[0], nu),
+        ca.sparsify(faces_all @ of_lam),
+        ca.sparsify(faces_all @ contact_forces.of_w),
+        ca.vertcat(*lower),
+        ca.vertcat(*upper),
+        tuple(labels),
+    )
+
+
+def _at_contact(rows: ca.DM, i: int, nc: int) -> ca.DM:
+    """Return rows over one contact's force as rows over the forces of all `nc` contacts."""
+    return ca.horzcat(ca.DM(rows.shape[0], 3 * i), rows, ca.DM(rows.shape[0], 3 * (nc - 1 - i)))

@@ -1,0 +1,74 @@
+"""Inspection of the controller: the QP as data, and the motion and forces of a candidate."""
+
+import casadi as ca
+
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import condense, multipliers, solve_upper
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
+from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.problem import assemble_problem, objective
+from mbcasadi.qp.kkt_residuals import positive
+from mbcasadi.qp.whitening import whiten
+
+
+def inspection_fun(setup: Setup) -> ca.Function:
+    """Return (q, v, [act], ref, mask, x) → the QP in y = (p, w), and the quantities at x.
+
+    Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
+    `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`,
+    `violation` (m,), and the tasks' `error` and `target`.
+    """
+    symbols = input_symbols(setup, 0)
+    del symbols["z"]
+    inputs, _ = guard_inputs(setup, symbols)
+    problem = assemble_problem(setup, inputs)
+    condensed = condense(problem.dynamics, setup.rank_tol)
+    H, g = objective(setup, problem, condensed)
+    whitened = whiten(H, g)
+    nu, rows = setup.system.nu, problem.rows
+    n, first = nu + problem.contacts.of_w.shape[1], setup.system.nc
+    of_lam = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B)
+    lam_0 = multipliers(condensed, ca.SX.zeros(nu))
+    constant = rows.C_lam @ lam_0
+    x = ca.SX.sym("x", n)
+    y = whitened.y_0 + whitened.L_inv @ x
+    p = ca.fmin(ca.fmax(y[:nu, 0], problem.actuators.lower), problem.actuators.upper)
+    w = y[nu:, 0]
+    lam = multipliers(condensed, p)
+    value = rows.value(p, lam, w)
+    outputs = {
+        "H": ca.tril2symm(H),
+        "g": g,
+        "A_qp": ca.densify(ca.horzcat(rows.C_p + rows.C_lam @ of_lam, rows.C_w)),
+        "lba": rows.lower - constant,
+        "uba": rows.upper - constant,
+        "T": ca.densify(condensed.T),
+        "t": condensed.t,
+        "y": y,
+        "p": p,
+        "a": condensed.T @ p + condensed.t,
+        "lam": lam[:first, 0],
+        "contact_force": problem.contacts.of_lam @ lam[first:, 0] + problem.contacts.of_w @ w,
+        "independent_rows": condensed.kept,
+        "violation": positive(value - rows.upper) + positive(rows.lower - value),
+        "error": problem.tasks.error,
+        "target": problem.tasks.target,
+    }
+    dense = [ca.densify(value) for value in outputs.values()]
+    return ca.Function(
+        "inspect", [*symbols.values(), x], dense, [*symbols, "x"], list(outputs), {"cse": True}
+    )
+
+
+def monitor_fun(candidate: ca.Function, inspect: ca.Function) -> ca.Function:
+    """Return (q, v, [act], ref, mask) → (target, error, contact_force) for reports.
+
+    It solves the QP again, because u does not determine the internal contact forces.
+    """
+    names = [inspect.name_in(i) for i in range(inspect.n_in() - 1)]
+    inputs = {name: ca.MX.sym(name, inspect.size1_in(name)) for name in names}
+    x = candidate(**inputs)["x"]
+    outputs_at_x = inspect(**inputs, x=x)
+    outputs = ["target", "error", "contact_force"]
+    return ca.Function(
+        "monitor", list(inputs.values()), [outputs_at_x[name] for name in outputs], names, outputs
+    )

@@ -1,0 +1,209 @@
+"""Options of an inverse-dynamics controller, checked where they are given, and what they imply."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.control.inverse_dynamics.contact_groups import ContactGroup, contact_groups_of
+from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.control.tasks.task import Gains, Slot, Task, gains_of
+from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
+from mbcasadi.qp.friction_cone import FORCE_AXES, require_contacts
+from mbcasadi.qp.solver import require_solver
+from mbcasadi.shapes import (
+    column,
+    require_choice,
+    require_identifier,
+    require_numbers,
+    require_positive,
+    unique,
+)
+from mbcasadi.system import System
+from mbcasadi.system.actuator_model import Ranges, require_ranges
+from mbcasadi.system.coordinates import equality_groups
+
+Array = NDArray[np.float64]
+
+FALLBACKS = ("zero", "hold")
+INTERNAL_FORCES = ("body", "none")
+
+CONTACT_RANK_TOL = 1e-3
+"""A constraint direction weaker than this, relative to its joints, is dropped. The redundant rows
+of a spatial loop that a plant leaves open by a gap are as weak as the gap over a link's length,
+1e-3 with MuJoCo's default softness; kept, they would hold the loop still. A direction that truly
+is this weak needs forces a thousand times larger than others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """Tasks, contacts and options of a controller; see `InverseDynamicsQP` for each of them.
+
+    Raises:
+        ProblemError: tasks, contacts, limits or options that contradict themselves.
+        UnknownNameError: a frame or joint that the model does not have.
+        SolverError: the solver is not available.
+    """
+
+    system: System
+    tasks: Sequence[Task]
+    contacts: Sequence[Contact] = ()
+    _: KW_ONLY
+    torque_weight: float = 1e-4
+    torque_reference: bool = False
+    internal_forces: str = "body"
+    internal_force_weight: float = 1e-4
+    force_weight: float = 0.0
+    force_reference: bool = False
+    ctrl_limits: ArrayLike | None = None
+    force_limits: ArrayLike | None = None
+    stabilisation: float = 0.0
+    contact_damping: float = 0.0
+    rank_tol: float = CONTACT_RANK_TOL
+    tolerance: float = 1e-6
+    fallback: str = "zero"
+    fallback_law: ca.Function | None = None
+    period: float = 1e-3
+    solver: str = "daqp"
+    name: str = "inverse_dynamics"
+
+    def __post_init__(self) -> None:
+        _require_system(self.system)
+        object.__setattr__(self, "tasks", tuple(self.tasks))
+        object.__setattr__(self, "contacts", tuple(self.contacts))
+        require_numbers(
+            force_weight=self.force_weight,
+            stabilisation=self.stabilisation,
+            contact_damping=self.contact_damping,
+        )
+        require_positive(
+            torque_weight=self.torque_weight,
+            internal_force_weight=self.internal_force_weight,
+            rank_tol=self.rank_tol,
+            tolerance=self.tolerance,
+            period=self.period,
+        )
+        require_choice("fallback", self.fallback, FALLBACKS)
+        require_choice("internal_forces", self.internal_forces, INTERNAL_FORCES)
+        require_solver(self.solver)
+        require_identifier("name", self.name)
+        _require_tasks(self.tasks, self.gains)
+        require_contacts(self.contacts)
+        _require_fallback_law(self)
+
+    @property
+    def holds_last_control(self) -> bool:
+        """Whether the state holds the last control, for the safe output."""
+        return self.fallback == "hold" and self.fallback_law is None
+
+    @cached_property
+    def gains(self) -> tuple[Gains, ...]:
+        """Gains and weights of each task."""
+        return tuple(gains_of(task, self.system) for task in self.tasks)
+
+    @cached_property
+    def contact_groups(self) -> tuple[ContactGroup, ...]:
+        """The contacts by body."""
+        return contact_groups_of(self.system, self.contacts)
+
+    @cached_property
+    def contact_names(self) -> tuple[str, ...]:
+        """A unique name for each contact."""
+        return unique([contact.frame for contact in self.contacts])
+
+    @cached_property
+    def equality_sizes(self) -> tuple[int, ...]:
+        """Rows of each equality constraint."""
+        return equality_groups(self.system)[1]
+
+    @cached_property
+    def mask_names(self) -> tuple[str, ...]:
+        """Name of each entry of `mask`: contacts, then equality constraints."""
+        return self.contact_names + equality_groups(self.system)[0]
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """Slices of the reference, in order."""
+        slots = [slot for task in self.tasks for slot in task.slots(self.system)]
+        if self.torque_reference:
+            names = self.system.actuator_names
+            slots.append(Slot("torque", names, ("N or N m",) * self.system.nu))
+        if self.force_reference:
+            slots.append(_force_slot(self))
+        return tuple(slots)
+
+    @cached_property
+    def reference(self) -> dict[str, slice]:
+        """Slices of `ref`, by `<task>.<quantity>`."""
+        return slot_slices(self.slots)
+
+    @property
+    def nref(self) -> int:
+        """Size of the reference."""
+        return sum(slot.size for slot in self.slots)
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        """Ranges of controls and of actuator forces."""
+        return require_ranges(self.system, self.ctrl_limits, self.force_limits)
+
+    def reference_at(self, q: ArrayLike) -> Array:
+        """Return the reference (nref,) that holds the configuration q, at rest."""
+        ref, pose = np.zeros(self.nref), column("q", q, self.system.nq, finite=False)
+        for task in self.tasks:
+            for quantity, value in task.hold_reference(self.system, pose).items():
+                ref[self.reference[f"{task.name}.{quantity}"]] = value
+        return ref
+
+
+def _require_system(system: System) -> None:
+    """Raise for systems that inverse dynamics cannot serve."""
+    if system.nu == 0:
+        raise ProblemError(f"'{system.name}' has no actuators; expected at least one")
+    if system.timed:
+        raise ProblemError(
+            f"'{system.name}' has constraints that depend on time; the controller has no clock. "
+            "Make the moving quantity a task"
+        )
+
+
+def _require_tasks(tasks: Sequence[Task], gains: Sequence[Gains]) -> None:
+    """Raise for no task, two with one name, or nothing with a positive weight."""
+    if not tasks:
+        raise ProblemError("no tasks; expected at least one, such as PostureTask()")
+    names = [task.name for task in tasks]
+    if len(set(names)) != len(names):
+        raise ProblemError(f"tasks are named {', '.join(names)}; expected different names")
+    if not any(np.any(each.weight > 0) for each in gains):
+        raise ProblemError("all task weights are zero; expected at least one that is positive")
+
+
+def _force_slot(setup: Setup) -> Slot:
+    """Return the slice of the reference that holds contact forces."""
+    if not setup.contacts or setup.force_weight == 0:
+        raise ProblemError(
+            f"a reference of {len(setup.contacts)} contact forces with force_weight = "
+            f"{setup.force_weight}; expected contacts and a positive weight"
+        )
+    components = tuple(f"{name}.{axis}" for name in setup.contact_names for axis in FORCE_AXES)
+    return Slot("force", components, ("N",) * len(components))
+
+
+def _require_fallback_law(setup: Setup) -> None:
+    """Raise unless a fallback law takes (q, v, ref, mask) and returns u."""
+    law = setup.fallback_law
+    if law is None:
+        return
+    system = setup.system
+    sizes = tuple(law.size1_in(i) * law.size2_in(i) for i in range(law.n_in()))
+    expected = (system.nq, system.nv, setup.nref, len(setup.mask_names))
+    if sizes != expected or law.n_out() < 1 or law.numel_out(0) != system.nu:
+        nq, nv, nref, nmask = expected
+        raise ProblemError(
+            f"fallback law {law}; expected (q[{nq}], v[{nv}], ref[{nref}], mask[{nmask}]) -> "
+            f"(u[{system.nu}])"
+        )

@@ -1,0 +1,183 @@
+"""Inverse dynamics of a constrained mechanism as a QP of inequalities only.
+
+The unknowns are the actuator forces p and, where several contacts share a body, its internal
+forces w. With `a = T p + t` (see `condensed_dynamics.py`):
+
+    min ½ Σ_tasks |J a + c - a_des|²_W + ½ r_p |p - p_ref|² + ½ r_w |w|² + ½ r_f |f - f_ref|²
+    subject to torque limits, friction pyramids and normal force limits.
+
+`r_p > 0` and `r_w > 0` make the Hessian positive definite: they determine the forces that cause no
+motion (of a redundant motor, of feet that press against each other).
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+from mbcasadi.constraints import stabilised_bias
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics, solve_upper
+from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows, contact_rows
+from mbcasadi.control.inverse_dynamics.inequalities import (
+    Rows,
+    friction_rows,
+    joint_sums,
+    stack_rows,
+    sum_rows,
+    torque_rows,
+)
+from mbcasadi.control.inverse_dynamics.inputs import Inputs
+from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.tasks.task import own_slices
+from mbcasadi.system import evaluate
+from mbcasadi.system.actuator_model import ActuatorModel, actuator_model
+
+
+@dataclass(frozen=True)
+class TaskStack:
+    """All tasks, one below the other: `J a + offset` is the error in acceleration.
+
+    Attributes:
+        J: (k, nv).
+        offset: (k,) `c - a_des`.
+        weight: (k,).
+        error, target: (k,) see `TaskRows`.
+    """
+
+    J: ca.SX
+    offset: ca.SX
+    weight: ca.DM
+    error: ca.SX
+    target: ca.SX
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The parts of the QP at one state, before they are condensed.
+
+    Attributes:
+        dynamics: `M a = f + B p + Gᵀ lam`, `G a + c = 0`.
+        actuators: gains, biases and ranges of the actuators.
+        contacts: rows and forces of the contacts.
+        rows: the inequalities.
+        tasks: rows of all tasks.
+        p_ref: (nu,) actuator forces that the regularisation pulls to.
+        f_ref: (3 nc,) contact forces that it pulls to; those of contacts that are off are zero.
+    """
+
+    dynamics: Dynamics
+    actuators: ActuatorModel
+    contacts: ContactRows
+    rows: Rows
+    tasks: TaskStack
+    p_ref: ca.SX
+    f_ref: ca.SX
+
+
+def assemble_problem(setup: Setup, at: Inputs) -> Problem:
+    """Return the problem at a state."""
+    system = setup.system
+    nc = len(setup.contacts)
+    actuators, sums = joint_sums(
+        system, actuator_model(system, setup.ranges, setup.period, at.q, at.v, at.act)
+    )
+    contacts = contact_rows(
+        system,
+        setup.contact_groups,
+        at.on[:nc, 0],
+        (at.q, at.v),
+        damping=setup.contact_damping,
+        internal=setup.internal_forces == "body",
+    )
+    A, bias = equality_rows(setup, at)
+    dynamics = Dynamics(
+        M=system.mass_matrix(at.q),
+        f=system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v),
+        B=actuators.moment,
+        G=ca.sparsify(ca.vertcat(A, contacts.J)),
+        c=ca.vertcat(bias, contacts.c),
+    )
+    m, nw = dynamics.G.shape[0], contacts.of_w.shape[1]
+    rows = stack_rows(
+        [
+            torque_rows(actuators, system.actuator_names, m, nw),
+            sum_rows(sums, m, nw),
+            friction_rows(
+                setup.contacts, setup.contact_names, at.on[:nc, 0], contacts, A.shape[0], system.nu
+            ),
+        ]
+    )
+    p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)
+    f_ref = desired_contact_forces(setup, at)
+    return Problem(dynamics, actuators, contacts, rows, stack_tasks(setup, at), p_ref, f_ref)
+
+
+def desired_contact_forces(setup: Setup, at: Inputs) -> ca.SX:
+    """Return the reference of the contact forces (3 nc,)."""
+    nc = len(setup.contacts)
+    if not setup.force_reference:
+        return ca.SX(3 * nc, 1)
+    return ca.kron(at.on[:nc, 0], ca.SX.ones(3)) * at.ref[setup.reference["force"], 0]
+
+
+def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
+    """Return the equality constraints' rows and bias, those that are off zero.
+
+    With stabilisation ω the rows are `A a + c + 2 ω psi + ω² phi = 0`.
+    """
+    system, nc = setup.system, len(setup.contacts)
+    if system.nc == 0:
+        return ca.SX(0, system.nv), ca.SX(0, 1)
+    state = {"q": at.q, "v": at.v}
+    A, bias = evaluate(system.loop_jacobian, state), system.loop_bias(at.q, at.v)
+    if setup.stabilisation:
+        omega = ca.DM(setup.stabilisation)
+        psi, phi = system.loop_rate(at.q, at.v), system.constraint(at.q)
+        bias = stabilised_bias(bias, psi, phi, omega, omega)
+    on = ca.vertcat(
+        *(at.on[nc + k] for k, size in enumerate(setup.equality_sizes) for _ in range(size))
+    )
+    return ca.repmat(on, 1, system.nv) * A, on * bias
+
+
+def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
+    """Return the rows of all tasks."""
+    ref = {name: at.ref[place, 0] for name, place in setup.reference.items()}
+    parts = [
+        task.rows(setup.system, at.q, at.v, own_slices(task, setup.system, ref), gains)
+        for task, gains in zip(setup.tasks, setup.gains, strict=True)
+    ]
+    weight = ca.vertcat(*(ca.DM(gains.weight) for gains in setup.gains))
+    return TaskStack(
+        J=ca.vertcat(*(part.J for part in parts)),
+        offset=ca.vertcat(*(part.c - part.a_des for part in parts)),
+        weight=weight,
+        error=ca.vertcat(*(part.error for part in parts)),
+        target=ca.vertcat(*(part.target for part in parts)),
+    )
+
+
+def objective(setup: Setup, problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca.SX]:
+    """Return the Hessian's lower triangle (n, n) and the gradient (n,) at y = (p, w) = 0."""
+    nu, nw = setup.system.nu, problem.contacts.of_w.shape[1]
+    root = ca.sqrt(problem.tasks.weight)
+    E = (ca.diag(root) @ problem.tasks.J) @ condensed.T
+    e = root * (problem.tasks.J @ condensed.t + problem.tasks.offset)
+    H = ca.diagcat(
+        ca.tril(E.T @ E) + setup.torque_weight * ca.SX.eye(nu),
+        setup.internal_force_weight * ca.SX.eye(nw),
+    )
+    g = ca.vertcat(E.T @ e - setup.torque_weight * problem.p_ref, ca.SX(nw, 1))
+    if setup.force_weight and problem.contacts.J.shape[0]:
+        F, f = contact_force_map(problem, condensed)
+        H += setup.force_weight * ca.tril(F.T @ F)
+        g += setup.force_weight * (F.T @ (f - problem.f_ref))
+    return H, ca.densify(g)
+
+
+def contact_force_map(problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca.SX]:
+    """Return `F`, `f` of the contact forces `F y + f`."""
+    first = problem.dynamics.G.shape[0] - problem.contacts.J.shape[0]
+    of_p = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B)[first:, :]
+    constant = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.y_0)[first:, 0]
+    F = ca.horzcat(problem.contacts.of_lam @ of_p, problem.contacts.of_w)
+    return F, problem.contacts.of_lam @ constant

@@ -1,0 +1,138 @@
+"""The QP as data, its solution, and why there may be none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
+from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.description.status import Flag, Status
+
+Array = NDArray[np.float64]
+
+VIOLATED = 1e-6
+"""Violation, N or N m, from which a row is named by `explain`."""
+
+
+class CondensedQP(NamedTuple):
+    """`min ½ yᵀ H y + gᵀ y` subject to `lba <= A_qp y <= uba`, with `y = (p, w)`.
+
+    p (nu,) are the actuator forces, N or N m (equal to u for motors of unit gain); w are the
+    internal contact forces. `a = T p + t`. Bounds of ±1e30 mean no bound.
+
+    Attributes:
+        H, g: (n, n), (n,).
+        A_qp, lba, uba: (m, n), (m,), (m,).
+        row_names: name of each row.
+        T, t: (nv, nu), (nv,).
+    """
+
+    H: Array
+    g: Array
+    A_qp: Array
+    lba: Array
+    uba: Array
+    row_names: tuple[str, ...]
+    T: Array
+    t: Array
+
+    @classmethod
+    def of(cls, matrices: Mapping[str, Array], row_names: tuple[str, ...]) -> "CondensedQP":
+        """Return the QP of the matrices of an inspection, by name."""
+        parts = {key: matrices[key] for key in ("H", "A_qp", "T")}
+        flat = {key: matrices[key].ravel() for key in ("g", "lba", "uba", "t")}
+        return cls(row_names=row_names, **parts, **flat)
+
+
+@dataclass(frozen=True)
+class InverseDynamicsSolution:
+    """The controller's output at one state, and what it means.
+
+    Attributes:
+        u: (nu,) controls.
+        z_next: (nz,) next state.
+        status: see `Status`. From INFEASIBLE on, `u` is the safe output and the other fields
+            describe the rejected candidate.
+        status_text: what the status means.
+        flags: what was changed on the way to a valid output.
+        residual: (5,) dynamics, constraint, primal, stationarity, complementarity (relative).
+        a: (nv,) acceleration.
+        lam: (nc,) multipliers of the equality constraints.
+        contact_forces: (number of contacts, 3) normal and two tangential forces, N.
+        p: (nu,) actuator forces, N or N m.
+        independent_rows: one for each independent constraint row, zero for dropped ones.
+        problem: the QP.
+        violations: (m,) by how much the candidate violates each row, N or N m.
+    """
+
+    u: Array
+    z_next: Array
+    status: int
+    status_text: str
+    flags: Flag
+    residual: Array
+    a: Array
+    lam: Array
+    contact_forces: Array
+    p: Array
+    independent_rows: Array
+    problem: CondensedQP
+    violations: Array
+
+    @property
+    def solved(self) -> bool:
+        """Whether the solution passed all checks."""
+        return self.status == Status.SOLVED
+
+    def residuals(self) -> dict[str, float]:
+        """Return the residuals by name."""
+        return dict(zip(RESIDUALS, self.residual.tolist(), strict=True))
+
+    def explain(self) -> str:
+        """Return in words what the status means and which rows contradict each other.
+
+        For an infeasible problem: the rows that cannot hold together, from the least sum of
+        violations over all y (a linear program).
+        """
+        lines = [f"status {self.status}: {self.status_text}"]
+        lines += [f"  {name} residual {value:.1e}" for name, value in self.residuals().items()]
+        if self.status == Status.BAD_INPUT:
+            return "\n".join([*lines, "  an input is NaN, infinite or no unit quaternion"])
+        if not np.all(np.isfinite(self.problem.A_qp)):
+            return "\n".join([*lines, "  the problem is not finite: a singular inertia?"])
+        least = least_violations(self.problem)
+        if np.any(least > VIOLATED):
+            lines.append("  the problem is infeasible; these rows have to be violated:")
+            lines += _violated_rows(self.problem, least)
+        else:
+            lines.append("  the problem is feasible")
+            named = _violated_rows(self.problem, self.violations)
+            lines += (["  the candidate violates:", *named]) if named else []
+        return "\n".join(lines)
+
+
+def least_violations(problem: CondensedQP) -> Array:
+    """Return (m,) violations whose sum is least over all y; zero where the QP is feasible."""
+    from scipy.optimize import linprog  # heavy, and needed for explanations only
+
+    A, lba, uba = problem.A_qp, problem.lba, problem.uba
+    m, n = A.shape
+    if m == 0:
+        return np.zeros(0)
+    upper, lower = uba < UNBOUNDED / 2, lba > -UNBOUNDED / 2
+    slack = np.eye(m)
+    rows = np.vstack([np.hstack([A, -slack])[upper], np.hstack([-A, -slack])[lower]])
+    bounds = np.concatenate([uba[upper], -lba[lower]])
+    cost = np.concatenate([np.zeros(n), np.ones(m)])
+    limits = [(None, None)] * n + [(0, None)] * m
+    least = linprog(cost, A_ub=rows, b_ub=bounds, bounds=limits, method="highs")
+    return np.asarray(least.x[n:]) if least.x is not None else np.full(m, np.inf)
+
+
+def _violated_rows(problem: CondensedQP, violations: Array) -> list[str]:
+    """Return a line for each violated row, the worst first."""
+    worst = [i for i in np.argsort(-violations) if violations[i] > VIOLATED]
+    return [f"    {problem.row_names[i]}: short by {violations[i]:.3g}" for i in worst]

@@ -1,0 +1,233 @@
+"""The stages of one control step, split where the QP solver is called: build, solve, finish.
+
+`build` assembles the problem, condenses and whitens it; `finish` recovers the actuator forces,
+clips them to their ranges, computes the residuals and chooses the output. Both are scalar
+expressions (SX): a fixed sequence of operations, without branches or loops that depend on data.
+"""
+
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.control.inverse_dynamics.carry import Layout, pack, unpack
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
+    Condensed,
+    Dynamics,
+    condense,
+    multipliers,
+    solve_upper,
+)
+from mbcasadi.control.inverse_dynamics.inequalities import Rows
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, state_size
+from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem, objective
+from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS, Candidate, Cost, residuals
+from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
+from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.qp.input_guard import active_signs, clamp, is_saturated
+from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge
+from mbcasadi.qp.solver import CLAIMED
+from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds, whiten
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages, and sizes that only they know.
+
+    Attributes:
+        qp: `build` and `finish`.
+        row_names: name of each inequality.
+        u_min, u_max: (nu,) limits that the control never leaves.
+        nw: number of internal forces.
+        finish_from_carry: (carry, x, lam_a, active, flag) → the controller's outputs, for a
+            controller that is a part of another one; None where the safe output reads inputs.
+    """
+
+    qp: LeastDistanceStages
+    row_names: tuple[str, ...]
+    u_min: Array
+    u_max: Array
+    nw: int
+    finish_from_carry: ca.Function | None
+
+
+def make_stages(setup: Setup) -> Stages:
+    """Return the build and finish Functions of a controller."""
+    symbols = input_symbols(setup, 0)
+    inputs, valid = guard_inputs(setup, symbols)
+    problem = assemble_problem(setup, inputs)
+    m = len(problem.rows.names)
+    z = ca.SX.sym("z", state_size(setup, m))
+    symbols["z"] = z
+    condensed = condense(problem.dynamics, setup.rank_tol)
+    H, g = objective(setup, problem, condensed)
+    whitened = whiten(H, g)
+    A_qp, lba, uba = least_distance(setup, problem, condensed, whitened)
+    matrices = _matrices_of_finish(problem, condensed, whitened)
+    carry, layout = pack(matrices | {"valid": valid})
+    build = ca.Function(
+        "build",
+        list(symbols.values()),
+        [A_qp, lba, uba, active_signs(z[:m, 0]), carry],
+        list(symbols),
+        ["A_qp", "lba", "uba", "active0", "carry"],
+        {"cse": True},
+    )
+    limits = control_limits(setup, problem)
+    finish = _finish(setup, problem, layout, symbols, limits)
+    reads_inputs = setup.holds_last_control or setup.fallback_law is not None
+    return Stages(
+        qp=LeastDistanceStages(build, finish),
+        row_names=problem.rows.names,
+        u_min=limits[0],
+        u_max=limits[1],
+        nw=problem.contacts.of_w.shape[1],
+        finish_from_carry=None if reads_inputs else _finish(setup, problem, layout, {}, limits),
+    )
+
+
+def least_distance(
+    setup: Setup, problem: Problem, condensed: Condensed, whitened: Whitened
+) -> LeastDistance:
+    """Return the inequalities over the whitened unknown, as a least-distance problem."""
+    nu, rows = setup.system.nu, problem.rows
+    in_p, in_w = whitened.L_inv[:nu, :], whitened.L_inv[nu:, :]
+    of_lam = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B @ in_p)
+    A = rows.C_p @ in_p + rows.C_lam @ of_lam + rows.C_w @ in_w
+    p_0, w_0 = whitened.y_0[:nu, 0], whitened.y_0[nu:, 0]
+    at_0 = rows.value(p_0, multipliers(condensed, p_0), w_0)
+    lba, uba = shift_bounds(rows.lower, at_0), shift_bounds(rows.upper, at_0)
+    return LeastDistance(ca.densify(A), lba, uba)
+
+
+def control_limits(setup: Setup, problem: Problem) -> tuple[Array, Array]:
+    """Return constant limits (nu,) of the control: its own, and its force's by a constant gain."""
+    lower, upper = (setup.ranges.ctrl[:, side].copy() for side in (0, 1))
+    actuators = problem.actuators
+    for i in range(setup.system.nu):
+        constant = actuators.gain[i].is_constant() and actuators.bias[i].is_zero()
+        stateful = bool(setup.system.actuators) and setup.system.actuators[i].act is not None
+        if stateful or not constant or float(actuators.gain[i]) == 0.0:
+            continue
+        low, high = actuators.lower[i], actuators.upper[i]
+        if low.is_constant() and high.is_constant():
+            ends = sorted(float(end) / float(actuators.gain[i]) for end in (low, high))
+            lower[i] = max(lower[i], ends[0]) if abs(float(low)) < UNBOUNDED else lower[i]
+            upper[i] = min(upper[i], ends[1]) if abs(float(high)) < UNBOUNDED else upper[i]
+    return lower, upper
+
+
+def _matrices_of_finish(
+    problem: Problem, condensed: Condensed, whitened: Whitened
+) -> dict[str, ca.SX]:
+    """Return every matrix that `finish` needs, by name."""
+    actuators, rows, tasks = problem.actuators, problem.rows, problem.tasks
+    return {
+        **{f"dynamics.{key}": value for key, value in problem.dynamics._asdict().items()},
+        **{f"condensed.{key}": value for key, value in condensed._asdict().items()},
+        **{f"whitened.{key}": value for key, value in whitened._asdict().items()},
+        **{key: getattr(rows, key) for key in ("C_p", "C_lam", "C_w", "lower", "upper")},
+        **{key: getattr(actuators, key) for key in ("gain", "bias", "act")},
+        "p_min": actuators.lower,
+        "p_max": actuators.upper,
+        "J": tasks.J,
+        "offset": tasks.offset,
+        "p_ref": problem.p_ref,
+        "f_ref": problem.f_ref,
+        "of_lam": problem.contacts.of_lam,
+        "of_w": problem.contacts.of_w,
+    }
+
+
+def _finish(
+    setup: Setup,
+    problem: Problem,
+    layout: Layout,
+    inputs: dict[str, ca.SX],
+    limits: tuple[Array, Array],
+) -> ca.Function:
+    """Return the stage behind the solver; `inputs` are what the safe output may read."""
+    nu, m, nw = setup.system.nu, len(problem.rows.names), problem.contacts.of_w.shape[1]
+    solver = {
+        "x": ca.SX.sym("x", nu + nw),
+        "lam_a": ca.SX.sym("lam_a", m),
+        "active": ca.SX.sym("active", m),
+        "flag": ca.SX.sym("flag"),
+    }
+    carry = ca.SX.sym("carry", layout.size)
+    known = unpack(layout, carry)
+    whitened = Whitened(*(known[f"whitened.{key}"] for key in Whitened._fields))
+    y = whitened.y_0 + whitened.L_inv @ solver["x"]
+    p = ca.fmin(ca.fmax(y[:nu, 0], known["p_min"]), known["p_max"])
+    residual = residuals(
+        Candidate(p, y[nu:, 0], solver["lam_a"], solver["x"]),
+        Dynamics(*(known[f"dynamics.{key}"] for key in Dynamics._fields)),
+        Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields)),
+        whitened,
+        Rows(
+            C_p=known["C_p"],
+            C_lam=known["C_lam"],
+            C_w=known["C_w"],
+            lower=known["lower"],
+            upper=known["upper"],
+            names=problem.rows.names,
+        ),
+        _cost(setup, problem, known),
+    )
+    small = {name: residual[i] <= setup.tolerance for i, name in enumerate(RESIDUALS)}
+    status = judge(
+        residual[len(RESIDUALS) - len(QP_RESIDUALS) :, 0],
+        solver_claims=solver["flag"] > CLAIMED,
+        valid=known["valid"],
+        tolerance=setup.tolerance,
+        consistent=ca.logic_and(small["dynamics"], small["constraint"]),
+    )
+    optimal = status <= int(Status.SUBOPTIMAL)
+    u_safe = _safe_output(setup, problem, known, inputs)
+    u_free = ca.if_else(optimal, _controls(problem, known, p), u_safe)
+    u = clamp(u_free, *limits)
+    flags = Flag.SATURATED * is_saturated(u_free, u)
+    active = optimal * active_signs(solver["active"])
+    z_next = ca.vertcat(active, u) if setup.holds_last_control else active
+    return ca.Function(
+        "finish",
+        [*inputs.values(), carry, *solver.values()],
+        [u, z_next, status, flags, ca.if_else(known["valid"], residual, np.inf)],
+        [*inputs, "carry", *solver],
+        list(OUTPUTS),
+        {"cse": True},
+    )
+
+
+def _controls(problem: Problem, known: dict[str, ca.SX], p: ca.SX) -> ca.SX:
+    """Return the controls of the actuator forces p, from carried numbers."""
+    actuators = replace(problem.actuators, gain=known["gain"], bias=known["bias"], act=known["act"])
+    return actuators.controls(p)
+
+
+def _safe_output(
+    setup: Setup, problem: Problem, known: dict[str, ca.SX], inputs: dict[str, ca.SX]
+) -> ca.SX:
+    """Return the control that the author chose for the case that the QP gives none."""
+    nu = setup.system.nu
+    if setup.holds_last_control:
+        return inputs["z"][-nu:, 0]
+    if setup.fallback_law is not None:
+        safe, _ = guard_inputs(setup, inputs)
+        return ca.densify(setup.fallback_law(safe.q, safe.v, safe.ref, safe.on))
+    no_force = ca.fmin(ca.fmax(0, known["p_min"]), known["p_max"])
+    return ca.if_else(known["valid"], _controls(problem, known, no_force), 0)
+
+
+def _cost(setup: Setup, problem: Problem, known: dict[str, ca.SX]) -> Cost:
+    return Cost(
+        weight=problem.tasks.weight,
+        torque_weight=setup.torque_weight,
+        internal_force_weight=setup.internal_force_weight,
+        force_weight=setup.force_weight,
+        **{key: known[key] for key in ("J", "offset", "p_ref", "of_lam", "of_w", "f_ref")},
+    )

@@ -1,0 +1,1 @@
+"""What control laws and regulators share: data, entry point, mechanism at a state."""

@@ -1,0 +1,211 @@
+"""Input reach: which motions the actuators can drive at a pose  [A05, eq. 64].
+
+This is a property of the forces at one pose. Whether the modes of the linear model can be
+controlled is another question: see `controllability` of the linear systems.
+
+`null(A) ∩ range(B)⊥ = {0}`: a motion v that the rows allow and on which no actuator does work,
+`Bᵀ v = 0`, cannot be driven. (The paper writes `N ∩ B⊥ ⊆ N⊥ ∩ B⊥`; the right side meets N in zero
+only, so it is the same.)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.laws.poses import motions_at, weights_of
+from mbcasadi.errors import ShapeError
+from mbcasadi.shapes import column
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import rates
+
+UNDRIVEN = 1e-6
+"""Cosine of the angle between a motion and the actuators' forces below which it is not driven."""
+
+WEAK = 0.05
+"""Cosine below which the report calls a motion weakly driven: it needs 20 times the force."""
+
+SHOWN = 0.1
+"""Share of a motion's largest rate below which the report leaves a joint out."""
+
+
+@dataclass(frozen=True)
+class InputReach:
+    """The motions of a mechanism at one pose, and those that no actuator drives.
+
+    Attributes:
+        name: of the system.
+        joints: (nv,) names of the rates.
+        motions: (nv, k) basis of the velocities that the rows allow, joint space.
+        undriven: (nv, j) basis of those on which no actuator does work, joint space.
+        weakest: (nv,) driven motion with the least `margin`; zero where there is none.
+        margin: cosine of the angle between the weakest motion and the actuators' forces, in the
+            metric: one where they push along it, zero where they cannot; zero if some motion is
+            not driven.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    motions: Array
+    undriven: Array
+    weakest: Array
+    margin: float
+
+    @property
+    def controllable(self) -> bool:
+        """Whether every motion is driven: condition (64)."""
+        return not self.undriven.size
+
+    @property
+    def in_words(self) -> str:
+        """The finding in a few sentences."""
+        total, left = self.motions.shape[1], self.undriven.shape[1]
+        if not total:
+            return f"'{self.name}' cannot move at this pose."
+        if left:
+            lines = [
+                f"{total - left} of the {_motions(total)} of '{self.name}' can be driven here."
+            ]
+            lines += [
+                f"Motion along {self._named(column)} cannot be: no actuator does work on it."
+                for column in self.undriven.T
+            ]
+            lines.append("One actuator more for each, on a joint named here, would do.")
+            return " ".join(lines)
+        who = "The only motion" if total == 1 else f"Each of the {total} motions"
+        words = f"{who} of '{self.name}' can be driven here (margin {self.margin:.3g})."
+        if self.margin < WEAK:
+            words += f" Motion along {self._named(self.weakest)} is only weakly driven."
+        return words
+
+    def _named(self, motion: Array) -> str:
+        size = np.abs(motion)
+        order = [int(i) for i in np.argsort(-size) if size[i] > SHOWN * size.max()]
+        sign = np.sign(motion[order[0]])
+        parts = [f"{self.joints[i]} ({sign * motion[i]:+.2f})" for i in order]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class WorkspaceInputReach:
+    """Condition (64) over a sample of poses.
+
+    Attributes:
+        poses: (n, nq).
+        motions: (n,) how many motions there are at each.
+        driven: (n,) how many of them are driven.
+        margins: (n,) of the weakest motion, zero where one is not driven.
+        worst: the report at the pose with the least margin.
+    """
+
+    poses: Array
+    motions: NDArray[np.int64]
+    driven: NDArray[np.int64]
+    margins: Array
+    worst: InputReach
+
+    @property
+    def share(self) -> float:
+        """Share of the poses where every motion is driven."""
+        return float(np.mean(self.driven == self.motions))
+
+    @property
+    def in_words(self) -> str:
+        """The finding in a few sentences."""
+        good, total = int(np.sum(self.driven == self.motions)), len(self.motions)
+        k = int(np.argmin(self.margins))
+        pose = ", ".join(f"{value:.3g}" for value in self.poses[k])
+        words = (
+            f"Every motion is driven at {good} of {total} poses; the margin is "
+            f"{np.min(self.margins):.3g} at worst and {np.median(self.margins):.3g} in the median. "
+        )
+        return words + f"Worst pose, q = ({pose}): {self.worst.in_words}"
+
+
+def input_reach(
+    system: System,
+    q: ArrayLike,
+    *,
+    metric: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+) -> InputReach:
+    """Return which motions the actuators drive at a pose  [A05, eq. 64].
+
+    With orthonormal bases Z of null(A) and X of range(B), the singular values of `Xᵀ Z` are the
+    cosines between motions and actuator forces: one along the forces, zero across them. Whether
+    they are zero does not depend on the metric; how large they are does.
+
+    Args:
+        system: the mechanism.
+        q: (nq,) closed pose.
+        metric: (nv, nv) W of velocities; forces are measured by its inverse. Identity by default.
+        mask: (nc,) rows that are on; all by default.
+    """
+    place = column("q", np.asarray(q), system.nq)
+    Z = motions_at(system, place, metric=metric, mask=mask)
+    B = system.actuation(place).full()
+    weights = weights_of(system, metric)
+    to_joint = np.eye(system.nv) if weights is None else weights.inverse.full()
+    X = _range(to_joint @ B)
+    _, size, turned = np.linalg.svd(X.T @ Z)
+    cosines = np.zeros(Z.shape[1])
+    cosines[: len(size)] = size
+    free = to_joint @ Z @ turned.T
+    free = free / np.maximum(np.linalg.norm(free, axis=0), np.finfo(float).tiny)
+    off = cosines <= UNDRIVEN
+    driven = np.flatnonzero(~off)
+    weakest = free[:, driven[-1]] if driven.size else np.zeros(system.nv)
+    margin = float(cosines.min(initial=1.0)) if not off.any() else 0.0
+    return InputReach(
+        system.name,
+        rates(system).components,
+        to_joint @ Z,
+        _readable(free[:, off]),
+        weakest,
+        margin,
+    )
+
+
+def workspace_input_reach(
+    system: System, poses: ArrayLike, *, metric: ArrayLike | None = None
+) -> WorkspaceInputReach:
+    """Return condition (64) at each of many poses, as `sampled_poses` gives them.
+
+    Args:
+        system: the mechanism.
+        poses: (n, nq) closed poses, one at least.
+        metric: as in `controllability`.
+
+    Raises:
+        ShapeError: not (n, nq), or no pose.
+    """
+    many = np.atleast_2d(np.asarray(poses, dtype=float))
+    if many.ndim != 2 or many.shape[1] != system.nq or not len(many):
+        raise ShapeError(f"poses has shape {many.shape}, expected (n, {system.nq}) = (n, nq)")
+    found = [input_reach(system, q, metric=metric) for q in many]
+    motions = np.array([one.motions.shape[1] for one in found])
+    driven = motions - np.array([one.undriven.shape[1] for one in found])
+    margins = np.array([one.margin for one in found])
+    return WorkspaceInputReach(many, motions, driven, margins, found[int(np.argmin(margins))])
+
+
+def _motions(count: int) -> str:
+    return "one motion" if count == 1 else f"{count} motions"
+
+
+def _readable(basis: Array) -> Array:
+    """Return a basis of the same space (nv, j) whose motions have few joints each, unit columns."""
+    count = basis.shape[1]
+    if not count:
+        return basis
+    pivots = scipy.linalg.qr(basis.T, mode="r", pivoting=True)[1][:count]
+    apart = np.linalg.solve(basis[pivots].T, basis.T).T
+    return np.asarray(apart / np.linalg.norm(apart, axis=0))
+
+
+def _range(B: Array) -> Array:
+    """Return orthonormal columns that span range(B)."""
+    U, size, _ = np.linalg.svd(B, full_matrices=False)
+    return np.asarray(U[:, size > UNDRIVEN * size.max(initial=0.0)])

@@ -1,1 +1,0 @@
-"""Legged robots: the single rigid body, gaits, and the guide between MPC and inverse dynamics."""

@@ -1,0 +1,66 @@
+"""Linear systems of mechanisms with constraints: models, equilibria, regulators, filters."""
+
+from mbcasadi.control.regulators.controllability import (
+    Controllability,
+    controllability,
+    require_stabilisable,
+)
+from mbcasadi.control.regulators.discrete import discretize
+from mbcasadi.control.regulators.equilibrium import Equilibrium, equilibrium
+from mbcasadi.control.regulators.estimation import KalmanFilter, encoders, kalman, lqg
+from mbcasadi.control.regulators.feedback import feedback
+from mbcasadi.control.regulators.horizon import (
+    finite_horizon_gains,
+    finite_horizon_lqr,
+    trajectory_gains,
+    trajectory_lqr,
+)
+from mbcasadi.control.regulators.linearization import Linearization, linearize
+from mbcasadi.control.regulators.lqr import gain_in_full_coordinates, lqr, lqr_gain
+from mbcasadi.control.regulators.lti_inverse_dynamics import lti_inverse_dynamics
+from mbcasadi.control.regulators.modes import Mode
+from mbcasadi.control.regulators.multiplier_form import (
+    DescriptorForm,
+    descriptor_form,
+    reduce_descriptor,
+)
+from mbcasadi.control.regulators.observability import Observability, observability
+from mbcasadi.control.regulators.pole_placement import pole_placement, poles_gain
+from mbcasadi.control.regulators.riccati import Filter, Regulator
+from mbcasadi.control.regulators.time_varying import discretize_along, linearize_along
+
+__all__ = [
+    "Controllability",
+    "DescriptorForm",
+    "Equilibrium",
+    "Filter",
+    "KalmanFilter",
+    "Linearization",
+    "Mode",
+    "Observability",
+    "Regulator",
+    "controllability",
+    "descriptor_form",
+    "discretize",
+    "discretize_along",
+    "encoders",
+    "equilibrium",
+    "feedback",
+    "finite_horizon_gains",
+    "finite_horizon_lqr",
+    "gain_in_full_coordinates",
+    "kalman",
+    "linearize",
+    "linearize_along",
+    "lqg",
+    "lqr",
+    "lqr_gain",
+    "lti_inverse_dynamics",
+    "observability",
+    "pole_placement",
+    "poles_gain",
+    "reduce_descriptor",
+    "require_stabilisable",
+    "trajectory_gains",
+    "trajectory_lqr",
+]

@@ -1,0 +1,174 @@
+"""Controllability of the modes of a linear system, as numbers and as text.
+
+The reachable space is spanned by `B, A B, A² B, …`. No control and no Riccati equation changes the
+eigenvalues of its orthogonal complement (Popov, Belevitch, Hautus: a mode with `wᴴ A = s wᴴ`,
+`wᴴ B = 0`). It is computed by orthogonal steps (a staircase), each with a decision on rank, in
+scaled coordinates.
+
+This is a property of the linear model's modes. Whether the actuators reach every motion at one
+pose (A05, eq. 64) is another question: see `controllability` of the control laws.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbcasadi.control.regulators.linearization import Linearization
+from mbcasadi.control.regulators.modes import Mode, continuous_eigenvalue, generator, mode_of
+from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.errors import ProblemError
+
+REACH_TOL = 1e-8
+"""A direction that a control moves by less than this, relative to the norms of dfdx and dfdu in
+scaled coordinates, counts as one that it cannot move."""
+
+ROUNDING = 1e-12
+"""Size of dfdu, relative to `M⁻¹ B` of the mechanism without constraints, that counts as zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Controllability:
+    """Rank, uncontrollable modes and margin of a linear system.
+
+    Attributes:
+        name: of the mechanism.
+        nx: number of states.
+        rank: number of controllable states.
+        unreached: modes that no control acts on, the fastest growing first.
+        margin: smallest singular value of `[dfdx - s I, dfdu]` over all eigenvalues s, relative
+            to the largest: the distance to a system with an uncontrollable mode; zero if there is
+            one.
+        directions: (nx, nx - rank) orthonormal: combinations of x that no control acts on.
+    """
+
+    name: str
+    nx: int
+    rank: int
+    unreached: tuple[Mode, ...]
+    margin: float
+    directions: Array
+
+    @property
+    def controllable(self) -> bool:
+        """Whether every mode can be placed."""
+        return self.rank == self.nx
+
+    @property
+    def stabilisable(self) -> bool:
+        """Whether all modes that no control acts on decay."""
+        return all(mode.decays for mode in self.unreached)
+
+    @property
+    def in_words(self) -> str:
+        """The verdict, then the uncontrollable modes; only those that do not decay, if any."""
+        if self.controllable:
+            return (
+                f"'{self.name}' is controllable: all {self.nx} states can be placed "
+                f"(margin {self.margin:.1e})"
+            )
+        verdict = "stabilisable" if self.stabilisable else "not stabilisable"
+        lasting = [mode for mode in self.unreached if not mode.decays]
+        lost = self.nx - self.rank
+        lines = [
+            f"'{self.name}' is {verdict}: no control acts on {lost} of its {self.nx} states",
+            *dict.fromkeys(f"out of reach: {mode.in_words}" for mode in lasting or self.unreached),
+        ]
+        return "; ".join(lines)
+
+
+def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Controllability:
+    """Return which modes are controllable, for a continuous or a discrete system.
+
+    Args:
+        linear: the linear system.
+        tol: see `REACH_TOL`.
+    """
+    A, B = generator(linear)
+    scale = _scale(linear, A)
+    scaled, reduced = A * scale / scale[:, None], B / scale[:, None]
+    size = float(np.linalg.norm(reduced, 2)) if reduced.size else 0.0
+    reduced = reduced / size if size > _rounding(linear) else 0 * reduced
+    reached = _reached(scaled, reduced, tol)
+    rank = reached.shape[1]
+    full = np.linalg.qr(np.hstack([reached, np.eye(linear.nx)]))[0]
+    left, right = full[:, rank:], full[:, :rank]
+    modes = [] if rank == linear.nx else _modes(linear, scaled, scale, right, left)
+    away, _ = np.linalg.qr(left / scale[:, None])
+    return Controllability(
+        name=linear.system.name,
+        nx=linear.nx,
+        rank=rank,
+        unreached=tuple(sorted(modes, key=lambda mode: -mode.eigenvalue.real)),
+        margin=_margin(scaled, reduced) if rank == linear.nx else 0.0,
+        directions=away[:, : linear.nx - rank],
+    )
+
+
+def require_stabilisable(linear: Linearization, *, tol: float = REACH_TOL) -> Controllability:
+    """Return the report if feedback can stabilise the system.
+
+    Raises:
+        ProblemError: it cannot; the message names the mode and the joints that move in it.
+    """
+    report = controllability(linear, tol=tol)
+    if not report.stabilisable:
+        raise ProblemError(f"{report.in_words}. Add an actuator there, or damping, or a constraint")
+    return report
+
+
+def _rounding(linear: Linearization) -> float:
+    """Return the rounding error in dfdu of a control that only presses on constraints."""
+    M = np.array(linear.system.mass_matrix(linear.q))
+    B = np.array(linear.system.actuation(linear.q))
+    return float(ROUNDING * np.linalg.norm(np.linalg.pinv(M) @ B))
+
+
+def _scale(linear: Linearization, A: Array) -> Array:
+    """Return (nx,) units of x in which position and velocity change at the same rate."""
+    below = A[linear.n_q :]
+    slow, fast = below[:, : linear.n_q], below[:, linear.n_q :]
+    rates = [np.sqrt(np.linalg.norm(slow)), np.linalg.norm(fast)]
+    rate = float(max(rates))
+    rate = rate if rate > np.finfo(float).eps else 1.0
+    return np.concatenate([np.ones(linear.n_q), np.full(linear.n_v, rate)])
+
+
+def _reached(A: Array, B: Array, tol: float) -> Array:
+    """Return (nx, rank) orthonormal columns that span `B, A B, A² B, …`."""
+    scale = max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny) if A.size else 1.0
+    reached = np.zeros((A.shape[0], 0))
+    fresh = B
+    while fresh.size:
+        for _ in range(2):  # twice is enough for orthogonality
+            fresh = fresh - reached @ (reached.T @ fresh)
+        U, s, _ = np.linalg.svd(fresh, full_matrices=False)
+        new = U[:, s > tol]
+        reached = np.hstack([reached, new])
+        fresh = A @ new / scale
+    return reached
+
+
+def _modes(
+    linear: Linearization, A: Array, scale: Array, reached: Array, left: Array
+) -> list[Mode]:
+    """Return the modes of the uncontrollable part, as vectors of the whole state."""
+    values, vectors = np.linalg.eig(left.T @ A @ left)
+    inside, coupling = reached.T @ A @ reached, reached.T @ A @ left
+    found = []
+    for s, y in zip(values, vectors.T, strict=True):
+        if s.imag < 0:
+            continue
+        z = np.linalg.lstsq(inside - s * np.eye(inside.shape[0]), -coupling @ y, rcond=1e-8)[0]
+        x = scale * (reached @ z + left @ y)
+        found.append(mode_of(linear, continuous_eigenvalue(linear, complex(s)), x))
+    return found
+
+
+def _margin(A: Array, B: Array) -> float:
+    """Return `min σ([A - s I, B/|B| |A|]) / |A|` over the eigenvalues s."""
+    size = max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny) if A.size else 1.0
+    smallest = [
+        np.linalg.svd(np.hstack([A / size - s / size * np.eye(len(A)), B]), compute_uv=False)[-1]
+        for s in (np.linalg.eigvals(A) if A.size else [])
+    ]
+    return float(min(smallest, default=1.0))

@@ -1,0 +1,249 @@
+"""Static equilibria of mechanisms with loops, passive joints and feet, and the forces in them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.regulators.linearization import names_of_rates
+from mbcasadi.control.regulators.loads import BALANCED, Loads, null
+from mbcasadi.control.regulators.operating_point import Array, place_of
+from mbcasadi.control.regulators.static_equilibrium import StaticEquilibrium, at_rest, nearest
+from mbcasadi.control.regulators.text import along, joined, largest, values, ways
+from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
+from mbcasadi.qp.friction_cone import contact_axes, require_contacts
+from mbcasadi.shapes import column
+from mbcasadi.simulation import assemble
+from mbcasadi.system import System, evaluate
+from mbcasadi.system.actuator_model import require_ranges
+
+FREE_TOL = 1e-8
+"""Singular value, relative to the largest stiffness (1 N m/rad at least), of a direction along
+which an equilibrium persists."""
+
+AT_LIMIT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """A pose at rest and the forces on it: `h - f_passive - f_0 = B u + Aᵀ lam + Σ Jᵀ F`.
+
+    Attributes:
+        system: the mechanism.
+        q, u: (nq,), (nu,) pose and holding control.
+        lam: (nc,) multipliers, the least ones where rows repeat.
+        contact_forces: (k, 3) force on each foot, N: along its normal, t1, t2.
+        residual: (nv,) unbalanced force, N or N m; rounding errors.
+        free_directions: (nv, ·) orthonormal δq along which the pose can move and still be held, to
+            first order, by an adapted control (regardless of its limits).
+        neutral_directions: (nv, ·) the same with the control unchanged.
+        control_directions: (nu, ·) δu that change only internal forces.
+        at_limit: controls at a limit of their range.
+    """
+
+    system: System
+    q: Array
+    u: Array
+    lam: Array
+    contact_forces: Array
+    residual: Array
+    free_directions: Array
+    neutral_directions: Array
+    control_directions: Array
+    at_limit: tuple[str, ...]
+
+    @property
+    def unique_control(self) -> bool:
+        """Whether only one control holds the pose."""
+        return bool(self.control_directions.shape[1] == 0)
+
+    @property
+    def in_words(self) -> str:
+        """The forces that hold the pose, and its free directions."""
+        names, controls = names_of_rates(self.system), self.system.actuator_names
+        said = [f"'{self.system.name}' rests"]
+        if self.u.size:
+            said.append(f"held by {values(controls, self.u)}")
+            said.append(
+                "no other control holds this pose"
+                if self.unique_control
+                else f"{joined(controls, self.control_directions)} can push against each other, "
+                "and this control is the least"
+            )
+        if self.at_limit:
+            said.append(f"at the end of the range: {', '.join(self.at_limit)}")
+        free, neutral = self.free_directions, self.neutral_directions
+        said.append(f"held poses lie side by side in {ways(free)}{along(names, free)}")
+        said.append(f"with the control as it is, in {ways(neutral)}{along(names, neutral)}")
+        return "; ".join(said)
+
+
+def equilibrium(
+    system: System,
+    q0: ArrayLike | None = None,
+    *,
+    held: Sequence[str] = (),
+    u: ArrayLike | None = None,
+    contacts: Sequence[Contact] = (),
+    within_limits: bool = True,
+    mask: ArrayLike | None = None,
+) -> Equilibrium:
+    """Return the pose nearest to q0 that can be held at rest, with the least control for it.
+
+    First q: the assembled pose nearest to q0 if it can be held, else the nearest one that can
+    (`min |q ⊖ q0|²`, a local minimum). Then u: least norm, within its ranges where they bind; then
+    the least reactions. Passive joints, redundant rows and springs are part of the equations;
+    joint ranges are ignored.
+
+    Args:
+        system: the mechanism.
+        q0: (nq,) pose to start from; the model's own by default.
+        held: coordinates (names of v: joints, `joint.vx`, … for free ones) that keep q0's value.
+        u: (nu,) a given control; then the pose is one that it holds.
+        contacts: feet that stay where q0 has them, each with a force in its friction pyramid.
+        within_limits: keep controls inside their ranges.
+        mask: (nc,) rows that are on; the system's own by default.
+
+    Raises:
+        ProblemError: no equilibrium found near q0; the message names the joints whose force cannot
+            be balanced, or the controls and feet that are too weak. Constraints that move with
+            time.
+        AssemblyError: the constraints cannot be closed with the held coordinates.
+        UnknownNameError, ShapeError: unknown coordinate or frame; wrong shape.
+    """
+    if system.timed:
+        raise ProblemError(f"'{system.name}' has constraints that move with time: it has no rest")
+    start = _start(system, q0)
+    place = place_of(system, start, mask=mask)
+    require_contacts(contacts)
+    given = None if u is None else column("u", np.asarray(u), system.nu)
+    ranges = require_ranges(system, None, None).ctrl if within_limits else None
+    now = at_rest(system, start, held, contacts, given, place.mask, ranges)
+    _require_rest(system, start, place.mask)
+    closed = assemble(now.rested, start, mask=now.mask) if now.rested.nc else start
+    best = now.loads_at(closed)
+    if best.balanced and best.within:
+        return _report(system, now, closed, best, given, ranges)
+    found = nearest(now, start, closed)
+    if found is None:
+        raise ProblemError(_why(system, now, best))
+    return _report(system, now, *found, given, ranges)
+
+
+def _start(system: System, q0: ArrayLike | None) -> Array:
+    if q0 is not None:
+        return column("q0", np.asarray(q0), system.nq)
+    if system.tree is None:
+        raise ProblemError(f"'{system.name}' was given by equations; expected q0 to start from")
+    return np.array(system.tree.q0, dtype=float)
+
+
+def _require_rest(system: System, q: Array, mask: Array) -> None:
+    rate = evaluate(system.loop_rate, {"q": q, "v": np.zeros(system.nv)}) if system.nc else 0.0
+    if np.abs(mask * np.array(rate).ravel()).max(initial=0.0) > AT_LIMIT:
+        raise ProblemError(f"'{system.name}' has rows that ask for a motion: it has no rest")
+
+
+def _require_force(system: System, q: Array, u: Array) -> None:
+    """Raise where an actuator's own force range clips the holding force.
+
+    Raises:
+        ProblemError: it does; the message names the coordinates.
+    """
+    rest = np.zeros(system.nv)
+    asked = np.array(system.actuation(q) @ u + system.actuator_bias(q, rest)).ravel()
+    given = np.array(system.actuator_force(q, rest, u)).ravel() if system.nu else asked
+    cut = np.abs(given - asked)
+    if cut.max(initial=0.0) > BALANCED * (1.0 + np.abs(asked).max(initial=0.0)):
+        force = largest(names_of_rates(system), given - asked)
+        raise ProblemError(
+            f"'{system.name}': force ranges of the actuators cut what holds the pose, by {force} "
+            "(N or N m); expected stronger actuators, or another pose"
+        )
+
+
+def _report(
+    system: System,
+    now: StaticEquilibrium,
+    q: Array,
+    held: Loads,
+    given: Array | None,
+    ranges: Array | None,
+) -> Equilibrium:
+    u = held.y[: system.nu] if given is None else given
+    reactions = held.y[now.nu :]
+    if ranges is not None:
+        _require_force(system, q, u)
+    value = now.at(q, held.y)
+    gap_q = value["gap_q"][: value["gap_q"].shape[0] - now.held]
+    reacting = value["E"][:, now.nu :]
+    inner = null(value["E"], FREE_TOL)[: now.nu]
+    return Equilibrium(
+        system=system,
+        q=q,
+        u=u,
+        lam=reactions[: system.nc],
+        contact_forces=_in_axes(now.contacts, reactions[system.nc :]),
+        residual=value["left"].ravel(),
+        free_directions=_persisting(gap_q, value["left_q"], value["E"]),
+        neutral_directions=_persisting(gap_q, value["left_q"], reacting),
+        control_directions=_range(inner),
+        at_limit=_at_limit(system, u, ranges),
+    )
+
+
+def _at_limit(system: System, u: Array, ranges: Array | None) -> tuple[str, ...]:
+    """Return the names of the controls at a limit of their range."""
+    if ranges is None:
+        return ()
+    near = np.abs(u[:, None] - ranges).min(axis=1, initial=np.inf) < AT_LIMIT
+    return tuple(name for name, at in zip(system.actuator_names, near, strict=True) if at)
+
+
+def _persisting(gap_q: Array, left_q: Array, E: Array) -> Array:
+    """Return δq with `gap_q δq = 0` and `left_q δq` in the range of E: orthonormal columns."""
+    U, s, _ = np.linalg.svd(E, full_matrices=True)
+    rest = U[:, int(np.sum(s > FREE_TOL * s.max(initial=0.0))) :]
+    closed = null(gap_q, FREE_TOL) if gap_q.size else np.eye(left_q.shape[1])
+    stiffness = rest.T @ left_q @ closed
+    if not stiffness.size:
+        return closed
+    _, s, Vt = np.linalg.svd(stiffness, full_matrices=True)
+    size = max(1.0, float(np.abs(left_q).max(initial=0.0)))
+    return np.asarray(closed @ Vt[int(np.sum(s > FREE_TOL * size)) :].T)
+
+
+def _range(columns: Array) -> Array:
+    if columns.size == 0:
+        return np.zeros((columns.shape[0], 0))
+    U, s, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(U[:, s > FREE_TOL])
+
+
+def _in_axes(contacts: Sequence[Contact], forces: Array) -> Array:
+    axes = [contact_axes(np.asarray(contact.normal, dtype=float)) for contact in contacts]
+    split = forces.reshape(-1, 3)
+    return np.array([R @ f for R, f in zip(axes, split, strict=True)]).reshape(-1, 3)
+
+
+def _why(system: System, now: StaticEquilibrium, best: Loads) -> str:
+    """Return a message with the forces that cannot be balanced at the assembled pose."""
+    head = f"'{system.name}': no equilibrium was found near q0"
+    if not best.balanced:
+        force = largest(names_of_rates(system), best.left)
+        return (
+            f"{head}: at the assembled pose neither control nor constraint balances {force} "
+            "(N or N m). Start nearer to a pose at rest, or free held coordinates"
+        )
+    over = now.limits.G @ best.y - now.limits.d
+    names = (*system.actuator_names[: now.nu], *(f"row {n}" for n in system.constraint_names))
+    feet = tuple(f"foot {c.frame}" for c in now.contacts for _ in range(3))
+    touched = np.abs(now.limits.G[over > 0]).max(axis=0, initial=0.0) > 0
+    weak = dict.fromkeys(n for n, t in zip(names + feet, touched, strict=True) if t)
+    weak_names = ", ".join(weak)
+    if not any(name in weak for name in system.actuator_names):
+        return f"{head} within the limits of {weak_names}"
+    needed = values(system.actuator_names, best.y[: now.nu])
+    return f"{head} within limits: beyond them {weak_names}; without limits {needed}"

@@ -1,0 +1,136 @@
+"""State feedback on the constraint manifold as a law that can be exported to C."""
+
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.regulators.linearization import Linearization, names_of_rates
+from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.control.tasks.task import Slot
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.linalg import positive_solve
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
+
+
+def feedback(
+    linear: Linearization,
+    K: ArrayLike,
+    *,
+    follows: bool = False,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "feedback",
+    notes: Mapping[str, str] | None = None,
+) -> Law:
+    """Return `u = u_0 - K x`, `x = (Z_qᵀ (q ⊖ q_0), Z_vᵀ (v - v_0))`.
+
+    The part of a measured state across the constraints does not enter x: a small gap of a loop,
+    or noise that is no motion of the mechanism, has no effect on the control. u is clipped at its
+    limits entry by entry (status 1); an unstable mechanism is then held only while the clipped
+    control suffices.
+
+    Args:
+        linear: the linear system; the law holds its state with its control.
+        K: (nu, nx) gain.
+        follows: the state and the control to hold are the reference's slices q, v and u. The gain
+            stays that of `linear`, so they should be equilibria near it.
+        ctrl_limits, period, name, notes: as in `make_law`.
+
+    Raises:
+        ShapeError: K has a wrong shape, or holds NaN.
+    """
+    system, gain = linear.system, matrix("K", K, (linear.nu, linear.nx))
+
+    def equations(at: LawInputs) -> Command:
+        q_0, v_0, u_0 = setpoint(linear, at, follows)
+        dq, dv = system.difference(q_0, at.q), at.v - v_0
+        u = u_0 - gain @ (ca.DM(linear.from_dq) @ dq + ca.DM(linear.from_dv) @ dv)
+        return Command(
+            u=u,
+            a=caused_acceleration(Mechanism(system, at, LAW_RANK_TOL), u),
+            error=-dq,
+            target=system.difference(linear.q, q_0),
+        )
+
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=setpoint_slots(system) if follows else (),
+        tracked=deviations(system),
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "state feedback on the constraint manifold"} | dict(notes or {}),
+    )
+
+
+def caused_acceleration(mechanism: Mechanism, u: ca.SX) -> ca.SX:
+    """Return `a_across + (P M P + I - P)⁻¹ P (B u + f_0 - h - M a_across)`, the effect of u.
+
+    It is the desired acceleration of a law that computes u directly.
+    """
+    m = mechanism
+    along = m.P @ (m.B @ u + m.f_0 - m.h - m.M @ m.a_across)
+    inertia = m.P @ m.M @ m.P + ca.SX.eye(m.P.shape[0]) - m.P
+    return m.a_across + positive_solve(inertia, along)
+
+
+def setpoint(linear: Linearization, at: LawInputs, follows: bool) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Return q, v and u that the law holds."""
+    if follows:
+        return at.ref["setpoint.q"], at.ref["setpoint.v"], at.ref["setpoint.u"]
+    return ca.SX(linear.q), ca.SX(linear.v), ca.SX(linear.u)
+
+
+def setpoint_slots(system: System) -> tuple[Slot, ...]:
+    """Return the slices q, v and u of the reference."""
+    q, v = coordinates(system), rates(system)
+    controls = system.actuator_names
+    return (
+        Slot("setpoint.q", q.components, q.units),
+        Slot("setpoint.v", v.components, v.units),
+        Slot("setpoint.u", controls, ("",) * len(controls)),
+    )
+
+
+def deviations(system: System) -> list[tuple[str, str]]:
+    """Return name and unit of each entry of `q_0 ⊖ q`."""
+    names = names_of_rates(system)
+    if system.tree is None:
+        return [(name, "") for name in names]
+    units = [unit for joint in system.tree.joints for unit in RATE_UNITS[joint.kind]]
+    return list(zip(names, units, strict=True))
+
+
+def matrix(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:
+    """Return a finite matrix of this shape.
+
+    Raises:
+        ShapeError: another shape, or NaN.
+    """
+    given = np.asarray(value, dtype=float)
+    if given.shape != shape:
+        raise ShapeError(f"{name} has shape {given.shape}, expected {shape}")
+    if not np.all(np.isfinite(given)):
+        raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
+    return given
+
+
+def require_continuous(linear: Linearization) -> None:
+    """Raise `ProblemError` unless the argument is a continuous linear system."""
+    if not isinstance(linear, Linearization):
+        raise ProblemError(
+            f"linear is a {type(linear).__name__}; expected what mb.linearize(system, q, v, u) "
+            "gives"
+        )
+    if linear.period is not None:
+        raise ProblemError(
+            f"the linear system is discrete, with period {linear.period} s; expected the "
+            "continuous one of linearize(): the period is an argument here"
+        )

@@ -1,0 +1,244 @@
+"""LQR over a finite horizon and along a motion: gains that change from tick to tick.
+
+    cost = Σ ∫ (zᵀ Q z + δuᵀ R δu) dt + x_endᵀ S_end x_end,    u = u_r(t) - K(t) x
+
+`x` are the coordinates of the manifold relative to the reference motion. The law stores each gain
+as one on (δq, δv), so it needs no basis.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.regulators.feedback import (
+    caused_acceleration,
+    deviations,
+    require_continuous,
+    setpoint_slots,
+)
+from mbcasadi.control.regulators.linearization import Linearization, linearize
+from mbcasadi.control.regulators.lqr import (
+    gain_in_full_coordinates,
+    lqr_gain,
+    manifold_weights,
+    require_equilibrium,
+)
+from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.control.regulators.riccati import backward, sample_cost
+from mbcasadi.control.regulators.schedule import STEP, next_step, schedule_gains
+from mbcasadi.control.tasks.task import Slot
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_positive, weight
+from mbcasadi.system import System
+
+
+def finite_horizon_lqr(
+    linear: Linearization,
+    Q: ArrayLike,
+    R: ArrayLike,
+    duration: float,
+    *,
+    Q_end: ArrayLike | None = None,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "finite_horizon_lqr",
+) -> Law:
+    """Return the law of least cost over a duration; after it the last gain is kept.
+
+    No mode needs to be stabilisable, because the horizon is finite; uncontrollable modes grow
+    until its end.
+
+    Args:
+        linear: from `linearize` at an equilibrium.
+        Q, R: as in `lqr_gain`.
+        duration: s, a multiple of the period.
+        Q_end: (2 nv, 2 nv) or (2 nv,) weight of (δq, δv) at the end; the cost to go of `lqr` by
+            default, with which all gains equal that of `lqr`.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ShapeError, ProblemError: as in `lqr_gain`; a duration shorter than a tick.
+    """
+    require_equilibrium(linear)
+    ticks = _ticks(duration, period)
+    gains = finite_horizon_gains(linear, Q, R, ticks, Q_end=Q_end, period=period)
+    return _following(linear.system, [linear] * ticks, gains, ctrl_limits, period, name)
+
+
+def finite_horizon_gains(
+    linear: Linearization,
+    Q: ArrayLike,
+    R: ArrayLike,
+    ticks: int,
+    *,
+    Q_end: ArrayLike | None = None,
+    period: float,
+) -> list[Array]:
+    """Return K (nu, nx) of each tick; see `finite_horizon_lqr`.
+
+    Args:
+        linear: from `linearize` at an equilibrium.
+        Q, R: as in `lqr_gain`.
+        ticks: number of ticks.
+        Q_end: as in `finite_horizon_lqr`.
+        period: sample time, s.
+
+    Raises:
+        ShapeError, ProblemError: as in `lqr_gain`.
+    """
+    require_continuous(linear)
+    weights = manifold_weights(linear, Q, R)
+    tick = sample_cost(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
+    return backward([tick] * ticks, _end(linear, Q, R, Q_end, period, linear))[0]
+
+
+def trajectory_lqr(
+    along: Sequence[Linearization],
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    Q_end: ArrayLike | None = None,
+    hold: Linearization | None = None,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "trajectory_lqr",
+) -> Law:
+    """Return `u = u_r - K x` along a motion, with K of least cost to its end.
+
+    It starts with its first tick and follows the motion's own time. After it, `lqr` holds the
+    equilibrium `hold`; without one, the last gain is kept, which is weak where `Q_end`
+    is small.
+
+    Args:
+        along: from `linearize_along`, one period apart; the u of each is held from this sample
+            on.
+        Q, R: as in `lqr_gain`.
+        Q_end: weight of (δq, δv) at the end, in place of the cost to go of `lqr` at `hold`.
+        hold: equilibrium near the end of the motion; the end itself if neither is given.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ShapeError, ProblemError: as in `lqr_gain`; fewer than two samples; an end in motion with
+            neither `Q_end` nor `hold`.
+    """
+    gains = trajectory_gains(along, Q, R, Q_end=Q_end, hold=hold, period=period)
+    held = _at(along[-1]) if hold is None and Q_end is None else hold
+    rows = list(along[:-1])
+    if held is not None:
+        rows, gains = [*rows, held], [*gains, lqr_gain(held, Q, R, period=period).K]
+    return _following(along[0].system, rows, gains, ctrl_limits, period, name)
+
+
+def trajectory_gains(
+    along: Sequence[Linearization],
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    Q_end: ArrayLike | None = None,
+    hold: Linearization | None = None,
+    period: float,
+) -> list[Array]:
+    """Return K (nu, nx) of each step, one fewer than there are samples.
+
+    A step has the mean of the matrices at both its ends, as in `discretize_along`.
+
+    Args:
+        along, Q, R, Q_end, hold: as in `trajectory_lqr`.
+        period: sample time, s.
+
+    Raises:
+        ShapeError, ProblemError: as in `lqr_gain`; fewer than two samples.
+    """
+    if len(along) < 2:
+        raise ProblemError(f"{len(along)} samples of a motion; expected at least two")
+    for one in along:
+        require_continuous(one)
+    require_positive(period=period)
+    ticks = []
+    for one, other in pairwise(along):
+        here = manifold_weights(one, Q, R)
+        dfdx, dfdu = (one.dfdx + other.dfdx) / 2, (one.dfdu + other.dfdu) / 2
+        ticks.append(sample_cost(dfdx, dfdu, here.Q, here.R, period))
+    return backward(ticks, _end(along[-1], Q, R, Q_end, period, hold))[0]
+
+
+def _end(
+    last: Linearization,
+    Q: ArrayLike,
+    R: ArrayLike,
+    Q_end: ArrayLike | None,
+    period: float,
+    hold: Linearization | None = None,
+) -> Array:
+    """Return the weight of the last x: that of `Q_end`, or the cost to go at `hold` or the end."""
+    T = np.vstack([last.to_dq, last.to_dv])
+    if Q_end is not None:
+        return np.asarray(T.T @ weight("Q_end", Q_end, 2 * last.system.nv) @ T)
+    held = _at(last) if hold is None else hold
+    there = np.hstack([held.from_dq, held.from_dv]) @ T
+    return np.asarray(there.T @ lqr_gain(held, Q, R, period=period).S @ there)
+
+
+def _at(last: Linearization) -> Linearization:
+    """Return the linear system of a sample by itself, with its drift."""
+    mask = last.mask if last.system.mask is not None else None
+    return linearize(last.system, last.q, last.v, last.u, t=last.t, mask=mask)
+
+
+def _ticks(duration: float, period: float) -> int:
+    require_positive(duration=duration, period=period)
+    ticks = round(duration / period)
+    if ticks < 1:
+        raise ProblemError(f"duration {duration} s is shorter than one period of {period} s")
+    return ticks
+
+
+def _following(
+    system: System,
+    along: Sequence[Linearization],
+    gains: Sequence[Array],
+    ctrl_limits: ArrayLike | None,
+    period: float,
+    name: str,
+) -> Law:
+    """Return the law that steps through states, controls and gains on (δq, δv)."""
+    size = system.nu * 2 * system.nv
+    table = np.array(
+        [
+            np.concatenate([one.q, one.v, one.u, gain_in_full_coordinates(one, K).ravel(order="F")])
+            for one, K in zip(along, gains, strict=True)
+        ]
+    )
+
+    def equations(at: LawInputs) -> Command:
+        q_r, v_r, u_r = (at.ref[f"setpoint.{key}"] for key in "qvu")
+        G = ca.reshape(at.ref["gain"], system.nu, 2 * system.nv)
+        dq = system.difference(q_r, at.q)
+        u = u_r - G @ ca.vertcat(dq, at.v - v_r)
+        return Command(
+            u=u,
+            a=caused_acceleration(Mechanism(system, at, LAW_RANK_TOL), u),
+            z_next={STEP: next_step(at.z[STEP], len(table))},
+            error=-dq,
+            target=system.difference(along[0].q, q_r),
+        )
+
+    names = tuple(f"gain{k}" for k in range(size))
+    law = make_law(
+        system,
+        name,
+        equations,
+        slots=(*setpoint_slots(system), Slot("gain", names, ("",) * size)),
+        states={STEP: [0.0]},
+        tracked=deviations(system),
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "LQR with a gain for each tick", "ticks": str(len(table))},
+    )
+    return schedule_gains(law, table)

@@ -1,0 +1,227 @@
+"""Linearisation of a mechanism at a state, on its constraint manifold.
+
+Coordinates of a small deviation, `x = (ξ, η)`:
+
+    δq = Z_q ξ,    δv = Z_v η - A⁺ (∂psi/∂q) Z_q ξ
+
+`Z_q` spans null(A_phi) (rows of phi alone), `Z_v` null(A) (all rows): orthonormal, of any rank of
+A. Deviations are tangent ones, `q ⊕ δq`: a quaternion counts three. The second term keeps the
+velocity admissible where the constraints turn; it vanishes at rest. Conversely `ξ = Z_qᵀ δq` and
+`η = Z_vᵀ δv`, so the coordinates of a measured state follow from two products.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.regulators.operating_point import (
+    Array,
+    Place,
+    motion_fun,
+    numbers,
+    place_of,
+    require_linear,
+)
+from mbcasadi.control.regulators.tangent import (
+    TANGENT_RANK_TOL,
+    Tangent,
+    closed,
+    require_regular,
+    spin,
+    tangent,
+)
+from mbcasadi.shapes import column
+from mbcasadi.system import System, evaluate
+from mbcasadi.system.coordinates import rates
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """`dx/dt = dfdx x + dfdu δu + drift`, or `x_next = …` where `period` is given.
+
+    Attributes:
+        system: the mechanism.
+        q, v, u, t, mask: the operating point, closed to rounding errors.
+        dfdx, dfdu, drift: (nx, nx), (nx, nu), (nx,); drift is zero at an equilibrium.
+        Z_q, Z_v: (nv, n_q), (nv, n_v) bases, `x = (ξ, η)`.
+        slope: (nv, n_q) `-A⁺ (∂psi/∂q) Z_q`.
+        period: sample time of a discrete system, s; None for a continuous one.
+    """
+
+    system: System
+    q: Array
+    v: Array
+    u: Array
+    t: float
+    mask: Array
+    dfdx: Array
+    dfdu: Array
+    drift: Array
+    Z_q: Array
+    Z_v: Array
+    slope: Array
+    period: float | None = None
+
+    @property
+    def n_q(self) -> int:
+        """Number of free position directions."""
+        return int(self.Z_q.shape[1])
+
+    @property
+    def n_v(self) -> int:
+        """Number of free velocity directions."""
+        return int(self.Z_v.shape[1])
+
+    @property
+    def nx(self) -> int:
+        """Size of x."""
+        return self.n_q + self.n_v
+
+    @property
+    def nu(self) -> int:
+        """Size of u."""
+        return int(self.u.size)
+
+    @property
+    def to_dq(self) -> Array:
+        """(nv, nx) `δq = to_dq x`."""
+        return np.hstack([self.Z_q, np.zeros((self.Z_q.shape[0], self.n_v))])
+
+    @property
+    def to_dv(self) -> Array:
+        """(nv, nx) `δv = to_dv x`."""
+        return np.hstack([self.slope, self.Z_v])
+
+    @property
+    def from_dq(self) -> Array:
+        """(nx, nv) part of `x = from_dq δq + from_dv δv`."""
+        return np.vstack([self.Z_q.T, np.zeros((self.n_v, self.Z_q.shape[0]))])
+
+    @property
+    def from_dv(self) -> Array:
+        """(nx, nv) part of `x = from_dq δq + from_dv δv`."""
+        return np.vstack([np.zeros((self.n_q, self.Z_v.shape[0])), self.Z_v.T])
+
+    def coordinates(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return x (nx,) of a measured state."""
+        dq = self.system.difference(self.q, column("q", np.asarray(q), self.system.nq))
+        dv = column("v", np.asarray(v), self.system.nv) - self.v
+        return np.asarray(self.from_dq @ np.array(dq).ravel() + self.from_dv @ dv)
+
+    def state(self, x: ArrayLike) -> tuple[Array, Array]:
+        """Return (q, v) of coordinates x, on the manifold to first order."""
+        given = column("x", np.asarray(x), self.nx)
+        q = np.array(self.system.integrate(self.q, self.to_dq @ given)).ravel()
+        return q, self.v + self.to_dv @ given
+
+    def coordinates_fun(self) -> ca.Function:
+        """Return `coordinates` as a Function (q, v) → (x), for a controller in C."""
+        q, v = ca.SX.sym("q", self.system.nq), ca.SX.sym("v", self.system.nv)
+        dq = self.system.difference(self.q, q)
+        xi, eta = ca.DM(self.Z_q.T) @ dq, ca.DM(self.Z_v.T) @ (v - self.v)
+        return ca.Function("coordinates", [q, v], [ca.vertcat(xi, eta)], ["q", "v"], ["x"])
+
+    def output_matrix(self, output: ca.Function) -> Array:
+        """Return (ny, nx) `δy = C x` of a Function (q, [v]) → (y).
+
+        Raises:
+            UnknownNameError: the Function has an input other than q and v.
+        """
+        return output_matrix(self, output)
+
+
+def linearize(
+    system: System,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    u: ArrayLike | None = None,
+    *,
+    t: float = 0.0,
+    mask: ArrayLike | None = None,
+    rank_tol: float = TANGENT_RANK_TOL,
+) -> Linearization:
+    """Return the linear system near (q, v, u) on the constraint manifold.
+
+        dξ/dt = Z_qᵀ (v + (slope - ½ W Z_q) ξ + Z_v η)
+        dη/dt = Z_vᵀ (a + (∂a/∂q Z_q + ∂a/∂v slope) ξ + ∂a/∂v Z_v η + ∂a/∂u δu)
+
+    `W` holds `[ω]×` of ball and free joints, zero elsewhere. This is the exact Jacobian of the
+    motion in the coordinates `ξ = Z_qᵀ (q ⊖ q_0)`, `η = Z_vᵀ (v - v_0)` of the manifold, at rest or
+    in motion. Derivatives of the projected motion follow implicit rules, so rows may be redundant.
+    The control's force is `B u + f_0`; passive forces and servos are included.
+
+    Args:
+        system: the mechanism.
+        q, v, u: (nq,), (nv,), (nu,) state on the manifold, at rest and without control by default.
+        t: s, for constraints that depend on time; the linear system is that of this instant.
+        mask: (nc,) rows that are on; the system's own by default.
+        rank_tol: singular value of A, relative to the largest (one at least), that counts as zero.
+
+    Raises:
+        ShapeError: a wrong shape, or NaN.
+        ProblemError: a state off the manifold, a singular pose (the message names it), a control
+            outside its range, actuators with activation states.
+    """
+    place = closed(system, place_of(system, q, v, u, t, mask), rank_tol)
+    now = tangent(system, place, rank_tol)
+    require_regular(system, place, now, rank_tol)
+    motion = numbers(motion_fun(system, rank_tol), place.values)
+    require_linear(system, place, motion["clip"])
+    return assemble_state(system, place, now, motion, -0.5 * spin(system, place.v) @ now.Z_q)
+
+
+def assemble_state(
+    system: System, place: Place, now: Tangent, motion: dict[str, Array], turning: Array
+) -> Linearization:
+    """Return the linear system of given bases.
+
+    Args:
+        system: the mechanism.
+        place: the operating point.
+        now: bases of the tangent space there.
+        motion: acceleration and its derivatives, by the names of `motion_fun`.
+        turning: (nv, n_q) contribution of the chart to dξ/dt.
+    """
+    Z_q, Z_v, slope = now.Z_q, now.Z_v, now.slope
+    a_q, a_v = motion["a_q"], motion["a_v"]
+    dfdx = np.block(
+        [
+            [Z_q.T @ (slope + turning), Z_q.T @ Z_v],
+            [Z_v.T @ (a_q @ Z_q + a_v @ slope), Z_v.T @ a_v @ Z_v],
+        ]
+    )
+    dfdu = np.vstack([np.zeros((Z_q.shape[1], system.nu)), Z_v.T @ motion["a_u"]])
+    drift = np.concatenate([Z_q.T @ place.v, Z_v.T @ motion["a"].ravel()])
+    return Linearization(
+        system=system,
+        q=place.q,
+        v=place.v,
+        u=place.u,
+        t=place.t,
+        mask=place.mask,
+        dfdx=dfdx,
+        dfdu=dfdu,
+        drift=drift,
+        Z_q=Z_q,
+        Z_v=Z_v,
+        slope=slope,
+    )
+
+
+def output_matrix(linear: Linearization, output: ca.Function) -> Array:
+    """Return (ny, nx) `C = ∂y/∂q to_dq + ∂y/∂v to_dv` of a Function (q, [v]) → (y)."""
+    system = linear.system
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    y = evaluate(output, {"q": q, "v": v})
+    slopes = ca.Function(
+        "slopes", [q, v], [ca.jacobian(y, q) @ system.velocity_map(q), ca.jacobian(y, v)]
+    )
+    along_q, along_v = (np.array(x) for x in slopes(linear.q, linear.v))
+    return np.asarray(along_q @ linear.to_dq + along_v @ linear.to_dv)
+
+
+def names_of_rates(system: System) -> tuple[str, ...]:
+    """Return the name of each entry of δq and v: its joint, with a suffix where it has several."""
+    return rates(system).components

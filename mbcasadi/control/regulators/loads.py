@@ -1,0 +1,124 @@
+"""Forces that hold a pose: controls of least norm, then reactions of least norm, within limits."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from mbcasadi.control.regulators.operating_point import Array
+
+ROUNDING = 1e-10
+"""Singular value, relative to the largest, that counts as zero."""
+
+BALANCED = 1e-9
+"""Unbalanced force, relative to the largest one that acts, that counts as zero."""
+
+REACTION_WEIGHT = 1e-4
+"""Weight of reactions beside controls where limits bind: controls come within 1e-8 of the least."""
+
+SATISFIED = 1e-9
+"""Violation of a limit, relative to its size, that counts as none."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`G y <= d`: rows for controls and reactions, `y = (u, reactions)`.
+
+    Attributes:
+        G: (m, ny).
+        d: (m,).
+    """
+
+    G: Array
+    d: Array
+
+    def violation(self, y: Array) -> float:
+        """Return the largest violation, relative to the size of its limit; zero inside."""
+        over = (self.G @ y - self.d) / (1.0 + np.abs(self.d))
+        return float(max(over.max(initial=0.0), 0.0))
+
+
+@dataclass(frozen=True)
+class Loads:
+    """The forces that hold a pose.
+
+    Attributes:
+        y: (ny,) controls and reactions.
+        left: (nv,) force that is not balanced.
+        balanced: whether it is zero.
+        within: the limits hold.
+    """
+
+    y: Array
+    left: Array
+    balanced: bool
+    within: bool
+
+
+def loads(E: Array, g: Array, limits: Limits, nu: int) -> Loads:
+    """Return y with `E y = g`, least `|u|`, then least reactions, `G y <= d`.
+
+    Without active limits two pseudo-inverses give it, exactly. Otherwise the least-distance problem
+    `min |w|, G' w >= d'` is solved through non-negative least squares (Lawson and Hanson, Solving
+    Least Squares Problems, chapter 23).
+
+    Args:
+        E: (nv, ny) generalised forces of unit controls and reactions.
+        g: (nv,) force to balance.
+        limits: on y.
+        nu: number of controls, the first entries of y.
+    """
+    y = np.asarray(np.linalg.pinv(E, ROUNDING) @ g)
+    left = g - E @ y
+    balanced = float(np.abs(left).max(initial=0)) <= BALANCED * (1 + np.abs(g).max(initial=0))
+    N = null(E)
+    least = y + N @ _lexicographic(N, y, nu)
+    if limits.violation(least) <= SATISFIED:
+        return Loads(least, left, balanced, True)
+    inside = _within(N, y, limits, nu)
+    return Loads(least if inside is None else inside, left, balanced, inside is not None)
+
+
+def null(E: Array, tol: float = ROUNDING) -> Array:
+    """Return (n, k) orthonormal columns with `E N = 0`."""
+    if E.shape[1] == 0:
+        return np.zeros((0, 0))
+    _, s, Vt = np.linalg.svd(E, full_matrices=True)
+    return np.asarray(Vt[int(np.sum(s > tol * s.max(initial=0.0))) :].T)
+
+
+def _lexicographic(N: Array, y: Array, nu: int) -> Array:
+    """Return w with the least `|u|` of `y + N w`, and among those the least reactions.
+
+    N is orthonormal, so its parts are compared with one: where no internal force loads an
+    actuator, its upper part consists of rounding errors.
+    """
+    if N.shape[1] == 0:
+        return np.zeros(0)
+    U, s, Vt = np.linalg.svd(N[:nu], full_matrices=True)
+    rank = int(np.sum(s > ROUNDING))
+    w = -Vt[:rank].T @ ((U[:, :rank].T @ y[:nu]) / s[:rank])
+    rest = Vt[rank:].T  # internal forces of the constraints alone: orthonormal reactions
+    return np.asarray(w - rest @ ((N @ rest).T @ (y + N @ w)))
+
+
+def _within(N: Array, y: Array, limits: Limits, nu: int) -> Array | None:
+    """Return the y within limits of least weighted norm, or None where there is none."""
+    if N.shape[1] == 0:
+        return None
+    weight = np.where(np.arange(y.size) < nu, 1.0, REACTION_WEIGHT)[:, None]
+    Q, R = np.linalg.qr(weight * N)
+    shift = Q.T @ (weight[:, 0] * y)
+    back = np.linalg.inv(R)  # y + N w, with w = back (z - shift)
+    G = -limits.G @ N @ back
+    d = limits.G @ y - limits.d + G @ shift
+    size = np.maximum(np.linalg.norm(G, axis=1), np.finfo(float).tiny)
+    rows = np.vstack([(G / size[:, None]).T, d / size])
+    target = np.zeros(rows.shape[0])
+    target[-1] = 1.0
+    dual, _ = nnls(rows, target, maxiter=30 * rows.shape[1])
+    r = rows @ dual - target
+    if abs(r[-1]) <= np.finfo(float).eps:
+        return None
+    found = y + N @ (back @ (-r[:-1] / r[-1] - shift))
+    return found if limits.violation(found) <= SATISFIED else None

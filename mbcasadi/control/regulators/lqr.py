@@ -1,0 +1,150 @@
+"""The linear-quadratic regulator on the constraint manifold.
+
+Weights refer to the coordinates of the model: the deviations `(δq, δv)` of all coordinates
+(rad, m, per second), and the controls. The manifold determines which of them are free:
+
+    cost = ∫ (zᵀ Q z + 2 zᵀ N δu + δuᵀ R δu) dt,    z = (δq, δv) = T x,    T = (to_dq; to_dv)
+
+so the cost, and with it the gain on `(δq, δv)`, does not depend on the basis Z. Rows may be
+redundant: they are eliminated before the Riccati equation is formed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.law_interface.law import Law
+from mbcasadi.control.regulators.controllability import require_stabilisable
+from mbcasadi.control.regulators.feedback import feedback, matrix, require_continuous
+from mbcasadi.control.regulators.linearization import Linearization
+from mbcasadi.control.regulators.observability import require_weighted
+from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.control.regulators.riccati import Regulator, regulator, sampled_regulator
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_positive, weight
+
+AT_REST = 1e-6
+"""Largest drift of an equilibrium, relative to the norms of dfdx and dfdu (one at least)."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The cost in the coordinates x of a linear system: `xᵀ Q x + 2 xᵀ N δu + δuᵀ R δu`."""
+
+    Q: Array
+    R: Array
+    N: Array
+
+
+def lqr(
+    linear: Linearization,
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    N: ArrayLike | None = None,
+    follows: bool = False,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "lqr",
+) -> Law:
+    """Return `u = u_0 - K x` with the K of least cost under exact hold; see `lqr_gain`.
+
+    Near the equilibrium the closed loop of the rigid mechanism is stable, also with passive
+    joints. The law is linear: its region of attraction must be tested, for example with
+    `mb.validate`. It has no integral, so an error of the model leaves an offset.
+
+    Args:
+        linear: from `linearize` at an equilibrium.
+        Q, R, N: weights, as in `lqr_gain`.
+        follows: take the setpoint from the reference; see `feedback`.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ShapeError, ProblemError: as in `lqr_gain`.
+    """
+    found = lqr_gain(linear, Q, R, N=N, period=period)
+    rate = f"{np.log(np.abs(found.poles).max()) / period:.3g} 1/s"
+    return feedback(
+        linear,
+        found.K,
+        follows=follows,
+        ctrl_limits=ctrl_limits,
+        period=period,
+        name=name,
+        notes={"law": "LQR on the constraint manifold, exact hold", "slowest pole": rate},
+    )
+
+
+def lqr_gain(
+    linear: Linearization,
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    N: ArrayLike | None = None,
+    period: float | None = None,
+) -> Regulator:
+    """Return gain, cost to go and poles in the coordinates x of `linear`.
+
+    Args:
+        linear: from `linearize` at an equilibrium.
+        Q: (2 nv, 2 nv) weight of (δq, δv), not negative; (2 nv,) for a diagonal one.
+        R: (nu, nu) weight of δu, positive; (nu,) or a number for a diagonal one.
+        N: (2 nv, nu) cross weight; zero by default.
+        period: s, of a control that is held; None for a continuous one.
+
+    Raises:
+        ShapeError: a wrong shape, or NaN.
+        ProblemError: no equilibrium; a mode that grows or drifts and that no control acts on, or
+            a mode on the border of stability without weight (both are named); weights that
+            are not symmetric or not (semi)definite.
+    """
+    require_continuous(linear)
+    require_equilibrium(linear)
+    weights = manifold_weights(linear, Q, R, N)
+    require_stabilisable(linear)
+    require_weighted(linear, weights.Q - weights.N @ np.linalg.solve(weights.R, weights.N.T))
+    system = (linear.dfdx, linear.dfdu, weights.Q, weights.R)
+    if period is None:
+        return regulator(*system, weights.N)
+    require_positive(period=period)
+    return sampled_regulator(*system, period, weights.N)
+
+
+def manifold_weights(
+    linear: Linearization, Q: ArrayLike, R: ArrayLike, N: ArrayLike | None = None
+) -> Weights:
+    """Return `(Tᵀ Q T, R, Tᵀ N)`, the weights in the coordinates x.
+
+    Args:
+        linear: the linear system.
+        Q, R, N: as in `lqr_gain`.
+
+    Raises:
+        ShapeError, ProblemError: not weights, or a cross weight too large for Q and R.
+    """
+    nv, nu = linear.system.nv, linear.nu
+    natural, control = weight("Q", Q, 2 * nv), weight("R", R, nu, definite=True)
+    cross = np.zeros((2 * nv, nu)) if N is None else matrix("N", N, (2 * nv, nu))
+    whole = np.block([[natural, cross], [cross.T, control]])
+    if N is not None:
+        weight("[Q N; Nᵀ R]", whole, 2 * nv + nu)
+    T = np.vstack([linear.to_dq, linear.to_dv])
+    return Weights(T.T @ natural @ T, control, T.T @ cross)
+
+
+def gain_in_full_coordinates(linear: Linearization, K: Array) -> Array:
+    """Return (nu, 2 nv) `K (from_dq, from_dv)`, the gain on (δq, δv); it depends on no basis."""
+    return np.asarray(K @ np.hstack([linear.from_dq, linear.from_dv]))
+
+
+def require_equilibrium(linear: Linearization) -> None:
+    """Raise `ProblemError` unless the operating point of the linear system is at rest."""
+    size = max(1.0, float(np.linalg.norm(linear.dfdx)), float(np.linalg.norm(linear.dfdu)))
+    drift = float(np.abs(linear.drift).max(initial=0.0))
+    if drift > AT_REST * size:
+        raise ProblemError(
+            f"'{linear.system.name}' does not rest where it was linearised: x drifts at "
+            f"{drift:.3g} per second; expected an equilibrium and its holding control: see "
+            "equilibrium()"
+        )

@@ -1,0 +1,105 @@
+"""Inverse dynamics of a linear system: the control for a desired rate, and whether there is one.
+
+The linear system is that of the mechanism on its constraint manifold: it includes the loops, so
+a tick only multiplies by constant matrices.
+"""
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
+from mbcasadi.control.law_interface.make_law import make_law
+from mbcasadi.control.regulators.linearization import Linearization
+from mbcasadi.control.tasks.task import Slot
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_numbers
+
+CONSISTENT = 1e-6
+"""Part of the desired rate outside range(B), relative to it, above which it is unattainable."""
+
+DESCRIPTOR_INPUT_TOL = 1e-10
+"""Singular value of dfdu, relative to the largest, that counts as zero."""
+
+
+def lti_inverse_dynamics(
+    linear: Linearization,
+    *,
+    kp: float = 100.0,
+    kd: float | None = None,
+    tol: float = CONSISTENT,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "lti_inverse_dynamics",
+) -> Law:
+    """Return `u = u_0 + B⁺ (dx/dt - A x - c)`  [S20, eq. 15].
+
+    Its test is `(I - B B⁺)(dx/dt - A x - c) = 0`  [S20, eq. 14].
+    `x = (ξ, η)`, `A = dfdx`, `B = dfdu`, `c = drift` are those of `linearize`. The desired rate is
+
+        dξ/dt of the model,   dη/dt = η̇_ref + kd (η_ref - η) + kp Z_vᵀ Z_q (ξ_ref - ξ)
+
+    so that (14) is a condition on accelerations only. The reference holds `xi`, `eta` (of
+    `Linearization.coordinates`) and `eta_dot`.
+
+    A mask has no effect: the rows that are on are those of the linear model.
+
+    It holds near the operating point: the error grows with the square of the distance. Status 2
+    means that (14) fails: fewer actuators than freedoms, and a motion that they cannot cause; u is
+    then the nearest. At saturation u is clipped entry by entry.
+
+    Args:
+        linear: a continuous linear system.
+        kp, kd: 1/s², 1/s; kd is critical by default.
+        tol: largest allowed part of the desired acceleration outside range(B), relative to it.
+        ctrl_limits, period, name: as in `make_law`.
+
+    Raises:
+        ProblemError: a discrete linear system, or the options do not fit.
+    """
+    if linear.period is not None:
+        raise ProblemError("a discrete linear system; expected the continuous one of linearize()")
+    kd = 2 * float(np.sqrt(kp)) if kd is None else kd
+    require_numbers(kp=kp, kd=kd, tol=tol)
+    n_q, system = linear.n_q, linear.system
+    B = linear.dfdu
+    B_pinv: Array = np.asarray(np.linalg.pinv(B, DESCRIPTOR_INPUT_TOL), dtype=float)
+    outside = np.eye(linear.nx) - B @ B_pinv
+    pull = np.hstack([kp * linear.Z_v.T @ linear.Z_q, kd * np.eye(linear.n_v)])
+
+    def equations(at: LawInputs) -> Command:
+        dq = system.difference(linear.q, at.q)
+        x = _product(linear.from_dq, dq) + _product(linear.from_dv, at.v - ca.DM(linear.v))
+        error = ca.vertcat(at.ref["xi"], at.ref["eta"]) - x
+        free = _product(linear.dfdx, x) + ca.DM(linear.drift)  # A x + c
+        eta_dot = at.ref["eta_dot"] + _product(pull, error)
+        missing = ca.vertcat(ca.SX.zeros(n_q), eta_dot - free[n_q:])
+        left = _product(outside, missing)
+        return Command(
+            u=ca.DM(linear.u) + _product(B_pinv, missing),
+            a=_product(linear.slope, free[:n_q]) + _product(linear.Z_v, eta_dot),
+            residual={"rate": left},
+            attainable=ca.sumsqr(left) <= tol**2 * (1 + ca.sumsqr(missing)),
+            error=error[:n_q],
+            target=at.ref["xi"],
+        )
+
+    parts = {"xi": n_q, "eta": linear.n_v, "eta_dot": linear.n_v}
+    return make_law(
+        system,
+        name,
+        equations,
+        slots=[
+            Slot(key, tuple(f"{key}{i}" for i in range(size)), ("",) * size)
+            for key, size in parts.items()
+        ],
+        tracked=[(f"xi{i}", "") for i in range(n_q)],
+        ctrl_limits=ctrl_limits,
+        period=period,
+        notes={"law": "LTI inverse dynamics [S20, eq. 14-15]"},
+    )
+
+
+def _product(matrix: Array, column: ca.SX) -> ca.SX:
+    """Return a product with a constant matrix, its zeros left out."""
+    return ca.SX(ca.sparsify(ca.DM(matrix)) @ column)

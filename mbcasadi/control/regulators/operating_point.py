@@ -1,0 +1,177 @@
+"""The operating point of a linearisation: motion and rows there, with their derivatives."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.dynamics.forward import forward_dynamics_derivatives
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import column
+from mbcasadi.simulation.functions import holonomic
+from mbcasadi.system import System, evaluate
+
+Array = NDArray[np.float64]
+
+INSIDE = 1e-9
+"""Relative difference of an actuator force and its linear law that counts as clipped."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The operating point of a mechanism.
+
+    Attributes:
+        q, v, u: (nq,), (nv,), (nu,).
+        t: s, where constraints depend on time.
+        mask: (nc,) one for each row that is on, else zero.
+    """
+
+    q: Array
+    v: Array
+    u: Array
+    t: float
+    mask: Array
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All inputs by their name."""
+        return {"q": self.q, "v": self.v, "u": self.u, "t": self.t, "mask": self.mask}
+
+
+def place_of(
+    system: System,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    u: ArrayLike | None = None,
+    t: float = 0.0,
+    mask: ArrayLike | None = None,
+) -> Place:
+    """Return the checked operating point.
+
+    Args:
+        system: the mechanism.
+        q, v, u: (nq,), (nv,), (nu,); v and u are zero by default.
+        t: s, for constraints that depend on time.
+        mask: (nc,) rows that are on; the system's own by default.
+
+    Raises:
+        ShapeError: a wrong shape, or NaN.
+        ProblemError: actuators with activation states; a mask for a system without one.
+    """
+    if system.na:
+        raise ProblemError(
+            f"'{system.name}' has actuators with activation states, which a linear model here "
+            "does not hold; expected motors and servos"
+        )
+    if mask is not None and system.mask is None:
+        raise ProblemError(f"'{system.name}' has no mask; make it with system.with_mask()")
+    chosen = mask if mask is not None else system.mask
+    return Place(
+        q=column("q", np.asarray(q), system.nq),
+        v=_or_zero("v", v, system.nv),
+        u=_or_zero("u", u, system.nu),
+        t=float(t),
+        mask=np.ones(system.nc) if chosen is None else column("mask", chosen, system.nc),
+    )
+
+
+def numbers(function: ca.Function, values: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the outputs of a Function by name, from a mapping that holds its inputs."""
+    out = function(**{name: values[name] for name in function.name_in()})
+    return {name: np.array(value) for name, value in out.items()}
+
+
+@lru_cache(maxsize=32)
+def rows_fun(system: System) -> ca.Function:
+    """Return (q, v, t, mask) → (phi, psi, A, psi_q, moving, of_phi): the constraints.
+
+    `psi_q` (nc, nv) is the tangent derivative of psi along q; `moving` (nc, nv) is `Ȧ` along v
+    at constant v; `of_phi` (nc, 1) is one for rows that hold for positions too. Rows that the
+    mask switches off are zero throughout.
+    """
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    t, mask = ca.SX.sym("t"), ca.SX.sym("mask", system.nc)
+    at = {"q": q, "v": v, "t": t}
+    N = system.velocity_map(q)
+    if system.nc:
+        phi, psi = evaluate(system.constraint, at), evaluate(system.loop_rate, at)
+        A = evaluate(system.loop_jacobian, at)
+    else:
+        phi, psi, A = ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, system.nv)
+    moving = ca.SX(ca.jtimes(A, q, N @ v)) + ca.SX(ca.jtimes(A, t, ca.SX(1)))
+    outputs = {
+        "phi": mask * phi,
+        "psi": mask * psi,
+        "A": ca.diag(mask) @ A,
+        "psi_q": ca.diag(mask) @ ca.jacobian(psi, q) @ N,
+        "moving": ca.diag(mask) @ moving,
+        "of_phi": mask * holonomic(system),
+    }
+    return ca.Function(
+        "rows",
+        [q, v, t, mask],
+        [ca.densify(x) for x in outputs.values()],
+        ["q", "v", "t", "mask"],
+        list(outputs),
+        {"cse": True},
+    )
+
+
+@lru_cache(maxsize=32)
+def motion_fun(system: System, rank_tol: float) -> ca.Function:
+    """Return (q, v, u, t, mask) → (a, a_q, a_v, a_u, lam, …, clip): motion under `B u + f_0`.
+
+    `lam, lam_q, lam_v, lam_u` are the multipliers and their derivatives. `a_q` and `lam_q` are
+    tangent derivatives; all of them follow the implicit rules of `dynamics.derivatives`. `clip` is
+    the difference of the actuators' real force and `B u + f_0`.
+    """
+    dynamics = forward_dynamics_derivatives(system, rank_tol=rank_tol)
+    force = _force_fun(system)
+    kind = {"q": system.nq, "v": system.nv, "u": system.nu, "t": 1, "mask": system.nc}
+    s = {name: ca.MX.sym(name, size) for name, size in kind.items()}
+    pull = force(s["q"], s["v"], s["u"])
+    known = s | {"f": pull[0]}
+    d = dynamics(**{name: known[name] for name in dynamics.name_in()})
+    outputs = {}
+    for key in ("a", "lam"):
+        outputs[key] = d[key]
+        outputs[f"{key}_q"] = d[f"d{key}dq"] + d[f"d{key}df"] @ pull[1]
+        outputs[f"{key}_v"] = d[f"d{key}dv"] + d[f"d{key}df"] @ pull[2]
+        outputs[f"{key}_u"] = d[f"d{key}df"] @ pull[3]
+    outputs["clip"] = pull[4]
+    return ca.Function(
+        "motion", list(s.values()), [ca.densify(x) for x in outputs.values()], list(s), [*outputs]
+    )
+
+
+def require_linear(system: System, place: Place, clip: Array) -> None:
+    """Raise unless the actuators' force at u is the linear one.
+
+    Raises:
+        ProblemError: u is outside a range; a small change of it then has no effect.
+    """
+    if float(clip.max(initial=0.0)) > INSIDE * (1.0 + float(np.abs(place.u).max(initial=0.0))):
+        raise ProblemError(
+            f"'{system.name}': u = {place.u} is beyond the range of a control or of a force, "
+            "where the force does not follow u; expected a control inside its ranges"
+        )
+
+
+def _force_fun(system: System) -> ca.Function:
+    """Return (q, v, u) → (f, f_q, f_v, B, clip), `f = B u + f_0` with tangent derivatives."""
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    u = ca.SX.sym("u", system.nu)
+    B, N = system.actuation(q), system.velocity_map(q)
+    f = B @ u + system.actuator_bias(q, v)
+    clip = ca.norm_inf(system.actuator_force(q, v, u) - f) if system.nu else ca.SX(0)
+    outputs = [f, ca.jacobian(f, q) @ N, ca.jacobian(f, v), B, clip]
+    return ca.Function("force", [q, v, u], [ca.densify(x) for x in outputs])
+
+
+def _or_zero(name: str, value: ArrayLike | None, size: int) -> Array:
+    return np.zeros(size) if value is None else column(name, np.asarray(value), size)

@@ -1,0 +1,110 @@
+"""Placement of the closed loop's poles, by SciPy."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.signal import place_poles
+
+from mbcasadi.control.law_interface.law import Law
+from mbcasadi.control.regulators.controllability import controllability
+from mbcasadi.control.regulators.discrete import discretize
+from mbcasadi.control.regulators.feedback import feedback, require_continuous
+from mbcasadi.control.regulators.linearization import Linearization
+from mbcasadi.control.regulators.lqr import require_equilibrium
+from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.errors import ProblemError, ShapeError
+
+MISSED = 1e-6
+"""Distance of a pole from its desired place, relative to the fastest one, that is an error."""
+
+REDUNDANT = 1e-10
+"""Singular value of dfdu, relative to the largest, of controls without a common effect."""
+
+
+def pole_placement(
+    linear: Linearization,
+    poles: Sequence[complex],
+    *,
+    follows: bool = False,
+    ctrl_limits: ArrayLike | None = None,
+    period: float = 1e-3,
+    name: str = "pole_placement",
+) -> Law:
+    """Return `u = u_0 - K x`, the closed loop with the given poles under exact hold.
+
+    Poles give the decay of x and not its cost: with few motors or a small margin
+    of controllability the gains are large. Prefer `lqr` where that matters.
+
+    Args:
+        linear: from `linearize` at an equilibrium.
+        poles: nx of them, 1/s, complex ones in pairs, none more often than there are controls.
+        follows, ctrl_limits, period, name: as in `lqr`.
+
+    Raises:
+        ProblemError: as `poles_gain`.
+    """
+    return feedback(
+        linear,
+        poles_gain(linear, poles, period=period),
+        follows=follows,
+        ctrl_limits=ctrl_limits,
+        period=period,
+        name=name,
+        notes={"law": "pole placement on the constraint manifold, exact hold"},
+    )
+
+
+def poles_gain(
+    linear: Linearization, poles: Sequence[complex], *, period: float | None = None
+) -> Array:
+    """Return K (nu, nx) that gives `dfdx - dfdu K` these eigenvalues.
+
+    With a period, the poles s become `e^(s period)` of the system under exact hold. Of redundant
+    motors K commands no combination that only changes internal forces.
+
+    Args:
+        linear: from `linearize` at an equilibrium.
+        poles: nx of them, 1/s.
+        period: s, or None for a continuous control.
+
+    Raises:
+        ShapeError: not nx poles.
+        ProblemError: no equilibrium; poles that are not in pairs, repeat too often, or do not
+            decay; a mode that no control moves (it is named); SciPy missed the poles.
+    """
+    require_continuous(linear)
+    require_equilibrium(linear)
+    wanted = np.asarray(poles, dtype=complex)
+    if wanted.shape != (linear.nx,):
+        raise ShapeError(f"poles has shape {wanted.shape}, expected ({linear.nx},), one for each x")
+    if not np.all(wanted.real < 0):
+        raise ProblemError(f"poles {list(poles)}; expected negative real parts, 1/s")
+    report = controllability(linear)
+    if not report.controllable:
+        raise ProblemError(f"{report.in_words}. Poles can be placed of controllable systems only")
+    system = linear if period is None else discretize(linear, period)
+    placed = wanted if period is None else np.exp(wanted * period)
+    mix = _independent(system.dfdu)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the resulting poles are checked below
+        try:
+            K = mix @ place_poles(system.dfdx, system.dfdu @ mix, placed).gain_matrix
+        except ValueError as error:
+            raise ProblemError(f"poles {list(poles)}: {error}") from error
+    found = np.linalg.eigvals(system.dfdx - system.dfdu @ K)
+    rates = found if period is None else np.log(found) / period
+    missed = max(float(np.abs(rates - pole).min()) for pole in wanted)
+    if missed > MISSED * np.abs(wanted).max():
+        raise ProblemError(
+            f"poles {list(poles)}: SciPy's come out at {np.round(rates, 3)}; expected poles that "
+            "differ from each other, or a system that is easier to control"
+        )
+    return np.asarray(K)
+
+
+def _independent(dfdu: Array) -> Array:
+    """Return (nu, rank) orthonormal combinations of controls with different effects."""
+    _, s, Vt = np.linalg.svd(dfdu)
+    return np.asarray(Vt[: int(np.sum(s > REDUNDANT * s.max(initial=0.0)))].T)

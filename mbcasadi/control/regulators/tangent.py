@@ -1,0 +1,189 @@
+"""The constraint manifold near a state: rank, bases of the free directions, singular poses.
+
+Positions move within null(A_phi), the rows of phi alone; velocities within null(A), all rows. The
+two differ where rows hold for velocities only (a wheel that rolls).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import qr
+
+from mbcasadi.control.regulators.operating_point import Array, Place, numbers, rows_fun
+from mbcasadi.errors import ProblemError
+from mbcasadi.system import System
+
+TANGENT_RANK_TOL = 1e-7
+"""Singular value of A, relative to the largest (one at least), that counts as zero. States are
+closed to rounding errors before the rank is decided."""
+
+OPEN = 1e-6
+"""Residual, in the rows' units, of a state that is not on the manifold: an error. Smaller ones are
+closed by Newton's steps."""
+
+CLOSED = 1e-11
+"""Largest residual after Newton's steps."""
+
+NEWTON_LIMIT = 40
+
+BESIDE = 1e-3
+"""Rad or m. Distance of the neighbours that a pose is compared with."""
+
+NEIGHBOURS = 3
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """Bases of the tangent space: `δq = Z_q ξ`, `δv = slope ξ + Z_v η`.
+
+    Attributes:
+        Z_q: (nv, n_q) orthonormal, null space of the rows of phi.
+        Z_v: (nv, n_v) orthonormal, null space of all rows.
+        slope: (nv, n_q) `-A⁺ (∂psi/∂q) Z_q`, the change of v with q that keeps it admissible.
+        A_pinv: (nv, nc).
+        moving: (nc, nv) `Ȧ`.
+    """
+
+    Z_q: Array
+    Z_v: Array
+    slope: Array
+    A_pinv: Array
+    moving: Array
+
+
+def closed(system: System, place: Place, rank_tol: float) -> Place:
+    """Return the state on the manifold, by Newton's steps `-A⁺ phi` and `v - A⁺ psi`.
+
+    Raises:
+        ProblemError: rows are open by more than `OPEN`, or cannot be closed.
+    """
+    rows = numbers(rows_fun(system), place.values)
+    for name, words in (("phi", "open"), ("psi", "violated by the velocity")):
+        gap = np.abs(rows[name]).ravel()
+        if gap.max(initial=0.0) > OPEN:
+            worst = int(gap.argmax())
+            raise ProblemError(
+                f"'{system.name}': row {worst} ({system.constraint_names[worst]}) is {words} by "
+                f"{gap[worst]:.1e}; expected a state on the constraint manifold: see mb.assemble"
+            )
+    found = settle(system, place, rank_tol)
+    if found is None:
+        raise ProblemError(
+            f"'{system.name}': the constraints cannot be closed to {CLOSED}; they contradict each "
+            "other, or the pose is singular"
+        )
+    return found
+
+
+def settle(system: System, place: Place, rank_tol: float) -> Place | None:
+    """Return the state on the manifold that Newton's steps reach, or None."""
+    for _ in range(NEWTON_LIMIT):
+        rows = numbers(rows_fun(system), place.values)
+        phi, psi = rows["phi"].ravel(), rows["psi"].ravel()
+        gap = max(np.abs(phi).max(initial=0.0), np.abs(psi).max(initial=0.0))
+        step = -pseudo_inverse(rows["of_phi"] * rows["A"], rank_tol) @ phi
+        q = np.array(system.integrate(place.q, step)).ravel()
+        place = replace(place, q=q, v=place.v - pseudo_inverse(rows["A"], rank_tol) @ psi)
+        if gap < CLOSED:
+            return place
+    return None
+
+
+def tangent(system: System, place: Place, rank_tol: float, like: Tangent | None = None) -> Tangent:
+    """Return the bases at a state on the manifold.
+
+    Args:
+        system: the mechanism.
+        place: a state on the manifold.
+        rank_tol: see `RANK_TOL`.
+        like: bases to turn towards; without them each column is near one coordinate.
+    """
+    rows = numbers(rows_fun(system), place.values)
+    A_pinv = pseudo_inverse(rows["A"], rank_tol)
+    old = (None, None) if like is None else (like.Z_q, like.Z_v)
+    Z_q = null_basis(rows["of_phi"] * rows["A"], rank_tol, old[0])
+    Z_v = null_basis(rows["A"], rank_tol, old[1])
+    return Tangent(Z_q, Z_v, -A_pinv @ rows["psi_q"] @ Z_q, A_pinv, rows["moving"])
+
+
+def require_regular(system: System, place: Place, now: Tangent, rank_tol: float) -> None:
+    """Raise where the rank of the constraints is higher beside the state than in it.
+
+    Args:
+        system: the mechanism.
+        place: a state on the manifold.
+        now: bases of the tangent space there.
+        rank_tol: see `RANK_TOL`.
+
+    Raises:
+        ProblemError: a singular pose; the message names the constraints that lose rank there.
+    """
+    rng = np.random.default_rng(0)
+    free = now.Z_q.shape[1]
+    for _ in range(NEIGHBOURS if free and system.nc else 0):
+        direction = rng.standard_normal(free)
+        step = now.Z_q @ (BESIDE * direction / np.linalg.norm(direction))
+        q = np.array(system.integrate(place.q, step)).ravel()
+        beside = settle(system, replace(place, q=q), rank_tol)
+        there = None if beside is None else tangent(system, beside, rank_tol)
+        if there is not None and there.Z_v.shape == now.Z_v.shape and there.Z_q.shape[1] == free:
+            continue
+        raise ProblemError(_singular(system, now, beside, rank_tol))
+
+
+def null_basis(A: Array, rank_tol: float, like: Array | None = None) -> Array:
+    """Return (n, k) orthonormal columns with `A Z = 0`.
+
+    Z is turned to be nearest to `like`, or to k unit vectors: those of the coordinates that
+    pivoting selects as the most independent. So it varies smoothly with A, and its columns have
+    the signs of coordinates.
+    """
+    n = A.shape[1]
+    _, s, Vt = np.linalg.svd(A, full_matrices=True)
+    rank = int(np.sum(s > rank_tol * max(1.0, s.max(initial=0.0))))
+    Z = Vt[rank:].T
+    if Z.shape[1] == 0:
+        return Z
+    if like is None:
+        chosen = np.sort(qr(Z.T, pivoting=True, mode="r")[1][: Z.shape[1]])
+        like = np.eye(n)[:, chosen]
+    U, _, Wt = np.linalg.svd(Z.T @ like)
+    return np.asarray(Z @ U @ Wt)
+
+
+def pseudo_inverse(A: Array, rank_tol: float) -> Array:
+    """Return A⁺ with the drop rule of `null_basis`."""
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    kept = s > rank_tol * max(1.0, s.max(initial=0.0))
+    return np.asarray(Vt[kept].T @ (U[:, kept] / s[kept]).T)
+
+
+def spin(system: System, v: Array) -> Array:
+    """Return (nv, nv) W with `d(δq)/dt = δv - W δq` beside a motion with velocity v.
+
+    `-[ω]×` on the diagonal for each ball and free joint, whose rates are in body axes.
+    """
+    W = np.zeros((system.nv, system.nv))
+    for joint in () if system.tree is None else system.tree.joints:
+        if joint.kind in ("ball", "free"):
+            first = joint.dof + (3 if joint.kind == "free" else 0)
+            x, y, z = v[first : first + 3]
+            W[first : first + 3, first : first + 3] = [[0, -z, y], [z, 0, -x], [-y, x, 0]]
+    return W
+
+
+def _singular(system: System, now: Tangent, beside: Place | None, rank_tol: float) -> str:
+    """Return a message with the pose where the rank changes, and the constraints concerned."""
+    rank = system.nv - now.Z_v.shape[1]
+    head = f"'{system.name}': the constraints have rank {rank} at this pose"
+    if beside is None:
+        return f"{head}, and no pose beside it was found: a singular pose has no linear model"
+    U, s, _ = np.linalg.svd(numbers(rows_fun(system), beside.values)["A"])
+    there = int(np.sum(s > rank_tol * max(1.0, s.max())))
+    share = np.abs(U[:, there - 1])
+    names = system.constraint_names
+    held = dict.fromkeys(names[i] for i in np.argsort(-share) if share[i] > share.max() / 2)
+    return (
+        f"{head} and {there} beside it: a singular pose, where {', '.join(held)} lets go of a "
+        "direction and no linear model holds. Linearise beside it"
+    )

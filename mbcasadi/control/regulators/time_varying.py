@@ -1,0 +1,155 @@
+"""Linear systems along a motion, with bases that vary smoothly.
+
+Near a motion `(q_r, v_r, u_r)` the coordinates are `ξ = Z_qᵀ (q ⊖ q_r)`, `η = Z_vᵀ (v - v_r)`,
+with bases that turn. Each basis is the one nearest to that of the sample before (Procrustes): in
+the limit `Zᵀ Ż = 0`, `Ż = -A⁺ Ȧ Z`. Then
+
+    dξ/dt = Z_qᵀ (slope - W Z_q) ξ + Z_qᵀ Z_v η
+    dη/dt = Z_vᵀ (∂a/∂q Z_q + ∂a/∂v slope - Ȧᵀ A⁺ᵀ slope) ξ + Z_vᵀ ∂a/∂v Z_v η + Z_vᵀ ∂a/∂u δu
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.regulators.discrete import held
+from mbcasadi.control.regulators.linearization import Linearization, assemble_state
+from mbcasadi.control.regulators.operating_point import (
+    Array,
+    Place,
+    motion_fun,
+    place_of,
+    require_linear,
+)
+from mbcasadi.control.regulators.tangent import (
+    TANGENT_RANK_TOL,
+    Tangent,
+    closed,
+    require_regular,
+    spin,
+    tangent,
+)
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.shapes import require_positive
+from mbcasadi.system import System
+
+
+def linearize_along(
+    system: System,
+    q: ArrayLike,
+    v: ArrayLike,
+    u: ArrayLike,
+    *,
+    t: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    rank_tol: float = TANGENT_RANK_TOL,
+) -> tuple[Linearization, ...]:
+    """Return the linear system at each sample of a motion, in coordinates that move with it.
+
+    `drift` is zero: (q, v) must be a motion of the mechanism under u, for example of `mb.simulate`.
+
+    Args:
+        system: the mechanism.
+        q, v, u: (nt, nq), (nt, nv), (nt, nu), one row for each sample.
+        t: (nt,) s, for constraints that depend on time.
+        mask: (nc,) rows that are on, the same for all samples.
+        rank_tol: as in `linearize`.
+
+    Raises:
+        ShapeError: wrong shapes, or NaN.
+        ProblemError: as `linearize`; or the rank of the constraints changes along the motion.
+    """
+    if system.nc and "v" in system.loop_jacobian.name_in():
+        raise ProblemError(f"'{system.name}' has rows nonlinear in v; linearise single states")
+    places = _places(system, q, v, u, t, mask)
+    first = closed(system, places[0], rank_tol)
+    require_regular(system, first, tangent(system, first, rank_tol), rank_tol)
+    places = [closed(system, place, rank_tol) for place in places]
+    motions = _motions(system, places, rank_tol)
+    found: list[Linearization] = []
+    now: Tangent | None = None
+    for k, (place, motion) in enumerate(zip(places, motions, strict=True)):
+        now = _next(system, place, rank_tol, now, k)
+        require_linear(system, place, motion["clip"])
+        linear = assemble_state(system, place, now, motion, -spin(system, place.v) @ now.Z_q)
+        turned = now.Z_v.T @ now.moving.T @ now.A_pinv.T @ now.slope
+        linear.dfdx[linear.n_q :, : linear.n_q] -= turned
+        found.append(replace(linear, drift=np.zeros(linear.nx)))
+    return tuple(found)
+
+
+def discretize_along(linear: Sequence[Linearization], period: float) -> tuple[Linearization, ...]:
+    """Return the steps from each sample to the next, one fewer than there are samples.
+
+    The control is constant over a step and the matrices are the mean of both ends: the error of a
+    step is of third order in the period (Magnus' expansion).
+
+    Args:
+        linear: continuous systems of `linearize_along`, one period apart.
+        period: s.
+
+    Raises:
+        ProblemError: a system that is discrete already, or a period that is not positive.
+    """
+    require_positive(period=period)
+    if any(one.period is not None for one in linear):
+        raise ProblemError("a linear system is discrete already; expected linearize_along's")
+    steps = []
+    for one, other in pairwise(linear):
+        dfdx, dfdu = (one.dfdx + other.dfdx) / 2, (one.dfdu + other.dfdu) / 2
+        dfdx, dfdu, drift = held(dfdx, dfdu, (one.drift + other.drift) / 2, period)
+        steps.append(replace(one, dfdx=dfdx, dfdu=dfdu, drift=drift, period=period))
+    return tuple(steps)
+
+
+def _places(
+    system: System,
+    q: ArrayLike,
+    v: ArrayLike,
+    u: ArrayLike,
+    t: ArrayLike | None,
+    mask: ArrayLike | None,
+) -> list[Place]:
+    rows = {"q": np.asarray(q, float), "v": np.asarray(v, float), "u": np.asarray(u, float)}
+    sizes = {"q": system.nq, "v": system.nv, "u": system.nu}
+    count = len(rows["q"])
+    for name, array in rows.items():
+        if array.shape != (count, sizes[name]) or count == 0:
+            raise ShapeError(
+                f"{name} has shape {array.shape}, expected ({count}, {sizes[name]}), one row for "
+                "each sample"
+            )
+    times = np.zeros(count) if t is None else np.asarray(t, dtype=float)
+    if times.shape != (count,):
+        raise ShapeError(f"t has shape {times.shape}, expected ({count},)")
+    return [
+        place_of(system, rows["q"][k], rows["v"][k], rows["u"][k], float(times[k]), mask)
+        for k in range(count)
+    ]
+
+
+def _motions(system: System, places: Sequence[Place], rank_tol: float) -> list[dict[str, Array]]:
+    """Return the accelerations and their derivatives at all samples, by one mapped call."""
+    motion = motion_fun(system, rank_tol)
+    columns = {
+        name: np.column_stack([np.atleast_1d(place.values[name]) for place in places])
+        for name in motion.name_in()
+    }
+    out = {name: np.array(x) for name, x in motion.map(len(places))(**columns).items()}
+    split = {name: np.split(x, len(places), axis=1) for name, x in out.items()}
+    return [{name: x[k] for name, x in split.items()} for k in range(len(places))]
+
+
+def _next(system: System, place: Place, rank_tol: float, last: Tangent | None, k: int) -> Tangent:
+    """Return the bases nearest to the last ones."""
+    now = tangent(system, place, rank_tol)
+    if last is not None and (now.Z_q.shape, now.Z_v.shape) != (last.Z_q.shape, last.Z_v.shape):
+        ranks = [system.nv - one.Z_v.shape[1] for one in (last, now)]
+        raise ProblemError(
+            f"'{system.name}': the rank of the constraints changes from {ranks[0]} to {ranks[1]} "
+            f"at sample {k}; expected a motion that passes no singular pose"
+        )
+    return now if last is None else tangent(system, place, rank_tol, last)

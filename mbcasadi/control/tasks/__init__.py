@@ -1,0 +1,1 @@
+"""What a controller should do: one residual a file."""

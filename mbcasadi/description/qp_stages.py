@@ -1,0 +1,91 @@
+"""A controller that solves one QP, split where the solver is called, and constants of both."""
+
+from dataclasses import dataclass
+
+import casadi as ca
+
+UNBOUNDED = 1e30
+"""Stands for infinity: `0 · inf` is NaN in masks and complementarity."""
+
+C_PRIMAL_TOLERANCE = 1e-11
+"""Distance by which the generated C lets a row of unit length be violated, relative to the scale of
+the problem. DAQP meets 1e-12 on degenerate problems, and cycles on some of them at 1e-13."""
+
+PLUGIN_PRIMAL_TOLERANCE = 1e-10
+"""The same for CasADi's plugin, whose rows are not of unit length before it scales them itself."""
+
+ZERO_ROW = 1e-14
+"""Rows shorter than this times the longest count as zero: their contact is off."""
+
+
+@dataclass(frozen=True)
+class LeastDistanceStages:
+    """A controller that solves one QP, cut where the solver stands.
+
+    `build` turns the controller's inputs into the least-distance problem
+
+        min ½ xᵀx   subject to   lba <= A_qp x <= uba,
+
+    and `finish` turns its solution into the controller's outputs. A QP with a positive
+    definite Hessian `H = K Kᵀ` takes this form by `x = Kᵀ y + K⁻¹ g` (whitening).
+
+    With `prepare` a tick has two phases: what needs no measurement is prepared before it comes,
+    and only `build`, the solver and `finish` stand between measurement and control.
+
+    Attributes:
+        build: (inputs of the controller[, prepared]) → (A_qp, lba, uba, active0, carry): (m, n),
+            (m,), (m,); `active0` (m,) is the warm start, -1 at the lower bound, 1 at the upper,
+            else 0; `carry` (any size, 1) hands numbers on to `finish`.
+        finish: (inputs of the controller, [prepared,] carry, x, lam_a, active, flag) → (outputs of
+            the controller). `lam_a` (m,) are multipliers in CasADi's sign (positive at the upper
+            bound); `active` (m,) is the final active set, as `active0`; `flag` is 1 where the
+            solver claims an optimum and 0 elsewhere. `finish` trusts none of them.
+        prepare: (some inputs of the controller, in its order, none of them measured) →
+            (prepared[, A_qp]), or None. `prepared` (any size, 1) is one more input of `build` and
+            `finish`; where it holds NaN, `finish` answers with status 3 and the safe output. An
+            `A_qp` that is known before the measurement is given here and not by `build`.
+    """
+
+    build: ca.Function
+    finish: ca.Function
+    prepare: ca.Function | None = None
+
+    @property
+    def posing(self) -> ca.Function:
+        """The Function that gives `A_qp`: `prepare` or `build`."""
+        prepared = self.prepare is not None and "A_qp" in self.prepare.name_out()
+        return self.prepare if self.prepare is not None and prepared else self.build
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return int(self.posing.size2_out("A_qp"))
+
+    @property
+    def m(self) -> int:
+        """Number of two-sided rows."""
+        return int(self.posing.size1_out("A_qp"))
+
+    @property
+    def inputs(self) -> dict[str, ca.Sparsity]:
+        """Patterns of the controller's inputs, by name."""
+        names = [name for name in self.build.name_in() if name != "prepared"]
+        return {name: self.build.sparsity_in(name) for name in names}
+
+    def problem(self) -> ca.Function:
+        """Return (inputs of the controller) → (A_qp, lba, uba, active0, carry, prepared).
+
+        `prepared` has no rows where there is one phase only.
+        """
+        given = {name: ca.MX.sym(name, pattern) for name, pattern in self.inputs.items()}
+        found: dict[str, ca.MX] = {}
+        if self.prepare is not None:
+            known = [given[name] for name in self.prepare.name_in()]
+            found = dict(zip(self.prepare.name_out(), self.prepare.call(known), strict=True))
+        extra = [found["prepared"]] if found else []
+        built = self.build.call([*given.values(), *extra])
+        found |= dict(zip(self.build.name_out(), built, strict=True))
+        found.setdefault("prepared", ca.MX(0, 1))
+        names = ["A_qp", "lba", "uba", "active0", "carry", "prepared"]
+        outputs = [found[name] for name in names]
+        return ca.Function("problem", list(given.values()), outputs, list(given), names)

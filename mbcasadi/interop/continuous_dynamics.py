@@ -1,0 +1,68 @@
+"""The motion under constraints as an ordinary differential equation.
+
+    x = (q, v),   dx/dt = (N v, a(q, v, B u + f_0)),
+
+with the acceleration of projected dynamics: no multipliers, regular at singular poses and with
+redundant rows. Solutions stay on the manifold up to the error of the integrator; `baumgarte=`
+stabilises this drift. Steps of `discrete_dynamics` end on it, and on unit quaternions.
+"""
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.errors import MissingExtraError, ProblemError
+from mbcasadi.mpc.integrators.manifold_step import force_fun
+from mbcasadi.system import System
+
+
+def continuous_dynamics(system: System, **options: Any) -> ca.Function:
+    """Return (x, u, p) → (xdot) with `x = (q, v)`, `xdot = (N v, a)` and `p = ([t], [mask])`.
+
+    Where coordinates hold quaternions, N v keeps their length. The actuators' force is
+    `B u + f_0`, without clipping, whose derivative vanishes: bound the controls instead.
+
+    Args:
+        system: the mechanism.
+        options: of `forward_dynamics` (`formulation`, `baumgarte`, ...).
+
+    Raises:
+        ProblemError: activation states, which x does not hold.
+        UnknownNameError: no such formulation.
+    """
+    if system.na:
+        raise ProblemError(
+            f"'{system.name}' has {system.na} activation states, which x = (q, v) does not hold; "
+            "expected actuators without them"
+        )
+    sizes = ({"t": 1} if system.timed else {}) | (
+        {} if system.mask is None else {"mask": system.nc}
+    )
+    x, u = ca.MX.sym("x", system.nq + system.nv), ca.MX.sym("u", system.nu)
+    p = ca.MX.sym("p", sum(sizes.values()))
+    ends = np.cumsum([0, *sizes.values()]).tolist()
+    known = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
+    q, v = x[: system.nq], x[system.nq :]
+    f = force_fun(system)(q, v, u)
+    a = forward_dynamics(system, **options)(q=q, v=v, f=f, **known)["a"]
+    xdot = ca.densify(ca.vertcat(system.velocity_map(q) @ v, a))
+    return ca.Function("dynamics", [x, u, p], [xdot], ["x", "u", "p"], ["xdot"])
+
+
+def horizon_of(value: int) -> int:
+    """Return the number of intervals; `ProblemError` for an invalid one."""
+    if not float(value).is_integer() or value < 1:
+        raise ProblemError(f"horizon = {value}; expected a number of intervals, at least 1")
+    return int(value)
+
+
+def neighbour(module: str, how: str) -> ModuleType:
+    """Import another package; `MissingExtraError` says how it is installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(f"{module} is not installed: {how}") from error

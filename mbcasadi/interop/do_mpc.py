@@ -1,0 +1,57 @@
+"""A mechanism as a do-mpc model, for its controllers, estimators and simulators."""
+
+from typing import Any
+
+import casadi as ca
+
+from mbcasadi.errors import ProblemError
+from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour
+from mbcasadi.mpc.integrators.step import discrete_dynamics
+from mbcasadi.system import System
+
+
+def to_do_mpc_model(
+    system: System,
+    period: float | None = None,
+    *,
+    model: Any = None,
+    setup: bool = True,
+    **options: Any,
+) -> Any:
+    """Return a do-mpc Model with states `q`, `v`, input `u` and, in time, `t` and `mask`.
+
+    Args:
+        system: the mechanism.
+        period: None for a continuous model; a step of this length, s, for a discrete one.
+        model: `do_mpc.model.Model(kind, "MX")` of that kind to fill; a new one by default.
+        setup: call `model.setup()`; without it more variables and expressions can be added.
+        options: of `forward_dynamics`, or of `step_fun` with a period.
+
+    Raises:
+        MissingExtraError: do-mpc is not installed, and no model was given.
+        ProblemError: activation states; constraints that move in a continuous model, whose
+            parameters do-mpc holds over an interval.
+    """
+    if system.timed and period is None:
+        raise ProblemError(
+            f"'{system.name}' has constraints that move, and do-mpc holds the time over an "
+            "interval; give a period for a discrete model"
+        )
+    if period is None:
+        kind, dynamics = "continuous", continuous_dynamics(system, **options)
+    else:
+        kind, dynamics = "discrete", discrete_dynamics(system, period, **options)
+    if model is None:
+        model = neighbour("do_mpc", "pip install do-mpc").model.Model(kind, "MX")
+    q = model.set_variable("_x", "q", (system.nq, 1))
+    v = model.set_variable("_x", "v", (system.nv, 1))
+    u = model.set_variable("_u", "u", (system.nu, 1)) if system.nu else ca.MX(0, 1)
+    p = [model.set_variable("_tvp", "t", (1, 1))] if system.timed else []
+    if system.mask is not None:
+        p.append(model.set_variable("_tvp", "mask", (system.nc, 1)))
+    right = dynamics(ca.vertcat(q, v), u, ca.vertcat(ca.MX(0, 1), *p))
+    model.set_rhs("q", right[: system.nq])
+    model.set_rhs("v", right[system.nq :])
+    if setup:
+        model.setup()
+    return model

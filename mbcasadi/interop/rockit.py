@@ -1,0 +1,65 @@
+"""A mechanism inside a rockit Ocp."""
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.errors import ProblemError
+from mbcasadi.interop.continuous_dynamics import continuous_dynamics, horizon_of, neighbour
+from mbcasadi.system import System
+
+
+class RockitProblem(NamedTuple):
+    """A rockit Ocp with the motion in it, and its symbols.
+
+    Attributes:
+        ocp: the `rockit.Ocp`.
+        q, v: (nq, 1), (nv, 1) states.
+        u: (nu, 1) control, constant over an interval.
+        mask: (nc, 1) parameter of each interval; None without a mask.
+    """
+
+    ocp: Any
+    q: ca.MX
+    v: ca.MX
+    u: ca.MX
+    mask: ca.MX | None
+
+
+def to_rockit(
+    system: System, horizon: int, period: float, *, ocp: Any = None, **options: Any
+) -> RockitProblem:
+    """Return a rockit Ocp over `horizon` intervals with states q, v and their derivatives.
+
+    The transcription is that of rockit: `ocp.method(...)` comes from the user.
+
+    Args:
+        system: the mechanism.
+        horizon: number of intervals.
+        period: length of one, s.
+        ocp: an Ocp or stage to fill, with its own times; a new one by default.
+        options: of `forward_dynamics`.
+
+    Raises:
+        MissingExtraError: rockit is not installed, and no Ocp was given.
+        ProblemError: an invalid horizon or period, or activation states.
+    """
+    N = horizon_of(horizon)
+    if not 0 < period < float("inf"):
+        raise ProblemError(f"period = {period}; expected a positive number of seconds")
+    dynamics = continuous_dynamics(system, **options)
+    if ocp is None:
+        ocp = neighbour("rockit", "pip install rockit-meco").Ocp(T=N * period)
+    q, v = ocp.state(system.nq), ocp.state(system.nv)
+    u = ocp.control(system.nu) if system.nu else ca.MX(0, 1)
+    mask = None if system.mask is None else ocp.parameter(system.nc, grid="control")
+    p = ca.vertcat(
+        ca.MX(0, 1), *([ocp.t] if system.timed else []), *([] if mask is None else [mask])
+    )
+    xdot = dynamics(ca.vertcat(q, v), u, p)
+    ocp.set_der(q, xdot[: system.nq])
+    ocp.set_der(v, xdot[system.nq :])
+    if mask is not None:
+        ocp.set_value(mask, np.tile(np.asarray(system.mask)[:, None], N))
+    return RockitProblem(ocp, q, v, u, mask)

@@ -1,0 +1,35 @@
+"""Small, mesh-free MuJoCo models for the examples, the tests and the benchmarks.
+
+Each file says in its first comment where its dimensions come from.
+
+Example:
+    >>> from mbcasadi import models
+    >>> "four_bar" in models.names()
+    True
+    >>> models.path("four_bar").suffix
+    '.xml'
+"""
+
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+_REPOSITORY = _HERE.parents[1] / "mujoco_models"
+_FOLDER = _HERE if any(_HERE.glob("*.xml")) else _REPOSITORY
+"""A wheel holds the files beside this module; an editable install reads those of the repository."""
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all models, sorted."""
+    return tuple(sorted(file.stem for file in _FOLDER.glob("*.xml")))
+
+
+def path(name: str) -> Path:
+    """Return the MJCF file of the model `name` (with or without `.xml`).
+
+    Raises:
+        KeyError: there is no such model; the message lists the valid names.
+    """
+    stem = name.removesuffix(".xml")
+    if stem not in names():
+        raise KeyError(f"unknown model {name!r}; there are: {', '.join(names())}")
+    return _FOLDER / f"{stem}.xml"

@@ -1,0 +1,102 @@
+"""Model predictive control of mechanisms with constraints."""
+
+from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
+from mbcasadi.mpc.legged.footsteps import SwingParameters
+from mbcasadi.mpc.legged.from_system import rigid_body_state, single_rigid_body
+from mbcasadi.mpc.legged.gait import Gait, trot
+from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
+from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
+from mbcasadi.mpc.legged.walking_planner import WalkingPlanner, walking_planner
+from mbcasadi.mpc.linear.controller import LinearMPC
+from mbcasadi.mpc.linear.force_outputs import force_output, friction_output
+from mbcasadi.mpc.linear.linear_mpc import deviation_output, linear_mpc
+from mbcasadi.mpc.linear.lti import lti_mpc
+from mbcasadi.mpc.linear.offset_free import Noise, offset_free_lti, offset_free_mpc
+from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
+from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
+from mbcasadi.mpc.linear.terminal_set import TerminalSet
+from mbcasadi.mpc.linear.violations import Violation
+from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.problem import OptimalControlProblem
+from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess, rollout
+from mbcasadi.mpc.ocp.solver import OcpSolver, ocp_solver, solve
+from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
+from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
+from mbcasadi.mpc.trajectory.actuation_measure import actuation_measure
+from mbcasadi.mpc.trajectory.constraints import pin_independent_coordinates
+from mbcasadi.mpc.trajectory.optimisation import (
+    TrajectorySolver,
+    optimise,
+    trajectory_guess,
+    trajectory_solver,
+)
+from mbcasadi.mpc.trajectory.pose_path import PosePath, pose_path
+from mbcasadi.mpc.trajectory.problem import TrajectoryProblem, trajectory_problem
+from mbcasadi.mpc.trajectory.reference import (
+    linearize_trajectory,
+    reference_from_trajectory,
+    tracking_guess,
+)
+from mbcasadi.mpc.trajectory.solution import TrajectorySolution
+from mbcasadi.mpc.trajectory.tracking_mpc import time_varying_model, trajectory_mpc
+
+__all__ = [
+    "Bounded",
+    "Gait",
+    "LinearMPC",
+    "LinearModel",
+    "LinearProblem",
+    "Noise",
+    "OcpSolution",
+    "OcpSolver",
+    "OptimalControlProblem",
+    "Output",
+    "PosePath",
+    "RealTimeIteration",
+    "SingleRigidBody",
+    "StageSymbols",
+    "SwingParameters",
+    "TerminalSet",
+    "TrajectoryProblem",
+    "TrajectorySolution",
+    "TrajectorySolver",
+    "Violation",
+    "WalkingPlanner",
+    "actuation_measure",
+    "collocation_guess",
+    "deviation_output",
+    "direct_collocation",
+    "discrete_dynamics",
+    "force_output",
+    "friction_output",
+    "initial_guess",
+    "linear_mpc",
+    "linear_problem",
+    "linearize_trajectory",
+    "lti_mpc",
+    "ocp_solver",
+    "offset_free_lti",
+    "offset_free_mpc",
+    "optimal_control_problem",
+    "optimise",
+    "pin_independent_coordinates",
+    "pose_path",
+    "real_time_iteration",
+    "reference_from_trajectory",
+    "rigid_body_state",
+    "rollout",
+    "single_rigid_body",
+    "single_rigid_body_mpc",
+    "solve",
+    "stage_symbols",
+    "step_fun",
+    "time_varying_model",
+    "tracking_guess",
+    "trajectory_guess",
+    "trajectory_mpc",
+    "trajectory_problem",
+    "trajectory_solver",
+    "trot",
+    "walking_planner",
+]

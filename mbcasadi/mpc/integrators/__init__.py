@@ -1,0 +1,1 @@
+"""Steps on the constraint manifold, with derivatives by implicit rules."""

@@ -1,0 +1,86 @@
+"""Parts of a step on the manifold, beside the dynamics."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+
+from mbcasadi.linalg import RANK_TOL, complete_factor
+from mbcasadi.mpc.integrators.tableaus import Tableau, weighted
+from mbcasadi.simulation.functions import chart_rate_fun, holonomic, unrolled
+from mbcasadi.system import System, evaluate
+
+
+def back_fun(
+    system: System, newton: int = 2, rank_tol: float = RANK_TOL, pivot: bool = True
+) -> ca.Function:
+    """Return (q, v, [t], [mask]) → (q_next, v_next): `q ⊕ (-A⁺ phi)`, then `v - A⁺ psi`.
+
+    [A05, eq. 39]. It holds for redundant rows: the rank of A is revealed.
+
+    Args:
+        system: the mechanism.
+        newton: number of Newton steps of the positions.
+        rank_tol, pivot: drop rule of `linalg.row_basis`.
+    """
+    s = step_symbols(system, ca.SX if unrolled(system) else ca.MX)
+    del s["u"]
+    mask = s.get("mask", ca.DM.ones(system.nc))
+    q, v = s["q"], s["v"]
+    on = mask * holonomic(system)
+    for _ in range(newton):
+        known = s | {"q": q, "v": ca.DM.zeros(system.nv)}
+        A = ca.diag(on) @ evaluate(system.loop_jacobian, known)
+        phi = on * evaluate(system.constraint, known)
+        factor = complete_factor(A, rank_tol=rank_tol, pivot=pivot)
+        q = system.integrate(q, ca.densify(-factor.pinv_times(phi)))
+    known = s | {"q": q}
+    A = ca.diag(mask) @ evaluate(system.loop_jacobian, known)
+    psi = mask * evaluate(system.loop_rate, known)
+    v = v - complete_factor(A, rank_tol=rank_tol, pivot=pivot).pinv_times(psi)
+    outputs = [ca.densify(q), ca.densify(v)]
+    options = {"cse": True} if isinstance(q, ca.SX) else {}
+    return ca.Function("back", list(s.values()), outputs, list(s), ["q_next", "v_next"], options)
+
+
+def force_fun(system: System) -> ca.Function:
+    """Return (q, v, u) → (f), `B u + f_0`."""
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    u = ca.SX.sym("u", system.nu)
+    f = system.actuation(q) @ u + system.actuator_bias(q, v) if system.nu else ca.SX(system.nv, 1)
+    return ca.Function("force", [q, v, u], [ca.densify(f)], ["q", "v", "u"], ["f"])
+
+
+def runge_kutta(
+    system: System, tableau: Tableau, motion: Any, s: Mapping[str, Any], h: Any
+) -> tuple[Any, Any]:
+    """Return q and v after one step, off the manifold by the method's error.
+
+    Args:
+        system: the mechanism.
+        tableau: coefficients of the method.
+        motion: (q, v, t) → a.
+        s: q, v and [t] at the start, by name.
+        h: length of the step, s.
+    """
+    chart = None if system.nq == system.nv else chart_rate_fun(system)
+    q, v, t = s["q"], s["v"], s.get("t", 0)
+    turns: list[Any] = []
+    pushes: list[Any] = []
+    for row, c in zip(tableau.a, tableau.c, strict=True):
+        # At the start the local coordinates are zero, where their rate is v for rotations too.
+        first = not any(row)
+        q_i = q if first else system.integrate(q, h * weighted(row, turns))
+        v_i = v if first else v + h * weighted(row, pushes)
+        turns.append(v_i if first or chart is None else chart(q, q_i, v_i))
+        pushes.append(motion(q_i, v_i, t + c * h))
+    q_end = system.integrate(q, h * weighted(tableau.b, turns))
+    return q_end, v + h * weighted(tableau.b, pushes)
+
+
+def step_symbols(system: System, kind: Any) -> dict[str, Any]:
+    """Return symbols of `kind` for q, v, u, [t], [mask]."""
+    sizes = {"q": system.nq, "v": system.nv, "u": system.nu}
+    sizes |= {"t": 1} if system.timed else {}
+    sizes |= {} if system.mask is None else {"mask": system.nc}
+    return {name: kind.sym(name, size) for name, size in sizes.items()}

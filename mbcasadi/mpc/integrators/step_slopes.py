@@ -1,0 +1,142 @@
+"""Parts of a step on the manifold with their derivatives, each factoring its matrices once.
+
+A least-squares solution x = A⁺(z) b(z) has the derivative [G. Golub and V. Pereyra, 1973]
+
+    ∂x = A⁺ (∂(b - A x) + A⁺ᵀ ∂(Aᵀ e)) + P ∂(Aᵀ y),   e = b - A x,   y = A⁺ᵀ x,
+
+with x, e, y constant on the right, wherever the rank is constant. Steps back onto the manifold
+are such solutions (`b = phi`, `b = psi`); no term of second order is dropped, so the derivatives
+are those of the map itself, off the manifold and with redundant rows too.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+
+from mbcasadi.dynamics.slopes import scalar_if_small, slopes_fun
+from mbcasadi.dynamics.terms import State, Treatment, state_symbols, terms
+from mbcasadi.linalg import complement, complete_factor
+from mbcasadi.simulation.functions import chart_rate_fun, holonomic
+from mbcasadi.system import System, evaluate
+
+
+def acceleration_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
+    """Return (q, v, u, [t], [mask]) → (a, slopes): `∂a` by (q, v, u, [t]), (nv, ·)."""
+    state: State[ca.SX] = state_symbols(system, ca.SX)
+    u = ca.SX.sym("u", system.nu)
+    inputs = {"q": state.q, "v": state.v, "u": u} | state.last
+    M, h, A, c = terms(system, state, treatment.baumgarte)
+    pull = (
+        system.actuation(state.q) @ u + system.actuator_bias(state.q, state.v) if system.nu else 0
+    )
+    along = tuple(key for key in inputs if key != "mask")
+    equations = {"M": M, "r": ca.densify(pull - h), "A": A, "c": ca.densify(c)}
+    return slopes_fun(
+        "acceleration_slopes",
+        inputs,
+        along,
+        equations,
+        treatment,
+        semidefinite=system.semidefinite,
+    )
+
+
+def landing_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
+    """Return (q, v, [t], mask) → (a, slopes): v after an inelastic impact, by (q, v, [t])."""
+    state: State[ca.SX] = state_symbols(system, ca.SX)
+    s = state.inputs
+    A = ca.diag(s["mask"]) @ evaluate(system.loop_jacobian, s)
+    psi = s["mask"] * evaluate(system.loop_rate, s)
+    M = system.mass_matrix(state.q)
+    equations = {"M": M, "r": ca.densify(M @ state.v), "A": A, "c": ca.densify(psi - A @ state.v)}
+    return slopes_fun(
+        "landing_slopes",
+        s,
+        tuple(state.of_qv),
+        equations,
+        treatment,
+        semidefinite=system.semidefinite,
+    )
+
+
+def newton_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
+    """Return (q, [t], [mask]) → (q_next, slopes): `q ⊕ (-A⁺ phi)` and its slopes by (q, [t])."""
+    state: State[ca.SX] = state_symbols(system, ca.SX)
+    s = {key: symbol for key, symbol in state.inputs.items() if key != "v"}
+    on = s.get("mask", ca.DM.ones(system.nc)) * holonomic(system)
+    still = s | {"v": ca.DM.zeros(system.nv)}
+    A = ca.diag(on) @ evaluate(system.loop_jacobian, still)
+    phi = on * evaluate(system.constraint, s)
+    back = _least_squares("newton", s, A, phi, treatment)
+    here = {key: ca.MX.sym(key, symbol.shape) for key, symbol in s.items()}
+    found = back(**here)
+    step = -found["x"]
+    plus = plus_slopes_fun(system)(q=here["q"], dv=step)
+    slopes = -plus["by_dv"] @ found["slopes"]
+    slopes += ca.horzcat(plus["by_q"], ca.MX(system.nq, slopes.shape[1] - system.nq))
+    outputs = [plus["q_next"], ca.densify(slopes)]
+    made = ca.Function("newton_slopes", [*here.values()], outputs, [*here], ["q_next", "slopes"])
+    return scalar_if_small(made)
+
+
+def tangent_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
+    """Return (q, v, [t], [mask]) → (v_next, slopes): `v - A⁺ psi` and its slopes by (q, v, [t])."""
+    state: State[ca.SX] = state_symbols(system, ca.SX)
+    s = state.inputs
+    mask = s.get("mask", ca.DM.ones(system.nc))
+    A = ca.diag(mask) @ evaluate(system.loop_jacobian, s)
+    psi = mask * evaluate(system.loop_rate, s)
+    back = _least_squares("tangent", s, A, psi, treatment)
+    here = {key: ca.MX.sym(key, symbol.shape) for key, symbol in s.items()}
+    found = back(**here)
+    before = ca.horzcat(ca.DM(system.nv, system.nq), ca.DM.eye(system.nv))
+    rest = found["slopes"].shape[1] - before.shape[1]
+    slopes = ca.horzcat(before, ca.DM(system.nv, rest)) - found["slopes"]
+    outputs = [here["v"] - found["x"], ca.densify(slopes)]
+    made = ca.Function("tangent_slopes", [*here.values()], outputs, [*here], ["v_next", "slopes"])
+    return scalar_if_small(made)
+
+
+def plus_slopes_fun(system: System) -> ca.Function:
+    """Return (q, dv) → (q_next, by_q, by_dv): `q ⊕ dv` and its Jacobians."""
+    q, dv = ca.SX.sym("q", system.nq), ca.SX.sym("dv", system.nv)
+    q_next = ca.densify(system.integrate(q, dv))
+    outputs = [q_next, ca.jacobian(q_next, q), ca.jacobian(q_next, dv)]
+    names = ["q_next", "by_q", "by_dv"]
+    return ca.Function("plus_slopes", [q, dv], outputs, ["q", "dv"], names, {"cse": True})
+
+
+def chart_slopes_fun(system: System) -> ca.Function:
+    """Return (q_base, q, v) → (xi_dot, by_base, by_q, by_v): rate of local coordinates."""
+    base, q = ca.SX.sym("q_base", system.nq), ca.SX.sym("q", system.nq)
+    v = ca.SX.sym("v", system.nv)
+    rate = chart_rate_fun(system)(base, q, v)
+    outputs = [rate, *(ca.jacobian(rate, one) for one in (base, q, v))]
+    names = ["xi_dot", "by_base", "by_q", "by_v"]
+    given = ["q_base", "q", "v"]
+    return ca.Function("chart_slopes", [base, q, v], outputs, given, names, {"cse": True})
+
+
+def _least_squares(
+    name: str, inputs: Mapping[str, ca.SX], A: ca.SX, b: ca.SX, treatment: Treatment
+) -> ca.Function:
+    """Return (inputs) → (x, slopes): `x = A⁺ b` and its slopes by all inputs but the mask."""
+    nc, nv = A.shape
+    here = {key: ca.MX.sym(key, symbol.shape) for key, symbol in inputs.items()}
+    given: Any = [*inputs.values()]
+    now = ca.Function(f"{name}_terms", given, [A, ca.densify(b)], {"cse": True})
+    A_now, b_now = now(*here.values())
+    factor = complete_factor(A_now, **treatment.rule)
+    V, U = factor.basis.V, factor.U
+    x = factor.pinv_times(b_now)
+    e, y = b_now - U @ (U.T @ b_now), factor.pinv_transposed_times(x)
+    held = {key: ca.SX.sym(key, n) for key, n in (("x", nv), ("e", nc), ("y", nc))}
+    z = ca.vertcat(*(symbol for key, symbol in inputs.items() if key != "mask"))
+    moved = [b - A @ held["x"], A.T @ held["e"], A.T @ held["y"]]
+    parts = ca.cse([ca.jacobian(one, z) for one in ca.cse(moved)])
+    residual = ca.Function(f"{name}_residual", [*given, *held.values()], parts)
+    row, gap, turn = residual(*here.values(), x, e, y)
+    across = factor.pinv_times(row + factor.pinv_transposed_times(gap))
+    slopes = ca.densify(across + complement(V) @ turn)
+    return ca.Function(name, [*here.values()], [x, slopes], [*here], ["x", "slopes"])

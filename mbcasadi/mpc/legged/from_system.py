@@ -1,0 +1,137 @@
+"""A legged robot as one rigid body, from its whole model.
+
+The rows of the inertia matrix that belong to the free joint hold all of it. With the mass m, the
+centre of mass c from the trunk's origin and the inertia I about that origin, in the trunk's axes,
+
+    M = [ m 1      -m R c×  …
+          m c× Rᵀ      I    … ]
+
+and the first three rows times v are the linear momentum of everything.
+"""
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.description import Contact, Joint
+from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
+from mbcasadi.qp.friction_cone import require_contacts
+from mbcasadi.shapes import column
+from mbcasadi.spatial import rotation
+from mbcasadi.system import System
+
+UPRIGHT = 1e-9  # of a contact's unit normal beside the vertical
+LARGEST_SHARE = 2.0  # of the weight, on one foot without a limit of its own
+
+
+def single_rigid_body(
+    system: System, contacts: Sequence[Contact], q0: ArrayLike
+) -> SingleRigidBody:
+    """Return the robot as one rigid body: mass, and inertia about the centre of mass at q0.
+
+    The pyramid `|f_x|, |f_y| <= μ f_z` of the body lies inside Coulomb's cone, so its μ is the
+    least friction of a contact divided by √2. Contacts without `max_force` carry twice the weight
+    at most.
+
+    Args:
+        system: with one free joint, that of the trunk.
+        contacts: the feet, their normals upright.
+        q0: (nq,) the pose whose inertia is taken.
+
+    Raises:
+        ProblemError: not one free joint, no contacts, a contact on a slope.
+        ShapeError: q0 has a wrong shape.
+    """
+    dof = trunk_joint(system).dof
+    require_contacts(contacts)
+    if not contacts:
+        raise ProblemError("no contacts; expected one for each foot")
+    for contact in contacts:
+        normal = np.asarray(contact.normal, dtype=float)
+        if abs(normal[2] / np.linalg.norm(normal) - 1) > UPRIGHT:
+            raise ProblemError(
+                f"contact {contact.frame!r}: normal {contact.normal}; expected (0, 0, 1), the "
+                "ground of a single rigid body is level"
+            )
+    M = np.array(system.mass_matrix(column("q0", q0, system.nq)))[dof : dof + 6, dof : dof + 6]
+    M -= np.diag(_armature(system)[dof : dof + 6])
+    mass, moved = M[0, 0], M[3:, :3]
+    inertia = M[3:, 3:] - moved @ moved.T / mass
+    limits = [contact.max_force for contact in contacts]
+    weight = mass * _gravity(system)
+    return SingleRigidBody(
+        mass=mass,
+        inertia=(inertia + inertia.T) / 2,
+        feet=len(contacts),
+        friction=min(contact.friction for contact in contacts) / np.sqrt(2),
+        f_min=max(contact.min_force for contact in contacts),
+        f_max=min(LARGEST_SHARE * weight if one is None else one for one in limits),
+        gravity=_gravity(system),
+    )
+
+
+def rigid_body_state(system: System) -> ca.Function:
+    """Return (q, v) → (x, R, arm): the state (rpy, p, ω, v) of the single rigid body.
+
+    `p` and `v` are those of the centre of mass of the whole robot, `rpy` and `ω` the trunk's. `R`
+    (3, 3) turns trunk's axes into the world's; `arm` (3,) leads from the centre of mass to the
+    trunk's origin, world axes.
+    """
+    joint = trunk_joint(system)
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    d, place = joint.dof, joint.qpos
+    M = system.mass_matrix(q)[d : d + 3, :]
+    mass = float(np.array(system.mass_matrix(_start(system)))[d, d] - _armature(system)[d])
+    quat = q[place + 3 : place + 7]
+    w, x, y, z = ca.vertsplit(quat / ca.norm_2(quat))
+    R = ca.vertcat(*(ca.horzcat(*row) for row in rotation((w, x, y, z))))
+    moved = -R.T @ M[:, d + 3 : d + 6] / mass
+    arm = -R @ ca.vertcat(moved[2, 1], moved[0, 2], moved[1, 0])
+    momentum = M @ v - ca.DM(_armature(system)[d : d + 3]) * v[d : d + 3]
+    rpy = ca.vertcat(
+        ca.atan2(R[2, 1], R[2, 2]),
+        ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2)),
+        ca.atan2(R[1, 0], R[0, 0]),
+    )
+    p = q[place : place + 3] - arm
+    state = ca.vertcat(rpy, p, R @ v[d + 3 : d + 6], momentum / mass)
+    outputs = [ca.densify(part) for part in (state, R, arm)]
+    return ca.Function("rigid_body_state", [q, v], outputs, ["q", "v"], ["x", "R", "arm"])
+
+
+def trunk_joint(system: System) -> Joint:
+    """Return the free joint.
+
+    Raises:
+        ProblemError: there is none, or more than one.
+    """
+    free = [] if system.tree is None else [j for j in system.tree.joints if j.kind == "free"]
+    if len(free) != 1:
+        raise ProblemError(
+            f"'{system.name}' has {len(free)} free joints; expected one, that of the trunk"
+        )
+    return free[0]
+
+
+def trunk_name(system: System) -> str:
+    """Return the name of the body that the free joint moves."""
+    assert system.tree is not None
+    return system.tree.bodies[trunk_joint(system).body].name
+
+
+def _armature(system: System) -> np.ndarray:
+    assert system.tree is not None
+    return np.asarray(system.tree.armature, dtype=float)
+
+
+def _gravity(system: System) -> float:
+    assert system.tree is not None
+    return float(np.linalg.norm(system.tree.gravity))
+
+
+def _start(system: System) -> np.ndarray:
+    assert system.tree is not None
+    return np.asarray(system.tree.q0, dtype=float)

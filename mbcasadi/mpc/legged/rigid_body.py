@@ -1,0 +1,174 @@
+"""One rigid body carried by feet: the steps of its condensation and of its check, as Functions.
+
+    x = (rpy, p, ω, v) in the world,  f = (f_1, .., f_nf) the feet's forces,  R = R_z(yaw)
+    d/dt rpy = Rᵀ ω,   d/dt p = v,   α = J⁻¹ Σ r_i × f_i,   a = Σ f_i / m + g,   J = R I Rᵀ
+
+linear where roll and pitch are small and yaw and the arms r_i = foot_i - p keep their measured
+values [J. Di Carlo et al., IROS 2018]. The hold is exact, because forces act on speeds and these
+on the pose: `x_next = A x + S (G f + γ)`, `A = I + T F`, `S = (T I + T²/2 F) [0; I]`.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+NX, WRENCH = 12, 6
+GRAVITY = 9.81  # m/s²
+ROWS = 5  # of one foot: four sides of the pyramid, and the normal force
+
+
+@dataclass(frozen=True)
+class SingleRigidBody:
+    """The robot as one rigid body.
+
+    Attributes:
+        mass: kg.
+        inertia: (3, 3) about the centre of mass, in the trunk's axes, kg m².
+        feet: number of feet.
+        friction: μ.
+        f_min, f_max: normal force of a foot on the ground, N.
+        gravity: downwards, m/s².
+    """
+
+    mass: float
+    inertia: Array
+    feet: int = 4
+    friction: float = 0.6
+    f_min: float = 5.0
+    f_max: float = 500.0
+    gravity: float = GRAVITY
+
+    @property
+    def weight(self) -> float:
+        """N."""
+        return self.mass * self.gravity
+
+
+class Parts(NamedTuple):
+    """The Functions; `turn` is (cos, sin) of yaw, `rows` the transposed rows of all feet."""
+
+    geometry: ca.Function  # (x0, feet) → (turn, G)
+    riccati: ca.Function  # (P, p, turn, G, r) → (P, p, U_inv, K, kappa)
+    first: ca.Function  # (U_inv, turn, G) → (rows, X)
+    later: ca.Function  # (X, K, turn, G) → (rows, X)
+    motion: ca.Function  # (x, w, U_inv, K, kappa, turn, G) → (f, x)
+    adjoint: ca.Function  # (costate, x, r, f, mu, turn, G) → (costate, slope, size)
+
+
+def parts(body: SingleRigidBody, Q: Array, rho: float, period: float) -> Parts:
+    """Return the Functions of one interval.
+
+    Args:
+        body: the robot.
+        Q: (12, 12) weight of the state.
+        rho: weight of forces, 1/N².
+        period: sample time, s.
+    """
+    sym, nf = ca.SX.sym, 3 * body.feet
+    turn, G, X = sym("turn", 2), sym("G", WRENCH, nf), sym("X", NX, nf)
+    U_inv, K, kappa = sym("U_inv", nf, nf), sym("K", nf, NX), sym("kappa", nf)
+    x, r, w, f, mu = sym("x", NX), sym("r", NX), sym("w", nf), sym("f", nf), sym("mu", 5 * nf // 3)
+    A, S = transition(turn, period)
+    fall = S @ ca.DM([0, 0, 0, 0, 0, -body.gravity])
+    pyramid = rows_of(body)
+
+    def made(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
+        return ca.Function(name, inputs, [ca.densify(part) for part in outputs], {"cse": True})
+
+    reply = -K @ X
+    force = U_inv @ w - K @ x - kappa
+    costate = sym("costate", NX)
+    total = ca.DM(Q) @ (x - r) + costate
+    along = [rho * f, G.T @ (S.T @ total), pyramid.T @ mu]
+    return Parts(
+        geometry=geometry(body),
+        riccati=_riccati(body, Q, rho, (A, S, fall), (turn, G)),
+        first=made("first", [U_inv, turn, G], [(pyramid @ U_inv).T, S @ (G @ U_inv)]),
+        later=made("later", [X, K, turn, G], [(pyramid @ reply).T, A @ X + S @ (G @ reply)]),
+        motion=made(
+            "motion",
+            [x, w, U_inv, K, kappa, turn, G],
+            [force, A @ x + S @ (G @ force) + fall],
+        ),
+        adjoint=made(
+            "adjoint",
+            [costate, x, r, f, mu, turn, G],
+            [A.T @ total, along[0] + along[1] + along[2], ca.sumsqr(ca.vertcat(*along))],
+        ),
+    )
+
+
+def transition(turn: ca.SX, period: float) -> tuple[ca.SX, ca.SX]:
+    """Return A (12, 12) and S (12, 6) of one sample; S takes (α, a)."""
+    c, s = turn[0], turn[1]
+    F = ca.SX(NX, NX)
+    F[0, 6], F[0, 7], F[1, 6], F[1, 7], F[2, 8] = c, s, -s, c, 1
+    for i in range(3):
+        F[3 + i, 9 + i] = 1
+    hold = period * ca.SX.eye(NX) + period**2 / 2 * F
+    return ca.SX.eye(NX) + period * F, hold[:, NX - WRENCH :]
+
+
+def next_state(body: SingleRigidBody, period: float) -> ca.Function:
+    """Return (x, feet, f) → (x_next): forces f (3 feet,) are held for one period."""
+    nf = 3 * body.feet
+    x, feet, f = ca.SX.sym("x", NX), ca.SX.sym("feet", nf), ca.SX.sym("f", nf)
+    turn, G = geometry(body).call([x, feet])
+    A, S = transition(turn, period)
+    pushed = G @ f + ca.DM([0, 0, 0, 0, 0, -body.gravity])
+    inputs = [x, feet, f]
+    return ca.Function("next_state", inputs, [A @ x + S @ pushed], ["x", "feet", "f"], ["x_next"])
+
+
+def rows_of(body: SingleRigidBody) -> ca.DM:
+    """Return (5 feet, 3 feet): f_x ∓ μ f_z, f_y ∓ μ f_z, f_z of each foot."""
+    mu = body.friction
+    one = [[1, 0, -mu], [1, 0, mu], [0, 1, -mu], [0, 1, mu], [0, 0, 1]]
+    return ca.sparsify(ca.DM(np.kron(np.eye(body.feet), np.array(one, dtype=float))))
+
+
+def geometry(body: SingleRigidBody) -> ca.Function:
+    """Return (x0, feet) → (turn, G): (cos, sin) of yaw, and (α, a) = G f."""
+    x0, feet = ca.SX.sym("x0", NX), ca.SX.sym("feet", 3 * body.feet)
+    c, s = ca.cos(x0[2]), ca.sin(x0[2])
+    R = ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    J_inv = R @ ca.DM(np.linalg.inv(body.inertia)) @ R.T
+    arms = [foot - x0[3:6] for foot in ca.vertsplit(feet, 3)]
+    top = ca.horzcat(*(J_inv @ ca.skew(arm) for arm in arms))
+    G = ca.vertcat(top, ca.repmat(ca.SX.eye(3) / body.mass, 1, body.feet))
+    return ca.Function("geometry", [x0, feet], [ca.vertcat(c, s), ca.densify(G)], {"cse": True})
+
+
+def _riccati(
+    body: SingleRigidBody,
+    Q: Array,
+    rho: float,
+    model: tuple[ca.SX, ca.SX, ca.SX],
+    given: tuple[ca.SX, ca.SX],
+) -> ca.Function:
+    """Return one step back: the cost to go is ½ xᵀ P x + pᵀ x.
+
+    w = U (f + K x + κ),   Uᵀ U = ρ I + Gᵀ Sᵀ P S G,   ½ |w|² is the contribution of f to the cost
+    """
+    (A, S, fall), (turn, G), nf = model, given, 3 * body.feet
+    P, p, r = ca.SX.sym("P", NX, NX), ca.SX.sym("p", NX), ca.SX.sym("r", NX)
+    PA, PS, g = P @ A, P @ S, P @ fall + p
+    U = ca.chol(rho * ca.SX.eye(nf) + G.T @ ((S.T @ PS) @ G))
+    U_inv = ca.solve(U, ca.SX.eye(nf))
+    F, slope = G.T @ (S.T @ PA), G.T @ (S.T @ g)
+    half, bent = U_inv.T @ F, U_inv.T @ slope
+    outputs = [
+        ca.DM(Q) + A.T @ PA - half.T @ half,
+        A.T @ g - half.T @ bent - ca.DM(Q) @ r,
+        U_inv,
+        U_inv @ half,
+        U_inv @ bent,
+    ]
+    return ca.Function(
+        "riccati", [P, p, turn, G, r], [ca.densify(part) for part in outputs], {"cse": True}
+    )

@@ -1,0 +1,216 @@
+"""MPC of a legged robot as one rigid body: contact forces of all feet over a horizon.
+
+    min  Σ_{k=1}^N ½ |x_k - r_k|²_Q + Σ_{k<N} ½ ρ |f_k|²
+    s.t. x_{k+1} = A x_k + S (G_k f_k + γ)                       (see `rigid_body_parts`)
+         |f_x| <= μ f_z,  |f_y| <= μ f_z,  f_min <= f_z <= f_max   of feet on the ground
+
+The ground is level. A foot off the ground has no columns in G_k, so its force is zero.
+"""
+
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.description.status import QP_STATUS
+from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.legged.rigid_body import NX, Array, SingleRigidBody, parts
+from mbcasadi.mpc.legged.rigid_body_stages import RigidBodyStages
+from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
+from mbcasadi.qp.solver import candidate_fun, controller_fun, require_solver
+from mbcasadi.shapes import column, require_positive, require_shape, weight
+
+STATES = ("roll", "pitch", "yaw", "px", "py", "pz", "wx", "wy", "wz", "vx", "vy", "vz")
+STATE_UNITS = ("rad",) * 3 + ("m",) * 3 + ("rad/s",) * 3 + ("m/s",) * 3
+SIDES = ("fx-", "fx+", "fy-", "fy+", "fz")
+
+
+@dataclass(frozen=True)
+class RigidBodyPlan:
+    """The controller's output, with its plan.
+
+    Attributes:
+        forces: (feet, 3) of the ground on the feet now, N, world axes; from status 2 on the safe
+            output.
+        z_next: state of the next tick.
+        status, word: of the controller, as number and as text.
+        residual: (3,) see `residual` of the controller.
+        states: (N + 1, 12), from the measured one on.
+        planned: (N, feet, 3) forces, N.
+    """
+
+    forces: Array
+    z_next: Array
+    status: int
+    word: str
+    residual: Array
+    states: Array
+    planned: Array
+
+
+@dataclass(frozen=True)
+class SingleRigidBodyMPC:
+    """The controller (x0, feet, ref, mask, z) → (u, z_next, status, flags, residual).
+
+    Attributes:
+        controller: for `export_c`.
+        body, horizon, Q, rho: the problem.
+    """
+
+    controller: Controller
+    body: SingleRigidBody
+    horizon: int
+    Q: Array
+    rho: float
+
+    @property
+    def function(self) -> ca.Function:
+        """The controller as one named Function."""
+        return self.controller.function
+
+    def solve(
+        self,
+        x0: ArrayLike,
+        ref: ArrayLike,
+        feet: ArrayLike,
+        schedule: ArrayLike,
+        z: ArrayLike | None = None,
+    ) -> RigidBodyPlan:
+        """Return the controller's output, with its plan.
+
+        Args:
+            x0: (12,) state.
+            ref: (N, 12), a state for each sample 1..N.
+            feet: (feet, 3) their places in the world, m.
+            schedule: (N, feet), which foot is on the ground in which interval.
+            z: state of the controller; nothing active by default.
+
+        Raises:
+            ShapeError: a wrong shape, such as a schedule longer than the horizon. NaN does not
+                raise: it gives status 3.
+        """
+        N, nf = self.horizon, self.body.feet
+        inputs = {
+            "x0": column("x0", x0, NX, finite=False),
+            "feet": _table("feet", feet, (nf, 3), "a place for each foot"),
+            "ref": _table("ref", ref, (N, NX), "a state for each sample"),
+            "mask": _table("schedule", schedule, (N, nf), "a row for each interval"),
+            "z": column("z", self.controller.z0 if z is None else z, self.controller.z0.size),
+        }
+        u, z_next, status, _, residual = (
+            np.array(out).ravel() for out in self.function.call([*inputs.values()])
+        )
+        assert self.controller.prediction is not None
+        x, forces = (np.array(out).T for out in self.controller.prediction.call([*inputs.values()]))
+        code = int(status[0])
+        return RigidBodyPlan(
+            forces=u.reshape(nf, 3),
+            z_next=z_next,
+            status=code,
+            word=QP_STATUS.texts[code],
+            residual=residual,
+            states=x,
+            planned=forces.reshape(N, nf, 3),
+        )
+
+
+def single_rigid_body_mpc(
+    body: SingleRigidBody,
+    horizon: int,
+    Q: ArrayLike,
+    rho: float,
+    *,
+    period: float = 0.03,
+    tolerance: float = 1e-6,
+    solver: str = "daqp",
+    name: str = "single_rigid_body_mpc",
+) -> SingleRigidBodyMPC:
+    """Return the controller of the ground's forces on the feet, in world axes.
+
+    Its inputs: x0 (rpy, p, ω, v); ref, a state for each sample 1..N; feet, their places in the
+    world, m; mask, for each interval whether each foot is on the ground. A tick's state z is the
+    active set, shifted by one sample.
+
+    Args:
+        body: the robot.
+        horizon: N.
+        Q: (12, 12) or (12,), weight of the state.
+        rho: weight of forces, 1/N².
+        period: sample time, s.
+        tolerance: bound of each residual for a solution to be accepted.
+        solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
+        name: a C identifier.
+
+    Raises:
+        ProblemError: an invalid number.
+        ShapeError: Q has a wrong shape, or holds NaN.
+        SolverError: the solver is not available.
+    """
+    require_solver(solver)
+    require_positive(period=period, rho=rho, tolerance=tolerance, mass=body.mass)
+    require_positive(friction=body.friction, f_max=body.f_max)
+    if horizon != int(horizon) or horizon < 1:
+        raise ProblemError(f"horizon = {horizon}; expected a whole number of intervals, at least 1")
+    if not 0 <= body.f_min <= body.f_max:
+        raise ProblemError(
+            f"f_min = {body.f_min}, f_max = {body.f_max}; expected 0 <= f_min <= f_max"
+        )
+    if not name.isidentifier():
+        raise ProblemError(f"name {name!r}; expected a C identifier")
+    weight("inertia", body.inertia, 3, definite=True)
+    cost = weight("Q", Q, NX)
+    made = RigidBodyStages(body, horizon, cost, parts(body, cost, rho, period), tolerance)
+    stages = made.stages()
+    plan = made.prediction(candidate_fun(stages, solver))
+    described = _described(controller_fun(name, stages, solver), stages, made, period)
+    controller = replace(described, prediction=plan, prediction_rows=STATES)
+    return SingleRigidBodyMPC(controller, body, horizon, cost, rho)
+
+
+def _table(name: str, value: ArrayLike, shape: tuple[int, int], meaning: str) -> Array:
+    array = np.asarray(value, dtype=float)
+    require_shape(name, array, shape, meaning)
+    return array.ravel()
+
+
+def _described(
+    function: ca.Function, stages: LeastDistanceStages, made: RigidBodyStages, period: float
+) -> Controller:
+    feet, samples = range(made.body.feet), range(made.horizon)
+    axes = tuple(f"foot{i}.{axis}" for i in feet for axis in "xyz")
+    z = tuple(f"active.foot{i}.{side}[{k}]" for k in samples for i in feet for side in SIDES)
+    ref = tuple(f"{one}[{k + 1}]" for k in samples for one in STATES)
+    mask = tuple(f"foot{i}[{k}]" for k in samples for i in feet)
+    plain = ("",) * len(z)
+    low, high = made.force_limits()
+    return Controller(
+        name=function.name(),
+        function=function,
+        inputs=(
+            Signal("x0", STATES, STATE_UNITS),
+            Signal("feet", axes, ("m",) * len(axes)),
+            Signal("ref", ref, STATE_UNITS * made.horizon),
+            Signal("mask", mask, ("",) * len(mask)),
+            Signal("z", z, plain),
+        ),
+        outputs=(
+            Signal("u", axes, ("N",) * len(axes)),
+            Signal("z_next", z, plain),
+            Signal("status", ("status",), ("",)),
+            Signal("flags", ("flags",), ("",)),
+            Signal("residual", QP_RESIDUALS, ("",) * len(QP_RESIDUALS)),
+        ),
+        u_min=low,
+        u_max=high,
+        z0=np.zeros(len(z)),
+        period=period,
+        stages=stages,
+        notes={
+            "law": "MPC of a single rigid body, condensed at run time",
+            "horizon": f"{made.horizon} samples of {period:g} s",
+            "unknowns, rows": f"{stages.n}, {stages.m}",
+            "status": QP_STATUS.summary("the weight, shared by the feet on the ground"),
+        },
+    )

@@ -1,0 +1,151 @@
+"""The walking planner between MPC of a rigid body and inverse dynamics, as one Function.
+
+It computes gait, footholds and paths.
+
+At each tick of the inverse dynamics,
+
+    (t, q, v, command, u, z) → (ref, mask, outer_x0, outer_ref, outer_feet, outer_mask, z_next)
+
+- command: speed along the trunk's x and y, m/s, and about the vertical, rad/s.
+- u: the forces of the MPC that act, N; they enter `ref`, as does their effect on the trunk.
+- z: for each foot the place where it left the ground, then the desired pose (x, y, yaw). A bad
+  measurement leaves it unchanged.
+- ref, mask: for the inverse dynamics. outer_*: the inputs of the MPC, for its own ticks.
+
+A swinging foot moves to `c + R(ψ) hip + v t + ½ T v_d + k (v - v_d)`: c and v of the centre of
+mass, t the time until it lands, T that of its stance, v_d the desired speed, ψ the yaw in the
+middle of the stance, k the step length for each m/s of error.
+"""
+
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.description import Controller, Signal
+from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.legged.footsteps import SwingParameters, WalkingParts, home_of
+from mbcasadi.mpc.legged.gait import Gait
+from mbcasadi.mpc.legged.rigid_body import Array
+from mbcasadi.mpc.legged.rigid_body_mpc import SingleRigidBodyMPC
+from mbcasadi.shapes import column, require_numbers
+
+PERIOD_ROUNDING = 1e-6  # up to which a ratio of periods counts as a whole number
+
+
+@dataclass(frozen=True)
+class WalkingPlanner:
+    """The planner's Function and its initial values.
+
+    Attributes:
+        controller: for `export_c`: its Function is that of the head of this file, and z0
+            belongs to the pose q0. It commands no actuator by itself.
+        u0: forces before the first output of the MPC: the weight, shared by the feet.
+        every: ticks of the inverse dynamics in one of the MPC.
+        delay: ticks of the MPC from its measurement to when its forces act.
+    """
+
+    controller: Controller
+    u0: Array
+    every: int
+    delay: int
+
+    @property
+    def function(self) -> ca.Function:
+        """The planner as one named Function."""
+        return self.controller.function
+
+    @property
+    def z0(self) -> Array:
+        """State to start from."""
+        return self.controller.z0
+
+
+def walking_planner(
+    law: InverseDynamicsQP,
+    mpc: SingleRigidBodyMPC,
+    gait: Gait,
+    q0: ArrayLike,
+    *,
+    trunk: str = "trunk",
+    stepping: SwingParameters | None = None,
+    delay: int = 1,
+    name: str = "walking_planner",
+) -> WalkingPlanner:
+    """Return the walking planner that joins an inverse-dynamics law and an MPC of forces.
+
+    Args:
+        law: with a FrameTask named `trunk` of the trunk's body, one of each contact's position,
+            named as the contact, and `force_reference=True`.
+        mpc: of the same robot; its feet in the order of the law's contacts.
+        gait: as many offsets as feet.
+        q0: (nq,) feet on the ground below the hips: gives the heights and the places of the hips.
+        trunk: name of the trunk's task.
+        stepping: parameters of the swing.
+        delay: of the MPC, in its own ticks; the planner predicts the body over it.
+        name: a C identifier.
+
+    Raises:
+        ProblemError: feet or periods that do not fit together, invalid numbers.
+        UnknownNameError: the law lacks a slice of the reference.
+        ShapeError: q0 has a wrong shape.
+    """
+    feet, ratio = len(law.contacts), mpc.controller.period / law.period
+    if not feet == mpc.body.feet == len(gait.offsets):
+        raise ProblemError(
+            f"{feet} contacts, {mpc.body.feet} feet of the rigid body, {len(gait.offsets)} offsets "
+            "of the gait; expected the same number"
+        )
+    if round(ratio) < 1 or abs(ratio - round(ratio)) > PERIOD_ROUNDING * ratio:
+        raise ProblemError(
+            f"the MPC's period {mpc.controller.period:g} s is not a multiple of {law.period:g} s"
+        )
+    if delay != int(delay) or delay < 0:
+        raise ProblemError(f"delay = {delay}; expected a whole number of ticks, at least 0")
+    stepping = stepping or SwingParameters()
+    require_numbers(**vars(stepping))
+    home = home_of(law, column("q0", q0, law.system.nq))
+    made = WalkingParts(
+        law, mpc.body, gait, stepping, home, trunk, mpc.horizon, mpc.controller.period, delay
+    )
+    z0 = np.concatenate([home.places.ravel(), home.centre[:2], [home.yaw]])
+    return WalkingPlanner(
+        _described(made.function(name), law.controller, mpc.controller, z0),
+        np.tile([0.0, 0.0, mpc.body.weight / feet], feet),
+        round(ratio),
+        int(delay),
+    )
+
+
+def _described(
+    function: ca.Function, inner: Controller, outer: Controller, z0: Array
+) -> Controller:
+    """Return the planner with the names and units of both laws for its inputs and outputs."""
+    inside = {signal.name: signal for signal in inner.inputs}
+    outside = {f"outer_{signal.name}": signal for signal in outer.inputs}
+    forces = outer.outputs[0]
+    places = tuple(f"left.{name}" for name in outside["outer_feet"].components)
+    state = (*places, "goal.x", "goal.y", "goal.yaw")
+    units = ("m",) * (len(places) + 2) + ("rad",)
+    signals = {
+        **{name: replace(signal, name=name) for name, signal in (inside | outside).items()},
+        "t": Signal("t", ("t",), ("s",)),
+        "command": Signal("command", ("vx", "vy", "turn"), ("m/s", "m/s", "rad/s")),
+        "u": forces,
+        "z": Signal("z", state, units),
+        "z_next": Signal("z_next", state, units),
+    }
+    return Controller(
+        name=function.name(),
+        function=function,
+        inputs=tuple(signals[name] for name in function.name_in()),
+        outputs=tuple(signals[name] for name in function.name_out()),
+        u_min=np.zeros(0),
+        u_max=np.zeros(0),
+        z0=z0,
+        period=inner.period,
+        source=inner.source,
+        notes={"law": "gait, footholds and swings between MPC and inverse dynamics"},
+    )

@@ -1,0 +1,149 @@
+"""A linear model with a constant disturbance: its estimator and its steady states."""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.regulators.riccati import stationary_filter
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.linalg.symbols import Sym
+from mbcasadi.mpc.linear.prediction_model import Array, LinearModel
+from mbcasadi.mpc.linear.problem import LinearProblem
+from mbcasadi.qp.input_guard import LARGEST_INPUT
+
+STEADY_STATE_RANK_TOL = 1e-9
+"""Singular value, relative to the largest, below which a matrix has lost a rank."""
+
+
+@dataclass(frozen=True)
+class DisturbanceModel:
+    """A model with its disturbance, estimator and target, in numbers.
+
+    Attributes:
+        model: of the state (x, d).
+        C: (ny, nx + nd) measurement `y = C (x, d)`.
+        L: (nx + nd, ny) gain of the correction.
+        target, target_0: `(x_s, u_s) = target (r, s, d) + target_0`.
+    """
+
+    model: LinearModel
+    C: Array
+    L: Array
+    target: Array
+    target_0: Array
+
+
+def augment_with_disturbance(
+    problem: LinearProblem, B_d: Array, C: Array, H: Array, noise: tuple[Array, Array, Array]
+) -> DisturbanceModel:
+    """Return the model of (x, d), what estimates it, and the target.
+
+    Args:
+        problem: without disturbances.
+        B_d, C, H: (nx, nd), (ny, nx), (nt, nx).
+        noise: covariances of x and d in one sample, and of y.
+
+    Raises:
+        ProblemError: an unobservable disturbance; no steady state has every tracked value.
+    """
+    A, B, drift = problem.model.interval(0)
+    (nx, nu), nd = B.shape, B_d.shape[1]
+    steady = np.block([[A - np.eye(nx), B_d], [C, np.zeros((C.shape[0], nd))]])
+    if nd and np.linalg.matrix_rank(steady, _tolerance(steady)) < nx + nd:
+        raise ProblemError(
+            f"{nd} disturbances and {C.shape[0]} measured numbers: a disturbance, or a state that "
+            "integrates, is not observable; expected at most one disturbance for each "
+            "measured number, in `disturbances`"
+        )
+    model = LinearModel.of(
+        np.block([[A, B_d], [np.zeros((nd, nx)), np.eye(nd)]]),
+        np.vstack([B, np.zeros((nd, nu))]),
+        problem.model.period,
+        np.concatenate([drift, np.zeros(nd)]),
+    )
+    C_all = np.hstack([C, np.zeros((C.shape[0], nd))])
+    gains = stationary_filter(model.A, C_all, block_diagonal(noise[0], noise[1]), noise[2])
+    return DisturbanceModel(model, C_all, gains.L, *_target(problem, B_d, H))
+
+
+def correct(model: DisturbanceModel, y: Sym, before: Sym) -> tuple[Sym, Sym]:
+    """Return the corrected (x, d), infinite where an input is bad, and what the filter carries on.
+
+    Where the measurement is bad the filter goes on without it.
+    """
+    finite = ca.sum1(ca.fabs(before)) <= LARGEST_INPUT
+    measured = ca.sum1(ca.fabs(y)) <= LARGEST_INPUT
+    start = ca.if_else(finite, before, 0)
+    innovation = ca.if_else(measured, y - ca.DM(model.C) @ start, 0)
+    carried = start + ca.DM(model.L) @ innovation
+    return ca.if_else(ca.logic_and(finite, measured), carried, np.inf), carried
+
+
+def _target(problem: LinearProblem, B_d: Array, H: Array) -> tuple[Array, Array]:
+    """Return the map of (r, s, d) to the steady state nearest to (r, s) that tracks.
+
+    min ½ |x_s - r|²_Q + ½ |u_s - s|²_R   subject to   E (x_s, u_s) = e
+
+    solved through the null space N of E.
+    """
+    A, B, drift = problem.model.interval(0)
+    (nx, nu), nd = B.shape, B_d.shape[1]
+    E = np.block([[A - np.eye(nx), B], [H, np.zeros((H.shape[0], nu))]])
+    if np.linalg.matrix_rank(E, _tolerance(E)) < E.shape[0]:
+        raise ProblemError(
+            f"{H.shape[0]} tracked rows and {nu} controls: no steady state has every tracked "
+            "value; expected at most one row for each control, of which no two say the same, and "
+            "none of a speed"
+        )
+    desired = np.zeros((E.shape[0], nx + nu + nd))
+    desired[:nx, nx + nu :] = -B_d
+    desired[nx:, :nx] = H
+    W, inverse = block_diagonal(problem.Q, problem.R), np.linalg.pinv(E)
+    N = np.linalg.svd(E)[2][E.shape[0] :].T
+    to_near = N @ np.linalg.pinv(N.T @ W @ N) @ N.T @ W
+    near = np.hstack([np.eye(nx + nu), np.zeros((nx + nu, nd))])
+    steady = (np.eye(nx + nu) - to_near) @ inverse
+    rest = steady @ np.concatenate([-drift, np.zeros(H.shape[0])])
+    return steady @ desired + to_near @ near, rest
+
+
+def block_diagonal(first: Array, second: Array) -> Array:
+    """Return one matrix with both on its diagonal."""
+    corner = np.zeros((len(first), second.shape[1]))
+    return np.block([[first, corner], [np.zeros((len(second), first.shape[1])), second]])
+
+
+def _tolerance(matrix: Array) -> float:
+    return STEADY_STATE_RANK_TOL * float(np.linalg.norm(matrix, 2))
+
+
+def matrix(
+    name: str,
+    value: ArrayLike | None,
+    default: Array | None,
+    *,
+    rows: int | None = None,
+    columns: int | None = None,
+) -> Array:
+    """Return a finite matrix of the given size.
+
+    Args:
+        name: for messages.
+        value: (rows, columns), or None for the default.
+        default: used where there is no value.
+        rows, columns: expected size; None for any.
+
+    Raises:
+        ShapeError: another shape, or NaN.
+    """
+    array = np.atleast_2d(np.asarray(default if value is None else value, dtype=float))
+    fits = array.ndim == 2 and all(
+        expected in (None, size)
+        for expected, size in zip((rows, columns), array.shape, strict=True)
+    )
+    if not fits or not np.all(np.isfinite(array)):
+        expected = f"({rows or 'any'}, {columns or 'any'})"
+        raise ShapeError(f"{name} has shape {array.shape}, expected {expected}, without NaN")
+    return array

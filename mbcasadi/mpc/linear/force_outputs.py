@@ -1,0 +1,170 @@
+"""Bounds on constraint forces in linear MPC: joints, pins, and feet inside friction cones.
+
+    lam = lam_0 + ∂lam/∂q δq + ∂lam/∂v δv + ∂lam/∂u δu
+
+lam are the multipliers of `M a + h = B u + f_0 + f_passive + Aᵀ lam`, `A a + c = 0`; where rows of
+A repeat, those of least norm. They depend directly on the control, so these rows have `D ≠ 0` and
+hold at the samples 0 … N-1, at the beginning of each hold.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.regulators.linearization import Linearization
+from mbcasadi.control.regulators.operating_point import motion_fun, numbers
+from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.mpc.linear.prediction_model import Array, Output
+from mbcasadi.qp.friction_cone import MIN_SIDES, contact_axes, pyramid_rows
+from mbcasadi.shapes import require_name
+
+UNLOADED = 1e-9
+"""Change of a force, relative to the largest one, that counts as zero."""
+
+POINT = 3
+
+
+@dataclass(frozen=True)
+class ForceSlopes:
+    """The multipliers near a state, with their derivatives.
+
+    Attributes:
+        lam: (nc,) there.
+        of_state: (nc, 2 nv) change with (δq, δv).
+        of_u: (nc, nu) change with δu.
+    """
+
+    lam: Array
+    of_state: Array
+    of_u: Array
+
+
+def force_slopes(linear: Linearization) -> ForceSlopes:
+    """Return the multipliers of a linear system and their derivatives, by implicit rules."""
+    at = {name: getattr(linear, name) for name in ("q", "v", "u", "t", "mask")}
+    found = numbers(motion_fun(linear.system, TANGENT_RANK_TOL), at)
+    of_state = np.hstack([found["lam_q"], found["lam_v"]])
+    return ForceSlopes(found["lam"].ravel(), of_state, found["lam_u"])
+
+
+def force_output(
+    linear: Linearization,
+    name: str,
+    rows: ArrayLike,
+    lower: ArrayLike = -np.inf,
+    upper: ArrayLike = np.inf,
+    *,
+    linear_penalty: float = 0.0,
+    quadratic_penalty: float = 0.0,
+) -> Output:
+    """Return `lower <= rows lam <= upper`, bounds of whole forces, not of deviations.
+
+    Args:
+        linear: from `linearize`.
+        name: of the rows.
+        rows: (k, nc) or (nc,) combinations of the multipliers; a multiplier's sign is that of the
+            force `Aᵀ lam` on the mechanism.
+        lower, upper: (k,) or numbers, N or N m.
+        linear_penalty, quadratic_penalty: ρ₁, ρ₂ of a violation; none for a hard row.
+
+    Raises:
+        ShapeError: a wrong shape, or NaN.
+        ProblemError: a force that neither motion nor control changes.
+    """
+    slopes, nc = force_slopes(linear), linear.system.nc
+    pick = np.atleast_2d(np.asarray(rows, dtype=float))
+    if pick.ndim != 2 or pick.shape[1] != nc or not np.all(np.isfinite(pick)):
+        raise ShapeError(f"rows has shape {pick.shape}, expected (k, {nc}), finite numbers")
+    C, D = pick @ slopes.of_state, pick @ slopes.of_u
+    idle = np.flatnonzero(
+        ~np.any(np.abs(D) > UNLOADED * np.abs(slopes.of_u).max(initial=0), axis=1)
+    )
+    if idle.size:
+        raise ProblemError(
+            f"output '{name}', row {idle[0]}: no control changes this force; expected rows of lam "
+            "that a control loads"
+        )
+    still = pick @ slopes.lam
+    ends = (np.broadcast_to(np.asarray(end, dtype=float), len(pick)) for end in (lower, upper))
+    low, high = (end - still for end in ends)
+    return Output(name, C, D, low, high, linear_penalty, quadratic_penalty)
+
+
+def friction_output(
+    linear: Linearization,
+    name: str,
+    constraint: str,
+    friction: float,
+    *,
+    normal: ArrayLike = (0.0, 0.0, 1.0),
+    sides: int = 8,
+    min_force: float = 0.0,
+    linear_penalty: float = 0.0,
+    quadratic_penalty: float = 0.0,
+) -> Output:
+    """Return `|f_t| <= friction f_n` and `f_n >= min_force` of a pinned point.
+
+    The cone is replaced by an inner pyramid (see `control.cones`); where the mechanism loads one
+    tangent only, as in a plane, by the wedge `±f_t <= friction f_n`, which is exact.
+
+    Args:
+        linear: from `linearize`.
+        name: of the rows.
+        constraint: a constraint of three rows in world axes (`<connect>` of a point to the world).
+            The force acts on the constraint's first body.
+        friction: Coulomb coefficient.
+        normal: of the ground, towards that body.
+        sides: of the pyramid.
+        min_force: N.
+        linear_penalty, quadratic_penalty: as in `force_output`.
+
+    Raises:
+        UnknownNameError: no such constraint.
+        ProblemError: not three rows; an invalid friction, number of sides or least force.
+        ShapeError: a normal that is not three finite numbers, or zero.
+    """
+    places, n = _places(linear, constraint), np.asarray(normal, dtype=float)
+    if n.shape != (POINT,) or not np.all(np.isfinite(n)) or not np.any(n):
+        raise ShapeError(f"normal = {normal!r}; expected three finite numbers, not all zero")
+    sound = np.isfinite(friction) and friction > 0 and sides >= MIN_SIDES and min_force >= 0
+    if not (sound and np.isfinite(min_force)):
+        raise ProblemError(
+            f"friction {friction!r}, {sides} sides, least force {min_force}; expected a positive "
+            f"friction, at least {MIN_SIDES} sides, and no negative force"
+        )
+    slopes, axes = force_slopes(linear), contact_axes(n)
+    pick = np.zeros((POINT, linear.system.nc))
+    pick[:, places] = axes
+    loads = np.abs(np.column_stack([slopes.lam, slopes.of_state, slopes.of_u]))
+    free = np.abs(pick @ np.column_stack([slopes.of_state, slopes.of_u])).max(axis=1, initial=0)
+    flat = free <= UNLOADED * loads.max(initial=0)
+    faces = np.array(pyramid_rows(friction, sides).full())
+    if flat[1] or flat[2]:
+        along = np.eye(POINT)[2 if flat[1] else 1]
+        faces = np.array([sign * along - friction * np.eye(POINT)[0] for sign in (1.0, -1.0)])
+    rows = [*faces @ pick, -pick[0]] if min_force > 0 else list(faces @ pick)
+    high = np.zeros(len(rows))
+    high[len(faces) :] = -min_force
+    return force_output(
+        linear,
+        name,
+        np.array(rows),
+        -np.inf,
+        high,
+        linear_penalty=linear_penalty,
+        quadratic_penalty=quadratic_penalty,
+    )
+
+
+def _places(linear: Linearization, constraint: str) -> list[int]:
+    names = linear.system.constraint_names
+    require_name("constraint", constraint, list(dict.fromkeys(names)))
+    places = [i for i, name in enumerate(names) if name == constraint]
+    if len(places) != POINT:
+        raise ProblemError(
+            f"constraint '{constraint}' has {len(places)} rows; expected the three of a point's "
+            "force; see force_output for other rows"
+        )
+    return places

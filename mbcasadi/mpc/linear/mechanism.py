@@ -1,0 +1,236 @@
+"""Linear MPC of a mechanism near an equilibrium: the model of deviations, and its interface.
+
+The controller measures (q, v) and sends u; its linear problem knows deviations along the free
+directions of the constraint manifold.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, final
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.regulators.controllability import require_stabilisable
+from mbcasadi.control.regulators.discrete import discretize
+from mbcasadi.control.regulators.feedback import deviations, require_continuous, setpoint_slots
+from mbcasadi.control.regulators.linearization import Linearization
+from mbcasadi.control.regulators.lqr import manifold_weights, require_equilibrium
+from mbcasadi.control.tasks.task import Slot
+from mbcasadi.description import Controller, Limits, Signal
+from mbcasadi.errors import ProblemError
+from mbcasadi.linalg.symbols import Sym
+from mbcasadi.mpc.linear.checks import check_outputs
+from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
+from mbcasadi.mpc.linear.limits import limits_of, limits_of_mechanism
+from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
+from mbcasadi.mpc.linear.problem import LinearProblem
+from mbcasadi.shapes import bounds
+from mbcasadi.system.coordinates import coordinates, rates
+
+
+class DeviationModel(NamedTuple):
+    """A mechanism near its equilibrium, in deviations x of its free directions.
+
+    Attributes:
+        model: of x and δu.
+        Q, R: weights of x and δu.
+        u_bounds: (nu, 2) of δu.
+        outputs: rows of x and δu.
+        u_limits: (nu, 2) of u.
+    """
+
+    model: LinearModel
+    Q: Array
+    R: Array
+    u_bounds: Array
+    outputs: tuple[Output, ...]
+    u_limits: Array
+
+
+def deviation_model(
+    linear: Linearization,
+    weights: tuple[ArrayLike, ArrayLike],
+    *,
+    period: float,
+    outputs: Sequence[Output],
+    ctrl_limits: ArrayLike | None,
+    terminal_weight: ArrayLike | None,
+) -> DeviationModel:
+    """Return the linear model of a mechanism on its constraint manifold.
+
+    Args:
+        linear: from `linearize` at an equilibrium.
+        weights: Q (2 nv, 2 nv) or (2 nv,) of the deviations (δq, δv), and R of δu.
+        period: sample time, s.
+        outputs: rows of (δq, δv) and δu.
+        ctrl_limits: (nu, 2) limits of u; the model's by default.
+        terminal_weight: P; without one every growing mode must be controllable.
+
+    Raises:
+        ProblemError: no equilibrium; activations, a mask or constraints that move; limits that do
+            not hold the equilibrium; an uncontrollable growing mode.
+        ShapeError: a wrong shape, or NaN.
+    """
+    require_continuous(linear)
+    require_equilibrium(linear)
+    system = linear.system
+    if system.na or system.mask is not None or system.timed:
+        raise ProblemError(
+            f"'{system.name}' has activations, a mask or constraints that move; a linear MPC has "
+            "one fixed model: linearise a system without them"
+        )
+    chosen = system.limits.ctrl if ctrl_limits is None else ctrl_limits
+    u_limits = bounds("ctrl_limits", chosen, system.nu)
+    _require_holding_control(linear, u_limits)
+    if terminal_weight is None:
+        require_stabilisable(linear)
+    sampled = discretize(linear, period)
+    on_manifold = manifold_weights(linear, *weights)
+    T = np.vstack([linear.to_dq, linear.to_dv])
+    rows = check_outputs(outputs, 2 * system.nv, system.nu)
+    return DeviationModel(
+        model=LinearModel.of(sampled.dfdx, sampled.dfdu, period),
+        Q=on_manifold.Q,
+        R=on_manifold.R,
+        u_bounds=u_limits - linear.u[:, None],
+        outputs=tuple(replace(output, C=output.C @ T) for output in rows),
+        u_limits=u_limits,
+    )
+
+
+def _require_holding_control(linear: Linearization, u_limits: Array) -> None:
+    low, high = u_limits.T
+    beyond = np.flatnonzero((linear.u < low) | (linear.u > high))
+    if beyond.size:
+        i = beyond[0]
+        raise ProblemError(
+            f"'{linear.system.name}' is held by {linear.system.actuator_names[i]} = "
+            f"{linear.u[i]:.4g}, outside ctrl_limits {low[i]:g} to {high[i]:g}; expected limits "
+            "that hold the equilibrium: see equilibrium() for another one"
+        )
+
+
+@final
+@dataclass(frozen=True)
+class MechanismInterface(Interface):
+    """(q, v) are measured; x, r and s are deviations from the equilibrium.
+
+    Attributes:
+        linear: the linear system and its equilibrium.
+        problem: in deviations.
+        ctrl_limits: (nu, 2) limits of u.
+    """
+
+    linear: Linearization
+    problem: LinearProblem
+    ctrl_limits: Array
+
+    @property
+    def measured(self) -> tuple[Signal, ...]:
+        """q, v."""
+        return coordinates(self.linear.system), rates(self.linear.system)
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """Setpoints of q and v, of one or of all samples, then of u."""
+        q, v, u = setpoint_slots(self.linear.system)
+        if not self.problem.preview:
+            return q, v, u
+        stages = [
+            replace(slot, name=f"{part}{k}")
+            for k in range(1, self.problem.horizon + 1)
+            for part, slot in (("q", q), ("v", v))
+        ]
+        return (*stages, u)
+
+    @property
+    def control(self) -> Signal:
+        """The actuators' controls."""
+        system = self.linear.system
+        return Signal("u", system.actuator_names, ("",) * system.nu)
+
+    @property
+    def u_limits(self) -> Array:
+        """`ctrl_limits`."""
+        return self.ctrl_limits
+
+    @property
+    def estimates(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @property
+    def limits(self) -> Limits | None:
+        """Rates and outputs over (q, v, u)."""
+        system = self.linear.system
+        return limits_of_mechanism(
+            limits_of(self.problem),
+            {"q": system.nq, "v": system.nv},
+            lambda symbols: self._deviation(symbols["q"], symbols["v"]),
+            self.linear.u,
+        )
+
+    @property
+    def plan_rows(self) -> tuple[str, ...]:
+        """Coordinates and rates."""
+        return tuple(f"{part.name}.{row}" for part in self.measured for row in part.components)
+
+    def inputs(self, symbols: Mapping[str, Sym], estimate: Sym) -> ProblemInputs[Sym]:
+        """Return the deviations of state and setpoints."""
+        x = self._deviation(symbols["q"], symbols["v"])
+        return ProblemInputs(x, self._reference(symbols["ref"]), estimate)
+
+    def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:  # noqa: ARG002
+        """Return no rows."""
+        return inputs.estimate
+
+    def send(self, u: Sym) -> Sym:
+        """Return `u_0 + δu` within its limits."""
+        low, high = ca.DM(self.ctrl_limits[:, 0]), ca.DM(self.ctrl_limits[:, 1])
+        return ca.fmin(ca.fmax(u + ca.DM(self.linear.u), low), high)
+
+    def plan(self, x: ca.MX, u: ca.MX) -> tuple[ca.MX, ca.MX]:
+        """Return the planned (q, v) and u."""
+        linear, samples = self.linear, x.shape[1]
+        q_0 = ca.repmat(ca.DM(linear.q), 1, samples)
+        q = linear.system.integrate.map(samples)(q_0, ca.DM(linear.to_dq) @ x)
+        v = ca.repmat(ca.DM(linear.v), 1, samples) + ca.DM(linear.to_dv) @ x
+        return ca.vertcat(q, v), ca.repmat(ca.DM(linear.u), 1, u.shape[1]) + u
+
+    def complete(self, controller: Controller) -> Controller:
+        """Return the controller with the mechanism's name and a monitor of q."""
+        names, units = zip(*deviations(self.linear.system), strict=True)
+        return replace(
+            controller,
+            source=self.linear.system.name,
+            monitor=self._monitor(),
+            monitors=tuple(Signal(name, names, units) for name in ("target", "error")),
+        )
+
+    def _deviation(self, q: Sym, v: Sym) -> Sym:
+        """Return x (nx, 1)."""
+        linear = self.linear
+        dq = linear.system.difference(ca.DM(linear.q), q)
+        return ca.DM(linear.from_dq) @ dq + ca.DM(linear.from_dv) @ (v - ca.DM(linear.v))
+
+    def _reference(self, ref: Sym) -> Sym:
+        """Return the states of all samples, then the control, as deviations."""
+        nq, nv, nu = self.linear.system.nq, self.linear.system.nv, self.linear.nu
+        samples = (ref.numel() - nu) // (nq + nv)
+        states = [
+            self._deviation(part[:nq, 0], part[nq:, 0])
+            for part in ca.vertsplit(ref[: samples * (nq + nv), 0], nq + nv)
+        ]
+        return ca.vertcat(*states, ref[samples * (nq + nv) :, 0] - ca.DM(self.linear.u))
+
+    def _monitor(self) -> ca.Function:
+        """Return (q, ref) → (target, error): the first setpoint and the way to it."""
+        system = self.linear.system
+        q = ca.SX.sym("q", system.nq)
+        ref = ca.SX.sym("ref", sum(slot.size for slot in self.slots))
+        desired = ref[: system.nq, 0]
+        target = system.difference(ca.DM(self.linear.q), desired)
+        outputs = [target, system.difference(q, desired)]
+        return ca.Function("monitor", [q, ref], outputs, ["q", "ref"], ["target", "error"])

@@ -1,0 +1,240 @@
+"""Linear MPC without a steady error: a disturbance is estimated, predicted with, and cancelled.
+
+    model      x_next = A x + B u + drift + B_d d,   d_next = d,   y = C x
+    correct    (x, d) ← (x, d) + L (y - C x)                    stationary Kalman filter
+    target     0 = (A - I) x_s + B u_s + drift + B_d d,   H x_s = H r,   near (r, s)
+    control    the linear MPC of (x, d) about (x_s, u_s)
+    predict    (x, d) ← (A x + B u + drift + B_d d, d)          u that acts, cut to its limits
+
+With one disturbance for each measured number, whatever constant force or wrong model holds the
+plant off its setpoint ends up in d: where the loop settles and no bound is active, H x = H r
+[G. Pannocchia, J. B. Rawlings, AIChE J. 49 (2003), 426-437].
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.regulators.linearization import Linearization
+from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.linear.controller import LinearMPC, condensed_mpc, solver_of_form
+from mbcasadi.mpc.linear.disturbance import augment_with_disturbance, block_diagonal, matrix
+from mbcasadi.mpc.linear.interface import Interface, StateInterface
+from mbcasadi.mpc.linear.mechanism import MechanismInterface, deviation_model
+from mbcasadi.mpc.linear.observer import ObserverInterface
+from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
+from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
+from mbcasadi.shapes import weight
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Covariances of what disturbs a model with an estimated disturbance.
+
+    More noise of the disturbance makes a quicker estimate.
+
+    Attributes:
+        state: of x in one sample; (nx, nx), (nx,) or a number.
+        disturbance: of d in one sample; (nd, nd), (nd,) or a number.
+        measurement: of y; (ny, ny), (ny,) or a number, positive definite.
+    """
+
+    state: ArrayLike = 1.0
+    disturbance: ArrayLike = 0.1
+    measurement: ArrayLike = 0.1
+
+
+def offset_free_lti(
+    model: LinearModel,
+    horizon: int,
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    tracked: ArrayLike,
+    measured: ArrayLike | None = None,
+    disturbances: ArrayLike | None = None,
+    noise: Noise = Noise(),
+    P: ArrayLike | None = None,
+    S: ArrayLike | None = None,
+    u_bounds: ArrayLike | None = None,
+    du_bounds: ArrayLike | None = None,
+    outputs: Sequence[Output] = (),
+    blocks: Sequence[int] | None = None,
+    delay: int = 0,
+    tolerance: float = 1e-6,
+    solver: str | None = None,
+    name: str = "offset_free_mpc",
+) -> LinearMPC:
+    """Return the controller `(y, ref, z) → (u, z_next, status, flags, residual)` of a plain model.
+
+    `ref` holds r, then s; z the active set, then the estimate (x, d) predicted for this step. The
+    target does not know the bounds: a setpoint beyond them is held as near as the cost says.
+
+    Args:
+        model: constant.
+        horizon, Q, R, P, S, u_bounds, du_bounds, blocks, delay: as in `linear_problem`.
+        tracked: H, (nt, nx), nt <= nu: rows without a steady error.
+        measured: C, (ny, nx); the whole state by default.
+        disturbances: B_d, (nx, nd); one for each state by default, none for zero columns.
+        noise: covariances, from which the filter gain follows.
+        outputs: rows of x and u.
+        tolerance, solver, name: as in `lti_mpc`, condensed form.
+
+    Raises:
+        ProblemError: no steady state has every tracked value; a disturbance is not observable; a
+            model that varies; and as in `linear_problem`.
+        ShapeError: a wrong shape, or NaN.
+    """
+    _require_constant(model)
+    problem = linear_problem(
+        model,
+        horizon,
+        Q,
+        R,
+        P=P,
+        S=S,
+        u_bounds=u_bounds,
+        du_bounds=du_bounds,
+        outputs=outputs,
+        blocks=blocks,
+        delay=delay,
+    )
+    C = matrix("measured", measured, np.eye(model.nx), columns=model.nx)
+    whole = np.array_equal(C, np.eye(model.nx))
+    interface = StateInterface(problem, "y", tuple(f"y{i}" for i in range(len(C))), whole)
+    return _offset_free(
+        problem,
+        interface,
+        C=C,
+        tracked=tracked,
+        disturbances=disturbances,
+        noise=noise,
+        solver=solver,
+        tolerance=tolerance,
+        name=name,
+    )
+
+
+def offset_free_mpc(
+    linear: Linearization,
+    horizon: int,
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    tracked: ArrayLike,
+    disturbances: ArrayLike | None = None,
+    noise: Noise = Noise(),
+    period: float = 1e-2,
+    P: ArrayLike | None = None,
+    S: ArrayLike | None = None,
+    du_bounds: ArrayLike | None = None,
+    ctrl_limits: ArrayLike | None = None,
+    outputs: Sequence[Output] = (),
+    blocks: Sequence[int] | None = None,
+    delay: int = 0,
+    tolerance: float = 1e-6,
+    solver: str | None = None,
+    name: str = "offset_free_mpc",
+) -> LinearMPC:
+    """Return the controller `(q, v, ref, z) → (u, z_next, status, flags, residual)` of a mechanism.
+
+    As `linear_mpc`, without its steady error: a payload, a weak motor, a wrong gravity are
+    estimated as a disturbance of the free directions.
+
+    Args:
+        linear, horizon, Q, R, period, P, S, du_bounds, ctrl_limits, outputs, blocks, delay,
+            tolerance, solver, name: as in `linear_mpc`, condensed form, one setpoint.
+        tracked: (nt, 2 nv) rows of the deviations (δq, δv) without a steady error, at most one
+            for each control.
+        disturbances: (nx, nd) of the free coordinates; one for each by default.
+        noise: covariances of the free coordinates and of d.
+
+    Raises:
+        ProblemError, ShapeError: as in `linear_mpc` and `offset_free_lti`.
+    """
+    rows = matrix("tracked", tracked, None, columns=2 * linear.system.nv)
+    deviations = deviation_model(
+        linear,
+        (Q, R),
+        period=period,
+        outputs=outputs,
+        ctrl_limits=ctrl_limits,
+        terminal_weight=P,
+    )
+    problem = linear_problem(
+        deviations.model,
+        horizon,
+        deviations.Q,
+        deviations.R,
+        P=P,
+        S=S,
+        u_bounds=deviations.u_bounds,
+        du_bounds=du_bounds,
+        outputs=deviations.outputs,
+        blocks=blocks,
+        delay=delay,
+    )
+    return _offset_free(
+        problem,
+        MechanismInterface(linear, problem, deviations.u_limits),
+        C=np.eye(linear.nx),
+        tracked=rows @ np.vstack([linear.to_dq, linear.to_dv]),
+        disturbances=disturbances,
+        noise=noise,
+        solver=solver,
+        tolerance=tolerance,
+        name=name,
+    )
+
+
+def _offset_free(
+    problem: LinearProblem,
+    interface: Interface,
+    *,
+    C: np.ndarray,
+    tracked: ArrayLike,
+    disturbances: ArrayLike | None,
+    noise: Noise,
+    solver: str | None,
+    tolerance: float,
+    name: str,
+) -> LinearMPC:
+    """Return the controller of (x, d) behind an estimator of both."""
+    nx = problem.model.nx
+    B_d = matrix("disturbances", disturbances, np.eye(nx), rows=nx)
+    covariances = (
+        weight("noise.state", noise.state, nx),
+        weight("noise.disturbance", noise.disturbance, B_d.shape[1]),
+        weight("noise.measurement", noise.measurement, C.shape[0], definite=True),
+    )
+    H = matrix("tracked", tracked, None, columns=nx)
+    augmented = augment_with_disturbance(problem, B_d, C, H, covariances)
+    unpriced = np.zeros((B_d.shape[1],) * 2)
+    of_both = replace(
+        problem,
+        model=augmented.model,
+        Q=block_diagonal(problem.Q, unpriced),
+        P=block_diagonal(problem.P, unpriced),
+        outputs=tuple(_without_disturbance(output, B_d.shape[1]) for output in problem.outputs),
+    )
+    return condensed_mpc(
+        of_both,
+        ObserverInterface(interface, augmented, nx),
+        solver=solver_of_form("condensed", solver),
+        tolerance=tolerance,
+        name=name,
+    )
+
+
+def _require_constant(model: LinearModel) -> None:
+    if model.varies:
+        raise ProblemError(
+            "steady states need a constant model; expected matrices without a leading axis"
+        )
+
+
+def _without_disturbance(output: Output, nd: int) -> Output:
+    """Return the rows over (x, d) and u."""
+    return replace(output, C=np.hstack([output.C, np.zeros((output.C.shape[0], nd))]))

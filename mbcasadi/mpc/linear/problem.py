@@ -1,0 +1,199 @@
+"""A linear MPC problem as data.
+
+min  Σ_{k=1}^{N-1} ½ |x_k - r_k|²_Q + ½ |x_N - r_N|²_P + Σ_{k<N} ½ |u_k - s|²_R
+     + Σ_{k<N} ½ |u_k - u_{k-1}|²_S + Σ soft (½ ρ₂ ε² + ρ₁ ε)
+s.t. x_{k+1} = A_k x_k + B_k u_k + d_k,   x_0, u_{-1} given,
+     u_min <= u_k <= u_max,   du_min <= u_k - u_{k-1} <= du_max,
+     y_min - ε <= C x_k + D u_k <= y_max + ε   for the rows of each output
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import LinAlgError, solve_discrete_are
+
+from mbcasadi.errors import ProblemError
+from mbcasadi.mpc.linear.checks import check_outputs
+from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
+from mbcasadi.mpc.linear.terminal_set import TerminalSet, invariant_set
+from mbcasadi.shapes import bounds, weight
+
+LASTING = 1e-8
+"""Distance below one of an eigenvalue, and size of a singular value, of an uncontrollable mode."""
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """The whole problem; see the head of this file for its symbols.
+
+    Attributes:
+        model: `x_next = A x + B u + drift`.
+        horizon: N.
+        Q, P, R, S: weights; S is zero where rates have no cost.
+        u_bounds, du_bounds: (nu, 2), infinite where there are none.
+        outputs: rows of states and controls.
+        blocks: (N,) index of the move that each u_k takes; `range(N)` for free moves.
+        preview: the reference has a slice for each sample, else one for all.
+        delay: samples from a measurement to the moment when its control acts; x_0 is the state
+            at that moment, predicted with the pending controls.
+        terminal: where (x_N, u_{N-1}) must end, or None.
+    """
+
+    model: LinearModel
+    horizon: int
+    Q: Array
+    P: Array
+    R: Array
+    S: Array
+    u_bounds: Array
+    du_bounds: Array
+    outputs: tuple[Output, ...] = ()
+    blocks: tuple[int, ...] = field(default=())
+    preview: bool = False
+    delay: int = 0
+    terminal: TerminalSet | None = None
+
+    @property
+    def moves(self) -> int:
+        """Number of free moves."""
+        return max(self.blocks) + 1
+
+    @property
+    def rated(self) -> bool:
+        """Whether the last control enters the problem."""
+        return bool(np.any(self.S)) or bool(np.any(np.isfinite(self.du_bounds)))
+
+    @property
+    def kept(self) -> int:
+        """Number of past controls in the state of the controller."""
+        return max(self.delay, int(self.rated))
+
+
+def linear_problem(
+    model: LinearModel,
+    horizon: int,
+    Q: ArrayLike,
+    R: ArrayLike,
+    *,
+    P: ArrayLike | None = None,
+    S: ArrayLike | None = None,
+    u_bounds: ArrayLike | None = None,
+    du_bounds: ArrayLike | None = None,
+    outputs: Sequence[Output] = (),
+    blocks: Sequence[int] | None = None,
+    preview: bool = False,
+    delay: int = 0,
+    terminal_set: bool = False,
+) -> LinearProblem:
+    """Return the checked problem.
+
+    Args:
+        model: `x_next = A x + B u + drift`.
+        horizon: N, at least one.
+        Q, R, P, S: weights of x, u, x_N and of the change of u; columns for diagonal ones. P is
+            the cost to go of the regulator without bounds by default.
+        u_bounds, du_bounds: (nu, 2).
+        outputs: rows of states and controls.
+        blocks: lengths of the moves, which add up to N; all one by default.
+        preview: the reference has a slice for each sample.
+        delay: samples from a measurement to the moment when its control acts.
+        terminal_set: x_N must end where the regulator without bounds, from Q and R, satisfies all
+            hard bounds at all later times: then a plan exists at the next sample too, if the model
+            is right. The set contains x = 0, whatever the reference; it needs free moves.
+
+    Raises:
+        ProblemError: an invalid horizon, delay, weight or bound; no terminal cost exists.
+        ShapeError: a wrong shape, or NaN.
+    """
+    _whole("horizon", horizon, 1)
+    _whole("delay", delay, 0)
+    if delay and model.varies:
+        raise ProblemError(
+            f"delay = {delay} with a model that varies: it has no matrices for the samples before "
+            "the horizon; expected a constant model, or no delay"
+        )
+    if model.varies and model.A.shape[0] != horizon:
+        raise ProblemError(
+            f"the model has matrices for {model.A.shape[0]} intervals, the horizon {horizon}; "
+            "expected one set for each interval"
+        )
+    nx, nu = model.nx, model.nu
+    state, control = weight("Q", Q, nx), weight("R", R, nu, definite=True)
+    problem = LinearProblem(
+        model=model,
+        horizon=int(horizon),
+        Q=state,
+        P=cost_to_go(model, state, control) if P is None else weight("P", P, nx),
+        R=control,
+        S=np.zeros((nu, nu)) if S is None else weight("S", S, nu),
+        u_bounds=bounds("u_bounds", u_bounds, nu),
+        du_bounds=bounds("du_bounds", du_bounds, nu),
+        outputs=check_outputs(outputs, nx, nu),
+        blocks=_blocks(blocks, int(horizon)),
+        preview=preview,
+        delay=int(delay),
+    )
+    return replace(problem, terminal=_terminal(problem)) if terminal_set else problem
+
+
+def _whole(name: str, value: float, least: int) -> None:
+    if not np.isfinite(value) or value != int(value) or value < least:
+        raise ProblemError(
+            f"{name} = {value}; expected a whole number of intervals, at least {least}"
+        )
+
+
+def cost_to_go(model: LinearModel, Q: Array, R: Array) -> Array:
+    """Return P of the regulator without bounds.
+
+    Raises:
+        ProblemError: there is none; the message has the uncontrollable modes.
+    """
+    A, B, _ = model.interval(-1)
+    try:
+        return np.asarray(solve_discrete_are(A, B, Q, R))
+    except (LinAlgError, ValueError) as error:
+        lost = ", ".join(f"{root:.4g}" for root in _unreached(A, B))
+        named = f" (out of reach: {lost} per sample)" if lost else ""
+        raise ProblemError(
+            "no terminal cost: the regulator without bounds does not exist, because a mode that "
+            f"does not die out is not reached by the control{named} or not seen by Q; give P, or "
+            f"see control.regulators.controllability (SciPy: {error})"
+        ) from error
+
+
+def _unreached(A: Array, B: Array) -> list[complex]:
+    """Return the eigenvalues of size one at least at which `[A - s I, B]` loses rank."""
+    found = []
+    for root in np.linalg.eigvals(A):
+        pencil = np.hstack([A - root * np.eye(len(A)), B])
+        least, largest = np.linalg.svd(pencil, compute_uv=False)[[-1, 0]]
+        if abs(root) >= 1 - LASTING and least <= LASTING * largest:
+            found.append(root if root.imag else root.real)
+    return found
+
+
+def _terminal(problem: LinearProblem) -> TerminalSet:
+    if len(set(problem.blocks)) < problem.horizon:
+        raise ProblemError(
+            "a terminal set with blocked moves: a plan that is shifted by one sample changes its "
+            "moves at other samples, so nothing is promised; expected free moves"
+        )
+    model, R = problem.model, problem.R
+    P = cost_to_go(model, problem.Q, R)
+    A, B, _ = model.interval(-1)
+    K = np.asarray(np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), dtype=np.float64)
+    return invariant_set(model, K, problem.u_bounds, problem.du_bounds, problem.outputs)
+
+
+def _blocks(lengths: Sequence[int] | None, horizon: int) -> tuple[int, ...]:
+    if lengths is None:
+        return tuple(range(horizon))
+    if min(lengths, default=0) < 1 or sum(lengths) != horizon:
+        raise ProblemError(
+            f"blocks {tuple(lengths)} add up to {sum(lengths)}; expected lengths of at least 1 "
+            f"that add up to the horizon {horizon}"
+        )
+    return tuple(move for move, length in enumerate(lengths) for _ in range(length))

@@ -1,0 +1,180 @@
+"""Linear MPC whose states are unknowns too: one QP with equality rows, in Python.
+
+The same problem as the condensed form, for solvers that use sparsity, and the place to read the
+multipliers of a mechanism. For C use the condensed form: it is smaller and faster.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.errors import SolverError
+from mbcasadi.mpc.linear.condensing import unknowns_of
+from mbcasadi.mpc.linear.interface import Interface
+from mbcasadi.mpc.linear.planned_trajectory import plan_fun
+from mbcasadi.mpc.linear.prediction_model import Array
+from mbcasadi.mpc.linear.problem import LinearProblem
+from mbcasadi.mpc.linear.sparse_form import SparseProblem
+from mbcasadi.mpc.linear.stages import (
+    acting_control,
+    parameters,
+    problem_inputs,
+    remembered_controls,
+    remembered_size,
+    shift_bound,
+    unbounded_control,
+)
+from mbcasadi.qp.input_guard import clamp, is_saturated
+from mbcasadi.qp.kkt_residuals import judge
+from mbcasadi.qp.solver import CLAIMED
+
+ACCURACY = 1e-12
+"""Residual at which a solver stops."""
+
+ROUNDS = 20
+"""Rounds of scaling; each halves the orders of magnitude between entries."""
+
+SPARSE_SOLVERS: dict[str, dict[str, Any]] = {
+    "proxqp": {"proxqp": {"eps_abs": ACCURACY, "eps_rel": 0.0}},
+    "piqp": {"piqp": {"eps_abs": ACCURACY, "eps_rel": ACCURACY}},
+    "qrqp": {
+        "print_iter": False,
+        "print_header": False,
+        "print_info": False,
+        "print_time": False,
+    },
+}
+
+
+@dataclass(frozen=True)
+class SparseFunctions:
+    """The Functions of a sparse problem.
+
+    Attributes:
+        controller: (measured, ref, z) → (u, z_next, status, flags, residual).
+        prediction: (measured, ref, z) → (x, u), NaN where there is no valid plan.
+        unknowns: (measured, ref, z) → (w), the solver's solution.
+    """
+
+    controller: ca.Function
+    prediction: ca.Function
+    unknowns: ca.Function
+
+
+def require_sparse_solver(solver: str) -> None:
+    """Raise `SolverError` unless CasADi has this solver and it serves the sparse form."""
+    if solver not in SPARSE_SOLVERS:
+        names = ", ".join(map(repr, SPARSE_SOLVERS))
+        raise SolverError(f"solver {solver!r}; expected one of {names} for the sparse form")
+    if not ca.has_conic(solver):
+        raise SolverError(f"this CasADi has no plugin {solver!r}; install the official wheel")
+
+
+def sparse_functions(
+    name: str,
+    problem: LinearProblem,
+    sparse: SparseProblem,
+    interface: Interface,
+    *,
+    solver: str,
+    tolerance: float,
+) -> SparseFunctions:
+    """Return the controller of a sparse problem, its plan, and its unknowns.
+
+    Args:
+        name: of the controller.
+        problem: with the states of θ.
+        sparse: the QP that is made from it.
+        interface: what is measured and sent.
+        solver: one of `SPARSE_SOLVERS`.
+        tolerance: bound of each residual for a solution to count.
+    """
+    nz = remembered_size(problem)
+    symbols, inputs = problem_inputs(interface, ca.MX, nz)
+    past = symbols["z"][:nz, 0]
+    theta, valid = parameters(problem, inputs.x0, inputs.ref, past)
+    w, residual = _solve(sparse, theta, solver, unknowns_of(problem))
+    status = judge(residual, solver_claims=ca.MX(0), valid=valid > CLAIMED, tolerance=tolerance)
+    optimal = status <= Status.SUBOPTIMAL
+    nu = problem.model.nu
+    safe = ca.if_else(valid, unbounded_control(problem, theta), 0)
+    u_free = ca.if_else(optimal, w[:nu, 0], safe)
+    u = clamp(u_free, *problem.u_bounds.T)
+    flags = Flag.SATURATED * is_saturated(u_free, u)
+    moves = problem.moves * nu
+    if unknowns_of(problem) > moves:
+        relaxed = ca.mmax(w[moves : unknowns_of(problem), 0]) > tolerance
+        flags = flags + Flag.RELAXED * ca.logic_and(optimal, relaxed)
+    x_plan, u_plan = (_columns(maps, w) for maps in (sparse.prediction.x, sparse.prediction.u))
+    x_plan = ca.DM(np.linalg.pinv(sparse.prediction.lift)) @ x_plan
+    plan = (ca.if_else(optimal, part, np.nan) for part in (x_plan, u_plan))
+    z_next = ca.vertcat(
+        remembered_controls(problem, past, u),
+        interface.next_estimate(inputs, acting_control(problem, past, u)),
+    )
+    outputs = [interface.send(u), z_next, status, flags, ca.if_else(valid, residual, np.inf)]
+    args, labels = list(symbols.values()), list(symbols)
+    return SparseFunctions(
+        ca.Function(name, args, [ca.densify(part) for part in outputs], labels, list(OUTPUTS)),
+        plan_fun(symbols, *interface.plan(*plan)),
+        ca.Function("unknowns", args, [ca.densify(w)], labels, ["w"]),
+    )
+
+
+def _solve(sparse: SparseProblem, theta: ca.MX, solver: str, moves: int) -> tuple[ca.MX, ca.MX]:
+    """Return (w, residual) with the three residuals of the scaled QP; the first `moves` of w stay.
+
+    Accelerations of a joint with a stiff servo are 1e6 times its angle: unscaled, they hide what
+    the controls miss.
+    """
+    qp = sparse.qp
+    plain = np.ones(len(qp.H)), np.ones(len(sparse.E))
+    unit, row = _units(qp.H, sparse.E, moves) if sparse.forces else plain
+    scale = ca.DM(unit)
+    g = scale * (ca.DM(qp.G) @ theta + ca.DM(qp.g_0))
+    equal = -ca.DM(row) * (ca.DM(sparse.E_theta) @ theta + ca.DM(sparse.e_0))
+    shift = ca.DM(qp.D) @ theta + ca.DM(qp.c_0)
+    scaled = unit[:, None] * qp.H * unit, np.vstack([row[:, None] * sparse.E, qp.C]) * unit
+    H, A = (ca.sparsify(ca.DM(part)) for part in scaled)
+    lower, upper = (ca.vertcat(equal, shift_bound(bound, shift)) for bound in (qp.lower, qp.upper))
+    ends = [ca.vertcat(equal, ca.DM(bound) - shift) for bound in (qp.lower, qp.upper)]
+    pattern = {"h": H.sparsity(), "a": A.sparsity()}
+    conic = ca.conic("horizon", solver, pattern, SPARSE_SOLVERS[solver] | {"error_on_fail": False})
+    solution = conic(h=H, g=g, a=A, lba=ends[0], uba=ends[1])
+    w, lam = solution["x"], _at_bounds(sparse, solution["lam_a"])
+    above, below, size = A @ w - upper, lower - A @ w, 1 + ca.norm_2(w)
+    return scale * w, ca.vertcat(
+        ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / size,
+        ca.norm_2(H @ w + g + A.T @ lam) / (size + ca.norm_2(g)),
+        ca.sum1(ca.fabs(lam * ca.if_else(lam > 0, above, below))) / size**2,
+    )
+
+
+def _units(H: Array, E: Array, moves: int) -> tuple[Array, Array]:
+    """Return units of unknowns and factors of the rows E, in which entries are near one.
+
+    Each round divides by the root of the largest entry of a row or column [D. Ruiz,
+    RAL-TR-2001-034, 2001]. The first `moves` unknowns keep their unit.
+    """
+    unit, row = np.ones(len(H)), np.ones(len(E))
+    for _ in range(ROUNDS):
+        coupled = row[:, None] * E * unit
+        row /= np.sqrt(np.abs(coupled).max(axis=1))
+        both = np.vstack([unit[:, None] * H * unit, coupled])
+        unit[moves:] /= np.sqrt(np.abs(both).max(axis=0))[moves:]
+    return unit, row
+
+
+def _at_bounds(sparse: SparseProblem, lam: ca.MX) -> ca.MX:
+    """Return the multipliers without what rounding leaves of those of bounds that are not there."""
+    equal, ends = np.ones(len(sparse.E)), (sparse.qp.upper, sparse.qp.lower)
+    up, down = (ca.DM(np.concatenate([equal, np.isfinite(end)])) for end in ends)
+    return up * ca.fmax(lam, 0) + down * ca.fmin(lam, 0)
+
+
+def _columns(maps: list[tuple[Array, Array, Array]], w: ca.MX) -> ca.MX:
+    stacked = ca.sparsify(ca.DM(np.concatenate([part[0] for part in maps]))) @ w
+    return ca.reshape(stacked, len(maps[0][2]), len(maps))

@@ -1,0 +1,242 @@
+"""The stages of linear MPC around the QP solver: two Functions that become C.
+
+    build   (measured, ref, z) → (A_qp, lba, uba, active0, carry)
+    finish  (measured, ref, z, carry, x, lam_a, active, flag) → (u, z_next, status, flags,
+            residual)
+
+The interface turns what is measured, and `ref`, into x0, r and s. `z` holds the active set of the
+last step, shifted by one sample, then the controls that are pending or whose change counts, the
+newest last, then what the interface estimates. x_0 of the problem is x0 carried over the delay,
+`x <- A x + B u + drift` for each pending control. All matrices are constants of the C. The
+residuals are computed from the QP's own numbers; a solver's success is not believed.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.description import LeastDistanceStages
+from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.linalg.symbols import Sym
+from mbcasadi.mpc.linear.condensing import CondensedProblem
+from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
+from mbcasadi.mpc.linear.prediction import parameters_of
+from mbcasadi.mpc.linear.prediction_model import Array
+from mbcasadi.mpc.linear.problem import LinearProblem
+from mbcasadi.mpc.linear.sparse_form import sparse_problem
+from mbcasadi.mpc.linear.whitened_problem import LeastDistanceProblem
+from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_saturated
+from mbcasadi.qp.kkt_residuals import judge
+from mbcasadi.qp.solver import CLAIMED
+
+WRITTEN_OUT = 6000
+"""Entries of A_qp up to which products are written out as scalars; above, they are loops."""
+
+BOTH_WAYS = 4
+"""Operations for each entry of A_qp in `A x` and `Aᵀ lam`."""
+
+
+@dataclass(frozen=True)
+class LinearStages:
+    """What the stages are made from.
+
+    Attributes:
+        problem, condensed, qp: the problem in its three forms.
+        interface: what is measured and sent.
+        tolerance: bound of each residual for a solution to count.
+    """
+
+    problem: LinearProblem
+    condensed: CondensedProblem
+    qp: LeastDistanceProblem
+    interface: Interface
+    tolerance: float
+
+    @property
+    def kind(self) -> type[ca.SX] | type[ca.MX]:
+        """`ca.SX` for a small problem, `ca.MX` for a large one."""
+        return ca.SX if self.qp.A.size <= WRITTEN_OUT else ca.MX
+
+    @property
+    def m(self) -> int:
+        """Number of rows."""
+        return int(self.qp.A.shape[0])
+
+    @property
+    def carried(self) -> list[int]:
+        """Unknowns that `finish` recovers: the first control and the slacks."""
+        n, nu = self.qp.A.shape[1], self.problem.model.nu
+        return [*range(nu), *range(n - self.condensed.slacks, n)]
+
+    def stages(self) -> LeastDistanceStages:
+        """Return both Functions."""
+        return LeastDistanceStages(self._build(), self._finish())
+
+    def _inputs(self) -> tuple[dict[str, Any], ProblemInputs[Any], Any]:
+        """Return the controller's inputs, the problem's, and the controls that are remembered."""
+        nz = self.m + remembered_size(self.problem)
+        symbols, inputs = problem_inputs(self.interface, self.kind, nz)
+        return symbols, inputs, symbols["z"][self.m : nz, 0]
+
+    def _build(self) -> ca.Function:
+        (symbols, inputs, past), qp = self._inputs(), self.qp
+        theta, valid = parameters(self.problem, inputs.x0, inputs.ref, past)
+        shift = ca.DM(qp.E) @ theta
+        lba, uba = (shift_bound(bound, shift) for bound in (qp.l_0, qp.u_0))
+        y_0 = -(ca.DM(qp.K[self.carried]) @ theta + ca.DM(qp.k_0[self.carried]))
+        safe = unbounded_control(self.problem, theta)
+        A_qp = self.kind(ca.sparsify(ca.DM(qp.A)))  # half of it is zero: later moves, earlier rows
+        active = active_signs(symbols["z"][: self.m, 0])
+        carry = ca.vertcat(lba, uba, y_0, safe, valid)
+        outputs = [A_qp, *(ca.densify(part) for part in (lba, uba, active, carry))]
+        names = ["A_qp", "lba", "uba", "active0", "carry"]
+        return ca.Function("build", list(symbols.values()), outputs, list(symbols), names)
+
+    def _finish(self) -> ca.Function:
+        (symbols, inputs, past), kind = self._inputs(), self.kind
+        (m, n), nu = self.qp.A.shape, self.problem.model.nu
+        slacks = self.condensed.slacks
+        sizes = {"carry": 2 * m + 2 * nu + slacks + 1, "x": n, "lam_a": m, "active": m, "flag": 1}
+        solver: dict[str, Any] = {name: kind.sym(name, size) for name, size in sizes.items()}
+        lba, uba, y_0, safe, valid = ca.vertsplit(
+            solver["carry"], np.cumsum([0, m, m, nu + slacks, nu, 1]).tolist()
+        )
+        residual = self._residual(solver["x"], solver["lam_a"], lba, uba)
+        status = judge(
+            residual,
+            solver_claims=solver["flag"] > CLAIMED,
+            valid=valid > CLAIMED,
+            tolerance=self.tolerance,
+        )
+        optimal = status <= Status.SUBOPTIMAL
+        u = y_0[:nu, 0] + ca.DM(self.qp.L_inv[:nu]) @ solver["x"]
+        u_free = ca.if_else(optimal, u, ca.if_else(valid > CLAIMED, safe, 0 * safe))
+        u = clamp(u_free, *self.problem.u_bounds.T)
+        flags = Flag.SATURATED * is_saturated(u_free, u)
+        if slacks:
+            e = y_0[nu:, 0] + ca.DM(self.qp.L_inv[n - slacks :]) @ solver["x"]
+            relaxed = ca.logic_and(optimal, ca.mmax(e) > self.tolerance)
+            flags = flags + Flag.RELAXED * relaxed
+        resting = ca.DM(self.condensed.resting)
+        active = ca.if_else(optimal, active_signs(solver["active"]), resting)
+        later = active[list(self.condensed.later), 0] if m else active
+        acting = acting_control(self.problem, past, u)
+        z_next = ca.vertcat(
+            later,
+            remembered_controls(self.problem, past, u),
+            self.interface.next_estimate(inputs, acting),
+        )
+        residual = ca.if_else(valid > CLAIMED, residual, np.inf)
+        outputs = [self.interface.send(u), z_next, status, flags, residual]
+        return ca.Function(
+            "finish",
+            [*symbols.values(), *solver.values()],
+            [ca.densify(part) for part in outputs],
+            [*symbols, *solver],
+            list(OUTPUTS),
+        )
+
+    def _residual(self, x: Any, lam: Any, lba: Any, uba: Any) -> Any:
+        value, pull = self._products(x, lam)
+        above, below = value - uba, lba - value
+        size = 1 + ca.norm_2(x)
+        moves = 1 + ca.norm_2(x[: x.shape[0] - self.condensed.slacks, 0])  # slacks are far away
+        primal = ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / moves if self.m else 0
+        stationarity = ca.norm_2(x + pull) / size
+        gap = ca.if_else(lam > 0, above, below)
+        complementarity = ca.sum1(ca.fabs(lam * gap)) / size**2 if self.m else 0
+        return ca.vertcat(primal, stationarity, complementarity)
+
+    def _products(self, x: Any, lam: Any) -> tuple[Any, Any]:
+        """Return `A x` and `Aᵀ lam`: by the states, forward and backward, where that is less."""
+        A = ca.sparsify(ca.DM(self.qp.A))
+        if not self.m or np.count_nonzero(self.qp.L_inv) > WRITTEN_OUT:
+            return A @ x, A.T @ lam
+        point, force = ca.SX.sym("x", x.shape[0]), ca.SX.sym("lam", lam.shape[0])
+        value = self._rows_of(ca.DM(self.qp.L_inv) @ point)
+        pull = ca.jtimes(value, point, force, True)
+        through = ca.Function("through", [point, force], [value, pull])
+        if through.n_instructions() > BOTH_WAYS * A.nnz():
+            return A @ x, A.T @ lam
+        value, pull = through(x, lam)
+        return value, pull
+
+    def _rows_of(self, y: Any) -> Any:
+        """Return `C y` of moves and slacks, by the states that they cause."""
+        problem, nu = self.problem, self.problem.model.nu
+        states = [ca.SX(problem.model.nx, 1)]
+        for k, move in enumerate(problem.blocks):
+            A, B, _ = (ca.sparsify(ca.DM(part)) for part in problem.model.interval(k))
+            states.append(A @ states[-1] + B @ y[move * nu : (move + 1) * nu, 0])
+        C = ca.sparsify(ca.DM(sparse_problem(problem).qp.C))
+        return C @ ca.vertcat(y, *states)
+
+
+def problem_inputs(
+    interface: Interface, kind: type[ca.SX] | type[ca.MX], own_state: int
+) -> tuple[dict[str, Any], ProblemInputs[Any]]:
+    """Return symbols of a controller's inputs, and the problem's inputs.
+
+    Args:
+        interface: what is measured.
+        kind: of the symbols.
+        own_state: number of entries of z before those of the interface.
+    """
+    sizes = {signal.name: len(signal.components) for signal in interface.measured}
+    sizes["ref"] = sum(slot.size for slot in interface.slots)
+    sizes["z"] = own_state + len(interface.estimates)
+    symbols: dict[str, Any] = {name: kind.sym(name, size) for name, size in sizes.items()}
+    return symbols, interface.inputs(symbols, symbols["z"][own_state:, 0])
+
+
+def parameters(problem: LinearProblem, x0: Sym, ref: Sym, past: Sym) -> tuple[Sym, Sym]:
+    """Return θ, zero where inputs are bad, and one where they are good.
+
+    x0 is carried over the delay with the pending controls, the oldest first.
+    """
+    model, places = problem.model, parameters_of(problem)
+    column = ca.vertcat(x0, ref, past)
+    valid = ca.sum1(ca.fabs(column)) <= LARGEST_INPUT
+    safe = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
+    past = safe[places.s.stop :, 0]
+    x = safe[: model.nx, 0]
+    for k in range(problem.delay):
+        A, B, drift = (ca.DM(part) for part in model.interval(0))
+        x = A @ x + B @ past[k * model.nu : (k + 1) * model.nu, 0] + drift
+    last = past[past.shape[0] - model.nu * problem.rated :, 0]
+    return ca.vertcat(x, safe[model.nx : places.s.stop, 0], last), valid
+
+
+def remembered_size(problem: LinearProblem) -> int:
+    """Return the number of entries of z that hold past controls."""
+    return problem.kept * problem.model.nu
+
+
+def remembered_controls(problem: LinearProblem, past: Sym, u: Sym) -> Sym:
+    """Return the controls that the next step remembers, finite whatever the past holds."""
+    past = clamp(past, *np.tile(problem.u_bounds, (problem.kept, 1)).T)
+    return ca.vertcat(past, u)[problem.model.nu :, 0] if problem.kept else u[:0, 0]
+
+
+def acting_control(problem: LinearProblem, past: Sym, u: Sym) -> Sym:
+    """Return the control that acts until the next sample: with a delay the oldest pending one."""
+    return clamp(past[: problem.model.nu, 0], *problem.u_bounds.T) if problem.delay else u
+
+
+def unbounded_control(problem: LinearProblem, theta: Sym) -> Sym:
+    """Return `s - K (x - r)`, the regulator without bounds, before it is clipped."""
+    places, model = parameters_of(problem), problem.model
+    A, B, _ = model.interval(0)
+    K = np.linalg.solve(problem.R + B.T @ problem.P @ B, B.T @ problem.P @ A)
+    first = theta[places.r.start : places.r.start + model.nx, 0]
+    return theta[places.s, 0] - ca.DM(K) @ (theta[places.x0, 0] - first)
+
+
+def shift_bound(bound: Array, shift: Sym) -> Sym:
+    """Return `bound - shift`, constants where there is no bound."""
+    finite = np.isfinite(bound)
+    far = np.where(finite, 0.0, np.sign(np.where(finite, 1.0, bound)) * UNBOUNDED)
+    return ca.DM(np.where(finite, bound, 0.0)) - ca.DM(finite.astype(float)) * shift + ca.DM(far)

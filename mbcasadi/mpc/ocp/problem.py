@@ -1,0 +1,132 @@
+"""An optimal control problem as data, in discrete time.
+
+    min  Σ_{k<N} ½ ‖r(x_k, u_k, p_k)‖² + ½ ‖r_N(x_N, p_N)‖²
+    s.t. x_{k+1} = F(x_k, u_k, p_k),   x_0 given,
+         g_min <= g(x_k, u_k, p_k) <= g_max,   gN_min <= g_N(x_N, p_N) <= gN_max,
+         x_min <= x_k <= x_max (k >= 1),   u_min <= u_k <= u_max.
+
+Rows of g and g_N may be soft: a violation e costs ρ₁ e + ½ ρ₂ e² (see `ocp_rows`). Weights are
+inside the residuals, so that Gauss-Newton needs their Jacobians only. Every solver of this package
+takes this one description.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.control.tasks.task import Slot
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.shapes import require_name
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OptimalControlProblem:
+    """The problem; sizes nx, nu, np_ are those of `dynamics`.
+
+    Attributes:
+        name: a C identifier.
+        horizon: number of intervals N.
+        period: length of one interval, s.
+        dynamics: (x, u, p) → (x_next).
+        residual: (x, u, p) → (r).
+        terminal: (x, p) → (r).
+        path: (x, u, p) → (g), `g` may be empty.
+        path_bounds: (ng, 2).
+        end: (x, p) → (g), may be empty.
+        end_bounds: (ne, 2).
+        x_bounds, u_bounds: (nx, 2), (nu, 2); infinite where there are none.
+        slots: the slices of p at one stage, by name.
+        state: (q, v) → (x), of the measurement; (q, v, u_last) → (x) where changes of u enter.
+        nominal: (N + 1, np) parameters of each sample unless others are given; None for zeros.
+        path_penalties, end_penalties: (ng, 2), (ne, 2) of ρ₁ and ρ₂, inf for hard rows; None where
+            all rows are hard.
+        du_bounds: (nu, 2) of the change of u, which are rows of the path too; None for none.
+        rest: (nx,) state at rest in the initial pose; None for zeros.
+        labels: names of the rows of "x", "u", "path" and "end", where they have any, and "x_units".
+    """
+
+    name: str
+    horizon: int
+    period: float
+    dynamics: ca.Function
+    residual: ca.Function
+    terminal: ca.Function
+    path: ca.Function
+    path_bounds: Array
+    end: ca.Function
+    end_bounds: Array
+    x_bounds: Array
+    u_bounds: Array
+    slots: tuple[Slot, ...]
+    state: ca.Function
+    nominal: Array | None = None
+    path_penalties: Array | None = None
+    end_penalties: Array | None = None
+    du_bounds: Array | None = None
+    rest: Array | None = None
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def names(self, of: str) -> tuple[str, ...]:
+        """Return a name for each row of "x", "u", "path" or "end"."""
+        sizes = {"x": self.nx, "u": self.nu}
+        sizes |= {"path": len(self.path_bounds), "end": len(self.end_bounds)}
+        given = self.labels.get(of, ())[: sizes[of]]
+        return (*given, *(f"{of}{i}" for i in range(len(given), sizes[of])))
+
+    def parameters(self, **values: ArrayLike) -> Array:
+        """Return p (N + 1, np) with these slices, nominal elsewhere; dots are written as `_`.
+
+        Args:
+            values: one slice for all samples, (n,), or a schedule (N + 1, n) of them. A schedule
+                of N samples leaves the last one nominal.
+
+        Raises:
+            UnknownNameError: no such slice; the message lists those there are.
+            ProblemError: a schedule that is longer or shorter than the horizon.
+            ShapeError: a slice of a wrong size, or NaN.
+        """
+        N = self.horizon
+        p = np.zeros((N + 1, self.np_)) if self.nominal is None else self.nominal.copy()
+        named = {name.replace(".", "_"): at for name, at in slot_slices(self.slots).items()}
+        for name, value in values.items():
+            require_name("slice of the parameters", name, list(named))
+            given, at = np.asarray(value, dtype=float), named[name]
+            size = at.stop - at.start
+            if given.ndim == 2 and given.shape[0] not in {N, N + 1}:
+                raise ProblemError(
+                    f"schedule of {name} has {given.shape[0]} samples; expected {N} or {N + 1} "
+                    f"for a horizon of {N} intervals"
+                )
+            wide = given.ndim == 2 and given.shape[1] == size
+            if not (wide or given.shape == (size,) or (size == 1 and given.shape == ())):
+                raise ShapeError(f"{name} has shape {given.shape}, expected ({size},)")
+            if not np.all(np.isfinite(given)):
+                raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
+            p[: given.shape[0] if wide else N + 1, at] = given
+        return p
+
+    @property
+    def nx(self) -> int:
+        """Size of the state."""
+        return int(self.dynamics.size1_in("x"))
+
+    @property
+    def nu(self) -> int:
+        """Size of the control."""
+        return int(self.dynamics.size1_in("u"))
+
+    @property
+    def rated(self) -> bool:
+        """Whether the control of the interval before is a part of the state."""
+        return int(self.state.n_in()) > 2
+
+    @property
+    def np_(self) -> int:
+        """Size of the parameters of one stage."""
+        return int(self.dynamics.size1_in("p"))

@@ -1,0 +1,212 @@
+"""Solving optimal control problems by multiple shooting; every solution is checked."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.errors import ShapeError, SolverError
+from mbcasadi.mpc.ocp.constraints import end_rows
+from mbcasadi.mpc.ocp.problem import OptimalControlProblem
+from mbcasadi.mpc.ocp.shooting import Shooting, shooting
+from mbcasadi.mpc.ocp.solution import OcpSolution, check_solution, flat, rollout
+from mbcasadi.shapes import column
+
+OCP_TOLERANCE = 1e-6
+"""Largest residual of an accepted solution, in the units of states and rows."""
+
+ROUNDS = 500
+"""Largest number of iterations."""
+
+PREFERRED_QP = ("hpipm", "qrqp")
+"""QP solvers of sqpmethod: the first that this CasADi has. The structured one takes milliseconds
+where the other takes a second (30 stages of 9 unknowns), but has no soft rows at the end."""
+
+SOLVERS: dict[str, dict[str, Any]] = {
+    "sqpmethod": {
+        "max_iter": ROUNDS,
+        "tol_pr": 1e-9,
+        "tol_du": 1e-8,
+        "min_step_size": 1e-14,
+        "print_header": False,
+        "print_iteration": False,
+        "print_status": False,
+    },
+    "ipopt": {
+        "ipopt.print_level": 0,
+        "ipopt.sb": "yes",
+        "ipopt.tol": 1e-9,
+        "ipopt.max_iter": ROUNDS,
+        # We would report slightly widened bounds as violated.
+        "ipopt.bound_relax_factor": 0.0,
+    },
+    "fatrop": {"fatrop.print_level": 0, "fatrop.tol": 1e-9, "fatrop.max_iter": ROUNDS},
+}
+HESSIANS = ("gauss-newton", "exact")
+
+
+@dataclass(frozen=True)
+class OcpSolver:
+    """A problem with its solver, built once for many initial states."""
+
+    program: Shooting
+    function: ca.Function
+    first_order: ca.Function
+    tolerance: float
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the program."""
+        return len(self.program.g_bounds)
+
+    def __call__(
+        self, x0: ArrayLike, p: ArrayLike | None = None, guess: OcpSolution | None = None
+    ) -> OcpSolution:
+        """Return the solution from x0.
+
+        Args:
+            x0: (nx,) initial state; it ends with the control before the first where changes of the
+                control are weighted or bounded.
+            p: (N + 1, np) parameters, see `OptimalControlProblem.parameters`; nominal by default.
+            guess: a solution to start from (`initial_guess` builds one from arrays); by default the
+                motion from x0 without control.
+
+        Raises:
+            ShapeError: a wrong shape, or NaN.
+        """
+        ocp = self.program.ocp
+        start = column("x0", np.asarray(x0, dtype=float), ocp.nx)
+        known = ocp.parameters() if p is None else np.asarray(p, dtype=float)
+        if known.shape != (ocp.horizon + 1, ocp.np_) or not np.all(np.isfinite(known)):
+            raise ShapeError(
+                f"p has shape {known.shape}, expected {(ocp.horizon + 1, ocp.np_)}, all finite"
+            )
+        first = rollout(ocp, start, known) if guess is None else guess
+        if (first.lam_w.size, first.lam_g.size) != (len(self.program.w_bounds), self.rows):
+            raise ShapeError(
+                f"guess has {first.lam_w.size} unknowns and {first.lam_g.size} rows, expected "
+                f"{len(self.program.w_bounds)} and {self.rows}: it is of another problem"
+            )
+        given = np.concatenate([start, known.ravel()])
+        begun = time.perf_counter()
+        out = self.function(
+            x0=self.program.packed(first.x, first.u, known),
+            lam_x0=first.lam_w,
+            lam_g0=first.lam_g,
+            p=given,
+            lbx=self.program.w_bounds[:, 0],
+            ubx=self.program.w_bounds[:, 1],
+            lbg=self.program.g_bounds[:, 0],
+            ubg=self.program.g_bounds[:, 1],
+        )
+        seconds = time.perf_counter() - begun
+        stats = self.function.stats()
+        found = {name: flat(out[name]) for name in ("x", "lam_x", "lam_g")} | {"p": given}
+        return check_solution(
+            self.program, self.first_order, found, known, stats, self.tolerance, seconds
+        )
+
+
+def solve(
+    ocp: OptimalControlProblem,
+    x0: ArrayLike,
+    p: ArrayLike | None = None,
+    guess: OcpSolution | None = None,
+    **options: Any,
+) -> OcpSolution:
+    """Return the solution from x0.
+
+    Args:
+        ocp: the problem.
+        x0: (nx,) initial state.
+        p: (N + 1, np) parameters; nominal by default.
+        guess: a solution to start from; by default the motion from x0 without control.
+        options: of `ocp_solver`.
+
+    Raises:
+        ShapeError: a wrong shape, or NaN.
+        SolverError: no such solver or Hessian here.
+    """
+    return ocp_solver(ocp, **options)(x0, p, guess)
+
+
+def ocp_solver(
+    ocp: OptimalControlProblem,
+    solver: str = "ipopt",
+    *,
+    hessian: str | None = None,
+    tolerance: float = OCP_TOLERANCE,
+    options: Mapping[str, Any] | None = None,
+) -> OcpSolver:
+    """Return a solver of the problem, by multiple shooting.
+
+    Args:
+        ocp: the problem.
+        solver: "ipopt" and "fatrop" converge from poor guesses; "sqpmethod" is for good ones.
+        hessian: "gauss-newton" (default of sqpmethod; convex for any dynamics) or "exact"
+            (default of the others, and the only one of fatrop).
+        tolerance: largest residual of an accepted solution.
+        options: of the solver, beside ours; `{"qpsol": "daqp"}` gives sqpmethod another QP solver.
+
+    Raises:
+        SolverError: no such solver or Hessian here.
+    """
+    return program_solver(shooting(ocp), solver, hessian, tolerance, options)
+
+
+def program_solver(
+    program: Shooting,
+    solver: str,
+    hessian: str | None = None,
+    tolerance: float = OCP_TOLERANCE,
+    options: Mapping[str, Any] | None = None,
+) -> OcpSolver:
+    """Return a solver of a program.
+
+    Args:
+        program: the nonlinear program.
+        solver, hessian, tolerance, options: as in `ocp_solver`.
+
+    Raises:
+        SolverError: as in `ocp_solver`.
+    """
+    kind = _hessian_of(solver, hessian)
+    chosen: dict[str, Any] = {"print_time": False, "error_on_fail": False, **SOLVERS[solver]}
+    if kind == "gauss-newton":
+        chosen["hess_lag"] = program.gauss_newton(upper=solver == "ipopt")
+    elif solver == "sqpmethod":
+        chosen["convexify_strategy"] = "eigen-clip"
+    if solver == "fatrop":
+        chosen |= program.structure()
+    if solver == "sqpmethod":
+        chosen |= _qp_of(program, options or {})
+    function = ca.nlpsol("ocp", solver, program.program, chosen | dict(options or {}))
+    return OcpSolver(program, function, program.first_order(), tolerance)
+
+
+def _hessian_of(solver: str, hessian: str | None) -> str:
+    if solver not in SOLVERS:
+        raise SolverError(f"solver {solver!r}; expected one of {', '.join(map(repr, SOLVERS))}")
+    if not ca.has_nlpsol(solver):
+        raise SolverError(f"this CasADi has no plugin {solver!r}; install the official wheel")
+    kind = hessian or ("gauss-newton" if solver == "sqpmethod" else "exact")
+    valid = HESSIANS[1:] if solver == "fatrop" else HESSIANS
+    if kind not in valid:
+        raise SolverError(
+            f"hessian {kind!r} with {solver!r}; expected one of {', '.join(map(repr, valid))}"
+        )
+    return kind
+
+
+def _qp_of(program: Shooting, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the QP solver and its options."""
+    # A slack at the end is a control of the last stage, which CasADi's HPIPM does not support.
+    dense = bool(end_rows(program.ocp).k)
+    fit = [one for one in PREFERRED_QP[dense:] if ca.has_conic(one)]
+    qpsol = options.get("qpsol", fit[0])
+    quiet = {"print_iter": False, "print_header": False} if qpsol == "qrqp" else {}
+    return {"qpsol": qpsol, "qpsol_options": {"error_on_fail": False, **quiet}}

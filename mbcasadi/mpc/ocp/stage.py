@@ -1,0 +1,173 @@
+"""One stage of an optimal control problem: its symbols, and Functions of (x, u, p) made of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.regulators.feedback import setpoint_slots
+from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.control.tasks.task import Slot, Task
+from mbcasadi.errors import ShapeError
+from mbcasadi.mpc.ocp.problem import Array
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import coordinates, rates
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """`lower <= value <= upper`, an expression of a stage's symbols; equal ends fix it.
+
+    Attributes:
+        value, lower, upper: (n,); one number bounds all entries.
+        linear_penalty, quadratic_penalty: ρ₁ and ρ₂ of `ρ₁ e + ½ ρ₂ e²`, the cost of violating the
+            row by e, at each sample. A row without any is hard. ρ₂ is at least ρ₁ / (100 b), b the
+            row's largest bound, clipped to at most 1, and 1 where that is zero: without curvature
+            the solution would be inaccurate. With ρ₁ above the multiplier of the hard row it is
+            satisfied wherever it can be; far above, ρ₁ costs accuracy.
+        name: for reports; `path[i]` or `end[i]` by default.
+    """
+
+    value: ca.SX
+    lower: ArrayLike = -np.inf
+    upper: ArrayLike = np.inf
+    linear_penalty: float = 0.0
+    quadratic_penalty: float = 0.0
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class StageSymbols:
+    """Symbols of costs and constraints.
+
+    Attributes:
+        q, v, u: (nq, 1), (nv, 1), (nu, 1) symbols.
+        parameters: own ones by name; each becomes a slice of p.
+    """
+
+    q: ca.SX
+    v: ca.SX
+    u: ca.SX
+    parameters: Mapping[str, ca.SX] = field(default_factory=dict)
+
+
+def stage_symbols(system: System, **parameters: int) -> StageSymbols:
+    """Return symbols for costs and constraints; `parameters` are own ones by size."""
+    own = {name: ca.SX.sym(name, size) for name, size in parameters.items()}
+    return StageSymbols(
+        ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv), ca.SX.sym("u", system.nu), own
+    )
+
+
+class Stage:
+    """Symbols and parameters of one stage of a system; `rated` where x holds the last control."""
+
+    def __init__(
+        self, system: System, slots: tuple[Slot, ...], own: StageSymbols, rated: bool = False
+    ) -> None:
+        self.system, self.slots, self.own = system, slots, own
+        self.u_last = ca.SX.sym("u_last", system.nu if rated else 0)
+        self.ref = {
+            slot.name: own.parameters.get(slot.name, ca.SX.sym(slot.name, slot.size))
+            for slot in slots
+        }
+
+    def function(
+        self, name: str, output: str, parts: Sequence[ca.SX], *, last: bool = False
+    ) -> ca.Function:
+        """Return (x, [u], p) → (output).
+
+        Args:
+            name: of the Function.
+            output: name of its output.
+            parts: expressions, stacked into one column.
+            last: whether it is of the last sample, without u.
+
+        Raises:
+            ShapeError: an expression depends on other symbols.
+        """
+        x = ca.vertcat(self.own.q, self.own.v, self.u_last)
+        p = ca.vertcat(ca.SX(0, 1), *self.ref.values())
+        inputs = {"x": x, "p": p} if last else {"x": x, "u": self.own.u, "p": p}
+        value = ca.densify(ca.vertcat(ca.SX(0, 1), *parts))
+        made = ca.Function(
+            name, [*inputs.values()], [value], [*inputs], [output], {"allow_free": True}
+        )
+        if made.has_free():
+            raise ShapeError(
+                f"{name} depends on {', '.join(made.get_free())}; expected an expression of the "
+                f"given symbols {'q, v' if last else 'q, v, u'} and own parameters"
+            )
+        return made
+
+    def dynamics(self, step: ca.Function) -> ca.Function:
+        """Return the dynamics with the p of the problem."""
+        nx, kept = step.size1_in("x"), self.u_last.numel()
+        x, u = ca.MX.sym("x", nx + kept), ca.MX.sym("u", step.size1_in("u"))
+        places = slot_slices(self.slots)
+        p = ca.MX.sym("p", sum(slot.size for slot in self.slots))
+        own = [p[places[key]] for key in ("t", "mask") if key in places]
+        x_next = step(x[:nx], u, ca.vertcat(ca.MX(0, 1), *own))
+        x_next = ca.vertcat(x_next, u) if kept else x_next
+        return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
+
+    def state(self) -> ca.Function:
+        """Return (q, v, [u_last]) → (x)."""
+        q, v = ca.SX.sym("q", self.system.nq), ca.SX.sym("v", self.system.nv)
+        given = {"q": q, "v": v} | ({"u_last": self.u_last} if self.u_last.numel() else {})
+        x = ca.vertcat(*given.values())
+        return ca.Function("state", [*given.values()], [x], [*given], ["x"])
+
+    def rest(self) -> Array:
+        """Return x at rest in the initial pose, without control before."""
+        tree = self.system.tree
+        q = np.zeros(self.system.nq) if tree is None else np.ravel(tree.q0)
+        return np.concatenate([q, np.zeros(self.system.nv + self.u_last.numel())])
+
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """Return names and units of the rows of x, and names of u."""
+        system, last = self.system, self.system.actuator_names[: self.u_last.numel()]
+        q, v = coordinates(system), rates(system)
+        x = [f"q.{one}" for one in q.components]
+        x += [f"v.{one}" for one in v.components]
+        x += [f"u_last.{one}" for one in last]
+        units = (*q.units, *v.units, *("" for _ in last))
+        return {"x": tuple(x), "x_units": units, "u": tuple(system.actuator_names)}
+
+    def nominal(self, horizon: int, period: float) -> Array:
+        """Return p: rest in the initial pose, time of each sample, the system's own mask."""
+        system, places = self.system, slot_slices(self.slots)
+        p = np.zeros((horizon + 1, sum(slot.size for slot in self.slots)))
+        if "setpoint.q" in places and system.tree is not None:
+            p[:, places["setpoint.q"]] = np.ravel(system.tree.q0)
+        if "t" in places:
+            p[:, places["t"]] = period * np.arange(horizon + 1)[:, None]
+        if "mask" in places:
+            p[:, places["mask"]] = system.mask
+        return p
+
+
+def slots_of(
+    system: System, follows: bool, tasks: Sequence[Task], own: StageSymbols
+) -> tuple[Slot, ...]:
+    """Return the slices of p: setpoint, tasks, own parameters, t, mask.
+
+    Args:
+        system: the mechanism.
+        follows: whether there is a setpoint of q, v and u.
+        tasks: whose references are slices.
+        own: symbols with own parameters.
+    """
+    slots = [*(setpoint_slots(system) if follows else ())]
+    slots += [slot for task in tasks for slot in task.slots(system)]
+    slots += [
+        Slot(name, tuple(f"{i}" for i in range(symbol.numel())), ("",) * symbol.numel())
+        for name, symbol in own.parameters.items()
+    ]
+    slots += [Slot("t", ("t",), ("s",))] if system.timed else []
+    if system.mask is not None:
+        rows = tuple(f"{i}.{row}" for i, row in enumerate(system.constraint_names))
+        slots += [Slot("mask", rows, ("",) * system.nc)]
+    return tuple(slots)

@@ -1,0 +1,185 @@
+"""Real-time iteration of an optimal control problem: one Gauss-Newton step at each tick.
+
+    z = (x_0..x_N, u_0..u_{N-1}, sent, active set)  →  linearise there, solve one QP from the
+    measured state, add its step, give u_0, shift.
+
+[M. Diehl et al., J. Process Control 12, 2002]. Repeated at one state without the shift, its fixed
+point satisfies the first-order conditions of the whole problem.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.description import Controller, LeastDistanceStages
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.ocp.solution import OcpSolution, rollout, violations_of
+from mbcasadi.mpc.rti.condensing import parts
+from mbcasadi.mpc.rti.constraints import rows_of
+from mbcasadi.mpc.rti.description import controller_data
+from mbcasadi.mpc.rti.memory import Memory, memory_of
+from mbcasadi.mpc.rti.stages import RtiStages
+from mbcasadi.qp.solver import controller_fun, require_solver
+from mbcasadi.shapes import require_positive
+
+EXPLODES = 1e3
+"""Growth of a deviation in one interval that shows an unstable integrator, not a mechanism."""
+
+
+@dataclass(frozen=True)
+class RealTimeIteration:
+    """(q, v, ref, z) → (u, z_next, status, flags, residual); ref is p, sample by sample.
+
+    Attributes:
+        controller: for `export_c`.
+        ocp: the problem.
+        memory: the layout of z.
+    """
+
+    controller: Controller
+    ocp: OptimalControlProblem
+    memory: Memory
+
+    @property
+    def function(self) -> ca.Function:
+        """The controller as one named Function."""
+        return self.controller.function
+
+    @property
+    def prepare(self) -> ca.Function:
+        """(ref, z) → (prepared, A_qp), the part of a tick before the state is measured."""
+        stages = self.controller.stages
+        assert stages is not None
+        assert stages.prepare is not None
+        return stages.prepare
+
+    def z(self, guess: OcpSolution, sent: ArrayLike | None = None) -> Array:
+        """Return the state that begins with this guess.
+
+        Args:
+            guess: of states and controls, from the moment at which the first control acts.
+            sent: (d, nu) pending controls, newest last; zero, clipped to their bounds, by default.
+
+        Raises:
+            ShapeError: a guess of another problem, or NaN.
+        """
+        return _begun(self.memory, guess, sent)
+
+    def trajectory(self, z: Array) -> tuple[Array, Array]:
+        """Return x (N + 1, nx) and u (N, nu) in z."""
+        nx, nu, N = self.ocp.nx, self.ocp.nu, self.ocp.horizon
+        flat, ends = np.asarray(z, dtype=float).ravel(), nx * (N + 1)
+        return flat[:ends].reshape(N + 1, nx), flat[ends : ends + nu * N].reshape(N, nu)
+
+    def violations(self, z: Array, p: ArrayLike | None = None) -> tuple[str, ...]:
+        """Return a sentence for each row of path and end that the plan in z violates.
+
+        Args:
+            z: of `z_next`; its sample 0 is that of the next tick where the guess is shifted.
+            p: (N + 1, np) parameters; nominal by default.
+        """
+        x, u = self.trajectory(z)
+        known = self.ocp.parameters() if p is None else np.asarray(p, dtype=float)
+        return violations_of(self.ocp, x, u, known)
+
+
+def real_time_iteration(
+    ocp: OptimalControlProblem,
+    guess: OcpSolution | None = None,
+    *,
+    delay: int = 0,
+    sent: ArrayLike | None = None,
+    shift: bool = True,
+    tolerance: float = 1e-6,
+    solver: str = "daqp",
+    name: str = "real_time_iteration",
+) -> RealTimeIteration:
+    """Return the controller of a problem, with all its rows.
+
+    Rows of path and end are linearised about the guess. Where hard ones are infeasible, the status
+    is 2 and u is the planned control; soft ones are violated with slack, see `violations`. The
+    first state is given, so rows without a control hold from the second sample on.
+
+    Args:
+        ocp: the problem; the tick's period is that of its intervals.
+        guess: the first guess, also used after a failure; by default the motion from rest in the
+            initial pose, without control.
+        delay: d, ticks from a measurement to the moment at which its control acts. The state is
+            predicted over them with the pending controls; the guess, and p in `ref`,
+            begin at that moment.
+        sent: (d, nu) initial pending controls, newest last; at least one with S or du_bounds,
+            whose changes start from it. Zero, clipped to their bounds, by default: give the holding
+            control of a robot that its motors carry.
+        shift: whether the guess is shifted by one interval each tick.
+        tolerance: bound of each residual of the QP for its solution to be accepted.
+        solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
+        name: a C identifier.
+
+    Raises:
+        ProblemError: an invalid number, or a control without cost.
+        ShapeError: a guess of another problem, or a wrong number of pending controls.
+        SolverError: the solver is not available.
+    """
+    require_solver(solver)
+    require_positive(tolerance=tolerance)
+    if not float(delay).is_integer() or delay < 0:
+        raise ProblemError(f"delay = {delay}; expected a number of ticks, at least 0")
+    if not name.isidentifier():
+        raise ProblemError(f"name {name!r}; expected a C identifier")
+    rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
+    first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
+    rows = rows_of(ocp)
+    memory = memory_of(ocp, rows.resting, int(delay))
+    z0 = _begun(memory, first, sent)
+    made = RtiStages(ocp, parts(ocp, rows), rows, memory, z0, shift, tolerance)
+    stages = made.stages()
+    _require_determined(made, stages)
+    controller = controller_data(controller_fun(name, stages, solver), stages, made)
+    return RealTimeIteration(controller, ocp, memory)
+
+
+def _require_determined(made: RtiStages, stages: LeastDistanceStages) -> None:
+    """Raise unless the step is stable, and the cost determines every control at the guess."""
+    growth = _growth(made.ocp, made.z0)
+    if growth > EXPLODES:
+        raise ProblemError(
+            f"'{made.ocp.name}': a deviation from the guess grows {growth:.3g}-fold in one "
+            f"interval of {made.ocp.period:g} s: the step is too long for what moves fastest, "
+            "often a stiff servo on a light link; expected a shorter period, more substeps, "
+            "armature on the joint, or a motor in place of the servo"
+        )
+    assert stages.prepare is not None
+    prepared = stages.prepare(made.ocp.parameters().ravel(), made.z0)[0]
+    if not np.all(np.isfinite(prepared.full())):
+        raise ProblemError(
+            f"'{made.ocp.name}' leaves some control without cost, or its dynamics are not finite "
+            "at the guess; expected R, S or another cost of every control, and a guess of numbers"
+        )
+
+
+def _growth(ocp: OptimalControlProblem, z: Array) -> float:
+    """Return the spectral radius of the first interval at the guess; 0 where it is not finite."""
+    x, u, p = z[: ocp.nx], z[ocp.nx * (ocp.horizon + 1) :][: ocp.nu], ocp.parameters()[0]
+    x_next = ocp.dynamics(x, u, p).full()
+    if not np.all(np.isfinite(x_next)):
+        return 0.0
+    A = ocp.dynamics.jacobian()(x, u, p, x_next)[0].full()
+    return float(np.abs(np.linalg.eigvals(A)).max()) if np.all(np.isfinite(A)) else np.inf
+
+
+def _begun(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) -> Array:
+    ocp = memory.ocp
+    sizes = ((ocp.horizon + 1, ocp.nx), (ocp.horizon, ocp.nu))
+    shapes = (guess.x.shape, guess.u.shape)
+    if shapes != sizes or not np.all(np.isfinite(np.append(guess.x, guess.u))):
+        raise ShapeError(
+            f"guess has x {shapes[0]} and u {shapes[1]}; expected {sizes[0]} and {sizes[1]}, finite"
+        )
+    none = np.clip(np.zeros((memory.columns, ocp.nu)), *ocp.u_bounds.T)
+    before = none if sent is None else np.asarray(sent, dtype=float)
+    if before.shape != none.shape or not np.all(np.isfinite(before)):
+        raise ShapeError(f"sent has shape {before.shape}, expected {none.shape}, finite")
+    return memory.first(guess, before)

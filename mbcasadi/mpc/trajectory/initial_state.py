@@ -1,0 +1,155 @@
+"""Rows of the first sample of a trajectory: fixed values, and closure of the loops."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.mpc.ocp.problem import Array
+from mbcasadi.mpc.ocp.shooting import Shooting
+from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
+from mbcasadi.mpc.trajectory.constraints import closure
+from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
+from mbcasadi.shapes import bounds, column
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import authored_pose
+
+
+@dataclass(frozen=True)
+class Start:
+    """Rows of the first sample, as many as X has entries.
+
+    Attributes:
+        rows: (X) → (g).
+        limits: (size, 2), infinite for unused rows.
+        names: of each row.
+    """
+
+    rows: ca.Function
+    limits: Array
+    names: tuple[str, ...]
+
+
+def start_rows(
+    system: System,
+    own: StageSymbols,
+    layout: Layout,
+    asked: TrajectoryOptions,
+    state: tuple[ArrayLike | None, ArrayLike | None],
+    start: Sequence[Bounded],
+    near: ArrayLike | None,
+) -> Start:
+    """Return all rows of the first sample.
+
+    Args:
+        system, own, layout, asked: of the problem.
+        state: q0 and v0, None where free.
+        start, near: as in `trajectory_problem`.
+
+    Raises:
+        ProblemError: more rows than coordinates.
+        ShapeError: a wrong shape, or rows of other symbols.
+    """
+    rows = [*_given(system, own, state), *_named("start", start)]
+    rows += _closing(system, own, asked.growth, state, near)
+    values = ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.SX(row.value)) for _, row in rows))
+    names = [f"{name}[{i}]" for name, row in rows for i in range(ca.SX(row.value).numel())]
+    limits = np.vstack([np.empty((0, 2)), *(_ends(name, row) for name, row in rows)])
+    if values.numel() > layout.nx:
+        raise ProblemError(
+            f"{values.numel()} rows at the start ({', '.join(names)}); expected at most one for "
+            f"each of the {layout.nx} coordinates and velocities"
+        )
+    X = ca.SX.sym("X", layout.size)
+    fixed = asked.spans[:, 0] == asked.spans[:, 1]
+    x = ca.vertcat(own.q, own.v)
+    of_x = ca.Function("rows", [x], [ca.densify(values)], {"allow_free": True})
+    if of_x.has_free():
+        raise ShapeError(
+            f"start rows depend on {', '.join(of_x.get_free())}; expected expressions of q and v"
+        )
+    idle = layout.nx - values.numel()
+    g = ca.vertcat(
+        of_x(X[: layout.nx]),
+        X[:idle],
+        X[layout.durations],
+        X[layout.before],
+        X[layout.start] - layout.copied(X)[: X[layout.start].numel()],
+    )
+    free = np.array([-np.inf, np.inf])
+    spans = np.where(fixed[:, None], asked.spans, free)
+    copies = np.zeros((layout.start.stop - layout.start.start, 2))
+    before = np.tile(free, (layout.before.stop - layout.before.start, 1))
+    names += [f"idle[{i}]" for i in range(idle)]
+    names += [f"duration[{i}]" for i in range(layout.phases)]
+    names += [f"u_before[{i}]" for i in range(len(before))]
+    names += [f"start copy[{i}]" for i in range(len(copies))]
+    return Start(
+        rows=ca.Function("start", [X], [ca.densify(g)], ["x"], ["g"]),
+        limits=np.vstack([limits, np.tile(free, (idle, 1)), spans, before, copies]),
+        names=tuple(names),
+    )
+
+
+def complete_start(
+    program: Shooting, start: Start, asked: TrajectoryOptions, layout: Layout
+) -> Shooting:
+    """Return the program with these rows in place of `x_0 - x0`, and its durations bounded.
+
+    Args:
+        program: with `x_0 = x0`.
+        start: rows of the first sample.
+        asked: gives the bounds of the durations.
+        layout: of X.
+    """
+    nx = program.ocp.nx
+    g = ca.vertcat(program.g[:nx], start.rows(program.w[:nx]), program.g[2 * nx :])
+    g_bounds, w_bounds = program.g_bounds.copy(), program.w_bounds.copy()
+    g_bounds[nx : 2 * nx] = start.limits
+    # Bounds at the first sample alone: at all samples, active ones would be redundant.
+    free = asked.spans[:, 0] < asked.spans[:, 1]
+    w_bounds[layout.durations][free] = asked.spans[free]
+    return replace(program, g=g, g_bounds=g_bounds, w_bounds=w_bounds)
+
+
+def _given(
+    system: System, own: StageSymbols, state: tuple[ArrayLike | None, ArrayLike | None]
+) -> list[tuple[str, Bounded]]:
+    sizes = (("q0", own.q, system.nq), ("v0", own.v, system.nv))
+    found = []
+    for (name, symbol, size), value in zip(sizes, state, strict=True):
+        if value is not None:
+            known = column(name, np.asarray(value, dtype=float), size)
+            found.append((name, Bounded(symbol - ca.DM(known), 0.0, 0.0)))
+    return found
+
+
+def _named(name: str, rows: Sequence[Bounded]) -> list[tuple[str, Bounded]]:
+    return [(f"{name}[{i}]", row) for i, row in enumerate(rows)]
+
+
+def _closing(
+    system: System,
+    own: StageSymbols,
+    growth: Array | None,
+    state: tuple[ArrayLike | None, ArrayLike | None],
+    near: ArrayLike | None,
+) -> list[tuple[str, Bounded]]:
+    """Return closure rows of free coordinates; those with a given growth need none."""
+    open_q = state[0] is None and (growth is None or bool(np.any(np.isnan(growth))))
+    open_v = state[1] is None and growth is None
+    if not (open_q or open_v) or (not system.nc and system.nq == system.nv):
+        return []
+    place = state[0] if near is None else near
+    rows = closure(system, own.q, own.v, authored_pose(system) if place is None else place)
+    chosen = [("loops", rows.of_q)] * open_q + [("rates of loops", rows.of_v)] * open_v
+    return [(name, Bounded(row, 0.0, 0.0)) for name, row in chosen if row.numel()]
+
+
+def _ends(name: str, row: Bounded) -> Array:
+    n = ca.SX(row.value).numel()
+    sides = [np.broadcast_to(np.asarray(e, float).ravel(), n) for e in (row.lower, row.upper)]
+    return bounds(name, np.column_stack(sides), n)

@@ -1,0 +1,188 @@
+"""Solving trajectory problems by multiple shooting; every solution is checked.
+
+Durations, start and period are part of the program, so the residuals of `OcpSolution` hold for them
+too: stationarity by a duration is `∂H/∂T`, which is zero where no bound of it is active.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
+from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, null_basis
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.mpc.ocp.collocation import mean_rates
+from mbcasadi.mpc.ocp.shooting import shooting
+from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
+from mbcasadi.mpc.ocp.solver import OCP_TOLERANCE, OcpSolver, program_solver
+from mbcasadi.mpc.trajectory.constraints import require_independent
+from mbcasadi.mpc.trajectory.initial_state import complete_start
+from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
+from mbcasadi.mpc.trajectory.solution import TrajectorySolution
+
+
+@dataclass(frozen=True)
+class TrajectorySolver:
+    """A problem with its solver, built once for many guesses and parameters."""
+
+    problem: TrajectoryProblem
+    solver: OcpSolver
+
+    def __call__(self, guess: OcpSolution, p: ArrayLike | None = None) -> TrajectorySolution:
+        """Return the solution from a guess of `trajectory_guess` or another solution.
+
+        Args:
+            guess: starting point.
+            p: (N + 1, np) parameters, of `problem.ocp.parameters`; nominal by default.
+
+        Raises:
+            ShapeError: a wrong shape, or NaN.
+            ProblemError: rows of start and end that repeat or contradict each other there.
+        """
+        _require_independent(self.problem, guess, p)
+        found = self.solver(np.zeros(self.problem.ocp.nx), p, guess)
+        return TrajectorySolution(self.problem, found)
+
+
+def trajectory_solver(
+    problem: TrajectoryProblem,
+    solver: str = "ipopt",
+    *,
+    hessian: str | None = None,
+    tolerance: float = OCP_TOLERANCE,
+    options: Mapping[str, Any] | None = None,
+) -> TrajectorySolver:
+    """Return a solver of the problem.
+
+    Args:
+        problem: from `trajectory_problem`.
+        solver, hessian, tolerance, options: as in `ocp_solver`.
+
+    Raises:
+        SolverError: as in `ocp_solver`.
+    """
+    program = complete_start(shooting(problem.ocp), problem.start, problem.asked, problem.layout)
+    return TrajectorySolver(problem, program_solver(program, solver, hessian, tolerance, options))
+
+
+def optimise(
+    problem: TrajectoryProblem, guess: OcpSolution, p: ArrayLike | None = None, **options: Any
+) -> TrajectorySolution:
+    """Return the solution of a trajectory problem.
+
+    Args:
+        problem: from `trajectory_problem`.
+        guess: of `trajectory_guess`, or another solution.
+        p: (N + 1, np) parameters, of `problem.ocp.parameters`; nominal by default.
+        options: of `trajectory_solver`.
+
+    Raises:
+        ShapeError, ProblemError: as in `TrajectorySolver`.
+        SolverError: as in `ocp_solver`.
+    """
+    return trajectory_solver(problem, **options)(guess, p)
+
+
+def trajectory_guess(
+    problem: TrajectoryProblem,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    u: ArrayLike | None = None,
+    *,
+    durations: ArrayLike | None = None,
+) -> OcpSolution:
+    """Return a guess of samples.
+
+    Args:
+        problem: from `trajectory_problem`.
+        q: (N + 1, nq) poses; see `pose_path`.
+        v: (N + 1, nv) velocities; differences of q by default.
+        u: (N, nu) controls; zero inside the bounds by default.
+        durations: (phases,) s; the middle of the bounds by default.
+
+    Raises:
+        ShapeError: a wrong shape, or NaN.
+        ProblemError: durations that are not positive.
+    """
+    system, N, layout = problem.system, problem.ocp.horizon, problem.layout
+    spans = problem.asked.spans
+    T = spans.mean(axis=1) if durations is None else np.atleast_1d(np.asarray(durations, float))
+    if T.shape != (layout.phases,) or not np.all(T > 0):
+        raise ProblemError(f"durations {T}; expected {layout.phases} positive numbers, s")
+    poses = np.array(q, dtype=float)
+    sizes = {"q": (N + 1, system.nq), "v": (N + 1, system.nv), "u": (N, system.nu)}
+    if poses.shape != sizes["q"]:
+        raise ShapeError(f"guess of q has shape {poses.shape}, expected {sizes['q']}")
+    speeds = _rates(problem, poses, T) if v is None else np.array(v, dtype=float)
+    low, high = problem.limits.T
+    controls = np.clip(np.zeros(sizes["u"]) if u is None else np.array(u, dtype=float), low, high)
+    for name, value in (("v", speeds), ("u", controls)):
+        if value.shape != sizes[name]:
+            raise ShapeError(f"guess of {name} has shape {value.shape}, expected {sizes[name]}")
+    X = np.hstack([poses, speeds, np.tile(T, (N + 1, 1))])
+    if layout.rated:
+        X = np.hstack([X, np.vstack([controls[:1], controls])])
+    if layout.periodic:
+        X = np.hstack([X, np.tile(layout.copied(ca.DM(X[0])).full().ravel(), (N + 1, 1))])
+    if problem.asked.points:
+        h = problem.lengths(T)[:, None]
+        controls = np.hstack([controls, mean_rates(speeds, h, problem.asked.points)])
+    return initial_guess(problem.ocp, X, controls)
+
+
+def _rates(problem: TrajectoryProblem, q: Array, T: Array) -> Array:
+    """Return the mean rates of both intervals beside a sample."""
+    apart = problem.system.difference.map(len(q) - 1)(q[:-1].T, q[1:].T).full().T
+    once = apart / problem.lengths(T)[:, None]
+    return np.asarray((np.vstack([once[:1], once]) + np.vstack([once, once[-1:]])) / 2)
+
+
+def _require_independent(
+    problem: TrajectoryProblem, guess: OcpSolution, p: ArrayLike | None
+) -> None:
+    """Raise where equalities of start and end depend on each other at the guess.
+
+    The last (q, v) moves on the manifold only, because the steps before it end there.
+    """
+    ocp, layout = problem.ocp, problem.layout
+    first, last = guess.x[0], guess.x[-1]
+    known = ocp.nominal if p is None else np.asarray(p, dtype=float)
+    assert known is not None
+    X, P = ca.MX.sym("X", ocp.nx), ca.MX.sym("P", ocp.np_)
+    slopes = [ca.jacobian(problem.start.rows(X), X), ca.jacobian(ocp.end(X, P), X)]
+    at = ca.Function("slopes", [X, P], slopes)
+    start, end = at(first, known[0])[0].full(), at(last, known[-1])[1].full()
+    moves = _moves(problem, last)
+    constant = np.zeros((ocp.nx, ocp.nx))
+    for part in (layout.durations, layout.start):
+        constant[part, part] = np.eye(part.stop - part.start)
+    fixed = np.flatnonzero(np.ptp(problem.start.limits, axis=1) == 0)
+    ended = np.flatnonzero(np.ptp(ocp.end_bounds, axis=1) == 0)
+    rows = np.block(
+        [
+            [start[fixed], np.zeros((len(fixed), moves.shape[1]))],
+            [(end @ constant)[ended], (end @ moves)[ended]],
+        ]
+    )
+    names = [problem.start.names[i] for i in fixed] + [f"end[{i}]" for i in ended]
+    require_independent(names, rows)
+
+
+def _moves(problem: TrajectoryProblem, X: Array) -> Array:
+    """Return (nx, k) directions in which (q, v) and the control before can move at the end."""
+    system, layout = problem.system, problem.layout
+    place = place_of(system, X[: system.nq], X[system.nq : layout.nx])
+    rows = numbers(rows_fun(system), place.values)
+    N = system.velocity_map(place.q).full()
+    Z_q = null_basis(rows["of_phi"] * rows["A"], TANGENT_RANK_TOL)
+    Z_v = null_basis(rows["A"], TANGENT_RANK_TOL)
+    before = layout.before
+    free = np.zeros((layout.size, Z_q.shape[1] + Z_v.shape[1] + before.stop - before.start))
+    free[: system.nq, : Z_q.shape[1]] = N @ Z_q
+    free[system.nq : layout.nx, Z_q.shape[1] :][:, : Z_v.shape[1]] = Z_v
+    free[before, Z_q.shape[1] + Z_v.shape[1] :] = np.eye(before.stop - before.start)
+    return free

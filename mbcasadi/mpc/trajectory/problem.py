@@ -1,0 +1,191 @@
+"""Optimal trajectories of a mechanism: durations, start and period are unknowns.
+
+    min  Σ_i w T_i + Σ_k h_k ½ ‖r(x_k, u_k)‖² + ½ ‖r_N(x_N)‖²,   h_k = T_i / N_i,
+    s.t. x_{k+1} = step of length h_k on the constraint manifold,  T_min <= T_i <= T_max,
+         start rows at x_0,  path rows and bounds,  end rows at x_N,
+         q_N - q_0 = growth and v_N = v_0 of a periodic motion.
+
+N_i intervals of equal length are phase i. Durations are part of the state, as constants of the
+motion; so are the start of a periodic one, and the control before where its rate enters:
+`X = (q, v, T, [u_before], [start])`. Every solver of shooting problems accepts the result.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.mpc.integrators.step import free_step_fun
+from mbcasadi.mpc.ocp.collocation import MOST_POINTS
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
+from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
+from mbcasadi.mpc.trajectory.initial_state import Start, start_rows
+from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions, parts
+from mbcasadi.shapes import bounds, column
+from mbcasadi.system import System
+
+
+@dataclass(frozen=True)
+class TrajectoryProblem:
+    """A problem whose durations are unknowns; see `trajectory_problem`.
+
+    Attributes:
+        system: the mechanism.
+        ocp: the problem in X; `ocp.parameters` gives p.
+        layout: of X.
+        start: rows of the first sample.
+        asked: durations, weights, growth.
+        step: (q, v, u, [mask], h) → (q_next, v_next).
+    """
+
+    system: System
+    ocp: OptimalControlProblem
+    layout: Layout
+    start: Start
+    asked: TrajectoryOptions
+    step: ca.Function
+
+    @property
+    def limits(self) -> Array:
+        """(nu, 2) bounds of the controls."""
+        return self.ocp.u_bounds[: self.layout.nu]
+
+    def lengths(self, durations: Array) -> Array:
+        """Return h (N,) of each interval, s."""
+        counts = np.array(self.asked.counts)
+        return np.repeat(durations / counts, counts)
+
+
+def trajectory_problem(
+    system: System,
+    horizon: int,
+    duration: ArrayLike,
+    *,
+    phases: Sequence[int] | None = None,
+    time_weight: float = 0.0,
+    q0: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
+    start: Sequence[Bounded] = (),
+    periodic: ArrayLike | None = None,
+    near: ArrayLike | None = None,
+    symbols: StageSymbols | None = None,
+    u_rates: ArrayLike | None = None,
+    rate_weight: float = 0.0,
+    points: int = 0,
+    name: str = "trajectory",
+    integrator: Mapping[str, Any] | None = None,
+    **problem: Any,
+) -> TrajectoryProblem:
+    """Return the problem of the head of this file.
+
+    Args:
+        system: the mechanism.
+        horizon: number of intervals N.
+        duration: (2,) bounds of T, or (phases, 2), s; equal ends fix it.
+        phases: number of intervals of each phase, N in all; one phase by default.
+        time_weight: w, cost of a second.
+        q0, v0: (nq,), (nv,) start on the manifold; free where it is not given. Without `q0`,
+            `v0` can only be zero.
+        start: rows of q and v at the first sample; closure rows are added where q is free.
+        periodic: (nq,) growth of each coordinate in a period (zero, or 2π of a crank), NaN where
+            the loops determine it: give numbers for as many coordinates as there are freedoms, or
+            for all. v returns to its first value.
+        near: (nq,) pose near the start, where closure rows are chosen; the authored one by default.
+        symbols: those of all expressions; see `stage_symbols`.
+        u_rates: (nu, 2) bounds of du/dt, 1/s; u_0 is free but for a periodic motion.
+        rate_weight: of `½ |du/dt|²`, per second.
+        points: s, number of Gauss points in each interval, for collocation of order 2 s in place of
+            shooting: stiff motion permits long intervals. Their rates become unknowns after u.
+        name: a C identifier.
+        integrator: options of `integrators.step_fun` (`order`, `substeps`, `newton`, ...).
+        problem: of `optimal_control_problem`: Q, R, Q_end, tasks, residual, terminal, path, end,
+            u_bounds, q_bounds, v_bounds. `pin_independent_coordinates` gives end rows of a state.
+
+    Raises:
+        ProblemError: an invalid horizon, duration, phase or weight, no cost; constraints that
+            depend on time; more start rows than coordinates.
+        ShapeError: a wrong shape, or NaN.
+    """
+    own = stage_symbols(system) if symbols is None else symbols
+    spans, counts = _durations(duration, horizon, phases)
+    weights = {"time_weight": time_weight, "rate_weight": rate_weight}
+    _check(system, weights, points, q0, v0)
+    if not problem.keys().isdisjoint(("S", "du_bounds")):
+        raise ProblemError(
+            "S and du_bounds count intervals, whose length is unknown here; give "
+            "u_rates and rate_weight"
+        )
+    costs = ("Q", "R", "Q_end", "tasks", "residual", "terminal")
+    if any(weights.values()) and not any(problem.get(key) is not None for key in costs):
+        problem["residual"] = ca.SX(0, 1)
+    # Steps of one second: the residuals are those per second, and the dynamics is not used.
+    base = optimal_control_problem(
+        system, horizon, 1.0, symbols=own, name=name, order=1, newton=0, **problem
+    )
+    growth = None if periodic is None else _growth(periodic, system)
+    rates = None if u_rates is None else bounds("u_rates", u_rates, system.nu)
+    rated = rates is not None or rate_weight > 0
+    asked = TrajectoryOptions(counts, spans, time_weight, rate_weight, rates, growth, points)
+    layout = Layout(system.nq, system.nv, system.nu, len(counts), rated, growth is not None)
+    first = start_rows(system, own, layout, asked, (q0, v0), start, near)
+    step = free_step_fun(system, **dict(integrator or {}))
+    ocp = parts(base, layout, system, step, asked)
+    return TrajectoryProblem(system, ocp, layout, first, asked, step)
+
+
+def _durations(
+    duration: ArrayLike, horizon: int, phases: Sequence[int] | None
+) -> tuple[Array, tuple[int, ...]]:
+    """Return bounds (phases, 2) and numbers of intervals."""
+    if not float(horizon).is_integer() or horizon < 1:
+        raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
+    counts = (int(horizon),) if phases is None else tuple(int(n) for n in phases)
+    if sum(counts) != horizon or min(counts, default=0) < 1:
+        raise ProblemError(
+            f"phases of {counts} intervals; expected at least one each, {horizon} in all, the "
+            "horizon"
+        )
+    spans = np.atleast_2d(np.asarray(duration, dtype=float))
+    if spans.shape != (len(counts), 2):
+        raise ShapeError(
+            f"duration has shape {np.shape(duration)}, expected bounds (2,), or "
+            f"({len(counts)}, 2), a row for each phase"
+        )
+    low, high = spans.T
+    if not (np.all(low > 0) and np.all(low <= high) and np.all(np.isfinite(high))):
+        raise ProblemError(
+            f"duration {spans.tolist()}; expected 0 < T_min <= T_max, finite, in seconds"
+        )
+    return spans, counts
+
+
+def _growth(periodic: ArrayLike, system: System) -> Array:
+    growth = column("periodic", np.asarray(periodic, dtype=float), system.nq, finite=False)
+    if np.any(np.isinf(growth)) or np.all(np.isnan(growth)):
+        raise ProblemError(
+            f"periodic = {growth}; expected a finite growth of at least one coordinate, NaN for "
+            "those that the loops carry along"
+        )
+    return growth
+
+
+def _check(system: System, weights: Mapping[str, float], points: int, q0: Any, v0: Any) -> None:
+    for label, weight in weights.items():
+        if not 0 <= weight < np.inf:
+            raise ProblemError(f"{label} = {weight}; expected a finite weight, at least 0")
+    if not 0 <= points <= MOST_POINTS or (points and system.mask is not None):
+        raise ProblemError(
+            f"points = {points}; expected 0 to {MOST_POINTS}, and 0 for rows that a mask switches"
+        )
+    if system.timed:
+        raise ProblemError(
+            f"constraints of '{system.name}' move with a clock, and durations are unknown here; "
+            "expected constraints without time"
+        )
+    if q0 is None and v0 is not None and np.any(np.asarray(v0) != 0):
+        raise ProblemError("v0 without q0: only rest is admissible in every pose; give q0 too")

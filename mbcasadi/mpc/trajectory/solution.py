@@ -1,0 +1,173 @@
+"""An optimal trajectory: its samples, its motion between them and beyond, and its residuals."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.dynamics.inverse import constrained_inverse_dynamics
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.mpc.ocp.solution import OcpSolution
+from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
+from mbcasadi.shapes import require_name
+from mbcasadi.simulation.functions import Rule, sample_fun, tangent_fun
+from mbcasadi.simulation.recorder import mapped
+from mbcasadi.simulation.trajectory import Trajectory
+
+BEYOND = ("hold", "repeat")
+
+
+@dataclass(frozen=True)
+class TrajectorySolution:
+    """The solution; `found` holds its residuals and multipliers.
+
+    Attributes:
+        problem: that was solved.
+        found: states X, controls, status, residuals.
+    """
+
+    problem: TrajectoryProblem
+    found: OcpSolution
+
+    @property
+    def solved(self) -> bool:
+        """Whether all residuals are within the tolerance."""
+        return self.found.solved
+
+    @property
+    def in_words(self) -> str:
+        """One sentence: duration of the motion, status, residuals, the solver's own status."""
+        return f"{self.t[-1]:.6g} s; {self.found.in_words}"
+
+    @property
+    def cost(self) -> float:
+        """Cost of the problem."""
+        return self.found.cost
+
+    @property
+    def durations(self) -> Array:
+        """(phases,) s."""
+        return np.array(self.found.x[0, self.problem.layout.durations])
+
+    @property
+    def t(self) -> Array:
+        """(N + 1,) s."""
+        return np.concatenate([[0.0], np.cumsum(self.problem.lengths(self.durations))])
+
+    @property
+    def q(self) -> Array:
+        """(N + 1, nq)."""
+        return self.found.x[:, : self.problem.system.nq]
+
+    @property
+    def v(self) -> Array:
+        """(N + 1, nv)."""
+        return self.found.x[:, self.problem.system.nq : self.problem.layout.nx]
+
+    @property
+    def u(self) -> Array:
+        """(N, nu), each held over its interval."""
+        return self.found.u[:, : self.problem.layout.nu]
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        """The samples with accelerations, forces, energy and drift; the last u is repeated."""
+        system, rule, n = self.problem.system, Rule(), len(self.t)
+        u, zero = np.vstack([self.u, self.u[-1:]]), np.zeros((n, system.nv))
+        mask, act = self._mask, np.zeros((n, system.na))
+        a, lam, f_c, energy = mapped(
+            sample_fun(system, rule), self.q, self.v, self.t, act, u, zero, mask
+        )
+        offset = np.zeros((n, system.nc))
+        measured = mapped(tangent_fun(system, rule), self.q, self.v, self.t, mask, offset)
+        gap, slip, _, rank = (column.ravel() for column in measured[1:5])
+        return Trajectory(
+            t=self.t,
+            q=self.q,
+            v=self.v,
+            a=a,
+            lam=lam,
+            f_c=f_c,
+            u=u,
+            act=act,
+            mask=mask,
+            energy=energy.ravel(),
+            drift=gap,
+            drift_velocity=slip,
+            rank=rank.astype(np.int64),
+        )
+
+    def at(self, times: ArrayLike, beyond: str = "hold") -> tuple[Array, Array, Array]:
+        """Return q (n, nq), v (n, nv), u (n, nu) at any times, on the manifold.
+
+        Between two samples they are a step from the one before, under its control.
+
+        Args:
+            times: (n,) s from the start, not negative.
+            beyond: after the end, "hold" rests in the last pose, by the torques of least norm that
+                hold it; "repeat" continues with the first sample of a periodic motion, shifted by
+                the growth of a period.
+
+        Raises:
+            ProblemError: negative times, or a motion that is not periodic to be repeated.
+            UnknownNameError: another value of `beyond`.
+            ShapeError: a wrong shape, or NaN.
+        """
+        require_name("beyond", beyond, BEYOND)
+        asked = np.asarray(times, dtype=float)
+        if asked.ndim != 1 or not np.all(np.isfinite(asked)):
+            raise ShapeError(f"times have shape {asked.shape}, expected (n,), all finite")
+        if asked.size and asked.min() < 0:
+            raise ProblemError(f"time {asked.min()} s is before the start of the trajectory, 0 s")
+        if beyond == "repeat" and not self.problem.layout.periodic:
+            raise ProblemError("the trajectory is not periodic; expected beyond='hold'")
+        end = self.t[-1]
+        turns = np.floor(asked / end) if beyond == "repeat" else np.zeros_like(asked)
+        within = np.minimum(asked - turns * end, end)
+        k = np.clip(np.searchsorted(self.t, within, side="right") - 1, 0, len(self.u) - 1)
+        given = [self.q[k].T, self.v[k].T, self.u[k].T]
+        given += [self._mask[k].T] if self.problem.system.mask is not None else []
+        step = self._steps(len(asked))
+        q, v = (out.full().T for out in step(*given, (within - self.t[k])[None]))
+        u = np.clip(self.u[k], *self.problem.limits.T)
+        if beyond == "hold" and np.any(asked > end):
+            q, v, u = self._held(asked > end, q, v, u)
+        return q + turns[:, None] * (self.q[-1] - self.q[0]), v, u
+
+    def _held(self, past: Array, q: Array, v: Array, u: Array) -> tuple[Array, Array, Array]:
+        now = past[:, None].astype(bool)
+        rest = np.zeros(self.problem.system.nv)
+        held = np.where(now, self.rest_control, u)
+        return np.where(now, self.q[-1], q), np.where(now, rest, v), held
+
+    @cached_property
+    def rest_control(self) -> Array:
+        """(nu,) of least norm that holds the last pose, clipped to the bounds.
+
+        Raises:
+            ProblemError: rows are off at the end, whose forces inverse dynamics would use.
+        """
+        system, rest = self.problem.system, np.zeros(self.problem.system.nv)
+        if not np.all(self._mask[-1]):
+            raise ProblemError(
+                f"rows of '{system.name}' are off at the end of the trajectory, so its torques at "
+                "rest are not known; expected times within it, or beyond='repeat'"
+            )
+        inverse = constrained_inverse_dynamics(system)
+        u = np.array(inverse(q=self.q[-1], v=rest, a=rest)["u"]).ravel()
+        return np.asarray(np.clip(u, *self.problem.limits.T))
+
+    @property
+    def _mask(self) -> Array:
+        """Return (N + 1, nc) rows that are on."""
+        places, system = slot_slices(self.problem.ocp.slots), self.problem.system
+        if "mask" in places:
+            return np.array(self.found.p[:, places["mask"]])
+        return np.ones((len(self.t), system.nc))
+
+    def _steps(self, count: int) -> ca.Function:
+        return self.problem.step.map(count)

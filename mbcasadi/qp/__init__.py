@@ -1,0 +1,1 @@
+"""Quadratic programs: whitening, solvers, friction cones, residuals, and a guard for inputs."""

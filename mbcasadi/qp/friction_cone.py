@@ -1,0 +1,81 @@
+"""Friction pyramids inside Coulomb's cone, as constant rows.
+
+The cone is `|f_t| <= mu f_n`. A pyramid with N sides stands inside it when its faces touch the
+inscribed polygon's edges, at `cos(π/N)` of the radius:
+
+    d_iᵀ f_t <= mu cos(π/N) f_n,   d_i = (cos 2πi/N, sin 2πi/N),   i = 0 … N-1.
+
+Every force that satisfies these rows is inside the cone. What is lost: with N = 4 up to 29 %
+of the friction in the direction of a face, with N = 8 up to 8 %. The rows imply `f_n >= 0`.
+"""
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
+
+Array = NDArray[np.float64]
+
+MIN_SIDES = 3
+LEAST_COMPONENT = 1e-15
+"""Cosines below this are zeros of the table, written with rounding errors."""
+
+
+def contact_axes(normal: Array) -> Array:
+    """Return (3, 3) rows n, t1, t2: a right-handed frame on the unit `normal`, world axes.
+
+    `t1` is the world's x axis, projected onto the tangent plane; the y axis where the normal
+    is within 45° of x. A vertical normal has `t1 = x`, `t2 = y`.
+    """
+    n = normal / np.linalg.norm(normal)
+    along = np.array([0.0, 1.0, 0.0]) if abs(n[0]) > np.sqrt(0.5) else np.array([1.0, 0.0, 0.0])
+    t1 = along - n * (n @ along)
+    t1 /= np.linalg.norm(t1)
+    return np.vstack([n, t1, np.cross(n, t1)])
+
+
+def pyramid_rows(friction: float, sides: int) -> ca.DM:
+    """Return (sides, 3) rows D with `D (f_n, f_t1, f_t2) <= 0`, the inner pyramid.
+
+    Args:
+        friction: Coulomb coefficient mu, positive.
+        sides: number of faces, at least 3.
+    """
+    angle = 2 * np.pi * np.arange(sides) / sides
+    inscribed = friction * np.cos(np.pi / sides)
+    rows = np.column_stack([np.full(sides, -inscribed), np.cos(angle), np.sin(angle)])
+    rows[np.abs(rows) < LEAST_COMPONENT] = 0.0
+    return ca.sparsify(ca.DM(rows))
+
+
+FORCE_AXES = ("n", "t1", "t2")
+
+
+def require_contacts(contacts: Sequence[Contact]) -> None:
+    """Raise unless each contact makes a friction pyramid.
+
+    Raises:
+        ProblemError: friction, sides, normal or force limits that make no cone.
+    """
+    for contact in contacts:
+        label = f"contact {contact.frame!r}"
+        normal = np.asarray(contact.normal, dtype=float)
+        length = float(np.linalg.norm(normal)) if normal.shape == (3,) else 0.0
+        if not np.isfinite(length) or length == 0:
+            raise ProblemError(
+                f"{label}: normal {contact.normal}; expected three numbers, not zero"
+            )
+        if not (np.isfinite(contact.friction) and contact.friction > 0):
+            raise ProblemError(f"{label}: friction {contact.friction}; expected a positive number")
+        if contact.sides < MIN_SIDES:
+            raise ProblemError(f"{label}: {contact.sides} sides; expected at least {MIN_SIDES}")
+        highest = np.inf if contact.max_force is None else contact.max_force
+        if not 0 <= contact.min_force <= highest or not np.isfinite(contact.min_force):
+            raise ProblemError(
+                f"{label}: normal force from {contact.min_force} to {contact.max_force} N; "
+                "expected 0 <= min_force <= max_force"
+            )

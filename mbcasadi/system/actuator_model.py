@@ -1,0 +1,262 @@
+"""Forces of the actuators as unknowns, and the controls that produce them.
+
+An actuator pulls with `p = g w + b`, where `g(q, v)` is its gain, `b(q, v)` its bias and `w` its
+control `u`, or its activation. The unknown of the QP is `p` (N or N m), not `u`: a weight on
+`p` means the same for motors and for servos, and force ranges are its bounds.
+
+With an activation state the control cannot move the force at once; `w` is then the activation
+after one period, and `u` the control that leads there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.description import Actuator, RigidTree
+from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.model.transmission import actuator_length, moment_row
+from mbcasadi.system.system import System
+
+Array = NDArray[np.float64]
+
+LEAST_GAIN2 = 1e-30
+"""Keeps `u = (p - b)/g` finite where a gain passes through zero."""
+
+
+@dataclass(frozen=True)
+class ActuatorModel:
+    """The actuators at one state.
+
+    Attributes:
+        moment: (nv, nu) generalised forces are `moment @ p + rest`.
+        rest: (nv,) generalised actuator force that belongs to no single actuator.
+        gain, bias: (nu,) of `p = gain w + bias`.
+        lower, upper: (nu,) range of p within the limits of controls and forces.
+        bounded: for each p, whether anything bounds it.
+        act: (nu,) present activation, zero where there is none.
+        reach: (nu,) `w = act + reach (u - act)` after one period (`w = act + reach u` for an
+            integrator); 1 with `act = 0` for actuators without a state.
+        leak: (nu,) 1 where the activation decays towards u, 0 for integrators.
+    """
+
+    moment: ca.SX
+    rest: ca.SX
+    gain: ca.SX
+    bias: ca.SX
+    lower: ca.SX
+    upper: ca.SX
+    bounded: tuple[bool, ...]
+    act: ca.SX
+    reach: ca.DM
+    leak: ca.DM
+
+    def controls(self, p: ca.SX) -> ca.SX:
+        """Return the control (nu,) that makes the force p; zero where the gain vanishes."""
+        w = (p - self.bias) * reciprocal(self.gain)
+        return (w - self.act) / self.reach + self.leak * self.act
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Numbers that bound the actuators: (nu, 2) each, infinite where there are none."""
+
+    ctrl: Array
+    force: Array
+
+
+def reciprocal(gain: ca.SX) -> ca.SX:
+    """Return `1/g`, and zero at `g = 0`; exact for constants."""
+    entries = [
+        ca.SX(1 / float(g)) if g.is_constant() and float(g) != 0 else g / (g**2 + LEAST_GAIN2)
+        for g in (gain[i] for i in range(gain.numel()))
+    ]
+    return ca.vertcat(*entries)
+
+
+def actuator_model(
+    system: System, ranges: Ranges, period: float, q: ca.SX, v: ca.SX, act: ca.SX | None
+) -> ActuatorModel:
+    """Return the actuators of a system at (q, v, act).
+
+    A system that is given by equations has unit gains: `p = u`.
+
+    Args:
+        system: the mechanism.
+        ranges: of controls and actuator forces.
+        period: sample time, s; activations move during it.
+        q, v: (nq,), (nv,) state.
+        act: (na,) activations, or None where the system has none.
+    """
+    nu = system.nu
+    if not system.actuators or system.tree is None:
+        ones, zeros = ca.SX.ones(nu), ca.SX.zeros(nu)
+        lower, upper = finite(ranges.ctrl[:, 0]), finite(ranges.ctrl[:, 1])
+        lower, upper = clip(lower, ranges.force), clip(upper, ranges.force)
+        return ActuatorModel(
+            moment=system.actuation(q),
+            rest=system.actuator_bias(q, v),
+            gain=ones,
+            bias=zeros,
+            lower=lower,
+            upper=upper,
+            bounded=_bounded(ranges, ones),
+            act=zeros,
+            reach=ca.DM.ones(nu),
+            leak=ca.DM.zeros(nu),
+        )
+    return _drive_of_tree(system, system.tree, ranges, period, q, v, act)
+
+
+def _drive_of_tree(
+    system: System,
+    tree: RigidTree,
+    ranges: Ranges,
+    period: float,
+    q: ca.SX,
+    v: ca.SX,
+    act: ca.SX | None,
+) -> ActuatorModel:
+    actuators = system.actuators
+    moment = ca.sparsify(ca.vertcat(*(moment_row(tree, one, q) for one in actuators)).T)
+    rates = [moment[:, i].T @ v for i in range(len(actuators))]
+    lengths = [actuator_length(tree, one, q) for one in actuators]
+    gain = _affine([one.gain for one in actuators], lengths, rates)
+    bias = _affine([one.bias for one in actuators], lengths, rates)
+    owned = any(joint.gravcomp_by_actuator for joint in tree.joints)
+    rest = system.actuator_bias(q, v) - moment @ bias if owned else ca.SX(tree.nv, 1)
+    present, reach, leak = _activation(actuators, period, act)
+    lowest, highest = _range_of_force(actuators, ranges, gain, bias, (present, reach, leak))
+    return ActuatorModel(
+        moment=moment,
+        rest=rest,
+        gain=gain,
+        bias=bias,
+        lower=clip(lowest, ranges.force),
+        upper=clip(highest, ranges.force),
+        bounded=_bounded(ranges, gain),
+        act=present,
+        reach=reach,
+        leak=leak,
+    )
+
+
+def clip(value: ca.SX, ranges: Array) -> ca.SX:
+    """Return each entry inside its range (n, 2); a range that excludes nothing costs nothing."""
+    clipped = []
+    for i, (low, high) in enumerate(ranges):
+        entry = value[i]
+        if high < UNBOUNDED:
+            entry = ca.fmin(entry, high)
+        if low > -UNBOUNDED:
+            entry = ca.fmax(entry, low)
+        clipped.append(entry)
+    return ca.vertcat(*clipped)
+
+
+def finite(bounds: Array) -> ca.SX:
+    """Return bounds with ±UNBOUNDED in place of infinity."""
+    return ca.SX(ca.DM(np.clip(bounds, -UNBOUNDED, UNBOUNDED)))
+
+
+def _affine(
+    coefficients: Sequence[tuple[float, float, float]], lengths: list[ca.SX], rates: list[ca.SX]
+) -> ca.SX:
+    """Return `c0 + c1 length + c2 rate` of each actuator."""
+    rows = []
+    for (c0, c1, c2), length, rate in zip(coefficients, lengths, rates, strict=True):
+        row = ca.SX(c0)
+        if c1 != 0:
+            row = row + c1 * length
+        if c2 != 0:
+            row = row + c2 * rate
+        rows.append(row)
+    return ca.densify(ca.vertcat(*rows))
+
+
+def _activation(
+    actuators: Sequence[Actuator], period: float, act: ca.SX | None
+) -> tuple[ca.SX, ca.DM, ca.DM]:
+    """Return the present activation, and how a period of control changes it."""
+    nu = len(actuators)
+    present, reach, leak = ca.SX.zeros(nu), ca.DM.ones(nu), ca.DM.zeros(nu)
+    for i, one in enumerate(actuators):
+        if one.act is None or act is None:
+            continue
+        present[i] = act[one.act]
+        if one.dynamics == "integrator":
+            reach[i] = period
+            continue
+        ratio = period / one.time_constant
+        reach[i] = -np.expm1(-ratio) if one.dynamics == "filterexact" else ratio
+        leak[i] = 1.0
+    return present, reach, leak
+
+
+def _range_of_force(
+    actuators: Sequence[Actuator],
+    ranges: Ranges,
+    gain: ca.SX,
+    bias: ca.SX,
+    activation: tuple[ca.SX, ca.DM, ca.DM],
+) -> tuple[ca.SX, ca.SX]:
+    """Return the least and the greatest force that the controls can command."""
+    present, reach, leak = activation
+    ends = []
+    for side in (0, 1):
+        u = finite(ranges.ctrl[:, side])
+        w = present + reach * (u - leak * present)
+        act_ranges = np.array([one.act_range or (-np.inf, np.inf) for one in actuators])
+        ends.append(gain * clip(w, act_ranges) + bias)
+    low, high = [], []
+    for i in range(len(actuators)):
+        a, b, g = ends[0][i], ends[1][i], gain[i]
+        if g.is_constant():
+            positive = float(g) >= 0
+            low.append(a if positive else b)
+            high.append(b if positive else a)
+        else:
+            low.append(ca.fmin(a, b))
+            high.append(ca.fmax(a, b))
+    return ca.vertcat(*low), ca.vertcat(*high)
+
+
+def _bounded(ranges: Ranges, gain: ca.SX) -> tuple[bool, ...]:
+    """Whether a finite limit can act on each force."""
+    limits = np.hstack([ranges.ctrl, ranges.force])
+    free = np.all(np.abs(limits) >= UNBOUNDED, axis=1)
+    return tuple(
+        bool(not free[i] or not gain[i].is_constant() or float(gain[i]) == 0.0)
+        for i in range(len(free))
+    )
+
+
+def require_ranges(
+    system: System, ctrl_limits: ArrayLike | None, force_limits: ArrayLike | None
+) -> Ranges:
+    """Return the ranges of controls and actuator forces, the model's unless given.
+
+    Raises:
+        ShapeError: not (nu, 2), or NaN.
+        ProblemError: a lower limit above its upper limit.
+    """
+    given = {"ctrl_limits": ctrl_limits, "force_limits": force_limits}
+    model = {"ctrl_limits": system.limits.ctrl, "force_limits": system.limits.force}
+    ranges = {}
+    for label, limits in given.items():
+        array = np.asarray(model[label] if limits is None else limits, dtype=float)
+        if array.shape != (system.nu, 2) or np.any(np.isnan(array)):
+            raise ShapeError(
+                f"{label} has shape {array.shape}, expected ({system.nu}, 2), one (low, high) for "
+                "each actuator, without NaN"
+            )
+        for name, (low, high) in zip(system.actuator_names, array, strict=True):
+            if low > high:
+                raise ProblemError(
+                    f"{label} of actuator '{name}': {low} is above {high}; expected low <= high"
+                )
+        ranges[label] = array.copy()
+    return Ranges(ranges["ctrl_limits"], ranges["force_limits"])

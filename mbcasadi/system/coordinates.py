@@ -1,0 +1,99 @@
+"""Names and units of coordinates and rates, and their places in q, v and the constraint rows."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Signal
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import unique
+from mbcasadi.system.system import System
+
+Array = NDArray[np.float64]
+
+COORDINATES: dict[str, tuple[str, ...]] = {
+    "free": ("x", "y", "z", "qw", "qx", "qy", "qz"),
+    "ball": ("qw", "qx", "qy", "qz"),
+    "slide": ("",),
+    "hinge": ("",),
+}
+
+
+RATES: dict[str, tuple[str, ...]] = {
+    "free": ("vx", "vy", "vz", "wx", "wy", "wz"),
+    "ball": ("wx", "wy", "wz"),
+    "slide": ("",),
+    "hinge": ("",),
+}
+
+
+UNITS = {"free": ("m",) * 3 + ("",) * 4, "ball": ("",) * 4, "slide": ("m",), "hinge": ("rad",)}
+
+
+RATE_UNITS = {
+    "free": ("m",) * 3 + ("rad",) * 3,
+    "ball": ("rad",) * 3,
+    "slide": ("m",),
+    "hinge": ("rad",),
+}
+
+
+def dotted(name: str, suffix: str) -> str:
+    """Return `name.suffix`, or the name alone."""
+    return f"{name}.{suffix}" if suffix else name
+
+
+def per(unit: str, time: str) -> str:
+    """Return a unit per time."""
+    return f"{unit}/{time}" if unit else f"1/{time}"
+
+
+def coordinates(system: System) -> Signal:
+    """Return names and units of q."""
+    if system.tree is None:
+        return unitless_signal("q", tuple(f"q{i}" for i in range(system.nq)))
+    joints = system.tree.joints
+    names = tuple(dotted(j.name, c) for j in joints for c in COORDINATES[j.kind])
+    return Signal("q", names, tuple(unit for j in joints for unit in UNITS[j.kind]))
+
+
+def rates(system: System) -> Signal:
+    """Return names and units of v."""
+    if system.tree is None:
+        return unitless_signal("v", tuple(f"v{i}" for i in range(system.nv)))
+    joints = system.tree.joints
+    names = tuple(dotted(j.name, c) for j in joints for c in RATES[j.kind])
+    return Signal("v", names, tuple(per(unit, "s") for j in joints for unit in RATE_UNITS[j.kind]))
+
+
+def unitless_signal(name: str, components: tuple[str, ...]) -> Signal:
+    """Return a signal without units."""
+    return Signal(name, components, ("",) * len(components))
+
+
+def equality_groups(system: System) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return name and number of rows of each equality constraint."""
+    sizes = tuple(equality.size for equality in system.equalities)
+    single = system.nc - sum(sizes)
+    names = [equality.name for equality in system.equalities]
+    return unique([*names, *system.constraint_names[system.nc - single :]]), sizes + (1,) * single
+
+
+def quaternion_places(system: System) -> list[int]:
+    """Return the first row in q of each quaternion."""
+    if system.tree is None:
+        return []
+    shift = {"free": 3, "ball": 0}
+    return [j.qpos + shift[j.kind] for j in system.tree.joints if j.kind in shift]
+
+
+def authored_pose(system: System) -> Array:
+    """Return the model's `q0`.
+
+    Raises:
+        ProblemError: the system was given by equations and has none.
+    """
+    if system.tree is None:
+        raise ProblemError(
+            f"'{system.name}' is given by equations and has no authored pose; give q"
+        )
+    return np.asarray(system.tree.q0, dtype=float)

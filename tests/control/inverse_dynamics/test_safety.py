@@ -1,0 +1,236 @@
+"""Whatever comes in, what goes out is finite, inside its limits, and says what it is worth."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from mechanisms import feet, quadruped_controller, stand, system_of
+
+from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
+from mbcasadi.description.status import Status
+from mbcasadi.system import read_mjcf
+
+BAD = (np.nan, np.inf, -np.inf, 1e300)
+SERVOS = """<mujoco><worldbody>
+  <body><joint name="lift" type="slide" axis="0 0 1"/><geom size=".1" mass="2"/>
+    <body pos=".2 0 0"><joint name="turn" axis="0 1 0" damping=".1"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1"/></body></body></worldbody>
+  <actuator>
+    <position name="lift" joint="lift" kp="500" kv="20" ctrlrange="-1 1" forcerange="-40 40"/>
+    <general name="turn" joint="turn" gainprm="3" biastype="affine" biasprm=".2 -1 -.3"
+      ctrlrange="-2 2"/>
+  </actuator></mujoco>"""
+FILTERED = """<mujoco><worldbody>
+  <body><joint name="turn" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/>
+    <body pos=".3 0 0"><joint name="bend" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/></body></body></worldbody>
+  <actuator>
+    <general name="turn" joint="turn" dyntype="filter" dynprm=".02" gainprm="5" ctrlrange="-20 20"/>
+    <general name="bend" joint="bend" dyntype="integrator" gainprm="2" ctrlrange="-900 900"
+      actlimited="true" actrange="-4 4"/>
+  </actuator></mujoco>"""
+
+
+def numbers(value):
+    return np.array(value).ravel()
+
+
+def call(controller, **changed):
+    """Return the four outputs at the standing pose, some inputs changed."""
+    system = controller.system
+    q = system.tree.keyframes.get("stand", system.tree.q0)
+    inputs = {
+        "q": q,
+        "v": np.zeros(system.nv),
+        "ref": controller.reference_at(q),
+        "mask": np.ones(len(controller.mask_names)),
+        "z": controller.z0,
+    }
+    outputs = controller.function(**(inputs | changed))
+    return {name: numbers(value) for name, value in outputs.items()}
+
+
+def spoiled(controller, name, bad, place=0):
+    size = controller.function.numel_in(name)
+    system = controller.system
+    q = system.tree.keyframes.get("stand", system.tree.q0)
+    start = {"q": q, "ref": controller.reference_at(q), "mask": np.ones(4)}
+    value = np.array(start.get(name, np.zeros(size)), dtype=float)
+    value[place] = bad
+    return {name: value}
+
+
+@pytest.mark.parametrize("fallback", ["zero", "hold"])
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("name", ["q", "v", "ref", "mask"])
+def test_bad_input_gives_status_3_and_a_finite_bounded_control(name, bad, fallback):
+    controller = quadruped_controller(fallback=fallback)
+    for place in (0, controller.function.numel_in(name) - 1):
+        out = call(controller, **spoiled(controller, name, bad, place))
+        assert out["status"] == Status.BAD_INPUT
+        assert np.all(np.isfinite(out["z_next"]))
+        limits = controller.controller
+        assert np.all((out["u"] >= limits.u_min) & (out["u"] <= limits.u_max))
+        assert np.all(out["u"] == 0.0)
+
+
+def test_a_zero_quaternion_is_bad_input_and_a_scaled_one_is_normalised():
+    controller = quadruped_controller()
+    q = controller.system.tree.keyframes["stand"].copy()
+    good = call(controller)
+    q[3:7] *= 1.2
+    scaled = call(controller, q=q)
+    np.testing.assert_allclose(scaled["u"], good["u"], atol=1e-6)  # N m, rounding through the QP
+    q[3:7] = 0.0
+    assert call(controller, q=q)["status"] == Status.BAD_INPUT
+
+
+@pytest.mark.parametrize("bad", [*BAD, -1e9, 0.7])
+def test_the_state_may_hold_anything(bad):
+    controller = quadruped_controller(fallback="hold")
+    good, out = call(controller), call(controller, z=np.full(controller.z0.size, bad))
+    assert out["status"] == Status.SOLVED
+    np.testing.assert_array_equal(out["u"], good["u"])
+    stuck = call(controller, z=np.full(controller.z0.size, bad), v=np.full(18, np.nan))
+    limits = controller.controller
+    assert np.all((stuck["u"] >= limits.u_min) & (stuck["u"] <= limits.u_max))
+
+
+def test_hold_repeats_the_last_good_control():
+    controller = quadruped_controller(fallback="hold")
+    good = call(controller)
+    after = call(controller, z=good["z_next"], v=np.full(18, np.nan))
+    assert after["status"] == Status.BAD_INPUT
+    np.testing.assert_array_equal(after["u"], good["u"])
+    again = call(controller, z=after["z_next"], v=np.full(18, np.nan))
+    np.testing.assert_array_equal(again["u"], good["u"])
+
+
+def test_the_authors_own_law_is_the_fallback_inside_the_limits():
+    sizes = {"q": 19, "v": 18, "ref": 55, "mask": 4}
+    symbols = [ca.SX.sym(name, size) for name, size in sizes.items()]
+    law = ca.Function("law", symbols, [ca.vertcat(100.0, -symbols[1][7:18])], list(sizes), ["u"])
+    system = system_of("quadruped")
+    limits = np.tile([-5.0, 5.0], (12, 1))
+    contacts = feet(min_force=400.0)  # more than the motors can hold: infeasible
+    tasks = [FrameTask("trunk", kind="body"), PostureTask()]
+    controller = InverseDynamicsQP(system, tasks, contacts, fallback_law=law, force_limits=limits)
+    v = np.linspace(-1, 1, 18)
+    out = call(controller, v=v)
+    assert out["status"] == Status.INFEASIBLE
+    np.testing.assert_allclose(out["u"][0], 5.0)
+    np.testing.assert_allclose(out["u"][1:], -v[7:])
+
+
+def test_an_infeasible_problem_has_its_status_and_names_the_rows_in_the_way():
+    system = system_of("quadruped")
+    tasks = [FrameTask("trunk", kind="body", weight=100.0, name="base"), PostureTask()]
+    contacts = feet(min_force=400.0)
+    controller = InverseDynamicsQP(system, tasks, contacts)
+    solution = controller.solve(system.tree.keyframes["stand"], np.zeros(18))
+    assert solution.status == Status.INFEASIBLE
+    assert np.all(solution.u == 0.0)
+    text = solution.explain()
+    assert "infeasible" in text
+    assert "contact 'FL': normal force" in text or "force range" in text
+
+
+@pytest.mark.parametrize("solver", ["daqp", "qrqp"])
+def test_no_answer_that_is_called_solved_is_wrong_on_1000_states(solver):
+    """Residuals are recomputed here, from the System's matrices and the QP as data."""
+    rng = np.random.default_rng(77)
+    controller = quadruped_controller(solver=solver)
+    system = controller.system
+    counts = dict.fromkeys(range(5), 0)
+    for _ in range(1000 if solver == "daqp" else 150):
+        q, v = stand(system, rng, spread=0.25, speed=1.0, key="stand")
+        mask = rng.random(4) < 0.8
+        ref = controller.reference_at(system.tree.keyframes["stand"])
+        solution = controller.solve(q, v, ref, mask)
+        counts[solution.status] += 1
+        limits = controller.controller
+        assert np.all((solution.u >= limits.u_min) & (solution.u <= limits.u_max))
+        if solution.status == Status.SOLVED:
+            assert_right(controller, q, v, mask, solution)
+        elif solution.status == Status.INFEASIBLE and solver == "daqp":
+            assert "infeasible; these" in solution.explain()
+    if solver == "daqp":
+        assert counts[Status.SUBOPTIMAL] == counts[Status.FAILED] == counts[Status.BAD_INPUT] == 0
+        assert counts[Status.SOLVED] > 500
+    print(solver, counts)
+
+
+def assert_right(controller, q, v, mask, solution):
+    """Assert the equations of motion, the cones and the optimality of a solution."""
+    system = controller.system
+    M, B = np.array(system.mass_matrix(q)), np.array(system.actuation(q))
+    force = B @ solution.u + numbers(system.passive_force(q, v)) - numbers(system.bias_force(q, v))
+    contact_acceleration = []
+    for i, contact in enumerate(controller.controller.contacts):
+        frame = system.frame(contact.frame)
+        axes = np.array([[0, 0, 1.0], [1, 0, 0], [0, 1, 0]])
+        J = axes @ np.array(frame.jacobian(q))[:3]
+        f = solution.contact_forces[i]
+        force += J.T @ f
+        if mask[i]:
+            bias = axes @ numbers(frame.bias(q, v))[:3]
+            contact_acceleration.append(J @ solution.a + bias)
+            assert np.hypot(f[1], f[2]) <= contact.friction * f[0] + 1e-4  # N
+        else:
+            assert np.all(f == 0.0)
+    scale = 1 + np.abs(force).max()
+    np.testing.assert_allclose(M @ solution.a, force, atol=1e-8 * scale)
+    np.testing.assert_allclose(np.hstack([*contact_acceleration, 0.0]), 0.0, atol=1e-6)
+    qp = solution.problem
+    gradient = qp.H @ solution.p + qp.g
+    value = qp.A_qp @ solution.p
+    near_upper = qp.uba - value < 1e-4
+    near_lower = value - qp.lba < 1e-4
+    assert np.all(value <= qp.uba + 1e-4)
+    assert np.all(value >= qp.lba - 1e-4)
+    active = np.vstack([-qp.A_qp[near_upper], qp.A_qp[near_lower]])
+    # The gradient has to be a non-negative combination of the active rows.
+    from scipy.optimize import nnls
+
+    L = np.linalg.cholesky(qp.H)
+    rest = (
+        nnls(np.linalg.solve(L, active.T), np.linalg.solve(L, gradient))[1]
+        if len(active)
+        else np.linalg.norm(np.linalg.solve(L, gradient))
+    )
+    size = np.linalg.norm(np.linalg.solve(L, qp.g))
+    assert rest <= 1e-5 * (1 + size)
+
+
+def test_servos_are_driven_by_force_and_answer_with_their_control():
+    system = read_mjcf(SERVOS)
+    controller = InverseDynamicsQP(system, [PostureTask(kp=30.0)], torque_weight=1e-9)
+    q, v, ref = np.array([0.1, 0.3]), np.array([0.2, -0.4]), np.array([0.11, 0.35, 0, 0, 0, 0])
+    solution = controller.solve(q, v, ref)
+    assert solution.solved
+    M, h = np.array(system.mass_matrix(q)), numbers(system.bias_force(q, v))
+    force = numbers(system.actuator_force(q, v, solution.u)) + numbers(system.passive_force(q, v))
+    wanted = 30.0 * (ref[:2] - q) - 2 * np.sqrt(30.0) * v
+    np.testing.assert_allclose(np.linalg.solve(M, force - h), wanted, rtol=1e-6)
+
+
+def test_a_servos_force_range_bounds_its_force_and_its_ctrl_range_its_control():
+    system = read_mjcf(SERVOS)
+    controller = InverseDynamicsQP(system, [PostureTask(kp=900.0, weight=(100.0, 1.0))])
+    solution = controller.solve(np.zeros(2), np.zeros(2), np.array([2.0, -2.0, 0, 0, 0, 0]))
+    assert solution.solved
+    assert solution.p[0] == pytest.approx(40.0)  # 500 N/m within ±40 N, before ±1 m
+    assert solution.u[0] == pytest.approx(0.08)
+    assert abs(solution.u[1]) == pytest.approx(2.0)
+
+
+def test_actuators_with_activation_reach_the_force_after_one_period():
+    system = read_mjcf(FILTERED)
+    controller = InverseDynamicsQP(system, [PostureTask(kp=30.0)], torque_weight=1e-9)
+    q, v, act = np.array([0.4, -0.2]), np.array([0.1, 0.3]), np.array([0.5, -0.3])
+    solution = controller.solve(q, v, np.array([0.41, -0.19, 0, 0, 0, 0]), act=act)
+    assert solution.solved
+    rate = numbers(system.act_dot(q, v, solution.u, act))
+    reached = act + controller.period * rate
+    inside = np.abs(solution.u) < np.array([20.0, 900.0]) - 1e-6
+    np.testing.assert_allclose((np.array([5.0, 2.0]) * reached)[inside], solution.p[inside])
+    assert np.any(inside)

@@ -1,0 +1,49 @@
+"""Mechanisms at rest with the weights that the tests of regulators use."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+import mbcasadi as mb
+from mbcasadi import models
+from mbcasadi.control.regulators import equilibrium, linearize
+
+MODELS = ("cart_pole", "pendulum_on_four_bar", "planar_biped")
+CONTROL_WEIGHT = {"pendulum_on_four_bar": 1.0, "cart_pole": 0.1, "planar_biped": 1e-4}
+
+
+@cache
+def at_rest(name):
+    """Return the linear system of a model file at its equilibrium."""
+    system = mb.read_mjcf(models.path(name))
+    found = equilibrium(system)
+    return linearize(system, found.q, None, found.u)
+
+
+def in_another_basis(linear):
+    """Return the same linear system at rest with bases that are turned by a random rotation."""
+    rng = np.random.default_rng(6)
+    turn = np.linalg.qr(rng.standard_normal((linear.n_q, linear.n_q)))[0]
+    both = np.kron(np.eye(2), turn)
+    return replace(
+        linear,
+        Z_q=linear.Z_q @ turn,
+        Z_v=linear.Z_v @ turn,
+        dfdx=both.T @ linear.dfdx @ both,
+        dfdu=both.T @ linear.dfdu,
+    )
+
+
+def weights(linear):
+    """Return diagonals of Q on (δq, δv), and R."""
+    nv = linear.system.nv
+    return np.r_[np.full(nv, 10.0), np.full(nv, 0.1)], CONTROL_WEIGHT[linear.system.name]
+
+
+def near(linear, count, size=0.05, seed=3):
+    """Return (q, v) with `count` columns beside the equilibrium, off the manifold as well."""
+    rng, system = np.random.default_rng(seed), linear.system
+    dq = size * rng.standard_normal((system.nv, count))
+    q = np.array(system.integrate.map(count)(np.tile(linear.q[:, None], count), dq))
+    return q, size * rng.standard_normal((system.nv, count))

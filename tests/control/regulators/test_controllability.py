@@ -1,0 +1,155 @@
+"""What controls reach: against the rank of Kalman's matrix, hand-made losses, and the words."""
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+from linear_mechanisms import cart_pole, state_of, system_of
+
+import mbcasadi as mb
+import mbcasadi.errors as err
+from mbcasadi.control.regulators import controllability, discretize, linearize, require_stabilisable
+
+UPRIGHT = [0.0, 0.2, 0.0]
+
+
+def two_pendulums(lengths=(0.8, 0.8), damping=0.0, push=1.0):
+    """Two poles on one cart; equal ones swing in step, and their difference is out of reach."""
+    q, v = ca.SX.sym("q", 3), ca.SX.sym("v", 3)
+    kinetic, potential = 0.6 * v[0] ** 2, ca.SX(0)
+    for i, length in enumerate(lengths, start=1):
+        tip = ca.vertcat(q[0] + length * ca.sin(q[i]), -length * ca.cos(q[i]))
+        kinetic += 0.15 * ca.sumsqr(ca.jtimes(tip, q, v))
+        potential += 9.81 * 0.3 * tip[1]
+    return mb.from_lagrangian(
+        q,
+        v,
+        kinetic=kinetic,
+        potential=potential,
+        force=-damping * v,
+        B=[[push], [0.0], [0.0]],
+        name="two_poles",
+    )
+
+
+def kalman_rank(linear, tol):
+    """Return the rank of `B, A B, …` with each power scaled to the norm of A."""
+    A, B = linear.dfdx / np.linalg.norm(linear.dfdx, 2), linear.dfdu
+    blocks = [B / np.linalg.norm(B, 2)]
+    for _ in range(linear.nx - 1):
+        blocks.append(A @ blocks[-1])
+    return np.linalg.matrix_rank(np.hstack(blocks), tol)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "cart_pole", "planar_3rrr", "standing_quadruped"])
+@pytest.mark.parametrize("period", [None, 1e-3])
+def test_what_has_enough_motors_is_controllable(name, period):
+    system = system_of(name)
+    held = mb.equilibrium(system, state_of(name, moving=False)[0])
+    linear = linearize(system, held.q, None, held.u)
+    report = controllability(linear if period is None else discretize(linear, period))
+    assert report.controllable
+    assert report.stabilisable
+    assert report.margin > 1e-3
+    assert "is controllable: all" in report.in_words
+
+
+@pytest.mark.parametrize("hidden", [1, 2, 3])
+def test_random_losses_are_found(hidden):
+    """A random system with a part that no control reaches, in random coordinates."""
+    rng = np.random.default_rng(hidden)
+    linear = linearize(system_of("planar_3rrr"), system_of("planar_3rrr").tree.q0)
+    n = linear.nx
+    A, B = rng.standard_normal((n, n)), rng.standard_normal((n, 3))
+    A[n - hidden :, : n - hidden] = 0
+    B[n - hidden :] = 0
+    T = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    made = replace(linear, dfdx=T @ A @ T.T, dfdu=T @ B)
+    report = controllability(made)
+    assert report.rank == n - hidden == kalman_rank(made, 1e-7)
+    lost = np.linalg.eigvals(A[n - hidden :, n - hidden :])
+    assert report.stabilisable == bool(np.all(lost.real < 0))
+    for mode in report.unreached:
+        assert np.abs(lost - mode.eigenvalue).min() < 1e-6
+    W = report.directions
+    np.testing.assert_allclose(W.T @ W, np.eye(hidden), atol=1e-12)
+    np.testing.assert_allclose(W.T @ made.dfdu, 0, atol=1e-10)
+    np.testing.assert_allclose(W.T @ made.dfdx @ (np.eye(n) - W @ W.T), 0, atol=1e-10)
+
+
+def test_poles_of_one_length_hide_a_swing():
+    report = controllability(linearize(two_pendulums(), np.zeros(3)))
+    assert not report.stabilisable
+    assert (report.rank, report.nx) == (4, 6)
+    (mode,) = report.unreached
+    np.testing.assert_allclose(mode.eigenvalue, 1j * np.sqrt(9.81 / 0.8), atol=1e-6)
+    np.testing.assert_allclose(np.abs(mode.shape), [0, 1, 1], atol=1e-6)
+    assert set(mode.joints) == {"v1", "v2"}
+    assert "swings at 0.557 Hz and never dies out" in report.in_words
+
+
+def test_the_modes_shape_is_a_motion_that_no_control_moves():
+    linear = linearize(two_pendulums(damping=0.01), np.zeros(3))
+    (mode,) = controllability(linear).unreached
+    assert mode.decays
+    s, shape = mode.eigenvalue, mode.shape
+    x = np.concatenate([linear.Z_q.T @ shape, linear.Z_v.T @ (s * shape)])
+    np.testing.assert_allclose(linear.dfdx @ x, s * x, atol=1e-8)
+
+
+def test_poles_of_different_lengths_are_reached():
+    linear = linearize(two_pendulums((0.8, 0.7)), np.zeros(3))
+    report = controllability(linear)
+    assert report.controllable
+    assert kalman_rank(linear, 1e-9) == 6
+    nearly = controllability(linearize(two_pendulums((0.8, 0.799)), np.zeros(3)))
+    assert nearly.margin < 0.1 * report.margin
+
+
+@pytest.mark.parametrize("period", [None, 1e-2])
+def test_a_discrete_system_tells_the_same(period):
+    linear = linearize(two_pendulums(damping=0.01), np.zeros(3))
+    report = controllability(linear if period is None else discretize(linear, period))
+    (mode,) = report.unreached
+    assert report.stabilisable
+    np.testing.assert_allclose(mode.eigenvalue.imag, np.sqrt(9.81 / 0.8), rtol=1e-3)
+    assert "is stabilisable: no control acts on 2 of its 6 states" in report.in_words
+
+
+def test_units_do_not_matter():
+    """A force in kN instead of N changes no verdict."""
+    for push in (1e-3, 1.0, 1e3):
+        assert controllability(linearize(two_pendulums(push=push), np.zeros(3))).rank == 4
+        weak = two_pendulums((0.8, 0.7), push=push)
+        assert controllability(linearize(weak, np.zeros(3))).rank == 6
+
+
+def test_a_cart_pole_without_its_motor_is_refused_by_name():
+    linear = linearize(cart_pole(), UPRIGHT)
+    assert require_stabilisable(linear).controllable
+    dead = replace(linear, dfdu=0 * linear.dfdu)
+    assert not controllability(dead).controllable
+    with pytest.raises(err.ProblemError, match=r"not stabilisable.*grows \(e-fold in .* s\).*v2"):
+        require_stabilisable(dead)
+
+
+def test_a_motor_that_only_presses_on_the_rail_reaches_nothing():
+    q, v = ca.SX.sym("q", 3), ca.SX.sym("v", 3)
+    system = mb.from_lagrangian(
+        q,
+        v,
+        kinetic=0.7 * ca.sumsqr(v) + 0.3 * v[0] * v[2],
+        B=[[-np.sin(0.3)], [np.cos(0.3)], [0.0]],
+        phi=ca.vertcat(ca.sin(0.3) * q[0] - ca.cos(0.3) * q[1], 3 * q[2]),
+    )
+    M = np.array(system.mass_matrix(np.zeros(3)))
+    assert np.abs(np.linalg.inv(M) @ np.array(system.actuation(np.zeros(3)))).max() > 0.1
+    report = controllability(linearize(system, np.zeros(3)))
+    assert (report.rank, report.nx) == (0, 2)
+
+
+def test_a_free_body_drifts():
+    report = controllability(linearize(system_of("spinning"), system_of("spinning").tree.q0))
+    assert not report.stabilisable
+    assert any("drifts" in mode.in_words for mode in report.unreached)

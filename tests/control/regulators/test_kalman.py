@@ -1,0 +1,231 @@
+"""The Kalman filter on the constraint manifold, and the regulator on its estimate."""
+
+from dataclasses import replace
+from functools import cache
+
+import casadi as ca
+import numpy as np
+import pytest
+from lqr_problems import at_rest, near, weights
+
+import mbcasadi.errors as err
+from mbcasadi import models
+from mbcasadi.codegen import export_c
+from mbcasadi.control.regulators import (
+    discretize,
+    encoders,
+    kalman,
+    linearize,
+    lqg,
+    lqr_gain,
+    observability,
+)
+from mbcasadi.plant import Plant
+
+ROUNDING = 1e-12
+PERIOD = 2e-3  # s
+STATES = 1000
+NAME = "pendulum_on_four_bar"
+NOISE = 1e-3  # rad, of an encoder
+FORCES = 4.0  # rad/s² √s, what disturbs the rates
+FALLEN = 0.5  # rad
+
+
+@cache
+def the_filter():
+    """Two encoders of four joints; what disturbs the mechanism acts on its rates."""
+    linear = at_rest(NAME)
+    W = np.r_[np.zeros(4), np.full(4, FORCES**2)]
+    measured = encoders(linear.system, ["crank", "pendulum"])
+    return kalman(linear, measured, W, NOISE**2, period=PERIOD)
+
+
+@cache
+def gain():
+    linear = at_rest(NAME)
+    return lqr_gain(linear, *weights(linear), period=PERIOD).K
+
+
+def switched_off(estimator):
+    """Return the same filter without its correction."""
+    return replace(estimator, gains=replace(estimator.gains, L=0 * estimator.gains.L))
+
+
+def test_the_estimate_of_all_joints_comes_from_two_and_converges():
+    estimator, linear = the_filter(), at_rest(NAME)
+    step = discretize(linear, PERIOD)
+    tick = estimator.function
+    x, guess = np.array([0.01, -0.02, 0.05, 0.1]), np.zeros(4)
+    rng = np.random.default_rng(0)
+    start = np.linalg.norm(x - guess)
+    errors = []
+    for _ in range(60):
+        u = linear.u + 0.1 * rng.standard_normal(1)
+        y = estimator.y_0 + estimator.C @ x
+        out = tick(guess, y, u)
+        guess, now = np.array(out[0]).ravel(), x
+        x = step.dfdx @ x + step.dfdu @ (u - linear.u)
+        errors.append(np.linalg.norm(x - guess))
+    assert errors[3] > 0.1 * start
+    assert errors[-1] < 1e-6 * start
+    q, v = linear.state(now)
+    np.testing.assert_allclose(np.array(out[1]).ravel(), q, atol=1e-6 * start)
+    np.testing.assert_allclose(np.array(out[2]).ravel(), v, atol=1e-5 * start)
+
+
+def test_the_error_of_the_filter_is_as_large_as_it_says():
+    """A noisy linear mechanism, 400 runs at once; the standard error of a variance is 7 %."""
+    estimator = the_filter()
+    A, C, L = estimator.linear.dfdx, estimator.C, estimator.gains.L
+    rng, runs = np.random.default_rng(1), 400
+    before = estimator.gains.before
+    W = before - A @ estimator.gains.after @ A.T  # what a tick adds
+    root = np.linalg.cholesky(W + 1e-18 * np.eye(4))
+    error = np.linalg.cholesky(before) @ rng.standard_normal((4, runs))
+    for _ in range(100):
+        after = error - L @ (C @ error + NOISE * rng.standard_normal((2, runs)))
+        error = A @ after + root @ rng.standard_normal((4, runs))
+    found = np.var(after, axis=1) / np.diag(estimator.gains.after)
+    np.testing.assert_allclose(found, 1.0, atol=0.25)
+    assert estimator.gains.after[0, 0] < before[0, 0]
+
+
+def test_regulator_and_filter_keep_their_own_poles_in_one_loop():
+    estimator, linear = the_filter(), at_rest(NAME)
+    law, step = lqg(estimator, gain()), discretize(linear, PERIOD)
+    q, v, z = ca.SX.sym("q", 4), ca.SX.sym("v", 4), ca.SX.sym("z", 4)
+    u, z_next, _, _ = law.function(q, v, ca.SX(0, 1), z)
+    slopes = ca.Function("s", [q, v, z], [ca.jacobian(e, ca.vertcat(q, v, z)) for e in (u, z_next)])
+    du, dz = (np.array(e) for e in slopes(linear.q, linear.v, np.zeros(4)))
+    T = np.vstack([linear.to_dq, linear.to_dv])
+    loop = np.block(
+        [
+            [step.dfdx + step.dfdu @ du[:, :8] @ T, step.dfdu @ du[:, 8:]],
+            [dz[:, :8] @ T, dz[:, 8:]],
+        ]
+    )
+    regulator = np.linalg.eigvals(step.dfdx - step.dfdu @ gain())
+    both = np.concatenate([regulator, estimator.gains.poles])
+    found = np.linalg.eigvals(loop)
+    for pole in both:
+        assert np.abs(found - pole).min() < 1e-6
+
+
+def test_the_prediction_knows_that_the_control_was_cut():
+    estimator, linear = the_filter(), at_rest(NAME)
+    law = lqg(estimator, gain())
+    q = linear.q + np.array([0.3, -0.2, -0.1, 0.1])
+    u, z, status, *_ = law.function(q, np.zeros(4), [], np.zeros(4))
+    assert float(status) == 1
+    assert abs(float(u)) == linear.system.limits.ctrl[0, 1]
+    expected = estimator.function(np.zeros(4), estimator.output(q, np.zeros(4)), u)[0]
+    np.testing.assert_allclose(np.array(z), np.array(expected), rtol=1e-12)
+
+
+def swing(estimator, folder, seconds=3.0):
+    """Return the largest deviation of a pendulum under LQG from noisy encoders alone.
+
+    The plant is MuJoCo, 10 % heavier and pushed; the law is C. It gets no velocity, and neither
+    coupler nor rocker.
+    """
+    linear = at_rest(NAME)
+    law = export_c(lqg(estimator, gain()), folder).load()
+    plant = Plant(models.path(NAME), perturb={"mass": 0.1})
+    plant.reset(linear.q)
+    rng, z, away = np.random.default_rng(4), np.zeros(4), []
+    for k in range(round(seconds / PERIOD)):
+        t = k * PERIOD
+        plant.apply_force(0.1 * (0.5 <= t < 0.6) * np.eye(4)[2])
+        seen = np.where([True, False, True, False], plant.q + NOISE * rng.standard_normal(4), 0.0)
+        u, z, status, *_ = law(seen, np.zeros(4), [], z)
+        assert float(status) < 2
+        plant.step(np.array(u).ravel(), round(PERIOD / plant.timestep))
+        away.append(np.abs(plant.q - linear.q).max())
+        if away[-1] > 2 * FALLEN:
+            break
+    return np.array(away)
+
+
+def test_the_pendulum_stays_up_on_noisy_encoders_and_falls_with_the_filter_switched_off(tmp_path):
+    away = swing(the_filter(), tmp_path / "on")
+    assert 0.01 < away.max() < FALLEN
+    assert away[-100:].max() < 0.1
+    assert swing(switched_off(the_filter()), tmp_path / "off").max() > FALLEN
+
+
+def test_speeds_are_known_better_than_from_differences_of_the_measurement():
+    to_dv = at_rest(NAME).to_dv
+    spread = np.sqrt(np.diag(to_dv @ the_filter().gains.after @ to_dv.T))
+    assert spread.max() < np.sqrt(2) * NOISE / PERIOD / 2
+
+
+def test_the_c_of_lqg_equals_its_function(tmp_path):
+    linear = at_rest(NAME)
+    law = lqg(the_filter(), gain())
+    program = export_c(law, tmp_path / "c").load()
+    q, v = near(linear, STATES, size=0.3)
+    z = 0.3 * np.random.default_rng(8).standard_normal((4, STATES))
+    q[0, 0], z[1, 1], z[2, 2] = np.nan, np.inf, 1e300
+    none = np.zeros((0, STATES))
+    one = [np.array(x) for x in law.function.map(STATES)(q, v, none, z)]
+    other = [np.array(x) for x in program.map(STATES)(q, v, none, z)]
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(b, a, rtol=ROUNDING, atol=ROUNDING)
+    np.testing.assert_array_equal(one[2][0, :3], 3)
+    np.testing.assert_array_equal(one[1][:, 1], 0)  # a broken state starts anew
+    assert {0.0, 1.0} <= set(one[2].ravel())
+    assert np.all(np.abs(one[0]) <= linear.system.limits.ctrl[0, 1])
+
+
+def test_the_c_of_the_filter_alone_equals_its_function(tmp_path):
+    tick = the_filter().function
+    program = export_c(tick, tmp_path / "c").load()
+    rng = np.random.default_rng(9)
+    given = [rng.standard_normal((n, STATES)) for n in (4, 2, 1)]
+    for a, b in zip(tick.map(STATES)(*given), program.map(STATES)(*given), strict=True):
+        np.testing.assert_allclose(np.array(b), np.array(a), rtol=ROUNDING, atol=ROUNDING)
+
+
+def test_what_is_not_seen_is_named():
+    linear = at_rest("cart_pole")
+    pole_only = encoders(linear.system, ["pole"])
+    report = observability(linear, linear.output_matrix(pole_only))
+    assert not report.observable
+    assert not report.detectable
+    with pytest.raises(err.ProblemError, match=r"not detectable.*drifts.*carriage.*Measure one"):
+        kalman(linear, pole_only, np.ones(10), 1e-6)
+    deck = encoders(linear.system, ["deck_x"], ["pole"])  # held by bolts: as good as the carriage
+    assert observability(linear, linear.output_matrix(deck)).observable
+    assert "observable: all 4 states" in observability(linear, linear.output_matrix(deck)).in_words
+    swinging = linearize(linear.system, linear.q + np.r_[0, 0, 0, 0, np.pi], None, linear.u)
+    speeds = encoders(linear.system, [], ["carriage"])
+    unseen = observability(swinging, swinging.output_matrix(speeds)).unseen
+    assert len(unseen) == 1
+    assert {"carriage", "deck_x"} <= set(unseen[0].joints)
+
+
+def test_a_drifting_mode_without_noise_has_no_stationary_filter():
+    linear = at_rest("cart_pole")
+    seen = encoders(linear.system, ["carriage", "pole"])
+    with pytest.raises(err.ProblemError, match=r"no stationary filter; expected noise W"):
+        kalman(linear, seen, np.zeros(10), 1e-6)
+
+
+def test_doors_of_the_filter_say_what_was_expected():
+    linear = at_rest(NAME)
+    system = linear.system
+    seen = encoders(system, ["crank", "pendulum"])
+    with pytest.raises(err.UnknownNameError, match=r"'tip'.*'crank'"):
+        encoders(system, ["tip"])
+    with pytest.raises(err.ProblemError, match="nothing is measured"):
+        encoders(system, [])
+    with pytest.raises(err.ShapeError, match=r"V has shape \(3,\), expected \(2, 2\)"):
+        kalman(linear, seen, np.ones(8), np.ones(3))
+    with pytest.raises(err.ProblemError, match="V has the eigenvalue 0"):
+        kalman(linear, seen, np.ones(8), 0.0)
+    with pytest.raises(err.ShapeError, match=r"W has shape \(4,\), expected \(8, 8\)"):
+        kalman(linear, seen, np.ones(4), 1.0)
+    with pytest.raises(err.ProblemError, match="is discrete"):
+        kalman(discretize(linear, PERIOD), seen, np.ones(8), 1.0)
+    with pytest.raises(err.ShapeError, match=r"K has shape \(4,\), expected \(1, 4\)"):
+        lqg(the_filter(), np.ones(4))

@@ -1,0 +1,189 @@
+"""Regulators of mechanisms with constraints: laws, doors, and the generated C."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from lqr_problems import MODELS, at_rest, in_another_basis, near, weights
+from scipy.linalg import expm
+
+import mbcasadi as mb
+import mbcasadi.errors as err
+from mbcasadi import models
+from mbcasadi.codegen import export_c
+from mbcasadi.control.regulators import (
+    discretize,
+    equilibrium,
+    gain_in_full_coordinates,
+    linearize,
+    lqr,
+    lqr_gain,
+    pole_placement,
+    poles_gain,
+)
+from mbcasadi.dynamics import forward_dynamics
+
+ROUNDING = 1e-12
+SAME = 1e-9  # relative difference of gains that should be one
+PERIOD = 1e-3  # s
+STATES = 1000
+SECOND_POLE = """
+    <body name="twin" pos="0 0 0.02">
+      <joint name="twin" type="hinge" axis="0 1 0" damping="0.001"/>
+      <geom type="capsule" fromto="0 0.04 0 0 0.04 0.5" size="0.006" mass="0.05"/>
+      <geom type="sphere" pos="0 0.04 0.5" size="0.03" mass="{bob}"/>
+    </body>
+    <body name="pole\""""
+
+
+def two_poles(bob):
+    """Return the cart with a second pole beside the first, its bob of mass `bob`, kg."""
+    text = models.path("cart_pole").read_text()
+    return mb.read_mjcf(text.replace('<body name="pole"', SECOND_POLE.format(bob=bob)))
+
+
+def compiled(law, folder):
+    """Return Function and C of a law, both mapped over the test's states."""
+    program = export_c(law, folder / "c").load()
+    return law.function.map(STATES), program.map(STATES)
+
+
+def same_outputs(one, other):
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(np.array(b), np.array(a), rtol=ROUNDING, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_neither_basis_nor_repeated_rows_change_the_gain(name):
+    linear = at_rest(name)
+    Q, R = weights(linear)
+    gain = gain_in_full_coordinates(linear, lqr_gain(linear, Q, R, period=PERIOD).K)
+    system = linear.system
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    rows = system.constraint(q)
+    twice = system.constrained(q, v, phi=ca.vertcat(rows[0] - 2 * rows[2], 3 * rows[2]))
+    for other in (linearize(twice, linear.q, None, linear.u), in_another_basis(linear)):
+        again = gain_in_full_coordinates(other, lqr_gain(other, Q, R, period=PERIOD).K)
+        np.testing.assert_allclose(again, gain, atol=SAME * np.abs(gain).max())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_law_is_the_gain_on_deviations_and_asks_for_the_motion_that_it_causes(name):
+    linear = at_rest(name)
+    Q, R = weights(linear)
+    law, system = lqr(linear, Q, R, period=PERIOD), linear.system
+    K = lqr_gain(linear, Q, R, period=PERIOD).K
+    fd = forward_dynamics(system, "lagrange", rank_tol=1e-6)
+    q, v = near(linear, 5, size=0.01)
+    for k in range(5):
+        u = np.array(law.function(q[:, k], v[:, k], [], [])[0]).ravel()
+        np.testing.assert_allclose(u, linear.u - K @ linear.coordinates(q[:, k], v[:, k]))
+        a = np.array(law.desired(q[:, k], v[:, k], [], [])[0]).ravel()
+        force = system.actuator_force(q[:, k], v[:, k], u)
+        expected = np.array(fd(q[:, k], v[:, k], force)[0]).ravel()
+        np.testing.assert_allclose(a, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_c_of_the_regulator_equals_its_function(name, tmp_path):
+    linear = at_rest(name)
+    law = lqr(linear, *weights(linear))
+    function, program = compiled(law, tmp_path)
+    q, v = near(linear, STATES, size=0.5)
+    q[0, ::50] = np.nan
+    v[1, 1::50] = 1e300
+    none = np.zeros((0, STATES))
+    one = function(q, v, none, none)
+    same_outputs(one, program(q, v, none, none))
+    u, status = np.array(one[0]), np.array(one[2]).ravel()
+    assert set(status) == {0.0, 1.0, 3.0}
+    limits = linear.system.limits.ctrl
+    assert np.all(u >= limits[:, :1])
+    assert np.all(u <= limits[:, 1:])
+    assert np.all(status[::50] == 3)
+    assert np.all(status[1::50] == 3)
+
+
+def test_a_setpoint_from_the_reference_is_held_like_the_point_of_linearisation(tmp_path):
+    linear = at_rest("pendulum_on_four_bar")
+    system = linear.system
+    law = lqr(linear, *weights(linear), follows=True)
+    other = equilibrium(system, linear.q + np.array([0.1, 0, 0, 0]), held=["crank"])
+    ref = law.ref(setpoint_q=other.q, setpoint_v=np.zeros(4), setpoint_u=other.u)
+    u, _, status, *_ = law.function(other.q, np.zeros(4), ref, [])
+    np.testing.assert_allclose(np.array(u).ravel(), other.u, rtol=1e-12)
+    assert float(status) == 0
+    assert np.abs(other.u - linear.u).max() > 1e-3
+    fixed = lqr(linear, *weights(linear))
+    here = law.ref(setpoint_q=linear.q, setpoint_v=np.zeros(4), setpoint_u=linear.u)
+    q, v = near(linear, 1)
+    np.testing.assert_allclose(
+        np.array(law.function(q, v, here, [])[0]), np.array(fixed.function(q, v, [], [])[0])
+    )
+
+
+def test_poles_are_placed_as_they_were_asked_for():
+    linear = at_rest("planar_biped")
+    wanted = np.array([-5, -6, -7, -8 + 2j, -8 - 2j, -9])
+    K = poles_gain(linear, wanted)
+    found = np.linalg.eigvals(linear.dfdx - linear.dfdu @ K)
+    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(wanted), atol=1e-6)
+    K = poles_gain(linear, wanted, period=PERIOD)
+    nx, nu = linear.dfdu.shape
+    F = np.zeros((nx + nu, nx + nu))
+    F[:nx] = np.hstack([linear.dfdx, linear.dfdu])
+    step = expm(F * PERIOD)[:nx]
+    dead = np.linalg.svd(linear.dfdu)[2][3]
+    np.testing.assert_allclose(dead @ K, 0, atol=1e-9 * np.abs(K).max())
+    rates = np.log(np.linalg.eigvals(step[:, :nx] - step[:, nx:] @ K)) / PERIOD
+    np.testing.assert_allclose(np.sort_complex(rates), np.sort_complex(wanted), atol=1e-6)
+
+
+def test_the_c_of_placed_poles_equals_its_function(tmp_path):
+    linear = at_rest("planar_biped")
+    law = pole_placement(linear, [-5, -6, -7, -8, -9, -10])
+    function, program = compiled(law, tmp_path)
+    q, v = near(linear, STATES, size=0.3)
+    none = np.zeros((0, STATES))
+    same_outputs(function(q, v, none, none), program(q, v, none, none))
+
+
+def test_two_equal_poles_on_a_cart_are_refused_by_the_mode_that_they_share():
+    linear = linearize(two_poles(0.15), np.zeros(6))
+    with pytest.raises(err.ProblemError, match=r"not stabilisable.*grows.*twin, pole move"):
+        lqr(linear, np.ones(12), 1.0)
+    with pytest.raises(err.ProblemError, match=r"out of reach.*twin, pole.*controllable systems"):
+        pole_placement(linear, [-1, -2, -3, -4, -5, -6])
+    unequal = linearize(two_poles(0.05), np.zeros(6))
+    assert np.all(lqr_gain(unequal, np.ones(12), 1.0).poles.real < 0)
+
+
+def test_a_mode_that_drifts_and_costs_nothing_is_refused_by_name():
+    linear = at_rest("cart_pole")
+    only_the_pole = np.r_[np.zeros(4), 1.0, np.zeros(4), 0.1]
+    with pytest.raises(err.ProblemError, match=r"Q does not see a mode that drifts.*carriage"):
+        lqr(linear, only_the_pole, 1.0)
+    with_cart = only_the_pole + np.r_[1e-3, np.zeros(9)]
+    assert np.all(np.abs(lqr_gain(linear, with_cart, 1.0, period=PERIOD).poles) < 1)
+
+
+def test_doors_say_what_was_expected():
+    linear = at_rest("pendulum_on_four_bar")
+    Q, R = weights(linear)
+    with pytest.raises(err.ShapeError, match=r"Q has shape \(4,\), expected \(8, 8\)"):
+        lqr(linear, np.ones(4), R)
+    with pytest.raises(err.ShapeError, match=r"N has shape \(8,\), expected \(8, 1\)"):
+        lqr(linear, Q, R, N=np.ones(8))
+    with pytest.raises(err.ProblemError, match="expected none negative"):
+        lqr(linear, Q, R, N=np.full((8, 1), 100.0))
+    with pytest.raises(err.ProblemError, match=r"period = 0"):
+        lqr(linear, Q, R, period=0.0)
+    with pytest.raises(err.ShapeError, match="poles has shape"):
+        poles_gain(linear, [-1, -2])
+    with pytest.raises(err.ProblemError, match="expected negative real parts"):
+        poles_gain(linear, [-1, -2, -3, 4])
+    with pytest.raises(err.ProblemError, match="poles"):
+        poles_gain(linear, [-1, -1, -1, -1])
+    with pytest.raises(err.ProblemError, match="does not rest where it was linearised"):
+        lqr(linearize(linear.system, linear.q), Q, R)
+    with pytest.raises(err.ProblemError, match="is discrete"):
+        lqr(discretize(linear, PERIOD), Q, R)

@@ -1,0 +1,257 @@
+"""MPC of a single rigid body against the same QP made another way: dense, from the equations."""
+
+import numpy as np
+import pytest
+import quadprog
+from scipy.linalg import expm
+
+import mbcasadi.errors as err
+from mbcasadi.codegen import export_c
+from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
+from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
+
+SOLVERS_AGREE = 1e-7  # of the weight
+BODY = SingleRigidBody(12.0, np.diag([0.07, 0.26, 0.24]), friction=0.5, f_min=5.0, f_max=90.0)
+FEET = np.array([[0.2, 0.13, 0], [0.2, -0.13, 0], [-0.2, 0.13, 0], [-0.2, -0.13, 0]])
+Q = np.array([5.0, 5, 10, 10, 10, 50, 0.1, 0.1, 0.1, 0.5, 0.5, 0.5])
+RHO, PERIOD, HORIZON = 1e-4, 0.03, 5
+STATES_CHECKED, SPARSE_EVERY = 1000, 50
+TROT = np.array([[1.0, 0, 0, 1], [0, 1, 1, 0]])
+
+
+def made(horizon=HORIZON, **options):
+    given = {"rho": RHO, "period": PERIOD} | options
+    return single_rigid_body_mpc(BODY, horizon, Q, given.pop("rho"), **given)
+
+
+def draw(rng, horizon=HORIZON):
+    """Return x0, feet, ref and mask of a body that trots and was pushed."""
+    ref = np.zeros((horizon, 12))
+    x0 = 0.1 * rng.standard_normal(12)
+    x0[2] = ref[:, 2] = 3 * rng.standard_normal()
+    x0[9:] *= 5
+    x0[5] += 0.3
+    ref[:, 5] = 0.3
+    ref[:, 9] = 0.5 * rng.standard_normal()
+    c, s = np.cos(x0[2]), np.sin(x0[2])
+    feet = FEET @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) + 0.02 * rng.standard_normal((4, 3))
+    phase = (np.arange(horizon) + rng.integers(8)) // 4 % 2
+    mask = np.ones((horizon, 4)) if rng.random() < 0.3 else TROT[phase]
+    return x0, feet.ravel(), ref.ravel(), mask.ravel()
+
+
+def equations(x0, feet):
+    """Return A, B, drift of one sample by a matrix exponential of the body's equations."""
+    c, s = np.cos(x0[2]), np.sin(x0[2])
+    R = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
+    block = np.zeros((25, 25))
+    block[0:3, 6:9], block[3:6, 9:12] = R.T, np.eye(3)
+    for i, foot in enumerate(feet.reshape(4, 3)):
+        for axis in range(3):
+            moment = np.cross(foot - x0[3:6], np.eye(3)[axis])
+            block[6:9, 12 + 3 * i + axis] = np.linalg.solve(R @ BODY.inertia @ R.T, moment)
+            block[9 + axis, 12 + 3 * i + axis] = 1 / BODY.mass
+    block[11, 24] = -9.81
+    flow = expm(PERIOD * block)
+    return flow[:12, :12], flow[:12, 12:24], flow[:12, 24]
+
+
+def dense_solution(x0, feet, ref, mask):
+    """Return f (N, 12) by quadprog, of the forces of all feet; those in the air are left out."""
+    N = mask.size // 4
+    A, B, drift = equations(x0, feet)
+    on = np.repeat(mask > 0.5, 3)
+    of_f, rest = np.zeros((12, 12 * N)), x0.copy()
+    H, g = RHO * np.eye(12 * N), np.zeros(12 * N)
+    for k in range(N):
+        of_f, rest = A @ of_f, A @ rest + drift
+        of_f[:, 12 * k : 12 * k + 12] += B
+        H += of_f.T @ np.diag(Q) @ of_f
+        g += of_f.T @ (Q * (rest - ref[12 * k : 12 * k + 12]))
+    mu, sides = BODY.friction, []
+    sides += [[-1, 0, mu], [1, 0, mu], [0, -1, mu], [0, 1, mu], [0, 0, 1], [0, 0, -1]]
+    C = np.kron(np.eye(np.count_nonzero(on) // 3), np.array(sides))
+    b = np.tile([0, 0, 0, 0, BODY.f_min, -BODY.f_max], np.count_nonzero(on) // 3)
+    f = np.zeros(12 * N)
+    if np.any(on):
+        f[on] = quadprog.solve_qp(H[np.ix_(on, on)], -g[on], C.T, b)[0]
+    return f.reshape(N, 12)
+
+
+def sparse_solution(x0, feet, ref, mask):
+    """Return f (N, 12) by quadprog, with the states as unknowns and the motion as equalities."""
+    N = mask.size // 4
+    A, B, drift = equations(x0, feet)
+    off = np.repeat(mask < 0.5, 3)
+    nx, nf = 12 * N, 12 * N
+    H = np.diag(np.r_[np.tile(Q, N), np.full(nf, RHO)])
+    motion = np.hstack([np.eye(nx) - np.kron(np.eye(N, k=-1), A), -np.kron(np.eye(N), B)])
+    start = np.tile(drift, N)
+    start[:12] += A @ x0
+    still = np.hstack([np.zeros((off.sum(), nx)), np.eye(nf)[off]])
+    mu = BODY.friction
+    sides = [[-1, 0, mu], [1, 0, mu], [0, -1, mu], [0, 1, mu], [0, 0, 1], [0, 0, -1]]
+    cones = np.kron(np.diag(mask)[mask > 0.5], np.array(sides, dtype=float))
+    least = np.tile([0, 0, 0, 0, BODY.f_min, -BODY.f_max], np.count_nonzero(mask > 0.5))
+    rows = [motion, still, np.hstack([np.zeros((len(cones), nx)), cones])]
+    b = np.concatenate([start, np.zeros(len(still)), least])
+    g = np.r_[np.tile(Q, N) * ref, np.zeros(nf)]
+    found = quadprog.solve_qp(H, g, np.vstack(rows).T, b, nx + len(still))[0]
+    return found[nx:].reshape(N, 12)
+
+
+@pytest.fixture(scope="module")
+def mpc():
+    return made()
+
+
+def test_forces_are_those_of_the_dense_problem(mpc):
+    rng, limited, swinging = np.random.default_rng(0), 0, 0
+    for _ in range(100):
+        x0, feet, ref, mask = draw(rng)
+        u, z, status, *_ = (
+            np.array(out).ravel() for out in mpc.function(x0, feet, ref, mask, mpc.controller.z0)
+        )
+        assert status == 0
+        expected = dense_solution(x0, feet, ref, mask)
+        assert np.abs(u - expected[0]).max() < SOLVERS_AGREE * BODY.weight
+        limited += np.any(z)
+        swinging += not np.all(mask)
+        np.testing.assert_allclose(u.reshape(4, 3)[mask[:4] < 0.5], 0, atol=1e-9)
+    assert limited > 30
+    assert swinging > 30
+
+
+def test_the_c_equals_the_function_and_bears_bad_input(mpc, tmp_path):
+    program = export_c(mpc, tmp_path / "c").load(flags=("-O0",))
+    rng, z = np.random.default_rng(1), mpc.controller.z0
+    for k in range(60):
+        x0, feet, ref, mask = draw(rng)
+        feet[0] = np.nan if k % 20 == 19 else feet[0]
+        one = [np.array(out).ravel() for out in mpc.function(x0, feet, ref, mask, z)]
+        other = [np.array(out).ravel() for out in program(x0, feet, ref, mask, z)]
+        assert one[2] == other[2] == (3 if k % 20 == 19 else 0)
+        np.testing.assert_allclose(other[0], one[0], atol=SOLVERS_AGREE * BODY.weight)
+        z = other[1]  # a row that just touches counts as active or not
+
+
+def test_a_thousand_answers_of_the_c_are_right_and_every_state_has_one(tmp_path):
+    """Zero force is inside every cone, and f_min above each foot: no state is infeasible.
+
+    The problem with its states as unknowns takes quadprog fifty times longer: some states only.
+    """
+    mpc, rng = made(10, name="ten_samples"), np.random.default_rng(7)
+    program = export_c(mpc, tmp_path / "c").load(flags=("-O1",))
+    z, worst, solved, limited = mpc.controller.z0, 0.0, 0, 0
+    for k in range(STATES_CHECKED):
+        x0, feet, ref, mask = draw(rng, 10)
+        if k % 5 == 4:  # far from where it should be
+            x0[3:] += rng.standard_normal(9)
+        if k % 25 == 24:
+            mask[:] = 0  # in flight
+        u, z_next, status, *_ = (np.array(out).ravel() for out in program(x0, feet, ref, mask, z))
+        z = np.zeros(z.size) if k % 3 == 0 else z_next
+        reference = dense_solution if k % SPARSE_EVERY else sparse_solution
+        expected = reference(x0, feet, ref, mask)[0]
+        worst = max(worst, np.abs(u - expected).max() if status == 0 else 0.0)
+        solved += status[0] == 0
+        limited += np.any(z_next)
+    assert worst < SOLVERS_AGREE * BODY.weight
+    assert solved == STATES_CHECKED
+    assert limited > STATES_CHECKED / 2
+
+
+def test_what_cannot_be_computed_is_not_called_solved(mpc, tmp_path):
+    """Numbers without sense end in a bounded answer, and what counts as solved is right."""
+    rng, seen, solved = np.random.default_rng(5), set(), 0
+    program = export_c(mpc, tmp_path / "c").load(flags=("-O0",))
+    for k in range(200):
+        x0, feet, ref, mask = draw(rng)
+        wild = [x0, feet, ref, mask][k % 4]
+        wild[rng.integers(wild.size)] = rng.choice([np.nan, np.inf, 1e200, -1e11, 1e6, -3.0])
+        answer = program(x0, feet, ref, mask, mpc.controller.z0)
+        u, z, status = (np.array(out).ravel() for out in answer[:3])
+        assert mpc.function(x0, feet, ref, mask, mpc.controller.z0)[2] == status
+        seen.add(status[0])
+        assert np.all(np.isfinite(u))
+        assert np.all(np.abs(z) <= 1)
+        low, high = mpc.controller.u_min, mpc.controller.u_max
+        assert np.all((low <= u) & (u <= high))
+        if not np.all(np.isfinite(wild)) or np.abs(wild).max() > 1e12:
+            assert status == 3
+        if status == 0 and np.abs(np.concatenate([x0, feet])).max() < 100:
+            expected = dense_solution(x0, ref, feet, np.round(mask > 0.5))[0]
+            assert np.abs(u - expected).max() < SOLVERS_AGREE * BODY.weight
+            solved += 1
+    assert {0.0, 3.0} <= seen
+    assert solved > 10
+
+
+def test_the_plan_is_the_solution_and_its_motion(mpc):
+    rng = np.random.default_rng(6)
+    for _ in range(5):
+        given = draw(rng)
+        x0, feet, ref, mask = given
+        plan = mpc.solve(x0, ref.reshape(-1, 12), feet.reshape(4, 3), mask.reshape(-1, 4))
+        assert plan.word == "solved"
+        x, f = plan.states, plan.planned.reshape(-1, 12)
+        np.testing.assert_allclose(plan.forces.ravel(), f[0], atol=1e-9 * BODY.weight)
+        expected = dense_solution(*given)
+        np.testing.assert_allclose(f, expected, atol=1e-6 * BODY.weight)
+        A, B, drift = equations(given[0], given[1])
+        np.testing.assert_allclose(x[0], given[0])
+        np.testing.assert_allclose(x[1:], x[:-1] @ A.T + f @ B.T + drift, atol=1e-9)
+    assert mpc.controller.prediction_rows[:3] == ("roll", "pitch", "yaw")
+
+
+def test_a_wrong_answer_of_the_solver_is_not_believed(mpc):
+    stages, rng = mpc.controller.stages, np.random.default_rng(2)
+    given = (*draw(rng), mpc.controller.z0)
+    carry = stages.build(*given)[4]
+    m, n = stages.m, stages.n
+    for x, claimed in ((np.ones(n), 1), (np.full(n, np.nan), 1), (100 * np.ones(n), 0)):
+        u, _, status, *_ = stages.finish(*given, carry, x, np.zeros(m), np.zeros(m), claimed)
+        assert float(status) > 0
+        assert np.all(np.isfinite(np.array(u)))
+
+
+WRONG_SHAPES = {
+    "schedule": (
+        {"schedule": np.ones((HORIZON + 1, 4))},
+        r"schedule .*\(6, 4\), expected \(5, 4\)",
+    ),
+    "ref": ({"ref": np.zeros((HORIZON, 6))}, r"expected \(5, 12\) = a state for each sample"),
+    "feet": ({"feet": FEET[:3]}, r"feet has shape \(3, 3\)"),
+    "x0": ({"x0": np.zeros(6)}, "x0 has shape"),
+    "z": ({"z": np.zeros(3)}, "z has shape"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_SHAPES)
+def test_a_schedule_longer_than_the_horizon_is_refused(mpc, case):
+    options, words = WRONG_SHAPES[case]
+    given = {
+        "x0": np.zeros(12),
+        "ref": np.zeros((HORIZON, 12)),
+        "feet": FEET,
+        "schedule": np.ones((HORIZON, 4)),
+    }
+    assert mpc.solve(**given).status == 0
+    assert mpc.solve(**given | {"feet": FEET * np.nan}).word == "bad input"
+    with pytest.raises(err.ShapeError, match=words):
+        mpc.solve(**given | options)
+
+
+WRONG = {
+    "horizon": ({"horizon": 0}, "whole number"),
+    "rho": ({"rho": 0.0}, "rho = 0.0"),
+    "period": ({"period": -0.1}, "period"),
+    "name": ({"name": "two words"}, "C identifier"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_makes_no_sense_is_refused(case):
+    options, words = WRONG[case]
+    with pytest.raises(err.ProblemError, match=words):
+        made(**options)

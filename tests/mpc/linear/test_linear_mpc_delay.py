@@ -1,0 +1,180 @@
+"""Delay and plan of linear MPC: what is under way is known, and what is planned happens."""
+
+import numpy as np
+import pytest
+
+import mbcasadi.errors as err
+from mbcasadi import models
+from mbcasadi.codegen import export_c
+from mbcasadi.control.regulators import equilibrium, linearize
+from mbcasadi.mpc import LinearModel, deviation_output, linear_mpc, lti_mpc, offset_free_lti
+from mbcasadi.system import read_mjcf
+
+PERIOD, HORIZON = 0.1, 8
+MODEL = LinearModel.of(
+    [[1.0, PERIOD], [-0.2 * PERIOD, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD, [0.01, -0.02]
+)
+OPTIONS = {"u_bounds": [[-1.0, 1.0]], "du_bounds": [[-0.4, 0.4]]}
+ROUNDING = 1e-9
+
+
+def advanced(x, u):
+    return MODEL.A @ x + MODEL.B @ np.atleast_1d(u) + MODEL.drift
+
+
+def called(function, *args):
+    return [np.array(out).ravel() for out in function(*args)]
+
+
+@pytest.mark.parametrize("delay", [1, 2, 3])
+def test_the_law_under_delay_is_the_law_of_the_state_at_which_it_acts(delay):
+    """Bit for bit the same problem: the state carried by hand over the controls under way."""
+    late = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, delay=delay, **OPTIONS)
+    prompt = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **OPTIONS)
+    rng = np.random.default_rng(0)
+    rows, differs = len(late.condensed.names), 0
+    for _ in range(80):
+        x0, ref = 0.3 * rng.standard_normal(2), 0.3 * rng.standard_normal(3)
+        under_way = rng.uniform(-1, 1, delay)
+        x = x0
+        for u in under_way:
+            x = advanced(x, u)
+        given = np.concatenate([np.zeros(rows), under_way])
+        u, z, status, *_ = called(late.function, x0, ref, given)
+        known = np.concatenate([np.zeros(rows), under_way[-1:]])
+        expected = called(prompt.function, x, ref, known)
+        np.testing.assert_allclose(u, expected[0], atol=ROUNDING)
+        assert status == expected[2]
+        np.testing.assert_allclose(z[rows:], [*under_way[1:], *u], atol=0)
+        differs += abs(called(prompt.function, x0, ref, known)[0] - u)[0] > 0.01
+    assert differs > 5
+
+
+def run(delay_of_law, delay_of_plant, ticks=150):
+    """Return the states of a plant that gets every control late, and the law's statuses."""
+    mpc = lti_mpc(MODEL, 20, [9.0, 0.1], 0.01, delay=delay_of_law, u_bounds=[[-2.0, 2.0]])
+    x, z, line, states, bad = np.array([1.0, 0.0]), mpc.controller.z0, [0.0] * delay_of_plant, [], 0
+    for _ in range(ticks):
+        u, z, status, *_ = called(mpc.function, x, np.zeros(3), z)
+        bad += status != 0
+        line.append(u[0])
+        x = advanced(x, line.pop(0))
+        states.append(x)
+    return np.array(states), bad
+
+
+def test_a_law_that_knows_its_delay_settles_and_one_that_does_not_swings():
+    known, bad = run(4, 4)
+    unknown, _ = run(0, 4)
+    assert bad == 0
+    assert np.ptp(known[-20:, 0]) < 1e-3
+    assert np.ptp(unknown[-20:, 0]) > 0.05
+
+
+def test_the_plan_is_what_happens_if_the_rest_is_done_as_planned():
+    mpc = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, delay=2, **OPTIONS)
+    rng, rows = np.random.default_rng(3), len(mpc.condensed.names)
+    for _ in range(10):
+        x0, ref, under_way = rng.standard_normal(2), np.zeros(3), rng.uniform(-0.5, 0.5, 2)
+        z = np.concatenate([np.zeros(rows), under_way])
+        u, _, status, *_ = called(mpc.function, x0, ref, z)
+        x_plan, u_plan = (np.array(part) for part in mpc.controller.prediction(x0, ref, z))
+        assert x_plan.shape == (2, HORIZON + 1)
+        assert status == 0
+        np.testing.assert_allclose(u_plan[:, 0], u, atol=ROUNDING)
+        x = x0
+        for acts in under_way:
+            x = advanced(x, acts)
+        np.testing.assert_allclose(x_plan[:, 0], x, atol=ROUNDING)
+        for k in range(HORIZON):
+            x = advanced(x, u_plan[:, k])
+            np.testing.assert_allclose(x_plan[:, k + 1], x, atol=ROUNDING)
+
+
+def test_a_plan_that_does_not_count_is_none():
+    mpc = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **OPTIONS)
+    z = np.array(mpc.controller.z0)
+    z[-1] = 9.0  # no control within the rate is within the bounds
+    assert called(mpc.function, np.zeros(2), np.zeros(3), z)[2] == 2
+    x, u = mpc.controller.prediction(np.zeros(2), np.zeros(3), z)
+    assert np.all(np.isnan(np.array(x)))
+    assert np.all(np.isnan(np.array(u)))
+
+
+def test_offset_free_under_delay_leaves_no_offset():
+    """The estimate runs on the control that acts, not on the one that was just asked for."""
+    mpc = offset_free_lti(
+        MODEL, HORIZON, [2.0, 0.1], 0.3, tracked=[[1.0, 0.0]], u_bounds=[[-2.0, 2.0]], delay=2
+    )
+    x, z, line = np.zeros(2), mpc.controller.z0, [0.0, 0.0]
+    worst = 0.0
+    for k in range(400):
+        u, z, status, *_ = called(mpc.function, x, mpc.ref(x=[0.5, 0.0]), z)
+        assert status == 0
+        line.append(u[0])
+        x = advanced(x, line.pop(0) + 0.4)
+        worst = max(worst, abs(x[0] - 0.5)) if k > 250 else worst
+    assert worst < 1e-6
+    assert mpc.controller.delay == 2
+    assert mpc.controller.prediction(x, mpc.ref(x=[0.5, 0.0]), z)[0].shape == (2, HORIZON + 1)
+
+
+@pytest.fixture(scope="module")
+def four_bar():
+    system = read_mjcf(models.path("four_bar"))
+    held = equilibrium(system)
+    linear = linearize(system, held.q, None, held.u)
+    row = deviation_output(linear, "crank_speed", np.eye(6)[3], -3.0, 3.0, linear_penalty=100.0)
+    options = {"outputs": [row], "ctrl_limits": [[-0.5, 0.5]], "delay": 1}
+    return system, linear, linear_mpc(linear, 15, np.repeat([10.0, 0.01], 3), 1.0, **options)
+
+
+def test_the_plan_of_a_mechanism_starts_at_the_state_and_stays_on_its_manifold(four_bar):
+    system, linear, mpc = four_bar
+    q, v = linear.state(0.05 * np.ones(linear.nx))
+    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    z = np.array(mpc.controller.z0)
+    x, u = (np.array(part) for part in mpc.controller.prediction(q, v, ref, z))
+    assert x.shape == (system.nq + system.nv, 16)
+    assert mpc.controller.prediction_rows[0].startswith("q.")
+    assert len(mpc.controller.prediction_rows) == len(x)
+    assert np.abs(u[:, 0] - called(mpc.function, q, v, ref, z)[0]).max() < ROUNDING
+    gaps = [np.abs(np.array(system.constraint(column[: system.nq]))).max() for column in x.T]
+    assert max(gaps) < 0.05 * np.abs(x[: system.nq] - linear.q[:, None]).max()
+    # One tick of the equilibrium's control, nearly none of motion: the state it started from.
+    assert np.abs(x[: system.nq, 0] - q).max() < 2 * mpc.controller.period * np.abs(v).max()
+
+
+def test_what_a_mechanism_keeps_between_bounds_is_told_to_reports(four_bar):
+    _, linear, mpc = four_bar
+    limits = mpc.controller.limits
+    v = linear.to_dv @ np.ones(linear.nx)
+    value = called(lambda *args: [limits.value(*args)], linear.q, v, linear.u, linear.u)[0]
+    np.testing.assert_allclose(value, v[:1], atol=ROUNDING)
+    assert limits.signal.components == ("crank_speed",)
+    assert limits.soft == (True,)
+
+
+def test_the_c_predicts_over_the_delay_too(tmp_path):
+    mpc = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, delay=2, **OPTIONS)
+    program = export_c(mpc, tmp_path / "c").load()
+    rng, z = np.random.default_rng(1), mpc.controller.z0
+    for k in range(60):
+        x0 = rng.standard_normal(2) if k % 20 != 19 else np.array([np.nan, 0.0])
+        one, other = called(mpc.function, x0, np.zeros(3), z), called(program, x0, np.zeros(3), z)
+        for a, b in zip(one[:3], other[:3], strict=True):
+            np.testing.assert_allclose(b, a, atol=ROUNDING)
+        assert np.all(np.isfinite(one[1]))
+        z = one[1]
+
+
+@pytest.mark.parametrize("delay", [-1, 0.5, np.nan])
+def test_a_delay_that_is_no_number_of_samples_is_refused(delay):
+    with pytest.raises(err.ProblemError, match="delay = "):
+        lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, delay=delay)
+
+
+def test_a_model_that_varies_takes_no_delay():
+    A, B = np.tile(MODEL.A, (HORIZON, 1, 1)), np.tile(MODEL.B, (HORIZON, 1, 1))
+    with pytest.raises(err.ProblemError, match="expected a constant model"):
+        lti_mpc(LinearModel.of(A, B, PERIOD), HORIZON, [2.0, 0.1], 0.3, delay=1)

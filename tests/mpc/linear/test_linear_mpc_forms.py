@@ -1,0 +1,232 @@
+"""Condensed, sparse and explicit linear MPC are one problem, redundant rows included."""
+
+import numpy as np
+import pytest
+import quadprog
+
+import mbcasadi.errors as err
+from mbcasadi import models
+from mbcasadi.codegen import export_c
+from mbcasadi.control.regulators import descriptor_form, equilibrium, linearize
+from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.mpc import LinearModel, Output, deviation_output, linear_mpc, lti_mpc
+from mbcasadi.mpc.linear.sparse_form import multipliers_of
+from mbcasadi.system import read_mjcf
+
+ONE_SOLUTION = 1e-8
+DIFFERENCE = 1e-6  # step of differences
+PERIOD, HORIZON = 0.1, 8
+MODEL = LinearModel.of(
+    [[1.0, PERIOD], [-0.2 * PERIOD, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD, [0.01, -0.02]
+)
+SPEED = Output("speed", [[0.0, 1.0]], [[0.0]], [-0.5], [0.6])
+SOFT = Output("place", [[1.0, 0.0]], [[0.0]], [-9.0], [0.3], 50.0, 4.0)
+MIXED = Output("mix", [[0.3, 0.2]], [[1.0]], [-0.9], [0.7])
+CASES = {
+    "bounded": {"u_bounds": [[-1.0, 1.0]], "outputs": [SPEED]},
+    "rates": {"u_bounds": [[-1.0, 1.0]], "du_bounds": [[-0.2, 0.3]], "S": 0.5},
+    "delay": {"u_bounds": [[-1.0, 1.0]], "du_bounds": [[-0.5, 0.5]], "delay": 2},
+    "blocks": {"u_bounds": [[-1.0, 1.0]], "blocks": [1, 1, 2, 4], "outputs": [SPEED]},
+    "preview": {"u_bounds": [[-0.4, 0.4]], "preview": True},
+    "soft": {"u_bounds": [[-1.0, 1.0]], "outputs": [SOFT, MIXED]},
+}
+
+
+def called(function, *args):
+    return [np.array(out).ravel() for out in function(*args)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_states_as_unknowns_change_nothing(case):
+    dense = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **CASES[case])
+    sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", **CASES[case])
+    rng = np.random.default_rng(0)
+    past = sparse.controller.z0.size
+    solved = infeasible = 0
+    for _ in range(60):
+        x0 = np.array([1.5, 0.7]) * rng.standard_normal(2)
+        ref = 0.5 * rng.standard_normal(dense.function.numel_in("ref"))
+        last = rng.uniform(-0.5, 0.5, past)
+        z = np.concatenate([np.zeros(len(dense.condensed.names)), last])
+        u, z_next, status, *_ = called(dense.function, x0, ref, z)
+        other = called(sparse.function, x0, ref, last)
+        assert (status >= 2) == (other[2] >= 2), f"{case}: {status}, {other[2]}"
+        np.testing.assert_allclose(other[0], u, atol=ONE_SOLUTION)
+        np.testing.assert_allclose(other[1], z_next[len(z_next) - past :], atol=ONE_SOLUTION)
+        plans = [f.controller.prediction for f in (dense, sparse)]
+        found = [np.array(f(x0, ref, part)[0]) for f, part in zip(plans, (z, last), strict=True)]
+        np.testing.assert_allclose(found[1], found[0], atol=1e3 * ONE_SOLUTION)
+        solved, infeasible = solved + (status == 0), infeasible + (status == 2)
+    assert solved > 20
+    assert (infeasible > 1) == (case in ("bounded", "blocks"))
+
+
+MODELS = {"four_bar": ([[-0.5, 0.5]], 3, 2), "planar_biped": (None, 6, 4)}
+LIMIT = {"four_bar": 0.1, "planar_biped": 0.01}  # m/s or rad/s of the first coordinate
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def mechanism(request):
+    limits, rows, rank = MODELS[request.param]
+    system = read_mjcf(models.path(request.param))
+    held = equilibrium(system)
+    linear = linearize(system, held.q, None, held.u)
+    A = np.array(system.constraint_jacobian(held.q))
+    assert A.shape[0] == rows
+    assert np.linalg.matrix_rank(A, 1e-9) == rank
+    return system, linear, limits
+
+
+def forms(mechanism):
+    system, linear, limits = mechanism
+    row = np.eye(2 * system.nv)[system.nv]
+    fast = deviation_output(
+        linear, "fast", row, -LIMIT[system.name], LIMIT[system.name], linear_penalty=1000.0
+    )
+    Q = np.repeat([10.0, 0.01], system.nv)
+    options = {"outputs": [fast], "ctrl_limits": limits, "period": 0.02}
+    names = ("condensed", "sparse", "multipliers")
+    return {form: linear_mpc(linear, 8, Q, 1e-2, form=form, **options) for form in names}
+
+
+def test_multipliers_as_unknowns_change_nothing_though_rows_repeat(mechanism):
+    system, linear, _ = mechanism
+    made = forms(mechanism)
+    rng, bound = np.random.default_rng(1), 0
+    for _ in range(8):
+        q, v = linear.state(0.05 * rng.standard_normal(linear.nx))
+        answers = {}
+        for form, mpc in made.items():
+            ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+            u, _, status, *_ = called(mpc.function, q, v, ref, mpc.controller.z0)
+            assert status == 0, form
+            x, _ = mpc.controller.prediction(q, v, ref, mpc.controller.z0)
+            answers[form] = u, np.array(x)
+        u, x = answers.pop("condensed")
+        bound += np.abs(x[system.nq, 1:]).max() > 0.999 * LIMIT[system.name]
+        for form, (other, motion) in answers.items():
+            scale = max(1.0, np.abs(u).max())
+            np.testing.assert_allclose(other, u, atol=ONE_SOLUTION * scale, err_msg=form)
+            np.testing.assert_allclose(motion, x, atol=10 * ONE_SOLUTION * scale, err_msg=form)
+    assert bound > 3
+
+
+def test_a_soft_row_without_curvature_is_solved_as_accurately_as_a_hard_one(mechanism):
+    """Against another solver of the condensed QP; a price of 1000 is far from the moves' scale."""
+    _, linear, _ = mechanism
+    mpc, rng, held = forms(mechanism)["condensed"], np.random.default_rng(1), 0
+    c, nx = mpc.condensed, linear.nx
+    assert mpc.problem.outputs[0].quadratic_penalty == 0
+    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    for _ in range(150):
+        q, v = linear.state(0.05 * rng.standard_normal(nx))
+        theta = np.concatenate([linear.coordinates(q, v), np.zeros(nx + linear.nu)])
+        y = by_quadprog(c, theta)
+        u, _, status, *_ = called(mpc.function, q, v, ref, mpc.controller.z0)
+        assert status == 0
+        expected = y[: linear.nu] + linear.u
+        scale = max(1.0, np.abs(expected).max())
+        np.testing.assert_allclose(u, expected, atol=1e-7 * scale)
+        held += np.abs(c.C @ y + c.D @ theta - c.upper).min() < 1e-9
+    assert held > 30
+
+
+def by_quadprog(c, theta):
+    offset = c.D @ theta + c.c_0
+    low, high = c.lower - offset, c.upper - offset
+    rows = [c.C[np.isfinite(low)], -c.C[np.isfinite(high)]]
+    ends = np.concatenate([low[np.isfinite(low)], -high[np.isfinite(high)]])
+    return quadprog.solve_qp(c.H, -(c.G @ theta + c.g_0), np.vstack(rows).T, ends)[0]
+
+
+def test_the_multipliers_of_the_answer_are_the_forces_of_the_motion(mechanism):
+    """Against differences of the dynamics: lam of the state and control at the first sample.
+
+    Where rows repeat, a common part may be added to lam; what its change does is unique.
+    """
+    system, linear, _ = mechanism
+    mpc = forms(mechanism)["multipliers"]
+    q, v = linear.state(0.02 * np.ones(linear.nx))
+    dq, dv = linear.to_dq @ linear.coordinates(q, v), linear.to_dv @ linear.coordinates(q, v)
+    ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
+    w = called(lambda *a: [mpc.unknowns(*a)], q, v, ref, mpc.controller.z0)[0]
+    lam, du = w[mpc.sparse.forces[0]], w[: linear.nu]
+    dynamics = forward_dynamics(system)
+    A = np.array(system.constraint_jacobian(linear.q))
+
+    def acceleration(step):
+        at = np.array(system.integrate(linear.q, step * dq)).ravel()
+        speed = linear.v + step * dv
+        u = linear.u + step * du
+        f = np.array(system.actuation(at)) @ u + np.array(system.actuator_bias(at, speed)).ravel()
+        a, _, reaction = called(dynamics, at, speed, f)
+        return a, reaction
+
+    ends = [acceleration(step) for step in (DIFFERENCE, -DIFFERENCE)]
+    slope = (ends[0][1] - ends[1][1]) / (2 * DIFFERENCE)
+    assert np.abs(lam).max() > 1e-2
+    pressing = np.linalg.pinv(A) @ slope  # the part in the range of A
+    np.testing.assert_allclose(
+        np.linalg.pinv(A) @ lam, pressing, atol=1e-5 * np.abs(pressing).max()
+    )
+    idle = np.eye(len(lam)) - A @ np.linalg.pinv(A)
+    np.testing.assert_allclose(idle @ lam, 0, atol=1e-8 * np.abs(lam).max())
+
+
+def test_the_explicit_rows_hold_exactly_what_the_free_coordinates_hold(mechanism):
+    """One step of the multiplier form is that of the reduced system, from any state on it."""
+    _, linear, _ = mechanism
+    parts, h = multipliers_of(linear, 0.02), 0.02
+    model = forms(mechanism)["condensed"].problem.model
+    full = descriptor_form(linear)
+    x, u = np.ones(linear.nx), np.ones(linear.nu)
+    natural = parts.lift @ x
+    lam = np.linalg.pinv(full.G @ full.S, 1e-9) @ -full.G @ (full.dfdx @ natural + full.dfdu @ u)
+    a = parts.of_state @ natural + parts.of_u @ u + parts.of_lam @ lam
+    half = len(natural) // 2
+    after = natural + parts.hold @ np.concatenate([natural[half:], a])
+    expected = parts.lift @ (model.A @ x + model.B @ u)
+    assert np.abs(expected - natural).max() > 1e-3
+    np.testing.assert_allclose(after, expected, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(parts.rows @ a, 0, atol=1e-9 * np.abs(a).max())
+    assert h == model.period
+
+
+def test_bad_input_gives_a_status_in_every_form():
+    sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", u_bounds=[[-1.0, 1.0]])
+    u, _, status, _, residual = called(sparse.function, [np.nan, 0.0], np.zeros(3), [])
+    assert status == 3
+    assert np.all(u == 0)
+    assert np.all(np.isinf(residual))
+
+
+@pytest.mark.parametrize("solver", ["piqp", "proxqp", "qrqp"])
+def test_each_solver_of_the_sparse_form_finds_the_same(solver):
+    sparse = lti_mpc(
+        MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", solver=solver, **CASES["rates"]
+    )
+    dense = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **CASES["rates"])
+    u, _, status, *_ = called(sparse.function, [1.0, 0.5], np.zeros(3), [0.1])
+    expected = called(dense.function, [1.0, 0.5], np.zeros(3), [*dense.controller.z0[:-1], 0.1])
+    assert status == 0
+    np.testing.assert_allclose(u, expected[0], atol=ONE_SOLUTION)
+
+
+WRONG = {
+    "form": ({"form": "dense"}, err.ProblemError, "expected one of 'condensed', 'sparse'"),
+    "solver": ({"form": "sparse", "solver": "daqp"}, err.SolverError, "for the sparse form"),
+    "other solver": ({"solver": "piqp"}, err.SolverError, "expected one of 'daqp'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_form_or_solver_that_there_is_not_is_refused(case):
+    options, error, words = WRONG[case]
+    with pytest.raises(error, match=words):
+        lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **options)
+
+
+def test_the_sparse_form_is_not_c(tmp_path):
+    sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", u_bounds=[[-1.0, 1.0]])
+    with pytest.raises(err.ExportError, match="cannot generate C"):
+        export_c(sparse, tmp_path / "c")

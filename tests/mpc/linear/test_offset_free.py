@@ -1,0 +1,153 @@
+"""Offset-free MPC: no steady error under a force it does not know; with one once switched off."""
+
+import numpy as np
+import pytest
+
+import mbcasadi.errors as err
+from mbcasadi import models
+from mbcasadi.codegen import export_c
+from mbcasadi.control.regulators import equilibrium, linearize
+from mbcasadi.mpc import LinearModel, Noise, offset_free_lti, offset_free_mpc
+from mbcasadi.mpc.linear.disturbance import augment_with_disturbance
+from mbcasadi.mpc.linear.problem import linear_problem
+from mbcasadi.system import read_mjcf
+from mbcasadi.validation import validate
+
+PERIOD, HORIZON = 0.1, 10
+MODEL = LinearModel.of(
+    [[1.0, PERIOD], [-0.2 * PERIOD, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD, [0.01, -0.02]
+)
+PLACE, WANTED = [[1.0, 0.0]], 0.5
+OPTIONS = {"tracked": PLACE, "u_bounds": [[-2.0, 2.0]]}
+FORCE, GAIN = 0.4, 1.15  # of the plant, which the model knows nothing of
+OFF = np.zeros((2, 0))
+SWITCHES = {"each state": (None, True), "the force": (MODEL.B, True), "off": (OFF, False)}
+SETTLED = 1e-6
+
+
+VARYING = LinearModel.of(
+    np.tile(MODEL.A, (HORIZON, 1, 1)), np.tile(MODEL.B, (HORIZON, 1, 1)), PERIOD
+)
+
+
+def made(model=MODEL, **options):
+    noise = {"noise": Noise(disturbance=10.0)}
+    return offset_free_lti(model, HORIZON, [2.0, 0.1], 0.3, **(OPTIONS | noise | options))
+
+
+def settle(mpc, gain=1.0, slip=0.0, y=lambda x: x):
+    """Return the last state and status of a plant with a force, a gain and a slip of its own."""
+    x, z, ref = np.zeros(2), mpc.controller.z0, mpc.ref(x=[WANTED, 0.0])
+    for _ in range(400):
+        u, z, status, *_ = (np.array(out).ravel() for out in mpc.function(y(x), ref, z))
+        x = MODEL.A @ x + MODEL.B @ (gain * u + FORCE) + MODEL.drift + [slip, 0.0]
+    return x, status
+
+
+@pytest.mark.parametrize("case", SWITCHES)
+def test_an_unknown_force_leaves_no_offset_unless_switched_off(case):
+    disturbances, vanishes = SWITCHES[case]
+    x, status = settle(made(disturbances=disturbances), GAIN)
+    assert status == 0
+    offset = abs(x[0] - WANTED)
+    assert offset < SETTLED if vanishes else offset > 0.05
+
+
+def test_any_error_of_the_model_vanishes_where_each_measured_number_has_a_disturbance():
+    assert abs(settle(made(), GAIN, slip=0.02)[0][0] - WANTED) < SETTLED
+    assert abs(settle(made(disturbances=MODEL.B), GAIN, slip=0.02)[0][0] - WANTED) > 1e-3
+
+
+def test_the_place_alone_is_measured_and_the_rest_is_estimated():
+    mpc = made(measured=PLACE, disturbances=MODEL.B)
+    assert mpc.function.numel_in("y") == 1
+    x, _ = settle(mpc, GAIN, y=lambda x: x[:1])
+    assert abs(x[0] - WANTED) < SETTLED
+
+
+def test_the_target_is_a_steady_state_that_tracks_and_no_other_is_nearer():
+    """Two controls, one tracked row: one freedom is left to the cost."""
+    rng = np.random.default_rng(0)
+    A, B, B_d = rng.standard_normal((3, 3)), rng.standard_normal((3, 2)), np.eye(3)
+    model = LinearModel.of(A, B, PERIOD, rng.standard_normal(3))
+    H = rng.standard_normal((1, 3))
+    problem = linear_problem(model, 2, [3.0, 1.0, 2.0], [0.5, 0.7])
+    parts = augment_with_disturbance(problem, B_d, np.eye(3), H, (np.eye(3), np.eye(3), np.eye(3)))
+    W = np.diag([3.0, 1.0, 2.0, 0.5, 0.7])
+    E = np.block([[A - np.eye(3), B], [H, np.zeros((1, 2))]])
+    along = np.linalg.svd(E)[2][4:].T
+    for _ in range(10):
+        r, s, d = (rng.standard_normal(size) for size in (3, 2, 3))
+        steady = parts.target @ np.concatenate([r, s, d]) + parts.target_0
+        x, u = steady[:3], steady[3:]
+        np.testing.assert_allclose(A @ x + B @ u + model.drift + B_d @ d, x, atol=1e-10)
+        np.testing.assert_allclose(H @ x, H @ r, atol=1e-10)
+        slope = along.T @ W @ (steady - np.concatenate([r, s]))
+        assert np.abs(steady - np.concatenate([r, s])).max() > 0.1
+        np.testing.assert_allclose(slope, 0, atol=1e-10)
+
+
+def test_the_c_equals_the_function_and_coasts_over_a_bad_measurement(tmp_path):
+    mpc = made(du_bounds=[[-0.3, 0.3]])
+    program = export_c(mpc, tmp_path / "c").load()
+    x, z, ref = np.array([0.3, 0.0]), mpc.controller.z0, mpc.ref(x=[WANTED, 0.0])
+    for k in range(60):
+        y = np.array([np.nan, 0.0]) if k == 30 else x
+        one = [np.array(out).ravel() for out in mpc.function(y, ref, z)]
+        other = [np.array(out).ravel() for out in program(y, ref, z)]
+        for name, a, b in zip(("u", "z_next", "status"), one, other, strict=False):
+            np.testing.assert_allclose(b, a, atol=1e-9, err_msg=f"{k} {name}")
+        u, z, status, *_ = one
+        assert np.all(np.isfinite(z))
+        assert status == (3 if k == 30 else 0)
+        x = MODEL.A @ x + MODEL.B @ (u + FORCE) + MODEL.drift
+    assert program(x, ref, np.full(z.size, np.nan))[2] == 3
+
+
+WRONG = {
+    "two rows, one control": ({"tracked": np.eye(2)}, err.ProblemError, "no steady state"),
+    "unseen": ({"measured": PLACE}, err.ProblemError, "not observable"),
+    "noise": ({"noise": Noise(measurement=0.0)}, err.ProblemError, "noise.measurement"),
+    "varies": ({"model": VARYING}, err.ProblemError, "constant model"),
+    "shape": ({"tracked": [[1.0, 0.0, 0.0]]}, err.ShapeError, "tracked has shape"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_makes_no_sense_is_refused_with_advice(case):
+    options, kind, words = WRONG[case]
+    with pytest.raises(kind, match=words):
+        made(**options)
+
+
+def test_a_four_bar_keeps_its_pose_under_a_load_in_mujoco():
+    path = models.path("four_bar")
+    system = read_mjcf(path)
+    rest = equilibrium(system)
+    linear = linearize(system, rest.q, np.zeros(system.nv), rest.u)
+    crank = np.eye(2 * system.nv)[:1]
+    offsets = {}
+    for case, options in {"on": {}, "off": {"disturbances": np.zeros((linear.nx, 0))}}.items():
+        mpc = offset_free_mpc(
+            linear,
+            20,
+            np.repeat([10.0, 0.01], system.nv),
+            1.0,
+            tracked=crank,
+            period=0.01,
+            **options,
+        )
+        report = validate(
+            mpc,
+            path,
+            2.0,
+            reference=mpc.ref(setpoint_q=rest.q, setpoint_u=rest.u),
+            perturb={"mass": 0.1},
+            disturbance=0.2 * crank[0, : system.nv],
+            delay=1,
+        )
+        recording = report.runs[0].recording
+        offsets[case] = abs(recording.q[-1, 0] - rest.q[0])
+        assert np.all(recording.status == 0)
+    assert offsets["off"] > 0.02
+    assert offsets["on"] < 1e-3

@@ -1,0 +1,105 @@
+"""Collocation: its method's conditions, its order on a motion, the optimum that shooting finds."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import mbcasadi.errors as err
+from mbcasadi import models
+from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation, gauss
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.solution import rollout
+from mbcasadi.mpc.ocp.solver import solve
+from mbcasadi.simulation import simulate
+from mbcasadi.system import from_lagrangian, read_mjcf
+
+TOP = """<mujoco><worldbody><body><joint type="ball"/><geom type="box" pos="0 0 -.2"
+size=".05 .1 .2" mass="2"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("points", [1, 2, 3, 4])
+def test_gauss_method_integrates_polynomials_of_its_order(points):
+    A, b, c = gauss(points)
+    for k in range(2 * points):
+        assert b @ c**k == pytest.approx(1 / (k + 1), abs=1e-14)
+    for k in range(points):
+        np.testing.assert_allclose(A @ c**k, c ** (k + 1) / (k + 1), atol=1e-14)
+
+
+def pendulum():
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    return from_lagrangian(q, v, kinetic=v**2 / 2, potential=-9.81 * ca.cos(q), B=[[1]])
+
+
+@pytest.mark.parametrize(("points", "order"), [(1, 2), (2, 4)])
+def test_a_motion_without_control_is_found_with_the_methods_order(points, order):
+    system, x0, errors = pendulum(), [1.0, 0.5], []
+    exact = simulate(system, x0[:1], x0[1:], 0.8, times=[0.0, 0.8])
+    for N in (8, 16):
+        ocp = optimal_control_problem(system, N, 0.8 / N, R=1.0)
+        found = solve(direct_collocation(ocp, system, points), x0)
+        assert found.solved, found.in_words
+        errors.append(abs(found.x[-1, 0] - exact.q[-1, 0]))
+    assert errors[1] > 1e-10
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.2)
+
+
+def test_a_turning_body_is_the_one_of_an_independent_integration():
+    system = read_mjcf(TOP)
+    v0 = np.array([1.0, -2.0, 3.0])
+    ocp = optimal_control_problem(system, 20, 0.02, Q=1.0)
+    three = direct_collocation(ocp, system, 3)
+    x0 = np.concatenate([system.tree.q0, v0])
+    guess = collocation_guess(three, system, rollout(ocp, x0, ocp.parameters()))
+    found = solve(three, x0, guess=guess)
+    exact = simulate(system, system.tree.q0, v0, 0.4, times=[0.0, 0.4])
+    assert found.solved, found.in_words
+    np.testing.assert_allclose(found.x[-1], [*exact.q[-1], *exact.v[-1]], atol=1e-7)
+
+
+def test_a_four_bar_has_the_optimum_of_fine_shooting():
+    system = read_mjcf(models.path("pendulum_on_four_bar"))
+    weights = [1, 0, 1, 0, 0.1, 0, 0.1, 0]
+    given = {"Q": weights, "R": 0.1, "Q_end": 20 * np.array(weights), "u_bounds": [[-1.2, 1.2]]}
+    x0 = np.append(system.tree.q0 + np.array([0, 0, 0.1, 0]), np.zeros(4))
+    ocp = optimal_control_problem(system, 15, 0.02, **given)
+    coarse, fine = (
+        solve(optimal_control_problem(system, 15, 0.02, substeps=n, **given), x0) for n in (2, 4)
+    )
+    four = direct_collocation(ocp, system, 4)
+    found = solve(four, x0, guess=collocation_guess(four, system, fine))
+    for one in (coarse, fine, found):
+        assert one.solved, one.in_words
+    # Steps of order 4: halving them leaves a fifteenth of the change that it made.
+    limit = fine.cost + (fine.cost - coarse.cost) / 15
+    assert abs(fine.cost - limit) > 1e-7
+    assert found.cost == pytest.approx(limit, rel=5e-7)
+    np.testing.assert_allclose(found.u[:, :1], fine.u, atol=1e-4)
+    phi = system.constraint.map(16)(found.x[:, :4].T).full()
+    assert np.abs(phi).max() < 1e-8
+
+
+def test_a_row_that_moves_with_time_is_followed_inside_an_interval_too():
+    q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
+    system = from_lagrangian(
+        q, v, kinetic=ca.sumsqr(v) / 2, B=[[0], [1]], phi=q[0] - ca.sin(t), t=t
+    )
+    ocp = optimal_control_problem(system, 4, 0.25, R=1.0)
+    for newton in (0, 2):
+        found = solve(direct_collocation(ocp, system, 3, newton), [0, 0, 1, 2])
+        assert found.solved, found.in_words
+        wanted = [np.sin(1), 2, np.cos(1), 2]
+        np.testing.assert_allclose(found.x[-1], wanted, atol=1e-7 if newton == 0 else 1e-12)
+
+
+def test_what_collocation_cannot_take_is_refused():
+    system = pendulum()
+    ocp = optimal_control_problem(system, 3, 0.1, R=1.0)
+    with pytest.raises(err.ProblemError, match="points = 0; expected 1 to 9"):
+        direct_collocation(ocp, system, 0)
+    with pytest.raises(err.ProblemError, match="expected those of"):
+        direct_collocation(ocp, read_mjcf(TOP))
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    masked = from_lagrangian(q, v, kinetic=ca.sumsqr(v) / 2, phi=q[0] - q[1]).with_mask()
+    with pytest.raises(err.ProblemError, match="switched by a mask"):
+        direct_collocation(optimal_control_problem(masked, 3, 0.1, Q=1.0), masked)

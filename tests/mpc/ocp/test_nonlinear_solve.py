@@ -1,0 +1,278 @@
+"""Optimal control problems: references of other kinds, solvers beside each other, bad input."""
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+import quadprog
+
+import mbcasadi.errors as err
+from mbcasadi import models
+from mbcasadi.control import PostureTask
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.solution import initial_guess, rollout
+from mbcasadi.mpc.ocp.solver import ocp_solver, solve
+from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.system import from_lagrangian, read_mjcf
+
+OPTIMUM = 1e-6  # solvers stop at residuals of 1e-8 to 1e-9
+CLOSED = 1e-8  # m, along a prediction
+INSIDE = 1e-6  # Fatrop widens bounds by 1e-8 of their size
+SOLVERS = ("ipopt", "sqpmethod", "fatrop")
+
+
+def cart_pole():
+    """Return a cart of 1 kg with a pole of 0.3 kg at 0.5 m, hanging at q = 0."""
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    bob = ca.vertcat(v[0] + 0.5 * v[1] * ca.cos(q[1]), 0.5 * v[1] * ca.sin(q[1]))
+    return from_lagrangian(
+        q,
+        v,
+        kinetic=v[0] ** 2 / 2 + 0.3 * ca.sumsqr(bob) / 2,
+        potential=-0.3 * 9.81 * 0.5 * ca.cos(q[1]),
+        B=[[1], [0]],
+        ctrl_range=[[-12, 12]],
+        name="cart_pole",
+    )
+
+
+def sliding_mass(mass=2.0, **given):
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    return from_lagrangian(q, v, kinetic=mass * v**2 / 2, B=[[1]], **given)
+
+
+def swing_up(rail=0.5):
+    ocp = optimal_control_problem(
+        cart_pole(),
+        50,
+        0.04,
+        Q=[0.1, 1, 0.01, 0.01],
+        R=0.05,
+        Q_end=[200, 200, 20, 20],
+        q_bounds=[[-rail, rail], [-np.inf, np.inf]],
+    )
+    states = np.linspace(np.zeros(4), [0, np.pi, 0, 0], ocp.horizon + 1)
+    return ocp, ocp.parameters(setpoint_q=[0, np.pi]), initial_guess(ocp, states, np.zeros((50, 1)))
+
+
+@pytest.fixture(scope="module")
+def swings():
+    ocp, p, guess = swing_up()
+    found = {name: ocp_solver(ocp, name)(np.zeros(4), p, guess) for name in SOLVERS}
+    return ocp, found
+
+
+def test_a_cart_pole_swings_up_to_one_optimum_by_all_solvers(swings):
+    _, found = swings
+    best = found["ipopt"]
+    assert best.solved
+    np.testing.assert_allclose(best.x[-1], [0, np.pi, 0, 0], atol=0.05)
+    for name, one in found.items():
+        assert one.solved, (name, one.in_words)
+        assert abs(one.cost - best.cost) < OPTIMUM * best.cost, name
+        np.testing.assert_allclose(one.x, best.x, atol=10 * OPTIMUM, err_msg=name)
+        assert np.abs(one.u).max() == pytest.approx(12.0, abs=INSIDE)  # the limit counts
+        assert np.abs(one.x[:, 0]).max() == pytest.approx(0.5, abs=INSIDE)  # the rail too
+
+
+def test_the_cost_and_the_motion_of_an_answer_are_those_of_its_definition(swings):
+    ocp, found = swings
+    one = found["sqpmethod"]
+    x, total = one.x[0], 0.0
+    for k, u in enumerate(one.u):
+        away = np.append(one.x[k] - [0, np.pi, 0, 0], u)
+        total += 0.04 * away**2 @ [0.1, 1, 0.01, 0.01, 0.05] / 2
+        x = ocp.dynamics(one.x[k], u, one.p[k]).full().ravel()
+        np.testing.assert_allclose(one.x[k + 1], x, atol=1e-8)
+    away = one.x[-1] - [0, np.pi, 0, 0]
+    assert total + away**2 @ [200, 200, 20, 20] / 2 == pytest.approx(one.cost, rel=1e-9)
+
+
+def test_a_quadratic_problem_has_the_solution_of_an_independent_qp():
+    N, T, m = 12, 0.1, 2.0
+    ocp = optimal_control_problem(
+        sliding_mass(m), N, T, Q=[3, 0.1], R=0.2, Q_end=[10, 1], u_bounds=[[-4, 3]]
+    )
+    x0, target = np.array([1.5, 0.4]), np.array([0.2, 0.0])
+    A, B = np.array([[1, T], [0, 1]]), np.array([T**2 / 2, T]) / m
+    G = np.zeros((N + 1, 2, N))
+    free = np.zeros((N + 1, 2))
+    free[0] = x0
+    for k in range(N):
+        G[k + 1], free[k + 1] = A @ G[k], A @ free[k]
+        G[k + 1][:, k] += B
+    weights = [T * np.diag([3, 0.1])] * N + [np.diag([10.0, 1.0])]
+    H = sum(g.T @ W @ g for g, W in zip(G, weights, strict=True)) + 0.2 * T * np.eye(N)
+    c = sum(g.T @ W @ (f - target) for g, W, f in zip(G, weights, free, strict=True))
+    rows = np.hstack([np.eye(N), -np.eye(N)])
+    wanted = quadprog.solve_qp(H, -c, rows, np.repeat([-4.0, -3.0], N))[0]
+    assert np.isclose(wanted, -4.0).any()
+    for name in SOLVERS:
+        found = solve(ocp, x0, ocp.parameters(setpoint_q=0.2), solver=name)
+        assert found.solved, found.in_words
+        np.testing.assert_allclose(found.u[:, 0], wanted, atol=OPTIMUM, err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def four_bar():
+    return read_mjcf(models.path("pendulum_on_four_bar"))
+
+
+def test_a_pendulum_on_a_four_bar_is_caught_within_torque_limits(four_bar):
+    limit = 1.5
+    ocp = optimal_control_problem(
+        four_bar,
+        30,
+        0.02,
+        Q=[1, 0, 1, 0, 0.1, 0, 0.1, 0],
+        R=0.1,
+        Q_end=[50, 0, 50, 0, 5, 0, 5, 0],
+        u_bounds=[[-limit, limit]],
+    )
+    x0 = np.append(four_bar.tree.q0 + np.array([0, 0, 0.1, 0]), np.zeros(4))
+    found = {name: solve(ocp, x0, solver=name) for name in SOLVERS}
+    best = found["ipopt"]
+    for name, one in found.items():
+        assert one.solved, (name, one.in_words)
+        assert abs(one.cost - best.cost) < OPTIMUM * best.cost, name
+        np.testing.assert_allclose(one.u, best.u, atol=100 * OPTIMUM, err_msg=name)
+        assert np.abs(one.u).max() == pytest.approx(limit, abs=INSIDE)
+    phi = four_bar.constraint.map(31)(best.x[:, :4].T).full()
+    psi = four_bar.constraint_rate.map(31)(best.x[:, :4].T, best.x[:, 4:].T).full()
+    assert np.abs(phi).max() < CLOSED
+    assert np.abs(psi).max() < CLOSED
+    lean = best.x[:, :3].sum(axis=1)
+    fallen = rollout(ocp, x0, ocp.parameters()).x[:, :3].sum(axis=1)
+    assert abs(lean[-1]) < 0.6 * lean[0]
+    assert abs(fallen[-1]) > 2 * lean[0]
+    warm = solve(ocp, x0, guess=best, solver="sqpmethod")
+    assert warm.iterations <= 3
+
+
+def test_a_model_with_force_ranges_keeps_them():
+    model = """<mujoco><worldbody><body><joint name="a" type="slide"/><geom size=".1" mass="1"/>
+    </body></worldbody><actuator><position joint="a" kp="50" forcerange="-2 2"/></actuator>
+    </mujoco>"""
+    system = read_mjcf(model)
+    ocp = optimal_control_problem(system, 20, 0.05, Q=[10, 0.1], R=1e-3)
+    found = solve(ocp, [0, 0], ocp.parameters(setpoint_q=1.0))
+    force = 50 * (found.u[:, 0] - found.x[:-1, 0])
+    assert found.solved, found.in_words
+    assert np.abs(force).max() == pytest.approx(2.0, abs=INSIDE)
+
+
+def test_rows_along_the_way_at_the_end_and_own_residuals_are_what_they_say():
+    system = sliding_mass(1.0)
+    s = stage_symbols(system, goal=1)
+    ocp = optimal_control_problem(
+        system,
+        20,
+        0.1,
+        symbols=s,
+        residual=s.u,
+        path=[Bounded(s.v * s.v, upper=1.0)],
+        end=[Bounded(ca.vertcat(s.q - s.parameters["goal"], s.v), 0, 0)],
+    )
+    found = solve(ocp, [0, 0], ocp.parameters(goal=1.5))
+    assert found.solved, found.in_words
+    np.testing.assert_allclose(found.x[-1], [1.5, 0], atol=INSIDE)
+    assert np.abs(found.x[:, 1]).max() == pytest.approx(1.0, abs=INSIDE)
+
+
+def test_the_task_of_an_inverse_dynamics_controller_is_followed(four_bar):
+    task = PostureTask(joints=("crank",), weight=100.0)
+    ocp = optimal_control_problem(four_bar, 15, 0.02, tasks=[task], R=0.01, v_bounds=None)
+    x0 = np.append(four_bar.tree.q0, np.zeros(4))
+    found = solve(ocp, x0, ocp.parameters(posture_q=0.1))
+    assert found.solved, found.in_words
+    assert found.x[-1, 0] == pytest.approx(0.1, abs=0.02)
+
+
+def test_a_schedule_of_contacts_couples_two_carts_when_it_says_so():
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    kinetic = v[0] ** 2 / 2 + 3 * v[1] ** 2 / 2
+    system = from_lagrangian(q, v, kinetic=kinetic, B=[[1], [0]], phi=q[0] - q[1]).with_mask([0])
+    ocp = optimal_control_problem(system, 20, 0.1, Q=[0, 1, 0, 1], R=0.01, Q_end=[0, 10, 0, 10])
+    mask = np.arange(21)[:, None] >= 8
+    p = ocp.parameters(mask=mask, setpoint_q=[0.0, 1.0])
+    found = solve(ocp, np.zeros(4), p)
+    assert found.solved, found.in_words
+    assert np.abs(found.x[:9, 1]).max() < 1e-9
+    np.testing.assert_allclose(found.x[9:, 0], found.x[9:, 1], atol=1e-9)
+    assert found.x[-1, 1] > 0.3
+
+
+def test_what_cannot_be_reached_is_not_reported_as_solved():
+    system = sliding_mass(1.0)
+    s = stage_symbols(system)
+    ocp = optimal_control_problem(
+        system, 5, 0.1, R=1.0, symbols=s, end=[Bounded(s.q, 9.0, 9.0)], u_bounds=[[-1, 1]]
+    )
+    for name in SOLVERS:
+        found = solve(ocp, [0, 0], solver=name)
+        assert found.status in {2, 4}, (name, found.in_words)
+        assert max(found.violation, found.gap) > 0.1
+    assert solve(ocp, [0, 0], solver="ipopt").status == 2
+
+
+def test_an_answer_cut_short_is_not_believed():
+    ocp, p, guess = swing_up()
+    found = ocp_solver(ocp, "ipopt", options={"ipopt.max_iter": 4})(np.zeros(4), p, guess)
+    assert not found.solved
+    assert found.gap > 1e-3
+
+
+def problem(**given):
+    return optimal_control_problem(**({"system": cart_pole(), "horizon": 5, "period": 0.1} | given))
+
+
+FOREIGN = ca.SX.sym("foreign")
+BAD = {
+    "horizon": ({"horizon": 0, "R": 1}, "horizon = 0; expected a number of intervals"),
+    "half": ({"horizon": 2.5, "R": 1}, "horizon = 2.5"),
+    "period": ({"period": -0.1, "R": 1}, "period = -0.1; expected a positive"),
+    "indefinite": ({"Q": [1, 1, -1, 1]}, "Q has the eigenvalue -1; expected none negative"),
+    "asymmetric": ({"Q": np.triu(np.ones((4, 4)))}, "Q is not symmetric"),
+    "shape": ({"R": [1, 1]}, r"R has shape \(2,\), expected"),
+    "nothing": ({}, "no cost"),
+    "empty": ({"R": 1, "u_bounds": [[1, -1]]}, r"u_bounds\[0\] is 1.0 to -1.0: empty"),
+    "outside": ({"R": 1, "u_bounds": [[13, 14]]}, "ctrlrange.* empty"),
+    "foreign": ({"residual": FOREIGN}, "residual depends on foreign"),
+    "rows": ({"R": 1, "path": [Bounded(FOREIGN, 2, 1)]}, r"path\[0\]\[0\] is 2.0 to 1.0: empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_problem_that_makes_no_sense_is_refused(case):
+    given, message = BAD[case]
+    with pytest.raises(err.MbcasadiError, match=message):
+        problem(**given)
+
+
+def test_bad_numbers_and_names_are_refused_where_they_enter():
+    ocp = problem(Q=1.0, R=1.0)
+    with pytest.raises(err.ShapeError, match="x0 holds NaN"):
+        solve(ocp, [0, np.nan, 0, 0])
+    with pytest.raises(err.ShapeError, match=r"x0 has shape \(3,\), expected \(4,\)"):
+        solve(ocp, [0, 0, 0])
+    with pytest.raises(err.ProblemError, match="schedule of setpoint_q has 9 samples; expected 5"):
+        ocp.parameters(setpoint_q=np.zeros((9, 2)))
+    with pytest.raises(err.ShapeError, match="setpoint_q holds NaN"):
+        ocp.parameters(setpoint_q=[0, np.nan])
+    with pytest.raises(err.UnknownNameError, match="'setpoint_q', 'setpoint_v', 'setpoint_u'"):
+        ocp.parameters(goal=0)
+    with pytest.raises(err.SolverError, match="'sqpmethod', 'ipopt', 'fatrop'"):
+        solve(ocp, np.zeros(4), solver="magic")
+    with pytest.raises(err.SolverError, match="'exact'"):
+        solve(ocp, np.zeros(4), solver="fatrop", hessian="gauss-newton")
+    with pytest.raises(err.ShapeError, match="guess of u"):
+        initial_guess(ocp, np.zeros((6, 4)), np.zeros((6, 1)))
+    longer = problem(Q=1.0, R=1.0, horizon=6)
+    with pytest.raises(
+        err.ShapeError, match="guess has 34 unknowns and 28 rows, expected 29 and 24"
+    ):
+        solve(ocp, np.zeros(4), guess=rollout(longer, np.zeros(4), longer.parameters()))
+    with pytest.raises(err.ShapeError, match="p has shape"):
+        solve(ocp, np.zeros(4), np.zeros((2, 2)))
+    assert replace(ocp, nominal=None).parameters().shape == (6, 5)

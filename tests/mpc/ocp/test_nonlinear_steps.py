@@ -1,0 +1,163 @@
+"""Steps on the manifold: order, closure, derivatives, impacts, clocks, generated C."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from support.compiled import compiled
+
+import mbcasadi.errors as err
+from mbcasadi import models
+from mbcasadi.mpc.integrators.manifold_step import back_fun
+from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
+from mbcasadi.simulation import simulate
+from mbcasadi.system import from_lagrangian, read_mjcf
+
+TUMBLING = """<mujoco><worldbody><body><joint type="free"/>
+<geom type="box" size=".1 .2 .3" mass="2"/><body pos=".3 0 0">
+<joint type="ball" damping=".1"/><geom type="box" pos=".2 0 0" size=".2 .05 .02" mass="1"/>
+</body></body></worldbody></mujoco>"""
+CLOSED = 1e-10  # two Newton steps square the gap of the method twice
+
+
+@pytest.fixture(scope="module")
+def four_bar():
+    return read_mjcf(models.path("pendulum_on_four_bar"))
+
+
+@pytest.fixture(scope="module")
+def tumbling():
+    system = read_mjcf(TUMBLING)
+    rng = np.random.default_rng(2)
+    q = system.integrate(system.tree.q0, rng.standard_normal(9)).full().ravel()
+    return system, q, rng.standard_normal(9)
+
+
+def marched(system, x, duration, steps, **options):
+    step = discrete_dynamics(system, duration / steps, **options)
+    for _ in range(steps):
+        x = step(x, np.zeros(system.nu), []).full().ravel()
+    return x
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_the_error_of_a_step_shrinks_with_its_order_for_turning_bodies_too(tumbling, order):
+    system, q, v = tumbling
+    end = simulate(system, q, v, 0.2, times=[0.0, 0.2])
+    exact = np.concatenate([end.q[-1], end.v[-1]])
+    errors = [
+        np.abs(marched(system, np.concatenate([q, v]), 0.2, n, order=order) - exact).max()
+        for n in (32, 64)
+    ]
+    assert errors[1] > 1e-11  # above rounding and the reference
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.2)
+
+
+def test_substeps_are_steps(tumbling):
+    system, q, v = tumbling
+    x = np.concatenate([q, v])
+    np.testing.assert_allclose(
+        marched(system, x, 0.1, 1, substeps=5), marched(system, x, 0.1, 5), atol=1e-13
+    )
+
+
+def test_redundant_loops_stay_closed_along_a_step_and_open_without_newton(four_bar):
+    x = np.concatenate([four_bar.tree.q0, np.zeros(4)])
+    u = [1.0]
+    gaps = {}
+    for newton in (0, 2):
+        step, now, worst = discrete_dynamics(four_bar, 0.01, newton=newton), x, 0.0
+        for _ in range(20):
+            now = step(now, u, []).full().ravel()
+            slip = four_bar.constraint_jacobian(now[:4]) @ now[4:]
+            open_by = ca.norm_inf(ca.densify(four_bar.constraint(now[:4])))
+            worst = max(worst, float(open_by), float(ca.norm_inf(slip)))
+        gaps[newton] = worst
+    assert gaps[0] > 1e-6
+    assert gaps[2] < CLOSED
+
+
+@pytest.mark.parametrize("case", ["four_bar", "tumbling"])
+def test_derivatives_of_a_step_are_central_differences(case, four_bar, tumbling):
+    if case == "four_bar":
+        system, q, v = four_bar, four_bar.tree.q0, np.zeros(4)
+    else:
+        system, q, v = tumbling
+    step, x, u = discrete_dynamics(system, 0.02), np.concatenate([q, v]), np.full(system.nu, 0.7)
+    found = step.jacobian()(x, u, [], 0)
+    h = 1e-6
+    for given, J in ((x, found[0]), (u, found[1])):
+        for j in range(given.size):
+            e = h * np.eye(given.size)[j]
+            ends = [
+                step(x + s * e, u, []) if given is x else step(x, u + s * e, []) for s in (1, -1)
+            ]
+            wanted = ((ends[0] - ends[1]) / (2 * h)).full().ravel()
+            np.testing.assert_allclose(J[:, j].full().ravel(), wanted, atol=1e-7, rtol=1e-7)
+
+
+def two_carts():
+    """Return two carts of 1 and 3 kg, and one row that couples them."""
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    kinetic = v[0] ** 2 / 2 + 3 * v[1] ** 2 / 2
+    return from_lagrangian(q, v, kinetic=kinetic, B=[[1], [0]], phi=q[0] - q[1]).with_mask()
+
+
+def test_carts_that_a_mask_couples_keep_their_momentum():
+    step = step_fun(two_carts(), 0.1)
+    free = step(q=[0, 0], v=[2, 0], u=0, mask=[0])
+    np.testing.assert_allclose(free["v_next"].full().ravel(), [2, 0], atol=1e-14)
+    coupled = step(q=[0, 0], v=[2, 0], u=0, mask=[1])
+    np.testing.assert_allclose(coupled["v_next"].full().ravel(), [0.5, 0.5], atol=1e-14)
+    np.testing.assert_allclose(coupled["q_next"].full().ravel(), [0.05, 0.05], atol=1e-14)
+
+
+def test_a_row_that_moves_with_time_is_followed():
+    q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
+    system = from_lagrangian(q, v, kinetic=ca.sumsqr(v) / 2, phi=q[0] - ca.sin(t), t=t)
+    step = discrete_dynamics(system, 0.1, substeps=2)
+    x, wanted = [np.sin(0.3), 1, np.cos(0.3), 2], [np.sin(0.4), 1.2, np.cos(0.4), 2.0]
+    np.testing.assert_allclose(step(x, [], 0.3).full().ravel(), wanted, atol=1e-12)
+    drifting = discrete_dynamics(system, 0.1, newton=0)
+    np.testing.assert_allclose(drifting(x, [], 0.3).full().ravel(), wanted, atol=1e-6)
+
+
+def test_the_way_back_reaches_the_manifold_from_a_drifted_state(four_bar):
+    rng = np.random.default_rng(3)
+    q, v = four_bar.tree.q0 + 1e-3 * rng.standard_normal(4), rng.standard_normal(4)
+    assert np.abs(four_bar.constraint(q).full()).max() > 1e-5
+    back = back_fun(four_bar)(q=q, v=v)
+    q_next, v_next = (back[name].full().ravel() for name in ("q_next", "v_next"))
+    assert np.abs(four_bar.constraint(q_next).full()).max() < CLOSED
+    assert np.abs((four_bar.constraint_jacobian(q_next) @ v_next).full()).max() < CLOSED
+
+
+def test_the_generated_c_takes_the_same_step(four_bar, tmp_path):
+    step = discrete_dynamics(four_bar, 0.02)
+    loaded = compiled(step, tmp_path)
+    x = np.concatenate([four_bar.tree.q0, np.zeros(4)])
+    for _ in range(5):
+        found, wanted = loaded(x, [3.0], []), step(x, [3.0], [])
+        np.testing.assert_allclose(found, wanted, atol=1e-13)
+        x = wanted.full().ravel()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"period": 0.0}, "period = 0.0; expected a positive"),
+        ({"period": np.nan}, "expected a positive"),
+        ({"order": 5}, "unknown order '5'; valid: '1', '2', '3', '4'"),
+        ({"substeps": 0}, "substeps = 0"),
+        ({"newton": -1}, "newton = -1"),
+    ],
+)
+def test_a_step_that_makes_no_sense_is_refused(four_bar, options, message):
+    with pytest.raises(err.MbcasadiError, match=message):
+        step_fun(four_bar, **({"period": 0.01} | options))
+
+
+def test_activation_states_are_refused_by_name():
+    model = """<mujoco><worldbody><body><joint name="a"/><geom size=".1"/></body></worldbody>
+    <actuator><general joint="a" dyntype="filter" dynprm="0.1"/></actuator></mujoco>"""
+    with pytest.raises(err.ProblemError, match="1 activation states"):
+        step_fun(read_mjcf(model), 0.01)

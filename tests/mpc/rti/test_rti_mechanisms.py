@@ -1,0 +1,168 @@
+"""Real-time iterations of mechanisms: scheduled contacts, tasks, rotations, plans for reports."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from support.mpc_mechanisms import cart_pole, coupled_carts, sliding_mass
+from twins import topology_switch
+
+import mbcasadi as mb
+import mbcasadi.errors as err
+from mbcasadi import models
+from mbcasadi.codegen import export_c
+from mbcasadi.control import PostureTask
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.solution import initial_guess, rollout
+from mbcasadi.mpc.ocp.solver import solve
+from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.rti.controller import real_time_iteration
+
+SAME_MOTION = 1e-6  # of 224 steps of order 4, and of adaptive ones
+SAME_OPTIMUM = 1e-5
+BALL = """<mujoco><worldbody><body pos="0 0 1"><joint name="hip" type="ball" damping=".05"/>
+<geom type="box" pos=".02 0 -.3" size=".1 .2 .15" mass="1"/></body></worldbody>
+<actuator><motor joint="hip" gear="1 0 0" ctrlrange="-1 1"/>
+<motor joint="hip" gear="0 1 0" ctrlrange="-1 1"/></actuator></mujoco>"""
+
+
+def settled(rti, x, p, ticks=40):
+    """Return z, u and status after ticks at one state, with the same controls under way."""
+    nq, z = rti.ocp.state.numel_in("q"), rti.controller.z0.copy()
+    sent = slice(sum(rti.memory.sizes[:2]), sum(rti.memory.sizes[:3]))
+    for _ in range(ticks):
+        z[sent] = rti.controller.z0[sent]
+        u, z, status, *_ = (np.array(o).ravel() for o in rti.function(x[:nq], x[nq:], p.ravel(), z))
+    return z, u, int(status[0])
+
+
+def test_a_scheduled_contact_is_planned_with_its_impact_as_it_is_simulated():
+    """Two pendulums are driven to latch one period before they would fall together."""
+    system = topology_switch.system().with_mask([0, 0])
+    joints = topology_switch.points(q := ca.SX.sym("q", 4))
+    gap = ca.Function("gap", [q], [joints[2] - joints[5]])
+    latch = mb.Event("latch", lambda _, q, __: gap(q)[0], direction=1, mask=[1, 1])
+    at_rest = np.append(topology_switch.APART, np.zeros(4))
+    fall = mb.simulate(system, at_rest[:4], at_rest[4:], 1.0, events=[latch])
+    T, N, lands = fall.events[0].time / 10, 14, 9
+    s = stage_symbols(system, lands=1)
+    ocp = optimal_control_problem(
+        system,
+        N,
+        T,
+        R=1.0,
+        symbols=s,
+        terminal=s.v,
+        path=[Bounded(s.parameters["lands"] * gap(s.q), 0, 0, name="gap")],
+        substeps=16,
+    )
+    sample = np.arange(N + 1)[:, None]
+    p = ocp.parameters(mask=np.repeat(sample >= lands, 2, axis=1), lands=sample == lands)
+    rti = real_time_iteration(ocp, rollout(ocp, at_rest, ocp.parameters()), shift=False)
+    z, _, status = settled(rti, at_rest, p)
+    x, u = rti.trajectory(z)
+    assert status == 0
+    assert np.abs(u).max() > 0.1
+    assert np.abs(np.diff(gap.map(N + 1)(x[:, :4].T).full())[:, lands - 1]).max() > 0.01
+    now, jump = at_rest, 0.0
+    for k in range(N):
+        given = {"mask": [0, 0] if k <= lands else [1, 1], "rtol": 1e-11, "atol": 1e-13}
+        given["switches"] = [mb.Switch("latch", 0.0, [1, 1])] if k == lands else []
+        force = [u[k, 0], 0.0, u[k, 1], 0.0]
+        run = mb.simulate(system, now[:4], now[4:], T, force=lambda *_, f=force: f, **given)
+        jump = max([jump, *(np.abs(e.v_after - e.v_before).max() for e in run.events)])
+        now = np.append(run.q[-1], run.v[-1])
+        np.testing.assert_allclose(x[k + 1], now, atol=SAME_MOTION, err_msg=f"sample {k + 1}")
+    assert jump > 1.0
+
+
+def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
+    system = mb.read_mjcf(models.path("pendulum_on_four_bar"))
+    task = PostureTask(joints=("crank",), weight=100.0)
+    ocp = optimal_control_problem(
+        system, 15, 0.02, tasks=[task], R=0.01, u_bounds=[[-2, 2]], du_bounds=[[-0.6, 0.6]]
+    )
+    p, x0 = ocp.parameters(posture_q=0.1), np.append(system.tree.q0, np.zeros(4))
+    rti = real_time_iteration(ocp, delay=1, shift=False)
+    z, u, status = settled(rti, x0, p)
+    assert status == 0
+    start = ocp.dynamics(np.append(x0, 0.0), 0.0, p[0]).full().ravel()
+    best = solve(ocp, start, p)
+    assert best.solved, best.in_words
+    z[sum(rti.memory.sizes[:2])] = 0.0
+    given = {"q": x0[:4], "v": x0[4:], "ref": p.ravel(), "z": z}
+    answer = rti.function(**given)
+    plan = rti.controller.prediction(**given, u=answer["u"], z_next=answer["z_next"])
+    np.testing.assert_allclose(plan["x"].full().T, best.x, atol=SAME_OPTIMUM)
+    np.testing.assert_allclose(plan["u"].full().T, best.u, atol=10 * SAME_OPTIMUM)
+    np.testing.assert_allclose(plan["x"].full()[:, 0], start, atol=1e-12)
+    joints = [joint.name for joint in system.tree.joints]
+    motor = system.actuator_names[0]
+    rows = [*(f"q.{j}" for j in joints), *(f"v.{j}" for j in joints), f"u_last.{motor}"]
+    assert list(rti.controller.prediction_rows) == rows
+    assert rti.controller.delay == 1
+    limits = rti.controller.limits
+    assert limits.signal.components == (f"du.{motor}",)
+    value = limits.value(q=x0[:4], v=x0[4:], ref=p.ravel(), u=u, u_last=0.0)["value"]
+    assert float(value) == pytest.approx(u[0])
+
+
+def test_a_shifted_plan_begins_where_the_control_acts_and_keeps_its_motion():
+    ocp = optimal_control_problem(cart_pole(upright=True), 20, 0.04, Q=[1, 10, 0.1, 0.1], R=0.01)
+    rti, x, z = real_time_iteration(ocp, delay=2), np.array([0.1, 0.05, 0.0, 0.0]), None
+    z, ref, sent = rti.controller.z0, ocp.parameters().ravel(), [0.0, 0.0]
+    for _ in range(25):
+        begun = z
+        u, z, status, *_ = (np.array(o).ravel() for o in rti.function(x[:2], x[2:], ref, z))
+        plan = rti.controller.prediction(q=x[:2], v=x[2:], ref=ref, z=begun, z_next=z, u=u)
+        sent.append(u[0])
+        reached = ocp.dynamics.mapaccum(2)(x, ca.DM(sent[-3:-1]).T, ocp.parameters()[:2].T).full()
+        np.testing.assert_allclose(plan["x"].full()[:, 0], reached[:, -1], atol=1e-12)
+        x = reached[:, 0]
+        assert status == 0
+    motion = ocp.dynamics.mapaccum(20)(reached[:, -1], plan["u"], ocp.parameters()[:-1].T)
+    np.testing.assert_allclose(plan["x"].full()[:, 1:], motion.full(), atol=SAME_OPTIMUM)
+
+
+def test_a_ball_joint_is_led_to_the_optimum_of_the_whole_problem():
+    system = mb.read_mjcf(BALL)
+    ocp = optimal_control_problem(
+        system, 15, 0.04, Q=[4, 4, 0, 0.1, 0.1, 0.1], R=0.05, Q_end=[20, 20, 0, 1, 1, 1]
+    )
+    q0 = system.integrate(system.tree.q0, [0.5, -0.7, 0.3]).full().ravel()
+    x0 = np.append(q0, [0.5, 0.2, -0.4])
+    best = solve(ocp, x0)
+    assert best.solved, best.in_words
+    _, u, status = settled(real_time_iteration(ocp, shift=False), x0, ocp.parameters(), 60)
+    assert status == 0
+    np.testing.assert_allclose(u, best.u[0], atol=SAME_OPTIMUM)
+    assert np.abs(best.u).max() == pytest.approx(1.0, abs=SAME_OPTIMUM)
+
+
+def test_a_control_that_costs_nothing_is_refused():
+    ocp = optimal_control_problem(sliding_mass(), 5, 0.1, Q=[0, 0], residual=ca.SX(1))
+    with pytest.raises(err.ProblemError, match="'ocp' leaves some control without cost"):
+        real_time_iteration(ocp)
+    fine = optimal_control_problem(sliding_mass(), 5, 0.1, Q=[1, 1], Q_end=[1, 1])
+    assert real_time_iteration(fine).controller.z0.size
+    guess = initial_guess(fine, np.zeros((6, 2)), np.zeros((5, 1)))
+    assert real_time_iteration(fine, guess).controller.delay == 0
+
+
+def test_the_c_knows_rows_that_a_schedule_switches(tmp_path):
+    """Carts couple at sample 4, where they must stand together: the row is zero elsewhere."""
+    system = coupled_carts()
+    s = stage_symbols(system, lands=1)
+    met = Bounded(s.parameters["lands"] * (s.q[0] - s.q[1]), 0, 0)
+    ocp = optimal_control_problem(
+        system, 8, 0.1, R=0.1, Q_end=[1, 1, 5, 5], Q=0.1, symbols=s, path=[met]
+    )
+    rti, sample = real_time_iteration(ocp, shift=False, name="couples"), np.arange(9)[:, None]
+    p = ocp.parameters(mask=sample >= 4, lands=sample == 4)
+    law, rng = export_c(rti, tmp_path / "c").load(flags=("-O0",)), np.random.default_rng(3)
+    for x in 0.3 * rng.standard_normal((10, 4)):
+        given = (x[:2], x[2:], p.ravel(), rti.controller.z0)
+        one, other = ([np.array(o).ravel() for o in f(*given)] for f in (rti.function, law))
+        assert one[2] == other[2] == 0
+        np.testing.assert_allclose(other[0], one[0], atol=1e-9)
+        at_landing = rti.trajectory(one[1])[0][4]
+        assert at_landing[0] == pytest.approx(at_landing[1], abs=1e-9)

@@ -1,0 +1,95 @@
+"""A thousand states each: no wrong answer of the C is reported as right."""
+
+import numpy as np
+import pytest
+import quadprog
+from support.mpc_mechanisms import cart_pole
+
+from mbcasadi.codegen import export_c
+from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
+from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
+from mbcasadi.mpc.rti.controller import real_time_iteration
+
+STATES = 1000
+SAME_QP = 1e-7
+
+
+PRICES = {
+    "hard": {},
+    "soft": {"linear_penalty": 2.0, "quadratic_penalty": 10.0},
+    "cheap": {"linear_penalty": 0.02},
+    "dear": {"linear_penalty": 100.0},
+    "dear, in km/s": {"linear_penalty": 3e4},
+}
+
+
+def problem(kind):
+    system = cart_pole(upright=True)
+    s = stage_symbols(system)
+    unit = 1e-3 if "km" in kind else 1.0
+    speed = unit * (s.v[0] + 0.02 * s.u)
+    return optimal_control_problem(
+        system,
+        20,
+        0.04,
+        Q=[1, 10, 0.1, 0.1],
+        R=0.01,
+        Q_end=[40, 200, 10, 10],
+        S=1e-3,
+        du_bounds=[[-8, 8]],
+        symbols=s,
+        path=[Bounded(speed, -1.5 * unit, 1.5 * unit, name="speed", **PRICES[kind])],
+        end=[Bounded(s.v[1], -0.5, 0.5)],
+    )
+
+
+def nearest(A, lower, upper):
+    """Return the point of `lower <= A x <= upper` nearest to zero, None where there is none.
+
+    Rows get unit length: the peer's tolerance is absolute.
+    """
+    C, b = np.vstack([A, -A]), np.concatenate([lower, -upper])
+    size = np.linalg.norm(C, axis=1)
+    chosen = (b > -1e29) & (size > 1e-12)
+    C, b = C[chosen] / size[chosen, None], b[chosen] / size[chosen]
+    try:
+        return quadprog.solve_qp(np.eye(A.shape[1]), np.zeros(A.shape[1]), C.T, b)[0]
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("kind", PRICES)
+def test_no_wrong_answer_of_a_thousand_is_called_right(kind, tmp_path):
+    rti, rng = real_time_iteration(problem(kind), shift=False), np.random.default_rng(5)
+    law = export_c(rti, tmp_path / "c").load(flags=("-O1",)).map(STATES)
+    x = rng.uniform([-1, -0.4, -1.5, -1.5], [1, 0.4, 1.5, 1.5], (STATES, 4)).T
+    ref = np.tile(rti.ocp.parameters().ravel()[:, None], STATES)
+    z = np.tile(rti.controller.z0[:, None], STATES)
+    moved = sum(rti.memory.sizes[:3])
+    z[:moved] += 0.05 * rng.standard_normal((moved, STATES))
+    z[moved:] = rng.integers(-1, 2, z[moved:].shape)  # any active set to begin with
+    _, z_next, status, *_ = law(x[:2], x[2:], ref, z)
+    stages = rti.controller.stages
+    found = stages.problem().map(STATES)(x[:2], x[2:], ref, z)
+    A, lower, upper, prepared = (np.array(found[i]) for i in (0, 1, 2, 5))
+    sizes, statuses = (STATES, stages.n), np.array(status).ravel()
+    wanted, feasible = np.zeros(sizes), np.zeros(STATES, dtype=bool)
+    for i in range(STATES):
+        answer = nearest(A[:, i * stages.n : (i + 1) * stages.n], lower[:, i], upper[:, i])
+        feasible[i] = answer is not None
+        wanted[i] = 0.0 if answer is None else answer
+    none = np.zeros((0, STATES))
+    lam, active, flag = (
+        np.zeros((stages.m, STATES)),
+        np.zeros((stages.m, STATES)),
+        np.ones((1, STATES)),
+    )
+    finish = stages.finish.map(STATES)
+    by_peer = finish(x[:2], x[2:], ref, z, prepared, none, wanted.T, lam, active, flag)
+    plans = [np.array(one)[: sum(rti.memory.sizes[:2])] for one in (z_next, by_peer[1])]
+    right = statuses == 0
+    assert np.all(feasible[right])
+    np.testing.assert_allclose(plans[0][:, right], plans[1][:, right], atol=SAME_QP)
+    assert np.mean(right[feasible]) > 0.999
+    assert set(statuses[~feasible]) <= {2, 4}
+    assert 0.1 < feasible.mean() < (0.99 if kind == "hard" else 1.01)

@@ -1,0 +1,256 @@
+"""Optimal trajectories against closed forms: time, effort, rates, phases, periods, turns."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import mbcasadi.errors as err
+from mbcasadi.mpc import (
+    Bounded,
+    optimise,
+    pin_independent_coordinates,
+    stage_symbols,
+    trajectory_guess,
+    trajectory_problem,
+)
+from mbcasadi.system import from_lagrangian, read_mjcf
+
+OPTIMUM = 1e-6  # residuals of answers that count; solvers stop at 1e-9
+N = 20
+MASS, PULL, WAY = 2.0, 3.0, 1.2  # kg, N, m
+SOLVERS = ("ipopt", "fatrop", "sqpmethod")
+
+BALL = """
+<mujoco model="ball"><option gravity="0 0 0"/>
+  <worldbody><body><joint name="ball" type="ball"/>
+    <geom type="box" size="0.3 0.2 0.1" mass="3"/></body></worldbody>
+  <actuator>
+    <motor joint="ball" gear="1 0 0" ctrlrange="-1 1"/>
+    <motor joint="ball" gear="0 1 0" ctrlrange="-1 1"/>
+    <motor joint="ball" gear="0 0 1" ctrlrange="-1 1"/>
+  </actuator>
+</mujoco>
+"""
+
+
+def sliding_mass(low=-PULL, high=PULL):
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    return from_lagrangian(q, v, kinetic=MASS * v**2 / 2, B=[[1]], ctrl_range=[[low, high]])
+
+
+def oscillator(stiffness=18.0):
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    return from_lagrangian(
+        q, v, kinetic=MASS * v**2 / 2, potential=stiffness * q**2 / 2, B=[[1]]
+    ), np.sqrt(stiffness / MASS)
+
+
+def rest_to_rest(system, horizon=N, way=WAY, duration=(0.2, 5.0), **options):
+    """Return the problem of a mass that moves from rest to rest, and a straight guess."""
+    own = stage_symbols(system)
+    end = pin_independent_coordinates(system, own, [way])
+    problem = trajectory_problem(
+        system, horizon, duration, q0=[0.0], v0=[0.0], symbols=own, end=end, **options
+    )
+    return problem, trajectory_guess(problem, np.linspace(0, way, horizon + 1)[:, None])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_fastest_way_is_full_force_and_full_brake(solver):
+    problem, guess = rest_to_rest(sliding_mass(), time_weight=1.0)
+    found = optimise(problem, guess, solver=solver)
+    assert found.solved, found.in_words
+    assert found.t[-1] == pytest.approx(2 * np.sqrt(WAY * MASS / PULL), rel=OPTIMUM)
+    np.testing.assert_allclose(found.u.ravel(), np.repeat([PULL, -PULL], N // 2), atol=1e-4)
+
+
+def test_the_price_of_the_way_is_the_multiplier_of_its_row():
+    problem, guess = rest_to_rest(sliding_mass(), time_weight=1.0)
+    found = optimise(problem, guess)
+    lam = found.found.lam_g[-2]  # of the last position; that of the last velocity stands behind
+    # T = 2 sqrt(d m / F), so dT/dd = sqrt(m / (F d)).
+    assert abs(lam) == pytest.approx(np.sqrt(MASS / (PULL * WAY)), rel=1e-5)
+
+
+def test_time_and_effort_meet_where_their_closed_form_says():
+    weight, price = 2.0, 0.7
+    system = sliding_mass(-100.0, 100.0)
+    own = stage_symbols(system)
+    problem = trajectory_problem(
+        system,
+        N,
+        (0.1, 20.0),
+        time_weight=weight,
+        q0=[0.0],
+        v0=[0.0],
+        symbols=own,
+        residual=np.sqrt(price) * own.u,
+        end=pin_independent_coordinates(system, own, [WAY]),
+    )
+    found = optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
+    # Held over N intervals, u falls linearly; ½ p ∫ u² = 6 p (m d)² / T³ · N² / (N² - 1).
+    E = 6 * price * (MASS * WAY) ** 2 * N**2 / (N**2 - 1)
+    T = (3 * E / weight) ** 0.25
+    assert found.solved
+    assert found.t[-1] == pytest.approx(T, rel=OPTIMUM)
+    assert found.cost == pytest.approx(weight * T + E / T**3, rel=OPTIMUM)
+    bends = np.diff(found.u.ravel(), 2)
+    assert np.abs(bends).max() < 1e-6 * np.abs(found.u).max()
+
+
+def test_with_bounded_rates_the_force_falls_as_fast_as_it_may():
+    rate = 4.0
+    problem, guess = rest_to_rest(
+        sliding_mass(-100.0, 100.0), time_weight=1.0, u_rates=[[-rate, rate]]
+    )
+    found = optimise(problem, guess)
+    jerk = rate / MASS
+    T = (12 * WAY / (jerk * (1 - 1 / N**2))) ** (1 / 3)
+    assert found.solved, found.in_words
+    assert found.t[-1] == pytest.approx(T, rel=OPTIMUM)
+    slopes = np.diff(found.u.ravel()) / np.diff(found.t[:-1])
+    np.testing.assert_allclose(slopes, -rate, rtol=1e-5)
+
+
+def test_a_weight_of_rates_makes_them_smaller():
+    free = optimise(*rest_to_rest(sliding_mass(), time_weight=1.0))
+    calm = optimise(*rest_to_rest(sliding_mass(), time_weight=1.0, rate_weight=1e-3))
+    assert calm.solved
+    jump = [np.abs(np.diff(one.u.ravel())).max() for one in (free, calm)]
+    assert jump[1] < 0.5 * jump[0]
+    assert calm.t[-1] > free.t[-1]
+
+
+def test_a_soft_limit_of_speed_gives_way_at_a_low_price_only():
+    system, limit = sliding_mass(), 1.0
+    own = stage_symbols(system)
+    found = {}
+    for price in (0.0, 1e-4, 10.0):
+        rows = [Bounded(own.v, -9.0, limit, price, name="speed")]
+        problem = trajectory_problem(
+            system, N, (0.2, 5.0), time_weight=1.0, q0=[0.0], v0=[0.0], symbols=own, path=rows,
+            end=pin_independent_coordinates(system, own, [WAY]),
+        )  # fmt: skip
+        guess = trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
+        found[price] = optimise(problem, guess)
+        assert found[price].solved, found[price].in_words
+    hard, cheap, dear = (found[price] for price in (0.0, 1e-4, 10.0))
+    assert hard.v.max() == pytest.approx(limit, abs=OPTIMUM)
+    assert dear.v.max() == pytest.approx(limit, abs=OPTIMUM)
+    assert dear.t[-1] == pytest.approx(hard.t[-1], rel=OPTIMUM)
+    assert cheap.v.max() > 1.3
+    assert "speed at sample" in cheap.found.violations[0]
+
+
+def test_two_phases_put_the_switch_where_it_belongs():
+    push, brake = 4.0, 1.0  # N
+    problem, guess = rest_to_rest(
+        sliding_mass(-brake, push),
+        2,
+        duration=[(0.05, 5.0), (0.05, 5.0)],
+        phases=(1, 1),
+        time_weight=1.0,
+    )
+    found = optimise(problem, guess)
+    T = np.sqrt(2 * WAY * MASS * (1 / push + 1 / brake))
+    assert found.solved, found.in_words
+    assert found.t[-1] == pytest.approx(T, rel=OPTIMUM)
+    np.testing.assert_allclose(found.durations, T * np.array([0.2, 0.8]), rtol=1e-4)
+    np.testing.assert_allclose(found.u.ravel(), [push, -brake], atol=1e-3)
+
+
+def test_an_oscillator_swings_in_its_own_period_without_effort():
+    system, omega = oscillator()
+    own = stage_symbols(system)
+    problem = trajectory_problem(
+        system,
+        60,
+        (1.0, 3.0),
+        v0=[0.0],
+        periodic=[0.0],
+        symbols=own,
+        start=[Bounded(own.q, 1.0, 1.0)],
+        residual=own.u,
+        integrator={"substeps": 2},
+    )
+    turn = np.linspace(0, 2 * np.pi, 61)[:, None]
+    found = optimise(problem, trajectory_guess(problem, np.cos(turn), durations=1.9))
+    assert found.solved
+    assert found.t[-1] == pytest.approx(2 * np.pi / omega, rel=1e-6)  # of the step: (ω h)⁴ / 120
+    assert found.cost < 1e-12
+    np.testing.assert_allclose(found.q[-1], found.q[0], atol=1e-9)
+    np.testing.assert_allclose(found.v[-1], found.v[0], atol=1e-9)
+    np.testing.assert_allclose(found.q, np.cos(turn), atol=1e-4)
+
+
+def test_a_duration_with_equal_bounds_is_fixed_and_has_a_price():
+    T, price = 1.5, 0.5
+    system = sliding_mass(-100.0, 100.0)
+
+    def best(duration):
+        own = stage_symbols(system)
+        problem = trajectory_problem(
+            system, N, duration, q0=[0.0], v0=[0.0], symbols=own,
+            residual=np.sqrt(price) * own.u, end=pin_independent_coordinates(system, own, [WAY]),
+        )  # fmt: skip
+        return optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
+
+    fixed, bounded = best((T, T)), best((0.3, T))
+    E = 6 * price * (MASS * WAY) ** 2 * N**2 / (N**2 - 1)
+    for found in (fixed, bounded):
+        assert found.solved, found.in_words
+        assert found.t[-1] == pytest.approx(T, rel=OPTIMUM)
+        assert found.cost == pytest.approx(E / T**3, rel=OPTIMUM)
+
+
+def test_a_ball_joint_turns_about_one_axis_in_least_time():
+    system, angle = read_mjcf(BALL), 2.0
+    inertia = 3.0 * (0.6**2 + 0.4**2) / 12
+    turned = np.array([np.cos(angle / 2), 0, 0, np.sin(angle / 2)])
+    own = stage_symbols(system)
+    problem = trajectory_problem(
+        system,
+        N,
+        (0.1, 3.0),
+        time_weight=1.0,
+        q0=[1, 0, 0, 0],
+        v0=np.zeros(3),
+        symbols=own,
+        residual=1e-4 * own.u,
+        end=pin_independent_coordinates(system, own, turned),
+    )
+    half = np.linspace(0, angle / 2, N + 1)
+    zero = np.zeros(N + 1)
+    path = np.column_stack([np.cos(half), zero, zero, np.sin(half)])
+    found = optimise(problem, trajectory_guess(problem, path))
+    assert found.solved, found.in_words
+    # The bound is that of a turn about z alone; torques about x and y can help by a little.
+    T = 2 * np.sqrt(angle * inertia)
+    assert found.t[-1] <= T * (1 + OPTIMUM)
+    assert found.t[-1] > 0.9 * T
+    np.testing.assert_allclose(np.linalg.norm(found.q, axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(found.q[-1], turned, atol=1e-7)
+    middle = found.at([found.t[-1] / 3])[0]
+    assert np.linalg.norm(middle) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_bound_of_the_start_that_presses_is_met():
+    system = sliding_mass()
+    own = stage_symbols(system)
+    problem = trajectory_problem(
+        system, N, (0.2, 5.0), time_weight=1.0, v0=[0.0], symbols=own,
+        start=[Bounded(own.q, -0.3, 0.4)], end=pin_independent_coordinates(system, own, [WAY]),
+    )  # fmt: skip
+    found = optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
+    assert found.solved, found.in_words
+    assert found.q[0, 0] == pytest.approx(0.4, abs=OPTIMUM)
+    assert found.t[-1] == pytest.approx(2 * np.sqrt((WAY - 0.4) * MASS / PULL), rel=OPTIMUM)
+
+
+def test_a_goal_out_of_reach_is_called_so():
+    problem, guess = rest_to_rest(sliding_mass(), duration=(0.2, 0.5), time_weight=1.0)
+    found = optimise(problem, guess)
+    assert not found.solved
+    assert found.found.violation > 1e-3
+    with pytest.raises(err.ProblemError, match="before the start"):
+        found.at([-0.1])
