@@ -1,10 +1,10 @@
-"""A crank turns a four-bar on time, with the least torque and never more than its motor has.
+"""A crank turns a four-bar in time, with the least torque and within the motor's limit.
 
 The loop is closed by MJCF's `<connect>`: three rows of rank two, two passive joints. Where the
-motor is too weak, the crank lags behind; the law says so by its tracking error, not by a torque
-beyond the limit.
+motor is too weak, the crank lags behind: the tracking error grows, and the torque stays at its
+limit.
 
-You will see the torque, its limit and the error of the crank over two turns there and back.
+You will see the torque, its limit and the error of the crank over two turns forward and back.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
-"""One control law stands on four feet, on three, and says why it cannot stand on one.
+"""One control law stands on four feet and on three, and reports why one foot is not enough.
 
 The mask of the contacts is an input: it switches rows of the same problem, so the same Function,
-and the same generated C, serves every set of feet. Contact forces stay in their friction cones.
+and the same generated C, works for every set of feet. Contact forces stay in their friction cones.
 
-You will see the load on each foot, then the rows that stand in the way.
+You will see the load on each foot, then the rows that contradict each other.
 """
 
 import numpy as np

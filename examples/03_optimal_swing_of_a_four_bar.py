@@ -1,9 +1,9 @@
 """The least torque that swings a four-bar by 1.5 rad in 0.4 s: projected dynamics in an `Opti`.
 
-The three loop rows have rank two, so that a KKT matrix of them has no inverse; the projected
-dynamics is an ordinary `ca.Function` of (q, v, u) all the same, and IPOPT differentiates it.
+The three loop rows have rank two, so their KKT matrix has no inverse. The projected dynamics is
+still an ordinary `ca.Function` of (q, v, u), and IPOPT differentiates it.
 
-You will see the number of iterations, the largest torque and how far the loop opens.
+You will see the number of iterations, the largest torque and the gap of the loop.
 """
 
 import casadi as ca

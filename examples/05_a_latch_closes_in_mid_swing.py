@@ -2,8 +2,8 @@
 
 `M̄ = P M P + μ Q` keeps its size and stays positive definite while the rank goes from 0 to 2: a
 mask switches the rows. The virtual mass μ is free; inside the interval (12) the condition of M̄
-is least, and the default lies there at every pose. Where the tips meet, the latch takes their
-speed: v is projected in the metric of M, and kinetic energy is lost.
+is least, and the default lies there at every pose. Where the tips meet, the latch stops their
+relative motion: v is projected in the metric of M, and kinetic energy is lost.
 
 You will see the loss, and the condition of M̄ for virtual masses inside and outside the interval.
 """
@@ -16,7 +16,7 @@ from panels import Panel, draw, figure_path
 from twins import topology_switch
 
 import mbcasadi as mb
-from mbcasadi.dynamics.virtual_mass_terms import virtual_mass_terms
+from mbcasadi.dynamics import virtual_mass_terms
 
 DURATION = 1.2  # s
 SAMPLES = 241
@@ -24,7 +24,7 @@ MASSES = {"default": None, "too light": 1e-4, "too heavy": 1.0}  # kg m²
 
 
 def gap_fun() -> ca.Function:
-    """Return (t, q, v) → how far the left tip is from the right one, m."""
+    """Return (t, q, v) → the distance of the left tip from the right one, m."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 4), ca.SX.sym("v", 4)
     joints = topology_switch.points(q)
     return ca.Function("gap", [t, q, v], [joints[5][0] - joints[2][0]], ["t", "q", "v"], ["gap"])
@@ -43,7 +43,7 @@ def conditions(system: mb.System, run: mb.Trajectory) -> dict[str, np.ndarray]:
 
 
 def main(figure: str | None = None) -> dict[str, Any]:
-    """Return the motion, what the latch did, and the conditions along the way."""
+    """Return the motion, the event of the latch, and the conditions along the motion."""
     system = topology_switch.system().with_mask([0, 0])
     latch = mb.Event("latch", gap_fun(), direction=-1, mask=[1, 1])
     times = np.linspace(0, DURATION, SAMPLES)

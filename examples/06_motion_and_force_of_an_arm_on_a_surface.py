@@ -1,12 +1,12 @@
 """An arm's tip slides along a surface: motion and contact force under separate commands [A10, §5].
 
 The quasi-forces split into `u_r`, which moves the arm, and `u_o`, which only presses. With
-`u_o = 0` they are smallest and the force on the surface is what the motion makes of it; with
-eq. 47 it is the 50 N that are asked for. Both runs move alike. A10 writes `f - Aᵀ lam`, so its
+`u_o = 0` they are smallest and the force on the surface follows from the motion; with
+eq. 47 it is the desired 50 N. The motion is the same in both runs. A10 writes `f - Aᵀ lam`, so its
 lam is minus ours. It does not give the initial state: here the arm starts off its path, with the
 elbow below the base, and once above it. The path leaves the arm's reach after 7.36 s.
 
-You will see the range of the force with and without force control, and how the error decays.
+You will see the range of the force with and without force control, and the decay of the error.
 """
 
 import casadi as ca
@@ -15,7 +15,7 @@ from panels import Panel, draw, figure_path
 from twins import prr_arm
 
 import mbcasadi as mb
-from mbcasadi.dynamics.quasi_velocity_terms import quasi_velocity_terms
+from mbcasadi.dynamics import quasi_velocity_terms
 
 K_P, K_D = 3.0, 5.0  # 1/s  [A10, section 5]
 WANTED = 50.0  # N, lam_d  [A10, section 5]
@@ -26,13 +26,13 @@ OFFSET = np.array([-0.1, 0.2])  # m, rad: initial error of theta; speeds are zer
 
 
 def reference(t: ca.SX) -> ca.SX:
-    """Return theta_d: the tip's place, m, and the last link's lean, rad  [A10, section 5]."""
+    """Return theta_d: the tip's position, m, and the last link's angle, rad  [A10, section 5]."""
     place = 0.3 * ca.sin(0.6 * np.pi * t) + 0.5
     return ca.vertcat(place, np.pi / 6 * ca.sin(np.pi * t) + np.pi / 12)
 
 
 def control(system: mb.System, force_control: bool) -> ca.Function:
-    """Return (t, q, v) → (f, epsilon, u_r, u_o, theta, theta_d); f carries gravity as well.
+    """Return (t, q, v) → (f, epsilon, u_r, u_o, theta, theta_d); f includes gravity.
 
     `s` in null(A) moves theta at the commanded rate, `ds/dt + Γ_r s` of eq. 39 is
     `V2ᵀ W⁻¹ (M ds/dt + C s)` in joint space, and `epsilon = V2ᵀ Wᵀ (v - s)` is eq. 38. So neither

@@ -1,10 +1,11 @@
-"""Two robots lift a bar on time: six motors, three freedoms, two controls that do it [L15, §V].
+"""Two robots lift a bar in time: six motors, three freedoms, two consistent controls [L15, §V].
 
 The loop of five links is a passive constraint, the path of the bar a servo constraint: both are
-data of one kind. The passive reaction feels the control, `a = a_0 + G B u`. The paper's figures
-come from `A_s M⁻¹ B`, which leaves the reaction to the feedback; the least control from `A_s G B`.
+data of one kind. The passive reaction depends on the control, `a = a_0 + G B u`. The paper's
+figures come from `A_s M⁻¹ B`, which leaves the reaction to the feedback; the least control from
+`A_s G B`.
 
-You will see the range of each motor torque under both, and how far each misses its constraints.
+You will see the range of each motor torque under both, and the errors of the constraints.
 """
 
 import casadi as ca
@@ -55,7 +56,7 @@ def on_the_path(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     reach, slope = np.hypot(1, height), np.arctan2(height, 1)
     bend = np.arccos(reach / 2)
     first, second = slope + bend, slope - bend
-    turn = rate / np.sin(first - second)  # both links keep the bar's x
+    turn = rate / np.sin(first - second)  # the bar's x is constant
     w1, w2 = -np.sin(second) * turn, np.sin(first) * turn
     level = np.zeros_like(t)
     return np.array([first, second, level, -second, -first]), np.array([w1, w2, level, -w2, -w1])

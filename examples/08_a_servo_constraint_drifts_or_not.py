@@ -1,8 +1,8 @@
 """One force keeps two masses 2 l apart through a spring: eq. 47 drifts, Baumgarte's does not [L15].
 
-The gap is a servo constraint `x2 - x1 = 2 l`, kept by one force on the first mass. Eq. 47 holds
-its second derivative at zero, so that an error at the start grows linearly, for ever; with
-`2 α psi + β² phi` added it decays. Nothing holds the place of both: they run away together.
+The gap is a servo constraint `x2 - x1 = 2 l`, enforced by one force on the first mass. Eq. 47
+sets its second derivative to zero, so that an initial error grows linearly without bound; with
+`2 α psi + β² phi` added it decays. Neither law holds the position of both masses: they drift away.
 
 You will see the gap's error after three seconds under both, and the force.
 """

@@ -1,10 +1,10 @@
 """A humanoid squats on eight foot corners, 24 rows of rank 12: torques and loads by QR [S20].
 
-S20 inverts the triangle `R` of `Aᵀ = Q [R; 0]`, which asks for independent rows. Two flat feet on
+S20 inverts the triangle `R` of `Aᵀ = Q [R; 0]`, which requires independent rows. Two flat feet on
 four corners each have twelve rows too many. With the rank revealed, eq. 20 gives the torques and
-eq. 21 the loads, both of least norm, and eq. 14 says whether the motors can make the motion.
+eq. 21 the loads, both of least norm, and eq. 14 tests whether the motors can cause the motion.
 
-You will see the torques and loads of one squat, then what two dead knees leave undone.
+You will see the torques and loads of one squat, then the missing torque without the knee motors.
 """
 
 import casadi as ca
@@ -33,7 +33,7 @@ def inverse_dynamics(system: mb.System, alive: np.ndarray) -> ca.Function:
     B = system.actuation(q) @ ca.diag(alive)
     u, lam, residual = null_space_inverse(system.mass_matrix(q), h, A, B, a)
     out = {"u": u, "lam": lam, "residual": ca.norm_2(residual), "rank": mb.linalg.rank(A)}
-    out["slip"] = ca.norm_inf(A @ a + c)  # m/s² of a corner in the wanted motion
+    out["slip"] = ca.norm_inf(A @ a + c)  # m/s² of a corner in the desired motion
     return ca.Function("inverse", [q, v, a], [*out.values()], ["q", "v", "a"], [*out])
 
 

@@ -1,10 +1,10 @@
 """One motor turns a slider-crank with equal links through both its singular poses [A05, §7-8].
 
-At those poses the loop gives way in a second direction, which the crank's motor does not drive: the
-report says which. The law of A05, eq. 62 passes them all the same: inertia keeps the slider on its
-branch. The plant's pin is soft, so near those poses its small gap turns the mechanism's direction;
-`rank_tol` says how near. The plant is 10 % heavier than the law believes, and something pushes the
-slider on the way.
+At those poses the loop has a second free direction, which the crank's motor does not drive; the
+report names it. The law of A05, eq. 62 passes them nevertheless: inertia keeps the slider on its
+branch. The plant's pin is soft, so near those poses its small gap changes the mechanism's
+direction; `rank_tol` determines the distance. The plant is 10 % heavier than the law's model, and
+the slider is pushed during the motion.
 
 You will see the crank's error, the torque with a fine and a coarse `rank_tol`, and the motion.
 """

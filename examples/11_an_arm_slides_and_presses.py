@@ -1,11 +1,11 @@
-"""An arm slides along a surface and presses on it with 50 N: motion and force apart [A05, §7.3].
+"""An arm slides along a surface and presses with 50 N: separate motion and force [A05, §7.3].
 
-The motors' force splits: one part moves the arm, the other only presses. Feedforward presses as
-well as the masses are known, here 10 % wrongly. PI on the measured force takes the rest away. It
-measures what the last control did, so its gain G_F must stay below one; above, it diverges, and
-the builder refuses it unless told otherwise.
+The motors' force splits: one part moves the arm, the other only presses. The accuracy of
+feedforward is that of the masses, which are wrong by 10 % here. PI on the measured force removes
+the error. It measures the effect of the last control, so its gain G_F must stay below one; above,
+the loop diverges, and such gains are refused unless `allow_unstable=True`.
 
-You will see the force with feedforward and with PI, and that the motion does not notice which.
+You will see the force with feedforward and with PI, and the same motion in both runs.
 """
 
 import numpy as np

@@ -1,10 +1,10 @@
 """Three motors move a platform through six passive joints, by the least torque [A05, §7.4].
 
-The law is written in the platform's own x, y and angle, which no motor drives. Before it runs, the
-controllability report says what the motors can do: here, and over the workspace. The plant is 10 %
-heavier than the law believes, and the platform is pushed on the way.
+The law is written in the platform's own x, y and angle, which no motor drives directly. First the
+report on input reach shows which motions the motors can drive, here and over the workspace. The
+plant is 10 % heavier than the law's model, and the platform is pushed during the motion.
 
-You will see the platform follow a circle while it turns, the push fade, and the torques.
+You will see the platform track a circle while it turns, the effect of the push, and the torques.
 """
 
 import numpy as np

@@ -1,12 +1,12 @@
-"""One regulator moves two arms, grasps a bar in mid-run, and lifts it [A16, eq. 21].
+"""One regulator moves two arms, grasps a bar during the run, and lifts it [A16, eq. 21].
 
-All nine coordinates are pulled towards their goals; the constraints decide which of them can
-move. When the hands close, three freedoms are lost and three joints become dependent: a mask
-changes and nothing else, the C is the same. With σ above 1 (the paper's Theorem 2) the friction
+All nine coordinates are pulled towards their goals; the constraints determine which of them can
+move. When the hands close, three freedoms are lost and three joints become dependent: only a
+mask changes, the C is the same. With σ above 1 (the paper's Theorem 2) the friction
 of the law exceeds its spring: the bar creeps away from where it was grasped, the motors chatter.
 
-You will see how far the bar is from its goal in MuJoCo, with masses 10 % above what the law
-believes and a push on the bar, under σ = 0.5 and σ = 1.5.
+You will see the distance of the bar from its goal in MuJoCo, with masses 10 % above those of the
+law's model and a push on the bar, under σ = 0.5 and σ = 1.5.
 """
 
 import warnings

@@ -1,12 +1,12 @@
 """Two robots lift a bar in MuJoCo, by six motors for three freedoms, under both laws [L15, §V].
 
 The bar's pose is a servo constraint `bar_pose(q) = y(t)`; the loop of five links is a passive one,
-whose reaction answers to the motors. Both laws hold both constraints: `(A_s G B)⁺` with the least
-torques, `(A_s M⁻¹ B)⁺` with those of the paper's figures. Stabilisation makes up for what they do
-not know: masses 10 % too small, and a push on the bar.
+whose reaction depends on the motors. Both laws satisfy both constraints: `(A_s G B)⁺` with the
+least torques, `(A_s M⁻¹ B)⁺` with those of the paper's figures. Stabilisation reduces the effect
+of the model errors: masses 10 % too small, and a push on the bar.
 
-You will see the range of each torque without errors, as the paper plots them, and how far the bar
-leaves its path with them.
+You will see the range of each torque without errors, as the paper plots them, and the deviation of
+the bar from its path with errors.
 """
 
 from typing import Any

@@ -1,11 +1,12 @@
-"""Two arms reach for a bar, close their hands and carry it: rows change, the C stays [L15].
+"""Two arms reach for a bar, close their hands and carry it: rows change, the C is the same [L15].
 
 Before the grasp the servo constraints are the poses of both hands, six rows for six motors; after
-it that of the bar, three rows for six motors. The mask says which passive constraints hold, the
-slice `off` of the reference which servo rows are not kept.
+it that of the bar, three rows for six motors. The mask selects the passive constraints, the
+slice `off` of the reference the servo rows that are not enforced.
 
-You will see how far hands and bar leave their paths in MuJoCo, with masses 10 % above what the law
-believes, a push on the bar, one sample of delay, and a law that hears of the grasp 20 ms late.
+You will see the deviation of hands and bar from their paths in MuJoCo, with masses 10 % above those
+of the law's model, a push on the bar, one sample of delay, and a law whose mask changes 20 ms after
+the grasp.
 """
 
 import casadi as ca

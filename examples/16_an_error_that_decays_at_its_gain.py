@@ -1,11 +1,11 @@
-"""An arm on a surface finds its path: the error in quasi-velocities decays at its gain [A10, §4-5].
+"""An arm on a surface converges to its path: the error in quasi-velocities decays [A10, §4-5].
 
-The law wants the velocity s that leads to the path. `‖ε‖² / 2`, the kinetic energy of `v - s`,
+The desired velocity s leads to the path. `‖ε‖² / 2`, the kinetic energy of `v - s`,
 obeys `‖ε(t)‖ = ‖ε(0)‖ exp(-K_d t)`, because the Coriolis term Γ is skew here; the one that A10
-prints is not. Our own motion shows it. In MuJoCo, as C at 1 kHz, the decay ends where the softness
-of its constraints begins, and with 10 % more mass and a push where these errors begin.
+prints is not. Our own motion shows it. In MuJoCo, as C at 1 kHz, the decay ends at the softness
+of its constraints, and with 10 % more mass and a push at the effect of these errors.
 
-You will see the error with its bound, that of the tip, and what the gain condition says.
+You will see the error with its bound, that of the tip, and the report of the gain condition.
 """
 
 import casadi as ca
@@ -24,7 +24,7 @@ PUSH, FROM, TO = 10.0, 4.0, 4.5  # N on the tip; s
 
 
 def theta_of(system: mb.System) -> laws.Coordinates:
-    """Return θ (2,): the tip's place, m, and the last link's lean, rad."""
+    """Return θ (2,): the tip's position, m, and the last link's angle, rad."""
     q = ca.SX.sym("q", system.nq)
     theta = ca.Function("theta", [q], [ca.vertcat(q[3], q[1] + q[2] + np.pi / 2)])
     return laws.function_coordinates(system, theta, names=("tip", "lean"), units=("m", "rad"))
@@ -46,7 +46,7 @@ def start(theta: np.ndarray) -> np.ndarray:
 
 
 def push(t: float) -> np.ndarray:
-    """Return the force on the joints that no one tells the law of."""
+    """Return the force on the joints, which is unknown to the law."""
     return np.array([0.0, 0.0, 0.0, PUSH if FROM <= t < TO else 0.0])
 
 

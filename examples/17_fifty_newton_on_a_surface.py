@@ -1,7 +1,7 @@
-"""An arm follows its path and presses with 50 N: motion and force do not see each other [A10, §5].
+"""An arm follows its path and presses with 50 N: motion and force are decoupled [A10, §5].
 
-With eq. 47 alone the force is as right as the model, whose masses are those of a lighter arm by
-10 %. A proportional and integral loop on the measured force [A05, eq. 52] takes the rest away; the
+With eq. 47 alone the accuracy of the force is that of the model, whose masses are 10 % too small.
+A proportional and integral loop on the measured force [A05, eq. 52] removes the error; the
 measurement is one sample late, so G_F stays below one. The tip's path is the same in both runs. The
 paper's motors have no limits: the plant's are raised.
 
@@ -34,7 +34,7 @@ def plant() -> mujoco.MjModel:
 
 
 def push(t: float) -> np.ndarray:
-    """Return the force on the joints that no one tells the law of."""
+    """Return the force on the joints, which is unknown to the law."""
     return np.array([PUSH if FROM <= t < TO else 0.0, 0.0, 0.0, 0.0])
 
 

@@ -1,11 +1,11 @@
-"""A quadruped on pinned feet: which torques hold it, how it falls, which motors could catch it.
+"""A quadruped on pinned feet: which torques hold it, how it falls, which motors can stabilise it.
 
 `mb.equilibrium` finds the least torques within the friction of the feet. With these torques kept
 constant the pose is unstable: `mb.linearize`, on the manifold of four feet that stay where they
-are, gives the modes. `controllability` says what a set of motors can reach before anybody solves a
-Riccati equation: one knee reaches all, but its margin says how little that is worth.
+are, gives the modes. `controllability` reports which modes a set of motors can control, before a
+Riccati equation is solved: one knee controls all of them, but with a very small margin.
 
-You will see a small push grow, in the motion itself and in the linear one, and the words.
+You will see a small push grow, in the motion and in the linear model, and the reports.
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ def standing(robot: mb.System, q0: np.ndarray) -> mb.System:
 
 
 def words(linear: mb.control.regulators.Linearization) -> dict[str, str]:
-    """Return what each set of motors reaches."""
+    """Return the controllability report of each set of motors."""
     names = linear.system.actuator_names
     said = {}
     for label, part in MOTORS.items():
@@ -43,12 +43,12 @@ def words(linear: mb.control.regulators.Linearization) -> dict[str, str]:
 
 
 def main(figure: str | None = None) -> dict[str, object]:
-    """Return the holding torques, the eigenvalues, both falls and the words."""
+    """Return the holding torques, the eigenvalues, both falls and the reports."""
     robot = mb.read_mjcf(models.path("quadruped"))
     contacts = [mb.Contact(foot, friction=0.6) for foot in FEET]
     held = mb.equilibrium(robot, robot.tree.keyframes["stand"], contacts=contacts)
     system = standing(robot, held.q)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     said = words(linear)
     rates, modes = np.linalg.eig(linear.dfdx)
     fastest = np.real(modes[:, rates.real.argmax()])

@@ -1,11 +1,11 @@
 """Two inverse dynamics of S20 on one parallel robot: exact by QR, and of the linear model.
 
 The 3-RRR has nine constraint rows of rank six. By QR with the rank revealed (eq. 20-21) the law is
-exact everywhere; the one of the linear model (eq. 14-15) is two constant products, right near its
-operating point only: what it asks for differs from the exact control by the square of the distance.
+exact everywhere; the one of the linear model (eq. 14-15) is two constant products, valid near its
+operating point only: its difference from the exact control grows with the square of the distance.
 
-You will see both laws track in MuJoCo as C with masses 10 % off, and how their controls differ:
-divided by the square of the motion's size, the curves fall together.
+You will see both laws track in MuJoCo as C with masses 10 % off, and the difference of their
+controls: divided by the square of the motion's size, the curves coincide.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ def main(figure: str | None = None) -> dict[str, object]:
     """Return the tracking of both laws, and the difference of their controls over the distance."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     exact = qr_inverse_dynamics(system, PostureTask(joints=("x", "y", "phi"), kp=KP))
     approximate = lti_inverse_dynamics(linear, kp=KP)
 

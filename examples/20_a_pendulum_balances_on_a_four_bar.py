@@ -1,12 +1,12 @@
-"""A pendulum stands upright on the tracer of a four-bar, by one motor at the crank.
+"""A pendulum balances upright on the tracer of a four-bar, by one motor at the crank.
 
-Four joints, three of them passive; the loop's three rows have rank 2, so two freedoms are left and
-the motor reaches both. The regulator is found on the manifold: weights are on joints as they are
-in the file, and the loop decides what of them is free. MuJoCo's plant is 10 % heavier, its control
-acts one tick late, and the pendulum is pushed.
+Four joints, three of them passive; the loop's three rows have rank 2, so two freedoms remain and
+the motor controls both. The regulator is computed on the manifold: weights refer to the joints of
+the file, and the loop determines which of them are free. MuJoCo's plant is 10 % heavier, its
+control acts one tick late, and the pendulum is pushed.
 
-You will see the lean of the pendulum, how the crank moves under it, and the torque, as generated
-C does it; and the lean without feedback.
+You will see the lean of the pendulum, the motion of the crank, and the torque, with the generated
+C; and the lean without feedback.
 """
 
 import numpy as np
@@ -43,7 +43,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     """Return the runs with and without feedback."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     print(f"holding torque {held.u[0]:.4f} N m; {linear.nx} states of {2 * system.nv}")
     print(controllability(linear).in_words)
     weights = np.repeat([ANGLE, SPEED], system.nv)

@@ -1,9 +1,9 @@
 """A planar biped stands in a stride: hips and knees have motors, ankles have none.
 
 With both feet pinned the legs are a loop through the ground: seven coordinates, six rows of rank 4,
-three freedoms and four motors. Motors that push against each other do no work, and the regulator
-never asks for it. Falling is a matter of the manifold: three of its six modes grow.
-The law believes in pins. It also stands on feet that only touch the floor, as long as their forces
+three freedoms and four motors. Torques that only change internal forces do no work, and the
+regulator never commands them. Three of the six modes on the manifold grow.
+The law assumes pins. It also stands on feet that only touch the floor, as long as their forces
 stay in the friction cones: the second plant has contacts in place of pins.
 
 You will see hip and lean after a push of 60 N for 0.2 s, 10 % more mass and one tick of delay.
@@ -39,7 +39,7 @@ def push(t: float) -> np.ndarray:
 
 
 def run(law: mb.control.laws.Law, model: object, duration: float) -> mb.validation.Recording:
-    """Return what MuJoCo did."""
+    """Return the run in MuJoCo."""
     report = mb.validate(law, model, duration, perturb={"mass": 0.1}, disturbance=push, delay=1)
     return report.runs[0].recording
 
@@ -48,7 +48,7 @@ def main(figure: str | None = None) -> dict[str, mb.validation.Recording]:
     """Return the runs on pins, on contacts, and on pins without feedback."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     rates = np.sort(np.linalg.eigvals(linear.dfdx).real)
     print("holding torques", held.u.round(1), "N m; feet carry", held.lam[[2, 5]].round(), "N")
     print("modes that grow", rates[rates > 0].round(2), "1/s")

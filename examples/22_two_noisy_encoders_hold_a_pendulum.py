@@ -2,8 +2,8 @@
 
 The Kalman filter estimates the four states of the manifold; coupler, rocker and all speeds follow
 from them. The law is C with the prediction as its state. Speeds from differences, of encoders at
-all four joints, would do as well in a world without noise: here the motor rattles. With its
-correction switched off, the filter predicts that nothing happens, and the pendulum falls.
+all four joints, would work without noise: here they make the torque rough. With its
+correction switched off, the filter predicts no motion, and the pendulum falls.
 
 You will see lean and torque in MuJoCo: 10 % more mass, a push, and 0.2 mrad of noise.
 """
@@ -52,7 +52,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     """Return the runs with the filter, with differences, and with the filter switched off."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     Q, R = np.repeat([10.0, 0.1], system.nv), 1.0
     measured = encoders(system, ["crank", "pendulum"])
     disturbance = np.repeat([0.0, FORCES**2], system.nv)

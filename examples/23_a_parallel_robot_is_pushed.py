@@ -1,11 +1,12 @@
-"""A parallel robot holds its tool: three laws that answer one push.
+"""A parallel robot holds its tool: the response of three laws to one push.
 
-PD with compensation pulls at the tool with springs, whatever it weighs. Impedance with the robot's
-own inertia does the same and brakes what the tool leaves free. With a chosen inertia it makes
-the tool feel like a mass of 5 kg in every direction: it needs the push measured. In the end all
-three give way by force over stiffness, though the plant is 10 % heavier than they believe.
+PD with gravity compensation holds the tool with springs, whatever its inertia. Impedance with the
+robot's own inertia does the same and damps the motions that the tool leaves free. With a chosen
+inertia the tool behaves like a mass of 5 kg in every direction: this needs the push measured. In
+the end the displacement of all three is force over stiffness, though the plant is 10 % heavier than
+their model.
 
-You will see where the tool goes, and how far off the line of the push.
+You will see the motion of the tool, and its deviation from the line of the push.
 """
 
 import numpy as np
@@ -44,7 +45,7 @@ def robots() -> dict[str, laws.Law]:
 
 
 def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
-    """Return of each law: t, the tool's shift (n, 2), mm, and what is expected at the end."""
+    """Return of each law: t, the tool's shift (n, 2), mm, and the expected final shift."""
     found: dict[str, dict[str, np.ndarray | float]] = {}
     for name, law in robots().items():
         felt = "tool.measured" in law.reference

@@ -1,10 +1,10 @@
 """A tool keeps its line though a motor is too weak: the law within its limits, by a QP.
 
 A five-bar's tool runs along a level line, and its left motor has 4 of the 15 N m that the right one
-has. Computed torque cut at that limit lets the tool sink. `within_limits` gives the feasible
-command whose motion is nearest to the law's, and says what "near" is: off the line counts a hundred
-times what along the line does. Inside the limits both are the same law, to the bit. The plant is
-10 % heavier than they believe: what sinks in any case is that.
+has. Computed torque clipped at that limit lets the tool sink. `within_limits` gives the feasible
+command with the nearest motion, in a given measure: errors off the line have a hundred times the
+weight of those along the line. Inside the limits both are the same law, bit for bit. The plant is
+10 % heavier than their model, which lets the tool sink a little in any case.
 
 You will see the tool along and off its line, and the torque of the weak motor.
 """

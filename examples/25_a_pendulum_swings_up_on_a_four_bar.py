@@ -2,10 +2,10 @@
 
 Trajectory optimisation by multiple shooting on projected dynamics: the loop has three rows of
 rank two, and no reduced coordinates are chosen. Every step ends on the manifold, so the whole
-prediction is closed; the answer is examined by residuals of our own, whatever the solver says.
+prediction is closed; the solution is checked by residuals of our own.
 
-You will see the solver's work, how far the loop opens, the torque at its limit, the pendulum at
-the end, and how far one step of the prediction is from an integration ten times as fine.
+You will see the solver's iterations, the gap of the loop, the torque at its limit, the pendulum at
+the end, and the difference of one step from an integration ten times as fine.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ END_ANGLE, END_SPEED = 50.0, 5.0  # weights at the end
 
 
 def weights(system: mb.System, angle: float, speed: float) -> np.ndarray:
-    """Return weights of crank and pendulum; the loop carries the other joints along."""
+    """Return weights of crank and pendulum; the loop determines the other joints."""
     chosen = np.isin(np.arange(system.nv), (CRANK, PENDULUM))
     return np.concatenate([angle * chosen, speed * chosen])
 

@@ -1,14 +1,14 @@
 """A parallel robot carries its tool past poses where its motors cannot hold it.
 
-Two arms meet in one pin. Where their outer links stand in one line, the pin can move and no motor
-feels it: an actuation singularity. The straight line from left to right crosses such poses twice.
-Inverse dynamics asks there for torques beyond all motors, and in MuJoCo the tool falls through. A
-row of the path bounds the determinant that vanishes there: the fastest motion goes around, within
-two thirds of the motors' torque, and a real-time iteration tracks it as generated C, though the
-plant is 10 % heavier, its control acts one tick late, and an arm is pushed on the way.
+Two arms meet in one pin. Where their outer links are in one line, the pin can move without work of
+any motor: an actuation singularity. The straight line from left to right crosses such poses twice.
+Inverse dynamics requires torques there beyond all motors, and in MuJoCo the tool falls through. A
+row of the path bounds the determinant that vanishes there: the fastest motion avoids these poses
+with two thirds of the motors' torque, and a real-time iteration tracks it as generated C, though
+the plant is 10 % heavier, its control acts one tick late, and an arm is pushed during the motion.
 
 You will see both motions: the determinant as a share of its value at the authored pose, the tool's
-height, how far the tool is from where it should be, and the torques.
+height, its error, and the torques.
 """
 
 import casadi as ca
@@ -83,7 +83,7 @@ def around(guess: PosePath) -> TrajectorySolution:
 
 
 def run(law, duration, q0, reference, wanted, push=0.0) -> dict[str, np.ndarray]:
-    """Return what the tool does in MuJoCo, and how far it is from where it should be."""
+    """Return the motion of the tool in MuJoCo, and its error."""
     options = {"perturb": {"mass": 0.1}, "delay": 1, "q0": q0, "reference": reference}
     options["disturbance"] = lambda t: push * (0.1 <= t < 0.2) * np.eye(4)[0]
     found = mb.validate(law, MODEL, duration, **options).runs[0].recording

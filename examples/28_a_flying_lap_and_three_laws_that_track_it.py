@@ -1,13 +1,13 @@
 """The fastest lap around an ellipse, and three laws that repeat it.
 
-The tool of a five-bar runs around an ellipse, again and again. Where the lap begins, how fast, and
-how long it takes are unknowns: the motion is periodic, so it starts at speed. Only a tube around
+The tool of a five-bar runs around an ellipse repeatedly. Start, speed and duration of the lap are
+unknowns: the motion is periodic, so it starts at speed. Only a tube around
 the ellipse and two thirds of the motors' torque are given. Then three laps in MuJoCo, where the
 plant is 10 % heavier, its control acts one tick late and the left arm is pushed. A trajectory LQR
-has its gains as a table in C. Linear MPC along the trajectory knows the torques' limits and
-predicts over the delay, with matrices that come as data. A real-time iteration finds them itself.
+has its gains as a table in C. Linear MPC along the trajectory has the torques' limits and
+predicts over the delay, with matrices as input data. A real-time iteration computes them itself.
 
-You will see how far the tool is off its path, the torques, and what each costs by one measure.
+You will see the deviation of the tool from its path, the torques, and the cost of each law.
 """
 
 import casadi as ca

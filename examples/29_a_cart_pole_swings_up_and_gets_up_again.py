@@ -1,13 +1,13 @@
-"""A cart-pole swings up in MuJoCo, holds against a push, and gets up again when it is knocked over.
+"""A cart-pole swings up in MuJoCo, holds against a push, and recovers when it is knocked over.
 
 The cart is a carriage and a deck on two bolts, six rows of rank three. One real-time iteration does
-it all: it looks 1.2 s ahead, and every tick makes one Gauss-Newton step. Its first guess is the
-optimum from rest below; its cost knows no turns, so a pole that has gone over the top, or around,
-is not unwound. Nothing is set anew by hand, and no other law takes over.
+everything: its horizon is 1.2 s, and every tick takes one Gauss-Newton step. Its first guess is the
+optimum from rest below; its cost does not count turns, so a pole that has gone over the top, or
+around, is not unwound. Nothing is reset by hand, and no other law takes over.
 The plant is 10 % heavier, and its control acts one tick late.
 
-You will see when the pole stands for the first time, how far a push of 1.5 N m leans it, and when
-it stands again after knocks of different strength, which throw it over.
+You will see when the pole is first upright, its lean after a push of 1.5 N m, and when
+it is upright again after knocks of different strength.
 """
 
 import casadi as ca

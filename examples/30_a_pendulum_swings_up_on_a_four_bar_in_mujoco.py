@@ -1,13 +1,13 @@
 """A pendulum on a four-bar swings up in MuJoCo and stays up: real-time iteration on the manifold.
 
-The optimum of example 25, for 3 of the motor's 4 N m, is a plan for a mechanism that does not
-exist: the plant is 10 % heavier, its control acts one tick late, and something pushes the pendulum
-once it stands. At every tick one Gauss-Newton step bends the next half second around what was
-measured; it knows the delay and the motor's limit, and has 1 N m left to correct with. Where the
-plan ends, the setpoint is rest, upright.
+The optimum of example 25, for 3 of the motor's 4 N m, is a plan for the model. The plant is 10 %
+heavier, its control acts one tick late, and the pendulum is pushed once it is upright. At every
+tick one Gauss-Newton step corrects the plan of the next half second from the measured state; it
+predicts over the delay, and the motor's limit leaves 1 N m for corrections. After the end of the
+plan the setpoint is rest, upright.
 
-You will see the same C on the plant that it believes in and on the other one, and what the plan's
-torque does to the other one without feedback.
+You will see the same C on the plant of the model and on the other one, and the effect of the plan's
+torque on the other one without feedback.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ STEP = {"order": 3, "pivot": False}  # of the prediction
 
 
 def weights(angle: float, speed: float) -> np.ndarray:
-    """Return weights of crank and pendulum; the loop carries the other joints along."""
+    """Return weights of crank and pendulum; the loop determines the other joints."""
     return np.repeat([angle, speed], 4) * np.tile([1, 0, 1, 0], 2)
 
 

@@ -1,12 +1,12 @@
 """A slider-crank with equal links turns at speed through both its singular poses by nonlinear MPC.
 
-Where the crank stands upright or hangs, the loop's Jacobian loses a row and two branches meet. The
-prediction crosses these poses, as projected dynamics does [A05, §7-8]; `rank_tol` is coarse, since
-the plant's pin is soft and its small gap turns the mechanism's direction near them. The plant is
+Where the crank is upright or hangs, the loop's Jacobian loses a row and two branches meet. The
+prediction crosses these poses, as projected dynamics does [A05, §7-8]. `rank_tol` is coarse: the
+plant's pin is soft and its small gap changes the mechanism's direction near them. The plant is
 10 % heavier, its control acts one tick late, and the slider is pushed in a singular pose.
 
 You will see the error of the crank on the plant as modelled and on the other one, and at a speed
-that the motor cannot keep up all the way around: the horizon shares out what it can.
+that the motor cannot hold over the whole turn, where the horizon distributes the torque.
 """
 
 import casadi as ca

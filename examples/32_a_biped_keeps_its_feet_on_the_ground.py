@@ -1,12 +1,12 @@
-"""A planar biped recovers from a push because it knows that its feet can only press and rub.
+"""A planar biped recovers from a push with the friction cones of its feet as rows of its MPC.
 
-The robot of example 21 stands on contacts. Its regulator believes in pins: after a push of 220 N,
-a third of its weight, for 0.2 s it asks for forces that would pull a foot down, the foot lifts or
-slips, and it falls; at 1 kHz it stands one of the two pushes. An MPC that knows no more than the
-torque limits falls too: they are not what binds. With the friction cone and a least load of both
+The robot of example 21 stands on contacts. Its regulator assumes pins: after a push of 220 N,
+a third of its weight, for 0.2 s it requires forces that would pull a foot down, the foot lifts or
+slips, and it falls; at 1 kHz it withstands one of the two pushes. An MPC with torque limits alone
+falls too: these limits are not active. With the friction cone and a least load of both
 feet among its rows, each a bound of the loop's constraint force, the MPC bends the trunk instead
-and comes back. All have the same weights, and but for one the same period of 10 ms. The plant is
-10 % heavier and acts one tick late, which only the MPCs know.
+and recovers. All have the same weights, and but for one the same period of 10 ms. The plant is
+10 % heavier and acts one tick late, which only the MPCs take into account.
 
 You will see the hip and the trunk under these laws, pushed from both sides.
 """
@@ -35,7 +35,7 @@ def main(figure: str | None = None) -> dict[tuple[str, float], Run]:
     """Return the runs, by law and push."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     feet = [
         friction_output(linear, foot, foot, FRICTION, min_force=LEAST)
         for foot in ("left_foot", "right_foot")

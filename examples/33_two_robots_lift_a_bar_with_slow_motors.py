@@ -1,13 +1,14 @@
 """Two robots lift a bar with motors that are weak and slow: nonlinear MPC with both limits [L15].
 
-The loop of five links has three freedoms and six motors; the bar is to stay level and rise and sink
-by a metre [L15, §VI]. Each motor gives 10 N m at most and changes by 0.5 N m at most from tick
-to tick, as a current loop behind a gear does. The laws of example 14 ask for more of both: cut at
-these limits, the reaction of the loop is no longer what they count on. The real-time iteration has
-both limits in its problem, shares the load among the motors, and begins to brake before they bind.
-The plant is 10 % heavier, its control acts one tick late, and a shoulder is pushed.
+The loop of five links has three freedoms and six motors; the bar should stay level and rise and
+sink by a metre [L15, §VI]. Each motor gives 10 N m at most and changes by 0.5 N m at most from tick
+to tick, as a current loop behind a gear does. The laws of example 14 require more of both: clipped
+at these limits, their torques no longer give the reaction of the loop that they assume. The
+real-time iteration has both limits in its problem, distributes the load over the motors, and brakes
+before the limits are active. The plant is 10 % heavier, its control acts one tick late, and a
+shoulder is pushed.
 
-You will see how far the bar is off its path, and the margins: no limit is ever left.
+You will see the deviation of the bar from its path, and the margins: no limit is exceeded.
 """
 
 import casadi as ca
@@ -41,7 +42,7 @@ def bar_pose(arms: mb.System, q: ca.SX) -> ca.SX:
 
 
 def controller(arms: mb.System) -> mpc.RealTimeIteration:
-    """Return what carries the bar along y of each sample, and begins with motors that hold it."""
+    """Return the MPC that moves the bar along y of each sample, and begins with holding torques."""
     at = mpc.stage_symbols(arms, y=3, ydot=3)
     pose = bar_pose(arms, at.q)
     off = pose - at.parameters["y"]

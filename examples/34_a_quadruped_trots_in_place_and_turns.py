@@ -1,11 +1,11 @@
 """A quadruped trots in place, is pushed, turns, and walks: MPC above, inverse dynamics below.
 
-Every 30 ms an MPC of the robot as one rigid body finds the feet's forces over 0.3 s; its answer
-acts 30 ms late. Every 2 ms the inverse dynamics QP follows these forces with all 18 freedoms; its
-torques act 2 ms late. Between them a guide gives gait, footholds and swings. All three run as
+Every 30 ms an MPC of the robot as one rigid body computes the feet's forces over 0.3 s; its output
+acts 30 ms late. Every 2 ms the inverse dynamics QP tracks these forces with all 18 freedoms; its
+torques act 2 ms late. Between them a planner gives gait, footholds and swings. All three run as
 generated C. MuJoCo's robot is 10 % heavier, and is pushed sideways with 60 N for 0.1 s.
 
-You will see height, attitude and yaw of the trunk, and a foot's load beside the one it was told.
+You will see height, attitude and yaw of the trunk, and a foot's load beside its commanded one.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ PUSH, PUSHED = 60.0, (2.0, 2.1)  # N on the trunk; s
 
 
 def command(t: float) -> np.ndarray:
-    """Return what is asked for: speed along the trunk's x and y, and about the vertical."""
+    """Return the command: speed along the trunk's x and y, and about the vertical."""
     return np.array([SPEED * (t >= WALKS), 0.0, TURN * (TURNS <= t < WALKS)])
 
 
@@ -41,7 +41,7 @@ def push(t: float) -> np.ndarray:
 
 
 def controllers() -> tuple[object, object, object]:
-    """Return inverse dynamics, MPC, and what joins them."""
+    """Return inverse dynamics, MPC, and the planner between them."""
     system = mb.read_mjcf(MODEL)
     stand = system.tree.keyframes["stand"]
     feet = [mb.Contact(name, friction=MU, sides=4) for name in FEET]

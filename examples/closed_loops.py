@@ -1,4 +1,4 @@
-"""What the examples of closed loops with MPC say of a run."""
+"""Text about a run of the examples of closed loops with MPC."""
 
 import numpy as np
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SMALLEST = 1e-16  # what stands for zero on a logarithmic axis
+SMALLEST = 1e-16  # shown instead of zero on a logarithmic axis
 WIDTH, HEIGHT = 3.3, 2.9  # inches of one panel
 
 
@@ -30,7 +30,7 @@ class Panel:
 
 
 def figure_path(about: str) -> str | None:
-    """Return what stands behind `--figure` on the command line, None where it was not given."""
+    """Return the value of `--figure` on the command line, or None."""
     parser = argparse.ArgumentParser(
         description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -50,7 +50,7 @@ def draw(
 
     Args:
         path: of the file.
-        panels: what to draw.
+        panels: the panels, from left to right.
         columns: panels in one row.
         marks: times that a grey line marks in each panel.
         one_legend: all panels have the same curves: one legend above them.

@@ -1,1 +1,1 @@
-"""Benchmark mechanisms that others published, each with its source and its reference numbers."""
+"""Published benchmark mechanisms, each with its source and its reference numbers."""

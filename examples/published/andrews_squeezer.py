@@ -1,7 +1,7 @@
 """Andrews' squeezing mechanism: seven bodies, three closed loops, 14 revolutions in 30 ms.
 
-A motor of 0.033 N m turns the first crank; seven angles, six independent rows. What stands here
-are positions of the bodies; mass matrix, forces and constraints follow from them.
+A motor of 0.033 N m turns the first crank; seven angles, six independent rows. This file gives the
+positions of the bodies; mass matrix, forces and constraints follow from them.
 
 Source: E. Hairer and G. Wanner, *Solving Ordinary Differential Equations II*, 2nd edition,
 Springer 1996, section VII.7 ("a multibody mechanism"); after W. Schiehlen (ed.), *Multibody
@@ -11,9 +11,9 @@ University of Bari 2008, problem "Andrews' squeezing mechanism", file andrews.f 
 of q, v, a and lam at t = 0.03 s, computed by its authors with tolerances of 1e-14.
 
 The published state is that of 30 ms and 1.0e-12 s: all seven angles differ from ours by the
-same time. Its velocities leave the constraints by 1e-9 m/s.
+same time. Its velocities violate the constraints by 1e-9 m/s.
 
-You will see how far the state at 30 ms is from the published one, for several tolerances.
+You will see the distance of the state at 30 ms from the published one, for several tolerances.
 """
 
 import casadi as ca
@@ -127,12 +127,12 @@ def simulate(rtol: float, formulation: str = "projection") -> mb.Trajectory:
 
 
 def lead(trajectory: mb.Trajectory) -> np.ndarray:
-    """Return by what time, s, each published angle is ahead of the simulated one."""
+    """Return the time, s, by which each published angle is ahead of the simulated one."""
     return (np.array(REFERENCE_Q) - trajectory.q[-1]) / np.array(REFERENCE_V)
 
 
 def published_residuals() -> dict[str, float]:
-    """Return what the published state leaves of our equations, with our terms.
+    """Return the residuals of the published state in our equations, with our terms.
 
     `rate`, m/s, of the constraints; `bend`, `A a + c` relative to c; `force`, N m, of
     `M a + h - f - Aᵀ lam`.

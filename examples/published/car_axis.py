@@ -1,6 +1,6 @@
 """The car axis: a bar on two springs over a bumpy road, held by constraints that move.
 
-The left wheel stands, the right one runs over bumps, `y_b = r sin(w t)`, `x_b = sqrt(L² - y_b²)`.
+The left wheel is fixed, the right one runs over bumps, `y_b = r sin(w t)`, `x_b = sqrt(L² - y_b²)`.
 The chassis is a bar of length L with its mass at both ends. A suspension keeps its left end in
 the line across the axle: `x_b x_l + y_b y_l = 0`, a rheonomic constraint. The masses are 0.5 g
 where the springs have 1 N/m: hence fast oscillations.
@@ -12,7 +12,7 @@ Reference: F. Mazzia and C. Magherini, *Test Set for Initial Value Problem Solve
 University of Bari 2008: all ten components at t = 3 s, computed by its authors with GAMD in
 quadruple precision.
 
-You will see how far the state at 3 s is from the published one, for several tolerances.
+You will see the distance of the state at 3 s from the published one, for several tolerances.
 """
 
 import casadi as ca

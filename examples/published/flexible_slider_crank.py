@@ -11,12 +11,12 @@ University of Bari 2008, problem "Slider crank", file crank.f of 2006/10/02: q, 
 t = 0.1 s, computed by its authors with MEBDFI at tolerances of 1e-14 in 180,090 steps.
 
 The published file takes 8, 1, 2 for the entries of the rod's longitudinal mass matrix, where
-quadratic elements have 8/15, 1/15, 2/15, and 3.1415927 for π. Both stand here as published:
-the reference numbers belong to them. The published start has nine digits and leaves 2.0e-10 m
-and 1.2e-8 m/s of its constraints. The published solver, which solved for velocities, closed the
-second by an impulse in its first step, as `start` does, and kept the first (`REFERENCE_GAP`).
+quadratic elements have 8/15, 1/15, 2/15, and 3.1415927 for π. Both are used here as published:
+the reference numbers belong to them. The published start has nine digits and violates its
+constraints by 2.0e-10 m and 1.2e-8 m/s. The published solver, which solved for velocities, removed
+the second by an impulse in its first step, as `start` does, and kept the first (`REFERENCE_GAP`).
 
-You will see how far the state at 0.1 s is from the published one, for several tolerances.
+You will see the distance of the state at 0.1 s from the published one, for several tolerances.
 """
 
 import casadi as ca

@@ -1,13 +1,13 @@
 """A row of four-bars through its singular poses: one freedom, N + 1 where all links are in line.
 
-2 N + 1 equal links: N + 1 stand on the ground, N join their tips. Started upright with a push it
-turns over and over; at each horizontal pose every four-bar could go on as a parallelogram or
-fold. Parallelograms all the time, it moves as one pendulum: an exact answer to compare with.
+2 N + 1 equal links: N + 1 turn on the ground, N join their tips. Started upright with a push it
+turns over repeatedly; at each horizontal pose every four-bar could continue as a parallelogram or
+fold. As parallelograms it moves like one pendulum: an exact solution for comparison.
 
 Source: problem A02 of the benchmark library of the IFToMM Technical Committee for Multibody
 Dynamics (links of 1 m and 1 kg, gravity 9.81 N/kg, the first tip starts at 1 m/s), after
 E. Bayo and A. Avello, *Singularity-free augmented Lagrangian algorithms for constrained multibody
-dynamics*, Nonlinear Dynamics 5 (1994) 209-231. The library asks for N = 40; the OpenSim benchmark
+dynamics*, Nonlinear Dynamics 5 (1994) 209-231. The library has N = 40; the OpenSim benchmark
 collection (Tagliapietra et al., 2015) plots its reference for N = 2 and 10 s. Read from it: when
 the tip is at the bottom, and how fast. One pixel of the plot is 0.016 s and 0.02 m/s.
 

@@ -1,15 +1,15 @@
 """Chaplygin's sleigh: a body on ice that a blade keeps from sliding sideways.
 
-`q = (x, y, theta)`: the blade's place and its heading; the mass centre is `OFFSET` ahead of the
+`q = (x, y, theta)`: the blade's position and its heading; the mass centre is `OFFSET` ahead of the
 blade. One Pfaffian row that no `phi(q)` has as its derivative: `-sin(theta) ẋ + cos(theta) ẏ = 0`.
 With u the speed along the blade and ω the rate of turn,
 
     u̇ = a ω²,    (I + m a²) ω̇ = -m a u ω
 
-(Neimark and Fufaev, Dynamics of Nonholonomic Systems, 1972). Energy is kept, yet every motion but
-a straight one ends in running straight, mass centre first. With `offset=0` and `slope` the sleigh
-is a knife edge on an incline: released with a spin ω it does not slide down but sways between two
-heights, `x = g sin(slope) / (2 ω²) sin²(ω t)`.
+(Neimark and Fufaev, Dynamics of Nonholonomic Systems, 1972). Energy is constant, yet every motion
+tends to a straight one, mass centre first. With `offset=0` and `slope` the sleigh is a knife edge
+on an incline: released with a spin ω it does not slide down but oscillates between two heights,
+`x = g sin(slope) / (2 ω²) sin²(ω t)`.
 """
 
 import casadi as ca

@@ -5,7 +5,7 @@ quadratic in the velocity. By Gauss's principle the constraint force is along th
 
     m a = f - (f · v) v / ‖v‖²
 
-(Evans and others, Physical Review A 28, 1983). It does work: the energy is not kept.
+(Evans and others, Physical Review A 28, 1983). It does work: the energy is not constant.
 """
 
 import casadi as ca

@@ -1,8 +1,8 @@
 """Two planar three-link robots that hold one bar: five links in a row  [L15, section V].
 
 `q = (theta1 ... theta5)` are the links' angles from the horizontal, each by itself. `B` is (70):
-six torques for three freedoms. Two rows, the far end's place (60). The paper's (51), (58) and
-(64) are printed with slips; a Lagrangian needs none of them.
+six torques for three freedoms. Two rows, the position of the far end (60). The paper's (51), (58)
+and (64) have misprints; a Lagrangian needs none of them.
 """
 
 from itertools import pairwise

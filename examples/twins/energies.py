@@ -1,4 +1,4 @@
-"""Energies of bodies, from where they are: the velocities follow by the chain rule.
+"""Energies of bodies from their positions: the velocities follow by the chain rule.
 
 A position is written once, as an expression of the coordinates; `jtimes` gives its rate.
 """

@@ -1,7 +1,7 @@
 """A slider-crank whose connecting rod bends: four rigid pieces with springs between them.
 
 `q = (crank, piece1 ... piece4, slider)`: angles from the slider's line, and the slider's place.
-Each spring stands for the piece of beam around it, `k = E I / (l/4)`. Two rows: the rod ends at
+Each spring represents the piece of beam around it, `k = E I / (l/4)`. Two rows: the rod ends at
 the slider. The same rod with modes instead of pieces is `flexible_slider_crank_modes`.
 
 Dimensions of the "slider crank" problem of the Test Set for IVP Solvers, after Simeon,

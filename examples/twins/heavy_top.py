@@ -2,8 +2,8 @@
 
 `q = p` is a unit quaternion (w, x, y, z), one row `pᵀp - 1 = 0`. With `ω = 2 G(p) ṗ` in body axes
 the inertia is `M = 4 Gᵀ I G`: positive semidefinite, `M p = 0`, and positive definite on the null
-space of `A = 2 pᵀ`. No coordinate singularity, and the case for which A16 and A05's `M''_c` are
-made; formulations that invert M do not apply.
+space of `A = 2 pᵀ`. No coordinate singularity; A16 and A05's `M''_c` are meant for this case, and
+formulations that invert M do not apply.
 
 `u` is a torque in body axes: the generalised force is `2 Gᵀ u`.
 """

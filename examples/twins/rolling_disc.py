@@ -1,7 +1,7 @@
 """A thin disc that rolls on a level floor without slipping, as a coin does.
 
 `q = (x, y, heading, lean, spin)`: the point of contact, the direction of travel, the lean from
-upright towards the left, and the turn of the disc about its own axis. Two Pfaffian rows say that
+upright towards the left, and the rotation of the disc about its own axis. By two Pfaffian rows
 the contact point advances along the heading as much as the rim unrolls:
 `(ẋ, ẏ) = r spiṅ (cos heading, sin heading)`. Five coordinates, three freedoms of velocity.
 

@@ -2,9 +2,9 @@
 
 `q = (q1, q2)`: angle of the crank from the slider's line, angle of the rod from the crank. `u` is
 the torque at the crank. One row, the height of the slider: `A = l [c1 + c12, c12]`. Where the
-crank stands across the line (q1 an odd multiple of π/2, q2 of π) the row is zero: the mechanism
-has two freedoms there, and two branches meet. The mass matrix is (68): the masses are points at
-the link ends, not uniform links (corrected).
+crank is perpendicular to the line (q1 an odd multiple of π/2, q2 of π) the row is zero: the
+mechanism has two freedoms there, and two branches meet. The mass matrix is (68): the masses are
+points at the link ends, not uniform links (corrected).
 """
 
 import casadi as ca

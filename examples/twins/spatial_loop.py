@@ -1,10 +1,10 @@
 """Closed chains of hinges in space whose last link is the ground; Bennett's four and Bricard's six.
 
 `q` are the hinge angles. Link i turns about z of its own frame and lies along its x axis; the
-next hinge stands at its end, twisted about x: `H_i = H_(i-1) T_x(l) R_x(twist) R_z(q_i)`. Six
-rows say that the chain comes back to where it began: three for the place and three for the
-orientation, the skew part of the rotation. A count of freedoms says that neither loop moves, yet
-both do: rank 3 of 4 columns (Bennett), 5 of 6 (Bricard), at every pose.
+next hinge is at its end, twisted about x: `H_i = H_(i-1) T_x(l) R_x(twist) R_z(q_i)`. Six
+rows close the chain: three for the position and three for the orientation, the skew part of the
+rotation. By a count of freedoms neither loop moves, yet both do: rank 3 of 4 columns (Bennett),
+5 of 6 (Bricard), at every pose.
 
 Lengths, twists and masses are those of mujoco_models/spatial_loop.xml and bricard.xml.
 """

@@ -2,7 +2,7 @@
 
 `q`: angles of the left upper and lower link, then of the right ones, from the horizontal. Open,
 the tree has four freedoms; latched, two rows leave a five-bar loop with two. From `APART` at rest
-the tips meet on the middle plane by symmetry, with opposite speeds that the latch takes away.
+the tips meet on the middle plane by symmetry, with opposite speeds that the latch removes.
 Dimensions are those of mujoco_models/topology_switch.xml.
 """
 

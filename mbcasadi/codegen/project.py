@@ -117,7 +117,8 @@ class CProject:
         """Call the C's prepare: the part of a tick that needs no measurement.
 
         Raises:
-            as `step`, and ExportError where a tick has one phase only.
+            ShapeError, UnknownNameError: as in `step`.
+            ExportError: as in `step`, and where a tick has one phase only.
         """
         call_prepare(self.manifest, memory, inputs)
 
@@ -125,7 +126,7 @@ class CProject:
         """Call the C's feedback with all inputs, those of the preparation unchanged.
 
         Raises:
-            as `prepare`.
+            ShapeError, UnknownNameError, ExportError: as in `prepare`.
         """
         return call_tick(self.manifest, "feedback", memory, inputs)
 

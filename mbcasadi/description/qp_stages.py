@@ -20,7 +20,7 @@ ZERO_ROW = 1e-14
 
 @dataclass(frozen=True)
 class LeastDistanceStages:
-    """A controller that solves one QP, cut where the solver stands.
+    """The stages of a controller that solves one QP: before and after the solver.
 
     `build` turns the controller's inputs into the least-distance problem
 
@@ -29,21 +29,21 @@ class LeastDistanceStages:
     and `finish` turns its solution into the controller's outputs. A QP with a positive
     definite Hessian `H = K Kᵀ` takes this form by `x = Kᵀ y + K⁻¹ g` (whitening).
 
-    With `prepare` a tick has two phases: what needs no measurement is prepared before it comes,
-    and only `build`, the solver and `finish` stand between measurement and control.
+    With `prepare` a tick has two phases: `prepare` computes everything that needs no measurement,
+    and only `build`, the solver and `finish` run between measurement and control.
 
     Attributes:
         build: (inputs of the controller[, prepared]) → (A_qp, lba, uba, active0, carry): (m, n),
             (m,), (m,); `active0` (m,) is the warm start, -1 at the lower bound, 1 at the upper,
-            else 0; `carry` (any size, 1) hands numbers on to `finish`.
+            else 0; `carry` (any size, 1) passes numbers on to `finish`.
         finish: (inputs of the controller, [prepared,] carry, x, lam_a, active, flag) → (outputs of
             the controller). `lam_a` (m,) are multipliers in CasADi's sign (positive at the upper
             bound); `active` (m,) is the final active set, as `active0`; `flag` is 1 where the
             solver claims an optimum and 0 elsewhere. `finish` trusts none of them.
         prepare: (some inputs of the controller, in its order, none of them measured) →
             (prepared[, A_qp]), or None. `prepared` (any size, 1) is one more input of `build` and
-            `finish`; where it holds NaN, `finish` answers with status 3 and the safe output. An
-            `A_qp` that is known before the measurement is given here and not by `build`.
+            `finish`; where it holds NaN, `finish` returns status 3 and the safe output. An
+            `A_qp` that is known before the measurement is an output of `prepare`, not of `build`.
     """
 
     build: ca.Function

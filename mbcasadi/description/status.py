@@ -1,7 +1,7 @@
-"""What a controller says of its output: one enum of codes, a table of texts for each kind.
+"""Status of a controller's output: one enum of codes, a table of texts for each kind.
 
-The codes are the same in Python, in the generated C and in reports. Codes 1 and 2 say different
-things of a controller that solves a QP and of a law that evaluates equations; 0, 3 and 4 do not.
+The codes are the same in Python, in the generated C and in reports. Codes 1 and 2 differ between
+controllers that solve a QP and laws that evaluate equations; 0, 3 and 4 do not.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Status(IntEnum):
 
 
 class Flag(IntFlag):
-    """Bits of a controller's output `flags`: what was changed on the way to a valid output.
+    """Bits of a controller's output `flags`: changes that were made to obtain a valid output.
 
     `SATURATED`: an entry of u lay outside its limits before it was clipped. `RELAXED`: a soft
     constraint is violated with slack. `GATED`: a measurement was rejected.
@@ -44,44 +44,49 @@ FLAG_BITS = 32
 
 @dataclass(frozen=True)
 class StatusTable:
-    """What each status of one kind of controller means.
+    """The text of each status of one kind of controller.
 
     Attributes:
-        texts: a text for each code, from 0 on.
+        words: a text for each code, from 0 on.
         safe: codes with which u is the safe output.
     """
 
-    texts: tuple[str, ...]
+    words: tuple[str, ...]
     safe: tuple[int, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts, with those of the safe output marked."""
+        return tuple(
+            f"{word}, safe output" if code in self.safe else word
+            for code, word in enumerate(self.words)
+        )
 
     def summary(self, safe_output: str = "") -> str:
         """Return all codes and texts in one line.
 
         Args:
-            safe_output: what the safe output is.
+            safe_output: description of the safe output.
         """
         line = "; ".join(f"{code} {text}" for code, text in enumerate(self.texts))
         return f"{line}; the safe output is {safe_output}" if safe_output else line
 
 
 QP_STATUS = StatusTable(
-    (
-        "solved and verified",
-        "feasible, not optimal",
-        "infeasible, safe output",
-        "bad input, safe output",
-        "solver stopped or check failed, safe output",
-    ),
+    ("solved", "feasible, not optimal", "infeasible", "bad input", "failed"),
     (Status.INFEASIBLE, Status.BAD_INPUT, Status.FAILED),
 )
+"""Of a controller that solves a QP. Solved: verified by residuals; failed: the solver stopped,
+or its solution did not pass the check."""
 
 LAW_STATUS = StatusTable(
     (
         "equations hold, within limits",
         "saturated at its limits",
         "desired motion or force unattainable, nearest output",
-        "bad input, safe output",
-        "arithmetic failed, safe output",
+        "bad input",
+        "arithmetic failed",
     ),
     (Status.BAD_INPUT, Status.FAILED),
 )
+"""Of a control law that evaluates equations."""

@@ -1,6 +1,6 @@
 """Small, mesh-free MuJoCo models for the examples, the tests and the benchmarks.
 
-Each file says in its first comment where its dimensions come from.
+The first comment of each file gives the source of its dimensions.
 
 Example:
     >>> from mbcasadi import models

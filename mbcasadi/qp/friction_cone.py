@@ -1,12 +1,12 @@
 """Friction pyramids inside Coulomb's cone, as constant rows.
 
-The cone is `|f_t| <= mu f_n`. A pyramid with N sides stands inside it when its faces touch the
-inscribed polygon's edges, at `cos(π/N)` of the radius:
+The cone is `|f_t| <= mu f_n`. A pyramid with N sides lies inside it when its faces are at the
+edges of the inscribed polygon, at `cos(π/N)` of the radius:
 
     d_iᵀ f_t <= mu cos(π/N) f_n,   d_i = (cos 2πi/N, sin 2πi/N),   i = 0 … N-1.
 
-Every force that satisfies these rows is inside the cone. What is lost: with N = 4 up to 29 %
-of the friction in the direction of a face, with N = 8 up to 8 %. The rows imply `f_n >= 0`.
+Every force that satisfies these rows is inside the cone. The loss is up to 29 % of the friction in
+the direction of a face with N = 4, and up to 8 % with N = 8. The rows imply `f_n >= 0`.
 """
 
 from collections.abc import Sequence
@@ -56,10 +56,10 @@ FORCE_AXES = ("n", "t1", "t2")
 
 
 def require_contacts(contacts: Sequence[Contact]) -> None:
-    """Raise unless each contact makes a friction pyramid.
+    """Raise unless each contact has a friction pyramid.
 
     Raises:
-        ProblemError: friction, sides, normal or force limits that make no cone.
+        ProblemError: friction, sides, normal or force limits that define no cone.
     """
     for contact in contacts:
         label = f"contact {contact.frame!r}"

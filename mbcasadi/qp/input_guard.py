@@ -1,4 +1,4 @@
-"""Bad inputs never reach the equations, and nothing unbounded leaves them.
+"""The input guard: bad inputs never reach the equations, and outputs are bounded.
 
 Comparisons are written so that NaN fails them, and choices as `condition ? a : b`, so that a NaN
 that is not chosen has no effect.
@@ -29,7 +29,7 @@ def input_validity(values: Iterable[ca.SX], q: ca.SX, quaternions: Sequence[int]
     """Return whether inputs are finite, of bounded size, and their quaternions not degenerate.
 
     Args:
-        values: all inputs that count.
+        values: all inputs to check.
         q: (nq,) configuration.
         quaternions: first row in q of each quaternion.
     """
@@ -40,6 +40,12 @@ def input_validity(values: Iterable[ca.SX], q: ca.SX, quaternions: Sequence[int]
     for place in quaternions:
         valid = ca.logic_and(valid, ca.sumsqr(q[place : place + 4]) >= LEAST_QUAT2)
     return valid
+
+
+def is_within(values: Sym, lower: Sequence[float], upper: Sequence[float]) -> Sym:
+    """Return whether every entry is inside its bounds; false for NaN."""
+    inside = ca.logic_and(values >= ca.DM(lower), values <= ca.DM(upper))
+    return ca.sum1(inside) == values.numel()
 
 
 def replace_invalid(

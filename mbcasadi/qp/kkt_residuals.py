@@ -1,6 +1,6 @@
 """KKT residuals of a QP, and the status that they allow.
 
-A solver's own success is not believed: a solution counts only if the residuals that are
+A solver's claim of success is not used: a solution is accepted only if the residuals that are
 computed here are small. NaN makes a residual NaN, and NaN is not `<= tol`.
 """
 
@@ -21,7 +21,7 @@ def length(value: Sym) -> Sym:
 
 
 QP_RESIDUALS = ("primal", "stationarity", "complementarity")
-"""Residuals that every QP's solution is judged by, in this order."""
+"""Residuals with which every QP's solution is checked, in this order."""
 
 
 def judge(

@@ -55,7 +55,7 @@ class ActuatorModel:
     leak: ca.DM
 
     def controls(self, p: ca.SX) -> ca.SX:
-        """Return the control (nu,) that makes the force p; zero where the gain vanishes."""
+        """Return the control (nu,) that gives the force p; zero where the gain vanishes."""
         w = (p - self.bias) * reciprocal(self.gain)
         return (w - self.act) / self.reach + self.leak * self.act
 

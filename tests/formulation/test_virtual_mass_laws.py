@@ -16,7 +16,7 @@ from support.compiled import all_compiled
 
 from mbcasadi.formulation.projection_rates import path_rate, projector_rate, turning_rate
 from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass, virtual_mass
-from mbcasadi.formulation.virtual_mass_terms import (
+from mbcasadi.formulation.virtual_mass_model import (
     actuator_map,
     constraint_coriolis,
     force_projection,

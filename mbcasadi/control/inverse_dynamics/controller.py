@@ -28,14 +28,14 @@ class InverseDynamicsQP(Setup):
 
     for the controls u, with actuator forces and controls within their limits and every contact
     force f inside an inner friction pyramid. Acceleration, multipliers and dependent rows are
-    eliminated first (`condensed_dynamics.py`); the QP that is left has inequalities only, and the
+    eliminated first (`condensed_dynamics.py`); the remaining QP has inequalities only, and its
     solution is checked on the original equations before it is used (`residuals.py`).
 
     Its Function is `(q, v, [act], ref, mask, z) → (u, z_next, status, flags, residual)`:
 
     - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` holds q at rest.
     - `mask`: one entry for each contact, then one for each equality constraint, 1 for on. It
-      switches rows of the same problem: sizes never change.
+      switches rows of the same problem: sizes do not change.
     - `z`: the active set, and the last u with `fallback="hold"`. Any content is accepted.
     - `status`: 0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input (NaN,
       infinity); 4 failed check. From 2 on, u is the fallback.
@@ -45,14 +45,14 @@ class InverseDynamicsQP(Setup):
 
     Args:
         system: the mechanism.
-        tasks: what it should do, `PostureTask`, `FrameTask` or your own `Task`.
+        tasks: the desired motions, `PostureTask`, `FrameTask` or your own `Task`.
         contacts: points that push on the world, each with a friction cone.
         torque_weight: r_p of `½ r_p |p - p_ref|²` on the actuator forces p (N or N m). Positive:
-            it decides between forces that move nothing, and biases the tasks by about
+            it selects among forces that cause no motion, and biases the tasks by about
             `r_p / (T² W)`, where T is acceleration per force.
         torque_reference: read `p_ref` from the slice "torque" of `ref`; else it is zero.
-        internal_forces: "body": points on one body share their load freely, within their
-            cones; "none": by the least squares of their forces.
+        internal_forces: "body": the load of several points on one body is distributed freely
+            within their cones; "none": by the least squares of their forces.
         internal_force_weight: r_w of `½ r_w |w|²` on these internal forces, positive.
         force_weight: r_f of `½ r_f |f - f_ref|²` on all contact forces, zero for none.
         force_reference: read `f_ref` (n, t1, t2 of each contact) from the slice "force" of
@@ -62,7 +62,7 @@ class InverseDynamicsQP(Setup):
         stabilisation: ω, 1/s: loops obey `A a + c + 2 ω A v + ω² phi = 0`.
         contact_damping: 1/s: active contacts obey `J_c a + c_c + damping J_c v = 0`.
         rank_tol: relative size below which a constraint direction is dropped.
-        tolerance: bound of each residual for an answer to count.
+        tolerance: bound of each residual for a solution to be accepted.
         fallback: safe output: "zero" actuator force within limits, or "hold" the last u.
         fallback_law: a Function (q, v, ref, mask) → (u) in place of `fallback`.
         period: sample time, s.
@@ -77,7 +77,7 @@ class InverseDynamicsQP(Setup):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.function  # built here, so that what cannot be built raises here
+        _ = self.function  # built here, so that errors of the build are raised here
 
     @cached_property
     def stages(self) -> Stages:
@@ -125,7 +125,14 @@ class InverseDynamicsQP(Setup):
         mask: ArrayLike | None = None,
         act: ArrayLike | None = None,
     ) -> CondensedQP:
-        """Return the QP at a state as data; arguments as in `solve`."""
+        """Return the QP at a state as data.
+
+        Args:
+            q, v, ref, mask, act: as in `solve`.
+
+        Raises:
+            ShapeError: a wrong shape.
+        """
         inputs = self._inputs(q, v, ref, mask, act)
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
         return CondensedQP.of(matrices, self.row_names)
@@ -139,7 +146,7 @@ class InverseDynamicsQP(Setup):
         z: ArrayLike | None = None,
         act: ArrayLike | None = None,
     ) -> InverseDynamicsSolution:
-        """Return the controller's output at a state, with what it means.
+        """Return the controller's output at a state, with the solution of its QP.
 
         Args:
             q: (nq,) configuration.
@@ -162,7 +169,7 @@ class InverseDynamicsQP(Setup):
             u=outputs["u"],
             z_next=outputs["z_next"],
             status=code,
-            status_text=QP_STATUS.texts[code],
+            status_text=QP_STATUS.words[code],
             flags=Flag(int(outputs["flags"][0])),
             residual=outputs["residual"],
             problem=CondensedQP.of(state, self.row_names),

@@ -65,7 +65,14 @@ def stack_rows(parts: Sequence[Rows]) -> Rows:
 
 
 def torque_rows(actuators: ActuatorModel, names: Sequence[str], m: int, nw: int) -> Rows:
-    """Return `lower <= p <= upper` for each actuator that has a limit."""
+    """Return `lower <= p <= upper` for each actuator that has a limit.
+
+    Args:
+        actuators: their ranges.
+        names: of the actuators.
+        m: number of multipliers lam.
+        nw: number of internal contact forces w.
+    """
     bounded = [i for i, limited in enumerate(actuators.bounded) if limited]
     nu = len(actuators.bounded)
     return Rows(
@@ -150,15 +157,15 @@ def friction_rows(
 ) -> Rows:
     """Return friction pyramids, and normal force limits where a contact has them.
 
-    A contact that is off has no force: its rows are zero and their bounds unbounded, so that
-    neither is ever active.
+    A contact that is off has no force: its rows are zero and have no bounds, so that none of them
+    is ever active.
 
     Args:
         contacts: the contacts.
         names: one name for each.
         on: (nc,) one where a contact is on.
         contact_forces: their rows and forces.
-        first: number of multipliers above those of the contacts.
+        first: number of multipliers before those of the contacts.
         nu: number of actuator forces.
     """
     faces: list[ca.DM] = [ca.DM(0, 3 * len(contacts))]

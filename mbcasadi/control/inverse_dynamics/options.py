@@ -1,4 +1,4 @@
-"""Options of an inverse-dynamics controller, checked where they are given, and what they imply."""
+"""Options of an inverse-dynamics controller, checked where they are given, and derived values."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -35,8 +35,8 @@ INTERNAL_FORCES = ("body", "none")
 CONTACT_RANK_TOL = 1e-3
 """A constraint direction weaker than this, relative to its joints, is dropped. The redundant rows
 of a spatial loop that a plant leaves open by a gap are as weak as the gap over a link's length,
-1e-3 with MuJoCo's default softness; kept, they would hold the loop still. A direction that truly
-is this weak needs forces a thousand times larger than others."""
+1e-3 with MuJoCo's default softness; if they were kept, the loop could not move. A true direction
+that is this weak needs forces a thousand times larger than others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,7 @@ class Setup:
 
 
 def _require_system(system: System) -> None:
-    """Raise for systems that inverse dynamics cannot serve."""
+    """Raise for systems that inverse dynamics does not support."""
     if system.nu == 0:
         raise ProblemError(f"'{system.name}' has no actuators; expected at least one")
     if system.timed:

@@ -60,8 +60,8 @@ class Problem:
         contacts: rows and forces of the contacts.
         rows: the inequalities.
         tasks: rows of all tasks.
-        p_ref: (nu,) actuator forces that the regularisation pulls to.
-        f_ref: (3 nc,) contact forces that it pulls to; those of contacts that are off are zero.
+        p_ref: (nu,) reference of the actuator forces in the regularisation.
+        f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
     """
 
     dynamics: Dynamics

@@ -1,6 +1,6 @@
 """Residuals of a candidate solution on the original equations.
 
-Whatever solver ran, its solution counts only if these five numbers are small:
+Whatever solver ran, its solution is accepted only if these five numbers are small:
 
     dynamics         |M a - f - B p - Gᵀ lam| / (1 + |f| + |p|)
     constraint       |G a + c| on kept rows / (1 + |a|)
@@ -34,11 +34,12 @@ class Cost:
     """What is minimised, in the terms of `problem.py`.
 
     Attributes:
-        J, offset, weight: tasks.
-        p_ref: reference of the actuator forces.
-        of_lam, of_w: contact forces.
-        f_ref: reference of the contact forces.
-        torque_weight, internal_force_weight, force_weight: regularisation.
+        J, offset, weight: (k, nv), (k,), (k,) of the tasks, `½ |J a + offset|²_W`.
+        p_ref: (np,) reference of the actuator forces.
+        of_lam, of_w: (3 nc, ·), (3 nc, nw) contact forces `of_lam lam + of_w w`; lam are the
+            multipliers of the contact rows, the last ones.
+        f_ref: (3 nc,) reference of the contact forces.
+        torque_weight, internal_force_weight, force_weight: r_p, r_w, r_f of the regularisation.
     """
 
     J: ca.SX
@@ -71,7 +72,16 @@ def residuals(
     rows: Rows,
     cost: Cost,
 ) -> ca.SX:
-    """Return the residuals (5,) of a candidate, in the order of `RESIDUALS`."""
+    """Return the residuals (5,) of a candidate, in the order of `RESIDUALS`.
+
+    Args:
+        candidate: forces and multipliers of a solver.
+        dynamics: `M a = f + B p + Gᵀ lam`, `G a + c = 0`.
+        condensed: `a = T p + t` and the multipliers that follow from p.
+        whitened: the substitution in which the QP was solved.
+        rows: the inequalities.
+        cost: what is minimised.
+    """
     p, w, mu = candidate.p, candidate.w, candidate.mu
     M, f, B, G, c = dynamics
     a = condensed.T @ p + condensed.t
@@ -100,7 +110,7 @@ def cost_gradient(
     `Tᵀ Jᵀ W (J a + offset) + r_p (p - p_ref)`, `r_w w`, and the weight on contact forces.
 
     Args:
-        answer: the candidate.
+        candidate: forces and multipliers of a solver.
         motion: acceleration a (nv,) and multipliers lam (m,) of the candidate.
         condensed: `a = T p + t`.
         cost: what is minimised.

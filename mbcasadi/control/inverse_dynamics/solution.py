@@ -49,15 +49,15 @@ class CondensedQP(NamedTuple):
 
 @dataclass(frozen=True)
 class InverseDynamicsSolution:
-    """The controller's output at one state, and what it means.
+    """The controller's output at one state, with the solution of its QP.
 
     Attributes:
         u: (nu,) controls.
         z_next: (nz,) next state.
         status: see `Status`. From INFEASIBLE on, `u` is the safe output and the other fields
             describe the rejected candidate.
-        status_text: what the status means.
-        flags: what was changed on the way to a valid output.
+        status_text: the status as text.
+        flags: the bits of what was changed to reach a valid output, see `Flag`.
         residual: (5,) dynamics, constraint, primal, stationarity, complementarity (relative).
         a: (nv,) acceleration.
         lam: (nc,) multipliers of the equality constraints.
@@ -92,7 +92,7 @@ class InverseDynamicsSolution:
         return dict(zip(RESIDUALS, self.residual.tolist(), strict=True))
 
     def explain(self) -> str:
-        """Return in words what the status means and which rows contradict each other.
+        """Return the status as text, with the rows that contradict each other.
 
         For an infeasible problem: the rows that cannot hold together, from the least sum of
         violations over all y (a linear program).

@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Stages:
-    """The stages, and sizes that only they know.
+    """The stages, and the sizes that follow from them.
 
     Attributes:
         qp: `build` and `finish`.
@@ -93,7 +93,14 @@ def make_stages(setup: Setup) -> Stages:
 def least_distance(
     setup: Setup, problem: Problem, condensed: Condensed, whitened: Whitened
 ) -> LeastDistance:
-    """Return the inequalities over the whitened unknown, as a least-distance problem."""
+    """Return the inequalities over the whitened unknown, as a least-distance problem.
+
+    Args:
+        setup: the options.
+        problem: the parts of the QP.
+        condensed: `a = T p + t` and the multipliers that follow from p.
+        whitened: `y = y_0 + L_inv x`.
+    """
     nu, rows = setup.system.nu, problem.rows
     in_p, in_w = whitened.L_inv[:nu, :], whitened.L_inv[nu:, :]
     of_lam = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B @ in_p)

@@ -36,7 +36,7 @@ def computed_torque(
     Args:
         system: the mechanism.
         task: `PostureTask`, `FrameTask` or your own; its slices form the reference.
-        damping: 1/s, of what the task leaves free.
+        damping: 1/s, of motions that the task leaves free.
         rank_tol: relative length below which rows of A, J P and P B are dropped.
         ctrl_limits, period, name: as in `make_law`.
 

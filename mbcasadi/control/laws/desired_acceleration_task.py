@@ -44,7 +44,11 @@ class DesiredAccelerationTask(Task):
         return (Slot(f"{DESIRED_ACCELERATION}.a", names, ("",) * len(names)),)
 
     def residual(self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX]) -> Residual:
-        """Return `J a = J a_law` above `L a = L a_law`: no error, its acceleration alone."""
+        """Return `J a = J a_law` above `L a = L a_law`: no error, the acceleration alone.
+
+        Args:
+            system, q, v, ref: as in `Task.residual`.
+        """
         J = ca.SX(tree_cholesky(system.mass_matrix(q)))
         if self.measure is not None:
             none = own_slices(self.measure, system, {})

@@ -41,7 +41,7 @@ def qr_inverse_dynamics(
     Args:
         system: the mechanism.
         task: the motion to track; its slices form the reference.
-        damping: 1/s, of what the task leaves free.
+        damping: 1/s, of motions that the task leaves free.
         rank_tol: relative length below which rows of A and J P, and columns of Zᵀ B, are dropped.
         ctrl_limits, period, name: as in `make_law`.
 

@@ -1,1 +1,1 @@
-"""What a controller should do: one residual a file."""
+"""Tasks: desired motions of a controller, one residual per file."""

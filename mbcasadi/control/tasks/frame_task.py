@@ -73,7 +73,11 @@ class FrameTask(Task):
         return tuple(slots[:3] * bool(linear) + slots[3:] * bool(angular))
 
     def residual(self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX]) -> Residual:
-        """Return the chosen rows of the frame's error, Jacobian and bias."""
+        """Return the chosen rows of the frame's error, Jacobian and bias.
+
+        Args:
+            system, q, v, ref: as in `Task.residual`.
+        """
         frame = system.frame(self.frame, self.kind)
         chosen = [AXES.index(a) for a in self.position]
         chosen += [3 + AXES.index(a) for a in self.orientation]

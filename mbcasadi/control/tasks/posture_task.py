@@ -73,7 +73,11 @@ class PostureTask(Task):
         v: ca.SX,  # noqa: ARG002  # the interface's
         ref: Mapping[str, ca.SX],
     ) -> Residual:
-        """Return the chosen joints' errors, and the selection of their rates."""
+        """Return the chosen joints' errors, and the selection of their rates.
+
+        Args:
+            system, q, v, ref: as in `Task.residual`.
+        """
         dofs, places = self._dofs(system), self._places(system)
         q_ref = ca.SX(q)
         for i, place in enumerate(places):

@@ -48,7 +48,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Residual:
-    """What a task gives at one state.
+    """The residual of a task at one state.
 
     Attributes:
         J: (k, nv) Jacobian of the task's rate.

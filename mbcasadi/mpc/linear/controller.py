@@ -34,12 +34,12 @@ SAFE_OUTPUT = "the regulator without bounds, clipped to its limits; zero after b
 
 @dataclass(frozen=True)
 class LinearMPC:
-    """A linear MPC controller; `export_c` takes it as it is, and `validate` that of a mechanism.
+    """A linear MPC controller; `export_c` accepts it, and `validate` that of a mechanism.
 
     Attributes:
-        controller: (x0, ref, z) → (u, z_next, status, flags, residual); of a mechanism (q, v) take
-            the place of x0.
-        problem, condensed: what it solves, with states and without.
+        controller: (x0, ref, z) → (u, z_next, status, flags, residual), or with (q, v) in place of
+            x0.
+        problem, condensed: the problem with states and without.
         slots: the slices of the reference.
         sparse, unknowns: the problem with states, and its solution, (inputs) → (w); None in the
             condensed form.
@@ -72,7 +72,7 @@ class LinearMPC:
         """Return the reference of a law with a preview, from one row for each sample 1 … N.
 
         `schedule(x=(N, nx), u=(nu,))`, of a mechanism `schedule(q=(N, nq), v=(N, nv),
-        setpoint_u=(nu,))`; a row alone holds at all samples. What is not given is zero.
+        setpoint_u=(nu,))`; a single row holds at all samples. The default is zero.
 
         Raises:
             ProblemError: no preview, or a schedule that is shorter or longer than the horizon.
@@ -96,10 +96,10 @@ class LinearMPC:
         return fill_reference(self.slots, entries)
 
     def violations(self, *inputs: ArrayLike) -> tuple[Violation, ...]:
-        """Return the bounds that the plan of this step does not keep, each `in_words`.
+        """Return the bounds that the plan of this step violates, each with `in_words`.
 
-        Soft rows, with the amount by which they are violated: an unreachable reference, a push too
-        large. Where hard rows contradict each other (status 2), those of the nearest plan.
+        Soft rows with the amount of their slack, for example after an unreachable reference or a
+        large push. Where hard rows contradict each other (status 2), those of the nearest plan.
 
         Args:
             inputs: of the controller, in its order.
@@ -117,10 +117,10 @@ def condensed_mpc(
     """Return the controller whose unknowns are the controls.
 
     Args:
-        problem: what is minimised, over which horizon, within which bounds.
-        interface: what is measured and sent.
+        problem: cost, horizon and bounds.
+        interface: its measurement and its control.
         solver: of the Function in Python; the C export uses DAQP.
-        tolerance: bound of each residual for a solution to count.
+        tolerance: bound of each residual for a solution to be accepted.
         name: a C identifier.
 
     Raises:

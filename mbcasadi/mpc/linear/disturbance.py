@@ -38,7 +38,7 @@ class DisturbanceModel:
 def augment_with_disturbance(
     problem: LinearProblem, B_d: Array, C: Array, H: Array, noise: tuple[Array, Array, Array]
 ) -> DisturbanceModel:
-    """Return the model of (x, d), what estimates it, and the target.
+    """Return the model of (x, d), its estimator, and the target.
 
     Args:
         problem: without disturbances.
@@ -69,9 +69,9 @@ def augment_with_disturbance(
 
 
 def correct(model: DisturbanceModel, y: Sym, before: Sym) -> tuple[Sym, Sym]:
-    """Return the corrected (x, d), infinite where an input is bad, and what the filter carries on.
+    """Return the corrected (x, d), infinite where an input is bad, and the filter's next (x, d).
 
-    Where the measurement is bad the filter goes on without it.
+    Where the measurement is bad the filter continues without it.
     """
     finite = ca.sum1(ca.fabs(before)) <= LARGEST_INPUT
     measured = ca.sum1(ca.fabs(y)) <= LARGEST_INPUT

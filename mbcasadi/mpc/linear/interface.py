@@ -1,7 +1,7 @@
-"""What stands between a linear problem in (x0, ref) and the controller that is exported.
+"""The interface between a linear problem in (x0, ref) and the controller that is exported.
 
-A linear problem knows the state x of its model, the setpoints r and s, and its control u. An
-interface says which numbers are measured, how x, r and s follow from them, and what is sent to
+A linear problem has the state x of its model, the setpoints r and s, and its control u. An
+interface defines the measurement, how x, r and s follow from it, and the control that is sent to
 the actuators. Stages and controller are made once, from a problem and its interface.
 """
 
@@ -29,7 +29,7 @@ class ProblemInputs(Generic[Sym]):
     Attributes:
         x0: (nx,) measured or estimated state.
         ref: setpoints r, then s.
-        estimate: what the estimator carries on, before the control acts; no rows without one.
+        estimate: the estimator's next state, before the control acts; no rows without one.
     """
 
     x0: Sym
@@ -98,7 +98,7 @@ class Interface(ABC):
 
     @abstractmethod
     def complete(self, controller: Controller) -> Controller:
-        """Return the controller with what only this interface knows: source, monitor."""
+        """Return the controller completed with the source and monitor of this interface."""
 
     @final
     def signals(self, state: Sequence[str]) -> tuple[Signal, ...]:
@@ -170,7 +170,7 @@ class StateInterface(Interface):
         return tuple(f"x{i}" for i in range(self.problem.model.nx))
 
     def inputs(self, symbols: Mapping[str, Sym], estimate: Sym) -> ProblemInputs[Sym]:
-        """Return what is measured, and the reference as it is."""
+        """Return the measurement and the reference, unchanged."""
         return ProblemInputs(symbols[self.name], symbols["ref"], estimate)
 
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:  # noqa: ARG002

@@ -1,7 +1,7 @@
 """Linear MPC of a mechanism near an equilibrium, on its constraint manifold.
 
 The unknowns are deviations along the free directions of the manifold, so loops and redundant rows
-cost nothing, and no prediction leaves the manifold to first order. With multipliers as unknowns the
+add no cost, and predictions satisfy them to first order. With multipliers as unknowns the
 solution is the same and the problem larger.
 """
 
@@ -43,7 +43,7 @@ def linear_mpc(
 ) -> LinearMPC:
     """Return the controller `(q, v, ref, z) → (u, z_next, status, flags, residual)` of a mechanism.
 
-    From a model in three calls: `system = mb.read_mjcf(...)`,
+    From a model: `system = mb.read_mjcf(...)`,
     `linear = mb.linearize(system, mb.equilibrium(system))`, `linear_mpc(linear, ...)`.
 
     Args:
@@ -61,9 +61,9 @@ def linear_mpc(
         blocks, terminal_set: as in `linear_problem`.
         preview: the reference has q, v for each sample, else one setpoint.
         delay: samples from a measurement to the moment when its control acts.
-        tolerance: bound of each residual for a solution to count.
-        form: "condensed" or "sparse", as in `lti_mpc`; "multipliers", whose unknowns are all
-            coordinates, accelerations and multipliers, for Python. All have one solution.
+        tolerance: bound of each residual for a solution to be accepted.
+        form: "condensed" or "sparse", as in `lti_mpc`; or "multipliers", whose unknowns are all
+            coordinates, accelerations and multipliers, for Python. All have the same solution.
         solver, name: as in `lti_mpc`.
 
     Raises:

@@ -35,11 +35,12 @@ def lti_mpc(
     """Return the controller of a plain linear model, constant or varying along the horizon.
 
     Args:
-        model, horizon, Q, R, P, S, u_bounds, du_bounds, outputs, blocks, preview, delay,
-            terminal_set: as in `linear_problem`.
-        tolerance: bound of each residual for a solution to count.
-        form: "condensed", whose unknowns are the controls, for C; "sparse", whose unknowns are the
-            states too, for Python.
+        model, horizon, Q, R, P, S: as in `linear_problem`.
+        u_bounds, du_bounds, outputs, blocks: as in `linear_problem`.
+        preview, delay, terminal_set: as in `linear_problem`.
+        tolerance: bound of each residual for a solution to be accepted.
+        form: "condensed", whose unknowns are the controls, for C; "sparse", whose unknowns include
+            the states, for Python.
         solver: of the Function in Python: "daqp" or "qrqp" for the condensed form, "proxqp",
             "piqp" or "qrqp" for the sparse one; the C export of the condensed form uses DAQP.
         name: a C identifier.

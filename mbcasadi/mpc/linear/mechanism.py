@@ -1,6 +1,6 @@
 """Linear MPC of a mechanism near an equilibrium: the model of deviations, and its interface.
 
-The controller measures (q, v) and sends u; its linear problem knows deviations along the free
+The controller measures (q, v) and returns u; its linear problem is in deviations along the free
 directions of the constraint manifold.
 """
 
@@ -226,7 +226,7 @@ class MechanismInterface(Interface):
         return ca.vertcat(*states, ref[samples * (nq + nv) :, 0] - ca.DM(self.linear.u))
 
     def _monitor(self) -> ca.Function:
-        """Return (q, ref) → (target, error): the first setpoint and the way to it."""
+        """Return (q, ref) → (target, error): the first setpoint and the difference to it."""
         system = self.linear.system
         q = ca.SX.sym("q", system.nq)
         ref = ca.SX.sym("ref", sum(slot.size for slot in self.slots))

@@ -4,7 +4,7 @@
     target     0 = (A - I) x_s + B u_s + drift + B_d d,   H x_s = H r,   near (r, s)
     predict    (x, d) ← (A x + B u + drift + B_d d, d)          u that acts, clipped to its limits
 
-y is the state of the interface behind which the estimator stands, or the numbers measured of it.
+y is the state of the outer interface, or a measurement of it.
 """
 
 from collections.abc import Mapping
@@ -90,7 +90,7 @@ class ObserverInterface(Interface):
         return A @ inputs.estimate + B @ u + drift
 
     def send(self, u: Sym) -> Sym:
-        """Return what the outer interface sends."""
+        """Return the control of the outer interface."""
         return self.outer.send(u)
 
     def plan(self, x: ca.MX, u: ca.MX) -> tuple[ca.MX, ca.MX]:

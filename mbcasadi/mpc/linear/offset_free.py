@@ -1,13 +1,13 @@
-"""Linear MPC without a steady error: a disturbance is estimated, predicted with, and cancelled.
+"""Offset-free linear MPC: a disturbance is estimated, predicted with, and cancelled.
 
     model      x_next = A x + B u + drift + B_d d,   d_next = d,   y = C x
     correct    (x, d) ← (x, d) + L (y - C x)                    stationary Kalman filter
     target     0 = (A - I) x_s + B u_s + drift + B_d d,   H x_s = H r,   near (r, s)
     control    the linear MPC of (x, d) about (x_s, u_s)
-    predict    (x, d) ← (A x + B u + drift + B_d d, d)          u that acts, cut to its limits
+    predict    (x, d) ← (A x + B u + drift + B_d d, d)          u that acts, clipped to its limits
 
-With one disturbance for each measured number, whatever constant force or wrong model holds the
-plant off its setpoint ends up in d: where the loop settles and no bound is active, H x = H r
+With one disturbance for each measured number, d represents any constant force or model error that
+keeps the plant from its setpoint: where the loop settles and no bound is active, H x = H r
 [G. Pannocchia, J. B. Rawlings, AIChE J. 49 (2003), 426-437].
 """
 
@@ -31,9 +31,9 @@ from mbcasadi.shapes import weight
 
 @dataclass(frozen=True)
 class Noise:
-    """Covariances of what disturbs a model with an estimated disturbance.
+    """Covariances of the noise of a model with an estimated disturbance.
 
-    More noise of the disturbance makes a quicker estimate.
+    More noise of the disturbance gives a faster estimate.
 
     Attributes:
         state: of x in one sample; (nx, nx), (nx,) or a number.
@@ -70,7 +70,7 @@ def offset_free_lti(
     """Return the controller `(y, ref, z) → (u, z_next, status, flags, residual)` of a plain model.
 
     `ref` holds r, then s; z the active set, then the estimate (x, d) predicted for this step. The
-    target does not know the bounds: a setpoint beyond them is held as near as the cost says.
+    target ignores the bounds: for a setpoint beyond them the cost determines the nearest state.
 
     Args:
         model: constant.
@@ -144,8 +144,9 @@ def offset_free_mpc(
     estimated as a disturbance of the free directions.
 
     Args:
-        linear, horizon, Q, R, period, P, S, du_bounds, ctrl_limits, outputs, blocks, delay,
-            tolerance, solver, name: as in `linear_mpc`, condensed form, one setpoint.
+        linear, horizon, Q, R, period, P, S: as in `linear_mpc`.
+        du_bounds, ctrl_limits, outputs, blocks, delay: as in `linear_mpc`, with one setpoint.
+        tolerance, solver, name: as in `linear_mpc`, condensed form.
         tracked: (nt, 2 nv) rows of the deviations (δq, δv) without a steady error, at most one
             for each control.
         disturbances: (nx, nd) of the free coordinates; one for each by default.

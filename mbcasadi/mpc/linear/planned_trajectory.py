@@ -1,6 +1,6 @@
-"""What a linear MPC plans: predicted states and controls, for reports and never for C.
+"""The plan of a linear MPC: predicted states and controls, for reports and not for C.
 
-x_0 = x0 carried over the delay,   x_{k+1} = A_k x_k + B_k u_k + d_k,   u_k of the solution
+x_0 = x0 predicted over the delay,   x_{k+1} = A_k x_k + B_k u_k + d_k,   u_k of the solution
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def prediction_fun(
     """Return (inputs) → (x, u), one column for each sample; NaN where there is no valid plan.
 
     Args:
-        parts: what the stages are made from.
+        parts: the problem of the stages.
         stages: they themselves.
         function: the whole controller.
         solver: as in `lti_mpc`.

@@ -1,7 +1,7 @@
 """Linear MPC whose states are unknowns too: one QP with equality rows, in Python.
 
-The same problem as the condensed form, for solvers that use sparsity, and the place to read the
-multipliers of a mechanism. For C use the condensed form: it is smaller and faster.
+The same problem as the condensed form, for solvers that use sparsity, and for the inspection of a
+mechanism's multipliers. For C use the condensed form: it is smaller and faster.
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class SparseFunctions:
 
 
 def require_sparse_solver(solver: str) -> None:
-    """Raise `SolverError` unless CasADi has this solver and it serves the sparse form."""
+    """Raise `SolverError` unless the solver supports the sparse form and CasADi has its plugin."""
     if solver not in SPARSE_SOLVERS:
         names = ", ".join(map(repr, SPARSE_SOLVERS))
         raise SolverError(f"solver {solver!r}; expected one of {names} for the sparse form")
@@ -88,9 +88,9 @@ def sparse_functions(
         name: of the controller.
         problem: with the states of θ.
         sparse: the QP that is made from it.
-        interface: what is measured and sent.
+        interface: its measurement and its control.
         solver: one of `SPARSE_SOLVERS`.
-        tolerance: bound of each residual for a solution to count.
+        tolerance: bound of each residual for a solution to be accepted.
     """
     nz = remembered_size(problem)
     symbols, inputs = problem_inputs(interface, ca.MX, nz)
@@ -125,10 +125,10 @@ def sparse_functions(
 
 
 def _solve(sparse: SparseProblem, theta: ca.MX, solver: str, moves: int) -> tuple[ca.MX, ca.MX]:
-    """Return (w, residual) with the three residuals of the scaled QP; the first `moves` of w stay.
+    """Return (w, residual) with three residuals of the scaled QP; the first `moves` of w are kept.
 
-    Accelerations of a joint with a stiff servo are 1e6 times its angle: unscaled, they hide what
-    the controls miss.
+    Accelerations of a joint with a stiff servo are 1e6 times its angle: unscaled, they hide the
+    errors of the controls.
     """
     qp = sparse.qp
     plain = np.ones(len(qp.H)), np.ones(len(sparse.E))
@@ -169,7 +169,7 @@ def _units(H: Array, E: Array, moves: int) -> tuple[Array, Array]:
 
 
 def _at_bounds(sparse: SparseProblem, lam: ca.MX) -> ca.MX:
-    """Return the multipliers without what rounding leaves of those of bounds that are not there."""
+    """Return the multipliers with those of infinite bounds, rounding errors, set to zero."""
     equal, ends = np.ones(len(sparse.E)), (sparse.qp.upper, sparse.qp.lower)
     up, down = (ca.DM(np.concatenate([equal, np.isfinite(end)])) for end in ends)
     return up * ca.fmax(lam, 0) + down * ca.fmin(lam, 0)

@@ -1,14 +1,14 @@
-"""The stages of linear MPC around the QP solver: two Functions that become C.
+"""The stages of linear MPC around the QP solver: two Functions that are exported to C.
 
     build   (measured, ref, z) → (A_qp, lba, uba, active0, carry)
     finish  (measured, ref, z, carry, x, lam_a, active, flag) → (u, z_next, status, flags,
             residual)
 
-The interface turns what is measured, and `ref`, into x0, r and s. `z` holds the active set of the
-last step, shifted by one sample, then the controls that are pending or whose change counts, the
-newest last, then what the interface estimates. x_0 of the problem is x0 carried over the delay,
+The interface turns the measurement and `ref` into x0, r and s. `z` holds the active set of the
+last step, shifted by one sample, then the pending controls and those whose change enters, the
+newest last, then the estimate of the interface. x_0 of the problem is x0 predicted over the delay,
 `x <- A x + B u + drift` for each pending control. All matrices are constants of the C. The
-residuals are computed from the QP's own numbers; a solver's success is not believed.
+residuals are computed from the QP's own numbers; a solver's claim of success is not used.
 """
 
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ BOTH_WAYS = 4
 
 @dataclass(frozen=True)
 class LinearStages:
-    """What the stages are made from.
+    """The problem of the stages.
 
     Attributes:
         problem, condensed, qp: the problem in its three forms.
-        interface: what is measured and sent.
-        tolerance: bound of each residual for a solution to count.
+        interface: its measurement and its control.
+        tolerance: bound of each residual for a solution to be accepted.
     """
 
     problem: LinearProblem
@@ -76,7 +76,7 @@ class LinearStages:
         return LeastDistanceStages(self._build(), self._finish())
 
     def _inputs(self) -> tuple[dict[str, Any], ProblemInputs[Any], Any]:
-        """Return the controller's inputs, the problem's, and the controls that are remembered."""
+        """Return the controller's inputs, the problem's, and the stored controls."""
         nz = self.m + remembered_size(self.problem)
         symbols, inputs = problem_inputs(self.interface, self.kind, nz)
         return symbols, inputs, symbols["z"][self.m : nz, 0]
@@ -143,7 +143,7 @@ class LinearStages:
         value, pull = self._products(x, lam)
         above, below = value - uba, lba - value
         size = 1 + ca.norm_2(x)
-        moves = 1 + ca.norm_2(x[: x.shape[0] - self.condensed.slacks, 0])  # slacks are far away
+        moves = 1 + ca.norm_2(x[: x.shape[0] - self.condensed.slacks, 0])  # slacks may be large
         primal = ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / moves if self.m else 0
         stationarity = ca.norm_2(x + pull) / size
         gap = ca.if_else(lam > 0, above, below)
@@ -151,7 +151,7 @@ class LinearStages:
         return ca.vertcat(primal, stationarity, complementarity)
 
     def _products(self, x: Any, lam: Any) -> tuple[Any, Any]:
-        """Return `A x` and `Aᵀ lam`: by the states, forward and backward, where that is less."""
+        """Return `A x` and `Aᵀ lam`: by the states, forward and backward, where that is cheaper."""
         A = ca.sparsify(ca.DM(self.qp.A))
         if not self.m or np.count_nonzero(self.qp.L_inv) > WRITTEN_OUT:
             return A @ x, A.T @ lam
@@ -181,7 +181,7 @@ def problem_inputs(
     """Return symbols of a controller's inputs, and the problem's inputs.
 
     Args:
-        interface: what is measured.
+        interface: names and sizes of the measurement.
         kind: of the symbols.
         own_state: number of entries of z before those of the interface.
     """
@@ -195,7 +195,13 @@ def problem_inputs(
 def parameters(problem: LinearProblem, x0: Sym, ref: Sym, past: Sym) -> tuple[Sym, Sym]:
     """Return θ, zero where inputs are bad, and one where they are good.
 
-    x0 is carried over the delay with the pending controls, the oldest first.
+    x0 is predicted over the delay with the pending controls, the oldest first.
+
+    Args:
+        problem: the problem.
+        x0: (nx,) measured state.
+        ref: the reference, r then s.
+        past: pending controls and those whose change enters, the newest last.
     """
     model, places = problem.model, parameters_of(problem)
     column = ca.vertcat(x0, ref, past)
@@ -216,7 +222,7 @@ def remembered_size(problem: LinearProblem) -> int:
 
 
 def remembered_controls(problem: LinearProblem, past: Sym, u: Sym) -> Sym:
-    """Return the controls that the next step remembers, finite whatever the past holds."""
+    """Return the stored controls of the next step, finite whatever the past holds."""
     past = clamp(past, *np.tile(problem.u_bounds, (problem.kept, 1)).T)
     return ca.vertcat(past, u)[problem.model.nu :, 0] if problem.kept else u[:0, 0]
 

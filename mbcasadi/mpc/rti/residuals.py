@@ -28,7 +28,15 @@ class Answer(NamedTuple):
 
 
 def residuals(answer: Answer, lin: Any, end: tuple[Any, Any], parts: Parts, rows: Rows) -> Any:
-    """Return the three residuals."""
+    """Return the three residuals.
+
+    Args:
+        answer: the candidate.
+        lin: the linearised intervals, one column for each.
+        end: cost and rows of the last sample.
+        parts: the Functions of an interval.
+        rows: all rows of the QP.
+    """
     ocp, N, count = rows.ocp, rows.ocp.horizon, len(rows.bounds)
     values, signs = rows.rows(*answer.values), rows.S @ answer.e
     given = values + rows.W @ answer.e if rows.linear.size else values

@@ -1,11 +1,11 @@
-"""A four-bar returns to its pose within the limit of a weak motor, and a load is put on its crank.
+"""A four-bar returns to its pose within the limit of a weak motor, and a load acts on its crank.
 
-Three joints and a loop whose three rows have rank 2: one freedom is left, and the MPC predicts on
-it alone. MuJoCo's plant is 10 % heavier and its control acts one tick late. At 1 s a constant
-torque, which no controller knows of, turns the crank.
+Three joints and a loop whose three rows have rank 2: one freedom remains, and the MPC predicts
+only this one. MuJoCo's plant is 10 % heavier and its control acts one tick late. At 1 s a constant
+torque, unknown to the controllers, starts to act on the crank.
 
-You will see the crank and the torque: plain MPC is held off by the load and the
-extra mass; with an estimated disturbance both errors vanish. Both keep the motor's limit.
+You will see the crank and the torque: with plain MPC the load and the extra mass cause a steady
+error; with an estimated disturbance it vanishes. Both keep the motor's limit.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def controllers() -> dict[str, LinearMPC]:
     """Return plain MPC and MPC with an estimated disturbance."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     weights = np.repeat([ANGLE, SPEED], system.nv), TORQUE
     options = {"period": PERIOD, "ctrl_limits": [[-LIMIT, LIMIT]]}
     crank = np.eye(2 * system.nv)[:1]
