@@ -45,7 +45,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
         found[name] = {"t": run.t, "q": run.q, "error": error, "force": force}
         print(
             f"{name:10}: gap off by {1e3 * error[0]:.1f} mm, then {1e3 * error[-1]:.4f} mm; "
-            f"force {force.min():.2f} … {force.max():.2f} N, x1 at {run.q[-1, 0]:.1f} m"
+            f"force {force.min():.3f} … {force.max():.3f} N, x1 at {run.q[-1, 0]:.1f} m"
         )
     if figure is not None:
         draw(figure, drawn(found), columns=2)
