@@ -15,6 +15,7 @@ from scipy.integrate import DOP853, solve_ivp
 from twins import slider_crank
 
 import mbcasadi as mb
+from mbcasadi.simulation import EquationOptions, IntegrationOptions
 
 SPEED = 6.0  # rad/s of the crank at the start, enough to turn over
 DURATION, SHORT = 10.0, 3.0  # s; the methods that fail do so early
@@ -62,11 +63,14 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     """Return time, crank, relative energy error and distance from the exact crank of each run."""
     system = slider_crank.system()
     start, tight = (system, START, [SPEED, -2 * SPEED]), {"rtol": RTOL, "atol": ATOL}
-    unaided = {"project": "none", "rank_tol": 0.0}  # no row is ever dropped
+    unaided = {
+        "integration": IntegrationOptions(project="none"),
+        "equations": EquationOptions(rank_tol=0.0),  # no row is ever dropped
+    }
     found = {
         "q, v at every stage": mb.simulate(*start, DURATION, "projection", **tight),
         "q, v after each step": mb.simulate(
-            *start, DURATION, "projection", project="step", **tight
+            *start, DURATION, integration=IntegrationOptions(project="step"), **tight
         ),
         "classical Lagrange": mb.simulate(*start, SHORT, "lagrange", **unaided, **tight),
     }

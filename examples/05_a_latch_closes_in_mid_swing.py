@@ -16,7 +16,7 @@ from panels import Panel, draw, figure_path
 from twins import topology_switch
 
 import mbcasadi as mb
-from mbcasadi.dynamics.virtual_mass_terms import virtual_mass_terms
+from mbcasadi.dynamics import virtual_mass_terms
 
 DURATION = 1.2  # s
 SAMPLES = 241

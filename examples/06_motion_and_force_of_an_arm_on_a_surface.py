@@ -15,7 +15,7 @@ from panels import Panel, draw, figure_path
 from twins import prr_arm
 
 import mbcasadi as mb
-from mbcasadi.dynamics.quasi_velocity_terms import quasi_velocity_terms
+from mbcasadi.dynamics import quasi_velocity_terms
 
 K_P, K_D = 3.0, 5.0  # 1/s  [A10, section 5]
 WANTED = 50.0  # N, lam_d  [A10, section 5]

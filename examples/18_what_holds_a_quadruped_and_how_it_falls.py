@@ -48,7 +48,7 @@ def main(figure: str | None = None) -> dict[str, object]:
     contacts = [mb.Contact(foot, friction=0.6) for foot in FEET]
     held = mb.equilibrium(robot, robot.tree.keyframes["stand"], contacts=contacts)
     system = standing(robot, held.q)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     said = words(linear)
     rates, modes = np.linalg.eig(linear.dfdx)
     fastest = np.real(modes[:, rates.real.argmax()])

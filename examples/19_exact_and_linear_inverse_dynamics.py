@@ -54,7 +54,7 @@ def main(figure: str | None = None) -> dict[str, object]:
     """Return the tracking of both laws, and the difference of their controls over the distance."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     exact = qr_inverse_dynamics(system, PostureTask(joints=("x", "y", "phi"), kp=KP))
     approximate = lti_inverse_dynamics(linear, kp=KP)
 

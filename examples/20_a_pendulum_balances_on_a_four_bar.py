@@ -43,7 +43,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     """Return the runs with and without feedback."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     print(f"holding torque {held.u[0]:.4f} N m; {linear.nx} states of {2 * system.nv}")
     print(controllability(linear).in_words)
     weights = np.repeat([ANGLE, SPEED], system.nv)

@@ -48,7 +48,7 @@ def main(figure: str | None = None) -> dict[str, mb.validation.Recording]:
     """Return the runs on pins, on contacts, and on pins without feedback."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     rates = np.sort(np.linalg.eigvals(linear.dfdx).real)
     print("holding torques", held.u.round(1), "N m; feet carry", held.lam[[2, 5]].round(), "N")
     print("modes that grow", rates[rates > 0].round(2), "1/s")

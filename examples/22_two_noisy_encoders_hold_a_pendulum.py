@@ -52,7 +52,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     """Return the runs with the filter, with differences, and with the filter switched off."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     Q, R = np.repeat([10.0, 0.1], system.nv), 1.0
     measured = encoders(system, ["crank", "pendulum"])
     disturbance = np.repeat([0.0, FORCES**2], system.nv)

@@ -27,7 +27,7 @@ def controllers() -> dict[str, LinearMPC]:
     """Return plain MPC and MPC with an estimated disturbance."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     weights = np.repeat([ANGLE, SPEED], system.nv), TORQUE
     options = {"period": PERIOD, "ctrl_limits": [[-LIMIT, LIMIT]]}
     crank = np.eye(2 * system.nv)[:1]

@@ -35,7 +35,7 @@ def main(figure: str | None = None) -> dict[tuple[str, float], Run]:
     """Return the runs, by law and push."""
     system = mb.read_mjcf(MODEL)
     held = mb.equilibrium(system)
-    linear = mb.linearize(system, held.q, None, held.u)
+    linear = mb.linearize(system, held)
     feet = [
         friction_output(linear, foot, foot, FRICTION, min_force=LEAST)
         for foot in ("left_foot", "right_foot")

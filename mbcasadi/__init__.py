@@ -15,7 +15,15 @@ from mbcasadi.codegen import export_c, open_project
 from mbcasadi.control.regulators import equilibrium, linearize
 from mbcasadi.description import Baumgarte, Contact, Controller
 from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
-from mbcasadi.simulation import Event, Switch, Trajectory, assemble, march, simulate
+from mbcasadi.simulation import (
+    Event,
+    EventRecord,
+    Switch,
+    Trajectory,
+    assemble,
+    simulate,
+    simulate_fixed_step,
+)
 from mbcasadi.system import System, from_equations, from_lagrangian, read_mjcf, redundancy
 from mbcasadi.validation import campaign, validate
 
@@ -26,6 +34,7 @@ __all__ = [
     "Contact",
     "Controller",
     "Event",
+    "EventRecord",
     "Switch",
     "System",
     "Trajectory",
@@ -44,12 +53,12 @@ __all__ = [
     "inverse_dynamics",
     "linalg",
     "linearize",
-    "march",
     "models",
     "mpc",
     "open_project",
     "read_mjcf",
     "redundancy",
     "simulate",
+    "simulate_fixed_step",
     "validate",
 ]

@@ -16,7 +16,7 @@ from mbcasadi.dynamics import (
     forward_dynamics_derivatives,
     inverse_dynamics,
 )
-from mbcasadi.dynamics.choice import operations_of_root
+from mbcasadi.dynamics.formulations import operations_of_root
 from mbcasadi.linalg import UNROLL_LIMIT, operations
 from mbcasadi.system import System
 

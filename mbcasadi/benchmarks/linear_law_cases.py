@@ -17,7 +17,7 @@ SENSOR, DISTURBANCE = 1e-3, 1.0  # rad; rad/s² √s
 def at_rest(system: System) -> Linearization:
     """Return the linear system at the equilibrium."""
     held = regulators.equilibrium(system)
-    return regulators.linearize(system, held.q, None, held.u)
+    return regulators.linearize(system, held)
 
 
 def weights(system: System) -> tuple[np.ndarray, float]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from mbcasadi.control import InverseDynamicsQP
 
@@ -87,7 +86,10 @@ def _problem(
 
 def _trunk(q: Array, v: Array, J: Array, stance: Array) -> Array:
     """Return the PD acceleration of the trunk: position, then rotation vector, world axes."""
-    turn = Rotation.from_quat(stance[[4, 5, 6, 3]]) * Rotation.from_quat(q[[4, 5, 6, 3]]).inv()
+    turn = (
+        scipy.spatial.transform.Rotation.from_quat(stance[[4, 5, 6, 3]])
+        * scipy.spatial.transform.Rotation.from_quat(q[[4, 5, 6, 3]]).inv()
+    )
     error = np.concatenate([stance[:3] - q[:3], turn.as_rotvec()])
     return KP * error - KD * (J @ v)
 

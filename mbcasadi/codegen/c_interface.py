@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mbcasadi.codegen.names import parameter, require_identifier
 from mbcasadi.codegen.stage_functions import patterns, renamed, stage_functions, without_rows
 from mbcasadi.codegen.unit_rows import UnitRows, unit_rows
-from mbcasadi.description import Controller, Signal
+from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column
 
@@ -53,6 +53,7 @@ class Law:
         u_min, u_max, z0, period: of a `Controller`; None and (0,) for a bare Function.
         staged: whether a least-distance problem is solved between the two Functions.
         rows: its rows where they are constant; then no Function gives them.
+        tuning: entries of the input `tuning`; a null pointer there means their defaults.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Law:
     rows: UnitRows | None = None
     source: str = ""
     notes: tuple[tuple[str, str], ...] = ()
+    tuning: tuple[TuningParameter, ...] = ()
 
     @property
     def has_state(self) -> bool:
@@ -77,7 +79,9 @@ class Law:
     def constants(self) -> list[tuple[str, list[float]]]:
         """Names and values of the arrays that the header declares."""
         named = (("u_min", self.u_min), ("u_max", self.u_max), ("z0", self.z0))
-        return [(name, values.tolist()) for name, values in named if values is not None]
+        constants = [(name, values.tolist()) for name, values in named if values is not None]
+        defaults = [parameter.default for parameter in self.tuning]
+        return [*constants, ("tuning_default", defaults)] if defaults else constants
 
     @property
     def preparation(self) -> ca.Function | None:
@@ -133,6 +137,9 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
     symbol = require_identifier(name or controller.name)
     function = controller.function
     _check_state(controller)
+    violation = controller.contract_violation()
+    if violation:
+        raise ExportError(f"controller {controller.name!r} has {violation}")
     functions = stage_functions(controller, symbol)
     staged = controller.stages is not None
     rows = unit_rows(_posing(functions)) if staged else None
@@ -152,6 +159,7 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
         rows=rows,
         source=controller.source,
         notes=tuple(sorted(controller.notes.items())),
+        tuning=controller.tuning,
     )
 
 

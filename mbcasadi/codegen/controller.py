@@ -1,6 +1,6 @@
 """The control function's C: CasADi's text, the solver's setting, the functions of the header."""
 
-from mbcasadi.codegen.c_interface import Law, find_port
+from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.header import parameters
 from mbcasadi.codegen.phases import (
@@ -29,7 +29,7 @@ def controller_c(law: Law) -> str:
 
 def _controller_values(law: Law) -> dict[str, str | int]:
     upper = law.name.upper()
-    bind = [f"  in[{i}] = {p.identifier};\n" for i, p in enumerate(law.inputs)]
+    bind = [f"  in[{i}] = {_argument(law, p)};\n" for i, p in enumerate(law.inputs)]
     bind += [f"  out[{i}] = {p.identifier};\n" for i, p in enumerate(law.outputs)]
     state, status = find_port(law.inputs, "z"), find_port(law.outputs, "status")
     nz = 0 if law.z0 is None else law.z0.size
@@ -69,6 +69,13 @@ def _controller_values(law: Law) -> dict[str, str | int]:
     values.update({k: max(1, size) for k, size in work.items()})
     values["entries"] = phases_c(law, values) if law.known else template("step.c.in", values)
     return values
+
+
+def _argument(law: Law, port: Port) -> str:
+    """Return the C of one input; `tuning` has defaults."""
+    if port.name != "tuning":
+        return port.identifier
+    return f"{port.identifier} ? {port.identifier} : {law.name}_tuning_default"
 
 
 def _body(law: Law, has_status: bool) -> str:

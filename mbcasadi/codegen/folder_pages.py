@@ -13,7 +13,9 @@ from mbcasadi.codegen.c_interface import Law, Port
 from mbcasadi.codegen.count import largest_body, operations
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import constant, number, package_version, template
+from mbcasadi.description import TuningParameter
 from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
+from mbcasadi.description.status import Flag
 from mbcasadi.shapes import column, require_name
 
 DaqpOrigin = Literal["wheel", "system"]
@@ -33,7 +35,7 @@ def recommended_flags(law: Law) -> tuple[str, ...]:
 def example_inputs(
     law: Law, example: Mapping[str, ArrayLike] | None
 ) -> dict[str, NDArray[np.float64]]:
-    """Return a value for every input: `example`, then z0, then the Function's defaults.
+    """Return a value for every input: `example`, then z0 and tuning, then the Function's defaults.
 
     Raises:
         UnknownNameError: `example` names an input that the law does not have.
@@ -48,6 +50,8 @@ def example_inputs(
             values[port.name] = column(port.name, given[port.name], port.size)
         elif port.name == "z" and law.z0 is not None:
             values[port.name] = law.z0
+        elif port.name == "tuning" and law.tuning:
+            values[port.name] = np.array([parameter.default for parameter in law.tuning])
         else:
             values[port.name] = np.full(port.size, port.default)
     return values
@@ -175,6 +179,8 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> dict[st
         "u_min": _numbers(law.u_min),
         "u_max": _numbers(law.u_max),
         "z0": _numbers(law.z0),
+        "flag_bits": {flag.name: int(flag) for flag in Flag},
+        "tuning": [_tuning(parameter) for parameter in law.tuning],
         "memory_bytes": 8 * memory_doubles(law),
         "prepared_from": [p.name for p in law.known],
         "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in law.functions},
@@ -234,6 +240,17 @@ def _signal(port: Port) -> dict[str, Any]:
         "shape": list(port.sparsity.shape),
         "components": list(port.components),
         "units": list(port.units),
+    }
+
+
+def _tuning(parameter: TuningParameter) -> dict[str, Any]:
+    """Return name, default and bounds as JSON; None means no bound."""
+    bounds = {"lower": parameter.lower, "upper": parameter.upper}
+    return {
+        "name": parameter.name,
+        "default": parameter.default,
+        **{end: float(value) if np.isfinite(value) else None for end, value in bounds.items()},
+        "unit": parameter.unit,
     }
 
 

@@ -23,11 +23,13 @@ def template(name: str, values: Mapping[str, str | int]) -> str:
 
 
 def number(value: float) -> str:
-    """Return a C double that reads back as the same number."""
+    """Return a C double that reads back as the same number, NaN and infinity too."""
     if value == float("inf"):
         return "INFINITY"
     if value == -float("inf"):
         return "-INFINITY"
+    if value != value:
+        return "NAN"
     return repr(float(value))
 
 

@@ -21,37 +21,43 @@ class Coordinate(NamedTuple):
 
 def residual(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX) -> ca.SX:
     """Return `x1 - poly(x2)`, or `x1 - poly[0]` where there is no second coordinate."""
-    one, two = _coordinates(tree, coupling, q)
-    return one.x - (coupling.poly[0] if two is None else _value(coupling.poly, two.x))
+    first, second = _coordinates(tree, coupling, q)
+    return first.x - (coupling.poly[0] if second is None else _polynomial(coupling.poly, second.x))
 
 
 def jacobian(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX) -> ca.SX:
     """Return `J1 - poly'(x2) J2` (1, nv)."""
-    one, two = _coordinates(tree, coupling, q)
-    if two is None:
-        return one.J
-    return one.J - _value(_derived(coupling.poly), two.x) * two.J
+    first, second = _coordinates(tree, coupling, q)
+    if second is None:
+        return first.J
+    return first.J - _polynomial(_derivative(coupling.poly), second.x) * second.J
 
 
 def bias(tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return `-poly''(x2) (J2 v)²`; MuJoCo's reference acceleration leaves this term out."""
-    _, two = _coordinates(tree, coupling, q)
-    if two is None:
+    """Return `-poly''(x2) (J2 v)²`; MuJoCo's reference acceleration leaves this term out.
+
+    Args:
+        tree: the mechanism.
+        coupling: of two joints or two tendons.
+        q, v: (nq, 1), (nv, 1) state.
+    """
+    _, second = _coordinates(tree, coupling, q)
+    if second is None:
         return ca.SX(1, 1)
-    rate = two.J @ v
-    return -_value(_derived(_derived(coupling.poly)), two.x) * rate**2
+    rate = second.J @ v
+    return -_polynomial(_derivative(_derivative(coupling.poly)), second.x) * rate**2
 
 
 def _coordinates(
     tree: RigidTree, coupling: JointCoupling | TendonCoupling, q: ca.SX
 ) -> tuple[Coordinate, Coordinate | None]:
     if isinstance(coupling, JointCoupling):
-        one = _joint(tree, coupling.joint1, q)
-        return one, None if coupling.joint2 is None else _joint(tree, coupling.joint2, q)
-    one = _tendon(tree, coupling.tendon1, coupling.length1, q)
+        first = _joint(tree, coupling.joint1, q)
+        return first, None if coupling.joint2 is None else _joint(tree, coupling.joint2, q)
+    first = _tendon(tree, coupling.tendon1, coupling.length1, q)
     if coupling.tendon2 is None:
-        return one, None
-    return one, _tendon(tree, coupling.tendon2, coupling.length2, q)
+        return first, None
+    return first, _tendon(tree, coupling.tendon2, coupling.length2, q)
 
 
 def _joint(tree: RigidTree, index: int, q: ca.SX) -> Coordinate:
@@ -66,7 +72,7 @@ def _tendon(tree: RigidTree, index: int, rest: float, q: ca.SX) -> Coordinate:
     return Coordinate(tendon_length(tree, tendon, q) - rest, tendon_row(tree, tendon))
 
 
-def _value(poly: tuple[float, ...], x: ca.SX) -> ca.SX:
+def _polynomial(poly: tuple[float, ...], x: ca.SX) -> ca.SX:
     """Return `Σ c_k x^k`."""
     value = ca.SX(0)
     for c in reversed(poly):
@@ -74,6 +80,6 @@ def _value(poly: tuple[float, ...], x: ca.SX) -> ca.SX:
     return value
 
 
-def _derived(poly: tuple[float, ...]) -> tuple[float, ...]:
+def _derivative(poly: tuple[float, ...]) -> tuple[float, ...]:
     """Return the coefficients of the derivative."""
     return tuple(k * c for k, c in enumerate(poly))[1:]

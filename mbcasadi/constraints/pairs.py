@@ -10,7 +10,7 @@ from mbcasadi.description import Connect, RigidTree, Weld
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import Chain, chain_of
 from mbcasadi.model.frames import motion_axes
-from mbcasadi.model.motion import LinkPose, combine, link_poses
+from mbcasadi.model.motion import LinkPose, from_columns, link_poses
 from mbcasadi.model.recursion import LinkMotion, link_motions
 from mbcasadi.spatial import ZERO3, Vec3, add, scale, stack, subtract, vec3
 
@@ -44,8 +44,8 @@ def pair_of(tree: RigidTree, equality: Connect | Weld, q: ca.SX) -> Pair:
     )
     poses = link_poses(chain, q, set(links))
     points = (
-        add(poses[links[0]].origin, combine(poses[links[0]].columns, local[0])),
-        add(poses[links[1]].origin, combine(poses[links[1]].columns, local[1])),
+        add(poses[links[0]].origin, from_columns(poses[links[0]].columns, local[0])),
+        add(poses[links[1]].origin, from_columns(poses[links[1]].columns, local[1])),
     )
     return Pair(chain, links, local, points, poses)
 
@@ -62,37 +62,37 @@ def gap_jacobian(pair: Pair, *, relative: bool) -> tuple[ca.SX, ca.SX]:
     With `relative`, that turn is left out.
     """
     chain, poses = pair.chain, pair.poses
-    one, two = (chain.path(link) for link in pair.links)
+    path1, path2 = (chain.path(link) for link in pair.links)
     linear, angular = ca.SX(3, chain.tree.nv), ca.SX(3, chain.tree.nv)
-    moving = set(one) ^ set(two) if relative else {*one, *two}
+    moving = set(path1) ^ set(path2) if relative else {*path1, *path2}
     for link in moving:
-        if link in one and link in two:
+        if link in path1 and link in path2:
             # axis × (p1 - o) - axis × (p2 - o) = axis × (p1 - p2)
             point, sign = add(poses[link].origin, gap(pair)), 1.0
         else:
-            point, sign = (pair.points[0], 1.0) if link in one else (pair.points[1], -1.0)
-        shared = link in one and link in two
-        for dof, moved, turned in motion_axes(chain, poses, link, point):
-            if shared and turned is ZERO3:
+            point, sign = (pair.points[0], 1.0) if link in path1 else (pair.points[1], -1.0)
+        shared = link in path1 and link in path2
+        for dof, of_point, of_link in motion_axes(chain, poses, link, point):
+            if shared and of_link is ZERO3:
                 continue  # a translation of both leaves the gap as it is
-            linear[:, dof] = stack(scale(sign, moved))
+            linear[:, dof] = stack(scale(sign, of_point))
             if not shared:
-                angular[:, dof] = stack(scale(sign, turned))
+                angular[:, dof] = stack(scale(sign, of_link))
     return linear, angular
 
 
 def relative_velocity(pair: Pair, v: ca.SX) -> ca.SX:
     """Return v (nv, 1) with the joints that carry both anchors at rest."""
-    one, two = (set(pair.chain.path(link)) for link in pair.links)
+    path1, path2 = (set(pair.chain.path(link)) for link in pair.links)
     at_rest = ca.SX(v)
-    for link in one & two:
+    for link in path1 & path2:
         joint = pair.chain.links[link].joint
         at_rest[joint.dof : joint.dof + DOF_SIZE[joint.kind]] = 0
     return at_rest
 
 
 def gap_bias(pair: Pair, q: ca.SX, v: ca.SX) -> tuple[Vec3, Vec3, Vec3, Vec3]:
-    """Return what `J̇ v` is made of, world axes, at zero joint acceleration.
+    """Return the terms of `J̇ v`, world axes, at zero joint acceleration.
 
     Returns:
         `a1 - a2` of the anchors, `α1 - α2`, `ω1 - ω2` and `ω2` of the links.
@@ -107,8 +107,8 @@ def gap_bias(pair: Pair, q: ca.SX, v: ca.SX) -> tuple[Vec3, Vec3, Vec3, Vec3]:
 
 def _in_world(motion: LinkMotion, pose: LinkPose, point: Vec3) -> tuple[Vec3, Vec3, Vec3]:
     """Return acceleration minus gravity of a point, and dω and ω of its link, world axes."""
-    turned = (combine(pose.columns, x) for x in (motion.at(point), motion.dw, motion.w))
-    a, dw, w = turned
+    in_link = (motion.acceleration_at(point), motion.dw, motion.w)
+    a, dw, w = (from_columns(pose.columns, x) for x in in_link)
     return a, dw, w
 
 

@@ -4,7 +4,7 @@ A connect or weld between two bodies that a third one carries can be seen from t
 MuJoCo does, or from the nearest body that carries both. On the manifold these are the same
 rows. Where a loop is open by a gap, the rows seen from the world also hold `axis x gap` for
 every joint that carries the whole loop: a planar loop on a moving arm then seems to have rank 3
-and to hold the arm. Seen from the carrier, the rank is that of the loop, whatever the gap.
+and to fix the arm. Seen from the carrier, the rank is that of the loop, whatever the gap.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ def residual(tree: RigidTree, equalities: Sequence[Equality], q: ca.SX) -> ca.SX
         equalities: the constraints, in the order of their rows.
         q: (nq, 1) configuration.
     """
-    return _stacked(equalities, lambda e: _residual(tree, e, q), 1)
+    return _stack_rows(equalities, lambda e: _residual(tree, e, q), 1)
 
 
 def jacobian(
@@ -37,7 +37,7 @@ def jacobian(
         tree, equalities, q: as in `residual`.
         relative: see each pair from the nearest body that carries both ends; world axes.
     """
-    return _stacked(equalities, lambda e: _jacobian(tree, e, q, relative), tree.nv)
+    return _stack_rows(equalities, lambda e: _jacobian(tree, e, q, relative), tree.nv)
 
 
 def bias(
@@ -58,10 +58,10 @@ def bias(
         v: (nv, 1) velocity.
         relative: as in `jacobian`.
     """
-    return _stacked(equalities, lambda e: _bias(tree, e, q, v, relative), 1)
+    return _stack_rows(equalities, lambda e: _bias(tree, e, q, v, relative), 1)
 
 
-def _stacked(
+def _stack_rows(
     equalities: Sequence[Equality], rows: Callable[[Equality], ca.SX], width: int
 ) -> ca.SX:
     if not equalities:
@@ -74,8 +74,8 @@ def _residual(tree: RigidTree, equality: Equality, q: ca.SX) -> ca.SX:
         case Connect():
             return stack(gap(pair_of(tree, equality, q)))
         case Weld():
-            turned = weld.rotation_residual(tree, equality, q)
-            return stack(gap(pair_of(tree, equality, q)), turned)
+            rotation = weld.rotation_residual(tree, equality, q)
+            return stack(gap(pair_of(tree, equality, q)), rotation)
     return couplings.residual(tree, equality, q)
 
 
@@ -94,7 +94,7 @@ def _bias(tree: RigidTree, equality: Equality, q: ca.SX, v: ca.SX, relative: boo
         return couplings.bias(tree, equality, q, v)
     pair = pair_of(tree, equality, q)
     v = relative_velocity(pair, v) if relative else v
-    apart, *_ = gap_bias(pair, q, v)
+    gap_acceleration, *_ = gap_bias(pair, q, v)
     if isinstance(equality, Connect):
-        return stack(apart)
-    return stack(apart, weld.rotation_bias(tree, equality, pair, q, v))
+        return stack(gap_acceleration)
+    return stack(gap_acceleration, weld.rotation_bias(tree, equality, pair, q, v))

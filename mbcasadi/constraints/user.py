@@ -1,7 +1,7 @@
 """Constraints that a user writes down: phi(q, t), Pfaffian rows and psi(q, v, t).
 
-All of them end in the same data: a rate `psi(q, v, t) = 0` with `A = ∂psi/∂v`, and a bias c
-with `A a + c = 0`. What a controller shall keep (servo constraints) is written the same way.
+All of them become the same data: a rate `psi(q, v, t) = 0` with `A = ∂psi/∂v`, and a bias c
+with `A a + c = 0`. Servo constraints of a controller are written the same way.
 """
 
 from typing import NamedTuple
@@ -69,5 +69,10 @@ def stabilised_bias(c: ca.SX, psi: ca.SX, phi: ca.SX, alpha: ca.DM, beta: ca.DM)
 
     J. Baumgarte, Comput. Methods Appl. Mech. Eng. 1 (1972). `α = β` is critically damped; rows
     that hold for velocities only (phi = 0) decay as `exp(-2αt)`.
+
+    Args:
+        c: (nc, 1) constraint bias.
+        psi, phi: (nc, 1) rate and residual of the rows.
+        alpha, beta: (nc, 1) rates α and β, 1/s.
     """
     return c + 2 * alpha * psi + beta**2 * phi

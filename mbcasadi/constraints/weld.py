@@ -9,9 +9,9 @@ import casadi as ca
 
 from mbcasadi.constraints.pairs import Pair, gap_bias
 from mbcasadi.description import RigidTree, Weld
-from mbcasadi.model.motion import combine
+from mbcasadi.model.motion import from_columns
 from mbcasadi.model.placement import rotation_of
-from mbcasadi.model.transmission import plain_quat, quat_in_body
+from mbcasadi.model.transmission import quat_in_body, quat_of_numbers
 from mbcasadi.spatial import (
     Mat3,
     Quat,
@@ -37,7 +37,15 @@ def rotation_residual(tree: RigidTree, weld: Weld, q: ca.SX) -> Vec3:
 
 
 def rotation_jacobian(tree: RigidTree, weld: Weld, pair: Pair, q: ca.SX, J: ca.SX) -> ca.SX:
-    """Return `½ s (e₀ 1 - [e_v]×) R2ᵀ J` from the Jacobian J (3, nv) of `ω1 - ω2`."""
+    """Return `½ s (e₀ 1 - [e_v]×) R2ᵀ J`.
+
+    Args:
+        tree: the mechanism.
+        weld: the constraint.
+        pair: its anchors at q.
+        q: (nq, 1) configuration.
+        J: (3, nv) Jacobian of `ω1 - ω2`, world axes.
+    """
     e, axes = _error(tree, weld, q), _axes(weld, pair)
     columns = [
         scale(0.5 * weld.torquescale, _rate(e, rotate_back(axes, unit)))
@@ -47,7 +55,14 @@ def rotation_jacobian(tree: RigidTree, weld: Weld, pair: Pair, q: ca.SX, J: ca.S
 
 
 def rotation_bias(tree: RigidTree, weld: Weld, pair: Pair, q: ca.SX, v: ca.SX) -> Vec3:
-    """Return `½ s (e₀ ṙ + ṙ × e_v - ½ |r|² e_v)`, ṙ at zero joint acceleration."""
+    """Return `½ s (e₀ ṙ + ṙ × e_v - ½ |r|² e_v)`, ṙ at zero joint acceleration.
+
+    Args:
+        tree: the mechanism.
+        weld: the constraint.
+        pair: its anchors at q.
+        q, v: (nq, 1), (nv, 1) state.
+    """
     _, dw, w, w2 = gap_bias(pair, q, v)
     e, axes = _error(tree, weld, q), _axes(weld, pair)
     r = rotate_back(axes, w)
@@ -64,24 +79,24 @@ def _rate(e: Quat, r: Vec3) -> Vec3:
 def _error(tree: RigidTree, weld: Weld, q: ca.SX) -> Quat:
     """Return `e`; the rotation of the bodies' common ancestor cancels."""
     root = _common_ancestor(tree, weld.body1, weld.body2)
-    second = multiply(quat_in_body(tree, weld.body2, q, root), plain_quat(weld.quat2))
-    first = multiply(quat_in_body(tree, weld.body1, q, root), plain_quat(weld.relquat))
+    second = multiply(quat_in_body(tree, weld.body2, q, root), quat_of_numbers(weld.quat2))
+    first = multiply(quat_in_body(tree, weld.body1, q, root), quat_of_numbers(weld.relquat))
     return multiply(conjugate(second), first)
 
 
-def _common_ancestor(tree: RigidTree, one: int, two: int) -> int:
-    ancestors = {one}
-    while one:
-        one = tree.bodies[one].parent
-        ancestors.add(one)
-    while two not in ancestors:
-        two = tree.bodies[two].parent
-    return two
+def _common_ancestor(tree: RigidTree, body1: int, body2: int) -> int:
+    ancestors = {body1}
+    while body1:
+        body1 = tree.bodies[body1].parent
+        ancestors.add(body1)
+    while body2 not in ancestors:
+        body2 = tree.bodies[body2].parent
+    return body2
 
 
 def _axes(weld: Weld, pair: Pair) -> Mat3:
     """Return the rows of the rotation of `q2 ∘ quat2` in the world."""
     on_link = pair.chain.body_pose[weld.body2].R @ rotation_of(weld.quat2)
     columns = pair.poses[pair.links[1]].columns
-    x, y, z = (combine(columns, vec3(column)) for column in on_link.T)
+    x, y, z = (from_columns(columns, vec3(column)) for column in on_link.T)
     return transpose((x, y, z))

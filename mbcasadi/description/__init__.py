@@ -10,7 +10,7 @@ from mbcasadi.description.constraints import (
     TendonCoupling,
     Weld,
 )
-from mbcasadi.description.controller import Controller, Limits, Signal
+from mbcasadi.description.controller import Controller, Limits, Signal, TuningParameter
 from mbcasadi.description.coverage import Coverage, CoverageItem
 from mbcasadi.description.qp_stages import LeastDistanceStages
 from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
@@ -34,5 +34,6 @@ __all__ = [
     "RigidTree",
     "Signal",
     "TendonCoupling",
+    "TuningParameter",
     "Weld",
 ]

@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from mbcasadi.description.constraints import Contact
 from mbcasadi.description.qp_stages import LeastDistanceStages
-from mbcasadi.description.status import QP_STATUS
+from mbcasadi.description.status import OUTPUTS, QP_STATUS
+
+INPUTS = ("ref", "tuning", "p", "t", "mask", "z")
+"""Inputs of every controller behind the measured ones, in this order; all but `z` are optional."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,27 @@ class Signal:
     name: str
     components: tuple[str, ...]
     units: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TuningParameter:
+    """One entry of a controller's input `tuning`: a number that may change between ticks.
+
+    `p` holds physical parameters of the plant; gains, weights, friction coefficients, normals,
+    limits and prices of slack are tuning.
+
+    Attributes:
+        name: unique among the entries.
+        default: value where the caller gives none.
+        lower, upper: a value outside them, or NaN, is bad input.
+        unit: "" where there is none.
+    """
+
+    name: str
+    default: float
+    lower: float = 0.0
+    upper: float = np.inf
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +78,8 @@ class Controller:
         name: a C identifier.
         function: the law as one named Function, e.g. (q, v, ref, mask, z) → (u, z_next,
             status, flags, residual). The state `z` and `z_next` have the same size.
-        inputs, outputs: one `Signal` for each, in the Function's order.
+        inputs, outputs: one `Signal` for each, in the Function's order. Measured inputs come
+            first, then those of `INPUTS` that the controller has; outputs are those of `OUTPUTS`.
         u_min, u_max: (nu,) limits that the output never leaves; infinite where there are none.
         z0: (nz,) initial state.
         period: sample time, s.
@@ -76,6 +101,7 @@ class Controller:
         prediction_rows: names of the rows of x; `q.` and `v.` come first where x is (q, v).
         delay: ticks from a measurement to the moment at which u acts, as the law assumes.
         limits: further bounded quantities: rates, states, outputs.
+        tuning: names, defaults and bounds of the input `tuning`, where there is one.
     """
 
     name: str
@@ -98,6 +124,33 @@ class Controller:
     prediction_rows: tuple[str, ...] = ()
     delay: int = 0
     limits: Limits | None = None
+    tuning: tuple[TuningParameter, ...] = ()
+
+    @property
+    def default_tuning(self) -> NDArray[np.float64]:
+        """Default of each entry of `tuning`."""
+        return np.array([parameter.default for parameter in self.tuning])
+
+    def contract_violation(self) -> str:
+        """Return how the Function departs from the order of inputs and outputs, or ""."""
+        for side, names, order in (
+            ("inputs", self.function.name_in(), INPUTS),
+            ("outputs", self.function.name_out(), OUTPUTS),
+        ):
+            known = [name for name in names if name in order]
+            if known != [name for name in order if name in names]:
+                return f"{side} {tuple(names)}; expected the order {', '.join(order)}"
+            if side == "inputs" and known and names[-len(known) :] != known:
+                return (
+                    f"inputs {tuple(names)}; expected what is measured first, then {tuple(known)}"
+                )
+        sizes = {signal.name: len(signal.components) for signal in self.inputs}
+        if sizes.get("tuning", 0) != len(self.tuning):
+            return (
+                f"an input `tuning` of {sizes.get('tuning', 0)} numbers and {len(self.tuning)} "
+                "tuning parameters; expected one for each number"
+            )
+        return ""
 
 
 @runtime_checkable

@@ -47,12 +47,20 @@ class StatusTable:
     """The text of each status of one kind of controller.
 
     Attributes:
-        texts: a text for each code, from 0 on.
+        words: a text for each code, from 0 on.
         safe: codes with which u is the safe output.
     """
 
-    texts: tuple[str, ...]
+    words: tuple[str, ...]
     safe: tuple[int, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts, with those of the safe output marked."""
+        return tuple(
+            f"{word}, safe output" if code in self.safe else word
+            for code, word in enumerate(self.words)
+        )
 
     def summary(self, safe_output: str = "") -> str:
         """Return all codes and texts in one line.
@@ -65,23 +73,20 @@ class StatusTable:
 
 
 QP_STATUS = StatusTable(
-    (
-        "solved and verified",
-        "feasible, not optimal",
-        "infeasible, safe output",
-        "bad input, safe output",
-        "solver stopped or check failed, safe output",
-    ),
+    ("solved", "feasible, not optimal", "infeasible", "bad input", "failed"),
     (Status.INFEASIBLE, Status.BAD_INPUT, Status.FAILED),
 )
+"""Of a controller that solves a QP. Solved: verified by residuals; failed: the solver stopped,
+or its solution did not pass the check."""
 
 LAW_STATUS = StatusTable(
     (
         "equations hold, within limits",
         "saturated at its limits",
         "desired motion or force unattainable, nearest output",
-        "bad input, safe output",
-        "arithmetic failed, safe output",
+        "bad input",
+        "arithmetic failed",
     ),
     (Status.BAD_INPUT, Status.FAILED),
 )
+"""Of a control law that evaluates equations."""

@@ -1,24 +1,25 @@
 """Joins a `System` and a formulation into named Functions, with implicit derivatives."""
 
-from mbcasadi.dynamics.choice import FORMULATIONS
+from mbcasadi.dynamics.formulations import FORMULATIONS, FormulationOptions
 from mbcasadi.dynamics.forward import (
     constraint_force,
     forward_dynamics,
     forward_dynamics_derivatives,
 )
 from mbcasadi.dynamics.inverse import constrained_inverse_dynamics, inverse_dynamics
-from mbcasadi.dynamics.null_space_terms import null_space_inverse_dynamics, null_space_terms
-from mbcasadi.dynamics.projection_terms import force_channels, projection_terms
-from mbcasadi.dynamics.quasi_velocity_terms import (
+from mbcasadi.dynamics.null_space_functions import null_space_inverse_dynamics, null_space_terms
+from mbcasadi.dynamics.projection_functions import force_channels, projection_terms
+from mbcasadi.dynamics.quasi_velocity_functions import (
     quasi_velocity_curvature,
     quasi_velocity_motion,
     quasi_velocity_terms,
 )
-from mbcasadi.dynamics.udwadia_kalaba_terms import udwadia_kalaba_terms
-from mbcasadi.dynamics.virtual_mass_terms import actuation_map, virtual_mass_terms
+from mbcasadi.dynamics.udwadia_kalaba_functions import udwadia_kalaba_terms
+from mbcasadi.dynamics.virtual_mass_functions import actuation_map, virtual_mass_terms
 
 __all__ = [
     "FORMULATIONS",
+    "FormulationOptions",
     "actuation_map",
     "constrained_inverse_dynamics",
     "constraint_force",

@@ -64,7 +64,7 @@ def residual_jacobian_fun(system: System, baumgarte: Baumgarte | None = None) ->
 
 
 def response_fun(system: System, treatment: Treatment) -> ca.Function:
-    """Return the motion's answer to a unit force and to a unit of constraint bias.
+    """Return the motion's response to a unit force and to a unit of constraint bias.
 
     (M, A) → (a_f, a_c, lam_c, A_pinv, N_left): `∂a = a_f ∂f + a_c ∂c`, `∂lam = a_cᵀ ∂f + lam_c ∂c`
     as in `dynamics.response`, and `N_left = I - A A⁺`.
@@ -99,12 +99,12 @@ def jacobian_fun(system: System, name: str, treatment: Treatment) -> ca.Function
     state = state_symbols(system, ca.MX)
     inputs = {"q": state.q, "v": state.v, "f": ca.MX.sym("f", system.nv)} | state.last
     sizes = {"a": system.nv, "f_c": system.nv, "lam": system.nc}
-    given = {key: ca.MX.sym(key, sizes[key]) for key in OUTPUTS}
-    blocks = implicit_jacobian(system, state, given["a"], given["lam"], treatment)
+    motion = {key: ca.MX.sym(key, sizes[key]) for key in OUTPUTS}
+    blocks = implicit_jacobian(system, state, motion["a"], motion["lam"], treatment)
     if state.mask is not None:
         blocks |= {(key, "mask"): ca.MX(size, system.nc) for key, size in sizes.items()}
     outputs = {f"jac_{key}_{x}": blocks[key, x] for key in OUTPUTS for x in inputs}
-    arguments = inputs | {f"out_{key}": symbol for key, symbol in given.items()}
+    arguments = inputs | {f"out_{key}": symbol for key, symbol in motion.items()}
     return ca.Function(
         f"jac_{name}",
         list(arguments.values()),
@@ -117,60 +117,78 @@ def jacobian_fun(system: System, name: str, treatment: Treatment) -> ca.Function
 def motion_and_jacobian(
     system: System, state: State[ca.MX], f: ca.MX, treatment: Treatment
 ) -> tuple[ca.MX, ca.MX, dict[tuple[str, str], ca.MX]]:
-    """Return a, lam and their Jacobians by one factorisation of A."""
-    now, unit = _at(system, state, treatment)
-    r, c = f - now["h"], now["c"]
+    """Return a, lam and their Jacobians by one factorisation of A.
+
+    Args:
+        system: the mechanism.
+        state: symbols of q, v and the optional inputs.
+        f: (nv, 1) applied force.
+        treatment: how rows are treated.
+    """
+    terms_now, unit = _terms_and_response(system, state, treatment)
+    r, c = f - terms_now["h"], terms_now["c"]
     a = unit["a_f"] @ r + unit["a_c"] @ c
     lam = unit["a_c"].T @ r + unit["lam_c"] @ c
-    return a, lam, _blocks(system, state, (a, lam), (now, unit), treatment)
+    return a, lam, _blocks(system, state, (a, lam), (terms_now, unit), treatment)
 
 
 def implicit_jacobian(
     system: System, state: State[ca.MX], a: ca.MX, lam: ca.MX, treatment: Treatment
 ) -> dict[tuple[str, str], ca.MX]:
-    """Return the block of each output (a, f_c, lam) and input (q, v, f, [t]) at a motion."""
-    return _blocks(system, state, (a, lam), _at(system, state, treatment), treatment)
+    """Return the block of each output (a, f_c, lam) and input (q, v, f, [t]) at a motion.
+
+    Args:
+        system: the mechanism.
+        state: symbols of q, v and the optional inputs.
+        a, lam: (nv, 1), (nc, 1) the motion.
+        treatment: how rows are treated.
+    """
+    terms_and_response = _terms_and_response(system, state, treatment)
+    return _blocks(system, state, (a, lam), terms_and_response, treatment)
 
 
-Parts = dict[str, ca.MX]
+Matrices = dict[str, ca.MX]
 
 
-def _at(system: System, state: State[ca.MX], treatment: Treatment) -> tuple[Parts, Parts]:
+def _terms_and_response(
+    system: System, state: State[ca.MX], treatment: Treatment
+) -> tuple[Matrices, Matrices]:
     """Return the terms of the motion, and its response."""
-    now = terms_fun(system, treatment.baumgarte)(**state.inputs)
-    return now, response_fun(system, treatment)(M=now["M"], A=now["A"])
+    terms_now = terms_fun(system, treatment.baumgarte)(**state.inputs)
+    return terms_now, response_fun(system, treatment)(M=terms_now["M"], A=terms_now["A"])
 
 
 def _blocks(
     system: System,
     state: State[ca.MX],
     motion: tuple[ca.MX, ca.MX],
-    at: tuple[Parts, Parts],
+    terms_and_response: tuple[Matrices, Matrices],
     treatment: Treatment,
 ) -> dict[tuple[str, str], ca.MX]:
-    (a, lam), (now, unit), M = motion, at, at[0]["M"]
-    e, w = unit["N_left"] @ now["c"], unit["A_pinv"] @ lam
+    (a, lam), (terms_now, unit) = motion, terms_and_response
+    M = terms_now["M"]
+    e, w = unit["N_left"] @ terms_now["c"], unit["A_pinv"] @ lam
     J = residual_jacobian_fun(system, treatment.baumgarte)(**state.inputs, a=a, lam=lam, e=e, w=w)
     blocks: dict[tuple[str, str], ca.MX] = {}
     for x in state.of_qv:
-        parts = {key: J[f"{key}_{x}"] for key in ("id", "force", "row", "gap", "share")}
-        blocks |= {(key, x): block for key, block in _answer(M, unit, parts).items()}
+        partial = {key: J[f"{key}_{x}"] for key in ("id", "force", "row", "gap", "share")}
+        blocks |= {(key, x): block for key, block in _input_jacobians(M, unit, partial).items()}
     blocks["a", "f"] = unit["a_f"]
     blocks["f_c", "f"] = M @ unit["a_f"] - ca.MX.eye(system.nv)
     blocks["lam", "f"] = unit["a_c"].T
     if system.nc == 0:
-        none = {key: ca.MX(*block.shape) for key, block in blocks.items() if key[0] == "f_c"}
-        return blocks | none
+        zeros = {key: ca.MX(*block.shape) for key, block in blocks.items() if key[0] == "f_c"}
+        return blocks | zeros
     return blocks
 
 
-def _answer(M: ca.MX, unit: dict[str, ca.MX], parts: dict[str, ca.MX]) -> dict[str, ca.MX]:
+def _input_jacobians(M: ca.MX, unit: Matrices, partial: Matrices) -> Matrices:
     """Return the Jacobians of a, f_c and lam by one input."""
-    rho_1 = parts["id"] - parts["force"]
-    rho_2 = parts["row"] + product(unit["A_pinv"].T, parts["gap"])
+    rho_1 = partial["id"] - partial["force"]
+    rho_2 = partial["row"] + product(unit["A_pinv"].T, partial["gap"])
     da = product(unit["a_c"], rho_2) - product(unit["a_f"], rho_1)
     if rho_2.shape[0] == 0:
         return {"a": da, "f_c": 0 * da, "lam": rho_2}
     dlam = product(unit["lam_c"], rho_2) - product(unit["a_c"].T, rho_1)
-    shared = product(unit["N_left"], parts["share"])  # among rows that depend on each other
-    return {"a": da, "f_c": parts["id"] + product(M, da), "lam": dlam + shared}
+    shared = product(unit["N_left"], partial["share"])  # among rows that depend on each other
+    return {"a": da, "f_c": partial["id"] + product(M, da), "lam": dlam + shared}

@@ -2,7 +2,7 @@
 
 import casadi as ca
 
-from mbcasadi.dynamics.terms import choose_kind, state_symbols, terms_at
+from mbcasadi.dynamics.terms import choose_kind, state_symbols, terms, terms_at
 from mbcasadi.linalg import complement, complete_factor
 from mbcasadi.system import System
 
@@ -10,11 +10,11 @@ from mbcasadi.system import System
 def inverse_dynamics(system: System) -> ca.Function:
     """Return (q, v, a, [t]) → (f): `f = M a + h - f_passive`, the force that the motion needs.
 
-    Constraint forces are part of this f; `constrained_inverse_dynamics` takes them off.
+    Constraint forces are part of this f; `constrained_inverse_dynamics` separates them.
     """
     state = state_symbols(system, ca.SX)
     a = ca.SX.sym("a", system.nv)
-    M, h, _, _ = terms_at(system, state)
+    M, h, _, _ = terms(system, state)
     inputs = {"q": state.q, "v": state.v, "a": a} | state.last
     return ca.Function(
         "inverse_dynamics",
@@ -32,27 +32,27 @@ def constrained_inverse_dynamics(system: System, *, pivot: bool = True) -> ca.Fu
     `u = (P B)⁺ P (M a + h - f_passive - f_0)`  [A16, eq. 19 corrected: redundant actuation
     needs the pseudo-inverse]; then `f_c = M a + h - f_passive - f_0 - B u` within range(Aᵀ).
     `residual` (nv, 1) is what neither actuators nor constraints can give: zero where the
-    motion is possible. `a` must obey `A a + c = 0`; ranges of u are not looked at.
+    motion is possible. `a` must obey `A a + c = 0`; ranges of u are not considered.
     """
     kind = choose_kind(system, pivot)
     state = state_symbols(system, kind)
     a = kind.sym("a", system.nv)
-    now = terms_at(system, state)
+    M, h, A, _ = terms_at(system, state)
     f_0 = system.actuator_bias(q=state.q, v=state.v)["f_0"]
     B = system.actuation(q=state.q)["B"]
-    wanted = now.M @ a + now.h - f_0
-    rows = complete_factor(now.A, pivot=pivot)
-    V = rows.basis.V
+    required_force = M @ a + h - f_0
+    factor = complete_factor(A, pivot=pivot)
+    V = factor.basis.V
     P = complement(V)
-    u = complete_factor(P @ B, pivot=pivot).pinv_times(P @ wanted)
-    left = wanted - B @ u
-    f_c = V @ (V.T @ left)
+    u = complete_factor(P @ B, pivot=pivot).pinv_times(P @ required_force)
+    remainder = required_force - B @ u
+    f_c = V @ (V.T @ remainder)
     inputs = {"q": state.q, "v": state.v, "a": a} | state.last
     outputs = {
         "u": u,
         "f_c": f_c,
-        "lam": rows.pinv_transposed_times(f_c),
-        "residual": left - f_c,
+        "lam": factor.pinv_transposed_times(f_c),
+        "residual": remainder - f_c,
     }
     return ca.Function(
         "constrained_inverse_dynamics",

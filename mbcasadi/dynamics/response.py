@@ -1,4 +1,4 @@
-"""The inverse of the equations of constrained motion, by one factorisation.
+"""The response of constrained motion to forces and to constraint bias, by one factorisation.
 
     [ M  -Aᵀ ] [ a   ]   [ r  ]        a   = a_f r + a_c c,
     [ A   0  ] [ lam ] = [ -c ]        lam = a_cᵀ r + lam_c c.
@@ -7,7 +7,7 @@ With `Aᵀ = V R`, `A⁺ = V Y` from the rows' factorisation, `M = Lᵀ L`, `S�
 
     a_f = M⁻¹ - Wᵀ W,   a_c = -Wᵀ G,   lam_c = -Gᵀ G,   W = S⁻ᵀ Vᵀ M⁻¹,   G = S⁻ᵀ Y,
 
-for rows of any rank [as `formulation.lagrange`, whose right-hand sides are taken apart here].
+for rows of any rank: `formulation.lagrange` for unit right-hand sides.
 """
 
 from typing import Generic, NamedTuple
@@ -28,10 +28,10 @@ from mbcasadi.linalg import (
 
 
 class Response(NamedTuple, Generic[Sym]):
-    """What a unit of force and of constraint bias does.
+    """Response to a unit of force and of constraint bias.
 
     Fields: `a_f` (nv, nv) symmetric; `a_c` (nv, nc); `lam_c` (nc, nc); `factor` of A.
-    The multipliers answer a force by `lam_f = a_cᵀ`.
+    The response of the multipliers to a force is `a_cᵀ`.
     """
 
     a_f: Sym

@@ -1,4 +1,4 @@
-"""Acceleration and its slopes in one Function that factors once.
+"""Acceleration and its derivatives in one Function that factors once.
 
 `M a = r + Aᵀ lam`, `A a + c = 0` with all terms functions of symbols z. By the implicit rule of
 `dynamics.derivatives`, with a, lam and `e = (I - A A⁺) c` held fixed on the right,
@@ -9,21 +9,20 @@ Velocities after an impact are such motions too: `M v⁺ = M v + Aᵀ Λ`, `A v�
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import casadi as ca
 
 from mbcasadi.dynamics.response import response
 from mbcasadi.dynamics.terms import Treatment
-from mbcasadi.linalg import UNROLL_LIMIT, operations
+from mbcasadi.linalg import UNROLL_LIMIT, kind_for, operations
 
 Equations = Mapping[str, ca.SX]
 """M, r, A, c as expressions of the symbols."""
 
-WRITTEN_OUT = 4_000
+UNROLLED_PRODUCT = 4_000
 """Operations of a product up to which it is scalar code; beyond, a loop is as fast and short."""
 
-PARTS = ("balance", "row", "gap")
+RESIDUALS = ("balance", "row", "gap")
 """Residuals that the implicit rule differentiates: `M a - r - Aᵀ lam`, `A a + c`, `Aᵀ e`."""
 
 
@@ -36,47 +35,57 @@ def slopes_fun(
     *,
     semidefinite: bool = False,
 ) -> ca.Function:
-    """Return (inputs) → (a, slopes), slopes (nv, ·) along these inputs side by side."""
-    here = {key: ca.MX.sym(key, symbol.shape) for key, symbol in inputs.items()}
-    now = _terms(inputs, equations)(**here)
+    """Return (inputs) → (a, slopes), slopes (nv, ·) along some of the inputs side by side.
+
+    Args:
+        name: of the Function.
+        inputs: symbols by name.
+        along: names of the inputs that a is differentiated by.
+        equations: expressions of the inputs.
+        treatment: the drop rule.
+        semidefinite: M is positive semidefinite, and definite on null(A).
+    """
+    symbols = {key: ca.MX.sym(key, symbol.shape) for key, symbol in inputs.items()}
+    terms = _terms_fun(inputs, equations)(**symbols)
     pattern = {key: equations[key].sparsity() for key in ("M", "A")}
-    unit = _motion(pattern, treatment, semidefinite)(**now)
-    held = {key: unit[key] for key in ("a", "lam", "e")}
-    parts = _residual(inputs, along, equations)(**here, **held)
+    unit = _motion_response_fun(pattern, treatment, semidefinite)(**terms)
+    motion = {key: unit[key] for key in ("a", "lam", "e")}
+    jacobians = _residual_jacobian_fun(inputs, along, equations)(**symbols, **motion)
     slopes = ca.horzcat(
-        *(_answer(unit, {key: parts[f"{key}_{x}"] for key in PARTS}) for x in along)
+        *(_input_slopes(unit, {key: jacobians[f"{key}_{x}"] for key in RESIDUALS}) for x in along)
     )
+    outputs = [unit["a"], slopes]
     return scalar_if_small(
-        ca.Function(name, [*here.values()], [unit["a"], slopes], [*here], ["a", "slopes"])
+        ca.Function(name, [*symbols.values()], outputs, [*symbols], ["a", "slopes"])
     )
 
 
 def product(left: ca.MX, right: ca.MX) -> ca.MX:
     """Return `left @ right`, in scalars that use the zeros of both where it is little."""
     a, b = ca.MX.sym("a", left.sparsity()), ca.MX.sym("b", right.sparsity())
-    made = ca.Function("product", [a, b], [a @ b])
-    return scalar_if_small(made, WRITTEN_OUT)(left, right)
+    function = ca.Function("product", [a, b], [a @ b])
+    return scalar_if_small(function, UNROLLED_PRODUCT)(left, right)
 
 
 def scalar_if_small(function: ca.Function, limit: int = UNROLL_LIMIT) -> ca.Function:
     """Return the Function as scalar code with shared terms, where that is less than `limit`."""
     inner = ca.Function.find_functions(function)
-    if not all(one.is_a("SXFunction") or one.is_a("MXFunction") for one in inner):
+    if not all(f.is_a("SXFunction") or f.is_a("MXFunction") for f in inner):
         return function
     flat = function.expand()
     if flat.n_instructions() > limit:
         return function
-    given: Any = flat.sx_in()
+    symbols: list[ca.SX] = flat.sx_in()
     names = (function.name_in(), function.name_out())
-    return ca.Function(function.name(), given, flat.call(given), *names, {"cse": True})
+    return ca.Function(function.name(), symbols, flat.call(symbols), *names, {"cse": True})
 
 
-def _terms(inputs: Mapping[str, ca.SX], equations: Equations) -> ca.Function:
-    named = (list(inputs), list(equations))
-    return ca.Function("terms", [*inputs.values()], [*equations.values()], *named, {"cse": True})
+def _terms_fun(inputs: Mapping[str, ca.SX], equations: Equations) -> ca.Function:
+    names = (list(inputs), list(equations))
+    return ca.Function("terms", [*inputs.values()], [*equations.values()], *names, {"cse": True})
 
 
-def _motion(
+def _motion_response_fun(
     pattern: Mapping[str, ca.Sparsity], treatment: Treatment, semidefinite: bool
 ) -> ca.Function:
     """Return (M, r, A, c) → (a, lam, e, a_f, a_c, A_pinv)."""
@@ -84,7 +93,7 @@ def _motion(
     # factorisations, then products of three (nv, nv + nc) matrices
     count = 2 * operations(pattern["A"], treatment.pivot) if nc else 0
     count += 3 * nv * nv * (nv + nc)
-    kind: Any = ca.SX if count <= UNROLL_LIMIT else ca.MX
+    kind = kind_for(count)
     M, A = kind.sym("M", pattern["M"]), kind.sym("A", pattern["A"])
     r, c = kind.sym("r", nv), kind.sym("c", nc)
     unit = response(M, A, treatment, semidefinite)
@@ -97,36 +106,35 @@ def _motion(
         "a_c": unit.a_c,
         "A_pinv": A_pinv,
     }
-    given = {"M": M, "r": r, "A": A, "c": c}
+    symbols = {"M": M, "r": r, "A": A, "c": c}
     dense = [ca.densify(part) for part in outputs.values()]
     return ca.Function(
-        "motion_response", [*given.values()], dense, [*given], [*outputs], {"cse": True}
+        "motion_response", [*symbols.values()], dense, [*symbols], [*outputs], {"cse": True}
     )
 
 
-def _residual(
+def _residual_jacobian_fun(
     inputs: Mapping[str, ca.SX], along: tuple[str, ...], equations: Equations
 ) -> ca.Function:
     """Return (inputs, a, lam, e) → (balance_x, row_x, gap_x, ...), the residuals' Jacobians."""
     M, r, A, c = (equations[key] for key in ("M", "r", "A", "c"))
     nc, nv = A.shape
-    held = {key: ca.SX.sym(key, n) for key, n in (("a", nv), ("lam", nc), ("e", nc))}
-    a, lam, e = held.values()
-    values = dict(zip(PARTS, ca.cse([M @ a - r - A.T @ lam, A @ a + c, A.T @ e]), strict=True))
+    motion = {key: ca.SX.sym(key, n) for key, n in (("a", nv), ("lam", nc), ("e", nc))}
+    a, lam, e = motion.values()
+    values = dict(zip(RESIDUALS, ca.cse([M @ a - r - A.T @ lam, A @ a + c, A.T @ e]), strict=True))
     outputs = {
         f"{key}_{x}": ca.jacobian(value, inputs[x]) for x in along for key, value in values.items()
     }
     shared = ca.cse([*outputs.values()])
-    given = dict(inputs) | held
-    return ca.Function("residual_slopes", [*given.values()], shared, [*given], [*outputs])
+    symbols = dict(inputs) | motion
+    return ca.Function("residual_slopes", [*symbols.values()], shared, [*symbols], [*outputs])
 
 
-def _answer(unit: Mapping[str, ca.MX], parts: Mapping[str, ca.MX]) -> ca.MX:
-    """Return `a_c (row + A⁺ᵀ gap) - a_f balance`, in scalars that use the zeros of the parts."""
-    given = {key: unit[key] for key in ("a_f", "a_c", "A_pinv")} | dict(parts)
-    s = {key: ca.MX.sym(key, value.sparsity()) for key, value in given.items()}
+def _input_slopes(unit: Mapping[str, ca.MX], jacobians: Mapping[str, ca.MX]) -> ca.MX:
+    """Return `a_c (row + A⁺ᵀ gap) - a_f balance`, in scalars that use the Jacobians' zeros."""
+    values = {key: unit[key] for key in ("a_f", "a_c", "A_pinv")} | dict(jacobians)
+    s = {key: ca.MX.sym(key, value.sparsity()) for key, value in values.items()}
     across = s["row"] + s["A_pinv"].T @ s["gap"]
     slopes = ca.densify(s["a_c"] @ across - s["a_f"] @ s["balance"])
-    made = ca.Function("answer", [*s.values()], [slopes], [*s], ["slopes"])
-    answer = scalar_if_small(made, WRITTEN_OUT)
-    return answer(**given)["slopes"]
+    function = ca.Function("input_slopes", [*s.values()], [slopes], [*s], ["slopes"])
+    return scalar_if_small(function, UNROLLED_PRODUCT)(**values)["slopes"]

@@ -1,7 +1,7 @@
-"""The matrices of a `System` at one state, as every file of this room needs them."""
+"""The matrices of a `System` at one state, and its inputs as symbols."""
 
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple
+from typing import Generic, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from mbcasadi.constraints import stabilised_bias
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ShapeError
-from mbcasadi.linalg import RANK_TOL, UNROLL_LIMIT, Sym, operations
+from mbcasadi.linalg import RANK_TOL, DropRule, Sym, kind_for, operations
 from mbcasadi.system import System, evaluate
 
 
@@ -29,13 +29,13 @@ class Treatment:
 
     @property
     def key(self) -> str:
-        """What tells this treatment from others."""
+        """A text that is the same for equal treatments only."""
         rates = self.baumgarte and (np.ravel(self.baumgarte.alpha), np.ravel(self.baumgarte.beta))
         numbers = [part.tolist() for part in rates] if rates else None
         return f"{self.row_scale!r} {self.rank_tol!r} {self.pivot} {numbers}"
 
     @property
-    def rule(self) -> dict[str, Any]:
+    def rule(self) -> DropRule:
         """The drop rule, as the arguments of a formulation."""
         return {"row_scale": self.row_scale, "rank_tol": self.rank_tol, "pivot": self.pivot}
 
@@ -73,11 +73,11 @@ class State(NamedTuple, Generic[Sym]):
 
     @property
     def last(self) -> dict[str, Sym]:
-        """The optional inputs, which stand behind the others: [t], [mask]."""
+        """The optional inputs, which are the last ones: [t], [mask]."""
         return {name: symbol for name, symbol in self.inputs.items() if name not in ("q", "v")}
 
 
-def state_symbols(system: System, kind: Any) -> State[Any]:
+def state_symbols(system: System, kind: type[Sym]) -> State[Sym]:
     """Return symbols of `kind` (`ca.SX` or `ca.MX`) for the inputs of the system."""
     t = kind.sym("t") if system.timed else None
     mask = None if system.mask is None else kind.sym("mask", system.nc)
@@ -110,10 +110,12 @@ def terms_fun(system: System, baumgarte: Baumgarte | None = None) -> ca.Function
     )
 
 
-def terms_at(system: System, state: State[Any], baumgarte: Baumgarte | None = None) -> Terms[Any]:
-    """Return the matrices in the kind of expression that the state has."""
+def terms_at(
+    system: System, state: State[ca.MX], baumgarte: Baumgarte | None = None
+) -> Terms[ca.MX]:
+    """Return the matrices in the kind of expression that the state has, of `choose_kind`."""
     if isinstance(state.q, ca.SX):
-        return terms(system, state, baumgarte)
+        return cast(Terms[ca.MX], terms(system, cast(State[ca.SX], state), baumgarte))
     return Terms(**terms_fun(system, baumgarte)(**state.inputs))
 
 
@@ -143,24 +145,27 @@ def rates_of(baumgarte: Baumgarte, nc: int) -> tuple[ca.DM, ca.DM]:
     """
     columns = []
     for name in ("alpha", "beta"):
-        given = np.asarray(getattr(baumgarte, name), dtype=float)
-        if given.shape not in {(), (nc,)}:
+        values = np.asarray(getattr(baumgarte, name), dtype=float)
+        if values.shape not in {(), (nc,)}:
             raise ShapeError(
-                f"Baumgarte {name} has shape {given.shape}, expected a scalar or ({nc},), "
+                f"Baumgarte {name} has shape {values.shape}, expected a scalar or ({nc},), "
                 "one for each constraint row"
             )
-        if not np.all(np.isfinite(given)) or np.any(given < 0):
-            raise ShapeError(f"Baumgarte {name} is {given}; expected finite rates >= 0, in 1/s")
-        columns.append(ca.DM(np.broadcast_to(given, (nc,)).reshape(nc, 1)))
+        if not np.all(np.isfinite(values)) or np.any(values < 0):
+            raise ShapeError(f"Baumgarte {name} is {values}; expected finite rates >= 0, in 1/s")
+        columns.append(ca.DM(np.broadcast_to(values, (nc,)).reshape(nc, 1)))
     return columns[0], columns[1]
 
 
-def choose_kind(system: System, pivot: bool, more: int = 0) -> Any:
+def choose_kind(system: System, pivot: bool, extra: int = 0) -> type[ca.MX]:
     """Return `ca.SX` where the constrained solve is small enough to unroll, else `ca.MX`.
 
-    `more` counts operations beside those that every formulation needs.
+    Args:
+        system: the mechanism.
+        pivot: whether its rows are factored with pivoting.
+        extra: operations beside those that every formulation needs.
     """
-    count = more + 5 * system.nv**3 // 3  # products and elimination of nv x nv matrices
+    count = extra + 5 * system.nv**3 // 3  # products and elimination of nv x nv matrices
     if system.nc:
         count += 2 * operations(system.loop_jacobian.sparsity_out("A"), pivot)
-    return ca.SX if count <= UNROLL_LIMIT else ca.MX
+    return kind_for(count)

@@ -7,7 +7,7 @@ from mbcasadi.formulation.metric import (
     limit_metric,
     metric_projector,
 )
-from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.formulation.motion import ConstrainedMotion, Equations
 from mbcasadi.formulation.null_space import null_space
 from mbcasadi.formulation.projection import constraint_inertia, projection
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
@@ -16,6 +16,7 @@ from mbcasadi.formulation.virtual_mass import virtual_mass
 
 __all__ = [
     "ConstrainedMotion",
+    "Equations",
     "constraint_inertia",
     "in_metric",
     "lagrange",

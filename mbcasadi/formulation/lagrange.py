@@ -54,7 +54,7 @@ def lagrange(
     """
     factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     V, used = factor.basis.V, factor.basis.used
-    a_across = factor.pinv_times(c)  # minus the acceleration that the constraint asks for
+    a_across = factor.pinv_times(c)  # minus the acceleration that the constraint requires
     inertia = M + mean_inertia(M) * (V @ V.T) if semidefinite else M
     L = tree_cholesky(inertia)
     X = tree_solve_transposed(L, V)  # M⁻¹ = L⁻¹ L⁻ᵀ, so Xᵀ X = Vᵀ M⁻¹ V

@@ -16,7 +16,7 @@ the same rows count as repeated.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import casadi as ca
@@ -24,11 +24,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.errors import ShapeError
-from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.formulation.motion import ConstrainedMotion, Equations
 from mbcasadi.linalg import RANK_TOL, MatrixRoot, Sym, matrix_root, projector
 from mbcasadi.shapes import require_shape
-
-Equations = Callable[..., ConstrainedMotion[Any]]
 
 SYMMETRY_TOL = 1e-12
 """Relative difference of opposite entries that a metric given as numbers may have."""
@@ -53,8 +51,8 @@ def in_metric(equations: Equations, metric: Sym | ca.DM | ArrayLike) -> Equation
     root = metric_root(metric)
 
     @functools.wraps(equations)
-    def weighted(M: Any, h: Any, f: Any, A: Any, c: Any, **options: Any) -> ConstrainedMotion[Any]:
-        require_shape("metric", root.root, tuple(M.shape), "(nv, nv)")
+    def weighted(M: Sym, h: Sym, f: Sym, A: Sym, c: Sym, **options: Any) -> ConstrainedMotion[Sym]:
+        require_shape("metric", root.root, (M.shape[0], M.shape[1]), "(nv, nv)")
         inv = root.inverse
         if options.get("f_nonideal") is not None:
             options["f_nonideal"] = inv @ options["f_nonideal"]
@@ -70,7 +68,7 @@ def metric_root(metric: Sym | ca.DM | ArrayLike) -> MatrixRoot[Any]:
     Raises:
         ShapeError: the metric is not square, not symmetric or not positive definite.
     """
-    W = metric if isinstance(metric, ca.SX | ca.MX) else ca.sparsify(_checked(metric))
+    W = metric if isinstance(metric, ca.SX | ca.MX) else ca.sparsify(_positive_definite(metric))
     n = W.shape[0]
     require_shape("metric", W, (n, n), "a square matrix")
     if not W.sparsity().is_diag():
@@ -91,7 +89,11 @@ def metric_projector(
 
     With a diagonal metric it is the same matrix in all units. In the model's own coordinates it
     is `W^{-1/2} P_W W^{1/2}`, which projects velocities orthogonally in the metric `W`.
-    Arguments as in `linalg.projector`.
+
+    Args:
+        A: (nc, nv) constraint Jacobian, of any rank.
+        metric: (nv, nv) symmetric positive definite.
+        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis` for the rows of `A_W`.
     """
     A_W: Sym = A @ metric_root(metric).inverse
     return projector(A_W, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
@@ -131,8 +133,12 @@ def limit_metric(force_limits: ArrayLike) -> ca.DM:
     return ca.diag(ca.DM(limits**2))
 
 
-def _checked(metric: ca.DM | ArrayLike) -> ca.DM:
-    """Return a metric given as numbers, or raise."""
+def _positive_definite(metric: ca.DM | ArrayLike) -> ca.DM:
+    """Return a metric given as numbers.
+
+    Raises:
+        ShapeError: it is not square, not symmetric or not positive definite.
+    """
     W = np.array(metric, dtype=float)
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
         raise ShapeError(f"metric has shape {W.shape}, expected (nv, nv)")

@@ -1,6 +1,7 @@
-"""What every formulation returns."""
+"""The interface of all formulations: their arguments, and the motion that they return."""
 
-from typing import Generic, NamedTuple
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple
 
 from mbcasadi.linalg import Sym
 
@@ -15,3 +16,8 @@ class ConstrainedMotion(NamedTuple, Generic[Sym]):
     a: Sym
     f_c: Sym
     lam: Sym
+
+
+Equations = Callable[..., ConstrainedMotion[Any]]
+"""A formulation, called as `equations(M, h, f, A, c, **options)`. The kind of matrices and the
+options differ from one to the next, which a type of callables cannot express."""

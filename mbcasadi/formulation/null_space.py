@@ -2,7 +2,7 @@
 
 `Aᵀ = [V Z] [R; 0]` with orthonormal `V` in range(Aᵀ) and `Z` in null(A). The lower part of the
 equations of motion, `Zᵀ (M a + h - f) = 0`, holds no multiplier and gives the motion; the upper
-part gives `lam`. S20 inverts `R`, which asks for full row rank; here rows may repeat or vanish:
+part gives `lam`. S20 inverts `R`, which requires full row rank; here rows may repeat or vanish:
 `Z` has a fixed size (nv, nv), and as many zero columns as `A` has rank.
 
 `Z` may jump where the order of the pivots changes; `Z Zᵀ`, the motion and the forces do not.
@@ -24,12 +24,12 @@ from mbcasadi.linalg import (
 )
 
 
-class Reduced(NamedTuple, Generic[Sym]):
+class ReducedEquations(NamedTuple, Generic[Sym]):
     """`M_r y + h_r = Zᵀ f` with `a = a_across + Z y`: the motion in independent directions.
 
     Fields: `Z` (nv, nv) orthonormal or zero columns; `M_r` (nv, nv) inertia `Zᵀ M Z`, one on the
     diagonal where a column of `Z` is zero; `h_r` (nv, 1) bias force; `a_across` (nv, 1)
-    acceleration that the constraint alone asks for.
+    acceleration that the constraint alone requires.
     """
 
     Z: Sym
@@ -39,7 +39,7 @@ class Reduced(NamedTuple, Generic[Sym]):
 
 
 class NullSpaceInverse(NamedTuple, Generic[Sym]):
-    """What makes a given motion: `M a + h = B u + Aᵀ lam + residual`.
+    """Controls and multipliers of a motion: `M a + h = B u + Aᵀ lam + residual`.
 
     Fields: `u` (nu, 1) control of minimum norm; `lam` (nc, 1) multipliers of minimum norm;
     `residual` (nv, 1) force that neither can give, zero where the motion is possible.
@@ -78,15 +78,15 @@ def null_space(
     factor, Z = complete_factor_and_null_basis(
         A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot
     )
-    now = _reduced(M, h, c, factor, Z)
-    y = tree_solve(tree_cholesky(now.M_r), Z.T @ f - now.h_r)
-    a = now.a_across + Z @ y
+    equations = _reduce(M, h, c, factor, Z)
+    y = tree_solve(tree_cholesky(equations.M_r), Z.T @ f - equations.h_r)
+    a = equations.a_across + Z @ y
     V = factor.basis.V
     f_c = V @ (V.T @ (M @ a + h - f))
     return ConstrainedMotion(a, f_c, factor.pinv_transposed_times(f_c))
 
 
-def reduced(
+def reduced_equations(
     M: Sym,
     h: Sym,
     A: Sym,
@@ -95,15 +95,22 @@ def reduced(
     row_scale: Sym | ca.DM | float = 1.0,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
-) -> Reduced[Sym]:
+) -> ReducedEquations[Sym]:
     """Return the equations of motion without multipliers  [S20, second of eq. 19].
 
-    `M_r = Zᵀ M Z`, `h_r = Zᵀ (h - M A⁺ c)`. Arguments as in `null_space`.
+    `M_r = Zᵀ M Z`, `h_r = Zᵀ (h - M A⁺ c)`.
+
+    Args:
+        M: (nv, nv) inertia, symmetric.
+        h: (nv, 1) bias force, passive forces subtracted.
+        A: (nc, nv) constraint Jacobian, of any rank.
+        c: (nc, 1) constraint bias, `A a + c = 0`.
+        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
     """
     factor, Z = complete_factor_and_null_basis(
         A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot
     )
-    return _reduced(M, h, c, factor, Z)
+    return _reduce(M, h, c, factor, Z)
 
 
 def null_space_inverse(
@@ -128,42 +135,42 @@ def null_space_inverse(
         h: (nv, 1) bias force, passive forces subtracted.
         A: (nc, nv) constraint Jacobian, of any rank.
         B: (nv, nu) actuation matrix, of any rank.
-        a: (nv, 1) wanted acceleration; it should obey `A a + c = 0`.
+        a: (nv, 1) desired acceleration; it should obey `A a + c = 0`.
         row_scale, rank_tol, pivot: drop rule of `linalg.row_basis` for the rows of `A`.
     """
     factor, Z = complete_factor_and_null_basis(
         A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot
     )
-    wanted = M @ a + h
+    required_force = M @ a + h
     size = ca.sqrt(ca.fmax(1, ca.densify(ca.sum1(B**2)).T))
     actuators = complete_factor(B.T @ Z, row_scale=size, rank_tol=rank_tol)
-    u = actuators.pinv_transposed_times(Z.T @ wanted)
-    left = wanted - B @ u
-    lam = factor.pinv_transposed_times(left)
+    u = actuators.pinv_transposed_times(Z.T @ required_force)
+    remainder = required_force - B @ u
+    lam = factor.pinv_transposed_times(remainder)
     V = factor.basis.V
-    return NullSpaceInverse(u, lam, left - V @ (V.T @ left))
+    return NullSpaceInverse(u, lam, remainder - V @ (V.T @ remainder))
 
 
 def inconsistency(
-    B: Sym, wanted: Sym, *, rank_tol: float = RANK_TOL, row_scale: Sym | ca.DM | float = 1.0
+    B: Sym, w: Sym, *, rank_tol: float = RANK_TOL, row_scale: Sym | ca.DM | float = 1.0
 ) -> Sym:
     """Return `|(I - B B⁺) w|`, zero exactly where `B u = w` has a solution  [S20, eq. 14].
 
     In S20 `w` is `dx/dt - A x - c` of a linear system. For a constrained mechanism take `Zᵀ B`
-    and `Zᵀ (M a + h)`; the answer is then the length of the `residual` of `null_space_inverse`.
+    and `Zᵀ (M a + h)`; the result is then the length of the `residual` of `null_space_inverse`.
 
     Args:
         B: (n, nu) matrix of any rank.
-        wanted: (n, 1) vector w; the answer has its unit.
+        w: (n, 1) vector; the result has its unit.
         rank_tol, row_scale: drop rule of `linalg.row_basis` for the columns of `B`.
     """
     V = complete_factor(B.T, row_scale=row_scale, rank_tol=rank_tol).basis.V
-    return ca.norm_2(wanted - V @ (V.T @ wanted))
+    return ca.norm_2(w - V @ (V.T @ w))
 
 
-def _reduced(M: Sym, h: Sym, c: Sym, factor: CompleteFactor[Sym], Z: Sym) -> Reduced[Sym]:
+def _reduce(M: Sym, h: Sym, c: Sym, factor: CompleteFactor[Sym], Z: Sym) -> ReducedEquations[Sym]:
     a_across = -factor.pinv_times(c)
     # exactly zero or one: what rounding leaves of 1 - 1 is not small beside an inertia in g mm²
     empty = ca.densify(ca.sum1(Z**2)).T < 0.5
     M_r = Z.T @ M @ Z + ca.diag(empty)
-    return Reduced(Z, M_r, Z.T @ (h + M @ a_across), a_across)
+    return ReducedEquations(Z, M_r, Z.T @ (h + M @ a_across), a_across)

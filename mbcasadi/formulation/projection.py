@@ -1,7 +1,7 @@
-"""Constrained motion by orthogonal projection  [A05, section 4].
+"""Constrained motion by orthogonal projection  [A05, section 5].
 
 The system is `M a + h = f + Aᵀ lam` with `A a + c = 0`. The projector `P = I - A⁺ A` removes
-`lam`, and `(I - P) a = -A⁺ c` gives the motion across the constraint. The two equations stand
+`lam`, and `(I - P) a = -A⁺ c` gives the motion across the constraint. The two equations are
 in orthogonal spaces; three ways to add them up give three constraint inertias. Rows of `A` may
 repeat or vanish: nothing here inverts `A M⁻¹ Aᵀ`. (A05 writes `f - Aᵀ lam`; the sign here is
 MuJoCo's.)
@@ -77,7 +77,7 @@ def parameterized_constraint_inertia(M: Sym, P: Sym, gamma: Sym | float) -> Sym:
 def inertia_norm(M: Sym) -> Sym:
     """Return the Frobenius norm of M, the default γ  [A05, after eq. 31: "a logical choice"].
 
-    It takes no eigenvalues and is never below `‖M‖₂`, as elimination without pivoting wants.
+    It takes no eigenvalues and is never below `‖M‖₂`, as elimination without pivoting requires.
     """
     return ca.sqrt(ca.sumsqr(M))
 
@@ -127,7 +127,7 @@ def projection(
     V = factor.basis.V
     P = complement(V)
     along = P @ (f - h)  # force left to move the system
-    across = factor.pinv_times(c)  # minus the acceleration that the constraint asks for
+    across = factor.pinv_times(c)  # minus the acceleration that the constraint requires
     if inertia == "M_c":
         a = positive_solve(constraint_inertia(M, P), along - M @ across)
     elif inertia == "M_c_prime":

@@ -14,7 +14,7 @@ as the bodies are light, and a heavy body must not make a row look like a repeat
 import casadi as ca
 
 from mbcasadi.formulation.motion import ConstrainedMotion
-from mbcasadi.formulation.root import across, root_factor
+from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import RANK_TOL, Sym
 
 
@@ -33,7 +33,7 @@ def quasi_velocity(
     """Return `a = W⁻ᵀ (V2 u_r + V1 s_o)`, `f_c = W V1 (s_o - u_o)`  [A10, eq. 31].
 
     `u_r = V2ᵀ W⁻¹ (f - h)` and `u_o = V1ᵀ W⁻¹ (f - h)` are the quasi-forces along and across
-    the constraint, `s_o` the rate across it that the constraint asks for; h holds what A10
+    the constraint, `s_o` the rate across it that the constraint requires; h holds what A10
     splits off as Coriolis terms. `V2 u_r = W⁻¹ (f - h) - V1 u_o`: the motion needs no basis of
     the free directions, and does not jump where such a basis would. `lam` is the multiplier of
     minimum norm [A10, eq. 33, sign turned].
@@ -51,9 +51,9 @@ def quasi_velocity(
         UnknownNameError: no such root; the message lists the names.
     """
     factor = root_factor(M, root)
-    rows = across(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    rows = constraint_basis(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     u = factor.divide(f - h)
-    lacking = rows.rate(c) - rows.V1.T @ u  # s_o - u_o, what the constraint has to add
-    f_c = rows.force(lacking)
-    a = factor.divide_transposed(u + rows.V1 @ lacking)
+    constraint_rate = rows.rate(c) - rows.V1.T @ u  # s_o - u_o, due to the constraint force
+    f_c = rows.force(constraint_rate)
+    a = factor.divide_transposed(u + rows.V1 @ constraint_rate)
     return ConstrainedMotion(a, f_c, rows.factor.pinv_transposed_times(f_c))

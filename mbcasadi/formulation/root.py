@@ -44,7 +44,7 @@ class RootFactor(Generic[Sym]):
 
 
 @dataclass(frozen=True)
-class Across(Generic[Sym]):
+class ConstraintBasis(Generic[Sym]):
     """Quasi-velocities across the constraint, with `k = min(nc, nv)` (`nc` without pivoting).
 
     Attributes:
@@ -58,9 +58,8 @@ class Across(Generic[Sym]):
     R: Sym
 
     def rate(self, c: Sym) -> Sym:
-        """Return `V1ᵀ v̄̇ = -R⁻ᵀ Vᵀ A⁺ c`, what the constraint asks for across itself."""
-        asked = self.factor.basis.V.T @ self.factor.pinv_times(c)
-        return -ca.solve(self.R.T, asked)
+        """Return `V1ᵀ v̄̇ = -R⁻ᵀ Vᵀ A⁺ c`, the rate across the constraint that it requires."""
+        return -ca.solve(self.R.T, self.factor.basis.V.T @ self.factor.pinv_times(c))
 
     def force(self, y: Sym) -> Sym:
         """Return `W V1 y = V R⁻¹ y`, a constraint force from its components along V1.
@@ -92,18 +91,18 @@ def root_factor(M: Sym, root: str = "cholesky") -> RootFactor[Sym]:
     return RootFactor(L.T, lambda b: tree_solve_transposed(L, b), lambda b: tree_solve_lower(L, b))
 
 
-def across(
+def constraint_basis(
     factor: RootFactor[Sym],
     A: Sym,
     *,
     row_scale: Sym | ca.DM | float = 1.0,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
-) -> Across[Sym]:
+) -> ConstraintBasis[Sym]:
     """Return the orthonormal basis V1 of range(A_Wᵀ)  [A10, eq. 21, without singular values].
 
-    `V` spans range(Aᵀ), so `W⁻¹ V` spans range(A_Wᵀ); its columns in use are independent, and
-    no second decision about the rank is made.
+    `V` spans range(Aᵀ), so `W⁻¹ V` spans range(A_Wᵀ); its columns in use are independent, so
+    the rank is decided once only.
 
     Args:
         factor: root factor of M.
@@ -113,4 +112,4 @@ def across(
     rows = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     X = factor.divide(rows.basis.V)
     basis = row_basis(X.T, row_scale=0.0, rank_tol=0.0, pivot=False)
-    return Across(rows, basis.V, basis.R + ca.diag(1 - rows.basis.used))
+    return ConstraintBasis(rows, basis.V, basis.R + ca.diag(1 - rows.basis.used))

@@ -12,12 +12,12 @@ other formulation, not on those of `B`: a heavy body must not make a row look li
 one.
 """
 
-from typing import Any, Generic, NamedTuple
+from typing import Generic, NamedTuple
 
 import casadi as ca
 
 from mbcasadi.formulation.motion import ConstrainedMotion
-from mbcasadi.formulation.root import across, root_factor
+from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import RANK_TOL, Sym
 from mbcasadi.shapes import require_shape
 
@@ -62,15 +62,25 @@ def udwadia_kalaba(
         c: (nc, 1) constraint bias, `A a + c = 0`; L15 writes `b = -c`.
         row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
         root: "cholesky" or "symmetric".
-        f_nonideal: (nv, 1) prescribed force of the constraint, `C` of L15 (friction, say); it
-            acts as far as the constraint lets it, see `nonideal_split`.
+        f_nonideal: (nv, 1) prescribed force of the constraint, `C` of L15 (friction, say); the
+            constraint takes up a part of it, see `nonideal_split`.
 
     Raises:
         UnknownNameError: no such root; the message lists the names.
         ShapeError: `f_nonideal` has another shape than `f`.
     """
-    rule: dict[str, Any] = {"row_scale": row_scale, "rank_tol": rank_tol, "pivot": pivot}
-    split = nonideal_split(M, h, f, A, c, f_nonideal, root=root, **rule)
+    split = nonideal_split(
+        M,
+        h,
+        f,
+        A,
+        c,
+        f_nonideal,
+        row_scale=row_scale,
+        rank_tol=rank_tol,
+        pivot=pivot,
+        root=root,
+    )
     return ConstrainedMotion(split.a, split.f_ideal + split.f_n, split.lam)
 
 
@@ -91,16 +101,24 @@ def nonideal_split(
 
     `f_ideal = W B⁺ (b - A M⁻¹ (f - h))` and `f_n = W (I - B⁺ B) W⁻¹ C`. With `Aᵀ = V ...` the
     rows of `Vᵀ W⁻ᵀ` are independent, and `W⁻¹ V = Y R` gives `B⁺` without squaring the
-    condition of `M`; `W Y = V R⁻¹` keeps `f_ideal` within range(Aᵀ) to rounding. Arguments as
-    in `udwadia_kalaba`.
+    condition of `M`; `W Y = V R⁻¹` keeps `f_ideal` within range(Aᵀ) to rounding.
+
+    Args:
+        M, h, f, A, c: as in `udwadia_kalaba`.
+        f_nonideal: (nv, 1) prescribed force of the constraint, or None.
+        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        root: "cholesky" or "symmetric".
+
+    Raises:
+        UnknownNameError, ShapeError: as in `udwadia_kalaba`.
     """
     if f_nonideal is not None:
         require_shape("f_nonideal", f_nonideal, f.shape, "the shape of f")
     factor = root_factor(M, root)
-    rows = across(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    rows = constraint_basis(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     Y = rows.V1
     s = factor.divide(f - h)
-    s_ideal = rows.rate(c) - Y.T @ s  # what the free motion lacks
+    s_ideal = rows.rate(c) - Y.T @ s  # added to the free motion by the constraint
     f_ideal = rows.force(s_ideal)
     s, f_n = s + Y @ s_ideal, 0 * f
     if f_nonideal is not None:

@@ -89,8 +89,8 @@ def virtual_mass(
     V = factor.basis.V
     P = complement(V)
     mass = mean_mass(M, P, factor.basis.rank) if virtual_mass is None else virtual_mass
-    across = factor.pinv_times(c)  # minus the acceleration that the constraint asks for
-    left = P @ (f - h + M @ across)  # force left to move the system along the constraint
-    a = tree_solve(tree_cholesky(constraint_mass(M, P, mass)), left) - across
+    across = factor.pinv_times(c)  # minus the acceleration that the constraint requires
+    along = P @ (f - h + M @ across)  # force that moves the system along the constraint
+    a = tree_solve(tree_cholesky(constraint_mass(M, P, mass)), along) - across
     f_c = V @ (V.T @ (M @ a + h - f))
     return ConstrainedMotion(a, f_c, factor.pinv_transposed_times(f_c))

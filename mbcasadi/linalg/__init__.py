@@ -25,7 +25,7 @@ from mbcasadi.linalg.pseudo_inverse import (
     pinv,
     pinv_fun,
 )
-from mbcasadi.linalg.symbols import UNROLL_LIMIT, Sym
+from mbcasadi.linalg.symbols import UNROLL_LIMIT, DropRule, Sym, kind_for
 from mbcasadi.linalg.tree_factor import (
     tree_cholesky,
     tree_cholesky_fun,
@@ -39,6 +39,7 @@ __all__ = [
     "RANK_TOL",
     "UNROLL_LIMIT",
     "CompleteFactor",
+    "DropRule",
     "MatrixRoot",
     "RowBasis",
     "Sym",
@@ -47,6 +48,7 @@ __all__ = [
     "complete_factor_and_null_basis",
     "damped_pinv",
     "damped_pinv_fun",
+    "kind_for",
     "matrix_root",
     "matrix_root_fun",
     "null_basis",

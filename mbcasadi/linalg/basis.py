@@ -1,6 +1,6 @@
 """Orthonormal basis of range(Aᵀ), rank, projector and null basis, rank revealed as it runs.
 
-`ca.pinv` assumes full rank and answers NaN for repeated rows; a singular value decomposition
+`ca.pinv` assumes full rank and returns NaN for repeated rows; a singular value decomposition
 has no generated C. Here every matrix gets the same operations whatever its rank: a dropped
 row leaves a zero column in the basis. Derivatives are right wherever the rank is locally
 constant.
@@ -17,10 +17,11 @@ import casadi as ca
 
 from mbcasadi.linalg import gram_schmidt
 from mbcasadi.linalg.factor import null_columns, operations, row_factor
-from mbcasadi.linalg.symbols import Sym, named, symbol
+from mbcasadi.linalg.symbols import Sym, named_function, symbol
 
 RANK_TOL = 1e-10
-"""Relative length of a remainder that counts as zero (doubles carry 2e-16)."""
+"""Relative length of a remainder that counts as zero, the default of every drop rule. Doubles
+carry 2e-16; six digits are left for what the entries of A have lost before."""
 
 ONE_PASS_TOL = 1e-4
 """With this relative length kept at least, one pass of Gram-Schmidt is orthogonal to 1e-11."""
@@ -70,7 +71,7 @@ def row_basis(
     """
     threshold2 = drop_threshold2(A, row_scale, row_norms, rank_tol)
     if isinstance(A, ca.SX) and not pivot and rank_tol >= ONE_PASS_TOL:
-        V, R, kept = gram_schmidt.factor(A, threshold2, once=True)
+        V, R, kept = gram_schmidt.factor(A, threshold2, passes=1)
         return RowBasis(V, R, kept, kept, ca.sum1(kept))
     V, R, used, kept = row_factor(A, threshold2, pivot)
     return RowBasis(V, R, used, kept, ca.sum1(kept))
@@ -83,11 +84,16 @@ def row_basis_fun(
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
-    """Return `row_basis` as a Function (A) → (V, R, kept, rank); see `row_basis`."""
+    """Return `row_basis` as a Function (A) → (V, R, kept, rank).
+
+    Args:
+        pattern: (m, n) sparsity of A.
+        row_scale, rank_tol, pivot: drop rule of `row_basis`.
+    """
     A = symbol("A", pattern, operations(pattern, pivot))
     basis = row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     outputs = {"V": basis.V, "R": basis.R, "kept": basis.kept, "rank": basis.rank}
-    return named("row_basis", {"A": A}, outputs)
+    return named_function("row_basis", {"A": A}, outputs)
 
 
 def projector(
@@ -95,7 +101,11 @@ def projector(
 ) -> Sym:
     """Return `P = I - A⁺ A`, the (n, n) orthogonal projector on null(A)  [A05, eq. 15].
 
-    It is computed as `I - V Vᵀ`. Arguments as in `row_basis`.
+    It is computed as `I - V Vᵀ`.
+
+    Args:
+        A: (m, n) matrix of any rank.
+        row_scale, rank_tol, pivot: drop rule of `row_basis`.
     """
     return complement(row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot).V)
 
@@ -107,16 +117,26 @@ def projector_fun(
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
-    """Return `projector` as a Function (A) → (P)."""
+    """Return `projector` as a Function (A) → (P).
+
+    Args:
+        pattern: (m, n) sparsity of A.
+        row_scale, rank_tol, pivot: drop rule of `row_basis`.
+    """
     A = symbol("A", pattern, operations(pattern, pivot))
     P = projector(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
-    return named("projector", {"A": A}, {"P": P})
+    return named_function("projector", {"A": A}, {"P": P})
 
 
 def rank(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> Sym:
-    """Return the number of independent rows of A under the drop rule of `row_basis`."""
+    """Return the number of independent rows of A.
+
+    Args:
+        A: (m, n) matrix.
+        row_scale, rank_tol, pivot: drop rule of `row_basis`.
+    """
     return row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot).rank
 
 
@@ -127,10 +147,15 @@ def rank_fun(
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
-    """Return `rank` as a Function (A) → (rank)."""
+    """Return `rank` as a Function (A) → (rank).
+
+    Args:
+        pattern: (m, n) sparsity of A.
+        row_scale, rank_tol, pivot: drop rule of `row_basis`.
+    """
     A = symbol("A", pattern, operations(pattern, pivot))
     out = rank(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
-    return named("rank", {"A": A}, {"rank": out})
+    return named_function("rank", {"A": A}, {"rank": out})
 
 
 def null_basis(A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL) -> Sym:
@@ -150,7 +175,7 @@ def null_basis_fun(
     """Return `null_basis` as a Function (A) → (Z)."""
     A = symbol("A", pattern, operations(pattern, True))
     Z = null_basis(A, row_scale=row_scale, rank_tol=rank_tol)
-    return named("null_basis", {"A": A}, {"Z": Z})
+    return named_function("null_basis", {"A": A}, {"Z": Z})
 
 
 def complement(V: Sym) -> Sym:
@@ -165,6 +190,11 @@ def complement(V: Sym) -> Sym:
 def drop_threshold2(
     A: Sym, row_scale: Sym | ca.DM | float, row_norms: Sym | ca.DM | None, rank_tol: float
 ) -> Sym:
-    """Return the (m, 1) squared lengths at or below which a remainder counts as zero."""
+    """Return the (m, 1) squared lengths at or below which a remainder counts as zero.
+
+    Args:
+        A: (m, n) matrix.
+        row_scale, row_norms, rank_tol: as in `row_basis`.
+    """
     size2 = ca.densify(ca.sum2(A**2)) if row_norms is None else row_norms**2
     return rank_tol**2 * ca.fmax(size2, row_scale**2)

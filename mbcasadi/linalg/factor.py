@@ -1,4 +1,4 @@
-"""One door to the ways of factoring rows: pivoted or in order, written out or as a loop."""
+"""Selects how rows are factored: pivoted or in order, unrolled or as a loop."""
 
 import functools
 from typing import NamedTuple
@@ -6,11 +6,11 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.linalg import gram_schmidt, householder, symbols
-from mbcasadi.linalg.symbols import Sym, named, symbol
+from mbcasadi.linalg.symbols import Sym, named_function, symbol
 
 
 class _Method(NamedTuple):
-    """What is wanted of a matrix with a given pattern."""
+    """What identifies a factorisation: the pattern of A, pivoting, and the columns of Q."""
 
     pattern: tuple[int, ...]
     pivot: bool
@@ -19,7 +19,7 @@ class _Method(NamedTuple):
 
 def row_factor(A: Sym, threshold2: Sym, pivot: bool) -> tuple[Sym, Sym, Sym, Sym]:
     """Return (V, R, used, kept) as in `RowBasis`."""
-    Q, R, used, kept = _call(A, threshold2, pivot, min(A.shape))
+    Q, R, used, kept = _factor(A, threshold2, pivot, min(A.shape))
     if not pivot:
         return Q, R, used, kept
     return Q * ca.repmat(used.T, A.shape[1], 1), R, used, kept
@@ -27,18 +27,18 @@ def row_factor(A: Sym, threshold2: Sym, pivot: bool) -> tuple[Sym, Sym, Sym, Sym
 
 def null_columns(A: Sym, threshold2: Sym) -> Sym:
     """Return the (n, n) orthogonal matrix with its columns in range(Aᵀ) set to zero."""
-    Q, _, used, _ = _call(A, threshold2, True, A.shape[1])
-    return _outside(Q, used)
+    Q, _, used, _ = _factor(A, threshold2, True, A.shape[1])
+    return _null_part(Q, used)
 
 
 def row_factor_and_null(A: Sym, threshold2: Sym) -> tuple[Sym, Sym, Sym, Sym, Sym]:
     """Return (V, R, used, kept) as in `RowBasis` with pivots, and `null_columns`, at once."""
     n, k = A.shape[1], min(A.shape)
-    Q, R, used, kept = _call(A, threshold2, True, n)
-    return Q[:, :k] * ca.repmat(used.T, n, 1), R, used, kept, _outside(Q, used)
+    Q, R, used, kept = _factor(A, threshold2, True, n)
+    return Q[:, :k] * ca.repmat(used.T, n, 1), R, used, kept, _null_part(Q, used)
 
 
-def _outside(Q: Sym, used: Sym) -> Sym:
+def _null_part(Q: Sym, used: Sym) -> Sym:
     n, k = Q.shape[1], used.shape[0]
     in_null = ca.vertcat(1 - used, ca.DM.ones(n - k))
     return Q * ca.repmat(in_null.T, n, 1)
@@ -51,15 +51,15 @@ def operations(pattern: ca.Sparsity, pivot: bool) -> int:
     return gram_schmidt.operations(pattern)
 
 
-def _call(A: Sym, threshold2: Sym, pivot: bool, columns: int) -> tuple[Sym, Sym, Sym, Sym]:
+def _factor(A: Sym, threshold2: Sym, pivot: bool, columns: int) -> tuple[Sym, Sym, Sym, Sym]:
     if isinstance(A, ca.SX):
-        return _written_out(A, threshold2, pivot, columns)
+        return _factor_unrolled(A, threshold2, pivot, columns)
     method = _Method(tuple(A.sparsity().compress()), pivot, columns)
-    Q, R, used, kept = _function(method, symbols.UNROLL_LIMIT)(A, threshold2)
+    Q, R, used, kept = _factor_fun(method, symbols.UNROLL_LIMIT)(A, threshold2)
     return Q, R, used, kept
 
 
-def _written_out(
+def _factor_unrolled(
     A: ca.SX, threshold2: ca.SX, pivot: bool, columns: int
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     if pivot:
@@ -68,26 +68,26 @@ def _written_out(
     return V, R, kept, kept
 
 
-def _rolled(
+def _factor_in_loop(
     A: ca.MX, threshold2: ca.MX, pivot: bool, columns: int
 ) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
     if pivot:
-        return householder.factor_rolled(A, threshold2, columns)
-    V, R, kept = gram_schmidt.factor_rolled(A, threshold2)
+        return householder.factor_in_loop(A, threshold2, columns)
+    V, R, kept = gram_schmidt.factor_in_loop(A, threshold2)
     return V, R, kept, kept
 
 
 @functools.lru_cache(maxsize=64)
-def _function(method: _Method, limit: int) -> ca.Function:
+def _factor_fun(method: _Method, limit: int) -> ca.Function:
     """Return (A, threshold2) → (Q, R, used, kept).
 
-    It is kept, so that generated C holds it once however often a pattern is factored.
+    The cache makes generated C hold it once however often a pattern is factored.
     """
     pattern = ca.Sparsity.compressed(list(method.pattern))
     count = operations(pattern, method.pivot)
     A = symbol("A", pattern, count, limit)
     threshold2 = symbol("threshold2", ca.Sparsity.dense(pattern.size1(), 1), count, limit)
-    build = _written_out if isinstance(A, ca.SX) else _rolled
+    build = _factor_unrolled if isinstance(A, ca.SX) else _factor_in_loop
     Q, R, used, kept = build(A, threshold2, method.pivot, method.columns)
     outputs = {"Q": Q, "R": R, "used": used, "kept": kept}
-    return named("row_factor", {"A": A, "threshold2": threshold2}, outputs)
+    return named_function("row_factor", {"A": A, "threshold2": threshold2}, outputs)

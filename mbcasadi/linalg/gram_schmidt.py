@@ -1,4 +1,4 @@
-"""Orthonormal rows in their given order, by Gram-Schmidt done twice, or once where that will do.
+"""Orthonormal rows in their given order, by Gram-Schmidt in two passes, or in one.
 
 A row that depends on earlier ones is dropped. Structural zeros of `SX` are never multiplied:
 rows that touch different joints cost nothing against each other.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mbcasadi.linalg.symbols import Sym
 
 
-class Ordered(NamedTuple, Generic[Sym]):
+class OrderedFactor(NamedTuple, Generic[Sym]):
     """`Aᵀ = V R` up to dropped remainders, with `R` upper triangular.
 
     Fields: `V` (n, m) orthonormal or zero columns; `R` (m, m); `kept` (m,) flags.
@@ -32,18 +32,18 @@ def operations(pattern: ca.Sparsity) -> int:
     filled: list[NDArray[np.bool_]] = []
     count = 0
     for row in np.array(ca.DM(pattern, 1), dtype=bool):
-        touched = row.copy()
+        fill = row.copy()
         for _ in range(2):
-            met = [v for v in filled if np.any(v & touched)]
-            count += sum(4 * int(v.sum()) for v in met)
-            for v in met:
-                touched |= v
-        filled.append(touched)
-        count += 3 * int(touched.sum())
+            overlapping = [v for v in filled if np.any(v & fill)]
+            count += sum(4 * int(v.sum()) for v in overlapping)
+            for v in overlapping:
+                fill |= v
+        filled.append(fill)
+        count += 3 * int(fill.sum())
     return count
 
 
-def unit(w: Sym, threshold2: Sym) -> tuple[Sym, Sym, Sym]:
+def normalize(w: Sym, threshold2: Sym) -> tuple[Sym, Sym, Sym]:
     """Return `(w / |w|, |w|, 1)`, or zeros where `|w|²` is not above the threshold."""
     size2 = ca.sumsqr(w)
     kept = size2 > threshold2
@@ -51,27 +51,27 @@ def unit(w: Sym, threshold2: Sym) -> tuple[Sym, Sym, Sym]:
     return w * (kept / size), kept * size, kept
 
 
-def factor(A: ca.SX, threshold2: ca.SX, *, once: bool = False) -> Ordered[ca.SX]:
-    """Factor `A` (m, n), every step written out.
+def factor(A: ca.SX, threshold2: ca.SX, *, passes: int = 2) -> OrderedFactor[ca.SX]:
+    """Factor `A` (m, n), unrolled.
 
     Args:
         A: (m, n) matrix; its structural zeros are used.
         threshold2: (m,) a row is dropped when its squared remainder is not above this.
-        once: take one pass of the modified method in place of two of the classical one.
+        passes: 1, one pass of the modified method; 2, two of the classical one.
     """
     m, n = A.shape
     V, R, flags = ca.SX(n, 0), ca.SX(m, m), [ca.SX(0, 1)]
-    project = _one_by_one if once else _twice_at_once
+    project = _modified_pass if passes == 1 else _two_classical_passes
     for i in range(m):
         w, R[:i, i] = project(V, A[i, :].T)
-        v, size, kept = unit(w, threshold2[i])
+        v, size, kept = normalize(w, threshold2[i])
         R[i, i] = size
         V = ca.horzcat(V, v)
         flags.append(kept)
-    return Ordered(V, R, ca.vertcat(*flags))
+    return OrderedFactor(V, R, ca.vertcat(*flags))
 
 
-def _one_by_one(V: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
+def _modified_pass(V: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return what is left of w beside the columns of V, and its coordinates along them."""
     coordinates = [ca.SX(0, 1)]
     for v in ca.horzsplit(V):
@@ -81,14 +81,15 @@ def _one_by_one(V: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
     return w, ca.vertcat(*coordinates)
 
 
-def _twice_at_once(V: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
+def _two_classical_passes(V: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return the same as `_modified_pass`, orthogonal to rounding however short the remainder."""
     first = V.T @ w
     w = w - V @ first
     second = V.T @ w
     return w - V @ second, first + second
 
 
-def factor_rolled(A: ca.MX, threshold2: ca.MX) -> Ordered[ca.MX]:
+def factor_in_loop(A: ca.MX, threshold2: ca.MX) -> OrderedFactor[ca.MX]:
     """Factor as `factor` does, with one row in a loop: short code for large matrices."""
     m, n = A.shape
     V, a = ca.MX.sym("V", n, m), ca.MX.sym("a", n)
@@ -96,7 +97,7 @@ def factor_rolled(A: ca.MX, threshold2: ca.MX) -> Ordered[ca.MX]:
     first = V.T @ a
     w = a - V @ first
     second = V.T @ w
-    v, size, kept = unit(w - V @ second, limit)
+    v, size, kept = normalize(w - V @ second, limit)
     step = ca.Function(
         "gram_schmidt_step",
         [V, a, place, limit],
@@ -106,4 +107,6 @@ def factor_rolled(A: ca.MX, threshold2: ca.MX) -> Ordered[ca.MX]:
     )
     loop = step.mapaccum("gram_schmidt_loop", m, 1)
     V_all, R, kept_all = loop(ca.MX.zeros(n, m), A.T, ca.DM.eye(m), threshold2.T)
-    return Ordered(V_all[:, -m:], ca.triu(R), kept_all.T)  # below it stand zeros
+    return OrderedFactor(
+        V_all[:, -m:], ca.triu(R), kept_all.T
+    )  # what is below the diagonal is zero

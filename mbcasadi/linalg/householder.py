@@ -13,7 +13,7 @@ import numpy as np
 from mbcasadi.linalg.symbols import Sym
 
 
-class Pivoted(NamedTuple, Generic[Sym]):
+class PivotedFactor(NamedTuple, Generic[Sym]):
     """`Aᵀ = V R` up to dropped remainders; `[V, Z]` are the leading columns of Q.
 
     Fields: `Q` (n, columns) leading orthonormal columns; `R` (k, m), `k = min(m, n)`, with zero
@@ -64,13 +64,13 @@ def reflector(x: Sym, head: Sym, used: Sym) -> tuple[Sym, Sym]:
     return x + signed_size * head, used / (size2 + signed_size * x_head)
 
 
-def factor(A: ca.SX, threshold2: ca.SX, columns: int) -> Pivoted[ca.SX]:
-    """Factor `A` (m, n), every step written out.
+def factor(A: ca.SX, threshold2: ca.SX, columns: int) -> PivotedFactor[ca.SX]:
+    """Factor `A` (m, n), unrolled.
 
     Args:
         A: (m, n) matrix.
         threshold2: (m, 1) a row is dropped when its squared remainder is not above this.
-        columns: how many columns of Q are wanted, `min(m, n)` or `n`.
+        columns: number of columns of Q to return, `min(m, n)` or `n`.
     """
     m, n = A.shape
     k_max = min(m, n)
@@ -92,10 +92,10 @@ def factor(A: ca.SX, threshold2: ca.SX, columns: int) -> Pivoted[ca.SX]:
     for k in reversed(range(k_max)):
         u, beta = reflectors[k]
         Q[k:, k:] = Q[k:, k:] - (beta * u) @ (u.T @ Q[k:, k:])
-    return Pivoted(Q, ca.vertcat(*rows), ca.vertcat(*used), kept)
+    return PivotedFactor(Q, ca.vertcat(*rows), ca.vertcat(*used), kept)
 
 
-def factor_rolled(A: ca.MX, threshold2: ca.MX, columns: int) -> Pivoted[ca.MX]:
+def factor_in_loop(A: ca.MX, threshold2: ca.MX, columns: int) -> PivotedFactor[ca.MX]:
     """Factor as `factor` does, with one step in a loop: short code for large matrices."""
     m, n = A.shape
     k_max = min(m, n)
@@ -108,7 +108,7 @@ def factor_rolled(A: ca.MX, threshold2: ca.MX, columns: int) -> Pivoted[ca.MX]:
     back = _reflect_fun(n, columns).fold(k_max)
     last_first = list(reversed(range(k_max)))
     Q = back(ca.DM(np.eye(n, columns)), u[:, last_first], beta[:, last_first])
-    return Pivoted(Q, R_columns.T, used.T, kept[:, -1])
+    return PivotedFactor(Q, R_columns.T, used.T, kept[:, -1])
 
 
 def _step_fun(m: int, n: int) -> ca.Function:

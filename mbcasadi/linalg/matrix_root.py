@@ -6,17 +6,17 @@ F. Gygi (SIAM J. Matrix Anal. Appl. 31, 2010): six steps for any condition a dou
 each of them smooth, so that derivatives hold for repeated eigenvalues too.
 """
 
-from typing import Any, Generic, NamedTuple
+from typing import Generic, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.linalg.basis import row_basis
 from mbcasadi.linalg.factor import operations
-from mbcasadi.linalg.symbols import Sym, named, symbol
+from mbcasadi.linalg.symbols import Sym, named_function, symbol
 from mbcasadi.linalg.tree_factor import tree_cholesky, tree_solve_lower
 
-SMALLEST = 1e-8
+SMALLEST_SINGULAR_VALUE = 1e-8
 """Lower bound of the singular values of `L / |L|`: the condition of M may reach 1e16."""
 
 STEPS = 6
@@ -45,7 +45,7 @@ def matrix_root_fun(pattern: ca.Sparsity) -> ca.Function:
     """Return `matrix_root` as a Function (M) → (root, inverse); above the limit, a loop."""
     M = symbol("M", pattern, root_operations(pattern.size1()))
     out = _root(M)
-    return named("matrix_root", {"M": M}, out._asdict())
+    return named_function("matrix_root", {"M": M}, out._asdict())
 
 
 def root_operations(n: int) -> int:
@@ -57,32 +57,31 @@ def root_operations(n: int) -> int:
 def _root(M: Sym) -> MatrixRoot[Sym]:
     L = tree_cholesky(M)
     X = ca.densify(L / ca.sqrt(ca.sumsqr(L)))
-    halley = _halley_fun(X.shape[0], isinstance(M, ca.SX))
+    halley = _halley_fun(X.shape[0], ca.SX if isinstance(M, ca.SX) else ca.MX)
     for weights in _weights():
         X = halley(X, ca.DM(weights))
     root, inverse = X.T @ L, tree_solve_lower(L, X)
     return MatrixRoot((root + root.T) / 2, (inverse + inverse.T) / 2)
 
 
-def _halley_fun(n: int, unrolled: bool) -> ca.Function:
+def _halley_fun(n: int, kind: type[Sym]) -> ca.Function:
     """Return one step, (X, (a, b, c)) → (X (a + b XᵀX) (I + c XᵀX)⁻¹), without the inverse.
 
     With orthonormal columns `[Q1; Q2]` of `[√c X; I]` it is
     `b/c X + (a - b/c)/√c Q1 Q2ᵀ`.
     """
-    kind: Any = ca.SX if unrolled else ca.MX
     X, weights = kind.sym("X", n, n), kind.sym("weights", 3)
     a, b, c = weights[0], weights[1], weights[2]
     columns = ca.horzcat(ca.sqrt(c) * X.T, kind.eye(n))
     V = row_basis(columns, row_scale=0.0, rank_tol=0.0, pivot=False).V
     X_next = b / c * X + (a - b / c) / ca.sqrt(c) * (V[:n, :] @ V[n:, :].T)
-    return named("halley_step", {"X": X, "weights": weights}, {"X_next": X_next})
+    return named_function("halley_step", {"X": X, "weights": weights}, {"X_next": X_next})
 
 
 def _weights() -> list[tuple[float, float, float]]:
     """Return the weights (a, b, c) of each step: optimal for singular values in [l, 1]."""
     weights = []
-    low = SMALLEST
+    low = SMALLEST_SINGULAR_VALUE
     for _ in range(STEPS):
         d = np.cbrt(4 * (1 - low**2) / low**4)
         tail = 8 - 4 * d + 8 * (2 - low**2) / (low**2 * np.sqrt(1 + d))

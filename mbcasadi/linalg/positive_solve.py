@@ -8,7 +8,7 @@ iterative refinement removes what growth of the factors may have cost.
 import casadi as ca
 import numpy as np
 
-from mbcasadi.linalg.symbols import Sym, named, symbol
+from mbcasadi.linalg.symbols import Sym, named_function, symbol
 
 
 def positive_solve(A: Sym, b: Sym) -> Sym:
@@ -28,7 +28,7 @@ def positive_solve(A: Sym, b: Sym) -> Sym:
 def positive_solve_fun(pattern: ca.Sparsity, rhs_pattern: ca.Sparsity) -> ca.Function:
     """Return `positive_solve` as a Function (A, b) → (x), unrolled."""
     A, b = ca.SX.sym("A", pattern), ca.SX.sym("b", rhs_pattern)
-    return named("positive_solve", {"A": A, "b": b}, {"x": positive_solve(A, b)})
+    return named_function("positive_solve", {"A": A, "b": b}, {"x": positive_solve(A, b)})
 
 
 def _solve(A: Sym, b: Sym) -> Sym:
@@ -47,8 +47,8 @@ def _factors(A: Sym) -> tuple[Sym, Sym]:
         return _eliminate(A)
     n = A.shape[0]
     A_sym = symbol("A", A.sparsity(), n**3)
-    U, L = _eliminate(A_sym) if isinstance(A_sym, ca.SX) else _eliminate_rolled(A_sym)
-    U_A, L_A = named("eliminate", {"A": A_sym}, {"U": U, "L": L}).call([A])
+    U, L = _eliminate(A_sym) if isinstance(A_sym, ca.SX) else _eliminate_in_loop(A_sym)
+    U_A, L_A = named_function("eliminate", {"A": A_sym}, {"U": U, "L": L}).call([A])
     return U_A, L_A
 
 
@@ -63,13 +63,13 @@ def _eliminate(A: ca.SX) -> tuple[ca.SX, ca.SX]:
     return ca.triu(U), L
 
 
-def _eliminate_rolled(A: ca.MX) -> tuple[ca.MX, ca.MX]:
+def _eliminate_in_loop(A: ca.MX) -> tuple[ca.MX, ca.MX]:
     """Return `(U, L)` as `_eliminate` does, with one column in a loop."""
     n = A.shape[0]
     S, place, behind = ca.MX.sym("S", n, n), ca.MX.sym("place", n), ca.MX.sym("behind", n)
     row = (S.T @ place) * behind
     column = (S @ place) * behind / ca.dot(place, row)
-    step = named(
+    step = named_function(
         "eliminate_step",
         {"S": S, "place": place, "behind": behind},
         {"S_next": S - column @ row.T, "row": row, "column": column},

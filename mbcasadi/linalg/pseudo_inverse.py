@@ -13,7 +13,7 @@ import casadi as ca
 from mbcasadi.linalg import gram_schmidt
 from mbcasadi.linalg.basis import RANK_TOL, RowBasis, drop_threshold2, null_basis, row_basis
 from mbcasadi.linalg.factor import operations, row_factor_and_null
-from mbcasadi.linalg.symbols import Sym, named, symbol
+from mbcasadi.linalg.symbols import Sym, named_function, symbol
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,18 @@ class CompleteFactor(Generic[Sym]):
 def complete_factor(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> CompleteFactor[Sym]:
-    """Return `A = U Tᵀ Vᵀ`; arguments as in `row_basis`.
+    """Return `A = U Tᵀ Vᵀ`.
 
     Without pivoting, `A⁺` is a little less than `P`: dependent rows of very unequal length
     lose accuracy in it, and its derivatives need the kept rows, not only their number, to be
     locally constant (a dropped row stays dependent on rows before it).
+
+    Args:
+        A: (m, n) matrix of any rank.
+        row_scale, rank_tol, pivot: drop rule of `row_basis`.
     """
     basis = row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
-    U, T = _second(basis.R, basis.used)
+    U, T = _factor_of_coordinates(basis.R, basis.used)
     return CompleteFactor(basis, U, T)
 
 
@@ -59,19 +63,30 @@ def complete_factor_and_null_basis(
     """Return `complete_factor(A)` and `Z` of `null_basis`, with one decision on the rank.
 
     With pivoting both come from one factorisation; without, `Z` is that of the basis `Vᵀ`.
+
+    Args:
+        A: (m, n) matrix of any rank.
+        row_scale, rank_tol, pivot: drop rule of `row_basis`.
     """
     if not pivot:
-        found = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=False)
-        return found, null_basis(found.basis.V.T)
+        factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=False)
+        return factor, null_basis(factor.basis.V.T)
     threshold2 = drop_threshold2(A, row_scale, None, rank_tol)
     V, R, used, kept, Z = row_factor_and_null(A, threshold2)
-    return CompleteFactor(RowBasis(V, R, used, kept, ca.sum1(kept)), *_second(R, used)), Z
+    return CompleteFactor(
+        RowBasis(V, R, used, kept, ca.sum1(kept)), *_factor_of_coordinates(R, used)
+    ), Z
 
 
 def pinv(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> Sym:
-    """Return the (n, m) Moore-Penrose pseudo-inverse `A⁺` of A (m, n), whatever its rank."""
+    """Return the (n, m) Moore-Penrose pseudo-inverse `A⁺`.
+
+    Args:
+        A: (m, n) matrix of any rank.
+        row_scale, rank_tol, pivot: drop rule of `row_basis`.
+    """
     factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     return factor.basis.V @ ca.solve(factor.T.T, factor.U.T)
 
@@ -83,10 +98,15 @@ def pinv_fun(
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
-    """Return `pinv` as a Function (A) → (A_pinv)."""
+    """Return `pinv` as a Function (A) → (A_pinv).
+
+    Args:
+        pattern: (m, n) sparsity of A.
+        row_scale, rank_tol, pivot: drop rule of `row_basis`.
+    """
     A = symbol("A", pattern, operations(pattern, pivot))
     out = pinv(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
-    return named("pinv", {"A": A}, {"A_pinv": out})
+    return named_function("pinv", {"A": A}, {"A_pinv": out})
 
 
 def damped_pinv(A: Sym, damping: Sym | float) -> Sym:
@@ -112,10 +132,12 @@ def damped_pinv_fun(pattern: ca.Sparsity) -> ca.Function:
     count = gram_schmidt.operations(ca.horzcat(pattern, ca.Sparsity.diag(m)))
     A = symbol("A", pattern, count)
     damping = symbol("damping", ca.Sparsity.dense(1, 1), count)
-    return named("damped_pinv", {"A": A, "damping": damping}, {"A_pinv": damped_pinv(A, damping)})
+    return named_function(
+        "damped_pinv", {"A": A, "damping": damping}, {"A_pinv": damped_pinv(A, damping)}
+    )
 
 
-def _second(R: Sym, used: Sym) -> tuple[Sym, Sym]:
+def _factor_of_coordinates(R: Sym, used: Sym) -> tuple[Sym, Sym]:
     """Return `(U, T)` with `R = T Uᵀ`, `T` upper triangular, unit where a row is not used.
 
     From the last row up: a square triangular R then gives U = I up to signs, without fill.

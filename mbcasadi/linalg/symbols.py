@@ -1,7 +1,7 @@
-"""What the files of this room share: kinds of expressions, Functions, when code is unrolled."""
+"""Kinds of expressions, named Functions, and the limit up to which code is unrolled."""
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar, cast
 
 import casadi as ca
 
@@ -12,13 +12,36 @@ UNROLL_LIMIT = 30_000
 """Operations above which a factorisation becomes a loop; compilers slow down beyond it."""
 
 
-def symbol(name: str, pattern: ca.Sparsity, operations: int, limit: int | None = None) -> Any:
-    """Return a symbol of scalars (SX) up to `limit` operations, else one matrix (MX)."""
+class DropRule(TypedDict):
+    """When a row counts as dependent: keyword arguments of `row_basis`."""
+
+    row_scale: float
+    rank_tol: float
+    pivot: bool
+
+
+def kind_for(operations: int, limit: int | None = None) -> type[ca.MX]:
+    """Return `ca.SX` for up to `limit` operations (default `UNROLL_LIMIT`), else `ca.MX`.
+
+    Both offer the same operations, so the type of the result is given as that of `ca.MX`.
+    """
     unrolled = operations <= (UNROLL_LIMIT if limit is None else limit)
-    return (ca.SX if unrolled else ca.MX).sym(name, pattern)
+    return cast(type[ca.MX], ca.SX) if unrolled else ca.MX
 
 
-def named(name: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> ca.Function:
+def symbol(name: str, pattern: ca.Sparsity, operations: int, limit: int | None = None) -> ca.MX:
+    """Return a symbol of the kind that `kind_for` gives for so many operations.
+
+    Args:
+        name: of the symbol.
+        pattern: its sparsity.
+        operations: of the Function in which it is used.
+        limit: see `kind_for`.
+    """
+    return kind_for(operations, limit).sym(name, pattern)
+
+
+def named_function(name: str, inputs: Mapping[str, Sym], outputs: Mapping[str, Sym]) -> ca.Function:
     """Return a Function with named inputs and outputs."""
     return ca.Function(
         name, list(inputs.values()), list(outputs.values()), list(inputs), list(outputs)

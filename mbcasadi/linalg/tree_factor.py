@@ -1,6 +1,6 @@
 """Factors of a joint-space inertia that keep the zeros of a kinematic tree.
 
-`M = Lᵀ L` with `L` lower triangular, computed from the last row up: joints stand behind
+`M = Lᵀ L` with `L` lower triangular, computed from the last row up: joints are numbered after
 their parents, so elimination from the leaves creates no entry that `M` does not have
 (R. Featherstone, Rigid Body Dynamics Algorithms, 2008, section 6.3). An ordinary Cholesky
 factor fills in.
@@ -9,7 +9,7 @@ factor fills in.
 import casadi as ca
 import numpy as np
 
-from mbcasadi.linalg.symbols import Sym, named, symbol
+from mbcasadi.linalg.symbols import Sym, named_function, symbol
 
 
 def tree_cholesky(M: Sym) -> Sym:
@@ -40,8 +40,8 @@ def tree_cholesky_fun(pattern: ca.Sparsity) -> ca.Function:
     Small or sparse matrices are unrolled, large ones become a loop.
     """
     M = symbol("M", pattern, factor_operations(pattern))
-    L = tree_cholesky(M) if isinstance(M, ca.SX) else _cholesky_rolled(M)
-    return named("tree_cholesky", {"M": M}, {"L": L})
+    L = tree_cholesky(M) if isinstance(M, ca.SX) else _cholesky_in_loop(M)
+    return named_function("tree_cholesky", {"M": M}, {"L": L})
 
 
 def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
@@ -81,7 +81,7 @@ def tree_solve_fun(pattern: ca.Sparsity, columns: int = 1) -> ca.Function:
     n = pattern.size1()
     count = factor_operations(pattern) + 4 * columns * ca.tril(pattern).nnz()
     M, b = symbol("M", pattern, count), symbol("b", ca.Sparsity.dense(n, columns), count)
-    return named("tree_solve", {"M": M, "b": b}, {"x": tree_solve(tree_cholesky(M), b)})
+    return named_function("tree_solve", {"M": M, "b": b}, {"x": tree_solve(tree_cholesky(M), b)})
 
 
 def factor_operations(pattern: ca.Sparsity) -> int:
@@ -103,12 +103,12 @@ def _entries(L: ca.SX, k: int) -> list[int]:
     return [i for i in range(k) if L.sparsity().has_nz(k, i)]
 
 
-def _cholesky_rolled(M: ca.MX) -> ca.MX:
+def _cholesky_in_loop(M: ca.MX) -> ca.MX:
     n = M.shape[0]
     S, place, above = ca.MX.sym("S", n, n), ca.MX.sym("place", n), ca.MX.sym("above", n)
     column = S @ place
     row = column * above / ca.sqrt(ca.dot(place, column))
-    step = named(
+    step = named_function(
         "tree_cholesky_step",
         {"S": S, "place": place, "above": above},
         {"S_next": S - row @ row.T, "row": row},

@@ -15,7 +15,7 @@ from mbcasadi.mjcf.compat import (
     setpoints_are_circular,
 )
 from mbcasadi.mjcf.flags import Flags
-from mbcasadi.mjcf.names import listed, names
+from mbcasadi.mjcf.names import names, object_names
 from mbcasadi.mjcf.tree import tendon_indices
 
 Array = NDArray[np.float64]
@@ -41,21 +41,21 @@ def actuators(
     """Return one actuator for each control, and refusals.
 
     Where an actuator is refused a motionless one takes its place, so that the controls keep
-    MuJoCo's order; the refusal keeps anyone from using it.
+    MuJoCo's order; the refusal prevents its use.
     """
     slots = actuator_slots(model)
-    found: list[Actuator] = []
-    refused: list[CoverageItem] = []
+    described: list[Actuator] = []
+    refusals: list[CoverageItem] = []
     for i, name in enumerate(names(model, "actuator", len(slots))):
-        reasons = _reasons(model, i, name)
-        refused += reasons
+        reasons = _refusals(model, i, name)
+        refusals += reasons
         if reasons:
-            found += _placeholders(slots[i], name)
+            described += _placeholders(slots[i], name)
         else:
-            found.append(_actuator(model, flags, i, slots[i], name))
-            refused += _without_matrix(found[-1])
-    refused += _disabled_compensation(model, flags, bool(found))
-    return tuple(found), tuple(refused)
+            described.append(_actuator(model, flags, i, slots[i], name))
+            refusals += _refusal_of_matrix(described[-1])
+    refusals += _refusals_of_disabled_forces(model, flags, bool(described))
+    return tuple(described), tuple(refusals)
 
 
 def _actuator(
@@ -65,7 +65,7 @@ def _actuator(
     target, reference = (int(value) for value in model.actuator_trnid[i])
     if transmission == "tendon":
         target = tendon_indices(model)[target]
-    works = flags.actuation and not _group_disabled(model, i)
+    enabled = flags.actuation and not _group_disabled(model, i)
     gain, bias = _gain(model, i), _bias(model, i)
     dynamics = _kind(mujoco.mjtDyn, model.actuator_dyntype[i]).lower()
     clamp = flags.clamp_ctrl and bool(model.actuator_ctrllimited[slots.ctrl])
@@ -76,8 +76,8 @@ def _actuator(
         target=target,
         reference=reference if transmission == "site" and reference != NO_OBJECT else None,
         gear=np.array(model.actuator_gear[slots.output]),
-        gain=gain if works else (0.0, 0.0, 0.0),
-        bias=bias if works else (0.0, 0.0, 0.0),
+        gain=gain if enabled else (0.0, 0.0, 0.0),
+        bias=bias if enabled else (0.0, 0.0, 0.0),
         ctrl_range=_range(model.actuator_ctrlrange[slots.ctrl], clamp),
         force_range=_range(model.actuator_forcerange[i], force_limited),
         dynamics=dynamics,  # type: ignore[arg-type]  # one of LINEAR_DYNAMICS, lower case
@@ -127,8 +127,8 @@ def _period(
     return 2.0 * math.pi * float(np.linalg.norm(gear[:3])) if on_ball else 0.0
 
 
-def _reasons(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
-    """Return why this actuator cannot be described; nothing if it can."""
+def _refusals(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
+    """Return why an actuator has no equation here; an empty list if it has."""
     transmission = _kind(mujoco.mjtTrn, model.actuator_trntype[i])
     gain = _kind(mujoco.mjtGain, model.actuator_gaintype[i])
     bias = _kind(mujoco.mjtBias, model.actuator_biastype[i])
@@ -142,7 +142,7 @@ def _reasons(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
         reasons.append((f"{transmission.lower()} transmission", advice))
     elif transmission == "TENDON" and model.actuator_trnid[i, 0] not in tendon_indices(model):
         reasons.append(("spatial tendon", "its length has no equation here; use a fixed tendon"))
-    elif transmission == "SITE" and not measures_turned_sites() and _turned(model, i):
+    elif transmission == "SITE" and not measures_turned_sites() and _turns_sites(model, i):
         reasons.append(
             ("refsite with turned sites", "wrong in this MuJoCo; upgrade to 3.15 or later")
         )
@@ -163,14 +163,14 @@ def _reasons(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
         )
     members = ACTUATOR_MEMBERS if model.na else ACTUATOR_MEMBERS[:-1]
     return [
-        CoverageItem(f"{listed('actuator', [name])}: {what}", "refused", member, advice)
+        CoverageItem(f"{object_names('actuator', [name])}: {what}", "refused", member, advice)
         for what, advice in reasons
         for member in members
     ]
 
 
-def _turned(model: mujoco.MjModel, i: int) -> bool:
-    """Whether an actuator measures a rotation between sites that are turned on their bodies."""
+def _turns_sites(model: mujoco.MjModel, i: int) -> bool:
+    """Return whether an actuator measures a rotation between sites turned on their bodies."""
     site, reference = (int(value) for value in model.actuator_trnid[i])
     if reference == NO_OBJECT:
         return False
@@ -178,19 +178,19 @@ def _turned(model: mujoco.MjModel, i: int) -> bool:
     return bool(turned and np.any(model.actuator_gear[actuator_slots(model)[i].output, 3:]))
 
 
-def _without_matrix(actuator: Actuator) -> list[CoverageItem]:
-    """Refuse B(q) for a gain that depends on velocity."""
+def _refusal_of_matrix(actuator: Actuator) -> list[CoverageItem]:
+    """Return the refusal of B(q) for a gain that depends on velocity."""
     if not actuator.gain[2]:
         return []
-    feature = f"{listed('actuator', [actuator.name])}: gain depends on velocity"
+    feature = f"{object_names('actuator', [actuator.name])}: gain depends on velocity"
     advice = "no B(q) exists; use actuator_force, or set the third gain parameter to 0"
     return [CoverageItem(feature, "refused", "actuation", advice)]
 
 
-def _disabled_compensation(
+def _refusals_of_disabled_forces(
     model: mujoco.MjModel, flags: Flags, any_actuator: bool
 ) -> list[CoverageItem]:
-    """Refuse what has no description once the actuation flag is off."""
+    """Return refusals of what has no equation once the actuation flag is off."""
     if flags.actuation:
         return []
     items = []
@@ -202,7 +202,7 @@ def _disabled_compensation(
             for member in ("actuator_bias", "actuator_force")
         ]
     if any_actuator and model.na:
-        advice = "activations stand still while actuation is off; enable it"
+        advice = "activations do not change while actuation is off; enable it"
         items.append(CoverageItem("flag actuation='disable'", "refused", "act_dot", advice))
     return items
 

@@ -1,4 +1,4 @@
-"""What differs between versions of MuJoCo, in one file (3.10 to 4.x).
+"""Differences between versions of MuJoCo (3.10 to 4.x).
 
 - 3.11 separates actuators from controls: `nactuator` may differ from `nu`, and an actuator owns
   slices of controls and of force outputs. Before, all of them are one to one.
@@ -22,7 +22,7 @@ NO_STATE = -1
 
 
 class ActuatorSlots(NamedTuple):
-    """Where one actuator lives in the model's arrays."""
+    """Indices of one actuator in the model's arrays."""
 
     ctrl: int  # first control
     ctrl_count: int
@@ -44,17 +44,17 @@ def actuator_slots(model: mujoco.MjModel) -> tuple[ActuatorSlots, ...]:
 
 
 def setpoints_are_circular() -> bool:
-    """Whether this MuJoCo takes the set-point nearest to the length on rotations in space."""
+    """Return whether set-points of rotations in space are the ones nearest to the length."""
     return VERSION >= CIRCULAR_SETPOINTS
 
 
 def measures_turned_sites() -> bool:
-    """Whether the rotation from `refsite` to `site` is right for sites turned on their bodies."""
+    """Return whether MuJoCo measures rotations right between sites turned on their bodies."""
     return VERSION >= TURNED_SITES
 
 
 def is_fixed_tendon(model: mujoco.MjModel, tendon: int) -> bool:
-    """Whether a tendon is a linear combination of joints."""
+    """Return whether a tendon is a linear combination of joints."""
     first = model.wrap_type[model.tendon_adr[tendon]]
     return bool(first == mujoco.mjtWrap.mjWRAP_JOINT)
 

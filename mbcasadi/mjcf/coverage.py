@@ -1,4 +1,4 @@
-"""What a compiled model holds, and what becomes of it."""
+"""Coverage of the features of a compiled model: in the equations, or in the plant only."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from mbcasadi.description import (
 )
 from mbcasadi.description.coverage import Treatment
 from mbcasadi.description.tree import DOF_SIZE
-from mbcasadi.mjcf.names import listed, names
+from mbcasadi.mjcf.names import names, object_names
 from mbcasadi.mjcf.tree import tendon_indices
 
 Array = NDArray[np.float64]
@@ -32,13 +32,13 @@ MJCF_WORDS: dict[type, str] = {
 }
 
 
-def used(
+def used_features(
     tree: RigidTree, actuators: Sequence[Actuator], equalities: Sequence[Equality]
 ) -> list[CoverageItem]:
-    """Return what the equations contain."""
+    """Return the features that the equations contain."""
     return [
         *(
-            _one("joint", [j.name for j in tree.joints if j.kind == kind], kind)
+            _item("joint", [j.name for j in tree.joints if j.kind == kind], kind)
             for kind in DOF_SIZE
             if any(j.kind == kind for j in tree.joints)
         ),
@@ -54,7 +54,7 @@ def _used_equalities(equalities: Sequence[Equality]) -> list[CoverageItem]:
     for equality in equalities:
         what = MJCF_WORDS[type(equality)] + ("" if equality.active else ", switched off: no rows")
         groups.setdefault(what, []).append(equality.name)
-    return [_one("equality", members, what) for what, members in groups.items()]
+    return [_item("equality", members, what) for what, members in groups.items()]
 
 
 def _joint_forces(tree: RigidTree) -> list[CoverageItem]:
@@ -68,9 +68,9 @@ def _joint_forces(tree: RigidTree) -> list[CoverageItem]:
         "actuatorfrcrange": [j.name for j in tree.joints if j.force_range],
         "actuatorgravcomp": [j.name for j in tree.joints if j.gravcomp_by_actuator],
     }
-    items = [_one("joint", members, what) for what, members in groups.items() if members]
+    items = [_item("joint", members, what) for what, members in groups.items() if members]
     compensated = [body.name for body in tree.bodies if body.gravcomp]
-    return items + ([_one("body", compensated, "gravcomp")] if compensated else [])
+    return items + ([_item("body", compensated, "gravcomp")] if compensated else [])
 
 
 def _tendon_forces(tree: RigidTree) -> list[CoverageItem]:
@@ -81,26 +81,26 @@ def _tendon_forces(tree: RigidTree) -> list[CoverageItem]:
         "armature": [t.name for t in tree.tendons if t.armature],
         "actuatorfrcrange": [t.name for t in tree.tendons if t.force_range],
     }
-    items = [_one("tendon", members, what) for what, members in groups.items() if members]
+    items = [_item("tendon", members, what) for what, members in groups.items() if members]
     across = [t.name for t in tree.tendons if t.armature and _spans_branches(tree, t)]
     if across:
         advice = "MuJoCo's M has no entry between branches: what couples them is left out, as there"
-        items.append(_one("tendon", across, "armature across branches", advice=advice))
+        items.append(_item("tendon", across, "armature across branches", advice=advice))
     return items
 
 
 def _spans_branches(tree: RigidTree, tendon: FixedTendon) -> bool:
-    """Whether a tendon couples joints of which neither carries the other."""
+    """Return whether a tendon couples joints of which neither carries the other."""
     paths = [_ancestors(tree, tree.joints[j].body) for j in tendon.joints]
-    return any(one[0] not in two and two[0] not in one for one in paths for two in paths)
+    return any(a[0] not in b and b[0] not in a for a in paths for b in paths)
 
 
 def _ancestors(tree: RigidTree, body: int) -> list[int]:
     """Return a body and all that carry it, up to the world."""
-    found = [body]
-    while found[-1]:
-        found.append(tree.bodies[found[-1]].parent)
-    return found
+    path = [body]
+    while path[-1]:
+        path.append(tree.bodies[path[-1]].parent)
+    return path
 
 
 def _used_actuators(tree: RigidTree, actuators: Sequence[Actuator]) -> list[CoverageItem]:
@@ -109,18 +109,18 @@ def _used_actuators(tree: RigidTree, actuators: Sequence[Actuator]) -> list[Cove
         groups.setdefault(f"{actuator.transmission} transmission", []).append(actuator.name)
         if actuator.dynamics != "none":
             groups.setdefault(f"{actuator.dynamics} dynamics", []).append(actuator.name)
-    items = [_one("actuator", members, what) for what, members in groups.items()]
-    return items + ([_one("keyframe", list(tree.keyframes), "qpos")] if tree.keyframes else [])
+    items = [_item("actuator", members, what) for what, members in groups.items()]
+    return items + ([_item("keyframe", list(tree.keyframes), "qpos")] if tree.keyframes else [])
 
 
-def plant_only(model: mujoco.MjModel) -> list[CoverageItem]:
+def plant_only_features(model: mujoco.MjModel) -> list[CoverageItem]:
     """Return what acts in MuJoCo only: forces of its solver, sensors, pictures."""
     joints, tendons = names(model, "joint"), names(model, "tendon")
-    rubbing = {int(model.dof_jntid[i]) for i in np.flatnonzero(model.dof_frictionloss)}
+    with_friction = {int(model.dof_jntid[i]) for i in np.flatnonzero(model.dof_frictionloss)}
     solver = "a force of MuJoCo's solver, not of the smooth dynamics"
     groups = [
         ("joint", pick(joints, model.jnt_limited), "limits", solver),
-        ("joint", [joints[i] for i in sorted(rubbing)], "frictionloss", solver),
+        ("joint", [joints[i] for i in sorted(with_friction)], "frictionloss", solver),
         ("tendon", pick(tendons, model.tendon_limited), "limits", solver),
         ("tendon", pick(tendons, model.tendon_frictionloss), "frictionloss", solver),
         (
@@ -136,14 +136,14 @@ def plant_only(model: mujoco.MjModel) -> list[CoverageItem]:
             "has no equation here; what needs its length is refused by name",
         ),
     ]
-    items = [_one(kind, who, what, "plant only", why) for kind, who, what, why in groups if who]
-    return items + _counted(model, solver)
+    items = [_item(kind, who, what, "plant only", why) for kind, who, what, why in groups if who]
+    return items + _counts(model, solver)
 
 
-def _counted(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:
-    touching = np.count_nonzero(model.geom_contype | model.geom_conaffinity) + model.npair
+def _counts(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:
+    in_contact = np.count_nonzero(model.geom_contype | model.geom_conaffinity) + model.npair
     counts = [
-        ("geoms and pairs", touching, "contact", f"{solver}; state contacts with `Contact`"),
+        ("geoms and pairs", in_contact, "contact", f"{solver}; state contacts with `Contact`"),
         ("equality constraints", model.neq, "solref, solimp", "constraints are exact here"),
         ("sensors", model.nsensor, "readings", "read them from the plant"),
         ("skins, cameras, lights", model.nskin + model.ncam + model.nlight, "pictures", "unused"),
@@ -163,7 +163,7 @@ def pick(all_names: Sequence[str], mask: Array | Sequence[int]) -> list[str]:
     return [all_names[int(i)] for i in ids]
 
 
-def _one(
+def _item(
     kind: str, members: list[str], what: str, treatment: Treatment = "used", advice: str = ""
 ) -> CoverageItem:
-    return CoverageItem(f"{listed(kind, members)}: {what}", treatment, "", advice)
+    return CoverageItem(f"{object_names(kind, members)}: {what}", treatment, "", advice)

@@ -24,8 +24,8 @@ from mbcasadi.description import (
     Weld,
 )
 from mbcasadi.mjcf.flags import Flags
-from mbcasadi.mjcf.load import captured_warnings
-from mbcasadi.mjcf.names import listed, names
+from mbcasadi.mjcf.load import capture_warnings
+from mbcasadi.mjcf.names import names, object_names
 from mbcasadi.mjcf.tree import tendon_indices
 
 Array = NDArray[np.float64]
@@ -57,22 +57,22 @@ def equalities(
 
     Constraints that the file or a flag switches off are kept with `active=False`.
     """
-    found: list[Equality] = []
-    refused: list[CoverageItem] = []
+    constraints: list[Equality] = []
+    refusals: list[CoverageItem] = []
     for i, name in enumerate(names(model, "equality")):
         active = bool(model.eq_active0[i]) and flags.equality
         equality = _equality(model, i, name, active)
         if equality is not None:
-            found.append(equality)
+            constraints.append(equality)
         elif active:
-            refused += _refusals(model, i, name)
-    return tuple(found), tuple(refused)
+            refusals += _refusals(model, i, name)
+    return tuple(constraints), tuple(refusals)
 
 
 def rows_without_equations(model: mujoco.MjModel) -> int:
     """Return how many rows MuJoCo gives to refused constraints at `qpos0`; at least 1."""
     data = mujoco.MjData(model)
-    with captured_warnings():
+    with capture_warnings():
         mujoco.mj_forward(model, data)
     known = [
         i for i, name in enumerate(names(model, "equality")) if _equality(model, i, name, True)
@@ -97,37 +97,37 @@ def _equality(model: mujoco.MjModel, i: int, name: str, active: bool) -> Equalit
 
 def _connect(model: mujoco.MjModel, i: int, name: str, active: bool) -> Connect:
     data = model.eq_data[i]
-    one, two = _ends(model, i, data[0:3], data[3:6])
-    return Connect(name, one.body, two.body, one.pos, two.pos, active)
+    end1, end2 = _ends(model, i, data[0:3], data[3:6])
+    return Connect(name, end1.body, end2.body, end1.pos, end2.pos, active)
 
 
 def _weld(model: mujoco.MjModel, i: int, name: str, active: bool) -> Weld:
     data = model.eq_data[i]
-    one, two = _ends(model, i, data[3:6], data[0:3])
+    end1, end2 = _ends(model, i, data[3:6], data[0:3])
     of_sites = model.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE
     return Weld(
         name=name,
-        body1=one.body,
-        body2=two.body,
-        anchor1=one.pos,
-        anchor2=two.pos,
-        relquat=one.quat if of_sites else np.array(data[6:10]),
+        body1=end1.body,
+        body2=end2.body,
+        anchor1=end1.pos,
+        anchor2=end2.pos,
+        relquat=end1.quat if of_sites else np.array(data[6:10]),
         torquescale=float(data[TORQUE_SCALE]),
         active=active,
-        quat2=two.quat,
+        quat2=end2.quat,
     )
 
 
 def _ends(model: mujoco.MjModel, i: int, anchor1: Array, anchor2: Array) -> tuple[End, End]:
     ids = int(model.eq_obj1id[i]), int(model.eq_obj2id[i])
     if model.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE:
-        one, two = (
+        end1, end2 = (
             End(
                 int(model.site_bodyid[s]), np.array(model.site_pos[s]), np.array(model.site_quat[s])
             )
             for s in ids
         )
-        return one, two
+        return end1, end2
     identity = np.array([1.0, 0.0, 0.0, 0.0])
     return End(ids[0], np.array(anchor1), identity), End(ids[1], np.array(anchor2), identity)
 
@@ -163,7 +163,7 @@ def _poly(model: mujoco.MjModel, i: int) -> Poly:
 def _refusals(model: mujoco.MjModel, i: int, name: str) -> list[CoverageItem]:
     kind = mujoco.mjtEq(model.eq_type[i]).name.removeprefix("mjEQ_").lower()
     spatial = kind == "tendon"
-    feature = f"{listed('equality', [name])}: {'spatial tendon' if spatial else kind}"
+    feature = f"{object_names('equality', [name])}: {'spatial tendon' if spatial else kind}"
     advice = (
         "the length of a spatial tendon has no equation here; use fixed tendons"
         if spatial

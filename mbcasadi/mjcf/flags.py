@@ -1,4 +1,4 @@
-"""What the model's `<flag>` element switches off."""
+"""The model's `<flag>` element."""
 
 from dataclasses import dataclass
 
@@ -26,16 +26,16 @@ def read_flags(model: mujoco.MjModel) -> Flags:
     """Return the flags of a model."""
     Bit = mujoco.mjtDisableBit
 
-    def on(bit: mujoco.mjtDisableBit) -> bool:
+    def enabled(bit: mujoco.mjtDisableBit) -> bool:
         return not model.opt.disableflags & int(bit.value)
 
-    spring, damper = on(Bit.mjDSBL_SPRING), on(Bit.mjDSBL_DAMPER)
+    spring, damper = enabled(Bit.mjDSBL_SPRING), enabled(Bit.mjDSBL_DAMPER)
     return Flags(
-        gravity=on(Bit.mjDSBL_GRAVITY),
+        gravity=enabled(Bit.mjDSBL_GRAVITY),
         spring=spring,
         damper=damper,
         passive=spring or damper,
-        equality=on(Bit.mjDSBL_EQUALITY) and on(Bit.mjDSBL_CONSTRAINT),
-        actuation=on(Bit.mjDSBL_ACTUATION),
-        clamp_ctrl=on(Bit.mjDSBL_CLAMPCTRL),
+        equality=enabled(Bit.mjDSBL_EQUALITY) and enabled(Bit.mjDSBL_CONSTRAINT),
+        actuation=enabled(Bit.mjDSBL_ACTUATION),
+        clamp_ctrl=enabled(Bit.mjDSBL_CLAMPCTRL),
     )

@@ -1,7 +1,7 @@
 """Any source to a compiled `MjModel`, with the warnings of MuJoCo's compiler.
 
 MuJoCo writes its warnings to the console and to a file in the working directory unless a
-handler takes them. Here a handler takes them for as long as the compiler runs.
+handler receives them. Here a handler receives them while the compiler runs.
 """
 
 import os
@@ -31,7 +31,7 @@ def load(source: Source) -> tuple[mujoco.MjModel, tuple[str, ...]]:
     if isinstance(source, mujoco.MjModel):
         return source, ()
     _require_readable(source)
-    with captured_warnings() as messages:
+    with capture_warnings() as messages:
         try:
             model = _compile(source)
         except (ValueError, mujoco.FatalError) as error:
@@ -42,12 +42,12 @@ def load(source: Source) -> tuple[mujoco.MjModel, tuple[str, ...]]:
 
 
 def is_text(source: str | os.PathLike[str]) -> bool:
-    """Whether a source is XML text rather than a path."""
+    """Return whether a source is XML text rather than a path."""
     return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
 
 
 @contextmanager
-def captured_warnings() -> Iterator[list[str]]:
+def capture_warnings() -> Iterator[list[str]]:
     """Collect MuJoCo's warnings in a list, each once, in place of console and log file."""
     messages: list[str] = []
 

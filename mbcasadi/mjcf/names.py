@@ -26,10 +26,10 @@ def names(model: mujoco.MjModel, kind: str, count: int | None = None) -> tuple[s
     else:
         object_type, field = OBJECTS[kind]
         size = int(getattr(model, field))
-    given = [mujoco.mj_id2name(model, object_type, i) for i in range(size)]
-    taken = {name for name in given if name}
+    model_names = [mujoco.mj_id2name(model, object_type, i) for i in range(size)]
+    taken = {name for name in model_names if name}
     unique = []
-    for i, name in enumerate(given):
+    for i, name in enumerate(model_names):
         if not name:
             name = f"{kind}{i}"
             while name in taken:
@@ -43,6 +43,6 @@ def model_name(model: mujoco.MjModel) -> str:
     return str(model.names.split(b"\0", 1)[0].decode())
 
 
-def listed(kind: str, members: list[str]) -> str:
+def object_names(kind: str, members: list[str]) -> str:
     """Return `joint 'elbow', 'wrist'`."""
     return f"{kind} " + ", ".join(f"'{name}'" for name in members)

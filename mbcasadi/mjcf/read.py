@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
 from mbcasadi.mjcf.actuators import actuators
-from mbcasadi.mjcf.coverage import plant_only, used
+from mbcasadi.mjcf.coverage import plant_only_features, used_features
 from mbcasadi.mjcf.equalities import equalities, rows_without_equations
 from mbcasadi.mjcf.flags import read_flags
 from mbcasadi.mjcf.load import Source, is_text, load
-from mbcasadi.mjcf.reflected import reflected
-from mbcasadi.mjcf.refusals import refused
+from mbcasadi.mjcf.reflected_inertia import reflected_inertia
+from mbcasadi.mjcf.refusals import passive_force_refusals
 from mbcasadi.mjcf.tree import rigid_tree
 
 Array = NDArray[np.float64]
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ModelData:
-    """Everything that the equations need of a model.
+    """All data of a model that the equations need.
 
     Attributes:
         tree: bodies, joints, frames, fixed tendons, keyframes.
@@ -33,8 +33,8 @@ class ModelData:
         joint_range: (njnt, 2) limits of slide and hinge joints; infinite elsewhere.
         timestep: of the simulation, s.
         na: number of activation states, those of refused actuators included.
-        refused_rows: rows of active constraints that have no equation here; whoever counts
-            constraints must count them, so that none is taken for absent.
+        refused_rows: rows of active constraints that have no equation here; they belong to the
+            count of constraints, so that none is taken for absent.
     """
 
     tree: RigidTree
@@ -58,27 +58,27 @@ def read(source: Source) -> ModelData:
         UnsupportedFeatureError: a feature would make mass matrix and bias force wrong.
     """
     model, warnings = load(source)
-    flags, shares = read_flags(model), reflected(model)
-    refusals = refused(model, flags, shares)
-    tree = rigid_tree(model, flags, shares, _path(source))
-    motors, refused_motors = actuators(model, flags)
-    constraints, refused_constraints = equalities(model, flags)
+    flags, reflected = read_flags(model), reflected_inertia(model)
+    passive_refusals = passive_force_refusals(model, flags, reflected)
+    tree = rigid_tree(model, flags, reflected, _path(source))
+    tree_actuators, actuator_refusals = actuators(model, flags)
+    tree_equalities, equality_refusals = equalities(model, flags)
     items = (
-        *used(tree, motors, constraints),
-        *plant_only(model),
-        *refusals,
-        *refused_motors,
-        *refused_constraints,
+        *used_features(tree, tree_actuators, tree_equalities),
+        *plant_only_features(model),
+        *passive_refusals,
+        *actuator_refusals,
+        *equality_refusals,
     )
     return ModelData(
         tree=tree,
-        actuators=motors,
-        equalities=constraints,
+        actuators=tree_actuators,
+        equalities=tree_equalities,
         coverage=Coverage(items, warnings),
         joint_range=_joint_range(model),
         timestep=float(model.opt.timestep),
         na=int(model.na),
-        refused_rows=rows_without_equations(model) if refused_constraints else 0,
+        refused_rows=rows_without_equations(model) if equality_refusals else 0,
     )
 
 

@@ -1,4 +1,4 @@
-"""What has no equation here and would make forces wrong if it were ignored."""
+"""Features without an equation here that would make forces wrong if they were ignored."""
 
 import mujoco
 import numpy as np
@@ -9,18 +9,20 @@ from mbcasadi.mjcf.compat import plastic_springs
 from mbcasadi.mjcf.coverage import pick
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.names import names
-from mbcasadi.mjcf.reflected import Reflected
+from mbcasadi.mjcf.reflected_inertia import ReflectedInertia
 from mbcasadi.mjcf.tree import tendon_indices
 
 NO_ENERGY = ("density", "viscosity", "damping")
 """Features whose force has no potential."""
 
 
-def refused(model: mujoco.MjModel, flags: Flags, reflected: Reflected) -> list[CoverageItem]:
-    """Return what would make the passive force wrong.
+def passive_force_refusals(
+    model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia
+) -> list[CoverageItem]:
+    """Return a refusal for each feature that would make the passive force wrong.
 
     Raises:
-        UnsupportedFeatureError: M and h would be wrong, so nothing of use is left.
+        UnsupportedFeatureError: a feature would make M and h wrong, and with them all equations.
     """
     _refuse_spatial_armature(model, reflected)
     if not flags.passive:
@@ -59,7 +61,7 @@ def refused(model: mujoco.MjModel, flags: Flags, reflected: Reflected) -> list[C
     ]
 
 
-def _refuse_spatial_armature(model: mujoco.MjModel, reflected: Reflected) -> None:
+def _refuse_spatial_armature(model: mujoco.MjModel, reflected: ReflectedInertia) -> None:
     armature = model.tendon_armature + reflected.tendon_armature
     for i, name in enumerate(names(model, "tendon")):
         if i not in tendon_indices(model) and armature[i]:
@@ -70,7 +72,7 @@ def _refuse_spatial_armature(model: mujoco.MjModel, reflected: Reflected) -> Non
 
 
 def _spatial_springs(
-    model: mujoco.MjModel, flags: Flags, reflected: Reflected
+    model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia
 ) -> list[tuple[str, list[str], str]]:
     stiffness = np.abs(model.tendon_stiffness) + np.abs(model.tendon_stiffnesspoly).sum(axis=1)
     damping = np.abs(model.tendon_damping + reflected.tendon_damping) + np.abs(

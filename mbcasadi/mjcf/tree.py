@@ -11,7 +11,7 @@ from mbcasadi.description.tree import JointKind
 from mbcasadi.mjcf.compat import is_fixed_tendon
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.names import model_name, names
-from mbcasadi.mjcf.reflected import Reflected
+from mbcasadi.mjcf.reflected_inertia import ReflectedInertia
 
 Array = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ NAMELESS = "MuJoCo Model"  # what MuJoCo calls a model without a name
 
 
 def rigid_tree(
-    model: mujoco.MjModel, flags: Flags, reflected: Reflected, path: Path | None
+    model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia, path: Path | None
 ) -> RigidTree:
     """Return the tree; forces that the flags switch off are zero in it.
 
@@ -82,7 +82,7 @@ def _bodies(model: mujoco.MjModel, flags: Flags) -> tuple[Body, ...]:
     return tuple(bodies)
 
 
-def _joints(model: mujoco.MjModel, flags: Flags, reflected: Reflected) -> tuple[Joint, ...]:
+def _joints(model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia) -> tuple[Joint, ...]:
     joints = []
     for i, name in enumerate(names(model, "joint")):
         kind = JOINT_KINDS[int(model.jnt_type[i])]
@@ -128,7 +128,9 @@ def _frames(model: mujoco.MjModel) -> tuple[Frame, ...]:
     return (*sites, *bodies)
 
 
-def _tendons(model: mujoco.MjModel, flags: Flags, reflected: Reflected) -> tuple[FixedTendon, ...]:
+def _tendons(
+    model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia
+) -> tuple[FixedTendon, ...]:
     all_names = names(model, "tendon")
     tendons = []
     for i in tendon_indices(model):

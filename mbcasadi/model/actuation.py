@@ -40,6 +40,11 @@ def actuator_bias(tree: RigidTree, actuators: Sequence[Actuator], q: ca.SX, v: c
 
     It holds the bias terms of servos, and the gravity compensation that joints route to their
     actuators.
+
+    Args:
+        tree: the mechanism.
+        actuators: in the order of the controls.
+        q, v: (nq, 1), (nv, 1) state.
     """
     f_0 = _routed_compensation(tree, q)
     for actuator in actuators:
@@ -101,9 +106,14 @@ def act_dot(
 ) -> ca.SX:
     """Return the rate of the activation states, (na, 1).
 
-    `u` for an integrator, `(u - act)/time_constant` for filters; u is clipped. The states do
-    not feel q and v; these stand in the signature for the actuators that will. An activation's
+    `u` for an integrator, `(u - act)/time_constant` for filters; u is clipped. An activation's
     own range is held where it is integrated, as in MuJoCo, not here.
+
+    Args:
+        tree, q, v: mechanism and state; no activation depends on them yet.
+        actuators: in the order of the controls.
+        u: (nu, 1) controls.
+        act: (na, 1) activation states.
     """
     rates = ca.SX(act.numel(), 1)
     for i, actuator in enumerate(actuators):
@@ -171,7 +181,7 @@ def _clip_tendons(
 
 
 def _routed_compensation(tree: RigidTree, q: ca.SX) -> ca.SX:
-    """Return the gravity compensation of the joints that hand it to their actuators."""
+    """Return the gravity compensation of the joints that route it to their actuators."""
     routed = ca.SX(tree.nv, 1)
     receivers = [joint for joint in tree.joints if joint.gravcomp_by_actuator]
     if not receivers:

@@ -1,4 +1,4 @@
-"""A rigid tree as links, one for each joint, in frames that make the recursions cheap.
+"""A rigid tree as links, one for each joint, in frames that keep the recursions short.
 
 Bodies that are welded together become one link. A link's z axis is its joint axis, and its
 origin and x axis are chosen such that the constant transforms hold as few numbers as possible
@@ -45,11 +45,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Chain:
-    """The links of a tree and where its bodies sit on them.
+    """The links of a tree, and the poses of its bodies on them.
 
     Attributes:
         tree: the description that it was made from.
-        links: in the order of the joints; a parent stands before its children.
+        links: in the order of the joints; a parent comes before its children.
         body_link: for each body the link that carries it, or `WORLD`.
         body_pose: for each body its constant pose in that link's frame.
     """
@@ -61,15 +61,15 @@ class Chain:
 
     def path(self, link: int) -> tuple[int, ...]:
         """Return the links from the root to `link`, both included."""
-        found: list[int] = []
+        to_root: list[int] = []
         while link != WORLD:
-            found.append(link)
+            to_root.append(link)
             link = self.links[link].parent
-        return tuple(reversed(found))
+        return tuple(reversed(to_root))
 
 
 @dataclass
-class _Raw:
+class _RawLink:
     """A link in MuJoCo's axes, before its own frame is chosen."""
 
     joint: Joint
@@ -85,8 +85,8 @@ def chain_of(tree: RigidTree) -> Chain:
     frames: list[Pose] = []
     for i, link in enumerate(raw):
         frames.append(_frame_of(i, raw, frames))
-        link.moments = link.moments.seen_from(frames[i])
-    relative = [_relative(i, raw, frames) for i in range(len(raw))]
+        link.moments = link.moments.in_frame(frames[i])
+    relative = [_pose_in_parent(i, raw, frames) for i in range(len(raw))]
     regroup(
         [link.moments for link in raw], [r.parent for r in raw], [r.joint for r in raw], relative
     )
@@ -95,54 +95,57 @@ def chain_of(tree: RigidTree) -> Chain:
         pose if k == WORLD else frames[k].inverse() @ pose
         for k, pose in zip(body_link, body_raw, strict=True)
     )
-    return Chain(tree, links, tuple(body_link), tuple(p.snapped() for p in poses))
+    return Chain(tree, links, tuple(body_link), tuple(p.without_rounding() for p in poses))
 
 
-def _raw_links(tree: RigidTree) -> tuple[list[_Raw], list[int], list[Pose]]:
-    """Walk the bodies; every joint starts a link whose raw frame is the body's, moved so far."""
-    raw: list[_Raw] = []
+def _raw_links(tree: RigidTree) -> tuple[list[_RawLink], list[int], list[Pose]]:
+    """Return the links, and for each body its link and its pose there.
+
+    Every joint starts a link, whose raw frame is that of the body after the joint's motion.
+    """
+    raw: list[_RawLink] = []
     body_link, body_pose = [WORLD], [Pose.identity()]
     for body in tree.bodies[1:]:
         link = body_link[body.parent]
         pose = body_pose[body.parent] @ pose_of_quat(body.pos, body.quat)
         for j in body.joints:
             joint = tree.joints[j]
-            raw.append(_Raw(joint, link, pose, [], NumericMoments.zero()))
+            raw.append(_RawLink(joint, link, pose, [], NumericMoments.zero()))
             if link != WORLD:
                 raw[link].children.append(len(raw) - 1)
             link, pose = len(raw) - 1, Pose.identity()
         body_link.append(link)
         body_pose.append(pose)
         if link != WORLD:
-            raw[link].moments = raw[link].moments + _seen(body, pose)
+            raw[link].moments = raw[link].moments + _moments_on_link(body, pose)
     return raw, body_link, body_pose
 
 
-def _seen(body: Body, pose: Pose) -> NumericMoments:
-    return moments_of_body(body).seen_from(pose.inverse())
+def _moments_on_link(body: Body, pose: Pose) -> NumericMoments:
+    return moments_of_body(body).in_frame(pose.inverse())
 
 
-def _frame_of(i: int, raw: list[_Raw], frames: list[Pose]) -> Pose:
-    """Choose the frame of link i in its raw axes, for the child that carries most links."""
+def _frame_of(i: int, raw: list[_RawLink], frames: list[Pose]) -> Pose:
+    """Return the frame of link i in its raw axes, laid out for its largest child subtree."""
     link = raw[i]
     parent = Pose.identity() if link.parent == WORLD else frames[link.parent]
-    parent_seen = (parent.inverse() @ link.pose).inverse()
-    heir = max(link.children, key=lambda c: (_size(c, raw), -c), default=None)
-    child = None if heir is None else (raw[heir].joint, raw[heir].pose)
-    return link_frame(link.joint, parent_seen, child, link.moments.s)
+    parent_in_raw = (parent.inverse() @ link.pose).inverse()
+    largest = max(link.children, key=lambda c: (_subtree_size(c, raw), -c), default=None)
+    child = None if largest is None else (raw[largest].joint, raw[largest].pose)
+    return link_frame(link.joint, parent_in_raw, child, link.moments.s)
 
 
-def _size(i: int, raw: list[_Raw]) -> int:
-    return 1 + sum(_size(c, raw) for c in raw[i].children)
+def _subtree_size(i: int, raw: list[_RawLink]) -> int:
+    return 1 + sum(_subtree_size(c, raw) for c in raw[i].children)
 
 
-def _relative(i: int, raw: list[_Raw], frames: list[Pose]) -> Pose:
+def _pose_in_parent(i: int, raw: list[_RawLink], frames: list[Pose]) -> Pose:
     link = raw[i]
     parent = Pose.identity() if link.parent == WORLD else frames[link.parent]
-    return (parent.inverse() @ link.pose @ frames[i]).snapped()
+    return (parent.inverse() @ link.pose @ frames[i]).without_rounding()
 
 
-def _link(i: int, raw: list[_Raw], relative: Pose) -> Link:
+def _link(i: int, raw: list[_RawLink], relative: Pose) -> Link:
     link = raw[i]
     before, offset, after = decompose(link.joint, relative)
     return Link(
@@ -151,6 +154,6 @@ def _link(i: int, raw: list[_Raw], relative: Pose) -> Link:
         before=before,
         offset=offset,
         after=after,
-        moments=link.moments.frozen(),
+        moments=link.moments.as_moments(),
         children=tuple(link.children),
     )

@@ -8,8 +8,8 @@ from mbcasadi.description import RigidTree
 from mbcasadi.model.chain import WORLD, Chain, chain_of
 from mbcasadi.model.motion import steps_of
 from mbcasadi.model.newton_euler import bias_force
-from mbcasadi.model.passive import joint_stretches, root, tendon_stretch
-from mbcasadi.spatial import Moments, Scalar, Vec3, dot, moments_outward, vec3
+from mbcasadi.model.passive import joint_stretches, smooth_root, tendon_stretch
+from mbcasadi.spatial import Moments, Scalar, Vec3, dot, moments_to_parent, vec3
 
 
 def gravity_force(tree: RigidTree, q: ca.SX) -> ca.SX:
@@ -54,41 +54,41 @@ def _weight_energy(tree: RigidTree, q: ca.SX) -> ca.SX:
     if not tree.gravity.any():
         return ca.SX(0)
     chain = chain_of(tree)
-    carried, fixed = _heavy(chain)
+    carried, fixed = _weights(chain)
     total = ca.SX(-dot(vec3(tree.gravity), vec3(fixed)))
     for i in reversed(range(len(chain.links))):
-        link, heavy = chain.links[i], carried[i]
+        link, moments = chain.links[i], carried[i]
         for step in reversed(steps_of(link, q)):
-            heavy = moments_outward(step, heavy)
+            moments = moments_to_parent(step, moments)
         if link.parent == WORLD:
-            total -= dot(vec3(tree.gravity), heavy.first)
+            total -= dot(vec3(tree.gravity), moments.first)
         else:
-            carried[link.parent] = carried[link.parent] + heavy
+            carried[link.parent] = carried[link.parent] + moments
     return total
 
 
-def _heavy(chain: Chain) -> tuple[list[Moments], NDArray[np.float64]]:
-    """Return mass and first moment of what weighs on each link, and the moment of the world's.
+def _weights(chain: Chain) -> tuple[list[Moments], NDArray[np.float64]]:
+    """Return mass and first moment on each link without compensation, and the world's moment.
 
-    Second moments are zero: gravity does not see them.
+    Second moments are zero: gravity does not depend on them.
     """
     masses = np.zeros(len(chain.links))
     moments = np.zeros((len(chain.links), 3))
     fixed = np.zeros(3)
     for i, body in enumerate(chain.tree.bodies):
         link, pose = chain.body_link[i], chain.body_pose[i]
-        weight = body.mass * (1.0 - (body.gravcomp if _lifted_by_itself(chain, link) else 0.0))
+        compensated = body.gravcomp if _has_passive_compensation(chain, link) else 0.0
+        weight = body.mass * (1.0 - compensated)
         first = weight * (pose.R @ body.com + pose.p)
         if link == WORLD:
             fixed += first
         else:
             masses[link] += weight
             moments[link] += first
-    heavy = [Moments(float(m), vec3(s)) for m, s in zip(masses, moments, strict=True)]
-    return heavy, fixed
+    return [Moments(float(m), vec3(s)) for m, s in zip(masses, moments, strict=True)], fixed
 
 
-def _lifted_by_itself(chain: Chain, link: int) -> bool:
+def _has_passive_compensation(chain: Chain, link: int) -> bool:
     """Return whether compensation of a body on this link is a passive force on all its joints."""
     path = chain.path(link)
     return bool(path) and not any(chain.links[i].joint.gravcomp_by_actuator for i in path)
@@ -98,7 +98,7 @@ def _spring_energy(k: float, poly: tuple[float, ...], stretch: ca.SX | Vec3) -> 
     """Return `k x²/2 + k₁ x³/3 + k₂ x⁴/4 + …`, with x = |stretch| for a vector."""
     if isinstance(stretch, tuple):
         square = dot(stretch, stretch)
-        size: Scalar = root(square) if poly else 0.0
+        size: Scalar = smooth_root(square) if poly else 0.0
     else:
         square, size = stretch * stretch, stretch
     factor: Scalar = 0.0

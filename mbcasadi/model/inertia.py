@@ -7,14 +7,14 @@ import casadi as ca
 from mbcasadi.description import Actuator, Joint, RigidTree
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
-from mbcasadi.model.motion import Wrench, on_axes, steps_of
+from mbcasadi.model.motion import Wrench, steps_of, wrench_on_dofs
 from mbcasadi.model.transmission import moment_row, tendon_row
 from mbcasadi.spatial import (
     Moments,
     Scalar,
     Step,
-    moments_outward,
-    wrench_outward,
+    moments_to_parent,
+    wrench_to_parent,
 )
 
 Steps = list[tuple[Step, ...]]
@@ -37,20 +37,21 @@ def mass_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -
     """
     chain = chain_of(tree)
     steps = [steps_of(link, q) for link in chain.links]
-    composite, swung = _composites(chain, steps)
+    composite, before_joint = _composites(chain, steps)
     entries: dict[tuple[int, int], Scalar] = {}
     for j, link in enumerate(chain.links):
         if link.joint.kind == "free":
             first = link.joint.dof
             entries.update({(k, k): composite[j].mass for k in range(first, first + 3)})
         for dof, wrench in _unit_wrenches(link, composite[j]):
-            entries.update(_column(dof, on_axes(link, wrench, steps[j])))
+            entries.update(_column(dof, wrench_on_dofs(link, wrench, steps[j])))
             if link.joint.kind == "hinge":
                 # Its own turn is done already: the inertia was turned on the way to the parent.
-                wrench, moved = swung[j].twist(2), link.before
+                wrench, between = before_joint[j].rotation_wrench(2), link.before
             else:
-                moved = steps[j]
-            _project_on_ancestors(chain, steps, link.parent, dof, _carried(moved, wrench), entries)
+                between = steps[j]
+            at_parent = _wrench_before(between, wrench)
+            _project_on_ancestors(chain, steps, link.parent, dof, at_parent, entries)
     M = ca.SX(tree.nv, tree.nv)
     for (row, column), value in entries.items():
         M[row, column] = value
@@ -63,36 +64,36 @@ def armature_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = (
     total = ca.SX(tree.nv, tree.nv)
     for dof, armature in enumerate(tree.armature):
         total[dof, dof] = float(armature)
-    lengths = _reflected(tree, q, actuators)
+    lengths = _lengths_with_armature(tree, q, actuators)
     if lengths:
-        coupled = sum((armature * (J.T @ J) for J, armature in lengths), ca.SX(0))
-        total += _related(chain_of(tree)) * coupled
+        of_lengths = sum((armature * (J.T @ J) for J, armature in lengths), ca.SX(0))
+        total += _same_branch(chain_of(tree)) * of_lengths
     return ca.sparsify(total)
 
 
-def _related(chain: Chain) -> ca.DM:
+def _same_branch(chain: Chain) -> ca.DM:
     """Return (nv, nv) ones where one joint carries the other.
 
-    MuJoCo's M has no entry elsewhere: what a tendon's armature couples across branches is left
-    out there, and so it is here.
+    MuJoCo's M has no entry elsewhere: it omits the coupling of branches by a tendon's armature,
+    and so does this one.
     """
-    related = ca.DM(chain.tree.nv, chain.tree.nv)
+    same_branch = ca.DM(chain.tree.nv, chain.tree.nv)
     for i, link in enumerate(chain.links):
         for j in chain.path(i):
             rows, columns = _dofs(link.joint), _dofs(chain.links[j].joint)
-            related[rows, columns] = 1.0
-            related[columns, rows] = 1.0
-    return related
+            same_branch[rows, columns] = 1.0
+            same_branch[columns, rows] = 1.0
+    return same_branch
 
 
 def _dofs(joint: Joint) -> slice:
     return slice(joint.dof, joint.dof + DOF_SIZE[joint.kind])
 
 
-def _reflected(
+def _lengths_with_armature(
     tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator]
 ) -> list[tuple[ca.SX, float]]:
-    """Return the lengths (as rows of a Jacobian) that have inertia, with it."""
+    """Return the Jacobian (1, nv) and the armature of each length that has one."""
     tendons = [(tendon_row(tree, t), t.armature) for t in tree.tendons if t.armature]
     driven = [(moment_row(tree, a, q), a.armature) for a in actuators if a.armature]
     return tendons + driven
@@ -102,28 +103,27 @@ def _composites(chain: Chain, steps: Steps) -> tuple[list[Moments], list[Moments
     """Return the moments of all that each link carries.
 
     Returns:
-        Moments in the link's own frame, and in its frame before the joint's motion (which is
-        what its parent sees next).
+        Moments in the link's own frame, and in its frame before the joint's motion.
     """
     composite = [link.moments for link in chain.links]
-    swung = list(composite)
+    before_joint = list(composite)
     for i in reversed(range(len(chain.links))):
         link, moments = chain.links[i], composite[i]
         for step in reversed(steps[i][len(link.before) :]):
-            moments = moments_outward(step, moments)
-        swung[i] = moments
+            moments = moments_to_parent(step, moments)
+        before_joint[i] = moments
         if link.parent == WORLD:
             continue
         for step in reversed(link.before):
-            moments = moments_outward(step, moments)
+            moments = moments_to_parent(step, moments)
         composite[link.parent] = composite[link.parent] + moments
-    return composite, swung
+    return composite, before_joint
 
 
-def _carried(steps: tuple[Step, ...], wrench: Wrench) -> Wrench:
+def _wrench_before(steps: tuple[Step, ...], wrench: Wrench) -> Wrench:
     """Return a wrench in the frame that the steps start from."""
     for step in reversed(steps):
-        wrench = wrench_outward(step, *wrench)
+        wrench = wrench_to_parent(step, *wrench)
     return wrench
 
 
@@ -137,13 +137,13 @@ def _unit_wrenches(link: Link, composite: Moments) -> list[tuple[int, Wrench]]:
     dof = link.joint.dof
     match link.joint.kind:
         case "hinge":
-            return [(dof, composite.twist(2))]
+            return [(dof, composite.rotation_wrench(2))]
         case "slide":
-            return [(dof, composite.push(2))]
+            return [(dof, composite.translation_wrench(2))]
         case "ball":
-            return [(dof + k, composite.twist(k)) for k in range(3)]
+            return [(dof + k, composite.rotation_wrench(k)) for k in range(3)]
     # The columns of the linear velocity are those rows of the others, and the mass.
-    return [(dof + 3 + k, composite.twist(k)) for k in range(3)]
+    return [(dof + 3 + k, composite.rotation_wrench(k)) for k in range(3)]
 
 
 def _project_on_ancestors(
@@ -154,9 +154,9 @@ def _project_on_ancestors(
     wrench: Wrench,
     entries: dict[tuple[int, int], Scalar],
 ) -> None:
-    """Write what the wrench of one dof does on the axes of link i and of its ancestors."""
+    """Write the components of the wrench of one dof on the axes of link i and its ancestors."""
     while i != WORLD:
         link = chain.links[i]
-        entries.update(_column(dof, on_axes(link, wrench, steps[i])))
-        wrench = _carried(steps[i], wrench)
+        entries.update(_column(dof, wrench_on_dofs(link, wrench, steps[i])))
+        wrench = _wrench_before(steps[i], wrench)
         i = link.parent

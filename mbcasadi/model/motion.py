@@ -17,10 +17,10 @@ from mbcasadi.spatial import (
     Vec3,
     add,
     entries,
-    outward,
     rotation,
     scale,
     transpose,
+    vector_to_parent,
 )
 
 QUARTER_TOLERANCE = 1e-13
@@ -75,21 +75,21 @@ def link_poses(chain: Chain, q: ca.SX, links: set[int] | None = None) -> dict[in
 
     The key `WORLD` holds the pose of the world itself.
     """
-    wanted = set(range(len(chain.links))) if links is None else links
+    selected = set(range(len(chain.links))) if links is None else links
     poses = {-1: WORLD_POSE}
-    for i in sorted({k for link in wanted for k in chain.path(link)}):
+    for i in sorted({k for link in selected for k in chain.path(link)}):
         pose = poses[chain.links[i].parent]
         for step in steps_of(chain.links[i], q):
-            pose = follow(pose, step)
+            pose = pose_after(pose, step)
         poses[i] = pose
     return poses
 
 
-def follow(pose: LinkPose, step: Step) -> LinkPose:
+def pose_after(pose: LinkPose, step: Step) -> LinkPose:
     """Return the pose after one more step."""
     x, y, z = pose.columns
     if isinstance(step, Move):
-        return LinkPose(pose.columns, add(pose.origin, combine(pose.columns, step.by)))
+        return LinkPose(pose.columns, add(pose.origin, from_columns(pose.columns, step.by)))
     if isinstance(step, Turn):
         columns = [x, y, z]
         i, j = (step.axis + 1) % 3, (step.axis + 2) % 3
@@ -97,18 +97,18 @@ def follow(pose: LinkPose, step: Step) -> LinkPose:
         columns[i] = add(scale(step.cos, a), scale(step.sin, b))
         columns[j] = add(scale(-step.sin, a), scale(step.cos, b))
         return LinkPose((columns[0], columns[1], columns[2]), pose.origin)
-    turned = [combine(pose.columns, column) for column in transpose(step.R)]
-    return LinkPose((turned[0], turned[1], turned[2]), pose.origin)
+    x, y, z = (from_columns(pose.columns, column) for column in transpose(step.R))
+    return LinkPose((x, y, z), pose.origin)
 
 
-def combine(columns: tuple[Vec3, Vec3, Vec3], a: Vec3) -> Vec3:
+def from_columns(columns: tuple[Vec3, Vec3, Vec3], a: Vec3) -> Vec3:
     """Return `R a` from the columns of R."""
     x, y, z = (scale(factor, column) for factor, column in zip(a, columns, strict=True))
     return add(add(x, y), z)
 
 
-def on_axes(link: Link, wrench: Wrench, steps: tuple[Step, ...]) -> list[tuple[int, Scalar]]:
-    """Return what a wrench in link axes does on each dof of the link.
+def wrench_on_dofs(link: Link, wrench: Wrench, steps: tuple[Step, ...]) -> list[tuple[int, Scalar]]:
+    """Return the generalised force of a wrench on each dof of the link.
 
     Args:
         link: the link.
@@ -125,6 +125,6 @@ def on_axes(link: Link, wrench: Wrench, steps: tuple[Step, ...]) -> list[tuple[i
         case "ball":
             return [(dof + k, moment[k]) for k in range(3)]
     # A free joint's linear velocity is in world axes, its angular velocity in its own.
-    world_force = outward(steps[-1], force)
+    world_force = vector_to_parent(steps[-1], force)
     rows = [(dof + k, world_force[k]) for k in range(3)]
     return rows + [(dof + 3 + k, moment[k]) for k in range(3)]

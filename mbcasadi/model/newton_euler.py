@@ -11,9 +11,9 @@ import casadi as ca
 from mbcasadi.description import Actuator, RigidTree
 from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
 from mbcasadi.model.inertia import armature_matrix
-from mbcasadi.model.motion import Wrench, on_axes, steps_of
+from mbcasadi.model.motion import Wrench, steps_of, wrench_on_dofs
 from mbcasadi.model.recursion import LinkMotion, link_motions, rows_times
-from mbcasadi.spatial import add, cross, scale, wrench_outward
+from mbcasadi.spatial import add, cross, scale, wrench_to_parent
 
 
 def bias_force(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -58,13 +58,13 @@ def _joint_forces(chain: Chain, q: ca.SX, motions: dict[int, LinkMotion]) -> ca.
     for i in reversed(range(len(chain.links))):
         link = chain.links[i]
         steps = steps_of(link, q)
-        for row, value in on_axes(link, wrenches[i], steps):
+        for row, value in wrench_on_dofs(link, wrenches[i], steps):
             forces[row] = value
         if link.parent == WORLD:
             continue
         force, moment = wrenches[i]
         for step in reversed(steps):
-            force, moment = wrench_outward(step, force, moment)
+            force, moment = wrench_to_parent(step, force, moment)
         below = wrenches[link.parent]
         wrenches[link.parent] = (add(below[0], force), add(below[1], moment))
     return ca.sparsify(forces)
@@ -77,7 +77,7 @@ def _newton_euler(link: Link, motion: LinkMotion) -> Wrench:
         link.moments.first,
         link.moments.second,
     )
-    U, w = motion.pull, motion.w
+    U, w = motion.U, motion.w
     force = add(scale(m, motion.a), rows_times(U, s))
     x2, y2, z2 = (c * c for c in w)
     spin = (

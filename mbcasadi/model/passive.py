@@ -9,7 +9,7 @@ from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import WORLD, chain_of
 from mbcasadi.model.configuration import quaternion_rows, rotation_between
 from mbcasadi.model.frames import point_jacobian
-from mbcasadi.model.motion import combine, link_poses, quat_of
+from mbcasadi.model.motion import from_columns, link_poses, quat_of
 from mbcasadi.model.transmission import moment_row, tendon_length, tendon_row
 from mbcasadi.spatial import ZERO3, Quat, Scalar, Vec3, add, cross, dot, scale, stack, vec3
 
@@ -67,7 +67,7 @@ def gravity_compensation(tree: RigidTree, q: ca.SX) -> ca.SX:
     up = scale(-1.0, vec3(tree.gravity))
     for link, (weight, first) in weights.items():
         J = point_jacobian(chain, poses, link, poses[link].origin)
-        moment = cross(combine(poses[link].columns, first), up)
+        moment = cross(from_columns(poses[link].columns, first), up)
         force += J.T @ stack(scale(weight, up), moment)
     return ca.sparsify(force)
 
@@ -80,18 +80,18 @@ def joint_stretches(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, 
     row = joint.qpos
     if joint.kind in {"slide", "hinge"}:
         return [(joint.dof, q[row] - float(tree.q_spring[row]))]
-    found: list[tuple[int, ca.SX | Vec3]] = []
+    translation: list[tuple[int, ca.SX | Vec3]] = []
     if joint.kind == "free":
         shift: Vec3 = (
             q[row] - float(tree.q_spring[row]),
             q[row + 1] - float(tree.q_spring[row + 1]),
             q[row + 2] - float(tree.q_spring[row + 2]),
         )
-        found.append((joint.dof, shift))
+        translation.append((joint.dof, shift))
     row, dof = quaternion_rows(joint)
     w, x, y, z = (float(c) for c in tree.q_spring[row : row + 4])
     rest: Quat = (w, x, y, z)
-    return [*found, (dof, rotation_between(rest, quat_of(q, row)))]
+    return [*translation, (dof, rotation_between(rest, quat_of(q, row)))]
 
 
 def tendon_stretch(tree: RigidTree, tendon: FixedTendon, q: ca.SX) -> ca.SX:
@@ -108,13 +108,13 @@ def _joint_spring(tree: RigidTree, joint: Joint, q: ca.SX) -> list[tuple[int, Sc
     k, poly = joint.stiffness, joint.stiffness_poly
     if k == 0.0 and not poly:
         return []
-    found: list[tuple[int, Scalar]] = []
+    forces: list[tuple[int, Scalar]] = []
     for dof, stretch in joint_stretches(tree, joint, q):
         if isinstance(stretch, tuple):
-            found += _radial_spring(dof, k, poly, stretch)
+            forces += _radial_spring(dof, k, poly, stretch)
         else:
-            found.append((dof, -_spring(k, poly, stretch)))
-    return found
+            forces.append((dof, -_spring(k, poly, stretch)))
+    return forces
 
 
 def _radial_spring(
@@ -124,11 +124,11 @@ def _radial_spring(
     factor: Scalar = k
     if poly:
         square = dot(stretch, stretch)
-        factor = k + _polynomial(poly, root(square))
+        factor = k + _polynomial(poly, smooth_root(square))
     return [(dof + i, -(factor * x)) for i, x in enumerate(stretch)]
 
 
-def root(square: Scalar) -> ca.SX:
+def smooth_root(square: Scalar) -> ca.SX:
     """Return the square root, with a finite derivative (zero) at zero."""
     above = square > 0.0
     return ca.if_else(above, ca.sqrt(ca.if_else(above, square, 1.0)), 0.0)

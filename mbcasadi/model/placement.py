@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Joint
-from mbcasadi.spatial import Move, Step, Turn, inward, vec3
+from mbcasadi.spatial import Move, Step, Turn, vec3, vector_to_child
 
 Array = NDArray[np.float64]
 
-ROUNDING = 1e-13
+POSE_ROUNDING = 1e-13
 """Entries of rotations and positions (m) below this are rounding of exact zeros and ones."""
 
-SKEW_ENOUGH = 0.1
+MIN_AXIS_SINE = 0.1
 """Sine of the angle between two axes above which their common normal is well conditioned."""
 
 
@@ -48,13 +48,13 @@ class Pose:
         """Return the pose of the other frame in this one."""
         return Pose(self.R.T, -self.R.T @ self.p)
 
-    def snapped(self) -> "Pose":
+    def without_rounding(self) -> "Pose":
         """Return the pose with rounding errors of zeros and ones removed."""
-        R = np.where(np.abs(self.R) < ROUNDING, 0.0, self.R)
+        R = np.where(np.abs(self.R) < POSE_ROUNDING, 0.0, self.R)
         # Only where the other two are zero: an entry next to 1 has neighbours up to 1e-6.
         lone = np.count_nonzero(R, axis=1) == 1
         R[lone] = np.sign(R[lone])
-        return Pose(R, np.where(np.abs(self.p) < ROUNDING, 0.0, self.p))
+        return Pose(R, np.where(np.abs(self.p) < POSE_ROUNDING, 0.0, self.p))
 
 
 def rotation_of(quat: Array) -> Array:
@@ -71,7 +71,7 @@ def rotation_of(quat: Array) -> Array:
 
 def pose_of_quat(pos: Array, quat: Array) -> Pose:
     """Return the pose with this position and orientation."""
-    return Pose(rotation_of(np.asarray(quat, float)), np.asarray(pos, float)).snapped()
+    return Pose(rotation_of(np.asarray(quat, float)), np.asarray(pos, float)).without_rounding()
 
 
 def link_frame(
@@ -95,10 +95,10 @@ def link_frame(
     near = anchor + z * (z @ (parent.p - anchor))
     x, origin = _towards_child(z, near, child)
     if x is None:
-        x = _across(first_moment, z)
+        x = _perpendicular(first_moment, z)
     if x is None:
-        x = _plain_direction(z)
-    return Pose(np.column_stack([x, np.cross(z, x), z]), origin).snapped()
+        x = _any_perpendicular(z)
+    return Pose(np.column_stack([x, np.cross(z, x), z]), origin).without_rounding()
 
 
 def _towards_child(
@@ -110,29 +110,29 @@ def _towards_child(
     joint, pose = child
     point = pose.R @ np.asarray(joint.pos, float) + pose.p
     if joint.kind not in {"hinge", "slide"}:
-        return _across(point - near, z), near
+        return _perpendicular(point - near, z), near
     axis = pose.R @ _unit(np.asarray(joint.axis, float))
     normal = np.cross(z, axis)
     sine = float(np.linalg.norm(normal))
-    if sine < ROUNDING:
-        return _across(point - near, z), near
-    if sine < SKEW_ENOUGH or joint.kind == "slide":
+    if sine < POSE_ROUNDING:
+        return _perpendicular(point - near, z), near
+    if sine < MIN_AXIS_SINE or joint.kind == "slide":
         return normal / sine, near
     # Foot of the common normal on this axis: (point - near) · (axis × (z × axis)) / sine².
     along = float((point - near) @ np.cross(axis, normal)) / sine**2
     return normal / sine, near + along * z
 
 
-def _across(direction: Array, z: Array) -> Array | None:
+def _perpendicular(direction: Array, z: Array) -> Array | None:
     """Return the unit part of a vector across z, or None where it vanishes."""
     across = direction - z * (z @ direction)
     size = float(np.linalg.norm(across))
-    return across / size if size > ROUNDING else None
+    return across / size if size > POSE_ROUNDING else None
 
 
-def _plain_direction(z: Array) -> Array:
-    """Return the coordinate axis that is most perpendicular to z, made perpendicular."""
-    across = _across(np.eye(3)[int(np.argmin(np.abs(z)))], z)
+def _any_perpendicular(z: Array) -> Array:
+    """Return the unit vector across z that is nearest to a coordinate axis."""
+    across = _perpendicular(np.eye(3)[int(np.argmin(np.abs(z)))], z)
     assert across is not None
     return across
 
@@ -157,7 +157,7 @@ def decompose(joint: Joint, pose: Pose) -> tuple[tuple[Step, ...], float, float]
     if joint.kind == "slide":
         # Whatever lies along the axis adds to the coordinate.
         along = float(pose.R[:, 2] @ pose.p)
-        rest = Pose(pose.R, pose.p - along * pose.R[:, 2]).snapped().p
+        rest = Pose(pose.R, pose.p - along * pose.R[:, 2]).without_rounding().p
         return (*_moves(rest), *turns), along - joint.ref, 0.0
     p1, r = _split_shift(pose)
     return (*_moves(p1), *turns), c - joint.ref, r
@@ -167,13 +167,13 @@ def _split_shift(pose: Pose) -> tuple[Array, float]:
     """Return p1 and r with `p = p1 + r z` and the fewest non-zero numbers."""
     z = pose.R[:, 2]
     candidates = [0.0, float(z @ pose.p)]
-    candidates += [float(pose.p[k] / z[k]) for k in range(3) if abs(z[k]) > SKEW_ENOUGH]
+    candidates += [float(pose.p[k] / z[k]) for k in range(3) if abs(z[k]) > MIN_AXIS_SINE]
 
     def shift(r: float) -> Array:
-        return Pose(pose.R, pose.p - r * z).snapped().p
+        return Pose(pose.R, pose.p - r * z).without_rounding().p
 
-    best = min(candidates, key=lambda r: np.count_nonzero(shift(r)) + (abs(r) > ROUNDING))
-    return (shift(best), best) if abs(best) > ROUNDING else (pose.p, 0.0)
+    best = min(candidates, key=lambda r: np.count_nonzero(shift(r)) + (abs(r) > POSE_ROUNDING))
+    return (shift(best), best) if abs(best) > POSE_ROUNDING else (pose.p, 0.0)
 
 
 def _moves(p: Array) -> tuple[Step, ...]:
@@ -184,27 +184,30 @@ def _turns(R: Array, *, last: bool) -> tuple[tuple[Step, ...], float]:
     """Return the constant turns of `R = Rz(a) Rx(b) Rz(c)`; Rz(c) as a step if `last`."""
     cos_b, sin_b = float(R[2, 2]), math.hypot(R[0, 2], R[1, 2])
     angle_a = (1.0, 0.0)
-    if sin_b < ROUNDING:
+    if sin_b < POSE_ROUNDING:
         # Rz(a) Rx(0 or π) Rz(c): only one angle is left; it goes to c.
         cos_b, sin_b = math.copysign(1.0, cos_b), 0.0
     else:
         angle_a = (float(-R[1, 2]) / sin_b, float(R[0, 2]) / sin_b)
-    steps = [Turn(2, *_exact(*angle_a)), Turn(0, *_exact(cos_b, sin_b))]
+    steps = [
+        Turn(2, *_clean_cos_sin(*angle_a)),
+        Turn(0, *_clean_cos_sin(cos_b, sin_b)),
+    ]
     # First column of what is left, Rz(c): well defined however small the angle b is.
     x = vec3(R[:, 0])
     for step in steps:
-        x = inward(step, x)
+        x = vector_to_child(step, x)
     angle_c = (float(x[0]), float(x[1]))
     if last:
-        steps.append(Turn(2, *_exact(*angle_c)))
+        steps.append(Turn(2, *_clean_cos_sin(*angle_c)))
     angle = math.atan2(angle_c[1], angle_c[0])
     return tuple(s for s in steps if s.sin != 0.0 or s.cos != 1.0), angle
 
 
-def _exact(c: float, s: float) -> tuple[float, float]:
+def _clean_cos_sin(c: float, s: float) -> tuple[float, float]:
     """Return cosine and sine with rounding errors of zeros and ones removed."""
-    if abs(c) < ROUNDING:
+    if abs(c) < POSE_ROUNDING:
         return 0.0, math.copysign(1.0, s)
-    if abs(s) < ROUNDING:
+    if abs(s) < POSE_ROUNDING:
         return math.copysign(1.0, c), 0.0
     return c, s

@@ -15,9 +15,9 @@ from mbcasadi.spatial import (
     cross,
     dot,
     entries,
-    inward,
     scale,
     vec3,
+    vector_to_child,
 )
 
 
@@ -29,17 +29,17 @@ class LinkMotion:
         w: angular velocity, rad/s.
         dw: angular acceleration, rad/s².
         a: acceleration of the origin minus gravity, m/s².
-        pull: rows of `U = [dw]× + [w]×[w]×`; a point at r accelerates with `a + U r`.
+        U: rows of `[dw]× + [w]×[w]×`; a point at r accelerates with `a + U r`.
     """
 
     w: Vec3
     dw: Vec3
     a: Vec3
-    pull: tuple[Vec3, Vec3, Vec3]
+    U: tuple[Vec3, Vec3, Vec3]
 
-    def at(self, point: Vec3) -> Vec3:
+    def acceleration_at(self, point: Vec3) -> Vec3:
         """Return the acceleration minus gravity of a point of the link, in link axes."""
-        return add(self.a, rows_times(self.pull, point))
+        return add(self.a, rows_times(self.U, point))
 
 
 def link_motions(
@@ -56,39 +56,39 @@ def link_motions(
     """
     if a is None:
         a = ca.SX.zeros(chain.tree.nv, 1)
-    wanted = set(range(len(chain.links))) if links is None else links
+    selected = set(range(len(chain.links))) if links is None else links
     gravity = scale(-1.0, vec3(chain.tree.gravity))
     motions = {WORLD: _motion(ZERO3, ZERO3, gravity)}
-    for i in sorted({k for link in wanted for k in chain.path(link)}):
+    for i in sorted({k for link in selected for k in chain.path(link)}):
         link = chain.links[i]
-        motions[i] = _carry(link, motions[link.parent], steps_of(link, q), v, a)
+        motions[i] = _child_motion(link, motions[link.parent], steps_of(link, q), v, a)
     return motions
 
 
-def _carry(
+def _child_motion(
     link: Link, parent: LinkMotion, steps: tuple[Step, ...], v: ca.SX, dv: ca.SX
 ) -> LinkMotion:
     """Return the motion of a link from that of its parent; dv is the rate of v."""
     kind, dof = link.joint.kind, link.joint.dof
     if kind == "free":
-        a = inward(steps[-1], add(parent.a, entries(dv, dof)))
+        a = vector_to_child(steps[-1], add(parent.a, entries(dv, dof)))
         return _motion(entries(v, dof + 3), entries(dv, dof + 3), a)
     a, w, dw = parent.a, parent.w, parent.dw
     before = steps[: len(link.before)]
     for step in before:
         if isinstance(step, Move):
-            a = add(a, rows_times(parent.pull, step.by))
-        a, w, dw = inward(step, a), inward(step, w), inward(step, dw)
+            a = add(a, rows_times(parent.U, step.by))
+        a, w, dw = vector_to_child(step, a), vector_to_child(step, w), vector_to_child(step, dw)
     joint_step = steps[len(before)]
     if kind == "slide":
         return _slide(joint_step, _motion(w, dw, a), v[dof], dv[dof])
-    a, w, dw = inward(joint_step, a), inward(joint_step, w), inward(joint_step, dw)
+    a, w, dw = (vector_to_child(joint_step, x) for x in (a, w, dw))
     rate: Vec3 = entries(v, dof) if kind == "ball" else (0.0, 0.0, v[dof])
     rise: Vec3 = entries(dv, dof) if kind == "ball" else (0.0, 0.0, dv[dof])
     motion = _motion(add(w, rate), add(add(dw, cross(w, rate)), rise), a)
     # The origin slides along the axis, which parent and child share: the child's U serves too.
-    shifted = motion.at((0.0, 0.0, link.after))
-    return LinkMotion(motion.w, motion.dw, shifted, motion.pull)
+    a = motion.acceleration_at((0.0, 0.0, link.after))
+    return LinkMotion(motion.w, motion.dw, a, motion.U)
 
 
 def _slide(step: Step, still: LinkMotion, rate: ca.SX, rise: ca.SX) -> LinkMotion:
@@ -101,19 +101,19 @@ def _slide(step: Step, still: LinkMotion, rate: ca.SX, rise: ca.SX) -> LinkMotio
     """
     assert isinstance(step, Move)
     along = add(cross(scale(2.0 * rate, still.w), (0.0, 0.0, 1.0)), (0.0, 0.0, rise))
-    return LinkMotion(still.w, still.dw, add(still.at(step.by), along), still.pull)
+    return LinkMotion(still.w, still.dw, add(still.acceleration_at(step.by), along), still.U)
 
 
 def _motion(w: Vec3, dw: Vec3, a: Vec3) -> LinkMotion:
     """Return a motion with its matrix `U = [dw]× + w wᵀ - |w|² 1`."""
     xx, yy, zz = (c * c for c in w)
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
-    pull = (
+    U = (
         (-(yy + zz), xy - dw[2], xz + dw[1]),
         (xy + dw[2], -(xx + zz), yz - dw[0]),
         (xz - dw[1], yz + dw[0], -(xx + yy)),
     )
-    return LinkMotion(w, dw, a, pull)
+    return LinkMotion(w, dw, a, U)
 
 
 def rows_times(rows: tuple[Vec3, Vec3, Vec3], a: Vec3) -> Vec3:

@@ -1,8 +1,8 @@
-"""Constant mass moments of links, and what of them counts with the parent.
+"""Constant mass moments of links, and their parts that count with the parent.
 
-A hinge cannot tell apart its link and its parent for mass that lies on its axis: the part
-`(m, s_z, E_zz)` moves with both. So it is counted with the parent, and the link keeps
-`(s_x, s_y, E_xx, E_yy, E_xy, E_xz, E_yz)`. A slide likewise hands over its rotational inertia,
+Mass on the axis of a hinge moves with the link and with its parent alike: the part
+`(m, s_z, E_zz)`. So it is counted with the parent, and the link keeps
+`(s_x, s_y, E_xx, E_yy, E_xy, E_xz, E_yz)`. Likewise a slide passes on its rotational inertia,
 a ball joint the mass. M and h are the same; the recursions need far fewer products. (These are
 the base parameters of identification, used for speed.)
 """
@@ -18,7 +18,7 @@ from mbcasadi.spatial import PAIRS, Moments, body_moments, vec3
 
 Array = NDArray[np.float64]
 
-RELATIVE_ROUNDING = 1e-14
+MOMENT_ROUNDING = 1e-14
 """Second moments below this fraction of the largest one are rounding of exact zeros."""
 
 
@@ -39,17 +39,17 @@ class NumericMoments:
         """Return the moments of both together."""
         return NumericMoments(self.m + other.m, self.s + other.s, self.E + other.E)
 
-    def seen_from(self, frame: Pose) -> "NumericMoments":
+    def in_frame(self, frame: Pose) -> "NumericMoments":
         """Return the moments in another frame, given its pose in the present one."""
         R, p = frame.R, frame.p
         s = self.s - self.m * p
         E = self.E - np.outer(self.s, p) - np.outer(p, self.s) + self.m * np.outer(p, p)
         return NumericMoments(self.m, R.T @ s, R.T @ E @ R)
 
-    def frozen(self) -> Moments:
+    def as_moments(self) -> Moments:
         """Return the moments as scalars, rounding errors of zeros removed."""
-        E = np.where(np.abs(self.E) <= RELATIVE_ROUNDING * np.abs(self.E).max(), 0.0, self.E)
-        s = np.where(np.abs(self.s) <= RELATIVE_ROUNDING * np.abs(self.s).max(), 0.0, self.s)
+        E = np.where(np.abs(self.E) <= MOMENT_ROUNDING * np.abs(self.E).max(), 0.0, self.E)
+        s = np.where(np.abs(self.s) <= MOMENT_ROUNDING * np.abs(self.s).max(), 0.0, self.s)
         return Moments(float(self.m), vec3(s), tuple(float(E[i, j]) for i, j in PAIRS))
 
 
@@ -61,7 +61,7 @@ def moments_of_body(body: Body) -> NumericMoments:
 def regroup(
     moments: list[NumericMoments], parents: list[int], joints: list[Joint], poses: list[Pose]
 ) -> None:
-    """Hand over, from the leaves to the roots, what each joint cannot move by itself.
+    """Pass on, from the leaves to the roots, the moments that each joint does not move alone.
 
     Args:
         moments: of each link in its own frame; changed in place.
@@ -77,11 +77,11 @@ def regroup(
         moments[i].s = moments[i].s - shared.s
         moments[i].E = moments[i].E - shared.E
         if parents[i] >= 0:
-            seen = shared.seen_from(poses[i].inverse())
+            at_parent = shared.in_frame(poses[i].inverse())
             target = moments[parents[i]]
-            target.m += seen.m
-            target.s = target.s + seen.s
-            target.E = target.E + seen.E
+            target.m += at_parent.m
+            target.s = target.s + at_parent.s
+            target.E = target.E + at_parent.E
 
 
 def _shared_with_parent(own: NumericMoments, kind: str) -> NumericMoments | None:

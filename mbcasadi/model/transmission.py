@@ -1,4 +1,4 @@
-"""Lengths and moments of tendons and of actuators: what a unit force does to each joint."""
+"""Lengths and moments of tendons and of actuators: generalised forces of a unit force."""
 
 import casadi as ca
 import numpy as np
@@ -7,7 +7,7 @@ from mbcasadi.description import Actuator, FixedTendon, Frame, RigidTree
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import chain_of
 from mbcasadi.model.configuration import quaternion_rows, rotation_between
-from mbcasadi.model.frames import frame_jacobian, frame_pose, mounting
+from mbcasadi.model.frames import frame_jacobian, frame_on_link, frame_pose
 from mbcasadi.model.motion import quat_of
 from mbcasadi.spatial import (
     Quat,
@@ -49,7 +49,7 @@ def moment_row(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
 
 
 def actuator_length(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
-    """Return the length that the actuator's gain and bias see, as MuJoCo's `actuator_length`.
+    """Return the length in the actuator's gain and bias, as MuJoCo's `actuator_length`.
 
     Zero for a free joint and for a site without a reference, which have no length.
     """
@@ -63,9 +63,9 @@ def actuator_length(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
         return float(gear[0]) * q[joint.qpos]
     if joint.kind == "free":
         return ca.SX(0)
-    turned = logarithm(quat_of(q, joint.qpos))
+    rotation_vector = logarithm(quat_of(q, joint.qpos))
     # A rotation leaves its own axis in place: the gear's frame, child or parent, is the same.
-    return ca.SX(dot(vec3(gear), turned))
+    return ca.SX(dot(vec3(gear), rotation_vector))
 
 
 def _joint_row(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
@@ -95,14 +95,15 @@ def _site_row(tree: RigidTree, actuator: Actuator, q: ca.SX) -> ca.SX:
     gear = ca.DM(np.asarray(actuator.gear, float))
     J = frame_jacobian(tree, frame, q)
     if actuator.reference is not None:
-        J = _apart(tree, frame, axes, J - frame_jacobian(tree, axes, q))
+        J = _without_shared_joints(tree, frame, axes, J - frame_jacobian(tree, axes, q))
     return ca.sparsify((R @ gear[:3]).T @ J[:3, :] + (R @ gear[3:]).T @ J[3:, :])
 
 
-def _apart(tree: RigidTree, one: Frame, two: Frame, J: ca.SX) -> ca.SX:
+def _without_shared_joints(tree: RigidTree, frame: Frame, other: Frame, J: ca.SX) -> ca.SX:
     """Return J without the columns of joints that carry both frames."""
     chain = chain_of(tree)
-    shared = set(chain.path(mounting(chain, one)[0])) & set(chain.path(mounting(chain, two)[0]))
+    paths = [set(chain.path(frame_on_link(chain, f)[0])) for f in (frame, other)]
+    shared = paths[0] & paths[1]
     keep = np.ones(tree.nv)
     for link in shared:
         joint = chain.links[link].joint
@@ -132,19 +133,26 @@ def frame_quat(tree: RigidTree, frame: Frame, q: ca.SX) -> Quat:
     It is the product of the quaternions on the way, as in MuJoCo, so its sign is MuJoCo's too.
     """
     quat = quat_in_body(tree, frame.body, q)
-    return multiply(quat, plain_quat(frame.quat))
+    return multiply(quat, quat_of_numbers(frame.quat))
 
 
 def quat_in_body(tree: RigidTree, body: int, q: ca.SX, root: int = 0) -> Quat:
-    """Return the orientation of a body in its ancestor `root` (the world: 0) as a quaternion."""
+    """Return the orientation of a body in its ancestor as a quaternion.
+
+    Args:
+        tree: the mechanism.
+        body: index of the body.
+        q: (nq, 1) configuration.
+        root: index of the ancestor, the world by default.
+    """
     if body == root:
         return (1.0, 0.0, 0.0, 0.0)
-    described = tree.bodies[body]
-    joints = [tree.joints[j] for j in described.joints]
+    parent, quat_in_parent = tree.bodies[body].parent, tree.bodies[body].quat
+    joints = [tree.joints[j] for j in tree.bodies[body].joints]
     for joint in joints:
         if joint.kind == "free":
             return quat_of(q, joint.qpos + 3)
-    quat = multiply(quat_in_body(tree, described.parent, q, root), plain_quat(described.quat))
+    quat = multiply(quat_in_body(tree, parent, q, root), quat_of_numbers(quat_in_parent))
     for joint in joints:
         if joint.kind == "ball":
             quat = multiply(quat, quat_of(q, joint.qpos))
@@ -160,7 +168,7 @@ def _hinge_quat(axis: np.ndarray, angle: Scalar) -> Quat:
     return (ca.cos(half), s * x, s * y, s * z)
 
 
-def plain_quat(quat: np.ndarray) -> Quat:
+def quat_of_numbers(quat: np.ndarray) -> Quat:
     """Return a numeric quaternion as floats."""
     w, x, y, z = (float(c) for c in quat)
     return (w, x, y, z)

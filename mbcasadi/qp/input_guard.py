@@ -42,6 +42,12 @@ def input_validity(values: Iterable[ca.SX], q: ca.SX, quaternions: Sequence[int]
     return valid
 
 
+def is_within(values: Sym, lower: Sequence[float], upper: Sequence[float]) -> Sym:
+    """Return whether every entry is inside its bounds; false for NaN."""
+    inside = ca.logic_and(values >= ca.DM(lower), values <= ca.DM(upper))
+    return ca.sum1(inside) == values.numel()
+
+
 def replace_invalid(
     valid: ca.SX, values: Mapping[str, ca.SX], nominal: Mapping[str, ca.DM]
 ) -> dict[str, ca.SX]:

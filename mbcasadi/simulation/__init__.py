@@ -1,19 +1,24 @@
-"""Our own motion on the constraint manifold: integration, projection, assembly, switching."""
+"""Motion on the constraint manifold: integration, projection, assembly, changes of topology."""
 
 from mbcasadi.simulation.assembly import assemble
-from mbcasadi.simulation.events import Event, Happening, Switch
-from mbcasadi.simulation.law import SampledLaw
-from mbcasadi.simulation.march import march
+from mbcasadi.simulation.events import Event, EventRecord, Switch
+from mbcasadi.simulation.fixed_step import simulate_fixed_step
+from mbcasadi.simulation.options import EquationOptions, InitialConditions, IntegrationOptions
+from mbcasadi.simulation.sampled_law import ControlLoop, SampledLaw
 from mbcasadi.simulation.simulate import simulate
 from mbcasadi.simulation.trajectory import Trajectory
 
 __all__ = [
+    "ControlLoop",
+    "EquationOptions",
     "Event",
-    "Happening",
+    "EventRecord",
+    "InitialConditions",
+    "IntegrationOptions",
     "SampledLaw",
     "Switch",
     "Trajectory",
     "assemble",
-    "march",
     "simulate",
+    "simulate_fixed_step",
 ]

@@ -13,26 +13,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.errors import AssemblyError, ShapeError
 from mbcasadi.shapes import column
-from mbcasadi.simulation.functions import holonomic
+from mbcasadi.simulation.functions import holonomic_rows
 from mbcasadi.system import System, evaluate
 
 Array = NDArray[np.float64]
 
-CLOSED = 1e-12
+ASSEMBLED_GAP = 1e-12
 """Residual of an assembled pose, in the rows' units."""
 
-NEAREST = 1e-9
+NEAREST_STEP = 1e-9
 """Rad or m. A step towards q0 along the manifold as small as this ends the search."""
 
-ITERATIONS = 200
-SINGULAR = 1e-9
-"""Share of the largest singular value of A below which one counts as zero."""
+ASSEMBLY_RANK_TOL = 1e-9
+"""Singular values of A count as zero below this share of the largest one, or of 1. Larger than
+`linalg.RANK_TOL`: during the search a pose is on the manifold to `ASSEMBLED_GAP` only."""
 
-NUDGES = (0.0, 1e-3, 1e-2, 0.1, 0.3, 1.0)
+ITERATIONS = 200  # of the descent, and of the steps along the manifold
+HALVINGS = 30  # of one step
+
+RESTART_DISTANCES = (0.0, 1e-3, 1e-2, 0.1, 0.3, 1.0)
 """Rad or m. A search that is stuck starts again from poses this far away, chosen at random."""
 
-TRIES = 4
-HALVINGS = 30
+RESTARTS = 4
+"""Random poses at each distance."""
 
 
 def assemble(
@@ -64,16 +67,16 @@ def assemble(
     on = column("mask", np.ones(system.nc) if mask is None else np.asarray(mask), system.nc)
     if mask is None and system.mask is not None:
         on = np.array(system.mask, dtype=float)
-    rows = _Rows(system, t, on * holonomic(system).full().ravel(), _root(metric, system.nv))
-    best, nearest = start, np.inf
+    rows = _Rows(system, t, on * holonomic_rows(system).full().ravel(), _root(metric, system.nv))
+    best, least = start, np.inf
     for guess in _guesses(system, start):
-        q = _nearest(rows, start, _closed(rows, guess))
+        q = _nearest_pose(rows, start, _descend(rows, guess))
         gap = float(np.abs(rows.phi(q)).max(initial=0.0))
-        if gap <= CLOSED:
+        if gap <= ASSEMBLED_GAP:
             return q
-        if gap < nearest:
-            best, nearest = q, gap
-    raise AssemblyError(_open_rows(system, rows.phi(best), nearest))
+        if gap < least:
+            best, least = q, gap
+    raise AssemblyError(_open_rows(system, rows.phi(best), least))
 
 
 class _Rows:
@@ -91,20 +94,23 @@ class _Rows:
         J = evaluate(self.system.constraint_jacobian, values).full()
         return np.asarray(self._on[:, None] * J @ self.root)
 
-    def moved(self, q: Array, x: Array) -> Array:
+    def is_closed(self, q: Array) -> bool:
+        return bool(np.abs(self.phi(q)).max(initial=0.0) <= ASSEMBLED_GAP)
+
+    def integrate(self, q: Array, x: Array) -> Array:
         return np.asarray(self.system.integrate(q, self.root @ x).full().ravel())
 
-    def away(self, q0: Array, q: Array) -> Array:
+    def difference(self, q0: Array, q: Array) -> Array:
         dq = self.system.difference(q0, q).full().ravel()
         return np.asarray(np.linalg.solve(self.root, dq)) if dq.size else dq
 
 
-def _closed(rows: _Rows, q: Array) -> Array:
+def _descend(rows: _Rows, q: Array) -> Array:
     """Return the pose where a damped descent on `|phi|²` ends."""
     damping = 1e-3
     phi = rows.phi(q)
     for _ in range(ITERATIONS):
-        if np.abs(phi).max(initial=0.0) <= CLOSED:
+        if np.abs(phi).max(initial=0.0) <= ASSEMBLED_GAP:
             break
         U, s, Vt = np.linalg.svd(rows.A(q), full_matrices=False)
         if s.size == 0 or s[0] == 0:
@@ -112,7 +118,7 @@ def _closed(rows: _Rows, q: Array) -> Array:
         gradient = U.T @ phi
         for _ in range(HALVINGS):
             x = -Vt.T @ (s * gradient / (s**2 + damping * s[0] ** 2))
-            trial = rows.moved(q, x)
+            trial = rows.integrate(q, x)
             phi_trial = rows.phi(trial)
             if phi_trial @ phi_trial < phi @ phi:
                 q, phi, damping = trial, phi_trial, damping / 10
@@ -123,30 +129,30 @@ def _closed(rows: _Rows, q: Array) -> Array:
     return q
 
 
-def _nearest(rows: _Rows, q0: Array, q: Array) -> Array:
+def _nearest_pose(rows: _Rows, q0: Array, q: Array) -> Array:
     """Return the pose nearest to q0, reached from q along the manifold."""
     best = q
     for _ in range(ITERATIONS):
-        if np.abs(rows.phi(q)).max(initial=0.0) > CLOSED:
+        if not rows.is_closed(q):
             return best
         best = q
-        d = rows.away(q0, q)
+        d = rows.difference(q0, q)
         step = -_null_projector(rows.A(q)) @ d
-        if np.abs(step).max(initial=0.0) <= NEAREST:
+        if np.abs(step).max(initial=0.0) <= NEAREST_STEP:
             break
-        shorter = _shorter(rows, q0, q, step, float(d @ d))
-        if shorter is None:
+        nearer = _nearer_pose(rows, q0, q, step, float(d @ d))
+        if nearer is None:
             break
-        q = shorter
+        q = nearer
     return best
 
 
-def _shorter(rows: _Rows, q0: Array, q: Array, step: Array, distance2: float) -> Array | None:
+def _nearer_pose(rows: _Rows, q0: Array, q: Array, step: Array, distance2: float) -> Array | None:
     """Return a closed pose along the step that is nearer to q0, or None."""
     for _ in range(HALVINGS):
-        trial = _closed(rows, rows.moved(q, step))
-        d = rows.away(q0, trial)
-        if d @ d < distance2 and np.abs(rows.phi(trial)).max(initial=0.0) <= CLOSED:
+        trial = _descend(rows, rows.integrate(q, step))
+        d = rows.difference(q0, trial)
+        if d @ d < distance2 and rows.is_closed(trial):
             return trial
         step = step / 2
     return None
@@ -154,15 +160,15 @@ def _shorter(rows: _Rows, q0: Array, q: Array, step: Array, distance2: float) ->
 
 def _null_projector(A: Array) -> Array:
     _, s, Vt = np.linalg.svd(A, full_matrices=False)
-    kept = Vt[: int(np.sum(s > SINGULAR * max(1.0, s.max(initial=0.0))))]
-    return np.asarray(np.eye(A.shape[1]) - kept.T @ kept)
+    row_space = Vt[: int(np.sum(s > ASSEMBLY_RANK_TOL * max(1.0, s.max(initial=0.0))))]
+    return np.asarray(np.eye(A.shape[1]) - row_space.T @ row_space)
 
 
 def _guesses(system: System, q0: Array) -> Iterator[Array]:
     rng = np.random.default_rng(0)
-    for size in NUDGES:
-        for _ in range(TRIES if size else 1):
-            step = size * rng.standard_normal(system.nv)
+    for distance in RESTART_DISTANCES:
+        for _ in range(RESTARTS if distance else 1):
+            step = distance * rng.standard_normal(system.nv)
             yield np.asarray(system.integrate(q0, step).full().ravel())
 
 
@@ -181,9 +187,9 @@ def _root(metric: ArrayLike | None, nv: int) -> Array:
 
 def _open_rows(system: System, phi: Array, gap: float) -> str:
     names = system.constraint_names
-    worst = [i for i in np.argsort(-np.abs(phi)) if abs(phi[i]) > max(CLOSED, gap / 10)]
-    listed = ", ".join(f"row {i} ({names[i]}) {phi[i]:.3g}" for i in worst[:6])
+    worst = [i for i in np.argsort(-np.abs(phi)) if abs(phi[i]) > max(ASSEMBLED_GAP, gap / 10)]
+    open_rows = ", ".join(f"row {i} ({names[i]}) {phi[i]:.3g}" for i in worst[:6])
     return (
         f"'{system.name}' cannot be assembled from q0: the least residual found is {gap:.3g}; "
-        f"open: {listed}. Start nearer to a closed pose, or check the dimensions"
+        f"open: {open_rows}. Start nearer to a closed pose, or check the dimensions"
     )

@@ -1,18 +1,18 @@
-"""The Functions that a simulation calls: back to the manifold, along it, and across it.
+"""The Functions that a simulation calls: onto the manifold, along it, and across it.
 
 All of them take the time `t`, the activity `mask` (nc,) and the `offset` (nc,) at which rows
 of phi are held, whether the system depends on them or not: one call fits every mechanism.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import casadi as ca
 
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.formulation import lagrange
-from mbcasadi.linalg import RANK_TOL, UNROLL_LIMIT, complete_factor, operations
+from mbcasadi.linalg import UNROLL_LIMIT, Sym, complete_factor, operations
+from mbcasadi.simulation.options import EquationOptions
 from mbcasadi.system import System, evaluate
 
 TRUSTED_STEP = 0.1
@@ -24,40 +24,25 @@ ROWS_TO_FACTOR = 3
 """A Function holds about this many times the operations of one factorisation."""
 
 
-@dataclass(frozen=True)
-class Rule:
-    """How rank is decided, and the equations of motion.
-
-    Attributes:
-        formulation, options: as in `forward_dynamics`; `options` holds `row_scale`,
-            `rank_tol`, `baumgarte` and the formulation's own.
-        row_scale, rank_tol: drop rule of `linalg.row_basis`.
-    """
-
-    formulation: str = "projection"
-    row_scale: float = 1.0
-    rank_tol: float = RANK_TOL
-    options: Mapping[str, Any] | None = None
-
-
-def newton_fun(system: System, rule: Rule) -> ca.Function:
+def newton_fun(system: System, equations: EquationOptions) -> ca.Function:
     """Return (q, t, mask, offset) → (q_next, length): `q ⊕ (-A⁺ phi)`  [A05, eq. 39].
 
     `length` is the largest entry of the step. Rows that hold for velocities only take no part.
     """
-    s = _symbols(system, ("q", "t", "mask", "offset"))
+    s = _symbols(system, ("q", "t", "mask", "offset"), _constraint_kind(system))
     known = s | {"v": ca.DM.zeros(system.nv)}
-    on = s["mask"] * holonomic(system)
+    on = s["mask"] * holonomic_rows(system)
     A = ca.diag(on) @ evaluate(system.loop_jacobian, known)
     phi = on * evaluate(system.constraint, known) - s["offset"]
-    least = ca.norm_inf(ca.densify(phi)) / (TRUSTED_STEP * rule.rank_tol)
-    factor = complete_factor(A, row_scale=ca.fmax(rule.row_scale, least), rank_tol=rule.rank_tol)
+    least = ca.norm_inf(ca.densify(phi)) / (TRUSTED_STEP * equations.rank_tol)
+    scale = ca.fmax(equations.row_scale, least)
+    factor = complete_factor(A, row_scale=scale, rank_tol=equations.rank_tol)
     dq = ca.densify(-factor.pinv_times(phi))
     q_next = system.integrate(s["q"], dq)
-    return _fun("newton", s, {"q_next": q_next, "length": ca.norm_inf(dq)})
+    return _function("newton", s, {"q_next": q_next, "length": ca.norm_inf(dq)})
 
 
-def tangent_fun(system: System, rule: Rule) -> ca.Function:
+def tangent_fun(system: System, equations: EquationOptions) -> ca.Function:
     """Return (q, v, t, mask, offset) → (v_next, gap, slip, clearance, rank, slip_next).
 
     `v_next = v - A⁺ psi`, which is `P v` for rows linear in v that do not depend on time; for
@@ -65,11 +50,11 @@ def tangent_fun(system: System, rule: Rule) -> ca.Function:
     `slip_next` that of psi after it.
     `clearance` is the shortest remainder of a kept row: it shrinks where a singular pose is near.
     """
-    s = _symbols(system, ("q", "v", "t", "mask", "offset"))
+    s = _symbols(system, ("q", "v", "t", "mask", "offset"), _constraint_kind(system))
     A = ca.diag(s["mask"]) @ evaluate(system.loop_jacobian, s)
     psi = s["mask"] * evaluate(system.loop_rate, s)
     phi = s["mask"] * evaluate(system.constraint, s) - s["offset"]
-    factor = complete_factor(A, row_scale=rule.row_scale, rank_tol=rule.rank_tol)
+    factor = complete_factor(A, row_scale=equations.row_scale, rank_tol=equations.rank_tol)
     R, used = factor.basis.R, factor.basis.used
     remainders = [
         ca.if_else(used[j] > 0, ca.norm_inf(ca.densify(R[j, :].T)), ca.inf)
@@ -77,7 +62,7 @@ def tangent_fun(system: System, rule: Rule) -> ca.Function:
     ]
     v_next = ca.densify(s["v"] - factor.pinv_times(psi))
     psi_next = s["mask"] * evaluate(system.loop_rate, s | {"v": v_next})
-    out = {
+    outputs = {
         "v_next": v_next,
         "gap": ca.norm_inf(ca.densify(phi)),
         "slip": ca.norm_inf(ca.densify(psi)),
@@ -85,16 +70,16 @@ def tangent_fun(system: System, rule: Rule) -> ca.Function:
         "rank": factor.basis.rank,
         "slip_next": ca.norm_inf(ca.densify(psi_next)),
     }
-    return _fun("tangent", s, out)
+    return _function("tangent", s, outputs)
 
 
-def jump_fun(system: System, rule: Rule) -> ca.Function:
+def jump_fun(system: System, equations: EquationOptions) -> ca.Function:
     """Return (q, v, t, mask) → (v_next, impulse): an inelastic closure.
 
     `M (v⁺ - v) = Aᵀ Λ` with `A v⁺ + a0 = 0`: the projection of v in the metric of M. Kinetic
     energy never grows by it where `a0 = 0`. The impulse `Aᵀ Λ` is in N s or N m s.
     """
-    s = _symbols(system, ("q", "v", "t", "mask"))
+    s = _symbols(system, ("q", "v", "t", "mask"), _constraint_kind(system))
     A = ca.diag(s["mask"]) @ evaluate(system.loop_jacobian, s)
     psi = s["mask"] * evaluate(system.loop_rate, s)
     M = system.mass_matrix(s["q"])
@@ -105,38 +90,37 @@ def jump_fun(system: System, rule: Rule) -> ca.Function:
         momentum,
         A,
         psi - A @ s["v"],
-        row_scale=rule.row_scale,
-        rank_tol=rule.rank_tol,
+        row_scale=equations.row_scale,
+        rank_tol=equations.rank_tol,
         semidefinite=system.semidefinite,
     )
-    return _fun("jump", s, {"v_next": motion.a, "impulse": motion.f_c})
+    return _function("jump", s, {"v_next": motion.a, "impulse": motion.f_c})
 
 
-def rate_fun(system: System, rule: Rule) -> ca.Function:
+def rate_fun(system: System, formulation: str, equations: EquationOptions) -> ca.Function:
     """Return (q_base, q, v, t, act, u, f, mask) → (xi_dot, a, act_dot).
 
     `xi = q ⊖ q_base` are the local coordinates of one step, `xi_dot` their rate at velocity v:
     v itself but for rotations. `f` acts on top of passive and actuator forces.
     """
-    names = ("q", "v", "t", "act", "u", "f", "mask")
-    s = _symbols(system, names, ca.MX)
+    s = _symbols(system, ("q", "v", "t", "act", "u", "f", "mask"), ca.MX)
     base = ca.MX.sym("q_base", system.nq)
-    motion = _motion(system, rule, s)
+    motion = _motion(system, formulation, equations, s)
     act_dot = evaluate(system.act_dot, s) if system.na else ca.MX(0, 1)
-    out = {
+    outputs = {
         "xi_dot": chart_rate_fun(system)(base, s["q"], s["v"]),
         "a": motion["a"],
         "act_dot": act_dot,
     }
-    return _fun("rate", {"q_base": base} | s, out)
+    return _function("rate", {"q_base": base} | s, outputs)
 
 
-def sample_fun(system: System, rule: Rule) -> ca.Function:
+def sample_fun(system: System, formulation: str, equations: EquationOptions) -> ca.Function:
     """Return (q, v, t, act, u, f, mask) → (a, lam, f_c, energy), what a trajectory reports."""
     s = _symbols(system, ("q", "v", "t", "act", "u", "f", "mask"), ca.MX)
-    motion = _motion(system, rule, s)
-    out = {key: motion[key] for key in ("a", "lam", "f_c")}
-    return _fun("sample", s, out | {"energy": ca.sum1(_energies(system, s))})
+    motion = _motion(system, formulation, equations, s)
+    outputs = {key: motion[key] for key in ("a", "lam", "f_c")}
+    return _function("sample", s, outputs | {"energy": ca.sum1(_energies(system, s))})
 
 
 def energy_fun(system: System) -> ca.Function:
@@ -145,38 +129,26 @@ def energy_fun(system: System) -> ca.Function:
     The potential one is NaN where the system knows none.
     """
     s = _symbols(system, ("q", "v"), ca.MX)
-    return _fun("energy", s, {"energies": _energies(system, s)})
+    return _function("energy", s, {"energies": _energies(system, s)})
 
 
-def _energies(system: System, s: Mapping[str, Any]) -> Any:
+def _energies(system: System, s: Mapping[str, ca.MX]) -> ca.MX:
     kinetic = evaluate(system.kinetic_energy, s)
     name = "potential_energy"
     known = name in system.builders and system.coverage.refusal(name) is None
     potential = evaluate(system.potential_energy, s) if known else ca.DM.nan(1, 1)
-    return ca.vertcat(kinetic, potential)
+    energies: ca.MX = ca.vertcat(kinetic, potential)
+    return energies
 
 
-def actuator_force(system: System, s: Mapping[str, Any]) -> Any:
-    """Return the force of all actuators; zero where there are none."""
-    return evaluate(system.actuator_force, s) if system.nu else 0
-
-
-def holonomic(system: System) -> ca.DM:
+def holonomic_rows(system: System) -> ca.DM:
     """Return (nc, 1) one where phi depends on anything, zero for rows of velocities only."""
     constraint = system.constraint
-    touched = ca.DM.zeros(system.nc)
+    dependent = ca.DM.zeros(system.nc)
     for i in range(constraint.n_in()):
         for row in set(constraint.jac_sparsity(0, i).row()):
-            touched[row] = 1
-    return touched
-
-
-def _motion(system: System, rule: Rule, s: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a, f_c and lam; a non-ideal force, where the formulation takes one, is zero."""
-    options = {"row_scale": rule.row_scale, "rank_tol": rule.rank_tol} | dict(rule.options or {})
-    dynamics = forward_dynamics(system, rule.formulation, **options)
-    known = dict(s) | {"f": s["f"] + actuator_force(system, s), "f_nonideal": 0}
-    return dict(dynamics(**{name: known[name] for name in dynamics.name_in()}))
+            dependent[row] = 1
+    return dependent
 
 
 def chart_rate_fun(system: System) -> ca.Function:
@@ -188,26 +160,46 @@ def chart_rate_fun(system: System) -> ca.Function:
     return ca.Function("chart_rate", [base, q, v], [ca.densify(ca.jtimes(xi, q, q_dot))])
 
 
-def nonlinear_rates(system: System) -> bool:
-    """Say whether rows are nonlinear in v, so that one projection does not reach them."""
+def has_nonlinear_rates(system: System) -> bool:
+    """Return whether rows are nonlinear in v, so that one projection does not reach them."""
     return system.nc > 0 and "v" in system.loop_jacobian.name_in()
 
 
-def unrolled(system: System) -> bool:
-    """Say whether the constraints are few enough for Functions of scalars."""
+def constraints_unroll(system: System) -> bool:
+    """Return whether the constraints are few enough for Functions of scalars."""
     count = operations(ca.Sparsity.dense(system.nc, system.nv), True)
     return ROWS_TO_FACTOR * count <= UNROLL_LIMIT
 
 
-def _symbols(system: System, names: tuple[str, ...], kind: Any = None) -> dict[str, Any]:
+def _motion(
+    system: System, formulation: str, equations: EquationOptions, s: Mapping[str, ca.MX]
+) -> dict[str, ca.MX]:
+    """Return a, f_c and lam under f and the actuators."""
+    dynamics = forward_dynamics(
+        system,
+        formulation,
+        row_scale=equations.row_scale,
+        rank_tol=equations.rank_tol,
+        baumgarte=equations.baumgarte,
+        **equations.formulation_options,
+    )
+    f = s["f"] + (evaluate(system.actuator_force, s) if system.nu else 0)
+    known = dict(s) | {"f": f}
+    return dict(dynamics(**{name: known[name] for name in dynamics.name_in()}))
+
+
+def _constraint_kind(system: System) -> type[ca.MX]:
+    """Return `ca.SX` where the constraints are few, else `ca.MX`; typed as the latter."""
+    return cast(type[ca.MX], ca.SX) if constraints_unroll(system) else ca.MX
+
+
+def _symbols(system: System, names: tuple[str, ...], kind: type[Sym]) -> dict[str, Sym]:
     sizes = {"q": system.nq, "v": system.nv, "t": 1, "act": system.na, "u": system.nu}
     sizes |= {"f": system.nv, "mask": system.nc, "offset": system.nc}
-    if kind is None:
-        kind = ca.SX if unrolled(system) else ca.MX
     return {name: kind.sym(name, sizes[name]) for name in names}
 
 
-def _fun(name: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> ca.Function:
+def _function(name: str, inputs: Mapping[str, Sym], outputs: Mapping[str, Sym]) -> ca.Function:
     options = {"cse": True} if isinstance(next(iter(inputs.values())), ca.SX) else {}
     return ca.Function(
         name,

@@ -1,7 +1,7 @@
-"""The way back to the manifold: poses, velocities, and what to do where the rank is in doubt.
+"""Projection onto the manifold: poses, velocities, and limits where the rank is in doubt.
 
 Newton's steps `q ⊕ (-A⁺ phi)` [A05, eq. 39] and `v - A⁺ psi` make every state that a Runge-Kutta
-stage proposes a state of the mechanism, so the equations of motion are only asked where they
+stage proposes a state of the mechanism, so the equations of motion are only evaluated where they
 hold. Within a hair of a singular pose the direction of a vanishing row is made of rounding
 errors. There the state and the acceleration are taken as limits along the motion: from states
 before and behind the pose, where the rank is clear, by even interpolation.
@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from mbcasadi.errors import SimulationError
-from mbcasadi.simulation.call import Array, Call
+from mbcasadi.simulation.buffered_function import Array, BufferedFunction
 from mbcasadi.simulation.functions import (
-    Rule,
+    has_nonlinear_rates,
     jump_fun,
     newton_fun,
-    nonlinear_rates,
     tangent_fun,
 )
+from mbcasadi.simulation.options import EquationOptions
 from mbcasadi.system import System
 
 SMALL_STEP = 1e-10
@@ -33,7 +33,7 @@ LARGEST_GAP = 1e-9
 NEWTON_LIMIT = 20
 """Newton's steps from a stage take two or three."""
 
-DOUBT = 1e-3
+CLEARANCE_SHARE = 1e-3
 """Share of the usual clearance below which the rank is in doubt: a row as short as x turns
 rounding errors of 1e-16 into 1e-16 / x² in its direction."""
 
@@ -41,7 +41,7 @@ CROSSING_GAP = 1e-10
 """Residual that the limit at a pose may have. With more, two branches do not meet there but pass
 each other, as those of a crank and a rod that differ in length by this much do: no limit then."""
 
-NODES = ((1, 0.75), (2, -0.3), (3, 0.05))
+LIMIT_STENCIL = ((1, 0.75), (2, -0.3), (3, 0.05))
 """Places and weights of the limit, on both sides: exact up to the fifth power of time."""
 
 FIRST_NODE = 0.1
@@ -50,15 +50,15 @@ FIRST_NODE = 0.1
 FIRST_LENGTH, LAST_LENGTH = 0.01, 0.05
 """Rad or m along the path: bounds of the first node's place, when it is tried first and last."""
 
-SCOUTED = (0.05, -0.05, 0.1, -0.1)
-"""Rad or m along the velocity, where a start looks for its usual rank."""
+PROBE_LENGTHS = (0.05, -0.05, 0.1, -0.1)
+"""Rad or m along the velocity, where the usual rank is looked for around a start."""
 
 
 class OffManifoldError(SimulationError):
     """No state of the mechanism was found near a proposed one; a shorter step may find one."""
 
 
-class Settled(NamedTuple):
+class ManifoldState(NamedTuple):
     """A state on the manifold, and how well it is known.
 
     Fields: `q`, `v`; `gap`, `slip` worst residual of phi and psi before the last correction of
@@ -73,12 +73,12 @@ class Settled(NamedTuple):
     rank: int
 
 
-class Node(NamedTuple):
-    """A state near a pose in doubt, with its weight in the limit."""
+class LimitNode(NamedTuple):
+    """A state near a pose where the rank is in doubt, with its weight in the limit."""
 
     weight: float
     t: float
-    state: Settled
+    state: ManifoldState
 
 
 class Manifold:
@@ -90,24 +90,24 @@ class Manifold:
         offset: (nc,) residual at which each row is held; zero unless a switch declared a gap.
     """
 
-    def __init__(self, system: System, rule: Rule, mask: Array) -> None:
+    def __init__(self, system: System, equations: EquationOptions, mask: Array) -> None:
         self.system = system
         self.mask = mask
         self.offset = np.zeros(system.nc)
-        self.integrate = Call(system.integrate)
-        self.difference = Call(system.difference)
-        self._newton = Call(newton_fun(system, rule))
-        self.tangent = tangent_fun(system, rule)
-        self._tangent = Call(self.tangent)
-        self._rule = rule
-        self._nonlinear = nonlinear_rates(system)
+        self.integrate = BufferedFunction(system.integrate)
+        self.difference = BufferedFunction(system.difference)
+        self._newton = BufferedFunction(newton_fun(system, equations))
+        self.tangent = tangent_fun(system, equations)
+        self._tangent = BufferedFunction(self.tangent)
+        self._equations = equations
+        self._nonlinear = has_nonlinear_rates(system)
         self._rank, self._clearance = 0, 0.0
 
     def pose(self, q: Array, t: float) -> Array:
-        """Return the pose on the manifold that Newton finds from q.
+        """Return the pose on the manifold to which Newton's steps lead from q.
 
         Raises:
-            OffManifoldError: none was found.
+            OffManifoldError: they do not converge.
         """
         if not self.system.nc:
             return q
@@ -117,11 +117,11 @@ class Manifold:
                 return q
         raise OffManifoldError("Newton's steps to the constraint manifold do not converge")
 
-    def admissible(self, q: Array, v: Array, t: float) -> Settled:
+    def admissible(self, q: Array, v: Array, t: float) -> ManifoldState:
         """Return the state with the velocity projected: `v - A⁺ psi`.
 
         Raises:
-            OffManifoldError: rows nonlinear in v, and no velocity that fulfils them was found.
+            OffManifoldError: rows nonlinear in v, and Newton's steps do not converge.
         """
         for _ in range(NEWTON_LIMIT):
             v_next, gap, slip, clearance, rank, _ = self._tangent(q, v, t, self.mask, self.offset)
@@ -131,40 +131,41 @@ class Manifold:
                 break
         else:
             raise OffManifoldError("Newton's steps to an admissible velocity do not converge")
-        return Settled(q, v, float(gap[0]), float(slip[0]), float(clearance[0]), int(rank[0]))
+        return ManifoldState(q, v, float(gap[0]), float(slip[0]), float(clearance[0]), int(rank[0]))
 
-    def settle(self, q: Array, v: Array, t: float) -> Settled:
+    def project(self, q: Array, v: Array, t: float) -> ManifoldState:
         """Return the state on the manifold nearest to a proposed one.
 
         Raises:
-            OffManifoldError: none was found, or rows contradict each other.
+            OffManifoldError: Newton's steps do not converge, or rows contradict each other.
         """
-        settled = self.admissible(self.pose(q, t), v, t)
-        if not settled.gap <= LARGEST_GAP:
+        state = self.admissible(self.pose(q, t), v, t)
+        if not state.gap <= LARGEST_GAP:
             raise OffManifoldError(
-                f"constraint rows contradict each other: a residual of {settled.gap:.1e} is left"
+                f"constraint rows contradict each other: a residual of {state.gap:.1e} is left"
             )
-        return settled
+        return state
 
-    def clear(self, state: Settled) -> bool:
-        """Say whether the rank at a state is what it usually is, by a clear margin."""
-        return state.rank >= self._rank and state.clearance >= DOUBT * self._clearance
+    def has_usual_rank(self, state: ManifoldState) -> bool:
+        """Return whether the rank at a state is what it usually is, by a clear margin."""
+        return state.rank >= self._rank and state.clearance >= CLEARANCE_SHARE * self._clearance
 
-    def learn(self, state: Settled) -> None:
-        """Keep the rank and clearance of a state that was reached, as what is usual."""
+    def update_usual_rank(self, state: ManifoldState) -> None:
+        """Count rank and clearance of a state on the motion towards what is usual."""
         if state.rank > self._rank:
             self._rank, self._clearance = state.rank, 0.0
         if state.rank == self._rank and np.isfinite(state.clearance):
             self._clearance = max(self._clearance, state.clearance)
 
-    def switch(self, mask: Array, offset: Array) -> None:
-        """Change the active rows; what is usual is learnt anew."""
+    def set_active_rows(self, mask: Array, offset: Array) -> None:
+        """Change the active rows; their usual rank is not known yet."""
         self.mask, self.offset = mask, offset
         self._rank, self._clearance = 0, 0.0
 
     def jump(self, q: Array, v: Array, t: float) -> tuple[Array, Array]:
         """Return the velocity after an inelastic closure, and the impulse `Aᵀ Λ`."""
-        jump, total = Call(jump_fun(self.system, self._rule)), np.zeros_like(v)
+        jump = BufferedFunction(jump_fun(self.system, self._equations))
+        total = np.zeros_like(v)
         for _ in range(NEWTON_LIMIT):
             v_next, impulse = jump(q, v, t, self.mask)
             change, v = np.abs(v_next - v).max(initial=0.0), v_next
@@ -173,47 +174,52 @@ class Manifold:
                 return v, total
         raise OffManifoldError("Newton's steps to an admissible velocity do not converge")
 
-    def scout(self, q: Array, v: Array, t: float) -> None:
-        """Look a little ahead and back along v, and learn what rank is usual there."""
+    def probe_usual_rank(self, q: Array, v: Array, t: float) -> None:
+        """Count the ranks a little before and behind a state on its path towards what is usual."""
         speed = np.abs(v).max(initial=0.0)
-        for length in SCOUTED if speed > 0 else ():
+        for length in PROBE_LENGTHS if speed > 0 else ():
             try:
-                self.learn(self._ahead(q, v, t, length / speed))
+                self.update_usual_rank(self._state_after(q, v, t, length / speed))
             except OffManifoldError:
                 continue
 
-    def nodes(self, q: Array, v: Array, t: float, spacing: float) -> list[Node]:
+    def limit_nodes(self, q: Array, v: Array, t: float, spacing: float) -> list[LimitNode]:
         """Return states before and behind a pose where the rank is in doubt.
 
-        They lie at times `t ± k s` on the path that starts out along v, each settled. The list is
-        empty where the motion does not leave the pose: at rest, or along no branch.
+        They lie at times `t ± k s` on the path that starts out along v, each projected. The list
+        is empty where the motion does not leave the pose: at rest, or along no branch.
+
+        Args:
+            q, v: (nq,), (nv,) state where the rank is in doubt.
+            t: s, its time.
+            spacing: s, size of the step that led there.
         """
         speed = np.abs(v).max(initial=0.0)
         s = min(FIRST_NODE * spacing, FIRST_LENGTH / speed) if speed > 0 else np.inf
         while 0 < s * speed <= LAST_LENGTH:
             try:
-                found = [
-                    Node(weight, t + side * k * s, self._ahead(q, v, t, side * k * s))
-                    for k, weight in NODES
+                nodes = [
+                    LimitNode(weight, t + side * k * s, self._state_after(q, v, t, side * k * s))
+                    for k, weight in LIMIT_STENCIL
                     for side in (1, -1)
                 ]
-                if all(self.clear(node.state) for node in found):
-                    middle = self.admissible(*self.middle(q, found), t)
-                    return found if middle.gap <= CROSSING_GAP else []
+                if all(self.has_usual_rank(node.state) for node in nodes):
+                    limit = self.admissible(*self.limit_state(q, nodes), t)
+                    return nodes if limit.gap <= CROSSING_GAP else []
             except OffManifoldError:
                 pass
             s *= 2
         return []
 
-    def middle(self, q: Array, nodes: list[Node]) -> tuple[Array, Array]:
+    def limit_state(self, q: Array, nodes: list[LimitNode]) -> tuple[Array, Array]:
         """Return pose and velocity of the limit that the nodes surround."""
-        shift = limit(nodes, lambda node: self.difference(q, node.state.q)[0])
-        return self.integrate(q, shift)[0], limit(nodes, lambda node: node.state.v)
+        shift = limit_of(nodes, lambda node: self.difference(q, node.state.q)[0])
+        return self.integrate(q, shift)[0], limit_of(nodes, lambda node: node.state.v)
 
-    def _ahead(self, q: Array, v: Array, t: float, s: float) -> Settled:
-        return self.settle(self.integrate(q, s * v)[0], v, t + s)
+    def _state_after(self, q: Array, v: Array, t: float, duration: float) -> ManifoldState:
+        return self.project(self.integrate(q, duration * v)[0], v, t + duration)
 
 
-def limit(nodes: list[Node], value: Callable[[Node], Array]) -> Array:
+def limit_of(nodes: list[LimitNode], value: Callable[[LimitNode], Array]) -> Array:
     """Return the weighted sum of a quantity over the nodes."""
     return np.asarray(sum(node.weight * value(node) for node in nodes))

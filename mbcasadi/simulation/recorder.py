@@ -6,13 +6,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.simulation.call import Array
-from mbcasadi.simulation.events import Happening
-from mbcasadi.simulation.flow import Flow
-from mbcasadi.simulation.functions import Rule, sample_fun
-from mbcasadi.simulation.manifold import DOUBT, OffManifoldError
+from mbcasadi.simulation.buffered_function import Array
+from mbcasadi.simulation.events import EventRecord
+from mbcasadi.simulation.functions import sample_fun
+from mbcasadi.simulation.manifold import CLEARANCE_SHARE, OffManifoldError
+from mbcasadi.simulation.options import EquationOptions
+from mbcasadi.simulation.right_hand_side import RightHandSide
 from mbcasadi.simulation.trajectory import Trajectory
-from mbcasadi.system import System
 
 CHUNK = 512
 """Samples that one mapped call takes."""
@@ -45,30 +45,40 @@ class _Columns(NamedTuple):
 
 
 class Recorder:
-    """Samples of a run, its counters and what happened."""
+    """Samples of a run, its counters, and its events."""
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
-        self.happenings: list[Happening] = []
+        self.events: list[EventRecord] = []
         self.steps = self.rejected = 0
         self.stopped = ""
 
-    def add(self, flow: Flow, t: float, q: Array, v: Array, act: Array) -> None:
-        """Keep a state and what acts on it now."""
-        f, manifold = flow.applied(t, q, v), flow.manifold
-        self.samples.append(Sample(t, q, v, act, flow.u, f, manifold.mask, manifold.offset))
+    def add(self, right_hand_side: RightHandSide, t: float, q: Array, v: Array, act: Array) -> None:
+        """Keep a state and what acts on it now.
 
-    def finish(self, system: System, rule: Rule, flow: Flow) -> Trajectory:
-        """Return the trajectory."""
+        Args:
+            right_hand_side: the motion, with the present control and active rows.
+            t: s.
+            q, v, act: (nq,), (nv,), (na,) state.
+        """
+        f, manifold = right_hand_side.applied_force(t, q, v), right_hand_side.manifold
+        u = right_hand_side.u
+        self.samples.append(Sample(t, q, v, act, u, f, manifold.mask, manifold.offset))
+
+    def trajectory(
+        self, right_hand_side: RightHandSide, formulation: str, equations: EquationOptions
+    ) -> Trajectory:
+        """Return the trajectory of all samples."""
+        system, manifold = right_hand_side.system, right_hand_side.manifold
         columns = zip(*self.samples, strict=True)
         s = _Columns(*(np.array(column, dtype=float) for column in columns))
-        a, lam, f_c, energy = mapped(
-            sample_fun(system, rule), s.q, s.v, s.t, s.act, s.u, s.f, s.mask
+        a, lam, f_c, energy = map_samples(
+            sample_fun(system, formulation, equations), s.q, s.v, s.t, s.act, s.u, s.f, s.mask
         )
-        measured = mapped(flow.manifold.tangent, s.q, s.v, s.t, s.mask, s.offset)
-        gap, slip, clearance, rank = (column.ravel() for column in measured[1:5])
-        for i in _doubtful(s.mask, clearance, rank):
-            limit = self._limit(flow, i)
+        quality = map_samples(manifold.tangent, s.q, s.v, s.t, s.mask, s.offset)
+        gap, slip, clearance, rank = (column.ravel() for column in quality[1:5])
+        for i in _samples_of_doubtful_rank(s.mask, clearance, rank):
+            limit = self._limit_acceleration(right_hand_side, i)
             if limit is None:
                 continue
             M = system.mass_matrix(s.q[i]).full()
@@ -88,45 +98,46 @@ class Recorder:
             drift=gap,
             drift_velocity=slip,
             rank=rank.astype(np.int64),
-            events=tuple(self.happenings),
+            events=tuple(self.events),
             steps=self.steps,
             rejected=self.rejected,
-            evaluations=flow.evaluations,
+            evaluations=right_hand_side.evaluations,
             stopped=self.stopped,
         )
 
-    def _limit(self, flow: Flow, i: int) -> Array | None:
-        """Return the acceleration at a pose where the rank is in doubt, as the run saw it.
+    def _limit_acceleration(self, right_hand_side: RightHandSide, i: int) -> Array | None:
+        """Return the acceleration of a sample where the rank is in doubt, as the run saw it.
 
-        None where no state of the mechanism is found there, in a run that did not project.
+        None where no state of the mechanism is near, in a run that did not project.
         """
-        sample = self.samples[i]
-        flow.manifold.switch(sample.mask, sample.offset)
-        flow.u = sample.u
-        flow.manifold.scout(sample.q, sample.v, sample.t)
+        sample, manifold = self.samples[i], right_hand_side.manifold
+        manifold.set_active_rows(sample.mask, sample.offset)
+        right_hand_side.u = sample.u
+        manifold.probe_usual_rank(sample.q, sample.v, sample.t)
         try:
-            return flow.acceleration(sample.t, sample.q, sample.v, sample.act)
+            return right_hand_side.acceleration(sample.t, sample.q, sample.v, sample.act)
         except OffManifoldError:
             return None
 
 
-def mapped(function: ca.Function, *rows: Array) -> list[Array]:
+def map_samples(function: ca.Function, *rows: Array) -> list[Array]:
     """Return the outputs for all samples; arguments and results have one row for each."""
     count = len(rows[0])
     parts = []
     for start in range(0, count, CHUNK):
         chunk = [x[start : start + CHUNK].reshape(min(CHUNK, count - start), -1).T for x in rows]
-        many = function.map(chunk[0].shape[1])
-        parts.append([np.asarray(out.full()).T for out in many.call([ca.DM(x) for x in chunk])])
+        mapped = function.map(chunk[0].shape[1])
+        parts.append([np.asarray(y.full()).T for y in mapped.call([ca.DM(x) for x in chunk])])
     return [np.vstack(columns) for columns in zip(*parts, strict=True)]
 
 
-def _doubtful(mask: Array, clearance: Array, rank: Array) -> NDArray[np.int64]:
+def _samples_of_doubtful_rank(mask: Array, clearance: Array, rank: Array) -> NDArray[np.int64]:
     """Return the samples whose rank is not the usual one of their mask, or nearly so."""
     doubtful = np.zeros(len(rank), dtype=bool)
     for rows in np.unique(mask, axis=0):
         same = np.all(mask == rows, axis=1)
         usual = same & (rank == rank[same].max(initial=0))
         finite = clearance[usual & np.isfinite(clearance)]
-        doubtful |= same & ((rank < rank[same].max()) | (clearance < DOUBT * finite.max(initial=0)))
+        low = clearance < CLEARANCE_SHARE * finite.max(initial=0)
+        doubtful |= same & ((rank < rank[same].max()) | low)
     return np.flatnonzero(doubtful)

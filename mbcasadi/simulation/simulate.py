@@ -1,25 +1,22 @@
 """`simulate`: motion of a mechanism on its constraint manifold."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.description import Baumgarte
 from mbcasadi.errors import MotionError, ProblemError, SimulationError
-from mbcasadi.linalg import RANK_TOL
-from mbcasadi.shapes import column, require_name
-from mbcasadi.simulation.call import Array
-from mbcasadi.simulation.closing import Closing
+from mbcasadi.shapes import column
+from mbcasadi.simulation.buffered_function import Array
 from mbcasadi.simulation.events import Event, Switch
-from mbcasadi.simulation.flow import PROJECTIONS, Flow, Force
-from mbcasadi.simulation.functions import Rule
-from mbcasadi.simulation.law import AnyController, Held, Signal
+from mbcasadi.simulation.initial_state import initial_mask, initial_state
+from mbcasadi.simulation.integration_loop import IntegrationLoop, Plan
 from mbcasadi.simulation.manifold import Manifold
-from mbcasadi.simulation.runner import Plan, Progress, Runner
-from mbcasadi.simulation.start import initial_mask, start_state
-from mbcasadi.simulation.stepper import Accuracy, Now, Stepper
+from mbcasadi.simulation.options import EquationOptions, InitialConditions, IntegrationOptions
+from mbcasadi.simulation.right_hand_side import Force, RightHandSide
+from mbcasadi.simulation.sampled_law import AnyController, SampledController
+from mbcasadi.simulation.stepper import MotionState, StepControl, Stepper
+from mbcasadi.simulation.topology_change import TopologyChange
 from mbcasadi.simulation.trajectory import Trajectory
 from mbcasadi.system import System
 
@@ -34,32 +31,19 @@ def simulate(
     *,
     rtol: float = 1e-9,
     atol: float = 1e-11,
-    project: str = "stage",
-    baumgarte: Baumgarte | None = None,
     force: Force | None = None,
-    reference: Signal | None = None,
-    controller_mask: Signal | None = None,
-    mask: ArrayLike | None = None,
-    events: Sequence[Event] = (),
-    switches: Sequence[Switch] = (),
-    t0: float = 0.0,
     times: ArrayLike | None = None,
-    act0: ArrayLike | None = None,
-    assemble: bool = True,
-    max_step: float = np.inf,
-    max_steps: int = 1_000_000,
-    row_scale: float = 1.0,
-    rank_tol: float = RANK_TOL,
-    options: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    events: Sequence[Event | Switch] = (),
+    initial: InitialConditions | None = None,
+    integration: IntegrationOptions | None = None,
+    equations: EquationOptions | None = None,
 ) -> Trajectory:
     """Return the motion from (q0, v0) over `duration` seconds.
 
-    The integrator is of Dormand and Prince, order 8, with adaptive steps. With
-    `project="stage"`, every state that it proposes is led back to the manifold before the
-    equations of motion are asked: q by Newton's steps `-A⁺ phi` [A05, eq. 39], v by
-    `v - A⁺ psi`. So the motion passes singular poses, redundant rows do no harm, and
-    nothing drifts.
+    The integrator is of Dormand and Prince, order 8, with adaptive steps. Every state that it
+    proposes is projected onto the manifold before the equations of motion are evaluated: q by
+    Newton's steps `-A⁺ phi` [A05, eq. 39], v by `v - A⁺ psi`. So the motion passes singular
+    poses, redundant rows do no harm, and nothing drifts.
 
     Args:
         system: the mechanism.
@@ -67,98 +51,77 @@ def simulate(
             `phi = 0`, v0 to the nearest admissible velocity.
         duration: s.
         formulation: one of `dynamics.FORMULATIONS`.
-        controller: asked once each period, its answer held; without one, u = 0.
+        controller: evaluated once each period, its output constant until the next; with a
+            reference in a `ControlLoop`. Without one, u = 0.
         rtol, atol: relative and absolute error of one step, in each coordinate.
-        project: "stage"; "step", after each step only [A05, section 6], which loses accuracy and
-            takes tiny steps near singular poses; "none", which drifts.
-        baumgarte: stabilisation; for use with `project="none"`.
         force: (t, q, v) → (nv,) applied force; a CasADi Function with these inputs serves too.
-        reference: t → reference of the controller.
-        controller_mask: t → mask of the controller, ones by default.
-        mask: (nc,) rows that are active at the start, one or zero; the system's own by default.
-        events: what is looked for, and what it changes.
-        switches: changes of topology at given times.
-        t0: s, start.
-        times: (nt,) when samples are kept, sorted; every accepted step by default.
-        act0: (na,) activations at the start, zero by default.
-        assemble: whether the start is moved onto the manifold. Without it, projection refuses a
-            start with a residual above 1e-8, and `project="none"` takes it as it is.
-        max_step: s, longest step.
-        max_steps: accepted and rejected steps.
-        row_scale, rank_tol: drop rule of `linalg.row_basis`.
-        options: the formulation's own options.
-        progress: called with what is being done and a share from 0 to 1.
+        times: (nt,) when samples are kept, s, sorted; every accepted step by default.
+        events: events and switches, and what they change.
+        initial: time, activations and active rows at the start; whether it is assembled.
+        integration: where the projection acts, limits of steps, a report of progress.
+        equations: drop rule of dependent rows, stabilisation, options of the formulation.
 
     Raises:
-        ShapeError, UnknownNameError, ProblemError: what was given does not fit.
+        ShapeError, UnknownNameError, ProblemError: an argument does not fit.
         AssemblyError: no pose near q0 closes the constraints.
         MotionError: the motion could not go on; `trajectory` holds what was reached.
     """
-    require_name("project", project, PROJECTIONS)
-    _require_sane(duration, rtol, atol, max_step, t0)
-    if (events or switches) and system.mask is None and _switching(events, switches):
+    initial, integration = initial or InitialConditions(), integration or IntegrationOptions()
+    equations = equations or EquationOptions()
+    _require_positive_tolerances(duration, rtol, atol)
+    if system.mask is None and any(event.mask is not None for event in events):
         system = system.with_mask()
-    if progress:
-        progress("building the equations", 0.0)
-    own = {} if baumgarte is None else {"baumgarte": baumgarte}
-    rule = Rule(formulation, row_scale, rank_tol, dict(options or {}) | own)
-    manifold = Manifold(system, rule, initial_mask(system, mask))
-    flow = Flow(system, rule, manifold, project, force)
-    now = Now(
-        t0,
+    start = _start(system, q0, v0, initial)
+    plan = Plan(
+        start=initial.t0,
+        end=initial.t0 + duration,
+        times=_sample_times(times, initial.t0, initial.t0 + duration),
+        switches=sorted((e for e in events if isinstance(e, Switch)), key=lambda s: s.time),
+        events=[event for event in events if isinstance(event, Event)],
+        controller=None if controller is None else SampledController(controller, system),
+        progress=integration.progress,
+    )
+    if integration.progress:
+        integration.progress("building the equations", 0.0)
+    project = integration.project
+    manifold = Manifold(system, equations, initial_mask(system, initial.mask))
+    motion = RightHandSide(manifold, formulation, equations, project=project, force=force)
+    start = initial_state(motion, start, assembled=initial.assemble, projected=project != "none")
+    control = StepControl(rtol, atol, integration.max_step, integration.max_steps, duration)
+    stepper = Stepper(motion, control, keep_last_rate=project != "step")
+    loop = IntegrationLoop(motion, stepper, TopologyChange(manifold), plan)
+    try:
+        loop.run(start)
+    except SimulationError as error:
+        reached = loop.recorder.trajectory(motion, formulation, equations)
+        raise MotionError(f"'{system.name}': {error}", reached) from error
+    return loop.recorder.trajectory(motion, formulation, equations)
+
+
+def _start(system: System, q0: ArrayLike, v0: ArrayLike, initial: InitialConditions) -> MotionState:
+    act = np.zeros(system.na) if initial.act is None else np.asarray(initial.act)
+    return MotionState(
+        initial.t0,
         column("q0", np.asarray(q0), system.nq),
         column("v0", np.asarray(v0), system.nv),
-        column("act0", np.zeros(system.na) if act0 is None else np.asarray(act0), system.na),
+        column("act", act, system.na),
     )
-    now = start_state(system, manifold, flow, now, move=assemble, tolerant=project == "none")
-    accuracy = Accuracy(rtol, atol, max_step, max_steps, duration)
-    plan = Plan(
-        start=t0,
-        end=t0 + duration,
-        times=_times(times, t0, t0 + duration),
-        switches=sorted(switches, key=lambda switch: switch.time),
-        events=events,
-        law=None if controller is None else Held(controller, system, reference, controller_mask),
-        progress=progress,
-    )
-    stepper = Stepper(system, flow, accuracy, project)
-    return _carried_out(Runner(flow, stepper, Closing(system, manifold), plan), now, stepper, rule)
 
 
-def _carried_out(runner: Runner, now: Now, stepper: Stepper, rule: Rule) -> Trajectory:
-    """Return what a run leaves; an error that ends it takes along what was reached."""
-    flow = runner.flow
-    failure: SimulationError | None = None
-    try:
-        runner.run(now)
-    except SimulationError as error:
-        failure = error
-    runner.recorder.steps, runner.recorder.rejected = stepper.accepted, stepper.rejected
-    trajectory = runner.recorder.finish(flow.system, rule, flow)
-    if failure is not None:
-        raise MotionError(f"'{flow.system.name}': {failure}", trajectory) from failure
-    return trajectory
-
-
-def _switching(events: Sequence[Event], switches: Sequence[Switch]) -> bool:
-    return bool(switches) or any(event.mask is not None for event in events)
-
-
-def _times(times: ArrayLike | None, start: float, end: float) -> Array | None:
+def _sample_times(times: ArrayLike | None, start: float, end: float) -> Array | None:
     if times is None:
         return None
-    wanted = np.asarray(times, dtype=float)
-    wanted = column("times", wanted, wanted.size)
-    if np.any(np.diff(wanted) < 0) or np.any(wanted < start) or np.any(wanted > end):
+    sorted_times = np.asarray(times, dtype=float)
+    sorted_times = column("times", sorted_times, sorted_times.size)
+    outside = np.any(sorted_times < start) or np.any(sorted_times > end)
+    if outside or np.any(np.diff(sorted_times) < 0):
         raise ProblemError(f"times must be sorted and lie between {start:g} and {end:g} s")
-    return wanted
+    return sorted_times
 
 
-def _require_sane(duration: float, rtol: float, atol: float, max_step: float, t0: float) -> None:
-    for name, value in (("duration", duration), ("rtol", rtol), ("max_step", max_step)):
-        if not value > 0:
-            raise ProblemError(f"{name} is {value}; expected a number above 0")
-    if not (np.isfinite(duration) and np.isfinite(t0)):
-        raise ProblemError(f"duration {duration} s from t0 = {t0} s: expected finite numbers")
+def _require_positive_tolerances(duration: float, rtol: float, atol: float) -> None:
+    for name, value in (("duration", duration), ("rtol", rtol)):
+        if not (value > 0 and np.isfinite(value)):
+            raise ProblemError(f"{name} is {value}; expected a finite number above 0")
     if not atol >= 0:
         raise ProblemError(f"atol is {atol}; expected a number of at least 0")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbcasadi.errors import SimulationError
-from mbcasadi.simulation import tableau
-from mbcasadi.simulation.call import Array
-from mbcasadi.simulation.flow import Flow
+from mbcasadi.simulation import dormand_prince
+from mbcasadi.simulation.buffered_function import Array
 from mbcasadi.simulation.manifold import OffManifoldError
+from mbcasadi.simulation.right_hand_side import RightHandSide
 from mbcasadi.system import System
 
 SHORTEST = 16 * np.finfo(float).eps
@@ -17,12 +17,12 @@ SHORTEST = 16 * np.finfo(float).eps
 STALL_STEPS, STALL_SHARE = 2000, 1e-6
 """A run that needs this many trials for this share of its time will not end."""
 
-AFTER_FAILURE = 0.25
-"""What is left of a step in which a stage found no state of the mechanism."""
+SHRINK_AFTER_FAILURE = 0.25
+"""Share of a step that is tried next when a stage found no state of the mechanism."""
 
 
 @dataclass(frozen=True)
-class Now:
+class MotionState:
     """The state of a run between two steps: time, configuration, velocity, activations."""
 
     t: float
@@ -32,7 +32,7 @@ class Now:
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class StepControl:
     """Tolerances of one step, and its limits.
 
     Attributes:
@@ -56,107 +56,119 @@ class Stepper:
         accepted, rejected: how many steps so far.
     """
 
-    def __init__(self, system: System, flow: Flow, accuracy: Accuracy, project: str) -> None:
+    def __init__(
+        self, right_hand_side: RightHandSide, control: StepControl, *, keep_last_rate: bool
+    ) -> None:
+        """Start without any step.
+
+        Args:
+            right_hand_side: the motion.
+            control: tolerances and limits.
+            keep_last_rate: whether the last rate of a step is the first of the next; not where
+                projection after the step changes the state at which it was taken.
+        """
         self.accepted = self.rejected = 0
-        self._flow, self._accuracy = flow, accuracy
-        self._nv = system.nv
-        self._size_of = _Sizes(system)
-        # Projection after the step changes the state at which the last rate was taken.
-        self._last_is_first = project != "step"
-        self._first: Array | None = None
+        self._right_hand_side, self._control = right_hand_side, control
+        self._nv = right_hand_side.system.nv
+        self._sizes = _CoordinateSizes(right_hand_side.system)
+        self._keep_last_rate = keep_last_rate
+        self._first_rate: Array | None = None
         self._h = 0.0
         self._milestone = (-np.inf, 0)  # time, and trials until then
 
     def restart(self) -> None:
-        """Forget the last rate: forces may have jumped."""
-        self._first = None
+        """Discard the last rate: forces may have jumped."""
+        self._first_rate = None
 
-    def step(self, now: Now, stop: float) -> tuple[Now, tableau.Step]:
+    def step(self, start: MotionState, stop: float) -> tuple[MotionState, dormand_prince.Step]:
         """Return the next state, at `stop` or before it, and the step that led there.
 
         Raises:
             SimulationError: the step size collapsed, or there were too many steps.
         """
-        flow = self._flow
-        flow.base = now.q
-        y = flow.local(now.v, now.act)
-        if self._first is None:
-            self._start(now, y, stop)
-        assert self._first is not None
+        right_hand_side = self._right_hand_side
+        right_hand_side.base = start.q
+        y = right_hand_side.local_state(start.v, start.act)
+        first_rate = self._rate_at_start(start, y, stop)
         retried = False
         while True:
-            h = self._trial_size(now.t, stop)
+            h = self._trial_size(start.t, stop)
             reason = f"the error estimate of a step of {h:.1e} s stays too large"
             try:
-                step = tableau.trial(flow.rate, now.t, y, self._first, h)
-                error = tableau.error_norm(step, self._scale(now.q, y, step.y_next))
+                step = dormand_prince.trial_step(right_hand_side.rate, start.t, y, first_rate, h)
+                error = dormand_prince.error_norm(step, self._scale(start.q, y, step.y_next))
                 if error <= 1.0:
-                    after = Now(_end(now.t, h, stop), *flow.state(now.t + h, step.y_next))
-                    self._done(after, step, error, retried)
+                    end = stop if h == stop - start.t else start.t + h
+                    after = MotionState(end, *right_hand_side.state(start.t + h, step.y_next))
+                    self._accept(after, step, error, retried)
                     return after, step
                 if not np.isfinite(error):
-                    reason = "the equations of motion answer with NaN or infinity"
-                shorter = tableau.next_size(h, error, rejected=True)
-                self._h = shorter if np.isfinite(error) else AFTER_FAILURE * h
+                    reason = "the equations of motion return NaN or infinity"
+                shorter = dormand_prince.next_size(h, error, rejected=True)
+                self._h = shorter if np.isfinite(error) else SHRINK_AFTER_FAILURE * h
             except OffManifoldError as failure:
                 reason = str(failure)
-                self._h = AFTER_FAILURE * h
+                self._h = SHRINK_AFTER_FAILURE * h
             retried = True
-            self._reject(now.t, reason)
+            self._reject(start.t, reason)
 
-    def _start(self, now: Now, y: Array, stop: float) -> None:
-        self._flow.spacing = self._h or min(self._accuracy.max_step, stop - now.t)
-        self._first = self._flow.rate(now.t, y)
-        if not np.all(np.isfinite(self._first)):
-            raise SimulationError(f"the acceleration at t = {now.t:g} s is NaN or infinite")
+    def _rate_at_start(self, start: MotionState, y: Array, stop: float) -> Array:
+        """Return the first rate of a step; the first one of all also sets the step size."""
+        if self._first_rate is not None:
+            return self._first_rate
+        longest = min(self._control.max_step, stop - start.t)
+        self._right_hand_side.spacing = self._h or longest
+        rate = self._right_hand_side.rate(start.t, y)
+        if not np.all(np.isfinite(rate)):
+            raise SimulationError(f"the acceleration at t = {start.t:g} s is NaN or infinite")
         if self._h == 0.0:
-            scale = self._scale(now.q, y, y)
-            y_size = np.concatenate([self._size_of(now.q), y[self._nv :]])
-            longest = min(self._accuracy.max_step, stop - now.t)
-            self._h = tableau.first_size(y_size, self._first, scale, longest)
+            scale = self._scale(start.q, y, y)
+            y_size = np.concatenate([self._sizes(start.q), y[self._nv :]])
+            self._h = dormand_prince.first_size(y_size, rate, scale, longest)
+        self._first_rate = rate
+        return rate
 
     def _trial_size(self, t: float, stop: float) -> float:
-        h = min(self._h, self._accuracy.max_step)
-        left = stop - t
+        h = min(self._h, self._control.max_step)
+        remaining = stop - t
         # no sliver of a step before a stop
-        h = left if h >= left * (1 - SHORTEST) else min(h, max(left / 2, 0.9 * h))
-        self._flow.spacing = h
+        ends = h >= remaining * (1 - SHORTEST)
+        h = remaining if ends else min(h, max(remaining / 2, 0.9 * h))
+        self._right_hand_side.spacing = h
         return h
 
-    def _done(self, after: Now, step: tableau.Step, error: float, retried: bool) -> None:
-        proposed = tableau.next_size(step.h, error, rejected=retried)
-        cut_short = step.h < self._h
-        self._h = max(self._h, proposed) if cut_short else proposed
+    def _accept(
+        self, after: MotionState, step: dormand_prince.Step, error: float, retried: bool
+    ) -> None:
+        proposed = dormand_prince.next_size(step.h, error, rejected=retried)
+        shortened = step.h < self._h
+        self._h = max(self._h, proposed) if shortened else proposed
         self.accepted += 1
         last = step.K[-1][self._nv :]
-        self._first = np.concatenate([after.v, last]) if self._last_is_first else None
+        self._first_rate = np.concatenate([after.v, last]) if self._keep_last_rate else None
 
     def _reject(self, t: float, reason: str) -> None:
         self.rejected += 1
         trials = self.accepted + self.rejected
-        if t > self._milestone[0] + STALL_SHARE * self._accuracy.span:
+        if t > self._milestone[0] + STALL_SHARE * self._control.span:
             self._milestone = (t, trials)
         stalled = trials - self._milestone[1] > STALL_STEPS
         if stalled or self._h <= SHORTEST * max(1.0, abs(t)):
             raise SimulationError(f"the step size collapsed at t = {t:.9g} s: {reason}")
-        if trials > self._accuracy.max_steps:
+        if trials > self._control.max_steps:
             raise SimulationError(
-                f"t = {t:.9g} s was reached in max_steps = {self._accuracy.max_steps} steps: "
+                f"t = {t:.9g} s was reached in max_steps = {self._control.max_steps} steps: "
                 f"{reason}; give a larger max_steps or looser tolerances"
             )
 
     def _scale(self, q: Array, y: Array, y_next: Array) -> Array:
         nv = self._nv
         size = np.maximum(np.abs(y), np.abs(y_next))
-        size[:nv] = self._size_of(q) + np.abs(y_next[:nv])
-        return self._accuracy.atol + self._accuracy.rtol * size
+        size[:nv] = self._sizes(q) + np.abs(y_next[:nv])
+        return self._control.atol + self._control.rtol * size
 
 
-def _end(t: float, h: float, stop: float) -> float:
-    return stop if h == stop - t else t + h
-
-
-class _Sizes:
+class _CoordinateSizes:
     """Size of each local coordinate: `|q|` along slides and hinges, one radian for rotations."""
 
     def __init__(self, system: System) -> None:

@@ -1,20 +1,22 @@
-"""What a simulation leaves behind: NumPy arrays, one row for each time."""
+"""The result of a simulation: NumPy arrays, one row for each time."""
 
 import csv
-import importlib
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.errors import MissingExtraError
-from mbcasadi.simulation.events import Happening
+from mbcasadi.simulation.events import EventRecord
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -23,7 +25,7 @@ Array = NDArray[np.float64]
 class Trajectory:
     """Motion of a mechanism, one row for each of nt times.
 
-    Where something happened, its time stands twice: before it and after it.
+    The time of an event or switch appears twice: before it and after it.
 
     Attributes:
         t: (nt,) s.
@@ -37,9 +39,9 @@ class Trajectory:
         drift: (nt,) largest residual of the active rows of phi, in the rows' units.
         drift_velocity: (nt,) largest residual of the active rows of psi.
         rank: (nt,) rank of the active rows.
-        events: what happened, in order.
+        events: records of the events and switches, in order.
         steps, rejected, evaluations: accepted and rejected steps, and how often the equations of
-            motion were asked.
+            motion were evaluated.
         stopped: name of the event that ended the simulation, "" if it ran to its end.
     """
 
@@ -56,7 +58,7 @@ class Trajectory:
     drift: Array
     drift_velocity: Array
     rank: NDArray[np.int64]
-    events: tuple[Happening, ...] = ()
+    events: tuple[EventRecord, ...] = ()
     steps: int = 0
     rejected: int = 0
     evaluations: int = 0
@@ -69,7 +71,7 @@ class Trajectory:
 
     def save_npz(self, path: str | os.PathLike[str]) -> Path:
         """Write all arrays for `numpy.load`; the file appears when it is complete."""
-        with _replaced(Path(path), "wb") as file:
+        with _complete_or_not(Path(path)) as part, part.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **self.arrays())
         return Path(path)
 
@@ -81,32 +83,32 @@ class Trajectory:
             for name, value in columns.items()
             for i in range(value.shape[1])
         ]
-        with _replaced(Path(path), "w") as file:
+        with _complete_or_not(Path(path)) as part, part.open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(heading)
             writer.writerows(np.hstack(list(columns.values())).tolist())
         return Path(path)
 
-    def plot(self) -> Any:
+    def plot(self) -> "Figure":
         """Return a matplotlib figure: configuration, velocity, energy and drift over time.
 
         Raises:
             MissingExtraError: matplotlib is not installed.
         """
         try:
-            figures: Any = importlib.import_module("matplotlib.figure")
+            from matplotlib.figure import Figure
         except ImportError as error:
             raise MissingExtraError(
                 "Trajectory.plot needs matplotlib, which is not installed: "
                 "pip install 'mbcasadi[tools]'"
             ) from error
-        figure = figures.Figure(figsize=(8, 9), layout="constrained")
+        figure = Figure(figsize=(8, 9), layout="constrained")
         axes = figure.subplots(4, 1, sharex=True)
         for axis, (label, values) in zip(axes, _panels(self).items(), strict=True):
             axis.plot(self.t, values, linewidth=1)
             axis.set_ylabel(label)
-            for happening in self.events:
-                axis.axvline(happening.time, color="0.7", linewidth=0.8)
+            for event in self.events:
+                axis.axvline(event.time, color="0.7", linewidth=0.8)
         axes[3].set_yscale("log")
         axes[3].set_xlabel("t [s]")
         return figure
@@ -123,19 +125,17 @@ def _panels(trajectory: Trajectory) -> dict[str, Array]:
 
 
 @contextmanager
-def _replaced(path: Path, mode: str) -> Iterator[IO[Any]]:
-    """Open a file beside `path` that takes its place when it is complete."""
-    newline = "" if "b" not in mode else None
+def _complete_or_not(path: Path) -> Iterator[Path]:
+    """Give a file beside `path` to write to, which takes its place when that has succeeded."""
     with tempfile.NamedTemporaryFile(
-        mode, dir=path.parent, prefix=path.name, suffix=".part", delete=False, newline=newline
+        dir=path.parent, prefix=path.name, suffix=".part", delete=False
     ) as file:
         part = Path(file.name)
-        try:
-            yield file
-        except BaseException:
-            file.close()
-            part.unlink()
-            raise
+    try:
+        yield part
+    except BaseException:
+        part.unlink()
+        raise
     part.chmod(0o666 & ~_umask())
     part.replace(path)
 

@@ -40,7 +40,7 @@ class Moments:
         second = tuple(a + b for a, b in zip(self.second, other.second, strict=True))
         return Moments(self.mass + other.mass, add(self.first, other.first), second)
 
-    def moved(self, by: Vec3) -> "Moments":
+    def translate(self, by: Vec3) -> "Moments":
         """Return the moments about an origin that lies at `-by`: every point gains `by`."""
         first = add(self.first, scale(self.mass, by))
         # r rᵀ gains by sᵀ + s byᵀ + m by byᵀ; with s_new = s + m by that is by sᵀ + s_new byᵀ.
@@ -50,7 +50,7 @@ class Moments:
         )
         return Moments(self.mass, first, second)
 
-    def turned(self, axis: int, c: Scalar, s: Scalar) -> "Moments":
+    def turn(self, axis: int, c: Scalar, s: Scalar) -> "Moments":
         """Return `R s`, `R E Rᵀ` for a turn about a coordinate axis."""
         i, j = (axis + 1) % 3, (axis + 2) % 3
         E = self.second
@@ -69,7 +69,7 @@ class Moments:
         first[j] = s * self.first[i] + c * self.first[j]
         return Moments(self.mass, (first[0], first[1], first[2]), tuple(second))
 
-    def rotated(self, R: Mat3) -> "Moments":
+    def rotate(self, R: Mat3) -> "Moments":
         """Return `R s`, `R E Rᵀ` for a full rotation matrix, given by rows."""
         half = [rotate(R, self.row(k)) for k in range(3)]  # half[k][i] = (R E)_ik
         full = [rotate(R, (half[0][i], half[1][i], half[2][i])) for i in range(3)]
@@ -87,12 +87,12 @@ class Moments:
         column[k] = others[0] + others[1]
         return (column[0], column[1], column[2])
 
-    def push(self, k: int) -> tuple[Vec3, Vec3]:
+    def translation_wrench(self, k: int) -> tuple[Vec3, Vec3]:
         """Return force and moment of a unit linear acceleration along axis k."""
         axis = _unit(k)
         return scale(self.mass, axis), cross(self.first, axis)
 
-    def twist(self, k: int) -> tuple[Vec3, Vec3]:
+    def rotation_wrench(self, k: int) -> tuple[Vec3, Vec3]:
         """Return force and moment of a unit angular acceleration about axis k."""
         return cross(_unit(k), self.first), self.inertia_column(k)
 

@@ -38,34 +38,34 @@ class Rotate:
 Step = Move | Turn | Rotate
 
 
-def outward(step: Step, a: Vec3) -> Vec3:
+def vector_to_parent(step: Step, a: Vec3) -> Vec3:
     """Return `R a`: a free vector of the child, in the parent's axes."""
     if isinstance(step, Turn):
         return _planar(step, a, step.sin)
     return a if isinstance(step, Move) else rotate(step.R, a)
 
 
-def inward(step: Step, a: Vec3) -> Vec3:
+def vector_to_child(step: Step, a: Vec3) -> Vec3:
     """Return `Rᵀ a`: a free vector of the parent, in the child's axes."""
     if isinstance(step, Turn):
         return _planar(step, a, -step.sin)
     return a if isinstance(step, Move) else rotate_back(step.R, a)
 
 
-def wrench_outward(step: Step, force: Vec3, moment: Vec3) -> tuple[Vec3, Vec3]:
+def wrench_to_parent(step: Step, force: Vec3, moment: Vec3) -> tuple[Vec3, Vec3]:
     """Return force and moment about the parent's origin, from those about the child's."""
     if isinstance(step, Move):
         return force, add(moment, cross(step.by, force))
-    return outward(step, force), outward(step, moment)
+    return vector_to_parent(step, force), vector_to_parent(step, moment)
 
 
-def moments_outward(step: Step, moments: Moments) -> Moments:
+def moments_to_parent(step: Step, moments: Moments) -> Moments:
     """Return mass moments about the parent's origin, from those about the child's."""
     if isinstance(step, Move):
-        return moments.moved(step.by)
+        return moments.translate(step.by)
     if isinstance(step, Turn):
-        return moments.turned(step.axis, step.cos, step.sin)
-    return moments.rotated(step.R)
+        return moments.turn(step.axis, step.cos, step.sin)
+    return moments.rotate(step.R)
 
 
 def _planar(step: Turn, a: Vec3, sine: Scalar) -> Vec3:

@@ -97,3 +97,8 @@ def authored_pose(system: System) -> Array:
             f"'{system.name}' is given by equations and has no authored pose; give q"
         )
     return np.asarray(system.tree.q0, dtype=float)
+
+
+def rate_names(system: System) -> tuple[str, ...]:
+    """Return the name of each entry of δq and v: its joint, with a suffix where it has several."""
+    return rates(system).components

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.errors import ModelError, UnsupportedFeatureError
-from mbcasadi.mjcf import captured_warnings
+from mbcasadi.mjcf import capture_warnings
 from mbcasadi.system import FrameFunctions, System
 from mbcasadi.validation import judge, judge_frames
 from mbcasadi.validation.judge import Sample
@@ -102,7 +102,7 @@ def compare(
             checks += _frame_checks(system, model, kind, i)
     smooth, rng = judge.smooth_copy(model), np.random.default_rng(seed)
     errors = np.zeros((states, len(checks)))
-    with captured_warnings():
+    with capture_warnings():
         for row in errors:
             sample = judge.random_sample(smooth, rng)
             row[:] = [_error(check, sample) for check in checks]

@@ -14,7 +14,7 @@ from mbcasadi.codegen import CProject, export_c
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.simulation.call import Call
+from mbcasadi.simulation.buffered_function import BufferedFunction
 
 Array = NDArray[np.float64]
 KNOWN_INPUTS = ("q", "v", "act", "f_c", "ref", "mask", "z", "t")
@@ -87,7 +87,7 @@ class Caller:
         self.names_in = tuple(function.name_in())
         self.names_out = tuple(function.name_out())
         self._sizes = {name: int(function.numel_in(name)) for name in self.names_in}
-        self._call = Call(function)
+        self._call = BufferedFunction(function)
 
     def size(self, name: str) -> int:
         """Return the number of elements of an input, 0 where there is no such input."""

@@ -15,7 +15,7 @@ from support.motion_references import acceleration_scale, force_scale, reference
 import mbcasadi as mb
 
 TOL = 1e-10  # relative, in the original units
-ROUNDING = 1e-15  # of one operation, with a margin of four
+ROUNDING = 2e-15  # of one operation, with a margin of ten
 STATES = 100
 
 

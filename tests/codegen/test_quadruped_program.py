@@ -34,7 +34,7 @@ void *__wrap_realloc(void *p, size_t n) { ++calls; return __real_realloc(p, n); 
 
 int main(int argc, char **argv) {
   double *memory = malloc(QUADRUPED_LAW_MEMORY_BYTES), *in = malloc(%(ticks)d * SIZE * sizeof *in);
-  double u[12], z[NZ], residual[5], status;
+  double u[12], z[NZ], residual[5], status, flags;
   long seen[5] = {0}, k, i, before;
   FILE *file = fopen(argv[argc - 1], "rb");
   if (!file || fread(in, sizeof *in * SIZE, %(ticks)d, file) != %(ticks)d) return 1;
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
   before = calls;
   for (k = 0; k < %(ticks)d; ++k) {
     const double *q = in + k * SIZE, *v = q + NQ, *ref = v + NV, *mask = ref + NREF;
-    quadruped_law_step(memory, q, v, ref, mask, z, u, z, &status, residual);
+    quadruped_law_step(memory, q, v, ref, mask, z, u, z, &status, &flags, residual);
     if (!(status >= 0 && status <= 4)) return 3;
     ++seen[(int)status];
     for (i = 0; i < 12; ++i)

@@ -10,7 +10,7 @@ from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
 from mbcasadi.dynamics import constrained_inverse_dynamics, forward_dynamics
-from mbcasadi.dynamics.null_space_terms import null_space_inverse_dynamics, null_space_terms
+from mbcasadi.dynamics.null_space_functions import null_space_inverse_dynamics, null_space_terms
 from mbcasadi.dynamics.terms import terms_fun
 
 STATES = 20

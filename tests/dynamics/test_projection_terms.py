@@ -9,7 +9,7 @@ from support.admissible_states import States, admissible_states, call, column, d
 from support.constrained_mechanisms import mechanism
 
 from mbcasadi.dynamics import forward_dynamics
-from mbcasadi.dynamics.projection_terms import force_channels, projection_terms
+from mbcasadi.dynamics.projection_functions import force_channels, projection_terms
 from mbcasadi.dynamics.terms import terms_fun
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 

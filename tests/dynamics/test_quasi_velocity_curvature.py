@@ -6,7 +6,10 @@ import pytest
 from support.constrained_mechanisms import mechanism
 
 import mbcasadi as mb
-from mbcasadi.dynamics.quasi_velocity_terms import quasi_velocity_curvature, quasi_velocity_terms
+from mbcasadi.dynamics.quasi_velocity_functions import (
+    quasi_velocity_curvature,
+    quasi_velocity_terms,
+)
 
 
 def lagrangian(kinetic) -> mb.System:

@@ -11,7 +11,7 @@ from support.compiled import all_compiled
 from support.constrained_mechanisms import mechanism
 
 import mbcasadi as mb
-from mbcasadi.dynamics.quasi_velocity_terms import (
+from mbcasadi.dynamics.quasi_velocity_functions import (
     quasi_velocity_motion,
     quasi_velocity_terms,
 )

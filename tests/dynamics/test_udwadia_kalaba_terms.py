@@ -10,9 +10,9 @@ from support.compiled import compiled
 from support.constrained_mechanisms import mechanism
 
 import mbcasadi as mb
-from mbcasadi.dynamics.null_space_terms import null_space_terms
+from mbcasadi.dynamics.null_space_functions import null_space_terms
 from mbcasadi.dynamics.terms import terms_fun
-from mbcasadi.dynamics.udwadia_kalaba_terms import udwadia_kalaba_terms
+from mbcasadi.dynamics.udwadia_kalaba_functions import udwadia_kalaba_terms
 from mbcasadi.errors import UnknownNameError, UnsupportedFeatureError
 from mbcasadi.formulation.root import ROOTS
 

@@ -11,7 +11,7 @@ from support.constrained_mechanisms import mechanism
 
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.dynamics.terms import terms_fun
-from mbcasadi.dynamics.virtual_mass_terms import actuation_map, virtual_mass_terms
+from mbcasadi.dynamics.virtual_mass_functions import actuation_map, virtual_mass_terms
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 
 STATES = 20

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.examples import shown
+from support.pages import assert_shows
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = (ROOT / "docs" / "linearisation.md").read_text(encoding="utf-8")
@@ -23,7 +24,7 @@ def test_an_example_says_what_one_will_see_and_stands_in_the_docs(number):
 def test_the_pendulum_leans_little_and_falls_without_feedback(tmp_path, capsys):
     _, found = shown(20, tmp_path)
     said = capsys.readouterr().out
-    assert "\n".join(said.splitlines()[:2]) in DOCS
+    assert_shows(DOCS, "\n".join(said.splitlines()[:2]))
     kept, fallen = found["LQR"], found["no feedback"]
     assert 0.01 < np.abs(kept["lean"]).max() < 0.05
     assert np.abs(kept["lean"][-100:]).max() < 1e-3
@@ -34,7 +35,7 @@ def test_the_pendulum_leans_little_and_falls_without_feedback(tmp_path, capsys):
 def test_the_biped_stands_on_pins_and_on_contacts(tmp_path, capsys):
     _, found = shown(21, tmp_path)
     said = capsys.readouterr().out
-    assert "\n".join(said.splitlines()[:2]) in DOCS
+    assert_shows(DOCS, "\n".join(said.splitlines()[:2]))
     for name in ("on pins", "on contacts"):
         away = np.abs(found[name].q - found[name].q[0])[:, :3]
         assert away[:, 0].max() > 5e-3  # the push was felt

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.pages import assert_shows
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
@@ -41,6 +42,5 @@ def test_the_command_in_the_docs_prints_what_they_say_and_writes_the_figure(tmp_
         text=True,
         check=True,
     )
-    for line in done.stdout.splitlines():
-        assert line in DOCS
+    assert_shows(DOCS, done.stdout)
     assert figure.stat().st_size > 10_000

@@ -7,6 +7,7 @@ import mbcasadi as mb
 
 RANK_TOL = 1e-7  # rows of these mechanisms have singular values of 0.01 and more, or rounding
 STRIDES, STRIDE = 6, 0.12  # random steps along the manifold; rad, m
+SHORTEST = 1e-12  # projection of a random vector where nothing is free to move
 
 
 def array(value):
@@ -31,17 +32,22 @@ def null_space(A: np.ndarray) -> np.ndarray:
 
 
 def admissible_states(system: mb.System, start, count: int, seed: int = 0):
-    """Yield `count` states (q, v) of a random walk on the manifold of phi(q) = 0 from `start`."""
+    """Yield `count` states (q, v) of a random walk on the manifold of phi(q) = 0 from `start`.
+
+    Steps and velocities are projections of random vectors: a basis of the null space has signs, and
+    where it has several columns a turn, that differ between BLAS libraries. The strides differ in
+    length, so that a walk with one freedom does not come back to where it was.
+    """
     rng = np.random.default_rng(seed)
     q = np.array(start, dtype=float)
     for _ in range(count):
         for _ in range(STRIDES):
             N = null_space(np.array(system.constraint_jacobian(q)))
-            step = rng.normal(size=N.shape[1])
-            rank = system.nv - N.shape[1]
-            q = close(system, q + STRIDE * N @ step / np.linalg.norm(step), rank)
+            step = N @ (N.T @ rng.normal(size=system.nv))
+            stride = STRIDE * rng.uniform(0.5, 1.5) / max(np.linalg.norm(step), SHORTEST)
+            q = close(system, q + stride * step, system.nv - N.shape[1])
         N = null_space(np.array(system.constraint_jacobian(q)))
-        yield q, N @ rng.normal(size=N.shape[1])
+        yield q, N @ (N.T @ rng.normal(size=system.nv))
 
 
 def acceleration(system: mb.System, q, v, u, t: float | None = None) -> np.ndarray:

@@ -23,7 +23,7 @@ from mbcasadi.formulation.null_space import (
     inconsistency,
     null_space,
     null_space_inverse,
-    reduced,
+    reduced_equations,
 )
 
 KINDS = [ca.SX, ca.MX]
@@ -109,7 +109,7 @@ def test_reduced_equations_are_those_of_the_motion(kind):
     for m, n, r in CASES:
         p = problem(rng, m, n, r)
         shapes = {key: s for key, s in motion_shapes(m, n).items() if key != "f"}
-        f = as_function(reduced, kind, shapes, names)
+        f = as_function(reduced_equations, kind, shapes, names)
         found = {key: f(**{k: p[k] for k in shapes})[key].full() for key in names}
         Z, a = found["Z"], reference_motion(**p)[0]
         used = np.abs(Z).max(axis=0) > 0

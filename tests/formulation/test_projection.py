@@ -32,6 +32,7 @@ from mbcasadi.formulation.projection import (
 OPTIONS = [{"inertia": name} for name in INERTIAS]
 OPTIONS += [{"inertia": "M_c_second", "gamma": gamma} for gamma in (0.05, 300.0)]
 RELATIVE_TOL = 1e-10  # matrices of condition below 1e5
+ELIMINATION = 1e-12  # a hundred operations with two coordinates, of condition below 10
 
 
 def name_of(options: dict) -> str:
@@ -110,7 +111,7 @@ def test_an_invertible_inertia_is_not_enough_for_the_parameterized_one():
     """`diag(1, -1)` is invertible, yet zero on null([1, -1])."""
     P = projector(np.array([[1.0, -1.0]]))
     M_c = parameterized_constraint_inertia(ca.DM(np.diag([1.0, -1.0])), ca.DM(P), 1.0).full()
-    assert abs(np.linalg.det(M_c)) < 1e-15
+    assert abs(np.linalg.det(M_c)) < 1e-14  # of entries of about 1: some roundings
 
 
 def test_default_gamma_makes_the_symmetric_part_definite_and_keeps_elimination_from_growing():
@@ -239,9 +240,9 @@ def test_a_particle_on_a_circle_is_bent_onto_it():
     for options in OPTIONS:
         found = motion(ca.SX, 1, 2, **options)(**p)
         expected = tangent * (tangent @ force) - bend
-        np.testing.assert_allclose(mass * found["a"].full().ravel(), expected, rtol=1e-13)
+        np.testing.assert_allclose(mass * found["a"].full().ravel(), expected, rtol=ELIMINATION)
         expected = -normal * (normal @ force) - bend
-        np.testing.assert_allclose(found["f_c"].full().ravel(), expected, rtol=1e-13)
+        np.testing.assert_allclose(found["f_c"].full().ravel(), expected, rtol=ELIMINATION)
 
 
 def test_slider_crank_has_the_published_inertia_away_from_its_singular_pose():

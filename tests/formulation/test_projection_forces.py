@@ -17,8 +17,7 @@ from mbcasadi.formulation.projection import (
     projection,
     symmetric_constraint_inertia,
 )
-from mbcasadi.formulation.projection_rates import path_rate, projector_rate, turning_rate
-from mbcasadi.formulation.projection_terms import (
+from mbcasadi.formulation.projection_forces import (
     channel_force,
     coupling,
     decoupling,
@@ -26,6 +25,7 @@ from mbcasadi.formulation.projection_terms import (
     multipliers,
     normal_acceleration,
 )
+from mbcasadi.formulation.projection_rates import path_rate, projector_rate, turning_rate
 from mbcasadi.linalg import pinv
 from mbcasadi.linalg import projector as linalg_projector
 

@@ -22,7 +22,7 @@ from support.compiled import compiled
 from mbcasadi.errors import UnknownNameError
 from mbcasadi.formulation.lagrange import lagrange
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
-from mbcasadi.formulation.root import ROOTS, across, root_factor
+from mbcasadi.formulation.root import ROOTS, constraint_basis, root_factor
 
 RELATIVE_TOL = 1e-10  # matrices of condition below 1e4
 KEYS = ("a", "f_c", "lam")
@@ -140,7 +140,7 @@ def test_the_basis_across_spans_the_rows_in_quasi_velocities(root):
     for m, n, r in CASES:
         p = problem(rng, m, n, r)
         factor = root_factor(ca.DM(p["M"]), root)
-        rows = across(factor, ca.DM(p["A"]))
+        rows = constraint_basis(factor, ca.DM(p["A"]))
         V1 = rows.V1.full()
         A_W = p["A"] @ np.linalg.inv(factor.W.full().T)
         projector = V1 @ V1.T

@@ -9,14 +9,14 @@ from formulation_problems import as_function, null_columns, numbers
 from support.compiled import compiled
 
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
-from mbcasadi.formulation.quasi_velocity_terms import (
+from mbcasadi.formulation.quasi_velocity_equations import (
     QuasiTerms,
     coriolis_term,
     free_basis_near,
     quasi_terms,
     root_rate,
 )
-from mbcasadi.formulation.root import ROOTS, across, root_factor
+from mbcasadi.formulation.root import ROOTS, constraint_basis, root_factor
 
 ROUNDING = 1e-11  # matrices of condition below 1e4
 STEP = 1e-5
@@ -168,7 +168,7 @@ def test_coriolis_term_of_the_constraint_holds_the_rate_of_the_basis(root):
         t = moving.terms(ca.SX, root)
 
         def basis(time, moving=moving, reference=t["V2"]):
-            rows = across(root_factor(ca.DM(moving.M(time)), root), ca.DM(moving.A(time)))
+            rows = constraint_basis(root_factor(ca.DM(moving.M(time)), root), ca.DM(moving.A(time)))
             return free_basis_near(rows.V1, ca.DM(reference)).full()
 
         np.testing.assert_allclose(basis(0.0), t["V2"], atol=ROUNDING)

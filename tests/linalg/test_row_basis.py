@@ -14,7 +14,7 @@ from support.compiled import compiled
 from mbcasadi import linalg
 from mbcasadi.linalg import symbols
 
-ONE_PASS_ROUNDING = 3e-15  # of the columns, times one over the remainder that is kept
+ONE_PASS_ROUNDING = 1e-14  # sums of ten products, times one over the remainder that is kept
 REFERENCE_TOL = 1e-10  # the promise; what is found is about 1e-15 times the condition
 ROUNDING = 1e-12  # laws of orthonormal matrices of at most 82 rows
 DERIVATIVE_TOL = 1e-8  # 1e-15 times the square of the condition of integer matrices

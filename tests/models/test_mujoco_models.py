@@ -45,9 +45,15 @@ SMALL_CHANGE = 2e-2  # of the energy, by the stiffness of soft rows
 
 
 def null_direction(model: mujoco.MjModel) -> np.ndarray:
-    """Return one unit velocity (nv,) that the equality constraints allow at `qpos0`."""
+    """Return one unit velocity (nv,) that the equality constraints allow at `qpos0`.
+
+    It is the projection of a fixed vector: signs and order of a null basis belong to LAPACK.
+    """
     _, jacobian = equality_rows(model, model.qpos0)
-    return np.linalg.svd(jacobian)[2][-1] if jacobian.size else np.eye(model.nv)[0]
+    fixed = np.cos(np.arange(model.nv))
+    inverse = np.linalg.pinv(jacobian, rcond=SMALLEST_SINGULAR_VALUE)
+    along = fixed - inverse @ (jacobian @ fixed)
+    return along / np.linalg.norm(along)
 
 
 def states(model: mujoco.MjModel) -> list[np.ndarray]:

@@ -23,7 +23,7 @@ MODEL = LinearModel.of([[1.0, 0.1], [0.0, 1.0]], [[0.0], [0.1]], 0.1)
 def linear():
     system = mb.read_mjcf(models.path("four_bar"))
     held = mb.equilibrium(system)
-    return mb.linearize(system, held.q, None, held.u)
+    return mb.linearize(system, held)
 
 
 @pytest.mark.parametrize("row", [np.eye(3)[0], np.nan * np.eye(6)[0], np.full(6, np.inf)])

@@ -14,6 +14,8 @@ CRANK = example(4)
 GRAVITY = 9.81  # m/s²
 EVERY_STAGE, EVERY_STEP = "q, v at every stage", "q, v after each step"
 CLASSICAL, AS_PRINTED = "classical Lagrange", "q after each step"
+ENERGY = 1e-7  # relative: rtol 1e-10 in each of some 1000 steps
+APART = 1e-6  # rad: that energy over the 60 rad of ten seconds, rounded down
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +74,11 @@ def test_the_motion_passes_every_singular_pose_and_keeps_energy_step_and_branch(
     passed = np.count_nonzero(np.diff(np.sign(np.cos(crank))))
     assert passed == 23
     assert run["t"][-1] == 10.0
-    assert run["error"].max() < 1e-8
+    assert run["error"].max() < ENERGY
     assert run["drift"].max() < 1e-10
     assert np.diff(run["t"])[1:-1].min() > 1e-3  # s, where the longest are 0.04
     np.testing.assert_allclose(run["q"][:, 1], -2 * crank, atol=1e-10)
-    assert run["apart"].max() < 1e-7
+    assert run["apart"].max() < APART
 
 
 def test_the_time_to_turn_is_the_quadrature_of_the_energy_integral(runs):
@@ -90,14 +92,14 @@ def test_the_time_to_turn_is_the_quadrature_of_the_energy_integral(runs):
 
     turns = np.r_[np.arange(begin, end, np.pi), end]
     time = sum(quad(slowness, a, b, epsabs=1e-13)[0] for a, b in pairwise(turns))
-    assert time == pytest.approx(10.0, abs=2e-8)
+    assert time == pytest.approx(10.0, abs=APART / CRANK["SPEED"])
 
 
 def test_after_each_step_q_and_v_hold_too_where_the_branch_is_a_straight_line(runs):
     run = runs[EVERY_STEP]
     assert run["t"][-1] == 10.0
-    assert run["error"].max() < 1e-8
-    assert run["apart"].max() < 1e-7
+    assert run["error"].max() < ENERGY
+    assert run["apart"].max() < APART
 
 
 def test_the_classical_multipliers_leave_the_branch_at_a_singular_pose(runs):

@@ -10,7 +10,8 @@ import pytest
 from support.examples import example, results
 
 import mbcasadi as mb
-from mbcasadi.dynamics.virtual_mass_terms import virtual_mass_terms
+from mbcasadi.dynamics import virtual_mass_terms
+from mbcasadi.simulation import InitialConditions
 
 LATCH = example(5)
 EXACT = 1e-9  # relative; inertias have condition 14 and less
@@ -125,7 +126,7 @@ def test_latched_each_half_moves_like_one_pendulum_whose_tip_runs_on_the_middle_
         run.q[first, :2],
         run.v[first, :2],
         run.t[-1] - run.t[first],
-        t0=run.t[first],
+        initial=InitialConditions(t0=run.t[first]),
         times=run.t[after],
     )
     np.testing.assert_allclose(run.q[after, :2], alone.q, atol=1e-6)

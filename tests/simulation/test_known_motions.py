@@ -8,12 +8,12 @@ from simulation_mechanisms import GRAVITY, ball_top, free_top, knife_edge, parti
 from support.corpora import ROOT
 
 import mbcasadi as mb
-from mbcasadi.simulation import tableau
-from mbcasadi.simulation.flow import Flow
-from mbcasadi.simulation.functions import Rule
+from mbcasadi.simulation import EquationOptions, IntegrationOptions, dormand_prince
 from mbcasadi.simulation.manifold import Manifold
+from mbcasadi.simulation.right_hand_side import RightHandSide
 
 TIGHT = {"rtol": 1e-11, "atol": 1e-13}
+DRIFTING = IntegrationOptions(project="none")
 MOTION_TOL = 1e-8  # m and rad, over seconds at rtol 1e-11
 
 
@@ -128,16 +128,17 @@ def test_the_order_holds_on_rotations(constrained):
 
 def fixed_steps(system: mb.System, count: int, duration: float = 3.0) -> np.ndarray:
     """Return the final (q, v) after steps of one size, each in its own coordinates."""
-    manifold = Manifold(system, Rule(), np.ones(system.nc))
-    flow = Flow(system, Rule(), manifold, "stage", None)
+    manifold = Manifold(system, EquationOptions(), np.ones(system.nc))
+    motion = RightHandSide(manifold, "projection", EquationOptions())
     start = np.array([0.9, 0.1, 0.3, 0.2])
     q = mb.assemble(system, start / np.linalg.norm(start))
     v = manifold.admissible(q, np.array([2.0, -3.0, 4.0]), 0.0).v
     act, h = np.zeros(0), duration / count
     for k in range(count):
-        flow.base, y = q, flow.local(v, act)
-        step = tableau.trial(flow.rate, k * h, y, flow.rate(k * h, y), h)
-        q, v, act = flow.state(k * h + h, step.y_next)
+        motion.base, y = q, motion.local_state(v, act)
+        first_rate = motion.rate(k * h, y)
+        step = dormand_prince.trial_step(motion.rate, k * h, y, first_rate, h)
+        q, v, act = motion.state(k * h + h, step.y_next)
     return np.concatenate([q, v])
 
 
@@ -157,10 +158,12 @@ def test_drift_is_none_with_projection_bounded_with_baumgarte_and_grows_with_nei
     system = particle(2, heavy=True, phi=lambda q, *_: ca.sumsqr(q) - 1)
     start, loose = ([0.6, -0.8], [0, 0], 20.0), {"rtol": 1e-6, "atol": 1e-8}
     held = mb.simulate(system, *start, **loose)
-    after_step = mb.simulate(system, *start, **loose, project="step")
-    free = mb.simulate(system, *start, **loose, project="none")
+    after_step = mb.simulate(system, *start, **loose, integration=IntegrationOptions("step"))
+    free = mb.simulate(system, *start, **loose, integration=DRIFTING)
     rates = mb.Baumgarte(20.0, 20.0)
-    pulled = mb.simulate(system, *start, **loose, project="none", baumgarte=rates)
+    pulled = mb.simulate(
+        system, *start, **loose, integration=DRIFTING, equations=EquationOptions(baumgarte=rates)
+    )
     for projected in (held, after_step):
         assert max(projected.drift.max(), projected.drift_velocity.max()) < 1e-14
     half = len(free.t) // 2
@@ -174,7 +177,7 @@ def test_a_loop_of_repeated_rows_is_integrated_on_the_manifold_or_in_tiny_steps(
     system = mb.read_mjcf(ROOT / "mujoco_models" / "spatial_loop.xml")
     start, loose = (system.tree.q0, np.zeros(system.nv), 0.2), {"rtol": 1e-6, "atol": 1e-8}
     held = mb.simulate(system, *start, **loose)
-    free = mb.simulate(system, *start, **loose, project="none")
+    free = mb.simulate(system, *start, **loose, integration=DRIFTING)
     assert held.rank.max() < system.nc
     assert held.drift.max() < 1e-14
     assert free.steps > 5 * held.steps

@@ -11,7 +11,7 @@ from support.corpora import ROOT
 
 import mbcasadi as mb
 from mbcasadi.errors import MotionError, ProblemError
-from mbcasadi.simulation import march
+from mbcasadi.simulation import InitialConditions, simulate_fixed_step
 
 DRIFT_TOL = 1e-11  # m; phi of the four-bar carries rounding errors of 1e-16
 GROWTH = 4 * 2**20  # bytes; a leak of one state for each step would be more than this
@@ -35,7 +35,7 @@ def resident() -> int:
 def test_forty_thousand_steps_of_a_four_bar_neither_drift_nor_grow():
     system = frictionless_four_bar()
     memory = []
-    run = march(
+    run = simulate_fixed_step(
         system,
         system.tree.q0,
         turning(system, 20.0),
@@ -57,7 +57,8 @@ def test_it_agrees_with_the_adaptive_integrator_at_order_four_or_better():
     start = system.tree.q0, turning(system, 20.0)
     exact = mb.simulate(system, *start, 0.5, rtol=1e-11, atol=1e-13).q[-1]
     errors = [
-        np.abs(march(system, *start, 0.5 / n, n, keep=n).q[-1] - exact).max() for n in (400, 800)
+        np.abs(simulate_fixed_step(system, *start, 0.5 / n, n, keep=n).q[-1] - exact).max()
+        for n in (400, 800)
     ]
     assert errors[0] > 1e-9
     assert np.log2(errors[0] / errors[1]) > 3.7
@@ -67,12 +68,13 @@ def test_forces_controls_and_masks_act_in_every_step():
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     system = particle(2, phi=lambda q, *_: q[1]).with_mask([0])
     force = ca.Function("force", [t, q, v], [ca.vertcat(ca.cos(t), 1)], ["t", "q", "v"], ["f"])
-    free = march(system, [0, 0], [0, 0], 1e-3, 1000, force=force)
+    free = simulate_fixed_step(system, [0, 0], [0, 0], 1e-3, 1000, force=force)
     np.testing.assert_allclose(free.q[-1], [1 - np.cos(1.0), 0.5], atol=1e-9)
-    held = march(system, [0, 0.3], [0, 1], 1e-3, 1000, force=force, mask=[1])
+    active = InitialConditions(mask=[1])
+    held = simulate_fixed_step(system, [0, 0.3], [0, 1], 1e-3, 1000, force=force, initial=active)
     np.testing.assert_allclose(held.q[-1], [1 - np.cos(1.0), 0.0], atol=1e-9)
     pushed = mb.from_lagrangian(q, v, kinetic=ca.sumsqr(v) / 2, B=np.eye(2))
-    run = march(pushed, [0, 0], [0, 0], 0.01, 100, keep=100, u=[1.0, -2.0])
+    run = simulate_fixed_step(pushed, [0, 0], [0, 0], 0.01, 100, keep=100, u=[1.0, -2.0])
     np.testing.assert_allclose(run.q[-1], [0.5, -1.0], atol=1e-12)
 
 
@@ -80,9 +82,9 @@ def test_what_cannot_run_is_refused():
     system = particle(1)
     for step, count, keep in ((0.0, 10, 1), (np.nan, 10, 1), (0.1, 10, 3), (0.1, 0, 1)):
         with pytest.raises(ProblemError, match="multiple of keep"):
-            march(system, [0.0], [0.0], step, count, keep=keep)
+            simulate_fixed_step(system, [0.0], [0.0], step, count, keep=keep)
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 1), ca.SX.sym("v", 1)
     blow_up = ca.Function("force", [t, q, v], [1e3 * v**3])
     with pytest.raises(MotionError, match="NaN or infinite at") as end:
-        march(system, [0.0], [1.0], 0.1, 1000, keep=10, force=blow_up)
+        simulate_fixed_step(system, [0.0], [1.0], 0.1, 1000, keep=10, force=blow_up)
     assert len(end.value.trajectory.t) >= 1

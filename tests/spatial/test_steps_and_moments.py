@@ -12,11 +12,11 @@ from mbcasadi.spatial import (
     Rotate,
     Turn,
     body_moments,
-    inward,
-    moments_outward,
-    outward,
+    moments_to_parent,
     vec3,
-    wrench_outward,
+    vector_to_child,
+    vector_to_parent,
+    wrench_to_parent,
 )
 
 ROUNDING = 1e-13
@@ -59,8 +59,8 @@ STEPS = [
 def test_vectors_turn_like_matrices_and_back(step):
     R, _ = matrix_of(step)
     x = vec3([0.3, -1.2, 0.7])
-    np.testing.assert_allclose(outward(step, x), R @ x, atol=ROUNDING)
-    np.testing.assert_allclose(inward(step, outward(step, x)), x, atol=ROUNDING)
+    np.testing.assert_allclose(vector_to_parent(step, x), R @ x, atol=ROUNDING)
+    np.testing.assert_allclose(vector_to_child(step, vector_to_parent(step, x)), x, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -68,7 +68,7 @@ def test_power_of_a_wrench_does_not_depend_on_the_frame(step):
     R, p = matrix_of(step)
     rng = np.random.default_rng(0)
     force, moment, v, w = rng.standard_normal((4, 3))
-    f_out, n_out = wrench_outward(step, vec3(force), vec3(moment))
+    f_out, n_out = wrench_to_parent(step, vec3(force), vec3(moment))
     # Velocity of the parent's origin for a body that has (v, w) at the child's.
     v_out, w_out = R @ v - np.cross(R @ w, p), R @ w
     assert np.dot(f_out, v_out) + np.dot(n_out, w_out) == pytest.approx(
@@ -80,7 +80,7 @@ def test_power_of_a_wrench_does_not_depend_on_the_frame(step):
 def test_moments_move_with_their_points(step):
     R, p = matrix_of(step)
     masses, points = cloud(1)
-    found = moments_outward(step, moments_of_points(masses, points))
+    found = moments_to_parent(step, moments_of_points(masses, points))
     expected = moments_of_points(masses, points @ R.T + p)
     np.testing.assert_allclose(found.mass, expected.mass, atol=ROUNDING)
     np.testing.assert_allclose(found.first, expected.first, atol=ROUNDING)
@@ -92,8 +92,8 @@ def test_unit_accelerations_of_point_masses_give_the_columns_of_the_inertia():
     moments = moments_of_points(masses, points)
     for k, axis in enumerate(np.eye(3)):
         for (force, moment), a in (
-            (moments.push(k), np.tile(axis, (6, 1))),
-            (moments.twist(k), np.cross(axis, points)),
+            (moments.translation_wrench(k), np.tile(axis, (6, 1))),
+            (moments.rotation_wrench(k), np.cross(axis, points)),
         ):
             np.testing.assert_allclose(force, masses @ a, atol=ROUNDING)
             np.testing.assert_allclose(moment, masses @ np.cross(points, a), atol=10 * ROUNDING)
@@ -115,8 +115,8 @@ def test_body_moments_follow_steiner():
 
 def test_quarter_turns_and_zeros_leave_no_operations():
     x = ca.SX.sym("x", 3)
-    turned = outward(Turn(2, 0.0, 1.0), (x[0], x[1], x[2]))
-    moved, _ = wrench_outward(Move((0.0, 0.0, 0.0)), turned, turned)
+    turned = vector_to_parent(Turn(2, 0.0, 1.0), (x[0], x[1], x[2]))
+    moved, _ = wrench_to_parent(Move((0.0, 0.0, 0.0)), turned, turned)
     f = ca.Function("f", [x], [ca.vertcat(*moved)])
     inputs, outputs, signs = 3, 3, 1
     assert f.n_instructions() == inputs + outputs + signs

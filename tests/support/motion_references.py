@@ -45,7 +45,7 @@ def solve(M: Array, h: Array, f: Array, A: Array, c: Array) -> Motion:
 
 
 def mujoco_motion(mechanism: Mechanism, states: States) -> Motion:
-    """Return the motion of MuJoCo's own M, J, bias and aref (`-J̇v` on the manifold)."""
+    """Return the motion of MuJoCo's own M, J, bias and `J̇v`, its aref without what pulls back."""
     model = mechanism.model
     assert model is not None
     data = mujoco.MjData(model)
@@ -57,7 +57,10 @@ def mujoco_motion(mechanism: Mechanism, states: States) -> Motion:
         mujoco.mj_fullM(model, data, M)
         rows = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
         J = data.efc_J.reshape(-1, model.nv)[rows].copy()
-        parts.append([M, data.qfrc_bias - data.qfrc_passive, J, -data.efc_aref[rows]])
+        # aref pulls back what Newton's method left, 1e-13 times a stiffness of 1e3 and more
+        K, B, impedance, _ = data.efc_KBIP[rows].T
+        pull = B * (J @ v) + K * impedance * data.efc_pos[rows]
+        parts.append([M, data.qfrc_bias - data.qfrc_passive, J, -data.efc_aref[rows] - pull])
     M, h, J, c = (np.array(column) for column in zip(*parts, strict=True))
     return solve(M, h, states["f"].T, J, c)
 

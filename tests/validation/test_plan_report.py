@@ -82,7 +82,7 @@ def test_the_json_holds_it_all(report: Report, tmp_path: Path) -> None:
 def four_bar_run(perturb: dict[str, float]) -> Run:
     system = read_mjcf(FOUR_BAR)
     held = equilibrium(system)
-    linear = linearize(system, held.q, None, held.u)
+    linear = linearize(system, held)
     crank = np.eye(2 * system.nv)[system.nv]
     slow = deviation_output(linear, "crank_speed", crank, -0.3, 0.3, linear_penalty=1e-3)
     weights = np.repeat([10.0, 0.01], system.nv), 1.0

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from mbcasadi import linalg, model
 from mbcasadi.description import Contact, Frame, RigidTree
@@ -216,7 +216,7 @@ def point_map(arms: Array) -> tuple[Array, Array, Array]:
     E = np.vstack([np.hstack([np.eye(3), -skew]) for skew in skews])
     size = max(float(np.abs(arms).max()), LEAST_ARM)
     scaled = E / np.array([1, 1, 1, size, size, size])
-    full, upper, order = qr(scaled, pivoting=True)
+    full, upper, order = scipy.linalg.qr(scaled, pivoting=True)
     diagonal = np.abs(np.diag(upper))
     r = int(np.sum(diagonal > CONSTANT_RANK_TOL * diagonal[0]))
     chosen = np.sort(order[:r])

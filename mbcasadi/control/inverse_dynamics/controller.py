@@ -169,7 +169,7 @@ class InverseDynamicsQP(Setup):
             u=outputs["u"],
             z_next=outputs["z_next"],
             status=code,
-            status_text=QP_STATUS.texts[code],
+            status_text=QP_STATUS.words[code],
             flags=Flag(int(outputs["flags"][0])),
             residual=outputs["residual"],
             problem=CondensedQP.of(state, self.row_names),

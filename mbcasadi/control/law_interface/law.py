@@ -25,6 +25,7 @@ class LawInputs:
         z: state by its name.
         rows: (nc,) one for each constraint row that is on, else zero; all ones without a mask.
         f_c: (nv,) measured constraint force, zero where the law does not use one.
+        tuning: entries of the input `tuning` by name, inside their bounds.
     """
 
     q: ca.SX
@@ -33,6 +34,7 @@ class LawInputs:
     z: Mapping[str, ca.SX]
     rows: ca.SX
     f_c: ca.SX
+    tuning: Mapping[str, ca.SX] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

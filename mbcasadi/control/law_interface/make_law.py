@@ -3,9 +3,10 @@
 A law is given as expressions of a safe state; `make_law` turns them into one named Function that
 becomes C as it is. Its signature is
 
-    (q, v, [f_c], ref, [mask], z) → (u, z_next, status, flags, residual)
+    (q, v, [f_c], ref, [tuning], [mask], z) → (u, z_next, status, flags, residual)
 
 - `ref`: the references, in the slices that `Law.reference` names.
+- `tuning`: numbers that may change between ticks, where the law has them.
 - `f_c`: (nv,) measured constraint force, where the law uses one.
 - `mask`: one entry for each constraint of the model, above one half for on, where the system has a
   mask.
@@ -28,7 +29,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.signals import monitors, signals_in, signals_out
 from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import Controller
+from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import (
@@ -37,6 +38,7 @@ from mbcasadi.qp.input_guard import (
     clamp,
     input_validity,
     is_saturated,
+    is_within,
     normalise_quaternions,
     replace_invalid,
 )
@@ -54,6 +56,7 @@ def make_law(
     slots: Sequence[Slot],
     states: Mapping[str, ArrayLike] | None = None,
     measures_force: bool = False,
+    tuning: Sequence[TuningParameter] = (),
     tracked: Sequence[tuple[str, str]] = (),
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -68,6 +71,7 @@ def make_law(
         slots: slices of the reference.
         states: initial value of each state, by name.
         measures_force: the law takes the measured constraint force `f_c`.
+        tuning: numbers that may change between ticks; `LawInputs.tuning` has them by name.
         tracked: (name, unit) of each entry of `Command.error`.
         ctrl_limits: (nu, 2) limits of u instead of the model's.
         period: sample time, s.
@@ -82,14 +86,21 @@ def make_law(
     limits = require_ranges(system, ctrl_limits, None).ctrl
     initial = {key: np.atleast_1d(np.asarray(x, dtype=float)) for key, x in (states or {}).items()}
     z0 = np.concatenate([np.zeros(0), *initial.values()])
-    symbols = _symbols(system, slots, z0.size, measures_force)
-    at, valid = _guard_inputs(system, symbols, slots, initial)
+    _require_tuning(tuning)
+    symbols = _symbols(system, slots, len(tuning), z0.size, measures_force)
+    at, valid = _guard_inputs(system, symbols, slots, tuning, initial)
     command = equations(at)
     z_next = ca.vertcat(ca.SX(0, 1), *(command.z_next.get(key, at.z[key]) for key in initial))
     outputs = _outputs(command, z_next, _finite_state(symbols["z"], z0), valid, limits)
     inputs = list(symbols.values())
+    absent = [np.nan if key == "tuning" else 0.0 for key in symbols]  # left out: bad input
     function = ca.Function(
-        name, inputs, list(outputs.values()), list(symbols), list(outputs), {"cse": True}
+        name,
+        inputs,
+        list(outputs.values()),
+        list(symbols),
+        list(outputs),
+        {"cse": True, "default_in": absent},
     )
     f_c = ca.SX.zeros(system.nv) if command.f_c is None else command.f_c
     desired = ca.Function(
@@ -103,7 +114,7 @@ def make_law(
     controller = Controller(
         name=name,
         function=function,
-        inputs=signals_in(system, slots, initial, symbols),
+        inputs=signals_in(system, slots, tuning, initial, symbols),
         outputs=signals_out(system, initial, command),
         u_min=limits[:, 0],
         u_max=limits[:, 1],
@@ -115,6 +126,7 @@ def make_law(
         notes={"status": LAW_STATUS.summary()} | dict(notes or {}),
         monitor=_monitor(command, symbols),
         monitors=monitors(tracked) if command.error is not None else (),
+        tuning=tuple(tuning),
     )
     return Law(system, controller, tuple(slots), desired)
 
@@ -135,13 +147,27 @@ def _require(system: System, name: str) -> None:
     require_identifier("name", name)
 
 
+def _require_tuning(tuning: Sequence[TuningParameter]) -> None:
+    names = [parameter.name for parameter in tuning]
+    if len(set(names)) != len(names):
+        raise ProblemError(f"tuning parameters {', '.join(names)}; expected different names")
+    for one in tuning:
+        if not (np.isfinite(one.default) and one.lower <= one.default <= one.upper):
+            raise ProblemError(
+                f"tuning parameter '{one.name}': default {one.default} with bounds {one.lower} to "
+                f"{one.upper}; expected lower <= default <= upper"
+            )
+
+
 def _symbols(
-    system: System, slots: Sequence[Slot], nz: int, measures_force: bool
+    system: System, slots: Sequence[Slot], n_tuning: int, nz: int, measures_force: bool
 ) -> dict[str, ca.SX]:
     sizes = {"q": system.nq, "v": system.nv}
     if measures_force:
         sizes["f_c"] = system.nv
     sizes["ref"] = sum(slot.size for slot in slots)
+    if n_tuning:
+        sizes["tuning"] = n_tuning
     if system.mask is not None:
         sizes["mask"] = len(equality_groups(system)[0])
     sizes["z"] = nz
@@ -152,12 +178,17 @@ def _guard_inputs(
     system: System,
     symbols: Mapping[str, ca.SX],
     slots: Sequence[Slot],
+    tuning: Sequence[TuningParameter],
     initial: Mapping[str, Array],
 ) -> tuple[LawInputs, ca.SX]:
     """Return inputs that are safe to compute with, and one where they are those of the caller."""
     quaternions = quaternion_places(system)
     valid = input_validity(symbols.values(), symbols["q"], quaternions)
     nominal = {name: ca.DM.zeros(value.numel()) for name, value in symbols.items()}
+    if tuning:
+        lower, upper = ([getattr(one, end) for one in tuning] for end in ("lower", "upper"))
+        valid = ca.logic_and(valid, is_within(symbols["tuning"], lower, upper))
+        nominal["tuning"] = ca.DM([one.default for one in tuning])
     if system.tree is not None:
         nominal["q"] = ca.DM(np.asarray(system.tree.q0, dtype=float))
     if "mask" in symbols:
@@ -170,6 +201,7 @@ def _guard_inputs(
         z=_split(safe["z"], {name: value.size for name, value in initial.items()}),
         rows=_rows_on(system, safe.get("mask")),
         f_c=safe.get("f_c", ca.SX.zeros(system.nv)),
+        tuning=_split(safe.get("tuning", ca.SX(0, 1)), {one.name: 1 for one in tuning}),
     ), valid
 
 

@@ -7,7 +7,7 @@ import casadi as ca
 
 from mbcasadi.control.law_interface.law import Array, Command
 from mbcasadi.control.tasks.task import Slot
-from mbcasadi.description import Signal
+from mbcasadi.description import Signal, TuningParameter
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, equality_groups, rates
 
@@ -21,6 +21,7 @@ def monitors(tracked: Sequence[tuple[str, str]]) -> tuple[Signal, ...]:
 def signals_in(
     system: System,
     slots: Sequence[Slot],
+    tuning: Sequence[TuningParameter],
     initial: Mapping[str, Array],
     raw: Mapping[str, ca.SX],
 ) -> tuple[Signal, ...]:
@@ -41,6 +42,9 @@ def signals_in(
             "ref",
             tuple(f"{slot.name}.{one}" for slot in slots for one in slot.components),
             tuple(unit for slot in slots for unit in slot.units),
+        ),
+        "tuning": Signal(
+            "tuning", tuple(one.name for one in tuning), tuple(one.unit for one in tuning)
         ),
         "mask": _plain("mask", equality_groups(system)[0]),
         "z": _state_signal("z", initial),

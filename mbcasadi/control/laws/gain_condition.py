@@ -11,8 +11,8 @@ from mbcasadi.control.laws.quasi_velocity_motion import require_plain
 from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.control.tasks.task import Gain, per_row
 from mbcasadi.errors import ShapeError
-from mbcasadi.formulation.quasi_velocity_terms import free_basis, free_basis_near
-from mbcasadi.formulation.root import across, root_factor
+from mbcasadi.formulation.quasi_velocity_equations import free_basis, free_basis_near
+from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rates
@@ -130,7 +130,7 @@ def _constants(system: System, coordinates: Coordinates) -> ca.Function:
     V_ref, dq = ca.SX.sym("V_ref", system.nv, system.nv), ca.SX.sym("dq", system.nq)
     root = root_factor(system.mass_matrix(q))
     A = evaluate(system.loop_jacobian, {"q": q}) if system.nc else ca.SX(0, system.nv)
-    rows = across(root, A)
+    rows = constraint_basis(root, A)
     near = free_basis_near(rows.V1, V_ref)
     J_W = root.divide(ca.SX(coordinates.rows(q, 0)[1]).T).T
     B = ca.densify(J_W @ near)

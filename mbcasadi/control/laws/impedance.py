@@ -11,7 +11,7 @@ from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring
 from mbcasadi.control.tasks.task import Gain, Slot, Task, per_row
 from mbcasadi.errors import UnsupportedFeatureError
-from mbcasadi.formulation.root import across, root_factor
+from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import complete_factor
 from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
@@ -102,7 +102,7 @@ def _acceleration(
     `J̄ = J W⁻ᵀ (I - V1 V1ᵀ)`, so that `Λ_own⁻¹ = J̄ J̄ᵀ`.
     """
     root = root_factor(m.M)
-    rows = across(root, m.A, rank_tol=m.rank_tol)
+    rows = constraint_basis(root, m.A, rank_tol=m.rank_tol)
     V1 = rows.V1
     J_W = root.divide(pull.J.T).T
     length = ca.densify(ca.sqrt(ca.sum2(J_W**2)))

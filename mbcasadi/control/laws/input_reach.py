@@ -11,7 +11,7 @@ only, so it is the same.)
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.control.law_interface.law import Array

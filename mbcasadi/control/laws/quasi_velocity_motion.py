@@ -30,7 +30,7 @@ from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
-from mbcasadi.formulation.root import Across, RootFactor, across, root_factor
+from mbcasadi.formulation.root import ConstraintBasis, RootFactor, constraint_basis, root_factor
 from mbcasadi.linalg import CompleteFactor, complete_factor
 from mbcasadi.system import System, evaluate
 
@@ -76,9 +76,9 @@ class QuasiMotion:
         return root_factor(self.mechanism.M)
 
     @cached_property
-    def across(self) -> Across[ca.SX]:
+    def across(self) -> ConstraintBasis[ca.SX]:
         """Basis V1 across the constraint."""
-        return across(self.root, self.mechanism.A, rank_tol=self.mechanism.rank_tol)
+        return constraint_basis(self.root, self.mechanism.A, rank_tol=self.mechanism.rank_tol)
 
     @cached_property
     def C(self) -> ca.SX:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import expm
+import scipy
 
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
@@ -45,5 +45,5 @@ def held(dfdx: Array, dfdu: Array, drift: Array, period: float) -> tuple[Array, 
     nx, nu = dfdu.shape
     block = np.zeros((nx + nu + 1, nx + nu + 1))
     block[:nx] = np.column_stack([dfdx, dfdu, drift])
-    out = expm(block * period)
+    out = scipy.linalg.expm(block * period)
     return out[:nx, :nx], out[:nx, nx : nx + nu], out[:nx, -1]

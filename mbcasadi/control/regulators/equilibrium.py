@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.regulators.linearization import names_of_rates
 from mbcasadi.control.regulators.loads import BALANCED, Loads, null
 from mbcasadi.control.regulators.operating_point import Array, place_of
 from mbcasadi.control.regulators.static_equilibrium import StaticEquilibrium, at_rest, nearest
@@ -18,6 +17,7 @@ from mbcasadi.shapes import column
 from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.actuator_model import require_ranges
+from mbcasadi.system.coordinates import rate_names
 
 FREE_TOL = 1e-8
 """Singular value, relative to the largest stiffness (1 N m/rad at least), of a direction along
@@ -62,7 +62,7 @@ class Equilibrium:
     @property
     def in_words(self) -> str:
         """The forces that hold the pose, and its free directions."""
-        names, controls = names_of_rates(self.system), self.system.actuator_names
+        names, controls = rate_names(self.system), self.system.actuator_names
         said = [f"'{self.system.name}' rests"]
         if self.u.size:
             said.append(f"held by {values(controls, self.u)}")
@@ -157,7 +157,7 @@ def _require_force(system: System, q: Array, u: Array) -> None:
     given = np.array(system.actuator_force(q, rest, u)).ravel() if system.nu else asked
     cut = np.abs(given - asked)
     if cut.max(initial=0.0) > BALANCED * (1.0 + np.abs(asked).max(initial=0.0)):
-        force = largest(names_of_rates(system), given - asked)
+        force = largest(rate_names(system), given - asked)
         raise ProblemError(
             f"'{system.name}': force ranges of the actuators cut what holds the pose, by {force} "
             "(N or N m); expected stronger actuators, or another pose"
@@ -232,7 +232,7 @@ def _why(system: System, now: StaticEquilibrium, best: Loads) -> str:
     """Return a message with the forces that cannot be balanced at the assembled pose."""
     head = f"'{system.name}': no equilibrium was found near q0"
     if not best.balanced:
-        force = largest(names_of_rates(system), best.left)
+        force = largest(rate_names(system), best.left)
         return (
             f"{head}: at the assembled pose neither control nor constraint balances {force} "
             "(N or N m). Start nearer to a pose at rest, or free held coordinates"

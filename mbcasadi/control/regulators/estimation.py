@@ -24,7 +24,7 @@ from mbcasadi.control.regulators.feedback import (
     matrix,
     require_continuous,
 )
-from mbcasadi.control.regulators.linearization import Linearization, names_of_rates
+from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.lqr import require_equilibrium
 from mbcasadi.control.regulators.observability import require_detectable
 from mbcasadi.control.regulators.operating_point import Array
@@ -34,7 +34,7 @@ from mbcasadi.qp.input_guard import clamp
 from mbcasadi.shapes import require_name, require_positive, weight
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.actuator_model import require_ranges
-from mbcasadi.system.coordinates import rates
+from mbcasadi.system.coordinates import rate_names, rates
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def encoders(system: System, positions: Sequence[str], speeds: Sequence[str] = (
     """
     if not (positions or speeds):
         raise ProblemError("nothing is measured; expected the name of a joint")
-    names, all_rates = list(_places(system)), list(names_of_rates(system))
+    names, all_rates = list(_places(system)), list(rate_names(system))
     for name in positions:
         require_name("coordinate", name, names)
     for name in speeds:

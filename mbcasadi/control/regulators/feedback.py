@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.regulators.linearization import Linearization, names_of_rates
+from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg import positive_solve
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
+from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rate_names, rates
 
 
 def feedback(
@@ -101,7 +101,7 @@ def setpoint_slots(system: System) -> tuple[Slot, ...]:
 
 def deviations(system: System) -> list[tuple[str, str]]:
     """Return name and unit of each entry of `q_0 ⊖ q`."""
-    names = names_of_rates(system)
+    names = rate_names(system)
     if system.tree is None:
         return [(name, "") for name in names]
     units = [unit for joint in system.tree.joints for unit in RATE_UNITS[joint.kind]]

@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.regulators.equilibrium import Equilibrium
 from mbcasadi.control.regulators.operating_point import (
     Array,
     Place,
@@ -32,9 +33,9 @@ from mbcasadi.control.regulators.tangent import (
     spin,
     tangent,
 )
+from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
 from mbcasadi.system import System, evaluate
-from mbcasadi.system.coordinates import rates
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,7 @@ class Linearization:
 
 def linearize(
     system: System,
-    q: ArrayLike,
+    q: ArrayLike | Equilibrium,
     v: ArrayLike | None = None,
     u: ArrayLike | None = None,
     *,
@@ -154,7 +155,8 @@ def linearize(
 
     Args:
         system: the mechanism.
-        q, v, u: (nq,), (nv,), (nu,) state on the manifold, at rest and without control by default.
+        q: (nq,) configuration on the manifold; or an `Equilibrium`, which gives q and u.
+        v, u: (nv,), (nu,) velocity and control, zero by default.
         t: s, for constraints that depend on time; the linear system is that of this instant.
         mask: (nc,) rows that are on; the system's own by default.
         rank_tol: singular value of A, relative to the largest (one at least), that counts as zero.
@@ -162,8 +164,17 @@ def linearize(
     Raises:
         ShapeError: a wrong shape, or NaN.
         ProblemError: a state off the manifold, a singular pose (the message names it), a control
-            outside its range, actuators with activation states.
+            outside its range, actuators with activation states; an equilibrium beside a v or u of
+            its own.
     """
+    if isinstance(q, Equilibrium):
+        if v is not None or u is not None:
+            raise ProblemError(
+                "an equilibrium gives q and u, at rest; expected no v and no u beside it, or "
+                "linearize(system, q, v, u)"
+            )
+        held = q
+        q, u = held.q, held.u
     place = closed(system, place_of(system, q, v, u, t, mask), rank_tol)
     now = tangent(system, place, rank_tol)
     require_regular(system, place, now, rank_tol)
@@ -220,8 +231,3 @@ def output_matrix(linear: Linearization, output: ca.Function) -> Array:
     )
     along_q, along_v = (np.array(x) for x in slopes(linear.q, linear.v))
     return np.asarray(along_q @ linear.to_dq + along_v @ linear.to_dv)
-
-
-def names_of_rates(system: System) -> tuple[str, ...]:
-    """Return the name of each entry of δq and v: its joint, with a suffix where it has several."""
-    return rates(system).components

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from mbcasadi.control.regulators.operating_point import Array
 
@@ -116,7 +116,7 @@ def _within(N: Array, y: Array, limits: Limits, nu: int) -> Array | None:
     rows = np.vstack([(G / size[:, None]).T, d / size])
     target = np.zeros(rows.shape[0])
     target[-1] = 1.0
-    dual, _ = nnls(rows, target, maxiter=30 * rows.shape[1])
+    dual, _ = scipy.optimize.nnls(rows, target, maxiter=30 * rows.shape[1])
     r = rows @ dual - target
     if abs(r[-1]) <= np.finfo(float).eps:
         return None

@@ -1,12 +1,13 @@
 """The modes of a linear system, described by the joints that move in them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mbcasadi.control.regulators.linearization import Linearization, names_of_rates
+from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.control.regulators.text import shorten
+from mbcasadi.system.coordinates import rate_names
 
 STEADY = 1e-6
 """Real part of an eigenvalue, relative to the norm of dfdx, that counts as zero: an eigenvalue
@@ -15,7 +16,6 @@ that is zero twice comes out of rounding errors as the square root of 1e-16."""
 MOVES = 0.2
 """Share of the largest entry from which on a joint counts as moving in a mode."""
 
-MOST_NAMES = 6
 
 ALIKE = 6
 """Digits of a share used to sort joints; joints with equal shares keep the model's order."""
@@ -46,7 +46,7 @@ class Mode:
         if turns and rate == "drifts":
             rate = "never dies out"
         moves = "moves" if len(self.joints) == 1 else "move"
-        return f"a mode that {turns}{rate}, in which {listed(self.joints)} {moves}"
+        return f"a mode that {turns}{rate}, in which {shorten(self.joints)} {moves}"
 
 
 def mode_of(linear: Linearization, s: complex, x: Array) -> Mode:
@@ -57,7 +57,7 @@ def mode_of(linear: Linearization, s: complex, x: Array) -> Mode:
     largest = shape[np.abs(shape).argmax()]
     shape = shape / largest
     size = np.abs(shape)
-    names = names_of_rates(linear.system)
+    names = rate_names(linear.system)
     joints = tuple(
         names[i] for i in np.argsort(-size.round(ALIKE), kind="stable") if size[i] >= MOVES
     )
@@ -80,12 +80,6 @@ def continuous_eigenvalue(linear: Linearization, s: complex) -> complex:
         return s
     z = 1 + s * linear.period
     return complex(np.log(z) / linear.period) if z != 0 else complex(-np.inf)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the names in one line; of many names the first ones and a count."""
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _rate(real: float) -> str:

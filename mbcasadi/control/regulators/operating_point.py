@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.dynamics.forward import forward_dynamics_derivatives
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
-from mbcasadi.simulation.functions import holonomic
+from mbcasadi.simulation.functions import holonomic_rows
 from mbcasadi.system import System, evaluate
 
 Array = NDArray[np.float64]
@@ -110,7 +110,7 @@ def rows_fun(system: System) -> ca.Function:
         "A": ca.diag(mask) @ A,
         "psi_q": ca.diag(mask) @ ca.jacobian(psi, q) @ N,
         "moving": ca.diag(mask) @ moving,
-        "of_phi": mask * holonomic(system),
+        "of_phi": mask * holonomic_rows(system),
     }
     return ca.Function(
         "rows",

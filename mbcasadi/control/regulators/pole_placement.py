@@ -4,8 +4,8 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.signal import place_poles
 
 from mbcasadi.control.law_interface.law import Law
 from mbcasadi.control.regulators.controllability import controllability
@@ -90,7 +90,7 @@ def poles_gain(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the resulting poles are checked below
         try:
-            K = mix @ place_poles(system.dfdx, system.dfdu @ mix, placed).gain_matrix
+            K = mix @ scipy.signal.place_poles(system.dfdx, system.dfdu @ mix, placed).gain_matrix
         except ValueError as error:
             raise ProblemError(f"poles {list(poles)}: {error}") from error
     found = np.linalg.eigvals(system.dfdx - system.dfdu @ K)

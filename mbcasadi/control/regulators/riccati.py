@@ -11,15 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import (
-    LinAlgError,
-    expm,
-    solve_continuous_are,
-    solve_continuous_lyapunov,
-    solve_discrete_are,
-    solve_discrete_lyapunov,
-)
 
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
@@ -98,11 +91,11 @@ def regulator(dfdx: Array, dfdu: Array, Q: Array, R: Array, N: Array | None = No
     """
     cross = np.zeros(dfdu.shape) if N is None else N
     try:
-        S = solve_continuous_are(dfdx, dfdu, Q, R, s=cross)
+        S = scipy.linalg.solve_continuous_are(dfdx, dfdu, Q, R, s=cross)
         K = np.linalg.solve(R, dfdu.T @ S + cross.T)
         closed = dfdx - dfdu @ K
-        S = solve_continuous_lyapunov(closed.T, -_quadratic(K, Q, R, cross))
-    except LinAlgError as error:
+        S = scipy.linalg.solve_continuous_lyapunov(closed.T, -_quadratic(K, Q, R, cross))
+    except np.linalg.LinAlgError as error:
         raise ProblemError(f"{NO_SOLUTION} (SciPy: {error})") from error
     K = np.linalg.solve(R, dfdu.T @ S + cross.T)
     poles = np.linalg.eigvals(dfdx - dfdu @ K).astype(complex)
@@ -126,11 +119,11 @@ def sampled_regulator(
     """
     tick = sample_cost(dfdx, dfdu, Q, R, period, N)
     try:
-        S = solve_discrete_are(tick.A, tick.B, tick.Q, tick.R, s=tick.N)
+        S = scipy.linalg.solve_discrete_are(tick.A, tick.B, tick.Q, tick.R, s=tick.N)
         K = _gain(tick, S)
         cost = _quadratic(K, tick.Q, tick.R, tick.N)
-        S = solve_discrete_lyapunov((tick.A - tick.B @ K).T, cost)
-    except LinAlgError as error:
+        S = scipy.linalg.solve_discrete_lyapunov((tick.A - tick.B @ K).T, cost)
+    except np.linalg.LinAlgError as error:
         raise ProblemError(f"{NO_SOLUTION} (SciPy: {error})") from error
     K = _gain(tick, S)
     poles = np.linalg.eigvals(tick.A - tick.B @ K).astype(complex)
@@ -202,8 +195,8 @@ def stationary_filter(A: Array, C: Array, W: Array, V: Array) -> Filter:
         ProblemError: a mode that does not decay and is unobservable in y, or not excited by W.
     """
     try:
-        P = solve_discrete_are(A.T, C.T, W, V)
-    except LinAlgError as error:
+        P = scipy.linalg.solve_discrete_are(A.T, C.T, W, V)
+    except np.linalg.LinAlgError as error:
         raise ProblemError(f"{NO_FILTER} (SciPy: {error})") from error
     L = np.linalg.solve(C @ P @ C.T + V, C @ P).T
     left = np.eye(A.shape[0]) - L @ C
@@ -226,7 +219,7 @@ def _quadratic(K: Array, Q: Array, R: Array, N: Array) -> Array:
 def _flow_and_integral(F: Array, W: Array, period: float) -> tuple[Array, Array]:
     """Return `e^(FT)` and `∫₀ᵀ e^(Fᵀs) W e^(Fs) ds`."""
     n = F.shape[0]
-    block = expm(np.block([[-F.T, W], [np.zeros((n, n)), F]]) * period)
+    block = scipy.linalg.expm(np.block([[-F.T, W], [np.zeros((n, n)), F]]) * period)
     flow = block[n:, n:]
     found = flow.T @ block[:n, n:]
     return flow, (found + found.T) / 2

@@ -13,13 +13,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.regulators.linearization import names_of_rates
 from mbcasadi.control.regulators.loads import Limits, Loads, loads
 from mbcasadi.control.regulators.operating_point import Array, numbers
 from mbcasadi.description import Contact
 from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows
 from mbcasadi.shapes import require_name
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.coordinates import rate_names
 
 NLP_TOL = 1e-10
 NLP_STEPS = 500
@@ -87,7 +87,7 @@ def at_rest(
     """
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     feet = [_foot(system, contact, q, q0) for contact in contacts]
-    names = names_of_rates(system)
+    names = rate_names(system)
     for name in held:
         require_name("coordinate", name, names)
     away = system.difference(q0, q)

@@ -7,7 +7,7 @@ two differ where rows hold for velocities only (a wheel that rolls).
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import qr
+import scipy
 
 from mbcasadi.control.regulators.operating_point import Array, Place, numbers, rows_fun
 from mbcasadi.errors import ProblemError
@@ -145,7 +145,7 @@ def null_basis(A: Array, rank_tol: float, like: Array | None = None) -> Array:
     if Z.shape[1] == 0:
         return Z
     if like is None:
-        chosen = np.sort(qr(Z.T, pivoting=True, mode="r")[1][: Z.shape[1]])
+        chosen = np.sort(scipy.linalg.qr(Z.T, pivoting=True, mode="r")[1][: Z.shape[1]])
         like = np.eye(n)[:, chosen]
     U, _, Wt = np.linalg.svd(Z.T @ like)
     return np.asarray(Z @ U @ Wt)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbcasadi.control.regulators.loads import BALANCED
-from mbcasadi.control.regulators.modes import listed
 from mbcasadi.control.regulators.operating_point import Array
 
 MOVES = 0.2
@@ -23,14 +22,14 @@ def values(names: Sequence[str], numbers: Array) -> str:
     """Return the entries with their names, rounding errors as zero."""
     least = BALANCED * np.abs(numbers).max(initial=0.0)
     shown = [f"{n} {x if abs(x) > least else 0:.4g}" for n, x in zip(names, numbers, strict=True)]
-    return listed(shown)
+    return shorten(shown)
 
 
 def joined(names: Sequence[str], directions: Array) -> str:
     """Return the names of the coordinates that move along directions (n, k)."""
     share = np.abs(directions).max(axis=1, initial=0.0)
     moving = [n for n, s in zip(names, share, strict=True) if s > MOVES * share.max()]
-    return listed(moving)
+    return shorten(moving)
 
 
 def ways(directions: Array) -> str:
@@ -42,3 +41,12 @@ def ways(directions: Array) -> str:
 def along(names: Sequence[str], directions: Array) -> str:
     """Return the coordinates that move along them in brackets, nothing where there are none."""
     return f" ({joined(names, directions)})" if directions.shape[1] else ""
+
+
+MOST_NAMES = 6
+
+
+def shorten(names: Sequence[str]) -> str:
+    """Return the names in one line; of many names the first ones and a count."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -7,7 +7,7 @@ import casadi as ca
 
 from mbcasadi.linalg import RANK_TOL, complete_factor
 from mbcasadi.mpc.integrators.tableaus import Tableau, weighted
-from mbcasadi.simulation.functions import chart_rate_fun, holonomic, unrolled
+from mbcasadi.simulation.functions import chart_rate_fun, constraints_unroll, holonomic_rows
 from mbcasadi.system import System, evaluate
 
 
@@ -23,11 +23,11 @@ def back_fun(
         newton: number of Newton steps of the positions.
         rank_tol, pivot: drop rule of `linalg.row_basis`.
     """
-    s = step_symbols(system, ca.SX if unrolled(system) else ca.MX)
+    s = step_symbols(system, ca.SX if constraints_unroll(system) else ca.MX)
     del s["u"]
     mask = s.get("mask", ca.DM.ones(system.nc))
     q, v = s["q"], s["v"]
-    on = mask * holonomic(system)
+    on = mask * holonomic_rows(system)
     for _ in range(newton):
         known = s | {"q": q, "v": ca.DM.zeros(system.nv)}
         A = ca.diag(on) @ evaluate(system.loop_jacobian, known)

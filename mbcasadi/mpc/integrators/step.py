@@ -24,7 +24,8 @@ from mbcasadi.mpc.integrators.manifold_step import back_fun, force_fun, runge_ku
 from mbcasadi.mpc.integrators.step_derivatives import StepRule, jacobian_fun, step_slopes_fun
 from mbcasadi.mpc.integrators.tableaus import TABLEAUS
 from mbcasadi.shapes import require_name
-from mbcasadi.simulation.functions import Rule, jump_fun
+from mbcasadi.simulation import EquationOptions
+from mbcasadi.simulation.functions import jump_fun
 from mbcasadi.system import System
 
 UNROLLED = 20_000
@@ -209,7 +210,7 @@ def _single(system: System, s: dict[str, Any], h: Any, method: Method) -> ca.Fun
 
 def _landed(system: System, s: Mapping[str, Any], rank_tol: float) -> Any:
     """Return v after the impact of rows that the mask has just closed; v itself without any."""
-    jump = jump_fun(system, Rule(rank_tol=rank_tol))
+    jump = jump_fun(system, EquationOptions(rank_tol=rank_tol))
     known = {"t": ca.DM(0)} | dict(s)
     return jump(**{name: known[name] for name in jump.name_in()})["v_next"]
 

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mbcasadi.dynamics.choice import option_names
+from mbcasadi.dynamics.formulations import option_names
 from mbcasadi.mpc.integrators.step import step_fun
 from mbcasadi.shapes import require_name
 

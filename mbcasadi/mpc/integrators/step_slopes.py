@@ -17,7 +17,7 @@ import casadi as ca
 from mbcasadi.dynamics.slopes import scalar_if_small, slopes_fun
 from mbcasadi.dynamics.terms import State, Treatment, state_symbols, terms
 from mbcasadi.linalg import complement, complete_factor
-from mbcasadi.simulation.functions import chart_rate_fun, holonomic
+from mbcasadi.simulation.functions import chart_rate_fun, holonomic_rows
 from mbcasadi.system import System, evaluate
 
 
@@ -64,7 +64,7 @@ def newton_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
     """Return (q, [t], [mask]) → (q_next, slopes): `q ⊕ (-A⁺ phi)` and its slopes by (q, [t])."""
     state: State[ca.SX] = state_symbols(system, ca.SX)
     s = {key: symbol for key, symbol in state.inputs.items() if key != "v"}
-    on = s.get("mask", ca.DM.ones(system.nc)) * holonomic(system)
+    on = s.get("mask", ca.DM.ones(system.nc)) * holonomic_rows(system)
     still = s | {"v": ca.DM.zeros(system.nv)}
     A = ca.diag(on) @ evaluate(system.loop_jacobian, still)
     phi = on * evaluate(system.constraint, s)

@@ -35,7 +35,7 @@ class RigidBodyPlan:
         forces: (feet, 3) of the ground on the feet now, N, world axes; from status 2 on the safe
             output.
         z_next: state of the next tick.
-        status, word: of the controller, as number and as text.
+        status, status_text: of the controller, as number and as text.
         residual: (3,) see `residual` of the controller.
         states: (N + 1, 12), from the measured one on.
         planned: (N, feet, 3) forces, N.
@@ -44,7 +44,7 @@ class RigidBodyPlan:
     forces: Array
     z_next: Array
     status: int
-    word: str
+    status_text: str
     residual: Array
     states: Array
     planned: Array
@@ -109,7 +109,7 @@ class SingleRigidBodyMPC:
             forces=u.reshape(nf, 3),
             z_next=z_next,
             status=code,
-            word=QP_STATUS.texts[code],
+            status_text=QP_STATUS.words[code],
             residual=residual,
             states=x,
             planned=forces.reshape(N, nf, 3),

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.linalg import LinAlgError, solve_discrete_are
 
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.checks import check_outputs
@@ -153,8 +153,8 @@ def cost_to_go(model: LinearModel, Q: Array, R: Array) -> Array:
     """
     A, B, _ = model.interval(-1)
     try:
-        return np.asarray(solve_discrete_are(A, B, Q, R))
-    except (LinAlgError, ValueError) as error:
+        return np.asarray(scipy.linalg.solve_discrete_are(A, B, Q, R))
+    except (np.linalg.LinAlgError, ValueError) as error:
         lost = ", ".join(f"{root:.4g}" for root in _unreached(A, B))
         named = f" (out of reach: {lost} per sample)" if lost else ""
         raise ProblemError(

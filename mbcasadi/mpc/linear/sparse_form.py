@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import expm, qr
+import scipy
 
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
@@ -90,7 +90,7 @@ def multipliers_of(linear: Linearization, period: float) -> Multipliers:
         of_u=full.dfdu[nv:],
         of_lam=full.S[nv:],
         rows=full.G[linear.system.nc :, nv:],
-        hold=expm(block * period)[:size, size:],
+        hold=scipy.linalg.expm(block * period)[:size, size:],
         lift=np.vstack([linear.to_dq, linear.to_dv]),
     )
 
@@ -201,7 +201,7 @@ def _independent(E: Array, E_theta: Array, e_0: Array) -> tuple[Array, Array, Ar
     """Return the rows of one kind that are independent of each other."""
     if not len(E):
         return E, E_theta, e_0
-    _, R, order = qr(E.T, mode="economic", pivoting=True)
+    _, R, order = scipy.linalg.qr(E.T, mode="economic", pivoting=True)
     sizes = np.abs(np.diag(R))
     kept = np.sort(order[: int(np.sum(sizes > DESCRIPTOR_RANK_TOL * sizes.max()))])
     return E[kept], E_theta[kept], e_0[kept]

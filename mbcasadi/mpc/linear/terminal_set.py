@@ -13,7 +13,7 @@ is right, there is a plan again.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
@@ -135,5 +135,7 @@ def _reach(F: Array, row: Array) -> float:
     """Return `max row x, F x <= 1`: infinite where F does not bound it."""
     if not len(F):
         return float(np.inf)
-    found = linprog(-row, A_ub=F, b_ub=np.ones(len(F)), bounds=(None, None), method="highs")
+    found = scipy.optimize.linprog(
+        -row, A_ub=F, b_ub=np.ones(len(F)), bounds=(None, None), method="highs"
+    )
     return float(-found.fun) if found.status == 0 else float(np.inf)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from mbcasadi.description import Controller
 from mbcasadi.mpc.linear.condensing import CondensedProblem
@@ -105,7 +105,7 @@ def hard_violations(condensed: CondensedProblem, theta: Array) -> tuple[Violatio
     b = np.concatenate([(condensed.upper - shift)[up], (shift - condensed.lower)[down]])
     price = np.concatenate([np.zeros(n), np.ones(give.shape[1])])
     free = [(None, None)] * n + [(0, None)] * give.shape[1]
-    found = linprog(price, A_ub=A, b_ub=b, bounds=free, method="highs")
+    found = scipy.optimize.linprog(price, A_ub=A, b_ub=b, bounds=free, method="highs")
     if found.status:
         return ()
     value = condensed.C @ found.x[:n] + shift

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from mbcasadi.mpc.linear.condensing import CondensedProblem
 from mbcasadi.mpc.linear.prediction_model import Array

@@ -67,7 +67,7 @@ class OcpSolution:
     def in_words(self) -> str:
         """One sentence: status, residuals, the solver's own status."""
         return (
-            f"{QP_STATUS.texts[self.status]}: gap {self.gap:.1e}, violation {self.violation:.1e}, "
+            f"{QP_STATUS.words[self.status]}: gap {self.gap:.1e}, violation {self.violation:.1e}, "
             f"stationarity {self.stationarity:.1e}, complementarity {self.complementarity:.1e}; "
             f"the solver says {self.claimed} after {self.iterations} iterations"
         )

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.linalg import qr
 
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, closed, tangent
@@ -85,7 +85,7 @@ def require_independent(names: Sequence[str], rows: Array) -> None:
     """
     if not len(names):
         return
-    R, order = qr(rows.T, mode="r", pivoting=True)
+    R, order = scipy.linalg.qr(rows.T, mode="r", pivoting=True)
     size = np.abs(np.diag(R))
     rank = int(np.sum(size > DEPENDENT * max(1.0, size.max(initial=0.0))))
     if rank < len(names):

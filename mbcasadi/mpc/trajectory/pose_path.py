@@ -22,7 +22,7 @@ from mbcasadi.mpc.trajectory.optimisation import trajectory_guess
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
 from mbcasadi.shapes import column
 from mbcasadi.simulation import assemble
-from mbcasadi.simulation.recorder import mapped
+from mbcasadi.simulation.recorder import map_samples
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
 
@@ -113,12 +113,12 @@ def _moved(system: System, t: Array, q: Array) -> PosePath:
     n, nv = len(t), system.nv
     apart = system.difference.map(n - 1)(q[:-1].T, q[1:].T).full().T
     still = np.zeros((n, nv))
-    bias = mapped(system.loop_bias, q, still)[0] if system.nc else None
+    bias = map_samples(system.loop_bias, q, still)[0] if system.nc else None
     v = _along(system, q, _slopes(t, apart), 0 * bias if bias is not None else None)
-    bias = mapped(system.loop_bias, q, v)[0] if system.nc else None
+    bias = map_samples(system.loop_bias, q, v)[0] if system.nc else None
     a = _along(system, q, _slopes(t, np.diff(v, axis=0)), bias)
     inverse = constrained_inverse_dynamics(system)
-    u, _, _, residual = mapped(inverse, q, v, a)
+    u, _, _, residual = map_samples(inverse, q, v, a)
     return PosePath(t, q, v, a, u, np.abs(residual).max(axis=1, initial=0.0))
 
 
@@ -133,7 +133,7 @@ def _along(system: System, q: Array, x: Array, bias: Array | None) -> Array:
     """Return `x - A⁺ (A x + bias)`, the nearest that the rows allow."""
     if bias is None:
         return x
-    flat = mapped(_jacobian(system), q)[0]
+    flat = map_samples(_jacobian(system), q)[0]
     A = flat.reshape(len(q), system.nv, system.nc).transpose(0, 2, 1)
     gap = np.einsum("kij,kj->ki", A, x) + bias
     back = np.linalg.pinv(A, rcond=POSE_RANK_TOL)

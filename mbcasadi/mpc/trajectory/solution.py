@@ -14,8 +14,9 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.solution import OcpSolution
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
 from mbcasadi.shapes import require_name
-from mbcasadi.simulation.functions import Rule, sample_fun, tangent_fun
-from mbcasadi.simulation.recorder import mapped
+from mbcasadi.simulation import EquationOptions
+from mbcasadi.simulation.functions import sample_fun, tangent_fun
+from mbcasadi.simulation.recorder import map_samples
 from mbcasadi.simulation.trajectory import Trajectory
 
 BEYOND = ("hold", "repeat")
@@ -76,14 +77,15 @@ class TrajectorySolution:
     @cached_property
     def trajectory(self) -> Trajectory:
         """The samples with accelerations, forces, energy and drift; the last u is repeated."""
-        system, rule, n = self.problem.system, Rule(), len(self.t)
+        system, equations, n = self.problem.system, EquationOptions(), len(self.t)
         u, zero = np.vstack([self.u, self.u[-1:]]), np.zeros((n, system.nv))
         mask, act = self._mask, np.zeros((n, system.na))
-        a, lam, f_c, energy = mapped(
-            sample_fun(system, rule), self.q, self.v, self.t, act, u, zero, mask
+        a, lam, f_c, energy = map_samples(
+            sample_fun(system, "projection", equations), self.q, self.v, self.t, act, u, zero, mask
         )
         offset = np.zeros((n, system.nc))
-        measured = mapped(tangent_fun(system, rule), self.q, self.v, self.t, mask, offset)
+        tangent = tangent_fun(system, equations)
+        measured = map_samples(tangent, self.q, self.v, self.t, mask, offset)
         gap, slip, _, rank = (column.ravel() for column in measured[1:5])
         return Trajectory(
             t=self.t,

@@ -24,7 +24,7 @@ from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
 from mbcasadi.mpc.trajectory.reference import held_controls, tracking_guess
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 from mbcasadi.shapes import bounds, require_positive, weight
-from mbcasadi.simulation.recorder import mapped
+from mbcasadi.simulation.recorder import map_samples
 
 
 def trajectory_mpc(
@@ -100,7 +100,7 @@ def time_varying_model(
         q, v, _ = solution.at(times, beyond)
         v = np.where((t - start + ahead >= 0)[:, None], v, 0.0)
         u = held_controls(solution, times, ocp.period, beyond)
-        x_next, A, B = mapped(slopes, q, v, u)
+        x_next, A, B = map_samples(slopes, q, v, u)
         rows = np.hstack([q, v, x_next, u, A, B])
         return np.asarray(rows.ravel())
 

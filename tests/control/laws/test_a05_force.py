@@ -15,7 +15,7 @@ from mbcasadi.control.laws import (
     multiplier_tracking,
     within_limits,
 )
-from mbcasadi.formulation.projection_terms import coupling, normal_acceleration
+from mbcasadi.formulation.projection_forces import coupling, normal_acceleration
 from mbcasadi.system import read_mjcf
 
 EXACT = 1e-8  # of forces of order 100, poses closed to 1e-10

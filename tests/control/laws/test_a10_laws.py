@@ -25,8 +25,8 @@ from mbcasadi.control.laws import (
     quasi_velocity_force,
     quasi_velocity_tracking,
 )
-from mbcasadi.dynamics.quasi_velocity_terms import quasi_velocity_terms
-from mbcasadi.formulation.quasi_velocity_terms import free_basis_near
+from mbcasadi.dynamics import quasi_velocity_terms
+from mbcasadi.formulation.quasi_velocity_equations import free_basis_near
 
 ROUNDING = 1e-9
 STEP = 1e-5  # s, of central differences; their error is 1e-9 times third derivatives
@@ -105,7 +105,7 @@ def test_the_force_is_the_wanted_one_and_the_motion_that_of_tracking(name, rows)
     row = int(rows[0].split(".")[1])
     for q, v in zip(*states(system, 6, seed=7), strict=True):
         ref, lam = rng.standard_normal(6), 50 * rng.standard_normal()
-        u, _, status, left = law.function(q, v, [*ref, lam], [])
+        u, _, status, _, left = law.function(q, v, [*ref, lam], [])
         u_plain = plain.function(q, v, ref, [])[0]
         a, _, found = fd(q, v, system.actuation(q) @ u)  # motors without limits
         a_plain, _, lam_plain = fd(q, v, system.actuation(q) @ u_plain)

@@ -196,7 +196,7 @@ def test_what_cannot_be_had_is_said_and_the_nearest_is_given():
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     rows = keep_rows(system, system.rows(q, v, phi=ca.vertcat(masses.gap(q), q[1])))
     law = servo_control(system, rows, ctrl_limits=wide(system))
-    u, _, status, left = law.function([0.1, 0.9], [0, 0], np.zeros(3), [])
+    u, _, status, _, left = law.function([0.1, 0.9], [0, 0], np.zeros(3), [])
     assert float(status) == 2.0
     assert abs(float(left[1])) > 1.0 > 1e-9 > abs(float(left[0]))  # x2 feels the spring alone
     assert np.isfinite(float(u))

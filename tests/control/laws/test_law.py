@@ -99,7 +99,7 @@ def test_computed_torque_gives_the_acceleration_that_the_task_asks_for(four_bar)
         A = np.array(four_bar.constraint_jacobian(q))
         v = (np.eye(3) - np.linalg.pinv(A, 1e-9) @ A) @ rng.standard_normal(3)
         wish = {"q": q[0] + 0.01, "v": v[0] - 0.1, "a": 0.3}
-        u, _, status, left = law.function(q, v, [wish["q"], wish["v"], wish["a"]], [])
+        u, _, status, _, left = law.function(q, v, [wish["q"], wish["v"], wish["a"]], [])
         assert float(status) == 0
         np.testing.assert_allclose(np.array(left), 0, atol=ROUNDING)
         force = four_bar.actuator_force(q, v, u)
@@ -114,7 +114,7 @@ def test_a_motion_that_no_motor_gives_has_a_status_of_its_own():
     law = computed_torque(system, PostureTask(joints=(system.tree.joints[0].name, passive)))
     lift = np.zeros(6)
     lift[4:] = [1.0, 20.0]
-    _, _, status, left = law.function(system.tree.q0, np.zeros(system.nv), lift, [])
+    _, _, status, _, left = law.function(system.tree.q0, np.zeros(system.nv), lift, [])
     assert float(status) == 2
     assert np.abs(np.array(left)).max() > 0.1
 

@@ -37,7 +37,7 @@ def weak():
 @pytest.fixture(scope="module")
 def linear(system):
     held = mb.equilibrium(system, system.tree.q0)
-    return linearize(system, held.q, None, held.u)
+    return linearize(system, held)
 
 
 def states(system, count, seed=0):
@@ -94,7 +94,7 @@ def test_the_control_solves_the_quadratic_program_of_s20(weak):
 def test_the_linear_law_is_exact_at_its_operating_point_and_near_it_to_second_order():
     four_bar = mb.read_mjcf(models.path("four_bar"))
     held = mb.equilibrium(four_bar)
-    linear = linearize(four_bar, held.q, None, held.u)
+    linear = linearize(four_bar, held)
     assert np.abs(linear.dfdx[1]).min() > 0.1  # gravity and damping
     exact = qr_inverse_dynamics(four_bar, PostureTask(kp=100.0))
     law = lti_inverse_dynamics(linear, kp=100.0)

@@ -145,7 +145,7 @@ def test_forces_that_move_nothing_stay_those_of_the_law():
     u, z_next, status, *_ = law.function(*given, [0.7])
     z0 = wrapped.controller.z0.copy()
     z0[0] = 0.7
-    found, z_after, also, _ = wrapped.function(*given, z0)
+    found, z_after, also, *_ = wrapped.function(*given, z0)
     assert (float(status), float(also)) == (0, 0)
     np.testing.assert_array_equal(found.full(), u.full())
     np.testing.assert_array_equal(float(z_after[0]), float(z_next))

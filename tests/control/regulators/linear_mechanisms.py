@@ -141,7 +141,7 @@ def system_of(name):
     return made[name]() if name in made else mb.read_mjcf(models.path(name))
 
 
-def guess_of(name):
+def initial_guess(name):
     system = system_of(name)
     if name == "cart_pole":
         return np.array([0.3, 0.2, 0.15])
@@ -160,7 +160,9 @@ def state_of(name, moving=True, t=0.2, seed=3):
     system, rng = system_of(name), np.random.default_rng(seed)
     spread = 0.02 if name == "standing_quadruped" else 0.1
     at = {"t": t}
-    q = np.array(system.integrate(guess_of(name), spread * rng.standard_normal(system.nv))).ravel()
+    q = np.array(
+        system.integrate(initial_guess(name), spread * rng.standard_normal(system.nv))
+    ).ravel()
     v = rng.standard_normal(system.nv) * (0.7 if moving else 0.0)
     for _ in range(40 if system.nc else 0):
         A, _ = jacobians(system, q, v, t)

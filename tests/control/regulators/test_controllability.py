@@ -47,7 +47,7 @@ def kalman_rank(linear, tol):
 def test_what_has_enough_motors_is_controllable(name, period):
     system = system_of(name)
     held = mb.equilibrium(system, state_of(name, moving=False)[0])
-    linear = linearize(system, held.q, None, held.u)
+    linear = linearize(system, held)
     report = controllability(linear if period is None else discretize(linear, period))
     assert report.controllable
     assert report.stabilisable

@@ -94,7 +94,7 @@ def test_regulator_and_filter_keep_their_own_poles_in_one_loop():
     estimator, linear = the_filter(), at_rest(NAME)
     law, step = lqg(estimator, gain()), discretize(linear, PERIOD)
     q, v, z = ca.SX.sym("q", 4), ca.SX.sym("v", 4), ca.SX.sym("z", 4)
-    u, z_next, _, _ = law.function(q, v, ca.SX(0, 1), z)
+    u, z_next, *_ = law.function(q, v, ca.SX(0, 1), z)
     slopes = ca.Function("s", [q, v, z], [ca.jacobian(e, ca.vertcat(q, v, z)) for e in (u, z_next)])
     du, dz = (np.array(e) for e in slopes(linear.q, linear.v, np.zeros(4)))
     T = np.vstack([linear.to_dq, linear.to_dv])

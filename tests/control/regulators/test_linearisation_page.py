@@ -1,6 +1,10 @@
 """The page on linear models: its code runs, and prints what stands behind it."""
 
-from support.pages import assert_prints_what_it_says, blocks_of, outputs_of
+from support.pages import (
+    assert_blocks_print_what_they_show,
+    assert_prints_what_it_says,
+    blocks_of,
+)
 
 PAGE = "linearisation.md"
 IMPORTS = "import numpy as np\nimport mbcasadi as mb\nfrom mbcasadi import models\n"
@@ -14,4 +18,4 @@ def test_regulators_and_filters_print_what_the_page_says():
     blocks, names = blocks_of(PAGE, first="\n## LQR\n"), {}
     assert len(blocks) == 4
     exec(IMPORTS, names)
-    assert outputs_of(blocks, names) == [printed for _, printed in blocks]
+    assert_blocks_print_what_they_show(blocks, names)

@@ -64,7 +64,7 @@ def rates(linear, dfdx, dfdu):
 def test_the_linear_model_is_mujocos_in_the_rigid_limit(name, compared):
     system = system_of(name)
     held = mb.equilibrium(system, state_of(name, moving=False)[0])
-    linear = linearize(system, held.q, None, held.u)
+    linear = linearize(system, held)
     ours = rates(linear, np.eye(linear.nx) + STEP * linear.dfdx, STEP * linear.dfdu)
     soft = [rates(linear, *transition(name, linear, d)) for d in SOFT]
     powers = np.vander([(1 - d) / d for d in SOFT], increasing=True)

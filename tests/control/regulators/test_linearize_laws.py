@@ -19,7 +19,7 @@ def at_rest(name):
     system = system_of(name)
     q, *_ = state_of(name, moving=False)
     held = mb.equilibrium(system, q)
-    return linearize(system, held.q, None, held.u)
+    return linearize(system, held)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -180,7 +180,7 @@ def test_what_cannot_be_computed_is_not_called_solved(mpc, tmp_path):
         if not np.all(np.isfinite(wild)) or np.abs(wild).max() > 1e12:
             assert status == 3
         if status == 0 and np.abs(np.concatenate([x0, feet])).max() < 100:
-            expected = dense_solution(x0, ref, feet, np.round(mask > 0.5))[0]
+            expected = dense_solution(x0, feet, ref, np.round(mask > 0.5))[0]
             assert np.abs(u - expected).max() < SOLVERS_AGREE * BODY.weight
             solved += 1
     assert {0.0, 3.0} <= seen
@@ -193,7 +193,7 @@ def test_the_plan_is_the_solution_and_its_motion(mpc):
         given = draw(rng)
         x0, feet, ref, mask = given
         plan = mpc.solve(x0, ref.reshape(-1, 12), feet.reshape(4, 3), mask.reshape(-1, 4))
-        assert plan.word == "solved"
+        assert plan.status_text == "solved"
         x, f = plan.states, plan.planned.reshape(-1, 12)
         np.testing.assert_allclose(plan.forces.ravel(), f[0], atol=1e-9 * BODY.weight)
         expected = dense_solution(*given)
@@ -237,7 +237,7 @@ def test_a_schedule_longer_than_the_horizon_is_refused(mpc, case):
         "schedule": np.ones((HORIZON, 4)),
     }
     assert mpc.solve(**given).status == 0
-    assert mpc.solve(**given | {"feet": FEET * np.nan}).word == "bad input"
+    assert mpc.solve(**given | {"feet": FEET * np.nan}).status_text == "bad input"
     with pytest.raises(err.ShapeError, match=words):
         mpc.solve(**given | options)
 

@@ -264,7 +264,7 @@ def test_the_pose_to_be_in_stays_on_its_leash(robot):
 def test_the_c_of_the_guide_is_the_guide(robot, tmp_path):
     project = export_c(robot.guide, tmp_path / "c")
     for name in ("COMMAND_TURN", "Z_GOAL_YAW", "OUTER_REF_YAW_1", "REF_FORCE_FL_N"):
-        assert f"WALKING_GUIDE_{name}" in project.header.read_text()
+        assert f"WALKING_PLANNER_{name}" in project.header.read_text()
     program = project.load(flags=("-O0",))
     rng = np.random.default_rng(3)
     for _ in range(20):

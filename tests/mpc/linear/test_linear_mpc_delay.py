@@ -123,7 +123,7 @@ def test_offset_free_under_delay_leaves_no_offset():
 def four_bar():
     system = read_mjcf(models.path("four_bar"))
     held = equilibrium(system)
-    linear = linearize(system, held.q, None, held.u)
+    linear = linearize(system, held)
     row = deviation_output(linear, "crank_speed", np.eye(6)[3], -3.0, 3.0, linear_penalty=100.0)
     options = {"outputs": [row], "ctrl_limits": [[-0.5, 0.5]], "delay": 1}
     return system, linear, linear_mpc(linear, 15, np.repeat([10.0, 0.01], 3), 1.0, **options)

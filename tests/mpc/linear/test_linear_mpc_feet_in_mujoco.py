@@ -36,7 +36,7 @@ def test_feet_slip_less_where_the_law_keeps_their_forces_inside_the_cones():
     """Mass 10 % off, one tick of delay; the hip stands where the feet slid to in the end."""
     system = read_mjcf(MODEL)
     held = equilibrium(system)
-    linear = linearize(system, held.q, None, held.u)
+    linear = linearize(system, held)
     cones = [
         friction_output(linear, foot, foot, COUNTED_ON, min_force=20.0)
         for foot in ("left_foot", "right_foot")

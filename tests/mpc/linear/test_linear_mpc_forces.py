@@ -27,7 +27,7 @@ WEAK = np.tile([-60.0, 60.0], (4, 1))  # N m
 def at_rest(name):
     system = read_mjcf(models.path(name))
     held = equilibrium(system)
-    return system, linearize(system, held.q, None, held.u)
+    return system, linearize(system, held)
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def mechanism(request):
     limits, rows, rank = MODELS[request.param]
     system = read_mjcf(models.path(request.param))
     held = equilibrium(system)
-    linear = linearize(system, held.q, None, held.u)
+    linear = linearize(system, held)
     A = np.array(system.constraint_jacobian(held.q))
     assert A.shape[0] == rows
     assert np.linalg.matrix_rank(A, 1e-9) == rank

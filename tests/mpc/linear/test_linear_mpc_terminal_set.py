@@ -139,7 +139,7 @@ def test_condensed_sparse_and_explicit_end_in_the_same_set():
     path = models.path("four_bar")
     system = read_mjcf(path)
     held = equilibrium(system)
-    linear = linearize(system, held.q, None, held.u)
+    linear = linearize(system, held)
     row = deviation_output(linear, "speed", np.eye(6)[3], -2.0, 2.0)
     options = {"outputs": [row], "ctrl_limits": [[-0.6, 0.3]], "terminal_set": True}
     made = {

@@ -77,7 +77,7 @@ def test_offset_free_and_sparse_laws_tell_too():
 def four_bar():
     system = read_mjcf(models.path("four_bar"))
     held = equilibrium(system)
-    return linearize(system, held.q, None, held.u)
+    return linearize(system, held)
 
 
 def test_a_mechanism_tells_its_rows_by_name(four_bar):

@@ -8,7 +8,7 @@ from mbcasadi import models
 from mbcasadi.codegen.count import operations
 from mbcasadi.mpc import discrete_dynamics, step_fun
 from mbcasadi.mpc.integrators.step import free_step_fun
-from mbcasadi.simulation.functions import holonomic
+from mbcasadi.simulation.functions import holonomic_rows
 from mbcasadi.system import evaluate, from_equations, from_lagrangian, read_mjcf
 
 PINNED = """<mujoco><worldbody><site name="hook" pos=".1 0 .9"/>
@@ -69,7 +69,7 @@ def plain_step(system, h, known, newton=2):
     b = np.array([1, 2, 2, 1]) / 6
     q, v = plus(q0, h * b @ np.array(ws)), v0 + h * b @ np.array(accelerations)
     mask = np.ravel(known.get("mask", np.ones(system.nc)))[:, None]
-    on = mask * holonomic(system).full()
+    on = mask * holonomic_rows(system).full()
     for _ in range(newton if system.nc else 0):
         A = on * at(system.loop_jacobian, q=q, v=0 * v, t=t + h)
         q = plus(q, -pinv(A) @ (on * at(system.constraint, q=q, t=t + h)).ravel())

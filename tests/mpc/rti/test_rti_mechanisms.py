@@ -16,6 +16,7 @@ from mbcasadi.mpc.ocp.solution import initial_guess, rollout
 from mbcasadi.mpc.ocp.solver import solve
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.simulation import InitialConditions
 
 SAME_MOTION = 1e-6  # of 224 steps of order 4, and of adaptive ones
 SAME_OPTIMUM = 1e-5
@@ -65,10 +66,20 @@ def test_a_scheduled_contact_is_planned_with_its_impact_as_it_is_simulated():
     assert np.abs(np.diff(gap.map(N + 1)(x[:, :4].T).full())[:, lands - 1]).max() > 0.01
     now, jump = at_rest, 0.0
     for k in range(N):
-        given = {"mask": [0, 0] if k <= lands else [1, 1], "rtol": 1e-11, "atol": 1e-13}
-        given["switches"] = [mb.Switch("latch", 0.0, [1, 1])] if k == lands else []
+        events = [mb.Switch("latch", 0.0, [1, 1])] if k == lands else []
+        mask = [0, 0] if k <= lands else [1, 1]
         force = [u[k, 0], 0.0, u[k, 1], 0.0]
-        run = mb.simulate(system, now[:4], now[4:], T, force=lambda *_, f=force: f, **given)
+        run = mb.simulate(
+            system,
+            now[:4],
+            now[4:],
+            T,
+            force=lambda *_, f=force: f,
+            rtol=1e-11,
+            atol=1e-13,
+            events=events,
+            initial=InitialConditions(mask=mask),
+        )
         jump = max([jump, *(np.abs(e.v_after - e.v_before).max() for e in run.events)])
         now = np.append(run.q[-1], run.v[-1])
         np.testing.assert_allclose(x[k + 1], now, atol=SAME_MOTION, err_msg=f"sample {k + 1}")

@@ -1,6 +1,6 @@
 """Forces and couplings of the projection formulation  [A05, sections 3 and 5].
 
-Pieces around `projection`: the acceleration that a constraint asks for, the parts of a force
+Pieces around `projection`: the acceleration that a constraint requires, the parts of a force
 that move the system and that do not, the constraint force as two channels, and what can be said
 about the multipliers.
 """
@@ -76,7 +76,7 @@ def coupling(M: Sym, P: Sym) -> Sym:
 
 
 def channel_force(M: Sym, h: Sym, f: Sym, P: Sym, across: Sym) -> Sym:
-    """Return `f_c = h⊥ - f⊥ + μ (f∥ - h∥ + C_c v)`  [A05, eq. 32], `C_c v = -M A⁺ c`.
+    """Return `f_c = h⊥ - f⊥ + μ (f∥ - h∥ + C_c v)`, `C_c v = -M A⁺ c`  [A05, eq. 32].
 
     Sign of lam turned. `C_c v = M (I - P) a` [A05, eq. 51 corrected: not `C v`]. The first
     part is the direct channel of figure 1, the second the coupled one. It is the `f_c` of
@@ -89,18 +89,18 @@ def channel_force(M: Sym, h: Sym, f: Sym, P: Sym, across: Sym) -> Sym:
         P: (nv, nv) projector on null(A).
         across: (nv, 1) `normal_acceleration`.
     """
-    left = force_split(f - h, P)
-    return coupling(M, P) @ (left.potent + M @ across) - left.impotent
+    total = force_split(f - h, P)
+    return coupling(M, P) @ (total.potent + M @ across) - total.impotent
 
 
 def decoupling(M: Sym, P: Sym) -> Sym:
     """Return `‖(I - P) M P‖ / ‖M‖`, zero iff motion and constraint force decouple  [A05, Prop. 3].
 
-    Frobenius norms. The value is at most 1/2 for semidefinite M, and at most `1/√2` for any
-    symmetric M. Zero means that `M` maps null(A) into
-    itself; then `M P = P M`, `M_c = M'_c = M`, and moving forces f∥ leave the constraint force
-    alone: `coupling @ P = 0`. For positive definite M that holds the other way round too: on
-    null(A) the coupling is `(I - P) M P (P M P)⁺`.
+    Frobenius norms, so it lies between 0 and `1/2` for a positive semidefinite M (of the blocks
+    `M∥, M×, M⊥` into which A splits M, `‖M×‖² <= ‖M∥‖ ‖M⊥‖`), and up to `1/√2` for others. Zero
+    says that `M` maps null(A) into itself; then `M P = P M`, `M_c = M'_c = M`, and moving forces
+    f∥ do not act on the constraint force: `coupling @ P = 0`. For positive definite M that holds
+    the other way round too: on null(A) the coupling is `(I - P) M P (P M P)⁺`.
 
     Args:
         M: (nv, nv) inertia, symmetric, not zero.

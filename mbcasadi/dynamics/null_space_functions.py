@@ -1,11 +1,9 @@
 """A mechanism in its independent directions, as named Functions  [S20, eq. 16-21]."""
 
-from typing import Any
-
 import casadi as ca
 
 from mbcasadi.dynamics.terms import Treatment, choose_kind, state_symbols, terms_at
-from mbcasadi.formulation.null_space import null_space_inverse, reduced
+from mbcasadi.formulation.null_space import null_space_inverse, reduced_equations
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.system import System
 
@@ -22,21 +20,21 @@ def null_space_terms(
     `M_r y + h_r = Zᵀ f` with `a = a_across + Z y`, passive forces inside `h_r`.
 
     Outputs:
-        Z: (nv, nv) orthonormal basis of null(A) behind zero columns; it may jump where the
+        Z: (nv, nv) orthonormal basis of null(A) after zero columns; it may jump where the
             order of the pivots changes.
         M_r: (nv, nv) `Zᵀ M Z`, one on the diagonal where `Z` has a zero column.
         h_r: (nv, 1) `Zᵀ (h - M A⁺ c)`.
-        a_across: (nv, 1) `-A⁺ c`, the acceleration that the constraint asks for.
+        a_across: (nv, 1) `-A⁺ c`, the acceleration that the constraint requires.
 
     Args:
         system: the mechanism; its M at least positive definite on null(A).
         row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
     """
     state = state_symbols(system, choose_kind(system, pivot))
-    now = terms_at(system, state)
+    M, h, A, c = terms_at(system, state)
     rule = Treatment(row_scale, rank_tol, pivot).rule
-    found = reduced(now.M, now.h, now.A, now.c, **rule)
-    return _function("null_space_terms", state.inputs, found._asdict())
+    equations = reduced_equations(M, h, A, c, **rule)
+    return _function("null_space_terms", state.inputs, equations._asdict())
 
 
 def null_space_inverse_dynamics(
@@ -50,8 +48,8 @@ def null_space_inverse_dynamics(
 
     `u` is the control of minimum norm, `residual` (nv, 1) what neither actuators nor constraints
     can give: zero where the motion is possible [S20, eq. 14]. `a` must obey `A a + c = 0`;
-    ranges of u are not looked at. The control is that of `constrained_inverse_dynamics`, found
-    with `Z` in the place of the projector.
+    ranges of u are not considered. The control is that of `constrained_inverse_dynamics`,
+    computed with `Z` in the place of the projector.
 
     Args:
         system: the mechanism, with actuators.
@@ -59,15 +57,15 @@ def null_space_inverse_dynamics(
     """
     kind = choose_kind(system, pivot)
     state, a = state_symbols(system, kind), kind.sym("a", system.nv)
-    now = terms_at(system, state)
-    h = now.h - system.actuator_bias(state.q, state.v)
+    M, h, A, _ = terms_at(system, state)
+    h = h - system.actuator_bias(state.q, state.v)
     rule = Treatment(row_scale, rank_tol, pivot).rule
-    found = null_space_inverse(now.M, h, now.A, system.actuation(state.q), a, **rule)
+    solution = null_space_inverse(M, h, A, system.actuation(state.q), a, **rule)
     inputs = {"q": state.q, "v": state.v, "a": a} | state.last
-    return _function("null_space_inverse_dynamics", inputs, found._asdict())
+    return _function("null_space_inverse_dynamics", inputs, solution._asdict())
 
 
-def _function(name: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> ca.Function:
+def _function(name: str, inputs: dict[str, ca.MX], outputs: dict[str, ca.MX]) -> ca.Function:
     values = [ca.densify(value) for value in outputs.values()]
     return ca.Function(
         name, list(inputs.values()), values, list(inputs), list(outputs), {"cse": True}

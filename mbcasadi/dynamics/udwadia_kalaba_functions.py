@@ -1,7 +1,5 @@
 """The constraint force of a mechanism in its ideal and non-ideal part, as a Function  [L15]."""
 
-from typing import Any
-
 import casadi as ca
 
 from mbcasadi.dynamics.terms import Treatment, choose_kind, state_symbols, terms_at
@@ -26,7 +24,7 @@ def udwadia_kalaba_terms(
     Outputs:
         a: (nv, 1) acceleration  [L15, eq. 13].
         f_ideal: (nv, 1) `Aᵀ lam`, the same with and without `f_nonideal`  [L15, eq. 11].
-        f_n: (nv, 1) what the constraint lets through of `f_nonideal`  [L15, eq. 12].
+        f_n: (nv, 1) the part of `f_nonideal` that acts on the motion  [L15, eq. 12].
         lam: (nc, 1) multipliers of minimum norm.
         a_free: (nv, 1) acceleration without the constraint, `f_nonideal` applied.
         deviation: `(a - a_free)ᵀ M (a - a_free)`, least among all admissible `a` (Gauss).
@@ -46,16 +44,16 @@ def udwadia_kalaba_terms(
             f"a root factor needs a positive definite M, but the M of '{system.name}' is "
             "singular; use forward_dynamics with 'lagrange' or 'virtual_mass'"
         )
-    more = root_operations(system.nv) if root == "symmetric" else 0
-    kind: Any = choose_kind(system, pivot, more)
+    of_root = root_operations(system.nv) if root == "symmetric" else 0
+    kind = choose_kind(system, pivot, of_root)
     state = state_symbols(system, kind)
     f, C = kind.sym("f", system.nv), kind.sym("f_nonideal", system.nv)
-    now = terms_at(system, state)
+    M, h, A, c = terms_at(system, state)
     rule = Treatment(row_scale, rank_tol, pivot).rule
-    split = nonideal_split(now.M, now.h, f, now.A, now.c, C, root=root, **rule)
-    a_free = tree_solve(tree_cholesky(now.M), f + C - now.h)
+    split = nonideal_split(M, h, f, A, c, C, root=root, **rule)
+    a_free = tree_solve(tree_cholesky(M), f + C - h)
     outputs = split._asdict() | {"a_free": a_free}
-    outputs["deviation"] = gauss_deviation(now.M, split.a, a_free)
+    outputs["deviation"] = gauss_deviation(M, split.a, a_free)
     inputs = {"q": state.q, "v": state.v, "f": f, "f_nonideal": C} | state.last
     return ca.Function(
         "udwadia_kalaba_terms",

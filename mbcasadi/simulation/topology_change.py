@@ -4,43 +4,48 @@ import numpy as np
 
 from mbcasadi.errors import SimulationError
 from mbcasadi.shapes import column
-from mbcasadi.simulation.call import Array, Call
-from mbcasadi.simulation.events import Event, Happening, Switch
+from mbcasadi.simulation.buffered_function import Array, BufferedFunction
+from mbcasadi.simulation.events import Event, EventRecord, Switch
 from mbcasadi.simulation.functions import energy_fun
 from mbcasadi.simulation.manifold import Manifold
-from mbcasadi.system import System, evaluate
+from mbcasadi.system import evaluate
 
 CLOSING_GAP = 1e-6
 """Residual at which a row may close, in its unit; what is left is removed by Newton's steps."""
 
 
-class Closing:
-    """Carries out events and switches on a manifold."""
+class TopologyChange:
+    """Applies events and switches on a manifold."""
 
-    def __init__(self, system: System, manifold: Manifold) -> None:
-        self._system, self._manifold = system, manifold
-        self._energy = Call(energy_fun(system))
+    def __init__(self, manifold: Manifold) -> None:
+        self._system, self._manifold = manifold.system, manifold
+        self._energies = BufferedFunction(energy_fun(manifold.system))
 
-    def carry_out(
+    def apply(
         self, event: Event | Switch, t: float, q: Array, v: Array
-    ) -> tuple[Array, Array, Happening]:
-        """Return the state after the event, and what it did.
+    ) -> tuple[Array, Array, EventRecord]:
+        """Return the state after the event, and the record of it.
+
+        Args:
+            event: the event or switch.
+            t: s, its time.
+            q, v: (nq,), (nv,) state before it.
 
         Raises:
             SimulationError: a row would close that is open, and the event does not hold it.
         """
-        mask = self._mask(event)
+        mask = self._mask_after(event)
         closing = (mask > 0) & (self._manifold.mask == 0)
         gap, impulse = 0.0, np.zeros_like(v)
         q_next, v_next = q, v
         if not np.array_equal(mask, self._manifold.mask):
-            gap = self._switch(event, mask, closing, t, q)
+            gap = self._set_rows(event, mask, closing, t, q)
             if np.any(closing):
                 q_next = self._manifold.pose(q, t)
                 v_next, impulse = self._manifold.jump(q_next, v, t)
-            self._manifold.scout(q_next, v_next, t)
-        before, after = self._energy(q, v)[0], self._energy(q_next, v_next)[0]
-        happening = Happening(
+            self._manifold.probe_usual_rank(q_next, v_next, t)
+        before, after = self._energies(q, v)[0], self._energies(q_next, v_next)[0]
+        record = EventRecord(
             name=event.name,
             time=t,
             mask=mask,
@@ -52,9 +57,9 @@ class Closing:
             energy_after=float(after.sum()),
             energy_loss=float(before[0] - after[0]),
         )
-        return q_next, v_next, happening
+        return q_next, v_next, record
 
-    def _switch(
+    def _set_rows(
         self, event: Event | Switch, mask: Array, closing: Array, t: float, q: Array
     ) -> float:
         """Set the new rows on the manifold; return the gap of those that close."""
@@ -71,10 +76,10 @@ class Closing:
         offset = self._manifold.offset * mask
         if event.hold:
             offset = np.where(closing, phi, offset)
-        self._manifold.switch(mask, offset)
+        self._manifold.set_active_rows(mask, offset)
         return gap
 
-    def _mask(self, event: Event | Switch) -> Array:
+    def _mask_after(self, event: Event | Switch) -> Array:
         if event.mask is None:
             return self._manifold.mask
         return column(f"mask of '{event.name}'", np.asarray(event.mask), self._system.nc)

@@ -10,13 +10,13 @@ from mbcasadi.formulation.projection import (
     parameterized_constraint_inertia,
     symmetric_constraint_inertia,
 )
-from mbcasadi.formulation.projection_rates import path_rate, projector_rate
-from mbcasadi.formulation.projection_terms import (
+from mbcasadi.formulation.projection_forces import (
     coupling,
     decoupling,
     force_split,
     multipliers,
 )
+from mbcasadi.formulation.projection_rates import path_rate, projector_rate
 from mbcasadi.linalg import RANK_TOL, complement, complete_factor
 from mbcasadi.system import System
 
@@ -37,14 +37,14 @@ def moving_terms_fun(system: System) -> ca.Function:
     state = state_symbols(system, ca.SX)
     Mdot, Adot = rates(system, state)
     C = system.coriolis_matrix(state.q, state.v)
-    out = terms(system, state)._asdict() | {"C": C, "Mdot": Mdot, "Adot": Adot}
+    outputs = terms(system, state)._asdict() | {"C": C, "Mdot": Mdot, "Adot": Adot}
     inputs = state.inputs
     return ca.Function(
         "moving_terms",
         list(inputs.values()),
-        [ca.densify(x) for x in out.values()],
+        [ca.densify(x) for x in outputs.values()],
         list(inputs),
-        list(out),
+        list(outputs),
         {"cse": True},
     )
 
@@ -61,18 +61,18 @@ def projection_terms(
 
     `M_c a = P (f - h) + C_c v`, and the same with `M_c_prime, C_c_prime` and `M_c_second,
     C_c_second`. The matrices `C_c = M Ṗ`, `(I - 2 P) M Ṗ`, `γ Ṗ` hold for admissible v and rows
-    without time; `normal` holds always and stands for `Ṗ v`.
+    without time; `normal` holds always and takes the place of `Ṗ v`.
 
     Outputs:
         P, Pdot: (nv, nv) projector on null(A) and its rate.
-        normal: (nv, 1) `(I - P) a = -A⁺ c`, the acceleration that the constraint asks for.
+        normal: (nv, 1) `(I - P) a = -A⁺ c`, the acceleration that the constraint requires.
         M_c, C_c, M_c_prime, C_c_prime, M_c_second, C_c_second: (nv, nv).
         gamma: γ of `M_c_second`, in the unit of M.
-        decoupling: `‖(I - P) M P‖ / ‖M‖`; zero iff moving forces leave the constraint force
-            alone [A05, Prop. 3].
+        decoupling: `‖(I - P) M P‖ / ‖M‖`; zero iff moving forces do not act on the constraint
+            force [A05, Prop. 3].
         rank: of A.
         unique: one where the multipliers are unique, else zero [A05, Remark 4].
-        undetermined: (nc, nc) projector on the part of lam that A leaves open.
+        undetermined: (nc, nc) projector on the part of lam that A does not determine.
 
     Args:
         system: the mechanism; its M positive definite for `M_c` and `M_c_prime`.
@@ -85,18 +85,18 @@ def projection_terms(
     """
     require_positive("gamma", gamma)
     state: State[ca.MX] = state_symbols(system, ca.MX)
-    now = moving_terms_fun(system)(**state.inputs)
-    M, A = now["M"], now["A"]
+    matrices = moving_terms_fun(system)(**state.inputs)
+    M, A = matrices["M"], matrices["A"]
     factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     P = complement(factor.basis.V)
     A_pinv = factor.pinv_times(ca.MX.eye(system.nc))
-    Pdot = projector_rate(P, path_rate(A_pinv, now["Adot"]))
+    Pdot = projector_rate(P, path_rate(A_pinv, matrices["Adot"]))
     scale = inertia_norm(M) if gamma is None else ca.MX(gamma)
     C_c = M @ Pdot
     outputs = {
         "P": P,
         "Pdot": Pdot,
-        "normal": -A_pinv @ now["c"],
+        "normal": -A_pinv @ matrices["c"],
         "M_c": constraint_inertia(M, P),
         "C_c": C_c,
         "M_c_prime": symmetric_constraint_inertia(M, P),
@@ -143,19 +143,19 @@ def force_channels(
             "singular; use S_ob of virtual_mass_terms"
         )
     state: State[ca.MX] = state_symbols(system, ca.MX)
-    now = moving_terms_fun(system)(**state.inputs)
-    M, A, f = now["M"], now["A"], ca.MX.sym("f", system.nv)
+    matrices = moving_terms_fun(system)(**state.inputs)
+    M, A, f = matrices["M"], matrices["A"], ca.MX.sym("f", system.nv)
     rule = Treatment(row_scale, rank_tol, pivot).rule
     factor = complete_factor(A, **rule)
     P = complement(factor.basis.V)
-    applied, left = force_split(f, P), force_split(f - now["h"], P)
+    of_f, of_total = force_split(f, P), force_split(f - matrices["h"], P)
     ratio = coupling(M, P)
-    direct = -left.impotent
-    coupled = ratio @ (left.potent - M @ factor.pinv_times(now["c"]))
+    direct = -of_total.impotent
+    coupled = ratio @ (of_total.potent - M @ factor.pinv_times(matrices["c"]))
     shares = multipliers(A, direct + coupled, **rule)
     outputs = {
-        "f_potent": applied.potent,
-        "f_impotent": applied.impotent,
+        "f_potent": of_f.potent,
+        "f_impotent": of_f.impotent,
         "coupling": ratio,
         "f_c_direct": direct,
         "f_c_coupled": coupled,
@@ -167,7 +167,7 @@ def force_channels(
 
 
 def require_positive(name: str, value: float | None) -> None:
-    """Raise `ProblemError` where a mass that was given is not positive."""
+    """Raise `ProblemError` where a mass is given and not positive."""
     if value is not None and not value > 0:
         raise ProblemError(f"{name} is {value}, expected a positive number in the unit of M")
 

@@ -1,9 +1,9 @@
-"""Which formulations there are, their options, and what they ask of a system."""
+"""The formulations by name, their options, and what they require of a system."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 import casadi as ca
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation import (
-    ConstrainedMotion,
+    Equations,
     in_metric,
     lagrange,
     null_space,
@@ -24,7 +24,20 @@ from mbcasadi.linalg import root_operations
 from mbcasadi.shapes import require_name, require_shape
 from mbcasadi.system import System
 
-Equations = Callable[..., ConstrainedMotion[Any]]
+
+class FormulationOptions(TypedDict, total=False):
+    """Options of single formulations; each takes those of its own docstring.
+
+    Keys: `semidefinite` of "lagrange"; `inertia`, `gamma` of "projection"; `virtual_mass` of
+    "virtual_mass"; `root` of "quasi_velocity" and "udwadia_kalaba".
+    """
+
+    semidefinite: bool
+    inertia: str
+    gamma: float
+    virtual_mass: float
+    root: str
+
 
 FORMULATIONS: dict[str, Equations] = {
     "lagrange": lagrange,
@@ -36,7 +49,7 @@ FORMULATIONS: dict[str, Equations] = {
 }
 """Name → equations; each takes (M, h, f, A, c) and the drop rule of `linalg.row_basis`."""
 
-SEMIDEFINITE: dict[str, dict[str, Any]] = {
+SEMIDEFINITE: dict[str, FormulationOptions] = {
     "lagrange": {"semidefinite": True},
     "virtual_mass": {},
     "projection": {"inertia": "M_c_second"},
@@ -47,9 +60,18 @@ NOT_OPTIONS = ("M", "h", "f", "A", "c", "row_scale", "rank_tol", "pivot")
 
 
 def equations_of(
-    system: System, formulation: str, options: Mapping[str, Any], metric: ArrayLike | None = None
+    system: System,
+    formulation: str,
+    options: Mapping[str, object],
+    metric: ArrayLike | None = None,
 ) -> Equations:
     """Return the equations with their options bound, in the coordinates of a metric.
+
+    Args:
+        system: the mechanism.
+        formulation: a key of `FORMULATIONS`.
+        options: the formulation's own options by name.
+        metric: (nv, nv) weight of velocities, or None.
 
     Raises:
         UnknownNameError: no such formulation or option; the message lists the names.
@@ -59,15 +81,14 @@ def equations_of(
     valid = option_names(formulation)
     for name in options:
         require_name(f"option of formulation '{formulation}'", name, valid)
-    equations = FORMULATIONS[formulation]
-    chosen = dict(options)
+    bound_options = dict(options)
     if system.semidefinite:
-        chosen = _semidefinite(system, formulation, chosen)
-    bound = partial(equations, **chosen)
+        bound_options |= _options_for_semidefinite(system, formulation, options)
+    equations = partial(FORMULATIONS[formulation], **bound_options)
     if metric is None:
-        return bound
+        return equations
     require_shape("metric", ca.DM(np.asarray(metric, dtype=float)), (system.nv, system.nv))
-    return in_metric(bound, metric)
+    return in_metric(equations, metric)
 
 
 def option_names(formulation: str) -> list[str]:
@@ -77,8 +98,8 @@ def option_names(formulation: str) -> list[str]:
         UnknownNameError: no such formulation; the message lists the names.
     """
     require_name("formulation", formulation, list(FORMULATIONS))
-    taken = inspect.signature(FORMULATIONS[formulation]).parameters
-    return [name for name in taken if name not in NOT_OPTIONS]
+    parameters = inspect.signature(FORMULATIONS[formulation]).parameters
+    return [name for name in parameters if name not in NOT_OPTIONS]
 
 
 def operations_of_root(equations: Equations, nv: int) -> int:
@@ -87,15 +108,20 @@ def operations_of_root(equations: Equations, nv: int) -> int:
     return root_operations(nv) if root is not None and root.default == "symmetric" else 0
 
 
-def _semidefinite(system: System, formulation: str, options: dict[str, Any]) -> dict[str, Any]:
-    needed = SEMIDEFINITE.get(formulation)
-    clash = needed is None or any(options.get(k, value) != value for k, value in needed.items())
-    if clash:
-        asked = "".join(f" with {key}={value!r}" for key, value in options.items())
-        raise UnsupportedFeatureError(
-            f"formulation '{formulation}'{asked} needs a positive definite M, but the M of "
-            f"'{system.name}' is singular (definite on the free directions at best); use "
-            "'lagrange', 'virtual_mass' or 'projection' with inertia='M_c_second'"
-        )
-    assert needed is not None
-    return options | needed
+def _options_for_semidefinite(
+    system: System, formulation: str, options: Mapping[str, object]
+) -> FormulationOptions:
+    """Return the options with which a formulation serves a semidefinite M.
+
+    Raises:
+        UnsupportedFeatureError: it does not, or not with the options that are given.
+    """
+    required = SEMIDEFINITE.get(formulation)
+    if required is not None and all(options.get(k, v) == v for k, v in required.items()):
+        return required
+    with_options = "".join(f" with {key}={value!r}" for key, value in options.items())
+    raise UnsupportedFeatureError(
+        f"formulation '{formulation}'{with_options} needs a positive definite M, but the M of "
+        f"'{system.name}' is singular (definite on the free directions at best); use "
+        "'lagrange', 'virtual_mass' or 'projection' with inertia='M_c_second'"
+    )

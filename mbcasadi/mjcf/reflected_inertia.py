@@ -25,8 +25,8 @@ ON_JOINTS = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARE
 
 
 @dataclass(frozen=True)
-class Reflected:
-    """What is added to joints, by degree of freedom, and to tendons, by id."""
+class ReflectedInertia:
+    """Armature and damping added to joints, by degree of freedom, and to tendons, by id."""
 
     joint_armature: Array
     joint_damping: Array
@@ -36,10 +36,10 @@ class Reflected:
     tendon_damping_poly: Array
 
 
-def reflected(model: mujoco.MjModel) -> Reflected:
-    """Sum over the actuators of a model."""
+def reflected_inertia(model: mujoco.MjModel) -> ReflectedInertia:
+    """Return the sum over the actuators of a model."""
     degree = model.actuator_dampingpoly.shape[1]
-    total = Reflected(
+    total = ReflectedInertia(
         np.zeros(model.nv),
         np.zeros(model.nv),
         np.zeros((model.nv, degree)),

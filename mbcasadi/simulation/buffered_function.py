@@ -3,7 +3,7 @@
 A call costs a few microseconds; going through `ca.DM` costs ten times that.
 """
 
-from typing import Any
+from collections.abc import Callable
 
 import casadi as ca
 import numpy as np
@@ -12,26 +12,26 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class Call:
-    """Calls a Function by position, on vectors of all entries; the answers are copies.
+class BufferedFunction:
+    """Calls a Function by position, on vectors of all entries; the outputs are copies.
 
     Sparse inputs and outputs are made dense when the Function is wrapped.
     """
 
     def __init__(self, function: ca.Function) -> None:
-        self.function = _dense(function)
+        self.function = _dense_function(function)
         f = self.function
         self._arguments = [np.zeros(f.numel_in(i)) for i in range(f.n_in())]
         self._results = [np.zeros(f.numel_out(i)) for i in range(f.n_out())]
         self._buffer, self._evaluate = f.buffer()
         for i, argument in enumerate(self._arguments):
-            self._point(self._buffer.set_arg, i, argument)
+            self._bind(self._buffer.set_arg, i, argument)
         for i, result in enumerate(self._results):
-            self._point(self._buffer.set_res, i, result)
+            self._bind(self._buffer.set_res, i, result)
 
     @staticmethod
-    def _point(setter: Any, index: int, array: Array) -> None:
-        # CasADi's stubs show the C signature (pointer, size); its wrapper wants a memoryview.
+    def _bind(setter: Callable[..., None], index: int, array: Array) -> None:
+        # CasADi's stubs show the C signature (pointer, size); its wrapper takes a memoryview.
         setter(index, array.data)
 
     def __call__(self, *values: Array | float) -> list[Array]:
@@ -42,7 +42,7 @@ class Call:
         return [result.copy() for result in self._results]
 
 
-def _dense(function: ca.Function) -> ca.Function:
+def _dense_function(function: ca.Function) -> ca.Function:
     """Return the Function with inputs and outputs that have no structural zeros."""
     patterns = [function.sparsity_in(i) for i in range(function.n_in())]
     results = [function.sparsity_out(i) for i in range(function.n_out())]
@@ -50,6 +50,6 @@ def _dense(function: ca.Function) -> ca.Function:
         return function
     names = function.name_in()
     inputs = [ca.MX.sym(n, *p.shape) for n, p in zip(names, patterns, strict=True)]
-    given = [ca.project(x, p) for x, p in zip(inputs, patterns, strict=True)]
-    outputs = [ca.densify(x) for x in function.call(given)]
+    sparse_inputs = [ca.project(x, p) for x, p in zip(inputs, patterns, strict=True)]
+    outputs = [ca.densify(x) for x in function.call(sparse_inputs)]
     return ca.Function(function.name(), inputs, outputs, names, function.name_out())

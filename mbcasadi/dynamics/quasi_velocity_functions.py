@@ -1,23 +1,21 @@
 """Quasi-velocities of a `System`: their equations, and when they are rates of coordinates.
 
-The equations and the letters are those of `formulation.quasi_velocity_terms`. They take
+The equations and the letters are those of `formulation.quasi_velocity_equations`. They take
 `A v = 0`: rows that depend on time, or on v in another way, are for `forward_dynamics` with
 `formulation="quasi_velocity"`.
 """
-
-from typing import Any
 
 import casadi as ca
 
 from mbcasadi.dynamics.terms import State, choose_kind, rates, state_symbols, terms
 from mbcasadi.errors import UnsupportedFeatureError
-from mbcasadi.formulation.quasi_velocity_terms import (
+from mbcasadi.formulation.quasi_velocity_equations import (
     coriolis_term,
     free_basis_near,
     quasi_terms,
 )
-from mbcasadi.formulation.root import across, root_factor
-from mbcasadi.linalg import RANK_TOL, root_operations
+from mbcasadi.formulation.root import constraint_basis, root_factor
+from mbcasadi.linalg import RANK_TOL, Sym, root_operations
 from mbcasadi.system import System
 
 
@@ -49,12 +47,12 @@ def quasi_velocity_terms(
     kind = choose_kind(system, pivot, _operations_of_root(system, root))
     state = state_symbols(system, kind)
     f = kind.sym("f", system.nv)
-    M, C, rest, A, Adot = _matrices_fun(system).call(list(state.inputs.values()))
-    found, lam = quasi_terms(
+    M, C, f_rest, A, Adot = _matrices_fun(system).call(list(state.inputs.values()))
+    equations, lam = quasi_terms(
         M,
         C,
         state.v,
-        f + rest,
+        f + f_rest,
         A,
         Adot,
         root=root,
@@ -63,7 +61,7 @@ def quasi_velocity_terms(
         pivot=pivot,
     )
     inputs = {"q": state.q, "v": state.v, "f": f} | state.last
-    return _function("quasi_velocity_terms", inputs, found._asdict() | {"lam": lam})
+    return _function("quasi_velocity_terms", inputs, equations._asdict() | {"lam": lam})
 
 
 def quasi_velocity_motion(
@@ -79,11 +77,17 @@ def quasi_velocity_motion(
     `q̇ = N W⁻ᵀ V2 v_r`, `v̇_r = u_r - Γ_r v_r`: every v_r is admissible, so the velocity cannot
     drift. `V2(q)` is the basis next to `V_ref`, and Γ_r holds its turning (`free_basis_near`).
     Begin with `V_ref = V2` of `quasi_velocity_terms` and `v_r = V2ᵀ v_bar`; take the V2 that
-    comes out as the new `V_ref` whenever you like, v_r stays what it is. Without constraints
+    comes out as the new `V_ref` at any time, v_r stays what it is. Without constraints
     `V_ref` is the identity and v_r is v_bar. v_r keeps nv entries; those where V2 has zero
     columns stay zero.
 
-    Arguments and errors as in `quasi_velocity_terms`.
+    Args:
+        system: the mechanism.
+        root: "cholesky" or "symmetric".
+        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+
+    Raises:
+        UnknownNameError, UnsupportedFeatureError: as in `quasi_velocity_terms`.
     """
     _require_plain_rows(system)
     kind = choose_kind(system, pivot, _operations_of_root(system, root))
@@ -93,14 +97,14 @@ def quasi_velocity_motion(
     matrices = _matrices_fun(system)
     M, _, _, A, _ = matrices.call(list(state._replace(v=0 * f).inputs.values()))
     factor = root_factor(M, root)
-    rows = across(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    rows = constraint_basis(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     V2 = free_basis_near(rows.V1, V_ref)
     v_bar = V2 @ v_r
     v = factor.divide_transposed(v_bar)
     dq = system.velocity_map(state.q) @ v
-    _, C, rest, _, _ = matrices.call(list(state._replace(v=v).inputs.values()))
-    turning = _along(V2, state.q, dq) @ v_r
-    dv_r = V2.T @ (factor.divide(f + rest) - coriolis_term(M, C, root) @ v_bar - turning)
+    _, C, f_rest, _, _ = matrices.call(list(state._replace(v=v).inputs.values()))
+    turning = _directional_derivative(V2, state.q, dq) @ v_r
+    dv_r = V2.T @ (factor.divide(f + f_rest) - coriolis_term(M, C, root) @ v_bar - turning)
     inputs = {"q": state.q, "v_r": v_r, "f": f, "V_ref": V_ref} | state.last
     return _function("quasi_velocity_motion", inputs, {"dq": dq, "dv_r": dv_r, "V2": V2})
 
@@ -129,23 +133,24 @@ def quasi_velocity_curvature(system: System, *, root: str = "cholesky") -> ca.Fu
         return ca.SX(coriolis_term(M, system.coriolis_matrix(q, v), root))
 
     def along(value: ca.SX, v: ca.SX) -> ca.SX:
-        return ca.SX(_along(value, q, N @ v))
+        return ca.SX(_directional_derivative(value, q, N @ v))
 
-    one, two = Gamma(v1), Gamma(v2)
+    Gamma_1, Gamma_2 = Gamma(v1), Gamma(v2)
     # Constant v1 and v2 are fields of velocity; with quaternions these do not commute.
-    between = along(N @ v2, v1) - along(N @ v1, v2)
-    bracket = (N.T @ between) / ca.sum1(N**2).T  # columns of N are orthogonal
-    R = along(two, v1) - along(one, v2) - Gamma(bracket) + one @ two - two @ one
+    commutator = along(N @ v2, v1) - along(N @ v1, v2)
+    bracket = (N.T @ commutator) / ca.sum1(N**2).T  # columns of N are orthogonal
+    R = along(Gamma_2, v1) - along(Gamma_1, v2) - Gamma(bracket)
+    R = R + Gamma_1 @ Gamma_2 - Gamma_2 @ Gamma_1
     return _function("quasi_velocity_curvature", {"q": q, "v1": v1, "v2": v2}, {"R": R})
 
 
 def _matrices_fun(system: System) -> ca.Function:
-    """Return (q, v, [mask]) → (M, C, rest, A, Adot); `rest` is passive force minus gravity."""
+    """Return (q, v, [mask]) → (M, C, f_rest, A, Adot); `f_rest` is passive force minus gravity."""
     state: State[ca.SX] = state_symbols(system, ca.SX)
-    now, (_, Adot) = terms(system, state), rates(system, state)
+    (M, h, A, _), (_, Adot) = terms(system, state), rates(system, state)
     C = system.coriolis_matrix(state.q, state.v)
-    out = {"M": now.M, "C": C, "rest": C @ state.v - now.h, "A": now.A, "Adot": Adot}
-    return _function("quasi_velocity_matrices", state.inputs, out)
+    outputs = {"M": M, "C": C, "f_rest": C @ state.v - h, "A": A, "Adot": Adot}
+    return _function("quasi_velocity_matrices", state.inputs, outputs)
 
 
 def _operations_of_root(system: System, root: str) -> int:
@@ -167,11 +172,11 @@ def _require_plain_rows(system: System) -> None:
         )
 
 
-def _along(value: Any, q: Any, dq: Any) -> Any:
+def _directional_derivative(value: Sym, q: Sym, dq: Sym) -> Sym:
     return ca.jtimes(value, q, dq)
 
 
-def _function(name: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> ca.Function:
+def _function(name: str, inputs: dict[str, Sym], outputs: dict[str, Sym]) -> ca.Function:
     return ca.Function(
         name,
         list(inputs.values()),

@@ -18,11 +18,17 @@ which is zero here: the gauge of parallel transport, and that of A10 eq. 34-36. 
 by the constraint, so `Γ_o = (V1ᵀ W⁻¹ C - R⁻ᵀ Vᵀ A⁺ Ȧ) W⁻ᵀ V2` depends on the bases only.
 """
 
-from typing import Any, Generic, NamedTuple
+from typing import Generic, NamedTuple
 
 import casadi as ca
 
-from mbcasadi.formulation.root import ROOTS, Across, RootFactor, across, root_factor
+from mbcasadi.formulation.root import (
+    ROOTS,
+    ConstraintBasis,
+    RootFactor,
+    constraint_basis,
+    root_factor,
+)
 from mbcasadi.linalg import (
     RANK_TOL,
     Sym,
@@ -94,14 +100,14 @@ def quasi_terms(
         UnknownNameError: no such root; the message lists the names.
     """
     factor = root_factor(M, root)
-    rows = across(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    rows = constraint_basis(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     V1, V2 = rows.V1, free_basis(factor, rows)
     v_bar, u_bar = factor.W.T @ v, factor.divide(f)
     Gamma = coriolis_term(M, C, root)
     Gamma_o = constraint_coriolis(factor, rows, C, Adot, V2)
     v_r, u_o = V2.T @ v_bar, V1.T @ u_bar
     lam = rows.factor.pinv_transposed_times(rows.force(Gamma_o @ v_r - u_o))
-    found = QuasiTerms(
+    equations = QuasiTerms(
         W=factor.W,
         A_W=factor.divide(A.T).T,
         V1=V1,
@@ -116,7 +122,7 @@ def quasi_terms(
         u_o=u_o,
         Gamma_o=Gamma_o,
     )
-    return found, lam
+    return equations, lam
 
 
 def coriolis_term(M: Sym, C: Sym, root: str = "cholesky") -> Sym:
@@ -158,15 +164,14 @@ def root_rate(M: Sym, Mdot: Sym, root: str = "cholesky") -> Sym:
     """
     require_name("root", root, ROOTS)
     if root == "symmetric":
-        Wdot: Sym = _symmetric_rate(ca.densify(M), ca.densify(Mdot))
-        return Wdot
+        return _symmetric_rate(ca.densify(M), ca.densify(Mdot))
     L = tree_cholesky(M)
     both = tree_solve_transposed(L, tree_solve_transposed(L, Mdot).T)
     return ((ca.tril(both, False) + ca.diag(ca.diag(both)) / 2) @ L).T
 
 
-def free_basis(factor: RootFactor[Sym], rows: Across[Sym]) -> Sym:
-    """Return V2 (nv, nv), an orthonormal basis of null(A_W) behind as many zero columns as rank.
+def free_basis(factor: RootFactor[Sym], rows: ConstraintBasis[Sym]) -> Sym:
+    """Return V2 (nv, nv), an orthonormal basis of null(A_W) after as many zero columns as rank.
 
     `V2 V2ᵀ` is smooth while the rank is constant. V2 itself jumps where the order of its pivots
     changes, and where an entry vanishes whose sign it takes: two states next to each other may
@@ -192,22 +197,30 @@ def free_basis_near(V1: Sym, V_ref: Sym) -> Sym:
 
 
 def constraint_coriolis(
-    factor: RootFactor[Sym], rows: Across[Sym], C: Sym, Adot: Sym, V2: Sym
+    factor: RootFactor[Sym], rows: ConstraintBasis[Sym], C: Sym, Adot: Sym, V2: Sym
 ) -> Sym:
     """Return `Γ_o = V1ᵀ Γ V2 + V1ᵀ V̇2 = (V1ᵀ W⁻¹ C - R⁻ᵀ Vᵀ A⁺ Ȧ) W⁻ᵀ V2`  [A10, eq. 30].
 
     From `A_W V2 = 0`: `V1ᵀ V̇2 = -R⁻ᵀ Vᵀ A⁺ Ȧ_W V2`, with `Ȧ_W = (Ȧ - A_W Ẇᵀ) W⁻ᵀ`, whose second
-    term cancels that of Γ. Shapes as in `quasi_terms`.
+    term cancels that of Γ.
+
+    Args:
+        factor: root factor of M.
+        rows: the basis V1 across the constraint.
+        C: (nv, nv) Coriolis matrix, `Ṁ = C + Cᵀ`.
+        Adot: (nc, nv) rate of the constraint Jacobian.
+        V2: (nv, nv) orthonormal basis of null(A_W), zero columns allowed.
     """
     velocities = factor.divide_transposed(V2)
     return rows.V1.T @ factor.divide(C @ velocities) + rows.rate(Adot @ velocities)
 
 
-def _symmetric_rate(M: Any, Mdot: Any) -> Any:
+def _symmetric_rate(M: Sym, Mdot: Sym) -> Sym:
     if isinstance(M, ca.SX):
-        at, rate = ca.SX.sym("M", *M.shape), ca.SX.sym("Mdot", *M.shape)
-        slope = ca.jtimes(matrix_root(at).root, at, rate)
-        return ca.Function("root_rate", [at, rate], [slope])(M, Mdot)
+        inertia, rate = ca.SX.sym("M", *M.shape), ca.SX.sym("Mdot", *M.shape)
+        derivative = ca.jtimes(matrix_root(inertia).root, inertia, rate)
+        return ca.Function("root_rate", [inertia, rate], [derivative])(M, Mdot)
     f = matrix_root_fun(M.sparsity())
-    found = f.call([M])
-    return f.forward(1).call([M, *found, Mdot])[0]
+    W, W_inv = f.call([M])
+    Wdot, _ = f.forward(1).call([M, W, W_inv, Mdot])
+    return Wdot

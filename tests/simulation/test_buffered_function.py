@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mbcasadi.errors import ShapeError
-from mbcasadi.simulation.call import Call
+from mbcasadi.simulation.buffered_function import BufferedFunction
 from mbcasadi.validation.law import Caller
 
 
@@ -18,7 +18,7 @@ def lower_times_diagonal() -> ca.Function:
 def test_sparse_inputs_and_outputs_are_whole_vectors_column_by_column():
     rng = np.random.default_rng(0)
     L, x = rng.normal(size=(3, 3)), rng.normal(size=3)
-    product, D = Call(lower_times_diagonal())(L.ravel(order="F"), x)
+    product, D = BufferedFunction(lower_times_diagonal())(L.ravel(order="F"), x)
     assert np.array_equal(D.reshape(3, 3), np.diag(x))
     assert np.allclose(product.reshape(3, 3, order="F"), np.tril(L) @ np.diag(x), atol=1e-15)
 

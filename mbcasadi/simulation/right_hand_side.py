@@ -2,8 +2,8 @@
 
 A step that starts at `q_base` has the state `y = (xi, v, act)` with `q = q_base ⊕ xi`, a vector
 space even where q holds quaternions: `xi' = v` but for the exponential map's own derivative,
-`v' = a`. With projection at every stage the right-hand side is `F(Π(y))`, where Π leads back
-to the manifold: a smooth function near it that equals F on it, so an integrator keeps its order.
+`v' = a`. With projection at every stage the right-hand side is `F(Π(y))`, where Π projects
+onto the manifold: a smooth function near it that equals F on it, so an integrator keeps its order.
 """
 
 from collections.abc import Callable
@@ -12,37 +12,57 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.shapes import column
-from mbcasadi.simulation.call import Array, Call
-from mbcasadi.simulation.functions import Rule, rate_fun
-from mbcasadi.simulation.manifold import Manifold, Node, OffManifoldError, Settled, limit
-from mbcasadi.system import System
+from mbcasadi.simulation.buffered_function import Array, BufferedFunction
+from mbcasadi.simulation.functions import rate_fun
+from mbcasadi.simulation.manifold import (
+    LimitNode,
+    Manifold,
+    ManifoldState,
+    OffManifoldError,
+    limit_of,
+)
+from mbcasadi.simulation.options import EquationOptions
 
 Force = Callable[[float, Array, Array], ArrayLike]
 
-PROJECTIONS = ("stage", "step", "none")
 
-
-class Flow:
-    """The motion of one mechanism between two ticks.
+class RightHandSide:
+    """The motion of one mechanism between two control steps.
 
     Attributes:
-        manifold: the way back to the constraints.
-        u: (nu,) control, held.
+        manifold: the projection onto the constraints.
+        u: (nu,) control, constant between control steps.
         base: (nq,) configuration at which the step starts.
         spacing: s, size of the step, a scale for limits at singular poses.
-        evaluations: how often the equations of motion were asked.
+        evaluations: how often the equations of motion were evaluated.
     """
 
     def __init__(
-        self, system: System, rule: Rule, manifold: Manifold, project: str, force: Force | None
+        self,
+        manifold: Manifold,
+        formulation: str,
+        equations: EquationOptions,
+        *,
+        project: str = "stage",
+        force: Force | None = None,
     ) -> None:
+        """Build the equations of motion.
+
+        Args:
+            manifold: the projection, with the mechanism and its active rows.
+            formulation: one of `dynamics.FORMULATIONS`.
+            equations: how the equations are written.
+            project: one of `options.PROJECTIONS`.
+            force: (t, q, v) → (nv,) applied force.
+        """
+        system = manifold.system
         self.system, self.manifold = system, manifold
         self.u = np.zeros(system.nu)
         self.base = np.zeros(system.nq)
         self.spacing = 0.0
         self.evaluations = 0
         self._every_stage, self._every_step = project == "stage", project != "none"
-        self._rate = Call(rate_fun(system, rule))
+        self._rate = BufferedFunction(rate_fun(system, formulation, equations))
         self._force = force
 
     def state(self, t: float, y: Array) -> tuple[Array, Array, Array]:
@@ -55,16 +75,16 @@ class Flow:
         if not self._every_step:
             return q, v, act
         if not self._every_stage:
-            state = self.manifold.settle(q, v, t)
+            state = self.manifold.project(q, v, t)
             return state.q, state.v, act
-        state, nodes = self._settle(q, v, t)
+        state, nodes = self._project(q, v, t)
         if nodes:
-            return *self.manifold.middle(q, nodes), act
-        self.manifold.learn(state)
+            return *self.manifold.limit_state(q, nodes), act
+        self.manifold.update_usual_rank(state)
         return state.q, state.v, act
 
-    def local(self, v: Array, act: Array) -> Array:
-        """Return the local state at the base."""
+    def local_state(self, v: Array, act: Array) -> Array:
+        """Return the local state y at the base."""
         return np.concatenate([np.zeros(self.system.nv), v, act])
 
     def rate(self, t: float, y: Array) -> Array:
@@ -76,19 +96,25 @@ class Flow:
         q, v, act = self._split(y)
         if not self._every_stage:
             return np.concatenate(self._evaluate(t, q, v, act))
-        state, nodes = self._settle(q, v, t)
+        state, nodes = self._project(q, v, t)
         if not nodes:
             return np.concatenate(self._evaluate(t, state.q, state.v, act))
-        xi_dot, _, act_dot = self._evaluate(t, *self.manifold.middle(q, nodes), act)
-        return np.concatenate([xi_dot, self._limit(nodes, act), act_dot])
+        xi_dot, _, act_dot = self._evaluate(t, *self.manifold.limit_state(q, nodes), act)
+        a = limit_of(nodes, lambda n: self._evaluate(n.t, n.state.q, n.state.v, act)[1])
+        return np.concatenate([xi_dot, a, act_dot])
 
     def acceleration(self, t: float, q: Array, v: Array, act: Array) -> Array:
-        """Return a at a state of the mechanism, as a limit where the rank is in doubt."""
+        """Return a at a state of the mechanism, as a limit where the rank is in doubt.
+
+        Args:
+            t: s.
+            q, v, act: (nq,), (nv,), (na,) state.
+        """
         self.base = q
         nv = self.system.nv
-        return self.rate(t, self.local(v, act))[nv : 2 * nv]
+        return self.rate(t, self.local_state(v, act))[nv : 2 * nv]
 
-    def applied(self, t: float, q: Array, v: Array) -> Array:
+    def applied_force(self, t: float, q: Array, v: Array) -> Array:
         """Return the applied force f (nv,)."""
         if self._force is None:
             return np.zeros(self.system.nv)
@@ -98,23 +124,20 @@ class Flow:
         nv = self.system.nv
         return self.manifold.integrate(self.base, y[:nv])[0], y[nv : 2 * nv], y[2 * nv :]
 
-    def _settle(self, q: Array, v: Array, t: float) -> tuple[Settled, list[Node]]:
+    def _project(self, q: Array, v: Array, t: float) -> tuple[ManifoldState, list[LimitNode]]:
         """Return the state, and nodes around it where its rank is in doubt."""
         try:
-            state = self.manifold.settle(q, v, t)
+            state = self.manifold.project(q, v, t)
         except OffManifoldError:
-            nodes = self.manifold.nodes(q, v, t, self.spacing)
+            nodes = self.manifold.limit_nodes(q, v, t, self.spacing)
             if not nodes:
                 raise
             return nodes[0].state, nodes
-        if self.manifold.clear(state):
+        if self.manifold.has_usual_rank(state):
             return state, []
-        return state, self.manifold.nodes(q, v, t, self.spacing)
-
-    def _limit(self, nodes: list[Node], act: Array) -> Array:
-        return limit(nodes, lambda n: self._evaluate(n.t, n.state.q, n.state.v, act)[1])
+        return state, self.manifold.limit_nodes(q, v, t, self.spacing)
 
     def _evaluate(self, t: float, q: Array, v: Array, act: Array) -> list[Array]:
         self.evaluations += 1
-        f, mask = self.applied(t, q, v), self.manifold.mask
+        f, mask = self.applied_force(t, q, v), self.manifold.mask
         return self._rate(self.base, q, v, t, act, self.u, f, mask)

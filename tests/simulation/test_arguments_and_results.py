@@ -1,4 +1,4 @@
-"""What is given is checked, what comes out is written whole, and progress is told."""
+"""Arguments are checked, results are written whole, and progress is reported."""
 
 import csv
 import subprocess
@@ -18,6 +18,7 @@ from mbcasadi.errors import (
     SimulationError,
     UnknownNameError,
 )
+from mbcasadi.simulation import EquationOptions, InitialConditions, IntegrationOptions
 
 START = ([0.3, -0.3], [1.0, -1.0])
 
@@ -34,40 +35,69 @@ START = ([0.3, -0.3], [1.0, -1.0])
         ({"duration": np.inf}, ProblemError, "finite"),
         ({"rtol": 0.0}, ProblemError, "rtol is 0.0"),
         ({"atol": -1.0}, ProblemError, "atol is -1.0"),
-        ({"max_step": 0.0}, ProblemError, "max_step is 0.0"),
         ({"formulation": "newton"}, UnknownNameError, "'newton'; valid: .*'projection'"),
-        ({"project": "sometimes"}, UnknownNameError, "valid: 'stage', 'step', 'none'"),
-        ({"options": {"gama": 1.0}}, UnknownNameError, "gama"),
-        ({"mask": [1]}, ProblemError, r"no mask.*with_mask\(\)"),
+        (
+            {"equations": EquationOptions(formulation_options={"gama": 1.0})},
+            UnknownNameError,
+            "gama",
+        ),
+        ({"initial": InitialConditions(mask=[1])}, ProblemError, r"no mask.*with_mask\(\)"),
         ({"times": [0.2, 0.1]}, ProblemError, "times must be sorted"),
         ({"times": [0.2, 9.0]}, ProblemError, "between 0 and 1 s"),
-        ({"act0": [1.0]}, ShapeError, "act0 has shape"),
+        ({"initial": InitialConditions(act=[1.0])}, ShapeError, "act has shape"),
         ({"force": lambda *_: [1.0]}, ShapeError, r"force\(t, q, v\) has shape \(1,\)"),
         ({"force": lambda *_: [np.nan, 0]}, ShapeError, "holds NaN"),
-        ({"switches": [mb.Switch("s", 0.5, [1, 1])]}, ShapeError, "mask of 's' has shape"),
+        ({"events": [mb.Switch("s", 0.5, [1, 1])]}, ShapeError, "mask of 's' has shape"),
     ],
 )
 def test_bad_input_is_refused_in_words(change, error, words):
-    given = {"q0": START[0], "v0": START[1], "duration": 1.0} | change
+    arguments = {"q0": START[0], "v0": START[1], "duration": 1.0} | change
     with pytest.raises(error, match=words):
-        mb.simulate(slider_crank(), **given)
+        mb.simulate(slider_crank(), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "change", "error", "words"),
+    [
+        (InitialConditions, {"t0": np.nan}, ProblemError, "t0 is nan s"),
+        (IntegrationOptions, {"max_step": 0.0}, ProblemError, "max_step is 0.0"),
+        (IntegrationOptions, {"max_steps": 0}, ProblemError, "max_steps is 0"),
+        (
+            IntegrationOptions,
+            {"project": "sometimes"},
+            UnknownNameError,
+            "valid: 'stage', 'step', 'none'",
+        ),
+        (EquationOptions, {"row_scale": -1.0}, ProblemError, "row_scale is -1.0"),
+        (EquationOptions, {"rank_tol": np.nan}, ProblemError, "rank_tol is nan"),
+        (EquationOptions, {"rank_tol": 1.0}, ProblemError, "from 0 to below 1"),
+        (EquationOptions, {"baumgarte": 5.0}, ProblemError, r"a float; expected a Baumgarte\("),
+    ],
+)
+def test_options_check_themselves(options, change, error, words):
+    with pytest.raises(error, match=words):
+        options(**change)
 
 
 def test_a_start_off_the_manifold_is_moved_or_refused_or_taken():
-    system = slider_crank()
-    moved = mb.simulate(system, [0.3, -0.2], [1.0, -0.5], 0.1)
+    system, start = slider_crank(), ([0.3, -0.2], [1.0, -0.5])
+    moved = mb.simulate(system, *start, 0.1)
     assert moved.drift[0] < 1e-12
     assert moved.drift_velocity[0] < 1e-12
+    as_given, drifting = InitialConditions(assemble=False), IntegrationOptions(project="none")
     with pytest.raises(SimulationError, match=r"off the manifold: residual 0\.0969"):
-        mb.simulate(system, [0.3, -0.2], [1.0, -0.5], 0.1, assemble=False)
-    taken = mb.simulate(system, [0.3, -0.2], [1.0, -0.5], 0.1, assemble=False, project="none")
-    np.testing.assert_array_equal(taken.q[0], [0.3, -0.2])
+        mb.simulate(system, *start, 0.1, initial=as_given)
+    with pytest.raises(SimulationError, match=r"off the manifold: residual 0\.0969"):
+        mb.simulate_fixed_step(system, *start, 0.01, 10, keep=10, initial=as_given)
+    taken = mb.simulate(system, *start, 0.1, initial=as_given, integration=drifting)
+    np.testing.assert_array_equal(taken.q[0], start[0])
 
 
 def test_a_motion_that_ends_early_says_when_and_why_and_keeps_what_was_reached():
+    few = IntegrationOptions(max_steps=50)
     with pytest.raises(MotionError, match=r"max_steps = 50 ") as stopped:
         mb.simulate(
-            particle(1), [0.0], [1.0], 5.0, force=lambda t, *_: [np.sin(1e4 * t)], max_steps=50
+            particle(1), [0.0], [1.0], 5.0, force=lambda t, *_: [np.sin(1e4 * t)], integration=few
         )
     assert 0 < stopped.value.trajectory.t[-1] < 5.0
 
@@ -82,15 +112,13 @@ def test_a_motion_that_ends_early_says_when_and_why_and_keeps_what_was_reached()
     assert np.all(np.isfinite(reached.q))
 
 
-def test_progress_is_told_up_to_the_end():
-    told = []
-    mb.simulate(
-        slider_crank(), *START, 1.0, progress=lambda text, share: told.append((text, share))
-    )
-    shares = [share for _, share in told]
+def test_progress_is_reported_up_to_the_end():
+    shares = []
+    reporting = IntegrationOptions(progress=lambda _, share: shares.append(share))
+    mb.simulate(slider_crank(), *START, 1.0, integration=reporting)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    assert 3 < len(told) <= 102
+    assert 3 < len(shares) <= 102
 
 
 def test_tables_hold_every_array_and_appear_whole(tmp_path):
@@ -146,7 +174,7 @@ def test_energy_without_a_known_potential_is_not_a_number():
     np.testing.assert_allclose(trajectory.q[-1], np.cos(1.0), atol=1e-8)
 
 
-def test_importing_the_room_imports_no_matplotlib():
+def test_importing_a_simulation_imports_no_matplotlib():
     code = "import mbcasadi.simulation.simulate, sys; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

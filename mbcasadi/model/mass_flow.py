@@ -1,7 +1,7 @@
-"""How links turn, and how the mass that each of them carries flows: what `C` needs besides M.
+"""Angular velocities of links, and momentum moments of the mass that each carries, for `C`.
 
 Besides `s = ∫ r dm` and `E = ∫ r rᵀ dm` of a subtree these are `∫ ṙ dm` and `D = ∫ ṙ rᵀ dm`.
-They are kept relative to the axes at hand; in axes that turn with ω the whole is
+They are relative to the present axes; in axes that turn with ω the whole is
 `ω × s + flow` and `[ω]× E + D`.
 """
 
@@ -22,17 +22,17 @@ from mbcasadi.spatial import (
     add,
     cross,
     entries,
-    inward,
-    moments_outward,
-    outward,
+    moments_to_parent,
     scale,
     transpose,
+    vector_to_child,
+    vector_to_parent,
 )
 
 
 @dataclass(frozen=True)
 class Travel:
-    """How a link moves on its parent, and turns in the world.
+    """Motion of a link on its parent, and its angular velocity in the world.
 
     Attributes:
         steps: each step with the rate of its shift, in the axes of the shift, m/s.
@@ -52,7 +52,7 @@ class Travel:
 
 @dataclass(frozen=True)
 class Subtree:
-    """Moments of all that a link carries, and how they flow in the axes at hand.
+    """Moments of all that a link carries, and of its momentum in the present axes.
 
     Attributes:
         moments: m, s, E.
@@ -70,31 +70,32 @@ class Subtree:
             self.moments + other.moments, add(self.flow, other.flow), _sum(self.D, other.D)
         )
 
-    def turning(self, w: Vec3) -> "Subtree":
-        """Return the same, seen from axes in which the present ones turn with w."""
-        turned = transpose(as_rows(cross(w, self.moments.row(i)) for i in range(3)))
+    def in_rotating_axes(self, w: Vec3) -> "Subtree":
+        """Return the same relative to axes in which the present ones turn with w."""
+        by_rotation = transpose(as_rows(cross(w, self.moments.row(i)) for i in range(3)))
         return Subtree(
-            self.moments, add(self.flow, cross(w, self.moments.first)), _sum(self.D, turned)
+            self.moments, add(self.flow, cross(w, self.moments.first)), _sum(self.D, by_rotation)
         )
 
-    def outward(self, step: Step, rate: Vec3 = ZERO3) -> "Subtree":
+    def to_parent(self, step: Step, rate: Vec3 = ZERO3) -> "Subtree":
         """Return the same in the parent's axes, about the parent's origin.
 
         Args:
             step: from the parent to here.
-            rate: of a shift, seen from the axes at hand.
+            rate: of a shift, in the present axes.
         """
-        moments = moments_outward(step, self.moments)
+        moments = moments_to_parent(step, self.moments)
         if isinstance(step, Move):
             # (ṙ + ḋ)(r + d)ᵀ = ṙ rᵀ + ṙ dᵀ + ḋ (r + d)ᵀ
-            gain = _sum(_outer(self.flow, step.by), _outer(rate, moments.first))
-            return Subtree(moments, add(self.flow, scale(moments.mass, rate)), _sum(self.D, gain))
-        half = transpose(as_rows(outward(step, row) for row in self.D))  # (D Rᵀ)ᵀ
-        D = transpose(as_rows(outward(step, row) for row in half))
-        return Subtree(moments, outward(step, self.flow), D)
+            by_shift = _sum(_outer(self.flow, step.by), _outer(rate, moments.first))
+            flow = add(self.flow, scale(moments.mass, rate))
+            return Subtree(moments, flow, _sum(self.D, by_shift))
+        half = transpose(as_rows(vector_to_parent(step, row) for row in self.D))  # (D Rᵀ)ᵀ
+        D = transpose(as_rows(vector_to_parent(step, row) for row in half))
+        return Subtree(moments, vector_to_parent(step, self.flow), D)
 
 
-def travels_of(chain: Chain, q: ca.SX, v: ca.SX) -> list[Travel]:
+def link_travels(chain: Chain, q: ca.SX, v: ca.SX) -> list[Travel]:
     """Return steps and angular velocities of all links."""
     travels: list[Travel] = []
     for link in chain.links:
@@ -103,7 +104,7 @@ def travels_of(chain: Chain, q: ca.SX, v: ca.SX) -> list[Travel]:
         steps: list[tuple[Step, Vec3]] = []
         for step in link.before:
             steps.append((step, cross(w, step.by) if isinstance(step, Move) else ZERO3))
-            w = inward(step, w)
+            w = vector_to_child(step, w)
         before = w
         for step in steps_of(link, q)[len(link.before) :]:
             if isinstance(step, Move):
@@ -111,7 +112,7 @@ def travels_of(chain: Chain, q: ca.SX, v: ca.SX) -> list[Travel]:
                 steps.append((step, add(cross(w, step.by), slide)))
             else:
                 steps.append((step, ZERO3))
-                w = add(inward(step, w), _spin(link, v))
+                w = add(vector_to_child(step, w), _spin(link, v))
         travels.append(Travel(tuple(steps), before, w))
     return travels
 
@@ -129,32 +130,32 @@ def _spin(link: Link, v: ca.SX) -> Vec3:
     return ZERO3
 
 
-def subtrees_of(
+def carried_subtrees(
     chain: Chain, travels: list[Travel], v: ca.SX
 ) -> tuple[list[Subtree], list[Subtree]]:
-    """Return what each link carries.
+    """Return the subtree that each link carries.
 
     Returns:
         Subtrees in the link's own axes, and in the axes before the joint's motion, which the
         joint's axis shares.
     """
     carried = [Subtree(link.moments) for link in chain.links]
-    swung = list(carried)
+    before_joint = list(carried)
     for i in reversed(range(len(chain.links))):
         link, subtree, steps = chain.links[i], carried[i], travels[i].plain
         if link.parent == WORLD and link.joint.kind != "hinge":
             continue
-        subtree = subtree.turning(_spin(link, v))
+        subtree = subtree.in_rotating_axes(_spin(link, v))
         slide: Vec3 = (0.0, 0.0, v[link.joint.dof]) if link.joint.kind == "slide" else ZERO3
         for step in reversed(steps[len(link.before) :]):
-            subtree = subtree.outward(step, slide)
-        swung[i] = subtree
+            subtree = subtree.to_parent(step, slide)
+        before_joint[i] = subtree
         if link.parent == WORLD:
             continue
         for step in reversed(link.before):
-            subtree = subtree.outward(step)
+            subtree = subtree.to_parent(step)
         carried[link.parent] = carried[link.parent] + subtree
-    return carried, swung
+    return carried, before_joint
 
 
 def as_rows(vectors: Iterable[Vec3]) -> Mat3:

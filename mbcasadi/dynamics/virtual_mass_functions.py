@@ -2,11 +2,15 @@
 
 import casadi as ca
 
-from mbcasadi.dynamics.projection_terms import dense_function, moving_terms_fun, require_positive
+from mbcasadi.dynamics.projection_functions import (
+    dense_function,
+    moving_terms_fun,
+    require_positive,
+)
 from mbcasadi.dynamics.terms import State, state_symbols, terms_fun
 from mbcasadi.formulation.projection_rates import path_rate, projector_rate, turning_rate
 from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass
-from mbcasadi.formulation.virtual_mass_terms import (
+from mbcasadi.formulation.virtual_mass_model import (
     actuator_map,
     constraint_coriolis,
     force_projection,
@@ -30,7 +34,7 @@ def virtual_mass_terms(
 
     `M_bar a + C_bar v = P (f + f_passive - g)` for admissible v and rows without time, and
     `d/dt M_bar - 2 C_bar` is skew [A16, eq. 8, Theorem 1], also while the default virtual mass
-    follows the configuration: `C_bar` then holds `μ̇ Q / 2`, which no admissible v feels.
+    follows the configuration: `C_bar` then holds `μ̇ Q / 2`, which is zero on admissible v.
 
     Outputs:
         P, Lambda, Omega: (nv, nv) projector on null(A), `Λ = -A⁺ Ȧ`, `Ω = Λ - Λᵀ`.
@@ -53,14 +57,15 @@ def virtual_mass_terms(
     """
     require_positive("virtual_mass", virtual_mass)
     state: State[ca.MX] = state_symbols(system, ca.MX)
-    now = moving_terms_fun(system)(**state.inputs)
-    M, A = now["M"], now["A"]
+    matrices = moving_terms_fun(system)(**state.inputs)
+    M, A = matrices["M"], matrices["A"]
     factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     P, rank = complement(factor.basis.V), factor.basis.rank
-    Lambda = path_rate(factor.pinv_times(ca.MX.eye(system.nc)), now["Adot"])
+    Lambda = path_rate(factor.pinv_times(ca.MX.eye(system.nc)), matrices["Adot"])
     if virtual_mass is None:
         mass = mean_mass(M, P, rank)
-        mass_rate = mean_mass_rate(M, now["Mdot"], P, projector_rate(P, Lambda), rank)
+        Mdot, Pdot = matrices["Mdot"], projector_rate(P, Lambda)
+        mass_rate = mean_mass_rate(M, Mdot, P, Pdot, rank)
     else:
         mass, mass_rate = ca.MX(virtual_mass), ca.MX(0)
     interval = mass_interval(M, P, rank)
@@ -69,7 +74,7 @@ def virtual_mass_terms(
         "Lambda": Lambda,
         "Omega": turning_rate(Lambda),
         "M_bar": constraint_mass(M, P, mass),
-        "C_bar": constraint_coriolis(M, now["C"], P, Lambda, mass, mass_rate),
+        "C_bar": constraint_coriolis(M, matrices["C"], P, Lambda, mass, mass_rate),
         "virtual_mass": mass,
         "low": interval.low,
         "high": interval.high,
@@ -89,8 +94,8 @@ def actuation_map(
 ) -> ca.Function:
     """Return (q, v, [t], [mask]) → (Gamma_u, R_ob, complete)  [A16, section 3.1].
 
-    `u = Gamma_u f∥` are the controls of least norm for a wanted force along the constraint,
-    `f = R_ob f∥` is what the joints then feel, and `complete` is one where the actuators reach
+    `u = Gamma_u f∥` are the controls of least norm for a desired force along the constraint,
+    `f = R_ob f∥` is then the generalised force, and `complete` is one where the actuators reach
     every motion. v is read only where constraint rows are nonlinear in v.
 
     Args:
@@ -101,5 +106,5 @@ def actuation_map(
     A = terms_fun(system)(**state.inputs)["A"]
     factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     P, B = complement(factor.basis.V), system.actuation(state.q)
-    mapped = actuator_map(B, P, factor.basis.rank)
-    return dense_function("actuation_map", state.inputs, mapped._asdict())
+    force_map = actuator_map(B, P, factor.basis.rank)
+    return dense_function("actuation_map", state.inputs, force_map._asdict())

@@ -17,10 +17,10 @@ SQUARINGS = 40
 
 
 class ForceMap(NamedTuple, Generic[Sym]):
-    """Actuator forces for a wanted force along the constraint.
+    """Actuator forces for a desired force along the constraint.
 
     Fields: `Gamma_u` (nu, nv), `u = Gamma_u f∥` of minimum norm; `R_ob` (nv, nv), `f = R_ob f∥`
-    is what the joints then feel; `complete` one where the actuators reach every motion, else
+    is then the generalised force; `complete` one where the actuators reach every motion, else
     zero.
     """
 
@@ -69,7 +69,13 @@ def constraint_coriolis(
 
 
 def mean_mass_rate(M: Sym, Mdot: Sym, P: Sym, Pdot: Sym, rank: Sym | float) -> Sym:
-    """Return the time derivative of `mean_mass` where the rank is locally constant."""
+    """Return the time derivative of `mean_mass` where the rank is locally constant.
+
+    Args:
+        M, Mdot: (nv, nv) inertia and its rate.
+        P, Pdot: (nv, nv) projector on null(A) and its rate.
+        rank: rank of A.
+    """
     nv = M.shape[0]
     freedom = nv - rank
     moves = freedom > 0
@@ -147,7 +153,7 @@ def projected_force(S_ob: Sym, M: Sym, h: Sym, f: Sym, normal: Sym) -> Sym:
         M: (nv, nv) inertia.
         h: (nv, 1) bias force, passive forces subtracted.
         f: (nv, 1) applied force.
-        normal: (nv, 1) `Ω v`, generally `-A⁺ c`: the acceleration that the constraint asks for.
+        normal: (nv, 1) `Ω v`, generally `-A⁺ c`: the acceleration that the constraint requires.
     """
     return -S_ob @ (f - h - M @ normal)
 
@@ -155,8 +161,15 @@ def projected_force(S_ob: Sym, M: Sym, h: Sym, f: Sym, normal: Sym) -> Sym:
 def normal_force(S_ob: Sym, M: Sym, h: Sym, f_potent: Sym, normal: Sym) -> Sym:
     """Return `f⊥ + f_c = -S (f∥ - h) + S M Ω v`  [A16, eq. 31 corrected: `S M Ω v`].
 
-    What constraint and impotent force must give together, for a force controller: choose f⊥,
-    and f_c takes the rest. Arguments as in `projected_force`; `f_potent` is `P f`.
+    The sum of constraint and impotent force, for a force controller: choose f⊥, and f_c is the
+    rest.
+
+    Args:
+        S_ob: (nv, nv) `force_projection`.
+        M: (nv, nv) inertia.
+        h: (nv, 1) bias force, passive forces subtracted.
+        f_potent: (nv, 1) `P f`.
+        normal: (nv, 1) acceleration that the constraint requires.
     """
     return S_ob @ (h - f_potent + M @ normal)
 

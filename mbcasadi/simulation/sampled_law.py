@@ -1,0 +1,138 @@
+"""A control law in the loop: evaluated once each period, its output constant until the next."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import column
+from mbcasadi.simulation.buffered_function import Array, BufferedFunction
+from mbcasadi.system import System
+
+KNOWN_INPUTS = ("q", "v", "act", "ref", "mask", "z", "t")
+
+
+@dataclass(frozen=True)
+class SampledLaw:
+    """A control law in Python.
+
+    Attributes:
+        law: (t, q, v) → u (nu,).
+        period: sample time, s.
+    """
+
+    law: Callable[[float, Array, Array], ArrayLike]
+    period: float
+
+
+Signal = Callable[[float], ArrayLike]
+
+
+@dataclass(frozen=True)
+class ControlLoop:
+    """A controller with the signals that it follows.
+
+    Attributes:
+        controller: a controller of `mbcasadi.control`, a `description.Controller`, or a
+            `SampledLaw`.
+        reference: t → reference of the controller.
+        mask: t → mask of the controller, ones by default.
+    """
+
+    controller: "Controller | HasController | SampledLaw"
+    reference: Signal | None = None
+    mask: Signal | None = None
+
+
+AnyController = Controller | HasController | SampledLaw | ControlLoop
+
+
+class SampledController:
+    """A controller and its state: `control` gives the input of the next period."""
+
+    def __init__(self, controller: AnyController, system: System) -> None:
+        """Check that a controller fits a mechanism.
+
+        Raises:
+            ProblemError: it is no controller, its period is not above zero, or it was made for
+                another system.
+        """
+        loop = controller if isinstance(controller, ControlLoop) else ControlLoop(controller)
+        data = loop.controller
+        data = data.controller if isinstance(data, HasController) else data
+        if not isinstance(data, Controller | SampledLaw):
+            raise ProblemError(
+                f"cannot simulate a {type(data).__name__} as controller; expected a controller of "
+                "mbcasadi.control, a description.Controller, a simulation.SampledLaw, or one of "
+                "these in a simulation.ControlLoop"
+            )
+        if not (np.isfinite(data.period) and data.period > 0):
+            raise ProblemError(f"controller has the period {data.period} s; expected one above 0")
+        self.period = float(data.period)
+        self._nu = system.nu
+        signals = {"ref": loop.reference, "mask": loop.mask}
+        self._signals = {name: signal for name, signal in signals.items() if signal is not None}
+        self._law: SampledLaw | _ControllerFunction
+        if isinstance(data, Controller):
+            _require_fit(data, system, loop.reference)
+            self._law = _ControllerFunction(data)
+        else:
+            self._law = data
+
+    def control(self, t: float, q: Array, v: Array, act: Array) -> Array:
+        """Return the control (nu,) from a measurement, and advance the law's state.
+
+        Args:
+            t: s.
+            q, v, act: (nq,), (nv,), (na,) state of the mechanism.
+        """
+        if isinstance(self._law, SampledLaw):
+            return column("u of the controller", np.asarray(self._law.law(t, q, v)), self._nu)
+        signals = {name: np.asarray(at(t), dtype=float) for name, at in self._signals.items()}
+        return self._law({"q": q, "v": v, "act": act, "t": np.array([t])} | signals)
+
+
+class _ControllerFunction:
+    """The Function of a `Controller`, with its state z."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._function = BufferedFunction(controller.function)
+        f = controller.function
+        self._names_in, self._names_out = f.name_in(), f.name_out()
+        self._sizes = {name: f.numel_in(name) for name in self._names_in}
+        self._z = np.array(controller.z0, dtype=float).ravel()
+
+    def __call__(self, inputs: dict[str, Array]) -> Array:
+        default = {"z": self._z, "mask": np.ones(self._sizes.get("mask", 0)), "ref": np.zeros(0)}
+        values = default | inputs
+        arguments = [column(name, values[name], self._sizes[name]) for name in self._names_in]
+        outputs = dict(zip(self._names_out, self._function(*arguments), strict=True))
+        self._z = outputs.get("z_next", self._z)
+        return outputs["u"]
+
+
+def _require_fit(controller: Controller, system: System, reference: Signal | None) -> None:
+    """Raise `ProblemError` unless a simulation of the system can evaluate the controller."""
+    f = controller.function
+    unknown = [name for name in f.name_in() if name not in KNOWN_INPUTS]
+    if unknown or "u" not in f.name_out():
+        raise ProblemError(
+            f"controller {controller.name!r} maps {f.name_in()} to {f.name_out()}; a simulation "
+            f"knows the inputs {', '.join(KNOWN_INPUTS)} and needs the output u"
+        )
+    sizes = {"q": system.nq, "v": system.nv, "act": system.na}
+    wrong = [n for n, size in sizes.items() if n in f.name_in() and f.numel_in(n) != size]
+    if wrong or f.numel_out("u") != system.nu:
+        raise ProblemError(
+            f"controller {controller.name!r} does not fit '{system.name}': it was made for other "
+            f"sizes of {', '.join(wrong) or 'u'}"
+        )
+    if "ref" in f.name_in() and f.numel_in("ref") and reference is None:
+        raise ProblemError(
+            f"controller {controller.name!r} follows a reference of size {f.numel_in('ref')}; "
+            "give controller=simulation.ControlLoop(controller, reference=...), a function of time"
+        )
