@@ -9,7 +9,6 @@ the cost of `2 s nv` more unknowns a stage. The rates follow the controls, and t
 follow the rows of the path: solvers of shooting problems accept the result.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +16,9 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.tasks.reference import slot_slices
-from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.manifold_step import back_fun, force_fun
+from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS, DynamicsOptions
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
 from mbcasadi.simulation.functions import chart_rate_fun
@@ -33,7 +32,11 @@ MOST_POINTS = 9
 
 
 def direct_collocation(
-    ocp: OptimalControlProblem, system: System, points: int = 2, newton: int = 2, **options: Any
+    ocp: OptimalControlProblem,
+    system: System,
+    points: int = 2,
+    newton: int = 2,
+    dynamics: DynamicsOptions = DEFAULT_DYNAMICS,
 ) -> OptimalControlProblem:
     """Return the problem with Gauss collocation in place of its steps.
 
@@ -45,7 +48,7 @@ def direct_collocation(
         system: the mechanism.
         points: s, number of points in an interval; the order is 2 s.
         newton: number of Newton steps back onto the manifold at the end of an interval.
-        options: of `forward_dynamics`.
+        dynamics: how the acceleration is computed.
 
     Raises:
         ProblemError: an invalid number of points, a problem of another system, or rows
@@ -59,7 +62,7 @@ def direct_collocation(
     interval = Interval(
         system, ocp.period, x, u, U[system.nu :], None if clock is None else p[clock]
     )
-    defects = interval.defects(gauss(points), options)
+    defects = interval.defects(gauss(points), dynamics)
     x_next = interval.end(gauss(points), newton)
     zero = np.zeros((2 * points * system.nv, 2))
     free = np.tile([-np.inf, np.inf], (zero.shape[0], 1))
@@ -86,15 +89,15 @@ class Interval:
         columns = ca.reshape(rates, 2 * system.nv, rates.numel() // (2 * system.nv))
         self.w, self.a = columns[: system.nv, :], columns[system.nv :, :]
 
-    def defects(self, method: Method, options: Mapping[str, Any]) -> list[ca.MX]:
+    def defects(self, method: Method, dynamics: DynamicsOptions) -> list[ca.MX]:
         """Return `w_i - rate` and `a_i - a(q_i, v_i, u)` of each point."""
         system, (A, _, c) = self.system, method
-        dynamics, pull = forward_dynamics(system, **options), force_fun(system)
+        acceleration, force = dynamics.acceleration_fun(system), force_fun(system)
         chart = chart_rate_fun(system)
         rows = []
         for i, (weights, at) in enumerate(zip(A, c, strict=True)):
             q, v = self._moved(weights)
-            a = dynamics(q=q, v=v, f=pull(q, v, self.u), **self._time(at))["a"]
+            a = acceleration(q=q, v=v, f=force(q, v, self.u), **self._time(at))["a"]
             rows += [self.w[:, i] - chart(self.q, q, v), self.a[:, i] - a]
         return rows
 

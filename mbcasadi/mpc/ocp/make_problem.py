@@ -10,7 +10,7 @@ References, masks and own parameters are slices of p, one p for each sample.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.tasks.task import Task, gains_of
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.step import discrete_dynamics
-from mbcasadi.mpc.integrators.step_options import require_step_options
+from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.constraints import penalties_of
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
@@ -48,7 +48,7 @@ def optimal_control_problem(
     q_bounds: ArrayLike | None = None,
     v_bounds: ArrayLike | None = None,
     name: str = "ocp",
-    **integrator: Any,
+    step: StepOptions = DEFAULT_STEP,
 ) -> OptimalControlProblem:
     """Return the problem of the head of this file.
 
@@ -74,18 +74,16 @@ def optimal_control_problem(
         du_bounds: (nu, 2) of `u_k - u_{k-1}`, per interval.
         q_bounds, v_bounds: (nq, 2), (nv, 2), from the second sample on.
         name: a C identifier.
-        integrator: options of `integrators.step_fun` (`order`, `substeps`, `newton`, ...).
+        step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`.
 
     Raises:
         ProblemError: an invalid horizon or period, an indefinite weight, empty bounds,
             a negative penalty, no cost.
         ShapeError: a wrong shape, rows that are no `Bounded`, an expression of other symbols.
-        UnknownNameError: an option that neither this function nor the integrator has.
     """
     if not float(horizon).is_integer() or horizon < 1:
         raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
-    require_step_options(optimal_control_problem, integrator)
-    step = discrete_dynamics(system, period, **integrator)
+    single = discrete_dynamics(system, period, step)
     own = stage_symbols(system) if symbols is None else symbols
     follows = any(given is not None for given in (Q, R, Q_end))
     rates = None if du_bounds is None else bounds("du_bounds", du_bounds, system.nu)
@@ -110,7 +108,7 @@ def optimal_control_problem(
         name=name,
         horizon=int(horizon),
         period=float(period),
-        dynamics=stage.dynamics(step),
+        dynamics=stage.dynamics(single),
         residual=stage.function("residual", "r", running),
         terminal=stage.function("terminal", "r", ending, last=True),
         path=stage.function("path", "g", along.values),

@@ -116,7 +116,11 @@ def solve(
     x0: ArrayLike,
     p: ArrayLike | None = None,
     guess: OcpSolution | None = None,
-    **options: Any,
+    *,
+    solver: str = "ipopt",
+    hessian: str | None = None,
+    tolerance: float = OCP_TOLERANCE,
+    options: Mapping[str, Any] | None = None,
 ) -> OcpSolution:
     """Return the solution from x0.
 
@@ -125,13 +129,14 @@ def solve(
         x0: (nx,) initial state.
         p: (N + 1, np) parameters; nominal by default.
         guess: a solution to start from; by default the motion from x0 without control.
-        options: of `ocp_solver`.
+        solver, hessian, tolerance, options: as in `ocp_solver`.
 
     Raises:
         ShapeError: a wrong shape, or NaN.
         SolverError: no such solver or Hessian here.
     """
-    return ocp_solver(ocp, **options)(x0, p, guess)
+    built = ocp_solver(ocp, solver, hessian=hessian, tolerance=tolerance, options=options)
+    return built(x0, p, guess)
 
 
 def ocp_solver(

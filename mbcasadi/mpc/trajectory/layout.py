@@ -15,6 +15,7 @@ import numpy as np
 
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
+from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS
 from mbcasadi.mpc.ocp.collocation import Interval, gauss
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.system import System
@@ -123,7 +124,7 @@ def parts(
     x_next = stage.next(step)
     if stage.interval is not None:
         method = gauss(asked.points)
-        rows = ca.vertcat(*stage.interval.defects(method, {}))
+        rows = ca.vertcat(*stage.interval.defects(method, DEFAULT_DYNAMICS))
         path = ca.vertcat(path, rows)
         path_bounds = np.vstack([path_bounds, np.zeros((rows.numel(), 2))])
         x_next = stage.after(stage.interval.end(method, NEWTON))

@@ -70,7 +70,14 @@ def trajectory_solver(
 
 
 def optimise(
-    problem: TrajectoryProblem, guess: OcpSolution, p: ArrayLike | None = None, **options: Any
+    problem: TrajectoryProblem,
+    guess: OcpSolution,
+    p: ArrayLike | None = None,
+    *,
+    solver: str = "ipopt",
+    hessian: str | None = None,
+    tolerance: float = OCP_TOLERANCE,
+    options: Mapping[str, Any] | None = None,
 ) -> TrajectorySolution:
     """Return the solution of a trajectory problem.
 
@@ -78,13 +85,16 @@ def optimise(
         problem: from `trajectory_problem`.
         guess: of `trajectory_guess`, or another solution.
         p: (N + 1, np) parameters, of `problem.ocp.parameters`; nominal by default.
-        options: of `trajectory_solver`.
+        solver, hessian, tolerance, options: as in `ocp_solver`.
 
     Raises:
         ShapeError, ProblemError: as in `TrajectorySolver`.
         SolverError: as in `ocp_solver`.
     """
-    return trajectory_solver(problem, **options)(guess, p)
+    built = trajectory_solver(
+        problem, solver, hessian=hessian, tolerance=tolerance, options=options
+    )
+    return built(guess, p)
 
 
 def trajectory_guess(

@@ -63,7 +63,6 @@ def five_bar():
         ({"v0": [1.0]}, "v0 without q0"),
         ({"periodic": [np.nan]}, "finite growth of at least one"),
         ({"points": 10}, "points = 10; expected 0 to 9"),
-        ({"S": 1.0}, "u_rates and rate_weight"),
         ({"u_rates": [[2.0, 1.0]]}, "u_rates"),
         ({"u_bounds": [[2.0, 1.0]]}, "u_bounds"),
     ],

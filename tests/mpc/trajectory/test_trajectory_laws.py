@@ -7,6 +7,7 @@ import pytest
 import mbcasadi.errors as err
 from mbcasadi.mpc import (
     Bounded,
+    StepOptions,
     optimise,
     pin_independent_coordinates,
     stage_symbols,
@@ -171,7 +172,7 @@ def test_an_oscillator_swings_in_its_own_period_without_effort():
         symbols=own,
         start=[Bounded(own.q, 1.0, 1.0)],
         residual=own.u,
-        integrator={"substeps": 2},
+        step=StepOptions(substeps=2),
     )
     turn = np.linspace(0, 2 * np.pi, 61)[:, None]
     found = optimise(problem, trajectory_guess(problem, np.cos(turn), durations=1.9))
