@@ -6,7 +6,7 @@ from typing import Any
 import casadi as ca
 
 from mbcasadi.linalg import RANK_TOL, complete_factor
-from mbcasadi.mpc.integrators.tableaus import Tableau, weighted
+from mbcasadi.mpc.integrators.tableaus import Tableau, weighted_sum
 from mbcasadi.simulation.functions import chart_rate_fun, constraints_unroll, holonomic_rows
 from mbcasadi.system import System, evaluate
 
@@ -65,17 +65,17 @@ def runge_kutta(
     """
     chart = None if system.nq == system.nv else chart_rate_fun(system)
     q, v, t = s["q"], s["v"], s.get("t", 0)
-    turns: list[Any] = []
-    pushes: list[Any] = []
+    rates: list[Any] = []
+    accelerations: list[Any] = []
     for row, c in zip(tableau.a, tableau.c, strict=True):
         # At the start the local coordinates are zero, where their rate is v for rotations too.
         first = not any(row)
-        q_i = q if first else system.integrate(q, h * weighted(row, turns))
-        v_i = v if first else v + h * weighted(row, pushes)
-        turns.append(v_i if first or chart is None else chart(q, q_i, v_i))
-        pushes.append(motion(q_i, v_i, t + c * h))
-    q_end = system.integrate(q, h * weighted(tableau.b, turns))
-    return q_end, v + h * weighted(tableau.b, pushes)
+        q_i = q if first else system.integrate(q, h * weighted_sum(row, rates))
+        v_i = v if first else v + h * weighted_sum(row, accelerations)
+        rates.append(v_i if first or chart is None else chart(q, q_i, v_i))
+        accelerations.append(motion(q_i, v_i, t + c * h))
+    q_end = system.integrate(q, h * weighted_sum(tableau.b, rates))
+    return q_end, v + h * weighted_sum(tableau.b, accelerations)
 
 
 def step_symbols(system: System, kind: Any) -> dict[str, Any]:

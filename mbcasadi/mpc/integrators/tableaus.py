@@ -26,6 +26,6 @@ TABLEAUS = {
 """Euler, midpoint, Kutta of order 3, and the classical method of order 4."""
 
 
-def weighted(weights: tuple[float, ...], rates: list[Any]) -> Any:
+def weighted_sum(weights: tuple[float, ...], rates: list[Any]) -> Any:
     """Return the weighted sum, zero weights left out."""
     return sum(w * rate for w, rate in zip(weights, rates, strict=True) if w)

@@ -151,5 +151,5 @@ def _at_bounds(sparse: SparseProblem, lam: ca.MX) -> ca.MX:
 
 
 def _columns(maps: list[tuple[Array, Array, Array]], w: ca.MX) -> ca.MX:
-    stacked = ca.sparsify(ca.DM(np.concatenate([part[0] for part in maps]))) @ w
-    return ca.reshape(stacked, len(maps[0][2]), len(maps))
+    column = ca.sparsify(ca.DM(np.concatenate([part[0] for part in maps]))) @ w
+    return ca.reshape(column, len(maps[0][2]), len(maps))

@@ -212,19 +212,19 @@ def parameters(problem: LinearProblem, x0: Sym, ref: Sym, past: Sym) -> tuple[Sy
     for k in range(problem.delay):
         A, B, drift = (ca.DM(part) for part in model.interval(0))
         x = A @ x + B @ past[k * model.nu : (k + 1) * model.nu, 0] + drift
-    last = past[past.shape[0] - model.nu * problem.rated :, 0]
+    last = past[past.shape[0] - model.nu * problem.has_rates :, 0]
     return ca.vertcat(x, safe[model.nx : places.s.stop, 0], last), valid
 
 
 def remembered_size(problem: LinearProblem) -> int:
     """Return the number of entries of z that hold past controls."""
-    return problem.kept * problem.model.nu
+    return problem.past_controls * problem.model.nu
 
 
 def remembered_controls(problem: LinearProblem, past: Sym, u: Sym) -> Sym:
     """Return the stored controls of the next step, finite whatever the past holds."""
-    past = clamp(past, *np.tile(problem.u_bounds, (problem.kept, 1)).T)
-    return ca.vertcat(past, u)[problem.model.nu :, 0] if problem.kept else u[:0, 0]
+    past = clamp(past, *np.tile(problem.u_bounds, (problem.past_controls, 1)).T)
+    return ca.vertcat(past, u)[problem.model.nu :, 0] if problem.past_controls else u[:0, 0]
 
 
 def acting_control(problem: LinearProblem, past: Sym, u: Sym) -> Sym:

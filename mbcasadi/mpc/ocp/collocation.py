@@ -66,7 +66,7 @@ def direct_collocation(
     x_next = interval.end(gauss(points), newton)
     zero = np.zeros((2 * points * system.nv, 2))
     free = np.tile([-np.inf, np.inf], (zero.shape[0], 1))
-    if ocp.rated:
+    if ocp.has_rates:
         x_next = ca.vertcat(x_next, u)
     return replace(
         ocp,
@@ -94,22 +94,22 @@ class Interval:
         system, (A, _, c) = self.system, method
         acceleration, force = dynamics.acceleration_fun(system), force_fun(system)
         chart = chart_rate_fun(system)
-        rows = []
-        for i, (weights, at) in enumerate(zip(A, c, strict=True)):
-            q, v = self._moved(weights)
-            a = acceleration(q=q, v=v, f=force(q, v, self.u), **self._time(at))["a"]
-            rows += [self.w[:, i] - chart(self.q, q, v), self.a[:, i] - a]
-        return rows
+        defects = []
+        for i, (weights, node) in enumerate(zip(A, c, strict=True)):
+            q, v = self._state_after(weights)
+            a = acceleration(q=q, v=v, f=force(q, v, self.u), **self._time(node))["a"]
+            defects += [self.w[:, i] - chart(self.q, q, v), self.a[:, i] - a]
+        return defects
 
     def end(self, method: Method, newton: int) -> ca.MX:
         """Return the state at the end, on the manifold."""
-        q, v = self._moved(method[1])
+        q, v = self._state_after(method[1])
         if not (self.system.nc and newton):
             return ca.vertcat(q, v)
-        closed = back_fun(self.system, newton)(q=q, v=v, **self._time(1.0))
-        return ca.vertcat(closed["q_next"], closed["v_next"])
+        projected = back_fun(self.system, newton)(q=q, v=v, **self._time(1.0))
+        return ca.vertcat(projected["q_next"], projected["v_next"])
 
-    def _moved(self, weights: Array) -> tuple[ca.MX, ca.MX]:
+    def _state_after(self, weights: Array) -> tuple[ca.MX, ca.MX]:
         q = self.system.integrate(self.q, self.h * (self.w @ weights))
         return q, self.v + self.h * (self.a @ weights)
 
@@ -128,8 +128,8 @@ def collocation_guess(
         guess: states and controls; the rates between two samples are taken as constant.
     """
     v, u = guess.x[:, system.nq : system.nq + system.nv], guess.u[:, : system.nu]
-    points = (ocp.nu - system.nu) // (2 * system.nv)
-    return initial_guess(ocp, guess.x, np.hstack([u, mean_rates(v, ocp.period, points)]))
+    count = (ocp.nu - system.nu) // (2 * system.nv)
+    return initial_guess(ocp, guess.x, np.hstack([u, mean_rates(v, ocp.period, count)]))
 
 
 def mean_rates(v: Array, h: Any, points: int) -> Array:
@@ -161,7 +161,7 @@ def _fun(name: str, inputs: tuple[Any, ...], output: str, value: Any) -> ca.Func
 def _check(ocp: OptimalControlProblem, system: System, points: int) -> None:
     if not 1 <= points <= MOST_POINTS:
         raise ProblemError(f"points = {points}; expected 1 to {MOST_POINTS}")
-    if (ocp.nx, ocp.nu) != (system.nq + system.nv + ocp.rated * system.nu, system.nu):
+    if (ocp.nx, ocp.nu) != (system.nq + system.nv + ocp.has_rates * system.nu, system.nu):
         raise ProblemError(
             f"the problem has {ocp.nx} states and {ocp.nu} controls; expected those of "
             f"'{system.name}', {system.nq + system.nv} and {system.nu}"

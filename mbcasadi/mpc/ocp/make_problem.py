@@ -84,18 +84,18 @@ def optimal_control_problem(
     if not float(horizon).is_integer() or horizon < 1:
         raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
     single = discrete_dynamics(system, period, step)
-    own = stage_symbols(system) if symbols is None else symbols
-    follows = any(given is not None for given in (Q, R, Q_end))
+    variables = stage_symbols(system) if symbols is None else symbols
+    has_setpoint = any(value is not None for value in (Q, R, Q_end))
     rates = None if du_bounds is None else bounds("du_bounds", du_bounds, system.nu)
-    rated = rates is not None or S is not None
-    stage = Stage(system, slots_of(system, follows, tasks, own), own, rated)
-    running = [np.sqrt(period) * part for part in _running(stage, Q, R, tasks, residual)]
-    running += [] if S is None else [_root("S", S, system.nu) @ (own.u - stage.u_last)]
-    ending = _ending(stage, Q_end, terminal)
+    has_rates = rates is not None or S is not None
+    stage = Stage(system, slots_of(system, has_setpoint, tasks, variables), variables, has_rates)
+    running = [np.sqrt(period) * part for part in _stage_residuals(stage, Q, R, tasks, residual)]
+    running += [] if S is None else [_root("S", S, system.nu) @ (variables.u - stage.u_last)]
+    ending = _end_residuals(stage, Q_end, terminal)
     if not running and not ending:
         raise ProblemError(f"{name}: no cost; give Q, R, Q_end, S, tasks, residual or terminal")
-    limited = [*_force_ranges(system, stage), *_rate_rows(stage, rates)]
-    along, at_end = _rows("path", [*path, *limited]), _rows("end", end)
+    model_rows = [*_force_ranges(system, stage), *_rate_rows(stage, rates)]
+    path_rows, end_rows = _rows("path", [*path, *model_rows]), _rows("end", end)
     x_bounds = np.vstack(
         [
             bounds("q_bounds", q_bounds, system.nq),
@@ -103,7 +103,7 @@ def optimal_control_problem(
             np.tile([-np.inf, np.inf], (stage.u_last.numel(), 1)),
         ]
     )
-    limits = _within(bounds("u_bounds", u_bounds, system.nu), system.limits.ctrl)
+    control_bounds = _intersect_bounds(bounds("u_bounds", u_bounds, system.nu), system.limits.ctrl)
     return OptimalControlProblem(
         name=name,
         horizon=int(horizon),
@@ -111,50 +111,50 @@ def optimal_control_problem(
         dynamics=stage.dynamics(single),
         residual=stage.function("residual", "r", running),
         terminal=stage.function("terminal", "r", ending, last=True),
-        path=stage.function("path", "g", along.values),
-        path_bounds=along.bounds,
-        end=stage.function("end", "g", at_end.values, last=True),
-        end_bounds=at_end.bounds,
+        path=stage.function("path", "g", path_rows.values),
+        path_bounds=path_rows.bounds,
+        end=stage.function("end", "g", end_rows.values, last=True),
+        end_bounds=end_rows.bounds,
         x_bounds=x_bounds,
-        u_bounds=limits,
+        u_bounds=control_bounds,
         slots=stage.slots,
         state=stage.state(),
         nominal=stage.nominal(int(horizon), float(period)),
-        path_penalties=along.penalties,
-        end_penalties=at_end.penalties,
+        path_penalties=path_rows.penalties,
+        end_penalties=end_rows.penalties,
         du_bounds=rates,
         rest=stage.rest(),
-        labels=stage.labels() | {"path": along.names, "end": at_end.names},
+        labels=stage.labels() | {"path": path_rows.names, "end": end_rows.names},
     )
 
 
-def _running(
+def _stage_residuals(
     stage: Stage,
     Q: ArrayLike | None,
     R: ArrayLike | None,
     tasks: Sequence[Task],
     residual: ca.SX | None,
 ) -> list[ca.SX]:
-    own, system = stage.own, stage.system
-    parts = [] if Q is None else [_root("Q", Q, 2 * system.nv) @ _error(stage)]
+    variables, system = stage.variables, stage.system
+    residuals = [] if Q is None else [_root("Q", Q, 2 * system.nv) @ _error(stage)]
     if R is not None:
-        parts.append(_root("R", R, system.nu) @ (stage.ref["setpoint.u"] - own.u))
+        residuals.append(_root("R", R, system.nu) @ (stage.ref["setpoint.u"] - variables.u))
     for task in tasks:
         gains = gains_of(task, system)
         ref = {slot.name.split(".")[-1]: stage.ref[slot.name] for slot in task.slots(system)}
-        error = task.rows(system, own.q, own.v, ref, gains).error
-        parts.append(ca.DM(np.sqrt(gains.weight)) * error)
-    return parts if residual is None else [*parts, residual]
+        error = task.rows(system, variables.q, variables.v, ref, gains).error
+        residuals.append(ca.DM(np.sqrt(gains.weight)) * error)
+    return residuals if residual is None else [*residuals, residual]
 
 
-def _ending(stage: Stage, Q_end: ArrayLike | None, terminal: ca.SX | None) -> list[ca.SX]:
+def _end_residuals(stage: Stage, Q_end: ArrayLike | None, terminal: ca.SX | None) -> list[ca.SX]:
     size = 2 * stage.system.nv
-    parts = [] if Q_end is None else [_root("Q_end", Q_end, size) @ _error(stage)]
-    return parts if terminal is None else [*parts, terminal]
+    residuals = [] if Q_end is None else [_root("Q_end", Q_end, size) @ _error(stage)]
+    return residuals if terminal is None else [*residuals, terminal]
 
 
 def _error(stage: Stage) -> ca.SX:
-    q, v = stage.own.q, stage.own.v
+    q, v = stage.variables.q, stage.variables.v
     return ca.vertcat(
         stage.system.difference(q, stage.ref["setpoint.q"]), stage.ref["setpoint.v"] - v
     )
@@ -177,18 +177,18 @@ class _Rows(NamedTuple):
     names: tuple[str, ...]
 
 
-def _rows(kind: str, given: Sequence[Bounded]) -> _Rows:
-    require_each(kind, given, Bounded)
-    values = [ca.SX(row.value) for row in given]
-    ends, prices, names = [np.empty((0, 2))], [np.empty((0, 2))], []
-    for i, (row, value) in enumerate(zip(given, values, strict=True)):
+def _rows(kind: str, rows: Sequence[Bounded]) -> _Rows:
+    require_each(kind, rows, Bounded)
+    values = [ca.SX(row.value) for row in rows]
+    limits, penalties, names = [np.empty((0, 2))], [np.empty((0, 2))], []
+    for i, (row, value) in enumerate(zip(rows, values, strict=True)):
         n, name = value.numel(), row.name or f"{kind}[{i}]"
         sides = [np.broadcast_to(np.asarray(e, float).ravel(), n) for e in (row.lower, row.upper)]
-        ends.append(bounds(name, np.column_stack(sides), n))
-        prices.append(penalties_of(name, row.linear_penalty, row.quadratic_penalty, ends[-1]))
+        limits.append(bounds(name, np.column_stack(sides), n))
+        penalties.append(penalties_of(name, row.linear_penalty, row.quadratic_penalty, limits[-1]))
         names += [name] if n == 1 else [f"{name}[{j}]" for j in range(n)]
-    column = [ca.vec(value) for value in values]
-    return _Rows(column, np.vstack(ends), np.vstack(prices), tuple(names))
+    columns = [ca.vec(value) for value in values]
+    return _Rows(columns, np.vstack(limits), np.vstack(penalties), tuple(names))
 
 
 def _rate_rows(stage: Stage, rates: Array | None) -> list[Bounded]:
@@ -196,7 +196,7 @@ def _rate_rows(stage: Stage, rates: Array | None) -> list[Bounded]:
     if rates is None:
         return []
     bounded = np.flatnonzero(np.isfinite(rates).any(axis=1))
-    change = stage.own.u - stage.u_last
+    change = stage.variables.u - stage.u_last
     names = stage.system.actuator_names
     return [
         Bounded(change[i], rates[i, 0], rates[i, 1], name=f"du.{names[i]}")
@@ -204,33 +204,39 @@ def _rate_rows(stage: Stage, rates: Array | None) -> list[Bounded]:
     ]
 
 
-def _within(given: Array, ranges: Array) -> Array:
+def _intersect_bounds(requested: Array, ranges: Array) -> Array:
     """Return bounds inside the model's ranges."""
-    cut = np.column_stack(
-        [np.maximum(given[:, 0], ranges[:, 0]), np.minimum(given[:, 1], ranges[:, 1])]
+    inside = np.column_stack(
+        [np.maximum(requested[:, 0], ranges[:, 0]), np.minimum(requested[:, 1], ranges[:, 1])]
     )
-    return bounds("u_bounds inside the model's ctrlrange", cut, cut.shape[0])
+    return bounds("u_bounds inside the model's ctrlrange", inside, inside.shape[0])
 
 
 def _force_ranges(system: System, stage: Stage) -> list[Bounded]:
     """Return the ranges of actuator forces and of their sums on joints, where they are finite."""
-    limits, own = system.limits, stage.own
+    limits, variables = system.limits, stage.variables
     rows = []
-    limited = np.flatnonzero(np.isfinite(limits.force).any(axis=1))
-    if limited.size:
-        now = actuator_model(system, Ranges(limits.ctrl, limits.force), 1.0, own.q, own.v, None)
-        force = (now.gain * own.u + now.bias)[limited.tolist()]
+    has_range = np.flatnonzero(np.isfinite(limits.force).any(axis=1))
+    if has_range.size:
+        model = actuator_model(
+            system, Ranges(limits.ctrl, limits.force), 1.0, variables.q, variables.v, None
+        )
+        force = (model.gain * variables.u + model.bias)[has_range.tolist()]
         rows.append(
-            Bounded(force, limits.force[limited][:, 0], limits.force[limited][:, 1], name="force")
+            Bounded(
+                force, limits.force[has_range][:, 0], limits.force[has_range][:, 1], name="force"
+            )
         )
     if system.tree is not None and np.isfinite(limits.joint_force).any():
         dofs = {joint.name: joint.dof for joint in system.tree.joints}
         finite = np.flatnonzero(np.isfinite(limits.joint_force).any(axis=1))
-        force = system.actuation(own.q) @ own.u + system.actuator_bias(own.q, own.v)
-        chosen = [dofs[limits.joint_names[i]] for i in finite]
+        force = system.actuation(variables.q) @ variables.u + system.actuator_bias(
+            variables.q, variables.v
+        )
+        limited_dofs = [dofs[limits.joint_names[i]] for i in finite]
         rows.append(
             Bounded(
-                force[chosen],
+                force[limited_dofs],
                 limits.joint_force[finite][:, 0],
                 limits.joint_force[finite][:, 1],
                 name="joint_force",

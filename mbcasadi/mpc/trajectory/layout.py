@@ -36,7 +36,7 @@ class Layout:
 
     Attributes:
         nq, nv, nu, phases: sizes.
-        rated: whether the control before is part of X.
+        has_rates: whether the control before is part of X.
         periodic: whether the start is part of X.
     """
 
@@ -44,7 +44,7 @@ class Layout:
     nv: int
     nu: int
     phases: int
-    rated: bool
+    has_rates: bool
     periodic: bool
 
     @property
@@ -61,20 +61,20 @@ class Layout:
     def before(self) -> slice:
         """The control before in X."""
         first = self.durations.stop
-        return slice(first, first + self.nu * self.rated)
+        return slice(first, first + self.nu * self.has_rates)
 
     @property
     def start(self) -> slice:
         """The start (q, v, [u_before]) in X."""
         first = self.before.stop
-        return slice(first, first + self.periodic * (self.nx + self.nu * self.rated))
+        return slice(first, first + self.periodic * (self.nx + self.nu * self.has_rates))
 
     @property
     def size(self) -> int:
         """Size of X."""
         return int(self.start.stop)
 
-    def copied(self, X: Any) -> Any:
+    def periodic_part(self, X: Any) -> Any:
         """Return the part of X that `start` copies."""
         return ca.vertcat(X[: self.nx], X[self.before])
 
@@ -101,12 +101,12 @@ class TrajectoryOptions:
     points: int = 0
 
 
-def parts(
+def problem_with_durations(
     base: OptimalControlProblem,
     layout: Layout,
     system: System,
     step: ca.Function,
-    asked: TrajectoryOptions,
+    options: TrajectoryOptions,
 ) -> OptimalControlProblem:
     """Return the problem in X, from one in (q, v) with intervals of a second.
 
@@ -115,15 +115,15 @@ def parts(
         layout: of X.
         system: the mechanism.
         step: (q, v, u, [mask], h) → (q_next, v_next).
-        asked: durations, weights, growth.
+        options: durations, weights, growth.
     """
     horizon = base.horizon
     shares = Slot(SHARE, tuple(f"{i}" for i in range(layout.phases)), ("",) * layout.phases)
-    stage = _Stage(base, layout, system, asked)
+    stage = _Stage(base, layout, system, options)
     path, path_bounds = stage.path()
     x_next = stage.next(step)
     if stage.interval is not None:
-        method = gauss(asked.points)
+        method = gauss(options.points)
         rows = ca.vertcat(*stage.interval.defects(method, DEFAULT_DYNAMICS))
         path = ca.vertcat(path, rows)
         path_bounds = np.vstack([path_bounds, np.zeros((rows.numel(), 2))])
@@ -131,10 +131,10 @@ def parts(
     end, end_bounds = stage.end()
     nominal = np.zeros((horizon + 1, stage.np_))
     nominal[:, : base.np_] = base.parameters()
-    nominal[:, base.np_ :] = _shares(asked.counts)
+    nominal[:, base.np_ :] = _shares(options.counts)
     return replace(
         base,
-        period=float(asked.spans.mean(axis=1).sum() / horizon),
+        period=float(options.spans.mean(axis=1).sum() / horizon),
         dynamics=stage.function("dynamics", "x_next", x_next),
         residual=stage.function("residual", "r", stage.residual()),
         terminal=stage.function("terminal", "r", base.terminal(stage.x, stage.p), last=True),
@@ -143,7 +143,7 @@ def parts(
         end=stage.function("end", "g", end, last=True),
         end_bounds=end_bounds,
         u_bounds=np.vstack([base.u_bounds, np.tile([-np.inf, np.inf], (stage.rates, 1))]),
-        x_bounds=np.vstack([base.x_bounds, _later(layout, asked.spans)]),
+        x_bounds=np.vstack([base.x_bounds, _later(layout, options.spans)]),
         slots=(*base.slots, shares),
         state=_state(layout),
         nominal=nominal,
@@ -157,19 +157,23 @@ class _Stage:
     """Symbols of one stage, and its expressions."""
 
     def __init__(
-        self, base: OptimalControlProblem, layout: Layout, system: System, asked: TrajectoryOptions
+        self,
+        base: OptimalControlProblem,
+        layout: Layout,
+        system: System,
+        options: TrajectoryOptions,
     ) -> None:
-        self.base, self.layout, self.asked = base, layout, asked
-        self.np_, self.rates = base.np_ + layout.phases, 2 * asked.points * layout.nv
+        self.base, self.layout, self.options = base, layout, options
+        self.np_, self.rates = base.np_ + layout.phases, 2 * options.points * layout.nv
         self.X, self.U = ca.MX.sym("x", layout.size), ca.MX.sym("u", layout.nu + self.rates)
         self.u = self.U[: layout.nu]
         self.P = ca.MX.sym("p", self.np_)
         self.x, self.p = self.X[: layout.nx], self.P[: base.np_]
         self.h = ca.dot(self.P[base.np_ :], self.X[layout.durations])
-        self.grown = self.u - self.X[layout.before] if layout.rated else ca.MX(0, 1)
+        self.grown = self.u - self.X[layout.before] if layout.has_rates else ca.MX(0, 1)
         self.interval = (
             Interval(system, self.h, self.x, self.u, self.U[layout.nu :], None)
-            if asked.points
+            if options.points
             else None
         )
 
@@ -179,37 +183,37 @@ class _Stage:
 
     def next(self, step: ca.Function) -> ca.MX:
         places, n = slot_slices(self.base.slots), self.layout.nq
-        known = {"q": self.x[:n], "v": self.x[n:], "u": self.u, "h": self.h}
-        known |= {key: self.p[places[key]] for key in ("mask",) if key in places}
-        out = step(**known)
+        inputs = {"q": self.x[:n], "v": self.x[n:], "u": self.u, "h": self.h}
+        inputs |= {key: self.p[places[key]] for key in ("mask",) if key in places}
+        out = step(**inputs)
         return self.after(ca.vertcat(out["q_next"], out["v_next"]))
 
     def after(self, x: ca.MX) -> ca.MX:
         """Return the X that follows, with its constants."""
-        before = self.u if self.layout.rated else ca.MX(0, 1)
+        before = self.u if self.layout.has_rates else ca.MX(0, 1)
         return ca.vertcat(x, self.X[self.layout.durations], before, self.X[self.layout.start])
 
     def residual(self) -> ca.MX:
-        asked = self.asked
-        parts = [ca.sqrt(self.h) * self.base.residual(self.x, self.u, self.p)]
-        if asked.time_weight:
-            parts.append(ca.sqrt(2 * asked.time_weight * self.h))
-        if asked.rate_weight:
-            parts.append(ca.sqrt(asked.rate_weight / self.h) * self.grown)
-        return ca.vertcat(*parts)
+        options = self.options
+        residuals = [ca.sqrt(self.h) * self.base.residual(self.x, self.u, self.p)]
+        if options.time_weight:
+            residuals.append(ca.sqrt(2 * options.time_weight * self.h))
+        if options.rate_weight:
+            residuals.append(ca.sqrt(options.rate_weight / self.h) * self.grown)
+        return ca.vertcat(*residuals)
 
     def path(self) -> tuple[ca.MX, Array]:
         """Return the base's rows, then `u - u_before - h rate` against both bounds."""
-        own, limits = self.base.path(self.x, self.u, self.p), self.base.path_bounds
-        if self.asked.rates is None:
-            return own, limits
-        slow, fast = self.asked.rates.T
+        base_rows, limits = self.base.path(self.x, self.u, self.p), self.base.path_bounds
+        if self.options.rates is None:
+            return base_rows, limits
+        slow, fast = self.options.rates.T
         zero, free = np.zeros((len(slow), 1)), np.full((len(slow), 1), np.inf)
-        chosen = np.isfinite(slow), np.isfinite(fast)
-        rows, ends = [own], [limits]
+        finite_rates = np.isfinite(slow), np.isfinite(fast)
+        rows, ends = [base_rows], [limits]
         for finite, rate, sides in (
-            (chosen[0], slow, np.hstack([zero, free])),
-            (chosen[1], fast, np.hstack([-free, zero])),
+            (finite_rates[0], slow, np.hstack([zero, free])),
+            (finite_rates[1], fast, np.hstack([-free, zero])),
         ):
             which = np.flatnonzero(finite)
             if which.size:
@@ -219,15 +223,15 @@ class _Stage:
 
     def end(self) -> tuple[ca.MX, Array]:
         """Return the base's rows, then those of a period."""
-        own, growth = self.base.end(self.x, self.p), self.asked.growth
+        base_rows, growth = self.base.end(self.x, self.p), self.options.growth
         if growth is None:
-            return own, self.base.end_bounds
+            return base_rows, self.base.end_bounds
         layout, first = self.layout, self.X[self.layout.start]
         finite = np.flatnonzero(np.isfinite(growth)).tolist()
-        turned = (self.x - first[: layout.nx])[finite] - ca.DM(growth[finite])
-        rest = (layout.copied(self.X) - first)[layout.nq :]
-        rows = ca.vertcat(own, turned, rest)
-        zero = np.zeros((rows.numel() - own.numel(), 2))
+        growth_error = (self.x - first[: layout.nx])[finite] - ca.DM(growth[finite])
+        period_error = (layout.periodic_part(self.X) - first)[layout.nq :]
+        rows = ca.vertcat(base_rows, growth_error, period_error)
+        zero = np.zeros((rows.numel() - base_rows.numel(), 2))
         return rows, np.vstack([self.base.end_bounds, zero])
 
 

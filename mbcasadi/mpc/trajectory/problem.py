@@ -27,7 +27,7 @@ from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
 from mbcasadi.mpc.trajectory.initial_state import Start, start_rows
-from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions, parts
+from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions, problem_with_durations
 from mbcasadi.shapes import bounds, column
 from mbcasadi.system import System
 
@@ -44,7 +44,7 @@ class TrajectoryProblem:
         ocp: the problem in X; `ocp.parameters` gives p.
         layout: of X.
         start: rows of the first sample.
-        asked: durations, weights, growth.
+        options: durations, weights, growth.
         step: (q, v, u, [mask], h) → (q_next, v_next).
     """
 
@@ -52,7 +52,7 @@ class TrajectoryProblem:
     ocp: OptimalControlProblem
     layout: Layout
     start: Start
-    asked: TrajectoryOptions
+    options: TrajectoryOptions
     step: ca.Function
 
     @property
@@ -62,7 +62,7 @@ class TrajectoryProblem:
 
     def lengths(self, durations: Array) -> Array:
         """Return h (N,) of each interval, s."""
-        counts = np.array(self.asked.counts)
+        counts = np.array(self.options.counts)
         return np.repeat(durations / counts, counts)
 
 
@@ -129,7 +129,7 @@ def trajectory_problem(
             depend on time; more start rows than coordinates.
         ShapeError: a wrong shape, or NaN.
     """
-    own = stage_symbols(system) if symbols is None else symbols
+    variables = stage_symbols(system) if symbols is None else symbols
     spans, counts = _durations(duration, horizon, phases)
     weights = {"time_weight": time_weight, "rate_weight": rate_weight}
     _check(system, weights, points, q0, v0)
@@ -143,7 +143,7 @@ def trajectory_problem(
         R=R,
         Q_end=Q_end,
         tasks=tasks,
-        symbols=own,
+        symbols=variables,
         residual=residual,
         terminal=terminal,
         path=path,
@@ -156,13 +156,13 @@ def trajectory_problem(
     )
     growth = None if periodic is None else _growth(periodic, system)
     rates = None if u_rates is None else bounds("u_rates", u_rates, system.nu)
-    rated = rates is not None or rate_weight > 0
-    asked = TrajectoryOptions(counts, spans, time_weight, rate_weight, rates, growth, points)
-    layout = Layout(system.nq, system.nv, system.nu, len(counts), rated, growth is not None)
-    first = start_rows(system, own, layout, asked, (q0, v0), start, near)
+    has_rates = rates is not None or rate_weight > 0
+    options = TrajectoryOptions(counts, spans, time_weight, rate_weight, rates, growth, points)
+    layout = Layout(system.nq, system.nv, system.nu, len(counts), has_rates, growth is not None)
+    initial = start_rows(system, variables, layout, options, (q0, v0), start, near)
     single = free_step_fun(system, step)
-    ocp = parts(base, layout, system, single, asked)
-    return TrajectoryProblem(system, ocp, layout, first, asked, single)
+    ocp = problem_with_durations(base, layout, system, single, options)
+    return TrajectoryProblem(system, ocp, layout, initial, options, single)
 
 
 def _durations(
