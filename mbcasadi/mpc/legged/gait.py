@@ -54,7 +54,7 @@ class Gait:
         """Return 1 for each foot on the ground at time t, else 0; numbers or symbols."""
         return ca.vertcat(*(ca.logic_or(t < self.start, p < self.duty) for p in self._phases(t)))
 
-    def swung(self, t: Any) -> Any:
+    def swing_share(self, t: Any) -> Any:
         """Return the share of its swing that each foot has completed; 0 on the ground."""
         if self.duty >= 1:
             return ca.DM.zeros(len(self.offsets))
@@ -89,25 +89,25 @@ class Path(NamedTuple):
     acceleration: Any
 
 
-def swing_path(share: Any, lifted: Any, target: Any, height: float, duration: float) -> Path:
+def swing_path(share: Any, takeoff: Any, target: Any, height: float, duration: float) -> Path:
     """Return `p_0 + (p_1 - p_0) (10 s³ - 15 s⁴ + 6 s⁵) + 64 h s³ (1 - s)³ e_z` and its rates.
 
     Speed and acceleration vanish at both ends, if neither end moves.
 
     Args:
         share: s, from 0 to 1.
-        lifted, target: (3,) p_0 and p_1, m.
+        takeoff, target: (3,) p_0 and p_1, m.
         height: h, m, of the middle above the straight line.
         duration: s, of the whole swing.
     """
-    s, up, way = share, ca.DM([0, 0, 64 * height]), target - lifted
+    s, up, way = share, ca.DM([0, 0, 64 * height]), target - takeoff
     along = s**3 * (10 - 15 * s + 6 * s**2)
     bump = s**3 * (1 - s) ** 3
     along_1, bump_1 = 30 * s**2 * (1 - s) ** 2, 3 * s**2 * (1 - s) ** 2 * (1 - 2 * s)
     along_2 = 60 * s * (1 - s) * (1 - 2 * s)
     bump_2 = 6 * s * (1 - s) * (1 - 5 * s + 5 * s**2)
     return Path(
-        lifted + way * along + up * bump,
+        takeoff + way * along + up * bump,
         (way * along_1 + up * bump_1) / duration,
         (way * along_2 + up * bump_2) / duration**2,
     )
