@@ -1,4 +1,4 @@
-"""Servo rows: signals instead of a clock, rows for velocities, rows that are released, doors."""
+"""Servo rows: signals instead of a clock, rows for velocities, rows that are released, bad arguments."""
 
 import casadi as ca
 import numpy as np
