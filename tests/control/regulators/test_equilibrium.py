@@ -69,7 +69,7 @@ def test_a_given_control_finds_its_pose(torque):
 
 def test_a_passive_pole_is_led_upright_and_the_cart_is_free():
     held = mb.equilibrium(cart_pole(), [0.4, 0.25, 0.2])
-    np.testing.assert_allclose(held.q, [0.4, 0.2, 0.0], atol=1e-9)
+    np.testing.assert_allclose(held.q, [0.4, 0.2, 0.0], atol=1e-7)  # the search's last step
     np.testing.assert_allclose(held.u, 0, atol=1e-9)
     np.testing.assert_allclose(np.abs(held.neutral_directions), [[1], [0], [0]], atol=1e-9)
     assert "held by u0" in held.in_words

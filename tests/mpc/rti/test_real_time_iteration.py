@@ -12,7 +12,7 @@ from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import ocp_solver
 from mbcasadi.mpc.rti.controller import real_time_iteration
 
-SAME_OPTIMUM = 1e-6
+SAME_OPTIMUM = 5e-6  # ipopt ends at residuals of 1e-9, in a valley as flat as R = 0.05 beside 200
 SAME_QP = 1e-8
 SAME_C = 1e-9
 UPRIGHT = np.array([0, np.pi, 0, 0])

