@@ -64,7 +64,7 @@ def test_inside_its_limits_the_law_stands_as_it_is(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_qp_alone_finds_the_same_command_inside(name):
-    """The QP's own solution, before the law's is preferred: a feasible desired motion is its own nearest."""
+    """The QP's own solution: a feasible desired motion is its own nearest one."""
     wrapped, law = limited(name), plain(name)
     build = wrapped.controller.stages.build
     for q, v, ref in asked(name, 10, far=0.005, seed=2):
