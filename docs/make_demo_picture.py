@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from mbcasadi.validation.demo import demo
-from mbcasadi.validation.run import Run
+from mbcasadi.validation.run.run import Run
 
 OUT = Path(__file__).parent / "images" / "demo.png"
 SHOWN = (2, 4)  # frames of each run

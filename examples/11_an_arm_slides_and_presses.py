@@ -59,7 +59,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, float]]:
         miss = pressed[t > SETTLED] - WANTED
         found[name] = {
             "RMS force error, %": float(100 * np.sqrt(np.mean(miss**2)) / WANTED),
-            "RMS error of the tip, mm": 1e3 * one.tracked[0].rms,
+            "RMS error of the tip, mm": 1e3 * one.tracking[0].rms,
             "ticks at a limit, %": 100 * one.metric("torque.saturated"),
             "one tick, µs": 1e6 * one.metric("time.median"),
         }

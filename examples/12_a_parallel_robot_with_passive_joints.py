@@ -60,7 +60,7 @@ def main(figure: str | None = None) -> dict[str, float]:
         disturbance=push,
         perturb={"mass": 0.1},
     ).runs[0]
-    found = {f"RMS error of {row.name[6:]}, m or rad": row.rms for row in run.tracked}
+    found = {f"RMS error of {row.name[6:]}, m or rad": row.rms for row in run.tracking}
     found |= {
         "largest torque, N m": run.metric("torque.max"),
         "ticks at a limit, share": run.metric("torque.saturated"),

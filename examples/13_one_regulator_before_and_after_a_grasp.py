@@ -17,7 +17,7 @@ from panels import Panel, draw, figure_path
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control.laws import dependent_regulation
-from mbcasadi.validation import validate
+from mbcasadi.validation import ScenarioOptions, validate
 
 MODEL = models.path("two_arm_carry")
 GRASPS = ("left_grasp", "right_grasp")
@@ -57,8 +57,10 @@ def main(figure: str | None = None) -> dict[float, mb.validation.Run]:
             MODEL,
             DURATION,
             reference=lambda t: pose["grasp" if t < GRASP else "lifted"],
-            mask=lambda t: [t < GRASP, t >= GRASP, t >= GRASP],
-            switch=lambda t: dict.fromkeys(GRASPS, t >= GRASP) | {"stand": t < GRASP},
+            scenario=ScenarioOptions(
+                mask=lambda t: [t < GRASP, t >= GRASP, t >= GRASP],
+                switch=lambda t: dict.fromkeys(GRASPS, t >= GRASP) | {"stand": t < GRASP},
+            ),
             q0=pose[start],
             perturb={"mass": 0.1},
             disturbance=lambda t: [0] * 7 + [PUSH * (PUSHED[0] <= t < PUSHED[1]), 0],

@@ -18,7 +18,7 @@ from panels import Panel, draw, figure_path
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control.laws import Law, servo_control, servo_rows
-from mbcasadi.validation import Run, compiled, validate
+from mbcasadi.validation import Run, ScenarioOptions, compile_controller, validate
 
 MODEL = models.path("cooperating_arms")
 DURATION = np.pi  # s, half a period; the way down needs the same torques
@@ -50,7 +50,7 @@ def main(figure: str | None = None) -> dict[str, Any]:
     runs = {}
     for form in FORMS:
         law = robots_law(form)
-        with compiled(law) as code:
+        with compile_controller(law) as code:
             for case, errors in CASES.items():
                 push = PUSH if errors else 0.0
                 runs[form, case] = validate(
@@ -60,7 +60,7 @@ def main(figure: str | None = None) -> dict[str, Any]:
                     reference=lambda t, law=law: path(law, t),
                     disturbance=lambda t, push=push: [push * (1.5 <= t < 1.8), 0, 0, 0, 0],
                     rigid=True,
-                    timestep=1e-3,
+                    scenario=ScenarioOptions(timestep=1e-3),
                     **errors,
                 ).runs[0]
                 print(f"{form}, {case}: {words(runs[form, case])}")

@@ -16,7 +16,7 @@ from panels import Panel, draw, figure_path
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control.laws import Law, servo_control, servo_rows
-from mbcasadi.validation import Run, validate
+from mbcasadi.validation import Run, ScenarioOptions, validate
 
 MODEL = models.path("two_arm_carry")
 GRASP, LATE, DURATION = 1.0, 0.02, 4.0  # s
@@ -75,14 +75,16 @@ def main(figure: str | None = None) -> Run:
         MODEL,
         DURATION,
         reference=lambda t: reference(law, t),
-        mask=lambda t: [1, 0, 0] if t < GRASP + LATE else [0, 1, 1],
-        switch=lambda t: dict.fromkeys(GRASPS, t >= GRASP) | {"stand": t < GRASP},
+        scenario=ScenarioOptions(
+            mask=lambda t: [1, 0, 0] if t < GRASP + LATE else [0, 1, 1],
+            switch=lambda t: dict.fromkeys(GRASPS, t >= GRASP) | {"stand": t < GRASP},
+        ),
         q0=start(system),
         perturb={"mass": 0.1},
         delay=1,
         disturbance=lambda t: [0] * 7 + [PUSH * (PUSHED[0] <= t < PUSHED[1]), 0],
     ).runs[0]
-    for row in run.tracked:
+    for row in run.tracking:
         print(f"{row.name}: off by {1e3 * row.rms:.2f} rms, {1e3 * row.peak:.2f} at most; mm, mrad")
     print(f"a tick takes {1e6 * run.metric('time.median'):.1f} µs")
     if figure is not None:

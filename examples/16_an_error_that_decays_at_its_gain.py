@@ -70,7 +70,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     own = mb.simulate(system, q0, np.zeros(4), DURATION, force=force, times=t, rtol=1e-8)
     epsilon = laws.composite_error(system, theta, kp=K_P)
     found: dict[str, dict[str, np.ndarray]] = {"own motion": {"t": t, "q": own.q, "v": own.v}}
-    with mb.validation.compiled(law) as program:
+    with mb.validation.compile_controller(law) as program:
         for name, options in PLANTS.items():
             run = mb.validate(
                 program, MODEL, DURATION, reference=lambda t: path(law, t), q0=q0, **options

@@ -36,10 +36,10 @@ def run(law: mb.control.laws.Law, start: np.ndarray, differences: bool) -> dict[
         tick = mb.export_c(law, Path(folder) / "c").load()
     for k in range(round(DURATION / PERIOD)):
         t = k * PERIOD
-        plant.push(PUSH * (PUSHED[0] <= t < PUSHED[1]) * np.eye(4)[2])
+        plant.apply_force(PUSH * (PUSHED[0] <= t < PUSHED[1]) * np.eye(4)[2])
         seen = plant.q + NOISE * rng.standard_normal(4)
         speed = (seen - last) / PERIOD if differences else np.zeros(4)
-        u, z, _, _ = tick(seen, speed, [], z)
+        u, z, *_ = tick(seen, speed, [], z)
         rows.append([t, plant.q[:3].sum(), float(u)])
         if abs(rows[-1][1]) > FALLEN:
             break

@@ -15,6 +15,7 @@ from panels import Panel, draw, figure_path
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control import FrameTask, laws
+from mbcasadi.validation import Criteria
 
 MODEL = models.path("five_bar")
 LIMITS = [[-4.0, 4.0], [-15.0, 15.0]]  # N m
@@ -40,7 +41,11 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray | float]]:
 
     found: dict[str, dict[str, np.ndarray | float]] = {}
     for name, law in {"cut": cut, "within limits": line_first}.items():
-        options = {"reference": line, "perturb": {"mass": 0.1}, "settle": SETTLED}
+        options = {
+            "reference": line,
+            "perturb": {"mass": 0.1},
+            "criteria": Criteria(settle=SETTLED),
+        }
         run = mb.validate(law, MODEL, DURATION, **options).runs[0]
         error = -1e3 * run.recording.monitor["error"]
         late = run.recording.t > SETTLED

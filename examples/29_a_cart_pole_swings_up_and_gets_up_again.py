@@ -17,7 +17,7 @@ from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
 from mbcasadi import models, mpc
-from mbcasadi.validation import Run, compiled
+from mbcasadi.validation import Run, compile_controller
 
 MODEL = models.path("cart_pole")
 PERIOD, HORIZON, DURATION = 0.02, 60, 11.0  # s, samples, s
@@ -64,7 +64,7 @@ def main(figure: str | None = None) -> dict[str, Run]:
     hanging = np.pi * np.eye(10)[POLE]
     same = {"q0": hanging[:5], "delay": 1}
     runs = {}
-    with compiled(controller(system, hanging)) as law:
+    with compile_controller(controller(system, hanging)) as law:
         runs["as modelled"] = mb.validate(law, MODEL, PUSHED, **same).runs[0]
         for knock in KNOCKS:
 

@@ -18,7 +18,7 @@ import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control.regulators import feedback
 from mbcasadi.mpc import initial_guess, ocp_solver, optimal_control_problem, real_time_iteration
-from mbcasadi.validation import Run, compiled
+from mbcasadi.validation import Run, compile_controller
 
 MODEL = models.path("pendulum_on_four_bar")
 PERIOD, PLANNED, HORIZON = 0.0125, 120, 40  # s; samples of the plan and of the iteration
@@ -69,7 +69,7 @@ def main(figure: str | None = None) -> dict[str, Run]:
     same = {"q0": x[0, :4], "delay": 1}
     push = lambda t: PUSH * (PUSHED[0] <= t < PUSHED[1]) * np.eye(4)[2]  # noqa: E731
     wrong = same | {"perturb": {"mass": 0.1}, "disturbance": push}
-    with compiled(rti) as law:
+    with compile_controller(rti) as law:
         runs = {
             "as modelled": mb.validate(law, MODEL, DURATION, **follow, **same).runs[0],
             "with errors": mb.validate(law, MODEL, DURATION, **follow, **wrong).runs[0],

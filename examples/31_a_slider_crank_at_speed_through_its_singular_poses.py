@@ -16,7 +16,7 @@ from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
 from mbcasadi import models, mpc
-from mbcasadi.validation import Run, compiled
+from mbcasadi.validation import Run, compile_controller
 
 MODEL = models.path("slider_crank")
 PERIOD, HORIZON, DURATION = 0.01, 40, 4.0  # s, samples, s
@@ -66,7 +66,7 @@ def main(figure: str | None = None) -> dict[str, tuple[Run, np.ndarray]]:
         "too fast": (TOO_FAST, wrong),
     }
     found = {}
-    with compiled(rti) as law:
+    with compile_controller(rti) as law:
         for name, (speed, errors) in cases.items():
             follow = {"reference": lambda t, speed=speed: wanted(speed, t), "delay": 1}
             run = mb.validate(law, MODEL, DURATION, **follow, **errors).runs[0]

@@ -21,7 +21,7 @@ import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control.regulators import lqr
 from mbcasadi.mpc import LinearMPC, friction_output, linear_mpc
-from mbcasadi.validation import Run, compiled
+from mbcasadi.validation import Run, compile_controller
 
 MODEL = models.path("planar_biped")
 PERIOD, HORIZON, DURATION = 0.01, 30, 3.0  # s, samples, s
@@ -55,7 +55,7 @@ def main(figure: str | None = None) -> dict[tuple[str, float], Run]:
         follow = {}
         if isinstance(law, LinearMPC):
             follow = {"reference": law.ref(setpoint_q=held.q, setpoint_u=held.u)}
-        with compiled(law) as code:
+        with compile_controller(law) as code:
             for force in PUSHES:
                 wrong = {"perturb": {"mass": 0.1}, "delay": 1, "disturbance": push(force)}
                 run = mb.validate(code, on_contacts, DURATION, **follow, **wrong).runs[0]

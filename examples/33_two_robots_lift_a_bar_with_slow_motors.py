@@ -18,7 +18,7 @@ from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
 from mbcasadi import models, mpc
-from mbcasadi.validation import Run, compiled
+from mbcasadi.validation import Run, compile_controller
 
 MODEL = models.path("cooperating_arms")
 PERIOD, HORIZON, DURATION = 0.02, 20, 6.0  # s, samples, s
@@ -82,7 +82,7 @@ def main(figure: str | None = None) -> dict[str, tuple[Run, np.ndarray]]:
 
     cases = {"as modelled": {}, "with errors": {"perturb": {"mass": 0.1}, "disturbance": push}}
     found = {}
-    with compiled(rti) as law:
+    with compile_controller(rti) as law:
         for name, errors in cases.items():
             run = mb.validate(law, MODEL, DURATION, reference=ahead, delay=1, **errors).runs[0]
             record = run.recording

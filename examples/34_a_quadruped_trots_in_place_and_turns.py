@@ -16,7 +16,7 @@ import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP
 from mbcasadi.mpc import single_rigid_body, single_rigid_body_mpc, trot, walking_planner
-from mbcasadi.validation import outer_law
+from mbcasadi.validation import ScenarioOptions, outer_law
 
 MODEL = models.path("quadruped")
 FEET = ("FL", "FR", "RL", "RR")
@@ -60,7 +60,9 @@ def main(figure: str | None = None) -> dict[str, object]:
     stand = law.system.tree.keyframes["stand"]
     plant = {"perturb": {"mass": 0.1}, "delay": 1, "disturbance": push, "q0": stand}
     with outer_law(mpc, guide, command) as outer:
-        run = mb.validate(law, MODEL, DURATION, outer=outer, **plant).runs[0]
+        run = mb.validate(
+            law, MODEL, DURATION, scenario=ScenarioOptions(outer=outer), **plant
+        ).runs[0]
         slow = outer.times()
     found, status = run.recording, np.array(outer.record["status"])
     t, height = found.t, found.q[:, 2] - stand[2]

@@ -12,13 +12,12 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.benchmarks import linear_law_cases
 from mbcasadi.control import FrameTask, PostureTask, laws
 from mbcasadi.control.laws import Law
 from mbcasadi.control.regulators import lti_inverse_dynamics
-from mbcasadi.system import System
+from mbcasadi.system import System, read_mjcf
 
 Array = NDArray[np.float64]
 
@@ -71,12 +70,12 @@ def system_of(model: str) -> System:
             motor.trntype = mujoco.mjtTrn.mjTRN_JOINT
             motor.ctrlrange = (-200.0, 200.0)
             motor.ctrllimited = True
-    return mb.read_mjcf(spec)
+    return read_mjcf(spec)
 
 
-def tool(model: str, **options: float) -> FrameTask:
+def tool(model: str, kp: float = 100.0) -> FrameTask:
     """Return the task of a tool's place."""
-    return FrameTask("tool", position=TOOLS[model], orientation="", **options)
+    return FrameTask("tool", position=TOOLS[model], orientation="", kp=kp)
 
 
 def follow_first_joint(system: System) -> Law:

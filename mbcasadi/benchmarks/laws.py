@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import mbcasadi as mb
 from mbcasadi.benchmarks.law_cases import CASES, Case, inputs, system_of
+from mbcasadi.codegen import export_c
 
 FLAGS = ("-O2",)
 STATES, REPEATS = 200, 20
@@ -37,7 +37,7 @@ def run(quick: bool = False) -> dict[str, Any]:
 def _add(found: dict[str, Any], case: Case, folder: Path, repeats: int) -> None:
     system = system_of(case.model)
     law = case.build(system)
-    project = mb.export_c(law, folder)
+    project = export_c(law, folder)
     record = {name: value.T for name, value in inputs(law, STATES).items() if value.size}
     times = project.time(record, repeats, flags=FLAGS)
     model = f"{case.model}, nv {system.nv}, nc {system.nc}"

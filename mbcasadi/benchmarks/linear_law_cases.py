@@ -38,8 +38,9 @@ def lqr(system: System) -> Law:
 
 def pole_placement(system: System) -> Law:
     """Return poles from -5 1/s on, one apart."""
-    found = at_rest(system)
-    return regulators.pole_placement(found, -5.0 - np.arange(found.nx), period=PERIOD)
+    linear = at_rest(system)
+    poles = [-5.0 - k for k in range(linear.nx)]
+    return regulators.pole_placement(linear, poles, period=PERIOD)
 
 
 def finite_horizon_lqr(system: System) -> Law:

@@ -22,11 +22,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-import mbcasadi as mb
 from mbcasadi.benchmarks import mpc_rigid_body, mpc_rti, mpc_solvers, tick_peers
 from mbcasadi.benchmarks.mpc_osqp import osqp_times
 from mbcasadi.benchmarks.rows import row, table
-from mbcasadi.codegen import TickTimes
+from mbcasadi.codegen import CProject, TickTimes, export_c
 from mbcasadi.description import Controller
 from mbcasadi.mpc import LinearModel, LinearMPC, Output, lti_mpc
 from mbcasadi.mpc.legged.rigid_body import NX
@@ -47,7 +46,7 @@ SUITE = "mpc"
 
 def double_integrator(horizon: int, *, box: bool) -> LinearMPC:
     """Return the controller: |u| <= 1, and with a box |place| <= 5, |speed| <= 0.8."""
-    model = LinearModel.of([[1, PERIOD], [0, 1]], [[PERIOD**2 / 2], [PERIOD]], PERIOD)
+    model = LinearModel.of([[1.0, PERIOD], [0.0, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD)
     far = np.array([5.0, 0.8])
     outputs = [Output("x", np.eye(2), np.zeros((2, 1)), -far, far)] if box else []
     return lti_mpc(
@@ -83,7 +82,7 @@ def run(quick: bool = False) -> dict[str, Any]:
 def _add(found: dict[str, Any], mpc: LinearMPC, folder: Path, *, quick: bool) -> None:
     m, n = mpc.condensed.C.shape
     model = f"double integrator, N = {mpc.problem.horizon}, {m} rows"
-    project = mb.export_c(mpc, folder / "c")
+    project = export_c(mpc, folder / "c")
     found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     law = project.load(flags=FLAGS)
     record, u, z = closed_loop(mpc, law, QUICK_TICKS if quick else TICKS)
@@ -98,7 +97,7 @@ def _add(found: dict[str, Any], mpc: LinearMPC, folder: Path, *, quick: bool) ->
 
 def _add_quadruped(found: dict[str, Any], folder: Path, *, quick: bool) -> None:
     mpc, model = mpc_rigid_body.quadruped(), "quadruped as one rigid body, N = 10, 200 rows"
-    project = mb.export_c(mpc, folder / "c")
+    project = export_c(mpc, folder / "c")
     found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     law = project.load(flags=FLAGS)
     ticks = QUICK_TICKS if quick else TICKS
@@ -120,7 +119,7 @@ def _add_quadruped(found: dict[str, Any], folder: Path, *, quick: bool) -> None:
 def _add_rti(
     found: dict[str, Any], model: str, case: mpc_rti.Case, folder: Path, *, quick: bool
 ) -> None:
-    project = mb.export_c(case.rti, folder / "c")
+    project = export_c(case.rti, folder / "c")
     found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     ticks = QUICK_TICKS if quick else TICKS
     record, u, active = mpc_rti.closed_loop(case, project.load(flags=FLAGS), ticks)
@@ -134,7 +133,7 @@ def _add_rti(
 def _timed(
     found: dict[str, Any],
     model: str,
-    project: mb.codegen.CProject,
+    project: CProject,
     record: dict[str, Array],
     z: Array,
     *,

@@ -5,7 +5,6 @@ optimum, and forces and torques are bounded. The four-bar's loop has three rows 
 every step of the prediction keeps closed.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -96,7 +95,7 @@ def planar_biped() -> Case:
     return Case(_started(ocp, standing, standing), standing, standing[:7], pushed=9, push=0.3)
 
 
-def _started(ocp: OptimalControlProblem, start: Sequence[float], end: Array) -> RealTimeIteration:
+def _started(ocp: OptimalControlProblem, start: Array, end: Array) -> RealTimeIteration:
     """Return the controller that begins with the optimum from `start`."""
     nq = ocp.state.numel_in(0)
     straight = np.linspace(start, end, ocp.horizon + 1)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import mbcasadi as mb
 from mbcasadi.benchmarks import mpc, mpc_rigid_body, mpc_rti
+from mbcasadi.codegen import export_c
 from mbcasadi.codegen.count import Size
 
 LARGEST_FUNCTION = 100_000  # operations
@@ -32,7 +32,7 @@ PROBLEMS: dict[str, Callable[[], Any]] = {
 def measured(make: Callable[[], Any]) -> Size:
     """Return the size of an export, compiled with the flags that the package chooses."""
     with tempfile.TemporaryDirectory(prefix="mbcasadi-size-") as folder:
-        return mb.export_c(make(), Path(folder)).size()
+        return export_c(make(), Path(folder)).size()
 
 
 def within(size: Size) -> bool:

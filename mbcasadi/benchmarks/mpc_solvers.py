@@ -178,7 +178,7 @@ def _action(
 ) -> Any:
     """Return one interval as Crocoddyl's action model; what it takes is added to the clock."""
 
-    class Interval(crocoddyl.ActionModelAbstract):  # type: ignore[misc,name-defined]
+    class Interval(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__(crocoddyl.StateVector(ocp.nx), ocp.nu, 0)
             self.u_lb, self.u_ub = ocp.u_bounds.T

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.inverse_dynamics.inputs import guard_inputs
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
-from mbcasadi.control.inverse_dynamics.tick import input_symbols
 from mbcasadi.description import Contact
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.qp.solver import OPTIONS
@@ -123,14 +122,15 @@ def _ours(
     stages, parts_fun = controller.stages.qp, _parts_fun(controller)
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": ca.Sparsity.dense(stages.m, stages.n)}
     conic = ca.conic("ours", "daqp", pattern, OPTIONS["daqp"])
-    buffer, trigger = conic.buffer()
+    buffer: Any
+    buffer, trigger = conic.buffer()  # the stubs ask for the sizes too, the module does not
     store = {conic.name_in(i): np.zeros(conic.nnz_in(i)) for i in range(conic.n_in())}
     store["h"][:], store["lbx"][:], store["ubx"][:] = 1.0, -np.inf, np.inf
     results = [np.zeros(conic.nnz_out(i)) for i in range(conic.n_out())]
     for i, value in enumerate(store.values()):
-        buffer.set_arg(i, memoryview(value))
+        buffer.set_arg(i, value.data)
     for i, value in enumerate(results):
-        buffer.set_res(i, memoryview(value))
+        buffer.set_res(i, value.data)
     setup, times, forms, answers = controller, [], [], []
     for state in states:
         built = stages.build(**state)

@@ -17,15 +17,15 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.benchmarks import tick_peers
 from mbcasadi.benchmarks.rows import row
 from mbcasadi.benchmarks.tick_full_form import full_form
-from mbcasadi.codegen import CProject, TickTimes
+from mbcasadi.codegen import CProject, TickTimes, export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.description import Controller, LeastDistanceStages, Signal
+from mbcasadi.description import Contact, Controller, LeastDistanceStages, Signal
 from mbcasadi.errors import SolverError
+from mbcasadi.system import read_mjcf
 
 Array = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         "mask": np.ones(len(FEET)),
     }
     with tempfile.TemporaryDirectory(prefix="mbcasadi-tick-") as folder:
-        project = mb.export_c(controller, Path(folder) / "tick")
+        project = export_c(controller, Path(folder) / "tick")
         build = project.build(flags=FLAGS)
         times = tick_times(project, inputs, quick=quick)
         rows = tick_rows("quadruped", times)
@@ -123,7 +123,7 @@ def qp_rows(
     if stages is None:
         return []
     problems = record_problems(stages, controller.z0, inputs)
-    project = mb.export_c(solver_only(stages), folder / "qp")
+    project = export_c(solver_only(stages), folder / "qp")
     columns = dict(zip(("A", "lower", "upper"), problems, strict=True))
     columns["A"] = columns["A"].transpose(0, 2, 1).reshape(len(columns["A"]), -1)
     ours = project.time(columns, 1 if quick else REPEATS, flags=FLAGS).median
@@ -135,9 +135,9 @@ def qp_rows(
 def quadruped_controller(path: Path) -> InverseDynamicsQP:
     """Return the whole-body controller of a quadruped that stands on four feet."""
     return InverseDynamicsQP(
-        mb.read_mjcf(path),
+        read_mjcf(path),
         tasks=[FrameTask("trunk", weight=10.0), PostureTask(weight=0.1)],
-        contacts=[mb.Contact(f, friction=FRICTION, sides=4, min_force=LEAST_FORCE) for f in FEET],
+        contacts=[Contact(f, friction=FRICTION, sides=4, min_force=LEAST_FORCE) for f in FEET],
         name="quadruped_tick",
         period=PERIOD,
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from mbcasadi.control import InverseDynamicsQP
 
@@ -71,7 +72,7 @@ def _problem(
     ]
     weights = (TRUNK_WEIGHT, POSTURE_WEIGHT, TORQUE_WEIGHT)
     H = sum(w * R.T @ R for w, (R, _) in zip(weights, rows, strict=True)) + 0.0
-    g = -sum(w * R.T @ r for w, (R, r) in zip(weights, rows, strict=True)) + 0.0
+    g = -np.sum([w * R.T @ r for w, (R, r) in zip(weights, rows, strict=True)], axis=0)
     # (a, f) with the same torques and tasks: none is free, but eiquadprog wants a Cholesky factor.
     H += 1e-12 * np.eye(nv + nf)
     low, high = system.limits.ctrl[:, 0], system.limits.ctrl[:, 1]
@@ -86,10 +87,7 @@ def _problem(
 
 def _trunk(q: Array, v: Array, J: Array, stance: Array) -> Array:
     """Return the PD acceleration of the trunk: position, then rotation vector, world axes."""
-    turn = (
-        scipy.spatial.transform.Rotation.from_quat(stance[[4, 5, 6, 3]])
-        * scipy.spatial.transform.Rotation.from_quat(q[[4, 5, 6, 3]]).inv()
-    )
+    turn = Rotation.from_quat(stance[[4, 5, 6, 3]]) * Rotation.from_quat(q[[4, 5, 6, 3]]).inv()
     error = np.concatenate([stance[:3] - q[:3], turn.as_rotvec()])
     return KP * error - KD * (J @ v)
 

@@ -1,7 +1,7 @@
 """Command line: `mbcasadi demo | inspect | check | export | validate | campaign | bench`.
 
 Every command has `--help` and `--json`. The exit status is 0 only if the command's own criteria
-held, 1 if they did not, and 2 for bad input, with one clear line on stderr.
+are fulfilled, 1 if they are not, and 2 for bad input, with one line on stderr.
 """
 
 import importlib.util
@@ -11,7 +11,7 @@ TOOLS = ("typer", "rich", "pydantic", "jinja2", "matplotlib")  # the extra `tool
 
 
 def main() -> None:
-    """Run the command line; without the extra `tools`, say how to get it."""
+    """Run the command line; without the extra `tools`, write how to install it."""
     absent = [name for name in TOOLS if importlib.util.find_spec(name) is None]
     if absent:
         sys.stderr.write(

@@ -2,23 +2,23 @@
 
 import typer
 
-from mbcasadi.cli import benching, models, runs, suites
+from mbcasadi.cli import bench_command, model_commands, run_commands, suites
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Models and controllers of constrained mechanisms: CasADi from MuJoCo, C, and a judge.",
+    help="Models and controllers of constrained mechanisms: CasADi, C, validation.",
 )
 for command in (
-    runs.demo,
-    models.inspect,
-    models.check,
-    runs.export,
-    runs.validate,
-    runs.campaign,
+    run_commands.demo,
+    model_commands.inspect,
+    model_commands.check,
+    run_commands.export,
+    run_commands.validate,
+    run_commands.campaign,
 ):
     app.command()(command)
-app.command(help=f"Run benchmarks side by side with their peers. Suites: {suites.listed()}.")(
-    benching.bench
+app.command(help=f"Run benchmarks side by side with their peers. Suites: {suites.suite_list()}.")(
+    bench_command.bench
 )

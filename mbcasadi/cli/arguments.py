@@ -1,4 +1,4 @@
-"""What the commands are given: models, numbers by name, files to write."""
+"""Arguments of the commands: models, numbers by name, files to write."""
 
 import os
 from pathlib import Path
@@ -7,8 +7,8 @@ from mbcasadi import models
 from mbcasadi.errors import ModelError, ProblemError
 
 
-def locate(model: str) -> Path:
-    """Return the file of `model`: a path, or the name of a model of `mujoco_models`.
+def find_model(model: str) -> Path:
+    """Return the file of `model`: a path, or the name of a model of the package.
 
     Raises:
         ModelError: there is neither such a file nor such a name; the message lists the names.
@@ -24,16 +24,16 @@ def locate(model: str) -> Path:
     )
 
 
-def pairs(given: list[str] | None) -> dict[str, float] | None:
-    """Return `["mass=0.1"]` as `{"mass": 0.1}`; None where nothing is given.
+def parse_numbers(texts: list[str] | None) -> dict[str, float] | None:
+    """Return `["mass=0.1"]` as `{"mass": 0.1}`; None without texts.
 
     Raises:
-        ProblemError: something else than NAME=NUMBER.
+        ProblemError: not of the form NAME=NUMBER.
     """
-    if not given:
+    if not texts:
         return None
     result = {}
-    for text in given:
+    for text in texts:
         name, sign, number = text.partition("=")
         try:
             result[name.strip()] = float(number)
@@ -45,7 +45,7 @@ def pairs(given: list[str] | None) -> dict[str, float] | None:
 
 
 def require_writable(path: Path) -> None:
-    """Raise unless a report can be written to `path`, before a long run has been for nothing.
+    """Raise unless a report can be written to `path`, before a long run.
 
     Raises:
         ProblemError: the suffix is neither .html nor .json, or the folder is not writable.

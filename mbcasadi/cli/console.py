@@ -4,75 +4,77 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import NoReturn, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBar
 from rich.table import Table
 
 from mbcasadi.errors import MbcasadiError
 
-FAILED = 1  # a criterion did not hold
+FAILED = 1  # a criterion is not fulfilled
 BAD_INPUT = 2  # the command could not do its work
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Tick = Callable[[str, float], None]
+Progress: TypeAlias = Callable[[str, float], None]
+Cell: TypeAlias = "str | int | float | np.integer | None"
 
 
-def reported(command: Callable[P, R]) -> Callable[P, R]:
+def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
     """Turn our own errors and those of the file system into one line and exit status 2."""
 
     @functools.wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return command(*args, **kwargs)
         except (MbcasadiError, OSError) as error:
             fail(str(error))
 
-    return wrapped
+    return wrapper
 
 
 def fail(message: str, status: int = BAD_INPUT) -> NoReturn:
-    """Write `message` to stderr and leave with `status`."""
+    """Write `message` to stderr and exit with `status`."""
     typer.echo(f"mbcasadi: {message}", err=True)
     raise typer.Exit(status)
 
 
-def leave(passed: bool) -> None:
-    """Leave with status 1 unless the criteria held."""
+def exit_unless(passed: bool) -> None:
+    """Exit with status 1 unless the criteria are fulfilled."""
     if not passed:
         raise typer.Exit(FAILED)
 
 
-def screen() -> Console:
-    """Return a console on stdout; wide where the output goes to a file."""
+def stdout() -> Console:
+    """Return a console on stdout; wide where the output is a file."""
     return Console(width=None if sys.stdout.isatty() else 110, highlight=False)
 
 
-def emit_json(data: Any) -> None:
+def emit_json(data: Mapping[str, object]) -> None:
     """Write `data` as JSON; NumPy arrays become lists, NaN and infinity become null."""
-    from mbcasadi.validation.report import plain
+    from mbcasadi.validation.report import plain_data
 
-    typer.echo(json.dumps(plain(data), indent=2, allow_nan=False))
+    typer.echo(json.dumps(plain_data(data), indent=2, allow_nan=False))
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    """Return a table; columns whose name ends with `>` are set to the right."""
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+    """Return a table; columns whose name ends with `>` are aligned to the right."""
     result = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
     for name in columns:
         right = name.endswith(">")
         result.add_column(name.removesuffix(">"), justify="right" if right else "left")
     for row in rows:
-        result.add_row(*(cell if isinstance(cell, str) else number(cell) for cell in row))
+        result.add_row(*(cell if isinstance(cell, str) else number_text(cell) for cell in row))
     return result
 
 
-def number(value: Any) -> str:
+def number_text(value: float | np.integer | None) -> str:
     """Return a number as text: integers whole, others with four figures."""
     if value is None:
         return "-"
@@ -84,7 +86,7 @@ def number(value: Any) -> str:
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Tick]:
+def progress(quiet: bool) -> Iterator[Progress]:
     """Show progress on a terminal, on stderr; plain lines elsewhere; nothing if `quiet`.
 
     Yields:
@@ -92,7 +94,7 @@ def progress(quiet: bool) -> Iterator[Tick]:
     """
     console = Console(stderr=True, highlight=False)
     if quiet:
-        yield lambda _what, _fraction: None
+        yield lambda _text, _fraction: None
     elif console.is_terminal:
         columns = (
             SpinnerColumn(),
@@ -100,20 +102,20 @@ def progress(quiet: bool) -> Iterator[Tick]:
             BarColumn(),
             TimeElapsedColumn(),
         )
-        with Progress(*columns, console=console, transient=True) as bar:
+        with ProgressBar(*columns, console=console, transient=True) as bar:
             row = bar.add_task("", total=1.0)
-            yield lambda what, fraction: bar.update(row, description=what, completed=fraction)
+            yield lambda text, fraction: bar.update(row, description=text, completed=fraction)
     else:
-        yield _line_by_line(console)
+        yield _progress_lines(console)
 
 
-def _line_by_line(console: Console) -> Tick:
-    """Return a progress function that writes one line whenever the work changes its name."""
+def _progress_lines(console: Console) -> Progress:
+    """Return a progress function that writes one line whenever the text changes."""
     last = [""]
 
-    def tick(what: str, _fraction: float) -> None:
-        if what != last[0]:
-            last[0] = what
-            console.print(what, markup=False, soft_wrap=True)
+    def write(text: str, _fraction: float) -> None:
+        if text != last[0]:
+            last[0] = text
+            console.print(text, markup=False, soft_wrap=True)
 
-    return tick
+    return write

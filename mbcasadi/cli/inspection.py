@@ -1,8 +1,7 @@
-"""What a model holds, in numbers: sizes, coverage, limits, ranks, operation counts."""
+"""A model in numbers: sizes, coverage, limits, ranks, operation counts."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from mbcasadi.cli.ranks import Ranks, ranks_of
 from mbcasadi.codegen.count import operations
@@ -19,7 +18,7 @@ COUNTED = (
 
 @dataclass(frozen=True)
 class Inspection:
-    """Everything that `mbcasadi inspect` prints.
+    """The output of `mbcasadi inspect`.
 
     Attributes:
         name: of the model.
@@ -43,10 +42,10 @@ class Inspection:
     ranks: Ranks | None
     operations: dict[str, int | None]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return all of it, table rows by name."""
-        words = None if self.ranks is None else self.ranks.in_words
-        tables: dict[str, tuple[tuple[str, ...], Sequence[tuple[Any, ...]]]] = {
+    def to_dict(self) -> dict[str, object]:
+        """Return all fields as plain data, table rows by column name."""
+        ranks = None if self.ranks is None else self.ranks.text
+        tables: dict[str, tuple[tuple[str, ...], Sequence[tuple[object, ...]]]] = {
             "coverage": (("treatment", "feature", "advice"), self.coverage),
             "controls": (("name", "u_min", "u_max", "force_min", "force_max"), self.controls),
             "joints": (("name", "min", "max"), self.joints),
@@ -55,15 +54,15 @@ class Inspection:
             key: [dict(zip(columns, row, strict=True)) for row in rows]
             for key, (columns, rows) in tables.items()
         }
-        return asdict(self) | named | {"rank_in_words": words}
+        return asdict(self) | named | {"rank_text": ranks}
 
 
 def inspect_system(system: System) -> Inspection:
-    """Collect the numbers of a system that was read from a model."""
+    """Return the numbers of a system that was read from a model."""
     limits = system.limits
     controls = zip(system.actuator_names, limits.ctrl, limits.force, strict=True)
     joints = zip(limits.joint_names, limits.joint, strict=True)
-    ranked = _available(system, "constraint") and _available(system, "constraint_jacobian")
+    has_ranks = _available(system, "constraint") and _available(system, "constraint_jacobian")
     return Inspection(
         name=system.name,
         sizes={key: getattr(system, key) for key in ("nq", "nv", "nu", "na", "nc")},
@@ -72,7 +71,7 @@ def inspect_system(system: System) -> Inspection:
         controls=[(n, float(u[0]), float(u[1]), float(f[0]), float(f[1])) for n, u, f in controls],
         joints=[(name, float(ends[0]), float(ends[1])) for name, ends in joints],
         rows=list(system.constraint_names),
-        ranks=ranks_of(system) if ranked else None,
+        ranks=ranks_of(system) if has_ranks else None,
         operations={
             letter: operations(system.member(name)) if _available(system, name) else None
             for letter, name in COUNTED

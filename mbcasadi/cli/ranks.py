@@ -26,8 +26,8 @@ class Ranks:
         rows: number of rows.
         authored: how the rows depend on each other at the authored pose.
         random: ranks at random poses on the manifold.
-        nearly_singular: closed poses whose rank is not clear and which are left out of these.
-        tried: random poses tried; those that Newton's method did not close are left out.
+        nearly_singular: closed poses with an ambiguous rank, not contained in `random`.
+        tried: number of random poses; those that Newton's method did not close are left out.
     """
 
     rows: int
@@ -37,26 +37,28 @@ class Ranks:
     tried: int
 
     @property
-    def in_words(self) -> str:
+    def text(self) -> str:
         """`7 rows, rank 5: rows 3 and 6 repeat others here (authored pose); rank 5 at ...`."""
         if self.rows == 0:
             return "no constraints"
         gap = self.authored.residual
         open_by = "" if gap < CLOSED else f", open by {gap:.1e}"
-        words = f"{self.authored.in_words} (authored pose{open_by})"
+        authored = f"{self.authored.in_words} (authored pose{open_by})"
         near = f"; {self.nearly_singular} near a singular pose" if self.nearly_singular else ""
         if not self.random:
-            return f"{words}; none of {self.tried} random poses could be closed{near}"
-        found = " or ".join(str(rank) for rank in sorted(set(self.random)))
-        return f"{words}; rank {found} at {len(self.random)} random closed poses{near}"
+            return f"{authored}; none of {self.tried} random poses could be closed{near}"
+        ranks = " or ".join(str(rank) for rank in sorted(set(self.random)))
+        return f"{authored}; rank {ranks} at {len(self.random)} random closed poses{near}"
 
 
 def ranks_of(system: System, poses: int = 5, seed: int = 0) -> Ranks:
     """Return the ranks of a system that was read from a model."""
     assert system.tree is not None  # `read_mjcf` always gives one
     rng = np.random.default_rng(seed)
-    tried = [close(system, model.random_state(system.tree, rng)[0]) for _ in range(poses)]
-    closed = [q for q in tried if residual(system, q) < CLOSED]
+    random_poses = [
+        close_configuration(system, model.random_state(system.tree, rng)[0]) for _ in range(poses)
+    ]
+    closed = [q for q in random_poses if residual(system, q) < CLOSED]
     clear = [q for q in closed if not nearly_singular(system, q)]
     return Ranks(
         rows=system.nc,
@@ -72,10 +74,10 @@ def residual(system: System, q: Array) -> float:
     return float(np.max(np.abs(_column(system.constraint(q))), initial=0.0))
 
 
-def close(system: System, q: Array) -> Array:
+def close_configuration(system: System, q: Array) -> Array:
     """Return `q ⊕ Σ dv` with `A dv = -phi`, in the least-squares sense at each step.
 
-    A pose that does not close is returned where the steps ended.
+    A pose that cannot be closed is returned as it is after the last step.
     """
     for _ in range(NEWTON_STEPS if system.nc else 0):
         phi = _column(system.constraint(q))
@@ -88,7 +90,7 @@ def close(system: System, q: Array) -> Array:
 
 
 def jacobian_rank(system: System, q: Array) -> int:
-    """Return the rank of A(q); rows are scaled to length 1 first, vanishing rows apart."""
+    """Return the rank of A(q); rows are scaled to length 1 first, but vanishing rows."""
     return int(np.sum(_singular_values(system, q) > RANK_TOL))
 
 

@@ -1,9 +1,8 @@
-"""The benchmark suites that are there: modules of `benchmarks` with a function `run`."""
+"""The benchmark suites: modules of `mbcasadi.benchmarks` with a function `run`."""
 
 import importlib
 import pkgutil
-from collections.abc import Callable
-from typing import Any
+from typing import Protocol, TypedDict
 
 from mbcasadi import benchmarks
 from mbcasadi.errors import UnknownNameError
@@ -11,24 +10,41 @@ from mbcasadi.errors import UnknownNameError
 SUITES = ("kernels", "formulations", "qp", "tick", "laws", "mpc")
 
 
-def available() -> tuple[str, ...]:
-    """Return the names of the suites that this installation holds."""
-    found = {module.name for module in pkgutil.iter_modules(benchmarks.__path__)}
-    return tuple(name for name in SUITES if name in found)
+class BenchmarkRow(TypedDict):
+    """One quantity beside a peer; times in s, None where a peer is absent."""
+
+    model: str
+    quantity: str
+    ours: float | None
+    peer: str
+    peer_time: float | None
+    ratio: float | None
 
 
-def listed() -> str:
+class Suite(Protocol):
+    """A suite: returns its `rows` (`BenchmarkRow`), and its settings by name."""
+
+    def __call__(self, *, quick: bool = False) -> dict[str, object]: ...  # noqa: D102
+
+
+def available_suites() -> tuple[str, ...]:
+    """Return the names of the suites of this installation."""
+    modules = {module.name for module in pkgutil.iter_modules(benchmarks.__path__)}
+    return tuple(name for name in SUITES if name in modules)
+
+
+def suite_list() -> str:
     """Return the names of the suites as text."""
-    return ", ".join(available()) or "none in this installation"
+    return ", ".join(available_suites()) or "none in this installation"
 
 
-def suite(name: str) -> Callable[..., dict[str, Any]]:
+def load_suite(name: str) -> Suite:
     """Return the function `run(quick=False)` of a suite.
 
     Raises:
         UnknownNameError: there is no such suite; the message lists those that exist.
     """
-    if name not in available():
-        raise UnknownNameError(f"unknown benchmark {name!r}; there are: {listed()}")
-    run: Callable[..., dict[str, Any]] = importlib.import_module(f"mbcasadi.benchmarks.{name}").run
+    if name not in available_suites():
+        raise UnknownNameError(f"unknown benchmark {name!r}; there are: {suite_list()}")
+    run: Suite = importlib.import_module(f"mbcasadi.benchmarks.{name}").run
     return run

@@ -1,4 +1,4 @@
-"""The calls whose form depends on MuJoCo's version, or that need a trick; nothing else does.
+"""All calls whose form depends on MuJoCo's version, or that are not straightforward.
 
 Written for MuJoCo 3.10 and later, 4.x included.
 """
@@ -18,9 +18,9 @@ Array = NDArray[np.float64]
 #: What a plant is made from: MJCF or URDF file, XML text, `MjSpec` or `MjModel`.
 Source: TypeAlias = "str | Path | mujoco.MjSpec | mujoco.MjModel"
 
-# States in which a simulation is worthless. The others (a full contact buffer, a singular
-# inertia) come with them, or with a message of their own.
-_DIVERGED = {
+# Warnings that invalidate a simulation. The others (a full contact buffer, a singular inertia)
+# come with one of these, or with a message of their own.
+_DIVERGENCE = {
     mujoco.mjtWarning.mjWARN_BADQPOS: "position",
     mujoco.mjtWarning.mjWARN_BADQVEL: "velocity",
     mujoco.mjtWarning.mjWARN_BADQACC: "acceleration",
@@ -29,7 +29,7 @@ _DIVERGED = {
 
 
 def compile_model(source: Source) -> mujoco.MjModel:
-    """Return a model of our own, compiled from `source` (an `MjModel` is copied).
+    """Return a new model, compiled from `source` (an `MjModel` is copied).
 
     Raises:
         ModelError: not found, or refused by MuJoCo's compiler, whose message is kept.
@@ -55,17 +55,17 @@ def silence_warnings(data: mujoco.MjData) -> None:
     """Keep MuJoCo from writing MUJOCO_LOG.TXT into the working directory.
 
     MuJoCo logs a warning only the first time that it is raised, that is while its counter is
-    zero. The counters start at one here, and `diverged` reads what exceeds one.
+    zero. The counters start at one here, and `divergence` reads what exceeds one.
     """
     for kind in range(mujoco.mjtWarning.mjNWARNING):
         data.warning[kind].number = 1
 
 
-def diverged(data: mujoco.MjData) -> str:
-    """Return what went bad since `silence_warnings` ("position", …), or ""."""
-    for kind, what in _DIVERGED.items():
+def divergence(data: mujoco.MjData) -> str:
+    """Return the quantity that diverged since `silence_warnings` ("position", …), or ""."""
+    for kind, quantity in _DIVERGENCE.items():
         if data.warning[kind].number > 1:
-            return what
+            return quantity
     return "" if np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all() else "position"
 
 

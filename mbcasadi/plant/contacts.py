@@ -23,7 +23,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class ContactForce:
-    """What the world does to one frame of the robot, summed over its contacts.
+    """The contact force of the environment on one frame of the robot, summed over its contacts.
 
     Attributes:
         force: (3,) N, world axes, on the robot.
@@ -44,7 +44,7 @@ class ContactForce:
 
 
 @dataclass(frozen=True)
-class Touch:
+class ContactFrame:
     """A frame whose contacts are measured: its body, and the geom if only that one counts."""
 
     name: str
@@ -53,7 +53,7 @@ class Touch:
     site: int | None
 
 
-def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> Touch:
+def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> ContactFrame:
     """Return the frame `name` of `kind`.
 
     Raises:
@@ -63,24 +63,24 @@ def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> Touch:
     if index < 0:
         count = {"site": model.nsite, "geom": model.ngeom, "body": model.nbody}[kind]
         valid = [mujoco.mj_id2name(model, _KINDS[kind], i) for i in range(count)]
-        listed = ", ".join(repr(v) for v in valid if v) or "none"
-        raise UnknownNameError(f"unknown {kind} {name!r}; this model has: {listed}")
+        names = ", ".join(repr(v) for v in valid if v) or "none"
+        raise UnknownNameError(f"unknown {kind} {name!r}; this model has: {names}")
     if kind == "site":
-        return Touch(name, int(model.site_bodyid[index]), None, index)
+        return ContactFrame(name, int(model.site_bodyid[index]), None, index)
     if kind == "geom":
-        return Touch(name, int(model.geom_bodyid[index]), index, None)
-    return Touch(name, index, None, None)
+        return ContactFrame(name, int(model.geom_bodyid[index]), index, None)
+    return ContactFrame(name, index, None, None)
 
 
 def contact_forces(
-    model: mujoco.MjModel, data: mujoco.MjData, touches: Sequence[Touch]
+    model: mujoco.MjModel, data: mujoco.MjData, frames: Sequence[ContactFrame]
 ) -> list[ContactForce]:
     """Return the force on each frame.
 
     A contact belongs to the frames of its geom's body. Where several sites share one body (the
     corners of a sole), each contact counts for the site that is nearest to it.
     """
-    parts: list[list[tuple[Array, Array, float]]] = [[] for _ in touches]
+    parts: list[list[tuple[Array, Array, float]]] = [[] for _ in frames]
     for i in range(data.ncon):
         contact = data.contact[i]
         if contact.efc_address < 0:
@@ -88,32 +88,40 @@ def contact_forces(
         local = contact_force(model, data, i)
         world = np.asarray(contact.frame).reshape(3, 3).T @ local
         for geom, sign in ((contact.geom[1], 1.0), (contact.geom[0], -1.0)):
-            owner = _owner(model, data, touches, int(geom), np.asarray(contact.pos))
+            owner = _owner(model, data, frames, int(geom), np.asarray(contact.pos))
             if owner is not None:
                 parts[owner].append((sign * world, local, float(contact.friction[0])))
     return [_sum(part) for part in parts]
 
 
 def _owner(
-    model: mujoco.MjModel, data: mujoco.MjData, touches: Sequence[Touch], geom: int, at: Array
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    frames: Sequence[ContactFrame],
+    geom: int,
+    point: Array,
 ) -> int | None:
-    """Return the index of the frame that the contact of `geom` at point `at` belongs to."""
+    """Return the index of the frame that the contact of `geom` at `point` belongs to."""
     body = model.geom_bodyid[geom]
-    mine = [
+    candidates = [
         k
-        for k, touch in enumerate(touches)
-        if (touch.geom == geom if touch.geom is not None else touch.body == body)
+        for k, frame in enumerate(frames)
+        if (frame.geom == geom if frame.geom is not None else frame.body == body)
     ]
-    if len(mine) <= 1:
-        return mine[0] if mine else None
-    return min(mine, key=lambda k: float(np.linalg.norm(position(data, touches[k]) - at)))
+    if len(candidates) <= 1:
+        return candidates[0] if candidates else None
+
+    def distance(k: int) -> float:
+        return float(np.linalg.norm(frame_position(data, frames[k]) - point))
+
+    return min(candidates, key=distance)
 
 
-def position(data: mujoco.MjData, touch: Touch) -> Array:
+def frame_position(data: mujoco.MjData, frame: ContactFrame) -> Array:
     """Return the (3,) position of a frame in the world, m."""
-    if touch.site is not None:
-        return np.asarray(data.site_xpos[touch.site])
-    return np.asarray(data.xpos[touch.body] if touch.geom is None else data.geom_xpos[touch.geom])
+    if frame.site is not None:
+        return np.asarray(data.site_xpos[frame.site])
+    return np.asarray(data.xpos[frame.body] if frame.geom is None else data.geom_xpos[frame.geom])
 
 
 def _sum(parts: list[tuple[Array, Array, float]]) -> ContactForce:

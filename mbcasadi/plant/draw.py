@@ -1,8 +1,8 @@
-"""Frames of a simulation, drawn by MuJoCo without a window.
+"""Frames of a simulation, rendered by MuJoCo without a window.
 
-The drawing runs in a process of its own: the graphics library that MuJoCo uses is fixed when it
+The renderer runs in a process of its own: the graphics library that MuJoCo uses is fixed when it
 is imported (`MUJOCO_GL`), some drivers abort a process instead of raising, and neither should
-touch the caller's. Where no renderer works, the answer is the reason.
+affect the caller's. Where no renderer works, the reason is returned.
 """
 
 import os
@@ -43,19 +43,28 @@ def draw_frames(
     height: int = 480,
     camera: str = "",
 ) -> Frames:
-    """Draw one frame for each row of `q` (n, nq), from `camera` (default: the model's first).
+    """Render one frame for each configuration.
 
     `MUJOCO_GL` is respected (egl, osmesa, glfw); without it, egl and then osmesa are tried.
+
+    Args:
+        model: of the scene.
+        q: (n, nq) configurations.
+        width, height: pixels.
+        camera: name; the model's first camera by default.
+
+    Raises:
+        ShapeError: q has another number of columns.
     """
     q = np.atleast_2d(np.asarray(q, dtype=float))
     if q.shape[1] != model.nq:
         raise ShapeError(f"q has shape {q.shape}, expected (n, {model.nq})")
-    asked = os.environ.get("MUJOCO_GL", "")
+    chosen = os.environ.get("MUJOCO_GL", "")
     reasons = []
     with tempfile.TemporaryDirectory() as folder:
         mujoco.mj_saveModel(model, str(Path(folder) / "model.mjb"))
         np.savez(Path(folder) / "task.npz", q=q, size=(width, height), camera=camera)
-        for library in [asked] if asked else ["egl", "osmesa"]:
+        for library in [chosen] if chosen else ["egl", "osmesa"]:
             reason = _draw_in_process(Path(folder), library)
             if not reason:
                 return Frames(np.load(Path(folder) / "frames.npy"))
@@ -64,12 +73,12 @@ def draw_frames(
 
 
 def _draw_in_process(folder: Path, library: str) -> str:
-    """Draw into `folder`; return "" or what the process said last."""
+    """Render into `folder`; return "" or the last line of the process's error output."""
     environment = {**os.environ, "MUJOCO_GL": library}
     if library in {"egl", "osmesa"}:
         environment["PYOPENGL_PLATFORM"] = library
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, str(_SCRIPT)],
             cwd=folder,
             env=environment,
@@ -80,7 +89,7 @@ def _draw_in_process(folder: Path, library: str) -> str:
         )
     except subprocess.TimeoutExpired:
         return f"took more than {_TIME_LIMIT:g} s"
-    if done.returncode == 0:
+    if process.returncode == 0:
         return ""
-    said = [line for line in done.stderr.splitlines() if line and not line.startswith(" ")]
-    return said[-1] if said else f"stopped with status {done.returncode}"
+    lines = [text for text in process.stderr.splitlines() if text and not text.startswith(" ")]
+    return lines[-1] if lines else f"stopped with status {process.returncode}"

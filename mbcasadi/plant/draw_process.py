@@ -16,7 +16,7 @@ def main() -> None:
     model = mujoco.MjModel.from_binary_path("model.mjb")
     task = np.load("task.npz")
     width, height = (int(s) for s in task["size"])
-    # The off-screen buffer is as large as the model asks for; 640 x 480 unless it says more.
+    # The off-screen buffer is as large as the model sets it, 640 x 480 by default.
     model.vis.global_.offwidth = max(width, model.vis.global_.offwidth)
     model.vis.global_.offheight = max(height, model.vis.global_.offheight)
     data = mujoco.MjData(model)

@@ -1,4 +1,4 @@
-"""What a plant says about one instant."""
+"""What a plant measures at one instant."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measurement:
-    """Everything that the plant says about one instant, all at the same state.
+    """All measurements of the plant at one instant, at one state.
 
     Attributes:
         time: s.
         q, v, a, act: (nq,), (nv,), (nv,), (na,); `a` is MuJoCo's `qacc`.
-        u: (nu,) control as given.
+        u: (nu,) control, before any clip.
         motor_force: (nu,) `actuator_force`, after every clip.
         actuator_force: (nv,) `qfrc_actuator`.
         constraint_force: (nv,) `qfrc_constraint`: equalities, contacts, limits and friction.

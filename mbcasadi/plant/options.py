@@ -1,4 +1,4 @@
-"""What makes a plant differ from its model: a rigid recipe, and errors in its parameters."""
+"""How a plant differs from its model: a recipe for rigid constraints, and parameter errors."""
 
 from collections.abc import Mapping
 
@@ -23,11 +23,11 @@ _SCALED = {
 
 
 def make_rigid(model: mujoco.MjModel) -> None:
-    """Make equality constraints as rigid as MuJoCo can, with an integrator that keeps them.
+    """Make equality constraints as rigid as MuJoCo can, with a suitable integrator.
 
     `solimp = .9999 .9999 .001`, `solref = 2 dt, 1` on every equality; dense Newton solver with
     tolerance 0; RK4 with a step of at most 1 ms. Contacts, limits and friction keep their own
-    softness. Left over on a four-bar: 2e-5 relative in the acceleration (median).
+    softness. What remains on a four-bar: 2e-5 relative in the acceleration (median).
     """
     model.opt.timestep = min(model.opt.timestep, RIGID_STEP)
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
@@ -88,17 +88,3 @@ def perturb(
         model.pair_friction[:, :2] *= 1.0 + errors["friction"]
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return factors
-
-
-def switch(model: mujoco.MjModel, data: mujoco.MjData, active: Mapping[str, bool]) -> None:
-    """Switch equality constraints of a running simulation on or off, by name.
-
-    Raises:
-        UnknownNameError: the message lists the valid names.
-    """
-    names = [model.equality(i).name for i in range(model.neq)]
-    for name, on in active.items():
-        if name not in names:
-            listed = ", ".join(repr(each) for each in names) or "none"
-            raise UnknownNameError(f"unknown equality {name!r}; this model has: {listed}")
-        data.eq_active[names.index(name)] = on

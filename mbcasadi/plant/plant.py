@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.errors import ShapeError, SimulationError, UnknownNameError
-from mbcasadi.plant import api, options
-from mbcasadi.plant.contacts import ContactForce, FrameKind, contact_forces, find_frame, position
+from mbcasadi.plant import api, equalities, options
+from mbcasadi.plant.contacts import (
+    ContactForce,
+    FrameKind,
+    contact_forces,
+    find_frame,
+    frame_position,
+)
 from mbcasadi.plant.measurement import Measurement
 
 Array = NDArray[np.float64]
-
-# Newton on the closure: quadratic, so a state that needs more is not near the manifold.
-CLOSURE_STEPS = 50
-CLOSED = 1e-10  # m or rad
-# Singular values below this share of the largest count as redundant rows.
-ROW_CUTOFF = 1e-8
 
 
 class Plant:
@@ -48,7 +48,7 @@ class Plant:
         self.factors = options.perturb(self.model, perturb or {}, seed)
         if rigid and self.model.neq:
             options.make_rigid(self.model)
-        # A diverged plant is an error, not a new start from qpos0.
+        # Divergence is an error; MuJoCo would start again from qpos0.
         self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         self.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
         self.data = mujoco.MjData(self.model)
@@ -118,15 +118,15 @@ class Plant:
         """
         names = [self.model.key(k).name for k in range(self.model.nkey)]
         if name not in names:
-            listed = ", ".join(repr(n) for n in names) or "none"
-            raise UnknownNameError(f"unknown key frame {name!r}; this model has: {listed}")
+            valid = ", ".join(repr(n) for n in names) or "none"
+            raise UnknownNameError(f"unknown key frame {name!r}; this model has: {valid}")
         return np.array(self.model.key_qpos[names.index(name)])
 
-    def moved(self, q: ArrayLike | None, step: ArrayLike) -> Array:
-        """Return (nq,) `q` (default `qpos0`) moved by the tangent step `step` (nv,)."""
-        start = _column("q", self.model.qpos0 if q is None else q, self.nq).copy()
-        mujoco.mj_integratePos(self.model, start, _column("step", step, self.nv), 1.0)
-        return start
+    def integrate(self, q: ArrayLike | None, dv: ArrayLike) -> Array:
+        """Return (nq,) `q ⊕ dv` for a tangent step `dv` (nv,), from `qpos0` where q is None."""
+        result = _column("q", self.model.qpos0 if q is None else q, self.nq).copy()
+        mujoco.mj_integratePos(self.model, result, _column("dv", dv, self.nv), 1.0)
+        return result
 
     def reset(
         self,
@@ -136,10 +136,13 @@ class Plant:
         *,
         consistent: bool = True,
     ) -> None:
-        """Start at time 0 from `q` (default `qpos0`), `v` and `act` (default zero).
+        """Return to time 0, at `q` (nq,), `v` (nv,) and `act` (na,).
 
-        With `consistent`, Newton's method moves `q` onto the equality constraints and the
-        velocity is projected on them, by MuJoCo's own residual and Jacobian.
+        Args:
+            q: `qpos0` by default.
+            v, act: zero by default.
+            consistent: move `q` onto the equality constraints and project `v` on them, with
+                MuJoCo's own residual and Jacobian.
 
         Raises:
             SimulationError: the equality constraints cannot be met from `q`.
@@ -151,39 +154,21 @@ class Plant:
         self.data.act[:] = _column("act", np.zeros(self.na) if act is None else act, self.na)
         mujoco.mj_normalizeQuat(self.model, self.data.qpos)
         if consistent and self.model.neq:
-            self._close()
+            equalities.close_equalities(self.model, self.data)
         mujoco.mj_forward(self.model, self.data)
         self._check()
 
-    def _close(self) -> None:
-        """Move q and v onto the equality constraints; rows may be redundant."""
-        for _ in range(CLOSURE_STEPS):
-            mujoco.mj_forward(self.model, self.data)
-            jacobian = api.equality_jacobian(self.model, self.data)
-            residual = np.array(self.data.efc_pos[: self.data.ne])
-            if np.abs(residual).max(initial=0.0) < CLOSED:
-                break
-            step = np.linalg.pinv(jacobian, rcond=ROW_CUTOFF) @ residual
-            mujoco.mj_integratePos(self.model, self.data.qpos, -step, 1.0)
-        else:
-            raise SimulationError(
-                f"the equality constraints are violated by {np.abs(residual).max():.3g} at the "
-                "given q, and Newton's method finds no state nearby; start from a closed state"
-            )
-        off = jacobian @ self.data.qvel
-        self.data.qvel[:] -= np.linalg.pinv(jacobian, rcond=ROW_CUTOFF) @ off
-
-    def push(self, force: ArrayLike) -> None:
-        """Apply the generalised force (nv,) from outside, until another one is given or `reset`."""
+    def apply_force(self, force: ArrayLike) -> None:
+        """Apply the generalised force (nv,) from outside, until the next call or `reset`."""
         self.data.qfrc_applied[:] = _column("force", force, self.nv)
 
-    def switch(self, active: Mapping[str, bool]) -> None:
-        """Switch equality constraints on or off by name; `reset` brings back the file's choice.
+    def switch_equalities(self, active: Mapping[str, bool]) -> None:
+        """Switch equality constraints on or off by name; `reset` restores the model's state.
 
         Raises:
             UnknownNameError: the message lists the valid names.
         """
-        options.switch(self.model, self.data, active)
+        equalities.switch_equalities(self.model, self.data, active)
 
     def step(self, u: ArrayLike, steps: int = 1) -> None:
         """Apply the control `u` (nu,) for `steps` time steps.
@@ -197,7 +182,7 @@ class Plant:
         self._check()
 
     def measure(self, u: ArrayLike) -> Measurement:
-        """Return what holds at the present state under the control `u`, without stepping."""
+        """Return accelerations and forces at the present state under `u` (nu,), without a step."""
         model, data = self.model, self.data
         data.ctrl[:] = _column("u", u, self.nu)
         mujoco.mj_forward(model, data)
@@ -213,21 +198,10 @@ class Plant:
             actuator_force=np.array(data.qfrc_actuator),
             constraint_force=np.array(data.qfrc_constraint),
             equality_force=api.equality_force(model, data),
-            closure=self._closure(),
+            closure=equalities.closure_gap(model, data),
             residual=float(np.abs(data.efc_pos[: data.ne]).max(initial=0.0)),
             energy=float(np.sum(data.energy)),
         )
-
-    def _closure(self) -> float:
-        """Return the worst distance between points held together, m."""
-        kinds = {int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)}
-        rows = np.array(self.data.efc_id[: self.data.ne])
-        worst = 0.0
-        for equality in np.unique(rows):
-            if int(self.model.eq_type[equality]) in kinds:
-                apart = self.data.efc_pos[np.flatnonzero(rows == equality)[:3]]
-                worst = max(worst, float(np.linalg.norm(apart)))
-        return worst
 
     def contact_forces(
         self, names: Sequence[str], kind: FrameKind = "site"
@@ -236,19 +210,19 @@ class Plant:
 
         Call it after `measure`; a step leaves the forces of its last stage.
         """
-        touches = [find_frame(self.model, name, kind) for name in names]
-        return dict(zip(names, contact_forces(self.model, self.data, touches), strict=True))
+        frames = [find_frame(self.model, name, kind) for name in names]
+        return dict(zip(names, contact_forces(self.model, self.data, frames), strict=True))
 
-    def place(self, name: str, kind: FrameKind = "site") -> Array:
+    def frame_position(self, name: str, kind: FrameKind = "site") -> Array:
         """Return the (3,) position of a site, geom or body at the last evaluation, m."""
-        return np.array(position(self.data, find_frame(self.model, name, kind)))
+        return np.array(frame_position(self.data, find_frame(self.model, name, kind)))
 
     def _check(self) -> None:
-        what = api.diverged(self.data)
-        if what:
+        quantity = api.divergence(self.data)
+        if quantity:
             raise SimulationError(
-                f"the plant diverged at t = {self.data.time:.6g} s: its {what} holds NaN or huge "
-                "numbers; use a smaller time step, softer constraints or another controller"
+                f"the plant diverged at t = {self.data.time:.6g} s: its {quantity} holds NaN or "
+                "huge numbers; use a smaller time step, softer constraints or another controller"
             )
 
 

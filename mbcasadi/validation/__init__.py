@@ -1,18 +1,28 @@
-"""Where both worlds meet: our equations and generated C against MuJoCo."""
+"""Generated C against MuJoCo: the only package that uses both our equations and MuJoCo."""
 
-from mbcasadi.validation.campaigns import Campaign, Case, campaign, cases
-from mbcasadi.validation.closed_loop import validate
-from mbcasadi.validation.conditions import Condition, WhatIf
-from mbcasadi.validation.criteria import DEFAULTS, Verdict
-from mbcasadi.validation.law import CompiledLaw, compiled
-from mbcasadi.validation.margins import Margin
-from mbcasadi.validation.metrics import Metric, Tracked
-from mbcasadi.validation.outer import OuterLaw, outer_law
-from mbcasadi.validation.predictions import Predicted, Predictions
-from mbcasadi.validation.recording import Recording
-from mbcasadi.validation.report import Report
-from mbcasadi.validation.run import Run
-from mbcasadi.validation.softness import Softness
+from mbcasadi.validation.campaign import campaign
+from mbcasadi.validation.closed_loop import (
+    CompiledLaw,
+    OuterLaw,
+    Recording,
+    ScenarioOptions,
+    compile_controller,
+    outer_law,
+)
+from mbcasadi.validation.metrics import (
+    DEFAULTS,
+    Criteria,
+    Margin,
+    Metric,
+    Predictions,
+    PredictionStatistics,
+    Softness,
+    TrackingStatistics,
+    Verdict,
+)
+from mbcasadi.validation.report import Campaign, Case, Report, ReportOptions, cases
+from mbcasadi.validation.run import Condition, Run, WhatIf
+from mbcasadi.validation.validate import validate
 
 __all__ = [
     "DEFAULTS",
@@ -20,21 +30,24 @@ __all__ = [
     "Case",
     "CompiledLaw",
     "Condition",
+    "Criteria",
     "Margin",
     "Metric",
     "OuterLaw",
-    "Predicted",
+    "PredictionStatistics",
     "Predictions",
     "Recording",
     "Report",
+    "ReportOptions",
     "Run",
+    "ScenarioOptions",
     "Softness",
-    "Tracked",
+    "TrackingStatistics",
     "Verdict",
     "WhatIf",
     "campaign",
     "cases",
-    "compiled",
+    "compile_controller",
     "outer_law",
     "validate",
 ]

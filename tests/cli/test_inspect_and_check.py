@@ -48,14 +48,14 @@ def test_inspect_says_that_three_rows_of_the_four_bar_have_rank_two():
     )
 
 
-def test_ranks_are_told_where_a_loop_is_open_and_where_it_is_closed():
-    from mbcasadi.cli.ranks import CLOSED, close, jacobian_rank, residual
+def test_ranks_differ_where_a_loop_is_open_and_where_it_is_closed():
+    from mbcasadi.cli.ranks import CLOSED, close_configuration, jacobian_rank, residual
     from mbcasadi.system import read_mjcf
 
     system = read_mjcf(models.path("spatial_loop"))
     opened = np.add(system.tree.q0, [0.3, -0.2, 0.1, 0.4])
     assert residual(system, opened) > 1e-2
-    closed = close(system, opened)
+    closed = close_configuration(system, opened)
     assert residual(system, closed) < CLOSED
     assert jacobian_rank(system, closed) < jacobian_rank(system, opened) <= system.nc
 
@@ -64,7 +64,7 @@ def test_inspect_gives_sizes_limits_and_coverage_as_json(ring):
     result = invoke("inspect", ring, "--json")
     found = json.loads(result.stdout)
     assert found["sizes"] == {"nq": 2, "nv": 2, "nu": 1, "na": 0, "nc": 1}
-    assert found["rank_in_words"].startswith("1 row, rank 1: all independent here (auth")
+    assert found["rank_text"].startswith("1 row, rank 1: all independent here (auth")
     assert found["controls"] == [
         {"name": "push", "u_min": -2.0, "u_max": 3.0, "force_min": None, "force_max": None}
     ]
@@ -181,6 +181,6 @@ def test_without_the_extra_one_line_says_how_to_get_it(monkeypatch, capsys):
 
 
 def test_a_model_of_the_package_can_be_named_without_its_folder():
-    from mbcasadi.cli.arguments import locate
+    from mbcasadi.cli.arguments import find_model
 
-    assert locate("four_bar") == models.path("four_bar")
+    assert find_model("four_bar") == models.path("four_bar")

@@ -39,7 +39,7 @@ def test_both_laws_need_the_torques_of_the_errata_in_mujoco_and_stand_errors(tmp
 
 def test_two_arms_take_the_bar_and_carry_it_along_its_path(tmp_path):
     names, run = shown(15, tmp_path)
-    off = {row.name: row for row in run.tracked}
+    off = {row.name: row for row in run.tracking}
     for name in ("bar_x", "bar_z", "bar_angle", "left_x", "right_z"):
         assert off[name].rms < 0.005, name  # m, rad, with the push and the late grasp
     r = run.recording

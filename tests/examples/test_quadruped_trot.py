@@ -30,7 +30,7 @@ def test_feet_lift_in_pairs_and_do_not_slide(example):
     _, done = example
     found = done["found"]
     trotting = found.t > 1.0
-    on, height = found.mask[trotting], found.contact_place[trotting, :, 2]
+    on, height = found.mask[trotting], found.contact_position[trotting, :, 2]
     np.testing.assert_array_equal(on[:, 0], on[:, 3])
     np.testing.assert_array_equal(on[:, 1], on[:, 2])
     assert 0.3 < (on[:, 0] < 0.5).mean() < 0.6

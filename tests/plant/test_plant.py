@@ -217,7 +217,7 @@ def test_a_diverging_plant_is_an_error_and_leaves_no_log(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_wrong_shapes_and_nan_are_refused_at_the_door() -> None:
+def test_wrong_shapes_and_nan_are_refused() -> None:
     plant = Plant(PENDULUM)
     with pytest.raises(ShapeError, match=r"u has shape \(2,\), expected \(1,\)"):
         plant.step([0.0, 0.0])
@@ -243,15 +243,15 @@ def test_an_unknown_key_frame_lists_the_valid_names() -> None:
 def test_an_equality_is_switched_by_name_until_the_next_start() -> None:
     plant = Plant(models.path("topology_switch"))
     assert not plant.measure([0.0, 0.0]).equality_force.any()
-    plant.switch({"latch": True})
+    plant.switch_equalities({"latch": True})
     assert np.abs(plant.measure([1.0, 0.0]).equality_force).max() > 0.1  # N m
-    plant.switch({"latch": False})
+    plant.switch_equalities({"latch": False})
     assert not plant.measure([1.0, 0.0]).equality_force.any()
-    plant.switch({"latch": True})
+    plant.switch_equalities({"latch": True})
     plant.reset()
     assert not plant.measure([1.0, 0.0]).equality_force.any()
     with pytest.raises(UnknownNameError, match=r"unknown equality 'grip'.*'latch'"):
-        plant.switch({"grip": True})
+        plant.switch_equalities({"grip": True})
 
 
 def test_frames_are_drawn_or_the_reason_is_given() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from mbcasadi.errors import ShapeError
 from mbcasadi.simulation.buffered_function import BufferedFunction
-from mbcasadi.validation.law import Caller
+from mbcasadi.validation.closed_loop.compiled_law import Caller
 
 
 def lower_times_diagonal() -> ca.Function:

@@ -27,7 +27,7 @@ def assert_agrees(label: str, source: str | Path, losses: dict[str, str] | None 
         f"{label}: {result.quantity} [{result.unit}] is off by {result.error:.1e} "
         f"at state {result.state}"
         for result in results
-        if result.quantity not in losses and not result.holds
+        if result.quantity not in losses and not result.agrees
     ]
     assert not wrong, "\n".join(wrong)
     assert len(results) > len(losses), f"{label}: nothing was compared"

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from validation_problems import crank_controller, swing
+from support.validation_problems import crank_controller, swing
 
 from mbcasadi import models
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation import campaign, cases
+from mbcasadi.validation import Criteria, ScenarioOptions, campaign, cases
 
 FOUR_BAR = models.path("four_bar")
 
@@ -21,22 +21,22 @@ def test_cases_are_all_combinations() -> None:
 
 def test_each_case_is_another_plant_and_the_summary_names_the_worst() -> None:
     plan = cases([1, 2], [{"mass": 0.2}], [0, 5], [0.0])
-    said: list[tuple[str, float]] = []
+    reports: list[tuple[str, float]] = []
     done = campaign(
         crank_controller(),
         FOUR_BAR,
         0.5,
         plan,
         reference=swing,
-        progress=lambda text, share: said.append((text, share)),
+        progress=lambda text, share: reports.append((text, share)),
     )
     errors = np.array([outcome.metric("tracking.rms") for outcome in done.outcomes])
     assert len(np.unique(errors)) == 4
-    row = next(r for r in done.summary() if r["metric"] == "tracking.rms")
-    assert row["worst"] == errors.max()
-    assert row["worst_case"] == int(errors.argmax())
-    assert row["median"] == pytest.approx(np.median(errors))
-    assert ("run 4 of 4", 0.75) in said
+    row = next(r for r in done.summary() if r.metric == "tracking.rms")
+    assert row.worst == errors.max()
+    assert row.worst_case == int(errors.argmax())
+    assert row.median == pytest.approx(np.median(errors))
+    assert ("run 4 of 4", 0.75) in reports
 
 
 def test_a_start_error_moves_the_start_and_the_loops_stay_closed() -> None:
@@ -55,7 +55,7 @@ def test_a_failed_case_fails_the_campaign_and_is_in_the_json() -> None:
         0.2,
         cases([1], delays=[0, 60]),
         reference=swing,
-        criteria={"tracking.max": 0.08},
+        criteria=Criteria({"tracking.max": 0.08}),
     )
     assert [o.passed for o in done.outcomes] == [True, False]
     assert not done.passed
@@ -67,3 +67,9 @@ def test_a_failed_case_fails_the_campaign_and_is_in_the_json() -> None:
 def test_an_empty_campaign_is_refused() -> None:
     with pytest.raises(ProblemError, match="at least one case"):
         campaign(crank_controller(), FOUR_BAR, 0.1, [])
+
+
+def test_a_seed_belongs_to_the_cases() -> None:
+    seeded = ScenarioOptions(seed=1)
+    with pytest.raises(ProblemError, match="each case of a campaign has a seed"):
+        campaign(crank_controller(), FOUR_BAR, 0.1, cases([0]), scenario=seeded)

@@ -4,12 +4,12 @@ Each part is a TOML file beside this one and can be run alone, with
 `mbcasadi validate MODEL --controller FILE`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from mbcasadi import models
-from mbcasadi.validation.report import Report
+from mbcasadi.validation.closed_loop import Progress
+from mbcasadi.validation.report import Report, ReportOptions
 from mbcasadi.validation.run import Run
 from mbcasadi.validation.spec import read_spec, run_spec
 
@@ -21,7 +21,7 @@ class Part:
     """One run of the demonstration.
 
     Attributes:
-        model: name of a model of `mujoco_models`; its controller is `<model>.toml`.
+        model: name of a model of the package; its controller is `<model>.toml`.
         heading: of the run in the report.
     """
 
@@ -41,21 +41,25 @@ PARTS = (
 )
 
 
-def demo(*, render: bool = True, progress: Callable[[str, float], None] | None = None) -> Report:
+def demo(*, render: bool = True, progress: Progress | None = None) -> Report:
     """Run all parts and return one report.
 
     Args:
-        render: draw pictures, where a renderer is present.
+        render: render frames, where a renderer is present.
         progress: called with what is being done and the share of the whole that is done.
     """
-    tell = progress or (lambda _what, _share: None)
     runs: tuple[Run, ...] = ()
     for k, part in enumerate(PARTS):
-
-        def part_of_all(what: str, share: float, done: int = k, model: str = part.model) -> None:
-            tell(f"{model}: {what}", (done + share) / len(PARTS))
-
+        options = ReportOptions(
+            name=part.heading,
+            render=render,
+            progress=None if progress is None else _part_progress(progress, k, part.model),
+        )
         spec, model = read_spec(part.controller), models.path(part.model)
-        report = run_spec(spec, model, render=render, name=part.heading, progress=part_of_all)
-        runs += report.runs
+        runs += run_spec(spec, model, options).runs
     return Report(runs, "Generated C against MuJoCo")
+
+
+def _part_progress(progress: Progress, part: int, model: str) -> Progress:
+    """Return the progress function of one part, which is a share of the whole."""
+    return lambda text, share: progress(f"{model}: {text}", (part + share) / len(PARTS))

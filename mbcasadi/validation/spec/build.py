@@ -1,4 +1,4 @@
-"""From a spec and a model to a controller and the motion that it is asked for."""
+"""From a spec and a model to a controller and its reference motion."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
 from mbcasadi.system import System, read_mjcf
-from mbcasadi.validation.spec.motion import mask_schedule, sampled, task_motion
+from mbcasadi.validation.spec.motion import mask_schedule, task_motion, time_function
 from mbcasadi.validation.spec.schema import FramePose, Posture, Range, Spec, Start
 from mbcasadi.validation.spec.signals import Component
 
@@ -23,11 +23,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Experiment:
-    """A controller and what it is asked to do.
+    """A controller, its initial configuration and its reference motion.
 
     Attributes:
         controller: built for the model.
-        q0: (nq,) start.
+        q0: (nq,) initial configuration.
         reference: (t) → (nref,).
         mask: (t) → (nmask,), or None where nothing is switched.
     """
@@ -38,21 +38,21 @@ class Experiment:
     mask: Callable[[float], Array] | None
 
 
-def experiment(spec: Spec, model: Path) -> Experiment:
-    """Build the controller of a spec for a model, from a start that meets its constraints.
+def build_experiment(spec: Spec, model: Path) -> Experiment:
+    """Build the controller of a spec for a model, from a start on its constraints.
 
     Raises:
         ModelError: the model cannot be read.
         SimulationError: no closed state is near the start.
-        UnknownNameError, ProblemError: see `build`.
+        UnknownNameError, ProblemError: see `experiment_for_system`.
     """
     system = read_mjcf(model)
     plant = Plant(model)
-    plant.reset(start_pose(spec.start, system))
-    return build(spec, system, plant.q)
+    plant.reset(start_configuration(spec.start, system))
+    return experiment_for_system(spec, system, plant.q)
 
 
-def build(spec: Spec, system: System, q0: Array) -> Experiment:
+def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
     """Build the controller of a spec for a system that was read from a model.
 
     Args:
@@ -64,33 +64,33 @@ def build(spec: Spec, system: System, q0: Array) -> Experiment:
         UnknownNameError: the model lacks a frame, joint, actuator, key frame or mask entry.
         ProblemError: the problem contradicts itself.
     """
-    tasks = [task_of(given) for given in spec.task]
+    tasks = [make_task(table) for table in spec.task]
     controller = InverseDynamicsQP(
         system,
         tasks=tasks,
         contacts=[Contact(**contact.model_dump()) for contact in spec.contact],
         period=spec.period,
         name=spec.name,
-        ctrl_limits=limits_of(system, system.limits.ctrl, spec.limits.ctrl),
-        force_limits=limits_of(system, system.limits.force, spec.limits.force),
+        ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),
+        force_limits=override_limits(system, system.limits.force, spec.limits.force),
         **spec.options.model_dump(exclude_none=True),
     )
     t = ca.SX.sym("t")
     ref = ca.SX.zeros(controller.nref)
-    for given, task in zip(spec.task, tasks, strict=True):
-        wanted: dict[str, Component] = {str(key): terms for key, terms in given.reference.items()}
-        motion = task_motion(task, system, q0, wanted, t)
+    for table, task in zip(spec.task, tasks, strict=True):
+        components: dict[str, Component] = {str(k): terms for k, terms in table.reference.items()}
+        motion = task_motion(task, system, q0, components, t)
         for quantity, value in motion.items():
             ref[controller.reference[f"{task.name}.{quantity}"]] = value
     return Experiment(
         controller=controller,
         q0=q0,
-        reference=sampled(ref, t),
+        reference=time_function(ref, t),
         mask=mask_schedule(controller.mask_names, spec.mask),
     )
 
 
-def start_pose(start: Start, system: System) -> Array:
+def start_configuration(start: Start, system: System) -> Array:
     """Return the configuration at the start.
 
     Raises:
@@ -109,20 +109,20 @@ def start_pose(start: Start, system: System) -> Array:
     return np.array(system.tree.q0, dtype=float)
 
 
-def task_of(given: Posture | FramePose) -> PostureTask | FrameTask:
+def make_task(table: Posture | FramePose) -> PostureTask | FrameTask:
     """Return the task that a table describes."""
-    fields = given.model_dump(exclude={"type", "reference"})
-    return PostureTask(**fields) if isinstance(given, Posture) else FrameTask(**fields)
+    fields = table.model_dump(exclude={"type", "reference"})
+    return PostureTask(**fields) if isinstance(table, Posture) else FrameTask(**fields)
 
 
-def limits_of(system: System, own: Array, given: dict[str, Range]) -> Array:
-    """Return the model's limits (nu, 2), those that are given replaced.
+def override_limits(system: System, limits: Array, overrides: dict[str, Range]) -> Array:
+    """Return limits (nu, 2), those of some actuators overridden.
 
     Raises:
         UnknownNameError: the model has no such actuator.
     """
-    limits = np.array(own, dtype=float)
-    for name, ends in given.items():
+    result = np.array(limits, dtype=float)
+    for name, ends in overrides.items():
         require_name("actuator", name, system.actuator_names)
-        limits[system.actuator_names.index(name)] = ends
-    return limits
+        result[system.actuator_names.index(name)] = ends
+    return result

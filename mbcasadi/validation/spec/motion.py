@@ -17,8 +17,8 @@ from mbcasadi.control import FrameTask, PostureTask
 from mbcasadi.shapes import require_name
 from mbcasadi.spatial import Quat, conjugate, multiply
 from mbcasadi.system import System
-from mbcasadi.validation.spec.schema import Switch
-from mbcasadi.validation.spec.signals import Component, component, derivatives
+from mbcasadi.validation.spec.schema import MaskSwitch
+from mbcasadi.validation.spec.signals import Component, component_expression, time_derivatives
 
 Array = NDArray[np.float64]
 AXES = "xyz"
@@ -28,30 +28,42 @@ def task_motion(
     task: PostureTask | FrameTask,
     system: System,
     q0: Array,
-    given: Mapping[str, Component],
+    components: Mapping[str, Component],
     t: ca.SX,
 ) -> dict[str, ca.SX]:
-    """Return the slices of a task's reference, by quantity, as expressions of `t`."""
+    """Return the slices of a task's reference, by quantity, as expressions of `t`.
+
+    Args:
+        task: of the controller.
+        system: the model.
+        q0: (nq,) configuration at the start.
+        components: joint or axis → motion that is added to the start.
+        t: time, s.
+    """
     if isinstance(task, PostureTask):
-        return posture_motion(task, system, q0, given, t)
-    return frame_motion(task, system, q0, given, t)
+        return posture_motion(task, system, q0, components, t)
+    return frame_motion(task, system, q0, components, t)
 
 
 def posture_motion(
-    task: PostureTask, system: System, q0: Array, given: Mapping[str, Component], t: ca.SX
+    task: PostureTask, system: System, q0: Array, components: Mapping[str, Component], t: ca.SX
 ) -> dict[str, ca.SX]:
     """Return the slices q, v, a of a posture task over time.
 
+    Args:
+        task, system, q0, t: as in `task_motion`.
+        components: joint → motion that is added to the start.
+
     Raises:
-        UnknownNameError: a reference is given for something that is no slide or hinge of the task.
+        UnknownNameError: a component for something that is no slide or hinge of the task.
     """
     q_names, rate_names = (task.slots(system)[k].components for k in (0, 1))
     movable = [name for name in q_names if name in rate_names]
     values = {key: ca.SX(ca.DM(value)) for key, value in task.hold_reference(system, q0).items()}
-    for name, terms in given.items():
+    for name, terms in components.items():
         require_name(f"joint in the reference of '{task.name}'", name, movable)
-        x = component(terms, t)
-        dx, ddx = derivatives(x, t)
+        x = component_expression(terms, t)
+        dx, ddx = time_derivatives(x, t)
         values["q"][q_names.index(name)] += x
         values["v"][rate_names.index(name)] += dx
         values["a"][rate_names.index(name)] += ddx
@@ -59,27 +71,35 @@ def posture_motion(
 
 
 def frame_motion(
-    task: FrameTask, system: System, q0: Array, given: Mapping[str, Component], t: ca.SX
+    task: FrameTask, system: System, q0: Array, components: Mapping[str, Component], t: ca.SX
 ) -> dict[str, ca.SX]:
     """Return the slices of a frame task over time.
 
+    Args:
+        task, system, q0, t: as in `task_motion`.
+        components: axis (x, y, z, rx, ry, rz) → motion that is added to the start.
+
     Raises:
-        UnknownNameError: a reference is given for an axis that the task does not control.
+        UnknownNameError: a component for an axis that the task does not control.
     """
     valid = task.components(system)
-    for name in given:
+    for name in components:
         require_name(f"axis in the reference of '{task.name}'", name, valid)
     values = {key: ca.SX(ca.DM(value)) for key, value in task.hold_reference(system, q0).items()}
     for row, axis in enumerate(task.position):
-        x = component(given.get(axis, 0.0), t)
-        dx, ddx = derivatives(x, t)
+        x = component_expression(components.get(axis, 0.0), t)
+        dx, ddx = time_derivatives(x, t)
         values["position"][row] += x
         values["velocity"][row] += dx
         values["acceleration"][row] += ddx
-    turning = [axis for axis in AXES if f"r{axis}" in given]
-    if turning:
+    angles = {
+        axis: component_expression(components[f"r{axis}"], t)
+        for axis in AXES
+        if f"r{axis}" in components
+    }
+    if angles:
         rows = [AXES.index(axis) for axis in task.orientation]
-        quat = _turned(values["quaternion"], {a: component(given[f"r{a}"], t) for a in turning})
+        quat = _rotate_quaternion(values["quaternion"], angles)
         omega = _angular_velocity(quat, t)
         values["quaternion"] = quat
         values["angular_velocity"] = omega[rows]
@@ -87,8 +107,8 @@ def frame_motion(
     return values
 
 
-def _turned(start: ca.SX, angles: Mapping[str, ca.SX]) -> ca.SX:
-    """Return the start's quaternion, turned about the world's x, then y, then z."""
+def _rotate_quaternion(start: ca.SX, angles: Mapping[str, ca.SX]) -> ca.SX:
+    """Return the start's quaternion, rotated about the world's x, then y, then z."""
     quat: Quat = (start[0], start[1], start[2], start[3])
     for axis, angle in angles.items():
         vector = [ca.sin(angle / 2) if a == axis else ca.SX(0) for a in AXES]
@@ -104,19 +124,19 @@ def _angular_velocity(quat: ca.SX, t: ca.SX) -> ca.SX:
     return 2 * ca.vertcat(*product[1:])
 
 
-def sampled(expression: ca.SX, t: ca.SX) -> Callable[[float], Array]:
+def time_function(expression: ca.SX, t: ca.SX) -> Callable[[float], Array]:
     """Return an expression of `t` as a function from seconds to a vector."""
     function = ca.Function("reference", [t], [ca.densify(expression)], ["t"], ["ref"])
     return lambda now: np.asarray(function(now)).ravel()
 
 
 def mask_schedule(
-    names: Sequence[str], switches: Iterable[Switch]
+    names: Sequence[str], switches: Iterable[MaskSwitch]
 ) -> Callable[[float], Array] | None:
     """Return the mask as a function of time; None where nothing is switched.
 
     Raises:
-        UnknownNameError: a switch names something that the mask does not hold.
+        UnknownNameError: a switch names something that is no entry of the mask.
     """
     ordered = sorted(switches, key=lambda switch: switch.at)
     for switch in ordered:

@@ -35,13 +35,14 @@ Example:
 """
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, ValidationError
 
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation.spec.signals import Component, Strict
+from mbcasadi.validation.spec.signals import Component, StrictTable
 
 Gain = float | tuple[float, ...]
 Vector3 = tuple[float, float, float]
@@ -52,15 +53,15 @@ Axes = Annotated[str, Field(pattern="^[xyz]{0,3}$")]
 Axis = Literal["x", "y", "z", "rx", "ry", "rz"]
 
 
-class Start(Strict):
+class Start(StrictTable):
     """Where the motion starts: a key frame, or q; the authored pose by default."""
 
     keyframe: str | None = None
     q: tuple[float, ...] | None = None
 
 
-class Posture(Strict):
-    """Joints follow a reference; those without one stay where they start."""
+class Posture(StrictTable):
+    """Joints track a reference; those without one keep their initial position."""
 
     type: Literal["posture"]
     joints: tuple[str, ...] | None = None
@@ -71,8 +72,8 @@ class Posture(Strict):
     reference: Annotated[dict[str, Component], Field(default_factory=dict)]
 
 
-class FramePose(Strict):
-    """A site or body follows a reference; axes without one stay where they start."""
+class FramePose(StrictTable):
+    """A site or body tracks a reference; axes without one keep their initial value."""
 
     type: Literal["frame"]
     frame: str
@@ -86,7 +87,7 @@ class FramePose(Strict):
     reference: Annotated[dict[Axis, Component], Field(default_factory=dict)]
 
 
-class PointContact(Strict):
+class PointContact(StrictTable):
     """A point contact with its friction pyramid."""
 
     frame: str
@@ -98,7 +99,7 @@ class PointContact(Strict):
     min_force: NotNegative = 0.0
 
 
-class Switch(Strict):
+class MaskSwitch(StrictTable):
     """From the time `at` on, these rows are on or off."""
 
     at: NotNegative
@@ -106,15 +107,15 @@ class Switch(Strict):
     off: tuple[str, ...] = ()
 
 
-class Limits(Strict):
+class Limits(StrictTable):
     """Limits by the actuator's name, in place of the model's: `crank = [-1.0, 1.0]`."""
 
     ctrl: Annotated[dict[str, Range], Field(default_factory=dict)]
     force: Annotated[dict[str, Range], Field(default_factory=dict)]
 
 
-class Options(Strict):
-    """Options of `InverseDynamicsQP`, its own defaults where nothing is given."""
+class Options(StrictTable):
+    """Options of `InverseDynamicsQP`, its own defaults where None."""
 
     torque_weight: Positive | None = None
     internal_force_weight: Positive | None = None
@@ -127,8 +128,8 @@ class Options(Strict):
     tolerance: Positive | None = None
 
 
-class Trial(Strict):
-    """How the controller is validated; the command line overrides what it names."""
+class Trial(StrictTable):
+    """How the controller is validated; options of the command line take precedence."""
 
     duration: Positive = 5.0
     settle: NotNegative = 0.0
@@ -146,8 +147,8 @@ AnyTask = Annotated[
 ]
 
 
-class Spec(Strict):
-    """One controller, and the motion that it is asked for."""
+class Spec(StrictTable):
+    """One controller, and the motion that it has to track."""
 
     type: Literal["inverse_dynamics_qp"]
     name: Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")] = "controller"
@@ -155,15 +156,30 @@ class Spec(Strict):
     start: Start = Start()
     task: Annotated[tuple[AnyTask, ...], Field(min_length=1)]
     contact: tuple[PointContact, ...] = ()
-    mask: tuple[Switch, ...] = ()
+    mask: tuple[MaskSwitch, ...] = ()
     limits: Annotated[Limits, Field(default_factory=lambda: Limits(ctrl={}, force={}))]
     options: Options = Options()
     validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]
 
-    def under(self, **conditions: Any) -> "Spec":
-        """Return the same spec with other conditions of its trial; None leaves one as it is."""
-        given = {name: value for name, value in conditions.items() if value is not None}
-        trial = self.validation.model_copy(update=given)
+    def with_trial(
+        self,
+        *,
+        duration: float | None = None,
+        rigid: bool | None = None,
+        delay: int | None = None,
+        perturb: dict[str, float] | None = None,
+    ) -> "Spec":
+        """Return the same spec with other conditions of its trial; None keeps the present one.
+
+        Args:
+            duration: s.
+            rigid: use the rigid recipe for the plant's equality constraints.
+            delay: ticks.
+            perturb: relative errors of the plant's parameters.
+        """
+        options = {"duration": duration, "rigid": rigid, "delay": delay, "perturb": perturb}
+        update = {name: value for name, value in options.items() if value is not None}
+        trial = self.validation.model_copy(update=update)
         return self.model_copy(update={"validation": trial})
 
 
@@ -171,49 +187,49 @@ def read_spec(path: Path) -> Spec:
     """Read a controller's TOML file.
 
     Raises:
-        ProblemError: no such file, not TOML, or a key or value that is not understood; the
-            message names the file and the first key that is wrong.
+        ProblemError: no such file, not TOML, or an unknown key or a wrong value; the message
+            names the file and the wrong keys.
     """
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ProblemError(f"cannot read the controller {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ProblemError(f"{path} is not TOML: {error}") from error
-    return parse_spec(given, str(path))
+    return parse_spec(tables, str(path))
 
 
-def parse_spec(given: dict[str, Any], origin: str = "spec") -> Spec:
-    """Return the tables `given` as a `Spec`; `origin` names them in messages.
+def parse_spec(tables: Mapping[str, object], origin: str = "spec") -> Spec:
+    """Return the tables of a file as a `Spec`; `origin` names them in messages.
 
     Raises:
-        ProblemError: a key or value that is not understood.
+        ProblemError: an unknown key or a wrong value.
     """
     try:
-        return Spec.model_validate(given)
+        return Spec.model_validate(tables)
     except ValidationError as error:
-        raise ProblemError(f"{origin}: {explain(error)}") from error
+        raise ProblemError(f"{origin}: {_error_text(error)}") from error
 
 
-def explain(error: ValidationError) -> str:
+def _error_text(error: ValidationError) -> str:
     """Return the wrong keys in one line, unknown ones first: they often cause the others."""
     details = sorted(error.errors(include_url=False), key=lambda d: d["type"] != "extra_forbidden")
     lines = []
     for detail in details:
-        place = _place(detail["loc"])
+        key = _key(detail["loc"])
         if detail["type"] == "extra_forbidden":
-            lines.append(f"{place}: unknown key")
+            lines.append(f"{key}: unknown key")
         else:
-            lines.append(f"{place}: {detail['msg'].lower()}, found {detail['input']!r:.60}")
+            lines.append(f"{key}: {detail['msg'].lower()}, found {detail['input']!r:.60}")
     return "; ".join(lines)
 
 
-def _place(loc: tuple[int | str, ...]) -> str:
-    """Return a key's place in the file, without the names of the branches that were tried."""
-    inner = [part for part in loc[:-1] if part not in BRANCHES]
-    last = [part for part in loc[-1:] if part not in VALUE_BRANCHES]
+def _key(loc: tuple[int | str, ...]) -> str:
+    """Return a key of the file, without the tags of the alternatives that pydantic tried."""
+    inner = [part for part in loc[:-1] if part not in TAGS]
+    last = [part for part in loc[-1:] if part not in VALUE_TAGS]
     return ".".join(str(part) for part in inner + last)
 
 
-VALUE_BRANCHES = {"term", "sum", "number", "sine", "move", "turn"}
-BRANCHES = VALUE_BRANCHES | {"posture", "frame"}
+VALUE_TAGS = {"term", "sum", "number", "sine", "step", "steadymotion"}
+TAGS = VALUE_TAGS | {"posture", "frame"}

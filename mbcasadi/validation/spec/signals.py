@@ -4,7 +4,7 @@ A component of a reference is a sum of terms; each term is an expression of `t`,
 velocity and acceleration follow by differentiation and never disagree with the position.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import casadi as ca
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
@@ -13,23 +13,23 @@ UNITS = {"": 1.0, "deg": float(ca.pi) / 180.0, "mm": 1e-3}  # to rad and m
 Unit = Literal["", "deg", "mm"]
 
 
-class Strict(BaseModel):
-    """A table of the file; keys that it does not know are errors."""
+class StrictTable(BaseModel):
+    """A table of the file; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Sine(Strict):
+class Sine(StrictTable):
     """`amplitude s(t) sin(2 pi frequency (t - start) + phase)`.
 
-    `s` grows from 0 to 1 during `ramp`, with continuous acceleration, so that a motion can start
-    from rest; from `stop` on it fades in the same way.
+    `s` rises from 0 to 1 during `ramp`, with continuous acceleration, so that a motion can start
+    from rest; from `stop` on it falls to 0 in the same way.
 
     Attributes:
         amplitude: in `unit`.
         frequency: Hz.
         phase: degrees.
-        start, ramp, stop: s; without `stop` it goes on.
+        start, ramp, stop: s; without `stop` it does not end.
         unit: "" for rad and m, "deg" or "mm".
     """
 
@@ -44,12 +44,12 @@ class Sine(Strict):
     def expression(self, t: ca.SX) -> ca.SX:
         """Return the term as an expression of `t`, in rad or m."""
         angle = 2 * ca.pi * self.frequency * (t - self.start) + self.phase * UNITS["deg"]
-        grown = smooth_step(t, self.start, self.ramp)
-        faded = ca.SX(0) if self.stop is None else smooth_step(t, self.stop, self.ramp)
-        return self.amplitude * UNITS[self.unit] * grown * (1 - faded) * ca.sin(angle)
+        rise = smooth_step(t, self.start, self.ramp)
+        fall = ca.SX(0) if self.stop is None else smooth_step(t, self.stop, self.ramp)
+        return self.amplitude * UNITS[self.unit] * rise * (1 - fall) * ca.sin(angle)
 
 
-class Move(Strict):
+class Step(StrictTable):
     """`by s(t)`: a step that takes `duration`, with continuous acceleration.
 
     Attributes:
@@ -68,7 +68,7 @@ class Move(Strict):
         return self.by * UNITS[self.unit] * smooth_step(t, self.start, self.duration)
 
 
-class Turn(Strict):
+class SteadyMotion(StrictTable):
     """Steady motion at `rate`, reached during `ramp` with continuous acceleration.
 
     Attributes:
@@ -86,29 +86,29 @@ class Turn(Strict):
         """Return the term as an expression of `t`, in rad or m."""
         after = ca.fmax(t - self.start - self.ramp, 0)
         x = ca.fmin(ca.fmax((t - self.start) / self.ramp, 0), 1) if self.ramp > 0 else ca.SX(0)
-        grown = self.ramp * x**4 * (2.5 - 3 * x + x**2)  # integral of the smooth step
-        return self.rate * UNITS[self.unit] * (grown + after)
+        during = self.ramp * x**4 * (2.5 - 3 * x + x**2)  # integral of the smooth step
+        return self.rate * UNITS[self.unit] * (during + after)
 
 
-def kind_of(given: Any) -> str:
-    """Return which kind of term a table of the file is meant to be."""
-    if isinstance(given, (Move, Sine, Turn)):
-        return type(given).__name__.lower()
-    if isinstance(given, dict):
-        return "move" if "by" in given else "turn" if "rate" in given else "sine"
+def term_kind(value: object) -> str:
+    """Return the tag of a term, which its keys determine."""
+    if isinstance(value, (Step, Sine, SteadyMotion)):
+        return type(value).__name__.lower()
+    if isinstance(value, dict):
+        return "step" if "by" in value else "steadymotion" if "rate" in value else "sine"
     return "number"
 
 
 Term = Annotated[
     Annotated[float, Tag("number")]
     | Annotated[Sine, Tag("sine")]
-    | Annotated[Move, Tag("move")]
-    | Annotated[Turn, Tag("turn")],
-    Discriminator(kind_of),
+    | Annotated[Step, Tag("step")]
+    | Annotated[SteadyMotion, Tag("steadymotion")],
+    Discriminator(term_kind),
 ]
 Component = Annotated[
     Annotated[list[Term], Tag("sum")] | Annotated[Term, Tag("term")],
-    Discriminator(lambda given: "sum" if isinstance(given, list) else "term"),
+    Discriminator(lambda value: "sum" if isinstance(value, list) else "term"),
 ]
 
 
@@ -123,16 +123,16 @@ def smooth_step(t: ca.SX, start: float, duration: float) -> ca.SX:
     return x**3 * (10 - 15 * x + 6 * x**2)
 
 
-def component(given: Component, t: ca.SX) -> ca.SX:
+def component_expression(component: Component, t: ca.SX) -> ca.SX:
     """Return the sum of the terms of one component as an expression of `t`."""
-    terms = given if isinstance(given, list) else [given]
+    terms = component if isinstance(component, list) else [component]
     total = ca.SX(0)
     for term in terms:
         total = total + (term if isinstance(term, float) else term.expression(t))
     return total
 
 
-def derivatives(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+def time_derivatives(x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return `dx/dt` and `d²x/dt²`."""
     first = ca.jacobian(x, t)
     return first, ca.jacobian(first, t)

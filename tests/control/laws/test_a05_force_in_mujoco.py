@@ -81,7 +81,7 @@ def test_a_force_law_alone_holds_the_pin_while_the_mechanism_swings_as_it_likes(
     swing = []
     for t in run.recording.t:
         swing.append(free.q)
-        free.push(push(1, 3.0, 3, 0.3, 0.35)(t))
+        free.apply_force(push(1, 3.0, 3, 0.3, 0.35)(t))
         free.step(np.zeros(3), 2)
     swing = np.array(swing)
     assert np.ptp(swing[:, 0]) > 0.5

@@ -6,7 +6,7 @@ from a05_mechanisms import model_text, system_of
 from a05_runs import HEAVIER, TURN, push, swaying, turning
 
 from mbcasadi.control.laws import joint_coordinates, passive_joint_control
-from mbcasadi.validation import compiled, validate
+from mbcasadi.validation import compile_controller, validate
 
 
 @pytest.mark.parametrize(("rank_tol", "cut", "unattained"), [(1e-6, 0.05, 0.0), (0.03, 0.0, 0.03)])
@@ -37,7 +37,7 @@ def platform():
     """The law of the parallel robot, and its C."""
     system = system_of("planar_3rrr")
     law = passive_joint_control(system, joint_coordinates(system, ("x", "y", "phi")), kp=900.0)
-    with compiled(law) as program:
+    with compile_controller(law) as program:
         yield law, program
 
 

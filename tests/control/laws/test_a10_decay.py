@@ -26,7 +26,7 @@ from mbcasadi.control.laws import (
     gain_condition,
     quasi_velocity_tracking,
 )
-from mbcasadi.validation import validate
+from mbcasadi.validation import Criteria, validate
 
 INTEGRATION = 1e-6  # √kg m/s, of a motion at rtol 1e-8
 
@@ -122,7 +122,7 @@ def test_a_five_bar_follows_in_mujoco_as_c_with_a_wrong_mass_a_push_and_a_late_c
         perturb={"mass": 0.1},
         delay=1,
         disturbance=push,
-        settle=0.5,
+        criteria=Criteria(settle=0.5),
     )
     run = report.runs[0]
     assert run.metric("tracking.rms_share") < 0.08

@@ -7,7 +7,7 @@ from manifold_states import answers, manifold_states
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control.laws import dependent_regulation
-from mbcasadi.validation import compiled, validate
+from mbcasadi.validation import ScenarioOptions, compile_controller, validate
 
 STATES, SAME = 1000, 1e-12
 SWITCH = models.path("topology_switch")
@@ -26,7 +26,7 @@ def law(pendulums):
 
 @pytest.fixture(scope="module")
 def code(law):
-    with compiled(law) as program:
+    with compile_controller(law) as program:
         yield program
 
 
@@ -68,8 +68,9 @@ def test_two_motors_rule_the_latched_loop_and_cannot_rule_the_open_pendulums(pen
         SWITCH,
         3.0,
         reference=lambda t: closed if t < latched else goal,
-        mask=lambda t: [t >= latched],
-        switch=lambda t: {"latch": t >= latched},
+        scenario=ScenarioOptions(
+            mask=lambda t: [t >= latched], switch=lambda t: {"latch": t >= latched}
+        ),
         perturb={"mass": 0.1},
         disturbance=lambda t: [0, 0, 0, 0.4 * (1.0 <= t < 1.2)],
     )
@@ -85,5 +86,5 @@ def test_two_motors_rule_the_latched_loop_and_cannot_rule_the_open_pendulums(pen
     assert np.abs(r.v[-1]).max() < 1e-3
     assert run.metric("torque.excess") == 0
     open_yet = run.comparison.t < latched
-    assert not run.comparison.force_ours[open_yet].any()
-    assert run.comparison.force_ours[~open_yet].any()
+    assert not run.comparison.force[open_yet].any()
+    assert run.comparison.force[~open_yet].any()

@@ -11,7 +11,7 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control.laws import dependent_regulation
-from mbcasadi.validation import compiled, validate
+from mbcasadi.validation import compile_controller, validate
 
 ROUNDING = 1e-9  # of forces of some 10 N m, pseudo-inverses of condition 100
 OPEN, CARRY, BOTH = (0, 0, 0), (0, 1, 1), (1, 1, 1)
@@ -149,7 +149,7 @@ def holds(sigma, start, goal):
 def test_the_law_converges_where_its_friction_is_weaker_than_its_spring_and_sticks_elsewhere(sigma):
     """Theorem 2 the right way round: the larger σ, the more poses hold the particle."""
     goal, found = -0.5, []
-    with compiled(circle_law(sigma)) as code:
+    with compile_controller(circle_law(sigma)) as code:
         for far in (0.8, 2.6):  # rad
             run = validate(
                 code, CIRCLE, 3.0, reference=on_circle(goal), q0=on_circle(goal + far)

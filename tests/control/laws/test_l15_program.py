@@ -11,7 +11,7 @@ import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.laws import servo_control, servo_rows
-from mbcasadi.validation import validate
+from mbcasadi.validation import ScenarioOptions, validate
 
 STATES, SAME = 1000, 1e-12
 TORQUE = 60.0  # N m
@@ -86,7 +86,7 @@ def test_stabilised_the_gap_closes_as_a_critically_damped_spring_in_mujoco():
 
 def test_stabilised_the_gap_stands_pushes_and_masses_it_does_not_know():
     """Masses off by up to 10 % each, 3 N on the second for a fifth of a second."""
-    wrong = {"perturb": {"mass": 0.1}, "seed": 2}
+    wrong = {"perturb": {"mass": 0.1}, "scenario": ScenarioOptions(seed=2)}
     wrong["disturbance"] = lambda t: [0.0, 3.0 * (0.3 <= t < 0.5)]
     _, drifted = spring_run(None, **wrong)
     _, gap = spring_run(mb.Baumgarte(20.0, 20.0), **wrong)
@@ -117,7 +117,7 @@ def stiff_bearing_run(known):
         plant,
         2.0,
         reference=lambda t: law.ref(**dict(zip(("y", "ydot", "yddot"), bar_path(t), strict=True))),
-        timestep=1e-3,
+        scenario=ScenarioOptions(timestep=1e-3),
     ).runs[0]
     return np.abs(run.recording.monitor["error"][500:]).max()
 

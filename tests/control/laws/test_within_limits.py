@@ -17,7 +17,7 @@ from mbcasadi.control.laws import (
     quasi_velocity_force,
     within_limits,
 )
-from mbcasadi.validation import validate
+from mbcasadi.validation import Criteria, validate
 
 FEASIBLE = 1e-9
 NAMES = ("five_bar", "planar_3rrr")
@@ -231,7 +231,7 @@ def test_a_tool_keeps_its_line_where_a_motor_is_too_weak_in_mujoco_as_c():
             perturb={"mass": 0.1},
             delay=1,
             disturbance=[0.05, 0.0, 0.0, 0.0],
-            settle=0.5,
+            criteria=Criteria(settle=0.5),
         )
         run = report.runs[0]
         worst[law.controller.name] = np.abs(run.recording.monitor["error"][:, 1]).max()

@@ -135,7 +135,7 @@ def swing(estimator, folder, seconds=3.0):
     rng, z, away = np.random.default_rng(4), np.zeros(4), []
     for k in range(round(seconds / PERIOD)):
         t = k * PERIOD
-        plant.push(0.1 * (0.5 <= t < 0.6) * np.eye(4)[2])
+        plant.apply_force(0.1 * (0.5 <= t < 0.6) * np.eye(4)[2])
         seen = np.where([True, False, True, False], plant.q + NOISE * rng.standard_normal(4), 0.0)
         u, z, status, *_ = law(seen, np.zeros(4), [], z)
         assert float(status) < 2

@@ -24,7 +24,7 @@ from mbcasadi.control.regulators import (
     trajectory_lqr,
 )
 from mbcasadi.simulation import SampledLaw
-from mbcasadi.validation import validate
+from mbcasadi.validation import ScenarioOptions, validate
 
 ROUNDING = 1e-12
 PERIOD, TICKS = 4e-3, 300  # s
@@ -122,7 +122,7 @@ def test_a_deviation_dies_out_along_the_motion_and_grows_where_the_motion_is_onl
         TICKS * PERIOD + after,
         q0=aside,
         perturb={"mass": 0.1},
-        timestep=1e-3,
+        scenario=ScenarioOptions(timestep=1e-3),
     )
     q = report.runs[0].recording.q
     away = np.abs(q[:TICKS] - path.q[:TICKS]).max(axis=1)

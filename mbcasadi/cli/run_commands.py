@@ -1,0 +1,149 @@
+"""Commands that build and run controllers: `export`, `validate`, `campaign`, `demo`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mbcasadi.cli import console
+from mbcasadi.cli.arguments import find_model, parse_numbers, require_writable
+from mbcasadi.cli.options import (
+    AsJson,
+    Duration,
+    Model,
+    Perturb,
+    Render,
+    ReportFile,
+    Rigid,
+    SpecFile,
+)
+from mbcasadi.cli.report_output import show_report
+
+
+@console.handle_errors
+def export(
+    model: Model,
+    controller: SpecFile,
+    out: Annotated[Path, typer.Option(help="Folder to write.")],
+    overwrite: Annotated[bool, typer.Option(help="Replace an earlier export.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Generate a controller's C for a model, and compile it."""
+    from mbcasadi.codegen import export_c
+    from mbcasadi.validation.spec import build_experiment, read_spec
+
+    path, spec = find_model(model), read_spec(controller)
+    with console.progress(as_json) as progress:
+        progress("building the controller", 0.0)
+        law = build_experiment(spec, path).controller
+        project = export_c(law, out, overwrite=overwrite, progress=lambda text: progress(text, 0.3))
+        progress("compiling", 0.6)
+        build = project.build()
+    if as_json:
+        console.emit_json(
+            {
+                "name": project.name,
+                "folder": str(project.folder),
+                "operations": project.operations,
+                "lines": project.lines,
+                "compile_seconds": build.seconds,
+                "library": str(build.path),
+            }
+        )
+    else:
+        screen = console.stdout()
+        screen.print(
+            f"{project.name}: {project.operations} operations, {project.lines} lines of C, "
+            f"compiled in {build.seconds:.1f} s"
+        )
+        screen.print(str(project.folder), markup=False, soft_wrap=True)
+
+
+@console.handle_errors
+def validate(
+    model: Model,
+    controller: SpecFile,
+    duration: Duration = None,
+    rigid: Rigid = None,
+    perturb: Perturb = None,
+    delay: Annotated[int | None, typer.Option(min=0, help="Ticks.")] = None,
+    softness: Annotated[
+        bool, typer.Option(help="Sweep solimp and solref, and report the effect of softness.")
+    ] = False,
+    what_if: Annotated[
+        bool, typer.Option(help="Repeat without delay and errors, and report their cost.")
+    ] = False,
+    render: Render = False,
+    report: ReportFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a controller's generated C against MuJoCo and judge it by its criteria."""
+    from mbcasadi.validation import ReportOptions
+    from mbcasadi.validation.spec import read_spec, run_spec
+
+    spec = read_spec(controller).with_trial(
+        duration=duration, rigid=rigid, delay=delay, perturb=parse_numbers(perturb)
+    )
+    if report is not None:
+        require_writable(report)
+    with console.progress(as_json) as progress:
+        options = ReportOptions(
+            softness=softness, what_if=what_if, render=render, progress=progress
+        )
+        result = run_spec(spec, find_model(model), options)
+        if report is not None:
+            progress("writing the report", 1.0)
+            result.save(report)
+    show_report(result, report, as_json)
+
+
+@console.handle_errors
+def campaign(
+    model: Model,
+    controller: SpecFile,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Number of plants; each draws its own errors.")
+    ] = 10,
+    perturb: Perturb = None,
+    delay: Annotated[
+        list[int] | None, typer.Option(min=0, help="Ticks; repeatable, all combinations.")
+    ] = None,
+    start_error: Annotated[
+        float, typer.Option(min=0, help="Largest error of each coordinate at the start.")
+    ] = 0.0,
+    duration: Duration = None,
+    rigid: Rigid = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run one controller's generated C in many plants with random errors."""
+    from mbcasadi.validation.spec import read_spec, run_campaign
+
+    spec = read_spec(controller).with_trial(
+        duration=duration, rigid=rigid, perturb=parse_numbers(perturb)
+    )
+    with console.progress(as_json) as progress:
+        result = run_campaign(
+            spec, find_model(model), runs, delays=delay, start_error=start_error, progress=progress
+        )
+    if as_json:
+        console.emit_json(result.to_dict())
+    else:
+        console.stdout().print(result.table())
+    console.exit_unless(result.passed)
+
+
+@console.handle_errors
+def demo(
+    report: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("report.html"),
+    render: Render = True,
+    as_json: AsJson = False,
+) -> None:
+    """Run three controllers as generated C against MuJoCo and write one report."""
+    from mbcasadi.validation.demo import demo as run_demo
+
+    require_writable(report)
+    with console.progress(as_json) as progress:
+        result = run_demo(render=render, progress=progress)
+        progress("writing the report", 1.0)
+        result.save(report)
+    show_report(result, report, as_json)

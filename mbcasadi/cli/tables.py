@@ -1,0 +1,94 @@
+"""Tables on the terminal."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from mbcasadi.cli.console import Cell, number_text, table
+
+if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
+    from mbcasadi.cli.inspection import Inspection
+    from mbcasadi.cli.suites import BenchmarkRow
+    from mbcasadi.validation.agreement import Agreement
+
+
+def print_inspection(model: "Inspection", console: Console) -> None:
+    """Print all tables of an inspection."""
+    sizes = "  ".join(f"{key} {value}" for key, value in model.sizes.items())
+    console.print(f"[bold]{model.name}[/bold]   {sizes}")
+    ranks = "refused, see below" if model.ranks is None else model.ranks.text
+    console.print(f"constraints: {ranks}\n")
+    if model.controls:
+        columns = ("actuator", "u min>", "u max>", "force min>", "force max>")
+        console.print(table("Controls", columns, model.controls), "")
+    limited = [row for row in model.joints if row[1] > float("-inf") or row[2] < float("inf")]
+    if limited:
+        console.print(table("Joint limits", ("joint", "min>", "max>"), limited), "")
+    counts = ", ".join(f"{name} {number_text(count)}" for name, count in model.operations.items())
+    console.print(f"[bold]Operations[/bold] of each Function: {counts}\n")
+    console.print(table("Coverage", ("treatment", "feature", "advice"), model.coverage), "")
+    for warning in model.warnings:
+        console.print(f"MuJoCo's compiler: {warning}", markup=False)
+
+
+def agreement_table(entries: "Sequence[Agreement]", tolerance: float) -> Table:
+    """Return the worst error of each quantity; frames that agree share a row for each Function."""
+    rows = []
+    for label, entry in _group_frames(entries, tolerance):
+        if math.isnan(entry.error):
+            verdict = "not compared"
+        else:
+            verdict = "agrees" if entry.error <= tolerance else "DIFFERS"
+        rows.append((label, f"{entry.error:.1e}", entry.unit, verdict, entry.note))
+    columns = ("quantity", "worst relative error>", "unit", f"at {tolerance:g}", "note")
+    return table("Agreement with MuJoCo", columns, rows)
+
+
+def _group_frames(
+    entries: "Sequence[Agreement]", tolerance: float
+) -> list[tuple[str, "Agreement"]]:
+    """Return (label, entry); of frames that agree only the worst of each kind and Function."""
+    rows: list[tuple[str, Agreement]] = []
+    frames: dict[tuple[str, str], list[Agreement]] = {}
+    for entry in entries:
+        frame, _, function = entry.quantity.partition("': ")
+        if function and entry.error <= tolerance:
+            frames.setdefault((frame.split(" '")[0], function), []).append(entry)
+        else:
+            rows.append((entry.quantity, entry))
+    for (kind, function), group in frames.items():
+        worst = max(group, key=lambda entry: entry.error)
+        name = worst.quantity.split("'")[1]
+        rows.append((f"{kind}: {function}, worst of {len(group)}: '{name}'", worst))
+    return rows
+
+
+def benchmark_table(rows: "Sequence[BenchmarkRow]") -> Table:
+    """Return the rows of benchmarks, times in microseconds."""
+    cells: list[tuple[Cell, ...]] = [
+        (
+            row["model"],
+            row["quantity"],
+            _microseconds(row["ours"]),
+            row["peer"],
+            _microseconds(row["peer_time"]),
+            row["ratio"],
+        )
+        for row in rows
+    ]
+    columns = ("model", "quantity", "ours, us>", "peer", "peer, us>", "ratio>")
+    return table("Benchmarks", columns, cells)
+
+
+def setting_lines(settings: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+    """Yield one line for each setting of each suite."""
+    for name, setting in settings.items():
+        for key, value in setting.items():
+            yield f"{name}: {key}: {value}"
+
+
+def _microseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else 1e6 * seconds

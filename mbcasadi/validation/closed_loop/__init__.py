@@ -1,0 +1,35 @@
+"""The closed loop: MuJoCo steps the model, the generated C computes the control."""
+
+from mbcasadi.validation.closed_loop.closed_loop import run_loop, steps_per_tick
+from mbcasadi.validation.closed_loop.compiled_law import (
+    KNOWN_INPUTS,
+    CompiledLaw,
+    compile_controller,
+)
+from mbcasadi.validation.closed_loop.outer_law import OuterLaw, Planner, outer_law
+from mbcasadi.validation.closed_loop.progress import Progress, ProgressReporter
+from mbcasadi.validation.closed_loop.recording import Recording
+from mbcasadi.validation.closed_loop.scenario import (
+    Scenario,
+    ScenarioOptions,
+    SwitchSchedule,
+    TimeSignal,
+)
+
+__all__ = [
+    "KNOWN_INPUTS",
+    "CompiledLaw",
+    "OuterLaw",
+    "Planner",
+    "Progress",
+    "ProgressReporter",
+    "Recording",
+    "Scenario",
+    "ScenarioOptions",
+    "SwitchSchedule",
+    "TimeSignal",
+    "compile_controller",
+    "outer_law",
+    "run_loop",
+    "steps_per_tick",
+]

@@ -1,0 +1,150 @@
+"""The closed loop: MuJoCo steps the model, the generated C computes the control."""
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Controller
+from mbcasadi.errors import ProblemError, SimulationError
+from mbcasadi.plant import Plant
+from mbcasadi.shapes import column
+from mbcasadi.validation.closed_loop.compiled_law import Caller, CompiledLaw
+from mbcasadi.validation.closed_loop.progress import Progress
+from mbcasadi.validation.closed_loop.recording import Recorder, Recording
+from mbcasadi.validation.closed_loop.scenario import Scenario, TimeSignal, signal_value
+from mbcasadi.validation.closed_loop.tick_row import tick_row
+
+Array = NDArray[np.float64]
+
+# A period within this relative rounding of a multiple of the time step counts as that multiple.
+STEP_ROUNDING = 1e-6
+PROGRESS_CALLS = 100  # of one run
+
+
+def steps_per_tick(controller: Controller, plant: Plant) -> int:
+    """Return the number of time steps of the plant in one control period.
+
+    Raises:
+        ProblemError: the period is no multiple of the time step.
+    """
+    ratio = controller.period / plant.timestep
+    steps = round(ratio)
+    if steps < 1 or abs(ratio - steps) > STEP_ROUNDING * ratio:
+        raise ProblemError(
+            f"the control period {controller.period:g} s is not a multiple of the plant's time "
+            f"step {plant.timestep:g} s; give scenario=ScenarioOptions(timestep="
+            f"{controller.period:g}) or a divisor of it"
+        )
+    return steps
+
+
+def run_loop(
+    law: CompiledLaw, plant: Plant, scenario: Scenario, progress: Progress | None = None
+) -> Recording:
+    """Run the loop and return all measurements, tick by tick.
+
+    The first control acts at once and until the second is due. A controller with an input `f_c`
+    gets the force of the equality constraints under the control that still acts. A plant that
+    diverges ends the run, and the recording has an event that says so.
+
+    Args:
+        law: the controller as compiled C.
+        plant: is reset and stepped.
+        scenario: what acts on the loop from outside.
+        progress: called about `PROGRESS_CALLS` times.
+
+    Raises:
+        ProblemError: controller and plant do not fit together.
+        ShapeError: reference or mask have a wrong size.
+        UnknownNameError: the plant has no equality constraint of a name that `switch` gives.
+    """
+    controller, caller = law.controller, Caller(law.function)
+    monitor = None if controller.monitor is None else Caller(controller.monitor)
+    _require_fit(controller, caller, plant)
+    steps, ticks = steps_per_tick(controller, plant), _tick_count(controller, scenario)
+    plant.reset(scenario.q0, scenario.v0)
+    if scenario.options.outer is not None:
+        scenario.options.outer.reset()
+    tuning = scenario.options.tuning
+    tuning = controller.default_tuning if tuning is None else tuning
+    recorder, z = Recorder(), column("z0", controller.z0, controller.z0.size)
+    pending: deque[Array] = deque()
+    applied: Array = np.zeros(plant.nu)
+    events: tuple[str, ...] = ()
+    for k in range(ticks):
+        t = k * controller.period
+        disturbance = _act_on_plant(plant, scenario, t)
+        inputs = _controller_inputs(caller, plant, scenario, z, t, applied)
+        inputs["tuning"] = signal_value("tuning", tuning, t, caller.size("tuning"))
+        outputs = caller(inputs)
+        applied = _applied_control(pending, outputs["u"], scenario.delay)
+        try:
+            row = tick_row(controller, plant, inputs, outputs, plant.measure(applied))
+            row |= {"u_applied": applied, "disturbance": disturbance}
+            recorder.add(row, monitor(inputs | {"u": outputs["u"]}) if monitor else {})
+            z = outputs.get("z_next", z)
+            plant.step(applied, steps)
+        except SimulationError as error:
+            events = (str(error),)
+            break
+        if progress and k % max(1, ticks // PROGRESS_CALLS) == 0:
+            progress("simulating", k / ticks)
+    return recorder.finish(tuple(c.frame for c in controller.contacts), events)
+
+
+def _tick_count(controller: Controller, scenario: Scenario) -> int:
+    ticks = round(scenario.duration / controller.period)
+    if ticks < 1:
+        raise ProblemError(
+            f"duration {scenario.duration:g} s is shorter than the period {controller.period:g} s"
+        )
+    return ticks
+
+
+def _act_on_plant(plant: Plant, scenario: Scenario, t: float) -> Array:
+    """Apply disturbance and switches at time t; return the disturbance."""
+    disturbance = signal_value("disturbance", scenario.disturbance, t, plant.nv, 0.0)
+    plant.apply_force(disturbance)
+    if scenario.options.switch is not None:
+        plant.switch_equalities(scenario.options.switch(t))
+    return disturbance
+
+
+def _controller_inputs(
+    caller: Caller, plant: Plant, scenario: Scenario, z: Array, t: float, applied: Array
+) -> dict[str, Array]:
+    """Return all inputs that the controller may have, at the present state of the plant."""
+    inputs = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
+    if caller.size("f_c"):
+        inputs["f_c"] = plant.measure(applied).equality_force
+    commands: dict[str, TimeSignal] = {"ref": scenario.reference, "mask": scenario.options.mask}
+    if scenario.options.outer is not None:
+        commands.update(scenario.options.outer(inputs))
+    inputs["ref"] = signal_value("reference", commands["ref"], t, caller.size("ref"))
+    inputs["mask"] = signal_value("mask", commands["mask"], t, caller.size("mask"), 1.0)
+    return inputs
+
+
+def _applied_control(pending: deque[Array], u: Array, delay: int) -> Array:
+    """Return the control that acts now: the one of `delay` ticks ago, or the first."""
+    pending.append(u)
+    while len(pending) <= delay:
+        pending.append(u)
+    return pending.popleft()
+
+
+def _require_fit(controller: Controller, caller: Caller, plant: Plant) -> None:
+    sizes = {"q": plant.nq, "v": plant.nv, "act": plant.na, "z": controller.z0.size}
+    sizes["f_c"] = plant.nv
+    for name, size in sizes.items():
+        if caller.size(name) not in {0, size}:
+            raise ProblemError(
+                f"controller {controller.name!r} takes {name} of size {caller.size(name)}, but "
+                f"the plant has {size}; it was made for another model"
+            )
+    if controller.u_min.size != plant.nu:
+        raise ProblemError(
+            f"controller {controller.name!r} has {controller.u_min.size} outputs, but the plant "
+            f"has {plant.nu} actuators"
+        )

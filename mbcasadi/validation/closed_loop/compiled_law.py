@@ -1,0 +1,110 @@
+"""The generated C of a controller, as a Function that a loop can call thousands of times."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.codegen import CProject, export_c
+from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.simulation.buffered_function import BufferedFunction
+
+Array = NDArray[np.float64]
+KNOWN_INPUTS = ("q", "v", "act", "f_c", "ref", "tuning", "t", "mask", "z")
+
+
+@dataclass(frozen=True)
+class CompiledLaw:
+    """A controller, and its C as a Function.
+
+    Attributes:
+        controller: as it was given.
+        function: the generated C, compiled and loaded.
+        project: the exported folder.
+    """
+
+    controller: Controller
+    function: ca.Function
+    project: CProject
+
+
+def controller_of(controller: Controller | HasController) -> Controller:
+    """Return the controller as data.
+
+    Raises:
+        ProblemError: something else was given, or its inputs are not those of a control loop.
+    """
+    if isinstance(controller, HasController):
+        controller = controller.controller
+    if not isinstance(controller, Controller):
+        raise ProblemError(
+            f"cannot validate a {type(controller).__name__}; expected a controller of "
+            "mbcasadi.control or a description.Controller, which adds period and limits"
+        )
+    unknown = [n for n in controller.function.name_in() if n not in KNOWN_INPUTS]
+    if unknown:
+        raise ProblemError(
+            f"controller {controller.name!r} has the inputs {unknown}; a closed loop provides "
+            f"{', '.join(KNOWN_INPUTS)} only"
+        )
+    if "u" not in controller.function.name_out():
+        raise ProblemError(f"controller {controller.name!r} has no output 'u'")
+    return controller
+
+
+@contextmanager
+def compile_controller(
+    controller: Controller | HasController, progress: Callable[[str], None] | None = None
+) -> Iterator[CompiledLaw]:
+    """Export a controller to a temporary folder, compile it, and yield the loaded C.
+
+    A `CompiledLaw` is yielded unchanged, so that `with compile_controller(controller) as law`
+    serves many calls of `validate`.
+
+    Args:
+        controller: as data, an object that carries one, or a `CompiledLaw`.
+        progress: called with what is being done.
+
+    Raises:
+        ExportError: the C could not be generated or built.
+    """
+    if isinstance(controller, CompiledLaw):
+        yield controller
+        return
+    data = controller_of(controller)
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
+        project = export_c(data, Path(folder) / "c", progress=progress)
+        yield CompiledLaw(data, project.load(), project)
+
+
+class Caller:
+    """Calls a Function by name, on vectors of all entries: microseconds a call."""
+
+    def __init__(self, function: ca.Function) -> None:
+        self.names_in = tuple(function.name_in())
+        self.names_out = tuple(function.name_out())
+        self._sizes = {name: int(function.numel_in(name)) for name in self.names_in}
+        self._call = BufferedFunction(function)
+
+    def size(self, name: str) -> int:
+        """Return the number of elements of an input, 0 where there is no such input."""
+        return self._sizes.get(name, 0)
+
+    def __call__(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Return all outputs as vectors; `values` may hold more names than there are inputs.
+
+        Raises:
+            ShapeError: a value with another number of elements than its input.
+        """
+        inputs = {name: np.asarray(values[name], dtype=float).ravel() for name in self.names_in}
+        for name, value in inputs.items():
+            if value.size != self.size(name):
+                raise ShapeError(f"{name} has {value.size} elements, expected {self.size(name)}")
+        return dict(zip(self.names_out, self._call(*inputs.values()), strict=True))

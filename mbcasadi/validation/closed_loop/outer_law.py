@@ -1,0 +1,147 @@
+"""A slower control law above the one that is validated: two rates, both as generated C.
+
+A robot runs them as two tasks: the outer law takes several ticks of the inner one, and its output
+is late. The same holds here: the control computed from a measurement at an outer tick acts
+`delay` outer ticks later, and the previous one acts until then. The inner law stays one
+controller with one QP; its C is the same with and without an outer law.
+"""
+
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.codegen import CProject, TickTimes, export_c
+from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import column
+from mbcasadi.validation.closed_loop.compiled_law import Caller, CompiledLaw
+
+Array = NDArray[np.float64]
+Command = Callable[[float], ArrayLike] | ArrayLike
+OUTER = "outer_"  # prefix of the planner's outputs that are inputs of the outer law
+
+
+class Planner(Protocol):
+    """What connects an outer law with an inner one, for example a footstep planner.
+
+    Attributes:
+        function: (t, q, v, command, u, z) → (ref, mask, outer_*, z_next) at each tick of the inner
+            law: `u` is the outer law's control that acts, `outer_<name>` its input `<name>`.
+        z0, u0: initial state, and the outer control that acts first.
+        every: ticks of the inner law in one of the outer.
+        delay: ticks of the outer law from its measurement to the moment at which its control acts.
+    """
+
+    @property
+    def function(self) -> ca.Function: ...  # noqa: D102
+    @property
+    def z0(self) -> Array: ...  # noqa: D102
+    @property
+    def u0(self) -> Array: ...  # noqa: D102
+    @property
+    def every(self) -> int: ...  # noqa: D102
+    @property
+    def delay(self) -> int: ...  # noqa: D102
+
+
+class OuterLaw:
+    """An outer law with its planner; `ScenarioOptions(outer=)` takes it.
+
+    Attributes:
+        law: the outer law, compiled.
+        record: inputs, `u` and `status` of its ticks since `reset`; name → rows.
+    """
+
+    def __init__(
+        self, law: CompiledLaw, planner: Planner, project: CProject, command: Command
+    ) -> None:
+        self.law = law
+        self._planner, self._command = planner, command
+        self._plan, self._solve = Caller(project.load()), Caller(law.function)
+        required = {name for name in self._solve.names_in if name != "z"}
+        missing = required - {name.removeprefix(OUTER) for name in self._plan.names_out}
+        if missing:
+            raise ProblemError(
+                f"the planner {planner.function.name()!r} has no output for "
+                f"{', '.join(sorted(missing))} of {law.controller.name!r}; expected outputs named "
+                f"{OUTER}<input>"
+            )
+        self.reset()
+
+    @property
+    def every(self) -> int:
+        """Ticks of the inner law in one of the outer."""
+        return self._planner.every
+
+    def reset(self) -> None:
+        """Return to the initial state and clear the record, before a run."""
+        self._tick, self._z, self._u = 0, self._planner.z0, self._planner.u0
+        self._z_law = self.law.controller.z0
+        self._pending: deque[Array] = deque([self._planner.u0] * self._planner.delay)
+        self.record: dict[str, list[Array]] = {}
+
+    def __call__(self, measured: Mapping[str, Array]) -> dict[str, Array]:
+        """Return `ref` and `mask` of the inner law at this tick, from t, q and v."""
+        due = self._tick % self._planner.every == 0
+        self._tick += 1
+        if due and self._pending:
+            self._u = self._pending.popleft()
+        t = float(measured["t"][0])
+        command = column(
+            "command",
+            self._command(t) if callable(self._command) else self._command,
+            self._plan.size("command"),
+        )
+        plan = self._plan({**measured, "command": command, "u": self._u, "z": self._z})
+        self._z = plan["z_next"]
+        if due:
+            self._evaluate({name.removeprefix(OUTER): value for name, value in plan.items()})
+        return {"ref": plan["ref"], "mask": plan["mask"]}
+
+    def _evaluate(self, plan: dict[str, Array]) -> None:
+        """Evaluate the outer law, and append the tick to the record."""
+        inputs = {n: plan[n] for n in self._solve.names_in if n != "z"} | {"z": self._z_law}
+        outputs = self._solve(inputs)
+        self._z_law = outputs["z_next"]
+        if self._planner.delay:
+            self._pending.append(outputs["u"])
+        else:
+            self._u = outputs["u"]
+        for name, value in {**inputs, "u": outputs["u"], "status": outputs["status"]}.items():
+            self.record.setdefault(name, []).append(np.array(value))
+
+    def times(self) -> TickTimes:
+        """Return the time of each tick of the outer law's C, with the inputs of the run."""
+        inputs = {n: np.array(self.record[n]) for n in self._solve.names_in}
+        return self.law.project.time(inputs, repeats=1)
+
+
+@contextmanager
+def outer_law(
+    controller: Controller | HasController, planner: Planner, command: Command
+) -> Iterator[OuterLaw]:
+    """Export an outer law and its planner to a temporary folder, compile both, and yield them.
+
+    Args:
+        controller: the outer law; it may have any inputs that the planner computes.
+        planner: what connects it with the inner law.
+        command: (ncommand,), or a function of time in s.
+
+    Raises:
+        ProblemError: the planner lacks an output that the law requires.
+        ExportError: the C could not be generated or built.
+    """
+    data = controller.controller if isinstance(controller, HasController) else controller
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-") as folder:
+        project = export_c(data, Path(folder) / "law")
+        law = CompiledLaw(data, project.load(), project)
+        exported = planner.controller if isinstance(planner, HasController) else planner.function
+        yield OuterLaw(law, planner, export_c(exported, Path(folder) / "planner"), command)

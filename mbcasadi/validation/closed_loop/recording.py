@@ -1,0 +1,106 @@
+"""The recording of a closed loop: one row for each control tick."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A closed loop, tick by tick; nt ticks, all quantities at the start of their tick.
+
+    Attributes:
+        t: (nt,) s.
+        q, v, act: (nt, nq), (nt, nv), (nt, na) state of the plant.
+        a: (nt, nv) acceleration of the plant.
+        ref, tuning, mask, z: (nt, ...) inputs of the controller.
+        u: (nt, nu) output of the controller for these inputs.
+        u_applied: (nt, nu) control that acted in the plant, `delay` ticks later than `u`.
+        status: (nt,) codes 0 to 4; zero where the controller has none.
+        flags: (nt,) bit sets of `description.status.Flag`; zero where the controller has none.
+        check: (nt,) largest residual that the controller itself reports.
+        actuator_force: (nt, nv) MuJoCo's `qfrc_actuator`.
+        disturbance: (nt, nv) generalised force from outside.
+        equality_active: (nt, neq) 1 where MuJoCo enforced this equality constraint, else 0.
+        equality_force: (nt, nv) force of MuJoCo's equality constraints.
+        other_force: (nt, nv) force of MuJoCo's contacts, limits and dry friction.
+        closure: (nt,) m, worst gap of the plant's connects and welds.
+        residual: (nt,) worst equality residual of any kind.
+        energy: (nt,) J.
+        contact_names: nc names.
+        contact_force: (nt, nc, 3) N, world axes, on the robot.
+        contact_normal, contact_tangential: (nt, nc) N.
+        contact_margin: (nt, nc) N, worst `mu f_n - |f_t|` with the plant's friction.
+        contact_position: (nt, nc, 3) m, origin of the contact's frame.
+        monitor: name → (nt, size): outputs of the controller's monitor.
+        events: sentences on what ended the run early (a plant that diverged).
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    act: Array
+    a: Array
+    ref: Array
+    tuning: Array
+    mask: Array
+    z: Array
+    u: Array
+    u_applied: Array
+    status: NDArray[np.int64]
+    flags: NDArray[np.int64]
+    check: Array
+    actuator_force: Array
+    disturbance: Array
+    equality_active: Array
+    equality_force: Array
+    other_force: Array
+    closure: Array
+    residual: Array
+    energy: Array
+    contact_names: tuple[str, ...]
+    contact_force: Array
+    contact_normal: Array
+    contact_tangential: Array
+    contact_margin: Array
+    contact_position: Array
+    monitor: dict[str, Array] = field(default_factory=dict)
+    events: tuple[str, ...] = ()
+
+    @property
+    def ticks(self) -> int:
+        """Number of ticks."""
+        return len(self.t)
+
+
+class Recorder:
+    """Collects rows, and returns them as arrays."""
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Array]] = []
+        self._monitor: list[dict[str, Array]] = []
+
+    def add(self, row: Mapping[str, ArrayLike], monitor: dict[str, Array]) -> None:
+        """Append one tick; the values of `row` are copied."""
+        self._rows.append({name: np.array(value, dtype=float) for name, value in row.items()})
+        self._monitor.append(monitor)
+
+    def finish(self, contact_names: tuple[str, ...], events: tuple[str, ...]) -> Recording:
+        """Return all rows, stacked."""
+        columns = {name: np.array([row[name] for row in self._rows]) for name in self._rows[0]}
+        status, flags = (columns.pop(name).astype(np.int64) for name in ("status", "flags"))
+        monitor = {
+            name: np.array([row[name] for row in self._monitor]) for name in self._monitor[0]
+        }
+        return Recording(
+            **columns,
+            status=status,
+            flags=flags,
+            monitor=monitor,
+            contact_names=contact_names,
+            events=events,
+        )

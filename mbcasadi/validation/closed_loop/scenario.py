@@ -1,0 +1,117 @@
+"""What acts on a closed loop from outside: references, disturbances, switched constraints."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import column
+from mbcasadi.validation.closed_loop.outer_law import OuterLaw
+
+Array = NDArray[np.float64]
+
+TimeSignal = Callable[[float], ArrayLike] | ArrayLike | None
+"""A constant vector, a function of time in s, or None for the default."""
+
+SwitchSchedule = Callable[[float], Mapping[str, bool]]
+"""Time in s → {name of an equality constraint of the plant: whether it is enforced}."""
+
+
+@dataclass(frozen=True)
+class ScenarioOptions:
+    """Less common parts of a scenario, beside the keywords of `validate` and `campaign`.
+
+    Attributes:
+        mask: (nmask,) active contacts or rows as the controller is given them, or a function of
+            time; all ones by default.
+        tuning: (ntuning,) numbers that may change between ticks, or a function of time; the
+            controller's defaults where None.
+        switch: time → {name: whether the plant enforces this equality constraint}; constraints
+            that it does not name keep their state. The controller gets `mask` only.
+        outer: a slower law, from `outer_law`, that computes reference and mask.
+        keyframe: name of the key frame to start from, in place of `q0`.
+        timestep: s, of the plant, in place of the model's.
+        seed: None gives every body the same relative error of `perturb`; a number draws one error
+            for each body within that bound.
+
+    Raises:
+        ProblemError: a time step that is not positive, a negative seed, or both mask and outer law.
+    """
+
+    mask: TimeSignal = None
+    tuning: TimeSignal = None
+    switch: SwitchSchedule | None = None
+    outer: OuterLaw | None = None
+    keyframe: str | None = None
+    timestep: float | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.timestep is not None and not self.timestep > 0:
+            raise ProblemError(f"timestep is {self.timestep} s; expected a positive number")
+        if self.seed is not None and self.seed < 0:
+            raise ProblemError(f"seed is {self.seed}; expected a non-negative integer or None")
+        if self.outer is not None and self.mask is not None:
+            raise ProblemError("an outer law computes the mask; give mask or outer, not both")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What acts on one closed loop from outside.
+
+    Attributes:
+        duration: s.
+        reference: (nref,), or a function of time; None where the controller has none.
+        q0, v0: initial state; the plant's `qpos0` and zero by default.
+        delay: ticks from a measurement to the moment at which its control acts.
+        disturbance: (nv,) generalised force on the plant that the controller does not measure, or
+            a function of time; zero by default.
+        options: mask, tuning, switched constraints and outer law are used.
+
+    Raises:
+        ProblemError: a reference although an outer law computes it, or a negative delay.
+    """
+
+    duration: float
+    reference: TimeSignal = None
+    q0: ArrayLike | None = None
+    v0: ArrayLike | None = None
+    delay: int = 0
+    disturbance: TimeSignal = None
+    options: ScenarioOptions = ScenarioOptions()
+
+    def __post_init__(self) -> None:
+        if self.options.outer is not None and self.reference is not None:
+            raise ProblemError(
+                "an outer law computes the reference; give reference or outer, not both"
+            )
+        if self.delay < 0:
+            raise ProblemError(f"delay is {self.delay} ticks; expected zero or a positive number")
+
+
+def signal_value(
+    name: str, signal: TimeSignal, t: float, size: int, default: float | None = None
+) -> Array:
+    """Return the (size,) value of a signal at a time.
+
+    Args:
+        name: of the signal, for messages.
+        signal: a vector, a function of time, or None.
+        t: s.
+        size: number of elements.
+        default: of every element where the signal is None; None if a signal is required.
+
+    Raises:
+        ProblemError: no signal where one is required.
+        ShapeError: another size.
+    """
+    if signal is None:
+        if default is None and size:
+            raise ProblemError(
+                f"the controller requires a {name} of size {size}; give one, for example "
+                "reference=controller.reference_at(q0)"
+            )
+        return np.full(size, default or 0.0)
+    return column(name, signal(t) if callable(signal) else signal, size)

@@ -1,0 +1,67 @@
+"""The row of a recording: what one tick measured and computed."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.description import Controller
+from mbcasadi.plant import Measurement, Plant
+
+Array = NDArray[np.float64]
+
+
+def tick_row(
+    controller: Controller,
+    plant: Plant,
+    inputs: Mapping[str, Array],
+    outputs: Mapping[str, Array],
+    measurement: Measurement,
+) -> dict[str, ArrayLike]:
+    """Return the fields of a `Recording` at one tick, but `u_applied` and `disturbance`.
+
+    Args:
+        controller: of the loop.
+        plant: evaluated at the state of the tick, under the control that acts.
+        inputs, outputs: of the controller, by name.
+        measurement: of the plant at this state.
+    """
+    return {
+        "t": inputs["t"][0],
+        **{name: inputs[name] for name in ("q", "v", "act", "ref", "tuning", "mask", "z")},
+        "a": measurement.a,
+        "u": outputs["u"],
+        **{name: outputs[name][0] if name in outputs else 0 for name in ("status", "flags")},
+        "check": np.abs(outputs.get("residual", np.zeros(1))).max(initial=0.0),
+        "actuator_force": measurement.actuator_force,
+        "equality_active": plant.data.eq_active,
+        "equality_force": measurement.equality_force,
+        "other_force": measurement.constraint_force - measurement.equality_force,
+        "closure": measurement.closure,
+        "residual": measurement.residual,
+        "energy": measurement.energy,
+        **_contact_fields(controller, plant),
+    }
+
+
+def _contact_fields(controller: Controller, plant: Plant) -> dict[str, Array]:
+    """Return what the plant exerts on each contact of the controller."""
+    count = len(controller.contacts)
+    force, place = np.zeros((count, 3)), np.zeros((count, 3))
+    normal, tangential, margin = np.zeros(count), np.zeros(count), np.zeros(count)
+    for kind in ("site", "body"):
+        indices = [k for k, contact in enumerate(controller.contacts) if contact.kind == kind]
+        names = [controller.contacts[k].frame for k in indices]
+        forces = plant.contact_forces(names, kind)
+        for k, name in zip(indices, names, strict=True):
+            contact = forces[name]
+            force[k], place[k] = contact.force, plant.frame_position(name, kind)
+            normal[k], tangential[k] = contact.normal, contact.tangential
+            margin[k] = contact.margin
+    return {
+        "contact_force": force,
+        "contact_normal": normal,
+        "contact_tangential": tangential,
+        "contact_margin": margin,
+        "contact_position": place,
+    }

@@ -1,0 +1,52 @@
+"""Statistics, metrics and criteria of a recorded closed loop."""
+
+from mbcasadi.validation.metrics.comparison import Comparison, compare_run
+from mbcasadi.validation.metrics.contact_metrics import active_contacts, predicted_margin
+from mbcasadi.validation.metrics.criteria import DEFAULTS, Criteria, Verdict, judge
+from mbcasadi.validation.metrics.margins import Margin, margins
+from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
+from mbcasadi.validation.metrics.outer_law_metrics import OuterLawRun, outer_law_run
+from mbcasadi.validation.metrics.plan_curves import PlanCurves
+from mbcasadi.validation.metrics.predictions import Predictions, PredictionStatistics
+from mbcasadi.validation.metrics.recorded_signals import require_reportable
+from mbcasadi.validation.metrics.run_statistics import RunStatistics, run_statistics
+from mbcasadi.validation.metrics.softness import Softness, softness_sweep, solref_sweep
+from mbcasadi.validation.metrics.status_metrics import StatusRow, safe_outputs, status_rows
+from mbcasadi.validation.metrics.tracking_metrics import (
+    SMALLEST_AMPLITUDE,
+    TrackingStatistics,
+    tracking_statistics,
+)
+
+__all__ = [
+    "DEFAULTS",
+    "METRICS",
+    "SMALLEST_AMPLITUDE",
+    "Comparison",
+    "Criteria",
+    "Margin",
+    "Metric",
+    "OuterLawRun",
+    "PlanCurves",
+    "PredictionStatistics",
+    "Predictions",
+    "RunStatistics",
+    "Softness",
+    "StatusRow",
+    "TrackingStatistics",
+    "Verdict",
+    "active_contacts",
+    "base_name",
+    "compare_run",
+    "judge",
+    "margins",
+    "outer_law_run",
+    "predicted_margin",
+    "require_reportable",
+    "run_statistics",
+    "safe_outputs",
+    "softness_sweep",
+    "solref_sweep",
+    "status_rows",
+    "tracking_statistics",
+]

@@ -1,0 +1,107 @@
+"""Criteria on the metrics of a run, and their verdicts."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
+
+# A force on the edge of its pyramid is on the cone, up to the rounding of the QP.
+ON_THE_CONE = 1e-6
+
+#: Criteria of a run that names none. A metric that a run does not have is not judged.
+DEFAULTS: dict[str, float] = {
+    "torque.excess": 0.0,
+    "status.safe_output": 0.0,
+    "tracking.rms_share": 0.05,
+    "closure.plant": 1e-3,
+    "cone.plant": 0.0,
+    "cone.controller": -ON_THE_CONE,
+}
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """What a run has to reach.
+
+    Attributes:
+        limits: metric → bound, from below for margins and `status.solved`, else from above; the
+            names are those of `METRICS`, for tracking also `tracking.rms:trunk` with a task or
+            component. `DEFAULTS` where None; {} requires only that the run reaches its end.
+        settle: s at the start that metrics of tracking and of plans leave out.
+
+    Raises:
+        UnknownNameError: a limit on something that is no metric; the message lists the names.
+        ProblemError: a limit that is no number, or a negative `settle`.
+    """
+
+    limits: Mapping[str, float] | None = None
+    settle: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, limit in (self.limits or {}).items():
+            require_metric(name)
+            if not isinstance(limit, (int, float)) or math.isnan(limit):
+                raise ProblemError(f"criterion {name!r} is {limit!r}; expected a number")
+        if not self.settle >= 0:
+            raise ProblemError(f"settle is {self.settle} s; expected zero or a positive number")
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Components or tasks that limits name, as in `tracking.rms:trunk`."""
+        names = [name.split(":", 1)[1] for name in self.limits or {} if ":" in name]
+        return tuple(dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One criterion, and whether it is fulfilled.
+
+    Attributes:
+        metric: its name.
+        limit: bound of the metric.
+        at_least: the limit is a lower bound; otherwise an upper one.
+        value: of the run.
+        passed: whether the criterion is fulfilled.
+    """
+
+    metric: str
+    limit: float
+    at_least: bool
+    value: float
+    passed: bool
+
+
+def judge(metrics: Sequence[Metric], criteria: Criteria, finished: bool) -> tuple[Verdict, ...]:
+    """Return a verdict for each criterion.
+
+    A criterion that is required by name fails where the run has no such metric (NaN does not
+    pass). A run that stopped early fails as a whole, by the criterion `finished`.
+
+    Args:
+        metrics: of the run.
+        criteria: limits on them.
+        finished: whether the run reached its end.
+    """
+    values = {metric.name: metric.value for metric in metrics}
+    if criteria.limits is None:
+        limits = {name: limit for name, limit in DEFAULTS.items() if name in values}
+    else:
+        limits = dict(criteria.limits)
+    verdicts = [Verdict("finished", 1.0, True, float(finished), finished)]
+    for name, limit in limits.items():
+        value, at_least = values.get(name, math.nan), METRICS[base_name(name)].larger_is_better
+        passed = value >= limit if at_least else value <= limit
+        verdicts.append(Verdict(name, limit, at_least, value, bool(passed)))
+    return tuple(verdicts)
+
+
+def require_metric(name: str) -> None:
+    """Raise `UnknownNameError` unless a criterion may have this name."""
+    base, colon, _ = name.partition(":")
+    if base not in METRICS or (colon and not base.startswith("tracking.")):
+        raise UnknownNameError(
+            f"unknown criterion {name!r}; there are: {', '.join(METRICS)}; those of tracking may "
+            "name a task or a component: 'tracking.rms:trunk'"
+        )

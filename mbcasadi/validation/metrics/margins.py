@@ -1,0 +1,150 @@
+"""Margins of a run to the bounds of its controller.
+
+The margin of a row is `min(value - lower, upper - value)`, negative outside. Controls are those
+that the controller computed; the rows of `Controller.limits` are evaluated at the measured state
+and the control that acted there.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Controller, Limits
+from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics.control_metrics import AT_LIMIT, control_names
+from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.recorded_signals import evaluate_points
+
+Array = NDArray[np.float64]
+
+# A row of `Controller.limits` counts as at a bound within this share of its range.
+NEAR = 0.01
+# An excess below this share of the range is the accuracy of a QP's solution.
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Margin:
+    """One bounded row over a run.
+
+    Attributes:
+        name, unit: of the row.
+        lower, upper: its bounds, infinite where there is none.
+        soft: it may be violated at a cost.
+        least: smallest margin, negative outside, at the time `when`, s.
+        scale: the row's range, or its largest margin where only one end is bounded.
+        near: share of ticks at a bound or beyond it.
+        beyond: share of ticks beyond a bound.
+    """
+
+    name: str
+    unit: str
+    lower: float
+    upper: float
+    soft: bool
+    least: float
+    when: float
+    scale: float
+    near: float
+    beyond: float
+
+    @property
+    def share(self) -> float:
+        """Smallest margin over the scale."""
+        return self.least / self.scale if self.scale > 0 else float(min(self.least, 0.0))
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Name, unit and bounds of a row, and the share of its range that counts as near."""
+
+    name: str
+    unit: str
+    lower: float
+    upper: float
+    soft: bool = False
+    near: float = AT_LIMIT
+
+
+def margins(controller: Controller, recording: Recording) -> tuple[Margin, ...]:
+    """Return a row for each bounded control and for each row of the controller's limits."""
+    names, units = control_names(controller)
+    u = np.nan_to_num(recording.u, nan=np.inf)
+    rows = [
+        _margin(
+            _Row(f"u.{name}", unit, float(controller.u_min[i]), float(controller.u_max[i])),
+            recording.t,
+            u[:, i],
+        )
+        for i, (name, unit) in enumerate(zip(names, units, strict=True))
+    ]
+    rows += _limit_margins(controller.limits, recording)
+    return tuple(row for row in rows if row is not None)
+
+
+def _limit_margins(limits: Limits | None, recording: Recording) -> list[Margin | None]:
+    if limits is None or not limits.soft:
+        return []
+    values = evaluate_points(limits.value, _limit_inputs(recording))["value"]
+    bounds = zip(limits.lower, limits.upper, limits.soft, strict=True)
+    return [
+        _margin(
+            _Row(name, unit, float(lower), float(upper), soft, NEAR), recording.t, values[:, 0, i]
+        )
+        for i, (name, unit, (lower, upper, soft)) in enumerate(
+            zip(limits.signal.components, limits.signal.units, bounds, strict=True)
+        )
+    ]
+
+
+def _limit_inputs(recording: Recording) -> dict[str, Array]:
+    """Return the inputs of limits at all ticks; `u_last` is NaN at the first tick."""
+    names = ("q", "v", "act", "ref", "tuning", "mask", "z")
+    first = np.full((1, recording.u.shape[1]), np.nan)
+    return {
+        **{name: getattr(recording, name) for name in names},
+        "t": recording.t[:, None],
+        "f_c": recording.equality_force,
+        "u": recording.u_applied,
+        "u_last": np.vstack([first, recording.u_applied[:-1]]),
+    }
+
+
+def _margin(row: _Row, t: Array, value: Array) -> Margin | None:
+    """Return the margin of a row; None where it has no bound or no value."""
+    known = ~np.isnan(value)
+    if not known.any() or not (np.isfinite(row.lower) or np.isfinite(row.upper)):
+        return None
+    margin, t = np.minimum(value - row.lower, row.upper - value)[known], t[known]
+    width = row.upper - row.lower
+    scale = width if np.isfinite(width) and width > 0 else float(np.abs(margin).max())
+    return Margin(
+        name=row.name,
+        unit=row.unit,
+        lower=row.lower,
+        upper=row.upper,
+        soft=row.soft,
+        least=float(margin.min()),
+        when=float(t[np.argmin(margin)]),
+        scale=scale,
+        near=float((margin <= row.near * scale).mean()),
+        beyond=float((margin < -ROUNDING * scale).mean()),
+    )
+
+
+def margin_metrics(rows: Sequence[Margin]) -> Iterator[Metric]:
+    """Yield the worst of the hard rows and of the soft ones."""
+    for name, soft, kind in (("least", False, "hard"), ("soft_least", True, "soft")):
+        candidates = [row for row in rows if row.soft == soft]
+        if not candidates:
+            continue
+        worst = min(candidates, key=lambda row: row.share)
+        meaning = f"least margin of a {kind} row, of its range ({worst.name} at {worst.when:g} s)"
+        yield Metric(f"limits.{name}", worst.share, "", meaning)
+    if rows:
+        hard = max((row.beyond for row in rows if not row.soft), default=0.0)
+        yield Metric("limits.beyond", hard, "", "share of ticks of a hard row beyond its bound")
+        near = max(row.near for row in rows)
+        yield Metric("limits.near", near, "", "share of ticks of a row at its bound or beyond")

@@ -1,0 +1,96 @@
+"""One number of a run, and the table of all of them: what each means and how it is written."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Quantity = Literal["number", "share", "length", "time"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a run.
+
+    Attributes:
+        name: `group.name`, what a criterion refers to.
+        value: in SI units, or a share.
+        unit: "" for a share.
+        meaning: one line.
+    """
+
+    name: str
+    value: float
+    unit: str
+    meaning: str
+
+
+class MetricKind(NamedTuple):
+    """What the metrics of one name are.
+
+    Attributes:
+        text: heading in tables.
+        quantity: how values are written.
+        larger_is_better: a criterion bounds it from below; any other one from above.
+    """
+
+    text: str
+    quantity: Quantity = "number"
+    larger_is_better: bool = False
+
+
+METRICS: dict[str, MetricKind] = {
+    "tracking.rms": MetricKind("tracking error, worst RMS"),
+    "tracking.max": MetricKind("tracking error, largest"),
+    "tracking.rms_share": MetricKind("tracking error, RMS over amplitude", "share"),
+    "tracking.max_share": MetricKind("tracking error, largest over amplitude", "share"),
+    "tracking.rms_share_free": MetricKind(
+        "tracking error, RMS over amplitude, while no motor is at its limit", "share"
+    ),
+    "closure.plant": MetricKind("gap of the loops in MuJoCo", "length"),
+    "closure.rows": MetricKind("worst equality residual in MuJoCo"),
+    "closure.model": MetricKind("residual of our constraint equations"),
+    "agreement.force_median": MetricKind("constraint force against MuJoCo, median difference"),
+    "agreement.force_max": MetricKind("constraint force against MuJoCo, largest difference"),
+    "agreement.a_median": MetricKind("acceleration against MuJoCo, median difference"),
+    "agreement.a_max": MetricKind("acceleration against MuJoCo, largest difference"),
+    "torque.excess": MetricKind("control beyond its limit"),
+    "torque.saturated": MetricKind("ticks with a control at its limit", "share"),
+    "torque.max": MetricKind("largest control"),
+    "cone.plant": MetricKind("friction-cone margin in MuJoCo", "share", True),
+    "cone.controller": MetricKind("friction-cone margin of the controller's forces", "share", True),
+    "contact.lost": MetricKind("active contacts without force", "share"),
+    "contact.slip": MetricKind("displacement of an active contact on the floor", "length"),
+    "status.solved": MetricKind("ticks solved and verified", "share", True),
+    "status.safe_output": MetricKind("ticks with a safe output", "share"),
+    "status.longest_failure": MetricKind("longest run of ticks with a safe output"),
+    "status.check": MetricKind("largest residual of the self-check"),
+    "limits.least": MetricKind("least margin of a bounded row, of its range", "share", True),
+    "limits.soft_least": MetricKind("least margin of a soft row, of its range", "share", True),
+    "limits.beyond": MetricKind("ticks of a row beyond its bound", "share"),
+    "limits.near": MetricKind("ticks of a row at its bound", "share"),
+    "prediction.start": MetricKind("error of the predicted initial state, of its motion", "share"),
+    "prediction.next": MetricKind("error of the plan one sample ahead, of the motion", "share"),
+    "prediction.quarter": MetricKind("error of the plan a quarter ahead, of the motion", "share"),
+    "prediction.half": MetricKind(
+        "error of the plan half the horizon ahead, of the motion", "share"
+    ),
+    "prediction.end": MetricKind("error of the plan at its end, of the motion", "share"),
+    "time.median": MetricKind("time of one tick in C, median", "time"),
+    "time.p99": MetricKind("time of one tick in C, 99th percentile", "time"),
+    "time.max": MetricKind("time of one tick in C, longest", "time"),
+    "time.preparation": MetricKind("preparation of one tick in C, 99th percentile", "time"),
+    "time.feedback": MetricKind("feedback of one tick in C, 99th percentile", "time"),
+    "time.share": MetricKind("time of one tick in C, 99th percentile, of the period", "share"),
+    "time.late": MetricKind("ticks that took longer than the period", "share"),
+    "outer.safe_output": MetricKind("ticks of the outer law with a safe output", "share"),
+    "outer.longest_failure": MetricKind("longest run of the outer law's ticks with a safe output"),
+    "outer.time": MetricKind("time of one tick of the outer law in C, 99th percentile", "time"),
+    "outer.share": MetricKind(
+        "time of one tick of the outer law, 99th percentile, of its period", "share"
+    ),
+}
+"""All names that a criterion may have; those of tracking also with a scope, `name:scope`."""
+
+
+def base_name(name: str) -> str:
+    """Return the name of a metric without its scope: `tracking.rms` of `tracking.rms:trunk`."""
+    return name.partition(":")[0]

@@ -1,0 +1,218 @@
+"""Plans of a controller, compared with what then happened.
+
+At tick k a controller that plans gives states x_k[j] and controls u_k[j], j samples after the
+moment at which its control acts; d is the delay that it accounts for:
+
+    e_k[j] = x(k + d + j) ⊖ x_k[j],   e_k[j] = u(k + j) - u_k[j]
+
+x is the state of the plant. `⊖` is MuJoCo's `mj_differentiatePos`: joint by joint, rotations as
+rotation vectors, rad. After one sample the error is that of the controller's model; further ahead
+it also contains the changes of the plan since.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Controller
+from mbcasadi.plant import Plant
+from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics.control_metrics import control_names
+from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.plan_curves import PlanCurves, Plans, plan_curves
+from mbcasadi.validation.metrics.recorded_signals import evaluate_at_ticks
+from mbcasadi.validation.metrics.state_components import StateComponents
+from mbcasadi.validation.metrics.tracking_metrics import root_mean_square
+
+Array = NDArray[np.float64]
+Ticks = NDArray[np.int64]
+
+MOST_PLANS = 200  # of one run; spread evenly over a longer one
+LAG_TEXTS = {
+    "start": "when the control acts",
+    "next": "one sample ahead",
+    "quarter": "a quarter of the horizon ahead",
+    "half": "half the horizon ahead",
+    "end": "at the end of the horizon",
+}
+
+
+@dataclass(frozen=True)
+class PredictionStatistics:
+    """Errors of one predicted row; one number for each of `Predictions.lags`, or NaN.
+
+    Attributes:
+        name, unit: of the row: `q.`, `v.` and `u.` of a joint or motor, or the controller's own.
+        rms, peak: of the error, over the ticks that are compared.
+        motion: RMS of the row's displacement in the same time.
+    """
+
+    name: str
+    unit: str
+    rms: tuple[float, ...]
+    peak: tuple[float, ...]
+    motion: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Plans of a run against what happened.
+
+    Attributes:
+        lags: samples ahead, by the names of `LAG_TEXTS`.
+        period: s, from one sample to the next.
+        horizon, delay: N and d.
+        states, controls: rows of x and of u.
+        plans: number of ticks whose plan was compared.
+        curves: some of the plans, to be drawn.
+    """
+
+    lags: dict[str, int]
+    period: float
+    horizon: int
+    delay: int
+    states: tuple[PredictionStatistics, ...]
+    controls: tuple[PredictionStatistics, ...]
+    plans: int
+    curves: PlanCurves
+
+    def share(self, lag: int) -> float:
+        """Return the error of the states over their motion; NaN where nothing moves.
+
+        `sqrt(Σ rms² / Σ motion²)` over the rows in one unit, then the worst unit: 0 is a perfect
+        prediction, 1 no better than to predict that nothing moves.
+        """
+        shares = []
+        for unit in {row.unit for row in self.states}:
+            rows = [row for row in self.states if row.unit == unit]
+            error = np.linalg.norm([row.rms[lag] for row in rows])
+            motion = np.linalg.norm([row.motion[lag] for row in rows])
+            shares += [float(error / motion)] if motion > 0 else []
+        return max(shares, default=float("nan"))
+
+    def to_dict(self) -> dict[str, object]:
+        """Return everything but the curves as plain data."""
+        rows = {"states": self.states, "controls": self.controls}
+        return {
+            "samples ahead": self.lags,
+            "horizon": self.horizon,
+            "delay": self.delay,
+            "plans": self.plans,
+            **{name: [asdict(row) for row in part] for name, part in rows.items()},
+        }
+
+
+class _Errors(NamedTuple):
+    """Error and motion at one lag, (n, rows) each, of the states or of the controls."""
+
+    error: Array
+    motion: Array
+
+
+def predictions(
+    controller: Controller, recording: Recording, plant: Plant, settle: float = 0.0
+) -> Predictions | None:
+    """Return plans against what happened; None where the controller has no valid plan.
+
+    Only plans of ticks without a safe output count, and none of the first d: the controls that
+    were pending then are not the controller's own.
+
+    Args:
+        controller: has the prediction.
+        recording: of the closed loop.
+        plant: of the run.
+        settle: s at the start that are left out.
+    """
+    prediction = controller.prediction
+    if prediction is None:
+        return None
+    N, d = int(prediction.size2_out("u")), controller.delay
+    components = StateComponents(controller, recording, plant)
+    plans = _valid_plans(controller, recording, components, settle)
+    if plans is None:
+        return None
+    lags = ({"start": 0} if d else {}) | {
+        "next": 1, "quarter": max(1, N // 4), "half": max(1, N // 2), "end": N
+    }  # fmt: skip
+    states = [_state_errors(components, plans, lag, d) for lag in lags.values()]
+    controls = [_control_errors(recording, components, plans, lag, d) for lag in lags.values()]
+    names, units = control_names(controller)
+    return Predictions(
+        lags=lags,
+        period=controller.period,
+        horizon=N,
+        delay=d,
+        states=_statistics(components.names, components.units, states),
+        controls=_statistics([f"u.{name}" for name in names], units, controls),
+        plans=int(plans.ticks.size),
+        curves=plan_curves(controller, recording, components, plans),
+    )
+
+
+def _valid_plans(
+    controller: Controller, recording: Recording, components: StateComponents, settle: float
+) -> Plans | None:
+    """Return up to `MOST_PLANS` plans without NaN or infinity, spread over the valid ticks."""
+    assert controller.prediction is not None
+    d = controller.delay
+    valid = ~np.isin(recording.status, controller.safe_statuses) & (recording.t >= settle)
+    ticks = d + np.flatnonzero(valid[d : max(d, recording.ticks - d - 1)])
+    if not ticks.size:
+        return None
+    ticks = ticks[np.linspace(0, ticks.size - 1, min(MOST_PLANS, ticks.size)).astype(int)]
+    plan = evaluate_at_ticks(controller.prediction, recording, ticks)
+    finite = np.isfinite(plan["x"]).all(axis=(1, 2)) & np.isfinite(plan["u"]).all(axis=(1, 2))
+    if not finite.any():
+        return None
+    return Plans(ticks[finite], components.select(plan["x"][finite]), plan["u"][finite])
+
+
+def prediction_metrics(rows: Predictions | None) -> Iterator[Metric]:
+    """Yield the relative error at each lag; nothing without predictions."""
+    if rows is None:
+        return
+    for i, name in enumerate(rows.lags):
+        meaning = f"error of the plan {LAG_TEXTS[name]}, RMS over the motion in that time"
+        share = rows.share(i)
+        if np.isfinite(share):
+            yield Metric(f"prediction.{name}", share, "", f"{meaning}, worst unit")
+
+
+def _state_errors(components: StateComponents, plans: Plans, lag: int, delay: int) -> _Errors:
+    known = plans.ticks + delay + lag < components.known_ticks
+    later = components.states_at(plans.ticks[known] + delay + lag)
+    return _Errors(
+        error=components.difference(plans.x[known, lag], later),
+        motion=components.difference(components.states_at(plans.ticks[known]), later),
+    )
+
+
+def _control_errors(
+    recording: Recording, components: StateComponents, plans: Plans, lag: int, delay: int
+) -> _Errors:
+    known = plans.ticks + delay + lag < components.known_ticks
+    known &= lag < plans.u.shape[1]  # no control is planned for the last sample
+    later = recording.u[plans.ticks[known] + lag]
+    plan = plans.u[known, min(lag, plans.u.shape[1] - 1)]
+    return _Errors(error=later - plan, motion=later - recording.u[plans.ticks[known]])
+
+
+def _statistics(
+    names: Sequence[str], units: Sequence[str], lags: Sequence[_Errors]
+) -> tuple[PredictionStatistics, ...]:
+    """Return RMS and peak of each row at each lag."""
+    return tuple(
+        PredictionStatistics(
+            name=name,
+            unit=unit,
+            rms=tuple(root_mean_square(lag.error[:, i]) for lag in lags),
+            peak=tuple(
+                float(np.abs(lag.error[:, i]).max()) if len(lag.error) else np.nan for lag in lags
+            ),
+            motion=tuple(root_mean_square(lag.motion[:, i]) for lag in lags),
+        )
+        for i, (name, unit) in enumerate(zip(names, units, strict=True))
+    )

@@ -1,0 +1,83 @@
+"""All statistics and metrics of one recorded run."""
+
+from dataclasses import dataclass
+
+from mbcasadi.codegen import TickTimes
+from mbcasadi.description import Controller
+from mbcasadi.plant import Plant
+from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics.closure_metrics import closure_metrics
+from mbcasadi.validation.metrics.comparison import Comparison
+from mbcasadi.validation.metrics.contact_metrics import contact_metrics
+from mbcasadi.validation.metrics.control_metrics import time_metrics, torque_metrics
+from mbcasadi.validation.metrics.criteria import Criteria
+from mbcasadi.validation.metrics.margins import Margin, margin_metrics, margins
+from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.outer_law_metrics import OuterLawRun, outer_law_metrics
+from mbcasadi.validation.metrics.predictions import Predictions, prediction_metrics, predictions
+from mbcasadi.validation.metrics.status_metrics import status_metrics
+from mbcasadi.validation.metrics.tracking_metrics import (
+    TrackingStatistics,
+    tracking_metrics,
+    tracking_statistics,
+)
+
+
+@dataclass(frozen=True)
+class RunStatistics:
+    """Statistics of a run, and the metrics computed from them.
+
+    Attributes:
+        tracking: each component of the tasks.
+        margins: each bounded row.
+        predictions: plans against what happened, or None.
+        metrics: of all of it.
+    """
+
+    tracking: tuple[TrackingStatistics, ...]
+    margins: tuple[Margin, ...]
+    predictions: Predictions | None
+    metrics: tuple[Metric, ...]
+
+
+def run_statistics(
+    controller: Controller,
+    recording: Recording,
+    plant: Plant,
+    criteria: Criteria,
+    *,
+    comparison: Comparison | None = None,
+    times: TickTimes | None = None,
+    outer: OuterLawRun | None = None,
+) -> RunStatistics:
+    """Return all statistics of a run.
+
+    Args:
+        controller, recording, plant: of the run.
+        criteria: their scopes and `settle` are used.
+        comparison: with our dynamics, or None.
+        times: of the ticks in C, or None.
+        outer: run of the outer law, or None.
+
+    Raises:
+        UnknownNameError: a criterion names a task or component that the controller does not have.
+    """
+    tracking = tracking_statistics(controller, recording, criteria.settle)
+    bounded_rows = margins(controller, recording)
+    plans = predictions(controller, recording, plant, criteria.settle)
+    return RunStatistics(
+        tracking=tracking,
+        margins=bounded_rows,
+        predictions=plans,
+        metrics=(
+            *tracking_metrics(tracking, criteria.scopes),
+            *closure_metrics(recording, comparison),
+            *torque_metrics(controller, recording),
+            *margin_metrics(bounded_rows),
+            *contact_metrics(controller, recording),
+            *status_metrics(controller, recording),
+            *prediction_metrics(plans),
+            *time_metrics(times, controller.period),
+            *outer_law_metrics(outer),
+        ),
+    )

@@ -1,0 +1,117 @@
+"""How well the tasks of a controller were tracked."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Controller
+from mbcasadi.errors import UnknownNameError
+from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics.control_metrics import saturation
+from mbcasadi.validation.metrics.metric import Metric
+
+Array = NDArray[np.float64]
+
+# Targets that move less than this (m or rad) have no amplitude.
+SMALLEST_AMPLITUDE = 1e-6
+
+
+@dataclass(frozen=True)
+class TrackingStatistics:
+    """The tracking error of one component of the tasks.
+
+    Attributes:
+        name, unit: of the component.
+        rms, peak: of the error.
+        amplitude: half of the target's range; 0 where it is constant.
+        rms_free: RMS over the ticks without a saturated motor, NaN if there are none.
+    """
+
+    name: str
+    unit: str
+    rms: float
+    peak: float
+    amplitude: float
+    rms_free: float
+
+    def share(self, value: float) -> float:
+        """Return `value` over the amplitude, NaN where the target is constant."""
+        return value / self.amplitude if self.amplitude > SMALLEST_AMPLITUDE else float("nan")
+
+
+def tracking_statistics(
+    controller: Controller, recording: Recording, settle: float = 0.0
+) -> tuple[TrackingStatistics, ...]:
+    """Return the tracking error of each component, from `settle` s on; () without a monitor."""
+    if not {"target", "error"} <= recording.monitor.keys():
+        return ()
+    late = recording.t >= settle
+    free = late & ~saturation(controller, recording.u).any(axis=1)
+    target, error = recording.monitor["target"], recording.monitor["error"]
+    names, units = _components(controller, "error", error.shape[1])
+    return tuple(
+        TrackingStatistics(
+            name=names[i],
+            unit=units[i],
+            rms=root_mean_square(error[late, i]),
+            peak=float(np.abs(error[late, i]).max(initial=0.0)),
+            amplitude=float(np.ptp(target[late, i])) / 2 if late.any() else 0.0,
+            rms_free=root_mean_square(error[free, i]),
+        )
+        for i in range(error.shape[1])
+    )
+
+
+def root_mean_square(values: Array) -> float:
+    """Return `sqrt(mean(values²))`, NaN without values."""
+    return float(np.sqrt(np.mean(values**2))) if values.size else float("nan")
+
+
+def _components(
+    controller: Controller, output: str, size: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return names and units of the rows of a monitor's output."""
+    for signal in controller.monitors:
+        if signal.name == output and len(signal.components) == size:
+            return signal.components, signal.units
+    return tuple(f"{output}[{i}]" for i in range(size)), ("",) * size
+
+
+def tracking_metrics(
+    rows: Sequence[TrackingStatistics], scopes: Sequence[str] = ()
+) -> Iterator[Metric]:
+    """Yield the worst tracking over all components, then over those of each scope.
+
+    A scope is the name of a component, or the part of it before a dot: the task "trunk" has
+    the components "trunk.x", "trunk.ry". Its metrics are named `tracking.rms:trunk`.
+
+    Raises:
+        UnknownNameError: a scope matches no component; the message lists them.
+    """
+    if not rows:
+        return
+    yield from _worst(rows, "")
+    for scope in scopes:
+        matches = [row for row in rows if row.name == scope or row.name.startswith(f"{scope}.")]
+        if not matches:
+            valid = ", ".join(row.name for row in rows)
+            raise UnknownNameError(f"unknown component {scope!r}; the tasks have: {valid}")
+        yield from _worst(matches, f":{scope}")
+
+
+def _worst(rows: Sequence[TrackingStatistics], suffix: str) -> Iterator[Metric]:
+    rms = [row.share(row.rms) for row in rows]
+    free = [row.share(row.rms_free) for row in rows]
+    peaks = [row.share(row.peak) for row in rows]
+    unit = " or ".join(sorted({row.unit for row in rows if row.unit}))
+    yield Metric(f"tracking.rms{suffix}", max(r.rms for r in rows), unit, "worst RMS error")
+    yield Metric(f"tracking.max{suffix}", max(r.peak for r in rows), unit, "largest error")
+    for name, values, meaning in (
+        ("rms_share", rms, "worst RMS, of the target's amplitude"),
+        ("max_share", peaks, "largest error, of the target's amplitude"),
+        ("rms_share_free", free, "worst RMS, of the amplitude, while no motor is at its limit"),
+    ):
+        if not np.isnan(values).all():
+            yield Metric(f"tracking.{name}{suffix}", float(np.nanmax(values)), "", meaning)

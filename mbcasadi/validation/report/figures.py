@@ -1,0 +1,116 @@
+"""The figures of a run, as inline SVG."""
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mbcasadi.validation.report import plots, prediction_plots
+from mbcasadi.validation.report.extras import require
+from mbcasadi.validation.report.plots import Draw
+from mbcasadi.validation.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+BELOW_LEGEND, WITHOUT_LEGEND = 0.87, 0.97  # top of the axes, as a share of the figure
+STYLE = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#9ca3af",
+    "axes.labelcolor": "#374151",
+    "axes.grid": True,
+    "grid.color": "#e5e7eb",
+    "grid.linewidth": 0.7,
+    "xtick.color": "#4b5563",
+    "ytick.color": "#4b5563",
+    "lines.linewidth": 1.3,
+    "legend.frameon": False,
+    "legend.fontsize": 8.0,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the page: heading, one sentence that says how to read it, and SVG."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+def figures(run: Run) -> list[Figure]:
+    """Return the figures that this run has data for.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    require("matplotlib.figure", "a plot")
+    import matplotlib.style as mpl_style
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    result = []
+    for i, (title, caption, draw) in enumerate(_content(run)):
+        style = STYLE | {"svg.hashsalt": f"{run.name}-{i}"}
+        with mpl_style.context(style):
+            figure = MatplotlibFigure(figsize=(5.6, 3.0))
+            axes = figure.add_subplot()
+            draw(axes)
+            top = BELOW_LEGEND if axes.get_legend() else WITHOUT_LEGEND
+            figure.subplots_adjust(left=0.145, right=0.985, bottom=0.155, top=top)
+            result.append(Figure(title, caption, _svg(figure)))
+    return result
+
+
+def _svg(figure: "MatplotlibFigure") -> str:
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+
+
+def _content(run: Run) -> Iterator[tuple[str, str, Draw]]:
+    """Yield title, caption and drawing of each plot."""
+    record = run.recording
+    for unit in dict.fromkeys(row.unit for row in run.tracking):
+        suffix = f" ({unit})" if unit else ""
+        if plots.moving_components(run, unit):
+            caption = "Target dashed, motion solid."
+            yield f"Targets and motion{suffix}", caption, plots.targets(run, unit)
+        caption = "Target minus motion; components with a constant target are grey."
+        yield f"Tracking error{suffix}", caption, plots.errors(run, unit)
+    caption = "Limits dotted; a control is clipped at its limit."
+    yield "Controls", caption, plots.controls(run)
+    yield from _plan_content(run)
+    if run.comparison is not None and record.equality_force.any():
+        caption = "Our equations dashed, MuJoCo solid; the joints with the largest force."
+        yield "Constraint force of the loops", caption, plots.forces(run)
+        caption = "Worst gap in MuJoCo, and the residual of our equations at the same states."
+        yield "Closure of the loops", caption, plots.closure(run)
+    if record.contact_names:
+        caption = "Force of the floor on each contact in MuJoCo."
+        yield "Normal forces", caption, plots.normals(run)
+        caption = "1 - |f_t| / (mu f_n), negative outside the cone; dashed: by the controller."
+        yield "Friction-cone margin", caption, plots.margins(run)
+    if run.times is not None:
+        caption = "The generated C with its QP solver and its check."
+        yield "Time of one tick", caption, plots.times(run)
+
+
+def _plan_content(run: Run) -> Iterator[tuple[str, str, Draw]]:
+    """Yield the plots of the controller's plans."""
+    if run.predictions is None:
+        return
+    for unit in prediction_plots.planned_units(run):
+        suffix = f" ({unit})" if unit else ""
+        caption = "What happened solid; some of the plans dashed, from the dot on."
+        yield f"Plans and motion{suffix}", caption, prediction_plots.states(run, unit)
+    caption = "What acted solid; some of the plans dashed, limits dotted."
+    yield "Planned controls", caption, prediction_plots.controls(run)

@@ -1,0 +1,101 @@
+"""Runs as a table, as JSON and as one self-contained page."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mbcasadi.errors import ProblemError
+from mbcasadi.validation.report.findings import findings
+from mbcasadi.validation.report.html import page
+from mbcasadi.validation.report.plain_data import Plain, package_versions, plain_data
+from mbcasadi.validation.report.terminal import criteria_table
+from mbcasadi.validation.run import Run
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Report:
+    """One or several runs.
+
+    Attributes:
+        runs: in the order of the report.
+        title: heading.
+    """
+
+    runs: tuple[Run, ...]
+    title: str = "Closed-loop validation"
+
+    @property
+    def passed(self) -> bool:
+        """Whether every criterion of every run is fulfilled."""
+        return all(run.passed for run in self.runs)
+
+    def __add__(self, other: "Report") -> "Report":
+        """Return one report with the runs of both."""
+        return Report(self.runs + other.runs, self.title)
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Return the report as plain data that JSON can hold; NaN and infinity become None."""
+        return plain_data(
+            {
+                "title": self.title,
+                "passed": self.passed,
+                "versions": package_versions(),
+                "runs": [run.to_dict() for run in self.runs],
+            }
+        )
+
+    def to_json(self) -> str:
+        """Return the report as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+
+    def to_html(self) -> str:
+        """Return the report as one HTML page that refers to no other file.
+
+        Raises:
+            MissingExtraError: jinja2 or matplotlib is not installed.
+        """
+        return page(self.runs, self.title, package_versions())
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report as `.json` or `.html`; return the path.
+
+        Raises:
+            ProblemError: another suffix.
+            MissingExtraError: an HTML page needs jinja2 and matplotlib.
+        """
+        target = Path(path)
+        if target.suffix not in {".json", ".html"}:
+            raise ProblemError(f"{target}: a report is saved as .json or .html")
+        text = self.to_json() if target.suffix == ".json" else self.to_html()
+        target.write_text(text, encoding="utf-8")
+        return target
+
+    def table(self) -> "Table":
+        """Return the criteria of all runs as a `rich` table.
+
+        Raises:
+            MissingExtraError: rich is not installed.
+        """
+        rows = [(run.name, run.verdicts) for run in self.runs]
+        return criteria_table(self._headline, rows)
+
+    @property
+    def _headline(self) -> str:
+        return f"{self.title}: {'passed' if self.passed else 'FAILED'}"
+
+    def __str__(self) -> str:
+        lines = [self._headline]
+        for run in self.runs:
+            lines += [f"  {run.name}: {'passed' if run.passed else 'FAILED'}"]
+            for v in run.verdicts:
+                sign = ">=" if v.at_least else "<="
+                mark = "ok  " if v.passed else "FAIL"
+                lines.append(f"    {mark} {v.metric} = {v.value:.4g} {sign} {v.limit:.4g}")
+            lines += [f"    {sentence}" for sentence in findings(run)]
+            if run.what_if is not None:
+                lines += [f"    {line}" for line in str(run.what_if).splitlines()]
+        return "\n".join(lines)

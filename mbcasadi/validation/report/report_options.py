@@ -1,0 +1,41 @@
+"""What a report contains beside the metrics of the run."""
+
+from dataclasses import dataclass
+
+from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
+from mbcasadi.errors import ProblemError
+from mbcasadi.validation.closed_loop import Progress
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What a report contains beside the metrics of the run.
+
+    Attributes:
+        name: heading of the run; the model's and the controller's name by default.
+        softness: sweep `solimp` and report the part of the disagreement that it explains; repeat
+            the run with other `solref` and report how far the loops open.
+        what_if: repeat the run without its delay, without its errors and without both, and report
+            the cost of each.
+        undelayed: the same law made for no delay, for those repetitions that have none; the law
+            of the run by default.
+        render: render frames, where a renderer is present.
+        progress: called with what is being done and a share from 0 to 1.
+
+    Raises:
+        ProblemError: `undelayed` without `what_if`.
+    """
+
+    name: str = ""
+    softness: bool = False
+    what_if: bool = False
+    undelayed: Controller | HasController | None = None
+    render: bool = False
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if self.undelayed is not None and not self.what_if:
+            raise ProblemError(
+                "undelayed is used by the repetitions of what_if only; give what_if=True too"
+            )

@@ -1,0 +1,58 @@
+"""The settings of a run as text."""
+
+from collections.abc import Mapping
+
+from mbcasadi.description import Controller
+from mbcasadi.plant import Plant
+from mbcasadi.validation.closed_loop import CompiledLaw, Scenario, steps_per_tick
+from mbcasadi.validation.report.text import tick_count
+from mbcasadi.validation.run import PlantFactory
+
+
+def run_settings(
+    law: CompiledLaw, plant: Plant, plants: PlantFactory, scenario: Scenario
+) -> dict[str, object]:
+    """Return name → text or number, in the order of the report.
+
+    Args:
+        law: compiled.
+        plant: of the run.
+        plants: its options and parameter errors.
+        scenario: of the run.
+    """
+    controller = law.controller
+    steps = steps_per_tick(controller, plant)
+    disturbed = scenario.disturbance is not None
+    return {
+        "model": plant.name,
+        "degrees of freedom": plant.nv,
+        "motors": plant.nu,
+        "controller": controller.name,
+        "control period": f"{1e3 * controller.period:g} ms",
+        "plant's time step": f"{1e3 * plant.timestep:g} ms ({steps} in a period)",
+        "duration": f"{scenario.duration:g} s",
+        "delay": _delay_text(scenario, controller),
+        "plant's parameter errors": _error_text(plants.perturb, plants.seed),
+        "disturbance": "a generalised force" if disturbed else "none",
+        "plant's equality constraints": _softness_text(plant, plants.rigid),
+        "operations in a tick": law.project.operations,
+        "lines of C": law.project.lines,
+    }
+
+
+def _delay_text(scenario: Scenario, controller: Controller) -> str:
+    expected = f", the law accounts for {controller.delay}" if controller.delay else ""
+    return tick_count(scenario.delay) + expected
+
+
+def _error_text(perturb: Mapping[str, float], seed: int | None) -> str:
+    if not perturb:
+        return "none"
+    errors = ", ".join(f"{name} {100 * error:+.3g} %" for name, error in perturb.items())
+    return errors if seed is None else f"{errors} (drawn for each, seed {seed})"
+
+
+def _softness_text(plant: Plant, rigid: bool) -> str:
+    if not plant.model.neq:
+        return "none"
+    return "rigid recipe" if rigid else "the model's own softness"

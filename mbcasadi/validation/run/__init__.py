@@ -1,0 +1,18 @@
+"""One judged run, its comparison with our dynamics, and its repetitions under other conditions."""
+
+from mbcasadi.validation.run.conditions import Condition, WhatIf, require_conditions
+from mbcasadi.validation.run.model_comparison import compare_with_model
+from mbcasadi.validation.run.plant_factory import PlantFactory, initial_configuration
+from mbcasadi.validation.run.repetitions import Repetitions
+from mbcasadi.validation.run.run import Run
+
+__all__ = [
+    "Condition",
+    "PlantFactory",
+    "Repetitions",
+    "Run",
+    "WhatIf",
+    "compare_with_model",
+    "initial_configuration",
+    "require_conditions",
+]

@@ -1,0 +1,180 @@
+"""Cost of delay and model error: one scenario under up to four conditions.
+
+Law and scenario are the same; the plant's parameter errors and the delay are left out in turn.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mbcasadi.errors import ProblemError, SimulationError
+from mbcasadi.plant import Plant
+from mbcasadi.validation.closed_loop import CompiledLaw, Recording, Scenario, run_loop
+from mbcasadi.validation.metrics import margins, safe_outputs, tracking_statistics
+
+NOMINAL, DELAYED, ERRONEOUS, BOTH = "nominal", "delay only", "model error only", "both"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One run of the scenario; NaN where a number could not be measured.
+
+    Attributes:
+        name: of the condition.
+        finished: whether the run reached its end.
+        tracking: worst RMS error of a component, in its unit.
+        effort: root of the mean of |u|².
+        margin: least margin of a hard row, of its range.
+        safe_output: share of ticks that fell back to a safe output.
+    """
+
+    name: str
+    finished: bool
+    tracking: float
+    effort: float
+    margin: float
+    safe_output: float
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """The conditions side by side.
+
+    Attributes:
+        rows: one for each condition; the last is that of the run itself.
+        unit: of tracking.
+        delay_expected: the runs without delay used a law that accounts for a delay.
+    """
+
+    rows: tuple[Condition, ...]
+    unit: str
+    delay_expected: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """The costs in words."""
+        first = self.rows[0]
+        ratios = [
+            f"{row.name}: {row.tracking / first.tracking:.3g} times the tracking error"
+            for row in self.rows[1:]
+            if np.isfinite(row.tracking) and first.tracking > 0
+        ]
+        text = "; ".join(ratios) or "tracking was not measured"
+        stopped = [row.name for row in self.rows if not row.finished]
+        early = f" Ended early: {', '.join(stopped)}." if stopped else ""
+        note = (
+            " The law accounts for a delay, and is inaccurate without one."
+            if self.delay_expected
+            else ""
+        )
+        return f"Relative to {first.name}: {text}.{early}{note}"
+
+    def __str__(self) -> str:
+        unit = f", {self.unit}" if self.unit else ""
+        head = ("condition", f"tracking{unit}", "effort", "margin", "safe output", "finished")
+        cells = [
+            (
+                row.name,
+                f"{row.tracking:.3g}",
+                f"{row.effort:.3g}",
+                f"{100 * row.margin:.3g} %",
+                f"{100 * row.safe_output:.3g} %",
+                "yes" if row.finished else "no",
+            )
+            for row in self.rows
+        ]
+        widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+        return "\n".join(
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+            for row in (head, *cells)
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the table as plain data."""
+        rows = [asdict(row) for row in self.rows]
+        return {"unit": self.unit, "sentence": self.sentence, "conditions": rows}
+
+
+class _Case(NamedTuple):
+    law: CompiledLaw
+    with_errors: bool
+    scenario: Scenario
+
+
+def compare_conditions(
+    laws: tuple[CompiledLaw, CompiledLaw],
+    make_plant: Callable[[bool], Plant],
+    scenario: Scenario,
+    recording: Recording,
+    settle: float,
+    *,
+    perturbed: bool,
+) -> WhatIf:
+    """Repeat a run without its delay and without its plant's errors.
+
+    Args:
+        laws: the law of the run, and the one for conditions without delay; often the same.
+        make_plant: whether it has its parameter errors → a new plant.
+        scenario, recording: the run itself.
+        settle: s at the start that tracking leaves out.
+        perturbed: whether the run's plant has parameter errors.
+
+    Raises:
+        ProblemError: neither delay nor errors, so that there is nothing to compare.
+    """
+    require_conditions(scenario.delay, perturbed)
+    law, undelayed_law = laws
+    undelayed = replace(scenario, delay=0)
+    cases = {NOMINAL: _Case(undelayed_law, False, undelayed)}
+    if scenario.delay:
+        cases[DELAYED] = _Case(law, False, scenario)
+    if perturbed:
+        cases[ERRONEOUS] = _Case(undelayed_law, True, undelayed)
+    if perturbed and scenario.delay:
+        cases[BOTH] = _Case(law, True, scenario)
+    last = list(cases)[-1]
+    rows = []
+    for name, case in cases.items():
+        known = name == last and case.law is law
+        run = recording if known else _run(case, make_plant(case.with_errors))
+        rows.append(_condition(name, case.law, run, settle))
+    units = {row.unit for row in tracking_statistics(law.controller, recording, settle)}
+    delay_expected = scenario.delay > 0 and undelayed_law.controller.delay > 0
+    return WhatIf(tuple(rows), " or ".join(sorted(units - {""})), delay_expected)
+
+
+def require_conditions(delay: int, perturbed: bool) -> None:
+    """Raise where there is neither delay nor error, so that there is nothing to compare.
+
+    Raises:
+        ProblemError: neither is given.
+    """
+    if not perturbed and not delay:
+        raise ProblemError("what_if compares a run with delay or perturb to one without; give one")
+
+
+def _run(case: _Case, plant: Plant) -> Recording | None:
+    """Return the recording; None where this plant cannot be closed at the initial state."""
+    try:
+        return run_loop(case.law, plant, case.scenario)
+    except SimulationError:
+        return None
+
+
+def _condition(
+    name: str, law: CompiledLaw, recording: Recording | None, settle: float
+) -> Condition:
+    if recording is None:
+        return Condition(name, False, np.nan, np.nan, np.nan, np.nan)
+    tracking = tracking_statistics(law.controller, recording, settle)
+    shares = [row.share for row in margins(law.controller, recording) if not row.soft]
+    return Condition(
+        name=name,
+        finished=not recording.events,
+        tracking=max((row.rms for row in tracking), default=np.nan),
+        effort=float(np.sqrt(np.mean(np.sum(recording.u**2, axis=1)))),
+        margin=min(shares, default=np.nan),
+        safe_output=safe_outputs(law.controller, recording.status).share,
+    )

@@ -1,0 +1,71 @@
+"""Our dynamics against a run in MuJoCo, where the model has equality constraints."""
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.dynamics import forward_dynamics
+from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.system import System, read_mjcf
+from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics import Comparison, Softness, compare_run, softness_sweep
+from mbcasadi.validation.run.plant_factory import PlantFactory
+
+Array = NDArray[np.float64]
+
+SOFT_RANK_TOL = 1e-3  # gaps of soft loops, as a share of the links' lengths
+
+
+class ModelComparison(NamedTuple):
+    """A comparison and a softness sweep, None where not made, and notes on why."""
+
+    comparison: Comparison | None = None
+    softness: Softness | None = None
+    notes: tuple[str, ...] = ()
+
+
+def compare_with_model(
+    plants: PlantFactory, recording: Recording, *, softness: bool, switched: bool
+) -> ModelComparison:
+    """Compare a run with our dynamics of the same model, without parameter errors.
+
+    Where the plant's constraints were switched, our rows are active where MuJoCo's were.
+
+    Args:
+        plants: of the run.
+        recording: the run.
+        softness: sweep `solimp` too.
+        switched: the run switched equality constraints.
+    """
+    try:
+        system = read_mjcf(plants.model, switchable=switched)
+        if not system.nc:
+            return ModelComparison()
+        dynamics = comparison_dynamics(system)
+    except UnsupportedFeatureError as error:
+        return ModelComparison(notes=(f"Our dynamics were not compared: {error}",))
+    mask = active_rows(system, recording) if switched else None
+    comparison = compare_run(system, dynamics, recording, mask)
+    if softness and switched:
+        note = "Softness was not swept: the plant's constraints were switched."
+        return ModelComparison(comparison, notes=(note,))
+    sweep = softness_sweep(plants.make, dynamics, recording) if softness else None
+    return ModelComparison(comparison, sweep)
+
+
+def active_rows(system: System, recording: Recording) -> Array:
+    """Return (nt, nc): 1 for each of our rows that MuJoCo enforced, equality by equality."""
+    sizes = [equality.size for equality in system.equalities]
+    return np.repeat(recording.equality_active, sizes, axis=1)
+
+
+def comparison_dynamics(system: System) -> ca.Function:
+    """Return the forward dynamics (q, v, f, [mask]) → (a, f_c, lam) to compare MuJoCo with.
+
+    Soft loops are slightly open, and rows that are dependent on the manifold are only nearly
+    dependent there. Rows that differ by less than `SOFT_RANK_TOL` count as dependent: with a finer
+    tolerance, Bennett's linkage would be locked by the micrometres that its loop is open.
+    """
+    return forward_dynamics(system, formulation="projection", rank_tol=SOFT_RANK_TOL)

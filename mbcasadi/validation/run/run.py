@@ -1,0 +1,101 @@
+"""One validated run: settings, measurements, metrics and verdicts."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from mbcasadi.codegen import TickTimes
+from mbcasadi.description import Controller
+from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics import (
+    Comparison,
+    Margin,
+    Metric,
+    OuterLawRun,
+    Predictions,
+    Softness,
+    StatusRow,
+    TrackingStatistics,
+    Verdict,
+    status_rows,
+)
+from mbcasadi.validation.run.conditions import WhatIf
+
+
+@dataclass(frozen=True)
+class Run:
+    """One closed loop of a controller's generated C and MuJoCo.
+
+    Attributes:
+        name: heading in the report.
+        controller: as data.
+        settings: of the run, as text or numbers, in order.
+        recording: all ticks.
+        comparison: our dynamics and MuJoCo's, where the model has equality constraints.
+        times: of single ticks of the C.
+        tracking: each component of the tasks.
+        metrics, verdicts: numbers, and the criteria on them.
+        margins: each bounded control, and each row of the controller's limits.
+        predictions: plans against what happened, where the controller plans.
+        softness: the sweep, where it was made.
+        what_if: cost of delay and model error, where it was measured.
+        outer: run of the outer law, where there is one.
+        frames: PNG images of the motion, with `frame_times` in s.
+        notes: sentences for the reader: something not compared, no renderer, a divergence.
+    """
+
+    name: str
+    controller: Controller
+    settings: Mapping[str, object]
+    recording: Recording
+    metrics: tuple[Metric, ...]
+    verdicts: tuple[Verdict, ...]
+    tracking: tuple[TrackingStatistics, ...] = ()
+    comparison: Comparison | None = None
+    times: TickTimes | None = None
+    margins: tuple[Margin, ...] = ()
+    predictions: Predictions | None = None
+    softness: Softness | None = None
+    what_if: WhatIf | None = None
+    outer: OuterLawRun | None = None
+    frames: tuple[bytes, ...] = ()
+    frame_times: tuple[float, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether every criterion is fulfilled."""
+        return all(verdict.passed for verdict in self.verdicts)
+
+    def metric(self, name: str) -> float:
+        """Return the value of a metric, NaN where the run does not have it."""
+        return next((m.value for m in self.metrics if m.name == name), math.nan)
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """Number of ticks of each status that occurred, by its text."""
+        return {row.text: row.ticks for row in self.status_rows}
+
+    @property
+    def status_rows(self) -> tuple[StatusRow, ...]:
+        """Each status that occurred: how often, when first, and its longest run."""
+        return status_rows(self.controller, self.recording.status, self.recording.t)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return everything but the recording as plain data."""
+        return {
+            "name": self.name,
+            "passed": self.passed,
+            "settings": dict(self.settings),
+            "criteria": [asdict(verdict) for verdict in self.verdicts],
+            "metrics": {m.name: {"value": m.value, "unit": m.unit} for m in self.metrics},
+            "components": [asdict(row) for row in self.tracking],
+            "status": self.statuses,
+            "statuses": [asdict(row) for row in self.status_rows],
+            "margins": [asdict(row) for row in self.margins],
+            "predictions": None if self.predictions is None else self.predictions.to_dict(),
+            "softness": None if self.softness is None else asdict(self.softness),
+            "outer": None if self.outer is None else self.outer.to_dict(),
+            "what_if": None if self.what_if is None else self.what_if.to_dict(),
+            "notes": list(self.notes),
+        }

@@ -1,0 +1,122 @@
+"""The comparison finds what is wrong, names it, and finds nothing else."""
+
+import dataclasses
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+import pytest
+from support.hard_cases import ACTUATORS, EQUALITIES, JOINTS, REFUSED
+
+from mbcasadi.description import RigidTree, Weld
+from mbcasadi.errors import ModelError
+from mbcasadi.system import System, read_mjcf
+from mbcasadi.system.from_mjcf import member_builders
+from mbcasadi.validation.agreement import compare
+
+CASE = EQUALITIES["weld with anchor, relpose and torquescale"]
+VISIBLE = 1e-6  # a real mistake is far above rounding
+
+
+def altered(system: System, change: Callable[[RigidTree], RigidTree]) -> System:
+    """Return the system of a changed tree."""
+    assert system.tree is not None
+    tree = change(system.tree)
+    builders = member_builders(tree, system.actuators, system.equalities)
+    return dataclasses.replace(system, tree=tree, builders=builders, _cache={}, _frames={})
+
+
+def heavier(tree: RigidTree) -> RigidTree:
+    bodies = [*tree.bodies]
+    bodies[1] = dataclasses.replace(bodies[1], mass=bodies[1].mass * (1.0 + 1e-6))
+    return dataclasses.replace(tree, bodies=tuple(bodies))
+
+
+def without_gravity(tree: RigidTree) -> RigidTree:
+    return dataclasses.replace(tree, gravity=np.zeros(3))
+
+
+ENERGIES = ("kinetic_energy", "potential_energy")
+
+
+def with_armature(tree: RigidTree) -> RigidTree:
+    return dataclasses.replace(tree, armature=tree.armature + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (heavier, {"mass_matrix", "bias_force", *ENERGIES, "gravity_force"}),
+        (without_gravity, {"bias_force", "gravity_force", "potential_energy"}),
+        (with_armature, {"mass_matrix", "kinetic_energy"}),
+    ],
+)
+def test_a_wrong_number_is_found_in_the_quantities_that_it_enters(
+    change: Callable[[RigidTree], RigidTree], expected: set[str]
+) -> None:
+    model = mujoco.MjModel.from_xml_string(CASE)
+    right = read_mjcf(CASE)
+    assert all(result.agrees for result in compare(right, model, states=3))
+    results = compare(altered(right, change), model, states=3)
+    assert {result.quantity for result in results if not result.agrees} == expected
+
+
+def test_a_wrong_weld_is_found_in_residual_jacobian_and_bias() -> None:
+    model = mujoco.MjModel.from_xml_string(CASE)
+    system = read_mjcf(CASE)
+    (weld,) = system.equalities
+    assert isinstance(weld, Weld)
+    assert system.tree is not None
+    wrong = dataclasses.replace(weld, anchor1=-weld.anchor1)
+    builders = member_builders(system.tree, (), (wrong,))
+    results = compare(dataclasses.replace(system, builders=builders, _cache={}), model, states=3)
+    assert {result.quantity for result in results if result.error > VISIBLE} == {
+        "constraint",
+        "constraint_jacobian",
+        "constraint_bias",
+    }
+
+
+def test_a_nan_is_an_infinite_error_and_never_passes() -> None:
+    def broken(tree: RigidTree) -> RigidTree:
+        return dataclasses.replace(tree, gravity=np.full(3, np.nan))
+
+    model = mujoco.MjModel.from_xml_string(CASE)
+    results = {r.quantity: r for r in compare(altered(read_mjcf(CASE), broken), model, states=2)}
+    assert results["bias_force"].error == np.inf
+    assert not results["bias_force"].agrees
+
+
+def test_a_refused_member_is_listed_with_its_reason() -> None:
+    case = REFUSED["fluid"]
+    results = compare(read_mjcf(case.xml), mujoco.MjModel.from_xml_string(case.xml), states=2)
+    (absent,) = (result for result in results if np.isnan(result.error))
+    assert absent.quantity == "passive_force"
+    assert "density" in absent.note
+    assert not absent.agrees
+
+
+def test_a_system_of_another_model_is_an_error() -> None:
+    other = mujoco.MjModel.from_xml_string(JOINTS["several joints on one body"])
+    with pytest.raises(ModelError, match=r"has \(nq, nv, nu\) = .* expected a system read from"):
+        compare(read_mjcf(CASE), other)
+
+
+def test_the_model_is_not_changed() -> None:
+    xml = ACTUATORS["control and force ranges"]
+    model = mujoco.MjModel.from_xml_string(xml)
+    before = (int(model.opt.disableflags), model.actuator_ctrllimited.copy())
+    compare(read_mjcf(xml), model, states=2)
+    assert int(model.opt.disableflags) == before[0]
+    assert np.array_equal(model.actuator_ctrllimited, before[1])
+
+
+def test_the_same_seed_gives_the_same_result() -> None:
+    model, system = mujoco.MjModel.from_xml_string(CASE), read_mjcf(CASE)
+    assert compare(system, model, states=2, seed=3) == compare(system, model, states=2, seed=3)
+
+
+def test_a_model_without_joints_is_compared_too() -> None:
+    xml = "<mujoco><worldbody><geom size='.1'/><site name='s'/></worldbody></mujoco>"
+    results = compare(read_mjcf(xml), mujoco.MjModel.from_xml_string(xml), states=1)
+    assert all(result.agrees for result in results)

@@ -1,0 +1,149 @@
+"""Metrics of recordings whose numbers are known in advance."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support.validation_problems import TICKS, crank_controller, recording
+
+from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.validation.closed_loop import Recording
+from mbcasadi.validation.metrics import (
+    DEFAULTS,
+    METRICS,
+    Criteria,
+    Metric,
+    judge,
+    tracking_statistics,
+)
+from mbcasadi.validation.metrics.contact_metrics import contact_metrics
+from mbcasadi.validation.metrics.control_metrics import torque_metrics
+from mbcasadi.validation.metrics.tracking_metrics import tracking_metrics
+
+
+def values(found: object) -> dict[str, float]:
+    return {m.name: m.value for m in found}
+
+
+def test_tracking_of_a_sine_that_is_missed_by_a_tenth() -> None:
+    t = np.arange(TICKS) * 1e-3
+    wave = np.sin(2 * np.pi * 2 * t)[:, None]
+    record = recording(monitor={"target": 0.5 + 3 * wave, "error": 0.3 * wave})
+    (row,) = tracking_statistics(crank_controller(), record)
+    assert (row.name, row.unit) == ("crank", "rad")
+    assert row.amplitude == pytest.approx(3.0, rel=1e-5)
+    assert row.rms == pytest.approx(0.3 / np.sqrt(2), rel=1e-5)
+    found = values(tracking_metrics([row]))
+    assert found["tracking.rms_share"] == pytest.approx(0.1 / np.sqrt(2), rel=1e-4)
+    assert found["tracking.max_share"] == pytest.approx(0.1, rel=1e-4)
+
+
+def test_the_start_may_be_left_out_and_a_target_at_rest_has_no_amplitude() -> None:
+    error = np.where(np.arange(TICKS) < 500, 1.0, 0.0)[:, None]
+    record = recording(monitor={"target": np.ones((TICKS, 1)), "error": error})
+    assert tracking_statistics(crank_controller(), record)[0].rms == pytest.approx(np.sqrt(0.5))
+    (late,) = tracking_statistics(crank_controller(), record, settle=0.5)
+    assert late.rms == 0
+    assert "tracking.rms_share" not in values(tracking_metrics([late]))
+
+
+def test_tracking_without_saturation_leaves_out_the_ticks_at_a_limit() -> None:
+    controller = crank_controller()
+    u = np.where(np.arange(TICKS) < 300, controller.u_max[0], 0.0)[:, None]
+    error = np.where(np.arange(TICKS) < 300, 1.0, 0.01)[:, None]
+    target = np.linspace(-1, 1, TICKS)[:, None]
+    record = recording(u=u, monitor={"target": target, "error": error})
+    (row,) = tracking_statistics(controller, record)
+    assert row.rms_free == pytest.approx(0.01)
+    assert row.rms > 0.5
+    assert values(torque_metrics(controller, record))["torque.saturated"] == 0.3
+
+
+def test_a_nan_control_is_beyond_every_limit() -> None:
+    u = np.zeros((TICKS, 1))
+    u[3] = np.nan
+    found = values(torque_metrics(crank_controller(), recording(u=u)))
+    assert found["torque.excess"] > 1e300
+
+
+def contact_recording(**fields: object) -> tuple[object, Recording]:
+    contacts = (Contact("a", friction=0.5), Contact("b", friction=0.5))
+    controller = dataclasses.replace(crank_controller(), contacts=contacts)
+    return controller, recording(contact_names=("a", "b"), **fields)
+
+
+def test_cone_margins_are_one_minus_the_used_share_of_friction() -> None:
+    normal, slip = np.full((TICKS, 2), 100.0), np.zeros((TICKS, 2))
+    slip[10, 1] = 40.0  # of 0.5 · 100
+    force = np.tile([100.0, 30.0, 40.0, 100.0, 0.0, 10.0], (TICKS, 1))
+    controller, record = contact_recording(
+        contact_normal=normal, contact_tangential=slip, monitor={"contact_force": force}
+    )
+    found = values(contact_metrics(controller, record))
+    assert found["cone.plant"] == pytest.approx(0.2)
+    assert found["cone.controller"] == pytest.approx(0.0)  # 50 of 0.5 · 100
+    assert found["contact.lost"] == 0
+
+
+def test_a_foot_that_is_not_counted_on_is_not_judged() -> None:
+    normal, slip = np.full((TICKS, 2), 100.0), np.zeros((TICKS, 2))
+    slip[:, 1] = 90.0
+    place = np.zeros((TICKS, 2, 3))
+    place[:, 1, 0] = np.linspace(0, 1, TICKS)
+    fields = {"contact_normal": normal, "contact_tangential": slip, "contact_position": place}
+    up = np.tile([1.0, 0.0], (TICKS, 1))
+    controller, record = contact_recording(mask=up, **fields)
+    idle = values(contact_metrics(controller, record))
+    assert (idle["cone.plant"], idle["contact.slip"]) == (1.0, 0.0)
+    controller, record = contact_recording(mask=np.ones((TICKS, 2)), **fields)
+    counted = values(contact_metrics(controller, record))
+    assert counted["cone.plant"] == pytest.approx(-0.8)
+    assert counted["contact.slip"] == pytest.approx(1.0)
+
+
+def test_slip_starts_anew_when_a_foot_lands_again() -> None:
+    place, mask = np.zeros((TICKS, 2, 3)), np.ones((TICKS, 2))
+    mask[400:600, 0] = 0.0
+    place[500:, 0, 0] = 0.3  # moved in the air
+    place[700:, 0, 1] = 0.002  # slipped on the floor
+    controller, record = contact_recording(
+        mask=mask, contact_position=place, contact_normal=np.ones((TICKS, 2))
+    )
+    found = values(contact_metrics(controller, record))
+    assert found["contact.slip"] == pytest.approx(0.002)
+
+
+def test_a_lost_contact_is_counted() -> None:
+    normal = np.full((TICKS, 2), 50.0)
+    normal[:250, 0] = 0.0
+    controller, record = contact_recording(contact_normal=normal)
+    assert values(contact_metrics(controller, record))["contact.lost"] == 0.125
+
+
+def test_criteria_bound_from_above_or_below_and_nan_never_passes() -> None:
+    found = [Metric("cone.plant", 0.1, "", ""), Metric("tracking.rms", float("nan"), "m", "")]
+    required = Criteria({"cone.plant": 0.2, "tracking.rms": 1.0})
+    verdicts = {v.metric: v for v in judge(found, required, finished=True)}
+    assert verdicts["cone.plant"].at_least
+    assert [v.passed for v in verdicts.values()] == [True, False, False]
+    assert judge(found, Criteria({"cone.plant": 0.05}), finished=True)[1].passed
+    assert not judge(found, Criteria({}), finished=False)[0].passed
+
+
+def test_criteria_check_themselves() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown criterion 'cone.plnt'; there are: .*cone"):
+        Criteria({"cone.plnt": 0.1})
+    with pytest.raises(ProblemError, match=r"'cone.plant' is nan; expected a number"):
+        Criteria({"cone.plant": float("nan")})
+    with pytest.raises(ProblemError, match="settle is -1 s"):
+        Criteria(settle=-1)
+    assert Criteria({"tracking.rms:b": 1.0, "tracking.max:a": 1.0, "torque.max": 1.0}).scopes == (
+        "b",
+        "a",
+    )
+
+
+def test_every_metric_of_a_run_has_a_name_in_the_table() -> None:
+    assert set(DEFAULTS) <= METRICS.keys()
+    assert all(kind.text for kind in METRICS.values())

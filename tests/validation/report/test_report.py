@@ -1,0 +1,122 @@
+"""Reports: a table, JSON, and a page that needs nothing else."""
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from support.validation_problems import crank_controller, standing_controller, swing
+
+from mbcasadi import models
+from mbcasadi.errors import MissingExtraError, ProblemError
+from mbcasadi.plant import Plant
+from mbcasadi.validation import Report, ReportOptions, ScenarioOptions, validate
+
+VOID = {"meta", "br", "img", "hr", "link", "input"}
+
+
+class Balanced(HTMLParser):
+    """Checks that tags close in order, and collects what refers elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.references: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        names = {"src", "href", "xlink:href", "action"}
+        self.references += [value or "" for name, value in attributes if name in names]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    crank = validate(
+        crank_controller(),
+        models.path("four_bar"),
+        0.2,
+        reference=swing,
+        report=ReportOptions(softness=True, render=True, name="A four-bar <&> its crank"),
+    )
+    path = models.path("quadruped")
+    law = standing_controller(Plant(path).keyframe("stand"))
+    stand = ScenarioOptions(keyframe="stand")
+    return crank + validate(law, path, 0.2, scenario=stand, perturb={"mass": 0.1}, delay=1)
+
+
+def test_reports_add_up(report: Report) -> None:
+    assert len(report.runs) == 2
+    assert report.passed == all(run.passed for run in report.runs)
+
+
+def test_the_json_has_settings_measurements_and_criteria(report: Report, tmp_path: Path) -> None:
+    data = json.loads(report.save(tmp_path / "report.json").read_text())
+    assert data["passed"] == report.passed
+    assert data["versions"]["mujoco"]
+    first, second = data["runs"]
+    assert first["metrics"]["closure.plant"]["unit"] == "m"
+    assert first["softness"]["rigid"] < first["softness"]["own"]
+    assert second["settings"]["plant's parameter errors"] == "mass +10 %"
+    assert second["settings"]["delay"] == "1 tick"
+    assert {c["metric"] for c in second["criteria"]} >= {"finished", "torque.excess", "cone.plant"}
+
+
+def test_the_page_is_well_formed_and_refers_to_nothing_outside(report: Report) -> None:
+    text = report.to_html()
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == []
+    outside = [r for r in parser.references if not r.startswith(("#", "data:image/png;base64,"))]
+    assert outside == []
+    assert "<script" not in text
+    assert not re.search(r"@import|url\((?!['\"]?#)", text)
+    assert text.count("<svg") >= 10
+    assert "A four-bar &lt;&amp;&gt; its crank" in text
+    assert "nan" not in re.sub(r"<svg.*?</svg>|base64,[^\"]*", "", text, flags=re.DOTALL)
+
+
+def test_the_page_has_pictures_or_says_why_not(report: Report) -> None:
+    run = report.runs[0]
+    if run.frames:
+        assert all(frame.startswith(b"\x89PNG") for frame in run.frames)
+        assert report.to_html().count("data:image/png") == len(run.frames)
+    else:
+        assert any(note.startswith("No pictures: ") for note in run.notes)
+
+
+def test_the_same_run_gives_the_same_page(report: Report) -> None:
+    assert report.to_html() == report.to_html()
+
+
+def test_the_table_has_every_criterion(report: Report) -> None:
+    from rich.console import Console
+
+    console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console.print(report.table())
+    text = console.export_text()
+    assert "ran to its end" in text
+    assert text.count("yes") >= 2
+    assert str(report).count("torque.excess") == 2
+
+
+def test_a_report_is_saved_as_html_or_json_only(report: Report, tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match=r"\.json or \.html"):
+        report.save(tmp_path / "report.pdf")
+    assert report.save(tmp_path / "report.html").stat().st_size < 3_000_000
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_a_missing_package_is_named_with_its_extra(
+    report: Report, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [n for n in sys.modules if n.split(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)  # type: ignore[arg-type]
+    with pytest.raises(MissingExtraError, match=rf"{package}.*mbcasadi\[tools\]"):
+        report.to_html()

@@ -1,0 +1,190 @@
+"""Controllers and motions read from TOML."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from mbcasadi import models
+from mbcasadi.control import FrameTask, PostureTask
+from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
+from mbcasadi.system import read_mjcf
+from mbcasadi.validation.demo import PARTS
+from mbcasadi.validation.spec import build_experiment, parse_spec, read_spec
+from mbcasadi.validation.spec.motion import mask_schedule, task_motion
+from mbcasadi.validation.spec.schema import MaskSwitch
+from mbcasadi.validation.spec.signals import Sine
+
+ROUNDING = 1e-12
+STEP = 1e-5  # central differences of smooth motions: truncation near 1e-7 at 26 rad/s²
+DIFFERENCE = 1e-6
+
+CRANK = {
+    "type": "inverse_dynamics_qp",
+    "task": [{"type": "posture", "joints": ["crank"], "reference": {"crank": 0.2}}],
+}
+TILT = {"frequency": 0.7, "ramp": 0.4, "phase": 30}
+
+
+def four_bar(**changes):
+    return build_experiment(parse_spec(CRANK | changes), models.path("four_bar"))
+
+
+@pytest.fixture(scope="module")
+def quadruped():
+    return read_mjcf(models.path("quadruped"))
+
+
+def motion_of(task, system, q0, given):
+    """Return (t) -> every slice of the task's reference, by name."""
+    t = ca.SX.sym("t")
+    values = task_motion(task, system, q0, given, t)
+    function = ca.Function("motion", [t], list(values.values()), ["t"], list(values))
+    return lambda now: {name: np.array(v).ravel() for name, v in function(t=now).items()}
+
+
+def test_velocity_and_acceleration_of_a_turning_frame_are_those_of_its_pose(quadruped):
+    given = {
+        "x": Sine(amplitude=0.04, **TILT),
+        "rx": Sine(amplitude=0.5, **TILT),
+        "ry": Sine(amplitude=0.3, frequency=0.4),
+        "rz": Sine(amplitude=0.4, frequency=0.9, phase=70),
+    }
+    at = motion_of(FrameTask("trunk"), quadruped, quadruped.tree.keyframes["stand"], given)
+    for t in (0.3, 1.1):
+        now, before, after = at(t), at(t - STEP), at(t + STEP)
+        slope = {name: (after[name] - before[name]) / (2 * STEP) for name in now}
+        np.testing.assert_allclose(now["velocity"], slope["position"], atol=DIFFERENCE)
+        np.testing.assert_allclose(now["acceleration"], slope["velocity"], atol=DIFFERENCE)
+        np.testing.assert_allclose(
+            now["angular_acceleration"], slope["angular_velocity"], atol=DIFFERENCE
+        )
+        w, xyz = now["quaternion"][0], now["quaternion"][1:]
+        dw, dxyz = slope["quaternion"][0], slope["quaternion"][1:]
+        omega = 2 * (w * dxyz - dw * xyz - np.cross(dxyz, xyz))  # 2 vec(dquat ∘ conj(quat))
+        np.testing.assert_allclose(now["angular_velocity"], omega, atol=DIFFERENCE)
+        assert np.linalg.norm(omega) > 0.1
+
+
+def test_rotations_turn_about_the_worlds_axes(quadruped):
+    q0 = quadruped.tree.keyframes["stand"].copy()
+    q0[3:7] = [np.cos(0.4), 0, 0, np.sin(0.4)]  # the trunk is yawed already
+    at = motion_of(FrameTask("trunk"), quadruped, q0, {"rx": 0.6})
+    expected = ca.DM([np.cos(0.3), np.sin(0.3), 0, 0])  # about x of the world, from the left
+    w, x, z = float(expected[0]), float(expected[1]), np.sin(0.4)
+    product = [w * np.cos(0.4), x * np.cos(0.4), -x * z, w * z]
+    np.testing.assert_allclose(at(0.0)["quaternion"], product, atol=ROUNDING)
+
+
+def test_rotations_are_about_x_first_and_about_z_last(quadruped):
+    q0 = quadruped.tree.keyframes["stand"]
+    at = motion_of(FrameTask("trunk"), quadruped, q0, {"rz": 0.8, "rx": 0.6})
+    cx, sx, cz, sz = np.cos(0.3), np.sin(0.3), np.cos(0.4), np.sin(0.4)
+    z_after_x = [cz * cx, cz * sx, sz * sx, sz * cx]
+    np.testing.assert_allclose(at(0.0)["quaternion"], z_after_x, atol=ROUNDING)
+
+
+def test_a_reference_without_motion_is_the_initial_pose(quadruped):
+    q0 = quadruped.tree.keyframes["stand"]
+    for task in (FrameTask("trunk"), PostureTask()):
+        at, present = motion_of(task, quadruped, q0, {}), task.hold_reference(quadruped, q0)
+        for name, value in present.items():
+            np.testing.assert_allclose(at(0.7)[name], value, atol=ROUNDING)
+
+
+def test_the_mask_follows_its_schedule_in_time():
+    mask = mask_schedule(
+        ("left", "right", "loop"),
+        [MaskSwitch(at=2.0, on=["right"]), MaskSwitch(at=1.0, off=["right", "loop"])],
+    )
+    np.testing.assert_array_equal(mask(0.5), [1, 1, 1])
+    np.testing.assert_array_equal(mask(1.0), [1, 0, 0])
+    np.testing.assert_array_equal(mask(3.0), [1, 1, 0])
+
+
+def test_the_start_is_moved_onto_the_constraints():
+    experiment = four_bar(start={"q": [0.4, 0.0, 0.0]})
+    system = experiment.controller.system
+    assert np.abs(np.array(system.constraint([0.4, 0.0, 0.0]))).max() > 1e-3
+    assert np.abs(np.array(system.constraint(experiment.q0))).max() < 1e-9
+
+
+def test_the_reference_fills_the_slices_of_the_controller():
+    experiment = four_bar()
+    ref = experiment.reference(1.0)
+    assert ref.shape == (experiment.controller.nref,)
+    assert ref[experiment.controller.reference["posture.q"]] == pytest.approx(
+        [experiment.q0[0] + 0.2]
+    )
+
+
+def test_limits_and_options_reach_the_controller():
+    experiment = four_bar(limits={"ctrl": {"crank": [-0.5, 0.25]}}, options={"torque_weight": 3e-3})
+    assert experiment.controller.controller.u_max == pytest.approx([0.25])
+    assert experiment.controller.torque_weight == 3e-3
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"task": [{"type": "posture", "joints": ["crnk"]}]}, UnknownNameError, "'crank'"),
+        ({"task": [{"type": "frame", "frame": "tip"}]}, UnknownNameError, "'tracer'"),
+        ({"contact": [{"frame": "foot"}]}, UnknownNameError, "'coupler_pin'"),
+        ({"start": {"keyframe": "home"}}, UnknownNameError, "key frame 'home'"),
+        ({"start": {"q": [0.0]}}, ShapeError, r"start.q has shape \(1,\)"),
+        ({"mask": [{"at": 1.0, "off": ["pn"]}]}, UnknownNameError, "'pin'"),
+        ({"limits": {"ctrl": {"motor": [-1, 1]}}}, UnknownNameError, "'crank'"),
+        ({"limits": {"ctrl": {"crank": [1, -1]}}}, ProblemError, "above"),
+    ],
+)
+def test_unknown_names_and_contradictions_say_what_is_valid(changes, error, words):
+    with pytest.raises(error, match=words):
+        four_bar(**changes)
+
+
+def test_a_reference_for_another_joint_is_refused():
+    task = {"type": "posture", "joints": ["crank"], "reference": {"rocker": 0.1}}
+    with pytest.raises(UnknownNameError, match="joint in the reference of 'posture' 'rocker'"):
+        four_bar(task=[task])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"tasks": []}, "tasks: unknown key"),
+        ({"type": "lqr"}, "type: .*found 'lqr'"),
+        ({"task": [{"type": "frame"}]}, "task.0.frame: field required"),
+        ({"task": [{"type": "frame", "frame": "a", "kpp": 1}]}, "task.0.kpp: unknown key"),
+        ({"period": 0}, "period: .*greater than 0"),
+        (
+            {"task": [{"type": "posture", "reference": {"crank": {"amplitude": 1}}}]},
+            "task.0.reference.crank.frequency: field required",
+        ),
+    ],
+)
+def test_a_wrong_key_or_value_is_named(changes, words):
+    with pytest.raises(ProblemError, match=words):
+        parse_spec(CRANK | changes)
+
+
+def test_a_file_that_is_not_there_or_not_toml_is_named(tmp_path):
+    with pytest.raises(ProblemError, match=r"cannot read the controller .*none.toml"):
+        read_spec(tmp_path / "none.toml")
+    path = tmp_path / "broken.toml"
+    path.write_text("type = ")
+    with pytest.raises(ProblemError, match=r"broken.toml is not TOML"):
+        read_spec(path)
+
+
+def test_conditions_of_the_trial_can_be_replaced():
+    spec = parse_spec(CRANK | {"validation": {"duration": 3.0, "delay": 1}})
+    changed = spec.with_trial(duration=1.0, delay=None, perturb={"mass": 0.2})
+    assert (changed.validation.duration, changed.validation.delay) == (1.0, 1)
+    assert changed.validation.perturb == {"mass": 0.2}
+    assert spec.validation.duration == 3.0
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.model)
+def test_the_specs_of_the_demonstration_can_be_read(part):
+    spec = read_spec(part.controller)
+    assert spec.validation.criteria
+    assert spec.validation.duration > 1.0
