@@ -1,4 +1,4 @@
-.PHONY: check format test docs
+.PHONY: check format test docs imports
 
 check:  ## format, lint, types, import boundaries, spelling
 	python -m ruff format --check .
@@ -16,3 +16,6 @@ test:
 
 docs:
 	python -m mkdocs build --strict
+
+imports:  ## print which package imports which
+	python docs/print_imports.py

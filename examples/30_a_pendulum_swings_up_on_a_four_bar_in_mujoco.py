@@ -57,7 +57,9 @@ def main(figure: str | None = None) -> dict[str, Run]:
     ocp = optimal_control_problem(system, HORIZON, PERIOD, Q=Q, R=0.7, Q_end=15 * Q, **STEP)
     first = initial_guess(ocp, x[: HORIZON + 1], u[:HORIZON])
     rti = real_time_iteration(ocp, first, delay=1)
-    played = feedback(mb.linearize(system, upright[:4]), [[0] * 4], follows=True, period=PERIOD)
+    played = feedback(
+        mb.linearize(system, upright[:4]), [[0] * 4], track_reference=True, period=PERIOD
+    )
 
     def plan(t: float, samples: int) -> dict[str, np.ndarray]:
         at = slice(k := round(t / PERIOD), k + samples)  # begins when the first control acts

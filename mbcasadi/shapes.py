@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.description.c_names import is_c_name
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 
 Array = NDArray[np.float64]
@@ -74,8 +75,11 @@ def require_positive(**numbers: float) -> None:
 
 def require_identifier(name: str, value: str) -> None:
     """Raise `ProblemError` unless an option is a C identifier."""
-    if not (isinstance(value, str) and value.isidentifier() and value.isascii()):
-        raise ProblemError(f"{name} {value!r}; expected a C identifier")
+    if not is_c_name(value):
+        raise ProblemError(
+            f"{name} {value!r}; expected a C identifier: a letter, then letters, digits or "
+            "underscores, and no word of C or of its library"
+        )
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:

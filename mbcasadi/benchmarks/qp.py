@@ -22,7 +22,7 @@ from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
 from mbcasadi.description import Contact
 from mbcasadi.description.qp_stages import UNBOUNDED
-from mbcasadi.qp.solver import OPTIONS
+from mbcasadi.qp.solver import DENSE_SOLVERS
 from mbcasadi.system import read_mjcf
 
 Array = NDArray[np.float64]
@@ -121,7 +121,7 @@ def _ours(
     """Return the problems in full form, our median time, and our actuator forces."""
     stages, parts_fun = controller.stages.qp, _parts_fun(controller)
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": ca.Sparsity.dense(stages.m, stages.n)}
-    conic = ca.conic("ours", "daqp", pattern, OPTIONS["daqp"])
+    conic = ca.conic("ours", "daqp", pattern, DENSE_SOLVERS["daqp"])
     buffer: Any
     buffer, trigger = conic.buffer()  # the stubs ask for the sizes too, the module does not
     store = {conic.name_in(i): np.zeros(conic.nnz_in(i)) for i in range(conic.n_in())}
@@ -197,7 +197,7 @@ def _daqp_full(form: FullForm) -> Array:
     key = A.shape
     if key not in _daqp_cache:
         pattern = {"h": ca.Sparsity.dense(*form.H.shape), "a": ca.Sparsity.dense(*A.shape)}
-        _daqp_cache[key] = ca.conic("full", "daqp", pattern, OPTIONS["daqp"])
+        _daqp_cache[key] = ca.conic("full", "daqp", pattern, DENSE_SOLVERS["daqp"])
     lba, uba = np.concatenate([form.e, form.lower]), np.concatenate([form.e, form.upper])
     found = _daqp_cache[key](h=form.H, g=form.g, a=A, lba=lba, uba=uba)
     return np.array(found["x"]).ravel()

@@ -13,7 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen.names import parameter, require_identifier
-from mbcasadi.codegen.stage_functions import patterns, renamed, stage_functions, without_rows
+from mbcasadi.codegen.stage_functions import (
+    patterns,
+    rename_function,
+    stage_functions,
+    without_rows,
+)
 from mbcasadi.codegen.unit_rows import UnitRows, unit_rows
 from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.errors import ExportError
@@ -89,7 +94,7 @@ class Law:
         return self.functions[2] if len(self.functions) > 2 else None
 
     @property
-    def known(self) -> tuple[Port, ...]:
+    def prepared_from(self) -> tuple[Port, ...]:
         """The inputs of the preparation phase."""
         names = self.preparation.name_in() if self.preparation is not None else ()
         return tuple(p for p in self.inputs if p.name in names)
@@ -124,7 +129,7 @@ def law_from_function(function: ca.Function, name: str | None) -> Law:
         name=symbol,
         inputs=_ports(function, "in", ()),
         outputs=_ports(function, "out", ()),
-        functions=(renamed(function, f"{symbol}_law", patterns(function)),),
+        functions=(rename_function(function, f"{symbol}_law", patterns(function)),),
     )
 
 

@@ -34,7 +34,7 @@ def new_memory(manifest: Mapping[str, Any], library: Path) -> Memory:
     block = np.zeros(manifest["memory_bytes"] // BYTES)
     memory = Memory(block, ctypes.CDLL(str(library)))
     initialise = getattr(memory.library, f"{manifest['name']}_init")
-    _checked(initialise(_pointer(block), ctypes.c_size_t(block.nbytes)))
+    _require_success(initialise(_pointer(block), ctypes.c_size_t(block.nbytes)))
     return memory
 
 
@@ -97,14 +97,14 @@ def _run(
     manifest: Mapping[str, Any], what: str, memory: Memory, given: Sequence[Array | None]
 ) -> None:
     function = getattr(memory.library, f"{manifest['name']}_{what}")
-    _checked(function(*(_pointer(array) for array in (memory.block, *given))))
+    _require_success(function(*(_pointer(array) for array in (memory.block, *given))))
 
 
 def _pointer(array: Array | None) -> Any:
     return None if array is None else array.ctypes.data_as(ctypes.c_void_p)
 
 
-def _checked(code: int) -> None:
+def _require_success(code: int) -> None:
     if code < 0:
         raise ExportError(
             f"the C returned {code}: -1 is memory that it does not accept, -2 is arithmetic that "

@@ -92,12 +92,12 @@ def _run(command: Sequence[str]) -> tuple[int, str, int]:
         tempfile.TemporaryFile() as said,
         subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT) as process,
     ):
-        peak = _waited(process)
+        peak = _wait(process)
         said.seek(0)
         return process.returncode, said.read().decode(errors="replace"), peak
 
 
-def _waited(process: "subprocess.Popen[bytes]") -> int:
+def _wait(process: "subprocess.Popen[bytes]") -> int:
     """Wait for the process and its children; return the largest peak memory of one, bytes."""
     if sys.platform == "win32":
         process.wait()

@@ -34,10 +34,10 @@ def _controller_values(law: Law) -> dict[str, str | int]:
     state, status = find_port(law.inputs, "z"), find_port(law.outputs, "status")
     nz = 0 if law.z0 is None else law.z0.size
     keep = ""
-    if state and nz and state not in law.known:
+    if state and nz and state not in law.prepared_from:
         i = law.inputs.index(state)
         keep = f"  if (z) in[{i}] = (const double *)memcpy(m->state, z, sizeof m->state);\n"
-        bind += [keep] if not law.known else []
+        bind += [keep] if not law.prepared_from else []
     success, local = f"{upper}_OK", ""
     if status:
         k = law.outputs.index(status)
@@ -48,7 +48,7 @@ def _controller_values(law: Law) -> dict[str, str | int]:
     values: dict[str, str | int] = {
         "stage_members": "  struct ldp ldp;\n" if law.staged else "",
         "phase_members": "  int is_prepared;\n  volatile int busy;\n"
-        if law.known
+        if law.prepared_from
         else "  int padding;\n",
         "state_member": f"  double state[{nz}];\n" if keep else "",
         "keep": keep,
@@ -67,7 +67,9 @@ def _controller_values(law: Law) -> dict[str, str | int]:
         "NAME": upper,
     }
     values.update({k: max(1, size) for k, size in work.items()})
-    values["entries"] = phases_c(law, values) if law.known else template("step.c.in", values)
+    values["entries"] = (
+        phases_c(law, values) if law.prepared_from else template("step.c.in", values)
+    )
     return values
 
 

@@ -1,7 +1,7 @@
 """The interface of a law for `casadi.external`."""
 
 from mbcasadi.codegen.c_interface import Law
-from mbcasadi.codegen.text import listed, number, template
+from mbcasadi.codegen.text import comma_list, number, template
 
 
 def external_c(law: Law) -> str:
@@ -11,7 +11,7 @@ def external_c(law: Law) -> str:
         for i, port in enumerate(ports):
             numbers = port.sparsity.compress()
             arrays.append(
-                f"static const casadi_int {side}_{i}[{len(numbers)}] = {{{listed(numbers)}}};\n"
+                f"static const casadi_int {side}_{i}[{len(numbers)}] = {{{comma_list(numbers)}}};\n"
             )
     calls = [f"arg[{i}]" for i in range(len(law.inputs))]
     calls += [f"res[{i}]" for i in range(len(law.outputs))]

@@ -83,9 +83,9 @@ def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
 def _call(law: Law, arguments: list[str]) -> str:
     """Return the C of one tick: a step, or both phases."""
     given = "".join(f", {a}" for a in arguments)
-    if not law.known:
+    if not law.prepared_from:
         return f"    code_ = {law.name}_step(memory{given});\n"
-    known = "".join(f", {p.identifier}" for p in law.known)
+    known = "".join(f", {p.identifier}" for p in law.prepared_from)
     return (
         f"    if ({law.name}_prepare(memory{known})) return 1;\n"
         "    /* here the measurement comes */\n"
@@ -143,12 +143,12 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
 
 
 def _phases_page(law: Law) -> str:
-    if not law.known:
+    if not law.prepared_from:
         return ""
     values = {
-        "known": "".join(f", {p.identifier}" for p in law.known),
+        "known": "".join(f", {p.identifier}" for p in law.prepared_from),
         "call": "".join(f", {p.identifier}" for p in law.inputs + law.outputs),
-        "names": ", ".join(f"`{p.name}`" for p in law.known),
+        "names": ", ".join(f"`{p.name}`" for p in law.prepared_from),
         "name": law.name,
     }
     return template("readme_phases.md.in", values)
@@ -182,7 +182,7 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> dict[st
         "flag_bits": {flag.name: int(flag) for flag in Flag},
         "tuning": [_tuning(parameter) for parameter in law.tuning],
         "memory_bytes": 8 * memory_doubles(law),
-        "prepared_from": [p.name for p in law.known],
+        "prepared_from": [p.name for p in law.prepared_from],
         "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in law.functions},
         "largest_function": max(largest_body(f) for f in law.functions),
         "flags": list(recommended_flags(law)),

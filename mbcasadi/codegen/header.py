@@ -34,13 +34,15 @@ def header_h(law: Law) -> str:
         "aliasing": "\n * z and z_next may be the same array." if law.has_state else "",
         "returns": returns,
         "parameters": parameters(law),
-        "functions": "the functions below" if law.known else f"{law.name}_init and {law.name}_step",
-        "and_feedback": "a tick or its feedback" if law.known else f"{law.name}_step",
-        "busy_comma": "," if law.known else "",
+        "functions": "the functions below"
+        if law.prepared_from
+        else f"{law.name}_init and {law.name}_step",
+        "and_feedback": "a tick or its feedback" if law.prepared_from else f"{law.name}_step",
+        "busy_comma": "," if law.prepared_from else "",
         "busy_code": f"  {upper}_BUSY = -3 /* a call on this memory is under way */\n"
-        if law.known
+        if law.prepared_from
         else "",
-        "phases": _phases(law) if law.known else "",
+        "phases": _phases(law) if law.prepared_from else "",
         "solver_functions": _solver_declarations(law),
         "name": law.name,
         "NAME": upper,
@@ -54,7 +56,7 @@ def _phases(law: Law) -> str:
     return template(
         "phases.h.in",
         {
-            "arguments": "\n".join(_argument_line("in ", port) for port in law.known),
+            "arguments": "\n".join(_argument_line("in ", port) for port in law.prepared_from),
             "status": status,
             "known_parameters": known_parameters(law),
             "parameters": parameters(law),

@@ -3,7 +3,7 @@
 from itertools import accumulate
 
 from mbcasadi.codegen.c_interface import Law, Port, find_port
-from mbcasadi.codegen.text import listed, template
+from mbcasadi.codegen.text import comma_list, template
 from mbcasadi.description.status import Status
 
 FIELDS = {"A_qp": "p->A", "lba": "p->lba", "uba": "p->uba", "active0": "p->active"}
@@ -12,7 +12,7 @@ FIELDS |= {"carry": "p->carry"}
 
 def build_arguments(law: Law) -> str:
     """Return the C that points to the inputs of `build` after the law's own, and its outputs."""
-    lines = [f"  m->arg[{len(law.inputs)}] = m->prepared;\n"] if law.known else []
+    lines = [f"  m->arg[{len(law.inputs)}] = m->prepared;\n"] if law.prepared_from else []
     names = law.functions[0].name_out()
     lines += [f"  m->res[{i}] = {FIELDS[name]};\n" for i, name in enumerate(names)]
     return "".join(lines)
@@ -20,7 +20,7 @@ def build_arguments(law: Law) -> str:
 
 def finish_arguments(law: Law) -> str:
     """Return the C that points to the inputs of `finish` after the law's own."""
-    fields = ["m->prepared"] if law.known else []
+    fields = ["m->prepared"] if law.prepared_from else []
     fields += ["p->carry", "p->x", "p->lam_a", "p->active", "&flag"]
     first = len(law.inputs)
     places = [f"{first} + {i}" if i else f"{first}" for i in range(len(fields))]
@@ -33,11 +33,11 @@ def members(law: Law) -> str:
     """Return the members of the memory that hold the prepared values."""
     if law.preparation is None:
         return ""
-    size, known = int(law.preparation.nnz_out("prepared")), sum(p.size for p in law.known)
+    size, known = int(law.preparation.nnz_out("prepared")), sum(p.size for p in law.prepared_from)
     return f"  double prepared[{max(1, size)}], known[{max(1, known)}];\n"
 
 
-def rows_prepared(law: Law) -> bool:
+def prepares_rows(law: Law) -> bool:
     """Whether the rows of the QP are known before the measurement."""
     return law.preparation is not None and "A_qp" in law.preparation.name_out()
 
@@ -45,7 +45,7 @@ def rows_prepared(law: Law) -> bool:
 def phases_c(law: Law, entry: dict[str, str | int]) -> str:
     """Return prepare, feedback and step; `entry` are the values of a plain step's template."""
     assert law.preparation is not None
-    places = [law.inputs.index(port) for port in law.known]
+    places = [law.inputs.index(port) for port in law.prepared_from]
     pointers = {"prepared": "m->prepared", "A_qp": "m->ldp.A"}
     results = [
         f"  m->res[{i}] = {pointers[name]};\n" for i, name in enumerate(law.preparation.name_out())
@@ -54,13 +54,13 @@ def phases_c(law: Law, entry: dict[str, str | int]) -> str:
     normal = "  if (!failed) m->ldp.normal = ldp_normalise(&m->ldp);\n"
     values = entry | {
         "known": len(places),
-        "known_input": listed(places),
-        "known_start": listed(accumulate((port.size for port in law.known), initial=0)),
+        "known_input": comma_list(places),
+        "known_start": comma_list(accumulate((port.size for port in law.prepared_from), initial=0)),
         "prepared": int(law.preparation.nnz_out("prepared")),
         "prepare_results": "".join(results),
-        "prepare_rows": normal if rows_prepared(law) else "",
-        "forget_rows": "  m->ldp.normal = 0;\n" if rows_prepared(law) else "",
-        "unprepared": _unprepared(law),
+        "prepare_rows": normal if prepares_rows(law) else "",
+        "forget_rows": "  m->ldp.normal = 0;\n" if prepares_rows(law) else "",
+        "unprepared": _unprepared_c(law),
         "bind_known": "".join(bind),
         "known_parameters": known_parameters(law),
         "refuse": _refuse(law),
@@ -73,7 +73,7 @@ def phases_c(law: Law, entry: dict[str, str | int]) -> str:
 
 def known_parameters(law: Law) -> str:
     """Return the parameters of `<name>_prepare` after the memory."""
-    return "".join(f", const double *{port.identifier}" for port in law.known)
+    return "".join(f", const double *{port.identifier}" for port in law.prepared_from)
 
 
 def output_loops(law: Law, chosen: dict[str, str]) -> list[str]:
@@ -94,7 +94,7 @@ def zero_control(law: Law) -> str:
     return f"fmin(fmax(0, {law.name}_u_min[i]), {law.name}_u_max[i])"
 
 
-def _unprepared(law: Law) -> str:
+def _unprepared_c(law: Law) -> str:
     state = find_port(law.inputs, "z")
     chosen = {"u": zero_control(law), "status": str(Status.BAD_INPUT), "residual": "HUGE_VAL"}
     if state is not None:

@@ -3,9 +3,9 @@
 import numpy as np
 
 from mbcasadi.codegen.c_interface import Law
-from mbcasadi.codegen.phases import rows_prepared
+from mbcasadi.codegen.phases import prepares_rows
 from mbcasadi.codegen.sizes import iteration_limit
-from mbcasadi.codegen.text import constant, listed, number, template
+from mbcasadi.codegen.text import comma_list, constant, number, template
 from mbcasadi.codegen.unit_rows import FAR, UnitRows
 from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE, ZERO_ROW
 
@@ -53,14 +53,14 @@ def _rows_of_a_tick(law: Law) -> dict[str, str | int]:
     rows, cols = pattern.get_triplet()
     nnz, mn = max(1, int(pattern.nnz())), max(1, law.m * law.n)
     tables = f"#define LDP_NNZ {pattern.nnz()} /* nonzeros of A */\n"
-    tables += f"static const int ldp_row[{nnz}] = {{{listed(rows)}}};\n"
-    tables += f"static const int ldp_col[{nnz}] = {{{listed(cols)}}};\n"
+    tables += f"static const int ldp_row[{nnz}] = {{{comma_list(rows)}}};\n"
+    tables += f"static const int ldp_col[{nnz}] = {{{comma_list(cols)}}};\n"
     members = f"  double A[{nnz}], M[{mn}], scale[{max(1, law.m)}];\n"
     return {
         "row_tables": tables,
-        "row_members": members + ("  int normal;\n" if rows_prepared(law) else ""),
+        "row_members": members + ("  int normal;\n" if prepares_rows(law) else ""),
         "normalise": template("rows_of_a_tick.c.in", {"zero_row": number(ZERO_ROW)}) + "\n",
-        "normalised": "p->normal && " if rows_prepared(law) else "ldp_normalise(p) && ",
+        "normalised": "p->normal && " if prepares_rows(law) else "ldp_normalise(p) && ",
         "matrix": "p->M;",
         "scale": "p->scale",
     }

@@ -26,21 +26,24 @@ def stage_functions(controller: Controller, symbol: str) -> tuple[ca.Function, .
     """
     function, stages = controller.function, controller.stages
     if stages is None:
-        return (renamed(function, f"{symbol}_law", patterns(function)),)
+        return (rename_function(function, f"{symbol}_law", patterns(function)),)
     _check_prepare(function, stages)
     _check_names(function, stages)
     _check_sizes(stages)
     _check_shapes(function, stages)
     parts = (
-        renamed(stages.build, f"{symbol}_build", _filled(stages.build)),
-        renamed(stages.finish, f"{symbol}_finish", patterns(function)),
+        rename_function(stages.build, f"{symbol}_build", _dense_outputs(stages.build)),
+        rename_function(stages.finish, f"{symbol}_finish", patterns(function)),
     )
     if stages.prepare is None:
         return parts
-    return (*parts, renamed(stages.prepare, f"{symbol}_preparation", _filled(stages.prepare)))
+    return (
+        *parts,
+        rename_function(stages.prepare, f"{symbol}_preparation", _dense_outputs(stages.prepare)),
+    )
 
 
-def renamed(function: ca.Function, name: str, wanted: Sequence[ca.Sparsity]) -> ca.Function:
+def rename_function(function: ca.Function, name: str, wanted: Sequence[ca.Sparsity]) -> ca.Function:
     """Return the same Function under another name, its outputs in these sparsity patterns."""
     given: Any = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
     outputs = [ca.project(o, p) for o, p in zip(function.call(given), wanted, strict=True)]
@@ -70,7 +73,7 @@ def patterns(function: ca.Function) -> list[ca.Sparsity]:
     return [function.sparsity_out(i) for i in range(function.n_out())]
 
 
-def _filled(function: ca.Function) -> list[ca.Sparsity]:
+def _dense_outputs(function: ca.Function) -> list[ca.Sparsity]:
     """Keep the zeros of A_qp, fill the vectors."""
     return [
         function.sparsity_out(i) if name == "A_qp" else ca.Sparsity.dense(*function.size_out(i))

@@ -33,7 +33,7 @@ def number(value: float) -> str:
     return repr(float(value))
 
 
-def listed(items: Iterable[str | int], indent: str = "  ") -> str:
+def comma_list(items: Iterable[str | int], indent: str = "  ") -> str:
     """Return `items` as a comma-separated list, wrapped to the page; "0" where it is empty."""
     words = [str(item) for item in items] or ["0"]
     text = ", ".join(words)
@@ -51,7 +51,7 @@ def listed(items: Iterable[str | int], indent: str = "  ") -> str:
 
 def constant(kind: str, name: str, values: Sequence[float]) -> str:
     """Return the definition of a constant array."""
-    return f"{kind} {name}[{max(1, len(values))}] = {{{listed(number(v) for v in values)}}};\n"
+    return f"{kind} {name}[{max(1, len(values))}] = {{{comma_list(number(v) for v in values)}}};\n"
 
 
 def unique_identifiers(labels: Iterable[str], taken: set[str]) -> list[str]:

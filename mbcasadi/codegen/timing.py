@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.calls import prepared_from
-from mbcasadi.codegen.text import listed, number, template
+from mbcasadi.codegen.text import comma_list, number, template
 from mbcasadi.errors import ExportError, ShapeError
 from mbcasadi.shapes import require_name
 
@@ -69,7 +69,7 @@ def timing_c(manifest: Mapping[str, Any], *, chained: bool) -> str:
         arguments.append(f"out_{signal['name']}")
     start = feedback = ""
     if chained:
-        numbers = listed(number(v) for v in z0)
+        numbers = comma_list(number(v) for v in z0)
         declared.append(f"static const double z0[{len(z0)}] = {{{numbers}}};\n")
         declared.append(f"static double state[{len(z0)}];\n")
         start = "    memcpy(state, z0, sizeof state);\n"
@@ -112,7 +112,7 @@ def run_timing(
         ShapeError, UnknownNameError: an input does not fit.
         ExportError: the program failed.
     """
-    record = recorded(manifest, inputs)
+    record = input_record(manifest, inputs)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "inputs"), Path(folder, "results")
         source.write_bytes(np.ascontiguousarray(record).tobytes())
@@ -131,7 +131,9 @@ def run_timing(
     return replace(whole, preparation=phases[0], feedback=phases[1]) if phases else whole
 
 
-def recorded(manifest: Mapping[str, Any], inputs: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
+def input_record(
+    manifest: Mapping[str, Any], inputs: Mapping[str, ArrayLike]
+) -> NDArray[np.float64]:
     """Return the inputs side by side, one row for each tick.
 
     Raises:

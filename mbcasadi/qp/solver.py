@@ -1,6 +1,7 @@
 """The controller as one Function: build, solve by a CasADi plugin, finish."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -15,22 +16,39 @@ STATIONARY = 1e-6
 LARGEST_SQUARE = 1e300
 """Rows with a sum of squares of this or more count as invalid; the exported C does the same."""
 
-OPTIONS: dict[str, dict[str, Any]] = {
+QRQP = {"print_iter": False, "print_header": False, "print_info": False, "print_time": False}
+
+DENSE_SOLVERS: dict[str, dict[str, Any]] = {
     "daqp": {"error_on_fail": False, "daqp": {"primal_tol": PLUGIN_PRIMAL_TOLERANCE}},
-    "qrqp": {
-        "error_on_fail": False,
-        "print_iter": False,
-        "print_header": False,
-        "print_info": False,
-        "print_time": False,
-    },
+    "qrqp": {"error_on_fail": False, **QRQP},
 }
+"""Plugins for least-distance problems, with their options."""
+
+ACCURACY = 1e-12
+"""Residual at which a solver stops."""
+
+SPARSE_SOLVERS: dict[str, dict[str, Any]] = {
+    "proxqp": {"proxqp": {"eps_abs": ACCURACY, "eps_rel": 0.0}},
+    "piqp": {"piqp": {"eps_abs": ACCURACY, "eps_rel": ACCURACY}},
+    "qrqp": QRQP,
+}
+"""Plugins for the sparse form of linear MPC, with their options."""
 
 
 def require_solver(solver: str) -> None:
-    """Raise `SolverError` unless the solver is supported and CasADi has its plugin."""
-    if solver not in OPTIONS:
-        raise SolverError(f"solver {solver!r}; expected one of {', '.join(map(repr, OPTIONS))}")
+    """Raise `SolverError` unless CasADi has this solver and it serves least-distance problems."""
+    _require_plugin(solver, DENSE_SOLVERS, "a least-distance problem")
+
+
+def require_sparse_solver(solver: str) -> None:
+    """Raise `SolverError` unless CasADi has this solver and it serves the sparse form of MPC."""
+    _require_plugin(solver, SPARSE_SOLVERS, "the sparse form")
+
+
+def _require_plugin(solver: str, table: Mapping[str, object], purpose: str) -> None:
+    if solver not in table:
+        names = ", ".join(map(repr, table))
+        raise SolverError(f"solver {solver!r}; expected one of {names} for {purpose}")
     if not ca.has_conic(solver):
         raise SolverError(f"this CasADi has no plugin {solver!r}; install the official wheel")
 
@@ -38,7 +56,7 @@ def require_solver(solver: str) -> None:
 def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Function:
     """Return (inputs) → (u, z_next, status, flags, residual): all phases of a tick."""
     inputs, finish = _inputs(stages), stages.finish
-    found = _solved(stages, solver, inputs)
+    found = _solve(stages, solver, inputs)
     extra = [] if stages.prepare is None else [found.prepared]
     answer = [found.carry, found.x, found.lam_a, ca.sign(found.lam_a), found.flag]
     outputs = finish.call([*inputs, *extra, *answer])
@@ -48,11 +66,11 @@ def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Fu
 def candidate_fun(stages: LeastDistanceStages, solver: str) -> ca.Function:
     """Return (inputs) → (x), the solver's result before it is checked."""
     inputs = _inputs(stages)
-    x = _solved(stages, solver, inputs).x
+    x = _solve(stages, solver, inputs).x
     return ca.Function("candidate", inputs, [x], list(stages.inputs), ["x"])
 
 
-class _Solved(NamedTuple):
+class _Solution(NamedTuple):
     x: ca.MX
     lam_a: ca.MX
     flag: ca.MX
@@ -64,7 +82,7 @@ def _inputs(stages: LeastDistanceStages) -> list[ca.MX]:
     return [ca.MX.sym(name, pattern) for name, pattern in stages.inputs.items()]
 
 
-def _solved(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _Solved:
+def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _Solution:
     """Return the solver's result, and what the stages pass on to `finish`.
 
     A plugin's success flag does not exist inside an MX graph. DAQP returns `x + A_qpᵀ lam_a = 0`
@@ -76,17 +94,17 @@ def _solved(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _S
     A_qp, lba, uba, _, carry, prepared = stages.problem().call(inputs, True, False)
     A_qp, lba, uba, posed = _well_posed(A_qp, lba, uba)
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": A_qp.sparsity()}
-    conic = ca.conic("least_distance", solver, pattern, OPTIONS[solver])
+    conic = ca.conic("least_distance", solver, pattern, DENSE_SOLVERS[solver])
     unit = _unit(A_qp, lba, uba) if solver == "daqp" and stages.m else ca.MX(1)
     eye, zero = ca.DM.eye(stages.n), ca.DM.zeros(stages.n)
     found = conic(h=eye, g=zero, a=A_qp, lba=lba / unit, uba=uba / unit)
     x, lam_a = unit * found["x"], unit * found["lam_a"]
     if solver != "daqp" or not stages.m:
-        return _Solved(x, lam_a, posed, carry, prepared)
+        return _Solution(x, lam_a, posed, carry, prepared)
     stationary = ca.norm_2(x + A_qp.T @ lam_a) <= STATIONARY * (1 + ca.norm_2(x))
     flag = ca.logic_and(posed, stationary)
     answer = (ca.if_else(flag, x, 0), ca.if_else(flag, lam_a, 0), flag)
-    return _Solved(*answer, carry, prepared)
+    return _Solution(*answer, carry, prepared)
 
 
 def _well_posed(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:

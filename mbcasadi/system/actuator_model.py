@@ -103,7 +103,7 @@ def actuator_model(
             bias=zeros,
             lower=lower,
             upper=upper,
-            bounded=_bounded(ranges, ones),
+            bounded=_is_bounded(ranges, ones),
             act=zeros,
             reach=ca.DM.ones(nu),
             leak=ca.DM.zeros(nu),
@@ -137,7 +137,7 @@ def _drive_of_tree(
         bias=bias,
         lower=clip(lowest, ranges.force),
         upper=clip(highest, ranges.force),
-        bounded=_bounded(ranges, gain),
+        bounded=_is_bounded(ranges, gain),
         act=present,
         reach=reach,
         leak=leak,
@@ -224,7 +224,7 @@ def _range_of_force(
     return ca.vertcat(*low), ca.vertcat(*high)
 
 
-def _bounded(ranges: Ranges, gain: ca.SX) -> tuple[bool, ...]:
+def _is_bounded(ranges: Ranges, gain: ca.SX) -> tuple[bool, ...]:
     """Whether a finite limit can act on each force."""
     limits = np.hstack([ranges.ctrl, ranges.force])
     free = np.all(np.abs(limits) >= UNBOUNDED, axis=1)

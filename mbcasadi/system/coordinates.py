@@ -37,7 +37,7 @@ RATE_UNITS = {
 }
 
 
-def dotted(name: str, suffix: str) -> str:
+def qualified_name(name: str, suffix: str) -> str:
     """Return `name.suffix`, or the name alone."""
     return f"{name}.{suffix}" if suffix else name
 
@@ -52,7 +52,7 @@ def coordinates(system: System) -> Signal:
     if system.tree is None:
         return unitless_signal("q", tuple(f"q{i}" for i in range(system.nq)))
     joints = system.tree.joints
-    names = tuple(dotted(j.name, c) for j in joints for c in COORDINATES[j.kind])
+    names = tuple(qualified_name(j.name, c) for j in joints for c in COORDINATES[j.kind])
     return Signal("q", names, tuple(unit for j in joints for unit in UNITS[j.kind]))
 
 
@@ -61,7 +61,7 @@ def rates(system: System) -> Signal:
     if system.tree is None:
         return unitless_signal("v", tuple(f"v{i}" for i in range(system.nv)))
     joints = system.tree.joints
-    names = tuple(dotted(j.name, c) for j in joints for c in RATES[j.kind])
+    names = tuple(qualified_name(j.name, c) for j in joints for c in RATES[j.kind])
     return Signal("v", names, tuple(per(unit, "s") for j in joints for unit in RATE_UNITS[j.kind]))
 
 

@@ -9,8 +9,15 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.constraints import user_rows
 from mbcasadi.shapes import require_shape
-from mbcasadi.system.functions import Builder, Expression, constant, function, given_rows, matrix
-from mbcasadi.system.limits import Limits, unlimited
+from mbcasadi.system.functions import (
+    Builder,
+    Expression,
+    constant,
+    function,
+    matrix,
+    user_row_expressions,
+)
+from mbcasadi.system.limits import Limits, infinite_ranges
 from mbcasadi.system.pieces import coriolis_of_inertia, is_semidefinite, kinetic_energy
 from mbcasadi.system.rows import builders_of, rows_as_functions
 from mbcasadi.system.system import System
@@ -113,7 +120,7 @@ def from_equations(
     M, h = matrix("M", M, (nv, nv)), matrix("h", h, (nv, 1))
     force = matrix("force", np.zeros((nv, 1)) if force is None else force, (nv, 1))
     B = matrix("B", ca.SX(nv, 0) if B is None else B, (nv, None))
-    rows = user_rows(q, v, ca.SX.eye(nv), **given_rows(nv, phi, A, a0, psi), t=_time(t))
+    rows = user_rows(q, v, ca.SX.eye(nv), **user_row_expressions(nv, phi, A, a0, psi), t=_time(t))
     constraints = rows_as_functions(rows, q, v, t)
     of_q, of_qv = {"q": q}, {"q": q, "v": v}
     members: dict[str, tuple[dict[str, ca.SX], str, ca.SX]] = {
@@ -134,7 +141,7 @@ def from_equations(
     if t is None and a0 is None:
         del builders["constraint_velocity"]
     nu = int(B.shape[1])
-    ctrl = unlimited(nu) if ctrl_range is None else np.asarray(ctrl_range, dtype=float)
+    ctrl = infinite_ranges(nu) if ctrl_range is None else np.asarray(ctrl_range, dtype=float)
     require_shape("ctrl_range", ctrl, (nu, 2), "(nu, 2)")
     builders["actuator_force"] = _actuator_force(q, v, B, ctrl)
     return System(
@@ -145,7 +152,7 @@ def from_equations(
         na=0,
         nc=constraints.count,
         builders=builders,
-        limits=Limits(ctrl, unlimited(nu), unlimited(0), unlimited(0)),
+        limits=Limits(ctrl, infinite_ranges(nu), infinite_ranges(0), infinite_ranges(0)),
         timed=t is not None,
         semidefinite=is_semidefinite(builders["mass_matrix"](), nv),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from mbcasadi import constraints, mjcf, model
 from mbcasadi.description import Actuator, Equality, RigidTree
 from mbcasadi.system.functions import Builder
-from mbcasadi.system.limits import Array, Limits, unlimited
+from mbcasadi.system.limits import Array, Limits, infinite_ranges
 from mbcasadi.system.pieces import kinetic_energy, rate_of
 from mbcasadi.system.system import System
 
@@ -131,7 +131,7 @@ def member_builders(
 
 def _limits(tree: RigidTree, actuators: tuple[Actuator, ...], joint_range: Array) -> Limits:
     scalar = [joint for joint in tree.joints if joint.kind in ("slide", "hinge")]
-    joint_force = unlimited(len(scalar))
+    joint_force = infinite_ranges(len(scalar))
     for row, joint in enumerate(scalar):
         if joint.force_range is not None:
             joint_force[row] = joint.force_range
@@ -146,7 +146,7 @@ def _limits(tree: RigidTree, actuators: tuple[Actuator, ...], joint_range: Array
 
 
 def _ranges(given: list[tuple[float, float] | None]) -> Array:
-    ranges = unlimited(len(given))
+    ranges = infinite_ranges(len(given))
     for row, limits in enumerate(given):
         if limits is not None:
             ranges[row] = limits

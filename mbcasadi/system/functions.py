@@ -61,7 +61,7 @@ def evaluate(member: ca.Function, values: Mapping[str, Any]) -> Any:
     return member(**{name: values[name] for name in member.name_in()})[member.name_out(0)]
 
 
-def given_rows(
+def user_row_expressions(
     nv: int,
     phi: Expression | None,
     A: Expression | None,

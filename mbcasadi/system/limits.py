@@ -27,6 +27,6 @@ class Limits:
     joint_names: tuple[str, ...] = ()
 
 
-def unlimited(count: int) -> Array:
+def infinite_ranges(count: int) -> Array:
     """Return (count, 2) infinite ranges."""
     return np.tile([-np.inf, np.inf], (count, 1))

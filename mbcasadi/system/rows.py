@@ -71,22 +71,21 @@ def builders_of(rows: Rows) -> dict[str, Builder]:
     return builders | {"constraint_velocity": constant(rows.at_rest)}
 
 
-def joined(builders: Mapping[str, Builder], rows: Rows) -> dict[str, Builder]:
+def append_rows(builders: Mapping[str, Builder], rows: Rows) -> dict[str, Builder]:
     """Return the constraint members with `rows` below those that the builders have."""
     members = {
-        name: _stacked(name, builders[name], getattr(rows, part))
-        for name, part in MEMBER_OF.items()
+        name: _stack(name, builders[name], getattr(rows, part)) for name, part in MEMBER_OF.items()
     }
     before = builders.get("constraint_velocity")
     members["constraint_velocity"] = (
-        _stacked("constraint_velocity", before, rows.at_rest)
+        _stack("constraint_velocity", before, rows.at_rest)
         if before is not None
         else _below_zeros(builders["constraint"], rows.at_rest)
     )
     return members
 
 
-def _stacked(name: str, above: Builder, below: ca.Function) -> Builder:
+def _stack(name: str, above: Builder, below: ca.Function) -> Builder:
     def build() -> ca.Function:
         first = above()
         inputs = _inputs([first, below])

@@ -17,9 +17,9 @@ from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
 from mbcasadi.errors import ShapeError, UnsupportedFeatureError
 from mbcasadi.shapes import column, require_name, require_shape
 from mbcasadi.system.frames import FrameFunctions, frame_functions
-from mbcasadi.system.functions import Builder, Expression, given_rows
+from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
-from mbcasadi.system.rows import Rows, joined, rows_as_functions
+from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 
 MEMBERS = (
     "mass_matrix",
@@ -157,7 +157,7 @@ class System:
             self._cache[name] = self.builders[name]()
         return self._cache[name]
 
-    def kept(self, key: str, make: Builder) -> ca.Function:
+    def cached(self, key: str, make: Builder) -> ca.Function:
         """Return the Function that `make` builds, cached for this system and `key`.
 
         For Functions that other packages derive from a system repeatedly.
@@ -210,7 +210,7 @@ class System:
         require_shape("q", q, (self.nq, 1), "(nq, 1)")
         require_shape("v", v, (self.nv, 1), "(nv, 1)")
         time = ca.SX.sym("t") if t is None else t
-        given = given_rows(self.nv, phi, A, a0, psi)
+        given = user_row_expressions(self.nv, phi, A, a0, psi)
         expressions = user_rows(q, v, self.velocity_map(q), **given, t=time)
         return rows_as_functions(expressions, q, v, t)
 
@@ -241,7 +241,7 @@ class System:
         return replace(
             self,
             nc=self.nc + rows.count,
-            builders={**self.builders, **joined(self.builders, rows)},
+            builders={**self.builders, **append_rows(self.builders, rows)},
             mask=mask,
             timed=self.timed or t is not None,
             user_rows=self.user_rows + rows.count,

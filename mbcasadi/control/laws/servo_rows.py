@@ -16,7 +16,7 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_shape
 from mbcasadi.system import Rows, System
-from mbcasadi.system.functions import Expression, given_rows
+from mbcasadi.system.functions import Expression, user_row_expressions
 
 SIGNALS = ("y", "ydot", "yddot")
 
@@ -102,7 +102,7 @@ def servo_rows(
     require_shape("y", y, (y.numel(), 1), "(ny, 1)")
     if not y.is_valid_input():
         raise ShapeError(f"y is {y}; expected symbols, as ca.SX.sym gives them")
-    given = given_rows(system.nv, phi, A, a0, psi)
+    given = user_row_expressions(system.nv, phi, A, a0, psi)
     t, ydot, yddot = ca.SX.sym("t"), ca.SX.sym("ydot", y.numel()), ca.SX.sym("yddot", y.numel())
     moving = y + t * ydot + t**2 / 2 * yddot  # equals y(t) to the second derivative at t = 0
     path = dict(zip(given, ca.substitute([*given.values()], [y], [moving]), strict=True))

@@ -22,7 +22,7 @@ def feedback(
     linear: Linearization,
     K: ArrayLike,
     *,
-    follows: bool = False,
+    track_reference: bool = False,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "feedback",
@@ -38,8 +38,8 @@ def feedback(
     Args:
         linear: the linear system; the law holds its state with its control.
         K: (nu, nx) gain.
-        follows: the state and the control to hold are the reference's slices q, v and u. The gain
-            stays that of `linear`, so they should be equilibria near it.
+        track_reference: hold the state and the control in the reference's slices q, v and u. The
+            gain stays that of `linear`, so they should be equilibria near it.
         ctrl_limits, period, name, notes: as in `make_law`.
 
     Raises:
@@ -48,7 +48,7 @@ def feedback(
     system, gain = linear.system, matrix("K", K, (linear.nu, linear.nx))
 
     def equations(at: LawInputs) -> Command:
-        q_0, v_0, u_0 = setpoint(linear, at, follows)
+        q_0, v_0, u_0 = setpoint(linear, at, track_reference)
         dq, dv = system.difference(q_0, at.q), at.v - v_0
         u = u_0 - gain @ (ca.DM(linear.from_dq) @ dq + ca.DM(linear.from_dv) @ dv)
         return Command(
@@ -62,7 +62,7 @@ def feedback(
         system,
         name,
         equations,
-        slots=setpoint_slots(system) if follows else (),
+        slots=setpoint_slots(system) if track_reference else (),
         tracked=deviations(system),
         ctrl_limits=ctrl_limits,
         period=period,
@@ -81,9 +81,11 @@ def caused_acceleration(mechanism: Mechanism, u: ca.SX) -> ca.SX:
     return m.a_across + positive_solve(inertia, along)
 
 
-def setpoint(linear: Linearization, at: LawInputs, follows: bool) -> tuple[ca.SX, ca.SX, ca.SX]:
+def setpoint(
+    linear: Linearization, at: LawInputs, track_reference: bool
+) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return q, v and u that the law holds."""
-    if follows:
+    if track_reference:
         return at.ref["setpoint.q"], at.ref["setpoint.v"], at.ref["setpoint.u"]
     return ca.SX(linear.q), ca.SX(linear.v), ca.SX(linear.u)
 

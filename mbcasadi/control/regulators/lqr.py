@@ -43,7 +43,7 @@ def lqr(
     R: ArrayLike,
     *,
     N: ArrayLike | None = None,
-    follows: bool = False,
+    track_reference: bool = False,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "lqr",
@@ -57,7 +57,7 @@ def lqr(
     Args:
         linear: from `linearize` at an equilibrium.
         Q, R, N: weights, as in `lqr_gain`.
-        follows: take the setpoint from the reference; see `feedback`.
+        track_reference: take the setpoint from the reference; see `feedback`.
         ctrl_limits, period, name: as in `make_law`.
 
     Raises:
@@ -68,7 +68,7 @@ def lqr(
     return feedback(
         linear,
         found.K,
-        follows=follows,
+        track_reference=track_reference,
         ctrl_limits=ctrl_limits,
         period=period,
         name=name,

@@ -27,7 +27,7 @@ def pole_placement(
     linear: Linearization,
     poles: Sequence[complex],
     *,
-    follows: bool = False,
+    track_reference: bool = False,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
     name: str = "pole_placement",
@@ -40,7 +40,7 @@ def pole_placement(
     Args:
         linear: from `linearize` at an equilibrium.
         poles: nx of them, 1/s, complex ones in pairs, none more often than there are controls.
-        follows, ctrl_limits, period, name: as in `lqr`.
+        track_reference, ctrl_limits, period, name: as in `lqr`.
 
     Raises:
         ProblemError: as `poles_gain`.
@@ -48,7 +48,7 @@ def pole_placement(
     return feedback(
         linear,
         poles_gain(linear, poles, period=period),
-        follows=follows,
+        track_reference=track_reference,
         ctrl_limits=ctrl_limits,
         period=period,
         name=name,

@@ -11,7 +11,7 @@ from mbcasadi.description.tree import DOF_SIZE, QPOS_SIZE, Joint
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_name
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import COORDINATES, RATE_UNITS, RATES, UNITS, dotted, per
+from mbcasadi.system.coordinates import COORDINATES, RATE_UNITS, RATES, UNITS, per, qualified_name
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ class PostureTask(Task):
         if system.tree is None:
             return tuple(f"v{i}" for i in self._dofs(system))
         return tuple(
-            dotted(joint.name, rate) for joint in self._chosen(system) for rate in RATES[joint.kind]
+            qualified_name(joint.name, rate)
+            for joint in self._chosen(system)
+            for rate in RATES[joint.kind]
         )
 
     def units(self, system: System) -> tuple[str, ...]:
@@ -57,7 +59,7 @@ class PostureTask(Task):
             units, rate_units = ("",) * len(names), ("",) * len(rates)
         else:
             chosen = self._chosen(system)
-            names = tuple(dotted(j.name, c) for j in chosen for c in COORDINATES[j.kind])
+            names = tuple(qualified_name(j.name, c) for j in chosen for c in COORDINATES[j.kind])
             units = tuple(unit for j in chosen for unit in UNITS[j.kind])
             rate_units = tuple(unit for j in chosen for unit in RATE_UNITS[j.kind])
         return (

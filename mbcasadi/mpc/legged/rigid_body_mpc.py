@@ -20,7 +20,7 @@ from mbcasadi.mpc.legged.rigid_body import NX, Array, SingleRigidBody, parts
 from mbcasadi.mpc.legged.rigid_body_stages import RigidBodyStages
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 from mbcasadi.qp.solver import candidate_fun, controller_fun, require_solver
-from mbcasadi.shapes import column, require_positive, require_shape, weight
+from mbcasadi.shapes import column, require_identifier, require_positive, require_shape, weight
 
 STATES = ("roll", "pitch", "yaw", "px", "py", "pz", "wx", "wy", "wz", "vx", "vy", "vz")
 STATE_UNITS = ("rad",) * 3 + ("m",) * 3 + ("rad/s",) * 3 + ("m/s",) * 3
@@ -157,8 +157,7 @@ def single_rigid_body_mpc(
         raise ProblemError(
             f"f_min = {body.f_min}, f_max = {body.f_max}; expected 0 <= f_min <= f_max"
         )
-    if not name.isidentifier():
-        raise ProblemError(f"name {name!r}; expected a C identifier")
+    require_identifier("name", name)
     weight("inertia", body.inertia, 3, definite=True)
     cost = weight("Q", Q, NX)
     made = RigidBodyStages(body, horizon, cost, parts(body, cost, rho, period), tolerance)

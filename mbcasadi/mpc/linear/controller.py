@@ -16,13 +16,13 @@ from mbcasadi.mpc.linear.interface import Interface
 from mbcasadi.mpc.linear.planned_trajectory import parameters_fun, prediction_fun
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.linear.sparse import require_sparse_solver, sparse_functions
+from mbcasadi.mpc.linear.sparse import sparse_functions
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
 from mbcasadi.mpc.linear.stages import LinearStages
 from mbcasadi.mpc.linear.violations import Violation, hard_violations, soft_violations
 from mbcasadi.mpc.linear.whitened_problem import least_distance_problem
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
-from mbcasadi.qp.solver import controller_fun, require_solver
+from mbcasadi.qp.solver import controller_fun, require_solver, require_sparse_solver
 from mbcasadi.shapes import require_choice, require_identifier
 from mbcasadi.system.coordinates import unitless_signal
 

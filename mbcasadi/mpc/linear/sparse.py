@@ -5,13 +5,11 @@ mechanism's multipliers. For C use the condensed form: it is smaller and faster.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.description.status import OUTPUTS, Flag, Status
-from mbcasadi.errors import SolverError
 from mbcasadi.mpc.linear.condensing import unknowns_of
 from mbcasadi.mpc.linear.interface import Interface
 from mbcasadi.mpc.linear.planned_trajectory import plan_fun
@@ -29,24 +27,10 @@ from mbcasadi.mpc.linear.stages import (
 )
 from mbcasadi.qp.input_guard import clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
-from mbcasadi.qp.solver import CLAIMED
-
-ACCURACY = 1e-12
-"""Residual at which a solver stops."""
+from mbcasadi.qp.solver import CLAIMED, SPARSE_SOLVERS
 
 ROUNDS = 20
 """Rounds of scaling; each halves the orders of magnitude between entries."""
-
-SPARSE_SOLVERS: dict[str, dict[str, Any]] = {
-    "proxqp": {"proxqp": {"eps_abs": ACCURACY, "eps_rel": 0.0}},
-    "piqp": {"piqp": {"eps_abs": ACCURACY, "eps_rel": ACCURACY}},
-    "qrqp": {
-        "print_iter": False,
-        "print_header": False,
-        "print_info": False,
-        "print_time": False,
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -62,15 +46,6 @@ class SparseFunctions:
     controller: ca.Function
     prediction: ca.Function
     unknowns: ca.Function
-
-
-def require_sparse_solver(solver: str) -> None:
-    """Raise `SolverError` unless the solver supports the sparse form and CasADi has its plugin."""
-    if solver not in SPARSE_SOLVERS:
-        names = ", ".join(map(repr, SPARSE_SOLVERS))
-        raise SolverError(f"solver {solver!r}; expected one of {names} for the sparse form")
-    if not ca.has_conic(solver):
-        raise SolverError(f"this CasADi has no plugin {solver!r}; install the official wheel")
 
 
 def sparse_functions(

@@ -23,7 +23,7 @@ from mbcasadi.mpc.rti.description import controller_data
 from mbcasadi.mpc.rti.memory import Memory, memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.solver import controller_fun, require_solver
-from mbcasadi.shapes import require_positive
+from mbcasadi.shapes import require_identifier, require_positive
 
 EXPLODES = 1e3
 """Growth of a deviation in one interval that shows an unstable integrator, not a mechanism."""
@@ -127,8 +127,7 @@ def real_time_iteration(
     require_positive(tolerance=tolerance)
     if not float(delay).is_integer() or delay < 0:
         raise ProblemError(f"delay = {delay}; expected a number of ticks, at least 0")
-    if not name.isidentifier():
-        raise ProblemError(f"name {name!r}; expected a C identifier")
+    require_identifier("name", name)
     rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
     rows = rows_of(ocp)

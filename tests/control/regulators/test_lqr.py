@@ -106,7 +106,7 @@ def test_the_c_of_the_regulator_equals_its_function(name, tmp_path):
 def test_a_setpoint_from_the_reference_is_held_like_the_point_of_linearisation(tmp_path):
     linear = at_rest("pendulum_on_four_bar")
     system = linear.system
-    law = lqr(linear, *weights(linear), follows=True)
+    law = lqr(linear, *weights(linear), track_reference=True)
     other = equilibrium(system, linear.q + np.array([0.1, 0, 0, 0]), held=["crank"])
     ref = law.ref(setpoint_q=other.q, setpoint_v=np.zeros(4), setpoint_u=other.u)
     u, _, status, *_ = law.function(other.q, np.zeros(4), ref, [])
