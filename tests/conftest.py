@@ -1,1 +1,1 @@
-"""Shared by all rooms: puts `support` on the path of every test."""
+"""Shared by all packages: puts `support` on the path of every test."""
