@@ -29,6 +29,9 @@ NEWTON_LIMIT = 40
 BESIDE = 1e-3
 """Rad or m. Distance of the neighbours that a pose is compared with."""
 
+ALIKE = 6
+"""Digits of a share used to sort rows; rows with equal shares keep the order of the model."""
+
 NEIGHBOURS = 3
 
 
@@ -182,7 +185,8 @@ def _singular(system: System, now: Tangent, beside: Place | None, rank_tol: floa
     there = int(np.sum(s > rank_tol * max(1.0, s.max())))
     share = np.abs(U[:, there - 1])
     names = system.constraint_names
-    held = dict.fromkeys(names[i] for i in np.argsort(-share) if share[i] > share.max() / 2)
+    order = np.argsort(-share.round(ALIKE), kind="stable")
+    held = dict.fromkeys(names[i] for i in order if share[i] > share.max() / 2)
     return (
         f"{head} and {there} beside it: a singular pose, where {', '.join(held)} lets go of a "
         "direction and no linear model holds. Linearise beside it"

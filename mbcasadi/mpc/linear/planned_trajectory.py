@@ -14,7 +14,7 @@ from mbcasadi.mpc.linear.interface import Interface
 from mbcasadi.mpc.linear.prediction import parameters_of, predict
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.linear.stages import LinearStages, parameters, problem_inputs, remembered_size
+from mbcasadi.mpc.linear.stages import LinearStages, parameters, past_controls_size, problem_inputs
 from mbcasadi.qp.solver import candidate_fun
 
 
@@ -52,7 +52,7 @@ def parameters_fun(problem: LinearProblem, interface: Interface, rows: int) -> c
         interface: of the controller.
         rows: entries of z before the past controls.
     """
-    own_state = rows + remembered_size(problem)
+    own_state = rows + past_controls_size(problem)
     symbols, inputs = problem_inputs(interface, ca.MX, own_state)
     theta, _ = parameters(problem, inputs.x0, inputs.ref, symbols["z"][rows:own_state, 0])
     return ca.Function("parameters", list(symbols.values()), [theta], list(symbols), ["theta"])

@@ -66,7 +66,7 @@ class LinearStages:
         return int(self.qp.A.shape[0])
 
     @property
-    def carried(self) -> list[int]:
+    def recovered_unknowns(self) -> list[int]:
         """Unknowns that `finish` recovers: the first control and the slacks."""
         n, nu = self.qp.A.shape[1], self.problem.model.nu
         return [*range(nu), *range(n - self.condensed.slacks, n)]
@@ -77,7 +77,7 @@ class LinearStages:
 
     def _inputs(self) -> tuple[dict[str, Any], ProblemInputs[Any], Any]:
         """Return the controller's inputs, the problem's, and the stored controls."""
-        nz = self.m + remembered_size(self.problem)
+        nz = self.m + past_controls_size(self.problem)
         symbols, inputs = problem_inputs(self.interface, self.kind, nz)
         return symbols, inputs, symbols["z"][self.m : nz, 0]
 
@@ -86,7 +86,9 @@ class LinearStages:
         theta, valid = parameters(self.problem, inputs.x0, inputs.ref, past)
         shift = ca.DM(qp.E) @ theta
         lba, uba = (shift_bound(bound, shift) for bound in (qp.l_0, qp.u_0))
-        y_0 = -(ca.DM(qp.K[self.carried]) @ theta + ca.DM(qp.k_0[self.carried]))
+        y_0 = -(
+            ca.DM(qp.K[self.recovered_unknowns]) @ theta + ca.DM(qp.k_0[self.recovered_unknowns])
+        )
         safe = unbounded_control(self.problem, theta)
         A_qp = self.kind(ca.sparsify(ca.DM(qp.A)))  # half of it is zero: later moves, earlier rows
         active = active_signs(symbols["z"][: self.m, 0])
@@ -126,7 +128,7 @@ class LinearStages:
         acting = acting_control(self.problem, past, u)
         z_next = ca.vertcat(
             later,
-            remembered_controls(self.problem, past, u),
+            next_past_controls(self.problem, past, u),
             self.interface.next_estimate(inputs, acting),
         )
         residual = ca.if_else(valid > CLAIMED, residual, np.inf)
@@ -216,12 +218,12 @@ def parameters(problem: LinearProblem, x0: Sym, ref: Sym, past: Sym) -> tuple[Sy
     return ca.vertcat(x, safe[model.nx : places.s.stop, 0], last), valid
 
 
-def remembered_size(problem: LinearProblem) -> int:
+def past_controls_size(problem: LinearProblem) -> int:
     """Return the number of entries of z that hold past controls."""
     return problem.past_controls * problem.model.nu
 
 
-def remembered_controls(problem: LinearProblem, past: Sym, u: Sym) -> Sym:
+def next_past_controls(problem: LinearProblem, past: Sym, u: Sym) -> Sym:
     """Return the stored controls of the next step, finite whatever the past holds."""
     past = clamp(past, *np.tile(problem.u_bounds, (problem.past_controls, 1)).T)
     return ca.vertcat(past, u)[problem.model.nu :, 0] if problem.past_controls else u[:0, 0]

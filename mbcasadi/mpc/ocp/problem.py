@@ -5,7 +5,7 @@
          g_min <= g(x_k, u_k, p_k) <= g_max,   gN_min <= g_N(x_N, p_N) <= gN_max,
          x_min <= x_k <= x_max (k >= 1),   u_min <= u_k <= u_max.
 
-Rows of g and g_N may be soft: a violation e costs ρ₁ e + ½ ρ₂ e² (see `ocp_rows`). Weights are
+Rows of g and g_N may be soft: a violation e costs ρ₁ e + ½ ρ₂ e² (see `constraints`). Weights are
 inside the residuals, so that Gauss-Newton needs their Jacobians only. Every solver of this package
 takes this one description.
 """

@@ -3,7 +3,7 @@
 Unknowns  w = (x_0, u_0, e_0, x_1, ..., x_N, e_N),
 rows      g = (gap_0, x_0 - x0, rows_0; gap_1, rows_1; ...; rows_N),
 
-    gap_k = x_{k+1} - F(x_k, u_k, p_k),   rows_k = T g_k + W e_k  (see `ocp_rows`),
+    gap_k = x_{k+1} - F(x_k, u_k, p_k),   rows_k = T g_k + W e_k  (see `constraints`),
 
 in this order and with this sign, as structured solvers require. The initial state
 is a row, so that every stage has the same unknowns.

@@ -34,7 +34,7 @@ class OcpSolution:
     Attributes:
         x, u, p: (N + 1, nx), (N, nu), (N + 1, np).
         cost: of x and u.
-        status: as `control.stages.WORDS`.
+        status: of `description.status`.
         gap, violation, stationarity, complementarity: see the head of this file.
         lam_w, lam_g: multipliers of bounds and rows, in the order of `Shooting`.
         violations: text for each row of path and end that violates its bounds, soft ones included.

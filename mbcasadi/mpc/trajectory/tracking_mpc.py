@@ -21,7 +21,7 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
-from mbcasadi.mpc.trajectory.reference import held_controls, tracking_guess
+from mbcasadi.mpc.trajectory.reference import mean_controls, tracking_guess
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 from mbcasadi.shapes import bounds, require_positive, weight
 from mbcasadi.simulation.recorder import map_samples
@@ -99,7 +99,7 @@ def time_varying_model(
         times = np.maximum(t - start + ahead, 0.0)
         q, v, _ = solution.at(times, beyond)
         v = np.where((t - start + ahead >= 0)[:, None], v, 0.0)
-        u = held_controls(solution, times, ocp.period, beyond)
+        u = mean_controls(solution, times, ocp.period, beyond)
         x_next, A, B = map_samples(slopes, q, v, u)
         rows = np.hstack([q, v, x_next, u, A, B])
         return np.asarray(rows.ravel())

@@ -142,7 +142,7 @@ def test_a_thousand_answers_of_the_c_are_right_and_every_state_has_one(tmp_path)
     The problem with its states as unknowns takes quadprog fifty times longer: some states only.
     """
     mpc, rng = made(10, name="ten_samples"), np.random.default_rng(7)
-    program = export_c(mpc, tmp_path / "c").load(flags=("-O1",))
+    program = export_c(mpc, tmp_path / "c").load()
     z, worst, solved, limited = mpc.controller.z0, 0.0, 0, 0
     for k in range(STATES_CHECKED):
         x0, feet, ref, mask = draw(rng, 10)
