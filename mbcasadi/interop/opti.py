@@ -1,6 +1,6 @@
 """The motion of a mechanism inside CasADi's Opti."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -24,7 +24,7 @@ class OptiProblem(NamedTuple):
         p: (np, N) parameter, ([t], [mask]) of each interval.
     """
 
-    opti: Any
+    opti: ca.Opti
     x: ca.MX
     u: ca.MX
     x0: ca.MX

@@ -7,9 +7,8 @@ which uses the structural zeros of its seeds. With w = (q, v, u, [t]):
     ∂a_i = slopes_i ∂(q_i, v_i, u, t_i),   ∂q_i = ∂(q ⊕ h Σ_j a_ij w_j),   and so on to q⁺, v⁺.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 
@@ -26,7 +25,7 @@ from mbcasadi.mpc.integrators.step_slopes import (
 from mbcasadi.mpc.integrators.tableaus import Tableau, weighted_sum
 from mbcasadi.system import System
 
-Known = Mapping[str, Any]
+Known = Mapping[str, ca.MX]
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class StepRule:
 
 
 def step_slopes_fun(
-    system: System, rule: StepRule, inputs: Known, h: Any, substeps: int = 1
+    system: System, rule: StepRule, inputs: Known, h: ca.MX | float, substeps: int = 1
 ) -> ca.Function:
     """Return (q, v, u, [t], [mask], [h]) → (q_next, v_next, slopes) of equal steps in a row.
 
@@ -67,7 +66,7 @@ def step_slopes_fun(
     seed = _seeds(inputs)
     known, slopes = dict(inputs), ca.vertcat(seed["q"], seed["v"])
     if "h" in inputs:
-        known["h"] = h / substeps
+        known["h"] = inputs["h"] / substeps
     for k in range(substeps):
         out = single(**known)
         has_time_of_step = "t" in inputs and "h" in inputs
@@ -89,7 +88,7 @@ def jacobian_fun(slopes: ca.Function, name: str) -> ca.Function:
     out = {key: slopes.size1_out(key) for key in ("q_next", "v_next")}
     J, along = slopes(**s)["slopes"], [key for key in s if key != "mask"]
     columns = _split(J, [s[key].shape[0] for key in along], ca.horzsplit)
-    blocks: dict[tuple[str, str], Any] = {}
+    blocks: dict[tuple[str, str], ca.MX] = {}
     for key, part in zip(along, columns, strict=True):
         rows = _split(part, list(out.values()), ca.vertsplit)
         blocks |= {(name_out, key): row for name_out, row in zip(out, rows, strict=True)}
@@ -102,7 +101,7 @@ def jacobian_fun(slopes: ca.Function, name: str) -> ca.Function:
     return _fun(f"jac_{name}", inputs, outputs)
 
 
-def _single(system: System, rule: StepRule, s: Known, h: Any) -> ca.Function:
+def _single(system: System, rule: StepRule, s: Known, h: ca.MX | float) -> ca.Function:
     h = s.get("h", h)
     q, v, derivatives = _stages(system, rule, s, h)
     if system.nc and rule.newton:
@@ -119,20 +118,22 @@ def _single(system: System, rule: StepRule, s: Known, h: Any) -> ca.Function:
     return _fun("step_slopes", s, {"q_next": q, "v_next": v, "slopes": slopes})
 
 
-def _stages(system: System, rule: StepRule, s: Known, h: Any) -> tuple[Any, Any, dict[str, Any]]:
+def _stages(
+    system: System, rule: StepRule, s: Known, h: ca.MX | float
+) -> tuple[ca.MX, ca.MX, dict[str, ca.MX]]:
     """Return q and v after the Runge-Kutta step, and the derivatives of all Functions in it."""
     motion = _cached_function(acceleration_slopes_fun, system, rule.motion)
     plus, chart = plus_slopes_fun(system), chart_slopes_fun(system)
     has_chart = system.nq != system.nv
-    derivatives: dict[str, Any] = {"h": s["h"]} if "h" in s else {}
+    derivatives: dict[str, ca.MX] = {"h": s["h"]} if "h" in s else {}
     q, v = s["q"], s["v"]
     if system.mask is not None:
         impact = _call_by_name(_cached_function(landing_slopes_fun, system, rule.landing), s)
         v, derivatives["landing"] = impact["a"], impact["slopes"]
-    rates: list[Any] = []
-    accelerations: list[Any] = []
+    rates: list[ca.MX] = []
+    accelerations: list[ca.MX] = []
 
-    def position_after(weights: tuple[float, ...], name: str) -> Any:
+    def position_after(weights: tuple[float, ...], name: str) -> ca.MX:
         weighted_rate = weighted_sum(weights, rates)
         derivatives.update({f"{name}.rate": weighted_rate} if "h" in s else {})
         if not has_chart:
@@ -141,7 +142,7 @@ def _stages(system: System, rule: StepRule, s: Known, h: Any) -> tuple[Any, Any,
         derivatives.update({f"{name}.q": out["by_q"], f"{name}.dv": out["by_dv"]})
         return out["q_next"]
 
-    def velocity_after(weights: tuple[float, ...], name: str) -> Any:
+    def velocity_after(weights: tuple[float, ...], name: str) -> ca.MX:
         rate = weighted_sum(weights, accelerations)
         derivatives.update({f"{name}.acceleration": rate} if "h" in s else {})
         return v + h * rate
@@ -164,7 +165,7 @@ def _stages(system: System, rule: StepRule, s: Known, h: Any) -> tuple[Any, Any,
     return position_after(rule.tableau.b, "end"), velocity_after(rule.tableau.b, "end"), derivatives
 
 
-def chain_fun(rule: StepRule, inputs: Known, derivatives: Known, h: Any) -> ca.Function:
+def chain_fun(rule: StepRule, inputs: Known, derivatives: Known, h: ca.MX | float) -> ca.Function:
     """Return (parts) → (slopes): the chain rule along `_stages` and back onto the manifold.
 
     Args:
@@ -178,15 +179,15 @@ def chain_fun(rule: StepRule, inputs: Known, derivatives: Known, h: Any) -> ca.F
     q, v, u, t, dh = (seed[key] for key in ("q", "v", "u", "t", "h"))
     if "landing" in p:
         v = p["landing"] @ ca.vertcat(q, v, t)
-    rates: list[Any] = []
-    accelerations: list[Any] = []
+    rates: list[ca.MX] = []
+    accelerations: list[ca.MX] = []
 
-    def position_after(weights: tuple[float, ...], name: str) -> Any:
+    def position_after(weights: tuple[float, ...], name: str) -> ca.MX:
         step = h * weighted_sum(weights, rates)
         step += p[f"{name}.rate"] @ dh if "h" in p else 0
         return p[f"{name}.q"] @ q + p[f"{name}.dv"] @ step if f"{name}.q" in p else q + step
 
-    def velocity_after(weights: tuple[float, ...], name: str) -> Any:
+    def velocity_after(weights: tuple[float, ...], name: str) -> ca.MX:
         step = h * weighted_sum(weights, accelerations)
         return v + step + (p[f"{name}.acceleration"] @ dh if "h" in p else 0)
 
@@ -210,7 +211,7 @@ def chain_fun(rule: StepRule, inputs: Known, derivatives: Known, h: Any) -> ca.F
     return scalar_if_small(_fun("chain", p, {"slopes": ca.densify(ca.vertcat(q, v))}))
 
 
-def _seeds(inputs: Known) -> dict[str, Any]:
+def _seeds(inputs: Known) -> dict[str, ca.MX]:
     """Return the Jacobians of q, v, u, t, h by w = (q, v, u, [t], [h]), with their zeros."""
     sizes = {key: inputs[key].shape[0] if key in inputs else 0 for key in ("q", "v", "u", "t", "h")}
     eye = ca.MX(ca.DM.eye(sum(sizes.values())))
@@ -224,16 +225,20 @@ def _product(left: ca.MX, right: ca.MX) -> ca.MX:
     return scalar_if_small(product)(left, right)
 
 
-def _split(matrix: Any, sizes: list[int], split: Any) -> list[Any]:
+def _split(
+    matrix: ca.MX, sizes: list[int], split: Callable[[ca.MX, list[int]], list[ca.MX]]
+) -> list[ca.MX]:
     return list(split(matrix, [sum(sizes[:i]) for i in range(len(sizes) + 1)]))
 
 
-def _cached_function(make: Any, system: System, treatment: Treatment) -> ca.Function:
+def _cached_function(
+    make: Callable[[System, Treatment], ca.Function], system: System, treatment: Treatment
+) -> ca.Function:
     """Return the Function of `make`, cached for a system and its treatment of rows."""
     return system.cached(f"{make.__name__} {treatment.key}", lambda: make(system, treatment))
 
 
-def _call_by_name(function: ca.Function, known: Known) -> dict[str, Any]:
+def _call_by_name(function: ca.Function, known: Known) -> dict[str, ca.MX]:
     return dict(function(**{name: known[name] for name in function.name_in()}))
 
 

@@ -10,7 +10,6 @@ are those of the map itself, off the manifold and with redundant rows too.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import casadi as ca
 
@@ -128,7 +127,7 @@ def _least_squares(
     """Return (inputs) → (x, slopes): `x = A⁺ b` and its slopes by all inputs but the mask."""
     nc, nv = A.shape
     here = {key: ca.MX.sym(key, symbol.shape) for key, symbol in inputs.items()}
-    symbols: Any = [*inputs.values()]
+    symbols = [*inputs.values()]
     now = ca.Function(f"{name}_terms", symbols, [A, ca.densify(b)], {"cse": True})
     A_now, b_now = now(*here.values())
     factor = complete_factor(A_now, **treatment.rule)

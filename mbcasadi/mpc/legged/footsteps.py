@@ -87,7 +87,7 @@ class PlannerEquations:
         inputs = {key: ca.SX.sym(key, size) for key, size in sizes.items()}
         t, command = inputs["t"], inputs["command"]
         x, _, arm = rigid_body_state(system).call([inputs["q"], inputs["v"]])
-        on, shares = self.gait.on_ground(t), self.gait.swing_share(t)
+        on, shares = self.gait.on_ground(t), ca.SX(self.gait.swing_share(t))
         places = feet_of(self.law, inputs["q"])
         takeoffs = [
             ca.if_else(ca.logic_or(on[i], ca.logic_not(finite(takeoff))), places[i], takeoff)
@@ -137,7 +137,7 @@ class PlannerEquations:
         step = step * ca.fmin(1, reach / (ca.norm_2(step) + np.finfo(float).tiny))
         return ca.vertcat(below + step, self.stance.places[i, 2] - self.stepping.ground_penetration)
 
-    def _reference(self, now: Now, paths: list[Path]) -> ca.SX:
+    def _reference(self, now: Now, paths: list[Path[ca.SX]]) -> ca.SX:
         """Return the reference of the inverse dynamics."""
         loads = [now.on[i] * f for i, f in enumerate(ca.vertsplit(now.u, 3))]
         values = {f"{self.trunk}.{key}": value for key, value in self._trunk(now, loads).items()}

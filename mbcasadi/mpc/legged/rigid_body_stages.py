@@ -9,7 +9,7 @@ solution is checked by the problem with states: the motion is run forward, the c
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -78,23 +78,23 @@ class RigidBodyStages:
         """Return both Functions."""
         return LeastDistanceStages(self._build(), self._finish())
 
-    def _inputs(self) -> dict[str, Any]:
+    def _inputs(self) -> dict[str, ca.MX]:
         N, feet = self.horizon, self.body.feet
         sizes = {"x0": NX, "feet": 3 * feet, "ref": NX * N, "mask": feet * N, "z": self.rows * N}
         return {key: ca.MX.sym(key, size) for key, size in sizes.items()}
 
-    def _checked_inputs(self, inputs: dict[str, Any]) -> CheckedInputs:
+    def _checked_inputs(self, inputs: dict[str, ca.MX]) -> CheckedInputs:
         column = ca.vertcat(*(inputs[key] for key in CHECKED_INPUTS))
         arms = inputs["feet"] - ca.repmat(inputs["x0"][3:6], self.body.feet, 1)
         near = ca.sum1(ca.fabs(arms)) <= LONGEST_ARM
         valid = ca.logic_and(ca.sum1(ca.fabs(column)) <= LARGEST_INPUT, near)
         finite_column = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
         ends = np.cumsum([0, *(inputs[key].numel() for key in CHECKED_INPUTS)]).tolist()
-        split: Any = ca.vertsplit(finite_column, ends)
+        split = ca.vertsplit(finite_column, ends)
         x0, feet, ref, mask = split
         turn, G = self.intervals.geometry.call([x0, feet])
-        on_ground: Any = ca.vertsplit(mask > CLAIMED, self.body.feet)
-        on_columns: Any = [
+        on_ground = ca.vertsplit(mask > CLAIMED, self.body.feet)
+        on_columns = [
             ca.repmat(ca.vec(ca.repmat(flags.T, 3, 1)).T, WRENCH, 1) for flags in on_ground
         ]
         return CheckedInputs(
@@ -109,7 +109,7 @@ class RigidBodyStages:
         lower, upper = self._bounds(checked, forces)
         carry = ca.vertcat(*(ca.vec(part) for gain in gains for part in gain))
         active = active_signs(inputs["z"])
-        outputs: list[Any] = [self._matrix(checked, gains), lower, upper, active, carry]
+        outputs: list[ca.MX] = [self._matrix(checked, gains), lower, upper, active, carry]
         names = ["A_qp", "lba", "uba", "active0", "carry"]
         return ca.Function("build", list(inputs.values()), outputs, list(inputs), names)
 
@@ -185,7 +185,7 @@ class RigidBodyStages:
         shapes = [(self.nf, self.nf), (self.nf, NX), (self.nf, 1)] * self.horizon
         ends = np.cumsum([0, *(a * b for a, b in shapes)]).tolist()
         sizes = {"carry": ends[-1], "x": n, "lam_a": m, "active": m, "flag": 1}
-        qp: dict[str, Any] = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
+        qp: dict[str, ca.MX] = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
         blocks = [
             ca.reshape(part, *shape)
             for part, shape in zip(ca.vertsplit(qp["carry"], ends), shapes, strict=True)
@@ -200,13 +200,13 @@ class RigidBodyStages:
             tolerance=self.tolerance,
         )
         solved = status <= Status.SUBOPTIMAL
-        u: Any = ca.if_else(
+        u = ca.if_else(
             solved, forces[0], ca.if_else(checked.valid, self._standing_forces(checked), 0)
         )
         active = ca.if_else(solved, active_signs(qp["active"]), 0)
         z_next = ca.vertcat(active[self.rows :, 0], active[m - self.rows :, 0])
         u_clipped = clamp(u, *self.force_limits())
-        outputs: list[Any] = [
+        outputs: list[ca.MX] = [
             u_clipped,
             z_next,
             status,

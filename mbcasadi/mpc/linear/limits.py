@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.description import Limits, Signal
+from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 
 
@@ -44,8 +44,8 @@ def limits_of(problem: LinearProblem, state: str = "x0") -> Limits | None:
 def limits_of_mechanism(
     limits: Limits | None,
     sizes: Mapping[str, int],
-    deviation: Callable[[dict[str, Any]], Any],
-    u_0: Any,
+    deviation: Callable[[dict[str, ca.SX]], ca.SX],
+    u_0: Array,
 ) -> Limits | None:
     """Return the limits over (q, v, u, u_last) of a mechanism.
 

@@ -11,11 +11,10 @@ in which the bounds of the controls and the signs of slacks are unchanged.
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description import Controller
 from mbcasadi.mpc.linear.condensing import CondensedProblem
@@ -60,7 +59,7 @@ class Violation:
 
 
 def soft_violations(
-    controller: Controller, problem: LinearProblem, inputs: Sequence[Any]
+    controller: Controller, problem: LinearProblem, inputs: Sequence[ArrayLike]
 ) -> tuple[Violation, ...] | None:
     """Return the bounds that the plan of a solution exceeds, or None where there is no plan.
 

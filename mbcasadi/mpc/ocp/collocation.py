@@ -10,7 +10,6 @@ follow the rows of the path: solvers of shooting problems accept the result.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -82,7 +81,7 @@ class Interval:
     """One interval: its start x, its control u, and the rates at its points."""
 
     def __init__(
-        self, system: System, h: Any, x: ca.MX, u: ca.MX, rates: ca.MX, t: ca.MX | None
+        self, system: System, h: ca.MX | float, x: ca.MX, u: ca.MX, rates: ca.MX, t: ca.MX | None
     ) -> None:
         self.system, self.h, self.u, self.t = system, h, u, t
         self.q, self.v = x[: system.nq], x[system.nq : system.nq + system.nv]
@@ -132,7 +131,7 @@ def collocation_guess(
     return initial_guess(ocp, guess.x, np.hstack([u, mean_rates(v, ocp.period, count)]))
 
 
-def mean_rates(v: Array, h: Any, points: int) -> Array:
+def mean_rates(v: Array, h: Array | float, points: int) -> Array:
     """Return (N, 2 s nv) rates at the points of intervals, taken as constant.
 
     Args:
@@ -154,7 +153,7 @@ def gauss(points: int) -> Method:
     return A, L @ (1 / exponents), c
 
 
-def _fun(name: str, inputs: tuple[Any, ...], output: str, value: Any) -> ca.Function:
+def _fun(name: str, inputs: tuple[ca.MX, ...], output: str, value: ca.MX) -> ca.Function:
     return ca.Function(name, list(inputs), [value], ["x", "u", "p"], [output])
 
 

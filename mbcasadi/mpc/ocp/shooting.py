@@ -10,7 +10,6 @@ is a row, so that every stage has the same unknowns.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -79,7 +78,7 @@ class Shooting:
         last = w[ocp.horizon * size :][: ocp.nx]
         return np.vstack([stages[:, : ocp.nx], last]), stages[:, ocp.nx : ocp.nx + ocp.nu].copy()
 
-    def structure(self) -> dict[str, Any]:
+    def structure(self) -> dict[str, str | int | list[int]]:
         """Return sizes of the stages, for structured solvers."""
         ocp, N = self.ocp, self.ocp.horizon
         rows, last = path_rows(ocp), end_rows(ocp)

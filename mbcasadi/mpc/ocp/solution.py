@@ -11,7 +11,7 @@ largest entries throughout; the status follows from them.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import casadi as ca
 import numpy as np
@@ -25,6 +25,15 @@ from mbcasadi.mpc.ocp.shooting import Shooting, values_of
 
 NOTICED = 1e-6
 """Least violation of a row, in its unit, that is reported."""
+
+
+class SolverStats(TypedDict, total=False):
+    """What CasADi's solvers report, each its part of it."""
+
+    return_status: str
+    unified_return_status: str
+    success: bool
+    iter_count: int
 
 
 @dataclass(frozen=True)
@@ -128,7 +137,7 @@ def check_solution(
     first_order: ca.Function,
     solver_output: Mapping[str, Array],
     p: Array,
-    stats: Mapping[str, Any],
+    stats: SolverStats,
     tolerance: float,
     seconds: float,
 ) -> OcpSolution:
@@ -224,7 +233,7 @@ def _complementarity(value: Array, bounds: Array, lam: Array) -> float:
     return _largest(lam * np.minimum(np.abs(distance), 1.0))
 
 
-def flat(value: Any) -> Array:
+def flat(value: ca.DM) -> Array:
     """Return the entries of a dense or sparse column."""
     return np.asarray(ca.DM(value).full()).ravel()
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -13,7 +13,7 @@ from mbcasadi.errors import ShapeError, SolverError
 from mbcasadi.mpc.ocp.constraints import end_rows
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, shooting
-from mbcasadi.mpc.ocp.solution import OcpSolution, check_solution, flat, rollout
+from mbcasadi.mpc.ocp.solution import OcpSolution, SolverStats, check_solution, flat, rollout
 from mbcasadi.shapes import column
 
 OCP_TOLERANCE = 1e-6
@@ -104,7 +104,7 @@ class OcpSolver:
             ubg=self.program.g_bounds[:, 1],
         )
         seconds = time.perf_counter() - start_time
-        stats = self.function.stats()
+        stats = cast(SolverStats, self.function.stats())
         solver_output = {name: flat(out[name]) for name in ("x", "lam_x", "lam_g")} | {"p": values}
         return check_solution(
             self.program,

@@ -8,11 +8,13 @@ so that Gauss-Newton's Hessian is `Q = J_xᵀ J_x, S = J_xᵀ J_u, R = J_uᵀ J_
 interval is stored as one column, `lin`, the result of a Riccati step as another, `gain`.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Generic, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
 
+from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.rti.constraints import Rows
 
@@ -21,6 +23,10 @@ UNROLLED = 20_000
 
 SPARSEST = 10
 """Products of full matrices have at most this many times the operations of sparse ones here."""
+
+
+KINDS = (cast(type[ca.MX], ca.SX), ca.MX)
+"""Scalars and matrices; both offer the same operations."""
 
 
 class IntervalFunctions(NamedTuple):
@@ -45,11 +51,13 @@ def interval_functions(ocp: OptimalControlProblem, rows: Rows) -> IntervalFuncti
     linearise, patterns = _linearise(ocp)
     patterns_of = {"lin": patterns, "gain": {k: ca.Sparsity.dense(*n) for k, n in gain.items()}}
 
-    def shortest_form(build: Any, products: int, *arguments: Any) -> ca.Function:
+    def shortest_form(
+        build: Callable[..., ca.Function], products: int, *arguments: Rows
+    ) -> ca.Function:
         """Return the Function in scalars, or in matrices (loops) where it is long."""
-        for kind in (ca.SX, ca.MX) if products <= SPARSEST * UNROLLED else (ca.MX,):
+        for kind in KINDS if products <= SPARSEST * UNROLLED else KINDS[1:]:
             columns = [_column(kind, *column) for column in patterns_of.items()]
-            function: ca.Function = build(ocp, *arguments, *columns)
+            function = build(ocp, *arguments, *columns)
             if _is_small(function):
                 break
         return function
@@ -65,15 +73,15 @@ def interval_functions(ocp: OptimalControlProblem, rows: Rows) -> IntervalFuncti
     )
 
 
-class _Column(NamedTuple):
-    whole: Any
-    blocks: dict[str, Any]
+class _Column(NamedTuple, Generic[Sym]):
+    whole: Sym
+    blocks: dict[str, Sym]
 
 
-def _column(kind: Any, name: str, patterns: dict[str, ca.Sparsity]) -> _Column:
+def _column(kind: type[Sym], name: str, patterns: dict[str, ca.Sparsity]) -> _Column[Sym]:
     whole = kind.sym(name, sum(pattern.nnz() for pattern in patterns.values()))
     ends = np.cumsum([0, *(pattern.nnz() for pattern in patterns.values())]).tolist()
-    slices: Any = ca.vertsplit(whole, ends)
+    slices = ca.vertsplit(whole, ends)
     pairs = zip(patterns.items(), slices, strict=True)
     return _Column(whole, {key: kind(pattern, part) for (key, pattern), part in pairs})
 
@@ -109,7 +117,7 @@ def _linearise(ocp: OptimalControlProblem) -> tuple[ca.Function, dict[str, ca.Sp
     return function, {key: block.sparsity() for key, block in blocks.items()}
 
 
-def _entries(block: Any) -> Any:
+def _entries(block: ca.MX) -> ca.MX:
     """Return the nonzeros as a column."""
     count = block.nnz()
     return ca.reshape(block.nz[:], count, 1) if count else ca.MX(0, 1)
@@ -135,7 +143,7 @@ def _small(function: ca.Function) -> ca.Function:
     expanded = function.expand()
     if not _is_small(expanded):
         return function
-    symbols: Any = expanded.sx_in()
+    symbols = expanded.sx_in()
     return ca.Function(expanded.name(), symbols, expanded.call(symbols), {"cse": True})
 
 
@@ -143,7 +151,7 @@ def _is_small(function: ca.Function) -> bool:
     return bool(function.is_a("SXFunction")) and function.n_instructions() <= UNROLLED
 
 
-def _riccati(ocp: OptimalControlProblem, of_lin: _Column, _: _Column) -> ca.Function:
+def _riccati(ocp: OptimalControlProblem, of_lin: _Column[Sym], _: _Column[Sym]) -> ca.Function:
     """Return one step back, in which the cost becomes ½ |w|² and a cost to go.
 
     w = U (υ + K ξ + κ),   Uᵀ U = R + Bᵀ P B
@@ -167,7 +175,9 @@ def _inverse_root(n: int) -> ca.Function:
     return ca.Function("inverse_root", [S], [ca.densify(ca.solve(ca.chol(S), ca.SX.eye(n)))])
 
 
-def _rows(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, of_gain: _Column) -> ca.Function:
+def _rows(
+    ocp: OptimalControlProblem, rows: Rows, of_lin: _Column[Sym], of_gain: _Column[Sym]
+) -> ca.Function:
     """Return the derivatives by all w of the rows of an interval and of the state at its end."""
     lin, gain, kind = of_lin.blocks, of_gain.blocks, type(of_lin.whole)
     X, place = kind.sym("X", ocp.nx, ocp.horizon * ocp.nu), kind.sym("place", ocp.horizon)
@@ -178,7 +188,7 @@ def _rows(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, of_gain: _Col
     return _dense_function("rows", [X, of_lin.whole, of_gain.whole, place], [X_next, row_values.T])
 
 
-def _motion(ocp: OptimalControlProblem, of_lin: _Column, of_gain: _Column) -> ca.Function:
+def _motion(ocp: OptimalControlProblem, of_lin: _Column[Sym], of_gain: _Column[Sym]) -> ca.Function:
     lin, gain, kind = of_lin.blocks, of_gain.blocks, type(of_lin.whole)
     xi, w = kind.sym("xi", ocp.nx), kind.sym("w", ocp.nu)
     upsilon = gain["U_inv"] @ w - gain["K"] @ xi - gain["kappa"]
@@ -186,14 +196,16 @@ def _motion(ocp: OptimalControlProblem, of_lin: _Column, of_gain: _Column) -> ca
     return _dense_function("motion", [xi, w, of_lin.whole, of_gain.whole], [xi_next, upsilon])
 
 
-def _along(ocp: OptimalControlProblem, of_lin: _Column, _: _Column) -> ca.Function:
+def _along(ocp: OptimalControlProblem, of_lin: _Column[Sym], _: _Column[Sym]) -> ca.Function:
     lin, kind = of_lin.blocks, type(of_lin.whole)
     xi, upsilon = kind.sym("xi", ocp.nx), kind.sym("upsilon", ocp.nu)
     g = lin["g"] + lin["G_x"] @ xi + lin["G_u"] @ upsilon
     return _dense_function("along", [xi, upsilon, of_lin.whole], [g])
 
 
-def _adjoint(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, _: _Column) -> ca.Function:
+def _adjoint(
+    ocp: OptimalControlProblem, rows: Rows, of_lin: _Column[Sym], _: _Column[Sym]
+) -> ca.Function:
     """Return the gradient by υ, from the interval's own numbers, and the size of its terms.
 
     A unit of control counts as a term too, because at rest all others vanish.
@@ -213,5 +225,5 @@ def _adjoint(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, _: _Column
     return _dense_function("adjoint", inputs, [earlier, by_cost + by_costate + by_rows, size])
 
 
-def _dense_function(name: str, inputs: list[Any], outputs: list[Any]) -> ca.Function:
+def _dense_function(name: str, inputs: list[Sym], outputs: list[Sym]) -> ca.Function:
     return ca.Function(name, inputs, [ca.densify(part) for part in outputs], {"cse": True})

@@ -11,12 +11,12 @@ slacks that have a sign.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.ocp.constraints import RowSet, end_rows, row_set
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 
@@ -132,7 +132,7 @@ class Rows:
         ]
         return row_names + sign_names
 
-    def matrix(self, of_w: Any, end_of_w: Any) -> Any:
+    def matrix(self, of_w: ca.MX, end_of_w: ca.MX) -> ca.MX:
         """Return A_qp from the derivatives by w of the rows and of the values at the end."""
         A = ca.vertcat(of_w, ca.sparsify(ca.DM(self.end.T)) @ end_of_w)
         if not self.linear.size:
@@ -141,7 +141,7 @@ class Rows:
         zeros = ca.MX(len(self.signed), self.n[0])
         return ca.vertcat(ca.horzcat(A, self.W @ scale), ca.horzcat(zeros, self.S))
 
-    def limits(self, at_0: Any) -> tuple[Any, Any]:
+    def limits(self, at_0: ca.MX) -> tuple[ca.MX, ca.MX]:
         """Return lba and uba from the values of the rows at w = 0, e = 0."""
         offset = self.W @ ca.DM(self.linear / self.quadratic) if self.linear.size else 0
         finite = (np.abs(self.bounds) < UNBOUNDED).astype(float)
@@ -154,25 +154,25 @@ class Rows:
             ca.vertcat(high, ca.DM(np.full(least.size, UNBOUNDED))),
         )
 
-    def slacks(self, s: Any) -> Any:
+    def slacks(self, s: Sym) -> Sym:
         """Return e of the unknowns s."""
         if not self.linear.size:
             return s
         return s / ca.DM(np.sqrt(self.quadratic)) - ca.DM(self.linear / self.quadratic)
 
-    def rows(self, along: Any, at_end: Any) -> Any:
+    def rows(self, along: Sym, at_end: Sym) -> Sym:
         """Return `T y` of all rows, from values (r, N) and (r_end,)."""
         inside = ca.vec(ca.sparsify(ca.DM(self.interval.T)) @ along)
         return ca.vertcat(inside, ca.sparsify(ca.DM(self.end.T)) @ at_end)
 
-    def value_multipliers(self, lam: Any) -> tuple[Any, Any]:
+    def value_multipliers(self, lam: Sym) -> tuple[Sym, Sym]:
         """Return multipliers of the values, (r, N) and (r_end,)."""
         N, m = self.ocp.horizon, self.interval.m
         inside = ca.reshape(lam[: N * m], m, N)
         last = lam[N * m : N * m + self.end.m]
         return ca.DM(self.interval.T).T @ inside, ca.DM(self.end.T).T @ last
 
-    def shift_active_set(self, active: Any) -> Any:
+    def shift_active_set(self, active: Sym) -> Sym:
         """Return an active set shifted by one interval; the last interval is repeated."""
         N, m, k = self.ocp.horizon, self.interval.m, len(self.interval.signed)
         first, last = N * m, N * m + self.end.m + N * k

@@ -7,7 +7,7 @@
 relative to the size of their terms. A solver's claim of success is not used.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -20,16 +20,20 @@ from mbcasadi.qp.kkt_residuals import positive
 class Candidate(NamedTuple):
     """Deviations (nx, N + 1) and (nu, N), values of the rows, slacks, multipliers of A_qp."""
 
-    xi: Any
-    upsilon: Any
-    values: tuple[Any, Any]
-    e: Any
-    lam: Any
+    xi: ca.MX
+    upsilon: ca.MX
+    values: tuple[ca.MX, ca.MX]
+    e: ca.MX
+    lam: ca.MX
 
 
 def residuals(
-    candidate: Candidate, lin: Any, end: tuple[Any, Any], intervals: IntervalFunctions, rows: Rows
-) -> Any:
+    candidate: Candidate,
+    lin: ca.MX,
+    end: tuple[ca.MX, ca.MX],
+    intervals: IntervalFunctions,
+    rows: Rows,
+) -> ca.MX:
     """Return the three residuals.
 
     Args:
@@ -42,11 +46,11 @@ def residuals(
     ocp, N, count = rows.ocp, rows.ocp.horizon, len(rows.bounds)
     values, signs = rows.rows(*candidate.values), rows.S @ candidate.e
     relaxed = values + rows.W @ candidate.e if rows.linear.size else values
-    above: Any = relaxed - ca.DM(rows.bounds[:, 1])
-    below: Any = ca.DM(rows.bounds[:, 0]) - relaxed
-    extent: Any = 1 + ca.norm_2(values)
-    violation: Any = ca.vertcat(positive(above) + positive(below), positive(-signs))
-    primal: Any = ca.norm_2(violation) / extent
+    above = relaxed - ca.DM(rows.bounds[:, 1])
+    below = ca.DM(rows.bounds[:, 0]) - relaxed
+    extent = 1 + ca.norm_2(values)
+    violation = ca.vertcat(positive(above) + positive(below), positive(-signs))
+    primal = ca.norm_2(violation) / extent
 
     cost, last = end
     lam, of_signs = candidate.lam[:count], candidate.lam[count:]
@@ -62,7 +66,7 @@ def residuals(
     )
     _, slope, sizes = loop(costate, lin[:, backward], *sides)
     scale = ca.sqrt(ca.sum2(sizes))
-    stationarity: Any = ca.norm_2(ca.vec(slope)) / scale
+    stationarity = ca.norm_2(ca.vec(slope)) / scale
 
     complementarity = ca.sum1(ca.fabs(lam * ca.if_else(lam > 0, above, below)))
     if rows.linear.size:
@@ -70,7 +74,7 @@ def residuals(
         of_e = rows.W.T @ lam
         # Signs are rows of s = √ρ₂ (e + ρ₁ / ρ₂) in the QP.
         sign_multipliers = ca.DM(np.sqrt(rows.quadratic[rows.signed])) * of_signs
-        by_e: Any = price + of_e + rows.S.T @ sign_multipliers
+        by_e = price + of_e + rows.S.T @ sign_multipliers
         slack_scale = 1 + ca.norm_2(price) + ca.norm_2(of_e) + ca.norm_2(sign_multipliers)
         stationarity += ca.norm_2(by_e) / slack_scale
         complementarity += ca.sum1(ca.fabs(sign_multipliers * signs))

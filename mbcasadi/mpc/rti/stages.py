@@ -7,7 +7,7 @@ costates backward), and passes the guess on, shifted by one interval.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -30,11 +30,11 @@ class Prepared(NamedTuple):
     `complete` is one; any other value means that nothing was prepared.
     """
 
-    complete: Any
-    lin: Any
-    gain: Any
-    cost: Any
-    end: Any
+    complete: ca.MX
+    lin: ca.MX
+    gain: ca.MX
+    cost: ca.MX
+    end: ca.MX
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ class RtiStages:
         names = ["prepared", "A_qp"]
         return ca.Function("prepare", list(inputs.values()), [prepared, A_qp], list(inputs), names)
 
-    def _split_prepared(self, column: Any) -> Prepared:
+    def _split_prepared(self, column: ca.MX) -> Prepared:
         ocp, N = self.ocp, self.ocp.horizon
         n_lin, n_gain = self.intervals.linearise.numel_out(0), self.intervals.riccati.numel_out(1)
         sizes = [(1, 1), (n_lin, N), (n_gain, N), (ocp.nx, ocp.nx + 1)]
         sizes.append((len(ocp.end_bounds), ocp.nx + 1))
-        blocks: Any = ca.vertsplit(column, np.cumsum([0, *(a * b for a, b in sizes)]).tolist())
+        blocks = ca.vertsplit(column, np.cumsum([0, *(a * b for a, b in sizes)]).tolist())
         return Prepared(
             *(ca.reshape(block, *size) for block, size in zip(blocks, sizes, strict=True))
         )
@@ -97,7 +97,7 @@ class RtiStages:
         per = self.intervals.linearise.numel_out(0) + self.intervals.riccati.numel_out(1)
         return 1 + N * per + (ocp.nx + len(ocp.end_bounds)) * (ocp.nx + 1)
 
-    def _deviations(self, dx0: Any, prepared: Prepared, w: Any) -> tuple[Any, Any]:
+    def _deviations(self, dx0: ca.MX, prepared: Prepared, w: ca.MX) -> tuple[ca.MX, ca.MX]:
         """Return deviations ξ_0..ξ_N and υ_0..υ_{N-1} from the guess."""
         N = self.ocp.horizon
         loop = self.intervals.motion.mapaccum("motion_all", N, 1)
@@ -105,8 +105,8 @@ class RtiStages:
         return ca.horzcat(dx0, later), upsilon
 
     def _values(
-        self, guess: Guess, prepared: Prepared, deviations: tuple[Any, Any]
-    ) -> tuple[Any, Any]:
+        self, guess: Guess, prepared: Prepared, deviations: tuple[ca.MX, ca.MX]
+    ) -> tuple[ca.MX, ca.MX]:
         """Return the bounded values, (r, N) of the intervals and (r_end,) of the end."""
         (xi, upsilon), ocp, N = deviations, self.ocp, self.ocp.horizon
         X = self.rows.choose @ (guess.X + xi)[:, 1:]
@@ -124,7 +124,7 @@ class RtiStages:
         zeros = ca.MX.zeros(self.rows.n[0])
         deviations = self._deviations(x0 - guess.X[:, 0], prepared, zeros)
         lower, upper = self.rows.limits(self.rows.rows(*self._values(guess, prepared, deviations)))
-        active: Any = guess.active
+        active = guess.active
         outputs = [lower, upper, active_signs(active), ca.MX(0, 1)]
         names = ["lba", "uba", "active0", "carry"]
         return ca.Function(
@@ -139,7 +139,7 @@ class RtiStages:
         rows = self.rows
         inputs = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", self._n_prepared)}
         sizes = {"carry": 0, "x": sum(rows.n), "lam_a": rows.m, "active": rows.m, "flag": 1}
-        qp: dict[str, Any] = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
+        qp: dict[str, ca.MX] = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
         guess = self.memory.guess(inputs, self.z0)
         prepared = self._split_prepared(inputs["prepared"])
         x0, is_finite = self.memory.start(inputs, guess)
@@ -154,14 +154,14 @@ class RtiStages:
         status = self._status(residual, qp["flag"] > CLAIMED, valid)
         solved = status <= Status.SUBOPTIMAL
         X = guess.X + ca.if_else(solved, xi, 0)
-        U: Any = guess.U + ca.if_else(solved, upsilon, 0)
+        U = guess.U + ca.if_else(solved, upsilon, 0)
         at_rest = ca.DM(rows.resting)
-        active: Any = ca.if_else(solved, active_signs(qp["active"]), at_rest)
+        active = ca.if_else(solved, active_signs(qp["active"]), at_rest)
         u = self._control(U[:, 0], guess)
-        flags: Any = Flag.SATURATED * is_saturated(U[:, 0], u)
+        flags = Flag.SATURATED * is_saturated(U[:, 0], u)
         if rows.linear.size:
             flags = flags + Flag.RELAXED * ca.logic_and(solved, ca.mmax(e) > self.tolerance)
-        outputs: list[Any] = [
+        outputs: list[ca.MX] = [
             u,
             self._next_memory((X, U, self.memory.sent_next(guess, u), active), guess.P, status),
             status,
@@ -176,7 +176,7 @@ class RtiStages:
             list(OUTPUTS),
         )
 
-    def _status(self, residual: Any, solver_claims: Any, valid: Any) -> Any:
+    def _status(self, residual: ca.MX, solver_claims: ca.MX, valid: ca.MX) -> ca.MX:
         """Return the status; infeasible only where rows can contradict each other.
 
         Otherwise a solver that finds no solution has failed on a bad guess, which is replaced.
@@ -185,7 +185,7 @@ class RtiStages:
         infeasible = status == Status.INFEASIBLE
         return status if self.rows.contradict else ca.if_else(infeasible, Status.FAILED, status)
 
-    def _control(self, u: Any, guess: Guess) -> Any:
+    def _control(self, u: ca.MX, guess: Guess) -> ca.MX:
         """Return u within its bounds, and within the bounds of its change from the last one."""
         rates = self.ocp.du_bounds
         if rates is not None:
@@ -194,7 +194,7 @@ class RtiStages:
             u = ca.fmin(ca.fmax(u, last + ca.DM(low)), last + ca.DM(high))
         return clamp(u, *self.ocp.u_bounds.T)
 
-    def _next_memory(self, contents: tuple[Any, ...], P: Any, status: Any) -> Any:
+    def _next_memory(self, contents: tuple[ca.MX, ...], P: ca.MX, status: ca.MX) -> ca.MX:
         """Return z_next; after a failed or non-finite solution, the first guess.
 
         Pending controls are kept.

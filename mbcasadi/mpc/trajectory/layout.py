@@ -8,13 +8,13 @@ slice of p.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
+from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS
 from mbcasadi.mpc.ocp.collocation import Interval, gauss
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
@@ -74,7 +74,7 @@ class Layout:
         """Size of X."""
         return int(self.start.stop)
 
-    def periodic_part(self, X: Any) -> Any:
+    def periodic_part(self, X: Sym) -> Sym:
         """Return the part of X that `start` copies."""
         return ca.vertcat(X[: self.nx], X[self.before])
 
@@ -177,7 +177,7 @@ class _Stage:
             else None
         )
 
-    def function(self, name: str, output: str, value: Any, *, last: bool = False) -> ca.Function:
+    def function(self, name: str, output: str, value: ca.MX, *, last: bool = False) -> ca.Function:
         inputs = {"x": self.X} | ({} if last else {"u": self.U}) | {"p": self.P}
         return ca.Function(name, [*inputs.values()], [value], [*inputs], [output])
 

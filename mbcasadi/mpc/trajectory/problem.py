@@ -12,7 +12,6 @@ motion; so are the start of a periodic one, and the control before where its rat
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -201,7 +200,13 @@ def _growth(periodic: ArrayLike, system: System) -> Array:
     return growth
 
 
-def _check(system: System, weights: Mapping[str, float], points: int, q0: Any, v0: Any) -> None:
+def _check(
+    system: System,
+    weights: Mapping[str, float],
+    points: int,
+    q0: ArrayLike | None,
+    v0: ArrayLike | None,
+) -> None:
     for label, weight in weights.items():
         if not 0 <= weight < np.inf:
             raise ProblemError(f"{label} = {weight}; expected a finite weight, at least 0")
