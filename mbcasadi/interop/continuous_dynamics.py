@@ -53,13 +53,6 @@ def continuous_dynamics(
     return ca.Function("dynamics", [x, u, p], [xdot], ["x", "u", "p"], ["xdot"])
 
 
-def horizon_of(value: int) -> int:
-    """Return the number of intervals; `ProblemError` for an invalid one."""
-    if not float(value).is_integer() or value < 1:
-        raise ProblemError(f"horizon = {value}; expected a number of intervals, at least 1")
-    return int(value)
-
-
 def neighbour(module: str, how: str) -> ModuleType:
     """Import another package; `MissingExtraError` says how it is installed."""
     try:

@@ -6,8 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.interop.continuous_dynamics import horizon_of
-from mbcasadi.mpc.integrators.step import discrete_dynamics
+from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.shapes import column
 from mbcasadi.system import System
@@ -55,7 +54,7 @@ def to_opti(
         ProblemError: an invalid horizon or period, or activation states.
         ShapeError: q0 or v0 of a wrong shape, or NaN.
     """
-    N = horizon_of(horizon)
+    N = require_horizon(horizon)
     single = discrete_dynamics(system, period, step)
     q = column("q0", q0, system.nq)
     v = np.zeros(system.nv) if v0 is None else column("v0", v0, system.nv)

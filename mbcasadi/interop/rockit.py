@@ -6,7 +6,8 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.errors import ProblemError
-from mbcasadi.interop.continuous_dynamics import continuous_dynamics, horizon_of, neighbour
+from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour
+from mbcasadi.mpc.integrators.step import require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS, DynamicsOptions
 from mbcasadi.system import System
 
@@ -51,7 +52,7 @@ def to_rockit(
         MissingExtraError: rockit is not installed, and no Ocp was given.
         ProblemError: an invalid horizon or period, or activation states.
     """
-    N = horizon_of(horizon)
+    N = require_horizon(horizon)
     if not 0 < period < float("inf"):
         raise ProblemError(f"period = {period}; expected a positive number of seconds")
     motion = continuous_dynamics(system, dynamics)

@@ -88,6 +88,17 @@ def free_step_fun(system: System, step: StepOptions = DEFAULT_STEP) -> ca.Functi
     return _with_jacobian(system, s, s["h"], step)
 
 
+def require_horizon(horizon: float) -> int:
+    """Return the number of intervals.
+
+    Raises:
+        ProblemError: not a whole number, or less than one.
+    """
+    if not float(horizon).is_integer() or horizon < 1:
+        raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
+    return int(horizon)
+
+
 def _slopes_rule(step: StepOptions) -> StepRule:
     """Return the part of the options that the slopes of a step need."""
     return StepRule(

@@ -16,16 +16,17 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.tasks.task import Task, gains_of
+from mbcasadi.control.tasks.task import Task
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.integrators.step import discrete_dynamics
+from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
+from mbcasadi.mpc.ocp.actuator_limits import change_rows, control_bounds, force_rows
 from mbcasadi.mpc.ocp.constraints import penalties_of
+from mbcasadi.mpc.ocp.cost import end_residuals, stage_residuals, weight_root
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
-from mbcasadi.shapes import bounds, require_each, weight
+from mbcasadi.shapes import bounds, require_each
 from mbcasadi.system import System
-from mbcasadi.system.actuator_model import Ranges, actuator_model
 
 
 def optimal_control_problem(
@@ -81,32 +82,23 @@ def optimal_control_problem(
             a negative penalty, no cost.
         ShapeError: a wrong shape, rows that are no `Bounded`, an expression of other symbols.
     """
-    if not float(horizon).is_integer() or horizon < 1:
-        raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
+    N = require_horizon(horizon)
     single = discrete_dynamics(system, period, step)
     variables = stage_symbols(system) if symbols is None else symbols
     has_setpoint = any(value is not None for value in (Q, R, Q_end))
     rates = None if du_bounds is None else bounds("du_bounds", du_bounds, system.nu)
     has_rates = rates is not None or S is not None
     stage = Stage(system, slots_of(system, has_setpoint, tasks, variables), variables, has_rates)
-    running = [np.sqrt(period) * part for part in _stage_residuals(stage, Q, R, tasks, residual)]
-    running += [] if S is None else [_root("S", S, system.nu) @ (variables.u - stage.u_last)]
-    ending = _end_residuals(stage, Q_end, terminal)
+    running = [np.sqrt(period) * part for part in stage_residuals(stage, Q, R, tasks, residual)]
+    running += [] if S is None else [weight_root("S", S, system.nu) @ (variables.u - stage.u_last)]
+    ending = end_residuals(stage, Q_end, terminal)
     if not running and not ending:
         raise ProblemError(f"{name}: no cost; give Q, R, Q_end, S, tasks, residual or terminal")
-    model_rows = [*_force_ranges(system, stage), *_rate_rows(stage, rates)]
-    path_rows, end_rows = _rows("path", [*path, *model_rows]), _rows("end", end)
-    x_bounds = np.vstack(
-        [
-            bounds("q_bounds", q_bounds, system.nq),
-            bounds("v_bounds", v_bounds, system.nv),
-            np.tile([-np.inf, np.inf], (stage.u_last.numel(), 1)),
-        ]
-    )
-    control_bounds = _intersect_bounds(bounds("u_bounds", u_bounds, system.nu), system.limits.ctrl)
+    path_rows = _stack_rows("path", [*path, *force_rows(stage), *change_rows(stage, rates)])
+    end_rows = _stack_rows("end", end)
     return OptimalControlProblem(
         name=name,
-        horizon=int(horizon),
+        horizon=N,
         period=float(period),
         dynamics=stage.dynamics(single),
         residual=stage.function("residual", "r", running),
@@ -115,11 +107,11 @@ def optimal_control_problem(
         path_bounds=path_rows.bounds,
         end=stage.function("end", "g", end_rows.values, last=True),
         end_bounds=end_rows.bounds,
-        x_bounds=x_bounds,
-        u_bounds=control_bounds,
+        x_bounds=_state_bounds(stage, q_bounds, v_bounds),
+        u_bounds=control_bounds(system, u_bounds),
         slots=stage.slots,
         state=stage.state(),
-        nominal=stage.nominal(int(horizon), float(period)),
+        nominal=stage.nominal(N, float(period)),
         path_penalties=path_rows.penalties,
         end_penalties=end_rows.penalties,
         du_bounds=rates,
@@ -128,56 +120,17 @@ def optimal_control_problem(
     )
 
 
-def _stage_residuals(
-    stage: Stage,
-    Q: ArrayLike | None,
-    R: ArrayLike | None,
-    tasks: Sequence[Task],
-    residual: ca.SX | None,
-) -> list[ca.SX]:
-    variables, system = stage.variables, stage.system
-    residuals = [] if Q is None else [_root("Q", Q, 2 * system.nv) @ _error(stage)]
-    if R is not None:
-        residuals.append(_root("R", R, system.nu) @ (stage.ref["setpoint.u"] - variables.u))
-    for task in tasks:
-        gains = gains_of(task, system)
-        ref = {slot.name.split(".")[-1]: stage.ref[slot.name] for slot in task.slots(system)}
-        error = task.rows(system, variables.q, variables.v, ref, gains).error
-        residuals.append(ca.DM(np.sqrt(gains.weight)) * error)
-    return residuals if residual is None else [*residuals, residual]
+class _StackedRows(NamedTuple):
+    """Rows of all `Bounded`, one below the other."""
 
-
-def _end_residuals(stage: Stage, Q_end: ArrayLike | None, terminal: ca.SX | None) -> list[ca.SX]:
-    size = 2 * stage.system.nv
-    residuals = [] if Q_end is None else [_root("Q_end", Q_end, size) @ _error(stage)]
-    return residuals if terminal is None else [*residuals, terminal]
-
-
-def _error(stage: Stage) -> ca.SX:
-    q, v = stage.variables.q, stage.variables.v
-    return ca.vertcat(
-        stage.system.difference(q, stage.ref["setpoint.q"]), stage.ref["setpoint.v"] - v
-    )
-
-
-def _root(name: str, value: ArrayLike, size: int) -> ca.DM:
-    """Return L with `Lᵀ L` the weight, without rows that are zero."""
-    W = weight(name, value, size)
-    squares, V = (
-        np.linalg.eigh(W) if np.any(W - np.diag(np.diag(W))) else (np.diag(W), np.eye(size))
-    )
-    L = np.sqrt(np.maximum(squares, 0.0))[:, None] * V.T
-    return ca.sparsify(ca.DM(L[squares > 0]))
-
-
-class _Rows(NamedTuple):
     values: list[ca.SX]
     bounds: Array
     penalties: Array
     names: tuple[str, ...]
 
 
-def _rows(kind: str, rows: Sequence[Bounded]) -> _Rows:
+def _stack_rows(kind: str, rows: Sequence[Bounded]) -> _StackedRows:
+    """Return the rows of "path" or "end"."""
     require_each(kind, rows, Bounded)
     values = [ca.SX(row.value) for row in rows]
     limits, penalties, names = [np.empty((0, 2))], [np.empty((0, 2))], []
@@ -188,58 +141,15 @@ def _rows(kind: str, rows: Sequence[Bounded]) -> _Rows:
         penalties.append(penalties_of(name, row.linear_penalty, row.quadratic_penalty, limits[-1]))
         names += [name] if n == 1 else [f"{name}[{j}]" for j in range(n)]
     columns = [ca.vec(value) for value in values]
-    return _Rows(columns, np.vstack(limits), np.vstack(penalties), tuple(names))
+    return _StackedRows(columns, np.vstack(limits), np.vstack(penalties), tuple(names))
 
 
-def _rate_rows(stage: Stage, rates: Array | None) -> list[Bounded]:
-    """Return the bounds of changes, one for each control that has any."""
-    if rates is None:
-        return []
-    bounded = np.flatnonzero(np.isfinite(rates).any(axis=1))
-    change = stage.variables.u - stage.u_last
-    names = stage.system.actuator_names
-    return [
-        Bounded(change[i], rates[i, 0], rates[i, 1], name=f"du.{names[i]}")
-        for i in bounded.tolist()
-    ]
-
-
-def _intersect_bounds(requested: Array, ranges: Array) -> Array:
-    """Return bounds inside the model's ranges."""
-    inside = np.column_stack(
-        [np.maximum(requested[:, 0], ranges[:, 0]), np.minimum(requested[:, 1], ranges[:, 1])]
+def _state_bounds(stage: Stage, q_bounds: ArrayLike | None, v_bounds: ArrayLike | None) -> Array:
+    """Return bounds of x; the last control in it has none of its own."""
+    return np.vstack(
+        [
+            bounds("q_bounds", q_bounds, stage.system.nq),
+            bounds("v_bounds", v_bounds, stage.system.nv),
+            np.tile([-np.inf, np.inf], (stage.u_last.numel(), 1)),
+        ]
     )
-    return bounds("u_bounds inside the model's ctrlrange", inside, inside.shape[0])
-
-
-def _force_ranges(system: System, stage: Stage) -> list[Bounded]:
-    """Return the ranges of actuator forces and of their sums on joints, where they are finite."""
-    limits, variables = system.limits, stage.variables
-    rows = []
-    has_range = np.flatnonzero(np.isfinite(limits.force).any(axis=1))
-    if has_range.size:
-        model = actuator_model(
-            system, Ranges(limits.ctrl, limits.force), 1.0, variables.q, variables.v, None
-        )
-        force = (model.gain * variables.u + model.bias)[has_range.tolist()]
-        rows.append(
-            Bounded(
-                force, limits.force[has_range][:, 0], limits.force[has_range][:, 1], name="force"
-            )
-        )
-    if system.tree is not None and np.isfinite(limits.joint_force).any():
-        dofs = {joint.name: joint.dof for joint in system.tree.joints}
-        finite = np.flatnonzero(np.isfinite(limits.joint_force).any(axis=1))
-        force = system.actuation(variables.q) @ variables.u + system.actuator_bias(
-            variables.q, variables.v
-        )
-        limited_dofs = [dofs[limits.joint_names[i]] for i in finite]
-        rows.append(
-            Bounded(
-                force[limited_dofs],
-                limits.joint_force[finite][:, 0],
-                limits.joint_force[finite][:, 1],
-                name="joint_force",
-            )
-        )
-    return rows

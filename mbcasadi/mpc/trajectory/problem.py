@@ -19,14 +19,15 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.mpc.integrators.step import free_step_fun
+from mbcasadi.mpc.integrators.step import free_step_fun, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.collocation import MOST_POINTS
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
+from mbcasadi.mpc.trajectory.durations import problem_with_durations
 from mbcasadi.mpc.trajectory.initial_state import Start, start_rows
-from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions, problem_with_durations
+from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
 from mbcasadi.shapes import bounds, column
 from mbcasadi.system import System
 
@@ -168,9 +169,8 @@ def _durations(
     duration: ArrayLike, horizon: int, phases: Sequence[int] | None
 ) -> tuple[Array, tuple[int, ...]]:
     """Return bounds (phases, 2) and numbers of intervals."""
-    if not float(horizon).is_integer() or horizon < 1:
-        raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
-    counts = (int(horizon),) if phases is None else tuple(int(n) for n in phases)
+    N = require_horizon(horizon)
+    counts = (N,) if phases is None else tuple(int(n) for n in phases)
     if sum(counts) != horizon or min(counts, default=0) < 1:
         raise ProblemError(
             f"phases of {counts} intervals; expected at least one each, {horizon} in all, the "
