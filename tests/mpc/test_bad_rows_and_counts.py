@@ -1,4 +1,4 @@
-"""What a hand types wrong at the doors of MPC: rows of another size, NaN, halves of steps."""
+"""Mistyped arguments of MPC are refused: rows of another size, NaN, halves of steps."""
 
 import numpy as np
 import pytest

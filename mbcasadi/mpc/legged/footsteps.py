@@ -81,9 +81,9 @@ class WalkingParts:
     delay: int
 
     def function(self, name: str) -> ca.Function:
-        """Return (t, q, v, command, u, z) → (ref, mask, outer_*, z_next)."""
+        """Return (q, v, command, u, t, z) → (ref, mask, outer_*, z_next)."""
         system, nf = self.law.system, 3 * self.body.feet
-        sizes = {"t": 1, "q": system.nq, "v": system.nv, "command": 3, "u": nf, "z": nf + 3}
+        sizes = {"q": system.nq, "v": system.nv, "command": 3, "u": nf, "t": 1, "z": nf + 3}
         given = {key: ca.SX.sym(key, size) for key, size in sizes.items()}
         t, command = given["t"], given["command"]
         x, _, arm = rigid_body_state(system).call([given["q"], given["v"]])

@@ -4,7 +4,7 @@ It computes gait, footholds and paths.
 
 At each tick of the inverse dynamics,
 
-    (t, q, v, command, u, z) → (ref, mask, outer_x0, outer_ref, outer_feet, outer_mask, z_next)
+    (q, v, command, u, t, z) → (ref, mask, outer_x0, outer_ref, outer_feet, outer_mask, z_next)
 
 - command: speed along the trunk's x and y, m/s, and about the vertical, rad/s.
 - u: the forces of the MPC that act, N; they enter `ref`, as does their effect on the trunk.

@@ -79,7 +79,7 @@ def on_rows(system, q):
     return q
 
 
-def wish(law, t, amplitude, start):
+def path_reference(law, t, amplitude, start):
     """θ_d swings about its start."""
     swing = amplitude * np.array([np.sin(2 * t), 2 * np.cos(2 * t), -4 * np.sin(2 * t)])
     shape = np.linspace(1.0, -0.7, len(start))
@@ -89,7 +89,7 @@ def wish(law, t, amplitude, start):
 
 
 def swing_of(law, start):
-    return lambda t: wish(law, t, 0.1, start)
+    return lambda t: path_reference(law, t, 0.1, start)
 
 
 def run_of(system, law, q0, v0, duration, reference):

@@ -12,11 +12,11 @@ from a10_motions import (
     flat,
     length_of_error,
     papers_wish,
+    path_reference,
     run_of,
     states,
     swing_of,
     system_of,
-    wish,
 )
 
 import mbcasadi as mb
@@ -118,7 +118,7 @@ def test_a_five_bar_follows_in_mujoco_as_c_with_a_wrong_mass_a_push_and_a_late_c
         law,
         models.path("five_bar"),
         2.0,
-        reference=lambda t: wish(law, t, 0.3, start),
+        reference=lambda t: path_reference(law, t, 0.3, start),
         perturb={"mass": 0.1},
         delay=1,
         disturbance=push,

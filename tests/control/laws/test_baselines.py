@@ -46,8 +46,8 @@ def test_pd_holds_every_pose_at_rest_and_pulls_with_its_springs(name):
         expected, _, _ = moved(name, q, rest, still + 30.0 * J.T @ pull)
         found, _, _ = moved(name, q, rest, f)
         np.testing.assert_allclose(found, expected, atol=ROUNDING * (1 + abs(expected).max()))
-        wish = law.desired(q, rest, law.ref(tool_position=place_of(name, q) + pull), [])[0]
-        np.testing.assert_allclose(wish.full().ravel(), expected, atol=ROUNDING * 1e2)
+        desired = law.desired(q, rest, law.ref(tool_position=place_of(name, q) + pull), [])[0]
+        np.testing.assert_allclose(desired.full().ravel(), expected, atol=ROUNDING * 1e2)
 
 
 SPRUNG = """<mujoco><worldbody><body pos="0 0 1">

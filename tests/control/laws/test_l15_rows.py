@@ -1,4 +1,4 @@
-"""Servo rows: signals instead of a clock, rows for velocities, rows that are released, doors."""
+"""Servo rows: signals for a clock, rows for velocities, released rows, bad arguments."""
 
 import casadi as ca
 import numpy as np

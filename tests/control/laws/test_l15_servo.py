@@ -168,14 +168,14 @@ def test_within_limits_motors_to_spare_take_over_what_the_cut_loses(arms):
     inside = within_limits(law)
     ref = law.ref(**dict(zip(("y", "ydot", "yddot"), bar_path(0.0), strict=True)))
     state = np.array(robots.START), np.zeros(5), ref
-    wish = np.array(law.desired(*state, [])[0]).ravel()
+    desired = np.array(law.desired(*state, [])[0]).ravel()
     missed = []
     for one in (law, inside):
         u, _, status, *_ = one.function(*state, one.controller.z0)
         assert float(status) == 1.0
         at = {"q": state[0][:, None], "v": state[1][:, None]}
         a = motion(arms, at, np.array(u))[:, 0]
-        missed.append(np.linalg.norm(a - wish))
+        missed.append(np.linalg.norm(a - desired))
     assert missed[0] > 1.0  # rad/s²
     assert missed[1] < 1e-4  # the QP's weight on torques
 

@@ -98,13 +98,13 @@ def test_computed_torque_gives_the_acceleration_that_the_task_asks_for(four_bar)
             q = q - np.linalg.pinv(A, 1e-9) @ np.array(four_bar.constraint(q)).ravel()
         A = np.array(four_bar.constraint_jacobian(q))
         v = (np.eye(3) - np.linalg.pinv(A, 1e-9) @ A) @ rng.standard_normal(3)
-        wish = {"q": q[0] + 0.01, "v": v[0] - 0.1, "a": 0.3}
-        u, _, status, _, left = law.function(q, v, [wish["q"], wish["v"], wish["a"]], [])
+        desired = {"q": q[0] + 0.01, "v": v[0] - 0.1, "a": 0.3}
+        u, _, status, _, left = law.function(q, v, [desired["q"], desired["v"], desired["a"]], [])
         assert float(status) == 0
         np.testing.assert_allclose(np.array(left), 0, atol=ROUNDING)
         force = four_bar.actuator_force(q, v, u)
         a = np.array(fd(q, v, force)[0]).ravel()
-        expected = wish["a"] + 9.0 * (wish["v"] - v[0]) + 40.0 * 0.01
+        expected = desired["a"] + 9.0 * (desired["v"] - v[0]) + 40.0 * 0.01
         np.testing.assert_allclose(a[0], expected, rtol=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""A law behind the QP: itself inside its limits, and nearer to its wish than a cut beyond them."""
+"""A law behind the QP: itself inside its limits, and nearer to its desired motion than clipping."""
 
 import functools
 
@@ -64,7 +64,7 @@ def test_inside_its_limits_the_law_stands_as_it_is(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_qp_alone_finds_the_same_command_inside(name):
-    """Its own answer, before the law's is preferred: a wish that fits is its own nearest."""
+    """The QP's own solution: a feasible desired motion is its own nearest one."""
     wrapped, law = limited(name), plain(name)
     build = wrapped.controller.stages.build
     for q, v, ref in asked(name, 10, far=0.005, seed=2):
@@ -90,11 +90,11 @@ def test_beyond_its_limits_the_motion_is_nearer_to_the_wish_than_that_of_a_cut(n
         u, _, status, *_ = answer(plain(name), q, v, ref)
         if status != 1:
             continue
-        wish = plain(name).desired(q, v, ref, [])[0].full().ravel()
+        desired = plain(name).desired(q, v, ref, [])[0].full().ravel()
 
-        def miss(control, q=q, v=v, wish=wish):
+        def miss(control, q=q, v=v, desired=desired):
             force = (system.actuation(q) @ control).full().ravel()
-            return kinetic(system, q, moved(name, q, v, force)[0] - wish)
+            return kinetic(system, q, moved(name, q, v, force)[0] - desired)
 
         found, active, also, _ = answer(limited(name), q, v, ref)
         assert also == 1
@@ -116,13 +116,13 @@ def test_closeness_in_a_task_puts_the_tool_first():
         _, _, status, *_ = answer(plain(name), q, v, ref)
         if status != 1:
             continue
-        J_wish = moved(name, q, v, np.zeros(system.nv))[2]
-        wish = J_wish @ plain(name).desired(q, v, ref, [])[0].full().ravel()
+        J_desired = moved(name, q, v, np.zeros(system.nv))[2]
+        desired = J_desired @ plain(name).desired(q, v, ref, [])[0].full().ravel()
         miss = {}
         for label, law in (("cut", plain(name)), ("qp", limited(name, closeness=True))):
             u = answer(law, q, v, ref)[0]
             a = moved(name, q, v, (system.actuation(q) @ u).full().ravel())[0]
-            miss[label] = np.linalg.norm(J_wish @ a - wish)
+            miss[label] = np.linalg.norm(J_desired @ a - desired)
         assert miss["qp"] <= miss["cut"] * (1 + 1e-3)
         better += miss["qp"] < 0.8 * miss["cut"]
     assert better >= 3
@@ -164,12 +164,12 @@ def test_a_limit_costs_press_but_no_motion_where_motors_are_redundant():
     weak = within_limits(law, force_limits=[[-most, most], [-500.0, 500.0], [-500.0, 500.0]])
     found, _, status, *_ = answer(weak, q, v, ref)
     fd = dynamics_of("prr_arm")
-    wish, kept = (fd(q, v, system.actuation(q) @ control)[0].full() for control in (u, found))
+    desired, kept = (fd(q, v, system.actuation(q) @ control)[0].full() for control in (u, found))
     cut = fd(q, v, system.actuation(q) @ np.array([most, *u[1:]]))[0].full()
     assert status == 1
     np.testing.assert_allclose(found[0], most, atol=1e-6)
-    assert np.abs(cut - wish).max() > 0.1
-    np.testing.assert_allclose(kept, wish, atol=1e-3)  # the bias of r_p
+    assert np.abs(cut - desired).max() > 0.1
+    np.testing.assert_allclose(kept, desired, atol=1e-3)  # the bias of r_p
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])

@@ -46,12 +46,12 @@ def test_a_mask_switches_the_loop_in_law_and_qp_alike(on):
     A = on * system_of("five_bar").constraint_jacobian(q).full()
     M, B = system.mass_matrix(q).full(), system.actuation(q).full()
     h = system.bias_force(q, v).full() - system.passive_force(q, v).full()
-    wish = np.array(law.desired(q, v, far, [on], [])[0])
+    desired = np.array(law.desired(q, v, far, [on], [])[0])
 
     def miss(u):
         pivots = np.block([[M, -A.T], [A, np.zeros((3, 3))]])
         right = np.vstack([B @ u[:, None] - h, np.zeros((3, 1))])
-        gap = np.linalg.lstsq(pivots, right, rcond=None)[0][:4] - wish
+        gap = np.linalg.lstsq(pivots, right, rcond=None)[0][:4] - desired
         return (gap.T @ M @ gap).item()
 
     assert miss(other[0]) < miss(own[0])

@@ -1,4 +1,4 @@
-"""Regulators of mechanisms with constraints: laws, doors, and the generated C."""
+"""Regulators of mechanisms with constraints: laws, bad arguments, and the generated C."""
 
 import casadi as ca
 import numpy as np

@@ -82,7 +82,7 @@ def on_contacts():
 
 
 def test_the_biped_stands_on_feet_that_only_touch_the_floor():
-    """The law believes in pins; the floor only pushes, gives way, and lets feet roll."""
+    """The law believes in pins; the floor only pushes, yields, and lets feet roll."""
     linear = at_rest("planar_biped")
     law = lqr(linear, *weights(linear))
     largest, last, found = run("planar_biped", law, on_contacts())

@@ -151,7 +151,7 @@ class Robot:
         z = guide.z0 if z is None else z
         u = guide.u0 if u is None else u
         f = guide.function
-        out = dict(zip(f.name_out(), map(column, f(t, q, v, command, u, z)), strict=True))
+        out = dict(zip(f.name_out(), map(column, f(q, v, command, u, t, z)), strict=True))
         return out | {name: out["ref"][place] for name, place in self.law.reference.items()}
 
     def turned(self, yaw, by=(0, 0, 0)):
@@ -269,8 +269,8 @@ def test_the_c_of_the_guide_is_the_guide(robot, tmp_path):
     rng = np.random.default_rng(3)
     for _ in range(20):
         q = column(robot.system.integrate(robot.q0, 0.1 * rng.standard_normal(18)))
-        given = (2 * rng.random(), q, rng.standard_normal(18), rng.standard_normal(3))
-        given += (rng.standard_normal(12), robot.guide.z0)
+        given = (q, rng.standard_normal(18), rng.standard_normal(3), rng.standard_normal(12))
+        given += (2 * rng.random(), robot.guide.z0)
         for one, other in zip(robot.guide.function(*given), program(*given), strict=True):
             np.testing.assert_allclose(column(other), column(one), rtol=1e-9, atol=1e-9)
 

@@ -170,7 +170,7 @@ def test_a_soft_bound_gives_way_only_where_it_must():
     y = reference_solution(mpc, np.array([0.0, 0.0, 0.25, 0.0, 0.0]))
     np.testing.assert_allclose(y[HORIZON:], 0, atol=1e-6)
     held = [row for row, z in zip(mpc.condensed.names, mpc.controller.z0, strict=True) if z]
-    assert held == [row for row in mpc.condensed.names if "slack" in row]  # at first none gives way
+    assert held == [row for row in mpc.condensed.names if "slack" in row]  # at first no slack
     beyond = reference_solution(mpc, np.array([1.0, 0.0, 0.25, 0.0, 0.0]))
     assert beyond[HORIZON] > 0.6  # it starts 0.7 beyond the bound
     assert float(mpc.function([1.0, 0.0], [0.25, 0.0, 0.0], mpc.controller.z0)[2]) == 0

@@ -27,7 +27,7 @@ BALL = """<mujoco><worldbody><body pos="0 0 1"><joint name="hip" type="ball" dam
 
 
 def settled(rti, x, p, ticks=40):
-    """Return z, u and status after ticks at one state, with the same controls under way."""
+    """Return z, u and status after ticks at one state, with the same pending controls."""
     nq, z = rti.ocp.state.numel_in("q"), rti.controller.z0.copy()
     sent = slice(sum(rti.memory.sizes[:2]), sum(rti.memory.sizes[:3]))
     for _ in range(ticks):
