@@ -15,8 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from mbcasadi.codegen import folder_pages
-from mbcasadi.codegen.compiler import find_compiler
+# Before NumPy is imported, here and in xdist's workers: the threads of several processes wait for
+# each other, so that a product of 20 by 20 matrices takes milliseconds.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from mbcasadi.codegen import folder_pages  # noqa: E402
+from mbcasadi.codegen.compiler import find_compiler  # noqa: E402
 
 QUICK = ("-O0",)
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
