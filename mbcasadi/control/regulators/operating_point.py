@@ -70,13 +70,13 @@ def place_of(
         )
     if mask is not None and system.mask is None:
         raise ProblemError(f"'{system.name}' has no mask; make it with system.with_mask()")
-    chosen = mask if mask is not None else system.mask
+    rows_on = mask if mask is not None else system.mask
     return Place(
         q=column("q", np.asarray(q), system.nq),
         v=_or_zero("v", v, system.nv),
         u=_or_zero("u", u, system.nu),
         t=float(t),
-        mask=np.ones(system.nc) if chosen is None else column("mask", chosen, system.nc),
+        mask=np.ones(system.nc) if rows_on is None else column("mask", rows_on, system.nc),
     )
 
 
@@ -135,8 +135,8 @@ def motion_fun(system: System, rank_tol: float) -> ca.Function:
     kind = {"q": system.nq, "v": system.nv, "u": system.nu, "t": 1, "mask": system.nc}
     s = {name: ca.MX.sym(name, size) for name, size in kind.items()}
     pull = force(s["q"], s["v"], s["u"])
-    known = s | {"f": pull[0]}
-    d = dynamics(**{name: known[name] for name in dynamics.name_in()})
+    inputs = s | {"f": pull[0]}
+    d = dynamics(**{name: inputs[name] for name in dynamics.name_in()})
     outputs = {}
     for key in ("a", "lam"):
         outputs[key] = d[key]
