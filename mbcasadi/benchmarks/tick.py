@@ -2,7 +2,7 @@
 
 The quadruped of `mujoco_models` sways over its four feet, which stay where they are; every tick
 of the record is timed in a C program, the active set carried from tick to tick as on a robot.
-"warm" runs tick after tick, "evicted" sweeps 64 MiB of memory before each one. Beside it stands
+"warm" runs tick after tick, "evicted" sweeps 64 MiB of memory before each one. Beside it is
 the time that other solvers take for the QP alone, in the usual form (whose torques must be ours)
 and as we condense it. Peers that are not installed are named as absent.
 """
@@ -82,8 +82,8 @@ def tick_rows(model: str, times: Mapping[str, TickTimes]) -> list[dict[str, Any]
     """Return median and 99th percentile of the whole tick."""
     return [
         row(model, f"whole tick, {caches}, {label}", value, tick_peers.TSID_ABSENT, None)
-        for caches, found in times.items()
-        for label, value in (("median", found.median), ("p99", found.p99))
+        for caches, ticks in times.items()
+        for label, value in (("median", ticks.median), ("p99", ticks.p99))
     ]
 
 

@@ -52,10 +52,10 @@ def call_prepare(
         ExportError: a tick of this law has one phase only.
         ShapeError, UnknownNameError: an input does not fit.
     """
-    known = [s for s in manifest["inputs"] if s["name"] in prepared_from(manifest)]
-    if not known:
+    signals = [s for s in manifest["inputs"] if s["name"] in prepared_from(manifest)]
+    if not signals:
         raise ExportError(f"{manifest['name']} prepares nothing: its ticks have one phase")
-    _run(manifest, "prepare", memory, _columns(known, inputs))
+    _run(manifest, "prepare", memory, _columns(signals, inputs))
 
 
 def call_tick(
@@ -94,10 +94,10 @@ def _columns(
 
 
 def _run(
-    manifest: Mapping[str, Any], what: str, memory: Memory, given: Sequence[Array | None]
+    manifest: Mapping[str, Any], phase: str, memory: Memory, arguments: Sequence[Array | None]
 ) -> None:
-    function = getattr(memory.library, f"{manifest['name']}_{what}")
-    _require_success(function(*(_pointer(array) for array in (memory.block, *given))))
+    function = getattr(memory.library, f"{manifest['name']}_{phase}")
+    _require_success(function(*(_pointer(array) for array in (memory.block, *arguments))))
 
 
 def _pointer(array: Array | None) -> Any:

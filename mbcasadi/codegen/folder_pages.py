@@ -41,13 +41,13 @@ def example_inputs(
         UnknownNameError: `example` names an input that the law does not have.
         ShapeError: a value has another size than its input.
     """
-    given = dict(example or {})
-    for name in given:
+    examples = dict(example or {})
+    for name in examples:
         require_name("input", name, [p.name for p in law.inputs])
     values = {}
     for port in law.inputs:
-        if port.name in given:
-            values[port.name] = column(port.name, given[port.name], port.size)
+        if port.name in examples:
+            values[port.name] = column(port.name, examples[port.name], port.size)
         elif port.name == "z" and law.z0 is not None:
             values[port.name] = law.z0
         elif port.name == "tuning" and law.tuning:
@@ -65,7 +65,7 @@ def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
     ]
     declared += [f"  double {p.identifier}[{max(1, p.size)}] = {{0}};\n" for p in law.outputs]
     arguments = [p.identifier for p in law.inputs + law.outputs]
-    shown = [p for p in law.outputs if p.name == "u"] or list(law.outputs[:1])
+    printed = [p for p in law.outputs if p.name == "u"] or list(law.outputs[:1])
     feedback = "    memcpy(z, z_next, sizeof z);\n" if law.has_state else ""
     return template(
         "main.c.in",
@@ -73,7 +73,7 @@ def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
             "declarations": "".join(declared),
             "call": _call(law, arguments),
             "feedback": feedback,
-            "prints": "".join(_print(p) for p in shown),
+            "prints": "".join(_print(p) for p in printed),
             "name": law.name,
             "NAME": law.name.upper(),
         },
@@ -82,14 +82,14 @@ def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
 
 def _call(law: Law, arguments: list[str]) -> str:
     """Return the C of one tick: a step, or both phases."""
-    given = "".join(f", {a}" for a in arguments)
+    tick_arguments = "".join(f", {a}" for a in arguments)
     if not law.prepared_from:
-        return f"    code_ = {law.name}_step(memory{given});\n"
-    known = "".join(f", {p.identifier}" for p in law.prepared_from)
+        return f"    code_ = {law.name}_step(memory{tick_arguments});\n"
+    prepare_arguments = "".join(f", {p.identifier}" for p in law.prepared_from)
     return (
-        f"    if ({law.name}_prepare(memory{known})) return 1;\n"
+        f"    if ({law.name}_prepare(memory{prepare_arguments})) return 1;\n"
         "    /* here the measurement comes */\n"
-        f"    code_ = {law.name}_feedback(memory{given});\n"
+        f"    code_ = {law.name}_feedback(memory{tick_arguments});\n"
     )
 
 
@@ -110,14 +110,14 @@ def cmake_lists(law: Law, daqp: DaqpOrigin) -> str:
 def readme(law: Law, daqp: DaqpOrigin) -> str:
     """Return `README.md`."""
     shipped = law.staged and daqp == "wheel"
-    what = "A control function" if law.u_min is not None else "A function"
+    subject = "A control function" if law.u_min is not None else "A function"
     period = f", sampled every {number(law.period)} s" if law.period is not None else ""
     origin = f" made from {law.source}" if law.source else ""
     link = "-Idaqp/include daqp/libdaqpstat.a " if shipped else "-ldaqpstat "
     return template(
         "README.md.in",
         {
-            "summary": f"{what} in C99{origin}{period}.",
+            "summary": f"{subject} in C99{origin}{period}.",
             "version": package_version(),
             "casadi": ca.CasadiMeta.version(),
             "daqp_row": "| `daqp/` | the solver's headers and static library |\n"
@@ -209,9 +209,9 @@ def _print(port: Port) -> str:
 
 def _row(side: str, port: Port) -> str:
     units = port.units or ("",) * len(port.components)
-    parts = [f"{c} [{u}]" if u else c for c, u in zip(port.components, units, strict=True)]
-    listed = ", ".join(part for part in parts if part).replace("|", "/")
-    return f"| {side} | `{port.name}` | {port.size} | {listed} |"
+    labels = [f"{c} [{u}]" if u else c for c, u in zip(port.components, units, strict=True)]
+    components = ", ".join(label for label in labels if label).replace("|", "/")
+    return f"| {side} | `{port.name}` | {port.size} | {components} |"
 
 
 def _solver_page(law: Law, daqp: DaqpOrigin) -> str:

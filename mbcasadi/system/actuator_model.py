@@ -108,10 +108,10 @@ def actuator_model(
             reach=ca.DM.ones(nu),
             leak=ca.DM.zeros(nu),
         )
-    return _drive_of_tree(system, system.tree, ranges, period, q, v, act)
+    return _model_of_tree(system, system.tree, ranges, period, q, v, act)
 
 
-def _drive_of_tree(
+def _model_of_tree(
     system: System,
     tree: RigidTree,
     ranges: Ranges,
@@ -121,11 +121,11 @@ def _drive_of_tree(
     act: ca.SX | None,
 ) -> ActuatorModel:
     actuators = system.actuators
-    moment = ca.sparsify(ca.vertcat(*(moment_row(tree, one, q) for one in actuators)).T)
+    moment = ca.sparsify(ca.vertcat(*(moment_row(tree, actuator, q) for actuator in actuators)).T)
     rates = [moment[:, i].T @ v for i in range(len(actuators))]
-    lengths = [actuator_length(tree, one, q) for one in actuators]
-    gain = _affine([one.gain for one in actuators], lengths, rates)
-    bias = _affine([one.bias for one in actuators], lengths, rates)
+    lengths = [actuator_length(tree, actuator, q) for actuator in actuators]
+    gain = _affine([actuator.gain for actuator in actuators], lengths, rates)
+    bias = _affine([actuator.bias for actuator in actuators], lengths, rates)
     owned = any(joint.gravcomp_by_actuator for joint in tree.joints)
     rest = system.actuator_bias(q, v) - moment @ bias if owned else ca.SX(tree.nv, 1)
     present, reach, leak = _activation(actuators, period, act)
@@ -183,15 +183,15 @@ def _activation(
     """Return the present activation, and how a period of control changes it."""
     nu = len(actuators)
     present, reach, leak = ca.SX.zeros(nu), ca.DM.ones(nu), ca.DM.zeros(nu)
-    for i, one in enumerate(actuators):
-        if one.act is None or act is None:
+    for i, actuator in enumerate(actuators):
+        if actuator.act is None or act is None:
             continue
-        present[i] = act[one.act]
-        if one.dynamics == "integrator":
+        present[i] = act[actuator.act]
+        if actuator.dynamics == "integrator":
             reach[i] = period
             continue
-        ratio = period / one.time_constant
-        reach[i] = -np.expm1(-ratio) if one.dynamics == "filterexact" else ratio
+        ratio = period / actuator.time_constant
+        reach[i] = -np.expm1(-ratio) if actuator.dynamics == "filterexact" else ratio
         leak[i] = 1.0
     return present, reach, leak
 
@@ -209,7 +209,7 @@ def _range_of_force(
     for side in (0, 1):
         u = finite(ranges.ctrl[:, side])
         w = present + reach * (u - leak * present)
-        act_ranges = np.array([one.act_range or (-np.inf, np.inf) for one in actuators])
+        act_ranges = np.array([actuator.act_range or (-np.inf, np.inf) for actuator in actuators])
         ends.append(gain * clip(w, act_ranges) + bias)
     low, high = [], []
     for i in range(len(actuators)):
@@ -227,10 +227,10 @@ def _range_of_force(
 def _is_bounded(ranges: Ranges, gain: ca.SX) -> tuple[bool, ...]:
     """Whether a finite limit can act on each force."""
     limits = np.hstack([ranges.ctrl, ranges.force])
-    free = np.all(np.abs(limits) >= UNBOUNDED, axis=1)
+    unbounded = np.all(np.abs(limits) >= UNBOUNDED, axis=1)
     return tuple(
-        bool(not free[i] or not gain[i].is_constant() or float(gain[i]) == 0.0)
-        for i in range(len(free))
+        bool(not unbounded[i] or not gain[i].is_constant() or float(gain[i]) == 0.0)
+        for i in range(len(unbounded))
     )
 
 
@@ -243,10 +243,10 @@ def require_ranges(
         ShapeError: not (nu, 2), or NaN.
         ProblemError: a lower limit above its upper limit.
     """
-    given = {"ctrl_limits": ctrl_limits, "force_limits": force_limits}
+    options = {"ctrl_limits": ctrl_limits, "force_limits": force_limits}
     model = {"ctrl_limits": system.limits.ctrl, "force_limits": system.limits.force}
     ranges = {}
-    for label, limits in given.items():
+    for label, limits in options.items():
         array = np.asarray(model[label] if limits is None else limits, dtype=float)
         if array.shape != (system.nu, 2) or np.any(np.isnan(array)):
             raise ShapeError(

@@ -69,6 +69,7 @@ def member_builders(
     def member(
         name: str, inputs: tuple[list[ca.SX], list[str]], output: str, make: Callable[[], ca.SX]
     ) -> Builder:
+        """Return the builder of the member `name`: (inputs) → (output), `make` its expression."""
         return lambda: ca.Function(name, inputs[0], [make()], inputs[1], [output], {"cse": True})
 
     of_q, of_qv = ([q], ["q"]), ([q, v], ["q", "v"])
@@ -121,11 +122,11 @@ def member_builders(
         builders.append(
             ("act_dot", qvu, "act_dot", lambda: model.act_dot(tree, actuators, q, v, u, act))
         )
-    made = {name: member(name, inputs, out, make) for name, inputs, out, make in builders}
-    return made | {
-        "kinetic_energy": kinetic_energy(made["mass_matrix"], tree.nv),
-        "constraint_rate": rate_of("constraint_rate", made["constraint_jacobian"], tree.nv),
-        "loop_rate": rate_of("loop_rate", made["loop_jacobian"], tree.nv),
+    members = {name: member(name, inputs, out, make) for name, inputs, out, make in builders}
+    return members | {
+        "kinetic_energy": kinetic_energy(members["mass_matrix"], tree.nv),
+        "constraint_rate": rate_of("constraint_rate", members["constraint_jacobian"], tree.nv),
+        "loop_rate": rate_of("loop_rate", members["loop_jacobian"], tree.nv),
     }
 
 
@@ -145,9 +146,9 @@ def _limits(tree: RigidTree, actuators: tuple[Actuator, ...], joint_range: Array
     )
 
 
-def _ranges(given: list[tuple[float, float] | None]) -> Array:
-    ranges = infinite_ranges(len(given))
-    for row, limits in enumerate(given):
-        if limits is not None:
-            ranges[row] = limits
+def _ranges(limits: list[tuple[float, float] | None]) -> Array:
+    ranges = infinite_ranges(len(limits))
+    for row, pair in enumerate(limits):
+        if pair is not None:
+            ranges[row] = pair
     return ranges

@@ -180,10 +180,10 @@ class System:
         if key not in self._frames:
             require_name("kind of frame", kind, ("site", "body"))
             frames = self.tree.frames if self.tree is not None else ()
-            known = {f.name: f for f in frames if f.kind == kind}
-            require_name(kind, name, list(known))
+            valid = {f.name: f for f in frames if f.kind == kind}
+            require_name(kind, name, list(valid))
             assert self.tree is not None  # `known` is empty without a tree
-            self._frames[key] = frame_functions(self.tree, known[name])
+            self._frames[key] = frame_functions(self.tree, valid[name])
         return self._frames[key]
 
     def rows(
@@ -210,8 +210,8 @@ class System:
         require_shape("q", q, (self.nq, 1), "(nq, 1)")
         require_shape("v", v, (self.nv, 1), "(nv, 1)")
         time = ca.SX.sym("t") if t is None else t
-        given = user_row_expressions(self.nv, phi, A, a0, psi)
-        expressions = user_rows(q, v, self.velocity_map(q), **given, t=time)
+        matrices = user_row_expressions(self.nv, phi, A, a0, psi)
+        expressions = user_rows(q, v, self.velocity_map(q), **matrices, t=time)
         return rows_as_functions(expressions, q, v, t)
 
     def constrained(
@@ -257,10 +257,10 @@ class System:
         Raises:
             ShapeError: a wrong shape, or entries that are neither zero nor one.
         """
-        given = np.ones(self.nc) if mask is None else column("mask", np.asarray(mask), self.nc)
-        if not np.all(np.isin(given, (0.0, 1.0))):
-            raise ShapeError(f"mask holds {given}; expected a one or a zero for each row")
-        return replace(self, mask=given, _cache={})
+        rows_on = np.ones(self.nc) if mask is None else column("mask", np.asarray(mask), self.nc)
+        if not np.all(np.isin(rows_on, (0.0, 1.0))):
+            raise ShapeError(f"mask holds {rows_on}; expected a one or a zero for each row")
+        return replace(self, mask=rows_on, _cache={})
 
     @property
     def actuator_names(self) -> tuple[str, ...]:
@@ -272,5 +272,5 @@ class System:
     @property
     def constraint_names(self) -> tuple[str, ...]:
         """Name of the constraint that each row of phi belongs to."""
-        named = tuple(e.name for e in self.equalities for _ in range(e.size))
-        return named + tuple(f"phi{i}" for i in range(self.nc - len(named)))
+        names = tuple(e.name for e in self.equalities for _ in range(e.size))
+        return names + tuple(f"phi{i}" for i in range(self.nc - len(names)))

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 
@@ -20,9 +19,9 @@ ATTAIN_TOL = 1e-6
 unattainable. The gaps of a plant's soft loops are smaller."""
 
 
-def attainable(missing: ca.SX, wanted: ca.SX) -> ca.SX:
+def attainable(missing: ca.SX, desired: ca.SX) -> ca.SX:
     """Return whether the missing part is small relative to the desired value, `ATTAIN_TOL`."""
-    return ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(wanted))
+    return ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(desired))
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Mechanism:
     system: System
     at: LawInputs
     rank_tol: float = LAW_RANK_TOL
-    weights: MatrixRoot[Any] | None = None
+    weights: MatrixRoot[ca.DM] | None = None
 
     @cached_property
     def M(self) -> ca.SX:
