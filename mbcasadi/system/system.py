@@ -19,57 +19,8 @@ from mbcasadi.shapes import column, require_name, require_shape
 from mbcasadi.system.frames import FrameFunctions, frame_functions
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
+from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
-
-MEMBERS = (
-    "mass_matrix",
-    "bias_force",
-    "coriolis_matrix",
-    "gravity_force",
-    "kinetic_energy",
-    "potential_energy",
-    "passive_force",
-    "actuation",
-    "actuator_bias",
-    "actuator_force",
-    "act_dot",
-    "constraint",
-    "constraint_rate",
-    "constraint_jacobian",
-    "constraint_velocity",
-    "constraint_bias",
-    "loop_rate",
-    "loop_jacobian",
-    "loop_bias",
-    "velocity_map",
-    "integrate",
-    "difference",
-)
-
-RESTS_ON = {
-    "coriolis_matrix": ("bias_force", "mass_matrix"),
-    "gravity_force": ("bias_force",),
-    "kinetic_energy": ("mass_matrix",),
-    "potential_energy": ("bias_force",),
-    "constraint_rate": ("constraint_jacobian",),
-    "loop_rate": ("loop_jacobian",),
-}
-"""Members that are wrong where another one is: they share its refusals."""
-
-
-class Member:
-    """One named Function of a `System`, built on first use and kept."""
-
-    def __init__(self, doc: str) -> None:
-        self.__doc__ = doc
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, system: "System | None", owner: type | None = None) -> ca.Function:
-        if system is None:
-            return self  # type: ignore[return-value]  # the class attribute, for its docstring
-        return system.member(self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +40,7 @@ class System:
             dynamics take `mask` as their last input: rows are switched at run time.
         timed: constraints depend on the time t.
         semidefinite: M is singular, and positive definite on null(A) only.
-        user_rows: number of rows, the last ones, that were added by `constrained`.
+        user_rows: number of rows, the last ones, that were added by `with_rows`.
     """
 
     name: str
@@ -157,7 +108,7 @@ class System:
             self._cache[name] = self.builders[name]()
         return self._cache[name]
 
-    def cached(self, key: str, make: Builder) -> ca.Function:
+    def cached_function(self, key: str, make: Builder) -> ca.Function:
         """Return the Function that `make` builds, cached for this system and `key`.
 
         For Functions that other packages derive from a system repeatedly.
@@ -214,7 +165,7 @@ class System:
         expressions = user_rows(q, v, self.velocity_map(q), **matrices, t=time)
         return rows_as_functions(expressions, q, v, t)
 
-    def constrained(
+    def with_rows(
         self,
         q: ca.SX,
         v: ca.SX,

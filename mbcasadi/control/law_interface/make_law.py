@@ -40,7 +40,7 @@ from mbcasadi.qp.input_guard import (
 )
 from mbcasadi.shapes import require_identifier, require_positive
 from mbcasadi.system import System
-from mbcasadi.system.actuator_model import require_ranges
+from mbcasadi.system.ranges import require_ranges
 
 
 def make_law(

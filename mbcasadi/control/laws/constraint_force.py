@@ -65,17 +65,17 @@ def constraint_force_control(
 
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        moving = m.P @ m.weighted(at.ref["motion.f"])
+        moving = m.P @ m.weighted_force(at.ref["motion.f"])
         a = positive_solve(
             constraint_inertia(m.M, m.P), moving - m.P @ m.h + m.M @ m.a_across
         )  # [A05, eq. 22]
         outcome = loop.tick(m, m.M @ a + m.h)
         return Command(
             u=outcome.force.u,
-            a=m.joint(a),
-            f_c=m.force(outcome.force.f_c),
+            a=m.joint_rate(a),
+            f_c=m.joint_force(outcome.force.f_c),
             z_next={"integral": outcome.integral},
-            residual={"motion": m.force(outcome.force.motion), "force": outcome.force.force},
+            residual={"motion": m.joint_force(outcome.force.motion), "force": outcome.force.force},
             attainable=outcome.force.attainable,
             error=outcome.error if loop.gains.feedback else None,
             target=outcome.target,

@@ -27,7 +27,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.shapes import require_name, require_numbers
 from mbcasadi.system import System
-from mbcasadi.system.actuator_model import require_ranges
+from mbcasadi.system.ranges import require_ranges
 
 LAM_UNIT = "N or N m"
 NOTHING = ca.SX(0, 1)
@@ -194,11 +194,11 @@ def _whole_force(loop: ForceLoop, allocation: Allocation) -> RegulatedForce:
     desired = m.A.T @ at.ref["force.lam"]
     if not loop.gains.feedback:
         return RegulatedForce(allocation.with_force(desired), NOTHING, NOTHING, NOTHING)
-    error = desired - V @ (V.T @ m.weighted(at.f_c))
-    integral_now = V @ (V.T @ m.weighted(at.z["integral"]))
+    error = desired - V @ (V.T @ m.weighted_force(at.f_c))
+    integral_now = V @ (V.T @ m.weighted_force(at.z["integral"]))
     force, integral = _feedback_force(loop, allocation.with_force, desired, error, integral_now)
     lam = m.rows.pinv_transposed_times(ca.horzcat(error, desired))
-    return RegulatedForce(force, m.force(integral), lam[:, 0], lam[:, 1])
+    return RegulatedForce(force, m.joint_force(integral), lam[:, 0], lam[:, 1])
 
 
 def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> RegulatedForce:
@@ -216,7 +216,7 @@ def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> Re
 
     if not loop.gains.feedback:
         return RegulatedForce(force_with(desired), NOTHING, NOTHING, NOTHING)
-    error = desired - on * (T @ m.weighted(m.at.f_c))
+    error = desired - on * (T @ m.weighted_force(m.at.f_c))
     integral_now = on * m.at.z["integral"]
     force, integral = _feedback_force(loop, force_with, desired, error, integral_now)
     return RegulatedForce(force, integral, error, desired)

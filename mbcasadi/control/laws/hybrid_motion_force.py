@@ -77,11 +77,11 @@ def hybrid_motion_force_control(
         outcome = loop.tick(m, m.M @ desired.a + m.h)
         return Command(
             u=outcome.force.u,
-            a=m.joint(desired.a),
-            f_c=m.force(outcome.force.f_c),
+            a=m.joint_rate(desired.a),
+            f_c=m.joint_force(outcome.force.f_c),
             z_next={"integral": outcome.integral},
             residual={
-                "motion": m.force(outcome.force.motion),
+                "motion": m.joint_force(outcome.force.motion),
                 "force": outcome.force.force,
                 "theta": desired.missing,
             },

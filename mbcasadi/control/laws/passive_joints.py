@@ -70,8 +70,8 @@ def passive_joint_control(
         force = Allocation(m, m.M @ desired.a + m.h).least()
         return Command(
             u=force.u,
-            a=m.joint(desired.a),
-            residual={"force": m.force(force.motion), "theta": desired.missing},
+            a=m.joint_rate(desired.a),
+            residual={"force": m.joint_force(force.motion), "theta": desired.missing},
             attainable=ca.logic_and(force.attainable, desired.attainable),
             error=desired.error,
             target=desired.target,

@@ -83,8 +83,8 @@ def projected_inverse_dynamics(
         force_attainable = attainable(missing, f)
         return Command(
             u=reach.control(f),
-            a=m.joint(desired.a),
-            residual={"force": m.force(missing), "theta": desired.missing},
+            a=m.joint_rate(desired.a),
+            residual={"force": m.joint_force(missing), "theta": desired.missing},
             attainable=ca.logic_and(force_attainable, desired.attainable),
             error=desired.error,
             target=desired.target,

@@ -200,7 +200,7 @@ def desired_motion(
     kp, kd = gains
     error = ref["theta.q"] - theta
     second = ref["theta.a"] + kd * (ref["theta.v"] - J @ v) + kp * error
-    J = mechanism.joint_rows(J)
+    J = mechanism.weighted_rows(J)
     length = ca.sqrt(ca.sum2(J**2))
     JP = J @ mechanism.P
     factor = complete_factor(JP, row_scale=ca.densify(length), rank_tol=mechanism.rank_tol)
@@ -209,7 +209,7 @@ def desired_motion(
     missing = second - c - J @ a
     attained = attainable(missing, second)
     if damping:
-        v_free = mechanism.P @ mechanism.rate(v)
+        v_free = mechanism.P @ mechanism.weighted_rate(v)
         V = factor.basis.V
         a = a - damping * (v_free - V @ (V.T @ v_free))
     return DesiredMotion(a, Lam, missing, attained, error, ref["theta.q"])

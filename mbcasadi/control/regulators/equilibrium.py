@@ -25,8 +25,8 @@ from mbcasadi.qp.friction_cone import contact_axes, require_contacts
 from mbcasadi.shapes import column
 from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
-from mbcasadi.system.actuator_model import require_ranges
 from mbcasadi.system.coordinates import rate_names
+from mbcasadi.system.ranges import require_ranges
 
 FREE_TOL = 1e-8
 """Singular value, relative to the largest stiffness (1 N m/rad at least), of a direction along

@@ -33,8 +33,8 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.shapes import require_name, require_positive, weight
 from mbcasadi.system import System, evaluate
-from mbcasadi.system.actuator_model import require_ranges
 from mbcasadi.system.coordinates import rate_names, rates
+from mbcasadi.system.ranges import require_ranges
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def rest_equations(
     displacement = system.difference(q0, q)
     held_rows = ca.vertcat(ca.SX(0, 1), *(displacement[names.index(name)] for name in held))
     rows = ca.vertcat(ca.SX(0, 1), *feet, held_rows)
-    rested = system.constrained(q, v, phi=rows) if rows.numel() else system
+    rested = system.with_rows(q, v, phi=rows) if rows.numel() else system
     on = np.append(mask, np.ones(rows.numel()))
     pushing = rested.nc - len(held)
     limits = _limits(system, contacts, control is None, ranges)
