@@ -1,35 +1,17 @@
-"""The files beside the C: example, build file, README and manifest."""
+"""The files beside the C: example, build file and README."""
 
-import hashlib
-import json
 from collections.abc import Mapping
-from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.c_interface import Law, Port
-from mbcasadi.codegen.count import largest_body, operations
+from mbcasadi.codegen.manifest import DaqpOrigin, recommended_flags
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import constant, number, package_version, template
-from mbcasadi.description import TuningParameter
 from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
-from mbcasadi.description.status import Flag
 from mbcasadi.shapes import column, require_name
-
-DaqpOrigin = Literal["wheel", "system"]
-
-# Above this size of one C function, gcc needs minutes at -O2 and beyond.
-COMPILER_CLIFF = 50_000
-DEFAULT_FLAGS = ("-O2",)
-LARGE_FLAGS = ("-O1",)
-
-
-def recommended_flags(law: Law) -> tuple[str, ...]:
-    """Return the optimisation flags that compile this law in reasonable time."""
-    largest = max(largest_body(f) for f in law.functions)
-    return LARGE_FLAGS if largest > COMPILER_CLIFF else DEFAULT_FLAGS
 
 
 def example_inputs(
@@ -154,50 +136,6 @@ def _phases_page(law: Law) -> str:
     return template("readme_phases.md.in", values)
 
 
-def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the manifest: nothing in it depends on the time or the place of the export."""
-    versions = {"mbcasadi": package_version(), "casadi": ca.CasadiMeta.version()}
-    solver: dict[str, Any] | None = None
-    if law.staged:
-        solver = {
-            "name": "DAQP",
-            "interface": "0.5",
-            "origin": f"casadi {ca.CasadiMeta.version()} wheel" if daqp == "wheel" else "system",
-            "unknowns": law.n,
-            "rows": law.m,
-            "primal_tolerance": C_PRIMAL_TOLERANCE,
-            "iteration_limit": 2 * iteration_limit(law),
-        }
-        versions["daqp"] = "0.5"
-    return {
-        "format": 1,
-        "name": law.name,
-        "source": law.source,
-        "period": law.period,
-        "inputs": [_signal(p) for p in law.inputs],
-        "outputs": [_signal(p) for p in law.outputs],
-        "u_min": _numbers(law.u_min),
-        "u_max": _numbers(law.u_max),
-        "z0": _numbers(law.z0),
-        "flag_bits": {flag.name: int(flag) for flag in Flag},
-        "tuning": [_tuning(parameter) for parameter in law.tuning],
-        "memory_bytes": 8 * memory_doubles(law),
-        "prepared_from": [p.name for p in law.prepared_from],
-        "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in law.functions},
-        "largest_function": max(largest_body(f) for f in law.functions),
-        "flags": list(recommended_flags(law)),
-        "solver": solver,
-        "notes": dict(law.notes),
-        "versions": versions,
-        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(hashed.items())},
-    }
-
-
-def manifest_text(content: Mapping[str, Any]) -> str:
-    """Return the manifest's JSON, always in the same bytes."""
-    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-
-
 def _print(port: Port) -> str:
     if port.size == 0:
         return ""
@@ -231,31 +169,3 @@ def _solver_page(law: Law, daqp: DaqpOrigin) -> str:
             "name": law.name,
         },
     )
-
-
-def _signal(port: Port) -> dict[str, Any]:
-    return {
-        "name": port.name,
-        "size": port.size,
-        "shape": list(port.sparsity.shape),
-        "components": list(port.components),
-        "units": list(port.units),
-    }
-
-
-def _tuning(parameter: TuningParameter) -> dict[str, Any]:
-    """Return name, default and bounds as JSON; None means no bound."""
-    bounds = {"lower": parameter.lower, "upper": parameter.upper}
-    return {
-        "name": parameter.name,
-        "default": parameter.default,
-        **{end: float(value) if np.isfinite(value) else None for end, value in bounds.items()},
-        "unit": parameter.unit,
-    }
-
-
-def _numbers(values: NDArray[np.float64] | None) -> list[float | None] | None:
-    """Return JSON numbers; None means no limit."""
-    if values is None:
-        return None
-    return [float(v) if np.isfinite(v) else None for v in values]

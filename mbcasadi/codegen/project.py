@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import casadi as ca
 from numpy.typing import ArrayLike
@@ -15,6 +14,7 @@ from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_m
 from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
 from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.folder import BUILD_FOLDER, MANIFEST
+from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
 from mbcasadi.errors import ExportError
 
@@ -34,7 +34,7 @@ class CProject:
 
     folder: Path
     name: str
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -5,7 +5,7 @@ A law has one Function, or `build` and `finish` with DAQP between them, or these
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 import casadi as ca
 
@@ -47,7 +47,7 @@ def rename_function(
     function: ca.Function, name: str, sparsities: Sequence[ca.Sparsity]
 ) -> ca.Function:
     """Return the same Function under another name, its outputs in these sparsity patterns."""
-    inputs: Any = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
+    inputs = _symbols(function)
     outputs = [ca.project(o, p) for o, p in zip(function.call(inputs), sparsities, strict=True)]
     names = (function.name_in(), function.name_out())
     return ca.Function(name, inputs, outputs, *names, _defaults(function))
@@ -58,12 +58,17 @@ def without_rows(function: ca.Function) -> ca.Function:
     names = [name for name in function.name_out() if name != "A_qp"]
     if names == function.name_out():
         return function
-    inputs: Any = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
+    inputs = _symbols(function)
     outputs_by_name = dict(zip(function.name_out(), function.call(inputs), strict=True))
     outputs = [outputs_by_name[name] for name in names]
     return ca.Function(
         function.name(), inputs, outputs, function.name_in(), names, _defaults(function)
     )
+
+
+def _symbols(function: ca.Function) -> list[ca.MX]:
+    """Return the inputs as symbols; SX has the same operations and is typed as MX here."""
+    return cast(list[ca.MX], function.sx_in()) if function.is_a("SXFunction") else function.mx_in()
 
 
 def _defaults(function: ca.Function) -> dict[str, list[float]]:

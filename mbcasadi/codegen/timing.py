@@ -5,12 +5,12 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.calls import prepared_from
+from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.text import comma_list, number, template
 from mbcasadi.errors import ExportError, ShapeError
 from mbcasadi.shapes import require_name
@@ -53,9 +53,9 @@ class TickTimes:
         return float(np.max(self.seconds))
 
 
-def timing_c(manifest: Mapping[str, Any], *, chained: bool) -> str:
+def timing_c(manifest: Manifest, *, chained: bool) -> str:
     """Return the C program that times the law; `chained` passes z from tick to tick."""
-    inputs, outputs, z0 = manifest["inputs"], manifest["outputs"], manifest["z0"]
+    inputs, outputs, z0 = manifest["inputs"], manifest["outputs"], manifest["z0"] or []
     chained = chained and bool(z0)
     declarations, arguments, offset = [], [], 0
     for signal in inputs:
@@ -92,7 +92,7 @@ def timing_c(manifest: Mapping[str, Any], *, chained: bool) -> str:
 
 
 def run_timing(
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     program: Path,
     inputs: Mapping[str, ArrayLike],
     repeats: int,
@@ -131,9 +131,7 @@ def run_timing(
     return replace(ticks, preparation=phases[0], feedback=phases[1]) if phases else ticks
 
 
-def input_record(
-    manifest: Mapping[str, Any], inputs: Mapping[str, ArrayLike]
-) -> NDArray[np.float64]:
+def input_record(manifest: Manifest, inputs: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
     """Return the inputs side by side, one row for each tick.
 
     Raises:

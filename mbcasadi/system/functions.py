@@ -1,7 +1,7 @@
 """Construction of members: checked expressions, named Functions, builders."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, overload
 
 import casadi as ca
 import numpy as np
@@ -57,7 +57,13 @@ def constant(existing: ca.Function) -> Builder:
     return lambda: existing
 
 
-def evaluate(member: ca.Function, values: Mapping[str, Any]) -> Any:
+@overload
+def evaluate(member: ca.Function, values: Mapping[str, ca.SX]) -> ca.SX: ...
+@overload
+def evaluate(member: ca.Function, values: Mapping[str, ca.MX]) -> ca.MX: ...
+@overload
+def evaluate(member: ca.Function, values: Mapping[str, ca.DM | ArrayLike]) -> ca.DM: ...
+def evaluate(member: ca.Function, values: Mapping[str, Any]) -> Any:  # CasADi's stubs mix no kinds
     """Return the only output of a member, from a mapping that holds its inputs."""
     return member(**{name: values[name] for name in member.name_in()})[member.name_out(0)]
 

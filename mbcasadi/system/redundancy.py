@@ -84,7 +84,7 @@ def redundancy(
     Raises:
         ShapeError: a wrong shape, or NaN.
     """
-    at = {
+    at: dict[str, ArrayLike] = {
         "q": column("q", np.asarray(q), system.nq),
         "v": column("v", np.zeros(system.nv) if v is None else np.asarray(v), system.nv),
         "t": t,

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 
@@ -112,7 +111,7 @@ def _below_zeros(above: Builder, below: ca.Function) -> Builder:
 
 def _inputs(functions: list[ca.Function]) -> dict[str, ca.SX]:
     """Return symbols for the inputs of all, in the order q, v, t."""
-    symbols: dict[str, Any] = {}
+    symbols: dict[str, ca.SX] = {}
     for member in functions:
         for i, name in enumerate(member.name_in()):
             symbols.setdefault(name, ca.SX.sym(name, member.sparsity_in(i)))

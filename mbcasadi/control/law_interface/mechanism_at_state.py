@@ -32,8 +32,8 @@ class Mechanism:
         system: the mechanism.
         at: the state; rows that are off are zero in A and c.
         rank_tol: relative length below which a row of A is dropped.
-        weights: `W^{1/2}` and its inverse of a metric [A05, §7.2]; with it all members are those
-            of `v_W = W^{1/2} v` and `f_W = W^{-1/2} f`; `joint_rate` and `joint_force` convert back.
+        weights: `W^{1/2}` and its inverse of a metric [A05, §7.2]; with it the members are those
+            of `v_W = W^{1/2} v`, `f_W = W^{-1/2} f`; `joint_rate` and `joint_force` convert back.
     """
 
     system: System

@@ -39,7 +39,7 @@ def rows_at(system: System, q: ArrayLike, mask: ArrayLike | None = None) -> Arra
     on = column("mask", np.ones(system.nc) if mask is None else np.asarray(mask), system.nc)
     if not system.nc:
         return np.zeros((0, system.nv))
-    values = {"q": place, "v": np.zeros(system.nv), "t": 0.0}
+    values: dict[str, ArrayLike] = {"q": place, "v": np.zeros(system.nv), "t": 0.0}
     return np.asarray(on[:, None] * evaluate(system.loop_jacobian, values).full())
 
 

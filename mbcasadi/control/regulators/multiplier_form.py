@@ -105,7 +105,12 @@ def descriptor_form(linear: Linearization) -> DescriptorForm:
     system, nv = linear.system, linear.system.nv
     if system.semidefinite:
         raise ProblemError(f"'{system.name}' has a singular M, and [S20, eq. 7] inverts it")
-    at = {"q": linear.q, "v": linear.v, "t": linear.t, "mask": linear.mask}
+    at: dict[str, Array | float] = {
+        "q": linear.q,
+        "v": linear.v,
+        "t": linear.t,
+        "mask": linear.mask,
+    }
     rows = numbers(rows_fun(system), at)
     A, equations = rows["A"], _force_fun(system)
     force = np.array(equations(linear.q, linear.u, np.zeros(system.nc), linear.mask)[0]).ravel()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -38,7 +37,7 @@ class Place:
     mask: Array
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Array | float]:
         """All inputs by their name."""
         return {"q": self.q, "v": self.v, "u": self.u, "t": self.t, "mask": self.mask}
 
@@ -80,7 +79,7 @@ def place_of(
     )
 
 
-def numbers(function: ca.Function, values: Mapping[str, Any]) -> dict[str, Array]:
+def numbers(function: ca.Function, values: Mapping[str, Array | float]) -> dict[str, Array]:
     """Return the outputs of a Function by name, from a mapping that holds its inputs."""
     out = function(**{name: values[name] for name in function.name_in()})
     return {name: np.array(value) for name, value in out.items()}

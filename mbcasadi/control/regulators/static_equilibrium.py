@@ -138,7 +138,7 @@ def _equations(
     `unbalanced = h - f_passive - f_0 - E y`.
     """
     v_0 = ca.SX.zeros(rested.nv)
-    at: dict[str, Any] = {"q": q, "v": v_0}
+    at = {"q": q, "v": v_0}
     none = rested.nc == 0
     phi = ca.SX(0, 1) if none else ca.DM(mask) * evaluate(rested.constraint, at)
     A = ca.SX(0, rested.nv) if none else ca.diag(ca.DM(mask)) @ evaluate(rested.loop_jacobian, at)

@@ -45,7 +45,7 @@ def actuation_measure(system: System, q: ca.SX, near: ArrayLike) -> ca.SX:
             f"'{system.name}' has {system.nu} motors for {freedoms} freedoms; a determinant needs "
             "as many of them"
         )
-    at = {"q": q, "v": ca.DM.zeros(system.nv), "t": 0.0}
+    at = {"q": q, "v": ca.SX.zeros(system.nv), "t": ca.SX(0)}
     A = evaluate(system.loop_jacobian, at) if system.nc else ca.SX(0, system.nv)
     square = ca.vertcat(U.T @ A, system.actuation(q).T)
     found = ca.Function("square", [q], [square, ca.det(square)])

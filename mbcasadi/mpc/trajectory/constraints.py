@@ -68,7 +68,7 @@ def closure(system: System, q: ca.SX, v: ca.SX, near: ArrayLike) -> Closure:
     """
     place = project_state(system, place_of(system, near), TANGENT_RANK_TOL)
     rows = numbers(rows_fun(system), place.values)
-    at = {"q": q, "v": v, "t": 0.0}
+    at = {"q": q, "v": v, "t": ca.SX(0)}
     norms = _norms(system, q)
     if not system.nc:
         return Closure(norms, ca.SX(0, 1))
