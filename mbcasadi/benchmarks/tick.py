@@ -92,6 +92,12 @@ def usual_form_rows(
 ) -> list[dict[str, Any]]:
     """Compare our whole tick with other solvers' time for the QP alone, in its usual form.
 
+    Args:
+        model: its name.
+        controller: the whole-body controller.
+        states: (ticks, nq) and (ticks, nv).
+        tick: median time of our whole tick, s.
+
     Raises:
         SolverError: a solver's torques are not ours, so that times must not be compared.
     """
@@ -118,7 +124,15 @@ def usual_form_rows(
 def qp_rows(
     model: str, controller: Controller, inputs: Mapping[str, Array], folder: Path, *, quick: bool
 ) -> list[dict[str, Any]]:
-    """Time the QP alone, the same condensed problems for every solver."""
+    """Time the QP alone, the same condensed problems for every solver.
+
+    Args:
+        model: its name.
+        controller: an exported controller.
+        inputs: (ticks, ·) recorded inputs by name.
+        folder: for the generated C.
+        quick: one pass over the record.
+    """
     stages = controller.stages
     if stages is None:
         return []

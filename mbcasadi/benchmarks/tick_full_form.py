@@ -46,7 +46,15 @@ def full_form(
     states: tuple[Array, Array],
     stance: Array,
 ) -> list[Quadratic]:
-    """Return the problem of every state (q, v); `stance` is the configuration to hold."""
+    """Return the problem of every state.
+
+    Args:
+        controller: the whole-body controller.
+        feet: names of their frames.
+        cone: friction coefficient and least normal force, N.
+        states: (ticks, nq) and (ticks, nv).
+        stance: (nq,) configuration to hold.
+    """
     frames = [controller.system.frame(name) for name in ("trunk", *feet)]
     return [
         _problem(controller.system, frames, cone, q, v, stance)

@@ -39,7 +39,7 @@ def header_h(law: Law) -> str:
         else f"{law.name}_init and {law.name}_step",
         "and_feedback": "a tick or its feedback" if law.prepared_from else f"{law.name}_step",
         "busy_comma": "," if law.prepared_from else "",
-        "busy_code": f"  {upper}_BUSY = -3 /* a call on this memory is under way */\n"
+        "busy_code": f"  {upper}_BUSY = -3 /* another call on this memory is running */\n"
         if law.prepared_from
         else "",
         "phases": _phases(law) if law.prepared_from else "",

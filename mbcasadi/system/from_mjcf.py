@@ -131,6 +131,14 @@ def _builders(*members: MemberData) -> dict[str, Builder]:
     def builder(
         name: str, inputs: dict[str, ca.SX], output: str, make: Callable[[], ca.SX]
     ) -> Builder:
+        """Return the builder of one member.
+
+        Args:
+            name: of the member.
+            inputs: symbols by name.
+            output: name of the output.
+            make: builds the expression when it is needed.
+        """
         symbols, names = list(inputs.values()), list(inputs)
         return lambda: ca.Function(name, symbols, [make()], names, [output], {"cse": True})
 
