@@ -19,8 +19,8 @@ import pytest
 # each other, so that a product of 20 by 20 matrices takes milliseconds.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from mbcasadi.codegen import folder_pages  # noqa: E402
-from mbcasadi.codegen.compiler import find_compiler  # noqa: E402
+from mbcasadi.codegen import folder_pages
+from mbcasadi.codegen.compiler import find_compiler
 
 QUICK = ("-O0",)
 OPTIMISED = ("codegen",)  # folders whose subject is the compiled C

@@ -224,7 +224,9 @@ def _cut(matrix: Any, sizes: list[int], split: Any) -> list[Any]:
 
 def _kept(make: Any, system: System, treatment: Treatment) -> ca.Function:
     """Return the Function of `make`, cached for a system and its treatment of rows."""
-    return system.cached(f"{make.__name__} {treatment.key}", lambda: make(system, treatment))
+    return system.cached_function(
+        f"{make.__name__} {treatment.key}", lambda: make(system, treatment)
+    )
 
 
 def _called(function: ca.Function, known: Known) -> dict[str, Any]:

@@ -25,7 +25,8 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
 from mbcasadi.shapes import bounds, require_each, weight
 from mbcasadi.system import System
-from mbcasadi.system.actuator_model import Ranges, actuator_model
+from mbcasadi.system.actuator_model import actuator_model
+from mbcasadi.system.ranges import Ranges
 
 
 def optimal_control_problem(

@@ -91,7 +91,7 @@ def pose_path(
     clock = ca.SX.sym("t")
     v = ca.SX.sym("v", system.nv)
     target = ca.vertcat(*(_between(clock, goals[:, i]) for i in range(goals.shape[1])))
-    aimed = system.constrained(q, v, phi=ca.vec(value) - target, t=clock)
+    aimed = system.with_rows(q, v, phi=ca.vec(value) - target, t=clock)
     poses = np.empty((len(t), system.nq))
     for k in range(len(t)):
         try:
