@@ -90,4 +90,4 @@ class ComTask(Task):
                 f"{self.name}: '{system.name}' is given by equations and has no bodies; expected a "
                 "system read from a model"
             )
-        return system.cached("center_of_mass", lambda: center_of_mass_fun(tree))
+        return system.cached_function("center_of_mass", lambda: center_of_mass_fun(tree))

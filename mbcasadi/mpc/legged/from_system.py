@@ -59,8 +59,8 @@ def single_rigid_body(
             )
     M = np.array(system.mass_matrix(column("q0", q0, system.nq)))[dof : dof + 6, dof : dof + 6]
     M -= np.diag(_armature(system)[dof : dof + 6])
-    mass, moved = M[0, 0], M[3:, :3]
-    inertia = M[3:, 3:] - moved @ moved.T / mass
+    mass, first_moment = M[0, 0], M[3:, :3]
+    inertia = M[3:, 3:] - first_moment @ first_moment.T / mass
     limits = [contact.max_force for contact in contacts]
     weight = mass * _gravity(system)
     return SingleRigidBody(
@@ -69,7 +69,7 @@ def single_rigid_body(
         feet=len(contacts),
         friction=min(contact.friction for contact in contacts) / np.sqrt(2),
         f_min=max(contact.min_force for contact in contacts),
-        f_max=min(LARGEST_SHARE * weight if one is None else one for one in limits),
+        f_max=min(LARGEST_SHARE * weight if limit is None else limit for limit in limits),
         gravity=_gravity(system),
     )
 

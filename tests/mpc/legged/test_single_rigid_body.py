@@ -197,7 +197,7 @@ def test_the_plan_is_the_solution_and_its_motion(mpc):
         x0, feet, ref, mask = given
         plan = mpc.solve(x0, ref.reshape(-1, 12), feet.reshape(4, 3), mask.reshape(-1, 4))
         assert plan.status_text == "solved"
-        x, f = plan.states, plan.planned.reshape(-1, 12)
+        x, f = plan.states, plan.planned_forces.reshape(-1, 12)
         np.testing.assert_allclose(plan.forces.ravel(), f[0], atol=1e-9 * BODY.weight)
         expected = dense_solution(*given)
         np.testing.assert_allclose(f, expected, atol=1e-6 * BODY.weight)

@@ -61,7 +61,7 @@ def draws(mpc, count, seed=0):
     for _ in range(count):
         x0 = np.array([2.0, 0.9]) * rng.standard_normal(2)
         ref = 0.5 * rng.standard_normal(mpc.function.numel_in("ref"))
-        last = 0.5 * rng.standard_normal(1 if mpc.problem.rated else 0)
+        last = 0.5 * rng.standard_normal(1 if mpc.problem.has_rates else 0)
         yield x0, ref, last
 
 
@@ -73,7 +73,7 @@ def cost_of_rollout(mpc, x0, ref, last, moves):
     for k, move in enumerate(problem.blocks):
         u = moves[move : move + 1]
         total += (u - s) @ problem.R @ (u - s) / 2
-        if problem.rated:
+        if problem.has_rates:
             total += (u - before) @ problem.S @ (u - before) / 2
         before = u
         x = MODEL.A @ x + MODEL.B @ u + MODEL.drift
