@@ -47,7 +47,7 @@ def carrying_law(system: mb.System) -> Law:
 def start(system: mb.System) -> np.ndarray:
     """Return the pose with the hands away from the bar."""
     q, v = ca.SX.sym("q", 9), ca.SX.sym("v", 9)
-    reached = system.constrained(q, v, phi=hands(system, q) - (AT_BAR + AWAY))
+    reached = system.with_rows(q, v, phi=hands(system, q) - (AT_BAR + AWAY))
     return mb.assemble(reached, system.tree.q0)
 
 

@@ -29,7 +29,7 @@ def standing(robot: mb.System, q0: np.ndarray) -> mb.System:
     q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     points = [robot.frame(foot).pose for foot in FEET]
     away = ca.vertcat(*(point(q)[0] - point(q0)[0] for point in points))
-    return robot.constrained(q, v, phi=away)
+    return robot.with_rows(q, v, phi=away)
 
 
 def words(linear: mb.control.regulators.Linearization) -> dict[str, str]:

@@ -15,7 +15,11 @@ Array = NDArray[np.float64]
 def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> NDArray[np.float64]:
     """Return `value` as a float array of shape (size,).
 
-    Accepts (size,), (size, 1) and anything that NumPy turns into one of them.
+    Args:
+        name: of the value, for messages.
+        value: (size,), (size, 1), or anything that NumPy turns into one of them.
+        size: number of entries.
+        finite: refuse NaN and infinity.
 
     Raises:
         ShapeError: another shape, or NaN or infinity while `finite` is set.
@@ -29,7 +33,14 @@ def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> ND
 
 
 def require_shape(name: str, value: Any, shape: tuple[int, int], meaning: str = "") -> None:
-    """Raise `ShapeError` unless the CasADi or NumPy matrix `value` has this shape."""
+    """Raise `ShapeError` unless the matrix has this shape.
+
+    Args:
+        name: of the matrix, for messages.
+        value: a CasADi or NumPy matrix.
+        shape: (rows, columns).
+        meaning: the shape in symbols, for messages.
+    """
     found = tuple(value.shape)
     if found != shape:
         hint = f" = {meaning}" if meaning else ""
@@ -101,7 +112,13 @@ NEGATIVE = 1e-9
 
 
 def weight(name: str, value: ArrayLike, size: int, *, definite: bool = False) -> Array:
-    """Return a symmetric weight (size, size); a column of numbers is its diagonal.
+    """Return a symmetric weight (size, size).
+
+    Args:
+        name: of the weight, for messages.
+        value: (size, size), or its diagonal (size,), or one number for the whole diagonal.
+        size: number of rows.
+        definite: refuse a weight that is not positive definite.
 
     Raises:
         ShapeError: another shape, or NaN.

@@ -15,6 +15,10 @@ from pathlib import Path
 
 import pytest
 
+# Before NumPy is imported, here and in xdist's workers: the threads of several processes wait for
+# each other, so that a product of 20 by 20 matrices takes milliseconds.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from mbcasadi.codegen import folder_pages
 from mbcasadi.codegen.compiler import find_compiler
 

@@ -51,9 +51,9 @@ def reference(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
             for j in range(n):
                 K[n + k, j] = mpmath.mpf(problem["G"][k, j])
                 K[j, n + k] = -K[n + k, j]
-        found = list(mpmath.lu_solve(K, rhs))
-        force = mpmath.matrix(problem["G"].tolist()).T * mpmath.matrix(found[n:])
-    return np.array(found[:n], dtype=float), np.array(list(force), dtype=float)
+        solution = list(mpmath.lu_solve(K, rhs))
+        force = mpmath.matrix(problem["G"].tolist()).T * mpmath.matrix(solution[n:])
+    return np.array(solution[:n], dtype=float), np.array(list(force), dtype=float)
 
 
 def worst_error(function: ca.Function, problems: list[Problem]) -> float:
@@ -61,9 +61,9 @@ def worst_error(function: ca.Function, problems: list[Problem]) -> float:
     worst = 0.0
     for problem in problems:
         rows = {"A": problem["F"] @ problem["G"], "c": problem["F"] @ problem["g"]}
-        found = function(**{key: problem[key] for key in "Mhf"}, **rows)
+        outputs = function(**{key: problem[key] for key in "Mhf"}, **rows)
         for key, exact in zip(("a", "f_c"), reference(problem), strict=True):
-            error = found[key].full().ravel() - exact
+            error = outputs[key].full().ravel() - exact
             worst = max(worst, float(np.linalg.norm(error) / np.linalg.norm(exact)))
     return worst
 

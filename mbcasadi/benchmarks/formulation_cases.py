@@ -40,7 +40,7 @@ Build = Callable[[], ca.Function]
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A model file of ours and the bodies that stand on the ground.
+    """A model file of ours and the bodies on the ground.
 
     Attributes:
         model: name of the model.
@@ -57,10 +57,10 @@ class Mechanism:
         spec = mujoco.MjSpec.from_file(str(models.path(self.model)))
         spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
         for body, site in self.feet.items():
-            held = _held(spec, body, mujoco.mjtEq.mjEQ_CONNECT)
-            held.data[:3] = spec.site(site).pos
+            equality = _fix_to_world(spec, body, mujoco.mjtEq.mjEQ_CONNECT)
+            equality.data[:3] = spec.site(site).pos
         for body in self.soles:
-            _held(spec, body, mujoco.mjtEq.mjEQ_WELD)
+            _fix_to_world(spec, body, mujoco.mjtEq.mjEQ_WELD)
         return spec
 
 
@@ -78,14 +78,14 @@ MECHANISMS: dict[str, Mechanism] = {
 
 def functions(system: System, names: Sequence[str] = tuple(VARIANTS)) -> dict[str, Build]:
     """Return how to build what is timed, by name; each takes (q, v, f) or (q, v, a)."""
-    found: dict[str, Build] = {}
+    builds: dict[str, Build] = {}
     for name in names:
         formulation, options = VARIANTS[name]
-        chosen: dict[str, Any] = dict(options)
-        found[name] = partial(forward_dynamics, system, formulation, **chosen)
-    found["derivatives"] = partial(forward_dynamics_derivatives, system)
-    found["inverse"] = partial(inverse_dynamics, system)
-    return found
+        keywords: dict[str, Any] = dict(options)
+        builds[name] = partial(forward_dynamics, system, formulation, **keywords)
+    builds["derivatives"] = partial(forward_dynamics_derivatives, system)
+    builds["inverse"] = partial(inverse_dynamics, system)
+    return builds
 
 
 def on_matrices(name: str, n: int, m: int) -> ca.Function:
@@ -131,8 +131,8 @@ def random_states(system: System, spread: float, count: int) -> np.ndarray:
     return np.array(rows)
 
 
-def _held(spec: mujoco.MjSpec, body: str, kind: Any) -> Any:
-    held = spec.add_equality()
-    held.type, held.objtype = kind, mujoco.mjtObj.mjOBJ_BODY
-    held.name1, held.name2 = body, "world"
-    return held
+def _fix_to_world(spec: mujoco.MjSpec, body: str, kind: Any) -> Any:
+    equality = spec.add_equality()
+    equality.type, equality.objtype = kind, mujoco.mjtObj.mjOBJ_BODY
+    equality.name1, equality.name2 = body, "world"
+    return equality

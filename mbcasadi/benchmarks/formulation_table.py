@@ -14,9 +14,9 @@ SUITE = "formulations"
 MATRICES = "matrices, "
 
 
-def tables(found: dict[str, Any]) -> str:
+def tables(results: dict[str, Any]) -> str:
     """Return nanoseconds, operations and lines of C on mechanisms, then both on matrices."""
-    rows, sizes = found["rows"], found["settings"][SUITE]
+    rows, sizes = results["rows"], results["settings"][SUITE]
     models = list(dict.fromkeys(row["model"] for row in rows))
     time = {(row["model"], row["quantity"]): 1e9 * row["ours"] for row in rows}
     mechanisms = [name for name in models if not name.startswith(MATRICES)]

@@ -6,7 +6,7 @@ on the same states, without contacts, timed in C too: it solves its soft constra
 so the ratio says what a controller pays, not which code is better. On random dense matrices,
 which show how the formulations grow with the joints n and the rows m, the peer is `lagrange`.
 
-Beside the times stand the operations of each Function written out (`operations`) and the lines of
+Beside the times are the operations of each Function written out (`operations`) and the lines of
 its C (`lines`). The size of the derivatives must follow the Jacobian of inverse dynamics, not that
 of a linear solve.
 """
@@ -58,17 +58,17 @@ def run(quick: bool = False) -> dict[str, Any]:
     """Time the formulations; return `{"rows", "flags", "operations", "lines"}`."""
     rounds = Rounds(passes=20, turns=1) if quick else Rounds(passes=200, turns=3)
     models, sizes = (MODELS[:2], SIZES[:1]) if quick else (MODELS, SIZES)
-    found: dict[str, Any] = {"rows": [], "flags": " ".join(FLAGS), "operations": {}, "lines": {}}
+    results: dict[str, Any] = {"rows": [], "flags": " ".join(FLAGS), "operations": {}, "lines": {}}
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         for name in models:
-            _add(found, _mechanism(name, work / name.replace(" ", "_"), rounds))
+            _add(results, _mechanism(name, work / name.replace(" ", "_"), rounds))
         for n, m in sizes:
-            _add(found, _matrices(n, m, work / f"matrices_{n}_{m}", rounds))
-    return found
+            _add(results, _matrices(n, m, work / f"matrices_{n}_{m}", rounds))
+    return results
 
 
-def written_out(function: ca.Function) -> int:
+def count_written_out(function: ca.Function) -> int:
     """Return the number of operations with every loop and inner Function written out."""
     return int(function.expand().n_instructions())
 
@@ -85,9 +85,9 @@ class Timed:
     lines: dict[str, int]
 
 
-def _add(found: dict[str, Any], timed: Timed) -> None:
+def _add(results: dict[str, Any], timed: Timed) -> None:
     for quantity, ours in timed.times.items():
-        found["rows"].append(
+        results["rows"].append(
             {
                 "model": timed.label,
                 "quantity": quantity,
@@ -99,7 +99,7 @@ def _add(found: dict[str, Any], timed: Timed) -> None:
         )
     for key in ("operations", "lines"):
         sizes: dict[str, int] = getattr(timed, key)
-        found[key] |= {f"{timed.label}: {quantity}": size for quantity, size in sizes.items()}
+        results[key] |= {f"{timed.label}: {quantity}": size for quantity, size in sizes.items()}
 
 
 def _mechanism(name: str, folder: Path, rounds: Rounds) -> Timed:
@@ -115,8 +115,8 @@ def _mechanism(name: str, folder: Path, rounds: Rounds) -> Timed:
     peer = [str(_compile_mujoco(folder)), str(model), str(states), str(STATES)]
     times = programs.times(states, rounds, [[*peer, str(rounds.passes)]])
     label = f"{name}, nv {system.nv}, nc {system.nc}"
-    own = dict(zip(builds, times, strict=False))
-    return Timed(label, PEER, own, times[-1], programs.operations, programs.lines)
+    times_by_name = dict(zip(builds, times, strict=False))
+    return Timed(label, PEER, times_by_name, times[-1], programs.operations, programs.lines)
 
 
 def _matrices(n: int, m: int, folder: Path, rounds: Rounds) -> Timed:
@@ -125,9 +125,16 @@ def _matrices(n: int, m: int, folder: Path, rounds: Rounds) -> Timed:
     np.savetxt(states, random_matrices(n, m, STATES), fmt="%.17g")
     built = {name: on_matrices(name, n, m) for name in VARIANTS}
     programs = Programs.of(built, folder, written=n <= LARGEST_WRITTEN_OUT)
-    own = dict(zip(built, programs.times(states, rounds, []), strict=True))
+    times_by_name = dict(zip(built, programs.times(states, rounds, []), strict=True))
     label = f"matrices, n {n}, m {m}"
-    return Timed(label, REFERENCE, own, own[REFERENCE], programs.operations, programs.lines)
+    return Timed(
+        label,
+        REFERENCE,
+        times_by_name,
+        times_by_name[REFERENCE],
+        programs.operations,
+        programs.lines,
+    )
 
 
 @dataclass(frozen=True)
@@ -150,14 +157,18 @@ class Programs:
             source.write_text(text)
             lines[name] = text.count("\n")
             paths.append(_compile(source, function.name()))
-        sizes = {name: written_out(f) for name, f in built.items()} if written else {}
+        sizes = {name: count_written_out(f) for name, f in built.items()} if written else {}
         return Programs(tuple(paths), lines, sizes)
 
-    def times(self, states: Path, rounds: Rounds, others: Sequence[Sequence[str]]) -> list[float]:
+    def times(
+        self, states: Path, rounds: Rounds, other_commands: Sequence[Sequence[str]]
+    ) -> list[float]:
         """Return the median time of a call of each program, then of the other commands."""
-        last = [str(states), str(STATES), str(rounds.passes)]
-        commands = [[str(path), *last] for path in self.paths] + [list(other) for other in others]
-        return [float(found["warm"]) for found in take_turns(commands, rounds.turns)]
+        arguments = [str(states), str(STATES), str(rounds.passes)]
+        commands = [[str(path), *arguments] for path in self.paths] + [
+            list(command) for command in other_commands
+        ]
+        return [float(run["warm"]) for run in take_turns(commands, rounds.turns)]
 
 
 def _compile(source: Path, function: str) -> Path:

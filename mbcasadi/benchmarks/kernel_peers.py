@@ -32,7 +32,7 @@ PINOCCHIO_DEFINES = (
 
 @dataclass(frozen=True)
 class TimedModel:
-    """A model file, its tree, and the frames whose Jacobians are wanted."""
+    """A model file, its tree, and the frames whose Jacobians are timed."""
 
     path: Path
     tree: RigidTree
@@ -90,11 +90,11 @@ def build_pinocchio(work: Path, flags: Sequence[str]) -> Peer:
 
 def _compile(command: Sequence[str]) -> str:
     """Run a compiler; return "" or why it failed."""
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode == 0:
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode == 0:
         return ""
-    errors = [line for line in done.stderr.splitlines() if "error" in line]
-    return f"does not compile: {errors[0] if errors else done.stderr[-200:]}"
+    errors = [line for line in process.stderr.splitlines() if "error" in line]
+    return f"does not compile: {errors[0] if errors else process.stderr[-200:]}"
 
 
 def _pinocchio_prefix() -> Path | None:
@@ -121,11 +121,11 @@ def _mujoco_input(model: TimedModel, _: Path) -> tuple[str, list[str]]:
 def _pinocchio_input(model: TimedModel, folder: Path) -> tuple[str, list[str]]:
     """Write the tree as numbers: joints at their anchors, in the axes of their bodies."""
     tree = model.tree
-    carried = _carry(tree)
+    carried = _attach_bodies(tree)
     lines = []
     for j, parent, at in carried.joints:
         joint = tree.joints[j]
-        mass, com, inertia = _together(carried.inertias.get(j, []))
+        mass, com, inertia = _weld_inertias(carried.inertias.get(j, []))
         numbers = [*joint.axis, joint.ref, *at.R.ravel(), *at.p, tree.armature[joint.dof]]
         numbers += [mass, *com, *(inertia[r, c] for r in range(3) for c in range(r + 1))]
         lines.append(f"{parent} {KINDS[joint.kind]} {_text(numbers)}")
@@ -154,31 +154,31 @@ class Carried:
     inertias: dict[int, list[Inertia]]
 
 
-def _carry(tree: RigidTree) -> Carried:
+def _attach_bodies(tree: RigidTree) -> Carried:
     """Walk the bodies; a joint's frame has its origin at the anchor and its body's axes."""
-    found = Carried([], [(WORLD, Pose.identity())], {})
+    carried = Carried([], [(WORLD, Pose.identity())], {})
     for body in tree.bodies[1:]:
-        carrier, place = found.bodies[body.parent]
+        carrier, place = carried.bodies[body.parent]
         place = place @ pose_of_quat(body.pos, body.quat)
         for j in body.joints:
             joint = tree.joints[j]
             anchor = Pose(np.eye(3), np.asarray(joint.pos, float))
             at = Pose.identity() if joint.kind == "free" else place @ anchor
-            found.joints.append((j, carrier, at))
+            carried.joints.append((j, carrier, at))
             carrier, place = j, anchor.inverse()
-        found.bodies.append((carrier, place))
+        carried.bodies.append((carrier, place))
         com, inertia = place.R @ body.com + place.p, place.R @ body.inertia @ place.R.T
-        found.inertias.setdefault(carrier, []).append((body.mass, com, inertia))
-    return found
+        carried.inertias.setdefault(carrier, []).append((body.mass, com, inertia))
+    return carried
 
 
-def _together(parts: Sequence[Inertia]) -> Inertia:
+def _weld_inertias(bodies: Sequence[Inertia]) -> Inertia:
     """Return mass, centre of mass and inertia about it of bodies that are welded together."""
-    mass = sum(m for m, _, _ in parts)
-    weighted = sum((m * c for m, c, _ in parts), np.zeros(3))
+    mass = sum(m for m, _, _ in bodies)
+    weighted = sum((m * c for m, c, _ in bodies), np.zeros(3))
     com = weighted / mass if mass > 0.0 else weighted
     total = np.zeros((3, 3))
-    for m, c, inertia in parts:
+    for m, c, inertia in bodies:
         arm = c - com
         total += inertia + m * (arm @ arm * np.eye(3) - np.outer(arm, arm))
     return mass, com, total

@@ -31,7 +31,7 @@ SUMS_AGREE = 1e-9  # relative; the peers compute the same M and h, or they are n
 
 @dataclass(frozen=True)
 class Case:
-    """A model and the frames whose Jacobians are wanted; the ends of its branches if None."""
+    """A model and the frames whose Jacobians are timed; the ends of its branches if None."""
 
     path: Path
     frames: tuple[str, ...] | None = None
@@ -173,23 +173,23 @@ def _rows(problem: Problem, rounds: Rounds, peers: Sequence[Peer]) -> list[dict[
     times = take_turns(commands, rounds.turns)
     ours, rows = times.pop(0), []
     for peer in peers:
-        label, found = peer.name, {}
+        label, peer_times = peer.name, {}
         if peer.program is None:
             label = f"{peer.name} (absent: {peer.reason})"
         else:
-            found = times.pop(0)
-            if not np.allclose(found["sums"], problem.sums, rtol=SUMS_AGREE):
-                label, found = f"{peer.name} (computes another M or h: not compared)", {}
+            peer_times = times.pop(0)
+            if not np.allclose(peer_times["sums"], problem.sums, rtol=SUMS_AGREE):
+                label, peer_times = f"{peer.name} (computes another M or h: not compared)", {}
         for caches in ("warm", "evicted"):
-            time, own = found.get(caches), float(ours[caches])
+            time, our_time = peer_times.get(caches), float(ours[caches])
             rows.append(
                 {
                     "model": f"{problem.name}, nv {problem.model.tree.nv}",
                     "quantity": f"{QUANTITY} ({caches})",
-                    "ours": own,
+                    "ours": our_time,
                     "peer": label,
                     "peer_time": None if time is None else float(time),
-                    "ratio": None if time is None else own / float(time),
+                    "ratio": None if time is None else our_time / float(time),
                 }
             )
     return rows
@@ -203,9 +203,16 @@ def _our_command(problem: Problem, rounds: Rounds) -> list[str]:
 
 
 def _peer_command(peer: Peer, problem: Problem, rounds: Rounds) -> list[str]:
-    first, last = peer.model_input(problem.model, problem.states.parent)
+    model_argument, frame_arguments = peer.model_input(problem.model, problem.states.parent)
     counts = [str(rounds.warm), str(rounds.evicted)]
-    return [str(peer.program), first, str(problem.states), str(STATES), *counts, *last]
+    return [
+        str(peer.program),
+        model_argument,
+        str(problem.states),
+        str(STATES),
+        *counts,
+        *frame_arguments,
+    ]
 
 
 def take_turns(commands: Sequence[Sequence[str]], turns: int) -> list[dict[str, Any]]:
@@ -220,13 +227,13 @@ def take_turns(commands: Sequence[Sequence[str]], turns: int) -> list[dict[str, 
 def measure(command: Sequence[str]) -> dict[str, Any]:
     """Run a timing program on one core and return what it prints: a value or list by name."""
     pinned = ["taskset", "-c", str(_last_core())] if shutil.which("taskset") else []
-    done = subprocess.run([*pinned, *command], check=True, capture_output=True, text=True)
-    found: dict[str, Any] = {}
-    for line in done.stdout.splitlines():
+    process = subprocess.run([*pinned, *command], check=True, capture_output=True, text=True)
+    values_by_name: dict[str, Any] = {}
+    for line in process.stdout.splitlines():
         name, *values = line.split()
         numbers = [float(value) for value in values]
-        found[name] = numbers[0] if len(numbers) == 1 else numbers
-    return found
+        values_by_name[name] = numbers[0] if len(numbers) == 1 else numbers
+    return values_by_name
 
 
 def _last_core() -> int:

@@ -169,8 +169,8 @@ def inputs(law: Law, count: int, seed: int = 0) -> dict[str, Array]:
     for k in range(q.shape[1]):
         A = np.array(system.constraint_jacobian(q[:, k]))
         v[:, k] -= np.linalg.pinv(A, 1e-9) @ (A @ v[:, k])
-    given = {"q": q, "v": v}
+    values = {"q": q, "v": v}
     for name in law.function.name_in()[2:-1]:
         size = (law.function.numel_in(name), q.shape[1])
-        given[name] = np.ones(size) if name == "mask" else PULL * rng.standard_normal(size)
-    return given
+        values[name] = np.ones(size) if name == "mask" else PULL * rng.standard_normal(size)
+    return values

@@ -26,15 +26,15 @@ NO_PEER = "-"
 
 def run(quick: bool = False) -> dict[str, Any]:
     """Time every law; return `{"rows", "flags", "operations", "lines", "p99"}`."""
-    found: dict[str, Any] = {"rows": [], "flags": " ".join(FLAGS)}
-    found |= {"operations": {}, "lines": {}, "p99": {}}
+    results: dict[str, Any] = {"rows": [], "flags": " ".join(FLAGS)}
+    results |= {"operations": {}, "lines": {}, "p99": {}}
     with tempfile.TemporaryDirectory(prefix="mbcasadi-laws-") as folder:
         for k, case in enumerate(CASES):
-            _add(found, case, Path(folder) / str(k), QUICK_REPEATS if quick else REPEATS)
-    return found
+            _add(results, case, Path(folder) / str(k), QUICK_REPEATS if quick else REPEATS)
+    return results
 
 
-def _add(found: dict[str, Any], case: Case, folder: Path, repeats: int) -> None:
+def _add(results: dict[str, Any], case: Case, folder: Path, repeats: int) -> None:
     system = system_of(case.model)
     law = case.build(system)
     project = export_c(law, folder)
@@ -42,7 +42,7 @@ def _add(found: dict[str, Any], case: Case, folder: Path, repeats: int) -> None:
     times = project.time(record, repeats, flags=FLAGS)
     model = f"{case.model}, nv {system.nv}, nc {system.nc}"
     key = f"{model}: {case.law}"
-    found["rows"].append(
+    results["rows"].append(
         {
             "model": model,
             "quantity": case.law,
@@ -52,19 +52,19 @@ def _add(found: dict[str, Any], case: Case, folder: Path, repeats: int) -> None:
             "ratio": None,
         }
     )
-    found["operations"][key] = project.operations
-    found["lines"][key] = project.lines
-    found["p99"][key] = times.p99
+    results["operations"][key] = project.operations
+    results["lines"][key] = project.lines
+    results["p99"][key] = times.p99
 
 
-def table(found: dict[str, Any]) -> str:
+def table(results: dict[str, Any]) -> str:
     """Return the costs as Markdown, from the JSON of `mbcasadi bench laws`."""
-    sizes = found["settings"][SUITE]
+    sizes = results["settings"][SUITE]
     lines = [
         "| law | mechanism | operations | lines of C | µs, median |",
         "| --- | --- | ---: | ---: | ---: |",
     ]
-    for row in found["rows"]:
+    for row in results["rows"]:
         key = f"{row['model']}: {row['quantity']}"
         cells = [f"`{row['quantity']}`", row["model"], f"{sizes['operations'][key]:,}"]
         cells += [f"{sizes['lines'][key]:,}", f"{1e6 * row['ours']:.1f}"]

@@ -16,8 +16,8 @@ SENSOR, DISTURBANCE = 1e-3, 1.0  # rad; rad/s² √s
 
 def at_rest(system: System) -> Linearization:
     """Return the linear system at the equilibrium."""
-    held = regulators.equilibrium(system)
-    return regulators.linearize(system, held)
+    equilibrium = regulators.equilibrium(system)
+    return regulators.linearize(system, equilibrium)
 
 
 def weights(system: System) -> tuple[np.ndarray, float]:
@@ -27,8 +27,10 @@ def weights(system: System) -> tuple[np.ndarray, float]:
 
 def feedback(system: System) -> Law:
     """Return the gain of LQR as plain feedback."""
-    found = at_rest(system)
-    return regulators.feedback(found, regulators.lqr_gain(found, *weights(system)).K, period=PERIOD)
+    linear = at_rest(system)
+    return regulators.feedback(
+        linear, regulators.lqr_gain(linear, *weights(system)).K, period=PERIOD
+    )
 
 
 def lqr(system: System) -> Law:
@@ -50,18 +52,18 @@ def finite_horizon_lqr(system: System) -> Law:
 
 def trajectory_lqr(system: System) -> Law:
     """Return LQR along the motion that stays at rest, a hundred ticks."""
-    found, ticks = at_rest(system), round(HORIZON / PERIOD)
-    rows = (np.tile(x, (ticks, 1)) for x in (found.q, found.v, found.u))
+    linear, ticks = at_rest(system), round(HORIZON / PERIOD)
+    rows = (np.tile(x, (ticks, 1)) for x in (linear.q, linear.v, linear.u))
     along = regulators.linearize_along(system, *rows)
-    return regulators.trajectory_lqr(along, *weights(system), hold=found, period=PERIOD)
+    return regulators.trajectory_lqr(along, *weights(system), hold=linear, period=PERIOD)
 
 
 def lqg(system: System) -> Law:
     """Return LQG with an encoder at every joint."""
-    found = at_rest(system)
+    linear = at_rest(system)
     joints = [joint.name for joint in system.tree.joints] if system.tree else []
     noise = np.repeat([0.0, DISTURBANCE**2], system.nv)
     estimator = regulators.kalman(
-        found, regulators.encoders(system, joints), noise, SENSOR**2, period=PERIOD
+        linear, regulators.encoders(system, joints), noise, SENSOR**2, period=PERIOD
     )
-    return regulators.lqg(estimator, regulators.lqr_gain(found, *weights(system), period=PERIOD).K)
+    return regulators.lqg(estimator, regulators.lqr_gain(linear, *weights(system), period=PERIOD).K)

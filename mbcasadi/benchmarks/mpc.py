@@ -3,10 +3,10 @@
 A double integrator with a sample time of 0.1 s follows a setpoint that jumps: the control is
 bounded, or speed and place too. `ours` is the whole tick in C (products with the state, solver,
 self-check), caches warm, the active set shifted and carried from tick to tick. The peers get the
-condensed QP of the same states; OSQP starts warm, from its answer at the state before. `miss` is
+condensed QP of the same states; OSQP starts warm, from its solution at the state before. `miss` is
 the largest difference of the first control from ours. "active" times the ticks alone at whose
-solution some bound holds; "p99" takes each tick at the best of its passes, so that it tells of
-long ticks and not of what else ran. A tick in two phases is timed as a whole and by phase.
+solution some bound holds; "p99" takes each tick at the best of its passes, so that it shows
+long ticks and not what else ran. A tick in two phases is timed as a whole and by phase.
 
     mbcasadi bench mpc --json > mpc.json
     python -m mbcasadi.benchmarks.mpc mpc.json          # the same as a Markdown table
@@ -47,8 +47,8 @@ SUITE = "mpc"
 def double_integrator(horizon: int, *, box: bool) -> LinearMPC:
     """Return the controller: |u| <= 1, and with a box |place| <= 5, |speed| <= 0.8."""
     model = LinearModel.of([[1.0, PERIOD], [0.0, 1.0]], [[PERIOD**2 / 2], [PERIOD]], PERIOD)
-    far = np.array([5.0, 0.8])
-    outputs = [Output("x", np.eye(2), np.zeros((2, 1)), -far, far)] if box else []
+    box_limits = np.array([5.0, 0.8])
+    outputs = [Output("x", np.eye(2), np.zeros((2, 1)), -box_limits, box_limits)] if box else []
     return lti_mpc(
         model,
         horizon,
@@ -62,76 +62,76 @@ def double_integrator(horizon: int, *, box: bool) -> LinearMPC:
 
 def run(quick: bool = False) -> dict[str, Any]:
     """Time each horizon and its peers; return `{"rows", "flags", "operations", "lines", ...}`."""
-    found: dict[str, Any] = {"rows": [], "flags": " ".join(FLAGS)}
-    found |= {key: {} for key in ("operations", "lines", "compile_seconds", "unsolved", "active")}
+    results: dict[str, Any] = {"rows": [], "flags": " ".join(FLAGS)}
+    results |= {key: {} for key in ("operations", "lines", "compile_seconds", "unsolved", "active")}
     for horizon in HORIZONS:
         for box in (False, True):
             with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
-                _add(found, double_integrator(horizon, box=box), Path(folder), quick=quick)
+                _add(results, double_integrator(horizon, box=box), Path(folder), quick=quick)
     with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
-        _add_quadruped(found, Path(folder), quick=quick)
+        _add_quadruped(results, Path(folder), quick=quick)
     for name, case in (
         ("cart-pole, real-time iteration, N = 50", mpc_rti.cart_pole()),
         ("pendulum on a four-bar, real-time iteration, N = 30", mpc_rti.four_bar()),
     ):
         with tempfile.TemporaryDirectory(prefix="mbcasadi-mpc-") as folder:
-            _add_rti(found, name, case, Path(folder), quick=quick)
-    return found
+            _add_rti(results, name, case, Path(folder), quick=quick)
+    return results
 
 
-def _add(found: dict[str, Any], mpc: LinearMPC, folder: Path, *, quick: bool) -> None:
+def _add(results: dict[str, Any], mpc: LinearMPC, folder: Path, *, quick: bool) -> None:
     m, n = mpc.condensed.C.shape
     model = f"double integrator, N = {mpc.problem.horizon}, {m} rows"
     project = export_c(mpc, folder / "c")
-    found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
+    results["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     law = project.load(flags=FLAGS)
     record, u, z = closed_loop(mpc, law, QUICK_TICKS if quick else TICKS)
-    median = _timed(found, model, project, record, z, quick=quick)
-    some = {key: values[::EVERY] for key, values in record.items()}
+    median = _time_ticks(results, model, project, record, z, quick=quick)
+    sampled = {key: values[::EVERY] for key, values in record.items()}
     qp, nu = least_distance_problem(mpc.condensed), mpc.problem.model.nu
-    theta = np.hstack([some["x0"], some["ref"]])
+    theta = np.hstack([sampled["x0"], sampled["ref"]])
     u_0 = -theta @ qp.K[:nu].T - qp.k_0[:nu]
-    turned = np.broadcast_to(qp.L_inv[:nu], (len(u_0), nu, n))
-    _compare(found, model, median, mpc.controller, some, (turned, u_0, u[::EVERY]))
+    to_first_control = np.broadcast_to(qp.L_inv[:nu], (len(u_0), nu, n))
+    _compare(results, model, median, mpc.controller, sampled, (to_first_control, u_0, u[::EVERY]))
 
 
-def _add_quadruped(found: dict[str, Any], folder: Path, *, quick: bool) -> None:
+def _add_quadruped(results: dict[str, Any], folder: Path, *, quick: bool) -> None:
     mpc, model = mpc_rigid_body.quadruped(), "quadruped as one rigid body, N = 10, 200 rows"
     project = export_c(mpc, folder / "c")
-    found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
+    results["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     law = project.load(flags=FLAGS)
     ticks = QUICK_TICKS if quick else TICKS
     record, u, z = mpc_rigid_body.closed_loop(law, mpc.controller.z0, ticks)
-    median = _timed(found, model, project, record, z, quick=quick)
-    some = {key: values[::EVERY] for key, values in record.items()}
+    median = _time_ticks(results, model, project, record, z, quick=quick)
+    sampled = {key: values[::EVERY] for key, values in record.items()}
     stages, nf = mpc.controller.stages, u.shape[1]
     assert stages is not None
-    build = stages.build.map(len(some["x0"]))
-    carry = np.array(build(*(some[k].T for k in stages.build.name_in()))[4]).T
-    turned = np.zeros((len(carry), nf, stages.n))
-    turned[:, :, :nf] = carry[:, : nf * nf].reshape(-1, nf, nf).transpose(0, 2, 1)
+    build = stages.build.map(len(sampled["x0"]))
+    carry = np.array(build(*(sampled[k].T for k in stages.build.name_in()))[4]).T
+    to_first_control = np.zeros((len(carry), nf, stages.n))
+    to_first_control[:, :, :nf] = carry[:, : nf * nf].reshape(-1, nf, nf).transpose(0, 2, 1)
     K = carry[:, nf * nf : nf * (nf + NX)].reshape(-1, NX, nf)
     kappa = carry[:, nf * (nf + NX) : nf * (nf + NX + 1)]
-    u_0 = -np.einsum("tij,ti->tj", K, some["x0"]) - kappa
-    _compare(found, model, median, mpc.controller, some, (turned, u_0, u[::EVERY]))
+    u_0 = -np.einsum("tij,ti->tj", K, sampled["x0"]) - kappa
+    _compare(results, model, median, mpc.controller, sampled, (to_first_control, u_0, u[::EVERY]))
 
 
 def _add_rti(
-    found: dict[str, Any], model: str, case: mpc_rti.Case, folder: Path, *, quick: bool
+    results: dict[str, Any], model: str, case: mpc_rti.Case, folder: Path, *, quick: bool
 ) -> None:
     project = export_c(case.rti, folder / "c")
-    found["compile_seconds"][model] = project.build(flags=FLAGS).seconds
+    results["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     ticks = QUICK_TICKS if quick else TICKS
     record, u, active = mpc_rti.closed_loop(case, project.load(flags=FLAGS), ticks)
-    median = _timed(found, model, project, record, active, quick=quick)
-    some = slice(0, None, max(1, ticks // (QUICK_STATES if quick else STATES)))
-    kept = {key: values[some] for key, values in record.items()}
+    median = _time_ticks(results, model, project, record, active, quick=quick)
+    every = slice(0, None, max(1, ticks // (QUICK_STATES if quick else STATES)))
+    sampled = {key: values[every] for key, values in record.items()}
     options = {} if quick else mpc_solvers.COMPILED
-    found["rows"] += mpc_solvers.rows(model, median, case.rti, (kept, u[some]), options)
+    results["rows"] += mpc_solvers.rows(model, median, case.rti, (sampled, u[every]), options)
 
 
-def _timed(
-    found: dict[str, Any],
+def _time_ticks(
+    results: dict[str, Any],
     model: str,
     project: CProject,
     record: dict[str, Array],
@@ -141,38 +141,38 @@ def _timed(
 ) -> float:
     """Time whole ticks, and their phases, over the record; return the median of whole ticks."""
     repeats = QUICK_REPEATS if quick else REPEATS
-    given = {key: values for key, values in record.items() if key != "z"}
-    times = project.time(given, repeats, flags=FLAGS)
+    inputs = {key: values for key, values in record.items() if key != "z"}
+    times = project.time(inputs, repeats, flags=FLAGS)
     active = np.tile(np.any(z != 0, axis=1), repeats)
-    whole = {"whole tick": times.median, "p99": _undisturbed(times, repeats)}
+    times_by_label = {"whole tick": times.median, "p99": _p99_of_best(times, repeats)}
     if np.any(active):
-        whole["whole tick, active"] = float(np.median(times.seconds[active]))
+        times_by_label["whole tick, active"] = float(np.median(times.seconds[active]))
     for name, phase in (("preparation", times.preparation), ("feedback", times.feedback)):
         if phase is not None:
-            whole |= {name: phase.median, f"{name}, p99": _undisturbed(phase, repeats)}
-    found["rows"] += [row(model, key, value, "-", None) for key, value in whole.items()]
-    found["operations"][model] = project.operations
-    found["lines"][model] = project.lines
-    found["unsolved"][model] = int(np.count_nonzero(times.status))
-    found["active"][model] = float(np.mean(active))
+            times_by_label |= {name: phase.median, f"{name}, p99": _p99_of_best(phase, repeats)}
+    results["rows"] += [row(model, key, value, "-", None) for key, value in times_by_label.items()]
+    results["operations"][model] = project.operations
+    results["lines"][model] = project.lines
+    results["unsolved"][model] = int(np.count_nonzero(times.status))
+    results["active"][model] = float(np.mean(active))
     return times.median
 
 
-def _undisturbed(times: TickTimes, repeats: int) -> float:
+def _p99_of_best(times: TickTimes, repeats: int) -> float:
     """Return the 99th percentile of the ticks, each at the best of its passes."""
     return float(np.percentile(times.seconds.reshape(repeats, -1).min(axis=0), 99))
 
 
 def _compare(
-    found: dict[str, Any],
+    results: dict[str, Any],
     model: str,
     median: float,
     controller: Controller,
     record: dict[str, Array],
-    answers: tuple[Array, Array, Array],
+    first_controls: tuple[Array, Array, Array],
 ) -> None:
     """Add the peers' times; `u = turned x + u_0` is the first control of a solution x."""
-    turned, u_0, ours = answers
+    to_first_control, u_0, ours = first_controls
     A, lower, upper = _problems(controller, record)
     label = f"whole tick against the QP alone: {A.shape[2]} unknowns"
     peers = tick_peers.solvers(tick_peers.from_least_distance(A, lower, upper))
@@ -182,8 +182,10 @@ def _compare(
         line = row(model, label, median, peer.name, peer.median)
         if peer.solutions:
             x = np.array(peer.solutions)[: len(ours)]
-            line["miss"] = float(np.abs(np.einsum("tij,tj->ti", turned, x) + u_0 - ours).max())
-        found["rows"].append(line)
+            line["miss"] = float(
+                np.abs(np.einsum("tij,tj->ti", to_first_control, x) + u_0 - ours).max()
+            )
+        results["rows"].append(line)
 
 
 def closed_loop(

@@ -34,11 +34,11 @@ KINDS = {
 
 def available() -> bool:
     """Return whether acados is built here."""
-    found = importlib.util.find_spec("acados_template") is not None
-    return found and "ACADOS_SOURCE_DIR" in os.environ
+    installed = importlib.util.find_spec("acados_template") is not None
+    return installed and "ACADOS_SOURCE_DIR" in os.environ
 
 
-def answers(
+def solve_tasks(
     ocp: OptimalControlProblem, kind: str, tasks: list[tuple[Array, Array, Any]]
 ) -> tuple[Array, Array]:
     """Return seconds (n,), NaN where it failed, and first controls (n, nu), for every task.
@@ -50,11 +50,11 @@ def answers(
     """
     with tempfile.TemporaryDirectory(prefix="mbcasadi-acados-") as folder, _quiet_in(folder):
         solver = _solver(ocp, kind)
-        found = [_answer(solver, ocp, kind, *task) for task in tasks]
-    return np.array([one[0] for one in found]), np.array([one[1] for one in found])
+        results = [_solve_task(solver, ocp, kind, *task) for task in tasks]
+    return np.array([result[0] for result in results]), np.array([result[1] for result in results])
 
 
-def _answer(
+def _solve_task(
     solver: Any, ocp: OptimalControlProblem, kind: str, x0: Array, p: Array, guess: Any
 ) -> tuple[float, Array]:
     solver.reset()
@@ -67,8 +67,10 @@ def _answer(
     solver.set(0, "lbx", x0)
     solver.set(0, "ubx", x0)
     status = solver.solve()
-    good = status == 0 or (kind == "SQP_RTI" and status == 2)
-    return float(solver.get_stats("time_tot")) if good else np.nan, np.array(solver.get(0, "u"))
+    succeeded = status == 0 or (kind == "SQP_RTI" and status == 2)
+    return float(solver.get_stats("time_tot")) if succeeded else np.nan, np.array(
+        solver.get(0, "u")
+    )
 
 
 def _solver(ocp: OptimalControlProblem, kind: str) -> Any:

@@ -1,4 +1,4 @@
-"""OSQP on the condensed QPs of a closed loop, each warm from the answer before."""
+"""OSQP on the condensed QPs of a closed loop, each warm from the solution before."""
 
 import importlib.util
 import time
@@ -36,8 +36,8 @@ def osqp_times(A: Array, lower: Array, upper: Array) -> tick_peers.SolverTimes:
     for low, high in zip(lower, upper, strict=True):
         begin = time.perf_counter()
         solver.update(l=low, u=high)
-        answer = solver.solve(raise_error=False)
+        solution = solver.solve(raise_error=False)
         seconds.append(time.perf_counter() - begin)
-        solutions.append(np.array(answer.x, dtype=float))
+        solutions.append(np.array(solution.x, dtype=float))
     name = f"OSQP, Python, warm, to {OSQP_ACCURACY:g}"
     return tick_peers.SolverTimes(name, float(np.median(seconds)), tuple(solutions))

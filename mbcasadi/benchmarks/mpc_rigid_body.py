@@ -39,18 +39,24 @@ def closed_loop(law: ca.Function, z: Array, ticks: int) -> tuple[dict[str, Array
     for k in range(ticks):
         if k % PUSHED == PUSHED - 1:
             x[9:11] += PUSH * rng.standard_normal(2)
-        now = (x.copy(), _feet(x), _wanted(x), PAIRS[(np.arange(HORIZON) + k) // STEP % 2], z)
-        for key, value in zip(inputs, now, strict=True):
+        values = (
+            x.copy(),
+            _feet(x),
+            _desired_states(x),
+            PAIRS[(np.arange(HORIZON) + k) // STEP % 2],
+            z,
+        )
+        for key, value in zip(inputs, values, strict=True):
             inputs[key].append(value.ravel())
-        u, z = (np.array(out).ravel() for out in law(*(v.ravel() for v in now))[:2])
-        x = np.array(plant(x, now[1].ravel(), u)).ravel()
+        u, z = (np.array(out).ravel() for out in law(*(v.ravel() for v in values))[:2])
+        x = np.array(plant(x, values[1].ravel(), u)).ravel()
         controls.append(u)
         states.append(z)
     record = {key: np.array(values) for key, values in inputs.items()}
     return record, np.array(controls), np.array(states)
 
 
-def _wanted(x: Array) -> Array:
+def _desired_states(x: Array) -> Array:
     """Return (N, 12): on from here at a constant speed, straight up."""
     ref, ahead = np.zeros((HORIZON, NX)), PERIOD * np.arange(1, HORIZON + 1)
     ref[:, 2], ref[:, 3] = x[2] + TURN * ahead, x[3] + SPEED * ahead

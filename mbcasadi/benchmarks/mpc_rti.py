@@ -56,7 +56,9 @@ def cart_pole() -> Case:
         system, 50, 0.04, Q=[0.1, 1, 0.01, 0.01], R=0.05, Q_end=[200, 200, 20, 20]
     )
     below, upright = np.zeros(4), np.array([0, np.pi, 0, 0])
-    return Case(_started(ocp, below, upright), below, upright[:2], pushed=3, push=2.5)
+    return Case(
+        _controller_from_optimum(ocp, below, upright), below, upright[:2], pushed=3, push=2.5
+    )
 
 
 def four_bar() -> Case:
@@ -75,11 +77,13 @@ def four_bar() -> Case:
     )
     assert system.tree is not None
     upright = np.concatenate([system.tree.q0, np.zeros(system.nv)])
-    return Case(_started(ocp, upright, upright), upright, upright[:4], pushed=6, push=0.8)
+    return Case(
+        _controller_from_optimum(ocp, upright, upright), upright, upright[:4], pushed=6, push=0.8
+    )
 
 
 def planar_biped() -> Case:
-    """Return a biped that stands in a stride: N = 20 samples of 0.02 s, six rows of rank four."""
+    """Return a biped at rest in a stride: N = 20 samples of 0.02 s, six rows of rank four."""
     system = read_mjcf(models.path("planar_biped"))
     ocp = optimal_control_problem(
         system,
@@ -92,16 +96,24 @@ def planar_biped() -> Case:
     )
     assert system.tree is not None
     standing = np.concatenate([system.tree.q0, np.zeros(system.nv)])
-    return Case(_started(ocp, standing, standing), standing, standing[:7], pushed=9, push=0.3)
+    return Case(
+        _controller_from_optimum(ocp, standing, standing),
+        standing,
+        standing[:7],
+        pushed=9,
+        push=0.3,
+    )
 
 
-def _started(ocp: OptimalControlProblem, start: Array, end: Array) -> RealTimeIteration:
+def _controller_from_optimum(
+    ocp: OptimalControlProblem, start: Array, end: Array
+) -> RealTimeIteration:
     """Return the controller that begins with the optimum from `start`."""
     nq = ocp.state.numel_in(0)
     straight = np.linspace(start, end, ocp.horizon + 1)
     guess = initial_guess(ocp, straight, np.zeros((ocp.horizon, ocp.nu)))
-    best = solve(ocp, start, ocp.parameters(setpoint_q=end[:nq]), guess)
-    return real_time_iteration(ocp, best, name=f"{ocp.name}_rti")
+    optimum = solve(ocp, start, ocp.parameters(setpoint_q=end[:nq]), guess)
+    return real_time_iteration(ocp, optimum, name=f"{ocp.name}_rti")
 
 
 def closed_loop(case: Case, law: ca.Function, ticks: int) -> tuple[dict[str, Array], Array, Array]:

@@ -29,14 +29,14 @@ PROBLEMS: dict[str, Callable[[], Any]] = {
 }
 
 
-def measured(make: Callable[[], Any]) -> Size:
+def measure(make: Callable[[], Any]) -> Size:
     """Return the size of an export, compiled with the flags that the package chooses."""
     with tempfile.TemporaryDirectory(prefix="mbcasadi-size-") as folder:
         return export_c(make(), Path(folder)).size()
 
 
-def within(size: Size) -> bool:
-    """Say whether an export keeps the limits."""
+def keeps_limits(size: Size) -> bool:
+    """Return whether an export keeps the limits."""
     build = size.build
     return (
         size.largest_function <= LARGEST_FUNCTION
@@ -60,9 +60,9 @@ def table(sizes: dict[str, Size]) -> str:
 
 def main(names: list[str]) -> int:
     """Print the table; return 1 where a limit is broken."""
-    sizes = {name: measured(make) for name, make in PROBLEMS.items() if not names or name in names}
+    sizes = {name: measure(make) for name, make in PROBLEMS.items() if not names or name in names}
     print(table(sizes))
-    beyond = [name for name, size in sizes.items() if not within(size)]
+    beyond = [name for name, size in sizes.items() if not keeps_limits(size)]
     for name in beyond:
         print(f"{name}: beyond {LARGEST_FUNCTION} operations, {LONGEST} s or {MOST / 1e9} GB")
     return 1 if beyond else 0

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 Solver = Callable[["FullForm"], Array]
 
 WRONG = 1e-2  # relative to the largest actuator force
-LEAST_HESSIAN = 1e-8  # peers want a positive definite Hessian on acceleration and multipliers too
+LEAST_HESSIAN = 1e-8  # peers need a positive definite Hessian on acceleration and multipliers too
 SPREAD, SPEED = 0.05, 0.3  # of the random states about the standing pose, rad or m, and per s
 PEERS = ("daqp", "quadprog", "proxsuite", "osqp")
 
@@ -37,25 +37,25 @@ PEERS = ("daqp", "quadprog", "proxsuite", "osqp")
 class FullForm:
     """`min ½ zᵀ H z + gᵀ z`, `E z = e`, `lower <= C z <= upper`, `z = (a, p, lam, w)`."""
 
-    def __init__(self, parts: dict[str, Array], weights: tuple[float, float]) -> None:
-        M, B, G, J, weight = (parts[k] for k in ("M", "B", "G", "J", "weight"))
-        (nv, nu), m, nw = B.shape, len(G), parts["C_w"].shape[1]
+    def __init__(self, matrices: dict[str, Array], weights: tuple[float, float]) -> None:
+        M, B, G, J, weight = (matrices[k] for k in ("M", "B", "G", "J", "weight"))
+        (nv, nu), m, nw = B.shape, len(G), matrices["C_w"].shape[1]
         WJ = weight * J
         diagonal = np.concatenate([np.full(nu, weights[0]), np.full(m, LEAST_HESSIAN)])
         self.H = np.zeros((nv + nu + m + nw,) * 2)
         self.H[:nv, :nv] = J.T @ WJ + LEAST_HESSIAN * np.eye(nv)
         self.H[nv:, nv:] = np.diag(np.concatenate([diagonal, np.full(nw, weights[1])]))
-        self.g = np.concatenate([WJ.T @ parts["offset"].ravel(), np.zeros(nu + m + nw)])
+        self.g = np.concatenate([WJ.T @ matrices["offset"].ravel(), np.zeros(nu + m + nw)])
         self.E = np.vstack(
             [
                 np.hstack([M, -B, -G.T, np.zeros((nv, nw))]),
                 np.hstack([G, np.zeros((m, nu + m + nw))]),
             ]
         )
-        self.e = np.concatenate([parts["f"].ravel(), -parts["c"].ravel()])
-        rows = np.zeros((len(parts["C_p"]), nv))
-        self.C = np.hstack([rows, parts["C_p"], parts["C_lam"], parts["C_w"]])
-        self.lower, self.upper = parts["lower"].ravel(), parts["upper"].ravel()
+        self.e = np.concatenate([matrices["f"].ravel(), -matrices["c"].ravel()])
+        rows = np.zeros((len(matrices["C_p"]), nv))
+        self.C = np.hstack([rows, matrices["C_p"], matrices["C_lam"], matrices["C_w"]])
+        self.lower, self.upper = matrices["lower"].ravel(), matrices["upper"].ravel()
         self.forces = slice(nv, nv + nu)
 
 
@@ -64,7 +64,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for name, controller in _cases():
         states = _states(controller, 10 if quick else 100)
-        forms, ours, answers = _ours(controller, states)
+        forms, ours, forces = _ours(controller, states)
         for peer in PEERS:
             solver = _peer(peer)
             row: dict[str, Any] = {
@@ -76,8 +76,8 @@ def run(quick: bool = False) -> dict[str, Any]:
             if solver is None:
                 rows.append(row | {"peer": f"{peer} (absent)", "peer_time": None, "ratio": None})
                 continue
-            taken, wrong = _timed(solver, forms, answers)
-            note = {"wrong": wrong, "states": len(forms)}
+            taken, mismatches = _time_solver(solver, forms, forces)
+            note = {"wrong": mismatches, "states": len(forms)}
             rows.append(row | {"peer_time": taken, "ratio": ours / taken} | note)
     return {"rows": rows}
 
@@ -119,11 +119,11 @@ def _ours(
     controller: InverseDynamicsQP, states: list[dict[str, Array]]
 ) -> tuple[list[FullForm], float, list[Array]]:
     """Return the problems in full form, our median time, and our actuator forces."""
-    stages, parts_fun = controller.stages.qp, _parts_fun(controller)
+    stages, parts_fun = controller.stages.qp, _matrices_fun(controller)
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": ca.Sparsity.dense(stages.m, stages.n)}
     conic = ca.conic("ours", "daqp", pattern, DENSE_SOLVERS["daqp"])
     buffer: Any
-    buffer, trigger = conic.buffer()  # the stubs ask for the sizes too, the module does not
+    buffer, trigger = conic.buffer()  # the stubs require the sizes too, the module does not
     store = {conic.name_in(i): np.zeros(conic.nnz_in(i)) for i in range(conic.n_in())}
     store["h"][:], store["lbx"][:], store["ubx"][:] = 1.0, -np.inf, np.inf
     results = [np.zeros(conic.nnz_out(i)) for i in range(conic.n_out())]
@@ -131,33 +131,33 @@ def _ours(
         buffer.set_arg(i, value.data)
     for i, value in enumerate(results):
         buffer.set_res(i, value.data)
-    setup, times, forms, answers = controller, [], [], []
+    setup, times, forms, forces = controller, [], [], []
     for state in states:
         built = stages.build(**state)
         for name, key in (("a", "A_qp"), ("lba", "lba"), ("uba", "uba")):
             store[name][:] = np.array(built[key]).ravel(order="F")
         times.append(_median_time(trigger))
-        answers.append(controller.solve(state["q"], state["v"], state["ref"]).p)
-        parts = {key: np.array(value) for key, value in parts_fun(**state).items()}
+        forces.append(controller.solve(state["q"], state["v"], state["ref"]).p)
+        matrices = {key: np.array(value) for key, value in parts_fun(**state).items()}
         weights = (setup.torque_weight, setup.internal_force_weight)
-        forms.append(FullForm(parts, weights))
-    return forms, float(np.median(times)), answers
+        forms.append(FullForm(matrices, weights))
+    return forms, float(np.median(times)), forces
 
 
-def _parts_fun(controller: InverseDynamicsQP) -> ca.Function:
+def _matrices_fun(controller: InverseDynamicsQP) -> ca.Function:
     """Return (q, v, ref, mask) → the matrices before anything is eliminated."""
     raw = input_symbols(controller, 0)
     del raw["z"]
     problem = assemble_problem(controller, guard_inputs(controller, raw)[0])
     rows = problem.rows
-    parts = problem.dynamics._asdict() | {
+    matrices = problem.dynamics._asdict() | {
         "J": problem.tasks.J,
         "offset": problem.tasks.offset,
         "weight": ca.SX(problem.tasks.weight),
         **{key: getattr(rows, key) for key in ("C_p", "C_lam", "C_w", "lower", "upper")},
     }
-    dense = [ca.densify(value) for value in parts.values()]
-    return ca.Function("parts", list(raw.values()), dense, list(raw), list(parts), {"cse": True})
+    dense = [ca.densify(value) for value in matrices.values()]
+    return ca.Function("parts", list(raw.values()), dense, list(raw), list(matrices), {"cse": True})
 
 
 def _median_time(call: Callable[[], Any], repeats: int = 7) -> float:
@@ -169,16 +169,16 @@ def _median_time(call: Callable[[], Any], repeats: int = 7) -> float:
     return float(np.median(times))
 
 
-def _timed(solver: Solver, forms: list[FullForm], answers: list[Array]) -> tuple[float, int]:
-    """Return the median time, and the number of states with another answer than ours."""
-    times, wrong = [], 0
-    for form, answer in zip(forms, answers, strict=True):
+def _time_solver(solver: Solver, forms: list[FullForm], forces: list[Array]) -> tuple[float, int]:
+    """Return the median time and the number of states with another solution than ours."""
+    times, mismatches = [], 0
+    for form, expected in zip(forms, forces, strict=True):
         start = time.perf_counter()
         z = solver(form)
         times.append(time.perf_counter() - start)
-        miss = np.abs(z[form.forces] - answer).max()
-        wrong += not miss <= WRONG * np.abs(answer).max()
-    return float(np.median(times)), wrong
+        miss = np.abs(z[form.forces] - expected).max()
+        mismatches += not miss <= WRONG * np.abs(expected).max()
+    return float(np.median(times)), mismatches
 
 
 def _peer(name: str) -> Solver | None:
@@ -199,8 +199,8 @@ def _daqp_full(form: FullForm) -> Array:
         pattern = {"h": ca.Sparsity.dense(*form.H.shape), "a": ca.Sparsity.dense(*A.shape)}
         _daqp_cache[key] = ca.conic("full", "daqp", pattern, DENSE_SOLVERS["daqp"])
     lba, uba = np.concatenate([form.e, form.lower]), np.concatenate([form.e, form.upper])
-    found = _daqp_cache[key](h=form.H, g=form.g, a=A, lba=lba, uba=uba)
-    return np.array(found["x"]).ravel()
+    solution = _daqp_cache[key](h=form.H, g=form.g, a=A, lba=lba, uba=uba)
+    return np.array(solution["x"]).ravel()
 
 
 _daqp_cache: dict[tuple[int, ...], ca.Function] = {}
@@ -212,10 +212,10 @@ def _quadprog(package: Any) -> Solver:
         rows = np.vstack([form.E, form.C[low], -form.C[high]])
         bounds = np.concatenate([form.e, form.lower[low], -form.upper[high]])
         try:
-            found = package.solve_qp(form.H, -form.g, rows.T.copy(), bounds, len(form.E))
+            solution = package.solve_qp(form.H, -form.g, rows.T.copy(), bounds, len(form.E))
         except ValueError:  # it calls dependent equality rows inconsistent
             return np.full(len(form.g), np.nan)
-        return np.asarray(found[0])
+        return np.asarray(solution[0])
 
     return solve
 

@@ -2,7 +2,7 @@
 
 The quadruped of `mujoco_models` sways over its four feet, which stay where they are; every tick
 of the record is timed in a C program, the active set carried from tick to tick as on a robot.
-"warm" runs tick after tick, "evicted" sweeps 64 MiB of memory before each one. Beside it stands
+"warm" runs tick after tick, "evicted" sweeps 64 MiB of memory before each one. Beside it is
 the time that other solvers take for the QP alone, in the usual form (whose torques must be ours)
 and as we condense it. Peers that are not installed are named as absent.
 """
@@ -82,8 +82,8 @@ def tick_rows(model: str, times: Mapping[str, TickTimes]) -> list[dict[str, Any]
     """Return median and 99th percentile of the whole tick."""
     return [
         row(model, f"whole tick, {caches}, {label}", value, tick_peers.TSID_ABSENT, None)
-        for caches, found in times.items()
-        for label, value in (("median", found.median), ("p99", found.p99))
+        for caches, ticks in times.items()
+        for label, value in (("median", ticks.median), ("p99", ticks.p99))
     ]
 
 
@@ -91,6 +91,12 @@ def usual_form_rows(
     model: str, controller: InverseDynamicsQP, states: tuple[Array, Array], tick: float
 ) -> list[dict[str, Any]]:
     """Compare our whole tick with other solvers' time for the QP alone, in its usual form.
+
+    Args:
+        model: its name.
+        controller: the whole-body controller.
+        states: (ticks, nq) and (ticks, nv).
+        tick: median time of our whole tick, s.
 
     Raises:
         SolverError: a solver's torques are not ours, so that times must not be compared.
@@ -118,7 +124,15 @@ def usual_form_rows(
 def qp_rows(
     model: str, controller: Controller, inputs: Mapping[str, Array], folder: Path, *, quick: bool
 ) -> list[dict[str, Any]]:
-    """Time the QP alone, the same condensed problems for every solver."""
+    """Time the QP alone, the same condensed problems for every solver.
+
+    Args:
+        model: its name.
+        controller: an exported controller.
+        inputs: (ticks, ·) recorded inputs by name.
+        folder: for the generated C.
+        quick: one pass over the record.
+    """
     stages = controller.stages
     if stages is None:
         return []

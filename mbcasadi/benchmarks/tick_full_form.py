@@ -46,7 +46,15 @@ def full_form(
     states: tuple[Array, Array],
     stance: Array,
 ) -> list[Quadratic]:
-    """Return the problem of every state (q, v); `stance` is the configuration to hold."""
+    """Return the problem of every state.
+
+    Args:
+        controller: the whole-body controller.
+        feet: names of their frames.
+        cone: friction coefficient and least normal force, N.
+        states: (ticks, nq) and (ticks, nv).
+        stance: (nq,) configuration to hold.
+    """
     frames = [controller.system.frame(name) for name in ("trunk", *feet)]
     return [
         _problem(controller.system, frames, cone, q, v, stance)
@@ -59,12 +67,12 @@ def _problem(
 ) -> Quadratic:
     nv, nf, friction, least = system.nv, 3 * (len(frames) - 1), *cone
     M, B = _full(system.mass_matrix(q)), _full(system.actuation(q))
-    rest = _column(system.bias_force(q, v)) - _column(system.passive_force(q, v))
+    bias = _column(system.bias_force(q, v)) - _column(system.passive_force(q, v))
     J_trunk, c_trunk = _full(frames[0].jacobian(q)), _column(frames[0].bias(q, v))
     J = np.vstack([_full(frame.jacobian(q))[:3] for frame in frames[1:]])
     c = np.concatenate([_column(frame.bias(q, v))[:3] for frame in frames[1:]])
-    dynamics = np.hstack([M, -J.T])  # M a + rest - Jᵀ f = B u
-    T, t = B[6:].T @ dynamics[6:], B[6:].T @ rest[6:]
+    dynamics = np.hstack([M, -J.T])  # M a + bias - Jᵀ f = B u
+    T, t = B[6:].T @ dynamics[6:], B[6:].T @ bias[6:]
     rows = [
         (np.hstack([J_trunk, np.zeros((6, nf))]), _trunk(q, v, J_trunk, stance) - c_trunk),
         (np.eye(nv, nv + nf, 0)[6:], KP * (stance[7:] - q[7:]) - KD * v[6:]),
@@ -73,7 +81,7 @@ def _problem(
     weights = (TRUNK_WEIGHT, POSTURE_WEIGHT, TORQUE_WEIGHT)
     H = sum(w * R.T @ R for w, (R, _) in zip(weights, rows, strict=True)) + 0.0
     g = -np.sum([w * R.T @ r for w, (R, r) in zip(weights, rows, strict=True)], axis=0)
-    # (a, f) with the same torques and tasks: none is free, but eiquadprog wants a Cholesky factor.
+    # (a, f) with the same torques and tasks: none is free, but eiquadprog needs a Cholesky factor.
     H += 1e-12 * np.eye(nv + nf)
     low, high = system.limits.ctrl[:, 0], system.limits.ctrl[:, 1]
     pyramid = np.kron(np.eye(len(frames) - 1), _pyramid(friction))
@@ -82,7 +90,7 @@ def _problem(
     CI = np.vstack([T, -T, pyramid @ of_f, normal @ of_f])
     ci = np.concatenate([t - low, high - t, np.zeros(len(pyramid)), np.full(len(normal), -least)])
     CE = np.vstack([dynamics[:6], np.hstack([J, np.zeros((nf, nf))])])
-    return Quadratic(H, g, CE, np.concatenate([rest[:6], c]), CI, ci, T, t)
+    return Quadratic(H, g, CE, np.concatenate([bias[:6], c]), CI, ci, T, t)
 
 
 def _trunk(q: Array, v: Array, J: Array, stance: Array) -> Array:

@@ -43,21 +43,23 @@ class SolverTimes:
 def from_least_distance(A: Array, lower: Array, upper: Array) -> list[Quadratic]:
     """Return `min ½ xᵀx, lower <= A x <= upper` for every tick, rows without a bound dropped.
 
-    eiquadprog wants one size for all ticks: a row that has a bound at any tick has one always.
+    eiquadprog needs one size for all ticks: a row that has a bound at any tick has one always.
     """
     n = A.shape[2]
     low, high = np.any(lower > -UNBOUNDED, axis=0), np.any(upper < UNBOUNDED, axis=0)
     none, bound = np.zeros((0, n)), np.zeros(0)
-    found = []
+    problems = []
     for a, lo, up in zip(A, lower, upper, strict=True):
         CI, ci = np.vstack([a[low], -a[high]]), np.concatenate([-lo[low], up[high]])
-        found.append(Quadratic(np.eye(n), np.zeros(n), none, bound, CI, ci, np.eye(n), np.zeros(n)))
-    return found
+        problems.append(
+            Quadratic(np.eye(n), np.zeros(n), none, bound, CI, ci, np.eye(n), np.zeros(n))
+        )
+    return problems
 
 
 def solvers(problems: Sequence[Quadratic], only: Sequence[str] = PEERS) -> list[SolverTimes]:
     """Time the installed ones of these solvers on the problems."""
-    found = [_eiquadprog(problems)] if "eiquadprog" in only else []
+    results = [_eiquadprog(problems)] if "eiquadprog" in only else []
     modules: tuple[tuple[str, str, Callable[[Quadratic], Callable[[], Array]]], ...] = (
         ("quadprog", "quadprog, Python", _quadprog),
         ("proxsuite", "ProxQP, Python", _proxqp),
@@ -66,13 +68,13 @@ def solvers(problems: Sequence[Quadratic], only: Sequence[str] = PEERS) -> list[
         if module not in only:
             continue
         if importlib.util.find_spec(module) is None:
-            found.append(SolverTimes(f"{name} (absent: install {module})"))
+            results.append(SolverTimes(f"{name} (absent: install {module})"))
         else:
-            found.append(_timed(name, make, problems))
-    return found
+            results.append(_time_solver(name, make, problems))
+    return results
 
 
-def _timed(
+def _time_solver(
     name: str, make: Callable[[Quadratic], Callable[[], Array]], problems: Sequence[Quadratic]
 ) -> SolverTimes:
     seconds, solutions = [], []
@@ -123,20 +125,20 @@ def _eiquadprog(problems: Sequence[Quadratic]) -> SolverTimes:
 
 
 def _run(name: str, program: Path, problems: Sequence[Quadratic]) -> SolverTimes:
-    first = problems[0]
-    sizes = (len(first.g), len(first.ce), len(first.ci), len(problems), REPEATS)
+    sizes_of = problems[0]
+    sizes = (len(sizes_of.g), len(sizes_of.ce), len(sizes_of.ci), len(problems), REPEATS)
     source, target = program.with_suffix(".in"), program.with_suffix(".out")
-    parts = [
-        np.asarray(part).ravel(order="F")
+    arrays = [
+        np.asarray(array).ravel(order="F")
         for p in problems
-        for part in (p.H, p.g, p.CE, p.ce, p.CI, p.ci)
+        for array in (p.H, p.g, p.CE, p.ce, p.CI, p.ci)
     ]
-    source.write_bytes(np.concatenate(parts).tobytes())
+    source.write_bytes(np.concatenate(arrays).tobytes())
     command = [str(program), str(source), str(target), *map(str, sizes)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        return SolverTimes(f"{name} (absent: its program ended with status {done.returncode})")
-    results = np.fromfile(target).reshape(len(problems) * REPEATS, 2 + len(first.g))
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode != 0:
+        return SolverTimes(f"{name} (absent: its program ended with status {process.returncode})")
+    results = np.fromfile(target).reshape(len(problems) * REPEATS, 2 + len(sizes_of.g))
     failed = int(np.count_nonzero(results[:, 1]))
     label = f"{name}, {failed} of {len(results)} failed" if failed else name
     return SolverTimes(label, float(np.median(results[:, 0])), tuple(results[: len(problems), 2:]))
@@ -158,9 +160,9 @@ def _build(prefix: Path, program: Path) -> str:
     command += [str(NATIVE / "qp_eiquadprog.cpp"), f"-L{prefix / 'lib'}", "-leiquadprog"]
     command += [f"-Wl,-rpath,{prefix / 'lib'}", "-o", str(program)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         return f"no C++ compiler: {error.strerror}"
-    errors = [line for line in done.stderr.splitlines() if "error" in line]
-    why = errors[0] if errors else done.stderr[-200:]
-    return "" if done.returncode == 0 else f"does not compile: {why}"
+    errors = [line for line in process.stderr.splitlines() if "error" in line]
+    reason = errors[0] if errors else process.stderr[-200:]
+    return "" if process.returncode == 0 else f"does not compile: {reason}"

@@ -83,8 +83,8 @@ class Law:
     @property
     def constants(self) -> list[tuple[str, list[float]]]:
         """Names and values of the arrays that the header declares."""
-        named = (("u_min", self.u_min), ("u_max", self.u_max), ("z0", self.z0))
-        constants = [(name, values.tolist()) for name, values in named if values is not None]
+        vectors = (("u_min", self.u_min), ("u_max", self.u_max), ("z0", self.z0))
+        constants = [(name, values.tolist()) for name, values in vectors if values is not None]
         defaults = [parameter.default for parameter in self.tuning]
         return [*constants, ("tuning_default", defaults)] if defaults else constants
 
@@ -104,7 +104,7 @@ class Law:
         """The pattern of A_qp."""
         if self.rows is not None:
             return ca.Sparsity.dense(*self.rows.A.shape)
-        return _posing(self.functions).sparsity_out("A_qp")
+        return _rows_function(self.functions).sparsity_out("A_qp")
 
     @property
     def n(self) -> int:
@@ -147,9 +147,9 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
         raise ExportError(f"controller {controller.name!r} has {violation}")
     functions = stage_functions(controller, symbol)
     staged = controller.stages is not None
-    rows = unit_rows(_posing(functions)) if staged else None
+    rows = unit_rows(_rows_function(functions)) if staged else None
     if rows is not None:
-        functions = tuple(without_rows(part) for part in functions)
+        functions = tuple(without_rows(stage) for stage in functions)
     nu = function.numel_out("u") if "u" in function.name_out() else controller.u_min.size
     return Law(
         name=symbol,
@@ -168,28 +168,28 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
     )
 
 
-def _posing(functions: tuple[ca.Function, ...]) -> ca.Function:
+def _rows_function(functions: tuple[ca.Function, ...]) -> ca.Function:
     """Return the Function that gives A_qp."""
     return next(f for f in functions if "A_qp" in f.name_out())
 
 
 def _ports(function: ca.Function, side: str, signals: tuple[Signal, ...]) -> tuple[Port, ...]:
     names = function.name_in() if side == "in" else function.name_out()
-    described = {signal.name: signal for signal in signals}
+    signal_of = {signal.name: signal for signal in signals}
     if signals and tuple(s.name for s in signals) != tuple(names):
         raise ExportError(
-            f"the controller describes the signals {tuple(described)}, "
+            f"the controller describes the signals {tuple(signal_of)}, "
             f"its Function has {tuple(names)}: name the same signals in the same order"
         )
     ports = []
     for i, name in enumerate(names):
         pattern = function.sparsity_in(i) if side == "in" else function.sparsity_out(i)
         size = int(pattern.nnz())
-        signal = described.get(name, Signal(name, (), ()))
-        for what, labels in (("components", signal.components), ("units", signal.units)):
+        signal = signal_of.get(name, Signal(name, (), ()))
+        for label, labels in (("components", signal.components), ("units", signal.units)):
             if labels and len(labels) != size:
                 raise ExportError(
-                    f"signal {name!r} has {len(labels)} {what}, its Function has {size} entries"
+                    f"signal {name!r} has {len(labels)} {label}, its Function has {size} entries"
                 )
         default = float(function.default_in(i)) if side == "in" else 0.0
         ports.append(Port(name, pattern, tuple(signal.components), tuple(signal.units), default))

@@ -4,11 +4,11 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.codegen.manifest import Manifest, SignalEntry
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column, require_name
 
@@ -29,7 +29,7 @@ class Memory:
     library: ctypes.CDLL
 
 
-def new_memory(manifest: Mapping[str, Any], library: Path) -> Memory:
+def new_memory(manifest: Manifest, library: Path) -> Memory:
     """Return a block of memory that is ready for its first call."""
     block = np.zeros(manifest["memory_bytes"] // BYTES)
     memory = Memory(block, ctypes.CDLL(str(library)))
@@ -38,28 +38,26 @@ def new_memory(manifest: Mapping[str, Any], library: Path) -> Memory:
     return memory
 
 
-def prepared_from(manifest: Mapping[str, Any]) -> list[str]:
+def prepared_from(manifest: Manifest) -> list[str]:
     """Return the inputs of the preparation phase; none where a tick has one phase."""
     return list(manifest.get("prepared_from", []))
 
 
-def call_prepare(
-    manifest: Mapping[str, Any], memory: Memory, inputs: Mapping[str, ArrayLike]
-) -> None:
+def call_prepare(manifest: Manifest, memory: Memory, inputs: Mapping[str, ArrayLike]) -> None:
     """Call `<name>_prepare`.
 
     Raises:
         ExportError: a tick of this law has one phase only.
         ShapeError, UnknownNameError: an input does not fit.
     """
-    known = [s for s in manifest["inputs"] if s["name"] in prepared_from(manifest)]
-    if not known:
+    signals = [s for s in manifest["inputs"] if s["name"] in prepared_from(manifest)]
+    if not signals:
         raise ExportError(f"{manifest['name']} prepares nothing: its ticks have one phase")
-    _run(manifest, "prepare", memory, _columns(known, inputs))
+    _run(manifest, "prepare", memory, _columns(signals, inputs))
 
 
 def call_tick(
-    manifest: Mapping[str, Any], phase: str, memory: Memory, inputs: Mapping[str, ArrayLike]
+    manifest: Manifest, phase: str, memory: Memory, inputs: Mapping[str, ArrayLike]
 ) -> dict[str, Array]:
     """Call `<name>_step` or `<name>_feedback`; returns all outputs, nonzeros column by column.
 
@@ -80,9 +78,7 @@ def call_tick(
     return outputs
 
 
-def _columns(
-    signals: Sequence[Mapping[str, Any]], inputs: Mapping[str, ArrayLike]
-) -> list[Array | None]:
+def _columns(signals: Sequence[SignalEntry], inputs: Mapping[str, ArrayLike]) -> list[Array | None]:
     """Return a vector for each signal, None (zeros in C) where none is given."""
     sizes = {s["name"]: s["size"] for s in signals}
     for name in inputs:
@@ -93,14 +89,12 @@ def _columns(
     ]
 
 
-def _run(
-    manifest: Mapping[str, Any], what: str, memory: Memory, given: Sequence[Array | None]
-) -> None:
-    function = getattr(memory.library, f"{manifest['name']}_{what}")
-    _require_success(function(*(_pointer(array) for array in (memory.block, *given))))
+def _run(manifest: Manifest, phase: str, memory: Memory, arguments: Sequence[Array | None]) -> None:
+    function = getattr(memory.library, f"{manifest['name']}_{phase}")
+    _require_success(function(*(_pointer(array) for array in (memory.block, *arguments))))
 
 
-def _pointer(array: Array | None) -> Any:
+def _pointer(array: Array | None) -> ctypes.c_void_p | None:
     return None if array is None else array.ctypes.data_as(ctypes.c_void_p)
 
 

@@ -42,13 +42,13 @@ def find_compiler(cc: str | None = None) -> tuple[str, ...]:
     Raises:
         CompilerError: there is none.
     """
-    wanted = cc or os.environ.get("CC", "")
-    if wanted:
-        words = tuple(shlex.split(wanted))
-        if words and shutil.which(words[0]):
-            return words
+    requested = cc or os.environ.get("CC", "")
+    if requested:
+        command = tuple(shlex.split(requested))
+        if command and shutil.which(command[0]):
+            return command
         origin = "cc=" if cc else "the environment's CC"
-        raise CompilerError(f"C compiler {wanted!r} ({origin}) is not on the PATH; install it")
+        raise CompilerError(f"C compiler {requested!r} ({origin}) is not on the PATH; install it")
     for candidate in CANDIDATES:
         if shutil.which(candidate):
             return (candidate,)
@@ -72,9 +72,9 @@ def compile_c(command: Sequence[str], output: Path) -> BuildResult:
         code, message, peak = _run(full)
         seconds = time.perf_counter() - begin
         if code != 0:
-            kept = "\n".join(message.splitlines()[:MESSAGE_LINES])
+            excerpt = "\n".join(message.splitlines()[:MESSAGE_LINES])
             raise CompilerError(
-                f"the C compiler failed (exit status {code}): {shlex.join(full)}\n{kept}"
+                f"the C compiler failed (exit status {code}): {shlex.join(full)}\n{excerpt}"
             )
         partial.replace(output)
     except OSError as error:
@@ -89,12 +89,12 @@ def compile_c(command: Sequence[str], output: Path) -> BuildResult:
 def _run(command: Sequence[str]) -> tuple[int, str, int]:
     """Run the command; return its exit status, its output, and its peak memory, bytes."""
     with (
-        tempfile.TemporaryFile() as said,
-        subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT) as process,
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process,
     ):
         peak = _wait(process)
-        said.seek(0)
-        return process.returncode, said.read().decode(errors="replace"), peak
+        output.seek(0)
+        return process.returncode, output.read().decode(errors="replace"), peak
 
 
 def _wait(process: "subprocess.Popen[bytes]") -> int:

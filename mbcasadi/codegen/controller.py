@@ -100,7 +100,7 @@ def _body(law: Law, has_status: bool) -> str:
 
 def _safe_output(law: Law) -> str:
     """Return the C that writes a bounded output where the arithmetic failed."""
-    chosen = {
+    entries = {
         "u": zero_control(law),
         "z_next": f"{law.name}_z0[i]",
         "status": str(Status.FAILED),
@@ -111,7 +111,7 @@ def _safe_output(law: Law) -> str:
         "/* The arithmetic broke down: zero control within its limits, the initial state. */",
         "static int safe_output(double **out) {",
         "  int i;",
-        *output_loops(law, chosen),
+        *output_loops(law, entries),
     ]
     code = Status.FAILED if find_port(law.outputs, "status") else f"{law.name.upper()}_FAILED"
     return "\n".join([*lines, f"  return {code};", "}", ""])
@@ -126,7 +126,7 @@ def _solver_definitions(law: Law) -> str:
     if not law.staged:
         return ""
     return "".join(
-        f"\nint {law.name}_{what}(const void *memory) {{\n"
-        f"  return memory ? ((const struct memory *)memory)->{what} : 0;\n}}\n"
-        for what in ("exit_flag", "iterations")
+        f"\nint {law.name}_{field}(const void *memory) {{\n"
+        f"  return memory ? ((const struct memory *)memory)->{field} : 0;\n}}\n"
+        for field in ("exit_flag", "iterations")
     )

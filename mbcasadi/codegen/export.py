@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import casadi as ca
 from numpy.typing import ArrayLike
@@ -13,15 +12,9 @@ from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.daqp import wheel_files
 from mbcasadi.codegen.external import external_c
 from mbcasadi.codegen.folder import MANIFEST, refuse_existing, write_folder
-from mbcasadi.codegen.folder_pages import (
-    DaqpOrigin,
-    cmake_lists,
-    main_c,
-    manifest,
-    manifest_text,
-    readme,
-)
+from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
 from mbcasadi.codegen.header import header_h
+from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
@@ -100,5 +93,4 @@ def _contents(
     contents = {file: text.encode() for file, text in texts.items()}
     if law.staged and daqp == "wheel":
         contents |= wheel_files()
-    page: dict[str, Any] = manifest(law, daqp, contents)
-    return contents | {MANIFEST: manifest_text(page).encode()}
+    return contents | {MANIFEST: manifest_text(manifest(law, daqp, contents)).encode()}

@@ -48,35 +48,37 @@ def refuse_existing(folder: Path, *, overwrite: bool) -> None:
         return
     if not overwrite:
         raise ExportError(f"{folder} is not empty; give another folder, or overwrite=True")
-    strangers = _strangers(folder)
-    if strangers:
+    foreign = _foreign_files(folder)
+    if foreign:
         raise ExportError(
-            f"{folder} holds files that no export wrote ({', '.join(strangers[:5])}); overwrite "
+            f"{folder} holds files that no export wrote ({', '.join(foreign[:5])}); overwrite "
             "replaces only an earlier export: move them away, or give another folder"
         )
 
 
-def _strangers(folder: Path) -> list[str]:
+def _foreign_files(folder: Path) -> list[str]:
     """Return the entries of `folder` that do not come from an earlier export."""
-    found = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir())
+    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir())
     try:
-        known = set(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["sha256"])
+        exported = set(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["sha256"])
     except (OSError, ValueError, KeyError, TypeError):
-        return found
-    known.add(MANIFEST)
-    return [name for name in found if name not in known and not name.startswith(f"{BUILD_FOLDER}/")]
+        return files
+    exported.add(MANIFEST)
+    return [
+        name for name in files if name not in exported and not name.startswith(f"{BUILD_FOLDER}/")
+    ]
 
 
-def _swap(folder: Path, fresh: Path, old: Path) -> None:
+def _swap(folder: Path, fresh: Path, previous: Path) -> None:
     """Put `fresh` in the place of `folder`; put the old one back where that fails."""
     if not folder.exists():
         fresh.rename(folder)
         return
-    folder.rename(old)
+    folder.rename(previous)
     try:
         fresh.rename(folder)
     except BaseException:
-        old.rename(folder)
+        previous.rename(folder)
         raise
 
 

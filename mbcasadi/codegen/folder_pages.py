@@ -1,35 +1,17 @@
-"""The files beside the C: example, build file, README and manifest."""
+"""The files beside the C: example, build file and README."""
 
-import hashlib
-import json
 from collections.abc import Mapping
-from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.c_interface import Law, Port
-from mbcasadi.codegen.count import largest_body, operations
+from mbcasadi.codegen.manifest import DaqpOrigin, recommended_flags
 from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
 from mbcasadi.codegen.text import constant, number, package_version, template
-from mbcasadi.description import TuningParameter
 from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
-from mbcasadi.description.status import Flag
 from mbcasadi.shapes import column, require_name
-
-DaqpOrigin = Literal["wheel", "system"]
-
-# Above this size of one C function, gcc needs minutes at -O2 and beyond.
-COMPILER_CLIFF = 50_000
-DEFAULT_FLAGS = ("-O2",)
-LARGE_FLAGS = ("-O1",)
-
-
-def recommended_flags(law: Law) -> tuple[str, ...]:
-    """Return the optimisation flags that compile this law in reasonable time."""
-    largest = max(largest_body(f) for f in law.functions)
-    return LARGE_FLAGS if largest > COMPILER_CLIFF else DEFAULT_FLAGS
 
 
 def example_inputs(
@@ -41,13 +23,13 @@ def example_inputs(
         UnknownNameError: `example` names an input that the law does not have.
         ShapeError: a value has another size than its input.
     """
-    given = dict(example or {})
-    for name in given:
+    examples = dict(example or {})
+    for name in examples:
         require_name("input", name, [p.name for p in law.inputs])
     values = {}
     for port in law.inputs:
-        if port.name in given:
-            values[port.name] = column(port.name, given[port.name], port.size)
+        if port.name in examples:
+            values[port.name] = column(port.name, examples[port.name], port.size)
         elif port.name == "z" and law.z0 is not None:
             values[port.name] = law.z0
         elif port.name == "tuning" and law.tuning:
@@ -65,7 +47,7 @@ def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
     ]
     declared += [f"  double {p.identifier}[{max(1, p.size)}] = {{0}};\n" for p in law.outputs]
     arguments = [p.identifier for p in law.inputs + law.outputs]
-    shown = [p for p in law.outputs if p.name == "u"] or list(law.outputs[:1])
+    printed = [p for p in law.outputs if p.name == "u"] or list(law.outputs[:1])
     feedback = "    memcpy(z, z_next, sizeof z);\n" if law.has_state else ""
     return template(
         "main.c.in",
@@ -73,7 +55,7 @@ def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
             "declarations": "".join(declared),
             "call": _call(law, arguments),
             "feedback": feedback,
-            "prints": "".join(_print(p) for p in shown),
+            "prints": "".join(_print(p) for p in printed),
             "name": law.name,
             "NAME": law.name.upper(),
         },
@@ -82,14 +64,14 @@ def main_c(law: Law, example: Mapping[str, ArrayLike] | None) -> str:
 
 def _call(law: Law, arguments: list[str]) -> str:
     """Return the C of one tick: a step, or both phases."""
-    given = "".join(f", {a}" for a in arguments)
+    tick_arguments = "".join(f", {a}" for a in arguments)
     if not law.prepared_from:
-        return f"    code_ = {law.name}_step(memory{given});\n"
-    known = "".join(f", {p.identifier}" for p in law.prepared_from)
+        return f"    code_ = {law.name}_step(memory{tick_arguments});\n"
+    prepare_arguments = "".join(f", {p.identifier}" for p in law.prepared_from)
     return (
-        f"    if ({law.name}_prepare(memory{known})) return 1;\n"
+        f"    if ({law.name}_prepare(memory{prepare_arguments})) return 1;\n"
         "    /* here the measurement comes */\n"
-        f"    code_ = {law.name}_feedback(memory{given});\n"
+        f"    code_ = {law.name}_feedback(memory{tick_arguments});\n"
     )
 
 
@@ -110,14 +92,14 @@ def cmake_lists(law: Law, daqp: DaqpOrigin) -> str:
 def readme(law: Law, daqp: DaqpOrigin) -> str:
     """Return `README.md`."""
     shipped = law.staged and daqp == "wheel"
-    what = "A control function" if law.u_min is not None else "A function"
+    subject = "A control function" if law.u_min is not None else "A function"
     period = f", sampled every {number(law.period)} s" if law.period is not None else ""
     origin = f" made from {law.source}" if law.source else ""
     link = "-Idaqp/include daqp/libdaqpstat.a " if shipped else "-ldaqpstat "
     return template(
         "README.md.in",
         {
-            "summary": f"{what} in C99{origin}{period}.",
+            "summary": f"{subject} in C99{origin}{period}.",
             "version": package_version(),
             "casadi": ca.CasadiMeta.version(),
             "daqp_row": "| `daqp/` | the solver's headers and static library |\n"
@@ -154,50 +136,6 @@ def _phases_page(law: Law) -> str:
     return template("readme_phases.md.in", values)
 
 
-def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the manifest: nothing in it depends on the time or the place of the export."""
-    versions = {"mbcasadi": package_version(), "casadi": ca.CasadiMeta.version()}
-    solver: dict[str, Any] | None = None
-    if law.staged:
-        solver = {
-            "name": "DAQP",
-            "interface": "0.5",
-            "origin": f"casadi {ca.CasadiMeta.version()} wheel" if daqp == "wheel" else "system",
-            "unknowns": law.n,
-            "rows": law.m,
-            "primal_tolerance": C_PRIMAL_TOLERANCE,
-            "iteration_limit": 2 * iteration_limit(law),
-        }
-        versions["daqp"] = "0.5"
-    return {
-        "format": 1,
-        "name": law.name,
-        "source": law.source,
-        "period": law.period,
-        "inputs": [_signal(p) for p in law.inputs],
-        "outputs": [_signal(p) for p in law.outputs],
-        "u_min": _numbers(law.u_min),
-        "u_max": _numbers(law.u_max),
-        "z0": _numbers(law.z0),
-        "flag_bits": {flag.name: int(flag) for flag in Flag},
-        "tuning": [_tuning(parameter) for parameter in law.tuning],
-        "memory_bytes": 8 * memory_doubles(law),
-        "prepared_from": [p.name for p in law.prepared_from],
-        "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in law.functions},
-        "largest_function": max(largest_body(f) for f in law.functions),
-        "flags": list(recommended_flags(law)),
-        "solver": solver,
-        "notes": dict(law.notes),
-        "versions": versions,
-        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(hashed.items())},
-    }
-
-
-def manifest_text(content: Mapping[str, Any]) -> str:
-    """Return the manifest's JSON, always in the same bytes."""
-    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-
-
 def _print(port: Port) -> str:
     if port.size == 0:
         return ""
@@ -209,9 +147,9 @@ def _print(port: Port) -> str:
 
 def _row(side: str, port: Port) -> str:
     units = port.units or ("",) * len(port.components)
-    parts = [f"{c} [{u}]" if u else c for c, u in zip(port.components, units, strict=True)]
-    listed = ", ".join(part for part in parts if part).replace("|", "/")
-    return f"| {side} | `{port.name}` | {port.size} | {listed} |"
+    labels = [f"{c} [{u}]" if u else c for c, u in zip(port.components, units, strict=True)]
+    components = ", ".join(label for label in labels if label).replace("|", "/")
+    return f"| {side} | `{port.name}` | {port.size} | {components} |"
 
 
 def _solver_page(law: Law, daqp: DaqpOrigin) -> str:
@@ -231,31 +169,3 @@ def _solver_page(law: Law, daqp: DaqpOrigin) -> str:
             "name": law.name,
         },
     )
-
-
-def _signal(port: Port) -> dict[str, Any]:
-    return {
-        "name": port.name,
-        "size": port.size,
-        "shape": list(port.sparsity.shape),
-        "components": list(port.components),
-        "units": list(port.units),
-    }
-
-
-def _tuning(parameter: TuningParameter) -> dict[str, Any]:
-    """Return name, default and bounds as JSON; None means no bound."""
-    bounds = {"lower": parameter.lower, "upper": parameter.upper}
-    return {
-        "name": parameter.name,
-        "default": parameter.default,
-        **{end: float(value) if np.isfinite(value) else None for end, value in bounds.items()},
-        "unit": parameter.unit,
-    }
-
-
-def _numbers(values: NDArray[np.float64] | None) -> list[float | None] | None:
-    """Return JSON numbers; None means no limit."""
-    if values is None:
-        return None
-    return [float(v) if np.isfinite(v) else None for v in values]

@@ -39,7 +39,7 @@ def header_h(law: Law) -> str:
         else f"{law.name}_init and {law.name}_step",
         "and_feedback": "a tick or its feedback" if law.prepared_from else f"{law.name}_step",
         "busy_comma": "," if law.prepared_from else "",
-        "busy_code": f"  {upper}_BUSY = -3 /* a call on this memory is under way */\n"
+        "busy_code": f"  {upper}_BUSY = -3 /* another call on this memory is running */\n"
         if law.prepared_from
         else "",
         "phases": _phases(law) if law.prepared_from else "",
@@ -51,8 +51,8 @@ def header_h(law: Law) -> str:
 
 
 def _phases(law: Law) -> str:
-    told = find_port(law.outputs, "status")
-    status = f"{Status.BAD_INPUT} (bad input)" if told else f"{law.name.upper()}_FAILED"
+    has_status = find_port(law.outputs, "status")
+    status = f"{Status.BAD_INPUT} (bad input)" if has_status else f"{law.name.upper()}_FAILED"
     return template(
         "phases.h.in",
         {
@@ -110,8 +110,8 @@ def _argument_line(side: str, port: Port) -> str:
     shape = f"{rows}" if cols == 1 else f"{rows} x {cols}"
     dense = "" if port.sparsity.is_dense() else f", {port.size} nonzeros"
     units = list(dict.fromkeys(unit for unit in port.units if unit))
-    told = f" [{_comment(', '.join(units))}]" if units else ""
-    return f" *   {side} {port.identifier}: {shape}{dense}{told}"
+    unit_text = f" [{_comment(', '.join(units))}]" if units else ""
+    return f" *   {side} {port.identifier}: {shape}{dense}{unit_text}"
 
 
 def _constant_declarations(law: Law) -> str:

@@ -22,8 +22,8 @@ def finish_arguments(law: Law) -> str:
     """Return the C that points to the inputs of `finish` after the law's own."""
     fields = ["m->prepared"] if law.prepared_from else []
     fields += ["p->carry", "p->x", "p->lam_a", "p->active", "&flag"]
-    first = len(law.inputs)
-    places = [f"{first} + {i}" if i else f"{first}" for i in range(len(fields))]
+    n_inputs = len(law.inputs)
+    places = [f"{n_inputs} + {i}" if i else f"{n_inputs}" for i in range(len(fields))]
     return "".join(
         f"  m->arg[{place}] = {field};\n" for place, field in zip(places, fields, strict=True)
     )
@@ -33,8 +33,11 @@ def members(law: Law) -> str:
     """Return the members of the memory that hold the prepared values."""
     if law.preparation is None:
         return ""
-    size, known = int(law.preparation.nnz_out("prepared")), sum(p.size for p in law.prepared_from)
-    return f"  double prepared[{max(1, size)}], known[{max(1, known)}];\n"
+    size, known_size = (
+        int(law.preparation.nnz_out("prepared")),
+        sum(p.size for p in law.prepared_from),
+    )
+    return f"  double prepared[{max(1, size)}], known[{max(1, known_size)}];\n"
 
 
 def prepares_rows(law: Law) -> bool:
@@ -65,9 +68,9 @@ def phases_c(law: Law, entry: dict[str, str | int]) -> str:
         "known_parameters": known_parameters(law),
         "refuse": _refuse(law),
     }
-    for phase, whole in (("feedback", 0), ("step", 1)):
-        given = values | {"phase": phase, "whole": whole}
-        values[f"tick_{phase}"] = template("phase.c.in", given)
+    for phase, is_whole in (("feedback", 0), ("step", 1)):
+        tick_values = values | {"phase": phase, "whole": is_whole}
+        values[f"tick_{phase}"] = template("phase.c.in", tick_values)
     return template("phases.c.in", values)
 
 
@@ -76,11 +79,11 @@ def known_parameters(law: Law) -> str:
     return "".join(f", const double *{port.identifier}" for port in law.prepared_from)
 
 
-def output_loops(law: Law, chosen: dict[str, str]) -> list[str]:
+def output_loops(law: Law, entries: dict[str, str]) -> list[str]:
     """Return the C that writes a value to every entry of an output, 0 where none is chosen."""
     lines = []
     for k, port in enumerate(law.outputs):
-        value = chosen.get(port.name, "0")
+        value = entries.get(port.name, "0")
         if port.size:
             lines += [
                 f"  if (out[{k}])",
@@ -96,10 +99,10 @@ def zero_control(law: Law) -> str:
 
 def _unprepared_c(law: Law) -> str:
     state = find_port(law.inputs, "z")
-    chosen = {"u": zero_control(law), "status": str(Status.BAD_INPUT), "residual": "HUGE_VAL"}
+    entries = {"u": zero_control(law), "status": str(Status.BAD_INPUT), "residual": "HUGE_VAL"}
     if state is not None:
         place = f"in[{law.inputs.index(state)}]"
-        chosen["z_next"] = f"{place} ? {place}[i] : 0"
+        entries["z_next"] = f"{place} ? {place}[i] : 0"
     code = Status.BAD_INPUT if _status(law) else f"{law.name.upper()}_FAILED"
     return "\n".join(
         [
@@ -107,7 +110,7 @@ def _unprepared_c(law: Law) -> str:
             "static int unprepared(const double **in, double **out) {",
             "  int i;",
             "  (void)in;",
-            *output_loops(law, chosen),
+            *output_loops(law, entries),
             f"  return {code};",
             "}",
             "",

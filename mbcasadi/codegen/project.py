@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import casadi as ca
 from numpy.typing import ArrayLike
@@ -15,6 +14,7 @@ from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_m
 from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
 from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.folder import BUILD_FOLDER, MANIFEST
+from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
 from mbcasadi.errors import ExportError
 
@@ -34,7 +34,7 @@ class CProject:
 
     folder: Path
     name: str
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -144,10 +144,12 @@ class CProject:
             ExportError: the program failed.
         """
         program = self.build_example().path
-        done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ExportError(f"{program} failed with exit status {done.returncode}: {done.stderr}")
-        return done.stdout
+        process = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+        if process.returncode != 0:
+            raise ExportError(
+                f"{program} failed with exit status {process.returncode}: {process.stderr}"
+            )
+        return process.stdout
 
     def time(
         self,
@@ -188,8 +190,8 @@ class CProject:
         return run_timing(self.manifest, program, inputs, repeats, evict=evict)
 
     def _command(self, cc: str | None, flags: Sequence[str] | None) -> tuple[str, ...]:
-        chosen = tuple(self.manifest["flags"] if flags is None else flags)
-        return (*find_compiler(cc), *STANDARD, *chosen, f"-I{self.folder}")
+        optimisation = tuple(self.manifest["flags"] if flags is None else flags)
+        return (*find_compiler(cc), *STANDARD, *optimisation, f"-I{self.folder}")
 
     def _compile(self, command: tuple[str, ...], output: str) -> BuildResult:
         path = self.folder / BUILD_FOLDER / output

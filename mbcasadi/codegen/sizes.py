@@ -24,11 +24,11 @@ def memory_doubles(law: Law) -> int:
         total += rows + 4 * m + 2 * n + carry + (n + 1) * (n + 2) // 2 + 5 * (n + 1) + 2
         total += (integers + 1) // 2 + SOLVER_STRUCTURES
     if law.preparation is not None:
-        known, prepared = (
+        known_size, prepared = (
             sum(p.size for p in law.prepared_from),
             law.preparation.nnz_out("prepared"),
         )
-        total += max(1, known) + max(1, int(prepared)) + 2
+        total += max(1, known_size) + max(1, int(prepared)) + 2
     return total
 
 

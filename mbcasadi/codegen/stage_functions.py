@@ -5,7 +5,7 @@ A law has one Function, or `build` and `finish` with DAQP between them, or these
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 import casadi as ca
 
@@ -31,24 +31,26 @@ def stage_functions(controller: Controller, symbol: str) -> tuple[ca.Function, .
     _check_names(function, stages)
     _check_sizes(stages)
     _check_shapes(function, stages)
-    parts = (
+    renamed = (
         rename_function(stages.build, f"{symbol}_build", _dense_outputs(stages.build)),
         rename_function(stages.finish, f"{symbol}_finish", patterns(function)),
     )
     if stages.prepare is None:
-        return parts
+        return renamed
     return (
-        *parts,
+        *renamed,
         rename_function(stages.prepare, f"{symbol}_preparation", _dense_outputs(stages.prepare)),
     )
 
 
-def rename_function(function: ca.Function, name: str, wanted: Sequence[ca.Sparsity]) -> ca.Function:
+def rename_function(
+    function: ca.Function, name: str, sparsities: Sequence[ca.Sparsity]
+) -> ca.Function:
     """Return the same Function under another name, its outputs in these sparsity patterns."""
-    given: Any = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
-    outputs = [ca.project(o, p) for o, p in zip(function.call(given), wanted, strict=True)]
+    inputs = _symbols(function)
+    outputs = [ca.project(o, p) for o, p in zip(function.call(inputs), sparsities, strict=True)]
     names = (function.name_in(), function.name_out())
-    return ca.Function(name, given, outputs, *names, _defaults(function))
+    return ca.Function(name, inputs, outputs, *names, _defaults(function))
 
 
 def without_rows(function: ca.Function) -> ca.Function:
@@ -56,12 +58,17 @@ def without_rows(function: ca.Function) -> ca.Function:
     names = [name for name in function.name_out() if name != "A_qp"]
     if names == function.name_out():
         return function
-    given: Any = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
-    found = dict(zip(function.name_out(), function.call(given), strict=True))
-    outputs = [found[name] for name in names]
+    inputs = _symbols(function)
+    outputs_by_name = dict(zip(function.name_out(), function.call(inputs), strict=True))
+    outputs = [outputs_by_name[name] for name in names]
     return ca.Function(
-        function.name(), given, outputs, function.name_in(), names, _defaults(function)
+        function.name(), inputs, outputs, function.name_in(), names, _defaults(function)
     )
+
+
+def _symbols(function: ca.Function) -> list[ca.MX]:
+    """Return the inputs as symbols; SX has the same operations and is typed as MX here."""
+    return cast(list[ca.MX], function.sx_in()) if function.is_a("SXFunction") else function.mx_in()
 
 
 def _defaults(function: ca.Function) -> dict[str, list[float]]:
@@ -109,9 +116,9 @@ def _check_names(function: ca.Function, stages: LeastDistanceStages) -> None:
         ("the inputs of finish", tuple(finish.name_in()), inputs + SOLUTION_INPUTS),
         ("the outputs of finish", tuple(finish.name_out()), tuple(function.name_out())),
     )
-    for what, found, wanted in expected:
-        if found != wanted:
-            raise ExportError(f"{what} are {found}, expected {wanted}")
+    for label, actual, required in expected:
+        if actual != required:
+            raise ExportError(f"{label} are {actual}, expected {required}")
 
 
 def _check_sizes(stages: LeastDistanceStages) -> None:
@@ -120,20 +127,20 @@ def _check_sizes(stages: LeastDistanceStages) -> None:
     carry = build.numel_out("carry")
     shapes = {"lba": m, "uba": m, "active0": m}
     shapes_finish = {"carry": carry, "x": n, "lam_a": m, "active": m, "flag": 1}
-    found = {k: build.numel_out(k) for k in shapes}
-    found |= {f"finish {k}": finish.nnz_in(k) for k in shapes_finish}
-    wanted = shapes | {f"finish {k}": size for k, size in shapes_finish.items()}
+    actual = {k: build.numel_out(k) for k in shapes}
+    actual |= {f"finish {k}": finish.nnz_in(k) for k in shapes_finish}
+    expected = shapes | {f"finish {k}": size for k, size in shapes_finish.items()}
     if stages.prepare is not None:
         size = stages.prepare.numel_out("prepared")
-        found |= {f"{f.name()} prepared": f.nnz_in("prepared") for f in (build, finish)}
-        wanted |= {f"{f.name()} prepared": size for f in (build, finish)}
-    for name, wanted_size in wanted.items():
-        if found[name] != wanted_size:
+        actual |= {f"{f.name()} prepared": f.nnz_in("prepared") for f in (build, finish)}
+        expected |= {f"{f.name()} prepared": size for f in (build, finish)}
+    for name, size in expected.items():
+        if actual[name] != size:
             raise ExportError(
-                f"{name} has {found[name]} entries, expected {wanted_size} for A_qp of "
+                f"{name} has {actual[name]} entries, expected {size} for A_qp of "
                 f"{m} rows and {n} columns"
                 if "prepared" not in name
-                else f"{name} has {found[name]} entries, expected the {wanted_size} of prepare"
+                else f"{name} has {actual[name]} entries, expected the {size} of prepare"
             )
 
 

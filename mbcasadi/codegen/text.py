@@ -35,16 +35,16 @@ def number(value: float) -> str:
 
 def comma_list(items: Iterable[str | int], indent: str = "  ") -> str:
     """Return `items` as a comma-separated list, wrapped to the page; "0" where it is empty."""
-    words = [str(item) for item in items] or ["0"]
-    text = ", ".join(words)
+    entries = [str(item) for item in items] or ["0"]
+    text = ", ".join(entries)
     if len(text) <= WIDTH - 30:
         return text
     lines, line = [], indent
-    for word in words:
-        if len(line) + len(word) + 2 > WIDTH:
+    for entry in entries:
+        if len(line) + len(entry) + 2 > WIDTH:
             lines.append(line.rstrip())
             line = indent
-        line += f"{word}, "
+        line += f"{entry}, "
     lines.append(line.rstrip().rstrip(","))
     return "\n" + "\n".join(lines)
 
@@ -59,13 +59,13 @@ def unique_identifiers(labels: Iterable[str], taken: set[str]) -> list[str]:
 
     The returned names are added to `taken`.
     """
-    found = []
+    identifiers = []
     for label in labels:
-        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in label).upper()
-        candidate, k = plain, 1
+        base = "".join(c if c.isascii() and c.isalnum() else "_" for c in label).upper()
+        candidate, k = base, 1
         while candidate in taken:
             k += 1
-            candidate = f"{plain}_{k}"
+            candidate = f"{base}_{k}"
         taken.add(candidate)
-        found.append(candidate)
-    return found
+        identifiers.append(candidate)
+    return identifiers

@@ -5,12 +5,12 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.codegen.calls import prepared_from
+from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.text import comma_list, number, template
 from mbcasadi.errors import ExportError, ShapeError
 from mbcasadi.shapes import require_name
@@ -53,11 +53,11 @@ class TickTimes:
         return float(np.max(self.seconds))
 
 
-def timing_c(manifest: Mapping[str, Any], *, chained: bool) -> str:
+def timing_c(manifest: Manifest, *, chained: bool) -> str:
     """Return the C program that times the law; `chained` passes z from tick to tick."""
-    inputs, outputs, z0 = manifest["inputs"], manifest["outputs"], manifest["z0"]
+    inputs, outputs, z0 = manifest["inputs"], manifest["outputs"], manifest["z0"] or []
     chained = chained and bool(z0)
-    declared, arguments, offset = [], [], 0
+    declarations, arguments, offset = [], [], 0
     for signal in inputs:
         if signal["name"] == "z" and chained:
             arguments.append("state")
@@ -65,34 +65,34 @@ def timing_c(manifest: Mapping[str, Any], *, chained: bool) -> str:
         arguments.append(f"in + {offset}")
         offset += signal["size"]
     for signal in outputs:
-        declared.append(f"static double out_{signal['name']}[{max(1, signal['size'])}];\n")
+        declarations.append(f"static double out_{signal['name']}[{max(1, signal['size'])}];\n")
         arguments.append(f"out_{signal['name']}")
     start = feedback = ""
     if chained:
         numbers = comma_list(number(v) for v in z0)
-        declared.append(f"static const double z0[{len(z0)}] = {{{numbers}}};\n")
-        declared.append(f"static double state[{len(z0)}];\n")
+        declarations.append(f"static const double z0[{len(z0)}] = {{{numbers}}};\n")
+        declarations.append(f"static double state[{len(z0)}];\n")
         start = "    memcpy(state, z0, sizeof state);\n"
         feedback = "      memcpy(state, out_z_next, sizeof state);\n"
     names = [signal["name"] for signal in inputs]
-    known = [arguments[names.index(name)] for name in prepared_from(manifest)]
+    prepare_arguments = [arguments[names.index(name)] for name in prepared_from(manifest)]
     values: dict[str, str | int] = {
         "stride": offset,
-        "columns": COLUMNS_OF_PHASES if known else COLUMNS,
-        "declarations": "".join(declared),
+        "columns": COLUMNS_OF_PHASES if prepare_arguments else COLUMNS,
+        "declarations": "".join(declarations),
         "arguments": "".join(f", {a}" for a in arguments),
-        "known": "".join(f", {a}" for a in known),
+        "known": "".join(f", {a}" for a in prepare_arguments),
         "start": start,
         "feedback": feedback,
         "name": manifest["name"],
         "NAME": manifest["name"].upper(),
     }
-    values["phases"] = template("timing_phases.c.in", values) if known else ""
+    values["phases"] = template("timing_phases.c.in", values) if prepare_arguments else ""
     return template("timing.c.in", values)
 
 
 def run_timing(
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     program: Path,
     inputs: Mapping[str, ArrayLike],
     repeats: int,
@@ -119,21 +119,19 @@ def run_timing(
         sweep = SWEEP_BYTES if evict else 0
         command = [str(program), str(source), str(target)]
         command += [str(len(record)), str(repeats), str(sweep)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ExportError(f"{program.name} failed with exit status {done.returncode}")
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        if process.returncode != 0:
+            raise ExportError(f"{program.name} failed with exit status {process.returncode}")
         columns = COLUMNS_OF_PHASES if prepared_from(manifest) else COLUMNS
         results = np.fromfile(target).reshape(-1, columns)
-    whole, *phases = (
+    ticks, *phases = (
         TickTimes(results[:, i].copy(), results[:, i + 1].astype(np.int64), evict)
         for i in range(0, columns, 2)
     )
-    return replace(whole, preparation=phases[0], feedback=phases[1]) if phases else whole
+    return replace(ticks, preparation=phases[0], feedback=phases[1]) if phases else ticks
 
 
-def input_record(
-    manifest: Mapping[str, Any], inputs: Mapping[str, ArrayLike]
-) -> NDArray[np.float64]:
+def input_record(manifest: Manifest, inputs: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
     """Return the inputs side by side, one row for each tick.
 
     Raises:

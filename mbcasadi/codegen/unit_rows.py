@@ -35,10 +35,10 @@ def unit_rows(function: ca.Function) -> UnitRows | None:
     """Return the rows of the output A_qp; None where they depend on an input or are not finite."""
     place = function.name_out().index("A_qp")
     inputs = function.sx_in() if function.is_a("SXFunction") else function.mx_in()
-    found = function.call(inputs)[place]
-    if not found.is_constant():
+    A_qp = function.call(inputs)[place]
+    if not A_qp.is_constant():
         return None
-    A = np.array(ca.densify(ca.evalf(found)), dtype=float).reshape(found.shape)
+    A = np.array(ca.densify(ca.evalf(A_qp)), dtype=float).reshape(A_qp.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.sum(A**2, axis=1)
     if not np.sum(squares) < FAR**2:

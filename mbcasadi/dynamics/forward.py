@@ -217,7 +217,7 @@ def _core(system: System, equations: Equations, treatment: Treatment) -> ca.Func
     options: dict[str, bool | int | ca.Function] = {
         "cse": True,
         # the same for every formulation
-        "custom_jacobian": system.cached(
+        "custom_jacobian": system.cached_function(
             f"jac_{name} {treatment.key}", lambda: jacobian_fun(system, name, treatment)
         ),
         "jac_penalty": 0,  # directional derivatives by way of this Jacobian

@@ -52,6 +52,14 @@ def in_metric(equations: Equations, metric: Sym | ca.DM | ArrayLike) -> Equation
 
     @functools.wraps(equations)
     def weighted(M: Sym, h: Sym, f: Sym, A: Sym, c: Sym, **options: Any) -> ConstrainedMotion[Sym]:
+        """Return the motion, computed in the coordinates of the metric.
+
+        Args:
+            M: (nv, nv) inertia.
+            h, f: (nv, 1) bias force and applied force.
+            A, c: (nc, nv), (nc, 1) constraint rows `A a + c = 0`.
+            options: of the formulation.
+        """
         require_shape("metric", root.root, (M.shape[0], M.shape[1]), "(nv, nv)")
         inv = root.inverse
         if options.get("f_nonideal") is not None:

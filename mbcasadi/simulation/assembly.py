@@ -86,11 +86,11 @@ class _Rows:
         self.system, self._t, self._on, self.root = system, t, on, root
 
     def phi(self, q: Array) -> Array:
-        values = {"q": q, "t": self._t}
+        values: dict[str, ArrayLike] = {"q": q, "t": self._t}
         return np.asarray(self._on * evaluate(self.system.constraint, values).full().ravel())
 
     def A(self, q: Array) -> Array:
-        values = {"q": q, "t": self._t, "v": np.zeros(self.system.nv)}
+        values: dict[str, ArrayLike] = {"q": q, "t": self._t, "v": np.zeros(self.system.nv)}
         J = evaluate(self.system.constraint_jacobian, values).full()
         return np.asarray(self._on[:, None] * J @ self.root)
 

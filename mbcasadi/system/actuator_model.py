@@ -13,15 +13,12 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description import Actuator, RigidTree
 from mbcasadi.description.qp_stages import UNBOUNDED
-from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.model.transmission import actuator_length, moment_row
+from mbcasadi.system.ranges import Ranges, clip, finite
 from mbcasadi.system.system import System
-
-Array = NDArray[np.float64]
 
 LEAST_GAIN2 = 1e-30
 """Keeps `u = (p - b)/g` finite where a gain passes through zero."""
@@ -58,14 +55,6 @@ class ActuatorModel:
         """Return the control (nu,) that gives the force p; zero where the gain vanishes."""
         w = (p - self.bias) * reciprocal(self.gain)
         return (w - self.act) / self.reach + self.leak * self.act
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Numbers that bound the actuators: (nu, 2) each, infinite where there are none."""
-
-    ctrl: Array
-    force: Array
 
 
 def reciprocal(gain: ca.SX) -> ca.SX:
@@ -108,10 +97,10 @@ def actuator_model(
             reach=ca.DM.ones(nu),
             leak=ca.DM.zeros(nu),
         )
-    return _drive_of_tree(system, system.tree, ranges, period, q, v, act)
+    return _model_of_tree(system, system.tree, ranges, period, q, v, act)
 
 
-def _drive_of_tree(
+def _model_of_tree(
     system: System,
     tree: RigidTree,
     ranges: Ranges,
@@ -121,11 +110,11 @@ def _drive_of_tree(
     act: ca.SX | None,
 ) -> ActuatorModel:
     actuators = system.actuators
-    moment = ca.sparsify(ca.vertcat(*(moment_row(tree, one, q) for one in actuators)).T)
+    moment = ca.sparsify(ca.vertcat(*(moment_row(tree, actuator, q) for actuator in actuators)).T)
     rates = [moment[:, i].T @ v for i in range(len(actuators))]
-    lengths = [actuator_length(tree, one, q) for one in actuators]
-    gain = _affine([one.gain for one in actuators], lengths, rates)
-    bias = _affine([one.bias for one in actuators], lengths, rates)
+    lengths = [actuator_length(tree, actuator, q) for actuator in actuators]
+    gain = _affine([actuator.gain for actuator in actuators], lengths, rates)
+    bias = _affine([actuator.bias for actuator in actuators], lengths, rates)
     owned = any(joint.gravcomp_by_actuator for joint in tree.joints)
     rest = system.actuator_bias(q, v) - moment @ bias if owned else ca.SX(tree.nv, 1)
     present, reach, leak = _activation(actuators, period, act)
@@ -142,24 +131,6 @@ def _drive_of_tree(
         reach=reach,
         leak=leak,
     )
-
-
-def clip(value: ca.SX, ranges: Array) -> ca.SX:
-    """Return each entry inside its range (n, 2); a range that excludes nothing costs nothing."""
-    clipped = []
-    for i, (low, high) in enumerate(ranges):
-        entry = value[i]
-        if high < UNBOUNDED:
-            entry = ca.fmin(entry, high)
-        if low > -UNBOUNDED:
-            entry = ca.fmax(entry, low)
-        clipped.append(entry)
-    return ca.vertcat(*clipped)
-
-
-def finite(bounds: Array) -> ca.SX:
-    """Return bounds with ±UNBOUNDED in place of infinity."""
-    return ca.SX(ca.DM(np.clip(bounds, -UNBOUNDED, UNBOUNDED)))
 
 
 def _affine(
@@ -183,15 +154,15 @@ def _activation(
     """Return the present activation, and how a period of control changes it."""
     nu = len(actuators)
     present, reach, leak = ca.SX.zeros(nu), ca.DM.ones(nu), ca.DM.zeros(nu)
-    for i, one in enumerate(actuators):
-        if one.act is None or act is None:
+    for i, actuator in enumerate(actuators):
+        if actuator.act is None or act is None:
             continue
-        present[i] = act[one.act]
-        if one.dynamics == "integrator":
+        present[i] = act[actuator.act]
+        if actuator.dynamics == "integrator":
             reach[i] = period
             continue
-        ratio = period / one.time_constant
-        reach[i] = -np.expm1(-ratio) if one.dynamics == "filterexact" else ratio
+        ratio = period / actuator.time_constant
+        reach[i] = -np.expm1(-ratio) if actuator.dynamics == "filterexact" else ratio
         leak[i] = 1.0
     return present, reach, leak
 
@@ -209,7 +180,7 @@ def _range_of_force(
     for side in (0, 1):
         u = finite(ranges.ctrl[:, side])
         w = present + reach * (u - leak * present)
-        act_ranges = np.array([one.act_range or (-np.inf, np.inf) for one in actuators])
+        act_ranges = np.array([actuator.act_range or (-np.inf, np.inf) for actuator in actuators])
         ends.append(gain * clip(w, act_ranges) + bias)
     low, high = [], []
     for i in range(len(actuators)):
@@ -227,36 +198,8 @@ def _range_of_force(
 def _is_bounded(ranges: Ranges, gain: ca.SX) -> tuple[bool, ...]:
     """Whether a finite limit can act on each force."""
     limits = np.hstack([ranges.ctrl, ranges.force])
-    free = np.all(np.abs(limits) >= UNBOUNDED, axis=1)
+    unbounded = np.all(np.abs(limits) >= UNBOUNDED, axis=1)
     return tuple(
-        bool(not free[i] or not gain[i].is_constant() or float(gain[i]) == 0.0)
-        for i in range(len(free))
+        bool(not unbounded[i] or not gain[i].is_constant() or float(gain[i]) == 0.0)
+        for i in range(len(unbounded))
     )
-
-
-def require_ranges(
-    system: System, ctrl_limits: ArrayLike | None, force_limits: ArrayLike | None
-) -> Ranges:
-    """Return the ranges of controls and actuator forces, the model's unless given.
-
-    Raises:
-        ShapeError: not (nu, 2), or NaN.
-        ProblemError: a lower limit above its upper limit.
-    """
-    given = {"ctrl_limits": ctrl_limits, "force_limits": force_limits}
-    model = {"ctrl_limits": system.limits.ctrl, "force_limits": system.limits.force}
-    ranges = {}
-    for label, limits in given.items():
-        array = np.asarray(model[label] if limits is None else limits, dtype=float)
-        if array.shape != (system.nu, 2) or np.any(np.isnan(array)):
-            raise ShapeError(
-                f"{label} has shape {array.shape}, expected ({system.nu}, 2), one (low, high) for "
-                "each actuator, without NaN"
-            )
-        for name, (low, high) in zip(system.actuator_names, array, strict=True):
-            if low > high:
-                raise ProblemError(
-                    f"{label} of actuator '{name}': {low} is above {high}; expected low <= high"
-                )
-        ranges[label] = array.copy()
-    return Ranges(ranges["ctrl_limits"], ranges["force_limits"])

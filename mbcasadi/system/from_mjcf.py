@@ -16,6 +16,8 @@ from mbcasadi.system.system import System
 if TYPE_CHECKING:
     from mbcasadi.mjcf import Source
 
+MemberData = tuple[str, dict[str, ca.SX], str, Callable[[], ca.SX]]
+
 
 def read_mjcf(source: "Source", *, switchable: bool = False) -> System:
     """Read a MuJoCo model into exact, differentiable CasADi Functions.
@@ -60,20 +62,20 @@ def member_builders(
     tree: RigidTree, actuators: tuple[Actuator, ...], equalities: tuple[Equality, ...]
 ) -> dict[str, Builder]:
     """Return a builder for each member Function of a rigid tree."""
+    return (
+        _dynamics_builders(tree, actuators)
+        | _constraint_builders(tree, equalities)
+        | _manifold_builders(tree)
+    )
+
+
+def _dynamics_builders(tree: RigidTree, actuators: tuple[Actuator, ...]) -> dict[str, Builder]:
     q, v, u = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("u", len(actuators))
-    q1, dv = ca.SX.sym("q1", tree.nq), ca.SX.sym("dv", tree.nv)
     act = ca.SX.sym("act", sum(actuator.act is not None for actuator in actuators))
-    stateful = act.numel() > 0
-    qvu = ([q, v, u, act], ["q", "v", "u", "act"]) if stateful else ([q, v, u], ["q", "v", "u"])
-
-    def member(
-        name: str, inputs: tuple[list[ca.SX], list[str]], output: str, make: Callable[[], ca.SX]
-    ) -> Builder:
-        return lambda: ca.Function(name, inputs[0], [make()], inputs[1], [output], {"cse": True})
-
-    of_q, of_qv = ([q], ["q"]), ([q, v], ["q", "v"])
-    state = act if stateful else None
-    builders = [
+    of_q, of_qv = {"q": q}, {"q": q, "v": v}
+    of_all = {"q": q, "v": v, "u": u} | ({"act": act} if act.numel() else {})
+    state = act if act.numel() else None
+    builders = _builders(
         ("mass_matrix", of_q, "M", lambda: model.mass_matrix(tree, q, actuators)),
         ("bias_force", of_qv, "h", lambda: model.bias_force(tree, q, v)),
         ("coriolis_matrix", of_qv, "C", lambda: model.coriolis_matrix(tree, q, v)),
@@ -84,49 +86,63 @@ def member_builders(
         ("actuator_bias", of_qv, "f_0", lambda: model.actuator_bias(tree, actuators, q, v)),
         (
             "actuator_force",
-            qvu,
+            of_all,
             "f_actuator",
             lambda: model.actuator_force(tree, actuators, q, v, u, state),
         ),
-        ("constraint", of_q, "phi", lambda: constraints.residual(tree, equalities, q)),
-        ("constraint_jacobian", of_q, "A", lambda: constraints.jacobian(tree, equalities, q)),
-        ("constraint_bias", of_qv, "c", lambda: constraints.bias(tree, equalities, q, v)),
-        (
-            "loop_jacobian",
-            of_q,
-            "A",
-            lambda: constraints.jacobian(tree, equalities, q, relative=True),
-        ),
-        (
-            "loop_bias",
-            of_qv,
-            "c",
-            lambda: constraints.bias(tree, equalities, q, v, relative=True),
-        ),
-        ("velocity_map", of_q, "N", lambda: model.velocity_map(tree, q)),
-        (
-            "integrate",
-            ([q, dv], ["q", "dv"]),
-            "q_next",
-            lambda: model.integrate(tree, q, dv),
-        ),
-        (
-            "difference",
-            ([q, q1], ["q0", "q1"]),
-            "dv",
-            lambda: model.difference(tree, q, q1),
-        ),
-    ]
-    if stateful:
-        builders.append(
-            ("act_dot", qvu, "act_dot", lambda: model.act_dot(tree, actuators, q, v, u, act))
+    )
+    if act.numel():
+        builders |= _builders(
+            ("act_dot", of_all, "act_dot", lambda: model.act_dot(tree, actuators, q, v, u, act))
         )
-    made = {name: member(name, inputs, out, make) for name, inputs, out, make in builders}
-    return made | {
-        "kinetic_energy": kinetic_energy(made["mass_matrix"], tree.nv),
-        "constraint_rate": rate_of("constraint_rate", made["constraint_jacobian"], tree.nv),
-        "loop_rate": rate_of("loop_rate", made["loop_jacobian"], tree.nv),
+    return builders | {"kinetic_energy": kinetic_energy(builders["mass_matrix"], tree.nv)}
+
+
+def _constraint_builders(tree: RigidTree, equalities: tuple[Equality, ...]) -> dict[str, Builder]:
+    q, v = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv)
+    of_q, of_qv = {"q": q}, {"q": q, "v": v}
+    jacobian, bias = constraints.jacobian, constraints.bias
+    builders = _builders(
+        ("constraint", of_q, "phi", lambda: constraints.residual(tree, equalities, q)),
+        ("constraint_jacobian", of_q, "A", lambda: jacobian(tree, equalities, q)),
+        ("constraint_bias", of_qv, "c", lambda: bias(tree, equalities, q, v)),
+        ("loop_jacobian", of_q, "A", lambda: jacobian(tree, equalities, q, relative=True)),
+        ("loop_bias", of_qv, "c", lambda: bias(tree, equalities, q, v, relative=True)),
+    )
+    return builders | {
+        "constraint_rate": rate_of("constraint_rate", builders["constraint_jacobian"], tree.nv),
+        "loop_rate": rate_of("loop_rate", builders["loop_jacobian"], tree.nv),
     }
+
+
+def _manifold_builders(tree: RigidTree) -> dict[str, Builder]:
+    q, q1 = ca.SX.sym("q", tree.nq), ca.SX.sym("q1", tree.nq)
+    dv = ca.SX.sym("dv", tree.nv)
+    return _builders(
+        ("velocity_map", {"q": q}, "N", lambda: model.velocity_map(tree, q)),
+        ("integrate", {"q": q, "dv": dv}, "q_next", lambda: model.integrate(tree, q, dv)),
+        ("difference", {"q0": q, "q1": q1}, "dv", lambda: model.difference(tree, q, q1)),
+    )
+
+
+def _builders(*members: MemberData) -> dict[str, Builder]:
+    """Return a builder for each (name, inputs, name of the output, expression when needed)."""
+
+    def builder(
+        name: str, inputs: dict[str, ca.SX], output: str, make: Callable[[], ca.SX]
+    ) -> Builder:
+        """Return the builder of one member.
+
+        Args:
+            name: of the member.
+            inputs: symbols by name.
+            output: name of the output.
+            make: builds the expression when it is needed.
+        """
+        symbols, names = list(inputs.values()), list(inputs)
+        return lambda: ca.Function(name, symbols, [make()], names, [output], {"cse": True})
+
+    return {member[0]: builder(*member) for member in members}
 
 
 def _limits(tree: RigidTree, actuators: tuple[Actuator, ...], joint_range: Array) -> Limits:
@@ -145,9 +161,9 @@ def _limits(tree: RigidTree, actuators: tuple[Actuator, ...], joint_range: Array
     )
 
 
-def _ranges(given: list[tuple[float, float] | None]) -> Array:
-    ranges = infinite_ranges(len(given))
-    for row, limits in enumerate(given):
-        if limits is not None:
-            ranges[row] = limits
+def _ranges(limits: list[tuple[float, float] | None]) -> Array:
+    ranges = infinite_ranges(len(limits))
+    for row, pair in enumerate(limits):
+        if pair is not None:
+            ranges[row] = pair
     return ranges

@@ -1,7 +1,7 @@
 """Construction of members: checked expressions, named Functions, builders."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, overload
 
 import casadi as ca
 import numpy as np
@@ -17,15 +17,16 @@ Builder = Callable[[], ca.Function]
 def matrix(name: str, value: Expression, shape: tuple[int | None, int | None]) -> ca.SX:
     """Return `value` as SX; None in `shape` leaves that size free."""
     if isinstance(value, (ca.SX, ca.DM)):
-        found = ca.SX(value)
+        expression = ca.SX(value)
     else:
         numbers = np.asarray(value, dtype=float)
-        found = ca.SX(ca.DM(numbers if numbers.ndim else numbers.reshape(1, 1)))
+        expression = ca.SX(ca.DM(numbers if numbers.ndim else numbers.reshape(1, 1)))
     rows, columns = (
-        size if wanted is None else wanted for size, wanted in zip(found.shape, shape, strict=True)
+        size if expected is None else expected
+        for size, expected in zip(expression.shape, shape, strict=True)
     )
-    require_shape(name, found, (int(rows), int(columns)))
-    return found
+    require_shape(name, expression, (int(rows), int(columns)))
+    return expression
 
 
 def function(name: str, inputs: Mapping[str, ca.SX], output: str, value: ca.SX) -> ca.Function:
@@ -40,23 +41,29 @@ def function(name: str, inputs: Mapping[str, ca.SX], output: str, value: ca.SX) 
     Raises:
         ShapeError: `value` holds a symbol that is not an input.
     """
-    made = ca.Function(
+    named = ca.Function(
         name, list(inputs.values()), [value], list(inputs), [output], {"allow_free": True}
     )
-    if made.has_free():
+    if named.has_free():
         raise ShapeError(
-            f"{name} depends on {', '.join(made.get_free())}; expected an expression of "
+            f"{name} depends on {', '.join(named.get_free())}; expected an expression of "
             f"the given symbols {', '.join(inputs)} only"
         )
-    return made
+    return named
 
 
-def constant(made: ca.Function) -> Builder:
+def constant(existing: ca.Function) -> Builder:
     """Return a builder of a Function that exists already."""
-    return lambda: made
+    return lambda: existing
 
 
-def evaluate(member: ca.Function, values: Mapping[str, Any]) -> Any:
+@overload
+def evaluate(member: ca.Function, values: Mapping[str, ca.SX]) -> ca.SX: ...
+@overload
+def evaluate(member: ca.Function, values: Mapping[str, ca.MX]) -> ca.MX: ...
+@overload
+def evaluate(member: ca.Function, values: Mapping[str, ca.DM | ArrayLike]) -> ca.DM: ...
+def evaluate(member: ca.Function, values: Mapping[str, Any]) -> Any:  # CasADi's stubs mix no kinds
     """Return the only output of a member, from a mapping that holds its inputs."""
     return member(**{name: values[name] for name in member.name_in()})[member.name_out(0)]
 

@@ -46,8 +46,8 @@ def rate_of(name: str, jacobian: Builder, nv: int) -> Builder:
 def is_semidefinite(mass_matrix: ca.Function, nv: int) -> bool:
     """Return whether M is singular at each of a few generic configurations."""
     rng = np.random.default_rng(0)
-    seen = [mass_matrix(rng.uniform(0.2, 1.2, nv)).full() for _ in range(SAMPLES)]
-    finite = [np.linalg.eigvalsh((M + M.T) / 2) for M in seen if nv and np.all(np.isfinite(M))]
+    inertias = [mass_matrix(rng.uniform(0.2, 1.2, nv)).full() for _ in range(SAMPLES)]
+    finite = [np.linalg.eigvalsh((M + M.T) / 2) for M in inertias if nv and np.all(np.isfinite(M))]
     return bool(finite) and all(low <= SINGULAR * abs(high) for low, high in map(_ends, finite))
 
 

@@ -51,18 +51,18 @@ class Redundancy:
         """`7 rows, rank 5: rows 3 and 6 repeat others here`."""
         if self.rows == 0:
             return "no constraints"
-        found = [
-            _say(self.off, "is switched off", "are switched off"),
-            _say(self.vanishing, "vanishes here", "vanish here"),
-            _say(tuple(self.repeated), "repeats others here", "repeat others here"),
+        parts = [
+            _row_text(self.off, "is switched off", "are switched off"),
+            _row_text(self.vanishing, "vanishes here", "vanish here"),
+            _row_text(tuple(self.repeated), "repeats others here", "repeat others here"),
         ]
         if self.no_velocity >= CONSISTENT:
-            found.append(f"no velocity obeys them all (by {self.no_velocity:.1e})")
+            parts.append(f"no velocity obeys them all (by {self.no_velocity:.1e})")
         if self.no_acceleration >= CONSISTENT:
-            found.append(f"no acceleration obeys them all (by {self.no_acceleration:.1e})")
-        said = "; ".join(part for part in found if part)
+            parts.append(f"no acceleration obeys them all (by {self.no_acceleration:.1e})")
+        text = "; ".join(text for text in parts if text)
         head = f"{self.rows} row{'s' * (self.rows > 1)}, rank {self.rank}"
-        return f"{head}: {said}" if said else f"{head}: all independent here"
+        return f"{head}: {text}" if text else f"{head}: all independent here"
 
 
 def redundancy(
@@ -84,13 +84,13 @@ def redundancy(
     Raises:
         ShapeError: a wrong shape, or NaN.
     """
-    at = {
+    at: dict[str, ArrayLike] = {
         "q": column("q", np.asarray(q), system.nq),
         "v": column("v", np.zeros(system.nv) if v is None else np.asarray(v), system.nv),
         "t": t,
     }
-    chosen = mask if mask is not None else system.mask
-    on = np.ones(system.nc) if chosen is None else column("mask", np.asarray(chosen), system.nc)
+    rows_on = mask if mask is not None else system.mask
+    on = np.ones(system.nc) if rows_on is None else column("mask", np.asarray(rows_on), system.nc)
     A = on[:, None] * np.array(evaluate(system.constraint_jacobian, at))
     a0 = on * np.array(evaluate(system.constraint_rate, at | {"v": np.zeros(system.nv)})).ravel()
     c = on * np.array(evaluate(system.constraint_bias, at)).ravel()
@@ -98,46 +98,46 @@ def redundancy(
     off = tuple(int(i) for i in np.flatnonzero(on == 0))
     lengths = np.linalg.norm(A, axis=1)
     vanishing = tuple(int(i) for i in np.flatnonzero((lengths < VANISHING) & (on > 0)))
-    kept, repeated = _in_order(A, lengths)
+    independent, repeated = _split_rows(A, lengths)
     return Redundancy(
         rows=system.nc,
-        rank=len(kept),
+        rank=len(independent),
         off=off,
         vanishing=vanishing,
         repeated=repeated,
         residual=float(np.max(np.abs(phi), initial=0.0)),
-        no_velocity=_outside(A[kept], A, a0),
-        no_acceleration=_outside(A[kept], A, c),
+        no_velocity=_largest_outside(A[independent], A, a0),
+        no_acceleration=_largest_outside(A[independent], A, c),
     )
 
 
-def _in_order(A: Array, lengths: Array) -> tuple[list[int], dict[int, tuple[int, ...]]]:
+def _split_rows(A: Array, lengths: Array) -> tuple[list[int], dict[int, tuple[int, ...]]]:
     """Return rows that are independent of those before them, and the combinations of the others."""
-    kept: list[int] = []
+    independent: list[int] = []
     repeated: dict[int, tuple[int, ...]] = {}
     for i in np.flatnonzero(lengths >= VANISHING):
-        row, basis = A[i] / lengths[i], A[kept] / lengths[kept, None]
-        shares = np.linalg.lstsq(basis.T, row, rcond=None)[0] if kept else np.zeros(0)
-        if kept and np.linalg.norm(row - shares @ basis) < REDUNDANT_SHARE:
-            repeated[int(i)] = tuple(np.array(kept)[np.abs(shares) > SHARE].tolist())
+        row, basis = A[i] / lengths[i], A[independent] / lengths[independent, None]
+        shares = np.linalg.lstsq(basis.T, row, rcond=None)[0] if independent else np.zeros(0)
+        if independent and np.linalg.norm(row - shares @ basis) < REDUNDANT_SHARE:
+            repeated[int(i)] = tuple(np.array(independent)[np.abs(shares) > SHARE].tolist())
         else:
-            kept.append(int(i))
-    return kept, repeated
+            independent.append(int(i))
+    return independent, repeated
 
 
-def _outside(kept: Array, A: Array, value: Array) -> float:
+def _largest_outside(independent: Array, A: Array, value: Array) -> float:
     """Return the largest entry of the part of `value` outside range(A)."""
-    if not len(kept):
+    if not len(independent):
         return float(np.max(np.abs(value), initial=0.0))
-    columns = A @ np.linalg.pinv(kept)  # range(A), with as many columns as its rank
+    columns = A @ np.linalg.pinv(independent)  # range(A), with as many columns as its rank
     x = np.linalg.lstsq(columns, value, rcond=None)[0]
     return float(np.max(np.abs(value - columns @ x)))
 
 
-def _say(rows: Sequence[int], one: str, many: str) -> str:
+def _row_text(rows: Sequence[int], singular: str, plural: str) -> str:
     if not rows:
         return ""
     if len(rows) == 1:
-        return f"row {rows[0]} {one}"
-    listed = ", ".join(str(row) for row in rows[:-1]) + f" and {rows[-1]}"
-    return f"rows {listed} {many}"
+        return f"row {rows[0]} {singular}"
+    numbers = ", ".join(str(row) for row in rows[:-1]) + f" and {rows[-1]}"
+    return f"rows {numbers} {plural}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 
@@ -87,9 +86,9 @@ def append_rows(builders: Mapping[str, Builder], rows: Rows) -> dict[str, Builde
 
 def _stack(name: str, above: Builder, below: ca.Function) -> Builder:
     def build() -> ca.Function:
-        first = above()
-        inputs = _inputs([first, below])
-        values = [_only_output(part, inputs) for part in (first, below)]
+        upper = above()
+        inputs = _inputs([upper, below])
+        values = [_only_output(member, inputs) for member in (upper, below)]
         stack = ca.sparsify(ca.vertcat(*values))
         return ca.Function(
             name, list(inputs.values()), [stack], list(inputs), [below.name_out(0)], {"cse": True}
@@ -112,12 +111,12 @@ def _below_zeros(above: Builder, below: ca.Function) -> Builder:
 
 def _inputs(functions: list[ca.Function]) -> dict[str, ca.SX]:
     """Return symbols for the inputs of all, in the order q, v, t."""
-    found: dict[str, Any] = {}
-    for part in functions:
-        for i, name in enumerate(part.name_in()):
-            found.setdefault(name, ca.SX.sym(name, part.sparsity_in(i)))
-    return {name: found[name] for name in ("q", "v", "t") if name in found}
+    symbols: dict[str, ca.SX] = {}
+    for member in functions:
+        for i, name in enumerate(member.name_in()):
+            symbols.setdefault(name, ca.SX.sym(name, member.sparsity_in(i)))
+    return {name: symbols[name] for name in ("q", "v", "t") if name in symbols}
 
 
-def _only_output(part: ca.Function, inputs: Mapping[str, ca.SX]) -> ca.SX:
-    return part(**{name: inputs[name] for name in part.name_in()})[part.name_out(0)]
+def _only_output(member: ca.Function, inputs: Mapping[str, ca.SX]) -> ca.SX:
+    return member(**{name: inputs[name] for name in member.name_in()})[member.name_out(0)]

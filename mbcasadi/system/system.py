@@ -19,57 +19,8 @@ from mbcasadi.shapes import column, require_name, require_shape
 from mbcasadi.system.frames import FrameFunctions, frame_functions
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
+from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
-
-MEMBERS = (
-    "mass_matrix",
-    "bias_force",
-    "coriolis_matrix",
-    "gravity_force",
-    "kinetic_energy",
-    "potential_energy",
-    "passive_force",
-    "actuation",
-    "actuator_bias",
-    "actuator_force",
-    "act_dot",
-    "constraint",
-    "constraint_rate",
-    "constraint_jacobian",
-    "constraint_velocity",
-    "constraint_bias",
-    "loop_rate",
-    "loop_jacobian",
-    "loop_bias",
-    "velocity_map",
-    "integrate",
-    "difference",
-)
-
-RESTS_ON = {
-    "coriolis_matrix": ("bias_force", "mass_matrix"),
-    "gravity_force": ("bias_force",),
-    "kinetic_energy": ("mass_matrix",),
-    "potential_energy": ("bias_force",),
-    "constraint_rate": ("constraint_jacobian",),
-    "loop_rate": ("loop_jacobian",),
-}
-"""Members that are wrong where another one is: they share its refusals."""
-
-
-class Member:
-    """One named Function of a `System`, built on first use and kept."""
-
-    def __init__(self, doc: str) -> None:
-        self.__doc__ = doc
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, system: "System | None", owner: type | None = None) -> ca.Function:
-        if system is None:
-            return self  # type: ignore[return-value]  # the class attribute, for its docstring
-        return system.member(self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +42,7 @@ class System:
             dynamics take `mask` as their last input: rows are switched at run time.
         timed: constraints depend on the time t.
         semidefinite: M is singular, and positive definite on null(A) only.
-        user_rows: number of rows, the last ones, that were added by `constrained`.
+        user_rows: number of rows, the last ones, that were added by `with_rows`.
     """
 
     name: str
@@ -160,7 +111,7 @@ class System:
             self._cache[name] = self.builders[name]()
         return self._cache[name]
 
-    def cached(self, key: str, make: Builder) -> ca.Function:
+    def cached_function(self, key: str, make: Builder) -> ca.Function:
         """Return the Function that `make` builds, cached for this system and `key`.
 
         For Functions that other packages derive from a system repeatedly.
@@ -183,10 +134,10 @@ class System:
         if key not in self._frames:
             require_name("kind of frame", kind, ("site", "body"))
             frames = self.tree.frames if self.tree is not None else ()
-            known = {f.name: f for f in frames if f.kind == kind}
-            require_name(kind, name, list(known))
+            valid = {f.name: f for f in frames if f.kind == kind}
+            require_name(kind, name, list(valid))
             assert self.tree is not None  # `known` is empty without a tree
-            self._frames[key] = frame_functions(self.tree, known[name])
+            self._frames[key] = frame_functions(self.tree, valid[name])
         return self._frames[key]
 
     def rows(
@@ -213,11 +164,11 @@ class System:
         require_shape("q", q, (self.nq, 1), "(nq, 1)")
         require_shape("v", v, (self.nv, 1), "(nv, 1)")
         time = ca.SX.sym("t") if t is None else t
-        given = user_row_expressions(self.nv, phi, A, a0, psi)
-        expressions = user_rows(q, v, self.velocity_map(q), **given, t=time)
+        matrices = user_row_expressions(self.nv, phi, A, a0, psi)
+        expressions = user_rows(q, v, self.velocity_map(q), **matrices, t=time)
         return rows_as_functions(expressions, q, v, t)
 
-    def constrained(
+    def with_rows(
         self,
         q: ca.SX,
         v: ca.SX,
@@ -260,10 +211,10 @@ class System:
         Raises:
             ShapeError: a wrong shape, or entries that are neither zero nor one.
         """
-        given = np.ones(self.nc) if mask is None else column("mask", np.asarray(mask), self.nc)
-        if not np.all(np.isin(given, (0.0, 1.0))):
-            raise ShapeError(f"mask holds {given}; expected a one or a zero for each row")
-        return replace(self, mask=given, _cache={})
+        rows_on = np.ones(self.nc) if mask is None else column("mask", np.asarray(mask), self.nc)
+        if not np.all(np.isin(rows_on, (0.0, 1.0))):
+            raise ShapeError(f"mask holds {rows_on}; expected a one or a zero for each row")
+        return replace(self, mask=rows_on, _cache={})
 
     @property
     def actuator_names(self) -> tuple[str, ...]:
@@ -275,5 +226,5 @@ class System:
     @property
     def constraint_names(self) -> tuple[str, ...]:
         """Name of the constraint that each row of phi belongs to."""
-        named = tuple(e.name for e in self.equalities for _ in range(e.size))
-        return named + tuple(f"phi{i}" for i in range(self.nc - len(named)))
+        names = tuple(e.name for e in self.equalities for _ in range(e.size))
+        return names + tuple(f"phi{i}" for i in range(self.nc - len(names)))

@@ -18,7 +18,7 @@ def test_the_error_decays_at_its_gain_and_in_mujoco_until_the_model_is_wrong(tmp
         assert run["epsilon"][late].max() < least * own["epsilon"][0]
         assert np.abs(run["error"][late]).max() < 0.2
     said = capsys.readouterr().out
-    assert "eq. 46 asks for K_p > c_l c_v" in said
+    assert "eq. 46 requires K_p > c_l c_v" in said
 
 
 def test_the_force_is_right_with_feedback_and_the_path_the_same_without(tmp_path):

@@ -61,7 +61,7 @@ def test_an_undeformed_rod_starts_off_like_a_rigid_one_whatever_describes_its_be
         rates = np.array([*v, 0.0, 0.0]), np.array([v[0], *([v[1]] * 4), v[2]])
         states = zip((in_modes, in_pieces), (bent, straight), rates, held, strict=True)
         for system, pose, rate, rows in states:
-            locked = system.constrained(*coordinates(system.nv), A=rows)
+            locked = system.with_rows(*coordinates(system.nv), A=rows)
             a = acceleration(locked, pose, rate, [1.0])
             np.testing.assert_allclose(
                 a[[0, 1, -1 if system is in_pieces else 2]], rigid, rtol=1e-9

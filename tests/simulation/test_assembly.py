@@ -68,7 +68,7 @@ def test_quaternions_stay_unit_and_a_pose_where_the_jacobian_vanishes_is_left():
     free = mb.read_mjcf(
         '<mujoco><worldbody><body><freejoint/><geom size=".1"/></body></worldbody></mujoco>'
     )
-    level = free.constrained(q, v, phi=ca.vertcat(q[2], q[4] * q[6] - q[3] * q[5] - 0.3))
+    level = free.with_rows(q, v, phi=ca.vertcat(q[2], q[4] * q[6] - q[3] * q[5] - 0.3))
     assembled = mb.assemble(level, [0, 0, 1, 1, 0, 0, 0])
     assert abs(np.linalg.norm(assembled[3:]) - 1) < 1e-14
     assert np.abs(level.constraint(assembled).full()).max() < CLOSED

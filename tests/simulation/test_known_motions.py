@@ -117,7 +117,7 @@ def test_the_order_holds_on_rotations(constrained):
     if constrained:
         q, v = ca.SX.sym("q", 4), ca.SX.sym("v", 3)
         level = 2 * (q[1] * q[3] - q[0] * q[2])  # height of the body's x axis
-        system = system.constrained(q, v, phi=level)
+        system = system.with_rows(q, v, phi=level)
     errors = []
     exact = fixed_steps(system, 128)
     for count in (8, 16):

@@ -88,7 +88,7 @@ def free_body():
     turn = (w**2 - ca.sumsqr(x)) * ca.SX.eye(3) + 2 * x @ x.T + 2 * w * ca.skew(x)
     point = q[:3] + turn @ ca.DM([0.1, 0.2, 0.3])
     phi = ca.vertcat(ca.sumsqr(point) - 1, q[2] - 0.3 * ca.sin(2 * t))
-    return system.constrained(q, v, phi=phi, t=t)
+    return system.with_rows(q, v, phi=phi, t=t)
 
 
 def test_rows_on_a_free_body_follow_the_manifold_and_not_the_quaternion():
@@ -124,7 +124,7 @@ def test_rows_on_a_free_body_follow_the_manifold_and_not_the_quaternion():
 def test_user_rows_stand_below_those_of_the_model():
     system = read_mjcf(ROOT / "mujoco_models" / "four_bar.xml")
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
-    more = system.constrained(q, v, psi=v[0] + 2 * v[1])
+    more = system.with_rows(q, v, psi=v[0] + 2 * v[1])
     assert more.nc == system.nc + 1
     q0 = system.tree.q0
     A = np.array(more.constraint_jacobian(q0))

@@ -6,6 +6,7 @@ import numpy as np
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.tick import Stages
+from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.description import Controller, Signal
 from mbcasadi.description.status import QP_STATUS
 from mbcasadi.qp.friction_cone import FORCE_AXES
@@ -36,7 +37,7 @@ def controller_data(
         "q": coordinates(setup.system),
         "v": rates(setup.system),
         "act": unitless_signal("act", _act_names(setup.system)),
-        "ref": _reference(setup),
+        "ref": slot_signal(setup.slots),
         "mask": unitless_signal("mask", setup.mask_names),
         "z": unitless_signal("z", state),
     }
@@ -63,11 +64,6 @@ def controller_data(
         monitors=_monitors(setup),
         contacts=tuple(setup.contacts),
     )
-
-
-def _reference(setup: Setup) -> Signal:
-    names = tuple(f"{slot.name}.{row}" for slot in setup.slots for row in slot.components)
-    return Signal("ref", names, tuple(unit for slot in setup.slots for unit in slot.units))
 
 
 def _monitors(setup: Setup) -> tuple[Signal, ...]:

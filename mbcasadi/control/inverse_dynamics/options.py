@@ -24,8 +24,8 @@ from mbcasadi.shapes import (
     unique,
 )
 from mbcasadi.system import System
-from mbcasadi.system.actuator_model import Ranges, require_ranges
 from mbcasadi.system.coordinates import equality_groups
+from mbcasadi.system.ranges import Ranges, require_ranges
 
 Array = NDArray[np.float64]
 

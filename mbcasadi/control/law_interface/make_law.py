@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
+from mbcasadi.control.law_interface.safe_inputs import finite_state, input_symbols, safe_inputs
 from mbcasadi.control.law_interface.signals import monitors, signals_in, signals_out
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, TuningParameter
@@ -34,18 +35,12 @@ from mbcasadi.description.status import LAW_STATUS, Flag, Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import (
     LARGEST_INPUT,
-    MASK_ON,
     clamp,
-    input_validity,
     is_saturated,
-    is_within,
-    normalise_quaternions,
-    replace_invalid,
 )
 from mbcasadi.shapes import require_identifier, require_positive
 from mbcasadi.system import System
-from mbcasadi.system.actuator_model import require_ranges
-from mbcasadi.system.coordinates import equality_groups, quaternion_places
+from mbcasadi.system.ranges import require_ranges
 
 
 def make_law(
@@ -87,11 +82,11 @@ def make_law(
     initial = {key: np.atleast_1d(np.asarray(x, dtype=float)) for key, x in (states or {}).items()}
     z0 = np.concatenate([np.zeros(0), *initial.values()])
     _require_tuning(tuning)
-    symbols = _symbols(system, slots, len(tuning), z0.size, measures_force)
-    at, valid = _guard_inputs(system, symbols, slots, tuning, initial)
+    symbols = input_symbols(system, slots, len(tuning), z0.size, measures_force)
+    at, valid = safe_inputs(system, symbols, slots, tuning, initial)
     command = equations(at)
     z_next = ca.vertcat(ca.SX(0, 1), *(command.z_next.get(key, at.z[key]) for key in initial))
-    outputs = _outputs(command, z_next, _finite_state(symbols["z"], z0), valid, limits)
+    outputs = _outputs(command, z_next, finite_state(symbols["z"], z0), valid, limits)
     inputs = list(symbols.values())
     absent = [np.nan if key == "tuning" else 0.0 for key in symbols]  # left out: bad input
     function = ca.Function(
@@ -101,15 +96,6 @@ def make_law(
         list(symbols),
         list(outputs),
         {"cse": True, "default_in": absent},
-    )
-    f_c = ca.SX.zeros(system.nv) if command.f_c is None else command.f_c
-    desired = ca.Function(
-        f"{name}_desired",
-        inputs,
-        [ca.densify(x) for x in (command.a, f_c, z_next)],
-        list(symbols),
-        ["a", "f_c", "z_next"],
-        {"cse": True, "allow_duplicate_io_names": True},  # f_c measured, and f_c desired
     )
     controller = Controller(
         name=name,
@@ -128,6 +114,7 @@ def make_law(
         monitors=monitors(tracked) if command.error is not None else (),
         tuning=tuple(tuning),
     )
+    desired = _desired_fun(f"{name}_desired", command, symbols, z_next)
     return Law(system, controller, tuple(slots), desired)
 
 
@@ -151,79 +138,15 @@ def _require_tuning(tuning: Sequence[TuningParameter]) -> None:
     names = [parameter.name for parameter in tuning]
     if len(set(names)) != len(names):
         raise ProblemError(f"tuning parameters {', '.join(names)}; expected different names")
-    for one in tuning:
-        if not (np.isfinite(one.default) and one.lower <= one.default <= one.upper):
+    for parameter in tuning:
+        if not (
+            np.isfinite(parameter.default)
+            and parameter.lower <= parameter.default <= parameter.upper
+        ):
             raise ProblemError(
-                f"tuning parameter '{one.name}': default {one.default} with bounds {one.lower} to "
-                f"{one.upper}; expected lower <= default <= upper"
+                f"tuning parameter '{parameter.name}': default {parameter.default} with bounds "
+                f"{parameter.lower} to {parameter.upper}; expected lower <= default <= upper"
             )
-
-
-def _symbols(
-    system: System, slots: Sequence[Slot], n_tuning: int, nz: int, measures_force: bool
-) -> dict[str, ca.SX]:
-    sizes = {"q": system.nq, "v": system.nv}
-    if measures_force:
-        sizes["f_c"] = system.nv
-    sizes["ref"] = sum(slot.size for slot in slots)
-    if n_tuning:
-        sizes["tuning"] = n_tuning
-    if system.mask is not None:
-        sizes["mask"] = len(equality_groups(system)[0])
-    sizes["z"] = nz
-    return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
-
-
-def _guard_inputs(
-    system: System,
-    symbols: Mapping[str, ca.SX],
-    slots: Sequence[Slot],
-    tuning: Sequence[TuningParameter],
-    initial: Mapping[str, Array],
-) -> tuple[LawInputs, ca.SX]:
-    """Return inputs that are safe to compute with, and one where they are those of the caller."""
-    quaternions = quaternion_places(system)
-    valid = input_validity(symbols.values(), symbols["q"], quaternions)
-    nominal = {name: ca.DM.zeros(value.numel()) for name, value in symbols.items()}
-    if tuning:
-        lower, upper = ([getattr(one, end) for one in tuning] for end in ("lower", "upper"))
-        valid = ca.logic_and(valid, is_within(symbols["tuning"], lower, upper))
-        nominal["tuning"] = ca.DM([one.default for one in tuning])
-    if system.tree is not None:
-        nominal["q"] = ca.DM(np.asarray(system.tree.q0, dtype=float))
-    if "mask" in symbols:
-        nominal["mask"] = ca.DM.ones(symbols["mask"].numel())
-    safe = replace_invalid(valid, symbols, nominal)
-    return LawInputs(
-        q=normalise_quaternions(safe["q"], quaternions),
-        v=safe["v"],
-        ref=_split(safe["ref"], {slot.name: slot.size for slot in slots}),
-        z=_split(safe["z"], {name: value.size for name, value in initial.items()}),
-        rows=_rows_on(system, safe.get("mask")),
-        f_c=safe.get("f_c", ca.SX.zeros(system.nv)),
-        tuning=_split(safe.get("tuning", ca.SX(0, 1)), {one.name: 1 for one in tuning}),
-    ), valid
-
-
-def _finite_state(z: ca.SX, z0: Array) -> ca.SX:
-    """Return the state as it came in, the initial one where it holds NaN or huge numbers."""
-    return ca.if_else(ca.sum1(ca.fabs(z)) <= LARGEST_INPUT, z, ca.DM(z0)) if z0.size else z
-
-
-def _split(column: ca.SX, sizes: Mapping[str, int]) -> dict[str, ca.SX]:
-    parts, first = {}, 0
-    for name, size in sizes.items():
-        parts[name] = column[first : first + size, 0]
-        first += size
-    return parts
-
-
-def _rows_on(system: System, mask: ca.SX | None) -> ca.SX:
-    if mask is None:
-        return ca.SX.ones(system.nc)
-    sizes = equality_groups(system)[1]
-    on = mask > MASK_ON
-    return ca.vertcat(ca.SX(0, 1), *(on[k] for k, size in enumerate(sizes) for _ in range(size)))
 
 
 def _outputs(
@@ -247,6 +170,21 @@ def _outputs(
         "flags": ca.if_else(usable, Flag.SATURATED * saturated, 0),
         "residual": ca.densify(ca.if_else(usable, residual, 0)) if residual.numel() else residual,
     }
+
+
+def _desired_fun(
+    name: str, command: Command, symbols: Mapping[str, ca.SX], z_next: ca.SX
+) -> ca.Function:
+    """Return the Function from the inputs to the desired acceleration, force and next state."""
+    f_c = ca.SX.zeros(symbols["v"].numel()) if command.f_c is None else command.f_c
+    return ca.Function(
+        name,
+        list(symbols.values()),
+        [ca.densify(x) for x in (command.a, f_c, z_next)],
+        list(symbols),
+        ["a", "f_c", "z_next"],
+        {"cse": True, "allow_duplicate_io_names": True},  # f_c measured, and f_c desired
+    )
 
 
 def _monitor(command: Command, symbols: Mapping[str, ca.SX]) -> ca.Function | None:

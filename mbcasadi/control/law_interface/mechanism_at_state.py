@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 
@@ -20,9 +19,9 @@ ATTAIN_TOL = 1e-6
 unattainable. The gaps of a plant's soft loops are smaller."""
 
 
-def attainable(missing: ca.SX, wanted: ca.SX) -> ca.SX:
+def attainable(missing: ca.SX, desired: ca.SX) -> ca.SX:
     """Return whether the missing part is small relative to the desired value, `ATTAIN_TOL`."""
-    return ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(wanted))
+    return ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(desired))
 
 
 @dataclass(frozen=True)
@@ -33,36 +32,36 @@ class Mechanism:
         system: the mechanism.
         at: the state; rows that are off are zero in A and c.
         rank_tol: relative length below which a row of A is dropped.
-        weights: `W^{1/2}` and its inverse of a metric [A05, §7.2]; with it all members are those
-            of `v_W = W^{1/2} v` and `f_W = W^{-1/2} f`, and `joint` and `force` convert back.
+        weights: `W^{1/2}` and its inverse of a metric [A05, §7.2]; with it the members are those
+            of `v_W = W^{1/2} v`, `f_W = W^{-1/2} f`; `joint_rate` and `joint_force` convert back.
     """
 
     system: System
     at: LawInputs
     rank_tol: float = LAW_RANK_TOL
-    weights: MatrixRoot[Any] | None = None
+    weights: MatrixRoot[ca.DM] | None = None
 
     @cached_property
     def M(self) -> ca.SX:
         """(nv, nv) inertia."""
-        M = self.weighted(self.system.mass_matrix(self.at.q))
+        M = self.weighted_force(self.system.mass_matrix(self.at.q))
         return M if self.weights is None else M @ self.weights.inverse
 
     @cached_property
     def h(self) -> ca.SX:
         """(nv, 1) bias force minus passive force."""
         q, v = self.at.q, self.at.v
-        return self.weighted(self.system.bias_force(q, v) - self.system.passive_force(q, v))
+        return self.weighted_force(self.system.bias_force(q, v) - self.system.passive_force(q, v))
 
     @cached_property
     def B(self) -> ca.SX:
         """(nv, nu) actuation."""
-        return self.weighted(self.system.actuation(self.at.q))
+        return self.weighted_force(self.system.actuation(self.at.q))
 
     @cached_property
     def f_0(self) -> ca.SX:
         """(nv, 1) actuator force at u = 0."""
-        return self.weighted(self.system.actuator_bias(self.at.q, self.at.v))
+        return self.weighted_force(self.system.actuator_bias(self.at.q, self.at.v))
 
     @cached_property
     def A(self) -> ca.SX:
@@ -71,7 +70,7 @@ class Mechanism:
             return ca.SX(0, self.system.nv)
         A = evaluate(self.system.loop_jacobian, {"q": self.at.q, "v": self.at.v})
         on = ca.diag(self.at.rows) @ A if self.system.mask is not None else A
-        return self.joint_rows(ca.SX(on))
+        return self.weighted_rows(ca.SX(on))
 
     @cached_property
     def c(self) -> ca.SX:
@@ -95,22 +94,22 @@ class Mechanism:
         """(nv, 1) `-A⁺ c`, the acceleration that the constraints require."""
         return -self.rows.pinv_times(self.c)
 
-    def weighted(self, force: ca.SX) -> ca.SX:
+    def weighted_force(self, force: ca.SX) -> ca.SX:
         """Return `W^{-1/2} f` of generalised forces (nv, k)."""
         return force if self.weights is None else self.weights.inverse @ force
 
-    def rate(self, v: ca.SX) -> ca.SX:
+    def weighted_rate(self, v: ca.SX) -> ca.SX:
         """Return `W^{1/2} v` of velocities or accelerations (nv, k)."""
         return v if self.weights is None else self.weights.root @ v
 
-    def joint_rows(self, J: ca.SX) -> ca.SX:
+    def weighted_rows(self, J: ca.SX) -> ca.SX:
         """Return `J W^{-1/2}`, the rows (k, nv) that take weighted velocities."""
         return J if self.weights is None else J @ self.weights.inverse
 
-    def joint(self, rate: ca.SX) -> ca.SX:
+    def joint_rate(self, rate: ca.SX) -> ca.SX:
         """Return `W^{-1/2} a_W` of weighted velocities or accelerations (nv, k)."""
         return rate if self.weights is None else self.weights.inverse @ rate
 
-    def force(self, weighted: ca.SX) -> ca.SX:
+    def joint_force(self, weighted: ca.SX) -> ca.SX:
         """Return `W^{1/2} f_W` of weighted forces (nv, k)."""
         return weighted if self.weights is None else self.weights.root @ weighted

@@ -1,15 +1,15 @@
 """Names and units of a law's inputs and outputs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import casadi as ca
 
 from mbcasadi.control.law_interface.law import Array, Command
+from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Signal, TuningParameter
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import coordinates, equality_groups, rates
+from mbcasadi.system.coordinates import coordinates, equality_groups, rates, unitless_signal
 
 
 def monitors(tracked: Sequence[tuple[str, str]]) -> tuple[Signal, ...]:
@@ -35,45 +35,41 @@ def signals_in(
         raw: the inputs by name, in the Function's order.
     """
     speeds = rates(system)
-    known = {
+    signals = {
         "q": coordinates(system),
         "v": speeds,
-        "f_c": _plain("f_c", speeds.components, "N or N m"),
-        "ref": Signal(
-            "ref",
-            tuple(f"{slot.name}.{one}" for slot in slots for one in slot.components),
-            tuple(unit for slot in slots for unit in slot.units),
-        ),
+        "f_c": Signal("f_c", speeds.components, ("N or N m",) * len(speeds.components)),
+        "ref": slot_signal(slots),
         "tuning": Signal(
-            "tuning", tuple(one.name for one in tuning), tuple(one.unit for one in tuning)
+            "tuning",
+            tuple(parameter.name for parameter in tuning),
+            tuple(parameter.unit for parameter in tuning),
         ),
-        "mask": _plain("mask", equality_groups(system)[0]),
+        "mask": unitless_signal("mask", equality_groups(system)[0]),
         "z": _state_signal("z", initial),
     }
-    return tuple(known[name] for name in raw)
+    return tuple(signals[name] for name in raw)
 
 
 def signals_out(
     system: System, initial: Mapping[str, Array], command: Command
 ) -> tuple[Signal, ...]:
     """Return the components of each output, in the Function's order."""
-    residual = _named(command.residual)
+    residual = _part_names(command.residual)
     return (
-        _plain("u", system.actuator_names),
+        unitless_signal("u", system.actuator_names),
         _state_signal("z_next", initial),
-        _plain("status", ("status",)),
-        _plain("flags", ("flags",)),
-        _plain("residual", residual),
+        unitless_signal("status", ("status",)),
+        unitless_signal("flags", ("flags",)),
+        unitless_signal("residual", residual),
     )
 
 
 def _state_signal(name: str, initial: Mapping[str, Array]) -> Signal:
-    return _plain(name, tuple(f"{key}.{i}" for key, x in initial.items() for i in range(x.size)))
+    return unitless_signal(
+        name, tuple(f"{key}.{i}" for key, x in initial.items() for i in range(x.size))
+    )
 
 
-def _named(parts: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(f"{key}.{i}" for key, part in parts.items() for i in range(part.numel()))
-
-
-def _plain(name: str, components: tuple[str, ...], unit: str = "") -> Signal:
-    return Signal(name, components, (unit,) * len(components))
+def _part_names(residuals: Mapping[str, ca.SX]) -> tuple[str, ...]:
+    return tuple(f"{key}.{i}" for key, part in residuals.items() for i in range(part.numel()))

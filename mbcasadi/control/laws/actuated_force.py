@@ -82,13 +82,13 @@ class Allocation:
     needed: ca.SX
 
     @cached_property
-    def own(self) -> Actuators:
+    def actuators(self) -> Actuators:
         """The actuators' range at this state."""
         return actuators(self.mechanism)
 
     def least(self) -> PrescribedForce:
         """Return the least force that causes the motion  [A05, eq. 62]."""
-        return self._given(self._moving[0], ca.SX(0, 1), ca.SX(0, 1))
+        return self._prescribe(self._moving_coordinates[0], ca.SX(0, 1), ca.SX(0, 1))
 
     def with_force(self, f_c: ca.SX) -> PrescribedForce:
         """Return the force that causes the motion, with a constraint force nearest to f_c (nv, 1).
@@ -96,10 +96,10 @@ class Allocation:
         Args:
             f_c: in range(Aᵀ), weighted.
         """
-        y, free = self._moving
-        f = self.own.X @ (y + free @ (self.own.X.T @ (self.needed - f_c)))
-        missing = f_c - self._left(f)
-        return self._given(self.own.X.T @ f, missing, f_c)
+        y, free = self._moving_coordinates
+        f = self.actuators.X @ (y + free @ (self.actuators.X.T @ (self.needed - f_c)))
+        missing = f_c - self._constraint_force(f)
+        return self._prescribe(self.actuators.X.T @ f, missing, f_c)
 
     def with_multipliers(self, T: ca.SX, lam: ca.SX) -> PrescribedForce:
         """Return the least force that causes the motion, with `T f_c` nearest to lam.
@@ -108,19 +108,19 @@ class Allocation:
             T: (k, nv) rows of `(A⁺)ᵀ`, weighted.
             lam: (k, 1).
         """
-        X = self.own.X
-        y, free = self._moving
-        wanted = T @ (self.needed - X @ y) - lam
+        X = self.actuators.X
+        y, free = self._moving_coordinates
+        error = T @ (self.needed - X @ y) - lam
         reach = T @ X @ free
         scale = ca.densify(ca.sqrt(ca.sum2(T**2)))
         factor = complete_factor(reach, row_scale=scale, rank_tol=self.mechanism.rank_tol)
-        step = factor.pinv_times(wanted)
-        return self._given(y + step, wanted - reach @ step, lam)
+        step = factor.pinv_times(error)
+        return self._prescribe(y + step, error - reach @ step, lam)
 
     @cached_property
-    def _moving(self) -> tuple[ca.SX, ca.SX]:
+    def _moving_coordinates(self) -> tuple[ca.SX, ca.SX]:
         """Coordinates of the least moving force, and the projector on those that do not move."""
-        P, X = self.mechanism.P, self.own.X
+        P, X = self.mechanism.P, self.actuators.X
         eye = ca.SX.eye(X.shape[1])
         if X.is_constant() and X.shape[1] >= X.shape[0]:  # every force can be had
             return X.T @ (P @ self.needed), eye - X.T @ P @ X
@@ -128,16 +128,18 @@ class Allocation:
         V = factor.basis.V
         return factor.pinv_times(P @ self.needed), eye - V @ V.T
 
-    def _left(self, f: ca.SX) -> ca.SX:
-        rest = self.needed - f
-        return rest - self.mechanism.P @ rest
+    def _constraint_force(self, f: ca.SX) -> ca.SX:
+        remainder = self.needed - f
+        return remainder - self.mechanism.P @ remainder
 
-    def _given(self, y: ca.SX, missing: ca.SX, pressing: ca.SX) -> PrescribedForce:
-        f = self.own.X @ y
+    def _prescribe(self, y: ca.SX, missing: ca.SX, desired: ca.SX) -> PrescribedForce:
+        f = self.actuators.X @ y
         motion = self.mechanism.P @ (self.needed - f)
         moving = self.mechanism.P @ self.needed
-        had = ca.logic_and(attainable(motion, moving), attainable(missing, pressing))
-        return PrescribedForce(f, self.own.control(f), self._left(f), motion, missing, had)
+        is_attainable = ca.logic_and(attainable(motion, moving), attainable(missing, desired))
+        return PrescribedForce(
+            f, self.actuators.control(f), self._constraint_force(f), motion, missing, is_attainable
+        )
 
 
 def actuators(mechanism: Mechanism) -> Actuators:
@@ -147,8 +149,8 @@ def actuators(mechanism: Mechanism) -> Actuators:
         factor = complete_factor(B.T, rank_tol=mechanism.rank_tol)
         B_pinv = factor.pinv_transposed_times(ca.SX.eye(B.shape[0]))
         return Actuators(factor.basis.V, B_pinv, mechanism.f_0)
-    known = np.array(ca.DM(B), dtype=float)
-    X, pinv = _range(known, mechanism.rank_tol), np.linalg.pinv(known, rcond=mechanism.rank_tol)
+    matrix = np.array(ca.DM(B), dtype=float)
+    X, pinv = _range(matrix, mechanism.rank_tol), np.linalg.pinv(matrix, rcond=mechanism.rank_tol)
     return Actuators(_constant(X), _constant(pinv), mechanism.f_0)
 
 
@@ -158,8 +160,8 @@ def _range(B: Array, rank_tol: float) -> Array:
     square = gram.diagonal()
     if np.all(np.abs(gram - np.diag(square)) <= EXACT * square.max(initial=0.0)):
         length = np.sqrt(square)  # each actuator has joints of its own: keep the zeros exact
-        used = length > rank_tol * length.max(initial=0.0)
-        return np.asarray(B[:, used] / length[used])
+        nonzero = length > rank_tol * length.max(initial=0.0)
+        return np.asarray(B[:, nonzero] / length[nonzero])
     U, size, _ = np.linalg.svd(B, full_matrices=False)
     return np.asarray(U[:, size > rank_tol * size.max(initial=0.0)])
 

@@ -49,12 +49,12 @@ def computed_torque(
         mechanism = Mechanism(system, at, rank_tol)
         rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
         a = nearest_acceleration(mechanism, rows, damping)
-        u, wanted, left = allocate(mechanism, a)
+        u, desired, missing = allocate(mechanism, a)
         return Command(
             u=u,
             a=a,
-            residual={"force": left},
-            attainable=attainable(left, wanted),
+            residual={"force": missing},
+            attainable=attainable(missing, desired),
             error=rows.error,
             target=rows.target,
         )
@@ -80,8 +80,8 @@ def nearest_acceleration(mechanism: Mechanism, rows: TaskRows, damping: float = 
     if not damping:
         return a
     V = factor.basis.V
-    free = P @ mechanism.at.v
-    return a - damping * (free - V @ (V.T @ free))
+    v_free = P @ mechanism.at.v
+    return a - damping * (v_free - V @ (V.T @ v_free))
 
 
 def allocate(mechanism: Mechanism, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -91,7 +91,7 @@ def allocate(mechanism: Mechanism, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     no control gives, is zero where the motion is possible.
     """
     m = mechanism
-    wanted = m.P @ (m.M @ a + m.h - m.f_0)
+    desired = m.P @ (m.M @ a + m.h - m.f_0)
     PB = m.P @ m.B
-    u = complete_factor(PB, rank_tol=m.rank_tol).pinv_times(wanted)
-    return u, wanted, wanted - PB @ u
+    u = complete_factor(PB, rank_tol=m.rank_tol).pinv_times(desired)
+    return u, desired, desired - PB @ u

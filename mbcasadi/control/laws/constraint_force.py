@@ -65,20 +65,20 @@ def constraint_force_control(
 
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        moving = m.P @ m.weighted(at.ref["motion.f"])
+        moving = m.P @ m.weighted_force(at.ref["motion.f"])
         a = positive_solve(
             constraint_inertia(m.M, m.P), moving - m.P @ m.h + m.M @ m.a_across
         )  # [A05, eq. 22]
-        tick = loop.tick(m, m.M @ a + m.h)
+        outcome = loop.tick(m, m.M @ a + m.h)
         return Command(
-            u=tick.given.u,
-            a=m.joint(a),
-            f_c=m.force(tick.given.f_c),
-            z_next={"integral": tick.integral},
-            residual={"motion": m.force(tick.given.motion), "force": tick.given.force},
-            attainable=tick.given.attainable,
-            error=tick.error if loop.gains.feedback else None,
-            target=tick.target,
+            u=outcome.force.u,
+            a=m.joint_rate(a),
+            f_c=m.joint_force(outcome.force.f_c),
+            z_next={"integral": outcome.integral},
+            residual={"motion": m.joint_force(outcome.force.motion), "force": outcome.force.force},
+            attainable=outcome.force.attainable,
+            error=outcome.error if loop.gains.feedback else None,
+            target=outcome.target,
         )
 
     speeds = rates(system).components
@@ -143,8 +143,8 @@ def multiplier_tracking(system: System, q: ArrayLike) -> MultiplierTracking:
     """
     A = rows_at(system, q)
     size = np.zeros(system.nc)
-    found = np.linalg.svd(A, compute_uv=False)
-    size[: len(found)] = found
+    singular_values = np.linalg.svd(A, compute_uv=False)
+    size[: len(singular_values)] = singular_values
     largest = float(size.max(initial=0.0))
     rank = int(np.sum(size > POSE_RANK_TOL * max(1.0, largest)))
     least = float(size.min(initial=np.inf)) if rank == system.nc else 0.0

@@ -53,11 +53,12 @@ def dependent_regulation(
     exceeds the spring at every pose, and the mechanism stays where it is. Below, it stays only
     where e makes an angle of more than `arccos σ` with the constraint; with σ = 0 where `P e = 0`.
     With unequal gains the bound is `P K_p e` against `σ ‖e‖ P K_p η`, η along the spring's pull.
-    The law has no integral: errors that it does not compensate (of mass, say) leave an offset.
+    The law has no integral: errors that it does not compensate (such as that of a mass) leave an
+    offset.
 
     The reference is `q` (nq,), slice `q` of `ref`. Rows are switched by the mask; the C is the
     same. Status 2: actuators cannot give the desired force along the constraint (`residual`, with
-    u the nearest). At its limits u is clipped entry by entry, and the decay of V is lost there.
+    u the nearest). At its limits u is clipped entry by entry, and V need not decay there.
 
     Args:
         system: the mechanism.
@@ -85,12 +86,12 @@ def dependent_regulation(
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         error = system.difference(at.ref["q"], at.q)
-        spring = gains["kp"] * (error + sigma * ca.norm_2(error) * _along(at.v, rest_speed))
-        wanted = _at_rest(system, at) - spring - gains["kd"] * at.v
-        u, missing = _least_control(m, wanted)
-        size2 = ca.sumsqr(m.P @ (wanted - m.f_0))
+        spring = gains["kp"] * (error + sigma * ca.norm_2(error) * _direction(at.v, rest_speed))
+        desired_force = _static_force(system, at) - spring - gains["kd"] * at.v
+        u, missing = _least_control(m, desired_force)
+        size2 = ca.sumsqr(m.P @ (desired_force - m.f_0))
         motion = virtual_mass_motion(
-            m.M, m.h, wanted, m.A, m.c, virtual_mass=virtual_mass, rank_tol=rank_tol
+            m.M, m.h, desired_force, m.A, m.c, virtual_mass=virtual_mass, rank_tol=rank_tol
         )
         return Command(
             u=u,
@@ -110,23 +111,23 @@ def dependent_regulation(
         tracked=list(zip(rates(system).components, _error_units(system), strict=True)),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": "regulation of dependent coordinates", "sigma": _words(sigma)},
+        notes={"law": "regulation of dependent coordinates", "sigma": _sigma_text(sigma)},
     )
 
 
-def _least_control(m: Mechanism, wanted: ca.SX) -> tuple[ca.SX, ca.SX]:
+def _least_control(m: Mechanism, f: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return `u = Γ (f - f_0)` and `P (f - f_0 - B u)`  [A16, eq. 16, 18]."""
-    along, PB = m.P @ (wanted - m.f_0), m.P @ m.B
+    along, PB = m.P @ (f - m.f_0), m.P @ m.B
     u = complete_factor(PB, rank_tol=m.rank_tol).pinv_times(along)
     return u, along - PB @ u
 
 
-def _along(v: ca.SX, rest_speed: float) -> ca.SX:
+def _direction(v: ca.SX, rest_speed: float) -> ca.SX:
     """Return the direction η of the motion  [A16, eq. 22], zero at rest."""
     return v / ca.fmax(ca.norm_2(v), rest_speed)
 
 
-def _at_rest(system: System, at: LawInputs) -> ca.SX:
+def _static_force(system: System, at: LawInputs) -> ca.SX:
     """Return `g - f_s`, the force that holds the mechanism still."""
     still = ca.SX.zeros(system.nv)
     return system.bias_force(at.q, still) - system.passive_force(at.q, still)
@@ -134,12 +135,12 @@ def _at_rest(system: System, at: LawInputs) -> ca.SX:
 
 def _per_coordinate(name: str, gain: Gain, system: System) -> NDArray[np.float64]:
     """Return one positive gain for each coordinate."""
-    given = np.asarray(gain, dtype=float)
-    if given.shape not in {(), (system.nv,)} or not np.all(np.isfinite(given) & (given > 0)):
+    gains = np.asarray(gain, dtype=float)
+    if gains.shape not in {(), (system.nv,)} or not np.all(np.isfinite(gains) & (gains > 0)):
         raise ProblemError(
             f"{name} = {gain}; expected a positive number, or {system.nv}, one for each coordinate"
         )
-    return np.broadcast_to(given, (system.nv,)).copy()
+    return np.broadcast_to(gains, (system.nv,)).copy()
 
 
 def _error_units(system: System) -> tuple[str, ...]:
@@ -157,5 +158,5 @@ def _warn_of_sticking(sigma: float) -> None:
         )
 
 
-def _words(sigma: float) -> str:
+def _sigma_text(sigma: float) -> str:
     return f"{sigma:g}" + ("; sticks: friction exceeds the spring" if sigma >= STICKS else "")

@@ -31,8 +31,8 @@ class DesiredAccelerationTask(Task):
 
     def components(self, system: System) -> tuple[str, ...]:
         """Return the rows of the measure, then the joints' rates."""
-        first = () if self.measure is None else self.measure.components(system)
-        return (*first, *rates(system).components)
+        measured_rows = () if self.measure is None else self.measure.components(system)
+        return (*measured_rows, *rates(system).components)
 
     def units(self, system: System) -> tuple[str, ...]:
         """Return no units: rows are accelerations of several kinds."""
@@ -66,5 +66,5 @@ def desired_acceleration_task(
     system: System, measure: Task | None, share: float
 ) -> DesiredAccelerationTask:
     """Return the task: rows of the measure with its weights, then L with this share."""
-    first = [] if measure is None else gains_of(measure, system).weight.tolist()
-    return DesiredAccelerationTask(measure, (*first, *[share] * system.nv))
+    measure_weights = [] if measure is None else gains_of(measure, system).weight.tolist()
+    return DesiredAccelerationTask(measure, (*measure_weights, *[share] * system.nv))

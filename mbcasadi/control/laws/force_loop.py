@@ -27,7 +27,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.shapes import require_name, require_numbers
 from mbcasadi.system import System
-from mbcasadi.system.actuator_model import require_ranges
+from mbcasadi.system.ranges import require_ranges
 
 LAM_UNIT = "N or N m"
 NOTHING = ca.SX(0, 1)
@@ -125,12 +125,12 @@ class RegulatedForce:
     """Outcome of one tick of the force loop.
 
     Attributes:
-        given: the actuators' force.
+        force: of the actuators.
         integral: next `G_I ∫ e dt`: force in joint space, or multipliers.
         error, target: (k, 1) of the multipliers, those of least norm; empty without feedback.
     """
 
-    given: PrescribedForce
+    force: PrescribedForce
     integral: ca.SX
     error: ca.SX
     target: ca.SX
@@ -156,13 +156,15 @@ def force_loop(
         ProblemError: gains out of range, or a sampled loop that diverges.
         UnknownNameError: no such row; the message lists them.
     """
-    given = ForceGains() if gains is None else gains
-    require_stable(given, period)
+    checked = ForceGains() if gains is None else gains
+    require_stable(checked, period)
     every = row_names(system)
     for name in rows or ():
         require_name("constraint row", name, every)
     places = None if rows is None else tuple(every.index(name) for name in rows)
-    return ForceLoop(system, given, places, period, require_ranges(system, ctrl_limits, None).ctrl)
+    return ForceLoop(
+        system, checked, places, period, require_ranges(system, ctrl_limits, None).ctrl
+    )
 
 
 def require_stable(gains: ForceGains, period: float) -> None:
@@ -175,7 +177,7 @@ def require_stable(gains: ForceGains, period: float) -> None:
         raise ProblemError(
             f"the force loop with G_F = {gains.proportional:g}, G_I = {gains.integral:g} 1/s and "
             f"a delay of {gains.delay} at a period of {period:g} s diverges: |z| = {radius:.3g}. "
-            "Take smaller ones; a delay of 1 asks for G_F < 1 and G_I < 2 (1 - G_F) / period"
+            "Take smaller ones; a delay of 1 requires G_F < 1 and G_I < 2 (1 - G_F) / period"
         )
 
 
@@ -192,11 +194,11 @@ def _whole_force(loop: ForceLoop, allocation: Allocation) -> RegulatedForce:
     desired = m.A.T @ at.ref["force.lam"]
     if not loop.gains.feedback:
         return RegulatedForce(allocation.with_force(desired), NOTHING, NOTHING, NOTHING)
-    error = desired - V @ (V.T @ m.weighted(at.f_c))
-    held = V @ (V.T @ m.weighted(at.z["integral"]))
-    given, integral = _fed_back(loop, allocation.with_force, desired, error, held)
+    error = desired - V @ (V.T @ m.weighted_force(at.f_c))
+    integral_now = V @ (V.T @ m.weighted_force(at.z["integral"]))
+    force, integral = _feedback_force(loop, allocation.with_force, desired, error, integral_now)
     lam = m.rows.pinv_transposed_times(ca.horzcat(error, desired))
-    return RegulatedForce(given, m.force(integral), lam[:, 0], lam[:, 1])
+    return RegulatedForce(force, m.joint_force(integral), lam[:, 0], lam[:, 1])
 
 
 def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> RegulatedForce:
@@ -209,23 +211,23 @@ def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> Re
     T = m.rows.pinv_transposed_times(ca.SX.eye(m.system.nv))[rows, :]
     desired = on * m.at.ref["force.lam"]
 
-    def given_with(lam: ca.SX) -> PrescribedForce:
+    def force_with(lam: ca.SX) -> PrescribedForce:
         return allocation.with_multipliers(T, lam)
 
     if not loop.gains.feedback:
-        return RegulatedForce(given_with(desired), NOTHING, NOTHING, NOTHING)
-    error = desired - on * (T @ m.weighted(m.at.f_c))
-    held = on * m.at.z["integral"]
-    given, integral = _fed_back(loop, given_with, desired, error, held)
-    return RegulatedForce(given, integral, error, desired)
+        return RegulatedForce(force_with(desired), NOTHING, NOTHING, NOTHING)
+    error = desired - on * (T @ m.weighted_force(m.at.f_c))
+    integral_now = on * m.at.z["integral"]
+    force, integral = _feedback_force(loop, force_with, desired, error, integral_now)
+    return RegulatedForce(force, integral, error, desired)
 
 
-def _fed_back(
+def _feedback_force(
     loop: ForceLoop,
-    given_with: Callable[[ca.SX], PrescribedForce],
+    force_with: Callable[[ca.SX], PrescribedForce],
     desired: ca.SX,
     error: ca.SX,
-    held: ca.SX,
+    integral_now: ca.SX,
 ) -> tuple[PrescribedForce, ca.SX]:
     """Return the force with `desired + G_F e + integral`, and the integral.
 
@@ -233,15 +235,17 @@ def _fed_back(
     decreases it is.
     """
     base = desired + loop.gains.proportional * error
-    given = given_with(base + held)
+    force = force_with(base + integral_now)
     if not loop.gains.integral:
-        return given, held
-    stepped = held + loop.gains.integral * loop.period * error
-    take = _cut(given_with(base + stepped).u, loop.limits) <= _cut(given.u, loop.limits)
-    integral = ca.if_else(take, stepped, held)
-    return given_with(base + integral), integral
+        return force, integral_now
+    stepped = integral_now + loop.gains.integral * loop.period * error
+    take = _saturation(force_with(base + stepped).u, loop.limits) <= _saturation(
+        force.u, loop.limits
+    )
+    integral = ca.if_else(take, stepped, integral_now)
+    return force_with(base + integral), integral
 
 
-def _cut(u: ca.SX, limits: Array) -> ca.SX:
+def _saturation(u: ca.SX, limits: Array) -> ca.SX:
     """Return the squared length of the part of u beyond the limits."""
     return ca.sumsqr(u - clamp(u, limits[:, 0], limits[:, 1]))

@@ -73,13 +73,13 @@ class GainCondition:
         """The finding in a few sentences."""
         verdict = "holds" if self.holds else "does not hold"
         return (
-            "The law maps the wanted rate at the present pose: dθ̃/dt = -K_p θ̃ + B ε, so any "
+            "The law maps the desired rate at the present pose: dθ̃/dt = -K_p θ̃ + B ε, so any "
             f"K_p > 0 converges; ε decays at {self.kd:.3g} 1/s, θ̃ at {min(self.kp, self.kd):.3g} "
             "1/s in the end. With the desired quasi-velocity taken at the reference instead, "
-            f"eq. 46 asks for K_p > c_l c_v = {self.c_l:.3g} · {self.c_v:.3g} = "
+            f"eq. 46 requires K_p > c_l c_v = {self.c_l:.3g} · {self.c_v:.3g} = "
             f"{self.required:.3g} 1/s: with K_p = {self.kp:.3g} 1/s it {verdict}. The constants "
-            "are the largest at the samples, in the gauge of parallel transport; they say nothing "
-            "of places between or beyond."
+            "are the largest at the samples, in the gauge of parallel transport; they do not "
+            "hold for poses between or beyond."
         )
 
 
@@ -113,8 +113,8 @@ def gain_condition(
     expected = ((len(poses), system.nq), (len(poses), system.nv))
     if (poses.shape, speeds.shape) != expected:
         raise ShapeError(f"q, v have shapes {poses.shape}, {speeds.shape}, expected {expected}")
-    found = _constants(system, coordinates).map(len(poses))(poses.T, speeds.T)
-    B, slopes, energy = (np.array(each) for each in found)
+    constants = _constants(system, coordinates).map(len(poses))(poses.T, speeds.T)
+    B, slopes, energy = (np.array(each) for each in constants)
     return GainCondition(
         c_b=float(B.max()),
         c_l=float(slopes.max()),
@@ -131,15 +131,15 @@ def _constants(system: System, coordinates: Coordinates) -> ca.Function:
     root = root_factor(system.mass_matrix(q))
     A = evaluate(system.loop_jacobian, {"q": q}) if system.nc else ca.SX(0, system.nv)
     rows = constraint_basis(root, A)
-    near = free_basis_near(rows.V1, V_ref)
+    V2_near = free_basis_near(rows.V1, V_ref)
     J_W = root.divide(ca.SX(coordinates.rows(q, 0)[1]).T).T
-    B = ca.densify(J_W @ near)
+    B = ca.densify(J_W @ V2_near)
     slope = ca.Function("slope", [q, V_ref, dq], [ca.jtimes(B, q, dq)])
     V2 = free_basis(root, rows)
-    here = J_W @ V2
+    B_theta = J_W @ V2
     N_v = system.velocity_map(q) @ root.divide_transposed(
-        V2 @ complete_factor(here).pinv_times(ca.SX.eye(len(coordinates.names)))
+        V2 @ complete_factor(B_theta).pinv_times(ca.SX.eye(len(coordinates.names)))
     )
     squares = [ca.sumsqr(slope(q, V2, N_v[:, i])) for i in range(N_v.shape[1])]
-    outputs = [ca.norm_fro(here), ca.sqrt(sum(squares, ca.SX(0))), ca.norm_2(root.W.T @ v)]
+    outputs = [ca.norm_fro(B_theta), ca.sqrt(sum(squares, ca.SX(0))), ca.norm_2(root.W.T @ v)]
     return ca.Function("constants", [q, v], outputs, ["q", "v"], ["c_b", "c_l", "c_v"])

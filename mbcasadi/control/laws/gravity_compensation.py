@@ -55,16 +55,16 @@ def gravity_compensated_pd(
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         pull = spring.at(at)
-        rest = ca.SX.zeros(system.nv)
-        static = system.gravity_force(at.q) - system.passive_force(at.q, rest)
-        given = Allocation(m, static + pull.J.T @ pull.force).least()
+        v_0 = ca.SX.zeros(system.nv)
+        static = system.gravity_force(at.q) - system.passive_force(at.q, v_0)
+        force = Allocation(m, static + pull.J.T @ pull.force).least()
         semidefinite = {"semidefinite": True} if system.semidefinite else {}
-        motion = lagrange(m.M, m.h, given.f, m.A, m.c, rank_tol=rank_tol, **semidefinite)
+        motion = lagrange(m.M, m.h, force.f, m.A, m.c, rank_tol=rank_tol, **semidefinite)
         return Command(
-            u=given.u,
+            u=force.u,
             a=motion.a,
-            residual={"force": given.motion},
-            attainable=given.attainable,
+            residual={"force": force.motion},
+            attainable=force.attainable,
             error=pull.error,
             target=pull.target,
         )
@@ -88,14 +88,14 @@ class Pull:
     Attributes:
         J: (k, nv) rows of the task.
         c: (k, 1) `J̇ v`.
-        wanted: (k, 1) acceleration of the reference, zero where it has none.
+        a_ref: (k, 1) acceleration of the reference, zero where it has none.
         force: (k, 1) `K e + D ė`.
         error, target: (k, 1).
     """
 
     J: ca.SX
     c: ca.SX
-    wanted: ca.SX
+    a_ref: ca.SX
     force: ca.SX
     error: ca.SX
     target: ca.SX
@@ -146,12 +146,13 @@ class Spring:
     def at(self, at: LawInputs) -> Pull:
         """Return the springs' force; the task's own law with K and D for its gains."""
         ref = own_slices(self.task, self.system, at.ref)
-        none = Gains(self.gains.kp * 0, self.gains.kd * 0, self.gains.weight)
-        rows, plain = (
-            self.task.rows(self.system, at.q, at.v, ref, gains) for gains in (self.gains, none)
+        zero_gains = Gains(self.gains.kp * 0, self.gains.kd * 0, self.gains.weight)
+        rows, feedforward = (
+            self.task.rows(self.system, at.q, at.v, ref, gains)
+            for gains in (self.gains, zero_gains)
         )
-        force = rows.a_des - plain.a_des
-        return Pull(ca.SX(rows.J), rows.c, plain.a_des, force, rows.error, rows.target)
+        force = rows.a_des - feedforward.a_des
+        return Pull(ca.SX(rows.J), rows.c, feedforward.a_des, force, rows.error, rows.target)
 
 
 def _is_acceleration(slot: Slot) -> bool:

@@ -73,21 +73,21 @@ def hybrid_motion_force_control(
 
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        wanted = desired_motion(m, theta, at.ref, motion, damping)
-        tick = loop.tick(m, m.M @ wanted.a + m.h)
+        desired = desired_motion(m, theta, at.ref, motion, damping)
+        outcome = loop.tick(m, m.M @ desired.a + m.h)
         return Command(
-            u=tick.given.u,
-            a=m.joint(wanted.a),
-            f_c=m.force(tick.given.f_c),
-            z_next={"integral": tick.integral},
+            u=outcome.force.u,
+            a=m.joint_rate(desired.a),
+            f_c=m.joint_force(outcome.force.f_c),
+            z_next={"integral": outcome.integral},
             residual={
-                "motion": m.force(tick.given.motion),
-                "force": tick.given.force,
-                "theta": wanted.missing,
+                "motion": m.joint_force(outcome.force.motion),
+                "force": outcome.force.force,
+                "theta": desired.missing,
             },
-            attainable=ca.logic_and(tick.given.attainable, wanted.attainable),
-            error=ca.vertcat(wanted.error, tick.error),
-            target=ca.vertcat(wanted.target, tick.target),
+            attainable=ca.logic_and(outcome.force.attainable, desired.attainable),
+            error=ca.vertcat(desired.error, outcome.error),
+            target=ca.vertcat(desired.target, outcome.target),
         )
 
     return make_law(

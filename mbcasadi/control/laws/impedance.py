@@ -64,19 +64,19 @@ def impedance_control(
         )
     spring = Spring.of(system, task, stiffness, damping, moving=True)
     mass = _mass(system, task, inertia)
-    felt = _felt(system, task)
+    force_slot = _measured_force_slot(system, task)
 
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         pull = spring.at(at)
-        F = at.ref[felt.name] if mass is not None else None
+        F = at.ref[force_slot.name] if mass is not None else None
         a = _acceleration(m, pull, mass, F, joint_damping)
-        given = Allocation(m, m.M @ a + m.h).least()
+        force = Allocation(m, m.M @ a + m.h).least()
         return Command(
-            u=given.u,
+            u=force.u,
             a=a,
-            residual={"force": given.motion},
-            attainable=given.attainable,
+            residual={"force": force.motion},
+            attainable=force.attainable,
             error=pull.error,
             target=pull.target,
         )
@@ -85,7 +85,7 @@ def impedance_control(
         system,
         name,
         equations,
-        slots=spring.slots if mass is None else (*spring.slots, felt),
+        slots=spring.slots if mass is None else (*spring.slots, force_slot),
         tracked=spring.tracked,
         ctrl_limits=ctrl_limits,
         period=period,
@@ -109,16 +109,16 @@ def _acceleration(
     J_bar = ca.densify(J_W - (J_W @ V1) @ V1.T)
     factor = complete_factor(J_bar, row_scale=length, rank_tol=m.rank_tol)
     bar = V1 @ rows.rate(m.c)
-    wanted = pull.wanted - pull.c - J_W @ bar
+    missing = pull.a_ref - pull.c - J_W @ bar
     if mass is None or F is None:
-        bar = bar + factor.pinv_times(wanted) + J_bar.T @ pull.force
+        bar = bar + factor.pinv_times(missing) + J_bar.T @ pull.force
     else:
-        bar = bar + factor.pinv_times(wanted + (pull.force + F) / mass) - J_bar.T @ F
+        bar = bar + factor.pinv_times(missing + (pull.force + F) / mass) - J_bar.T @ F
     if joint_damping:
-        free = root.W.T @ m.at.v
+        v_free = root.W.T @ m.at.v
         for V in (V1, factor.basis.V):
-            free = free - V @ (V.T @ free)
-        bar = bar - joint_damping * free
+            v_free = v_free - V @ (V.T @ v_free)
+        bar = bar - joint_damping * v_free
     return root.divide_transposed(bar)
 
 
@@ -130,6 +130,6 @@ def _mass(system: System, task: Task, inertia: Gain | None) -> Array | None:
     return mass
 
 
-def _felt(system: System, task: Task) -> Slot:
+def _measured_force_slot(system: System, task: Task) -> Slot:
     rows = task.components(system)
     return Slot(f"{task.name}.measured", rows, ("N or N m",) * len(rows))

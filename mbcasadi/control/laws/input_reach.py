@@ -65,33 +65,32 @@ class InputReach:
     @property
     def in_words(self) -> str:
         """The finding in a few sentences."""
-        total, left = self.motions.shape[1], self.undriven.shape[1]
-        if not total:
+        n_total, n_undriven = self.motions.shape[1], self.undriven.shape[1]
+        if not n_total:
             return f"'{self.name}' cannot move at this pose."
-        if left:
-            lines = [
-                f"{total - left} of the {_motions(total)} of '{self.name}' can be driven here."
-            ]
+        if n_undriven:
+            n_driven = n_total - n_undriven
+            lines = [f"{n_driven} of the {_motions(n_total)} of '{self.name}' can be driven here."]
             lines += [
-                f"Motion along {self._named(column)} cannot be: no actuator does work on it."
+                f"Motion along {self._joint_text(column)} cannot be: no actuator does work on it."
                 for column in self.undriven.T
             ]
-            lines.append("One actuator more for each, on a joint named here, would do.")
+            lines.append("One actuator more for each, on a joint named here, would suffice.")
             return " ".join(lines)
-        who = "The only motion" if total == 1 else f"Each of the {total} motions"
-        words = f"{who} of '{self.name}' can be driven here (margin {self.margin:.3g})."
+        subject = "The only motion" if n_total == 1 else f"Each of the {n_total} motions"
+        text = f"{subject} of '{self.name}' can be driven here (margin {self.margin:.3g})."
         if self.margin < WEAK:
-            words += f" Motion along {self._named(self.weakest)} is only weakly driven."
-        return words
+            text += f" Motion along {self._joint_text(self.weakest)} is only weakly driven."
+        return text
 
-    def _named(self, motion: Array) -> str:
+    def _joint_text(self, motion: Array) -> str:
         size = np.abs(motion)
         share = size / size.max()
         sorted_joints = np.argsort(-share.round(ALIKE), kind="stable")
         order = [int(i) for i in sorted_joints if share[i] > SHOWN]
         sign = np.sign(motion[order[0]])
-        parts = [f"{self.joints[i]} ({sign * motion[i]:+.2f})" for i in order]
-        return ", ".join(parts)
+        shares = [f"{self.joints[i]} ({sign * motion[i]:+.2f})" for i in order]
+        return ", ".join(shares)
 
 
 @dataclass(frozen=True)
@@ -120,14 +119,14 @@ class WorkspaceInputReach:
     @property
     def in_words(self) -> str:
         """The finding in a few sentences."""
-        good, total = int(np.sum(self.driven == self.motions)), len(self.motions)
+        n_reached, n_total = int(np.sum(self.driven == self.motions)), len(self.motions)
         k = int(np.argmin(self.margins))
         pose = ", ".join(f"{value:.3g}" for value in self.poses[k])
-        words = (
-            f"Every motion is driven at {good} of {total} poses; the margin is "
+        text = (
+            f"Every motion is driven at {n_reached} of {n_total} poses; the margin is "
             f"{np.min(self.margins):.3g} at worst and {np.median(self.margins):.3g} in the median. "
         )
-        return words + f"Worst pose, q = ({pose}): {self.worst.in_words}"
+        return text + f"Worst pose, q = ({pose}): {self.worst.in_words}"
 
 
 def input_reach(
@@ -149,26 +148,26 @@ def input_reach(
         metric: (nv, nv) W of velocities; forces are measured by its inverse. Identity by default.
         mask: (nc,) rows that are on; all by default.
     """
-    place = column("q", np.asarray(q), system.nq)
-    Z = motions_at(system, place, metric=metric, mask=mask)
-    B = system.actuation(place).full()
+    pose = column("q", np.asarray(q), system.nq)
+    Z = motions_at(system, pose, metric=metric, mask=mask)
+    B = system.actuation(pose).full()
     weights = weights_of(system, metric)
     to_joint = np.eye(system.nv) if weights is None else weights.inverse.full()
     X = _range(to_joint @ B)
-    _, size, turned = np.linalg.svd(X.T @ Z)
+    _, size, Vt = np.linalg.svd(X.T @ Z)
     cosines = np.zeros(Z.shape[1])
     cosines[: len(size)] = size
-    free = to_joint @ Z @ turned.T
-    free = free / np.maximum(np.linalg.norm(free, axis=0), np.finfo(float).tiny)
-    off = cosines <= UNDRIVEN
-    driven = np.flatnonzero(~off)
-    weakest = free[:, driven[-1]] if driven.size else np.zeros(system.nv)
-    margin = float(cosines.min(initial=1.0)) if not off.any() else 0.0
+    directions = to_joint @ Z @ Vt.T
+    directions = directions / np.maximum(np.linalg.norm(directions, axis=0), np.finfo(float).tiny)
+    is_undriven = cosines <= UNDRIVEN
+    driven = np.flatnonzero(~is_undriven)
+    weakest = directions[:, driven[-1]] if driven.size else np.zeros(system.nv)
+    margin = float(cosines.min(initial=1.0)) if not is_undriven.any() else 0.0
     return InputReach(
         system.name,
         rates(system).components,
         to_joint @ Z,
-        _readable(free[:, off]),
+        _readable(directions[:, is_undriven]),
         weakest,
         margin,
     )
@@ -182,19 +181,19 @@ def workspace_input_reach(
     Args:
         system: the mechanism.
         poses: (n, nq) closed poses, one at least.
-        metric: as in `controllability`.
+        metric: as in `input_reach`.
 
     Raises:
         ShapeError: not (n, nq), or no pose.
     """
-    many = np.atleast_2d(np.asarray(poses, dtype=float))
-    if many.ndim != 2 or many.shape[1] != system.nq or not len(many):
-        raise ShapeError(f"poses has shape {many.shape}, expected (n, {system.nq}) = (n, nq)")
-    found = [input_reach(system, q, metric=metric) for q in many]
-    motions = np.array([one.motions.shape[1] for one in found])
-    driven = motions - np.array([one.undriven.shape[1] for one in found])
-    margins = np.array([one.margin for one in found])
-    return WorkspaceInputReach(many, motions, driven, margins, found[int(np.argmin(margins))])
+    poses_2d = np.atleast_2d(np.asarray(poses, dtype=float))
+    if poses_2d.ndim != 2 or poses_2d.shape[1] != system.nq or not len(poses_2d):
+        raise ShapeError(f"poses has shape {poses_2d.shape}, expected (n, {system.nq}) = (n, nq)")
+    reports = [input_reach(system, q, metric=metric) for q in poses_2d]
+    motions = np.array([report.motions.shape[1] for report in reports])
+    driven = motions - np.array([report.undriven.shape[1] for report in reports])
+    margins = np.array([report.margin for report in reports])
+    return WorkspaceInputReach(poses_2d, motions, driven, margins, reports[int(np.argmin(margins))])
 
 
 def _motions(count: int) -> str:
@@ -207,8 +206,8 @@ def _readable(basis: Array) -> Array:
     if not count:
         return basis
     pivots = scipy.linalg.qr(basis.T, mode="r", pivoting=True)[1][:count]
-    apart = np.linalg.solve(basis[pivots].T, basis.T).T
-    return np.asarray(apart / np.linalg.norm(apart, axis=0))
+    sparse = np.linalg.solve(basis[pivots].T, basis.T).T
+    return np.asarray(sparse / np.linalg.norm(sparse, axis=0))
 
 
 def _range(B: Array) -> Array:

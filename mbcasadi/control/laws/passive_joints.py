@@ -41,7 +41,7 @@ def passive_joint_control(
     force, the least in range(B) with the desired motion, from a smaller matrix. u_p is that of
     `projected_inverse_dynamics`. Where every joint has an actuator, the two laws are the same.
 
-    It needs condition (64), `null(A) ∩ range(B)⊥ = {0}`: see `controllability`. Where it fails, as
+    It needs condition (64), `null(A) ∩ range(B)⊥ = {0}`: see `input_reach`. Where it fails, as
     it may at a singular pose, the status is 2, the residual holds the moving force that no
     actuator gives, and u is the nearest. The same holds where the constraints do not let θ move as
     desired. The constraint force is not controlled. At saturation u is clipped entry by entry, and
@@ -66,15 +66,15 @@ def passive_joint_control(
 
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        wanted = desired_motion(m, theta, at.ref, gains, damping)
-        given = Allocation(m, m.M @ wanted.a + m.h).least()
+        desired = desired_motion(m, theta, at.ref, gains, damping)
+        force = Allocation(m, m.M @ desired.a + m.h).least()
         return Command(
-            u=given.u,
-            a=m.joint(wanted.a),
-            residual={"force": m.force(given.motion), "theta": wanted.missing},
-            attainable=ca.logic_and(given.attainable, wanted.attainable),
-            error=wanted.error,
-            target=wanted.target,
+            u=force.u,
+            a=m.joint_rate(desired.a),
+            residual={"force": m.joint_force(force.motion), "theta": desired.missing},
+            attainable=ca.logic_and(force.attainable, desired.attainable),
+            error=desired.error,
+            target=desired.target,
         )
 
     return make_law(

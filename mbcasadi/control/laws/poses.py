@@ -1,7 +1,6 @@
 """Rows and motions of a mechanism at one pose, and sampled poses of its workspace."""
 
-from typing import Any
-
+import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -21,7 +20,7 @@ CLOSED = 1e-10
 CLOSING_STEPS = 30
 
 
-def weights_of(system: System, metric: ArrayLike | None) -> MatrixRoot[Any] | None:
+def weights_of(system: System, metric: ArrayLike | None) -> MatrixRoot[ca.DM] | None:
     """Return `W^{1/2}` and `W^{-1/2}` of a metric  [A05, §7.2], or None without one.
 
     Raises:
@@ -40,7 +39,7 @@ def rows_at(system: System, q: ArrayLike, mask: ArrayLike | None = None) -> Arra
     on = column("mask", np.ones(system.nc) if mask is None else np.asarray(mask), system.nc)
     if not system.nc:
         return np.zeros((0, system.nv))
-    values = {"q": place, "v": np.zeros(system.nv), "t": 0.0}
+    values: dict[str, ArrayLike] = {"q": place, "v": np.zeros(system.nv), "t": 0.0}
     return np.asarray(on[:, None] * evaluate(system.loop_jacobian, values).full())
 
 

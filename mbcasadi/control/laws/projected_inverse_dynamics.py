@@ -76,18 +76,18 @@ def projected_inverse_dynamics(
 
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
-        wanted = desired_motion(m, theta, at.ref, gains, damping)
-        f = m.P @ (m.M @ wanted.a + m.h)
-        own = actuators(m)
-        missing = f - own.X @ (own.X.T @ f)
-        reached = attainable(missing, f)
+        desired = desired_motion(m, theta, at.ref, gains, damping)
+        f = m.P @ (m.M @ desired.a + m.h)
+        reach = actuators(m)
+        missing = f - reach.X @ (reach.X.T @ f)
+        force_attainable = attainable(missing, f)
         return Command(
-            u=own.control(f),
-            a=m.joint(wanted.a),
-            residual={"force": m.force(missing), "theta": wanted.missing},
-            attainable=ca.logic_and(reached, wanted.attainable),
-            error=wanted.error,
-            target=wanted.target,
+            u=reach.control(f),
+            a=m.joint_rate(desired.a),
+            residual={"force": m.joint_force(missing), "theta": desired.missing},
+            attainable=ca.logic_and(force_attainable, desired.attainable),
+            error=desired.error,
+            target=desired.target,
         )
 
     return make_law(
@@ -116,6 +116,6 @@ def _require_reach(system: System, metric: ArrayLike | None) -> None:
     Z = motions_at(system, q0, metric=metric)
     if np.abs(Z - X @ (X.T @ Z)).max(initial=0.0) > ATTAIN_TOL:
         raise ProblemError(
-            f"'{system.name}' has motions of joints without actuators: the force of projected "
-            "inverse dynamics is not theirs to give; use passive_joint_control"
+            f"'{system.name}' has motions that no actuator drives, and the force of projected "
+            "inverse dynamics needs them all; use passive_joint_control"
         )

@@ -55,14 +55,14 @@ def qr_inverse_dynamics(
         rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
         a = nearest_acceleration(m, rows, damping)
         force = m.h - m.f_0
-        u, lam, left = null_space_inverse(m.M, force, m.A, m.B, a, rank_tol=rank_tol)
+        u, lam, missing = null_space_inverse(m.M, force, m.A, m.B, a, rank_tol=rank_tol)
         needed = m.P @ (m.M @ a + force)
         return Command(
             u=u,
             a=a,
             f_c=m.A.T @ lam,
-            residual={"force": left},
-            attainable=attainable(left, needed),
+            residual={"force": missing},
+            attainable=attainable(missing, needed),
             error=rows.error,
             target=rows.target,
         )

@@ -68,16 +68,16 @@ def quasi_velocity_force(
     def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
         m = motion.mechanism
-        tick = loop.tick(m, m.M @ motion.a + m.h)
+        outcome = loop.tick(m, m.M @ motion.a + m.h)
         return Command(
-            u=tick.given.u,
+            u=outcome.force.u,
             a=motion.a,
-            f_c=tick.given.f_c,
-            z_next={"integral": tick.integral},
-            residual={"motion": tick.given.motion, "force": tick.given.force},
-            attainable=tick.given.attainable,
-            error=ca.vertcat(motion.error, tick.error),
-            target=ca.vertcat(motion.target, tick.target),
+            f_c=outcome.force.f_c,
+            z_next={"integral": outcome.integral},
+            residual={"motion": outcome.force.motion, "force": outcome.force.force},
+            attainable=outcome.force.attainable,
+            error=ca.vertcat(motion.error, outcome.error),
+            target=ca.vertcat(motion.target, outcome.target),
         )
 
     return make_law(

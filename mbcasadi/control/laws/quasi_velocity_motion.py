@@ -94,9 +94,9 @@ class QuasiMotion:
     def along(self) -> CompleteFactor[ca.SX]:
         """Factors of `B_θ V2ᵀ = J W⁻ᵀ (I - V1 V1ᵀ)`  [A10, eq. 37]."""
         V1, tol = self.across.V1, self.mechanism.rank_tol
-        free = ca.densify(self.J_W - (self.J_W @ V1) @ V1.T)
+        J_free = ca.densify(self.J_W - (self.J_W @ V1) @ V1.T)
         length = ca.densify(ca.sqrt(ca.sum2(self.J_W**2)))
-        return complete_factor(free, row_scale=length, rank_tol=tol)
+        return complete_factor(J_free, row_scale=length, rank_tol=tol)
 
     @cached_property
     def s(self) -> ca.SX:
@@ -122,10 +122,10 @@ class QuasiMotion:
         rate = m.at.ref["theta.a"] + self.kp * (m.at.ref["theta.v"] - self.rows[1] @ m.at.v)
         bar = V1 @ self.across.rate(A_s)
         bar += self.along.pinv_times(rate - J_s - self.J_W @ bar)
-        open_ = root.divide(A_nu + J_nu - (self.C + self.C.T) @ self.s)
+        free = root.divide(A_nu + J_nu - (self.C + self.C.T) @ self.s)
         for V in (V1, self.along.basis.V):
-            open_ -= V @ (V.T @ open_)
-        return root.divide_transposed(bar + open_)
+            free -= V @ (V.T @ free)
+        return root.divide_transposed(bar + free)
 
     @cached_property
     def epsilon(self) -> ca.SX:

@@ -47,7 +47,7 @@ def quasi_velocity_tracking(
     Motions that θ does not determine are damped at the rate K_d. It needs actuators for all of
     null(A); u is the least force with the desired motion. Status 2 means that the actuators do not
     reach it; u is then the nearest. At saturation u is clipped entry by entry and the decay is
-    lost: use `within_limits` where that matters.
+    not guaranteed: use `within_limits` where that matters.
 
     Args:
         system: the mechanism; M positive definite, rows `A(q) v = 0`.
@@ -67,12 +67,12 @@ def quasi_velocity_tracking(
 
     def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
-        given = Allocation(motion.mechanism, motion.force).least()
+        force = Allocation(motion.mechanism, motion.force).least()
         return Command(
-            u=given.u,
+            u=force.u,
             a=motion.a,
-            residual={"force": given.motion},
-            attainable=given.attainable,
+            residual={"force": force.motion},
+            attainable=force.attainable,
             error=motion.error,
             target=motion.target,
         )

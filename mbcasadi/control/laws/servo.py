@@ -105,7 +105,8 @@ def servo_control(
         tracked=list(zip(servo.names, servo.units, strict=True)),
         ctrl_limits=ctrl_limits,
         period=period,
-        notes={"law": f"constraint-following servo control, {form}"} | _words(baumgarte),
+        notes={"law": f"constraint-following servo control, {form}"}
+        | _stabilisation_note(baumgarte),
     )
 
 
@@ -157,7 +158,7 @@ def _require_rows(servo: ServoRows, system: System) -> None:
         )
 
 
-def _words(baumgarte: Baumgarte | None) -> dict[str, str]:
+def _stabilisation_note(baumgarte: Baumgarte | None) -> dict[str, str]:
     if baumgarte is None:
         return {"stabilisation": "none: an error of the servo rows stays, its rate too"}
     alpha, beta = (np.asarray(x, dtype=float).ravel() for x in (baumgarte.alpha, baumgarte.beta))

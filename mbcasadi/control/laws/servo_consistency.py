@@ -99,29 +99,36 @@ def servo_report(
         ShapeError: a vector of a wrong size.
     """
     ny, nc = len(servo.signals), system.nc
-    given = [
+    arguments = [
         column("q", np.asarray(q, dtype=float), system.nq),
-        _filled("v", v, system.nv, 0.0),
-        *(_filled(name, x, ny, 0.0) for name, x in (("y", y), ("ydot", ydot), ("yddot", yddot))),
-        _filled("rows", rows, nc, 1.0),
+        _vector_or_default("v", v, system.nv, 0.0),
+        *(
+            _vector_or_default(name, x, ny, 0.0)
+            for name, x in (("y", y), ("ydot", ydot), ("yddot", yddot))
+        ),
+        _vector_or_default("rows", rows, nc, 1.0),
     ]
-    numbers = (np.array(x) for x in _terms_fun(system, servo, baumgarte).call(given))
+    numbers = (np.array(x) for x in _terms_fun(system, servo, baumgarte).call(arguments))
     A, c, A_s, b_s, a_0, GB, G = numbers
     K, motion = A_s @ GB, A_s @ G
-    misses = _miss(np.vstack([A, A_s]), np.vstack([-c, b_s]), tol)[len(A) :]
-    out = _miss(K, b_s - A_s @ a_0, tol)
-    rank, free, reached = (int(np.linalg.matrix_rank(X, _floor(X, tol))) for X in (A_s, motion, K))
-    sentences = [_about_rows(servo, rank, free, _beyond(A_s, motion, tol))]
-    sentences.append(_about_contradiction(servo, misses))
-    sentences += _about_actuators(system, K, free, reached, tol)
-    for direction in _beyond(motion, K, tol) if free else []:
-        joints = _named(rates(system).components, G @ A_s.T @ direction)
+    contradiction = _unreachable_part(np.vstack([A, A_s]), np.vstack([-c, b_s]), tol)[len(A) :]
+    unreachable = _unreachable_part(K, b_s - A_s @ a_0, tol)
+    rank_rows, rank_motion, rank_control = (
+        int(np.linalg.matrix_rank(X, _floor(X, tol))) for X in (A_s, motion, K)
+    )
+    sentences = [_about_rows(servo, rank_rows, rank_motion, _beyond(A_s, motion, tol))]
+    sentences.append(_about_contradiction(servo, contradiction))
+    sentences += _about_actuators(system, K, rank_motion, rank_control, tol)
+    for direction in _beyond(motion, K, tol) if rank_motion else []:
+        joints = _dominant_names(rates(system).components, G @ A_s.T @ direction)
         sentences.append(
-            f"No actuator accelerates {_combined(servo.names, direction)} (34); it is a motion of "
-            f"{joints}."
+            f"No actuator accelerates {_direction_text(servo.names, direction)} (34); it is a "
+            f"motion of {joints}."
         )
-    sentences.append(_about_now(servo, out))
-    return ServoReport(rank, free, reached, misses, out, tuple(sentences))
+    sentences.append(_about_now(servo, unreachable))
+    return ServoReport(
+        rank_rows, rank_motion, rank_control, contradiction, unreachable, tuple(sentences)
+    )
 
 
 def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) -> ca.Function:
@@ -137,9 +144,9 @@ def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) ->
     return ca.Function("servo_terms", [q, v, y, ydot, yddot, rows], outputs)
 
 
-def _filled(name: str, value: ArrayLike | None, size: int, default: float) -> Array:
-    given = np.full(size, default) if value is None else np.asarray(value, dtype=float)
-    return column(name, np.full(size, default) if given.size == 0 else given, size)
+def _vector_or_default(name: str, value: ArrayLike | None, size: int, default: float) -> Array:
+    entries = np.full(size, default) if value is None else np.asarray(value, dtype=float)
+    return column(name, np.full(size, default) if entries.size == 0 else entries, size)
 
 
 def _floor(X: Array, tol: float) -> float:
@@ -147,71 +154,75 @@ def _floor(X: Array, tol: float) -> float:
     return tol * max(1.0, float(np.linalg.norm(X, 2)) if X.size else 0.0)
 
 
-def _miss(X: Array, b: Array, tol: float) -> Array:
+def _unreachable_part(X: Array, b: Array, tol: float) -> Array:
     """Return `b - X X⁺ b`, exactly zero where it is rounding."""
-    left = (b - X @ np.linalg.pinv(X, rcond=tol) @ b).ravel()
-    zero = np.abs(left).max(initial=0.0) <= tol * (1 + np.abs(b).max(initial=0.0))
-    return np.zeros_like(left) if zero else left
+    remainder = (b - X @ np.linalg.pinv(X, rcond=tol) @ b).ravel()
+    zero = np.abs(remainder).max(initial=0.0) <= tol * (1 + np.abs(b).max(initial=0.0))
+    return np.zeros_like(remainder) if zero else remainder
 
 
-def _named(names: tuple[str, ...], weights: Array) -> str:
+def _dominant_names(names: tuple[str, ...], weights: Array) -> str:
     """Return the names that carry the weights, in their order."""
     large = np.abs(weights) >= NAMED * np.abs(weights).max(initial=0.0)
-    return ", ".join(name for name, one in zip(names, large, strict=True) if one)
+    return ", ".join(name for name, is_large in zip(names, large, strict=True) if is_large)
 
 
-def _combined(names: tuple[str, ...], weights: Array) -> str:
+def _direction_text(names: tuple[str, ...], weights: Array) -> str:
     """Return a direction in words: `x`, or `0.71 x - 0.71 z`."""
     weights = weights / np.linalg.norm(weights)
     weights = weights * np.sign(weights[np.argmax(np.abs(weights))])
-    kept = [(n, w) for n, w in zip(names, weights, strict=True) if abs(w) >= NAMED]
-    if len(kept) == 1:
-        return kept[0][0]
-    return " ".join(f"{w:+.2f} {n}" for n, w in kept).removeprefix("+").replace(" +", " + ")
+    terms = [(n, w) for n, w in zip(names, weights, strict=True) if abs(w) >= NAMED]
+    if len(terms) == 1:
+        return terms[0][0]
+    return " ".join(f"{w:+.2f} {n}" for n, w in terms).removeprefix("+").replace(" +", " + ")
 
 
-def _about_rows(servo: ServoRows, rank: int, free: int, decided: list[Array]) -> str:
+def _about_rows(servo: ServoRows, rank: int, rank_motion: int, fixed: list[Array]) -> str:
     text = f"Servo rows: {servo.count}, independent: {rank}"
-    if free == rank:
+    if rank_motion == rank:
         return text + "; the passive constraints leave all of them free."
-    listed = "; ".join(_combined(servo.names, one) for one in decided)
-    return f"{text}; the passive constraints decide {listed}, and leave {free} free."
+    directions = "; ".join(_direction_text(servo.names, direction) for direction in fixed)
+    return f"{text}; the passive constraints decide {directions}, and leave {rank_motion} free."
 
 
-def _about_contradiction(servo: ServoRows, misses: Array) -> str:
-    if not misses.any():
+def _about_contradiction(servo: ServoRows, contradiction: Array) -> str:
+    if not contradiction.any():
         return "No row contradicts another or a passive constraint (27)."
     return (
-        f"What is asked of {_named(servo.names, misses)} contradicts another row or a passive "
-        f"constraint, by {np.abs(misses).max():.3g} (27): change the reference or drop a row."
+        f"The desired acceleration of {_dominant_names(servo.names, contradiction)} contradicts "
+        f"another row or a passive constraint, by {np.abs(contradiction).max():.3g} (27): "
+        "change the reference or drop a row."
     )
 
 
-def _about_actuators(system: System, K: Array, free: int, reached: int, tol: float) -> list[str]:
-    if free == 0:
+def _about_actuators(
+    system: System, K: Array, rank_motion: int, rank_control: int, tol: float
+) -> list[str]:
+    if rank_motion == 0:
         return ["They do not depend on any motion that is left; no control is of use."]
     responses = np.abs(K).max(axis=0, initial=0.0) <= _floor(K, tol)
     idle = [name for name, none in zip(system.actuator_names, responses, strict=True) if none]
-    found = [f"They do not feel {', '.join(idle)}."] if idle else []
-    if reached < free:
-        return [f"Actuators reach {reached} of {free}.", *found]
-    spare = system.nu - reached
-    more = f", with {spare} to spare" if spare else ""
-    return [f"Actuators reach all {free} (34){more}.", *found]
+    idle_sentence = [f"They do not depend on {', '.join(idle)}."] if idle else []
+    if rank_control < rank_motion:
+        return [f"Actuators reach {rank_control} of {rank_motion}.", *idle_sentence]
+    surplus = system.nu - rank_control
+    surplus_text = f", with {surplus} to spare" if surplus else ""
+    return [f"Actuators reach all {rank_motion} (34){surplus_text}.", *idle_sentence]
 
 
-def _about_now(servo: ServoRows, out: Array) -> str:
-    if not out.any():
-        return "A control gives what is asked for now (33)."
-    return f"No control gives what is asked of {_named(servo.names, out)} now (33)."
+def _about_now(servo: ServoRows, unreachable: Array) -> str:
+    if not unreachable.any():
+        return "A control gives the desired acceleration now (33)."
+    names = _dominant_names(servo.names, unreachable)
+    return f"No control gives the desired acceleration of {names} now (33)."
 
 
 def _beyond(large: Array, small: Array, tol: float) -> list[Array]:
     """Return orthonormal columns of range(large) that are orthogonal to range(small)."""
-    inside = _range(large, tol)
-    reached = _range(small, tol)
-    left = inside - reached @ (reached.T @ inside)
-    U, sizes, _ = np.linalg.svd(left, full_matrices=False)
+    large_basis = _range(large, tol)
+    small_basis = _range(small, tol)
+    remainder = large_basis - small_basis @ (small_basis.T @ large_basis)
+    U, sizes, _ = np.linalg.svd(remainder, full_matrices=False)
     return [U[:, i] for i in range(sizes.size) if sizes[i] > np.sqrt(tol)]
 
 

@@ -102,16 +102,18 @@ def servo_rows(
     require_shape("y", y, (y.numel(), 1), "(ny, 1)")
     if not y.is_valid_input():
         raise ShapeError(f"y is {y}; expected symbols, as ca.SX.sym gives them")
-    given = user_row_expressions(system.nv, phi, A, a0, psi)
+    expressions = user_row_expressions(system.nv, phi, A, a0, psi)
     t, ydot, yddot = ca.SX.sym("t"), ca.SX.sym("ydot", y.numel()), ca.SX.sym("yddot", y.numel())
     moving = y + t * ydot + t**2 / 2 * yddot  # equals y(t) to the second derivative at t = 0
-    path = dict(zip(given, ca.substitute([*given.values()], [y], [moving]), strict=True))
+    path = dict(
+        zip(expressions, ca.substitute([*expressions.values()], [y], [moving]), strict=True)
+    )
     rows = user_rows(q, v, system.velocity_map(q), **path, t=t)
-    now = ca.substitute([rows.phi, rows.psi, rows.A, rows.c], [t], [ca.SX(0)])
+    outputs = ca.substitute([rows.phi, rows.psi, rows.A, rows.c], [t], [ca.SX(0)])
     form = ca.Function(
         "servo_rows",
         [q, v, y, ydot, yddot],
-        now,
+        outputs,
         ["q", "v", *SIGNALS],
         list(ServoForm._fields),
         {"allow_free": True, "cse": True},
@@ -127,7 +129,7 @@ def servo_rows(
         form,
         *_labels(count, names, units),
         signals=signals,
-        holonomic=int(given["phi"].numel()),
+        holonomic=int(expressions["phi"].numel()),
     )
 
 
@@ -152,21 +154,21 @@ def keep_rows(
         raise ProblemError(
             "servo rows depend on time, and a law has no clock; give what moves as y to servo_rows"
         )
-    q, v, none = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv), ca.SX(0, 1)
-    known = {"q": q, "v": v}
-    parts = [
-        part(**{name: known[name] for name in part.name_in()})[part.name_out(0)]
-        for part in (rows.residual, rows.rate, rows.jacobian, rows.bias)
+    q, v, empty = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv), ca.SX(0, 1)
+    symbols = {"q": q, "v": v}
+    outputs = [
+        function(**{name: symbols[name] for name in function.name_in()})[function.name_out(0)]
+        for function in (rows.residual, rows.rate, rows.jacobian, rows.bias)
     ]
     form = ca.Function(
         "servo_rows",
-        [q, v, none, none, none],
-        parts,
+        [q, v, empty, empty, empty],
+        outputs,
         ["q", "v", *SIGNALS],
         list(ServoForm._fields),
         {"cse": True},
     )
-    holonomic = max((i + 1 for i in range(rows.count) if not parts[0][i].is_zero()), default=0)
+    holonomic = max((i + 1 for i in range(rows.count) if not outputs[0][i].is_zero()), default=0)
     return ServoRows(form, *_labels(rows.count, names, units), holonomic=holonomic)
 
 
@@ -176,11 +178,11 @@ def _labels(
     """Return a name and a unit for each row."""
     if count == 0:
         raise ProblemError("no servo rows; give at least one of phi, A and psi")
-    found = tuple(f"row{i}" for i in range(count)) if names is None else tuple(names)
-    of = ("",) * count if units is None else tuple(units)
-    if len(found) != count or len(set(found)) != count or len(of) != count:
+    row_names = tuple(f"row{i}" for i in range(count)) if names is None else tuple(names)
+    row_units = ("",) * count if units is None else tuple(units)
+    if len(row_names) != count or len(set(row_names)) != count or len(row_units) != count:
         raise ProblemError(
-            f"servo rows are named {found} with units {of}; expected {count} different names and "
-            f"{count} units"
+            f"servo rows are named {row_names} with units {row_units}; expected {count} different "
+            f"names and {count} units"
         )
-    return found, of
+    return row_names, row_units

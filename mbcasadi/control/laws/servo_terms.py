@@ -3,7 +3,7 @@
     a(u) = a_0 + G B u,    G = M⁻¹ - M⁻¹Aᵀ (A M⁻¹ Aᵀ)⁺ A M⁻¹ = (P M P)⁺
 
 is the motion within the passive constraints, their reaction to the control included. The printed
-law (14, 16, 35) of L15 lets the reaction depend on Q alone, and then the loops open.
+law (14, 16, 35) of L15 takes the reaction from Q alone, and then the loops open.
 """
 
 from typing import NamedTuple
@@ -103,7 +103,7 @@ def least_norm_control(task: ServoTask, s: ca.SX, rank_tol: float) -> ca.SX:
     return factor.pinv_times(task.w) + s - factor.basis.V @ (factor.basis.V.T @ s)
 
 
-def figures_control(task: ServoTask, free: ca.SX, s: ca.SX, rank_tol: float) -> ca.SX:
+def figures_control(task: ServoTask, MinvB: ca.SX, s: ca.SX, rank_tol: float) -> ca.SX:
     """Return u of `u = F⁺ (b_s - A_s (a(u) - M⁻¹ B u)) + (I - F⁺ F) s`, `F = A_s M⁻¹ B`.
 
     The law behind the figures of L15: (35) with the reaction `Qᶜ(Q + B u)` (corrected). It is
@@ -112,15 +112,15 @@ def figures_control(task: ServoTask, free: ca.SX, s: ca.SX, rank_tol: float) -> 
 
     Args:
         task: the servo rows at one state.
-        free: (nv, nu) `M⁻¹ B` of `free_response`.
+        MinvB: (nv, nu) `M⁻¹ B` of `free_response`.
         s: (nu, 1) control of which the part without effect on the rows is added.
         rank_tol: relative length below which a row of F is dropped.
     """
-    factor = complete_factor(task.A_s @ free, rank_tol=rank_tol)
+    factor = complete_factor(task.A_s @ MinvB, rank_tol=rank_tol)
     V = factor.basis.V
-    beside = ca.SX.eye(V.shape[0]) - V @ V.T
-    matrix = beside + factor.pinv_times(task.K)
-    right = factor.pinv_times(task.w) + beside @ s
+    complement = ca.SX.eye(V.shape[0]) - V @ V.T
+    matrix = complement + factor.pinv_times(task.K)
+    right = factor.pinv_times(task.w) + complement @ s
     return complete_factor(matrix, rank_tol=rank_tol).pinv_times(right)
 
 

@@ -52,8 +52,8 @@ class Coordinates:
     @property
     def tracked(self) -> tuple[tuple[str, str], ...]:
         """Name and unit of each entry of the error."""
-        named = (f"theta.{name}" for name in self.names)
-        return tuple(zip(named, self.units, strict=True))
+        names = (f"theta.{name}" for name in self.names)
+        return tuple(zip(names, self.units, strict=True))
 
 
 @dataclass(frozen=True)
@@ -117,17 +117,19 @@ def function_coordinates(
     k = theta.size1_out(0)
     if theta.n_out() != 1 or theta.size2_out(0) != 1 or not k:
         raise ShapeError(f"theta returns {theta.size_out(0)}, expected one output (k, 1)")
-    named = tuple(names) if names is not None else tuple(f"theta{i}" for i in range(k))
-    measured = tuple(units) if units is not None else ("",) * k
-    if len(named) != k or len(measured) != k:
-        raise ShapeError(f"theta has {k} entries, found {len(named)} names, {len(measured)} units")
+    row_names = tuple(names) if names is not None else tuple(f"theta{i}" for i in range(k))
+    row_units = tuple(units) if units is not None else ("",) * k
+    if len(row_names) != k or len(row_units) != k:
+        raise ShapeError(
+            f"theta has {k} entries, found {len(row_names)} names, {len(row_units)} units"
+        )
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     value, N = theta(q), system.velocity_map(q)
     J = ca.jacobian(value, q) @ N
     c = ca.jtimes(J @ v, q, N @ v)
     outputs = [ca.densify(value), J, ca.densify(c)]
     rows = ca.Function("theta_rows", [q, v], outputs, ["q", "v"], ["theta", "J", "c"])
-    return Coordinates(named, measured, theta, rows)
+    return Coordinates(row_names, row_units, theta, rows)
 
 
 def chosen_coordinates(
@@ -161,13 +163,13 @@ def chosen_coordinates(
     k = Z.shape[1]
     if not k:
         raise ProblemError(f"'{system.name}' cannot move at this pose; there is nothing to control")
-    free = Z[dofs]
-    if np.linalg.matrix_rank(free, POSE_RANK_TOL) < k:
+    Z_scalar = Z[dofs]
+    if np.linalg.matrix_rank(Z_scalar, POSE_RANK_TOL) < k:
         raise ProblemError(
             f"{', '.join(names)} do not determine the {k} motions of '{system.name}'; give others, "
             "or function_coordinates(system, theta)"
         )
-    order = scipy.linalg.qr(free.T, mode="r", pivoting=True)[1]
+    order = scipy.linalg.qr(Z_scalar.T, mode="r", pivoting=True)[1]
     return joint_coordinates(system, [names[i] for i in sorted(order[:k])])
 
 
@@ -198,7 +200,7 @@ def desired_motion(
     kp, kd = gains
     error = ref["theta.q"] - theta
     second = ref["theta.a"] + kd * (ref["theta.v"] - J @ v) + kp * error
-    J = mechanism.joint_rows(J)
+    J = mechanism.weighted_rows(J)
     length = ca.sqrt(ca.sum2(J**2))
     JP = J @ mechanism.P
     factor = complete_factor(JP, row_scale=ca.densify(length), rank_tol=mechanism.rank_tol)
@@ -207,9 +209,9 @@ def desired_motion(
     missing = second - c - J @ a
     attained = attainable(missing, second)
     if damping:
-        free = mechanism.P @ mechanism.rate(v)
+        v_free = mechanism.P @ mechanism.weighted_rate(v)
         V = factor.basis.V
-        a = a - damping * (free - V @ (V.T @ free))
+        a = a - damping * (v_free - V @ (V.T @ v_free))
     return DesiredMotion(a, Lam, missing, attained, error, ref["theta.q"])
 
 
@@ -219,9 +221,9 @@ def motion_gains(coordinates: Coordinates, kp: Gain, kd: Gain | None) -> tuple[A
     Raises:
         ProblemError: gains that are negative, not finite or not k.
     """
-    stiff = per_row("theta", "kp", kp, coordinates.names)
-    damped = 2 * np.sqrt(stiff) if kd is None else per_row("theta", "kd", kd, coordinates.names)
-    return stiff, damped
+    G_P = per_row("theta", "kp", kp, coordinates.names)
+    G_D = 2 * np.sqrt(G_P) if kd is None else per_row("theta", "kd", kd, coordinates.names)
+    return G_P, G_D
 
 
 def _scalar_joints(system: System) -> dict[str, tuple[int, int, str]]:

@@ -75,12 +75,12 @@ def within_limits(
     if kinetic_weight is None:
         kinetic_weight = KINETIC_SHARE if closeness is not None else 1.0
     require_positive(kinetic_weight=kinetic_weight)
-    own = law.controller
-    if own.stages is not None or not own.function.is_a("SXFunction"):
+    inner = law.controller
+    if inner.stages is not None or not inner.function.is_a("SXFunction"):
         raise ProblemError(
-            f"law '{own.name}' reads a table or holds a QP; expected one of plain arithmetic"
+            f"law '{inner.name}' reads a table or holds a QP; expected one of plain arithmetic"
         )
-    limits = np.column_stack([own.u_min, own.u_max]) if ctrl_limits is None else ctrl_limits
+    limits = np.column_stack([inner.u_min, inner.u_max]) if ctrl_limits is None else ctrl_limits
     qp = InverseDynamicsQP(
         law.system,
         [desired_acceleration_task(law.system, closeness, kinetic_weight)],
@@ -90,9 +90,9 @@ def within_limits(
         force_limits=force_limits,
         rank_tol=rank_tol,
         tolerance=tolerance,
-        period=own.period,
+        period=inner.period,
         solver=solver,
-        name=f"{own.name}_within_limits" if name is None else name,
+        name=f"{inner.name}_within_limits" if name is None else name,
     )
     wrap = _Wrap(law, qp)
     stages = LeastDistanceStages(wrap.build(), wrap.finish())
@@ -126,7 +126,7 @@ class _Wrap:
         sizes["z"] += self.qp.z0.size
         return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
 
-    def own(self, inputs: Mapping[str, ca.SX]) -> list[ca.SX]:
+    def law_inputs(self, inputs: Mapping[str, ca.SX]) -> list[ca.SX]:
         """Return the law's own inputs."""
         z = inputs["z"][: self.law.controller.z0.size, 0]
         return [*({**inputs, "z": z}).values()]
@@ -134,8 +134,8 @@ class _Wrap:
     def build(self) -> ca.Function:
         """Return the stage that evaluates the law, and builds the QP around its output."""
         inputs = self.inputs()
-        output = self.law.function.call(self.own(inputs))
-        a_law = self.law.desired.call(self.own(inputs))[0]
+        output = self.law.function.call(self.law_inputs(inputs))
+        a_law = self.law.desired.call(self.law_inputs(inputs))[0]
         system, nz = self.law.system, self.law.controller.z0.size
         q, v = inputs["q"], inputs["v"]
         actuators = actuator_model(system, self.qp.ranges, self.qp.period, q, v, None)
@@ -163,16 +163,16 @@ class _Wrap:
         u_qp, active, status_qp, _, residual_qp = inner.call(
             [column[:n_carry, 0], *solution.values()]
         )
-        free = ca.logic_and(status_law == Status.SOLVED, ca.sum1(ca.fabs(active)) == 0)
+        unlimited = ca.logic_and(status_law == Status.SOLVED, ca.sum1(ca.fabs(active)) == 0)
         failed = ca.logic_or(status_law >= Status.BAD_INPUT, status_qp >= Status.INFEASIBLE)
         stages = self.qp.stages
-        u = ca.if_else(ca.logic_or(free, failed), u_law, u_qp)
+        u = ca.if_else(ca.logic_or(unlimited, failed), u_law, u_qp)
         u = clamp(u, stages.u_min, stages.u_max)
-        keeps_status = ca.logic_or(free, status_law == Status.UNATTAINABLE)
+        keeps_status = ca.logic_or(unlimited, status_law == Status.UNATTAINABLE)
         status = ca.if_else(keeps_status, status_law, Status.SATURATED)
         status = ca.if_else(status_qp >= Status.INFEASIBLE, Status.FAILED, status)
         status = ca.if_else(status_law >= Status.BAD_INPUT, status_law, status)
-        flags = ca.if_else(ca.logic_or(free, failed), flags_law, Flag.SATURATED)
+        flags = ca.if_else(ca.logic_or(unlimited, failed), flags_law, Flag.SATURATED)
         residual = ca.vertcat(residual_law, residual_qp)
         outputs = [u, ca.vertcat(z_law, active), status, flags, residual]
         return ca.Function(
@@ -187,7 +187,7 @@ class _Wrap:
     def desired(self) -> ca.Function:
         """Return the law's desired acceleration and force; the active set keeps its value."""
         inputs = self.inputs()
-        a, f_c, z_next = self.law.desired.call(self.own(inputs))
+        a, f_c, z_next = self.law.desired.call(self.law_inputs(inputs))
         z_next = ca.vertcat(z_next, inputs["z"][self.law.controller.z0.size :, 0])
         names = self.law.desired.name_out()
         name = f"{self.qp.name}_desired"
@@ -196,20 +196,24 @@ class _Wrap:
 
     def controller(self, function: ca.Function, stages: LeastDistanceStages) -> Controller:
         """Return the law's description, with the QP's additions."""
-        own, qp = self.law.controller, self.qp
+        inner, qp = self.law.controller, self.qp
         active = tuple(f"active.{row}" for row in qp.row_names)
-        more = {"z": active, "z_next": active, "residual": tuple(f"qp.{r}" for r in RESIDUALS)}
+        extra_components = {
+            "z": active,
+            "z_next": active,
+            "residual": tuple(f"qp.{r}" for r in RESIDUALS),
+        }
         return replace(
-            own,
+            inner,
             name=qp.name,
             function=function,
-            inputs=_extend_signals(own.inputs, more),
-            outputs=_extend_signals(own.outputs, more),
+            inputs=_extend_signals(inner.inputs, extra_components),
+            outputs=_extend_signals(inner.outputs, extra_components),
             u_min=qp.stages.u_min,
             u_max=qp.stages.u_max,
-            z0=np.concatenate([own.z0, qp.z0]),
+            z0=np.concatenate([inner.z0, qp.z0]),
             stages=stages,
-            notes=own.notes | {"limits": "nearest feasible acceleration by a QP"},
+            notes=inner.notes | {"limits": "nearest feasible acceleration by a QP"},
             monitor=self._monitor(),
         )
 
@@ -218,18 +222,18 @@ class _Wrap:
         if monitor is None:
             return None
         inputs = self.inputs()
-        values = dict(zip(inputs, self.own(inputs), strict=True))
+        values = dict(zip(inputs, self.law_inputs(inputs), strict=True))
         outputs = monitor.call([values[name] for name in monitor.name_in()])
         return ca.Function("monitor", [*inputs.values()], outputs, [*inputs], monitor.name_out())
 
 
 def _extend_signals(
-    signals: Sequence[Signal], more: Mapping[str, tuple[str, ...]]
+    signals: Sequence[Signal], extra_components: Mapping[str, tuple[str, ...]]
 ) -> tuple[Signal, ...]:
     """Return the signals, some with further components."""
-    longer = []
+    extended = []
     for signal in signals:
-        added = more.get(signal.name, ())
+        added = extra_components.get(signal.name, ())
         names = (*signal.components, *added)
-        longer.append(Signal(signal.name, names, (*signal.units, *[""] * len(added))))
-    return tuple(longer)
+        extended.append(Signal(signal.name, names, (*signal.units, *[""] * len(added))))
+    return tuple(extended)

@@ -68,10 +68,12 @@ class Controllability:
             )
         verdict = "stabilisable" if self.stabilisable else "not stabilisable"
         lasting = [mode for mode in self.unreached if not mode.decays]
-        lost = self.nx - self.rank
+        count = self.nx - self.rank
         lines = [
-            f"'{self.name}' is {verdict}: no control acts on {lost} of its {self.nx} states",
-            *dict.fromkeys(f"out of reach: {mode.in_words}" for mode in lasting or self.unreached),
+            f"'{self.name}' is {verdict}: no control acts on {count} of its {self.nx} states",
+            *dict.fromkeys(
+                f"uncontrollable: {mode.in_words}" for mode in lasting or self.unreached
+            ),
         ]
         return "; ".join(lines)
 
@@ -88,12 +90,14 @@ def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Control
     scaled, reduced = A * scale / scale[:, None], B / scale[:, None]
     size = float(np.linalg.norm(reduced, 2)) if reduced.size else 0.0
     reduced = reduced / size if size > _rounding(linear) else 0 * reduced
-    reached = _reached(scaled, reduced, tol)
-    rank = reached.shape[1]
-    full = np.linalg.qr(np.hstack([reached, np.eye(linear.nx)]))[0]
-    left, right = full[:, rank:], full[:, :rank]
-    modes = [] if rank == linear.nx else _modes(linear, scaled, scale, right, left)
-    away, _ = np.linalg.qr(left / scale[:, None])
+    reachable = _reachable_basis(scaled, reduced, tol)
+    rank = reachable.shape[1]
+    full = np.linalg.qr(np.hstack([reachable, np.eye(linear.nx)]))[0]
+    unreachable, controllable_basis = full[:, rank:], full[:, :rank]
+    modes = (
+        [] if rank == linear.nx else _modes(linear, scaled, scale, controllable_basis, unreachable)
+    )
+    away, _ = np.linalg.qr(unreachable / scale[:, None])
     return Controllability(
         name=linear.system.name,
         nx=linear.nx,
@@ -133,35 +137,35 @@ def _scale(linear: Linearization, A: Array) -> Array:
     return np.concatenate([np.ones(linear.n_q), np.full(linear.n_v, rate)])
 
 
-def _reached(A: Array, B: Array, tol: float) -> Array:
+def _reachable_basis(A: Array, B: Array, tol: float) -> Array:
     """Return (nx, rank) orthonormal columns that span `B, A B, A² B, …`."""
     scale = max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny) if A.size else 1.0
-    reached = np.zeros((A.shape[0], 0))
+    reachable = np.zeros((A.shape[0], 0))
     fresh = B
     while fresh.size:
         for _ in range(2):  # twice is enough for orthogonality
-            fresh = fresh - reached @ (reached.T @ fresh)
+            fresh = fresh - reachable @ (reachable.T @ fresh)
         U, s, _ = np.linalg.svd(fresh, full_matrices=False)
-        new = U[:, s > tol]
-        reached = np.hstack([reached, new])
-        fresh = A @ new / scale
-    return reached
+        added = U[:, s > tol]
+        reachable = np.hstack([reachable, added])
+        fresh = A @ added / scale
+    return reachable
 
 
 def _modes(
-    linear: Linearization, A: Array, scale: Array, reached: Array, left: Array
+    linear: Linearization, A: Array, scale: Array, reachable: Array, unreachable: Array
 ) -> list[Mode]:
     """Return the modes of the uncontrollable part, as vectors of the whole state."""
-    values, vectors = np.linalg.eig(left.T @ A @ left)
-    inside, coupling = reached.T @ A @ reached, reached.T @ A @ left
-    found = []
+    values, vectors = np.linalg.eig(unreachable.T @ A @ unreachable)
+    inside, coupling = reachable.T @ A @ reachable, reachable.T @ A @ unreachable
+    modes = []
     for s, y in zip(values, vectors.T, strict=True):
         if s.imag < 0:
             continue
         z = np.linalg.lstsq(inside - s * np.eye(inside.shape[0]), -coupling @ y, rcond=1e-8)[0]
-        x = scale * (reached @ z + left @ y)
-        found.append(mode_of(linear, continuous_eigenvalue(linear, complex(s)), x))
-    return found
+        x = scale * (reachable @ z + unreachable @ y)
+        modes.append(mode_of(linear, continuous_eigenvalue(linear, complex(s)), x))
+    return modes
 
 
 def _margin(A: Array, B: Array) -> float:

@@ -31,11 +31,13 @@ def discretize(linear: Linearization, period: float) -> Linearization:
             f"the linear system is discrete already, with period {linear.period} s; expected the "
             "continuous one of linearize()"
         )
-    dfdx, dfdu, drift = held(linear.dfdx, linear.dfdu, linear.drift, period)
+    dfdx, dfdu, drift = hold_matrices(linear.dfdx, linear.dfdu, linear.drift, period)
     return replace(linear, dfdx=dfdx, dfdu=dfdu, drift=drift, period=period)
 
 
-def held(dfdx: Array, dfdu: Array, drift: Array, period: float) -> tuple[Array, Array, Array]:
+def hold_matrices(
+    dfdx: Array, dfdu: Array, drift: Array, period: float
+) -> tuple[Array, Array, Array]:
     """Return the three blocks of one sample, `x_next = A x + B u + d`.
 
     Args:

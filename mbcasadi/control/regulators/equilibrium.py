@@ -8,16 +8,25 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.loads import BALANCED, Loads, null
 from mbcasadi.control.regulators.operating_point import Array, place_of
-from mbcasadi.control.regulators.static_equilibrium import StaticEquilibrium, at_rest, nearest
-from mbcasadi.control.regulators.text import along, joined, largest, values, ways
+from mbcasadi.control.regulators.static_equilibrium import (
+    StaticEquilibrium,
+    nearest_pose,
+    rest_equations,
+)
+from mbcasadi.control.regulators.text import (
+    direction_text,
+    largest_entries,
+    moving_names,
+    named_values,
+)
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.friction_cone import contact_axes, require_contacts
 from mbcasadi.shapes import column
 from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
-from mbcasadi.system.actuator_model import require_ranges
 from mbcasadi.system.coordinates import rate_names
+from mbcasadi.system.ranges import require_ranges
 
 FREE_TOL = 1e-8
 """Singular value, relative to the largest stiffness (1 N m/rad at least), of a direction along
@@ -63,21 +72,21 @@ class Equilibrium:
     def in_words(self) -> str:
         """The forces that hold the pose, and its free directions."""
         names, controls = rate_names(self.system), self.system.actuator_names
-        said = [f"'{self.system.name}' rests"]
+        sentences = [f"'{self.system.name}' rests"]
         if self.u.size:
-            said.append(f"held by {values(controls, self.u)}")
-            said.append(
+            sentences.append(f"held by {named_values(controls, self.u)}")
+            sentences.append(
                 "no other control holds this pose"
                 if self.unique_control
-                else f"{joined(controls, self.control_directions)} can push against each other, "
-                "and this control is the least"
+                else f"{moving_names(controls, self.control_directions)} can push against each "
+                "other, and this control is the least"
             )
         if self.at_limit:
-            said.append(f"at the end of the range: {', '.join(self.at_limit)}")
+            sentences.append(f"at the end of the range: {', '.join(self.at_limit)}")
         free, neutral = self.free_directions, self.neutral_directions
-        said.append(f"held poses lie side by side in {ways(free)}{along(names, free)}")
-        said.append(f"with the control as it is, in {ways(neutral)}{along(names, neutral)}")
-        return "; ".join(said)
+        sentences.append(f"held poses lie side by side in {direction_text(names, free)}")
+        sentences.append(f"with the control as it is, in {direction_text(names, neutral)}")
+        return "; ".join(sentences)
 
 
 def equilibrium(
@@ -118,18 +127,18 @@ def equilibrium(
     start = _start(system, q0)
     place = place_of(system, start, mask=mask)
     require_contacts(contacts)
-    given = None if u is None else column("u", np.asarray(u), system.nu)
+    control = None if u is None else column("u", np.asarray(u), system.nu)
     ranges = require_ranges(system, None, None).ctrl if within_limits else None
-    now = at_rest(system, start, held, contacts, given, place.mask, ranges)
+    statics = rest_equations(system, start, held, contacts, control, place.mask, ranges)
     _require_rest(system, start, place.mask)
-    closed = assemble(now.rested, start, mask=now.mask) if now.rested.nc else start
-    best = now.loads_at(closed)
-    if best.balanced and best.within:
-        return _report(system, now, closed, best, given, ranges)
-    found = nearest(now, start, closed)
-    if found is None:
-        raise ProblemError(_why(system, now, best))
-    return _report(system, now, *found, given, ranges)
+    assembled = assemble(statics.rested, start, mask=statics.mask) if statics.rested.nc else start
+    assembled_loads = statics.loads_at(assembled)
+    if assembled_loads.balanced and assembled_loads.feasible:
+        return _report(system, statics, assembled, assembled_loads, control, ranges)
+    solution = nearest_pose(statics, start, assembled)
+    if solution is None:
+        raise ProblemError(_failure_message(system, statics, assembled_loads))
+    return _report(system, statics, *solution, control, ranges)
 
 
 def _start(system: System, q0: ArrayLike | None) -> Array:
@@ -143,7 +152,7 @@ def _start(system: System, q0: ArrayLike | None) -> Array:
 def _require_rest(system: System, q: Array, mask: Array) -> None:
     rate = evaluate(system.loop_rate, {"q": q, "v": np.zeros(system.nv)}) if system.nc else 0.0
     if np.abs(mask * np.array(rate).ravel()).max(initial=0.0) > AT_LIMIT:
-        raise ProblemError(f"'{system.name}' has rows that ask for a motion: it has no rest")
+        raise ProblemError(f"'{system.name}' has rows that require a motion: it has no rest")
 
 
 def _require_force(system: System, q: Array, u: Array) -> None:
@@ -152,43 +161,43 @@ def _require_force(system: System, q: Array, u: Array) -> None:
     Raises:
         ProblemError: it does; the message names the coordinates.
     """
-    rest = np.zeros(system.nv)
-    asked = np.array(system.actuation(q) @ u + system.actuator_bias(q, rest)).ravel()
-    given = np.array(system.actuator_force(q, rest, u)).ravel() if system.nu else asked
-    cut = np.abs(given - asked)
-    if cut.max(initial=0.0) > BALANCED * (1.0 + np.abs(asked).max(initial=0.0)):
-        force = largest(rate_names(system), given - asked)
+    v_0 = np.zeros(system.nv)
+    linear_force = np.array(system.actuation(q) @ u + system.actuator_bias(q, v_0)).ravel()
+    actual_force = np.array(system.actuator_force(q, v_0, u)).ravel() if system.nu else linear_force
+    difference = np.abs(actual_force - linear_force)
+    if difference.max(initial=0.0) > BALANCED * (1.0 + np.abs(linear_force).max(initial=0.0)):
+        force = largest_entries(rate_names(system), actual_force - linear_force)
         raise ProblemError(
-            f"'{system.name}': force ranges of the actuators cut what holds the pose, by {force} "
-            "(N or N m); expected stronger actuators, or another pose"
+            f"'{system.name}': force ranges of the actuators clip the force that holds the pose, "
+            f"by {force} (N or N m); expected stronger actuators, or another pose"
         )
 
 
 def _report(
     system: System,
-    now: StaticEquilibrium,
+    statics: StaticEquilibrium,
     q: Array,
-    held: Loads,
-    given: Array | None,
+    loads: Loads,
+    control: Array | None,
     ranges: Array | None,
 ) -> Equilibrium:
-    u = held.y[: system.nu] if given is None else given
-    reactions = held.y[now.nu :]
+    u = loads.y[: system.nu] if control is None else control
+    reactions = loads.y[statics.nu :]
     if ranges is not None:
         _require_force(system, q, u)
-    value = now.at(q, held.y)
-    gap_q = value["gap_q"][: value["gap_q"].shape[0] - now.held]
-    reacting = value["E"][:, now.nu :]
-    inner = null(value["E"], FREE_TOL)[: now.nu]
+    value = statics.at(q, loads.y)
+    gap_q = value["gap_q"][: value["gap_q"].shape[0] - statics.held]
+    reacting = value["E"][:, statics.nu :]
+    inner = null(value["E"], FREE_TOL)[: statics.nu]
     return Equilibrium(
         system=system,
         q=q,
         u=u,
         lam=reactions[: system.nc],
-        contact_forces=_in_axes(now.contacts, reactions[system.nc :]),
-        residual=value["left"].ravel(),
-        free_directions=_persisting(gap_q, value["left_q"], value["E"]),
-        neutral_directions=_persisting(gap_q, value["left_q"], reacting),
+        contact_forces=_in_axes(statics.contacts, reactions[system.nc :]),
+        residual=value["unbalanced"].ravel(),
+        free_directions=_persistent_directions(gap_q, value["unbalanced_q"], value["E"]),
+        neutral_directions=_persistent_directions(gap_q, value["unbalanced_q"], reacting),
         control_directions=_range(inner),
         at_limit=_at_limit(system, u, ranges),
     )
@@ -198,21 +207,23 @@ def _at_limit(system: System, u: Array, ranges: Array | None) -> tuple[str, ...]
     """Return the names of the controls at a limit of their range."""
     if ranges is None:
         return ()
-    near = np.abs(u[:, None] - ranges).min(axis=1, initial=np.inf) < AT_LIMIT
-    return tuple(name for name, at in zip(system.actuator_names, near, strict=True) if at)
+    close = np.abs(u[:, None] - ranges).min(axis=1, initial=np.inf) < AT_LIMIT
+    return tuple(
+        name for name, is_close in zip(system.actuator_names, close, strict=True) if is_close
+    )
 
 
-def _persisting(gap_q: Array, left_q: Array, E: Array) -> Array:
-    """Return δq with `gap_q δq = 0` and `left_q δq` in the range of E: orthonormal columns."""
+def _persistent_directions(gap_q: Array, unbalanced_q: Array, E: Array) -> Array:
+    """Return δq with `gap_q δq = 0` and `unbalanced_q δq` in range(E), orthonormal."""
     U, s, _ = np.linalg.svd(E, full_matrices=True)
-    rest = U[:, int(np.sum(s > FREE_TOL * s.max(initial=0.0))) :]
-    closed = null(gap_q, FREE_TOL) if gap_q.size else np.eye(left_q.shape[1])
-    stiffness = rest.T @ left_q @ closed
+    unreachable = U[:, int(np.sum(s > FREE_TOL * s.max(initial=0.0))) :]
+    admissible = null(gap_q, FREE_TOL) if gap_q.size else np.eye(unbalanced_q.shape[1])
+    stiffness = unreachable.T @ unbalanced_q @ admissible
     if not stiffness.size:
-        return closed
+        return admissible
     _, s, Vt = np.linalg.svd(stiffness, full_matrices=True)
-    size = max(1.0, float(np.abs(left_q).max(initial=0.0)))
-    return np.asarray(closed @ Vt[int(np.sum(s > FREE_TOL * size)) :].T)
+    size = max(1.0, float(np.abs(unbalanced_q).max(initial=0.0)))
+    return np.asarray(admissible @ Vt[int(np.sum(s > FREE_TOL * size)) :].T)
 
 
 def _range(columns: Array) -> Array:
@@ -228,22 +239,22 @@ def _in_axes(contacts: Sequence[Contact], forces: Array) -> Array:
     return np.array([R @ f for R, f in zip(axes, split, strict=True)]).reshape(-1, 3)
 
 
-def _why(system: System, now: StaticEquilibrium, best: Loads) -> str:
+def _failure_message(system: System, statics: StaticEquilibrium, loads: Loads) -> str:
     """Return a message with the forces that cannot be balanced at the assembled pose."""
     head = f"'{system.name}': no equilibrium was found near q0"
-    if not best.balanced:
-        force = largest(rate_names(system), best.left)
+    if not loads.balanced:
+        force = largest_entries(rate_names(system), loads.unbalanced)
         return (
             f"{head}: at the assembled pose neither control nor constraint balances {force} "
             "(N or N m). Start nearer to a pose at rest, or free held coordinates"
         )
-    over = now.limits.G @ best.y - now.limits.d
-    names = (*system.actuator_names[: now.nu], *(f"row {n}" for n in system.constraint_names))
-    feet = tuple(f"foot {c.frame}" for c in now.contacts for _ in range(3))
-    touched = np.abs(now.limits.G[over > 0]).max(axis=0, initial=0.0) > 0
+    over = statics.limits.G @ loads.y - statics.limits.d
+    names = (*system.actuator_names[: statics.nu], *(f"row {n}" for n in system.constraint_names))
+    feet = tuple(f"foot {c.frame}" for c in statics.contacts for _ in range(3))
+    touched = np.abs(statics.limits.G[over > 0]).max(axis=0, initial=0.0) > 0
     weak = dict.fromkeys(n for n, t in zip(names + feet, touched, strict=True) if t)
     weak_names = ", ".join(weak)
     if not any(name in weak for name in system.actuator_names):
         return f"{head} within the limits of {weak_names}"
-    needed = values(system.actuator_names, best.y[: now.nu])
+    needed = named_values(system.actuator_names, loads.y[: statics.nu])
     return f"{head} within limits: beyond them {weak_names}; without limits {needed}"

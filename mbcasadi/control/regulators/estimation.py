@@ -21,7 +21,7 @@ from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.feedback import (
     caused_acceleration,
     deviations,
-    matrix,
+    finite_matrix,
     require_continuous,
 )
 from mbcasadi.control.regulators.linearization import Linearization
@@ -33,8 +33,8 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.shapes import require_name, require_positive, weight
 from mbcasadi.system import System, evaluate
-from mbcasadi.system.actuator_model import require_ranges
 from mbcasadi.system.coordinates import rate_names, rates
+from mbcasadi.system.ranges import require_ranges
 
 
 @dataclass(frozen=True)
@@ -65,22 +65,22 @@ class KalmanFilter:
         linear = self.linear
         x, y = ca.SX.sym("x", linear.nx), ca.SX.sym("y", self.y_0.size)
         u = ca.SX.sym("u", linear.nu)
-        now = self.corrected(x, y)
-        q = linear.system.integrate(linear.q, ca.DM(linear.to_dq) @ now)
-        v = ca.DM(linear.v) + ca.DM(linear.to_dv) @ now
+        estimate = self.correct(x, y)
+        q = linear.system.integrate(linear.q, ca.DM(linear.to_dq) @ estimate)
+        v = ca.DM(linear.v) + ca.DM(linear.to_dv) @ estimate
         return ca.Function(
             "kalman",
             [x, y, u],
-            [ca.densify(e) for e in (self.predicted(now, u), q, v)],
+            [ca.densify(e) for e in (self.predict(estimate, u), q, v)],
             ["x", "y", "u"],
             ["x_next", "q", "v"],
         )
 
-    def corrected(self, x: ca.SX, y: ca.SX) -> ca.SX:
+    def correct(self, x: ca.SX, y: ca.SX) -> ca.SX:
         """Return `x + L (y - y_0 - C x)`."""
         return x + ca.DM(self.gains.L) @ (y - self.y_0 - ca.DM(self.C) @ x)
 
-    def predicted(self, x: ca.SX, u: ca.SX) -> ca.SX:
+    def predict(self, x: ca.SX, u: ca.SX) -> ca.SX:
         """Return `A x + B (u - u_0)`."""
         return ca.DM(self.linear.dfdx) @ x + ca.DM(self.linear.dfdu) @ (u - self.linear.u)
 
@@ -147,18 +147,18 @@ def lqg(
     system, period = linear.system, linear.period
     if period is None:
         raise ProblemError("the filter has no period; expected one of kalman()")
-    gain = matrix("K", K, (linear.nu, linear.nx))
+    gain = finite_matrix("K", K, (linear.nu, linear.nx))
     limits = require_ranges(system, ctrl_limits, None).ctrl
 
     def equations(at: LawInputs) -> Command:
         y = evaluate(estimator.output, {"q": at.q, "v": at.v})
-        x = estimator.corrected(at.z["x"], ca.SX(y))
+        x = estimator.correct(at.z["x"], ca.SX(y))
         u = ca.SX(linear.u) - ca.DM(gain) @ x
         applied = clamp(u, limits[:, 0], limits[:, 1])
         return Command(
             u=u,
             a=caused_acceleration(Mechanism(system, at, LAW_RANK_TOL), u),
-            z_next={"x": estimator.predicted(x, applied)},
+            z_next={"x": estimator.predict(x, applied)},
             error=-system.difference(linear.q, at.q),
         )
 
@@ -173,7 +173,7 @@ def lqg(
         period=period,
         notes={
             "law": "LQG on the constraint manifold",
-            "measured": ", ".join(_measured(estimator)),
+            "measured": f"{estimator.y_0.size} of {linear.nx} numbers",
         },
     )
 
@@ -210,7 +210,3 @@ def _places(system: System) -> dict[str, int]:
         names = rates(system).components
         return dict(zip(names, range(system.nq), strict=False)) if system.nq == system.nv else {}
     return {j.name: j.qpos for j in system.tree.joints if j.kind in ("hinge", "slide")}
-
-
-def _measured(estimator: KalmanFilter) -> list[str]:
-    return [f"{estimator.y_0.size} of {estimator.linear.nx} numbers"]

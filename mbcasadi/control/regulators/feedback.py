@@ -45,7 +45,7 @@ def feedback(
     Raises:
         ShapeError: K has a wrong shape, or holds NaN.
     """
-    system, gain = linear.system, matrix("K", K, (linear.nu, linear.nx))
+    system, gain = linear.system, finite_matrix("K", K, (linear.nu, linear.nx))
 
     def equations(at: LawInputs) -> Command:
         q_0, v_0, u_0 = setpoint(linear, at, track_reference)
@@ -110,18 +110,18 @@ def deviations(system: System) -> list[tuple[str, str]]:
     return list(zip(names, units, strict=True))
 
 
-def matrix(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:
+def finite_matrix(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:
     """Return a finite matrix of this shape.
 
     Raises:
         ShapeError: another shape, or NaN.
     """
-    given = np.asarray(value, dtype=float)
-    if given.shape != shape:
-        raise ShapeError(f"{name} has shape {given.shape}, expected {shape}")
-    if not np.all(np.isfinite(given)):
+    entries = np.asarray(value, dtype=float)
+    if entries.shape != shape:
+        raise ShapeError(f"{name} has shape {entries.shape}, expected {shape}")
+    if not np.all(np.isfinite(entries)):
         raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
-    return given
+    return entries
 
 
 def require_continuous(linear: Linearization) -> None:

@@ -30,7 +30,7 @@ from mbcasadi.control.regulators.lqr import (
     require_equilibrium,
 )
 from mbcasadi.control.regulators.operating_point import Array
-from mbcasadi.control.regulators.riccati import backward, sample_cost
+from mbcasadi.control.regulators.riccati import backward_riccati, sample_cost
 from mbcasadi.control.regulators.schedule import STEP, next_step, schedule_gains
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
@@ -68,7 +68,7 @@ def finite_horizon_lqr(
     require_equilibrium(linear)
     ticks = _ticks(duration, period)
     gains = finite_horizon_gains(linear, Q, R, ticks, Q_end=Q_end, period=period)
-    return _following(linear.system, [linear] * ticks, gains, ctrl_limits, period, name)
+    return _gain_schedule_law(linear.system, [linear] * ticks, gains, ctrl_limits, period, name)
 
 
 def finite_horizon_gains(
@@ -95,7 +95,7 @@ def finite_horizon_gains(
     require_continuous(linear)
     weights = manifold_weights(linear, Q, R)
     tick = sample_cost(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
-    return backward([tick] * ticks, _end(linear, Q, R, Q_end, period, linear))[0]
+    return backward_riccati([tick] * ticks, _end(linear, Q, R, Q_end, period, linear))[0]
 
 
 def trajectory_lqr(
@@ -128,11 +128,11 @@ def trajectory_lqr(
             neither `Q_end` nor `hold`.
     """
     gains = trajectory_gains(along, Q, R, Q_end=Q_end, hold=hold, period=period)
-    held = _at(along[-1]) if hold is None and Q_end is None else hold
+    end_point = _linearize_sample(along[-1]) if hold is None and Q_end is None else hold
     rows = list(along[:-1])
-    if held is not None:
-        rows, gains = [*rows, held], [*gains, lqr_gain(held, Q, R, period=period).K]
-    return _following(along[0].system, rows, gains, ctrl_limits, period, name)
+    if end_point is not None:
+        rows, gains = [*rows, end_point], [*gains, lqr_gain(end_point, Q, R, period=period).K]
+    return _gain_schedule_law(along[0].system, rows, gains, ctrl_limits, period, name)
 
 
 def trajectory_gains(
@@ -157,19 +157,19 @@ def trajectory_gains(
     """
     if len(along) < 2:
         raise ProblemError(f"{len(along)} samples of a motion; expected at least two")
-    for one in along:
-        require_continuous(one)
+    for linear in along:
+        require_continuous(linear)
     require_positive(period=period)
     ticks = []
-    for one, other in pairwise(along):
-        here = manifold_weights(one, Q, R)
-        dfdx, dfdu = (one.dfdx + other.dfdx) / 2, (one.dfdu + other.dfdu) / 2
-        ticks.append(sample_cost(dfdx, dfdu, here.Q, here.R, period))
-    return backward(ticks, _end(along[-1], Q, R, Q_end, period, hold))[0]
+    for linear, following in pairwise(along):
+        weights = manifold_weights(linear, Q, R)
+        dfdx, dfdu = (linear.dfdx + following.dfdx) / 2, (linear.dfdu + following.dfdu) / 2
+        ticks.append(sample_cost(dfdx, dfdu, weights.Q, weights.R, period))
+    return backward_riccati(ticks, _end(along[-1], Q, R, Q_end, period, hold))[0]
 
 
 def _end(
-    last: Linearization,
+    sample: Linearization,
     Q: ArrayLike,
     R: ArrayLike,
     Q_end: ArrayLike | None,
@@ -177,18 +177,18 @@ def _end(
     hold: Linearization | None = None,
 ) -> Array:
     """Return the weight of the last x: that of `Q_end`, or the cost to go at `hold` or the end."""
-    T = np.vstack([last.to_dq, last.to_dv])
+    T = np.vstack([sample.to_dq, sample.to_dv])
     if Q_end is not None:
-        return np.asarray(T.T @ weight("Q_end", Q_end, 2 * last.system.nv) @ T)
-    held = _at(last) if hold is None else hold
-    there = np.hstack([held.from_dq, held.from_dv]) @ T
-    return np.asarray(there.T @ lqr_gain(held, Q, R, period=period).S @ there)
+        return np.asarray(T.T @ weight("Q_end", Q_end, 2 * sample.system.nv) @ T)
+    end_point = _linearize_sample(sample) if hold is None else hold
+    to_end_point = np.hstack([end_point.from_dq, end_point.from_dv]) @ T
+    return np.asarray(to_end_point.T @ lqr_gain(end_point, Q, R, period=period).S @ to_end_point)
 
 
-def _at(last: Linearization) -> Linearization:
+def _linearize_sample(sample: Linearization) -> Linearization:
     """Return the linear system of a sample by itself, with its drift."""
-    mask = last.mask if last.system.mask is not None else None
-    return linearize(last.system, last.q, last.v, last.u, t=last.t, mask=mask)
+    mask = sample.mask if sample.system.mask is not None else None
+    return linearize(sample.system, sample.q, sample.v, sample.u, t=sample.t, mask=mask)
 
 
 def _ticks(duration: float, period: float) -> int:
@@ -199,7 +199,7 @@ def _ticks(duration: float, period: float) -> int:
     return ticks
 
 
-def _following(
+def _gain_schedule_law(
     system: System,
     along: Sequence[Linearization],
     gains: Sequence[Array],
@@ -211,8 +211,10 @@ def _following(
     size = system.nu * 2 * system.nv
     table = np.array(
         [
-            np.concatenate([one.q, one.v, one.u, gain_in_full_coordinates(one, K).ravel(order="F")])
-            for one, K in zip(along, gains, strict=True)
+            np.concatenate(
+                [linear.q, linear.v, linear.u, gain_in_full_coordinates(linear, K).ravel(order="F")]
+            )
+            for linear, K in zip(along, gains, strict=True)
         ]
     )
 

@@ -28,7 +28,7 @@ from mbcasadi.control.regulators.operating_point import (
 from mbcasadi.control.regulators.tangent import (
     TANGENT_RANK_TOL,
     Tangent,
-    closed,
+    project_state,
     require_regular,
     spin,
     tangent,
@@ -113,9 +113,9 @@ class Linearization:
 
     def state(self, x: ArrayLike) -> tuple[Array, Array]:
         """Return (q, v) of coordinates x, on the manifold to first order."""
-        given = column("x", np.asarray(x), self.nx)
-        q = np.array(self.system.integrate(self.q, self.to_dq @ given)).ravel()
-        return q, self.v + self.to_dv @ given
+        values = column("x", np.asarray(x), self.nx)
+        q = np.array(self.system.integrate(self.q, self.to_dq @ values)).ravel()
+        return q, self.v + self.to_dv @ values
 
     def coordinates_fun(self) -> ca.Function:
         """Return `coordinates` as a Function (q, v) → (x), for a controller in C."""
@@ -173,29 +173,28 @@ def linearize(
                 "an equilibrium gives q and u, at rest; expected no v and no u beside it, or "
                 "linearize(system, q, v, u)"
             )
-        held = q
-        q, u = held.q, held.u
-    place = closed(system, place_of(system, q, v, u, t, mask), rank_tol)
-    now = tangent(system, place, rank_tol)
-    require_regular(system, place, now, rank_tol)
+        u, q = q.u, q.q
+    place = project_state(system, place_of(system, q, v, u, t, mask), rank_tol)
+    bases = tangent(system, place, rank_tol)
+    require_regular(system, place, bases, rank_tol)
     motion = numbers(motion_fun(system, rank_tol), place.values)
     require_linear(system, place, motion["clip"])
-    return assemble_state(system, place, now, motion, -0.5 * spin(system, place.v) @ now.Z_q)
+    return assemble_state(system, place, bases, motion, -0.5 * spin(system, place.v) @ bases.Z_q)
 
 
 def assemble_state(
-    system: System, place: Place, now: Tangent, motion: dict[str, Array], turning: Array
+    system: System, place: Place, bases: Tangent, motion: dict[str, Array], turning: Array
 ) -> Linearization:
     """Return the linear system of given bases.
 
     Args:
         system: the mechanism.
         place: the operating point.
-        now: bases of the tangent space there.
+        bases: bases of the tangent space there.
         motion: acceleration and its derivatives, by the names of `motion_fun`.
         turning: (nv, n_q) contribution of the chart to dξ/dt.
     """
-    Z_q, Z_v, slope = now.Z_q, now.Z_v, now.slope
+    Z_q, Z_v, slope = bases.Z_q, bases.Z_v, bases.slope
     a_q, a_v = motion["a_q"], motion["a_v"]
     dfdx = np.block(
         [

@@ -44,15 +44,15 @@ class Loads:
 
     Attributes:
         y: (ny,) controls and reactions.
-        left: (nv,) force that is not balanced.
+        unbalanced: (nv,) force that is not balanced.
         balanced: whether it is zero.
-        within: the limits hold.
+        feasible: the limits hold.
     """
 
     y: Array
-    left: Array
+    unbalanced: Array
     balanced: bool
-    within: bool
+    feasible: bool
 
 
 def loads(E: Array, g: Array, limits: Limits, nu: int) -> Loads:
@@ -69,14 +69,14 @@ def loads(E: Array, g: Array, limits: Limits, nu: int) -> Loads:
         nu: number of controls, the first entries of y.
     """
     y = np.asarray(np.linalg.pinv(E, ROUNDING) @ g)
-    left = g - E @ y
-    balanced = float(np.abs(left).max(initial=0)) <= BALANCED * (1 + np.abs(g).max(initial=0))
+    unbalanced = g - E @ y
+    balanced = float(np.abs(unbalanced).max(initial=0)) <= BALANCED * (1 + np.abs(g).max(initial=0))
     N = null(E)
     least = y + N @ _lexicographic(N, y, nu)
     if limits.violation(least) <= SATISFIED:
-        return Loads(least, left, balanced, True)
+        return Loads(least, unbalanced, balanced, True)
     inside = _within(N, y, limits, nu)
-    return Loads(least if inside is None else inside, left, balanced, inside is not None)
+    return Loads(least if inside is None else inside, unbalanced, balanced, inside is not None)
 
 
 def null(E: Array, tol: float = ROUNDING) -> Array:
@@ -98,8 +98,8 @@ def _lexicographic(N: Array, y: Array, nu: int) -> Array:
     U, s, Vt = np.linalg.svd(N[:nu], full_matrices=True)
     rank = int(np.sum(s > ROUNDING))
     w = -Vt[:rank].T @ ((U[:, :rank].T @ y[:nu]) / s[:rank])
-    rest = Vt[rank:].T  # internal forces of the constraints alone: orthonormal reactions
-    return np.asarray(w - rest @ ((N @ rest).T @ (y + N @ w)))
+    internal = Vt[rank:].T  # internal forces of the constraints alone: orthonormal reactions
+    return np.asarray(w - internal @ ((N @ internal).T @ (y + N @ w)))
 
 
 def _within(N: Array, y: Array, limits: Limits, nu: int) -> Array | None:
@@ -120,5 +120,5 @@ def _within(N: Array, y: Array, limits: Limits, nu: int) -> Array | None:
     r = rows @ dual - target
     if abs(r[-1]) <= np.finfo(float).eps:
         return None
-    found = y + N @ (back @ (-r[:-1] / r[-1] - shift))
-    return found if limits.violation(found) <= SATISFIED else None
+    solution = y + N @ (back @ (-r[:-1] / r[-1] - shift))
+    return solution if limits.violation(solution) <= SATISFIED else None

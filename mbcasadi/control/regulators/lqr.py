@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Law
 from mbcasadi.control.regulators.controllability import require_stabilisable
-from mbcasadi.control.regulators.feedback import feedback, matrix, require_continuous
+from mbcasadi.control.regulators.feedback import feedback, finite_matrix, require_continuous
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.observability import require_weighted
 from mbcasadi.control.regulators.operating_point import Array
@@ -63,11 +63,11 @@ def lqr(
     Raises:
         ShapeError, ProblemError: as in `lqr_gain`.
     """
-    found = lqr_gain(linear, Q, R, N=N, period=period)
-    rate = f"{np.log(np.abs(found.poles).max()) / period:.3g} 1/s"
+    solution = lqr_gain(linear, Q, R, N=N, period=period)
+    rate = f"{np.log(np.abs(solution.poles).max()) / period:.3g} 1/s"
     return feedback(
         linear,
-        found.K,
+        solution.K,
         track_reference=track_reference,
         ctrl_limits=ctrl_limits,
         period=period,
@@ -125,10 +125,10 @@ def manifold_weights(
     """
     nv, nu = linear.system.nv, linear.nu
     natural, control = weight("Q", Q, 2 * nv), weight("R", R, nu, definite=True)
-    cross = np.zeros((2 * nv, nu)) if N is None else matrix("N", N, (2 * nv, nu))
-    whole = np.block([[natural, cross], [cross.T, control]])
+    cross = np.zeros((2 * nv, nu)) if N is None else finite_matrix("N", N, (2 * nv, nu))
+    joint_weight = np.block([[natural, cross], [cross.T, control]])
     if N is not None:
-        weight("[Q N; Nᵀ R]", whole, 2 * nv + nu)
+        weight("[Q N; Nᵀ R]", joint_weight, 2 * nv + nu)
     T = np.vstack([linear.to_dq, linear.to_dv])
     return Weights(T.T @ natural @ T, control, T.T @ cross)
 

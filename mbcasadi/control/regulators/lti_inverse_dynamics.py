@@ -71,27 +71,27 @@ def lti_inverse_dynamics(
         dq = system.difference(linear.q, at.q)
         x = _product(linear.from_dq, dq) + _product(linear.from_dv, at.v - ca.DM(linear.v))
         error = ca.vertcat(at.ref["xi"], at.ref["eta"]) - x
-        free = _product(linear.dfdx, x) + ca.DM(linear.drift)  # A x + c
+        rate = _product(linear.dfdx, x) + ca.DM(linear.drift)  # A x + c
         eta_dot = at.ref["eta_dot"] + _product(pull, error)
-        missing = ca.vertcat(ca.SX.zeros(n_q), eta_dot - free[n_q:])
-        left = _product(outside, missing)
+        missing = ca.vertcat(ca.SX.zeros(n_q), eta_dot - rate[n_q:])
+        unreachable = _product(outside, missing)
         return Command(
             u=ca.DM(linear.u) + _product(B_pinv, missing),
-            a=_product(linear.slope, free[:n_q]) + _product(linear.Z_v, eta_dot),
-            residual={"rate": left},
-            attainable=ca.sumsqr(left) <= tol**2 * (1 + ca.sumsqr(missing)),
+            a=_product(linear.slope, rate[:n_q]) + _product(linear.Z_v, eta_dot),
+            residual={"rate": unreachable},
+            attainable=ca.sumsqr(unreachable) <= tol**2 * (1 + ca.sumsqr(missing)),
             error=error[:n_q],
             target=at.ref["xi"],
         )
 
-    parts = {"xi": n_q, "eta": linear.n_v, "eta_dot": linear.n_v}
+    sizes = {"xi": n_q, "eta": linear.n_v, "eta_dot": linear.n_v}
     return make_law(
         system,
         name,
         equations,
         slots=[
             Slot(key, tuple(f"{key}{i}" for i in range(size)), ("",) * size)
-            for key, size in parts.items()
+            for key, size in sizes.items()
         ],
         tracked=[(f"xi{i}", "") for i in range(n_q)],
         ctrl_limits=ctrl_limits,

@@ -74,10 +74,12 @@ def reduce_descriptor(
     size = 1.0 + float(np.abs(N).max(initial=0.0))
     if np.abs(full.G @ N).max(initial=0.0) > IN_NULL_SPACE * size:
         raise ShapeError("basis holds columns that G does not send to zero; expected G N = 0")
-    pressed = np.linalg.pinv(full.G @ full.S, rank_tol)
-    L = np.eye(len(full.c)) - full.S @ pressed @ full.G
-    left = np.linalg.pinv(N) @ L
-    return ReducedDescriptor(left @ full.dfdx @ N, left @ full.dfdu, left @ full.c, N)
+    GS_pinv = np.linalg.pinv(full.G @ full.S, rank_tol)
+    L = np.eye(len(full.c)) - full.S @ GS_pinv @ full.G
+    projection = np.linalg.pinv(N) @ L
+    return ReducedDescriptor(
+        projection @ full.dfdx @ N, projection @ full.dfdu, projection @ full.c, N
+    )
 
 
 def descriptor_form(linear: Linearization) -> DescriptorForm:
@@ -103,19 +105,24 @@ def descriptor_form(linear: Linearization) -> DescriptorForm:
     system, nv = linear.system, linear.system.nv
     if system.semidefinite:
         raise ProblemError(f"'{system.name}' has a singular M, and [S20, eq. 7] inverts it")
-    at = {"q": linear.q, "v": linear.v, "t": linear.t, "mask": linear.mask}
+    at: dict[str, Array | float] = {
+        "q": linear.q,
+        "v": linear.v,
+        "t": linear.t,
+        "mask": linear.mask,
+    }
     rows = numbers(rows_fun(system), at)
     A, equations = rows["A"], _force_fun(system)
-    alone = np.array(equations(linear.q, linear.u, np.zeros(system.nc), linear.mask)[0]).ravel()
-    lam = np.linalg.pinv(A.T, DESCRIPTOR_RANK_TOL) @ alone
+    force = np.array(equations(linear.q, linear.u, np.zeros(system.nc), linear.mask)[0]).ravel()
+    lam = np.linalg.pinv(A.T, DESCRIPTOR_RANK_TOL) @ force
     out = equations(linear.q, linear.u, lam, linear.mask)
     M, r_q, r_v = (np.array(x) for x in out[1:])
     M_inv = np.linalg.inv(M)
-    zero, one = np.zeros((nv, nv)), np.eye(nv)
+    zero, identity = np.zeros((nv, nv)), np.eye(nv)
     B = np.array(system.actuation(linear.q))
     above = rows["of_phi"] * A
     return DescriptorForm(
-        dfdx=np.block([[zero, one], [-M_inv @ r_q, -M_inv @ r_v]]),
+        dfdx=np.block([[zero, identity], [-M_inv @ r_q, -M_inv @ r_v]]),
         dfdu=np.vstack([np.zeros_like(B), M_inv @ B]),
         S=np.vstack([np.zeros_like(A.T), M_inv @ A.T]),
         G=np.block([[above, 0 * A], [0 * A, A]]),

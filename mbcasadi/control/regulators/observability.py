@@ -67,16 +67,16 @@ def observability(linear: Linearization, C: Array) -> Observability:
     A = generator(linear)[0]
     size = max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny) if A.size else 1.0
     strength = float(np.linalg.norm(C, 2)) if C.size else 0.0
-    seen = C / strength if strength > 0 else C
+    normalised = C / strength if strength > 0 else C
     modes: list[Mode] = []
     for s in np.linalg.eigvals(A) if A.size else []:
-        stacked = np.vstack([(A - s * np.eye(linear.nx)) / size, seen])
+        stacked = np.vstack([(A - s * np.eye(linear.nx)) / size, normalised])
         _, values, Vh = np.linalg.svd(stacked)
-        known = [mode.eigenvalue for mode in modes]
+        eigenvalues = [mode.eigenvalue for mode in modes]
         eigenvalue = continuous_eigenvalue(linear, complex(s))
         if s.imag < -STEADY * size or values[-1] > SEEN:
             continue
-        if any(abs(eigenvalue - one) < STEADY * size for one in known):
+        if any(abs(eigenvalue - other) < STEADY * size for other in eigenvalues):
             continue
         modes.append(mode_of(linear, eigenvalue, Vh[-1].conj()))
     ordered = tuple(sorted(modes, key=lambda mode: -mode.eigenvalue.real))

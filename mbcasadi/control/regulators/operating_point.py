@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -38,7 +37,7 @@ class Place:
     mask: Array
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Array | float]:
         """All inputs by their name."""
         return {"q": self.q, "v": self.v, "u": self.u, "t": self.t, "mask": self.mask}
 
@@ -70,17 +69,17 @@ def place_of(
         )
     if mask is not None and system.mask is None:
         raise ProblemError(f"'{system.name}' has no mask; make it with system.with_mask()")
-    chosen = mask if mask is not None else system.mask
+    rows_on = mask if mask is not None else system.mask
     return Place(
         q=column("q", np.asarray(q), system.nq),
         v=_or_zero("v", v, system.nv),
         u=_or_zero("u", u, system.nu),
         t=float(t),
-        mask=np.ones(system.nc) if chosen is None else column("mask", chosen, system.nc),
+        mask=np.ones(system.nc) if rows_on is None else column("mask", rows_on, system.nc),
     )
 
 
-def numbers(function: ca.Function, values: Mapping[str, Any]) -> dict[str, Array]:
+def numbers(function: ca.Function, values: Mapping[str, Array | float]) -> dict[str, Array]:
     """Return the outputs of a Function by name, from a mapping that holds its inputs."""
     out = function(**{name: values[name] for name in function.name_in()})
     return {name: np.array(value) for name, value in out.items()}
@@ -135,8 +134,8 @@ def motion_fun(system: System, rank_tol: float) -> ca.Function:
     kind = {"q": system.nq, "v": system.nv, "u": system.nu, "t": 1, "mask": system.nc}
     s = {name: ca.MX.sym(name, size) for name, size in kind.items()}
     pull = force(s["q"], s["v"], s["u"])
-    known = s | {"f": pull[0]}
-    d = dynamics(**{name: known[name] for name in dynamics.name_in()})
+    inputs = s | {"f": pull[0]}
+    d = dynamics(**{name: inputs[name] for name in dynamics.name_in()})
     outputs = {}
     for key in ("a", "lam"):
         outputs[key] = d[key]

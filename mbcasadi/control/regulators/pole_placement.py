@@ -76,16 +76,18 @@ def poles_gain(
     """
     require_continuous(linear)
     require_equilibrium(linear)
-    wanted = np.asarray(poles, dtype=complex)
-    if wanted.shape != (linear.nx,):
-        raise ShapeError(f"poles has shape {wanted.shape}, expected ({linear.nx},), one for each x")
-    if not np.all(wanted.real < 0):
+    desired = np.asarray(poles, dtype=complex)
+    if desired.shape != (linear.nx,):
+        raise ShapeError(
+            f"poles has shape {desired.shape}, expected ({linear.nx},), one for each x"
+        )
+    if not np.all(desired.real < 0):
         raise ProblemError(f"poles {list(poles)}; expected negative real parts, 1/s")
     report = controllability(linear)
     if not report.controllable:
         raise ProblemError(f"{report.in_words}. Poles can be placed of controllable systems only")
     system = linear if period is None else discretize(linear, period)
-    placed = wanted if period is None else np.exp(wanted * period)
+    placed = desired if period is None else np.exp(desired * period)
     mix = _independent(system.dfdu)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the resulting poles are checked below
@@ -93,10 +95,10 @@ def poles_gain(
             K = mix @ scipy.signal.place_poles(system.dfdx, system.dfdu @ mix, placed).gain_matrix
         except ValueError as error:
             raise ProblemError(f"poles {list(poles)}: {error}") from error
-    found = np.linalg.eigvals(system.dfdx - system.dfdu @ K)
-    rates = found if period is None else np.log(found) / period
-    missed = max(float(np.abs(rates - pole).min()) for pole in wanted)
-    if missed > MISSED * np.abs(wanted).max():
+    eigenvalues = np.linalg.eigvals(system.dfdx - system.dfdu @ K)
+    rates = eigenvalues if period is None else np.log(eigenvalues) / period
+    distance = max(float(np.abs(rates - pole).min()) for pole in desired)
+    if distance > MISSED * np.abs(desired).max():
         raise ProblemError(
             f"poles {list(poles)}: SciPy's come out at {np.round(rates, 3)}; expected poles that "
             "differ from each other, or a system that is easier to control"

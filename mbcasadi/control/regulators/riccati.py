@@ -93,8 +93,8 @@ def regulator(dfdx: Array, dfdu: Array, Q: Array, R: Array, N: Array | None = No
     try:
         S = scipy.linalg.solve_continuous_are(dfdx, dfdu, Q, R, s=cross)
         K = np.linalg.solve(R, dfdu.T @ S + cross.T)
-        closed = dfdx - dfdu @ K
-        S = scipy.linalg.solve_continuous_lyapunov(closed.T, -_quadratic(K, Q, R, cross))
+        A_closed = dfdx - dfdu @ K
+        S = scipy.linalg.solve_continuous_lyapunov(A_closed.T, -_quadratic(K, Q, R, cross))
     except np.linalg.LinAlgError as error:
         raise ProblemError(f"{NO_SOLUTION} (SciPy: {error})") from error
     K = np.linalg.solve(R, dfdu.T @ S + cross.T)
@@ -154,7 +154,7 @@ def sample_cost(
     return Tick(flow[:nx, :nx], flow[:nx, nx:], cost[:nx, :nx], cost[nx:, nx:], cost[:nx, nx:])
 
 
-def backward(ticks: Sequence[Tick], S_end: Array) -> tuple[list[Array], list[Array]]:
+def backward_riccati(ticks: Sequence[Tick], S_end: Array) -> tuple[list[Array], list[Array]]:
     """Return gains K_k and costs to go S_k of a finite horizon, k from the start.
 
         K_k = (R + Bᵀ S_{k+1} B)⁻¹ (Bᵀ S_{k+1} A + Nᵀ),
@@ -170,8 +170,8 @@ def backward(ticks: Sequence[Tick], S_end: Array) -> tuple[list[Array], list[Arr
     costs = [S_end]
     for tick in reversed(ticks):
         K = _gain(tick, costs[-1])
-        closed = tick.A - tick.B @ K
-        S = closed.T @ costs[-1] @ closed + _quadratic(K, tick.Q, tick.R, tick.N)
+        A_closed = tick.A - tick.B @ K
+        S = A_closed.T @ costs[-1] @ A_closed + _quadratic(K, tick.Q, tick.R, tick.N)
         gains.append(K)
         costs.append((S + S.T) / 2)
     return gains[::-1], costs[::-1]
@@ -199,11 +199,11 @@ def stationary_filter(A: Array, C: Array, W: Array, V: Array) -> Filter:
     except np.linalg.LinAlgError as error:
         raise ProblemError(f"{NO_FILTER} (SciPy: {error})") from error
     L = np.linalg.solve(C @ P @ C.T + V, C @ P).T
-    left = np.eye(A.shape[0]) - L @ C
-    poles = np.linalg.eigvals(A @ left).astype(complex)
+    correction = np.eye(A.shape[0]) - L @ C
+    poles = np.linalg.eigvals(A @ correction).astype(complex)
     if not np.all(np.abs(poles) < 1 - STILL):
         raise ProblemError(f"{NO_FILTER}; its error has the poles {poles}")
-    return Filter(L, P, left @ P @ left.T + L @ V @ L.T, poles)
+    return Filter(L, P, correction @ P @ correction.T + L @ V @ L.T, poles)
 
 
 def _gain(tick: Tick, S: Array) -> Array:
@@ -221,5 +221,5 @@ def _flow_and_integral(F: Array, W: Array, period: float) -> tuple[Array, Array]
     n = F.shape[0]
     block = scipy.linalg.expm(np.block([[-F.T, W], [np.zeros((n, n)), F]]) * period)
     flow = block[n:, n:]
-    found = flow.T @ block[:n, n:]
-    return flow, (found + found.T) / 2
+    integral = flow.T @ block[:n, n:]
+    return flow, (integral + integral.T) / 2

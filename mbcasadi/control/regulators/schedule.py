@@ -13,7 +13,7 @@ from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.description import Signal
 
 STEP = "step"
-"""Name of the state that counts ticks; a law of `scheduled` has it as its first."""
+"""Name of the state that counts ticks; a law of `schedule_gains` has it as its first."""
 
 
 def next_step(step: ca.SX, rows: int) -> ca.SX:
@@ -33,24 +33,24 @@ def schedule_gains(law: Law, table: Array) -> Law:
     """
     rows = ca.MX(ca.DM(table.T))
 
-    def filled(function: ca.Function) -> ca.Function:
+    def with_table_row(function: ca.Function) -> ca.Function:
         s = {n: ca.MX.sym(n, function.size1_in(n)) for n in function.name_in()}
         step = ca.fmin(ca.fmax(s["z"][0], 0), table.shape[0] - 1)  # zero for NaN
-        given = dict(s) | {"ref": rows[:, ca.floor(step)]}
-        out = function.call([given[n] for n in function.name_in()])
+        inputs = dict(s) | {"ref": rows[:, ca.floor(step)]}
+        out = function.call([inputs[n] for n in function.name_in()])
         s["ref"] = ca.MX.sym("ref", 0)
         return ca.Function(
             function.name(), list(s.values()), out, function.name_in(), function.name_out()
         )
 
-    old = law.controller
+    original = law.controller
     controller = replace(
-        old,
-        function=filled(old.function),
-        monitor=None if old.monitor is None else filled(old.monitor),
-        inputs=tuple(_without_reference(signal) for signal in old.inputs),
+        original,
+        function=with_table_row(original.function),
+        monitor=None if original.monitor is None else with_table_row(original.monitor),
+        inputs=tuple(_without_reference(signal) for signal in original.inputs),
     )
-    return Law(law.system, controller, (), filled(law.desired))
+    return Law(law.system, controller, (), with_table_row(law.desired))
 
 
 def _without_reference(signal: Signal) -> Signal:

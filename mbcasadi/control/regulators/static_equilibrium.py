@@ -2,8 +2,8 @@
 
     phi(q) = 0,   h - f_passive - f_0 = B u + Aᵀ lam
 
-Standing feet are three rows each, `p(q) - p(q_0) = 0`, whose multipliers are the forces on them
-in world axes; held coordinates are rows without a multiplier.
+Feet on the ground are three rows each, `p(q) - p(q_0) = 0`, whose multipliers are the forces on
+them in world axes; held coordinates are rows without a multiplier.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ NLP_TOL = 1e-10
 NLP_STEPS = 500
 POLISHING = 10
 
-START_AGAIN = (0.0, 0.05, 0.3)
+RESTART_DISTANCES = (0.0, 0.05, 0.3)
 """Rad or m. A search that fails starts again at this distance."""
 
 
@@ -34,13 +34,13 @@ class StaticEquilibrium:
     """A mechanism at rest, as numbers at a pose.
 
     Attributes:
-        rested: the mechanism with standing feet and held coordinates as further rows.
+        rested: the mechanism with feet and held coordinates as further rows.
         contacts: the feet.
         held: number of held coordinates, the last rows.
         nu: number of controls that are unknown; zero where they are given.
         limits: of `y = (u, lam, contact forces)`.
         mask: (nc,) rows that are on, of `rested`.
-        equations: (q, y) → (gap, left, E, gap_q, left_q), tangent derivatives along q.
+        equations: (q, y) → (gap, unbalanced, E, gap_q, unbalanced_q), tangent derivatives along q.
     """
 
     rested: System
@@ -58,11 +58,11 @@ class StaticEquilibrium:
 
     def loads_at(self, q: Array) -> Loads:
         """Return the least forces that hold a pose, or come nearest to it."""
-        now = self.at(q)
-        return loads(now["E"], now["left"].ravel(), self.limits, self.nu)
+        values = self.at(q)
+        return loads(values["E"], values["unbalanced"].ravel(), self.limits, self.nu)
 
 
-def at_rest(
+def rest_equations(
     system: System,
     q0: Array,
     held: Sequence[str],
@@ -75,9 +75,9 @@ def at_rest(
 
     Args:
         system: the mechanism.
-        q0: (nq,) pose where the feet stand and whose held coordinates are kept.
+        q0: (nq,) pose where the feet are placed and whose held coordinates are kept.
         held: names of held coordinates.
-        contacts: standing feet.
+        contacts: the feet.
         control: (nu,) a given control, or None where it is unknown.
         mask: (nc,) rows that are on.
         ranges: (nu, 2) of the controls, or None for no limits.
@@ -90,10 +90,10 @@ def at_rest(
     names = rate_names(system)
     for name in held:
         require_name("coordinate", name, names)
-    away = system.difference(q0, q)
-    fixed = ca.vertcat(ca.SX(0, 1), *(away[names.index(name)] for name in held))
-    rows = ca.vertcat(ca.SX(0, 1), *feet, fixed)
-    rested = system.constrained(q, v, phi=rows) if rows.numel() else system
+    displacement = system.difference(q0, q)
+    held_rows = ca.vertcat(ca.SX(0, 1), *(displacement[names.index(name)] for name in held))
+    rows = ca.vertcat(ca.SX(0, 1), *feet, held_rows)
+    rested = system.with_rows(q, v, phi=rows) if rows.numel() else system
     on = np.append(mask, np.ones(rows.numel()))
     pushing = rested.nc - len(held)
     limits = _limits(system, contacts, control is None, ranges)
@@ -108,52 +108,55 @@ def at_rest(
     )
 
 
-def nearest(now: StaticEquilibrium, q0: Array, start: Array) -> tuple[Array, Loads] | None:
+def nearest_pose(statics: StaticEquilibrium, q0: Array, start: Array) -> tuple[Array, Loads] | None:
     """Return the pose nearest to q0 that can be held, with its forces, or None.
 
     An interior-point method finds it, Newton's steps of least norm close it to rounding errors.
     """
     rng = np.random.default_rng(0)
-    solver, compress = _search(now, q0, start)
-    first = np.array(now.rested.difference(q0, start)).ravel()
-    y = now.loads_at(start).y
-    for size in START_AGAIN:
-        guess = first + size * rng.standard_normal(first.size)
+    solver, compress = _search(statics, q0, start)
+    start_step = np.array(statics.rested.difference(q0, start)).ravel()
+    y = statics.loads_at(start).y
+    for size in RESTART_DISTANCES:
+        guess = start_step + size * rng.standard_normal(start_step.size)
         out = solver(x0=np.concatenate([guess, y]), lbg=compress, ubg=np.zeros(compress.size))
         x = np.array(out["x"]).ravel()
-        q = np.array(now.rested.integrate(q0, x[: first.size])).ravel()
-        q = _polished(now, q, x[first.size :])
-        found = now.loads_at(q)
-        gap = np.abs(now.at(q)["gap"]).max(initial=0.0)
-        if found.balanced and found.within and gap < NLP_TOL:
-            return q, found
+        q = np.array(statics.rested.integrate(q0, x[: start_step.size])).ravel()
+        q = _newton_refinement(statics, q, x[start_step.size :])
+        solution = statics.loads_at(q)
+        gap = np.abs(statics.at(q)["gap"]).max(initial=0.0)
+        if solution.balanced and solution.feasible and gap < NLP_TOL:
+            return q, solution
     return None
 
 
 def _equations(
     rested: System, q: ca.SX, mask: Array, pushing: int, control: Array | None
 ) -> ca.Function:
-    """Return (q, y) → (gap, left, E, gap_q, left_q), `left = h - f_passive - f_0 - E y`."""
-    rest = ca.SX.zeros(rested.nv)
-    at: dict[str, Any] = {"q": q, "v": rest}
+    """Return (q, y) → (gap, unbalanced, E, gap_q, unbalanced_q).
+
+    `unbalanced = h - f_passive - f_0 - E y`.
+    """
+    v_0 = ca.SX.zeros(rested.nv)
+    at = {"q": q, "v": v_0}
     none = rested.nc == 0
     phi = ca.SX(0, 1) if none else ca.DM(mask) * evaluate(rested.constraint, at)
     A = ca.SX(0, rested.nv) if none else ca.diag(ca.DM(mask)) @ evaluate(rested.loop_jacobian, at)
-    weight = rested.bias_force(q, rest) - rested.passive_force(q, rest)
-    weight = weight - rested.actuator_bias(q, rest)
+    weight = rested.bias_force(q, v_0) - rested.passive_force(q, v_0)
+    weight = weight - rested.actuator_bias(q, v_0)
     B = rested.actuation(q)
     if control is not None:
         weight, B = weight - B @ ca.DM(control), ca.SX(rested.nv, 0)
     E = ca.densify(ca.horzcat(B, A[:pushing, :].T))
     y = ca.SX.sym("y", E.shape[1])
-    left, N = weight - E @ y, rested.velocity_map(q)
-    outputs = [phi, left, E, ca.jacobian(phi, q) @ N, ca.jacobian(left, q) @ N]
+    unbalanced, N = weight - E @ y, rested.velocity_map(q)
+    outputs = [phi, unbalanced, E, ca.jacobian(phi, q) @ N, ca.jacobian(unbalanced, q) @ N]
     return ca.Function(
         "at_rest",
         [q, y],
         [ca.densify(x) for x in outputs],
         ["q", "y"],
-        ["gap", "left", "E", "gap_q", "left_q"],
+        ["gap", "unbalanced", "E", "gap_q", "unbalanced_q"],
         {"cse": True},
     )
 
@@ -181,28 +184,28 @@ def _limits(
     for k, contact in enumerate(contacts):
         axes = contact_axes(np.asarray(contact.normal, dtype=float))
         cone = np.array(pyramid_rows(contact.friction, contact.sides)) @ axes
-        most = np.inf if contact.max_force is None else contact.max_force
-        for block, bound in ((cone, 0.0), (-axes[:1], -contact.min_force), (axes[:1], most)):
+        highest = np.inf if contact.max_force is None else contact.max_force
+        for block, bound in ((cone, 0.0), (-axes[:1], -contact.min_force), (axes[:1], highest)):
             if np.isfinite(bound):
-                wide = np.zeros((len(block), ny))
-                wide[:, first + 3 * k : first + 3 * k + 3] = block
-                rows.append(wide)
+                padded = np.zeros((len(block), ny))
+                padded[:, first + 3 * k : first + 3 * k + 3] = block
+                rows.append(padded)
                 bounds.append(np.full(len(block), bound))
     return Limits(np.vstack(rows), np.concatenate(bounds))
 
 
-def _search(now: StaticEquilibrium, q0: Array, start: Array) -> tuple[ca.Function, Array]:
+def _search(statics: StaticEquilibrium, q0: Array, start: Array) -> tuple[ca.Function, Array]:
     """Return the program `min |q ⊖ q0|²` over (dq, y), and the lower bounds of its rows.
 
     Redundant rows are compressed to those that are independent at `start`, `Uᵀ phi = 0`.
     """
-    dq, y = ca.SX.sym("dq", now.rested.nv), ca.SX.sym("y", now.limits.G.shape[1])
-    q = now.rested.integrate(q0, dq)
-    values = now.equations(q=q, y=y)
-    U, s, _ = np.linalg.svd(now.at(start)["gap_q"], full_matrices=False)
+    dq, y = ca.SX.sym("dq", statics.rested.nv), ca.SX.sym("y", statics.limits.G.shape[1])
+    q = statics.rested.integrate(q0, dq)
+    values = statics.equations(q=q, y=y)
+    U, s, _ = np.linalg.svd(statics.at(start)["gap_q"], full_matrices=False)
     counting = U[:, s > 1e-7 * max(1.0, s.max(initial=0.0))]
-    equal = ca.vertcat(ca.DM(counting.T) @ values["gap"], values["left"])
-    over = ca.DM(now.limits.G) @ y - ca.DM(now.limits.d)
+    equal = ca.vertcat(ca.DM(counting.T) @ values["gap"], values["unbalanced"])
+    over = ca.DM(statics.limits.G) @ y - ca.DM(statics.limits.d)
     low = np.concatenate([np.zeros(equal.numel()), np.full(over.numel(), -np.inf)])
     problem = {"x": ca.vertcat(dq, y), "f": ca.sumsqr(dq), "g": ca.vertcat(equal, over)}
     quiet = {"print_level": 0, "sb": "yes", "tol": NLP_TOL, "max_iter": NLP_STEPS}
@@ -210,22 +213,22 @@ def _search(now: StaticEquilibrium, q0: Array, start: Array) -> tuple[ca.Functio
     return ca.nlpsol("rest", "ipopt", problem, options), low
 
 
-def _polished(now: StaticEquilibrium, q: Array, y: Array) -> Array:
+def _newton_refinement(statics: StaticEquilibrium, q: Array, y: Array) -> Array:
     """Return the pose with its equations closed, controls at their limits held there."""
-    at_limit = now.limits.G @ y - now.limits.d > -1e-6 * (1 + np.abs(now.limits.d))
-    G, nv = now.limits.G[at_limit], now.rested.nv
+    at_limit = statics.limits.G @ y - statics.limits.d > -1e-6 * (1 + np.abs(statics.limits.d))
+    G, nv = statics.limits.G[at_limit], statics.rested.nv
     for _ in range(POLISHING):
-        value = now.at(q, y)
-        gap, left = value["gap"].ravel(), value["left"].ravel()
+        value = statics.at(q, y)
+        gap, unbalanced = value["gap"].ravel(), value["unbalanced"].ravel()
         J = np.block(
             [
                 [value["gap_q"], np.zeros((gap.size, y.size))],
-                [value["left_q"], -value["E"]],
+                [value["unbalanced_q"], -value["E"]],
                 [np.zeros((len(G), nv)), G],
             ]
         )
-        error = np.concatenate([gap, left, G @ y - now.limits.d[at_limit]])
+        error = np.concatenate([gap, unbalanced, G @ y - statics.limits.d[at_limit]])
         step = -np.linalg.lstsq(J, error, rcond=1e-9)[0]
-        q = np.array(now.rested.integrate(q, step[:nv])).ravel()
+        q = np.array(statics.rested.integrate(q, step[:nv])).ravel()
         y = y + step[nv:]
     return q

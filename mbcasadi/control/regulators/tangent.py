@@ -54,31 +54,31 @@ class Tangent:
     moving: Array
 
 
-def closed(system: System, place: Place, rank_tol: float) -> Place:
+def project_state(system: System, place: Place, rank_tol: float) -> Place:
     """Return the state on the manifold, by Newton's steps `-A⁺ phi` and `v - A⁺ psi`.
 
     Raises:
         ProblemError: rows are open by more than `OPEN`, or cannot be closed.
     """
     rows = numbers(rows_fun(system), place.values)
-    for name, words in (("phi", "open"), ("psi", "violated by the velocity")):
+    for name, violation in (("phi", "open"), ("psi", "violated by the velocity")):
         gap = np.abs(rows[name]).ravel()
         if gap.max(initial=0.0) > OPEN:
             worst = int(gap.argmax())
             raise ProblemError(
-                f"'{system.name}': row {worst} ({system.constraint_names[worst]}) is {words} by "
-                f"{gap[worst]:.1e}; expected a state on the constraint manifold: see mb.assemble"
+                f"'{system.name}': row {worst} ({system.constraint_names[worst]}) is {violation} "
+                f"by {gap[worst]:.1e}; expected a state on the constraint manifold: see mb.assemble"
             )
-    found = settle(system, place, rank_tol)
-    if found is None:
+    projected = newton_projection(system, place, rank_tol)
+    if projected is None:
         raise ProblemError(
             f"'{system.name}': the constraints cannot be closed to {CLOSED}; they contradict each "
             "other, or the pose is singular"
         )
-    return found
+    return projected
 
 
-def settle(system: System, place: Place, rank_tol: float) -> Place | None:
+def newton_projection(system: System, place: Place, rank_tol: float) -> Place | None:
     """Return the state on the manifold that Newton's steps reach, or None."""
     for _ in range(NEWTON_LIMIT):
         rows = numbers(rows_fun(system), place.values)
@@ -103,35 +103,36 @@ def tangent(system: System, place: Place, rank_tol: float, like: Tangent | None 
     """
     rows = numbers(rows_fun(system), place.values)
     A_pinv = pseudo_inverse(rows["A"], rank_tol)
-    old = (None, None) if like is None else (like.Z_q, like.Z_v)
-    Z_q = null_basis(rows["of_phi"] * rows["A"], rank_tol, old[0])
-    Z_v = null_basis(rows["A"], rank_tol, old[1])
+    previous = (None, None) if like is None else (like.Z_q, like.Z_v)
+    Z_q = null_basis(rows["of_phi"] * rows["A"], rank_tol, previous[0])
+    Z_v = null_basis(rows["A"], rank_tol, previous[1])
     return Tangent(Z_q, Z_v, -A_pinv @ rows["psi_q"] @ Z_q, A_pinv, rows["moving"])
 
 
-def require_regular(system: System, place: Place, now: Tangent, rank_tol: float) -> None:
+def require_regular(system: System, place: Place, bases: Tangent, rank_tol: float) -> None:
     """Raise where the rank of the constraints is higher beside the state than in it.
 
     Args:
         system: the mechanism.
         place: a state on the manifold.
-        now: bases of the tangent space there.
+        bases: bases of the tangent space there.
         rank_tol: see `RANK_TOL`.
 
     Raises:
         ProblemError: a singular pose; the message names the constraints that lose rank there.
     """
     rng = np.random.default_rng(0)
-    free = now.Z_q.shape[1]
-    for _ in range(NEIGHBOURS if free and system.nc else 0):
-        direction = rng.standard_normal(free)
-        step = now.Z_q @ (BESIDE * direction / np.linalg.norm(direction))
+    n_free = bases.Z_q.shape[1]
+    for _ in range(NEIGHBOURS if n_free and system.nc else 0):
+        direction = rng.standard_normal(n_free)
+        step = bases.Z_q @ (BESIDE * direction / np.linalg.norm(direction))
         q = np.array(system.integrate(place.q, step)).ravel()
-        beside = settle(system, replace(place, q=q), rank_tol)
-        there = None if beside is None else tangent(system, beside, rank_tol)
-        if there is not None and there.Z_v.shape == now.Z_v.shape and there.Z_q.shape[1] == free:
+        neighbour = newton_projection(system, replace(place, q=q), rank_tol)
+        beside = None if neighbour is None else tangent(system, neighbour, rank_tol)
+        shapes = (bases.Z_q.shape, bases.Z_v.shape)
+        if beside is not None and (beside.Z_q.shape, beside.Z_v.shape) == shapes:
             continue
-        raise ProblemError(_singular(system, now, beside, rank_tol))
+        raise ProblemError(_singular(system, bases, neighbour, rank_tol))
 
 
 def null_basis(A: Array, rank_tol: float, like: Array | None = None) -> Array:
@@ -148,8 +149,8 @@ def null_basis(A: Array, rank_tol: float, like: Array | None = None) -> Array:
     if Z.shape[1] == 0:
         return Z
     if like is None:
-        chosen = np.sort(scipy.linalg.qr(Z.T, pivoting=True, mode="r")[1][: Z.shape[1]])
-        like = np.eye(n)[:, chosen]
+        pivots = np.sort(scipy.linalg.qr(Z.T, pivoting=True, mode="r")[1][: Z.shape[1]])
+        like = np.eye(n)[:, pivots]
     U, _, Wt = np.linalg.svd(Z.T @ like)
     return np.asarray(Z @ U @ Wt)
 
@@ -157,8 +158,8 @@ def null_basis(A: Array, rank_tol: float, like: Array | None = None) -> Array:
 def pseudo_inverse(A: Array, rank_tol: float) -> Array:
     """Return A⁺ with the drop rule of `null_basis`."""
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
-    kept = s > rank_tol * max(1.0, s.max(initial=0.0))
-    return np.asarray(Vt[kept].T @ (U[:, kept] / s[kept]).T)
+    significant = s > rank_tol * max(1.0, s.max(initial=0.0))
+    return np.asarray(Vt[significant].T @ (U[:, significant] / s[significant]).T)
 
 
 def spin(system: System, v: Array) -> Array:
@@ -175,19 +176,20 @@ def spin(system: System, v: Array) -> Array:
     return W
 
 
-def _singular(system: System, now: Tangent, beside: Place | None, rank_tol: float) -> str:
+def _singular(system: System, bases: Tangent, neighbour: Place | None, rank_tol: float) -> str:
     """Return a message with the pose where the rank changes, and the constraints concerned."""
-    rank = system.nv - now.Z_v.shape[1]
+    rank = system.nv - bases.Z_v.shape[1]
     head = f"'{system.name}': the constraints have rank {rank} at this pose"
-    if beside is None:
+    if neighbour is None:
         return f"{head}, and no pose beside it was found: a singular pose has no linear model"
-    U, s, _ = np.linalg.svd(numbers(rows_fun(system), beside.values)["A"])
-    there = int(np.sum(s > rank_tol * max(1.0, s.max())))
-    share = np.abs(U[:, there - 1])
+    U, s, _ = np.linalg.svd(numbers(rows_fun(system), neighbour.values)["A"])
+    neighbour_rank = int(np.sum(s > rank_tol * max(1.0, s.max())))
+    share = np.abs(U[:, neighbour_rank - 1])
     names = system.constraint_names
     order = np.argsort(-share.round(ALIKE), kind="stable")
-    held = dict.fromkeys(names[i] for i in order if share[i] > share.max() / 2)
+    released = dict.fromkeys(names[i] for i in order if share[i] > share.max() / 2)
     return (
-        f"{head} and {there} beside it: a singular pose, where {', '.join(held)} lets go of a "
-        "direction and no linear model holds. Linearise beside it"
+        f"{head} and {neighbour_rank} beside it: a singular pose, where "
+        f"{', '.join(released)} leaves one more direction free and no linear model "
+        "holds. Linearise beside it"
     )

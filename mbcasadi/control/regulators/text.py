@@ -11,36 +11,33 @@ MOVES = 0.2
 """Share of the largest entry from which on a coordinate counts as moving."""
 
 
-def largest(names: Sequence[str], left: Array) -> str:
+def largest_entries(names: Sequence[str], entries: Array) -> str:
     """Return the largest entries with their names."""
-    order = np.argsort(-np.abs(left), kind="stable")
-    worst = [i for i in order if abs(left[i]) > MOVES * np.abs(left).max()]
-    return ", ".join(f"{names[i]} {left[i]:.3g}" for i in worst)
+    order = np.argsort(-np.abs(entries), kind="stable")
+    worst = [i for i in order if abs(entries[i]) > MOVES * np.abs(entries).max()]
+    return ", ".join(f"{names[i]} {entries[i]:.3g}" for i in worst)
 
 
-def values(names: Sequence[str], numbers: Array) -> str:
+def named_values(names: Sequence[str], numbers: Array) -> str:
     """Return the entries with their names, rounding errors as zero."""
     least = BALANCED * np.abs(numbers).max(initial=0.0)
-    shown = [f"{n} {x if abs(x) > least else 0:.4g}" for n, x in zip(names, numbers, strict=True)]
-    return shorten(shown)
+    entries = [f"{n} {x if abs(x) > least else 0:.4g}" for n, x in zip(names, numbers, strict=True)]
+    return shorten(entries)
 
 
-def joined(names: Sequence[str], directions: Array) -> str:
+def moving_names(names: Sequence[str], directions: Array) -> str:
     """Return the names of the coordinates that move along directions (n, k)."""
     share = np.abs(directions).max(axis=1, initial=0.0)
-    moving = [n for n, s in zip(names, share, strict=True) if s > MOVES * share.max()]
-    return shorten(moving)
+    named = [n for n, s in zip(names, share, strict=True) if s > MOVES * share.max()]
+    return shorten(named)
 
 
-def ways(directions: Array) -> str:
-    """Return the number of directions as text."""
+def direction_text(names: Sequence[str], directions: Array) -> str:
+    """Return the number of directions, and the coordinates that move along them in brackets."""
     count = directions.shape[1]
-    return "no direction" if count == 0 else f"{count} direction{'s' * (count > 1)}"
-
-
-def along(names: Sequence[str], directions: Array) -> str:
-    """Return the coordinates that move along them in brackets, nothing where there are none."""
-    return f" ({joined(names, directions)})" if directions.shape[1] else ""
+    if count == 0:
+        return "no direction"
+    return f"{count} direction{'s' * (count > 1)} ({moving_names(names, directions)})"
 
 
 MOST_NAMES = 6

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.regulators.discrete import held
+from mbcasadi.control.regulators.discrete import hold_matrices
 from mbcasadi.control.regulators.linearization import Linearization, assemble_state
 from mbcasadi.control.regulators.operating_point import (
     Array,
@@ -27,7 +27,7 @@ from mbcasadi.control.regulators.operating_point import (
 from mbcasadi.control.regulators.tangent import (
     TANGENT_RANK_TOL,
     Tangent,
-    closed,
+    project_state,
     require_regular,
     spin,
     tangent,
@@ -65,20 +65,20 @@ def linearize_along(
     if system.nc and "v" in system.loop_jacobian.name_in():
         raise ProblemError(f"'{system.name}' has rows nonlinear in v; linearise single states")
     places = _places(system, q, v, u, t, mask)
-    first = closed(system, places[0], rank_tol)
+    first = project_state(system, places[0], rank_tol)
     require_regular(system, first, tangent(system, first, rank_tol), rank_tol)
-    places = [closed(system, place, rank_tol) for place in places]
+    places = [project_state(system, place, rank_tol) for place in places]
     motions = _motions(system, places, rank_tol)
-    found: list[Linearization] = []
-    now: Tangent | None = None
+    systems: list[Linearization] = []
+    bases: Tangent | None = None
     for k, (place, motion) in enumerate(zip(places, motions, strict=True)):
-        now = _next(system, place, rank_tol, now, k)
+        bases = _next(system, place, rank_tol, bases, k)
         require_linear(system, place, motion["clip"])
-        linear = assemble_state(system, place, now, motion, -spin(system, place.v) @ now.Z_q)
-        turned = now.Z_v.T @ now.moving.T @ now.A_pinv.T @ now.slope
+        linear = assemble_state(system, place, bases, motion, -spin(system, place.v) @ bases.Z_q)
+        turned = bases.Z_v.T @ bases.moving.T @ bases.A_pinv.T @ bases.slope
         linear.dfdx[linear.n_q :, : linear.n_q] -= turned
-        found.append(replace(linear, drift=np.zeros(linear.nx)))
-    return tuple(found)
+        systems.append(replace(linear, drift=np.zeros(linear.nx)))
+    return tuple(systems)
 
 
 def discretize_along(linear: Sequence[Linearization], period: float) -> tuple[Linearization, ...]:
@@ -95,13 +95,13 @@ def discretize_along(linear: Sequence[Linearization], period: float) -> tuple[Li
         ProblemError: a system that is discrete already, or a period that is not positive.
     """
     require_positive(period=period)
-    if any(one.period is not None for one in linear):
+    if any(start.period is not None for start in linear):
         raise ProblemError("a linear system is discrete already; expected linearize_along's")
     steps = []
-    for one, other in pairwise(linear):
-        dfdx, dfdu = (one.dfdx + other.dfdx) / 2, (one.dfdu + other.dfdu) / 2
-        dfdx, dfdu, drift = held(dfdx, dfdu, (one.drift + other.drift) / 2, period)
-        steps.append(replace(one, dfdx=dfdx, dfdu=dfdu, drift=drift, period=period))
+    for start, end in pairwise(linear):
+        dfdx, dfdu = (start.dfdx + end.dfdx) / 2, (start.dfdu + end.dfdu) / 2
+        dfdx, dfdu, drift = hold_matrices(dfdx, dfdu, (start.drift + end.drift) / 2, period)
+        steps.append(replace(start, dfdx=dfdx, dfdu=dfdu, drift=drift, period=period))
     return tuple(steps)
 
 
@@ -143,13 +143,18 @@ def _motions(system: System, places: Sequence[Place], rank_tol: float) -> list[d
     return [{name: x[k] for name, x in split.items()} for k in range(len(places))]
 
 
-def _next(system: System, place: Place, rank_tol: float, last: Tangent | None, k: int) -> Tangent:
+def _next(
+    system: System, place: Place, rank_tol: float, previous: Tangent | None, k: int
+) -> Tangent:
     """Return the bases nearest to the last ones."""
-    now = tangent(system, place, rank_tol)
-    if last is not None and (now.Z_q.shape, now.Z_v.shape) != (last.Z_q.shape, last.Z_v.shape):
-        ranks = [system.nv - one.Z_v.shape[1] for one in (last, now)]
+    bases = tangent(system, place, rank_tol)
+    if previous is not None and (bases.Z_q.shape, bases.Z_v.shape) != (
+        previous.Z_q.shape,
+        previous.Z_v.shape,
+    ):
+        ranks = [system.nv - each.Z_v.shape[1] for each in (previous, bases)]
         raise ProblemError(
             f"'{system.name}': the rank of the constraints changes from {ranks[0]} to {ranks[1]} "
             f"at sample {k}; expected a motion that passes no singular pose"
         )
-    return now if last is None else tangent(system, place, rank_tol, last)
+    return bases if previous is None else tangent(system, place, rank_tol, previous)

@@ -27,11 +27,11 @@ def back_fun(
     unrolled = constraints_unroll(system)
     s = step_symbols(system, cast(type[ca.MX], ca.SX) if unrolled else ca.MX)
     del s["u"]
-    mask = s.get("mask", ca.DM.ones(system.nc))
+    mask = s.get("mask", cast(ca.MX, ca.DM.ones(system.nc)))
     q, v = s["q"], s["v"]
     on = mask * holonomic_rows(system)
     for _ in range(newton):
-        at_rest = {**s, "q": q, "v": ca.DM.zeros(system.nv)}
+        at_rest = {**s, "q": q, "v": cast(ca.MX, ca.DM.zeros(system.nv))}
         A = ca.diag(on) @ evaluate(system.loop_jacobian, at_rest)
         phi = on * evaluate(system.constraint, at_rest)
         factor = complete_factor(A, rank_tol=rank_tol, pivot=pivot)

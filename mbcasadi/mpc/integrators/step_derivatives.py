@@ -237,7 +237,9 @@ def _cached_function(
     make: Callable[[System, Treatment], ca.Function], system: System, treatment: Treatment
 ) -> ca.Function:
     """Return the Function of `make`, cached for a system and its treatment of rows."""
-    return system.cached(f"{make.__name__} {treatment.key}", lambda: make(system, treatment))
+    return system.cached_function(
+        f"{make.__name__} {treatment.key}", lambda: make(system, treatment)
+    )
 
 
 def _call_by_name(function: ca.Function, inputs: Expressions) -> dict[str, ca.MX]:

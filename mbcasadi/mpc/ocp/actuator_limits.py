@@ -7,7 +7,8 @@ from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.stage import Bounded, Stage
 from mbcasadi.shapes import bounds
 from mbcasadi.system import System
-from mbcasadi.system.actuator_model import Ranges, actuator_model
+from mbcasadi.system.actuator_model import actuator_model
+from mbcasadi.system.ranges import Ranges
 
 
 def change_rows(stage: Stage, rates: Array | None) -> list[Bounded]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.operating_point import numbers, place_of, rows_fun
-from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, closed
+from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, project_state
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.trajectory.constraints import independent
 from mbcasadi.shapes import require_shape
@@ -37,7 +37,7 @@ def actuation_measure(system: System, q: ca.SX, near: ArrayLike) -> ca.SX:
         ShapeError: a wrong shape, or NaN.
     """
     require_shape("q", q, (system.nq, 1), "(nq, 1)")
-    place = closed(system, place_of(system, near), TANGENT_RANK_TOL)
+    place = project_state(system, place_of(system, near), TANGENT_RANK_TOL)
     U = independent(numbers(rows_fun(system), place.values)["A"])
     freedoms = system.nv - U.shape[1]
     if system.nu != freedoms:
@@ -45,7 +45,7 @@ def actuation_measure(system: System, q: ca.SX, near: ArrayLike) -> ca.SX:
             f"'{system.name}' has {system.nu} motors for {freedoms} freedoms; a determinant needs "
             "as many of them"
         )
-    at = {"q": q, "v": ca.DM.zeros(system.nv), "t": 0.0}
+    at = {"q": q, "v": ca.SX.zeros(system.nv), "t": ca.SX(0)}
     A = evaluate(system.loop_jacobian, at) if system.nc else ca.SX(0, system.nv)
     square = ca.vertcat(U.T @ A, system.actuation(q).T)
     square_fun = ca.Function("square", [q], [square, ca.det(square)])

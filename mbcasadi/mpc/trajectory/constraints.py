@@ -15,7 +15,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
-from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, closed, tangent
+from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, project_state, tangent
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
 from mbcasadi.system import System, evaluate
@@ -38,7 +38,7 @@ def pin_independent_coordinates(
         ProblemError: the state is off the manifold.
         ShapeError: a wrong shape, or NaN.
     """
-    place = closed(system, place_of(system, q, v), TANGENT_RANK_TOL)
+    place = project_state(system, place_of(system, q, v), TANGENT_RANK_TOL)
     now = tangent(system, place, TANGENT_RANK_TOL)
     dq = system.difference(ca.DM(place.q), symbols.q)
     rows = [ca.DM(now.Z_q.T) @ dq, ca.DM(now.Z_v.T) @ (symbols.v - ca.DM(place.v))]
@@ -66,9 +66,9 @@ def closure(system: System, q: ca.SX, v: ca.SX, near: ArrayLike) -> Closure:
         q, v: (nq, 1), (nv, 1) symbols.
         near: (nq,) pose.
     """
-    place = closed(system, place_of(system, near), TANGENT_RANK_TOL)
+    place = project_state(system, place_of(system, near), TANGENT_RANK_TOL)
     rows = numbers(rows_fun(system), place.values)
-    at = {"q": q, "v": v, "t": 0.0}
+    at = {"q": q, "v": v, "t": ca.SX(0)}
     norms = _norms(system, q)
     if not system.nc:
         return Closure(norms, ca.SX(0, 1))

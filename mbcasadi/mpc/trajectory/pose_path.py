@@ -91,7 +91,7 @@ def pose_path(
     clock = ca.SX.sym("t")
     v = ca.SX.sym("v", system.nv)
     path = ca.vertcat(*(_interpolate(clock, rows[:, i]) for i in range(rows.shape[1])))
-    prescribed = system.constrained(q, v, phi=ca.vec(value) - path, t=clock)
+    prescribed = system.with_rows(q, v, phi=ca.vec(value) - path, t=clock)
     poses = np.empty((len(t), system.nq))
     for k in range(len(t)):
         try:

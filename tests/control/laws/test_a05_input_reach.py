@@ -57,7 +57,7 @@ def test_the_singular_pose_has_a_motion_that_the_crank_does_not_drive():
     assert at.in_words == (
         "1 of the 2 motions of 'slider_crank' can be driven here. Motion along slider (+0.71), "
         "rod (-0.71) cannot be: no actuator does work on it. One actuator more for each, on a "
-        "joint named here, would do."
+        "joint named here, would suffice."
     )
     assert input_reach(system_of("slider_crank_driven"), POLE).controllable
     np.testing.assert_allclose(system.constraint_jacobian(POLE) @ at.undriven, 0, atol=1e-12)

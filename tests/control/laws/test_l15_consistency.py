@@ -24,7 +24,7 @@ def test_the_bar_of_the_five_links_can_be_kept_with_three_motors_to_spare(arms):
     assert report.attainable
     assert "leave all of them free" in report.in_words
     assert "reach all 3 (34), with 3 to spare" in report.in_words
-    assert "A control gives what is asked for now (33)." in report.in_words
+    assert "A control gives the desired acceleration now (33)." in report.in_words
 
 
 def test_one_row_too_many_is_decided_by_the_loop_and_named(arms):
@@ -41,7 +41,7 @@ def test_one_row_too_many_is_decided_by_the_loop_and_named(arms):
     assert not report.attainable
     assert report.controllable  # of what is left
     assert "the passive constraints decide reach, and leave 3 free" in report.in_words
-    assert "What is asked of reach contradicts" in report.in_words
+    assert "The desired acceleration of reach contradicts" in report.in_words
     asked["yddot"] = [0, 0.5, 0, 0]
     assert servo_report(arms, rows, robots.START, **asked).consistent
 
@@ -70,7 +70,7 @@ def test_a_rank_of_one_is_not_enough_and_the_unreachable_row_and_joint_are_named
     assert report.consistent  # an acceleration would do, no control gives it
     assert "reach 1 of 2" in report.in_words
     assert "No actuator accelerates x2 (34); it is a motion of q_1." in report.in_words
-    assert "No control gives what is asked of x2 now (33)." in report.in_words
+    assert "No control gives the desired acceleration of x2 now (33)." in report.in_words
 
 
 def test_joints_and_motors_are_called_by_the_models_names():
@@ -78,7 +78,7 @@ def test_joints_and_motors_are_called_by_the_models_names():
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     rows = servo_rows(masses_mjcf, q, v, phi=q[1] - 1, names=("place",))
     text = servo_report(masses_mjcf, rows, [0.0, 0.9]).in_words
-    assert "They do not feel F." in text
+    assert "They do not depend on F." in text
     assert "it is a motion of x2" in text
 
 

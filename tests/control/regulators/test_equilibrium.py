@@ -103,13 +103,13 @@ def test_a_weak_motor_lets_the_pose_give_way_or_is_named():
     np.testing.assert_allclose(mb.equilibrium(system, within_limits=False).u, needed)
 
 
-def test_a_force_range_that_cuts_the_holding_force_is_refused():
+def test_a_force_range_that_clips_the_holding_force_is_refused():
     arm = """<mujoco><worldbody><body><joint name="arm" axis="0 1 0"/>
     <inertial pos="0.5 0 0" mass="1" diaginertia="0.1 0.1 0.1"/></body></worldbody>
     <actuator><position joint="arm" kp="50" forcerange="-{0} {0}"/></actuator></mujoco>"""
     held = mb.equilibrium(mb.read_mjcf(arm.format(5)), [0.0])
     np.testing.assert_allclose(50 * np.abs(held.u), GRAVITY / 2)
-    with pytest.raises(err.ProblemError, match=r"force ranges of the actuators cut .* arm 2\.9"):
+    with pytest.raises(err.ProblemError, match=r"force ranges of the actuators clip .* arm 2\.9"):
         mb.equilibrium(mb.read_mjcf(arm.format(2)), [0.0])
 
 

@@ -60,7 +60,7 @@ def test_neither_basis_nor_repeated_rows_change_the_gain(name):
     system = linear.system
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     rows = system.constraint(q)
-    twice = system.constrained(q, v, phi=ca.vertcat(rows[0] - 2 * rows[2], 3 * rows[2]))
+    twice = system.with_rows(q, v, phi=ca.vertcat(rows[0] - 2 * rows[2], 3 * rows[2]))
     for other in (linearize(twice, linear.q, None, linear.u), in_another_basis(linear)):
         again = gain_in_full_coordinates(other, lqr_gain(other, Q, R, period=PERIOD).K)
         np.testing.assert_allclose(again, gain, atol=SAME * np.abs(gain).max())

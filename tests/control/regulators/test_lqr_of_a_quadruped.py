@@ -20,7 +20,7 @@ def quadruped_on_its_feet():
     q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     points = [robot.frame(foot).pose for foot in FEET]
     away = ca.vertcat(*(point(q)[0] - point(held.q)[0] for point in points))
-    return mb.linearize(robot.constrained(q, v, phi=away), held.q, None, held.u)
+    return mb.linearize(robot.with_rows(q, v, phi=away), held.q, None, held.u)
 
 
 def test_a_quadruped_with_a_floating_trunk_stands_on_contacts():

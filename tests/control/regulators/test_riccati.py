@@ -5,9 +5,9 @@ import pytest
 from scipy.linalg import expm, solve_discrete_lyapunov
 
 import mbcasadi.errors as err
-from mbcasadi.control.regulators.discrete import held
+from mbcasadi.control.regulators.discrete import hold_matrices
 from mbcasadi.control.regulators.riccati import (
-    backward,
+    backward_riccati,
     regulator,
     sample_cost,
     sampled_noise,
@@ -66,7 +66,7 @@ def test_the_weights_of_a_tick_are_the_integral_of_the_cost(seed):
         expected += PERIOD / 2 * share * flow.T @ whole @ flow
     found = np.block([[tick.Q, tick.N], [tick.N.T, tick.R]])
     np.testing.assert_allclose(found, expected, rtol=1e-11)
-    step, push, _ = held(A, B, np.zeros(5), PERIOD)
+    step, push, _ = hold_matrices(A, B, np.zeros(5), PERIOD)
     np.testing.assert_allclose(np.hstack([tick.A, tick.B]), np.hstack([step, push]), rtol=1e-11)
     noise = sampled_noise(A.T, Q, PERIOD)
     np.testing.assert_allclose(sample_cost(A, 0 * B, Q, R, PERIOD).Q, noise, rtol=1e-11)
@@ -102,7 +102,7 @@ def test_the_sampled_gain_tends_to_the_continuous_one_at_first_order(seed):
 def test_a_long_horizon_begins_with_the_gain_of_an_endless_one(seed):
     problem = random_problem(seed)
     A, B, Q, R, N = problem
-    gains, costs = backward([tick_of(problem)] * LONG, np.zeros((5, 5)))
+    gains, costs = backward_riccati([tick_of(problem)] * LONG, np.zeros((5, 5)))
     found = sampled_regulator(A, B, Q, R, PERIOD, N)
     assert len(gains) == len(costs) - 1 == LONG
     np.testing.assert_allclose(gains[0], found.K, atol=1e-9 * np.abs(found.K).max())

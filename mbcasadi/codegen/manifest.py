@@ -1,0 +1,170 @@
+"""The manifest of an export: sizes, names, units, limits, versions and hashes, as JSON."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Literal, TypedDict
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.codegen.c_interface import Law, Port
+from mbcasadi.codegen.count import largest_body, operations
+from mbcasadi.codegen.sizes import iteration_limit, memory_doubles
+from mbcasadi.codegen.text import package_version
+from mbcasadi.description import TuningParameter
+from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
+from mbcasadi.description.status import Flag
+
+DaqpOrigin = Literal["wheel", "system"]
+
+# Above this size of one C function, gcc needs minutes at -O2 and beyond.
+COMPILER_CLIFF = 50_000
+DEFAULT_FLAGS = ("-O2",)
+LARGE_FLAGS = ("-O1",)
+
+
+class SignalEntry(TypedDict):
+    """One input or output."""
+
+    name: str
+    size: int
+    shape: list[int]
+    components: list[str]
+    units: list[str]
+
+
+class TuningEntry(TypedDict):
+    """One tuning parameter; None for a bound that is infinite."""
+
+    name: str
+    default: float
+    lower: float | None
+    upper: float | None
+    unit: str
+
+
+class SolverEntry(TypedDict):
+    """The QP solver and its settings."""
+
+    name: str
+    interface: str
+    origin: str
+    unknowns: int
+    rows: int
+    primal_tolerance: float
+    iteration_limit: int
+
+
+class Manifest(TypedDict):
+    """What `manifest.json` holds."""
+
+    format: int
+    name: str
+    source: str
+    period: float | None
+    inputs: list[SignalEntry]
+    outputs: list[SignalEntry]
+    u_min: list[float | None] | None
+    u_max: list[float | None] | None
+    z0: list[float] | None
+    flag_bits: dict[str, int]
+    tuning: list[TuningEntry]
+    memory_bytes: int
+    prepared_from: list[str]
+    operations: dict[str, int]
+    largest_function: int
+    flags: list[str]
+    solver: SolverEntry | None
+    notes: dict[str, str]
+    versions: dict[str, str]
+    sha256: dict[str, str]
+
+
+def recommended_flags(law: Law) -> tuple[str, ...]:
+    """Return the optimisation flags that compile this law in reasonable time."""
+    largest = max(largest_body(f) for f in law.functions)
+    return LARGE_FLAGS if largest > COMPILER_CLIFF else DEFAULT_FLAGS
+
+
+def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifest:
+    """Return the manifest; it depends neither on the time nor on the place of the export.
+
+    Args:
+        law: what is exported.
+        daqp: where the solver comes from.
+        hashed: contents of the other files, by name.
+    """
+    versions = {"mbcasadi": package_version(), "casadi": ca.CasadiMeta.version()}
+    solver: SolverEntry | None = None
+    if law.staged:
+        solver = {
+            "name": "DAQP",
+            "interface": "0.5",
+            "origin": f"casadi {ca.CasadiMeta.version()} wheel" if daqp == "wheel" else "system",
+            "unknowns": law.n,
+            "rows": law.m,
+            "primal_tolerance": C_PRIMAL_TOLERANCE,
+            "iteration_limit": 2 * iteration_limit(law),
+        }
+        versions["daqp"] = "0.5"
+    return {
+        "format": 1,
+        "name": law.name,
+        "source": law.source,
+        "period": law.period,
+        "inputs": [_signal_entry(p) for p in law.inputs],
+        "outputs": [_signal_entry(p) for p in law.outputs],
+        "u_min": _numbers(law.u_min),
+        "u_max": _numbers(law.u_max),
+        "z0": None if law.z0 is None else law.z0.tolist(),
+        "flag_bits": {str(flag.name): int(flag) for flag in Flag},
+        "tuning": [_tuning_entry(parameter) for parameter in law.tuning],
+        "memory_bytes": 8 * memory_doubles(law),
+        "prepared_from": [p.name for p in law.prepared_from],
+        "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in law.functions},
+        "largest_function": max(largest_body(f) for f in law.functions),
+        "flags": list(recommended_flags(law)),
+        "solver": solver,
+        "notes": dict(law.notes),
+        "versions": versions,
+        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(hashed.items())},
+    }
+
+
+def manifest_text(content: Manifest) -> str:
+    """Return the manifest's JSON, always in the same bytes."""
+    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _signal_entry(port: Port) -> SignalEntry:
+    return {
+        "name": port.name,
+        "size": port.size,
+        "shape": list(port.sparsity.shape),
+        "components": list(port.components),
+        "units": list(port.units),
+    }
+
+
+def _tuning_entry(parameter: TuningParameter) -> TuningEntry:
+    """Return name, default and bounds as JSON; None means no bound."""
+    return {
+        "name": parameter.name,
+        "default": parameter.default,
+        "lower": _finite(parameter.lower),
+        "upper": _finite(parameter.upper),
+        "unit": parameter.unit,
+    }
+
+
+def _numbers(values: NDArray[np.float64] | None) -> list[float | None] | None:
+    """Return JSON numbers; None means no limit."""
+    if values is None:
+        return None
+    return [_finite(v) for v in values]
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,106 @@
+"""Inputs of a law: their symbols, and the guard that makes them safe to compute with."""
+
+from collections.abc import Mapping, Sequence
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.law_interface.law import Array, LawInputs
+from mbcasadi.control.tasks.task import Slot
+from mbcasadi.description import TuningParameter
+from mbcasadi.qp.input_guard import (
+    LARGEST_INPUT,
+    MASK_ON,
+    input_validity,
+    is_within,
+    normalise_quaternions,
+    replace_invalid,
+)
+from mbcasadi.system import System
+from mbcasadi.system.coordinates import equality_groups, quaternion_places
+
+
+def input_symbols(
+    system: System, slots: Sequence[Slot], n_tuning: int, nz: int, measures_force: bool
+) -> dict[str, ca.SX]:
+    """Return the symbol of each input by name, in the Function's order.
+
+    Args:
+        system: the mechanism.
+        slots: slices of the reference.
+        n_tuning: number of tuning parameters.
+        nz: size of the state.
+        measures_force: the law takes the measured constraint force.
+    """
+    sizes = {"q": system.nq, "v": system.nv}
+    if measures_force:
+        sizes["f_c"] = system.nv
+    sizes["ref"] = sum(slot.size for slot in slots)
+    if n_tuning:
+        sizes["tuning"] = n_tuning
+    if system.mask is not None:
+        sizes["mask"] = len(equality_groups(system)[0])
+    sizes["z"] = nz
+    return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+
+
+def safe_inputs(
+    system: System,
+    symbols: Mapping[str, ca.SX],
+    slots: Sequence[Slot],
+    tuning: Sequence[TuningParameter],
+    initial: Mapping[str, Array],
+) -> tuple[LawInputs, ca.SX]:
+    """Return inputs that are safe to compute with, and one where they are those of the caller.
+
+    Args:
+        system: the mechanism.
+        symbols: of the inputs, by name.
+        slots: slices of the reference.
+        tuning: parameters with their bounds.
+        initial: initial value of each state, by name.
+    """
+    quaternions = quaternion_places(system)
+    valid = input_validity(symbols.values(), symbols["q"], quaternions)
+    nominal = {name: ca.DM.zeros(value.numel()) for name, value in symbols.items()}
+    if tuning:
+        lower, upper = (
+            [getattr(parameter, end) for parameter in tuning] for end in ("lower", "upper")
+        )
+        valid = ca.logic_and(valid, is_within(symbols["tuning"], lower, upper))
+        nominal["tuning"] = ca.DM([parameter.default for parameter in tuning])
+    if system.tree is not None:
+        nominal["q"] = ca.DM(np.asarray(system.tree.q0, dtype=float))
+    if "mask" in symbols:
+        nominal["mask"] = ca.DM.ones(symbols["mask"].numel())
+    safe = replace_invalid(valid, symbols, nominal)
+    return LawInputs(
+        q=normalise_quaternions(safe["q"], quaternions),
+        v=safe["v"],
+        ref=_split(safe["ref"], {slot.name: slot.size for slot in slots}),
+        z=_split(safe["z"], {name: value.size for name, value in initial.items()}),
+        rows=_rows_on(system, safe.get("mask")),
+        f_c=safe.get("f_c", ca.SX.zeros(system.nv)),
+        tuning=_split(safe.get("tuning", ca.SX(0, 1)), {parameter.name: 1 for parameter in tuning}),
+    ), valid
+
+
+def finite_state(z: ca.SX, z0: Array) -> ca.SX:
+    """Return the state as it came in, the initial one where it holds NaN or huge numbers."""
+    return ca.if_else(ca.sum1(ca.fabs(z)) <= LARGEST_INPUT, z, ca.DM(z0)) if z0.size else z
+
+
+def _split(column: ca.SX, sizes: Mapping[str, int]) -> dict[str, ca.SX]:
+    parts, first = {}, 0
+    for name, size in sizes.items():
+        parts[name] = column[first : first + size, 0]
+        first += size
+    return parts
+
+
+def _rows_on(system: System, mask: ca.SX | None) -> ca.SX:
+    if mask is None:
+        return ca.SX.ones(system.nc)
+    sizes = equality_groups(system)[1]
+    on = mask > MASK_ON
+    return ca.vertcat(ca.SX(0, 1), *(on[k] for k, size in enumerate(sizes) for _ in range(size)))

@@ -1,0 +1,62 @@
+"""Members of a `System`: their names, and the attributes that build them on first use."""
+
+from typing import Protocol
+
+import casadi as ca
+
+MEMBERS = (
+    "mass_matrix",
+    "bias_force",
+    "coriolis_matrix",
+    "gravity_force",
+    "kinetic_energy",
+    "potential_energy",
+    "passive_force",
+    "actuation",
+    "actuator_bias",
+    "actuator_force",
+    "act_dot",
+    "constraint",
+    "constraint_rate",
+    "constraint_jacobian",
+    "constraint_velocity",
+    "constraint_bias",
+    "loop_rate",
+    "loop_jacobian",
+    "loop_bias",
+    "velocity_map",
+    "integrate",
+    "difference",
+)
+
+RESTS_ON = {
+    "coriolis_matrix": ("bias_force", "mass_matrix"),
+    "gravity_force": ("bias_force",),
+    "kinetic_energy": ("mass_matrix",),
+    "potential_energy": ("bias_force",),
+    "constraint_rate": ("constraint_jacobian",),
+    "loop_rate": ("loop_jacobian",),
+}
+"""Members that are wrong where another one is: they share its refusals."""
+
+
+class HasMembers(Protocol):
+    """An object that builds its Functions by name."""
+
+    def member(self, name: str) -> ca.Function:
+        """Return the member Function `name`."""
+
+
+class Member:
+    """One named Function of a `System`, built on first use and kept."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, system: "HasMembers | None", owner: type | None = None) -> ca.Function:
+        if system is None:
+            return self  # type: ignore[return-value]  # the class attribute, for its docstring
+        return system.member(self.name)
