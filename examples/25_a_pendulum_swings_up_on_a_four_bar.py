@@ -13,7 +13,13 @@ from panels import Panel, draw, figure_path
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.mpc import discrete_dynamics, initial_guess, ocp_solver, optimal_control_problem
+from mbcasadi.mpc import (
+    StepOptions,
+    discrete_dynamics,
+    initial_guess,
+    ocp_solver,
+    optimal_control_problem,
+)
 
 STEPS, PERIOD = 60, 0.025  # s
 TORQUE = 3.0  # N m, of 4 that the motor has
@@ -41,13 +47,13 @@ def main(figure: str | None = None) -> dict[str, float]:
         R=EFFORT,
         Q_end=weights(system, END_ANGLE, END_SPEED),
         u_bounds=[[-TORQUE, TORQUE]],
-        substeps=2,
+        step=StepOptions(substeps=2),
     )
     guess = initial_guess(ocp, np.linspace(hanging, upright, STEPS + 1), np.zeros((STEPS, 1)))
     found = ocp_solver(ocp, "fatrop")(hanging, guess=guess)
     q, v = found.x[:, : system.nq], found.x[:, system.nq :]
     gap = float(np.abs(system.constraint.map(STEPS + 1)(q.T).full()).max())
-    finer = discrete_dynamics(system, PERIOD, substeps=10).map(STEPS)
+    finer = discrete_dynamics(system, PERIOD, StepOptions(substeps=10)).map(STEPS)
     error = finer(found.x[:-1].T, found.u.T, np.zeros((0, STEPS))).full().T - found.x[1:]
     lean = q[:, :3].sum(axis=1)  # crank, coupler and pendulum turn on each other
     print(found.in_words)

@@ -48,8 +48,7 @@ def controller(system: mb.System, hanging: np.ndarray) -> mpc.RealTimeIteration:
         residual=ca.vertcat(upright(at, ROOTS), EFFORT * at.u),
         terminal=upright(at, LAST),
         u_bounds=[[-FORCE, FORCE]],
-        order=2,
-        pivot=False,
+        step=mpc.StepOptions(order=2, pivot=False),
     )
     straight = np.linspace(hanging, 0 * hanging, HORIZON + 1)
     guess = mpc.initial_guess(ocp, straight, np.zeros((HORIZON, 1)))

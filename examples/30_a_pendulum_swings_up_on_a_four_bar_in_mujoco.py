@@ -17,7 +17,13 @@ from panels import Panel, draw, figure_path
 import mbcasadi as mb
 from mbcasadi import models
 from mbcasadi.control.regulators import feedback
-from mbcasadi.mpc import initial_guess, ocp_solver, optimal_control_problem, real_time_iteration
+from mbcasadi.mpc import (
+    StepOptions,
+    initial_guess,
+    ocp_solver,
+    optimal_control_problem,
+    real_time_iteration,
+)
 from mbcasadi.validation import Run, compile_controller
 
 MODEL = models.path("pendulum_on_four_bar")
@@ -25,7 +31,7 @@ PERIOD, PLANNED, HORIZON = 0.0125, 120, 40  # s; samples of the plan and of the 
 DURATION, PUSHED = 5.0, (3.0, 3.1)  # s
 PUSH, TORQUE = 0.5, 3.0  # N m: on the pendulum, of the plan
 UPRIGHT = 0.1  # rad of lean within which the pendulum stands
-STEP = {"order": 3, "pivot": False}  # of the prediction
+STEP = StepOptions(order=3, pivot=False)  # of the prediction
 
 
 def weights(angle: float, speed: float) -> np.ndarray:
@@ -38,7 +44,7 @@ def planned(system: mb.System, upright: np.ndarray) -> tuple[np.ndarray, np.ndar
     hanging = upright + np.pi * np.eye(8)[2]
     weight = {"Q": weights(1.0, 0.1), "R": 0.5, "Q_end": weights(50.0, 5.0)}
     bounds = [[-TORQUE, TORQUE]]
-    ocp = optimal_control_problem(system, PLANNED, PERIOD, **weight, u_bounds=bounds, **STEP)
+    ocp = optimal_control_problem(system, PLANNED, PERIOD, **weight, u_bounds=bounds, step=STEP)
     straight = np.linspace(hanging, upright, PLANNED + 1)
     best = ocp_solver(ocp, "fatrop")(
         hanging, guess=initial_guess(ocp, straight, np.zeros((PLANNED, 1)))
@@ -54,7 +60,7 @@ def main(figure: str | None = None) -> dict[str, Run]:
     upright = np.concatenate([system.tree.q0, np.zeros(4)])
     x, u = planned(system, upright)
     Q = weights(10.0, 1.0)
-    ocp = optimal_control_problem(system, HORIZON, PERIOD, Q=Q, R=0.7, Q_end=15 * Q, **STEP)
+    ocp = optimal_control_problem(system, HORIZON, PERIOD, Q=Q, R=0.7, Q_end=15 * Q, step=STEP)
     first = initial_guess(ocp, x[: HORIZON + 1], u[:HORIZON])
     rti = real_time_iteration(ocp, first, delay=1)
     played = feedback(

@@ -58,8 +58,7 @@ def controller(arms: mb.System) -> mpc.RealTimeIteration:
         terminal=0.3 * tracked,
         u_bounds=[[-TORQUE, TORQUE]] * 6,
         du_bounds=[[-CHANGE, CHANGE]] * 6,
-        order=2,
-        pivot=False,
+        step=mpc.StepOptions(order=2, pivot=False),
     )
     x = np.concatenate([held.q, np.zeros(5), held.u])
     guess = mpc.initial_guess(ocp, np.tile(x, (HORIZON + 1, 1)), np.tile(held.u, (HORIZON, 1)))

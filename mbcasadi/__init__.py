@@ -6,28 +6,80 @@
 >>> ctl = mb.control.InverseDynamicsQP(system, tasks=[...])
 >>> project = mb.export_c(ctl, "out/")  # C99 without allocation
 >>> report = mb.validate(ctl, "four_bar.xml", duration=5.0)  # the C against MuJoCo
+
+Packages are imported when they are first used: `import mbcasadi` alone loads none of them.
 """
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
-from mbcasadi import control, dynamics, formulation, interop, linalg, models, mpc
-from mbcasadi.codegen import export_c, open_project
-from mbcasadi.control.regulators import equilibrium, linearize
-from mbcasadi.description import Baumgarte, Contact, Controller
-from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
-from mbcasadi.simulation import (
-    Event,
-    EventRecord,
-    Switch,
-    Trajectory,
-    assemble,
-    simulate,
-    simulate_fixed_step,
-)
-from mbcasadi.system import System, from_equations, from_lagrangian, read_mjcf, redundancy
-from mbcasadi.validation import campaign, validate
+if TYPE_CHECKING:
+    from mbcasadi import (
+        codegen,
+        control,
+        dynamics,
+        formulation,
+        interop,
+        linalg,
+        models,
+        mpc,
+        plant,
+        simulation,
+        validation,
+    )
+    from mbcasadi.codegen import export_c, open_project
+    from mbcasadi.control.regulators.equilibrium import equilibrium
+    from mbcasadi.control.regulators.linearization import linearize
+    from mbcasadi.description import Baumgarte, Contact, Controller
+    from mbcasadi.dynamics import constraint_force, forward_dynamics, inverse_dynamics
+    from mbcasadi.simulation import Event, EventRecord, Switch, Trajectory, assemble
+    from mbcasadi.simulation.fixed_step import simulate_fixed_step
+    from mbcasadi.simulation.simulate import simulate
+    from mbcasadi.system import System, from_equations, from_lagrangian, read_mjcf
+    from mbcasadi.system.redundancy import redundancy
+    from mbcasadi.validation.campaign import campaign
+    from mbcasadi.validation.validate import validate
 
 __version__ = version("mbcasadi")
+
+_PACKAGES = (
+    "codegen",
+    "control",
+    "dynamics",
+    "formulation",
+    "interop",
+    "linalg",
+    "models",
+    "mpc",
+    "plant",
+    "simulation",
+    "validation",
+)
+_HOMES = {
+    "mbcasadi.codegen": ("export_c", "open_project"),
+    "mbcasadi.control.regulators": ("equilibrium", "linearize"),
+    "mbcasadi.description": ("Baumgarte", "Contact", "Controller"),
+    "mbcasadi.dynamics": ("constraint_force", "forward_dynamics", "inverse_dynamics"),
+    "mbcasadi.simulation": (
+        "Event",
+        "EventRecord",
+        "Switch",
+        "Trajectory",
+        "assemble",
+        "simulate",
+        "simulate_fixed_step",
+    ),
+    "mbcasadi.system": (
+        "System",
+        "from_equations",
+        "from_lagrangian",
+        "read_mjcf",
+        "redundancy",
+    ),
+    "mbcasadi.validation": ("campaign", "validate"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Baumgarte",
@@ -40,6 +92,7 @@ __all__ = [
     "Trajectory",
     "assemble",
     "campaign",
+    "codegen",
     "constraint_force",
     "control",
     "dynamics",
@@ -56,9 +109,28 @@ __all__ = [
     "models",
     "mpc",
     "open_project",
+    "plant",
     "read_mjcf",
     "redundancy",
     "simulate",
     "simulate_fixed_step",
+    "simulation",
     "validate",
+    "validation",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Return a package, or a name of one, importing it now."""
+    if name in _PACKAGES:
+        return import_module(f"mbcasadi.{name}")
+    if name in _HOME_OF:
+        value: object = getattr(import_module(_HOME_OF[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'mbcasadi' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return [*__all__, "__version__"]

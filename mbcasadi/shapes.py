@@ -1,4 +1,4 @@
-"""Shape checks at public entry points, in the words of the docstrings."""
+"""Checks of shapes, numbers and names at public entry points, in the words of the docstrings."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,1 +1,51 @@
-"""Shared by all rooms: puts `support` on the path of every test."""
+"""Shared by all tests: puts `support` on the path of every test, and says how C is compiled.
+
+    MBCASADI_TEST_CFLAGS="-O3 -march=native" python -m pytest -n 2
+
+appends these flags to every command of the C compiler, behind those that a test or an export chose:
+the whole suite has to pass with them. Without them, exports are compiled at their default `-O2` in
+`tests/codegen` only; elsewhere at `-O0`, since gcc would take a quarter of the suite's time to
+optimise controllers that run for some simulated seconds.
+"""
+
+import os
+import shlex
+import tempfile
+from pathlib import Path
+
+import pytest
+
+# Before NumPy is imported, here and in xdist's workers: the threads of several processes wait for
+# each other, so that a product of 20 by 20 matrices takes milliseconds.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from mbcasadi.codegen import folder_pages
+from mbcasadi.codegen.compiler import find_compiler
+
+QUICK = ("-O0",)
+OPTIMISED = ("codegen",)  # folders whose subject is the compiled C
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put a script in the compiler's place that appends `MBCASADI_TEST_CFLAGS`."""
+    flags = os.environ.get("MBCASADI_TEST_CFLAGS")
+    if not flags or hasattr(config, "workerinput"):  # xdist's workers inherit CC
+        return
+    folder = tempfile.TemporaryDirectory(prefix="mbcasadi-cc-")
+    config.add_cleanup(folder.cleanup)
+    script = Path(folder.name) / "cc"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(find_compiler())} "$@" {flags}\n')
+    script.chmod(0o700)
+    os.environ["CC"] = str(script)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_builds(request: pytest.FixtureRequest):
+    """Compile exports without optimisation, unless a test says how."""
+    if request.path.parent.name in OPTIMISED:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folder_pages, "DEFAULT_FLAGS", QUICK)
+        patch.setattr(folder_pages, "LARGE_FLAGS", QUICK)
+        yield

@@ -59,7 +59,7 @@ def gap_jacobian(pair: Pair, *, relative: bool) -> tuple[ca.SX, ca.SX]:
     """Return the (3, nv) Jacobians of `v1 - v2` and `ω1 - ω2`, world axes.
 
     A joint that carries both anchors turns their gap and leaves their relative rotation alone.
-    With `relative`, that turn is left out.
+    With `relative`, that turn is omitted.
     """
     chain, poses = pair.chain, pair.poses
     path1, path2 = (chain.path(link) for link in pair.links)

@@ -68,7 +68,7 @@ def response(M: Sym, A: Sym, treatment: Treatment, semidefinite: bool = False) -
 
 
 def symmetric(matrix: Sym) -> Sym:
-    """Return the matrix with its lower half taken from the upper one, in scalar code."""
+    """Return the matrix; in scalar code its lower half is that of the upper one."""
     if not isinstance(matrix, ca.SX):
         return ca.densify(matrix)
     return ca.densify(ca.triu(matrix) + ca.triu(matrix, False).T)

@@ -61,7 +61,7 @@ def slopes_fun(
 
 
 def product(left: ca.MX, right: ca.MX) -> ca.MX:
-    """Return `left @ right`, in scalars that use the zeros of both where it is little."""
+    """Return `left @ right`, unrolled with the zeros of both where that is short."""
     a, b = ca.MX.sym("a", left.sparsity()), ca.MX.sym("b", right.sparsity())
     function = ca.Function("product", [a, b], [a @ b])
     return scalar_if_small(function, UNROLLED_PRODUCT)(left, right)

@@ -127,7 +127,7 @@ def null_space_inverse(
     """Return `u = (Zᵀ B)⁺ Zᵀ (M a + h)`, `lam = A⁺ᵀ (M a + h - B u)`  [S20, eq. 20-21].
 
     `u` is the solution of the quadratic program [S20, eq. 22] that minimises `|u|`. An actuator
-    counts as repeated when what is left of its column of `Zᵀ B` beside the others is below
+    counts as repeated when the remainder of its column of `Zᵀ B` beside the others is below
     `rank_tol · max(1, |B_i|)`, so that one that only pushes against the constraints drops out.
 
     Args:

@@ -126,7 +126,7 @@ def projection(
     factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     V = factor.basis.V
     P = complement(V)
-    along = P @ (f - h)  # force left to move the system
+    along = P @ (f - h)  # force that moves the system
     across = factor.pinv_times(c)  # minus the acceleration that the constraint requires
     if inertia == "M_c":
         a = positive_solve(constraint_inertia(M, P), along - M @ across)
@@ -162,7 +162,7 @@ def _check_options(inertia: str, gamma: object) -> None:
         return
     if inertia != "M_c_second":
         raise ProblemError(
-            f"gamma belongs to inertia='M_c_second', found inertia={inertia!r}; leave gamma out"
+            f"gamma belongs to inertia='M_c_second', found inertia={inertia!r}; omit gamma"
         )
     if isinstance(gamma, int | float) and not gamma > 0:
         raise ProblemError(f"gamma is {gamma}, expected a positive number in the unit of M")

@@ -118,7 +118,7 @@ def mass_interval(M: Sym, P: Sym, rank: Sym | float) -> Interval[Sym]:
 def mass_condition(M: Sym, P: Sym, virtual_mass: Sym | float) -> Sym:
     """Return `cond M̄ = max(μ, λ_max) / min(μ, λ_min)`  [A16, eq. 14].
 
-    Least, `λ_max / λ_min`, for every μ of `mass_interval`. It is taken from `M̄` itself, so it
+    Least, `λ_max / λ_min`, for every μ of `mass_interval`. It is computed from `M̄` itself, so it
     holds without constraints too, where μ does not appear, and where nothing can move.
     """
     extremes = _extremes(constraint_mass(M, P, virtual_mass))

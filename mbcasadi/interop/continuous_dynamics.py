@@ -9,18 +9,19 @@ stabilises this drift. Steps of `discrete_dynamics` end on it, and on unit quate
 
 import importlib
 from types import ModuleType
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import MissingExtraError, ProblemError
 from mbcasadi.mpc.integrators.manifold_step import force_fun
+from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS, DynamicsOptions
 from mbcasadi.system import System
 
 
-def continuous_dynamics(system: System, **options: Any) -> ca.Function:
+def continuous_dynamics(
+    system: System, dynamics: DynamicsOptions = DEFAULT_DYNAMICS
+) -> ca.Function:
     """Return (x, u, p) → (xdot) with `x = (q, v)`, `xdot = (N v, a)` and `p = ([t], [mask])`.
 
     Where coordinates hold quaternions, N v keeps their length. The actuators' force is
@@ -28,11 +29,10 @@ def continuous_dynamics(system: System, **options: Any) -> ca.Function:
 
     Args:
         system: the mechanism.
-        options: of `forward_dynamics` (`formulation`, `baumgarte`, ...).
+        dynamics: how the acceleration is computed (`formulation`, `baumgarte`, ...).
 
     Raises:
         ProblemError: activation states, which x does not hold.
-        UnknownNameError: no such formulation.
     """
     if system.na:
         raise ProblemError(
@@ -48,16 +48,9 @@ def continuous_dynamics(system: System, **options: Any) -> ca.Function:
     known = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
     q, v = x[: system.nq], x[system.nq :]
     f = force_fun(system)(q, v, u)
-    a = forward_dynamics(system, **options)(q=q, v=v, f=f, **known)["a"]
+    a = dynamics.acceleration_fun(system)(q=q, v=v, f=f, **known)["a"]
     xdot = ca.densify(ca.vertcat(system.velocity_map(q) @ v, a))
     return ca.Function("dynamics", [x, u, p], [xdot], ["x", "u", "p"], ["xdot"])
-
-
-def horizon_of(value: int) -> int:
-    """Return the number of intervals; `ProblemError` for an invalid one."""
-    if not float(value).is_integer() or value < 1:
-        raise ProblemError(f"horizon = {value}; expected a number of intervals, at least 1")
-    return int(value)
 
 
 def neighbour(module: str, how: str) -> ModuleType:

@@ -1,13 +1,13 @@
 """The motion of a mechanism inside CasADi's Opti."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.interop.continuous_dynamics import horizon_of
-from mbcasadi.mpc.integrators.step import discrete_dynamics
+from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
+from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.shapes import column
 from mbcasadi.system import System
 
@@ -23,7 +23,7 @@ class OptiProblem(NamedTuple):
         p: (np, N) parameter, ([t], [mask]) of each interval.
     """
 
-    opti: Any
+    opti: ca.Opti
     x: ca.MX
     u: ca.MX
     x0: ca.MX
@@ -36,7 +36,8 @@ def to_opti(
     period: float,
     q0: ArrayLike,
     v0: ArrayLike | None = None,
-    **integrator: Any,
+    *,
+    step: StepOptions = DEFAULT_STEP,
 ) -> OptiProblem:
     """Return an Opti with `x_{k+1} = F(x_k, u_k)`, `x_0` and the ranges of controls as its rows.
 
@@ -47,23 +48,23 @@ def to_opti(
         horizon: number of intervals N.
         period: length of one, s.
         q0, v0: (nq,), (nv,) value of `x0` and first guess of all states; at rest by default.
-        integrator: options of `step_fun` (`order`, `substeps`, `newton`, ...).
+        step: options of the integrator (`order`, `substeps`, `newton`, ...).
 
     Raises:
         ProblemError: an invalid horizon or period, or activation states.
         ShapeError: q0 or v0 of a wrong shape, or NaN.
     """
-    N = horizon_of(horizon)
-    step = discrete_dynamics(system, period, **integrator)
+    N = require_horizon(horizon)
+    single = discrete_dynamics(system, period, step)
     q = column("q0", q0, system.nq)
     v = np.zeros(system.nv) if v0 is None else column("v0", v0, system.nv)
     opti = ca.Opti()
     x, u = opti.variable(system.nq + system.nv, N + 1), opti.variable(system.nu, N)
     x0 = opti.parameter(system.nq + system.nv)
-    p = opti.parameter(step.size1_in("p"), N)
+    p = opti.parameter(single.size1_in("p"), N)
     opti.subject_to(x[:, 0] == x0)
     for k in range(N):
-        opti.subject_to(x[:, k + 1] == step(x[:, k], u[:, k], p[:, k]))
+        opti.subject_to(x[:, k + 1] == single(x[:, k], u[:, k], p[:, k]))
     for i, (low, high) in enumerate(system.limits.ctrl):
         if np.isfinite([low, high]).any():
             opti.subject_to(opti.bounded(low, u[i, :], high))

@@ -6,7 +6,9 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.errors import ProblemError
-from mbcasadi.interop.continuous_dynamics import continuous_dynamics, horizon_of, neighbour
+from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour
+from mbcasadi.mpc.integrators.step import require_horizon
+from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS, DynamicsOptions
 from mbcasadi.system import System
 
 
@@ -28,7 +30,12 @@ class RockitProblem(NamedTuple):
 
 
 def to_rockit(
-    system: System, horizon: int, period: float, *, ocp: Any = None, **options: Any
+    system: System,
+    horizon: int,
+    period: float,
+    *,
+    ocp: Any = None,
+    dynamics: DynamicsOptions = DEFAULT_DYNAMICS,
 ) -> RockitProblem:
     """Return a rockit Ocp over `horizon` intervals with states q, v and their derivatives.
 
@@ -39,16 +46,16 @@ def to_rockit(
         horizon: number of intervals.
         period: length of one, s.
         ocp: an Ocp or stage to fill, with its own times; a new one by default.
-        options: of `forward_dynamics`.
+        dynamics: how the acceleration is computed.
 
     Raises:
         MissingExtraError: rockit is not installed, and no Ocp was given.
         ProblemError: an invalid horizon or period, or activation states.
     """
-    N = horizon_of(horizon)
+    N = require_horizon(horizon)
     if not 0 < period < float("inf"):
         raise ProblemError(f"period = {period}; expected a positive number of seconds")
-    dynamics = continuous_dynamics(system, **options)
+    motion = continuous_dynamics(system, dynamics)
     if ocp is None:
         ocp = neighbour("rockit", "pip install rockit-meco").Ocp(T=N * period)
     q, v = ocp.state(system.nq), ocp.state(system.nv)
@@ -57,7 +64,7 @@ def to_rockit(
     p = ca.vertcat(
         ca.MX(0, 1), *([ocp.t] if system.timed else []), *([] if mask is None else [mask])
     )
-    xdot = dynamics(ca.vertcat(q, v), u, p)
+    xdot = motion(ca.vertcat(q, v), u, p)
     ocp.set_der(q, xdot[: system.nq])
     ocp.set_der(v, xdot[system.nq :])
     if mask is not None:

@@ -21,7 +21,7 @@ from mbcasadi.linalg.symbols import Sym, named_function, symbol
 
 RANK_TOL = 1e-10
 """Relative length of a remainder that counts as zero, the default of every drop rule. Doubles
-carry 2e-16; six digits are left for what the entries of A have lost before."""
+carry 2e-16; the entries of A may have lost six digits before."""
 
 ONE_PASS_TOL = 1e-4
 """With this relative length kept at least, one pass of Gram-Schmidt is orthogonal to 1e-11."""
@@ -33,7 +33,7 @@ class RowBasis(Generic[Sym]):
 
     Attributes:
         V: (n, k) orthonormal columns, exact zeros in columns that are not in use. With
-            pivoting `k = min(m, n)` and the zero columns stand last; without, `k = m` and
+            pivoting `k = min(m, n)` and the zero columns are last; without, `k = m` and
             column i belongs to row i.
         R: (k, m) coordinates of the rows of A; zero rows where V has zero columns. Upper
             triangular without pivoting, triangular up to the order of its columns with it.
@@ -62,7 +62,7 @@ def row_basis(
     Args:
         A: (m, n) matrix; without pivoting, structural zeros of SX are used.
         row_scale: absolute scale of each row, (m, 1) or a scalar.
-        row_norms: (m, 1) lengths that stand for `|A_i|` in the drop rule, where the rows of A
+        row_norms: (m, 1) lengths that replace `|A_i|` in the drop rule, where the rows of A
             come from another matrix (a mass-weighted Jacobian, say); default: their own.
         rank_tol: relative length of a remainder that counts as zero.
         pivot: take the row with the largest remainder next (Householder reflections), else
@@ -159,7 +159,7 @@ def rank_fun(
 
 
 def null_basis(A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL) -> Sym:
-    """Return `Z` (n, n) with `A Z = 0`: orthonormal columns behind `rank` zero columns.
+    """Return `Z` (n, n) with `A Z = 0`: orthonormal columns after `rank` zero columns.
 
     The rank depends on the data, so the number of basis vectors does: they are the last
     `n - rank` columns. `Z Zᵀ` is the projector. `Z` itself may jump where the order of the

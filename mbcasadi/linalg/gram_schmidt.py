@@ -72,7 +72,7 @@ def factor(A: ca.SX, threshold2: ca.SX, *, passes: int = 2) -> OrderedFactor[ca.
 
 
 def _modified_pass(V: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return what is left of w beside the columns of V, and its coordinates along them."""
+    """Return the remainder of w beside the columns of V, and its coordinates along them."""
     coordinates = [ca.SX(0, 1)]
     for v in ca.horzsplit(V):
         along = v.T @ w

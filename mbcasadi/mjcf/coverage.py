@@ -84,7 +84,7 @@ def _tendon_forces(tree: RigidTree) -> list[CoverageItem]:
     items = [_item("tendon", members, what) for what, members in groups.items() if members]
     across = [t.name for t in tree.tendons if t.armature and _spans_branches(tree, t)]
     if across:
-        advice = "MuJoCo's M has no entry between branches: what couples them is left out, as there"
+        advice = "MuJoCo's M has no entry between branches: their coupling is omitted, as there"
         items.append(_item("tendon", across, "armature across branches", advice=advice))
     return items
 

@@ -1,4 +1,4 @@
-"""Any source to a compiled `MjModel`, with the warnings of MuJoCo's compiler.
+"""Compiles any source to an `MjModel`, with the warnings of MuJoCo's compiler.
 
 MuJoCo writes its warnings to the console and to a file in the working directory unless a
 handler receives them. Here a handler receives them while the compiler runs.

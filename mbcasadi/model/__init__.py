@@ -4,6 +4,12 @@ All functions take and return SX columns in MuJoCo's order and frames.
 """
 
 from mbcasadi.model.actuation import act_dot, actuation, actuator_bias, actuator_force
+from mbcasadi.model.center_of_mass import (
+    center_of_mass,
+    center_of_mass_arm,
+    center_of_mass_fun,
+    center_of_mass_velocity,
+)
 from mbcasadi.model.configuration import difference, integrate, random_state, velocity_map
 from mbcasadi.model.coriolis import coriolis_matrix
 from mbcasadi.model.energy import gravity_force, potential_energy
@@ -20,6 +26,10 @@ __all__ = [
     "actuator_force",
     "actuator_length",
     "bias_force",
+    "center_of_mass",
+    "center_of_mass_arm",
+    "center_of_mass_fun",
+    "center_of_mass_velocity",
     "coriolis_matrix",
     "difference",
     "frame_bias",

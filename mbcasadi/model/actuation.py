@@ -17,7 +17,7 @@ def actuation(tree: RigidTree, actuators: Sequence[Actuator], q: ca.SX) -> ca.SX
     """Return B (nv, nu) with `actuator_force = B u + f_0` inside all ranges.
 
     Column i is the moment of actuator i times its gain. Where an actuator has an activation
-    state, u stands for that state.
+    state, u is that state.
 
     Raises:
         UnsupportedFeatureError: a gain depends on velocity, which B(q) cannot express.

@@ -5,11 +5,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import RigidTree
+from mbcasadi.model.center_of_mass import world_moments
 from mbcasadi.model.chain import WORLD, Chain, chain_of
-from mbcasadi.model.motion import steps_of
 from mbcasadi.model.newton_euler import bias_force
 from mbcasadi.model.passive import joint_stretches, smooth_root, tendon_stretch
-from mbcasadi.spatial import Moments, Scalar, Vec3, dot, moments_to_parent, vec3
+from mbcasadi.spatial import Moments, Scalar, Vec3, dot, vec3
 
 
 def gravity_force(tree: RigidTree, q: ca.SX) -> ca.SX:
@@ -50,20 +50,14 @@ def potential_energy(tree: RigidTree, q: ca.SX) -> ca.SX:
 
 
 def _weight_energy(tree: RigidTree, q: ca.SX) -> ca.SX:
-    """Return `-gᵀ Σ m p` with the first moments carried from the leaves to the world."""
+    """Return `-gᵀ Σ m p` with the first moments summed from the leaves to the world."""
     if not tree.gravity.any():
         return ca.SX(0)
     chain = chain_of(tree)
     carried, fixed = _weights(chain)
     total = ca.SX(-dot(vec3(tree.gravity), vec3(fixed)))
-    for i in reversed(range(len(chain.links))):
-        link, moments = chain.links[i], carried[i]
-        for step in reversed(steps_of(link, q)):
-            moments = moments_to_parent(step, moments)
-        if link.parent == WORLD:
-            total -= dot(vec3(tree.gravity), moments.first)
-        else:
-            carried[link.parent] = carried[link.parent] + moments
+    for moments in world_moments(chain, carried, q):
+        total -= dot(vec3(tree.gravity), moments.first)
     return total
 
 

@@ -185,7 +185,7 @@ def _turns(R: Array, *, last: bool) -> tuple[tuple[Step, ...], float]:
     cos_b, sin_b = float(R[2, 2]), math.hypot(R[0, 2], R[1, 2])
     angle_a = (1.0, 0.0)
     if sin_b < POSE_ROUNDING:
-        # Rz(a) Rx(0 or π) Rz(c): only one angle is left; it goes to c.
+        # Rz(a) Rx(0 or π) Rz(c): only one angle remains; it goes to c.
         cos_b, sin_b = math.copysign(1.0, cos_b), 0.0
     else:
         angle_a = (float(-R[1, 2]) / sin_b, float(R[0, 2]) / sin_b)
@@ -193,7 +193,7 @@ def _turns(R: Array, *, last: bool) -> tuple[tuple[Step, ...], float]:
         Turn(2, *_clean_cos_sin(*angle_a)),
         Turn(0, *_clean_cos_sin(cos_b, sin_b)),
     ]
-    # First column of what is left, Rz(c): well defined however small the angle b is.
+    # First column of the remainder, Rz(c): well defined however small the angle b is.
     x = vec3(R[:, 0])
     for step in steps:
         x = vector_to_child(step, x)

@@ -1,6 +1,7 @@
 """Model predictive control of mechanisms with constraints."""
 
 from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
+from mbcasadi.mpc.integrators.step_options import DynamicsOptions, StepOptions
 from mbcasadi.mpc.legged.footsteps import SwingParameters
 from mbcasadi.mpc.legged.from_system import rigid_body_state, single_rigid_body
 from mbcasadi.mpc.legged.gait import Gait, trot
@@ -43,6 +44,7 @@ from mbcasadi.mpc.trajectory.tracking_mpc import time_varying_model, trajectory_
 
 __all__ = [
     "Bounded",
+    "DynamicsOptions",
     "Gait",
     "LinearMPC",
     "LinearModel",
@@ -56,6 +58,7 @@ __all__ = [
     "RealTimeIteration",
     "SingleRigidBody",
     "StageSymbols",
+    "StepOptions",
     "SwingParameters",
     "TerminalSet",
     "TrajectoryProblem",

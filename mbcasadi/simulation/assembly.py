@@ -48,8 +48,8 @@ def assemble(
 ) -> Array:
     """Return q (nq,), the pose nearest to q0 with `phi(q, t) = 0`.
 
-    Nearest within the reach of a descent: a loop may have several assembled poses, and the one
-    on the side of q0 is found. Unit quaternions stay unit.
+    Nearest within the reach of a descent: a loop may have several assembled poses, and the result
+    is the one on the side of q0. Unit quaternions stay unit.
 
     Args:
         system: the mechanism.
@@ -60,7 +60,7 @@ def assemble(
             default. `system.mass_matrix(q0)` moves light bodies rather than heavy ones.
 
     Raises:
-        AssemblyError: no such pose was found; the message names the rows that stay open.
+        AssemblyError: the search ended without such a pose; the message names the open rows.
         ShapeError: a wrong shape, NaN, or a metric that is not positive definite.
     """
     start = column("q0", np.asarray(q0), system.nq)

@@ -1,7 +1,7 @@
 """Runge-Kutta steps of Dormand and Prince, order 8 with error estimates of order 5 and 3.
 
 The coefficients are SciPy's, from its public class `scipy.integrate.DOP853`. Nothing here
-knows a mechanism: `y' = f(t, y)` in a vector space.
+depends on a mechanism: `y' = f(t, y)` in a vector space.
 """
 
 import functools
@@ -24,11 +24,11 @@ SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
 ERROR_3_WEIGHT = 0.01
 """Share of the estimate of order 3 in the denominator of the estimate [Hairer, II.10]."""
 
-STILL = 1e-5
-"""Relative size or speed below which it does not tell a first step, as in SciPy."""
+NEGLIGIBLE = 1e-5
+"""Relative size or speed that is too small to derive a first step from, as in SciPy."""
 
 SHORT_FIRST_STEP = 1e-6
-"""s, the first step where size and speed do not tell one, as in SciPy."""
+"""s, the first step where size or speed is negligible, as in SciPy."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def first_size(y: Array, first_rate: Array, scale: Array, longest: float) -> flo
         longest: s, upper limit.
     """
     size, speed = np.abs(y / scale).max(initial=0.0), np.abs(first_rate / scale).max(initial=0.0)
-    careful = SHORT_FIRST_STEP if size < STILL or speed < STILL else 0.01 * size / speed
+    careful = SHORT_FIRST_STEP if size < NEGLIGIBLE or speed < NEGLIGIBLE else 0.01 * size / speed
     return float(min(careful, longest))
 
 

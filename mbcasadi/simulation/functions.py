@@ -17,8 +17,8 @@ from mbcasadi.system import System, evaluate
 
 TRUSTED_STEP = 0.1
 """Rad or m. A direction in which Newton would go further than this is not one of the
-constraint's: it is made of the gap itself (the loop of Bricard has rank 5 when closed and 6
-when open by a hair), so it is dropped until the gap is closed."""
+constraint's: it comes from the gap itself (the loop of Bricard has rank 5 when closed and 6 when
+slightly open), so it is dropped until the gap is closed."""
 
 ROWS_TO_FACTOR = 3
 """A Function holds about this many times the operations of one factorisation."""
@@ -126,7 +126,7 @@ def sample_fun(system: System, formulation: str, equations: EquationOptions) -> 
 def energy_fun(system: System) -> ca.Function:
     """Return (q, v) → (energies): (2,) kinetic and potential energy, J.
 
-    The potential one is NaN where the system knows none.
+    The potential one is NaN where the system has none.
     """
     s = _symbols(system, ("q", "v"), ca.MX)
     return _function("energy", s, {"energies": _energies(system, s)})

@@ -119,7 +119,7 @@ class IntegrationLoop:
         return state
 
     def _integrate(self, state: MotionState, stop: float) -> MotionState:
-        """Return the state at `stop`, or behind the first event before it."""
+        """Return the state at `stop`, or after the first event before it."""
         while state.t < stop:
             after, step = self._stepper.step(state, stop)
             state_at = self._state_within(step)

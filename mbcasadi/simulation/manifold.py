@@ -2,9 +2,9 @@
 
 Newton's steps `q ⊕ (-A⁺ phi)` [A05, eq. 39] and `v - A⁺ psi` make every state that a Runge-Kutta
 stage proposes a state of the mechanism, so the equations of motion are only evaluated where they
-hold. Within a hair of a singular pose the direction of a vanishing row is made of rounding
-errors. There the state and the acceleration are taken as limits along the motion: from states
-before and behind the pose, where the rank is clear, by even interpolation.
+hold. Very close to a singular pose the direction of a vanishing row consists of rounding errors.
+There the state and the acceleration are limits along the motion: from states before and after
+the pose, where the rank is clear, by even interpolation.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from mbcasadi.simulation.options import EquationOptions
 from mbcasadi.system import System
 
 SMALL_STEP = 1e-10
-"""Rad or m. After a Newton step as small as this, what is left is below rounding errors, also
+"""Rad or m. After a Newton step as small as this, the residual is below rounding errors, also
 where a row is a thousandth of its usual length."""
 
 LARGEST_GAP = 1e-9
@@ -48,10 +48,10 @@ FIRST_NODE = 0.1
 """Place of the first node, as a share of the step; it doubles until the rank is clear."""
 
 FIRST_LENGTH, LAST_LENGTH = 0.01, 0.05
-"""Rad or m along the path: bounds of the first node's place, when it is tried first and last."""
+"""Rad or m along the path: bounds of the first node's place, in the first and the last trial."""
 
 PROBE_LENGTHS = (0.05, -0.05, 0.1, -0.1)
-"""Rad or m along the velocity, where the usual rank is looked for around a start."""
+"""Rad or m along the velocity, where the usual rank is probed around a start."""
 
 
 class OffManifoldError(SimulationError):
@@ -142,7 +142,7 @@ class Manifold:
         state = self.admissible(self.pose(q, t), v, t)
         if not state.gap <= LARGEST_GAP:
             raise OffManifoldError(
-                f"constraint rows contradict each other: a residual of {state.gap:.1e} is left"
+                f"constraint rows contradict each other: a residual of {state.gap:.1e} remains"
             )
         return state
 
@@ -151,7 +151,7 @@ class Manifold:
         return state.rank >= self._rank and state.clearance >= CLEARANCE_SHARE * self._clearance
 
     def update_usual_rank(self, state: ManifoldState) -> None:
-        """Count rank and clearance of a state on the motion towards what is usual."""
+        """Update the usual rank and clearance by a state of the motion."""
         if state.rank > self._rank:
             self._rank, self._clearance = state.rank, 0.0
         if state.rank == self._rank and np.isfinite(state.clearance):
@@ -175,7 +175,7 @@ class Manifold:
         raise OffManifoldError("Newton's steps to an admissible velocity do not converge")
 
     def probe_usual_rank(self, q: Array, v: Array, t: float) -> None:
-        """Count the ranks a little before and behind a state on its path towards what is usual."""
+        """Update the usual rank by states shortly before and after this one on its path."""
         speed = np.abs(v).max(initial=0.0)
         for length in PROBE_LENGTHS if speed > 0 else ():
             try:
@@ -184,7 +184,7 @@ class Manifold:
                 continue
 
     def limit_nodes(self, q: Array, v: Array, t: float, spacing: float) -> list[LimitNode]:
-        """Return states before and behind a pose where the rank is in doubt.
+        """Return states before and after a pose where the rank is in doubt.
 
         They lie at times `t ± k s` on the path that starts out along v, each projected. The list
         is empty where the motion does not leave the pose: at rest, or along no branch.

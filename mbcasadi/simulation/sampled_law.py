@@ -121,8 +121,8 @@ def _require_fit(controller: Controller, system: System, reference: Signal | Non
     unknown = [name for name in f.name_in() if name not in KNOWN_INPUTS]
     if unknown or "u" not in f.name_out():
         raise ProblemError(
-            f"controller {controller.name!r} maps {f.name_in()} to {f.name_out()}; a simulation "
-            f"knows the inputs {', '.join(KNOWN_INPUTS)} and needs the output u"
+            f"controller {controller.name!r} maps {f.name_in()} to {f.name_out()}; expected inputs "
+            f"among {', '.join(KNOWN_INPUTS)}, and the output u"
         )
     sizes = {"q": system.nq, "v": system.nv, "act": system.na}
     wrong = [n for n, size in sizes.items() if n in f.name_in() and f.numel_in(n) != size]

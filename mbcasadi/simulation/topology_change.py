@@ -11,7 +11,7 @@ from mbcasadi.simulation.manifold import Manifold
 from mbcasadi.system import evaluate
 
 CLOSING_GAP = 1e-6
-"""Residual at which a row may close, in its unit; what is left is removed by Newton's steps."""
+"""Residual at which a row may close, in its unit; the remainder is removed by Newton's steps."""
 
 
 class TopologyChange:

@@ -35,7 +35,7 @@ class Trajectory:
         f_c: (nt, nv) constraint force.
         u, act: (nt, nu), (nt, na) control and activations.
         mask: (nt, nc) which rows were active.
-        energy: (nt,) kinetic and potential energy, J; NaN where the system knows no potential.
+        energy: (nt,) kinetic and potential energy, J; NaN where the system has no potential.
         drift: (nt,) largest residual of the active rows of phi, in the rows' units.
         drift_velocity: (nt,) largest residual of the active rows of psi.
         rank: (nt,) rank of the active rows.

@@ -1,7 +1,7 @@
 """Unit quaternions, w x y z, as tuples of scalars that may be numbers or SX.
 
-Quaternions are taken as unit; nothing here normalises them. Rotations near zero are handled
-without branches: series stand in for `sin(x)/x` and its kin where these are 0/0, selected by
+Quaternions are assumed to be unit; nothing here normalises them. Rotations near zero are handled
+without branches: series replace `sin(x)/x` and similar terms where these are 0/0, selected by
 `if_else` on arguments that are safe on both sides, so values and derivatives stay finite.
 """
 

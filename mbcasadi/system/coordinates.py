@@ -50,16 +50,16 @@ def per(unit: str, time: str) -> str:
 def coordinates(system: System) -> Signal:
     """Return names and units of q."""
     if system.tree is None:
-        return unitless_signal("q", tuple(f"q{i}" for i in range(system.nq)))
+        return unitless_signal("q", system.coordinate_names)
     joints = system.tree.joints
     names = tuple(qualified_name(j.name, c) for j in joints for c in COORDINATES[j.kind])
     return Signal("q", names, tuple(unit for j in joints for unit in UNITS[j.kind]))
 
 
 def rates(system: System) -> Signal:
-    """Return names and units of v."""
+    """Return names and units of v: a rate has the name of its coordinate."""
     if system.tree is None:
-        return unitless_signal("v", tuple(f"v{i}" for i in range(system.nv)))
+        return unitless_signal("v", system.coordinate_names)
     joints = system.tree.joints
     names = tuple(qualified_name(j.name, c) for j in joints for c in RATES[j.kind])
     return Signal("v", names, tuple(per(unit, "s") for j in joints for unit in RATE_UNITS[j.kind]))

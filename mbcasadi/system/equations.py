@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.constraints import user_rows
-from mbcasadi.shapes import require_shape
+from mbcasadi.errors import ShapeError
+from mbcasadi.shapes import require_shape, unique
 from mbcasadi.system.functions import (
     Builder,
     Expression,
@@ -97,7 +98,7 @@ def from_equations(
     Euler parameters; then `System.semidefinite` is set.
 
     Args:
-        q, v: (nv, 1) symbols.
+        q, v: (nv, 1) symbols; the elements of q name the coordinates.
         M: (nv, nv) inertia M(q), symmetric.
         h: (nv, 1) bias force h(q, v).
         potential: scalar energy V(q), J, whose gradient is part of h; used for energies only.
@@ -117,6 +118,7 @@ def from_equations(
     nv = int(q.numel())
     require_shape("q", q, (nv, 1), "(nv, 1)")
     require_shape("v", v, (nv, 1), "(nv, 1) as q")
+    names = _coordinate_names(q)
     M, h = matrix("M", M, (nv, nv)), matrix("h", h, (nv, 1))
     force = matrix("force", np.zeros((nv, 1)) if force is None else force, (nv, 1))
     B = matrix("B", ca.SX(nv, 0) if B is None else B, (nv, None))
@@ -153,9 +155,21 @@ def from_equations(
         nc=constraints.count,
         builders=builders,
         limits=Limits(ctrl, infinite_ranges(nu), infinite_ranges(0), infinite_ranges(0)),
+        coordinate_names=names,
         timed=t is not None,
         semidefinite=is_semidefinite(builders["mass_matrix"](), nv),
     )
+
+
+def _coordinate_names(q: ca.SX) -> tuple[str, ...]:
+    """Return the names of the elements of q.
+
+    Raises:
+        ShapeError: an element is no symbol.
+    """
+    if not q.is_valid_input():
+        raise ShapeError(f"q holds expressions: {q}; expected a column of symbols (ca.SX.sym)")
+    return unique([element.name() for element in ca.vertsplit(q)] if q.numel() else [])
 
 
 def _time(t: ca.SX | None) -> ca.SX:

@@ -36,6 +36,8 @@ class System:
         coverage: treatment of each feature of the model.
         tree, actuators, equalities: the numbers of a system that was read from a model;
             None and () for one that was given by equations.
+        coordinate_names: (nv,) names of the coordinates of a system that was given by equations,
+            those of the user's symbols; () for one that was read from a model.
         mask: (nc,) initial activity of each row, one or zero, or None. Where it is given, the
             dynamics take `mask` as their last input: rows are switched at run time.
         timed: constraints depend on the time t.
@@ -55,6 +57,7 @@ class System:
     tree: RigidTree | None = None
     actuators: tuple[Actuator, ...] = ()
     equalities: tuple[Equality, ...] = ()
+    coordinate_names: tuple[str, ...] = ()
     mask: Array | None = None
     timed: bool = False
     semidefinite: bool = False

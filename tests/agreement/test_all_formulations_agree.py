@@ -56,7 +56,7 @@ def test_drifted_and_rheonomic_rows_hold_in_the_least_squares_sense(name):
     states = drifted_states(it, count(it) // 2)
     expected = reference_motion(it, states)
     A_pinv = pinv(expected.A)
-    wanted = -times(A_pinv, expected.c)
+    required = -times(A_pinv, expected.c)
     # 2 % of the drifted states of the overconstrained loops have a condition above 1e5
     rounding = ROUNDINGS * rounding_of_least_squares(expected)
     sizes = np.maximum(acceleration_scale(expected), rounding / AGREEMENT_TOL)
@@ -67,7 +67,7 @@ def test_drifted_and_rheonomic_rows_hold_in_the_least_squares_sense(name):
     for label in variants(it):
         found = motion(it, label, states)
         across = times(A_pinv, times(expected.A, found["a"]))
-        error = worst(across - wanted, sizes)
+        error = worst(across - required, sizes)
         assert error < AGREEMENT_TOL, f"{name}: {label} leaves Q a = -A⁺ c by {error:.1e}"
         error = worst(found["a"] - expected.a, sizes)
         assert error < AGREEMENT_TOL, f"{name}: a of {label} is off by {error:.1e}"

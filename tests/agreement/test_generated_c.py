@@ -13,7 +13,7 @@ import mbcasadi as mb
 ROUNDING = 1e-12  # relative to the largest entry: the same operations, compiled
 AGREEMENT_TOL = 1e-10
 STATES = 200
-FLAGS = ("-O1", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-pedantic")
+FLAGS = ("-O0", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-pedantic")
 
 
 def all_formulations(it: Mechanism) -> ca.Function:

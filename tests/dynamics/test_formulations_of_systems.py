@@ -148,10 +148,10 @@ def test_implicit_jacobians_are_those_of_differences(name, rates):
                 if x == "mask":
                     continue
                 expected = differences(fd, at, x)
-                for key, wanted in expected.items():
+                for key, expected_value in expected.items():
                     found = J[f"jac_{key}_{x}"].full()
-                    size = max(1.0, np.abs(wanted).max())
-                    error = np.abs(found - wanted).max() / size
+                    size = max(1.0, np.abs(expected_value).max())
+                    error = np.abs(found - expected_value).max() / size
                     assert error < DIFFERENCE_TOL, f"{label}: d{key}/d{x} is off by {error:.1e}"
 
 
@@ -166,9 +166,9 @@ def test_implicit_jacobians_hold_in_a_metric_and_with_a_non_ideal_force():
         at = {key: values[:, 0] for key, values in states.items()}
         J = fd.jacobian()(**at)
         for x in at:
-            for key, wanted in differences(fd, at, x).items():
-                size = max(1.0, np.abs(wanted).max())
-                error = np.abs(J[f"jac_{key}_{x}"].full() - wanted).max() / size
+            for key, expected_value in differences(fd, at, x).items():
+                size = max(1.0, np.abs(expected_value).max())
+                error = np.abs(J[f"jac_{key}_{x}"].full() - expected_value).max() / size
                 assert error < DIFFERENCE_TOL, f"{label}: d{key}/d{x} is off by {error:.1e}"
 
 

@@ -64,9 +64,9 @@ def test_controls_are_those_of_the_inverse_dynamics_by_projection(name):
     case = mechanism(name)
     states = dict(admissible_states(case, STATES))
     acting = call(forward_dynamics(case.system), states)
-    wanted = {key: states[key] for key in states if key != "f"} | {"a": column(acting, "a").T}
-    first = call(null_space_inverse_dynamics(case.system), wanted)
-    second = call(constrained_inverse_dynamics(case.system), wanted)
+    inputs = {key: states[key] for key in states if key != "f"} | {"a": column(acting, "a").T}
+    first = call(null_space_inverse_dynamics(case.system), inputs)
+    second = call(constrained_inverse_dynamics(case.system), inputs)
     for key in ("u", "lam", "residual"):
         assert_close(column(first, key), column(second, key))
     assert np.abs(column(first, "u")).max() > 0.1

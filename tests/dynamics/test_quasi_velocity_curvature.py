@@ -18,7 +18,7 @@ def lagrangian(kinetic) -> mb.System:
 
 
 def curvature(system, root, q, seed=3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return R and the two velocities it was asked for."""
+    """Return R and its two velocities."""
     v1, v2 = np.random.default_rng(seed).standard_normal((2, system.nv))
     R = quasi_velocity_curvature(system, root=root)(q, v1, v2).full()
     return R, v1, v2

@@ -1,4 +1,4 @@
-"""Random constrained problems, their answer by singular values, and compiled C."""
+"""Random constrained problems, their solution by singular values, and compiled C."""
 
 from collections.abc import Callable, Sequence
 

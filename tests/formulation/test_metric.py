@@ -74,14 +74,14 @@ def test_force_of_least_weighted_norm_keeps_the_motion_and_suits_the_limits():
     """`f = W^{1/2} P_W W^{-1/2} w` is the least, in units of the limits, that moves as w does."""
     rng = np.random.default_rng(63)
     A, limits, w = rng.standard_normal((2, 5)), np.array([80.0, 3.0, 60.0, 2.0, 1.0]), 5.0
-    wanted = w * rng.standard_normal(5)
+    desired = w * rng.standard_normal(5)
     W = limit_metric(limits)
     root = metric_root(W)
-    f = (root.root @ metric_projector(ca.DM(A), W) @ root.inverse @ wanted).full().ravel()
+    f = (root.root @ metric_projector(ca.DM(A), W) @ root.inverse @ desired).full().ravel()
     Z = null_columns(A)
-    np.testing.assert_allclose(Z.T @ f, Z.T @ wanted, atol=1e-12)
+    np.testing.assert_allclose(Z.T @ f, Z.T @ desired, atol=1e-12)
     least = np.linalg.norm(f / limits)
-    assert least < 0.9 * np.linalg.norm(projector(ca.DM(A)).full() @ wanted / limits)
+    assert least < 0.9 * np.linalg.norm(projector(ca.DM(A)).full() @ desired / limits)
     for step in rng.standard_normal((5, 2)):
         assert np.linalg.norm((f + A.T @ step) / limits) > least
 

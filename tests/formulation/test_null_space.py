@@ -48,16 +48,16 @@ def inverse_problem(rng, m: int, n: int, r: int, nu: int, rank_B: int) -> dict[s
 
 
 def quadratic_program(M, h, A, B, a) -> tuple[np.ndarray, np.ndarray]:
-    """Return (u, lam): `min |u|` under the least-squares answer to `B u + Aᵀ lam = M a + h`.
+    """Return (u, lam): `min |u|` under the least-squares solution of `B u + Aᵀ lam = M a + h`.
 
-    First the force closest to what is wanted among those that actuators and constraints can
+    First the force closest to the required one among those that actuators and constraints can
     give together without acting against each other, then its decomposition: the dense
     optimality conditions of [S20, eq. 22], singular ones solved in the least-squares sense.
     """
-    wanted = M @ a + h
+    required = M @ a + h
     n, nu, m = len(h), B.shape[1], A.shape[0]
     both = np.hstack([B, A.T])
-    reached = both @ pinv(both) @ wanted
+    reached = both @ pinv(both) @ required
     KKT = np.zeros((nu + m + n, nu + m + n))
     KKT[:nu, :nu] = np.eye(nu)
     KKT[nu + m :, : nu + m] = both
@@ -131,11 +131,11 @@ def test_controls_and_multipliers_are_those_of_the_quadratic_program(kind, rank_
     for m, n, r in CASES:
         p = inverse_problem(rng, m, n, r, nu=4, rank_B=min(rank_B, n))
         found = numbers(inverse(kind, m, n, 4, pivot), **p)
-        Z, wanted = null_columns(p["A"]), p["M"] @ p["a"] + p["h"]
-        size = RELATIVE_TOL * (1 + np.abs(wanted).max())
-        u = pinv(Z.T @ p["B"]) @ Z.T @ wanted
+        Z, required = null_columns(p["A"]), p["M"] @ p["a"] + p["h"]
+        size = RELATIVE_TOL * (1 + np.abs(required).max())
+        u = pinv(Z.T @ p["B"]) @ Z.T @ required
         np.testing.assert_allclose(found["u"], u, atol=size * (1 + np.abs(u).max()))
-        left = wanted - p["B"] @ found["u"]
+        left = required - p["B"] @ found["u"]
         size *= 1 + np.abs(left).max()
         np.testing.assert_allclose(found["lam"], pinv(p["A"]).T @ left, atol=size)
         np.testing.assert_allclose(left, p["A"].T @ found["lam"] + found["residual"], atol=size)
@@ -144,7 +144,7 @@ def test_controls_and_multipliers_are_those_of_the_quadratic_program(kind, rank_
         if np.linalg.norm(found["residual"]) < size:  # else there is no motion to compare
             np.testing.assert_allclose(found["u"], u_qp, atol=10 * size)
             force = p["B"] @ u_qp + p["A"].T @ lam_qp
-            np.testing.assert_allclose(force, wanted, atol=10 * size)
+            np.testing.assert_allclose(force, required, atol=10 * size)
             compared += 1
     assert compared
 

@@ -221,11 +221,11 @@ def test_actuator_forces_of_minimum_norm_with_redundant_actuation():
     np.testing.assert_allclose(R @ R, R, atol=1e-10)
     np.testing.assert_allclose(P @ R, P, atol=1e-10)
     np.testing.assert_allclose(R @ P, R, atol=1e-10)
-    wanted = P @ rng.standard_normal(6)
-    u = Gamma_u @ wanted
-    np.testing.assert_allclose(P @ B @ u, wanted, atol=1e-10)
+    desired = P @ rng.standard_normal(6)
+    u = Gamma_u @ desired
+    np.testing.assert_allclose(P @ B @ u, desired, atol=1e-10)
     other = u + null_basis(P @ B) @ rng.standard_normal(3)
-    np.testing.assert_allclose(P @ B @ other, wanted, atol=1e-10)
+    np.testing.assert_allclose(P @ B @ other, desired, atol=1e-10)
     assert np.linalg.norm(u) < np.linalg.norm(other)
 
 

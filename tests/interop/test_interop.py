@@ -19,7 +19,7 @@ from mbcasadi.interop import (
     to_opti,
     to_rockit,
 )
-from mbcasadi.mpc import discrete_dynamics
+from mbcasadi.mpc import DynamicsOptions, StepOptions, discrete_dynamics
 from mbcasadi.simulation import simulate
 from mbcasadi.system import read_mjcf
 
@@ -59,7 +59,7 @@ def test_a_step_along_the_equation_is_our_own_and_opens_loops_by_the_error_of_th
     misses, gaps = [], []
     for h in (PERIOD / 2, PERIOD / 4):
         found = runge_kutta(lambda x: f(x, u, []).full().ravel(), x, h)
-        ours = discrete_dynamics(four_bar, h, newton=0)(x, u, []).full().ravel()
+        ours = discrete_dynamics(four_bar, h, StepOptions(newton=0))(x, u, []).full().ravel()
         np.testing.assert_allclose(found, ours, atol=1e-13)
         closed = discrete_dynamics(four_bar, h)(x, u, []).full().ravel()
         misses.append(np.abs(found - closed).max())
@@ -72,8 +72,8 @@ def test_a_step_along_the_equation_is_our_own_and_opens_loops_by_the_error_of_th
 def test_stabilisation_pulls_the_equation_back_to_closed_loops(four_bar, moving):
     x = moving[0] + np.concatenate([1e-4 * np.ones(4), np.zeros(4)])
     gaps = {}
-    for name, options in (("plain", {}), ("pulled", {"baumgarte": Baumgarte(50.0, 50.0)})):
-        f, now = continuous_dynamics(four_bar, **options), x
+    for name, rates in (("plain", None), ("pulled", Baumgarte(50.0, 50.0))):
+        f, now = continuous_dynamics(four_bar, DynamicsOptions(baumgarte=rates)), x
         for _ in range(200):
             now = runge_kutta(lambda x, f=f: f(x, 0, []).full().ravel(), now, PERIOD / 5)
         gaps[name] = np.abs(four_bar.constraint(now[:4]).full()).max()
@@ -215,5 +215,11 @@ def test_what_makes_no_sense_is_refused(carts, rails):
         to_acados_model(rails, 0.1, model=SimpleNamespace())
     with pytest.raises(err.ProblemError, match="give a period for a discrete model"):
         to_do_mpc_model(rails, model=FakeDoMpc())
+    with pytest.raises(err.ProblemError, match="step= to a discrete one"):
+        to_do_mpc_model(carts, model=FakeDoMpc(), step=StepOptions())
+    with pytest.raises(err.ProblemError, match="dynamics= belongs to a continuous model"):
+        to_do_mpc_model(carts, 0.1, model=FakeDoMpc(), dynamics=DynamicsOptions())
+    with pytest.raises(err.ProblemError, match="step without a period"):
+        to_acados_model(carts, model=SimpleNamespace(), step=StepOptions())
     with pytest.raises(err.UnknownNameError, match="unknown formulation 'euler'"):
-        continuous_dynamics(carts, formulation="euler")
+        DynamicsOptions(formulation="euler")

@@ -11,7 +11,7 @@ from interop_cases import PERIOD, QUIET
 from support.pages import assert_prints_what_it_says
 
 from mbcasadi.interop import to_acados_model, to_do_mpc_model, to_rockit
-from mbcasadi.mpc import discrete_dynamics
+from mbcasadi.mpc import StepOptions, discrete_dynamics
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,9 @@ def test_do_mpc_itself_simulates_our_motion(four_bar, moving, period):
     simulator.setup()
     simulator.x0 = x
     found = simulator.make_step(np.array([u])).ravel()
-    wanted = discrete_dynamics(four_bar, PERIOD, substeps=1 if period else 10)(x, u, [])
+    wanted = discrete_dynamics(four_bar, PERIOD, StepOptions(substeps=1 if period else 10))(
+        x, u, []
+    )
     np.testing.assert_allclose(found, wanted.full().ravel(), atol=1e-12 if period else 1e-8)
 
 
@@ -74,7 +76,7 @@ def test_acados_itself_integrates_our_motion(four_bar, moving, kind, tmp_path, m
     sim.solver_options.integrator_type, sim.solver_options.num_stages = kind, 4
     x, u = moving
     found = acados.AcadosSimSolver(sim, verbose=False).simulate(x=x, u=np.array(u))
-    wanted = discrete_dynamics(four_bar, PERIOD, substeps=4)(x, u, []).full().ravel()
+    wanted = discrete_dynamics(four_bar, PERIOD, StepOptions(substeps=4))(x, u, []).full().ravel()
     np.testing.assert_allclose(found, wanted, atol=1e-7)
 
 

@@ -1,4 +1,4 @@
-"""What a hand types wrong at the doors of MPC: rows of another size, NaN, halves of steps."""
+"""Mistyped arguments of MPC are refused: rows of another size, NaN, halves of steps."""
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from mbcasadi import models
 from mbcasadi.mpc import (
     LinearModel,
     Output,
+    StepOptions,
     deviation_output,
     linear_mpc,
     lti_mpc,
@@ -53,9 +54,9 @@ def test_a_form_that_there_is_not_is_answered_with_all_there_are(linear):
 
 
 @pytest.mark.parametrize("wrong", [{"substeps": 1.5}, {"newton": 0.5}])
-def test_steps_are_counted_in_whole_numbers(linear, wrong):
+def test_steps_are_counted_in_whole_numbers(wrong):
     with pytest.raises(err.ProblemError, match="expected whole numbers"):
-        optimal_control_problem(linear.system, 5, 0.02, R=1.0, **wrong)
+        StepOptions(**wrong)
 
 
 def test_one_row_in_place_of_a_list_is_told_so(linear):
@@ -67,10 +68,10 @@ def test_one_row_in_place_of_a_list_is_told_so(linear):
         optimal_control_problem(linear.system, 5, 0.01, Q=np.ones(6), path=[own.q])
 
 
-def test_a_mistyped_option_is_answered_with_those_of_door_step_and_formulation(linear):
-    words = "unknown option of optimal_control_problem 'subtseps'; valid: .*'substeps'.*'gamma'"
-    with pytest.raises(err.UnknownNameError, match=words):
-        optimal_control_problem(linear.system, 5, 0.01, Q=np.ones(6), subtseps=2)
+def test_a_mistyped_option_of_a_formulation_is_refused_with_the_valid_ones():
+    message = "unknown option of formulation 'projection' 'gama'; valid: .*'gamma'"
+    with pytest.raises(err.UnknownNameError, match=message):
+        StepOptions(formulation_options={"gama": 1.0})
 
 
 def test_a_system_in_place_of_its_linear_model_is_told_the_way(linear):

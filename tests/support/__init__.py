@@ -1,1 +1,1 @@
-"""Helpers that tests of several rooms share."""
+"""Helpers that tests of several packages share."""

@@ -8,7 +8,7 @@ import casadi as ca
 
 from mbcasadi.codegen.compiler import find_compiler
 
-FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-O1")
+FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-O0")
 SHOWN = 2000  # characters of the compiler's message
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import mbcasadi.errors as err
 from mbcasadi.system import from_equations, from_lagrangian
+from mbcasadi.system.coordinates import coordinates, rates
 
 ROUNDING = 1e-12  # closed forms of a few dozen operations
 GRAVITY = 9.81
@@ -118,3 +119,22 @@ def test_an_absent_member_lists_those_that_exist():
 def test_a_system_cannot_be_changed():
     with pytest.raises(AttributeError):
         pendulum_on_cart().nq = 3
+
+
+def test_coordinates_and_their_rates_have_the_names_of_the_users_symbols():
+    x, phi = ca.SX.sym("x"), ca.SX.sym("phi")
+    q, v = ca.vertcat(x, phi), ca.SX.sym("v", 2)
+    kinetic = ca.sumsqr(v) / 2
+    system = from_lagrangian(q, v, kinetic=kinetic, phi=phi)
+    assert system.coordinate_names == ("x", "phi")
+    assert coordinates(system).components == rates(system).components == ("x", "phi")
+    assert system.with_mask().coordinate_names == ("x", "phi")
+    assert pendulum_on_cart().coordinate_names == ("q_0", "q_1")
+    twice = ca.vertcat(ca.SX.sym("s"), ca.SX.sym("s"))
+    assert from_lagrangian(twice, v, kinetic=kinetic).coordinate_names == ("s", "s_2")
+
+
+def test_coordinates_must_be_symbols():
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    with pytest.raises(err.ShapeError, match="q holds expressions"):
+        from_equations(2 * q, v, M=np.eye(2), h=q)

@@ -30,7 +30,7 @@ def signals_in(
     Args:
         system: the mechanism.
         slots: slices of the reference.
-        tuning: numbers that may change between ticks.
+        tuning: entries of the input `tuning`.
         initial: initial value of each state, by name.
         raw: the inputs by name, in the Function's order.
     """

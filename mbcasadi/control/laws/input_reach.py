@@ -27,6 +27,10 @@ UNDRIVEN = 1e-6
 WEAK = 0.05
 """Cosine below which the report calls a motion weakly driven: it needs 20 times the force."""
 
+ALIKE = 6
+"""Digits in which two rates have to differ for the report to name the larger first: among equal
+ones, whose order rounding would decide, the joint that the model names first leads."""
+
 SHOWN = 0.1
 """Share of a motion's largest rate below which the report leaves a joint out."""
 
@@ -81,7 +85,9 @@ class InputReach:
 
     def _joint_text(self, motion: Array) -> str:
         size = np.abs(motion)
-        order = [int(i) for i in np.argsort(-size) if size[i] > SHOWN * size.max()]
+        share = size / size.max()
+        sorted_joints = np.argsort(-share.round(ALIKE), kind="stable")
+        order = [int(i) for i in sorted_joints if share[i] > SHOWN]
         sign = np.sign(motion[order[0]])
         shares = [f"{self.joints[i]} ({sign * motion[i]:+.2f})" for i in order]
         return ", ".join(shares)

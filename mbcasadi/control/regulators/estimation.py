@@ -183,8 +183,8 @@ def encoders(system: System, positions: Sequence[str], speeds: Sequence[str] = (
 
     Args:
         system: the mechanism.
-        positions, speeds: joints that have one coordinate, or names of the coordinates of a system
-            that is given by equations (`v0`, `v1`, …).
+        positions, speeds: joints that have one coordinate, or the `coordinate_names` of a system
+            that is given by equations.
 
     Raises:
         UnknownNameError: an unknown name, or a ball or free joint, whose position has several

@@ -29,6 +29,9 @@ NEWTON_LIMIT = 40
 BESIDE = 1e-3
 """Rad or m. Distance of the neighbours that a pose is compared with."""
 
+ALIKE = 6
+"""Digits of a share used to sort rows; rows with equal shares keep the order of the model."""
+
 NEIGHBOURS = 3
 
 
@@ -183,7 +186,8 @@ def _singular(system: System, bases: Tangent, neighbour: Place | None, rank_tol:
     neighbour_rank = int(np.sum(s > rank_tol * max(1.0, s.max())))
     share = np.abs(U[:, neighbour_rank - 1])
     names = system.constraint_names
-    released = dict.fromkeys(names[i] for i in np.argsort(-share) if share[i] > share.max() / 2)
+    order = np.argsort(-share.round(ALIKE), kind="stable")
+    released = dict.fromkeys(names[i] for i in order if share[i] > share.max() / 2)
     return (
         f"{head} and {neighbour_rank} beside it: a singular pose, where "
         f"{', '.join(released)} leaves one more direction free and no linear model "

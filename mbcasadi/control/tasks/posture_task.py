@@ -38,7 +38,7 @@ class PostureTask(Task):
     def components(self, system: System) -> tuple[str, ...]:
         """Return the joints' names, with a suffix for each rate of ball and free joints."""
         if system.tree is None:
-            return tuple(f"v{i}" for i in self._dofs(system))
+            return tuple(system.coordinate_names[i] for i in self._dofs(system))
         return tuple(
             qualified_name(joint.name, rate)
             for joint in self._chosen(system)
@@ -55,7 +55,7 @@ class PostureTask(Task):
         """Return the slices q, v and a."""
         rates = self.components(system)
         if system.tree is None:
-            names = tuple(f"q{i}" for i in self._dofs(system))
+            names = system.coordinate_names
             units, rate_units = ("",) * len(names), ("",) * len(rates)
         else:
             chosen = self._chosen(system)

@@ -1,12 +1,13 @@
 """Parts of a step on the manifold, beside the dynamics."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import cast
 
 import casadi as ca
 
 from mbcasadi.linalg import RANK_TOL, complete_factor
-from mbcasadi.mpc.integrators.tableaus import Tableau, weighted
+from mbcasadi.linalg.symbols import Sym
+from mbcasadi.mpc.integrators.tableaus import Tableau, weighted_sum
 from mbcasadi.simulation.functions import chart_rate_fun, constraints_unroll, holonomic_rows
 from mbcasadi.system import System, evaluate
 
@@ -23,15 +24,16 @@ def back_fun(
         newton: number of Newton steps of the positions.
         rank_tol, pivot: drop rule of `linalg.row_basis`.
     """
-    s = step_symbols(system, ca.SX if constraints_unroll(system) else ca.MX)
+    unrolled = constraints_unroll(system)
+    s = step_symbols(system, cast(type[ca.MX], ca.SX) if unrolled else ca.MX)
     del s["u"]
-    mask = s.get("mask", ca.DM.ones(system.nc))
+    mask = s.get("mask", cast(ca.MX, ca.DM.ones(system.nc)))
     q, v = s["q"], s["v"]
     on = mask * holonomic_rows(system)
     for _ in range(newton):
-        known = s | {"q": q, "v": ca.DM.zeros(system.nv)}
-        A = ca.diag(on) @ evaluate(system.loop_jacobian, known)
-        phi = on * evaluate(system.constraint, known)
+        at_rest = {**s, "q": q, "v": cast(ca.MX, ca.DM.zeros(system.nv))}
+        A = ca.diag(on) @ evaluate(system.loop_jacobian, at_rest)
+        phi = on * evaluate(system.constraint, at_rest)
         factor = complete_factor(A, rank_tol=rank_tol, pivot=pivot)
         q = system.integrate(q, ca.densify(-factor.pinv_times(phi)))
     known = s | {"q": q}
@@ -39,7 +41,7 @@ def back_fun(
     psi = mask * evaluate(system.loop_rate, known)
     v = v - complete_factor(A, rank_tol=rank_tol, pivot=pivot).pinv_times(psi)
     outputs = [ca.densify(q), ca.densify(v)]
-    options = {"cse": True} if isinstance(q, ca.SX) else {}
+    options = {"cse": True} if unrolled else {}
     return ca.Function("back", list(s.values()), outputs, list(s), ["q_next", "v_next"], options)
 
 
@@ -52,8 +54,12 @@ def force_fun(system: System) -> ca.Function:
 
 
 def runge_kutta(
-    system: System, tableau: Tableau, motion: Any, s: Mapping[str, Any], h: Any
-) -> tuple[Any, Any]:
+    system: System,
+    tableau: Tableau,
+    motion: Callable[[ca.MX, ca.MX, ca.MX | float], ca.MX],
+    s: Mapping[str, ca.MX],
+    h: ca.MX | float,
+) -> tuple[ca.MX, ca.MX]:
     """Return q and v after one step, off the manifold by the method's error.
 
     Args:
@@ -65,20 +71,20 @@ def runge_kutta(
     """
     chart = None if system.nq == system.nv else chart_rate_fun(system)
     q, v, t = s["q"], s["v"], s.get("t", 0)
-    turns: list[Any] = []
-    pushes: list[Any] = []
+    rates: list[ca.MX] = []
+    accelerations: list[ca.MX] = []
     for row, c in zip(tableau.a, tableau.c, strict=True):
         # At the start the local coordinates are zero, where their rate is v for rotations too.
         first = not any(row)
-        q_i = q if first else system.integrate(q, h * weighted(row, turns))
-        v_i = v if first else v + h * weighted(row, pushes)
-        turns.append(v_i if first or chart is None else chart(q, q_i, v_i))
-        pushes.append(motion(q_i, v_i, t + c * h))
-    q_end = system.integrate(q, h * weighted(tableau.b, turns))
-    return q_end, v + h * weighted(tableau.b, pushes)
+        q_i = q if first else system.integrate(q, h * weighted_sum(row, rates))
+        v_i = v if first else v + h * weighted_sum(row, accelerations)
+        rates.append(v_i if first or chart is None else chart(q, q_i, v_i))
+        accelerations.append(motion(q_i, v_i, t + c * h))
+    q_end = system.integrate(q, h * weighted_sum(tableau.b, rates))
+    return q_end, v + h * weighted_sum(tableau.b, accelerations)
 
 
-def step_symbols(system: System, kind: Any) -> dict[str, Any]:
+def step_symbols(system: System, kind: type[Sym]) -> dict[str, Sym]:
     """Return symbols of `kind` for q, v, u, [t], [mask]."""
     sizes = {"q": system.nq, "v": system.nv, "u": system.nu}
     sizes |= {"t": 1} if system.timed else {}

@@ -10,20 +10,17 @@ inelastic impact: the projection of v in the metric of M.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
 
-from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.dynamics.slopes import scalar_if_small
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.errors import ProblemError
-from mbcasadi.linalg import RANK_TOL
 from mbcasadi.mpc.integrators.manifold_step import back_fun, force_fun, runge_kutta, step_symbols
 from mbcasadi.mpc.integrators.step_derivatives import StepRule, jacobian_fun, step_slopes_fun
+from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.integrators.tableaus import TABLEAUS
-from mbcasadi.shapes import require_name
 from mbcasadi.simulation import EquationOptions
 from mbcasadi.simulation.functions import jump_fun
 from mbcasadi.system import System
@@ -31,47 +28,32 @@ from mbcasadi.system import System
 UNROLLED = 20_000
 """Operations of a step with its slopes up to which both are scalar code."""
 
-DEFAULT = "projection"
-"""Formulation of the dynamics; all of them give the same motion."""
 
-ROWS = ("row_scale", "baumgarte")
-"""Options of the dynamics that treat rows."""
-
-
-def discrete_dynamics(system: System, period: float, **options: Any) -> ca.Function:
+def discrete_dynamics(
+    system: System, period: float, step: StepOptions = DEFAULT_STEP
+) -> ca.Function:
     """Return (x, u, p) → (x_next) with `x = (q, v)` and `p = ([t], [mask])`.
 
     Args:
         system: the mechanism.
         period: length of the step, over which u is held, s.
-        options: of `step_fun`.
+        step: options of the integrator.
 
     Raises:
-        ProblemError: as `step_fun`.
+        ProblemError: an invalid period, or activation states.
     """
-    step = step_fun(system, period, **options)
-    sizes = {name: step.size1_in(name) for name in step.name_in()[3:]}
+    single = step_fun(system, period, step)
+    sizes = {name: single.size1_in(name) for name in single.name_in()[3:]}
     x, u = ca.MX.sym("x", system.nq + system.nv), ca.MX.sym("u", system.nu)
     p = ca.MX.sym("p", sum(sizes.values()))
     ends = [sum(list(sizes.values())[:i]) for i in range(len(sizes) + 1)]
     known = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
-    out = step(q=x[: system.nq], v=x[system.nq :], u=u, **known)
+    out = single(q=x[: system.nq], v=x[system.nq :], u=u, **known)
     x_next = ca.vertcat(out["q_next"], out["v_next"])
     return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
 
 
-def step_fun(
-    system: System,
-    period: float,
-    *,
-    order: int = 4,
-    substeps: int = 1,
-    newton: int = 2,
-    formulation: str = DEFAULT,
-    rank_tol: float = RANK_TOL,
-    pivot: bool = True,
-    **options: Any,
-) -> ca.Function:
+def step_fun(system: System, period: float, step: StepOptions = DEFAULT_STEP) -> ca.Function:
     """Return (q, v, u, [t], [mask]) → (q_next, v_next), one period on the manifold.
 
     The actuators' force is `B u + f_0`, without clipping, whose derivative vanishes: bound the
@@ -80,143 +62,122 @@ def step_fun(
     Args:
         system: the mechanism.
         period: length of the step, s.
-        order: 1 to 4, of the explicit Runge-Kutta method.
-        substeps: number of equal steps in a period.
-        newton: number of Newton steps back onto positions, 0 for none; velocities are projected
-            where it is not zero. With two of them the gap of a four-bar stays below 1e-10 m in
-            steps that turn no joint by more than half a radian.
-        formulation, rank_tol, pivot, options: of `forward_dynamics`.
+        step: options of the integrator.
 
     Raises:
-        ProblemError: an invalid period, order or number, or activation states.
-        UnknownNameError: no such formulation.
+        ProblemError: an invalid period, or activation states.
     """
-    _check(system, period, order, substeps, newton)
-    method = Method(order, newton, formulation, rank_tol, pivot, options)
-    return _with_jacobian(system, step_symbols(system, ca.MX), period, substeps, method)
+    if not 0 < period < float("inf"):
+        raise ProblemError(f"period = {period}; expected a positive number of seconds")
+    _require_no_activation(system)
+    return _with_jacobian(system, step_symbols(system, ca.MX), period, step)
 
 
-def free_step_fun(
-    system: System,
-    *,
-    order: int = 4,
-    substeps: int = 1,
-    newton: int = 2,
-    formulation: str = DEFAULT,
-    rank_tol: float = RANK_TOL,
-    pivot: bool = True,
-    **options: Any,
-) -> ca.Function:
+def free_step_fun(system: System, step: StepOptions = DEFAULT_STEP) -> ca.Function:
     """Return (q, v, u, [t], [mask], h) → (q_next, v_next): a step whose length h, s, is an input.
 
     Args:
-        system, order, substeps, newton, formulation, rank_tol, pivot, options: as in `step_fun`.
+        system: the mechanism.
+        step: options of the integrator.
 
     Raises:
-        ProblemError, UnknownNameError: as in `step_fun`.
+        ProblemError: activation states.
     """
-    _check(system, 1.0, order, substeps, newton)
-    method = Method(order, newton, formulation, rank_tol, pivot, options)
+    _require_no_activation(system)
     s = step_symbols(system, ca.MX) | {"h": ca.MX.sym("h")}
-    return _with_jacobian(system, s, s["h"], substeps, method)
+    return _with_jacobian(system, s, s["h"], step)
 
 
-@dataclass(frozen=True)
-class Method:
-    """Options of `step_fun`."""
+def require_horizon(horizon: float) -> int:
+    """Return the number of intervals.
 
-    order: int
-    newton: int
-    formulation: str
-    rank_tol: float
-    pivot: bool
-    options: Mapping[str, Any]
+    Raises:
+        ProblemError: not a whole number, or less than one.
+    """
+    if not float(horizon).is_integer() or horizon < 1:
+        raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
+    return int(horizon)
 
-    @property
-    def plain(self) -> bool:
-        """Whether the options concern only the treatment of rows."""
-        return self.formulation == DEFAULT and set(self.options) <= set(ROWS)
 
-    @property
-    def rule(self) -> StepRule:
-        """The part of the options that the slopes of a step need."""
-        back = Treatment(rank_tol=self.rank_tol, pivot=self.pivot)
-        own = {key: self.options[key] for key in ROWS if key in self.options}
-        return StepRule(
-            tableau=TABLEAUS[self.order],
-            newton=self.newton,
-            motion=replace(back, **own),
-            landing=Treatment(rank_tol=self.rank_tol),
-            back=back,
-        )
+def _slopes_rule(step: StepOptions) -> StepRule:
+    """Return the part of the options that the slopes of a step need."""
+    return StepRule(
+        tableau=TABLEAUS[step.order],
+        newton=step.newton,
+        motion=step.treatment,
+        landing=Treatment(rank_tol=step.rank_tol),
+        back=Treatment(rank_tol=step.rank_tol, pivot=step.pivot),
+    )
 
 
 def _with_jacobian(
-    system: System, s: dict[str, Any], length: Any, substeps: int, method: Method
+    system: System, s: dict[str, ca.MX], length: ca.MX | float, step: StepOptions
 ) -> ca.Function:
     """Return the steps with the Jacobian of `step_derivatives`.
 
     The Function around them makes CasADi use it, in calls and when it is called directly.
     """
-    slopes = scalar_if_small(step_slopes_fun(system, method.rule, s, length, substeps), UNROLLED)
-    whole = _stepped(system, s, length, substeps, method)
+    rule = _slopes_rule(step)
+    slopes = scalar_if_small(step_slopes_fun(system, rule, s, length, step.substeps), UNROLLED)
+    steps = _all_substeps(system, s, length, step)
     options: dict[str, Any] = {
         "custom_jacobian": jacobian_fun(slopes, "step_core"),
         "jac_penalty": 0,  # directional derivatives by way of this Jacobian
         "enable_forward": False,
         "enable_reverse": False,
     }
-    names, inputs = (whole.name_in(), whole.name_out()), list(s.values())
-    if slopes.is_a("SXFunction") and method.plain:
+    names, inputs = (steps.name_in(), steps.name_out()), list(s.values())
+    if slopes.is_a("SXFunction") and step.is_projection:
         # The value of the slopes' Function: where both are needed, common parts are computed once.
-        given: Any = slopes.sx_in()
-        core = ca.Function("step_core", given, slopes.call(given)[:2], *names, options)
+        symbols = slopes.sx_in()
+        core = ca.Function("step_core", symbols, slopes.call(symbols)[:2], *names, options)
     else:
         options["never_inline"] = True
-        core = ca.Function("step_core", inputs, whole.call(inputs), *names, options)
+        core = ca.Function("step_core", inputs, steps.call(inputs), *names, options)
     return ca.Function("step", inputs, core.call(inputs), *names)
 
 
-def _stepped(
-    system: System, s: dict[str, Any], length: Any, substeps: int, method: Method
+def _all_substeps(
+    system: System, s: dict[str, ca.MX], length: ca.MX | float, step: StepOptions
 ) -> ca.Function:
-    h = length / substeps
-    single = _single(system, s, length if "h" in s else h, method)
-    return single if substeps == 1 else _repeated(single, s, substeps, h)
+    """Return all substeps of one period."""
+    h = length / step.substeps
+    single = _substep(system, s, length if "h" in s else h, step)
+    return single if step.substeps == 1 else _chain(single, s, step.substeps, h)
 
 
-def _single(system: System, s: dict[str, Any], h: Any, method: Method) -> ca.Function:
+def _substep(
+    system: System, s: dict[str, ca.MX], h: ca.MX | float, step: StepOptions
+) -> ca.Function:
     """Return one step of length h."""
-    rank_tol, pivot = method.rank_tol, method.pivot
-    dynamics = forward_dynamics(
-        system, method.formulation, rank_tol=rank_tol, pivot=pivot, **method.options
-    )
-    pull = force_fun(system)
+    acceleration, force = step.acceleration_fun(system), force_fun(system)
     timed = {name: s[name] for name in ("t", "mask") if name in s}
 
-    def motion(q: Any, v: Any, t: Any) -> Any:
+    def motion(q: ca.MX, v: ca.MX, t: ca.MX | float) -> ca.MX:
         known = timed | ({"t": t} if "t" in timed else {})
-        return dynamics(q=q, v=v, f=pull(q, v, s["u"]), **known)["a"]
+        return acceleration(q=q, v=v, f=force(q, v, s["u"]), **known)["a"]
 
-    start = s if system.mask is None else s | {"v": _landed(system, s, rank_tol)}
-    q, v = runge_kutta(system, TABLEAUS[method.order], motion, start, h)
-    if system.nc and method.newton:
-        back = back_fun(system, method.newton, rank_tol, pivot)
+    start = s if system.mask is None else s | {"v": _velocity_after_impact(system, s, step)}
+    q, v = runge_kutta(system, TABLEAUS[step.order], motion, start, h)
+    if system.nc and step.newton:
+        back = back_fun(system, step.newton, step.rank_tol, step.pivot)
         known = s | {"q": q, "v": v} | ({"t": s["t"] + h} if "t" in s else {})
-        closed = back(**{name: known[name] for name in back.name_in()})
-        q, v = closed["q_next"], closed["v_next"]
+        out = back(**{name: known[name] for name in back.name_in()})
+        q, v = out["q_next"], out["v_next"]
     return ca.Function("step", list(s.values()), [q, v], list(s), ["q_next", "v_next"])
 
 
-def _landed(system: System, s: Mapping[str, Any], rank_tol: float) -> Any:
+def _velocity_after_impact(system: System, s: Mapping[str, ca.MX], step: StepOptions) -> ca.MX:
     """Return v after the impact of rows that the mask has just closed; v itself without any."""
-    jump = jump_fun(system, EquationOptions(rank_tol=rank_tol))
-    known = {"t": ca.DM(0)} | dict(s)
+    jump = jump_fun(system, EquationOptions(rank_tol=step.rank_tol))
+    known: dict[str, ca.MX | ca.DM] = {"t": ca.DM(0), **s}
     return jump(**{name: known[name] for name in jump.name_in()})["v_next"]
 
 
-def _repeated(single: ca.Function, s: dict[str, Any], substeps: int, h: Any) -> ca.Function:
-    """Return `single` in a row, time moved on."""
+def _chain(
+    single: ca.Function, s: dict[str, ca.MX], substeps: int, h: ca.MX | float
+) -> ca.Function:
+    """Return so many steps in a row, the time advanced by h after each."""
     known = dict(s) | ({"h": h} if "h" in s else {})
     for _ in range(substeps):
         out = single(**known)
@@ -227,16 +188,7 @@ def _repeated(single: ca.Function, s: dict[str, Any], substeps: int, h: Any) -> 
     return ca.Function("step", list(s.values()), outputs, list(s), ["q_next", "v_next"])
 
 
-def _check(system: System, period: float, order: int, substeps: int, newton: int) -> None:
-    if not 0 < period < float("inf"):
-        raise ProblemError(f"period = {period}; expected a positive number of seconds")
-    if order not in TABLEAUS:
-        require_name("order", str(order), [str(one) for one in TABLEAUS])
-    whole = float(substeps).is_integer() and float(newton).is_integer()
-    if not whole or substeps < 1 or newton < 0:
-        raise ProblemError(
-            f"substeps = {substeps}, newton = {newton}; expected whole numbers, at least 1 and 0"
-        )
+def _require_no_activation(system: System) -> None:
     if system.na:
         raise ProblemError(
             f"'{system.name}' has {system.na} activation states, which (q, v) does not hold; "

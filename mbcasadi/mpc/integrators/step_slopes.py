@@ -10,7 +10,6 @@ are those of the map itself, off the manifold and with redundant rows too.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import casadi as ca
 
@@ -70,14 +69,16 @@ def newton_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
     phi = on * evaluate(system.constraint, s)
     back = _least_squares("newton", s, A, phi, treatment)
     here = {key: ca.MX.sym(key, symbol.shape) for key, symbol in s.items()}
-    found = back(**here)
-    step = -found["x"]
+    correction = back(**here)
+    step = -correction["x"]
     plus = plus_slopes_fun(system)(q=here["q"], dv=step)
-    slopes = -plus["by_dv"] @ found["slopes"]
+    slopes = -plus["by_dv"] @ correction["slopes"]
     slopes += ca.horzcat(plus["by_q"], ca.MX(system.nq, slopes.shape[1] - system.nq))
     outputs = [plus["q_next"], ca.densify(slopes)]
-    made = ca.Function("newton_slopes", [*here.values()], outputs, [*here], ["q_next", "slopes"])
-    return scalar_if_small(made)
+    function = ca.Function(
+        "newton_slopes", [*here.values()], outputs, [*here], ["q_next", "slopes"]
+    )
+    return scalar_if_small(function)
 
 
 def tangent_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
@@ -89,13 +90,15 @@ def tangent_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
     psi = mask * evaluate(system.loop_rate, s)
     back = _least_squares("tangent", s, A, psi, treatment)
     here = {key: ca.MX.sym(key, symbol.shape) for key, symbol in s.items()}
-    found = back(**here)
+    correction = back(**here)
     before = ca.horzcat(ca.DM(system.nv, system.nq), ca.DM.eye(system.nv))
-    rest = found["slopes"].shape[1] - before.shape[1]
-    slopes = ca.horzcat(before, ca.DM(system.nv, rest)) - found["slopes"]
-    outputs = [here["v"] - found["x"], ca.densify(slopes)]
-    made = ca.Function("tangent_slopes", [*here.values()], outputs, [*here], ["v_next", "slopes"])
-    return scalar_if_small(made)
+    rest = correction["slopes"].shape[1] - before.shape[1]
+    slopes = ca.horzcat(before, ca.DM(system.nv, rest)) - correction["slopes"]
+    outputs = [here["v"] - correction["x"], ca.densify(slopes)]
+    function = ca.Function(
+        "tangent_slopes", [*here.values()], outputs, [*here], ["v_next", "slopes"]
+    )
+    return scalar_if_small(function)
 
 
 def plus_slopes_fun(system: System) -> ca.Function:
@@ -112,10 +115,10 @@ def chart_slopes_fun(system: System) -> ca.Function:
     base, q = ca.SX.sym("q_base", system.nq), ca.SX.sym("q", system.nq)
     v = ca.SX.sym("v", system.nv)
     rate = chart_rate_fun(system)(base, q, v)
-    outputs = [rate, *(ca.jacobian(rate, one) for one in (base, q, v))]
-    names = ["xi_dot", "by_base", "by_q", "by_v"]
-    given = ["q_base", "q", "v"]
-    return ca.Function("chart_slopes", [base, q, v], outputs, given, names, {"cse": True})
+    outputs = [rate, *(ca.jacobian(rate, symbol) for symbol in (base, q, v))]
+    names_out = ["xi_dot", "by_base", "by_q", "by_v"]
+    names_in = ["q_base", "q", "v"]
+    return ca.Function("chart_slopes", [base, q, v], outputs, names_in, names_out, {"cse": True})
 
 
 def _least_squares(
@@ -124,18 +127,18 @@ def _least_squares(
     """Return (inputs) → (x, slopes): `x = A⁺ b` and its slopes by all inputs but the mask."""
     nc, nv = A.shape
     here = {key: ca.MX.sym(key, symbol.shape) for key, symbol in inputs.items()}
-    given: Any = [*inputs.values()]
-    now = ca.Function(f"{name}_terms", given, [A, ca.densify(b)], {"cse": True})
+    symbols = [*inputs.values()]
+    now = ca.Function(f"{name}_terms", symbols, [A, ca.densify(b)], {"cse": True})
     A_now, b_now = now(*here.values())
     factor = complete_factor(A_now, **treatment.rule)
     V, U = factor.basis.V, factor.U
     x = factor.pinv_times(b_now)
     e, y = b_now - U @ (U.T @ b_now), factor.pinv_transposed_times(x)
-    held = {key: ca.SX.sym(key, n) for key, n in (("x", nv), ("e", nc), ("y", nc))}
+    constants = {key: ca.SX.sym(key, n) for key, n in (("x", nv), ("e", nc), ("y", nc))}
     z = ca.vertcat(*(symbol for key, symbol in inputs.items() if key != "mask"))
-    moved = [b - A @ held["x"], A.T @ held["e"], A.T @ held["y"]]
-    parts = ca.cse([ca.jacobian(one, z) for one in ca.cse(moved)])
-    residual = ca.Function(f"{name}_residual", [*given, *held.values()], parts)
+    products = [b - A @ constants["x"], A.T @ constants["e"], A.T @ constants["y"]]
+    jacobians = ca.cse([ca.jacobian(product, z) for product in ca.cse(products)])
+    residual = ca.Function(f"{name}_residual", [*symbols, *constants.values()], jacobians)
     row, gap, turn = residual(*here.values(), x, e, y)
     across = factor.pinv_times(row + factor.pinv_transposed_times(gap))
     slopes = ca.densify(across + complement(V) @ turn)

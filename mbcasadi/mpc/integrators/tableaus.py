@@ -1,7 +1,9 @@
 """Coefficients of explicit Runge-Kutta methods."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
+
+from mbcasadi.linalg.symbols import Sym
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ TABLEAUS = {
 """Euler, midpoint, Kutta of order 3, and the classical method of order 4."""
 
 
-def weighted(weights: tuple[float, ...], rates: list[Any]) -> Any:
+def weighted_sum(weights: tuple[float, ...], rates: list[Sym]) -> Sym:
     """Return the weighted sum, zero weights left out."""
-    return sum(w * rate for w, rate in zip(weights, rates, strict=True) if w)
+    total = sum(w * rate for w, rate in zip(weights, rates, strict=True) if w)
+    return cast(Sym, total)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.description import Contact, Joint
 from mbcasadi.errors import ProblemError
+from mbcasadi.model import center_of_mass_arm, center_of_mass_velocity
 from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
 from mbcasadi.qp.friction_cone import require_contacts
 from mbcasadi.shapes import column
@@ -58,8 +59,8 @@ def single_rigid_body(
             )
     M = np.array(system.mass_matrix(column("q0", q0, system.nq)))[dof : dof + 6, dof : dof + 6]
     M -= np.diag(_armature(system)[dof : dof + 6])
-    mass, moved = M[0, 0], M[3:, :3]
-    inertia = M[3:, 3:] - moved @ moved.T / mass
+    mass, first_moment = M[0, 0], M[3:, :3]
+    inertia = M[3:, 3:] - first_moment @ first_moment.T / mass
     limits = [contact.max_force for contact in contacts]
     weight = mass * _gravity(system)
     return SingleRigidBody(
@@ -68,7 +69,7 @@ def single_rigid_body(
         feet=len(contacts),
         friction=min(contact.friction for contact in contacts) / np.sqrt(2),
         f_min=max(contact.min_force for contact in contacts),
-        f_max=min(LARGEST_SHARE * weight if one is None else one for one in limits),
+        f_max=min(LARGEST_SHARE * weight if limit is None else limit for limit in limits),
         gravity=_gravity(system),
     )
 
@@ -88,16 +89,15 @@ def rigid_body_state(system: System) -> ca.Function:
     quat = q[place + 3 : place + 7]
     w, x, y, z = ca.vertsplit(quat / ca.norm_2(quat))
     R = ca.vertcat(*(ca.horzcat(*row) for row in rotation((w, x, y, z))))
-    moved = -R.T @ M[:, d + 3 : d + 6] / mass
-    arm = -R @ ca.vertcat(moved[2, 1], moved[0, 2], moved[1, 0])
-    momentum = M @ v - ca.DM(_armature(system)[d : d + 3]) * v[d : d + 3]
+    arm = center_of_mass_arm(M, R, joint, mass)
+    velocity = center_of_mass_velocity(M, v, joint, mass, _armature(system))
     rpy = ca.vertcat(
         ca.atan2(R[2, 1], R[2, 2]),
         ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2)),
         ca.atan2(R[1, 0], R[0, 0]),
     )
     p = q[place : place + 3] - arm
-    state = ca.vertcat(rpy, p, R @ v[d + 3 : d + 6], momentum / mass)
+    state = ca.vertcat(rpy, p, R @ v[d + 3 : d + 6], velocity)
     outputs = [ca.densify(part) for part in (state, R, arm)]
     return ca.Function("rigid_body_state", [q, v], outputs, ["q", "v"], ["x", "R", "arm"])
 

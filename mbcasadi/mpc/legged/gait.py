@@ -5,12 +5,13 @@ below `duty`, and swings for the rest of the period.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.errors import ProblemError
+from mbcasadi.linalg.symbols import Sym
 from mbcasadi.shapes import require_positive
 
 
@@ -50,18 +51,18 @@ class Gait:
         """Time for which a foot swings, s."""
         return self.period - self.stance
 
-    def on_ground(self, t: Any) -> Any:
+    def on_ground(self, t: Sym) -> Sym:
         """Return 1 for each foot on the ground at time t, else 0; numbers or symbols."""
         return ca.vertcat(*(ca.logic_or(t < self.start, p < self.duty) for p in self._phases(t)))
 
-    def swung(self, t: Any) -> Any:
+    def swing_share(self, t: Sym) -> Sym | ca.DM:
         """Return the share of its swing that each foot has completed; 0 on the ground."""
         if self.duty >= 1:
             return ca.DM.zeros(len(self.offsets))
         shares = ((p - self.duty) / (1 - self.duty) for p in self._phases(t))
         return ca.vertcat(*(ca.if_else(t < self.start, 0, ca.fmax(s, 0)) for s in shares))
 
-    def schedule(self, t: Any, horizon: int, period: float) -> Any:
+    def schedule(self, t: Sym, horizon: int, period: float) -> Sym:
         """Return which feet are on the ground in the middle of each interval, one after another.
 
         Args:
@@ -71,7 +72,7 @@ class Gait:
         """
         return ca.vertcat(*(self.on_ground(t + (k + 0.5) * period) for k in range(horizon)))
 
-    def _phases(self, t: Any) -> list[Any]:
+    def _phases(self, t: Sym) -> list[Sym]:
         strides = [(t - self.start) / self.period + offset for offset in self.offsets]
         return [stride - ca.floor(stride) for stride in strides]
 
@@ -81,33 +82,33 @@ def trot(period: float, duty: float = 0.5, start: float = 0.0) -> Gait:
     return Gait(period, duty, (0.0, 0.5, 0.5, 0.0), start)
 
 
-class Path(NamedTuple):
+class Path(NamedTuple, Generic[Sym]):
     """Position, velocity and acceleration of a foot: each (3,)."""
 
-    position: Any
-    velocity: Any
-    acceleration: Any
+    position: Sym
+    velocity: Sym
+    acceleration: Sym
 
 
-def swing_path(share: Any, lifted: Any, target: Any, height: float, duration: float) -> Path:
+def swing_path(share: Sym, takeoff: Sym, target: Sym, height: float, duration: float) -> Path[Sym]:
     """Return `p_0 + (p_1 - p_0) (10 s³ - 15 s⁴ + 6 s⁵) + 64 h s³ (1 - s)³ e_z` and its rates.
 
     Speed and acceleration vanish at both ends, if neither end moves.
 
     Args:
         share: s, from 0 to 1.
-        lifted, target: (3,) p_0 and p_1, m.
+        takeoff, target: (3,) p_0 and p_1, m.
         height: h, m, of the middle above the straight line.
         duration: s, of the whole swing.
     """
-    s, up, way = share, ca.DM([0, 0, 64 * height]), target - lifted
+    s, up, way = share, ca.DM([0, 0, 64 * height]), target - takeoff
     along = s**3 * (10 - 15 * s + 6 * s**2)
     bump = s**3 * (1 - s) ** 3
     along_1, bump_1 = 30 * s**2 * (1 - s) ** 2, 3 * s**2 * (1 - s) ** 2 * (1 - 2 * s)
     along_2 = 60 * s * (1 - s) * (1 - 2 * s)
     bump_2 = 6 * s * (1 - s) * (1 - 5 * s + 5 * s**2)
     return Path(
-        lifted + way * along + up * bump,
+        takeoff + way * along + up * bump,
         (way * along_1 + up * bump_1) / duration,
         (way * along_2 + up * bump_2) / duration**2,
     )

@@ -49,7 +49,7 @@ class SingleRigidBody:
         return self.mass * self.gravity
 
 
-class Parts(NamedTuple):
+class IntervalFunctions(NamedTuple):
     """The Functions; `turn` is (cos, sin) of yaw, `rows` the transposed rows of all feet."""
 
     geometry: ca.Function  # (x0, feet) → (turn, G)
@@ -60,7 +60,9 @@ class Parts(NamedTuple):
     adjoint: ca.Function  # (costate, x, r, f, mu, turn, G) → (costate, slope, size)
 
 
-def parts(body: SingleRigidBody, Q: Array, rho: float, period: float) -> Parts:
+def interval_functions(
+    body: SingleRigidBody, Q: Array, rho: float, period: float
+) -> IntervalFunctions:
     """Return the Functions of one interval.
 
     Args:
@@ -77,25 +79,27 @@ def parts(body: SingleRigidBody, Q: Array, rho: float, period: float) -> Parts:
     fall = S @ ca.DM([0, 0, 0, 0, 0, -body.gravity])
     pyramid = rows_of(body)
 
-    def made(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
+    def dense_function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
         return ca.Function(name, inputs, [ca.densify(part) for part in outputs], {"cse": True})
 
-    reply = -K @ X
+    control_of_X = -K @ X
     force = U_inv @ w - K @ x - kappa
     costate = sym("costate", NX)
     total = ca.DM(Q) @ (x - r) + costate
     along = [rho * f, G.T @ (S.T @ total), pyramid.T @ mu]
-    return Parts(
+    return IntervalFunctions(
         geometry=geometry(body),
         riccati=_riccati(body, Q, rho, (A, S, fall), (turn, G)),
-        first=made("first", [U_inv, turn, G], [(pyramid @ U_inv).T, S @ (G @ U_inv)]),
-        later=made("later", [X, K, turn, G], [(pyramid @ reply).T, A @ X + S @ (G @ reply)]),
-        motion=made(
+        first=dense_function("first", [U_inv, turn, G], [(pyramid @ U_inv).T, S @ (G @ U_inv)]),
+        later=dense_function(
+            "later", [X, K, turn, G], [(pyramid @ control_of_X).T, A @ X + S @ (G @ control_of_X)]
+        ),
+        motion=dense_function(
             "motion",
             [x, w, U_inv, K, kappa, turn, G],
             [force, A @ x + S @ (G @ force) + fall],
         ),
-        adjoint=made(
+        adjoint=dense_function(
             "adjoint",
             [costate, x, r, f, mu, turn, G],
             [A.T @ total, along[0] + along[1] + along[2], ca.sumsqr(ca.vertcat(*along))],
@@ -120,16 +124,18 @@ def next_state(body: SingleRigidBody, period: float) -> ca.Function:
     x, feet, f = ca.SX.sym("x", NX), ca.SX.sym("feet", nf), ca.SX.sym("f", nf)
     turn, G = geometry(body).call([x, feet])
     A, S = transition(turn, period)
-    pushed = G @ f + ca.DM([0, 0, 0, 0, 0, -body.gravity])
+    acceleration = G @ f + ca.DM([0, 0, 0, 0, 0, -body.gravity])
     inputs = [x, feet, f]
-    return ca.Function("next_state", inputs, [A @ x + S @ pushed], ["x", "feet", "f"], ["x_next"])
+    return ca.Function(
+        "next_state", inputs, [A @ x + S @ acceleration], ["x", "feet", "f"], ["x_next"]
+    )
 
 
 def rows_of(body: SingleRigidBody) -> ca.DM:
     """Return (5 feet, 3 feet): f_x ∓ μ f_z, f_y ∓ μ f_z, f_z of each foot."""
     mu = body.friction
-    one = [[1, 0, -mu], [1, 0, mu], [0, 1, -mu], [0, 1, mu], [0, 0, 1]]
-    return ca.sparsify(ca.DM(np.kron(np.eye(body.feet), np.array(one, dtype=float))))
+    foot_rows = [[1, 0, -mu], [1, 0, mu], [0, 1, -mu], [0, 1, mu], [0, 0, 1]]
+    return ca.sparsify(ca.DM(np.kron(np.eye(body.feet), np.array(foot_rows, dtype=float))))
 
 
 def geometry(body: SingleRigidBody) -> ca.Function:
@@ -149,25 +155,25 @@ def _riccati(
     Q: Array,
     rho: float,
     model: tuple[ca.SX, ca.SX, ca.SX],
-    given: tuple[ca.SX, ca.SX],
+    geometry: tuple[ca.SX, ca.SX],
 ) -> ca.Function:
     """Return one step back: the cost to go is ½ xᵀ P x + pᵀ x.
 
     w = U (f + K x + κ),   Uᵀ U = ρ I + Gᵀ Sᵀ P S G,   ½ |w|² is the contribution of f to the cost
     """
-    (A, S, fall), (turn, G), nf = model, given, 3 * body.feet
+    (A, S, fall), (turn, G), nf = model, geometry, 3 * body.feet
     P, p, r = ca.SX.sym("P", NX, NX), ca.SX.sym("p", NX), ca.SX.sym("r", NX)
     PA, PS, g = P @ A, P @ S, P @ fall + p
     U = ca.chol(rho * ca.SX.eye(nf) + G.T @ ((S.T @ PS) @ G))
     U_inv = ca.solve(U, ca.SX.eye(nf))
     F, slope = G.T @ (S.T @ PA), G.T @ (S.T @ g)
-    half, bent = U_inv.T @ F, U_inv.T @ slope
+    half_gain, half_offset = U_inv.T @ F, U_inv.T @ slope
     outputs = [
-        ca.DM(Q) + A.T @ PA - half.T @ half,
-        A.T @ g - half.T @ bent - ca.DM(Q) @ r,
+        ca.DM(Q) + A.T @ PA - half_gain.T @ half_gain,
+        A.T @ g - half_gain.T @ half_offset - ca.DM(Q) @ r,
         U_inv,
-        U_inv @ half,
-        U_inv @ bent,
+        U_inv @ half_gain,
+        U_inv @ half_offset,
     ]
     return ca.Function(
         "riccati", [P, p, turn, G, r], [ca.densify(part) for part in outputs], {"cse": True}

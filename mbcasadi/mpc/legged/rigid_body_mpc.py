@@ -1,7 +1,7 @@
 """MPC of a legged robot as one rigid body: contact forces of all feet over a horizon.
 
     min  Σ_{k=1}^N ½ |x_k - r_k|²_Q + Σ_{k<N} ½ ρ |f_k|²
-    s.t. x_{k+1} = A x_k + S (G_k f_k + γ)                       (see `rigid_body_parts`)
+    s.t. x_{k+1} = A x_k + S (G_k f_k + γ)                       (see `rigid_body`)
          |f_x| <= μ f_z,  |f_y| <= μ f_z,  f_min <= f_z <= f_max   of feet on the ground
 
 The ground is level. A foot off the ground has no columns in G_k, so its force is zero.
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.description.status import QP_STATUS
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.legged.rigid_body import NX, Array, SingleRigidBody, parts
+from mbcasadi.mpc.legged.rigid_body import NX, Array, SingleRigidBody, interval_functions
 from mbcasadi.mpc.legged.rigid_body_stages import RigidBodyStages
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 from mbcasadi.qp.solver import candidate_fun, controller_fun, require_solver
@@ -38,7 +38,7 @@ class RigidBodyPlan:
         status, status_text: of the controller, as number and as text.
         residual: (3,) see `residual` of the controller.
         states: (N + 1, 12), from the measured one on.
-        planned: (N, feet, 3) forces, N.
+        planned_forces: (N, feet, 3) forces, N.
     """
 
     forces: Array
@@ -47,7 +47,7 @@ class RigidBodyPlan:
     status_text: str
     residual: Array
     states: Array
-    planned: Array
+    planned_forces: Array
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class SingleRigidBodyMPC:
             status_text=QP_STATUS.words[code],
             residual=residual,
             states=x,
-            planned=forces.reshape(N, nf, 3),
+            planned_forces=forces.reshape(N, nf, 3),
         )
 
 
@@ -160,11 +160,13 @@ def single_rigid_body_mpc(
     require_identifier("name", name)
     weight("inertia", body.inertia, 3, definite=True)
     cost = weight("Q", Q, NX)
-    made = RigidBodyStages(body, horizon, cost, parts(body, cost, rho, period), tolerance)
-    stages = made.stages()
-    plan = made.prediction(candidate_fun(stages, solver))
-    described = _described(controller_fun(name, stages, solver), stages, made, period)
-    controller = replace(described, prediction=plan, prediction_rows=STATES)
+    problem = RigidBodyStages(
+        body, horizon, cost, interval_functions(body, cost, rho, period), tolerance
+    )
+    stages = problem.stages()
+    plan = problem.prediction(candidate_fun(stages, solver))
+    without_plan = _controller_data(controller_fun(name, stages, solver), stages, problem, period)
+    controller = replace(without_plan, prediction=plan, prediction_rows=STATES)
     return SingleRigidBodyMPC(controller, body, horizon, cost, rho)
 
 
@@ -174,29 +176,29 @@ def _table(name: str, value: ArrayLike, shape: tuple[int, int], meaning: str) ->
     return array.ravel()
 
 
-def _described(
-    function: ca.Function, stages: LeastDistanceStages, made: RigidBodyStages, period: float
+def _controller_data(
+    function: ca.Function, stages: LeastDistanceStages, problem: RigidBodyStages, period: float
 ) -> Controller:
-    feet, samples = range(made.body.feet), range(made.horizon)
+    feet, samples = range(problem.body.feet), range(problem.horizon)
     axes = tuple(f"foot{i}.{axis}" for i in feet for axis in "xyz")
     z = tuple(f"active.foot{i}.{side}[{k}]" for k in samples for i in feet for side in SIDES)
-    ref = tuple(f"{one}[{k + 1}]" for k in samples for one in STATES)
+    ref = tuple(f"{name}[{k + 1}]" for k in samples for name in STATES)
     mask = tuple(f"foot{i}[{k}]" for k in samples for i in feet)
-    plain = ("",) * len(z)
-    low, high = made.force_limits()
+    no_units = ("",) * len(z)
+    low, high = problem.force_limits()
     return Controller(
         name=function.name(),
         function=function,
         inputs=(
             Signal("x0", STATES, STATE_UNITS),
             Signal("feet", axes, ("m",) * len(axes)),
-            Signal("ref", ref, STATE_UNITS * made.horizon),
+            Signal("ref", ref, STATE_UNITS * problem.horizon),
             Signal("mask", mask, ("",) * len(mask)),
-            Signal("z", z, plain),
+            Signal("z", z, no_units),
         ),
         outputs=(
             Signal("u", axes, ("N",) * len(axes)),
-            Signal("z_next", z, plain),
+            Signal("z_next", z, no_units),
             Signal("status", ("status",), ("",)),
             Signal("flags", ("flags",), ("",)),
             Signal("residual", QP_RESIDUALS, ("",) * len(QP_RESIDUALS)),
@@ -208,7 +210,7 @@ def _described(
         stages=stages,
         notes={
             "law": "MPC of a single rigid body, condensed at run time",
-            "horizon": f"{made.horizon} samples of {period:g} s",
+            "horizon": f"{problem.horizon} samples of {period:g} s",
             "unknowns, rows": f"{stages.n}, {stages.m}",
             "status": QP_STATUS.summary("the weight, shared by the feet on the ground"),
         },

@@ -9,7 +9,7 @@ solution is checked by the problem with states: the motion is run forward, the c
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -17,19 +17,27 @@ import numpy as np
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import OUTPUTS, Flag, Status
-from mbcasadi.mpc.legged.rigid_body import NX, ROWS, WRENCH, Array, Parts, SingleRigidBody, rows_of
+from mbcasadi.mpc.legged.rigid_body import (
+    NX,
+    ROWS,
+    WRENCH,
+    Array,
+    IntervalFunctions,
+    SingleRigidBody,
+    rows_of,
+)
 from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
-GUARDED = ("x0", "feet", "ref", "mask")
+CHECKED_INPUTS = ("x0", "feet", "ref", "mask")
 
 LONGEST_ARM = 1e3
 """m; feet farther than this from the centre of mass count as bad input: beside their moments the
 weight of forces would be lost in rounding."""
 
 
-class Known(NamedTuple):
+class CheckedInputs(NamedTuple):
     """The inputs, finite: `on` (feet,) and `G` (6, 3 feet) for each interval."""
 
     x0: ca.MX
@@ -46,14 +54,14 @@ class RigidBodyStages:
 
     Attributes:
         body, horizon, Q: the robot, N, and the weight of its state.
-        parts: Functions of one interval.
+        intervals: Functions of one interval.
         tolerance: bound of each residual for a solution to be accepted.
     """
 
     body: SingleRigidBody
     horizon: int
     Q: Array
-    parts: Parts
+    intervals: IntervalFunctions
     tolerance: float
 
     @property
@@ -70,36 +78,40 @@ class RigidBodyStages:
         """Return both Functions."""
         return LeastDistanceStages(self._build(), self._finish())
 
-    def _inputs(self) -> dict[str, Any]:
+    def _inputs(self) -> dict[str, ca.MX]:
         N, feet = self.horizon, self.body.feet
         sizes = {"x0": NX, "feet": 3 * feet, "ref": NX * N, "mask": feet * N, "z": self.rows * N}
         return {key: ca.MX.sym(key, size) for key, size in sizes.items()}
 
-    def _guarded(self, given: dict[str, Any]) -> Known:
-        column = ca.vertcat(*(given[key] for key in GUARDED))
-        arms = given["feet"] - ca.repmat(given["x0"][3:6], self.body.feet, 1)
+    def _checked_inputs(self, inputs: dict[str, ca.MX]) -> CheckedInputs:
+        column = ca.vertcat(*(inputs[key] for key in CHECKED_INPUTS))
+        arms = inputs["feet"] - ca.repmat(inputs["x0"][3:6], self.body.feet, 1)
         near = ca.sum1(ca.fabs(arms)) <= LONGEST_ARM
         valid = ca.logic_and(ca.sum1(ca.fabs(column)) <= LARGEST_INPUT, near)
-        good = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
-        ends = np.cumsum([0, *(given[key].numel() for key in GUARDED)]).tolist()
-        split: Any = ca.vertsplit(good, ends)
+        finite_column = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
+        ends = np.cumsum([0, *(inputs[key].numel() for key in CHECKED_INPUTS)]).tolist()
+        split = ca.vertsplit(finite_column, ends)
         x0, feet, ref, mask = split
-        turn, G = self.parts.geometry.call([x0, feet])
-        on: Any = ca.vertsplit(mask > CLAIMED, self.body.feet)
-        wide: Any = [ca.repmat(ca.vec(ca.repmat(one.T, 3, 1)).T, WRENCH, 1) for one in on]
-        return Known(x0, ca.vertsplit(ref, NX), turn, [G * one for one in wide], on, valid)
+        turn, G = self.intervals.geometry.call([x0, feet])
+        on_ground = ca.vertsplit(mask > CLAIMED, self.body.feet)
+        on_columns = [
+            ca.repmat(ca.vec(ca.repmat(flags.T, 3, 1)).T, WRENCH, 1) for flags in on_ground
+        ]
+        return CheckedInputs(
+            x0, ca.vertsplit(ref, NX), turn, [G * flags for flags in on_columns], on_ground, valid
+        )
 
     def _build(self) -> ca.Function:
-        given = self._inputs()
-        known = self._guarded(given)
-        gains = self._gains(known)
-        forces = self._motion(known, gains, ca.MX.zeros(self.nf * self.horizon))[0]
-        lower, upper = self._bounds(known, forces)
+        inputs = self._inputs()
+        checked = self._checked_inputs(inputs)
+        gains = self._gains(checked)
+        forces = self._motion(checked, gains, ca.MX.zeros(self.nf * self.horizon))[0]
+        lower, upper = self._bounds(checked, forces)
         carry = ca.vertcat(*(ca.vec(part) for gain in gains for part in gain))
-        active = active_signs(given["z"])
-        outputs: list[Any] = [self._matrix(known, gains), lower, upper, active, carry]
+        active = active_signs(inputs["z"])
+        outputs: list[ca.MX] = [self._matrix(checked, gains), lower, upper, active, carry]
         names = ["A_qp", "lba", "uba", "active0", "carry"]
-        return ca.Function("build", list(given.values()), outputs, list(given), names)
+        return ca.Function("build", list(inputs.values()), outputs, list(inputs), names)
 
     def prediction(self, candidate: ca.Function) -> ca.Function:
         """Return (x0, feet, ref, mask, z) → (x, u): the plan, from a Function that solves the QP.
@@ -107,101 +119,105 @@ class RigidBodyStages:
         x (12, N + 1) begins with the measured state, u (3 feet, N) with the forces of the output
         where the solution is accepted.
         """
-        given = self._inputs()
-        known = self._guarded(given)
-        forces, states = self._motion(known, self._gains(known), candidate(**given)["x"])
-        outputs = [ca.horzcat(known.x0, *states), ca.horzcat(*forces)]
-        return ca.Function("prediction", list(given.values()), outputs, list(given), ["x", "u"])
+        inputs = self._inputs()
+        checked = self._checked_inputs(inputs)
+        forces, states = self._motion(checked, self._gains(checked), candidate(**inputs)["x"])
+        outputs = [ca.horzcat(checked.x0, *states), ca.horzcat(*forces)]
+        return ca.Function("prediction", list(inputs.values()), outputs, list(inputs), ["x", "u"])
 
-    def _gains(self, known: Known) -> list[list[ca.MX]]:
+    def _gains(self, checked: CheckedInputs) -> list[list[ca.MX]]:
         """Return (U_inv, K, kappa) of each interval by the Riccati recursion."""
-        P, p = ca.MX(ca.DM(self.Q)), -ca.DM(self.Q) @ known.refs[-1]
+        P, p = ca.MX(ca.DM(self.Q)), -ca.DM(self.Q) @ checked.refs[-1]
         gains: list[list[ca.MX]] = []
         for k in reversed(range(self.horizon)):
-            r = known.refs[k - 1] if k else ca.MX.zeros(NX)
-            P, p, *gain = self.parts.riccati(P, p, known.turn, known.G[k], r)
+            r = checked.refs[k - 1] if k else ca.MX.zeros(NX)
+            P, p, *gain = self.intervals.riccati(P, p, checked.turn, checked.G[k], r)
             gains.insert(0, gain)
         return gains
 
-    def _matrix(self, known: Known, gains: list[list[ca.MX]]) -> ca.MX:
+    def _matrix(self, checked: CheckedInputs, gains: list[list[ca.MX]]) -> ca.MX:
         """Return A_qp, block lower triangular, column after column."""
         N, entries = self.horizon, []
         for j in range(N):
-            block, X = self.parts.first(gains[j][0], known.turn, known.G[j])
+            block, X = self.intervals.first(gains[j][0], checked.turn, checked.G[j])
             blocks = [block]
             for k in range(j + 1, N):
-                block, X = self.parts.later(X, gains[k][1], known.turn, known.G[k])
+                block, X = self.intervals.later(X, gains[k][1], checked.turn, checked.G[k])
                 blocks.append(block)
             entries.append(ca.vec(ca.horzcat(*blocks).T))
-        filled = np.kron(np.tril(np.ones((N, N))), np.ones((self.rows, self.nf)))
-        return ca.MX(ca.sparsify(ca.DM(filled)).sparsity(), ca.vertcat(*entries))
+        lower_blocks = np.kron(np.tril(np.ones((N, N))), np.ones((self.rows, self.nf)))
+        return ca.MX(ca.sparsify(ca.DM(lower_blocks)).sparsity(), ca.vertcat(*entries))
 
     def _motion(
-        self, known: Known, gains: list[list[ca.MX]], w: ca.MX
+        self, checked: CheckedInputs, gains: list[list[ca.MX]], w: ca.MX
     ) -> tuple[list[ca.MX], list[ca.MX]]:
         """Return f_0..f_{N-1} and x_1..x_N."""
-        x, forces, states = known.x0, [], []
+        x, forces, states = checked.x0, [], []
         for k, part in enumerate(ca.vertsplit(w, self.nf)):
-            f, x = self.parts.motion(x, part, *gains[k], known.turn, known.G[k])
+            f, x = self.intervals.motion(x, part, *gains[k], checked.turn, checked.G[k])
             forces.append(f)
             states.append(x)
         return forces, states
 
-    def _limits(self, known: Known) -> tuple[ca.MX, ca.MX]:
+    def _limits(self, checked: CheckedInputs) -> tuple[ca.MX, ca.MX]:
         """Return the bounds of all rows; for a foot off the ground they admit zero."""
-        far, feet = UNBOUNDED, self.body.feet
-        below = ca.DM([-far, 0, -far, 0, 0]), ca.DM([0, 0, 0, 0, self.body.f_min])
-        above = ca.repmat(ca.DM([0, far, 0, far, self.body.f_max]), feet * self.horizon, 1)
-        on = ca.vertcat(*known.on)
-        lower = ca.repmat(below[0], feet * self.horizon, 1) + ca.kron(on, below[1])
-        return lower, ca.MX(above)
+        infinite, feet = UNBOUNDED, self.body.feet
+        lower_parts = ca.DM([-infinite, 0, -infinite, 0, 0]), ca.DM([0, 0, 0, 0, self.body.f_min])
+        upper = ca.repmat(
+            ca.DM([0, infinite, 0, infinite, self.body.f_max]), feet * self.horizon, 1
+        )
+        on = ca.vertcat(*checked.on)
+        lower = ca.repmat(lower_parts[0], feet * self.horizon, 1) + ca.kron(on, lower_parts[1])
+        return lower, ca.MX(upper)
 
-    def _bounds(self, known: Known, forces: list[ca.MX]) -> tuple[ca.MX, ca.MX]:
+    def _bounds(self, checked: CheckedInputs, forces: list[ca.MX]) -> tuple[ca.MX, ca.MX]:
         """Return the bounds of A_qp w; infinite ones stay infinite."""
         pyramid = rows_of(self.body)
         at_0 = ca.vertcat(*(pyramid @ f for f in forces))
-        one = np.tile([0.0, 1.0, 0.0, 1.0, 1.0], self.body.feet * self.horizon)
-        other = np.tile([1.0, 0.0, 1.0, 0.0, 1.0], self.body.feet * self.horizon)
-        lower, upper = self._limits(known)
-        return lower - ca.DM(one) * at_0, upper - ca.DM(other) * at_0
+        bounded_below = np.tile([0.0, 1.0, 0.0, 1.0, 1.0], self.body.feet * self.horizon)
+        bounded_above = np.tile([1.0, 0.0, 1.0, 0.0, 1.0], self.body.feet * self.horizon)
+        lower, upper = self._limits(checked)
+        return lower - ca.DM(bounded_below) * at_0, upper - ca.DM(bounded_above) * at_0
 
     def _finish(self) -> ca.Function:
-        given, m, n = self._inputs(), self.rows * self.horizon, self.nf * self.horizon
-        known = self._guarded(given)
+        inputs, m, n = self._inputs(), self.rows * self.horizon, self.nf * self.horizon
+        checked = self._checked_inputs(inputs)
         shapes = [(self.nf, self.nf), (self.nf, NX), (self.nf, 1)] * self.horizon
         ends = np.cumsum([0, *(a * b for a, b in shapes)]).tolist()
         sizes = {"carry": ends[-1], "x": n, "lam_a": m, "active": m, "flag": 1}
-        found: dict[str, Any] = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
-        flat = [
+        qp: dict[str, ca.MX] = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
+        blocks = [
             ca.reshape(part, *shape)
-            for part, shape in zip(ca.vertsplit(found["carry"], ends), shapes, strict=True)
+            for part, shape in zip(ca.vertsplit(qp["carry"], ends), shapes, strict=True)
         ]
-        gains = [flat[3 * k : 3 * k + 3] for k in range(self.horizon)]
-        forces, states = self._motion(known, gains, found["x"])
-        residual = self._residual(known, forces, states, found["lam_a"])
+        gains = [blocks[3 * k : 3 * k + 3] for k in range(self.horizon)]
+        forces, states = self._motion(checked, gains, qp["x"])
+        residual = self._residual(checked, forces, states, qp["lam_a"])
         status = judge(
             residual,
-            solver_claims=found["flag"] > CLAIMED,
-            valid=known.valid,
+            solver_claims=qp["flag"] > CLAIMED,
+            valid=checked.valid,
             tolerance=self.tolerance,
         )
         solved = status <= Status.SUBOPTIMAL
-        u: Any = ca.if_else(solved, forces[0], ca.if_else(known.valid, self._standing(known), 0))
-        active = ca.if_else(solved, active_signs(found["active"]), 0)
+        u = ca.if_else(
+            solved, forces[0], ca.if_else(checked.valid, self._standing_forces(checked), 0)
+        )
+        active = ca.if_else(solved, active_signs(qp["active"]), 0)
         z_next = ca.vertcat(active[self.rows :, 0], active[m - self.rows :, 0])
-        limited = clamp(u, *self.force_limits())
-        outputs: list[Any] = [
-            limited,
+        u_clipped = clamp(u, *self.force_limits())
+        outputs: list[ca.MX] = [
+            u_clipped,
             z_next,
             status,
-            Flag.SATURATED * is_saturated(u, limited),
-            ca.if_else(known.valid, residual, np.inf),
+            Flag.SATURATED * is_saturated(u, u_clipped),
+            ca.if_else(checked.valid, residual, np.inf),
         ]
         return ca.Function(
             "finish",
-            [*given.values(), *found.values()],
+            [*inputs.values(), *qp.values()],
             [ca.densify(part) for part in outputs],
-            [*given, *found],
+            [*inputs, *qp],
             list(OUTPUTS),
         )
 
@@ -211,24 +227,24 @@ class RigidBodyStages:
         low, high = [-side, -side, 0.0], [side, side, self.body.f_max]
         return np.tile(low, self.body.feet), np.tile(high, self.body.feet)
 
-    def _standing(self, known: Known) -> ca.MX:
+    def _standing_forces(self, checked: CheckedInputs) -> ca.MX:
         """Return the weight, shared by the feet on the ground: the safe output."""
-        on = known.on[0]
+        on = checked.on[0]
         return ca.kron(on, ca.DM([0, 0, self.body.weight])) / ca.fmax(ca.sum1(on), 1)
 
     def _residual(
-        self, known: Known, forces: list[ca.MX], states: list[ca.MX], lam: ca.MX
+        self, checked: CheckedInputs, forces: list[ca.MX], states: list[ca.MX], lam: ca.MX
     ) -> ca.MX:
         """Return primal, stationarity and complementarity, relative to weight and gradient."""
         value = ca.vertcat(*(rows_of(self.body) @ f for f in forces))
-        lower, upper = self._limits(known)
+        lower, upper = self._limits(checked)
         above, below = value - upper, lower - value
         primal = ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / self.body.weight
         costate, slopes, size = ca.MX.zeros(NX), ca.MX(0), ca.MX(0)
         mus = ca.vertsplit(lam, self.rows)
         for k in reversed(range(self.horizon)):
-            costate, slope, part = self.parts.adjoint(
-                costate, states[k], known.refs[k], forces[k], mus[k], known.turn, known.G[k]
+            costate, slope, part = self.intervals.adjoint(
+                costate, states[k], checked.refs[k], forces[k], mus[k], checked.turn, checked.G[k]
             )
             slopes, size = slopes + ca.sumsqr(slope), size + part
         scale = ca.sqrt(size) + np.finfo(float).tiny

@@ -4,7 +4,7 @@ It computes gait, footholds and paths.
 
 At each tick of the inverse dynamics,
 
-    (t, q, v, command, u, z) → (ref, mask, outer_x0, outer_ref, outer_feet, outer_mask, z_next)
+    (q, v, command, u, t, z) → (ref, mask, outer_x0, outer_ref, outer_feet, outer_mask, z_next)
 
 - command: speed along the trunk's x and y, m/s, and about the vertical, rad/s.
 - u: the forces of the MPC that act, N; they enter `ref`, as does their effect on the trunk.
@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.legged.footsteps import SwingParameters, WalkingParts, home_of
+from mbcasadi.mpc.legged.footsteps import PlannerEquations, SwingParameters, nominal_stance
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.legged.rigid_body import Array
 from mbcasadi.mpc.legged.rigid_body_mpc import SingleRigidBodyMPC
@@ -106,20 +106,20 @@ def walking_planner(
         raise ProblemError(f"delay = {delay}; expected a whole number of ticks, at least 0")
     stepping = stepping or SwingParameters()
     require_numbers(**vars(stepping))
-    home = home_of(law, column("q0", q0, law.system.nq))
-    made = WalkingParts(
-        law, mpc.body, gait, stepping, home, trunk, mpc.horizon, mpc.controller.period, delay
+    stance = nominal_stance(law, column("q0", q0, law.system.nq))
+    equations = PlannerEquations(
+        law, mpc.body, gait, stepping, stance, trunk, mpc.horizon, mpc.controller.period, delay
     )
-    z0 = np.concatenate([home.places.ravel(), home.centre[:2], [home.yaw]])
+    z0 = np.concatenate([stance.places.ravel(), stance.centre[:2], [stance.yaw]])
     return WalkingPlanner(
-        _described(made.function(name), law.controller, mpc.controller, z0),
+        _controller_data(equations.function(name), law.controller, mpc.controller, z0),
         np.tile([0.0, 0.0, mpc.body.weight / feet], feet),
         round(ratio),
         int(delay),
     )
 
 
-def _described(
+def _controller_data(
     function: ca.Function, inner: Controller, outer: Controller, z0: Array
 ) -> Controller:
     """Return the planner with the names and units of both laws for its inputs and outputs."""

@@ -16,10 +16,10 @@ def check_outputs(outputs: Sequence[Output], nx: int, nu: int) -> tuple[Output, 
         ShapeError, ProblemError: they are no list, have wrong shapes, or are empty.
     """
     require_each("outputs", outputs, Output)
-    return tuple(_checked(output, nx, nu) for output in outputs)
+    return tuple(_check_output(output, nx, nu) for output in outputs)
 
 
-def _checked(output: Output, nx: int, nu: int) -> Output:
+def _check_output(output: Output, nx: int, nu: int) -> Output:
     C, D = np.asarray(output.C, dtype=float), np.asarray(output.D, dtype=float)
     ny = len(C) if C.ndim else 0
     if C.shape != (ny, nx) or D.shape != (ny, nu) or not np.all(np.isfinite([*C.flat, *D.flat])):

@@ -63,7 +63,7 @@ class CondensedProblem:
 def condense_problem(problem: LinearProblem) -> CondensedProblem:
     """Return the QP in moves and slacks, equivalent to the problem with states."""
     places = parameters_of(problem)
-    return posed(problem, predict(problem, places, unknowns_of(problem)))
+    return assemble_qp(problem, predict(problem, places, unknowns_of(problem)))
 
 
 def unknowns_of(problem: LinearProblem) -> int:
@@ -75,32 +75,34 @@ def unknowns_of(problem: LinearProblem) -> int:
     )
 
 
-def posed(
-    problem: LinearProblem, predicted: Prediction, least: float | None = None
+def assemble_qp(
+    problem: LinearProblem, prediction: Prediction, least_curvature: float | None = None
 ) -> CondensedProblem:
     """Return cost and rows over the unknowns of a prediction: moves, slacks, then any others.
 
     Args:
         problem: gives cost and bounds.
-        predicted: states and controls.
-        least: least ρ₂ of a soft row; by default `SLACK_CURVATURE` of the largest entry of H.
+        prediction: states and controls.
+        least_curvature: least ρ₂ of a soft row; by default `SLACK_CURVATURE` of the largest entry
+            of H.
     """
     places, first = parameters_of(problem), problem.moves * problem.model.nu
-    n = predicted.u[0][0].shape[1]
-    H, G, g_0 = _cost(problem, places, predicted, n)
-    floor = SLACK_CURVATURE * float(np.abs(H).max(initial=1.0)) if least is None else least
-    _price_slacks(problem, H, g_0, first, floor)
+    n = prediction.u[0][0].shape[1]
+    H, G, g_0 = _cost(problem, places, prediction, n)
+    if least_curvature is None:
+        least_curvature = SLACK_CURVATURE * float(np.abs(H).max(initial=1.0))
+    _price_slacks(problem, H, g_0, first, least_curvature)
     rows = _Rows(n, places.size)
-    _bound_controls(problem, places, predicted, rows)
+    _bound_controls(problem, places, prediction, rows)
     slack = first
     for output in problem.outputs:
-        slack = _bound_output(problem, output, predicted, rows, slack)
-    _bound_end(problem, predicted, rows)
-    return CondensedProblem(H, G, g_0, *rows.stacked(), rows.names, rows.later(), slack - first)
+        slack = _bound_output(problem, output, prediction, rows, slack)
+    _bound_end(problem, prediction, rows)
+    return CondensedProblem(H, G, g_0, *rows.matrices(), rows.names, rows.later(), slack - first)
 
 
 def _cost(
-    problem: LinearProblem, places: Parameters, predicted: Prediction, n: int
+    problem: LinearProblem, places: Parameters, prediction: Prediction, n: int
 ) -> tuple[Array, Array, Array]:
     H, G, g_0 = np.zeros((n, n)), np.zeros((n, places.size)), np.zeros(n)
     nx = problem.model.nx
@@ -112,18 +114,18 @@ def _cost(
         g_0 += y.T @ weight @ rest
 
     for k in range(1, problem.horizon + 1):
-        y, theta, rest = predicted.x[k]
-        wanted = np.zeros_like(theta)
+        y, theta, rest = prediction.x[k]
+        reference = np.zeros_like(theta)
         first = places.r.start + (nx * (k - 1) if problem.preview else 0)
-        wanted[:, first : first + nx] = predicted.lift
-        add(problem.P if k == problem.horizon else problem.Q, y, theta - wanted, rest)
+        reference[:, first : first + nx] = prediction.lift
+        add(problem.P if k == problem.horizon else problem.Q, y, theta - reference, rest)
     for k in range(problem.horizon):
-        y, theta, rest = predicted.u[k]
-        wanted = np.zeros_like(theta)
-        wanted[:, places.s] = np.eye(problem.model.nu)
-        add(problem.R, y, theta - wanted, rest)
+        y, theta, rest = prediction.u[k]
+        reference = np.zeros_like(theta)
+        reference[:, places.s] = np.eye(problem.model.nu)
+        add(problem.R, y, theta - reference, rest)
         if np.any(problem.S):
-            add(problem.S, *change(predicted, places, k))
+            add(problem.S, *change(prediction, places, k))
     return (H + H.T) / 2, G, g_0
 
 
@@ -132,7 +134,7 @@ class _Rows:
 
     def __init__(self, n: int, size: int) -> None:
         self.n, self.size = n, size
-        self.parts: list[tuple[Array, Array, float, float, float]] = []
+        self.rows: list[tuple[Array, Array, float, float, float]] = []
         self.keys: list[tuple[str, int]] = []
 
     def add(
@@ -143,7 +145,7 @@ class _Rows:
         upper: float,
     ) -> None:
         if np.isfinite(lower) or np.isfinite(upper):
-            self.parts.append((*row, lower, upper))
+            self.rows.append((*row, lower, upper))
             self.keys.append(key)
 
     @property
@@ -154,44 +156,47 @@ class _Rows:
         place = {key: i for i, key in enumerate(self.keys)}
         return tuple(place.get((name, k + 1), i) for i, (name, k) in enumerate(self.keys))
 
-    def stacked(self) -> tuple[Array, Array, Array, Array, Array]:
-        if not self.parts:
-            none = np.zeros(0)
-            return np.zeros((0, self.n)), np.zeros((0, self.size)), none, none, none
-        C, D, c, lower, upper = (np.array(part) for part in zip(*self.parts, strict=True))
+    def matrices(self) -> tuple[Array, Array, Array, Array, Array]:
+        if not self.rows:
+            empty = np.zeros(0)
+            return np.zeros((0, self.n)), np.zeros((0, self.size)), empty, empty, empty
+        C, D, c, lower, upper = (np.array(part) for part in zip(*self.rows, strict=True))
         return C, D, c, lower, upper
 
 
 def _bound_controls(
-    problem: LinearProblem, places: Parameters, predicted: Prediction, rows: _Rows
+    problem: LinearProblem, places: Parameters, prediction: Prediction, rows: _Rows
 ) -> None:
     """Bound each move once, and its change at the start of each move."""
-    moved: set[int] = set()
+    bounded_moves: set[int] = set()
     for k, move in enumerate(problem.blocks):
-        if move in moved:
+        if move in bounded_moves:
             continue
-        moved.add(move)
-        for bounds, what, (y, theta, rest) in (
-            (problem.u_bounds, "u", predicted.u[k]),
+        bounded_moves.add(move)
+        for bounds, quantity, (y, theta, rest) in (
+            (problem.u_bounds, "u", prediction.u[k]),
             (
                 problem.du_bounds,
                 "du",
-                change(predicted, places, k) if problem.rated else predicted.u[k],
+                change(prediction, places, k) if problem.has_rates else prediction.u[k],
             ),
         ):
             for i, (low, high) in enumerate(bounds):
-                rows.add((f"{what}{i}", move), (y[i], theta[i], rest[i]), low, high)
+                rows.add((f"{quantity}{i}", move), (y[i], theta[i], rest[i]), low, high)
 
 
 def _bound_output(
-    problem: LinearProblem, output: Output, predicted: Prediction, rows: _Rows, first: int
+    problem: LinearProblem, output: Output, prediction: Prediction, rows: _Rows, first: int
 ) -> int:
     """Bound an output at each sample; returns the index of the next slack."""
     for k in samples_of(output, problem.horizon):
-        parts = [output.C @ part for part in predicted.x[k]]
+        maps = [output.C @ map_of_state for map_of_state in prediction.x[k]]
         if np.any(output.D):
-            parts = [x + output.D @ part for x, part in zip(parts, predicted.u[k], strict=True)]
-        y, theta, rest = parts
+            maps = [
+                x + output.D @ map_of_state
+                for x, map_of_state in zip(maps, prediction.u[k], strict=True)
+            ]
+        y, theta, rest = maps
         for i in range(output.C.shape[0]):
             key, row = output.rows[i], (y[i], theta[i], float(rest[i]))
             if not output.soft:
@@ -207,11 +212,11 @@ def _bound_output(
     return first
 
 
-def _bound_end(problem: LinearProblem, predicted: Prediction, rows: _Rows) -> None:
+def _bound_end(problem: LinearProblem, prediction: Prediction, rows: _Rows) -> None:
     """Bound the last state, and the last control where rates are bounded."""
     if problem.terminal is None:
         return
-    last = zip(predicted.x[problem.horizon], predicted.u[problem.horizon - 1], strict=True)
+    last = zip(prediction.x[problem.horizon], prediction.u[problem.horizon - 1], strict=True)
     y, theta, rest = (problem.terminal.of_x @ x + problem.terminal.of_u @ u for x, u in last)
     for i in range(len(y)):
         rows.add((f"terminal{i}", problem.horizon), (y[i], theta[i], rest[i]), -np.inf, 1.0)
@@ -220,7 +225,7 @@ def _bound_end(problem: LinearProblem, predicted: Prediction, rows: _Rows) -> No
 def _price_slacks(problem: LinearProblem, H: Array, g_0: Array, first: int, least: float) -> None:
     for output in problem.outputs:
         for _ in range(len(output.C) * len(samples_of(output, problem.horizon)) * output.soft):
-            bent = output.linear_penalty / SOFT_REACH
-            H[first, first] = max(output.quadratic_penalty, bent, least)
+            curvature = output.linear_penalty / SOFT_REACH
+            H[first, first] = max(output.quadratic_penalty, curvature, least)
             g_0[first] = output.linear_penalty
             first += 1

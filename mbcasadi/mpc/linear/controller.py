@@ -211,7 +211,7 @@ def _controller(
 ) -> Controller:
     """Return the controller as data."""
     rows = () if stages is None else tuple(f"active.{row}" for row in qp.names)
-    pending = [f"last{k}" if k > 1 else "last" for k in range(problem.kept, 0, -1)]
+    pending = [f"last{k}" if k > 1 else "last" for k in range(problem.past_controls, 0, -1)]
     past = tuple(f"{when}.u{i}" for when in pending for i in range(problem.model.nu))
     z = (*rows, *past, *interface.estimates)
     estimated = ", with an estimated disturbance" if interface.estimates else ""

@@ -77,8 +77,8 @@ def correct(model: DisturbanceModel, y: Sym, before: Sym) -> tuple[Sym, Sym]:
     measured = ca.sum1(ca.fabs(y)) <= LARGEST_INPUT
     start = ca.if_else(finite, before, 0)
     innovation = ca.if_else(measured, y - ca.DM(model.C) @ start, 0)
-    carried = start + ca.DM(model.L) @ innovation
-    return ca.if_else(ca.logic_and(finite, measured), carried, np.inf), carried
+    corrected = start + ca.DM(model.L) @ innovation
+    return ca.if_else(ca.logic_and(finite, measured), corrected, np.inf), corrected
 
 
 def _target(problem: LinearProblem, B_d: Array, H: Array) -> tuple[Array, Array]:

@@ -44,9 +44,9 @@ class ForceSlopes:
 def force_slopes(linear: Linearization) -> ForceSlopes:
     """Return the multipliers of a linear system and their derivatives, by implicit rules."""
     at = {name: getattr(linear, name) for name in ("q", "v", "u", "t", "mask")}
-    found = numbers(motion_fun(linear.system, TANGENT_RANK_TOL), at)
-    of_state = np.hstack([found["lam_q"], found["lam_v"]])
-    return ForceSlopes(found["lam"].ravel(), of_state, found["lam_u"])
+    motion = numbers(motion_fun(linear.system, TANGENT_RANK_TOL), at)
+    of_state = np.hstack([motion["lam_q"], motion["lam_v"]])
+    return ForceSlopes(motion["lam"].ravel(), of_state, motion["lam_u"])
 
 
 def force_output(

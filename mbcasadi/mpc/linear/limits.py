@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.description import Limits, Signal
+from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 
 
@@ -20,20 +20,20 @@ def limits_of(problem: LinearProblem, state: str = "x0") -> Limits | None:
     """
     x, u = ca.SX.sym(state, problem.model.nx), ca.SX.sym("u", problem.model.nu)
     last = ca.SX.sym("u_last", problem.model.nu)
-    parts = [
+    rows = [
         (f"du{i}", u[i] - last[i], low, high, False)
         for i, (low, high) in enumerate(problem.du_bounds)
     ]
     for output in problem.outputs:
         y = ca.DM(output.C) @ x + ca.DM(output.D) @ u
-        parts += [
+        rows += [
             (name, y[i], output.lower[i], output.upper[i], output.soft)
             for i, name in enumerate(output.rows)
         ]
-    kept = [part for part in parts if np.isfinite(part[2]) or np.isfinite(part[3])]
-    if not kept:
+    bounded_rows = [row for row in rows if np.isfinite(row[2]) or np.isfinite(row[3])]
+    if not bounded_rows:
         return None
-    names, values, lower, upper, soft = zip(*kept, strict=True)
+    names, values, lower, upper, soft = zip(*bounded_rows, strict=True)
     value = ca.Function(
         "limits", [x, u, last], [ca.vertcat(*values)], [state, "u", "u_last"], ["value"]
     )
@@ -44,8 +44,8 @@ def limits_of(problem: LinearProblem, state: str = "x0") -> Limits | None:
 def limits_of_mechanism(
     limits: Limits | None,
     sizes: Mapping[str, int],
-    deviation: Callable[[dict[str, Any]], Any],
-    u_0: Any,
+    deviation: Callable[[dict[str, ca.SX]], ca.SX],
+    u_0: Array,
 ) -> Limits | None:
     """Return the limits over (q, v, u, u_last) of a mechanism.
 
@@ -57,9 +57,9 @@ def limits_of_mechanism(
     """
     if limits is None:
         return None
-    given = {name: ca.SX.sym(name, sizes[name]) for name in ("q", "v")}
-    given |= {name: ca.SX.sym(name, limits.value.numel_in(name)) for name in ("u", "u_last")}
-    x, (u, last) = deviation(given), (given[name] - ca.DM(u_0) for name in ("u", "u_last"))
+    inputs = {name: ca.SX.sym(name, sizes[name]) for name in ("q", "v")}
+    inputs |= {name: ca.SX.sym(name, limits.value.numel_in(name)) for name in ("u", "u_last")}
+    x, (u, last) = deviation(inputs), (inputs[name] - ca.DM(u_0) for name in ("u", "u_last"))
     outputs = [limits.value(x, u, last)]
-    value = ca.Function("limits", list(given.values()), outputs, list(given), ["value"])
+    value = ca.Function("limits", list(inputs.values()), outputs, list(inputs), ["value"])
     return replace(limits, value=value)

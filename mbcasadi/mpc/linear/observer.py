@@ -78,11 +78,13 @@ class ObserverInterface(Interface):
     def inputs(self, symbols: Mapping[str, Sym], estimate: Sym) -> ProblemInputs[Sym]:
         """Return the estimated (x, d), and the steady state nearest to the setpoints."""
         outer = self.outer.inputs(symbols, estimate)
-        state, carried = correct(self.augmented, outer.x0, estimate)
+        state, corrected_estimate = correct(self.augmented, outer.x0, estimate)
         d = state[self.nx :, 0]
         goal = ca.DM(self.augmented.target) @ ca.vertcat(outer.ref, d)
         goal = goal + ca.DM(self.augmented.target_0)
-        return ProblemInputs(state, ca.vertcat(goal[: self.nx, 0], d, goal[self.nx :, 0]), carried)
+        return ProblemInputs(
+            state, ca.vertcat(goal[: self.nx, 0], d, goal[self.nx :, 0]), corrected_estimate
+        )
 
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:
         """Return the prediction of (x, d) with the control that acts."""

@@ -42,7 +42,7 @@ def parameters_of(problem: LinearProblem) -> Parameters:
         nx,
         nx * (problem.horizon if problem.preview else 1),
         nu,
-        nu if problem.rated else 0,
+        nu if problem.has_rates else 0,
     ]
     ends = np.cumsum([0, *sizes]).tolist()
     x0, r, s, last = (slice(a, b) for a, b in itertools.pairwise(ends))
@@ -71,11 +71,11 @@ def predict(problem: LinearProblem, places: Parameters, n: int) -> Prediction:
     return Prediction(x, u, np.eye(nx))
 
 
-def change(predicted: Prediction, places: Parameters, k: int) -> tuple[Array, Array, Array]:
+def change(prediction: Prediction, places: Parameters, k: int) -> tuple[Array, Array, Array]:
     """Return `u_k - u_{k-1}` as an affine map."""
-    y, theta, rest = predicted.u[k]
+    y, theta, rest = prediction.u[k]
     if k:
-        before = predicted.u[k - 1]
+        before = prediction.u[k - 1]
         return y - before[0], theta - before[1], rest - before[2]
     last = np.array(theta)
     last[:, places.last] -= np.eye(theta.shape[0])

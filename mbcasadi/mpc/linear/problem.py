@@ -61,14 +61,14 @@ class LinearProblem:
         return max(self.blocks) + 1
 
     @property
-    def rated(self) -> bool:
+    def has_rates(self) -> bool:
         """Whether the last control enters the problem."""
         return bool(np.any(self.S)) or bool(np.any(np.isfinite(self.du_bounds)))
 
     @property
-    def kept(self) -> int:
+    def past_controls(self) -> int:
         """Number of past controls in the state of the controller."""
-        return max(self.delay, int(self.rated))
+        return max(self.delay, int(self.has_rates))
 
 
 def linear_problem(
@@ -155,24 +155,24 @@ def cost_to_go(model: LinearModel, Q: Array, R: Array) -> Array:
     try:
         return np.asarray(scipy.linalg.solve_discrete_are(A, B, Q, R))
     except (np.linalg.LinAlgError, ValueError) as error:
-        lost = ", ".join(f"{root:.4g}" for root in _unreached(A, B))
-        named = f" (out of reach: {lost} per sample)" if lost else ""
+        modes = ", ".join(f"{root:.4g}" for root in _uncontrollable_modes(A, B))
+        modes_text = f" (out of reach: {modes} per sample)" if modes else ""
         raise ProblemError(
             "no terminal cost: the regulator without bounds does not exist, because a mode that "
-            f"does not die out is not reached by the control{named} or not seen by Q; give P, or "
-            f"see control.regulators.controllability (SciPy: {error})"
+            f"does not die out is not reached by the control{modes_text} or not seen by Q; give P, "
+            f"or see control.regulators.controllability (SciPy: {error})"
         ) from error
 
 
-def _unreached(A: Array, B: Array) -> list[complex]:
+def _uncontrollable_modes(A: Array, B: Array) -> list[complex]:
     """Return the eigenvalues of size one at least at which `[A - s I, B]` loses rank."""
-    found = []
+    modes = []
     for root in np.linalg.eigvals(A):
         pencil = np.hstack([A - root * np.eye(len(A)), B])
         least, largest = np.linalg.svd(pencil, compute_uv=False)[[-1, 0]]
         if abs(root) >= 1 - LASTING and least <= LASTING * largest:
-            found.append(root if root.imag else root.real)
-    return found
+            modes.append(root if root.imag else root.real)
+    return modes
 
 
 def _terminal(problem: LinearProblem) -> TerminalSet:

@@ -18,10 +18,10 @@ from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
 from mbcasadi.mpc.linear.stages import (
     acting_control,
+    next_past_controls,
     parameters,
+    past_controls_size,
     problem_inputs,
-    remembered_controls,
-    remembered_size,
     shift_bound,
     unbounded_control,
 )
@@ -67,7 +67,7 @@ def sparse_functions(
         solver: one of `SPARSE_SOLVERS`.
         tolerance: bound of each residual for a solution to be accepted.
     """
-    nz = remembered_size(problem)
+    nz = past_controls_size(problem)
     symbols, inputs = problem_inputs(interface, ca.MX, nz)
     past = symbols["z"][:nz, 0]
     theta, valid = parameters(problem, inputs.x0, inputs.ref, past)
@@ -87,7 +87,7 @@ def sparse_functions(
     x_plan = ca.DM(np.linalg.pinv(sparse.prediction.lift)) @ x_plan
     plan = (ca.if_else(optimal, part, np.nan) for part in (x_plan, u_plan))
     z_next = ca.vertcat(
-        remembered_controls(problem, past, u),
+        next_past_controls(problem, past, u),
         interface.next_estimate(inputs, acting_control(problem, past, u)),
     )
     outputs = [interface.send(u), z_next, status, flags, ca.if_else(valid, residual, np.inf)]
@@ -151,5 +151,5 @@ def _at_bounds(sparse: SparseProblem, lam: ca.MX) -> ca.MX:
 
 
 def _columns(maps: list[tuple[Array, Array, Array]], w: ca.MX) -> ca.MX:
-    stacked = ca.sparsify(ca.DM(np.concatenate([part[0] for part in maps]))) @ w
-    return ca.reshape(stacked, len(maps[0][2]), len(maps))
+    column = ca.sparsify(ca.DM(np.concatenate([part[0] for part in maps]))) @ w
+    return ca.reshape(column, len(maps[0][2]), len(maps))

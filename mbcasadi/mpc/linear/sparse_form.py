@@ -27,8 +27,8 @@ from mbcasadi.control.regulators.multiplier_form import DESCRIPTOR_RANK_TOL, des
 from mbcasadi.mpc.linear.condensing import (
     SLACK_CURVATURE,
     CondensedProblem,
+    assemble_qp,
     condense_problem,
-    posed,
     unknowns_of,
 )
 from mbcasadi.mpc.linear.prediction import Prediction, parameters_of
@@ -81,8 +81,8 @@ def multipliers_of(linear: Linearization, period: float) -> Multipliers:
         ProblemError: no equilibrium, or a singular inertia; see `descriptor_form`.
     """
     full, nv = descriptor_form(linear), linear.system.nv
-    pressed = np.linalg.pinv(full.G @ full.S, DESCRIPTOR_RANK_TOL)
-    along = full.dfdx - full.S @ pressed @ full.G @ full.dfdx
+    reaction = np.linalg.pinv(full.G @ full.S, DESCRIPTOR_RANK_TOL)
+    along = full.dfdx - full.S @ reaction @ full.G @ full.dfdx
     size = 2 * nv
     block = np.block([[along, np.eye(size)], [np.zeros((size, 2 * size))]])
     return Multipliers(
@@ -106,7 +106,7 @@ def sparse_problem(problem: LinearProblem) -> SparseProblem:
         A, B, drift = model.interval(k)
         step = A @ w.x(k) + B @ w.u(k) - w.x(k + 1)
         rows.append((step, np.zeros_like(start), drift))
-    return _assembled(problem, w, rows, np.eye(model.nx), _least(problem))
+    return _assemble_sparse(problem, w, rows, np.eye(model.nx), _least(problem))
 
 
 def multiplier_problem(
@@ -132,13 +132,15 @@ def multiplier_problem(
     idle = null(mechanism.of_lam, DESCRIPTOR_RANK_TOL).T
     for k in range(problem.horizon):
         a, lam = w.extra(k)[:nv], w.extra(k)[nv:]
-        caused = mechanism.of_state @ w.x(k) + mechanism.of_u @ w.u(k) + mechanism.of_lam @ lam
+        acceleration = (
+            mechanism.of_state @ w.x(k) + mechanism.of_u @ w.u(k) + mechanism.of_lam @ lam
+        )
         step = w.x(k) + mechanism.hold @ np.vstack([w.x(k)[nv:], a]) - w.x(k + 1)
-        for row in (caused - a, mechanism.rows @ a, idle @ lam, step):
+        for row in (acceleration - a, mechanism.rows @ a, idle @ lam, step):
             rows.append((row, np.zeros((len(row), places.size)), np.zeros(len(row))))
-    found = _assembled(natural, w, rows, mechanism.lift, _least(problem))
+    sparse = _assemble_sparse(natural, w, rows, mechanism.lift, _least(problem))
     forces = (slice(w.first(k) + nv, w.first(k) + nv + nc) for k in range(problem.horizon))
-    return replace(found, forces=tuple(forces))
+    return replace(sparse, forces=tuple(forces))
 
 
 class _Unknowns:
@@ -169,7 +171,7 @@ class _Unknowns:
         return rows
 
 
-def _assembled(
+def _assemble_sparse(
     problem: LinearProblem,
     w: _Unknowns,
     rows: Sequence[tuple[Array, Array, Array]],
@@ -185,9 +187,9 @@ def _assembled(
     prediction = Prediction(
         [affine(w.x(k)) for k in range(N + 1)], [affine(w.u(k)) for k in range(N)], lift
     )
-    kept = [_independent(*part) for part in rows]
-    E, E_theta, e_0 = (np.concatenate(part) for part in zip(*kept, strict=True))
-    return SparseProblem(posed(problem, prediction, least), E, E_theta, e_0, prediction)
+    independent_rows = [_independent(*row) for row in rows]
+    E, E_theta, e_0 = (np.concatenate(row) for row in zip(*independent_rows, strict=True))
+    return SparseProblem(assemble_qp(problem, prediction, least), E, E_theta, e_0, prediction)
 
 
 def _least(problem: LinearProblem) -> float:
@@ -203,5 +205,5 @@ def _independent(E: Array, E_theta: Array, e_0: Array) -> tuple[Array, Array, Ar
         return E, E_theta, e_0
     _, R, order = scipy.linalg.qr(E.T, mode="economic", pivoting=True)
     sizes = np.abs(np.diag(R))
-    kept = np.sort(order[: int(np.sum(sizes > DESCRIPTOR_RANK_TOL * sizes.max()))])
-    return E[kept], E_theta[kept], e_0[kept]
+    independent_rows = np.sort(order[: int(np.sum(sizes > DESCRIPTOR_RANK_TOL * sizes.max()))])
+    return E[independent_rows], E_theta[independent_rows], e_0[independent_rows]

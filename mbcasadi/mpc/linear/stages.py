@@ -12,7 +12,7 @@ residuals are computed from the QP's own numbers; a solver's claim of success is
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import casadi as ca
 import numpy as np
@@ -56,9 +56,9 @@ class LinearStages:
     tolerance: float
 
     @property
-    def kind(self) -> type[ca.SX] | type[ca.MX]:
-        """`ca.SX` for a small problem, `ca.MX` for a large one."""
-        return ca.SX if self.qp.A.size <= WRITTEN_OUT else ca.MX
+    def kind(self) -> type[ca.MX]:
+        """`ca.SX` for a small problem, `ca.MX` for a large one; typed as `ca.MX`."""
+        return cast(type[ca.MX], ca.SX) if self.qp.A.size <= WRITTEN_OUT else ca.MX
 
     @property
     def m(self) -> int:
@@ -66,7 +66,7 @@ class LinearStages:
         return int(self.qp.A.shape[0])
 
     @property
-    def carried(self) -> list[int]:
+    def recovered_unknowns(self) -> list[int]:
         """Unknowns that `finish` recovers: the first control and the slacks."""
         n, nu = self.qp.A.shape[1], self.problem.model.nu
         return [*range(nu), *range(n - self.condensed.slacks, n)]
@@ -75,9 +75,9 @@ class LinearStages:
         """Return both Functions."""
         return LeastDistanceStages(self._build(), self._finish())
 
-    def _inputs(self) -> tuple[dict[str, Any], ProblemInputs[Any], Any]:
+    def _inputs(self) -> tuple[dict[str, ca.MX], ProblemInputs[ca.MX], ca.MX]:
         """Return the controller's inputs, the problem's, and the stored controls."""
-        nz = self.m + remembered_size(self.problem)
+        nz = self.m + past_controls_size(self.problem)
         symbols, inputs = problem_inputs(self.interface, self.kind, nz)
         return symbols, inputs, symbols["z"][self.m : nz, 0]
 
@@ -86,7 +86,9 @@ class LinearStages:
         theta, valid = parameters(self.problem, inputs.x0, inputs.ref, past)
         shift = ca.DM(qp.E) @ theta
         lba, uba = (shift_bound(bound, shift) for bound in (qp.l_0, qp.u_0))
-        y_0 = -(ca.DM(qp.K[self.carried]) @ theta + ca.DM(qp.k_0[self.carried]))
+        y_0 = -(
+            ca.DM(qp.K[self.recovered_unknowns]) @ theta + ca.DM(qp.k_0[self.recovered_unknowns])
+        )
         safe = unbounded_control(self.problem, theta)
         A_qp = self.kind(ca.sparsify(ca.DM(qp.A)))  # half of it is zero: later moves, earlier rows
         active = active_signs(symbols["z"][: self.m, 0])
@@ -100,7 +102,7 @@ class LinearStages:
         (m, n), nu = self.qp.A.shape, self.problem.model.nu
         slacks = self.condensed.slacks
         sizes = {"carry": 2 * m + 2 * nu + slacks + 1, "x": n, "lam_a": m, "active": m, "flag": 1}
-        solver: dict[str, Any] = {name: kind.sym(name, size) for name, size in sizes.items()}
+        solver = {name: kind.sym(name, size) for name, size in sizes.items()}
         lba, uba, y_0, safe, valid = ca.vertsplit(
             solver["carry"], np.cumsum([0, m, m, nu + slacks, nu, 1]).tolist()
         )
@@ -126,7 +128,7 @@ class LinearStages:
         acting = acting_control(self.problem, past, u)
         z_next = ca.vertcat(
             later,
-            remembered_controls(self.problem, past, u),
+            next_past_controls(self.problem, past, u),
             self.interface.next_estimate(inputs, acting),
         )
         residual = ca.if_else(valid > CLAIMED, residual, np.inf)
@@ -139,7 +141,7 @@ class LinearStages:
             list(OUTPUTS),
         )
 
-    def _residual(self, x: Any, lam: Any, lba: Any, uba: Any) -> Any:
+    def _residual(self, x: ca.MX, lam: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
         value, pull = self._products(x, lam)
         above, below = value - uba, lba - value
         size = 1 + ca.norm_2(x)
@@ -150,7 +152,7 @@ class LinearStages:
         complementarity = ca.sum1(ca.fabs(lam * gap)) / size**2 if self.m else 0
         return ca.vertcat(primal, stationarity, complementarity)
 
-    def _products(self, x: Any, lam: Any) -> tuple[Any, Any]:
+    def _products(self, x: ca.MX, lam: ca.MX) -> tuple[ca.MX, ca.MX]:
         """Return `A x` and `Aᵀ lam`: by the states, forward and backward, where that is cheaper."""
         A = ca.sparsify(ca.DM(self.qp.A))
         if not self.m or np.count_nonzero(self.qp.L_inv) > WRITTEN_OUT:
@@ -161,10 +163,10 @@ class LinearStages:
         through = ca.Function("through", [point, force], [value, pull])
         if through.n_instructions() > BOTH_WAYS * A.nnz():
             return A @ x, A.T @ lam
-        value, pull = through(x, lam)
-        return value, pull
+        by_states = through(x, lam)
+        return by_states[0], by_states[1]
 
-    def _rows_of(self, y: Any) -> Any:
+    def _rows_of(self, y: ca.SX) -> ca.SX:
         """Return `C y` of moves and slacks, by the states that they cause."""
         problem, nu = self.problem, self.problem.model.nu
         states = [ca.SX(problem.model.nx, 1)]
@@ -176,8 +178,8 @@ class LinearStages:
 
 
 def problem_inputs(
-    interface: Interface, kind: type[ca.SX] | type[ca.MX], own_state: int
-) -> tuple[dict[str, Any], ProblemInputs[Any]]:
+    interface: Interface, kind: type[Sym], own_state: int
+) -> tuple[dict[str, Sym], ProblemInputs[Sym]]:
     """Return symbols of a controller's inputs, and the problem's inputs.
 
     Args:
@@ -188,7 +190,7 @@ def problem_inputs(
     sizes = {signal.name: len(signal.components) for signal in interface.measured}
     sizes["ref"] = sum(slot.size for slot in interface.slots)
     sizes["z"] = own_state + len(interface.estimates)
-    symbols: dict[str, Any] = {name: kind.sym(name, size) for name, size in sizes.items()}
+    symbols = {name: kind.sym(name, size) for name, size in sizes.items()}
     return symbols, interface.inputs(symbols, symbols["z"][own_state:, 0])
 
 
@@ -212,19 +214,19 @@ def parameters(problem: LinearProblem, x0: Sym, ref: Sym, past: Sym) -> tuple[Sy
     for k in range(problem.delay):
         A, B, drift = (ca.DM(part) for part in model.interval(0))
         x = A @ x + B @ past[k * model.nu : (k + 1) * model.nu, 0] + drift
-    last = past[past.shape[0] - model.nu * problem.rated :, 0]
+    last = past[past.shape[0] - model.nu * problem.has_rates :, 0]
     return ca.vertcat(x, safe[model.nx : places.s.stop, 0], last), valid
 
 
-def remembered_size(problem: LinearProblem) -> int:
+def past_controls_size(problem: LinearProblem) -> int:
     """Return the number of entries of z that hold past controls."""
-    return problem.kept * problem.model.nu
+    return problem.past_controls * problem.model.nu
 
 
-def remembered_controls(problem: LinearProblem, past: Sym, u: Sym) -> Sym:
+def next_past_controls(problem: LinearProblem, past: Sym, u: Sym) -> Sym:
     """Return the stored controls of the next step, finite whatever the past holds."""
-    past = clamp(past, *np.tile(problem.u_bounds, (problem.kept, 1)).T)
-    return ca.vertcat(past, u)[problem.model.nu :, 0] if problem.kept else u[:0, 0]
+    past = clamp(past, *np.tile(problem.u_bounds, (problem.past_controls, 1)).T)
+    return ca.vertcat(past, u)[problem.model.nu :, 0] if problem.past_controls else u[:0, 0]
 
 
 def acting_control(problem: LinearProblem, past: Sym, u: Sym) -> Sym:

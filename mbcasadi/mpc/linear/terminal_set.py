@@ -75,29 +75,31 @@ def invariant_set(
         )
     A, B, _ = model.interval(0)
     nx, nu = B.shape
-    E = _bounded(K, u_bounds, du_bounds, outputs)
-    closed = np.block([[A - B @ K, np.zeros((nx, nu))], [-K, np.zeros((nu, nu))]])
-    F, steps = _invariant(closed, E)
+    E = _bound_rows(K, u_bounds, du_bounds, outputs)
+    closed_loop = np.block([[A - B @ K, np.zeros((nx, nu))], [-K, np.zeros((nu, nu))]])
+    F, steps = _invariant(closed_loop, E)
     return TerminalSet(F[:, :nx], F[:, nx:], K, steps)
 
 
-def _bounded(K: Array, u_bounds: Array, du_bounds: Array, outputs: tuple[Output, ...]) -> Array:
+def _bound_rows(K: Array, u_bounds: Array, du_bounds: Array, outputs: tuple[Output, ...]) -> Array:
     """Return rows `E (x, u_last) <= 1` of the regulated system."""
     nu, nx = K.shape
-    parts = [(f"u{i}", -K[i], np.zeros(nu), *u_bounds[i]) for i in range(nu)]
-    parts += [(f"du{i}", -K[i], -np.eye(nu)[i], *du_bounds[i]) for i in range(nu)]
-    for output in (one for one in outputs if not one.soft):
+    sides = [(f"u{i}", -K[i], np.zeros(nu), *u_bounds[i]) for i in range(nu)]
+    sides += [(f"du{i}", -K[i], -np.eye(nu)[i], *du_bounds[i]) for i in range(nu)]
+    for output in outputs:
+        if output.soft:
+            continue
         C = output.C - output.D @ K
-        ends = zip(output.rows, C, output.lower, output.upper, strict=True)
-        parts += [(name, row, np.zeros(nu), low, high) for name, row, low, high in ends]
+        output_rows = zip(output.rows, C, output.lower, output.upper, strict=True)
+        sides += [(name, row, np.zeros(nu), low, high) for name, row, low, high in output_rows]
     rows: list[Array] = []
-    for name, of_x, of_u, low, high in parts:
+    for name, of_x, of_u, low, high in sides:
         for sign, end in ((1.0, high), (-1.0, -low)):
             if not np.isfinite(end):
                 continue
             if not end > 0:
                 raise ProblemError(
-                    f"'{name}' is bounded by {sign * end:g}, which leaves no room around zero; a "
+                    f"'{name}' is bounded by {sign * end:g}, which leaves no margin around zero; a "
                     "terminal set needs a steady state strictly inside all bounds"
                 )
             rows.append(sign * np.concatenate([of_x, of_u]) / end)
@@ -110,32 +112,34 @@ def _invariant(A: Array, E: Array) -> tuple[Array, int]:
     power = np.eye(len(A))
     for steps in range(MOST_STEPS):
         power = power @ A
-        ahead = E @ power
-        new = [row for row in ahead if np.abs(row).max() > SHORT and _reach(F, row) > 1 + NEW]
-        if not new:
-            return _needed(F), steps
-        F = np.vstack([F, *new])
+        rows_ahead = E @ power
+        new_rows = [
+            row for row in rows_ahead if np.abs(row).max() > SHORT and _reach(F, row) > 1 + NEW
+        ]
+        if not new_rows:
+            return _without_redundant_rows(F), steps
+        F = np.vstack([F, *new_rows])
     raise ProblemError(
         f"no terminal set within {MOST_STEPS} samples: the regulator is too slow for the sample "
         "time; give it more weight, or a longer period"
     )
 
 
-def _needed(F: Array) -> Array:
+def _without_redundant_rows(F: Array) -> Array:
     """Return the rows without those that the others imply."""
-    kept = list(range(len(F)))
+    required = list(range(len(F)))
     for i in range(len(F)):
-        others = [j for j in kept if j != i]
+        others = [j for j in required if j != i]
         if _reach(F[others], F[i]) <= 1 + NEW:
-            kept = others
-    return F[kept]
+            required = others
+    return F[required]
 
 
 def _reach(F: Array, row: Array) -> float:
     """Return `max row x, F x <= 1`: infinite where F does not bound it."""
     if not len(F):
         return float(np.inf)
-    found = scipy.optimize.linprog(
+    solution = scipy.optimize.linprog(
         -row, A_ub=F, b_ub=np.ones(len(F)), bounds=(None, None), method="highs"
     )
-    return float(-found.fun) if found.status == 0 else float(np.inf)
+    return float(-solution.fun) if solution.status == 0 else float(np.inf)

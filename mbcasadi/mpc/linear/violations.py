@@ -11,11 +11,10 @@ in which the bounds of the controls and the signs of slacks are unchanged.
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description import Controller
 from mbcasadi.mpc.linear.condensing import CondensedProblem
@@ -23,7 +22,7 @@ from mbcasadi.mpc.linear.problem import LinearProblem
 
 Array = NDArray[np.float64]
 
-KEPT = 1e-6
+NEGLIGIBLE = 1e-6
 """Excess, relative to one and the bound, that counts as zero."""
 
 
@@ -52,13 +51,15 @@ class Violation:
         """`crank_speed is above 3 by up to 0.12, at samples 4 to 9`."""
         side = "above" if self.above else "below"
         many = "s" if len(self.samples) > 1 else ""
-        told = f"'{self.row}' is {side} {self.bound:.6g} by up to {max(self.excess):.3g}"
-        when = f"at sample{many} {_ranges(self.samples)}"
-        return f"{told}, {when}" + ("" if self.soft else ": no plan keeps all hard rows")
+        excess_text = f"'{self.row}' is {side} {self.bound:.6g} by up to {max(self.excess):.3g}"
+        sample_text = f"at sample{many} {_ranges(self.samples)}"
+        return f"{excess_text}, {sample_text}" + (
+            "" if self.soft else ": no plan keeps all hard rows"
+        )
 
 
 def soft_violations(
-    controller: Controller, problem: LinearProblem, inputs: Sequence[Any]
+    controller: Controller, problem: LinearProblem, inputs: Sequence[ArrayLike]
 ) -> tuple[Violation, ...] | None:
     """Return the bounds that the plan of a solution exceeds, or None where there is no plan.
 
@@ -79,14 +80,16 @@ def soft_violations(
     names = limits.value.name_in()[:-2]
     ends = np.cumsum([limits.value.numel_in(name) for name in names])[:-1]
     value = limits.value.map(x.shape[1])(*np.split(x, ends), now, last)
-    late = {row: bool(np.any(output.D)) for output in problem.outputs for row in output.rows}
-    found = []
+    has_control = {row: bool(np.any(output.D)) for output in problem.outputs for row in output.rows}
+    violations = []
     for i, row in enumerate(limits.signal.components):
-        steps = range(x.shape[1] - 1) if late.get(row, True) else range(1, x.shape[1])
+        steps = range(x.shape[1] - 1) if has_control.get(row, True) else range(1, x.shape[1])
         values = np.array(value)[i, steps]
         pairs = ((limits.upper[i], 1.0), (limits.lower[i], -1.0))
-        found += [_violation(row, sign, end, steps, values, limits.soft[i]) for end, sign in pairs]
-    return tuple(one for one in found if one is not None)
+        violations += [
+            _violation(row, sign, bound, steps, values, limits.soft[i]) for bound, sign in pairs
+        ]
+    return tuple(violation for violation in violations if violation is not None)
 
 
 def hard_violations(condensed: CondensedProblem, theta: Array) -> tuple[Violation, ...]:
@@ -98,26 +101,26 @@ def hard_violations(condensed: CondensedProblem, theta: Array) -> tuple[Violatio
     """
     (m, n), shift = condensed.C.shape, condensed.D @ theta + condensed.c_0
     keys = [_key(name) for name in condensed.names]
-    firm = np.array([row.endswith(".slack") or _is_control(row) for row, _ in keys], dtype=bool)
-    give = np.eye(m)[:, ~firm]
+    is_firm = np.array([row.endswith(".slack") or _is_control(row) for row, _ in keys], dtype=bool)
+    slacks = np.eye(m)[:, ~is_firm]
     up, down = np.isfinite(condensed.upper), np.isfinite(condensed.lower)
-    A = np.vstack([np.hstack([condensed.C, -give])[up], np.hstack([-condensed.C, -give])[down]])
+    A = np.vstack([np.hstack([condensed.C, -slacks])[up], np.hstack([-condensed.C, -slacks])[down]])
     b = np.concatenate([(condensed.upper - shift)[up], (shift - condensed.lower)[down]])
-    price = np.concatenate([np.zeros(n), np.ones(give.shape[1])])
-    free = [(None, None)] * n + [(0, None)] * give.shape[1]
-    found = scipy.optimize.linprog(price, A_ub=A, b_ub=b, bounds=free, method="highs")
-    if found.status:
+    price = np.concatenate([np.zeros(n), np.ones(slacks.shape[1])])
+    free = [(None, None)] * n + [(0, None)] * slacks.shape[1]
+    solution = scipy.optimize.linprog(price, A_ub=A, b_ub=b, bounds=free, method="highs")
+    if solution.status:
         return ()
-    value = condensed.C @ found.x[:n] + shift
-    grouped: dict[tuple[str, float, float], list[tuple[int, float]]] = {}
+    value = condensed.C @ solution.x[:n] + shift
+    excesses: dict[tuple[str, float, float], list[tuple[int, float]]] = {}
     for (row, k), y, low, high in zip(keys, value, condensed.lower, condensed.upper, strict=True):
         for sign, end in ((1.0, high), (-1.0, low)):
             over = sign * (y - end) if np.isfinite(end) else 0.0
-            if over > KEPT * (1 + abs(end)):
-                grouped.setdefault((row, sign, end), []).append((k, over))
+            if over > NEGLIGIBLE * (1 + abs(end)):
+                excesses.setdefault((row, sign, end), []).append((k, over))
     return tuple(
-        Violation(row, sign > 0, float(end), *_columns(at), soft=False)
-        for (row, sign, end), at in grouped.items()
+        Violation(row, sign > 0, float(end), *_columns(pairs), soft=False)
+        for (row, sign, end), pairs in excesses.items()
     )
 
 
@@ -127,7 +130,7 @@ def _violation(
     if not np.isfinite(end):
         return None
     over = sign * (values - end)
-    at = [(k, x) for k, x in zip(steps, over, strict=True) if x > KEPT * (1 + abs(end))]
+    at = [(k, x) for k, x in zip(steps, over, strict=True) if x > NEGLIGIBLE * (1 + abs(end))]
     return Violation(row, sign > 0, float(end), *_columns(at), soft=soft) if at else None
 
 
@@ -146,8 +149,8 @@ def _is_control(row: str) -> bool:
 
 def _ranges(samples: Sequence[int]) -> str:
     """Return `1, 3 to 5`."""
-    parts = []
+    ranges = []
     for _, group in itertools.groupby(enumerate(samples), lambda pair: pair[1] - pair[0]):
         run = [k for _, k in group]
-        parts.append(f"{run[0]}" if len(run) == 1 else f"{run[0]} to {run[-1]}")
-    return ", ".join(parts)
+        ranges.append(f"{run[0]}" if len(run) == 1 else f"{run[0]} to {run[-1]}")
+    return ", ".join(ranges)

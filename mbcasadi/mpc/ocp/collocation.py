@@ -9,17 +9,15 @@ the cost of `2 s nv` more unknowns a stage. The rates follow the controls, and t
 follow the rows of the path: solvers of shooting problems accept the result.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.control.tasks.reference import slot_slices
-from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.manifold_step import back_fun, force_fun
+from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS, DynamicsOptions
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
 from mbcasadi.simulation.functions import chart_rate_fun
@@ -33,7 +31,11 @@ MOST_POINTS = 9
 
 
 def direct_collocation(
-    ocp: OptimalControlProblem, system: System, points: int = 2, newton: int = 2, **options: Any
+    ocp: OptimalControlProblem,
+    system: System,
+    points: int = 2,
+    newton: int = 2,
+    dynamics: DynamicsOptions = DEFAULT_DYNAMICS,
 ) -> OptimalControlProblem:
     """Return the problem with Gauss collocation in place of its steps.
 
@@ -45,7 +47,7 @@ def direct_collocation(
         system: the mechanism.
         points: s, number of points in an interval; the order is 2 s.
         newton: number of Newton steps back onto the manifold at the end of an interval.
-        options: of `forward_dynamics`.
+        dynamics: how the acceleration is computed.
 
     Raises:
         ProblemError: an invalid number of points, a problem of another system, or rows
@@ -59,11 +61,11 @@ def direct_collocation(
     interval = Interval(
         system, ocp.period, x, u, U[system.nu :], None if clock is None else p[clock]
     )
-    defects = interval.defects(gauss(points), options)
+    defects = interval.defects(gauss(points), dynamics)
     x_next = interval.end(gauss(points), newton)
     zero = np.zeros((2 * points * system.nv, 2))
     free = np.tile([-np.inf, np.inf], (zero.shape[0], 1))
-    if ocp.rated:
+    if ocp.has_rates:
         x_next = ca.vertcat(x_next, u)
     return replace(
         ocp,
@@ -79,34 +81,34 @@ class Interval:
     """One interval: its start x, its control u, and the rates at its points."""
 
     def __init__(
-        self, system: System, h: Any, x: ca.MX, u: ca.MX, rates: ca.MX, t: ca.MX | None
+        self, system: System, h: ca.MX | float, x: ca.MX, u: ca.MX, rates: ca.MX, t: ca.MX | None
     ) -> None:
         self.system, self.h, self.u, self.t = system, h, u, t
         self.q, self.v = x[: system.nq], x[system.nq : system.nq + system.nv]
         columns = ca.reshape(rates, 2 * system.nv, rates.numel() // (2 * system.nv))
         self.w, self.a = columns[: system.nv, :], columns[system.nv :, :]
 
-    def defects(self, method: Method, options: Mapping[str, Any]) -> list[ca.MX]:
+    def defects(self, method: Method, dynamics: DynamicsOptions) -> list[ca.MX]:
         """Return `w_i - rate` and `a_i - a(q_i, v_i, u)` of each point."""
         system, (A, _, c) = self.system, method
-        dynamics, pull = forward_dynamics(system, **options), force_fun(system)
+        acceleration, force = dynamics.acceleration_fun(system), force_fun(system)
         chart = chart_rate_fun(system)
-        rows = []
-        for i, (weights, at) in enumerate(zip(A, c, strict=True)):
-            q, v = self._moved(weights)
-            a = dynamics(q=q, v=v, f=pull(q, v, self.u), **self._time(at))["a"]
-            rows += [self.w[:, i] - chart(self.q, q, v), self.a[:, i] - a]
-        return rows
+        defects = []
+        for i, (weights, node) in enumerate(zip(A, c, strict=True)):
+            q, v = self._state_after(weights)
+            a = acceleration(q=q, v=v, f=force(q, v, self.u), **self._time(node))["a"]
+            defects += [self.w[:, i] - chart(self.q, q, v), self.a[:, i] - a]
+        return defects
 
     def end(self, method: Method, newton: int) -> ca.MX:
         """Return the state at the end, on the manifold."""
-        q, v = self._moved(method[1])
+        q, v = self._state_after(method[1])
         if not (self.system.nc and newton):
             return ca.vertcat(q, v)
-        closed = back_fun(self.system, newton)(q=q, v=v, **self._time(1.0))
-        return ca.vertcat(closed["q_next"], closed["v_next"])
+        projected = back_fun(self.system, newton)(q=q, v=v, **self._time(1.0))
+        return ca.vertcat(projected["q_next"], projected["v_next"])
 
-    def _moved(self, weights: Array) -> tuple[ca.MX, ca.MX]:
+    def _state_after(self, weights: Array) -> tuple[ca.MX, ca.MX]:
         q = self.system.integrate(self.q, self.h * (self.w @ weights))
         return q, self.v + self.h * (self.a @ weights)
 
@@ -125,11 +127,11 @@ def collocation_guess(
         guess: states and controls; the rates between two samples are taken as constant.
     """
     v, u = guess.x[:, system.nq : system.nq + system.nv], guess.u[:, : system.nu]
-    points = (ocp.nu - system.nu) // (2 * system.nv)
-    return initial_guess(ocp, guess.x, np.hstack([u, mean_rates(v, ocp.period, points)]))
+    count = (ocp.nu - system.nu) // (2 * system.nv)
+    return initial_guess(ocp, guess.x, np.hstack([u, mean_rates(v, ocp.period, count)]))
 
 
-def mean_rates(v: Array, h: Any, points: int) -> Array:
+def mean_rates(v: Array, h: Array | float, points: int) -> Array:
     """Return (N, 2 s nv) rates at the points of intervals, taken as constant.
 
     Args:
@@ -151,14 +153,14 @@ def gauss(points: int) -> Method:
     return A, L @ (1 / exponents), c
 
 
-def _fun(name: str, inputs: tuple[Any, ...], output: str, value: Any) -> ca.Function:
+def _fun(name: str, inputs: tuple[ca.MX, ...], output: str, value: ca.MX) -> ca.Function:
     return ca.Function(name, list(inputs), [value], ["x", "u", "p"], [output])
 
 
 def _check(ocp: OptimalControlProblem, system: System, points: int) -> None:
     if not 1 <= points <= MOST_POINTS:
         raise ProblemError(f"points = {points}; expected 1 to {MOST_POINTS}")
-    if (ocp.nx, ocp.nu) != (system.nq + system.nv + ocp.rated * system.nu, system.nu):
+    if (ocp.nx, ocp.nu) != (system.nq + system.nv + ocp.has_rates * system.nu, system.nu):
         raise ProblemError(
             f"the problem has {ocp.nx} states and {ocp.nu} controls; expected those of "
             f"'{system.name}', {system.nq + system.nv} and {system.nu}"

@@ -80,17 +80,17 @@ class RowSet:
         """Bounds of the slacks, (k, 2)."""
         return np.column_stack([np.where(self.linear > 0, 0.0, -np.inf), np.full(self.k, np.inf)])
 
-    def needed(self, y: Array) -> Array:
+    def least_slacks(self, y: Array) -> Array:
         """Return the least slacks (..., k) for values (..., r)."""
         value = y @ self.T.T
         above = np.maximum(value - self.bounds[:, 1], 0.0)
         below = np.maximum(self.bounds[:, 0] - value, 0.0)
         # A row -e <= upper needs e above, a row +e >= lower needs e below; of either sign both.
-        need: Array = np.zeros((*value.shape[:-1], self.k))
+        slacks: Array = np.zeros((*value.shape[:-1], self.k))
         for row, slack in zip(*np.nonzero(self.W), strict=True):
-            out = above[..., row] - below[..., row]
-            need[..., slack] -= self.W[row, slack] * out
-        return need
+            excess = above[..., row] - below[..., row]
+            slacks[..., slack] -= self.W[row, slack] * excess
+        return slacks
 
 
 def row_set(bounds: Array, penalties: Array | None) -> RowSet:
@@ -104,22 +104,22 @@ def row_set(bounds: Array, penalties: Array | None) -> RowSet:
         prices[: len(penalties)] = penalties
     limited = np.isfinite(bounds).any(axis=1)
     soft = np.flatnonzero(np.isfinite(prices).all(axis=1) & limited).tolist()
-    T, W, ends = [], [], []
+    T, W, row_bounds = [], [], []
     for i, (low, high) in enumerate(bounds):
-        pick, give = np.eye(r)[i], np.zeros(len(soft))
+        value_entry, slack_entry = np.eye(r)[i], np.zeros(len(soft))
         if i in soft:
-            give[soft.index(i)] = 1.0
-        sides = [(give, low, np.inf), (-give, -np.inf, high)]
+            slack_entry[soft.index(i)] = 1.0
+        sides = [(slack_entry, low, np.inf), (-slack_entry, -np.inf, high)]
         one_sided = i not in soft or not prices[i, 0]
-        for slope, *pair in [(-give, low, high)] if one_sided else sides:
-            if i not in soft or np.isfinite(pair).any():
-                T.append(pick)
-                W.append(slope)
-                ends.append(pair)
+        for of_slack, *span in [(-slack_entry, low, high)] if one_sided else sides:
+            if i not in soft or np.isfinite(span).any():
+                T.append(value_entry)
+                W.append(of_slack)
+                row_bounds.append(span)
     return RowSet(
         np.reshape(T, (len(T), r)),
         np.reshape(W, (len(T), len(soft))),
-        np.reshape(ends, (len(T), 2)),
+        np.reshape(row_bounds, (len(T), 2)),
         prices[soft, 0],
         prices[soft, 1],
     )
@@ -148,9 +148,9 @@ def penalties_of(name: str, linear: float, quadratic: float, bounds: Array) -> A
     Raises:
         ProblemError: a negative penalty, or one that is not finite.
     """
-    for label, price in (("linear_penalty", linear), ("quadratic_penalty", quadratic)):
-        if not 0 <= price < np.inf:
-            raise ProblemError(f"{name}: {label} = {price}; expected a finite number, at least 0")
+    for label, penalty in (("linear_penalty", linear), ("quadratic_penalty", quadratic)):
+        if not 0 <= penalty < np.inf:
+            raise ProblemError(f"{name}: {label} = {penalty}; expected a finite number, at least 0")
     if not (linear or quadratic):
         return np.full((len(bounds), 2), np.inf)
     size = np.abs(np.where(np.isfinite(bounds), bounds, 0.0)).max(axis=1, initial=0.0)
@@ -159,7 +159,7 @@ def penalties_of(name: str, linear: float, quadratic: float, bounds: Array) -> A
     return np.column_stack([np.full(len(bounds), linear), curvature])
 
 
-def gives_way(
+def describe_violations(
     names: Sequence[str], bounds: Array, values: Array, first: int, tolerance: float
 ) -> list[str]:
     """Return one sentence for each value that leaves its bounds.
@@ -170,20 +170,20 @@ def gives_way(
         first: number of the first sample.
         tolerance: largest excess that is ignored.
     """
-    said = []
+    sentences = []
     for name, (low, high), value in zip(names, bounds, values.T, strict=True):
-        for what, by in (
+        for relation, excess in (
             ("exceeds its upper", value - high),
             ("falls below its lower", low - value),
         ):
-            at = first + np.flatnonzero(by > tolerance)
-            if at.size:
-                spans = ", ".join(_spans(at.tolist()))
-                plural = "s" if at.size > 1 else ""
-                said.append(
-                    f"{name} at sample{plural} {spans} {what} bound by up to {by.max():.3g}"
+            samples = first + np.flatnonzero(excess > tolerance)
+            if samples.size:
+                spans = ", ".join(_spans(samples.tolist()))
+                plural = "s" if samples.size > 1 else ""
+                sentences.append(
+                    f"{name} at sample{plural} {spans} {relation} bound by up to {excess.max():.3g}"
                 )
-    return said
+    return sentences
 
 
 def _spans(samples: list[int]) -> list[str]:

@@ -5,7 +5,7 @@
          g_min <= g(x_k, u_k, p_k) <= g_max,   gN_min <= g_N(x_N, p_N) <= gN_max,
          x_min <= x_k <= x_max (k >= 1),   u_min <= u_k <= u_max.
 
-Rows of g and g_N may be soft: a violation e costs ρ₁ e + ½ ρ₂ e² (see `ocp_rows`). Weights are
+Rows of g and g_N may be soft: a violation e costs ρ₁ e + ½ ρ₂ e² (see `constraints`). Weights are
 inside the residuals, so that Gauss-Newton needs their Jacobians only. Every solver of this package
 takes this one description.
 """
@@ -76,8 +76,8 @@ class OptimalControlProblem:
         """Return a name for each row of "x", "u", "path" or "end"."""
         sizes = {"x": self.nx, "u": self.nu}
         sizes |= {"path": len(self.path_bounds), "end": len(self.end_bounds)}
-        given = self.labels.get(of, ())[: sizes[of]]
-        return (*given, *(f"{of}{i}" for i in range(len(given), sizes[of])))
+        labels = self.labels.get(of, ())[: sizes[of]]
+        return (*labels, *(f"{of}{i}" for i in range(len(labels), sizes[of])))
 
     def parameters(self, **values: ArrayLike) -> Array:
         """Return p (N + 1, np) with these slices, nominal elsewhere; dots are written as `_`.
@@ -93,22 +93,22 @@ class OptimalControlProblem:
         """
         N = self.horizon
         p = np.zeros((N + 1, self.np_)) if self.nominal is None else self.nominal.copy()
-        named = {name.replace(".", "_"): at for name, at in slot_slices(self.slots).items()}
+        places = {name.replace(".", "_"): place for name, place in slot_slices(self.slots).items()}
         for name, value in values.items():
-            require_name("slice of the parameters", name, list(named))
-            given, at = np.asarray(value, dtype=float), named[name]
-            size = at.stop - at.start
-            if given.ndim == 2 and given.shape[0] not in {N, N + 1}:
+            require_name("slice of the parameters", name, list(places))
+            array, place = np.asarray(value, dtype=float), places[name]
+            size = place.stop - place.start
+            if array.ndim == 2 and array.shape[0] not in {N, N + 1}:
                 raise ProblemError(
-                    f"schedule of {name} has {given.shape[0]} samples; expected {N} or {N + 1} "
+                    f"schedule of {name} has {array.shape[0]} samples; expected {N} or {N + 1} "
                     f"for a horizon of {N} intervals"
                 )
-            wide = given.ndim == 2 and given.shape[1] == size
-            if not (wide or given.shape == (size,) or (size == 1 and given.shape == ())):
-                raise ShapeError(f"{name} has shape {given.shape}, expected ({size},)")
-            if not np.all(np.isfinite(given)):
+            is_schedule = array.ndim == 2 and array.shape[1] == size
+            if not (is_schedule or array.shape == (size,) or (size == 1 and array.shape == ())):
+                raise ShapeError(f"{name} has shape {array.shape}, expected ({size},)")
+            if not np.all(np.isfinite(array)):
                 raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
-            p[: given.shape[0] if wide else N + 1, at] = given
+            p[: array.shape[0] if is_schedule else N + 1, place] = array
         return p
 
     @property
@@ -122,7 +122,7 @@ class OptimalControlProblem:
         return int(self.dynamics.size1_in("u"))
 
     @property
-    def rated(self) -> bool:
+    def has_rates(self) -> bool:
         """Whether the control of the interval before is a part of the state."""
         return int(self.state.n_in()) > 2
 

@@ -3,14 +3,13 @@
 Unknowns  w = (x_0, u_0, e_0, x_1, ..., x_N, e_N),
 rows      g = (gap_0, x_0 - x0, rows_0; gap_1, rows_1; ...; rows_N),
 
-    gap_k = x_{k+1} - F(x_k, u_k, p_k),   rows_k = T g_k + W e_k  (see `ocp_rows`),
+    gap_k = x_{k+1} - F(x_k, u_k, p_k),   rows_k = T g_k + W e_k  (see `constraints`),
 
 in this order and with this sign, as structured solvers require. The initial state
 is a row, so that every stage has the same unknowns.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -65,13 +64,13 @@ class Shooting:
         outputs = [self.f, ca.gradient(self.f, self.w), self.g, ca.jacobian(self.g, self.w)]
         return ca.Function("first_order", [self.w, self.parameters], outputs)
 
-    def packed(self, x: Array, u: Array, p: Array) -> Array:
+    def pack(self, x: Array, u: Array, p: Array) -> Array:
         """Return w of states (N + 1, nx) and controls (N, nu), with the slacks that they need."""
         along, at_end = values_of(self.ocp, x, u, p)
-        e, e_end = path_rows(self.ocp).needed(along), end_rows(self.ocp).needed(at_end)
+        e, e_end = path_rows(self.ocp).least_slacks(along), end_rows(self.ocp).least_slacks(at_end)
         return np.concatenate([np.hstack([x[:-1], u, e]).ravel(), x[-1], e_end.ravel()])
 
-    def unpacked(self, w: Array) -> tuple[Array, Array]:
+    def unpack(self, w: Array) -> tuple[Array, Array]:
         """Return x (N + 1, nx) and u (N, nu)."""
         ocp = self.ocp
         size = ocp.nx + ocp.nu + path_rows(ocp).k
@@ -79,7 +78,7 @@ class Shooting:
         last = w[ocp.horizon * size :][: ocp.nx]
         return np.vstack([stages[:, : ocp.nx], last]), stages[:, ocp.nx : ocp.nx + ocp.nu].copy()
 
-    def structure(self) -> dict[str, Any]:
+    def structure(self) -> dict[str, str | int | list[int]]:
         """Return sizes of the stages, for structured solvers."""
         ocp, N = self.ocp, self.ocp.horizon
         rows, last = path_rows(ocp), end_rows(ocp)
@@ -100,9 +99,9 @@ def shooting(ocp: OptimalControlProblem) -> Shooting:
     stages = ca.reshape(w[: N * size], size, N)
     x_N, e_N = w[N * size : N * size + nx], w[N * size + nx :]
     X, U, E = ca.horzcat(stages[:nx, :], x_N), stages[nx : nx + nu, :], stages[nx + nu :, :]
-    now = (X[:, :N], U, P[:, :N])
-    gaps = X[:, 1:] - ocp.dynamics.map(N)(*now)
-    path = _rows_of(rows, ocp.path.map(N)(*now), E)
+    stage_inputs = (X[:, :N], U, P[:, :N])
+    gaps = X[:, 1:] - ocp.dynamics.map(N)(*stage_inputs)
+    path = _rows_of(rows, ocp.path.map(N)(*stage_inputs), E)
     g = ca.vertcat(
         gaps[:, 0],
         X[:, 0] - parameters[:nx],
@@ -110,10 +109,14 @@ def shooting(ocp: OptimalControlProblem) -> Shooting:
         ca.vec(ca.vertcat(gaps, path)[:, 1:]),
         _rows_of(last, ocp.end(x_N, P[:, N]), e_N),
     )
-    parts = [ca.vec(ocp.residual.map(N)(*now)), ocp.terminal(x_N, P[:, N])]
-    parts += [ca.vec(_price(one)[0] @ e) for one, e in ((rows, E), (last, e_N)) if one.k]
-    linear = [ca.sum2(_price(one)[1] @ e) for one, e in ((rows, E), (last, e_N)) if one.k]
-    residual = ca.vertcat(*parts)
+    residuals = [ca.vec(ocp.residual.map(N)(*stage_inputs)), ocp.terminal(x_N, P[:, N])]
+    residuals += [
+        ca.vec(_price(row_kind)[0] @ e) for row_kind, e in ((rows, E), (last, e_N)) if row_kind.k
+    ]
+    linear = [
+        ca.sum2(_price(row_kind)[1] @ e) for row_kind, e in ((rows, E), (last, e_N)) if row_kind.k
+    ]
+    residual = ca.vertcat(*residuals)
     return Shooting(
         ocp=ocp,
         w=w,
@@ -157,6 +160,6 @@ def _w_bounds(ocp: OptimalControlProblem) -> Array:
 
 
 def _g_bounds(ocp: OptimalControlProblem) -> Array:
-    closed, along = np.zeros((ocp.nx, 2)), path_rows(ocp).bounds
-    later = np.tile(np.vstack([closed, along]), (ocp.horizon - 1, 1))
-    return np.vstack([closed, closed, along, later, end_rows(ocp).bounds])
+    zero, along = np.zeros((ocp.nx, 2)), path_rows(ocp).bounds
+    later = np.tile(np.vstack([zero, along]), (ocp.horizon - 1, 1))
+    return np.vstack([zero, zero, along, later, end_rows(ocp).bounds])

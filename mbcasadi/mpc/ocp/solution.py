@@ -11,7 +11,7 @@ largest entries throughout; the status follows from them.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import casadi as ca
 import numpy as np
@@ -19,12 +19,21 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.description.status import QP_STATUS, Status
 from mbcasadi.errors import ShapeError
-from mbcasadi.mpc.ocp.constraints import end_rows, gives_way, path_rows
+from mbcasadi.mpc.ocp.constraints import describe_violations, end_rows, path_rows
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, values_of
 
 NOTICED = 1e-6
 """Least violation of a row, in its unit, that is reported."""
+
+
+class SolverStats(TypedDict, total=False):
+    """What CasADi's solvers report, each its part of it."""
+
+    return_status: str
+    unified_return_status: str
+    success: bool
+    iter_count: int
 
 
 @dataclass(frozen=True)
@@ -34,11 +43,11 @@ class OcpSolution:
     Attributes:
         x, u, p: (N + 1, nx), (N, nu), (N + 1, np).
         cost: of x and u.
-        status: as `control.stages.WORDS`.
+        status: of `description.status`.
         gap, violation, stationarity, complementarity: see the head of this file.
         lam_w, lam_g: multipliers of bounds and rows, in the order of `Shooting`.
         violations: text for each row of path and end that violates its bounds, soft ones included.
-        claimed: the solver's own status.
+        solver_status: the solver's own status.
         iterations, seconds: of the solver.
     """
 
@@ -53,7 +62,7 @@ class OcpSolution:
     complementarity: float
     lam_w: Array
     lam_g: Array
-    claimed: str
+    solver_status: str
     iterations: int
     seconds: float
     violations: tuple[str, ...] = ()
@@ -69,7 +78,7 @@ class OcpSolution:
         return (
             f"{QP_STATUS.words[self.status]}: gap {self.gap:.1e}, violation {self.violation:.1e}, "
             f"stationarity {self.stationarity:.1e}, complementarity {self.complementarity:.1e}; "
-            f"the solver says {self.claimed} after {self.iterations} iterations"
+            f"the solver says {self.solver_status} after {self.iterations} iterations"
         )
 
 
@@ -99,7 +108,7 @@ def initial_guess(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> Ocp
         complementarity=np.inf,
         lam_w=np.zeros(states.size + controls.size + slacks),
         lam_g=np.zeros(rows),
-        claimed="a guess",
+        solver_status="a guess",
         iterations=0,
         seconds=0.0,
     )
@@ -126,9 +135,9 @@ def rollout(ocp: OptimalControlProblem, x0: Array, p: Array, u: Array | None = N
 def check_solution(
     program: Shooting,
     first_order: ca.Function,
-    found: Mapping[str, Array],
+    solver_output: Mapping[str, Array],
     p: Array,
-    stats: Mapping[str, Any],
+    stats: SolverStats,
     tolerance: float,
     seconds: float,
 ) -> OcpSolution:
@@ -136,36 +145,37 @@ def check_solution(
 
     Args:
         program, first_order: the program and its Function of that name.
-        found: x, lam_x, lam_g of the solver, and the p that it was given.
+        solver_output: x, lam_x, lam_g of the solver, and the p that it was given.
         p: (N + 1, np) parameters.
         stats: of the solver.
         tolerance: largest residual of an accepted solution.
         seconds: time of the solver.
     """
-    w, lam_w, lam_g = found["x"], found["lam_x"], found["lam_g"]
-    f, f_w, g, g_w = first_order(w, found["p"])
-    pressed, rows, slope = flat(g_w.T @ lam_g), flat(g), flat(f_w)
+    w, lam_w, lam_g = solver_output["x"], solver_output["lam_x"], solver_output["lam_g"]
+    f, f_w, g, g_w = first_order(w, solver_output["p"])
+    of_rows, rows, cost_gradient = flat(g_w.T @ lam_g), flat(g), flat(f_w)
     violation = max(_violation(w, program.w_bounds), _violation(rows, program.g_bounds))
     gaps = _gaps(program, rows - np.clip(rows, *program.g_bounds.T))
-    size = 1 + _largest(slope)
-    stationarity = _largest(slope + pressed + lam_w) / (size + _largest(pressed))
+    scale = 1 + _largest(cost_gradient)
+    stationarity = _largest(cost_gradient + of_rows + lam_w) / (scale + _largest(of_rows))
     complementarity = max(
-        _pressing(w, program.w_bounds, lam_w), _pressing(rows, program.g_bounds, lam_g)
+        _complementarity(w, program.w_bounds, lam_w),
+        _complementarity(rows, program.g_bounds, lam_g),
     )
-    residuals = (gaps, violation, stationarity, complementarity / size)
-    x, u = program.unpacked(w)
-    claimed = str(stats.get("return_status", stats.get("unified_return_status", "")))
-    claimed = claimed or ("success" if stats.get("success") else "no success")
+    residuals = (gaps, violation, stationarity, complementarity / scale)
+    x, u = program.unpack(w)
+    solver_status = str(stats.get("return_status", stats.get("unified_return_status", "")))
+    solver_status = solver_status or ("success" if stats.get("success") else "no success")
     return OcpSolution(
         x,
         u,
         p,
         float(f),
-        _status(residuals, claimed, tolerance),
+        _status(residuals, solver_status, tolerance),
         *residuals,
         lam_w,
         lam_g,
-        claimed,
+        solver_status,
         int(stats.get("iter_count", 0)),
         seconds,
         violations_of(program.ocp, x, u, p),
@@ -183,19 +193,21 @@ def violations_of(
         tolerance: least violation that is reported, in the row's unit.
     """
     along, at_end = values_of(ocp, x, u, p)
-    said = gives_way(ocp.names("path"), ocp.path_bounds, along, 0, tolerance)
-    said += gives_way(ocp.names("end"), ocp.end_bounds, at_end[None], ocp.horizon, tolerance)
-    return tuple(said)
+    sentences = describe_violations(ocp.names("path"), ocp.path_bounds, along, 0, tolerance)
+    sentences += describe_violations(
+        ocp.names("end"), ocp.end_bounds, at_end[None], ocp.horizon, tolerance
+    )
+    return tuple(sentences)
 
 
-def _status(residuals: tuple[float, ...], claimed: str, tolerance: float) -> int:
+def _status(residuals: tuple[float, ...], solver_status: str, tolerance: float) -> int:
     """Return the status; NaN counts as large.
 
     A solution with a violation is infeasible where the solver reports this too, else failed.
     """
     gap, violation, stationarity, complementarity = residuals
     if not (gap <= tolerance and violation <= tolerance):
-        return Status.INFEASIBLE if "infeasible" in claimed.lower() else Status.FAILED
+        return Status.INFEASIBLE if "infeasible" in solver_status.lower() else Status.FAILED
     return (
         Status.SOLVED
         if stationarity <= tolerance and complementarity <= tolerance
@@ -215,13 +227,13 @@ def _violation(value: Array, bounds: Array) -> float:
     return _largest(np.maximum(value - bounds[:, 1], bounds[:, 0] - value).clip(min=0.0))
 
 
-def _pressing(value: Array, bounds: Array, lam: Array) -> float:
+def _complementarity(value: Array, bounds: Array, lam: Array) -> float:
     """Return the largest product of a multiplier and the distance to its bound, at most one."""
     distance = np.where(lam > 0, bounds[:, 1] - value, value - bounds[:, 0])
     return _largest(lam * np.minimum(np.abs(distance), 1.0))
 
 
-def flat(value: Any) -> Array:
+def flat(value: ca.DM) -> Array:
     """Return the entries of a dense or sparse column."""
     return np.asarray(ca.DM(value).full()).ravel()
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import casadi as ca
 import numpy as np
@@ -13,7 +13,7 @@ from mbcasadi.errors import ShapeError, SolverError
 from mbcasadi.mpc.ocp.constraints import end_rows
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, shooting
-from mbcasadi.mpc.ocp.solution import OcpSolution, check_solution, flat, rollout
+from mbcasadi.mpc.ocp.solution import OcpSolution, SolverStats, check_solution, flat, rollout
 from mbcasadi.shapes import column
 
 OCP_TOLERANCE = 1e-6
@@ -79,35 +79,41 @@ class OcpSolver:
             ShapeError: a wrong shape, or NaN.
         """
         ocp = self.program.ocp
-        start = column("x0", np.asarray(x0, dtype=float), ocp.nx)
-        known = ocp.parameters() if p is None else np.asarray(p, dtype=float)
-        if known.shape != (ocp.horizon + 1, ocp.np_) or not np.all(np.isfinite(known)):
+        initial_state = column("x0", np.asarray(x0, dtype=float), ocp.nx)
+        parameters = ocp.parameters() if p is None else np.asarray(p, dtype=float)
+        if parameters.shape != (ocp.horizon + 1, ocp.np_) or not np.all(np.isfinite(parameters)):
             raise ShapeError(
-                f"p has shape {known.shape}, expected {(ocp.horizon + 1, ocp.np_)}, all finite"
+                f"p has shape {parameters.shape}, expected {(ocp.horizon + 1, ocp.np_)}, all finite"
             )
-        first = rollout(ocp, start, known) if guess is None else guess
+        first = rollout(ocp, initial_state, parameters) if guess is None else guess
         if (first.lam_w.size, first.lam_g.size) != (len(self.program.w_bounds), self.rows):
             raise ShapeError(
                 f"guess has {first.lam_w.size} unknowns and {first.lam_g.size} rows, expected "
                 f"{len(self.program.w_bounds)} and {self.rows}: it is of another problem"
             )
-        given = np.concatenate([start, known.ravel()])
-        begun = time.perf_counter()
+        values = np.concatenate([initial_state, parameters.ravel()])
+        start_time = time.perf_counter()
         out = self.function(
-            x0=self.program.packed(first.x, first.u, known),
+            x0=self.program.pack(first.x, first.u, parameters),
             lam_x0=first.lam_w,
             lam_g0=first.lam_g,
-            p=given,
+            p=values,
             lbx=self.program.w_bounds[:, 0],
             ubx=self.program.w_bounds[:, 1],
             lbg=self.program.g_bounds[:, 0],
             ubg=self.program.g_bounds[:, 1],
         )
-        seconds = time.perf_counter() - begun
-        stats = self.function.stats()
-        found = {name: flat(out[name]) for name in ("x", "lam_x", "lam_g")} | {"p": given}
+        seconds = time.perf_counter() - start_time
+        stats = cast(SolverStats, self.function.stats())
+        solver_output = {name: flat(out[name]) for name in ("x", "lam_x", "lam_g")} | {"p": values}
         return check_solution(
-            self.program, self.first_order, found, known, stats, self.tolerance, seconds
+            self.program,
+            self.first_order,
+            solver_output,
+            parameters,
+            stats,
+            self.tolerance,
+            seconds,
         )
 
 
@@ -116,7 +122,11 @@ def solve(
     x0: ArrayLike,
     p: ArrayLike | None = None,
     guess: OcpSolution | None = None,
-    **options: Any,
+    *,
+    solver: str = "ipopt",
+    hessian: str | None = None,
+    tolerance: float = OCP_TOLERANCE,
+    options: Mapping[str, Any] | None = None,
 ) -> OcpSolution:
     """Return the solution from x0.
 
@@ -125,13 +135,14 @@ def solve(
         x0: (nx,) initial state.
         p: (N + 1, np) parameters; nominal by default.
         guess: a solution to start from; by default the motion from x0 without control.
-        options: of `ocp_solver`.
+        solver, hessian, tolerance, options: as in `ocp_solver`.
 
     Raises:
         ShapeError: a wrong shape, or NaN.
         SolverError: no such solver or Hessian here.
     """
-    return ocp_solver(ocp, **options)(x0, p, guess)
+    built = ocp_solver(ocp, solver, hessian=hessian, tolerance=tolerance, options=options)
+    return built(x0, p, guess)
 
 
 def ocp_solver(
@@ -175,16 +186,20 @@ def program_solver(
         SolverError: as in `ocp_solver`.
     """
     kind = _hessian_of(solver, hessian)
-    chosen: dict[str, Any] = {"print_time": False, "error_on_fail": False, **SOLVERS[solver]}
+    solver_options: dict[str, Any] = {
+        "print_time": False,
+        "error_on_fail": False,
+        **SOLVERS[solver],
+    }
     if kind == "gauss-newton":
-        chosen["hess_lag"] = program.gauss_newton(upper=solver == "ipopt")
+        solver_options["hess_lag"] = program.gauss_newton(upper=solver == "ipopt")
     elif solver == "sqpmethod":
-        chosen["convexify_strategy"] = "eigen-clip"
+        solver_options["convexify_strategy"] = "eigen-clip"
     if solver == "fatrop":
-        chosen |= program.structure()
+        solver_options |= program.structure()
     if solver == "sqpmethod":
-        chosen |= _qp_of(program, options or {})
-    function = ca.nlpsol("ocp", solver, program.program, chosen | dict(options or {}))
+        solver_options |= _qp_of(program, options or {})
+    function = ca.nlpsol("ocp", solver, program.program, solver_options | dict(options or {}))
     return OcpSolver(program, function, program.first_order(), tolerance)
 
 
@@ -206,7 +221,7 @@ def _qp_of(program: Shooting, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the QP solver and its options."""
     # A slack at the end is a control of the last stage, which CasADi's HPIPM does not support.
     dense = bool(end_rows(program.ocp).k)
-    fit = [one for one in PREFERRED_QP[dense:] if ca.has_conic(one)]
-    qpsol = options.get("qpsol", fit[0])
+    available = [plugin for plugin in PREFERRED_QP[dense:] if ca.has_conic(plugin)]
+    qpsol = options.get("qpsol", available[0])
     quiet = {"print_iter": False, "print_header": False} if qpsol == "qrqp" else {}
     return {"qpsol": qpsol, "qpsol_options": {"error_on_fail": False, **quiet}}

@@ -65,60 +65,64 @@ class Stage:
     """Symbols and parameters of one stage of a system; `rated` where x holds the last control."""
 
     def __init__(
-        self, system: System, slots: tuple[Slot, ...], own: StageSymbols, rated: bool = False
+        self,
+        system: System,
+        slots: tuple[Slot, ...],
+        variables: StageSymbols,
+        has_rates: bool = False,
     ) -> None:
-        self.system, self.slots, self.own = system, slots, own
-        self.u_last = ca.SX.sym("u_last", system.nu if rated else 0)
+        self.system, self.slots, self.variables = system, slots, variables
+        self.u_last = ca.SX.sym("u_last", system.nu if has_rates else 0)
         self.ref = {
-            slot.name: own.parameters.get(slot.name, ca.SX.sym(slot.name, slot.size))
+            slot.name: variables.parameters.get(slot.name, ca.SX.sym(slot.name, slot.size))
             for slot in slots
         }
 
     def function(
-        self, name: str, output: str, parts: Sequence[ca.SX], *, last: bool = False
+        self, name: str, output: str, expressions: Sequence[ca.SX], *, last: bool = False
     ) -> ca.Function:
         """Return (x, [u], p) → (output).
 
         Args:
             name: of the Function.
             output: name of its output.
-            parts: expressions, stacked into one column.
+            expressions: expressions, stacked into one column.
             last: whether it is of the last sample, without u.
 
         Raises:
             ShapeError: an expression depends on other symbols.
         """
-        x = ca.vertcat(self.own.q, self.own.v, self.u_last)
+        x = ca.vertcat(self.variables.q, self.variables.v, self.u_last)
         p = ca.vertcat(ca.SX(0, 1), *self.ref.values())
-        inputs = {"x": x, "p": p} if last else {"x": x, "u": self.own.u, "p": p}
-        value = ca.densify(ca.vertcat(ca.SX(0, 1), *parts))
-        made = ca.Function(
+        inputs = {"x": x, "p": p} if last else {"x": x, "u": self.variables.u, "p": p}
+        value = ca.densify(ca.vertcat(ca.SX(0, 1), *expressions))
+        function = ca.Function(
             name, [*inputs.values()], [value], [*inputs], [output], {"allow_free": True}
         )
-        if made.has_free():
+        if function.has_free():
             raise ShapeError(
-                f"{name} depends on {', '.join(made.get_free())}; expected an expression of the "
-                f"given symbols {'q, v' if last else 'q, v, u'} and own parameters"
+                f"{name} depends on {', '.join(function.get_free())}; expected an expression of "
+                f"the given symbols {'q, v' if last else 'q, v, u'} and own parameters"
             )
-        return made
+        return function
 
     def dynamics(self, step: ca.Function) -> ca.Function:
         """Return the dynamics with the p of the problem."""
-        nx, kept = step.size1_in("x"), self.u_last.numel()
-        x, u = ca.MX.sym("x", nx + kept), ca.MX.sym("u", step.size1_in("u"))
+        nx, n_last = step.size1_in("x"), self.u_last.numel()
+        x, u = ca.MX.sym("x", nx + n_last), ca.MX.sym("u", step.size1_in("u"))
         places = slot_slices(self.slots)
         p = ca.MX.sym("p", sum(slot.size for slot in self.slots))
-        own = [p[places[key]] for key in ("t", "mask") if key in places]
-        x_next = step(x[:nx], u, ca.vertcat(ca.MX(0, 1), *own))
-        x_next = ca.vertcat(x_next, u) if kept else x_next
+        inputs = [p[places[key]] for key in ("t", "mask") if key in places]
+        x_next = step(x[:nx], u, ca.vertcat(ca.MX(0, 1), *inputs))
+        x_next = ca.vertcat(x_next, u) if n_last else x_next
         return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
 
     def state(self) -> ca.Function:
         """Return (q, v, [u_last]) → (x)."""
         q, v = ca.SX.sym("q", self.system.nq), ca.SX.sym("v", self.system.nv)
-        given = {"q": q, "v": v} | ({"u_last": self.u_last} if self.u_last.numel() else {})
-        x = ca.vertcat(*given.values())
-        return ca.Function("state", [*given.values()], [x], [*given], ["x"])
+        inputs = {"q": q, "v": v} | ({"u_last": self.u_last} if self.u_last.numel() else {})
+        x = ca.vertcat(*inputs.values())
+        return ca.Function("state", [*inputs.values()], [x], [*inputs], ["x"])
 
     def rest(self) -> Array:
         """Return x at rest in the initial pose, without control before."""
@@ -130,9 +134,9 @@ class Stage:
         """Return names and units of the rows of x, and names of u."""
         system, last = self.system, self.system.actuator_names[: self.u_last.numel()]
         q, v = coordinates(system), rates(system)
-        x = [f"q.{one}" for one in q.components]
-        x += [f"v.{one}" for one in v.components]
-        x += [f"u_last.{one}" for one in last]
+        x = [f"q.{name}" for name in q.components]
+        x += [f"v.{name}" for name in v.components]
+        x += [f"u_last.{name}" for name in last]
         units = (*q.units, *v.units, *("" for _ in last))
         return {"x": tuple(x), "x_units": units, "u": tuple(system.actuator_names)}
 
@@ -150,21 +154,21 @@ class Stage:
 
 
 def slots_of(
-    system: System, follows: bool, tasks: Sequence[Task], own: StageSymbols
+    system: System, has_setpoint: bool, tasks: Sequence[Task], variables: StageSymbols
 ) -> tuple[Slot, ...]:
     """Return the slices of p: setpoint, tasks, own parameters, t, mask.
 
     Args:
         system: the mechanism.
-        follows: whether there is a setpoint of q, v and u.
+        has_setpoint: whether there is a setpoint of q, v and u.
         tasks: whose references are slices.
-        own: symbols with own parameters.
+        variables: symbols with own parameters.
     """
-    slots = [*(setpoint_slots(system) if follows else ())]
+    slots = [*(setpoint_slots(system) if has_setpoint else ())]
     slots += [slot for task in tasks for slot in task.slots(system)]
     slots += [
         Slot(name, tuple(f"{i}" for i in range(symbol.numel())), ("",) * symbol.numel())
-        for name, symbol in own.parameters.items()
+        for name, symbol in variables.parameters.items()
     ]
     slots += [Slot("t", ("t",), ("s",))] if system.timed else []
     if system.mask is not None:

@@ -8,11 +8,13 @@ so that Gauss-Newton's Hessian is `Q = J_xᵀ J_x, S = J_xᵀ J_u, R = J_uᵀ J_
 interval is stored as one column, `lin`, the result of a Riccati step as another, `gain`.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Generic, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
 
+from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.rti.constraints import Rows
 
@@ -23,7 +25,11 @@ SPARSEST = 10
 """Products of full matrices have at most this many times the operations of sparse ones here."""
 
 
-class Parts(NamedTuple):
+KINDS = (cast(type[ca.MX], ca.SX), ca.MX)
+"""Scalars and matrices; both offer the same operations."""
+
+
+class IntervalFunctions(NamedTuple):
     """The Functions of one interval, N = horizon.
 
     `cost` is (P, p), (nx, nx + 1): the cost to go is ½ ξᵀ P ξ + pᵀ ξ.
@@ -38,44 +44,46 @@ class Parts(NamedTuple):
     adjoint: ca.Function  # (costate, lin, xi, upsilon, mu) → (costate, slope, size)
 
 
-def parts(ocp: OptimalControlProblem, rows: Rows) -> Parts:
+def interval_functions(ocp: OptimalControlProblem, rows: Rows) -> IntervalFunctions:
     """Return the Functions of a problem."""
     nx, nu = ocp.nx, ocp.nu
     gain = {"U_inv": (nu, nu), "K": (nu, nx), "kappa": (nu, 1)}
     linearise, patterns = _linearise(ocp)
-    of_all = {"lin": patterns, "gain": {k: ca.Sparsity.dense(*n) for k, n in gain.items()}}
+    patterns_of = {"lin": patterns, "gain": {k: ca.Sparsity.dense(*n) for k, n in gain.items()}}
 
-    def made(build: Any, products: int, *more: Any) -> ca.Function:
+    def shortest_form(
+        build: Callable[..., ca.Function], products: int, *arguments: Rows
+    ) -> ca.Function:
         """Return the Function in scalars, or in matrices (loops) where it is long."""
-        for kind in (ca.SX, ca.MX) if products <= SPARSEST * UNROLLED else (ca.MX,):
-            columns = [_column(kind, *one) for one in of_all.items()]
-            found: ca.Function = build(ocp, *more, *columns)
-            if _is_small(found):
+        for kind in KINDS if products <= SPARSEST * UNROLLED else KINDS[1:]:
+            columns = [_column(kind, *column) for column in patterns_of.items()]
+            function = build(ocp, *arguments, *columns)
+            if _is_small(function):
                 break
-        return found
+        return function
 
-    return Parts(
+    return IntervalFunctions(
         linearise=linearise,
         ending=_ending(ocp),
-        riccati=made(_riccati, 4 * nx**3),
-        rows=made(_rows, 2 * nx * (nx + 2 * nu) * nu * ocp.horizon, rows),
-        motion=made(_motion, 2 * nx * nx),
-        along=made(_along, 2 * nx * rows.values),
-        adjoint=made(_adjoint, 2 * nx * (nx + rows.values), rows),
+        riccati=shortest_form(_riccati, 4 * nx**3),
+        rows=shortest_form(_rows, 2 * nx * (nx + 2 * nu) * nu * ocp.horizon, rows),
+        motion=shortest_form(_motion, 2 * nx * nx),
+        along=shortest_form(_along, 2 * nx * rows.values),
+        adjoint=shortest_form(_adjoint, 2 * nx * (nx + rows.values), rows),
     )
 
 
-class _Column(NamedTuple):
-    whole: Any
-    parts: dict[str, Any]
+class _Column(NamedTuple, Generic[Sym]):
+    whole: Sym
+    blocks: dict[str, Sym]
 
 
-def _column(kind: Any, name: str, patterns: dict[str, ca.Sparsity]) -> _Column:
+def _column(kind: type[Sym], name: str, patterns: dict[str, ca.Sparsity]) -> _Column[Sym]:
     whole = kind.sym(name, sum(pattern.nnz() for pattern in patterns.values()))
     ends = np.cumsum([0, *(pattern.nnz() for pattern in patterns.values())]).tolist()
-    flat: Any = ca.vertsplit(whole, ends)
-    named = zip(patterns.items(), flat, strict=True)
-    return _Column(whole, {key: kind(pattern, part) for (key, pattern), part in named})
+    slices = ca.vertsplit(whole, ends)
+    pairs = zip(patterns.items(), slices, strict=True)
+    return _Column(whole, {key: kind(pattern, part) for (key, pattern), part in pairs})
 
 
 def _linearise(ocp: OptimalControlProblem) -> tuple[ca.Function, dict[str, ca.Sparsity]]:
@@ -109,7 +117,7 @@ def _linearise(ocp: OptimalControlProblem) -> tuple[ca.Function, dict[str, ca.Sp
     return function, {key: block.sparsity() for key, block in blocks.items()}
 
 
-def _entries(block: Any) -> Any:
+def _entries(block: ca.MX) -> ca.MX:
     """Return the nonzeros as a column."""
     count = block.nnz()
     return ca.reshape(block.nz[:], count, 1) if count else ca.MX(0, 1)
@@ -127,35 +135,38 @@ def _ending(ocp: OptimalControlProblem) -> ca.Function:
 def _small(function: ca.Function) -> ca.Function:
     """Return the Function in scalars where all Functions in it are scalar and short."""
     inner = ca.Function.find_functions(function)
-    if not all(one.is_a("SXFunction") or one.is_a("MXFunction") for one in inner):
+    if not all(
+        function_inside.is_a("SXFunction") or function_inside.is_a("MXFunction")
+        for function_inside in inner
+    ):
         return function
-    flat = function.expand()
-    if not _is_small(flat):
+    expanded = function.expand()
+    if not _is_small(expanded):
         return function
-    given: Any = flat.sx_in()
-    return ca.Function(flat.name(), given, flat.call(given), {"cse": True})
+    symbols = expanded.sx_in()
+    return ca.Function(expanded.name(), symbols, expanded.call(symbols), {"cse": True})
 
 
 def _is_small(function: ca.Function) -> bool:
     return bool(function.is_a("SXFunction")) and function.n_instructions() <= UNROLLED
 
 
-def _riccati(ocp: OptimalControlProblem, of_lin: _Column, _: _Column) -> ca.Function:
+def _riccati(ocp: OptimalControlProblem, of_lin: _Column[Sym], _: _Column[Sym]) -> ca.Function:
     """Return one step back, in which the cost becomes ½ |w|² and a cost to go.
 
     w = U (υ + K ξ + κ),   Uᵀ U = R + Bᵀ P B
     """
-    lin, nx = of_lin.parts, ocp.nx
+    lin, nx = of_lin.blocks, ocp.nx
     cost = type(of_lin.whole).sym("cost", nx, nx + 1)
     P, p = cost[:, :nx], cost[:, nx]
     PA, PB, g = P @ lin["A"], P @ lin["B"], P @ lin["d"] + p
     U_inv = _inverse_root(ocp.nu)(ca.densify(lin["R"] + lin["B"].T @ PB))
-    half = U_inv.T @ (lin["S"].T + lin["B"].T @ PA)
-    bent = U_inv.T @ (lin["s"] + lin["B"].T @ g)
-    P_next = lin["Q"] + lin["A"].T @ PA - half.T @ half
-    p_next = lin["q"] + lin["A"].T @ g - half.T @ bent
-    gain = ca.vertcat(ca.vec(U_inv), ca.vec(U_inv @ half), U_inv @ bent)
-    return _made("riccati", [cost, of_lin.whole], [ca.horzcat(P_next, p_next), gain])
+    half_gain = U_inv.T @ (lin["S"].T + lin["B"].T @ PA)
+    half_offset = U_inv.T @ (lin["s"] + lin["B"].T @ g)
+    P_next = lin["Q"] + lin["A"].T @ PA - half_gain.T @ half_gain
+    p_next = lin["q"] + lin["A"].T @ g - half_gain.T @ half_offset
+    gain = ca.vertcat(ca.vec(U_inv), ca.vec(U_inv @ half_gain), U_inv @ half_offset)
+    return _dense_function("riccati", [cost, of_lin.whole], [ca.horzcat(P_next, p_next), gain])
 
 
 def _inverse_root(n: int) -> ca.Function:
@@ -164,51 +175,55 @@ def _inverse_root(n: int) -> ca.Function:
     return ca.Function("inverse_root", [S], [ca.densify(ca.solve(ca.chol(S), ca.SX.eye(n)))])
 
 
-def _rows(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, of_gain: _Column) -> ca.Function:
+def _rows(
+    ocp: OptimalControlProblem, rows: Rows, of_lin: _Column[Sym], of_gain: _Column[Sym]
+) -> ca.Function:
     """Return the derivatives by all w of the rows of an interval and of the state at its end."""
-    lin, gain, kind = of_lin.parts, of_gain.parts, type(of_lin.whole)
+    lin, gain, kind = of_lin.blocks, of_gain.blocks, type(of_lin.whole)
     X, place = kind.sym("X", ocp.nx, ocp.horizon * ocp.nu), kind.sym("place", ocp.horizon)
     upsilon = ca.kron(place.T, gain["U_inv"]) - gain["K"] @ X
     X_next = lin["A"] @ X + lin["B"] @ upsilon
     values = ca.vertcat(upsilon, rows.choose @ X_next, lin["G_x"] @ X + lin["G_u"] @ upsilon)
-    chosen = ca.sparsify(ca.DM(rows.interval.T)) @ values
-    return _made("rows", [X, of_lin.whole, of_gain.whole, place], [X_next, chosen.T])
+    row_values = ca.sparsify(ca.DM(rows.interval.T)) @ values
+    return _dense_function("rows", [X, of_lin.whole, of_gain.whole, place], [X_next, row_values.T])
 
 
-def _motion(ocp: OptimalControlProblem, of_lin: _Column, of_gain: _Column) -> ca.Function:
-    lin, gain, kind = of_lin.parts, of_gain.parts, type(of_lin.whole)
+def _motion(ocp: OptimalControlProblem, of_lin: _Column[Sym], of_gain: _Column[Sym]) -> ca.Function:
+    lin, gain, kind = of_lin.blocks, of_gain.blocks, type(of_lin.whole)
     xi, w = kind.sym("xi", ocp.nx), kind.sym("w", ocp.nu)
     upsilon = gain["U_inv"] @ w - gain["K"] @ xi - gain["kappa"]
     xi_next = lin["A"] @ xi + lin["B"] @ upsilon + lin["d"]
-    return _made("motion", [xi, w, of_lin.whole, of_gain.whole], [xi_next, upsilon])
+    return _dense_function("motion", [xi, w, of_lin.whole, of_gain.whole], [xi_next, upsilon])
 
 
-def _along(ocp: OptimalControlProblem, of_lin: _Column, _: _Column) -> ca.Function:
-    lin, kind = of_lin.parts, type(of_lin.whole)
+def _along(ocp: OptimalControlProblem, of_lin: _Column[Sym], _: _Column[Sym]) -> ca.Function:
+    lin, kind = of_lin.blocks, type(of_lin.whole)
     xi, upsilon = kind.sym("xi", ocp.nx), kind.sym("upsilon", ocp.nu)
     g = lin["g"] + lin["G_x"] @ xi + lin["G_u"] @ upsilon
-    return _made("along", [xi, upsilon, of_lin.whole], [g])
+    return _dense_function("along", [xi, upsilon, of_lin.whole], [g])
 
 
-def _adjoint(ocp: OptimalControlProblem, rows: Rows, of_lin: _Column, _: _Column) -> ca.Function:
+def _adjoint(
+    ocp: OptimalControlProblem, rows: Rows, of_lin: _Column[Sym], _: _Column[Sym]
+) -> ca.Function:
     """Return the gradient by υ, from the interval's own numbers, and the size of its terms.
 
     A unit of control counts as a term too, because at rest all others vanish.
     """
-    lin, nu, ns, kind = of_lin.parts, ocp.nu, len(rows.states), type(of_lin.whole)
+    lin, nu, ns, kind = of_lin.blocks, ocp.nu, len(rows.states), type(of_lin.whole)
     xi, upsilon = kind.sym("xi", ocp.nx), kind.sym("upsilon", nu)
     costate, mu = kind.sym("costate", ocp.nx), kind.sym("mu", rows.values)
     on_path = mu[nu + ns :, 0]
-    pressed = mu[:nu, 0] + lin["G_u"].T @ on_path
+    by_rows = mu[:nu, 0] + lin["G_u"].T @ on_path
     total = costate + rows.choose.T @ mu[nu : nu + ns, 0]
-    own = lin["s"] + lin["S"].T @ xi + lin["R"] @ upsilon
-    later = lin["B"].T @ total
-    size = ca.sumsqr(own) + ca.sumsqr(later) + ca.sumsqr(pressed) + ca.sumsqr(lin["R"])
+    by_cost = lin["s"] + lin["S"].T @ xi + lin["R"] @ upsilon
+    by_costate = lin["B"].T @ total
+    size = ca.sumsqr(by_cost) + ca.sumsqr(by_costate) + ca.sumsqr(by_rows) + ca.sumsqr(lin["R"])
     earlier = lin["q"] + lin["Q"] @ xi + lin["S"] @ upsilon + lin["A"].T @ total
-    given = [costate, of_lin.whole, xi, upsilon, mu]
+    inputs = [costate, of_lin.whole, xi, upsilon, mu]
     earlier += lin["G_x"].T @ on_path
-    return _made("adjoint", given, [earlier, own + later + pressed, size])
+    return _dense_function("adjoint", inputs, [earlier, by_cost + by_costate + by_rows, size])
 
 
-def _made(name: str, given: list[Any], outputs: list[Any]) -> ca.Function:
-    return ca.Function(name, given, [ca.densify(part) for part in outputs], {"cse": True})
+def _dense_function(name: str, inputs: list[Sym], outputs: list[Sym]) -> ca.Function:
+    return ca.Function(name, inputs, [ca.densify(part) for part in outputs], {"cse": True})

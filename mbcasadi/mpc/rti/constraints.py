@@ -11,12 +11,12 @@ slacks that have a sign.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.ocp.constraints import RowSet, end_rows, row_set
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 
@@ -90,13 +90,15 @@ class Rows:
 
         The first state is given: rows of the path without a control begin one sample later.
         """
-        given = np.vstack([np.tile(self.interval.bounds, (self.ocp.horizon, 1)), self.end.bounds])
-        path, by_u = self.ocp.path, self.ocp.path.index_in("u")
+        limits = np.vstack([np.tile(self.interval.bounds, (self.ocp.horizon, 1)), self.end.bounds])
+        path_fun, by_u = self.ocp.path, self.ocp.path.index_in("u")
         first = self.ocp.nu + len(self.states)
-        free = {first + i for i in path.jac_sparsity(0, by_u).row()}
-        idle = [i for i, j in enumerate(self.interval.places) if j >= first and j not in free]
-        given[idle] = [-np.inf, np.inf]
-        return np.clip(given, -UNBOUNDED, UNBOUNDED)
+        with_control = {first + i for i in path_fun.jac_sparsity(0, by_u).row()}
+        first_rows = [
+            i for i, j in enumerate(self.interval.places) if j >= first and j not in with_control
+        ]
+        limits[first_rows] = [-np.inf, np.inf]
+        return np.clip(limits, -UNBOUNDED, UNBOUNDED)
 
     @cached_property
     def W(self) -> ca.DM:
@@ -114,32 +116,32 @@ class Rows:
         """Return names of all rows, in the order of an active set."""
         ocp, N = self.ocp, self.ocp.horizon
         x, u = ocp.names("x"), ocp.names("u")
-        own = [*u, *(x[i] for i in self.states), *ocp.names("path")]
-        spans = ((self.interval, own, range(N)), (self.end, ocp.names("end"), (N,)))
-        rows = [
-            f"{of[i]}{side}[{k}]"
-            for part, of, at in spans
-            for k in at
-            for i, side in zip(part.places, part.sides, strict=True)
+        labels = [*u, *(x[i] for i in self.states), *ocp.names("path")]
+        blocks = ((self.interval, labels, range(N)), (self.end, ocp.names("end"), (N,)))
+        row_names = [
+            f"{labels_of[i]}{side}[{k}]"
+            for row_set, labels_of, samples in blocks
+            for k in samples
+            for i, side in zip(row_set.places, row_set.sides, strict=True)
         ]
-        signs = [
-            f"slack.{of[part.owners[i]]}[{k}]"
-            for part, of, at in spans
-            for k in at
-            for i in part.signed
+        sign_names = [
+            f"slack.{labels_of[row_set.owners[i]]}[{k}]"
+            for row_set, labels_of, samples in blocks
+            for k in samples
+            for i in row_set.signed
         ]
-        return rows + signs
+        return row_names + sign_names
 
-    def matrix(self, of_w: Any, end_of_w: Any) -> Any:
+    def matrix(self, of_w: ca.MX, end_of_w: ca.MX) -> ca.MX:
         """Return A_qp from the derivatives by w of the rows and of the values at the end."""
         A = ca.vertcat(of_w, ca.sparsify(ca.DM(self.end.T)) @ end_of_w)
         if not self.linear.size:
             return A
         scale = ca.sparsify(ca.diag(ca.DM(1 / np.sqrt(self.quadratic))))
-        none = ca.MX(len(self.signed), self.n[0])
-        return ca.vertcat(ca.horzcat(A, self.W @ scale), ca.horzcat(none, self.S))
+        zeros = ca.MX(len(self.signed), self.n[0])
+        return ca.vertcat(ca.horzcat(A, self.W @ scale), ca.horzcat(zeros, self.S))
 
-    def limits(self, at_0: Any) -> tuple[Any, Any]:
+    def limits(self, at_0: ca.MX) -> tuple[ca.MX, ca.MX]:
         """Return lba and uba from the values of the rows at w = 0, e = 0."""
         offset = self.W @ ca.DM(self.linear / self.quadratic) if self.linear.size else 0
         finite = (np.abs(self.bounds) < UNBOUNDED).astype(float)
@@ -152,25 +154,25 @@ class Rows:
             ca.vertcat(high, ca.DM(np.full(least.size, UNBOUNDED))),
         )
 
-    def slacks(self, s: Any) -> Any:
+    def slacks(self, s: Sym) -> Sym:
         """Return e of the unknowns s."""
         if not self.linear.size:
             return s
         return s / ca.DM(np.sqrt(self.quadratic)) - ca.DM(self.linear / self.quadratic)
 
-    def rows(self, along: Any, at_end: Any) -> Any:
+    def rows(self, along: Sym, at_end: Sym) -> Sym:
         """Return `T y` of all rows, from values (r, N) and (r_end,)."""
         inside = ca.vec(ca.sparsify(ca.DM(self.interval.T)) @ along)
         return ca.vertcat(inside, ca.sparsify(ca.DM(self.end.T)) @ at_end)
 
-    def pressed(self, lam: Any) -> tuple[Any, Any]:
+    def value_multipliers(self, lam: Sym) -> tuple[Sym, Sym]:
         """Return multipliers of the values, (r, N) and (r_end,)."""
         N, m = self.ocp.horizon, self.interval.m
         inside = ca.reshape(lam[: N * m], m, N)
         last = lam[N * m : N * m + self.end.m]
         return ca.DM(self.interval.T).T @ inside, ca.DM(self.end.T).T @ last
 
-    def shifted(self, active: Any) -> Any:
+    def shift_active_set(self, active: Sym) -> Sym:
         """Return an active set shifted by one interval; the last interval is repeated."""
         N, m, k = self.ocp.horizon, self.interval.m, len(self.interval.signed)
         first, last = N * m, N * m + self.end.m + N * k
@@ -189,6 +191,6 @@ def rows_of(ocp: OptimalControlProblem) -> Rows:
     states = np.flatnonzero(np.isfinite(ocp.x_bounds).any(axis=1)).tolist()
     bounds = np.vstack([ocp.u_bounds, ocp.x_bounds[states], ocp.path_bounds])
     hard = np.full((ocp.nu + len(states), 2), np.inf)
-    given = ocp.path_penalties
-    prices = hard if given is None else np.vstack([hard, given])
-    return Rows(ocp, states, row_set(bounds, prices), end_rows(ocp))
+    penalties = ocp.path_penalties
+    all_penalties = hard if penalties is None else np.vstack([hard, penalties])
+    return Rows(ocp, states, row_set(bounds, all_penalties), end_rows(ocp))

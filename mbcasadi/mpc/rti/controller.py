@@ -17,7 +17,7 @@ from mbcasadi.description import Controller, LeastDistanceStages
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, rollout, violations_of
-from mbcasadi.mpc.rti.condensing import parts
+from mbcasadi.mpc.rti.condensing import interval_functions
 from mbcasadi.mpc.rti.constraints import rows_of
 from mbcasadi.mpc.rti.description import controller_data
 from mbcasadi.mpc.rti.memory import Memory, memory_of
@@ -66,7 +66,7 @@ class RealTimeIteration:
         Raises:
             ShapeError: a guess of another problem, or NaN.
         """
-        return _begun(self.memory, guess, sent)
+        return _first_memory(self.memory, guess, sent)
 
     def trajectory(self, z: Array) -> tuple[Array, Array]:
         """Return x (N + 1, nx) and u (N, nu) in z."""
@@ -82,8 +82,8 @@ class RealTimeIteration:
             p: (N + 1, np) parameters; nominal by default.
         """
         x, u = self.trajectory(z)
-        known = self.ocp.parameters() if p is None else np.asarray(p, dtype=float)
-        return violations_of(self.ocp, x, u, known)
+        parameters = self.ocp.parameters() if p is None else np.asarray(p, dtype=float)
+        return violations_of(self.ocp, x, u, parameters)
 
 
 def real_time_iteration(
@@ -132,30 +132,31 @@ def real_time_iteration(
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
     rows = rows_of(ocp)
     memory = memory_of(ocp, rows.resting, int(delay))
-    z0 = _begun(memory, first, sent)
-    made = RtiStages(ocp, parts(ocp, rows), rows, memory, z0, shift, tolerance)
-    stages = made.stages()
-    _require_determined(made, stages)
-    controller = controller_data(controller_fun(name, stages, solver), stages, made)
+    z0 = _first_memory(memory, first, sent)
+    problem = RtiStages(ocp, interval_functions(ocp, rows), rows, memory, z0, shift, tolerance)
+    stages = problem.stages()
+    _require_determined(problem, stages)
+    controller = controller_data(controller_fun(name, stages, solver), stages, problem)
     return RealTimeIteration(controller, ocp, memory)
 
 
-def _require_determined(made: RtiStages, stages: LeastDistanceStages) -> None:
+def _require_determined(problem: RtiStages, stages: LeastDistanceStages) -> None:
     """Raise unless the step is stable, and the cost determines every control at the guess."""
-    growth = _growth(made.ocp, made.z0)
+    growth = _growth(problem.ocp, problem.z0)
     if growth > EXPLODES:
         raise ProblemError(
-            f"'{made.ocp.name}': a deviation from the guess grows {growth:.3g}-fold in one "
-            f"interval of {made.ocp.period:g} s: the step is too long for what moves fastest, "
+            f"'{problem.ocp.name}': a deviation from the guess grows {growth:.3g}-fold in one "
+            f"interval of {problem.ocp.period:g} s: the step is too long for what moves fastest, "
             "often a stiff servo on a light link; expected a shorter period, more substeps, "
             "armature on the joint, or a motor in place of the servo"
         )
     assert stages.prepare is not None
-    prepared = stages.prepare(made.ocp.parameters().ravel(), made.z0)[0]
+    prepared = stages.prepare(problem.ocp.parameters().ravel(), problem.z0)[0]
     if not np.all(np.isfinite(prepared.full())):
         raise ProblemError(
-            f"'{made.ocp.name}' leaves some control without cost, or its dynamics are not finite "
-            "at the guess; expected R, S or another cost of every control, and a guess of numbers"
+            f"'{problem.ocp.name}' leaves some control without cost, or its dynamics are not "
+            "finite at the guess; expected R, S or another cost of every control, and a guess of "
+            "numbers"
         )
 
 
@@ -169,7 +170,7 @@ def _growth(ocp: OptimalControlProblem, z: Array) -> float:
     return float(np.abs(np.linalg.eigvals(A)).max()) if np.all(np.isfinite(A)) else np.inf
 
 
-def _begun(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) -> Array:
+def _first_memory(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) -> Array:
     ocp = memory.ocp
     sizes = ((ocp.horizon + 1, ocp.nx), (ocp.horizon, ocp.nu))
     shapes = (guess.x.shape, guess.u.shape)
@@ -177,8 +178,8 @@ def _begun(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) -> Array:
         raise ShapeError(
             f"guess has x {shapes[0]} and u {shapes[1]}; expected {sizes[0]} and {sizes[1]}, finite"
         )
-    none = np.clip(np.zeros((memory.columns, ocp.nu)), *ocp.u_bounds.T)
-    before = none if sent is None else np.asarray(sent, dtype=float)
-    if before.shape != none.shape or not np.all(np.isfinite(before)):
-        raise ShapeError(f"sent has shape {before.shape}, expected {none.shape}, finite")
-    return memory.first(guess, before)
+    at_rest = np.clip(np.zeros((memory.columns, ocp.nu)), *ocp.u_bounds.T)
+    pending = at_rest if sent is None else np.asarray(sent, dtype=float)
+    if pending.shape != at_rest.shape or not np.all(np.isfinite(pending)):
+        raise ShapeError(f"sent has shape {pending.shape}, expected {at_rest.shape}, finite")
+    return memory.first(guess, pending)

@@ -14,11 +14,11 @@ SAFE_OUTPUT = "the control planned for this sample, clipped to its limits"
 
 
 def controller_data(
-    function: ca.Function, stages: LeastDistanceStages, made: RtiStages
+    function: ca.Function, stages: LeastDistanceStages, problem: RtiStages
 ) -> Controller:
     """Return the controller."""
-    ocp, low_high = made.ocp, made.ocp.u_bounds
-    signals = _signals(made)
+    ocp, low_high = problem.ocp, problem.ocp.u_bounds
+    signals = _signals(problem)
     monitor, monitors = setpoint_monitor(ocp)
     return Controller(
         name=function.name(),
@@ -33,85 +33,87 @@ def controller_data(
         ),
         u_min=low_high[:, 0],
         u_max=low_high[:, 1],
-        z0=made.z0,
+        z0=problem.z0,
         period=ocp.period,
         stages=stages,
         notes={
             "law": "real-time iteration: one Gauss-Newton step of an optimal control problem",
             "horizon": f"{ocp.horizon} intervals of {ocp.period:g} s",
-            "delay": f"{made.memory.delay} ticks, predicted with the controls under way",
+            "delay": f"{problem.memory.delay} ticks, predicted with the pending controls",
             "unknowns, rows": f"{stages.n}, {stages.m}",
             "status": QP_STATUS.summary(SAFE_OUTPUT),
         },
         monitor=monitor,
         monitors=monitors,
-        prediction=_prediction(made),
+        prediction=_prediction(problem),
         prediction_rows=ocp.names("x"),
-        delay=made.memory.delay,
-        limits=_limits(ocp, made.rows.states),
+        delay=problem.memory.delay,
+        limits=_limits(ocp, problem.rows.states),
     )
 
 
-def _signals(made: RtiStages) -> dict[str, Signal]:
+def _signals(problem: RtiStages) -> dict[str, Signal]:
     """Return names and units of the inputs."""
-    ocp, N, memory = made.ocp, made.ocp.horizon, made.memory
+    ocp, N, memory = problem.ocp, problem.ocp.horizon, problem.memory
     x, u, units = ocp.names("x"), ocp.names("u"), ocp.labels.get("x_units", ("",) * ocp.nx)
     slots = [
-        (f"{slot.name}.{one}", unit)
+        (f"{slot.name}.{name}", unit)
         for slot in ocp.slots
-        for one, unit in zip(slot.components, slot.units, strict=True)
+        for name, unit in zip(slot.components, slot.units, strict=True)
     ]
-    held = [*u, *(slots[i][0] for i in memory.read)]
-    z = [f"{one}[{k}]" for k in range(N + 1) for one in x]
-    z += [f"{one}[{k}]" for k in range(N) for one in u]
-    z += [f"sent.{one}[{k}]" for k in range(-memory.columns, 0) for one in held]
-    z += [f"active.{one}" for one in made.rows.names]
+    stored = [*u, *(slots[i][0] for i in memory.read)]
+    z = [f"{name}[{k}]" for k in range(N + 1) for name in x]
+    z += [f"{name}[{k}]" for k in range(N) for name in u]
+    z += [f"sent.{name}[{k}]" for k in range(-memory.columns, 0) for name in stored]
+    z += [f"active.{name}" for name in problem.rows.names]
     nq, nv = ocp.state.numel_in("q"), ocp.state.numel_in("v")
-    plain = [name.split(".", 1)[-1] for name in x]
+    short_names = [name.split(".", 1)[-1] for name in x]
     return {
-        "q": Signal("q", tuple(plain[:nq]), units[:nq]),
-        "v": Signal("v", tuple(plain[nq : nq + nv]), units[nq : nq + nv]),
+        "q": Signal("q", tuple(short_names[:nq]), units[:nq]),
+        "v": Signal("v", tuple(short_names[nq : nq + nv]), units[nq : nq + nv]),
         "ref": Signal(
             "ref",
-            tuple(f"{one}[{k}]" for k in range(N + 1) for one, _ in slots),
+            tuple(f"{name}[{k}]" for k in range(N + 1) for name, _ in slots),
             tuple(unit for _, unit in slots) * (N + 1),
         ),
         "z": Signal("z", tuple(z), ("",) * len(z)),
     }
 
 
-def _prediction(made: RtiStages) -> ca.Function:
+def _prediction(problem: RtiStages) -> ca.Function:
     """Return (q, v, ref, z, z_next, u) → (x, u): the plan of a tick with these outputs."""
-    given, N = made.memory.inputs(), made.ocp.horizon
-    x0, _ = made.memory.start(given, made.memory.guess(given, made.z0))
-    u, z_next = ca.MX.sym("u", made.ocp.nu), ca.MX.sym("z_next", sum(made.memory.sizes))
-    kept, first = made.memory.split(z_next), 0 if made.shift else 1
-    X = ca.horzcat(x0, kept.X[:, first : first + N])
-    U = ca.horzcat(u, kept.U[:, first : first + N - 1])
-    given |= {"z_next": z_next, "u": u}
-    plan = [ca.densify(part) for part in (X, U)]
+    inputs, N = problem.memory.inputs(), problem.ocp.horizon
+    x0, _ = problem.memory.start(inputs, problem.memory.guess(inputs, problem.z0))
+    u, z_next = ca.MX.sym("u", problem.ocp.nu), ca.MX.sym("z_next", sum(problem.memory.sizes))
+    contents, first_sample = problem.memory.split(z_next), 0 if problem.shift else 1
+    X = ca.horzcat(x0, contents.X[:, first_sample : first_sample + N])
+    U = ca.horzcat(u, contents.U[:, first_sample : first_sample + N - 1])
+    inputs |= {"z_next": z_next, "u": u}
+    plan = [ca.densify(block) for block in (X, U)]
     twice = {"allow_duplicate_io_names": True}  # u is input and output
-    return ca.Function("prediction", [*given.values()], plan, [*given], ["x", "u"], twice)
+    return ca.Function("prediction", [*inputs.values()], plan, [*inputs], ["x", "u"], twice)
 
 
 def _limits(ocp: OptimalControlProblem, states: list[int]) -> Limits | None:
     """Return bounded states, and rows of the path at the first sample's p; None without any."""
-    n, soft = len(states) + len(ocp.path_bounds), _soft(ocp)
-    if not n:
+    count, soft = len(states) + len(ocp.path_bounds), _soft(ocp)
+    if not count:
         return None
     names = [ocp.names("x")[i] for i in states] + list(ocp.names("path"))
-    size = ocp.np_ * (ocp.horizon + 1)
-    sizes = {"q": ocp.state.numel_in("q"), "v": ocp.state.numel_in("v"), "ref": size}
-    given = {key: ca.MX.sym(key, n) for key, n in (sizes | {"u": ocp.nu, "u_last": ocp.nu}).items()}
-    x = ocp.state(*([given["q"], given["v"]] + [given["u_last"]] * ocp.rated))
-    value = ca.vertcat(x[states], ocp.path(x, given["u"], given["ref"][: ocp.np_]))
+    sizes = {"q": ocp.state.numel_in("q"), "v": ocp.state.numel_in("v")}
+    sizes |= {"ref": ocp.np_ * (ocp.horizon + 1)}
+    inputs = {
+        key: ca.MX.sym(key, size) for key, size in (sizes | {"u": ocp.nu, "u_last": ocp.nu}).items()
+    }
+    x = ocp.state(*([inputs["q"], inputs["v"]] + [inputs["u_last"]] * ocp.has_rates))
+    value = ca.vertcat(x[states], ocp.path(x, inputs["u"], inputs["ref"][: ocp.np_]))
     bounds = np.vstack([ocp.x_bounds[states], ocp.path_bounds])
     return Limits(
-        ca.Function("limits", [*given.values()], [ca.densify(value)], [*given], ["value"]),
-        Signal("value", tuple(names), ("",) * n),
+        ca.Function("limits", [*inputs.values()], [ca.densify(value)], [*inputs], ["value"]),
+        Signal("value", tuple(names), ("",) * count),
         bounds[:, 0],
         bounds[:, 1],
-        (False,) * len(states) + tuple(bool(one) for one in soft),
+        (False,) * len(states) + tuple(bool(is_soft) for is_soft in soft),
     )
 
 

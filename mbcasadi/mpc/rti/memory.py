@@ -13,30 +13,31 @@ the given ones, and the first guess replaces z.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution
 from mbcasadi.qp.input_guard import LARGEST_INPUT
 
 
-class Remembered(NamedTuple):
+class MemoryContents(NamedTuple, Generic[Sym]):
     """The parts of z: guessed X (nx, N + 1) and U (nu, N), pending controls, active set."""
 
-    X: ca.MX
-    U: ca.MX
-    sent: ca.MX
-    active: ca.MX
+    X: Sym
+    U: Sym
+    sent: Sym
+    active: Sym
 
 
 class Guess(NamedTuple):
-    """The inputs before the measurement: `Remembered`, and p of all samples, (np, N + 1).
+    """The inputs before the measurement: `MemoryContents`, and p of all samples, (np, N + 1).
 
-    `fine` is one where ref holds finite numbers.
+    `ref_is_finite` is one where ref holds finite numbers.
     """
 
     X: ca.MX
@@ -44,7 +45,7 @@ class Guess(NamedTuple):
     sent: ca.MX
     active: ca.MX
     P: ca.MX
-    fine: ca.MX
+    ref_is_finite: ca.MX
 
 
 @dataclass(frozen=True)
@@ -77,28 +78,28 @@ class Memory:
     @property
     def columns(self) -> int:
         """Number of controls that are stored beside the guess."""
-        return max(self.delay, int(self.ocp.rated))
+        return max(self.delay, int(self.ocp.has_rates))
 
     @property
     def width(self) -> int:
         """Size of a stored control with its parameters."""
         return self.ocp.nu + len(self.read)
 
-    def split(self, z: Any) -> Remembered:
+    def split(self, z: Sym) -> MemoryContents[Sym]:
         """Return the parts of z."""
         ocp, N = self.ocp, self.ocp.horizon
-        flat: Any = ca.vertsplit(z, np.cumsum([0, *self.sizes]).tolist())
+        flat = ca.vertsplit(z, np.cumsum([0, *self.sizes]).tolist())
         X, U = ca.reshape(flat[0], ocp.nx, N + 1), ca.reshape(flat[1], ocp.nu, N)
-        return Remembered(X, U, ca.reshape(flat[2], self.width, self.columns), flat[3])
+        return MemoryContents(X, U, ca.reshape(flat[2], self.width, self.columns), flat[3])
 
     def first(self, guess: OcpSolution, sent: Array) -> Array:
         """Return z of a guess, with the pending controls (columns, nu)."""
         before = np.repeat(self.ocp.parameters()[:1], self.columns, axis=0)
-        kept = np.hstack([sent, before[:, list(self.read)]])
-        parts = [guess.x, guess.u, kept, self.resting]
-        return np.concatenate([part.ravel() for part in parts])
+        pending = np.hstack([sent, before[:, list(self.read)]])
+        contents = [guess.x, guess.u, pending, self.resting]
+        return np.concatenate([part.ravel() for part in contents])
 
-    def reached(self) -> ca.Function:
+    def predict_state(self) -> ca.Function:
         """Return (q, v, sent, p) → (x0), the state at the moment at which u acts.
 
         p is that of this moment: times are counted back from it.
@@ -106,8 +107,8 @@ class Memory:
         ocp, clock = self.ocp, slot_slices(self.ocp.slots).get("t")
         q, v = (ca.MX.sym(key, ocp.state.numel_in(key)) for key in ("q", "v"))
         sent, p_0 = ca.MX.sym("sent", self.width, self.columns), ca.MX.sym("p", ocp.np_)
-        given = [q, v, sent[: ocp.nu, -1]] if ocp.rated else [q, v]
-        x: Any = ocp.state(*given)
+        measurement = [q, v, sent[: ocp.nu, -1]] if ocp.has_rates else [q, v]
+        x = ocp.state(*measurement)
         for k in range(self.delay):
             p = ca.MX.zeros(ocp.np_)
             p[list(self.read)] = sent[ocp.nu :, k]
@@ -117,31 +118,31 @@ class Memory:
         names = ["q", "v", "sent", "p"]
         return ca.Function("reached", [q, v, sent, p_0], [x], names, ["x0"])
 
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, ca.MX]:
         """Return symbols of the controller's inputs."""
         ocp = self.ocp
         sizes = {"q": ocp.state.numel_in("q"), "v": ocp.state.numel_in("v")}
         sizes |= {"ref": ocp.np_ * (ocp.horizon + 1), "z": sum(self.sizes)}
         return {key: ca.MX.sym(key, size) for key, size in sizes.items()}
 
-    def guess(self, given: dict[str, Any], z0: Array) -> Guess:
+    def guess(self, inputs: dict[str, ca.MX], z0: Array) -> Guess:
         """Return the contents of z and ref, finite whatever they hold."""
         ocp = self.ocp
-        good = ca.sum1(ca.fabs(given["z"])) <= LARGEST_INPUT
-        kept = self.split(ca.if_else(good, given["z"], ca.DM(z0)))
-        fine = ca.sum1(ca.fabs(given["ref"])) <= LARGEST_INPUT
-        p: Any = ca.if_else(fine, given["ref"], ca.DM(ocp.parameters().ravel()))
-        return Guess(*kept, ca.reshape(p, ocp.np_, ocp.horizon + 1), fine)
+        z_is_finite = ca.sum1(ca.fabs(inputs["z"])) <= LARGEST_INPUT
+        contents = self.split(ca.if_else(z_is_finite, inputs["z"], ca.DM(z0)))
+        is_finite = ca.sum1(ca.fabs(inputs["ref"])) <= LARGEST_INPUT
+        p = ca.if_else(is_finite, inputs["ref"], ca.DM(ocp.parameters().ravel()))
+        return Guess(*contents, ca.reshape(p, ocp.np_, ocp.horizon + 1), is_finite)
 
-    def start(self, given: dict[str, Any], guess: Guess) -> tuple[Any, Any]:
+    def start(self, inputs: dict[str, ca.MX], guess: Guess) -> tuple[ca.MX, ca.MX]:
         """Return x0, the guessed one where the measurement is bad, and whether it is good."""
-        x0: Any = self.reached()(given["q"], given["v"], guess.sent, guess.P[:, 0])
-        size = ca.sum1(ca.fabs(ca.vertcat(given["q"], given["v"], x0)))
+        x0 = self.predict_state()(inputs["q"], inputs["v"], guess.sent, guess.P[:, 0])
+        magnitude = ca.sum1(ca.fabs(ca.vertcat(inputs["q"], inputs["v"], x0)))
         # A state that becomes huge in the prediction counts as NaN.
-        valid = ca.logic_and(guess.fine, size <= LARGEST_INPUT)
+        valid = ca.logic_and(guess.ref_is_finite, magnitude <= LARGEST_INPUT)
         return ca.if_else(valid, x0, guess.X[:, 0]), valid
 
-    def sent_next(self, guess: Guess, u: Any) -> ca.MX:
+    def sent_next(self, guess: Guess, u: ca.MX) -> ca.MX:
         """Return the pending controls of the next tick."""
         newest = ca.vertcat(u, guess.P[list(self.read), 0])
         return ca.horzcat(guess.sent, newest)[:, 1:] if self.columns else guess.sent
@@ -151,5 +152,5 @@ def memory_of(ocp: OptimalControlProblem, resting: Array, delay: int) -> Memory:
     """Return the layout of z."""
     read = set(ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p")).get_col())
     clock = slot_slices(ocp.slots).get("t", slice(0, 0))
-    kept = sorted(read - set(range(clock.start, clock.stop))) if delay else []
-    return Memory(ocp, resting, delay, tuple(kept))
+    stored = sorted(read - set(range(clock.start, clock.stop))) if delay else []
+    return Memory(ocp, resting, delay, tuple(stored))

@@ -22,7 +22,9 @@ def setpoint_monitor(
         return None, ()
     q, ref = ca.SX.sym("q", nq), ca.SX.sym("ref", ocp.np_ * (ocp.horizon + 1))
     target = ref[place, 0]
-    made = ca.Function("monitor", [q, ref], [target, target - q], ["q", "ref"], ["target", "error"])
+    monitor = ca.Function(
+        "monitor", [q, ref], [target, target - q], ["q", "ref"], ["target", "error"]
+    )
     names = tuple(name.removeprefix("q.") for name in ocp.names("x")[:nq])
     units = tuple(ocp.labels.get("x_units", ("",) * ocp.nx)[:nq])
-    return made, tuple(Signal(name, names, units) for name in ("target", "error"))
+    return monitor, tuple(Signal(name, names, units) for name in ("target", "error"))

@@ -7,65 +7,75 @@
 relative to the size of their terms. A solver's claim of success is not used.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from mbcasadi.mpc.rti.condensing import Parts
+from mbcasadi.mpc.rti.condensing import IntervalFunctions
 from mbcasadi.mpc.rti.constraints import Rows
 from mbcasadi.qp.kkt_residuals import positive
 
 
-class Answer(NamedTuple):
+class Candidate(NamedTuple):
     """Deviations (nx, N + 1) and (nu, N), values of the rows, slacks, multipliers of A_qp."""
 
-    xi: Any
-    upsilon: Any
-    values: tuple[Any, Any]
-    e: Any
-    lam: Any
+    xi: ca.MX
+    upsilon: ca.MX
+    values: tuple[ca.MX, ca.MX]
+    e: ca.MX
+    lam: ca.MX
 
 
-def residuals(answer: Answer, lin: Any, end: tuple[Any, Any], parts: Parts, rows: Rows) -> Any:
+def residuals(
+    candidate: Candidate,
+    lin: ca.MX,
+    end: tuple[ca.MX, ca.MX],
+    intervals: IntervalFunctions,
+    rows: Rows,
+) -> ca.MX:
     """Return the three residuals.
 
     Args:
-        answer: the candidate.
+        candidate: the candidate.
         lin: the linearised intervals, one column for each.
         end: cost and rows of the last sample.
-        parts: the Functions of an interval.
+        intervals: the Functions of an interval.
         rows: all rows of the QP.
     """
     ocp, N, count = rows.ocp, rows.ocp.horizon, len(rows.bounds)
-    values, signs = rows.rows(*answer.values), rows.S @ answer.e
-    given = values + rows.W @ answer.e if rows.linear.size else values
-    above: Any = given - ca.DM(rows.bounds[:, 1])
-    below: Any = ca.DM(rows.bounds[:, 0]) - given
-    extent: Any = 1 + ca.norm_2(values)
-    missed: Any = ca.vertcat(positive(above) + positive(below), positive(-signs))
-    primal: Any = ca.norm_2(missed) / extent
+    values, signs = rows.rows(*candidate.values), rows.S @ candidate.e
+    relaxed = values + rows.W @ candidate.e if rows.linear.size else values
+    above = relaxed - ca.DM(rows.bounds[:, 1])
+    below = ca.DM(rows.bounds[:, 0]) - relaxed
+    extent = 1 + ca.norm_2(values)
+    violation = ca.vertcat(positive(above) + positive(below), positive(-signs))
+    primal = ca.norm_2(violation) / extent
 
     cost, last = end
-    lam, of_signs = answer.lam[:count], answer.lam[count:]
-    mu, mu_end = rows.pressed(lam)
-    costate = cost[:, : ocp.nx] @ answer.xi[:, N] + cost[:, ocp.nx]
+    lam, of_signs = candidate.lam[:count], candidate.lam[count:]
+    mu, mu_end = rows.value_multipliers(lam)
+    costate = cost[:, : ocp.nx] @ candidate.xi[:, N] + cost[:, ocp.nx]
     costate += last[:, : ocp.nx].T @ mu_end
-    back = list(reversed(range(N)))
-    loop = parts.adjoint.mapaccum("adjoint_all", N, 1)
-    sides = (answer.xi[:, back], answer.upsilon[:, back], mu[:, back])
-    _, slope, sizes = loop(costate, lin[:, back], *sides)
+    backward = list(reversed(range(N)))
+    loop = intervals.adjoint.mapaccum("adjoint_all", N, 1)
+    sides = (
+        candidate.xi[:, backward],
+        candidate.upsilon[:, backward],
+        mu[:, backward],
+    )
+    _, slope, sizes = loop(costate, lin[:, backward], *sides)
     scale = ca.sqrt(ca.sum2(sizes))
-    stationarity: Any = ca.norm_2(ca.vec(slope)) / scale
+    stationarity = ca.norm_2(ca.vec(slope)) / scale
 
-    gap = ca.sum1(ca.fabs(lam * ca.if_else(lam > 0, above, below)))
+    complementarity = ca.sum1(ca.fabs(lam * ca.if_else(lam > 0, above, below)))
     if rows.linear.size:
-        price = ca.DM(rows.linear) + ca.DM(rows.quadratic) * answer.e
+        price = ca.DM(rows.linear) + ca.DM(rows.quadratic) * candidate.e
         of_e = rows.W.T @ lam
         # Signs are rows of s = √ρ₂ (e + ρ₁ / ρ₂) in the QP.
-        held = ca.DM(np.sqrt(rows.quadratic[rows.signed])) * of_signs
-        by_e: Any = price + of_e + rows.S.T @ held
-        parted = 1 + ca.norm_2(price) + ca.norm_2(of_e) + ca.norm_2(held)
-        stationarity += ca.norm_2(by_e) / parted
-        gap += ca.sum1(ca.fabs(held * signs))
-    return ca.vertcat(primal, stationarity, gap / (scale * extent))
+        sign_multipliers = ca.DM(np.sqrt(rows.quadratic[rows.signed])) * of_signs
+        by_e = price + of_e + rows.S.T @ sign_multipliers
+        slack_scale = 1 + ca.norm_2(price) + ca.norm_2(of_e) + ca.norm_2(sign_multipliers)
+        stationarity += ca.norm_2(by_e) / slack_scale
+        complementarity += ca.sum1(ca.fabs(sign_multipliers * signs))
+    return ca.vertcat(primal, stationarity, complementarity / (scale * extent))

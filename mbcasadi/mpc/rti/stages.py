@@ -7,7 +7,7 @@ costates backward), and passes the guess on, shifted by one interval.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -15,26 +15,26 @@ import numpy as np
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
-from mbcasadi.mpc.rti.condensing import Parts
+from mbcasadi.mpc.rti.condensing import IntervalFunctions
 from mbcasadi.mpc.rti.constraints import Rows
 from mbcasadi.mpc.rti.memory import Guess, Memory
-from mbcasadi.mpc.rti.residuals import Answer, residuals
+from mbcasadi.mpc.rti.residuals import Candidate, residuals
 from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
 
 class Prepared(NamedTuple):
-    """The result of `prepare`: one column of `parts` for each interval, and the end.
+    """The result of `prepare`: one column of `lin` and of `gain` for each interval, and the end.
 
-    `made` is one; any other value means that nothing was prepared.
+    `complete` is one; any other value means that nothing was prepared.
     """
 
-    made: Any
-    lin: Any
-    gain: Any
-    cost: Any
-    end: Any
+    complete: ca.MX
+    lin: ca.MX
+    gain: ca.MX
+    cost: ca.MX
+    end: ca.MX
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class RtiStages:
     """The problem of the stages.
 
     Attributes:
-        ocp, parts, rows: the problem, its intervals and its rows.
+        ocp, intervals, rows: the problem, its intervals and its rows.
         memory: the layout of z.
         z0: initial z, also used in place of an invalid one.
         shift: whether a tick passes on the guess for the next interval.
@@ -50,7 +50,7 @@ class RtiStages:
     """
 
     ocp: OptimalControlProblem
-    parts: Parts
+    intervals: IntervalFunctions
     rows: Rows
     memory: Memory
     z0: Array
@@ -64,118 +64,128 @@ class RtiStages:
     def prepare(self) -> ca.Function:
         """Return (ref, z) → (prepared, A_qp): everything that needs no measured state."""
         ocp, N = self.ocp, self.ocp.horizon
-        given = {key: self.memory.inputs()[key] for key in ("ref", "z")}
-        X, U, _, _, P, _ = self.memory.guess(given, self.z0)
-        back = list(reversed(range(N)))
-        lin = self.parts.linearise.map(N)(X[:, :N], U, P[:, :N], X[:, 1:])
-        cost, end = self.parts.ending(X[:, N], P[:, N])
-        _, gain = self.parts.riccati.mapaccum("riccati_all", N, 1)(cost, lin[:, back])
-        gain = gain[:, back]
-        none = ca.MX.zeros(ocp.nx, N * ocp.nu)
-        loop = self.parts.rows.mapaccum("rows_all", N, 1)
-        X_of_w, rows = loop(none, lin, gain, ca.DM.eye(N))
+        inputs = {key: self.memory.inputs()[key] for key in ("ref", "z")}
+        X, U, _, _, P, _ = self.memory.guess(inputs, self.z0)
+        backward = list(reversed(range(N)))
+        lin = self.intervals.linearise.map(N)(X[:, :N], U, P[:, :N], X[:, 1:])
+        cost, end = self.intervals.ending(X[:, N], P[:, N])
+        _, gain = self.intervals.riccati.mapaccum("riccati_all", N, 1)(cost, lin[:, backward])
+        gain = gain[:, backward]
+        zeros = ca.MX.zeros(ocp.nx, N * ocp.nu)
+        loop = self.intervals.rows.mapaccum("rows_all", N, 1)
+        X_of_w, rows = loop(zeros, lin, gain, ca.DM.eye(N))
         end_of_w = end[:, : ocp.nx] @ X_of_w[:, (N - 1) * N * ocp.nu :]
-        found = Prepared(ca.MX(1), lin, gain, cost, end)
-        prepared = ca.vertcat(*(ca.vec(part) for part in found))
+        blocks = Prepared(ca.MX(1), lin, gain, cost, end)
+        prepared = ca.vertcat(*(ca.vec(block) for block in blocks))
         A_qp = self.rows.matrix(rows.T, end_of_w)
         names = ["prepared", "A_qp"]
-        return ca.Function("prepare", list(given.values()), [prepared, A_qp], list(given), names)
+        return ca.Function("prepare", list(inputs.values()), [prepared, A_qp], list(inputs), names)
 
-    def _prepared(self, column: Any) -> Prepared:
+    def _split_prepared(self, column: ca.MX) -> Prepared:
         ocp, N = self.ocp, self.ocp.horizon
-        n_lin, n_gain = self.parts.linearise.numel_out(0), self.parts.riccati.numel_out(1)
+        n_lin, n_gain = self.intervals.linearise.numel_out(0), self.intervals.riccati.numel_out(1)
         sizes = [(1, 1), (n_lin, N), (n_gain, N), (ocp.nx, ocp.nx + 1)]
         sizes.append((len(ocp.end_bounds), ocp.nx + 1))
-        flat: Any = ca.vertsplit(column, np.cumsum([0, *(a * b for a, b in sizes)]).tolist())
-        return Prepared(*(ca.reshape(one, *size) for one, size in zip(flat, sizes, strict=True)))
+        blocks = ca.vertsplit(column, np.cumsum([0, *(a * b for a, b in sizes)]).tolist())
+        return Prepared(
+            *(ca.reshape(block, *size) for block, size in zip(blocks, sizes, strict=True))
+        )
 
     @property
     def _n_prepared(self) -> int:
         ocp, N = self.ocp, self.ocp.horizon
-        per = self.parts.linearise.numel_out(0) + self.parts.riccati.numel_out(1)
+        per = self.intervals.linearise.numel_out(0) + self.intervals.riccati.numel_out(1)
         return 1 + N * per + (ocp.nx + len(ocp.end_bounds)) * (ocp.nx + 1)
 
-    def _moved(self, dx0: Any, found: Prepared, w: Any) -> tuple[Any, Any]:
+    def _deviations(self, dx0: ca.MX, prepared: Prepared, w: ca.MX) -> tuple[ca.MX, ca.MX]:
         """Return deviations ξ_0..ξ_N and υ_0..υ_{N-1} from the guess."""
         N = self.ocp.horizon
-        loop = self.parts.motion.mapaccum("motion_all", N, 1)
-        later, upsilon = loop(dx0, ca.reshape(w, self.ocp.nu, N), found.lin, found.gain)
+        loop = self.intervals.motion.mapaccum("motion_all", N, 1)
+        later, upsilon = loop(dx0, ca.reshape(w, self.ocp.nu, N), prepared.lin, prepared.gain)
         return ca.horzcat(dx0, later), upsilon
 
-    def _values(self, guess: Guess, found: Prepared, moved: tuple[Any, Any]) -> tuple[Any, Any]:
+    def _values(
+        self, guess: Guess, prepared: Prepared, deviations: tuple[ca.MX, ca.MX]
+    ) -> tuple[ca.MX, ca.MX]:
         """Return the bounded values, (r, N) of the intervals and (r_end,) of the end."""
-        (xi, upsilon), ocp, N = moved, self.ocp, self.ocp.horizon
+        (xi, upsilon), ocp, N = deviations, self.ocp, self.ocp.horizon
         X = self.rows.choose @ (guess.X + xi)[:, 1:]
         along = ca.vertcat(guess.U + upsilon, X)
         if len(ocp.path_bounds):
-            path = self.parts.along.map(N)(xi[:, :N], upsilon, found.lin)
+            path = self.intervals.along.map(N)(xi[:, :N], upsilon, prepared.lin)
             along = ca.vertcat(along, path)
-        return along, found.end[:, : ocp.nx] @ xi[:, N] + found.end[:, ocp.nx]
+        return along, prepared.end[:, : ocp.nx] @ xi[:, N] + prepared.end[:, ocp.nx]
 
     def _build(self) -> ca.Function:
-        given = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", self._n_prepared)}
-        guess, found = self.memory.guess(given, self.z0), self._prepared(given["prepared"])
-        x0, _ = self.memory.start(given, guess)
-        still = ca.MX.zeros(self.rows.n[0])
-        moved = self._moved(x0 - guess.X[:, 0], found, still)
-        lower, upper = self.rows.limits(self.rows.rows(*self._values(guess, found, moved)))
-        active: Any = guess.active
+        inputs = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", self._n_prepared)}
+        guess = self.memory.guess(inputs, self.z0)
+        prepared = self._split_prepared(inputs["prepared"])
+        x0, _ = self.memory.start(inputs, guess)
+        zeros = ca.MX.zeros(self.rows.n[0])
+        deviations = self._deviations(x0 - guess.X[:, 0], prepared, zeros)
+        lower, upper = self.rows.limits(self.rows.rows(*self._values(guess, prepared, deviations)))
+        active = guess.active
         outputs = [lower, upper, active_signs(active), ca.MX(0, 1)]
         names = ["lba", "uba", "active0", "carry"]
         return ca.Function(
-            "build", list(given.values()), [ca.densify(x) for x in outputs], list(given), names
+            "build",
+            list(inputs.values()),
+            [ca.densify(output) for output in outputs],
+            list(inputs),
+            names,
         )
 
     def _finish(self) -> ca.Function:
         rows = self.rows
-        given = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", self._n_prepared)}
+        inputs = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", self._n_prepared)}
         sizes = {"carry": 0, "x": sum(rows.n), "lam_a": rows.m, "active": rows.m, "flag": 1}
-        answer: dict[str, Any] = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
-        guess, found = self.memory.guess(given, self.z0), self._prepared(given["prepared"])
-        x0, good = self.memory.start(given, guess)
-        valid = ca.logic_and(good, found.made > CLAIMED)
-        xi, upsilon = self._moved(x0 - guess.X[:, 0], found, answer["x"][: rows.n[0]])
-        values = self._values(guess, found, (xi, upsilon))
-        e, lam = rows.slacks(answer["x"][rows.n[0] :]), answer["lam_a"]
+        qp: dict[str, ca.MX] = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
+        guess = self.memory.guess(inputs, self.z0)
+        prepared = self._split_prepared(inputs["prepared"])
+        x0, is_finite = self.memory.start(inputs, guess)
+        valid = ca.logic_and(is_finite, prepared.complete > CLAIMED)
+        xi, upsilon = self._deviations(x0 - guess.X[:, 0], prepared, qp["x"][: rows.n[0]])
+        values = self._values(guess, prepared, (xi, upsilon))
+        e, lam = rows.slacks(qp["x"][rows.n[0] :]), qp["lam_a"]
         residual = residuals(
-            Answer(xi, upsilon, values, e, lam), found.lin, (found.cost, found.end),
-            self.parts, rows,
+            Candidate(xi, upsilon, values, e, lam), prepared.lin, (prepared.cost, prepared.end),
+            self.intervals, rows,
         )  # fmt: skip
-        status = self._judged(residual, answer["flag"] > CLAIMED, valid)
+        status = self._status(residual, qp["flag"] > CLAIMED, valid)
         solved = status <= Status.SUBOPTIMAL
         X = guess.X + ca.if_else(solved, xi, 0)
-        U: Any = guess.U + ca.if_else(solved, upsilon, 0)
-        resting = ca.DM(rows.resting)
-        active: Any = ca.if_else(solved, active_signs(answer["active"]), resting)
+        U = guess.U + ca.if_else(solved, upsilon, 0)
+        at_rest = ca.DM(rows.resting)
+        active = ca.if_else(solved, active_signs(qp["active"]), at_rest)
         u = self._control(U[:, 0], guess)
-        flags: Any = Flag.SATURATED * is_saturated(U[:, 0], u)
+        flags = Flag.SATURATED * is_saturated(U[:, 0], u)
         if rows.linear.size:
             flags = flags + Flag.RELAXED * ca.logic_and(solved, ca.mmax(e) > self.tolerance)
-        outputs: list[Any] = [
+        outputs: list[ca.MX] = [
             u,
-            self._handed_on((X, U, self.memory.sent_next(guess, u), active), guess.P, status),
+            self._next_memory((X, U, self.memory.sent_next(guess, u), active), guess.P, status),
             status,
             flags,
             ca.if_else(valid, residual, np.inf),
         ]
         return ca.Function(
             "finish",
-            [*given.values(), *answer.values()],
-            [ca.densify(part) for part in outputs],
-            [*given, *answer],
+            [*inputs.values(), *qp.values()],
+            [ca.densify(output) for output in outputs],
+            [*inputs, *qp],
             list(OUTPUTS),
         )
 
-    def _judged(self, residual: Any, claimed: Any, valid: Any) -> Any:
+    def _status(self, residual: ca.MX, solver_claims: ca.MX, valid: ca.MX) -> ca.MX:
         """Return the status; infeasible only where rows can contradict each other.
 
         Otherwise a solver that finds no solution has failed on a bad guess, which is replaced.
         """
-        status = judge(residual, solver_claims=claimed, valid=valid, tolerance=self.tolerance)
-        lost = status == Status.INFEASIBLE
-        return status if self.rows.contradict else ca.if_else(lost, Status.FAILED, status)
+        status = judge(residual, solver_claims=solver_claims, valid=valid, tolerance=self.tolerance)
+        infeasible = status == Status.INFEASIBLE
+        return status if self.rows.contradict else ca.if_else(infeasible, Status.FAILED, status)
 
-    def _control(self, u: Any, guess: Guess) -> Any:
+    def _control(self, u: ca.MX, guess: Guess) -> ca.MX:
         """Return u within its bounds, and within the bounds of its change from the last one."""
         rates = self.ocp.du_bounds
         if rates is not None:
@@ -184,20 +194,23 @@ class RtiStages:
             u = ca.fmin(ca.fmax(u, last + ca.DM(low)), last + ca.DM(high))
         return clamp(u, *self.ocp.u_bounds.T)
 
-    def _handed_on(self, kept: tuple[Any, ...], P: Any, status: Any) -> Any:
+    def _next_memory(self, contents: tuple[ca.MX, ...], P: ca.MX, status: ca.MX) -> ca.MX:
         """Return z_next; after a failed or non-finite solution, the first guess.
 
         Pending controls are kept.
         """
-        X, U, sent, active = kept
+        X, U, sent, active = contents
         if self.shift:
             end = self.ocp.horizon - 1
-            beyond = self.ocp.dynamics(X[:, end + 1], U[:, end], P[:, end + 1])
-            X, U = ca.horzcat(X[:, 1:], beyond), ca.horzcat(U[:, 1:], U[:, end])
-            active = self.rows.shifted(active)
+            x_after = self.ocp.dynamics(X[:, end + 1], U[:, end], P[:, end + 1])
+            X, U = ca.horzcat(X[:, 1:], x_after), ca.horzcat(U[:, 1:], U[:, end])
+            active = self.rows.shift_active_set(active)
         first = self.memory.split(ca.DM(self.z0))
-        size = ca.sum1(ca.fabs(ca.vertcat(ca.vec(X), ca.vec(U))))
-        keeps = ca.logic_and(status != Status.FAILED, size <= LARGEST_INPUT)
-        guess = (ca.if_else(keeps, one, at_0) for one, at_0 in zip((X, U), first, strict=False))
-        parts = [*guess, sent, ca.if_else(keeps, active, ca.DM(self.rows.resting))]
-        return ca.vertcat(*(ca.vec(part) for part in parts))
+        magnitude = ca.sum1(ca.fabs(ca.vertcat(ca.vec(X), ca.vec(U))))
+        is_usable = ca.logic_and(status != Status.FAILED, magnitude <= LARGEST_INPUT)
+        guess = (
+            ca.if_else(is_usable, solution, at_0)
+            for solution, at_0 in zip((X, U), first, strict=False)
+        )
+        blocks = [*guess, sent, ca.if_else(is_usable, active, ca.DM(self.rows.resting))]
+        return ca.vertcat(*(ca.vec(block) for block in blocks))

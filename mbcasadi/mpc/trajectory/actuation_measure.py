@@ -48,9 +48,9 @@ def actuation_measure(system: System, q: ca.SX, near: ArrayLike) -> ca.SX:
     at = {"q": q, "v": ca.SX.zeros(system.nv), "t": ca.SX(0)}
     A = evaluate(system.loop_jacobian, at) if system.nc else ca.SX(0, system.nv)
     square = ca.vertcat(U.T @ A, system.actuation(q).T)
-    found = ca.Function("square", [q], [square, ca.det(square)])
-    rows, here = (np.array(out) for out in found(place.q))
+    square_fun = ca.Function("square", [q], [square, ca.det(square)])
+    rows, determinant = (np.array(out) for out in square_fun(place.q))
     size = float(np.prod(np.linalg.norm(rows, axis=1)))
-    if abs(here.item()) <= SINGULAR * size:
+    if abs(determinant.item()) <= SINGULAR * size:
         raise ProblemError(f"'{system.name}': the pose {place.q} is an actuation singularity")
-    return ca.det(square) / here.item()
+    return ca.det(square) / determinant.item()

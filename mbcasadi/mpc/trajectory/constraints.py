@@ -89,11 +89,11 @@ def require_independent(names: Sequence[str], rows: Array) -> None:
     size = np.abs(np.diag(R))
     rank = int(np.sum(size > DEPENDENT * max(1.0, size.max(initial=0.0))))
     if rank < len(names):
-        listed = ", ".join(names[i] for i in order[rank:])
+        dependent = ", ".join(names[i] for i in order[rank:])
         raise ProblemError(
             f"{len(names)} rows of start and end are equalities, and {rank} of them are "
-            f"independent on the manifold: {listed} repeat or contradict the others. Fix freedoms "
-            "only: see pin_independent_coordinates"
+            f"independent on the manifold: {dependent} repeat or contradict the others. Fix "
+            "freedoms only: see pin_independent_coordinates"
         )
 
 

@@ -35,9 +35,9 @@ class Start:
 
 def start_rows(
     system: System,
-    own: StageSymbols,
+    variables: StageSymbols,
     layout: Layout,
-    asked: TrajectoryOptions,
+    options: TrajectoryOptions,
     state: tuple[ArrayLike | None, ArrayLike | None],
     start: Sequence[Bounded],
     near: ArrayLike | None,
@@ -45,7 +45,7 @@ def start_rows(
     """Return all rows of the first sample.
 
     Args:
-        system, own, layout, asked: of the problem.
+        system, variables, layout, options: of the problem.
         state: q0 and v0, None where free.
         start, near: as in `trajectory_problem`.
 
@@ -53,8 +53,8 @@ def start_rows(
         ProblemError: more rows than coordinates.
         ShapeError: a wrong shape, or rows of other symbols.
     """
-    rows = [*_given(system, own, state), *_named("start", start)]
-    rows += _closing(system, own, asked.growth, state, near)
+    rows = [*_fixed_state_rows(system, variables, state), *_name_rows("start", start)]
+    rows += _closure_rows(system, variables, options.growth, state, near)
     values = ca.vertcat(ca.SX(0, 1), *(ca.vec(ca.SX(row.value)) for _, row in rows))
     names = [f"{name}[{i}]" for name, row in rows for i in range(ca.SX(row.value).numel())]
     limits = np.vstack([np.empty((0, 2)), *(_ends(name, row) for name, row in rows)])
@@ -64,23 +64,23 @@ def start_rows(
             f"each of the {layout.nx} coordinates and velocities"
         )
     X = ca.SX.sym("X", layout.size)
-    fixed = asked.spans[:, 0] == asked.spans[:, 1]
-    x = ca.vertcat(own.q, own.v)
+    fixed = options.spans[:, 0] == options.spans[:, 1]
+    x = ca.vertcat(variables.q, variables.v)
     of_x = ca.Function("rows", [x], [ca.densify(values)], {"allow_free": True})
     if of_x.has_free():
         raise ShapeError(
             f"start rows depend on {', '.join(of_x.get_free())}; expected expressions of q and v"
         )
     idle = layout.nx - values.numel()
-    g = ca.vertcat(
+    values_of_X = ca.vertcat(
         of_x(X[: layout.nx]),
         X[:idle],
         X[layout.durations],
         X[layout.before],
-        X[layout.start] - layout.copied(X)[: X[layout.start].numel()],
+        X[layout.start] - layout.periodic_part(X)[: X[layout.start].numel()],
     )
     free = np.array([-np.inf, np.inf])
-    spans = np.where(fixed[:, None], asked.spans, free)
+    spans = np.where(fixed[:, None], options.spans, free)
     copies = np.zeros((layout.start.stop - layout.start.start, 2))
     before = np.tile(free, (layout.before.stop - layout.before.start, 1))
     names += [f"idle[{i}]" for i in range(idle)]
@@ -88,21 +88,21 @@ def start_rows(
     names += [f"u_before[{i}]" for i in range(len(before))]
     names += [f"start copy[{i}]" for i in range(len(copies))]
     return Start(
-        rows=ca.Function("start", [X], [ca.densify(g)], ["x"], ["g"]),
+        rows=ca.Function("start", [X], [ca.densify(values_of_X)], ["x"], ["g"]),
         limits=np.vstack([limits, np.tile(free, (idle, 1)), spans, before, copies]),
         names=tuple(names),
     )
 
 
 def complete_start(
-    program: Shooting, start: Start, asked: TrajectoryOptions, layout: Layout
+    program: Shooting, start: Start, options: TrajectoryOptions, layout: Layout
 ) -> Shooting:
     """Return the program with these rows in place of `x_0 - x0`, and its durations bounded.
 
     Args:
         program: with `x_0 = x0`.
         start: rows of the first sample.
-        asked: gives the bounds of the durations.
+        options: gives the bounds of the durations.
         layout: of X.
     """
     nx = program.ocp.nx
@@ -110,30 +110,30 @@ def complete_start(
     g_bounds, w_bounds = program.g_bounds.copy(), program.w_bounds.copy()
     g_bounds[nx : 2 * nx] = start.limits
     # Bounds at the first sample alone: at all samples, active ones would be redundant.
-    free = asked.spans[:, 0] < asked.spans[:, 1]
-    w_bounds[layout.durations][free] = asked.spans[free]
+    free = options.spans[:, 0] < options.spans[:, 1]
+    w_bounds[layout.durations][free] = options.spans[free]
     return replace(program, g=g, g_bounds=g_bounds, w_bounds=w_bounds)
 
 
-def _given(
-    system: System, own: StageSymbols, state: tuple[ArrayLike | None, ArrayLike | None]
+def _fixed_state_rows(
+    system: System, variables: StageSymbols, state: tuple[ArrayLike | None, ArrayLike | None]
 ) -> list[tuple[str, Bounded]]:
-    sizes = (("q0", own.q, system.nq), ("v0", own.v, system.nv))
-    found = []
+    sizes = (("q0", variables.q, system.nq), ("v0", variables.v, system.nv))
+    rows = []
     for (name, symbol, size), value in zip(sizes, state, strict=True):
         if value is not None:
-            known = column(name, np.asarray(value, dtype=float), size)
-            found.append((name, Bounded(symbol - ca.DM(known), 0.0, 0.0)))
-    return found
+            state_value = column(name, np.asarray(value, dtype=float), size)
+            rows.append((name, Bounded(symbol - ca.DM(state_value), 0.0, 0.0)))
+    return rows
 
 
-def _named(name: str, rows: Sequence[Bounded]) -> list[tuple[str, Bounded]]:
+def _name_rows(name: str, rows: Sequence[Bounded]) -> list[tuple[str, Bounded]]:
     return [(f"{name}[{i}]", row) for i, row in enumerate(rows)]
 
 
-def _closing(
+def _closure_rows(
     system: System,
-    own: StageSymbols,
+    variables: StageSymbols,
     growth: Array | None,
     state: tuple[ArrayLike | None, ArrayLike | None],
     near: ArrayLike | None,
@@ -144,9 +144,11 @@ def _closing(
     if not (open_q or open_v) or (not system.nc and system.nq == system.nv):
         return []
     place = state[0] if near is None else near
-    rows = closure(system, own.q, own.v, authored_pose(system) if place is None else place)
-    chosen = [("loops", rows.of_q)] * open_q + [("rates of loops", rows.of_v)] * open_v
-    return [(name, Bounded(row, 0.0, 0.0)) for name, row in chosen if row.numel()]
+    rows = closure(
+        system, variables.q, variables.v, authored_pose(system) if place is None else place
+    )
+    closures = [("loops", rows.of_q)] * open_q + [("rates of loops", rows.of_v)] * open_v
+    return [(name, Bounded(row, 0.0, 0.0)) for name, row in closures if row.numel()]
 
 
 def _ends(name: str, row: Bounded) -> Array:

@@ -1,32 +1,11 @@
-"""Parts of a problem with unknown durations: its state, its start, its stages.
+"""State and options of a problem with unknown durations, `X = (q, v, T, [u_before], [start])`."""
 
-    X = (q, v, T, [u_before], [start]),   X⁺ = (step of length h, T, u, start),
-    r = (√h r_base, √(2 w h), √(w_u / h) (u - u_before)),   h = Σ share_i T_i,
-
-share is one over the number of intervals for the phase that a sample is in, zero for the others: a
-slice of p.
-"""
-
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import casadi as ca
-import numpy as np
 
-from mbcasadi.control.tasks.reference import slot_slices
-from mbcasadi.control.tasks.task import Slot
-from mbcasadi.mpc.ocp.collocation import Interval, gauss
-from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
-from mbcasadi.system import System
-
-INSIDE = 0.5
-"""Share of its least value that bounds a duration in all samples but the first, which has its own
-bounds: equal to it in a solution, and positive in every iterate of a solver."""
-
-SHARE = "phase.share"
-
-NEWTON = 2
-"""Newton's steps back onto the manifold at the end of a collocated interval."""
+from mbcasadi.linalg.symbols import Sym
+from mbcasadi.mpc.ocp.problem import Array
 
 
 @dataclass(frozen=True)
@@ -35,7 +14,7 @@ class Layout:
 
     Attributes:
         nq, nv, nu, phases: sizes.
-        rated: whether the control before is part of X.
+        has_rates: whether the control before is part of X.
         periodic: whether the start is part of X.
     """
 
@@ -43,7 +22,7 @@ class Layout:
     nv: int
     nu: int
     phases: int
-    rated: bool
+    has_rates: bool
     periodic: bool
 
     @property
@@ -60,20 +39,20 @@ class Layout:
     def before(self) -> slice:
         """The control before in X."""
         first = self.durations.stop
-        return slice(first, first + self.nu * self.rated)
+        return slice(first, first + self.nu * self.has_rates)
 
     @property
     def start(self) -> slice:
         """The start (q, v, [u_before]) in X."""
         first = self.before.stop
-        return slice(first, first + self.periodic * (self.nx + self.nu * self.rated))
+        return slice(first, first + self.periodic * (self.nx + self.nu * self.has_rates))
 
     @property
     def size(self) -> int:
         """Size of X."""
         return int(self.start.stop)
 
-    def copied(self, X: Any) -> Any:
+    def periodic_part(self, X: Sym) -> Sym:
         """Return the part of X that `start` copies."""
         return ca.vertcat(X[: self.nx], X[self.before])
 
@@ -98,160 +77,3 @@ class TrajectoryOptions:
     rates: Array | None
     growth: Array | None
     points: int = 0
-
-
-def parts(
-    base: OptimalControlProblem,
-    layout: Layout,
-    system: System,
-    step: ca.Function,
-    asked: TrajectoryOptions,
-) -> OptimalControlProblem:
-    """Return the problem in X, from one in (q, v) with intervals of a second.
-
-    Args:
-        base: the problem in (q, v).
-        layout: of X.
-        system: the mechanism.
-        step: (q, v, u, [mask], h) → (q_next, v_next).
-        asked: durations, weights, growth.
-    """
-    horizon = base.horizon
-    shares = Slot(SHARE, tuple(f"{i}" for i in range(layout.phases)), ("",) * layout.phases)
-    stage = _Stage(base, layout, system, asked)
-    path, path_bounds = stage.path()
-    x_next = stage.next(step)
-    if stage.interval is not None:
-        method = gauss(asked.points)
-        rows = ca.vertcat(*stage.interval.defects(method, {}))
-        path = ca.vertcat(path, rows)
-        path_bounds = np.vstack([path_bounds, np.zeros((rows.numel(), 2))])
-        x_next = stage.after(stage.interval.end(method, NEWTON))
-    end, end_bounds = stage.end()
-    nominal = np.zeros((horizon + 1, stage.np_))
-    nominal[:, : base.np_] = base.parameters()
-    nominal[:, base.np_ :] = _shares(asked.counts)
-    return replace(
-        base,
-        period=float(asked.spans.mean(axis=1).sum() / horizon),
-        dynamics=stage.function("dynamics", "x_next", x_next),
-        residual=stage.function("residual", "r", stage.residual()),
-        terminal=stage.function("terminal", "r", base.terminal(stage.x, stage.p), last=True),
-        path=stage.function("path", "g", path),
-        path_bounds=path_bounds,
-        end=stage.function("end", "g", end, last=True),
-        end_bounds=end_bounds,
-        u_bounds=np.vstack([base.u_bounds, np.tile([-np.inf, np.inf], (stage.rates, 1))]),
-        x_bounds=np.vstack([base.x_bounds, _later(layout, asked.spans)]),
-        slots=(*base.slots, shares),
-        state=_state(layout),
-        nominal=nominal,
-        rest=None,
-        path_penalties=_hard(base.path_penalties, len(path_bounds)),
-        end_penalties=_hard(base.end_penalties, len(end_bounds)),
-    )
-
-
-class _Stage:
-    """Symbols of one stage, and its expressions."""
-
-    def __init__(
-        self, base: OptimalControlProblem, layout: Layout, system: System, asked: TrajectoryOptions
-    ) -> None:
-        self.base, self.layout, self.asked = base, layout, asked
-        self.np_, self.rates = base.np_ + layout.phases, 2 * asked.points * layout.nv
-        self.X, self.U = ca.MX.sym("x", layout.size), ca.MX.sym("u", layout.nu + self.rates)
-        self.u = self.U[: layout.nu]
-        self.P = ca.MX.sym("p", self.np_)
-        self.x, self.p = self.X[: layout.nx], self.P[: base.np_]
-        self.h = ca.dot(self.P[base.np_ :], self.X[layout.durations])
-        self.grown = self.u - self.X[layout.before] if layout.rated else ca.MX(0, 1)
-        self.interval = (
-            Interval(system, self.h, self.x, self.u, self.U[layout.nu :], None)
-            if asked.points
-            else None
-        )
-
-    def function(self, name: str, output: str, value: Any, *, last: bool = False) -> ca.Function:
-        inputs = {"x": self.X} | ({} if last else {"u": self.U}) | {"p": self.P}
-        return ca.Function(name, [*inputs.values()], [value], [*inputs], [output])
-
-    def next(self, step: ca.Function) -> ca.MX:
-        places, n = slot_slices(self.base.slots), self.layout.nq
-        known = {"q": self.x[:n], "v": self.x[n:], "u": self.u, "h": self.h}
-        known |= {key: self.p[places[key]] for key in ("mask",) if key in places}
-        out = step(**known)
-        return self.after(ca.vertcat(out["q_next"], out["v_next"]))
-
-    def after(self, x: ca.MX) -> ca.MX:
-        """Return the X that follows, with its constants."""
-        before = self.u if self.layout.rated else ca.MX(0, 1)
-        return ca.vertcat(x, self.X[self.layout.durations], before, self.X[self.layout.start])
-
-    def residual(self) -> ca.MX:
-        asked = self.asked
-        parts = [ca.sqrt(self.h) * self.base.residual(self.x, self.u, self.p)]
-        if asked.time_weight:
-            parts.append(ca.sqrt(2 * asked.time_weight * self.h))
-        if asked.rate_weight:
-            parts.append(ca.sqrt(asked.rate_weight / self.h) * self.grown)
-        return ca.vertcat(*parts)
-
-    def path(self) -> tuple[ca.MX, Array]:
-        """Return the base's rows, then `u - u_before - h rate` against both bounds."""
-        own, limits = self.base.path(self.x, self.u, self.p), self.base.path_bounds
-        if self.asked.rates is None:
-            return own, limits
-        slow, fast = self.asked.rates.T
-        zero, free = np.zeros((len(slow), 1)), np.full((len(slow), 1), np.inf)
-        chosen = np.isfinite(slow), np.isfinite(fast)
-        rows, ends = [own], [limits]
-        for finite, rate, sides in (
-            (chosen[0], slow, np.hstack([zero, free])),
-            (chosen[1], fast, np.hstack([-free, zero])),
-        ):
-            which = np.flatnonzero(finite)
-            if which.size:
-                rows.append(self.grown[which.tolist()] - self.h * ca.DM(rate[which]))
-                ends.append(sides[which])
-        return ca.vertcat(*rows), np.vstack(ends)
-
-    def end(self) -> tuple[ca.MX, Array]:
-        """Return the base's rows, then those of a period."""
-        own, growth = self.base.end(self.x, self.p), self.asked.growth
-        if growth is None:
-            return own, self.base.end_bounds
-        layout, first = self.layout, self.X[self.layout.start]
-        finite = np.flatnonzero(np.isfinite(growth)).tolist()
-        turned = (self.x - first[: layout.nx])[finite] - ca.DM(growth[finite])
-        rest = (layout.copied(self.X) - first)[layout.nq :]
-        rows = ca.vertcat(own, turned, rest)
-        zero = np.zeros((rows.numel() - own.numel(), 2))
-        return rows, np.vstack([self.base.end_bounds, zero])
-
-
-def _hard(penalties: Array | None, rows: int) -> Array | None:
-    """Return penalties with hard rows below them."""
-    if penalties is None:
-        return None
-    return np.vstack([penalties, np.full((rows - len(penalties), 2), np.inf)])
-
-
-def _shares(counts: tuple[int, ...]) -> Array:
-    """Return (N + 1, phases); the last sample belongs to the last phase."""
-    rows = np.repeat(np.diag(1.0 / np.array(counts)), counts, axis=0)
-    return np.vstack([rows, rows[-1:]])
-
-
-def _later(layout: Layout, spans: Array) -> Array:
-    """Return bounds of X below (q, v), from the second sample on."""
-    free = np.tile([-np.inf, np.inf], (layout.size - layout.nx, 1))
-    free[: layout.phases, 0] = INSIDE * spans[:, 0]
-    return free
-
-
-def _state(layout: Layout) -> ca.Function:
-    """Return (q, v) → (X), durations and the rest zero."""
-    q, v = ca.SX.sym("q", layout.nq), ca.SX.sym("v", layout.nv)
-    rest = ca.SX.zeros(layout.size - layout.nx)
-    return ca.Function("state", [q, v], [ca.vertcat(q, v, rest)], ["q", "v"], ["x"])

@@ -44,8 +44,8 @@ class TrajectorySolver:
             ProblemError: rows of start and end that repeat or contradict each other there.
         """
         _require_independent(self.problem, guess, p)
-        found = self.solver(np.zeros(self.problem.ocp.nx), p, guess)
-        return TrajectorySolution(self.problem, found)
+        solution = self.solver(np.zeros(self.problem.ocp.nx), p, guess)
+        return TrajectorySolution(self.problem, solution)
 
 
 def trajectory_solver(
@@ -65,12 +65,19 @@ def trajectory_solver(
     Raises:
         SolverError: as in `ocp_solver`.
     """
-    program = complete_start(shooting(problem.ocp), problem.start, problem.asked, problem.layout)
+    program = complete_start(shooting(problem.ocp), problem.start, problem.options, problem.layout)
     return TrajectorySolver(problem, program_solver(program, solver, hessian, tolerance, options))
 
 
 def optimise(
-    problem: TrajectoryProblem, guess: OcpSolution, p: ArrayLike | None = None, **options: Any
+    problem: TrajectoryProblem,
+    guess: OcpSolution,
+    p: ArrayLike | None = None,
+    *,
+    solver: str = "ipopt",
+    hessian: str | None = None,
+    tolerance: float = OCP_TOLERANCE,
+    options: Mapping[str, Any] | None = None,
 ) -> TrajectorySolution:
     """Return the solution of a trajectory problem.
 
@@ -78,13 +85,16 @@ def optimise(
         problem: from `trajectory_problem`.
         guess: of `trajectory_guess`, or another solution.
         p: (N + 1, np) parameters, of `problem.ocp.parameters`; nominal by default.
-        options: of `trajectory_solver`.
+        solver, hessian, tolerance, options: as in `ocp_solver`.
 
     Raises:
         ShapeError, ProblemError: as in `TrajectorySolver`.
         SolverError: as in `ocp_solver`.
     """
-    return trajectory_solver(problem, **options)(guess, p)
+    built = trajectory_solver(
+        problem, solver, hessian=hessian, tolerance=tolerance, options=options
+    )
+    return built(guess, p)
 
 
 def trajectory_guess(
@@ -109,7 +119,7 @@ def trajectory_guess(
         ProblemError: durations that are not positive.
     """
     system, N, layout = problem.system, problem.ocp.horizon, problem.layout
-    spans = problem.asked.spans
+    spans = problem.options.spans
     T = spans.mean(axis=1) if durations is None else np.atleast_1d(np.asarray(durations, float))
     if T.shape != (layout.phases,) or not np.all(T > 0):
         raise ProblemError(f"durations {T}; expected {layout.phases} positive numbers, s")
@@ -124,13 +134,13 @@ def trajectory_guess(
         if value.shape != sizes[name]:
             raise ShapeError(f"guess of {name} has shape {value.shape}, expected {sizes[name]}")
     X = np.hstack([poses, speeds, np.tile(T, (N + 1, 1))])
-    if layout.rated:
+    if layout.has_rates:
         X = np.hstack([X, np.vstack([controls[:1], controls])])
     if layout.periodic:
-        X = np.hstack([X, np.tile(layout.copied(ca.DM(X[0])).full().ravel(), (N + 1, 1))])
-    if problem.asked.points:
+        X = np.hstack([X, np.tile(layout.periodic_part(ca.DM(X[0])).full().ravel(), (N + 1, 1))])
+    if problem.options.points:
         h = problem.lengths(T)[:, None]
-        controls = np.hstack([controls, mean_rates(speeds, h, problem.asked.points)])
+        controls = np.hstack([controls, mean_rates(speeds, h, problem.options.points)])
     return initial_guess(problem.ocp, X, controls)
 
 
@@ -150,25 +160,26 @@ def _require_independent(
     """
     ocp, layout = problem.ocp, problem.layout
     first, last = guess.x[0], guess.x[-1]
-    known = ocp.nominal if p is None else np.asarray(p, dtype=float)
-    assert known is not None
+    parameters = ocp.nominal if p is None else np.asarray(p, dtype=float)
+    assert parameters is not None
     X, P = ca.MX.sym("X", ocp.nx), ca.MX.sym("P", ocp.np_)
     slopes = [ca.jacobian(problem.start.rows(X), X), ca.jacobian(ocp.end(X, P), X)]
-    at = ca.Function("slopes", [X, P], slopes)
-    start, end = at(first, known[0])[0].full(), at(last, known[-1])[1].full()
+    slopes_fun = ca.Function("slopes", [X, P], slopes)
+    start = slopes_fun(first, parameters[0])[0].full()
+    end = slopes_fun(last, parameters[-1])[1].full()
     moves = _moves(problem, last)
     constant = np.zeros((ocp.nx, ocp.nx))
     for part in (layout.durations, layout.start):
         constant[part, part] = np.eye(part.stop - part.start)
-    fixed = np.flatnonzero(np.ptp(problem.start.limits, axis=1) == 0)
-    ended = np.flatnonzero(np.ptp(ocp.end_bounds, axis=1) == 0)
+    start_rows = np.flatnonzero(np.ptp(problem.start.limits, axis=1) == 0)
+    end_rows = np.flatnonzero(np.ptp(ocp.end_bounds, axis=1) == 0)
     rows = np.block(
         [
-            [start[fixed], np.zeros((len(fixed), moves.shape[1]))],
-            [(end @ constant)[ended], (end @ moves)[ended]],
+            [start[start_rows], np.zeros((len(start_rows), moves.shape[1]))],
+            [(end @ constant)[end_rows], (end @ moves)[end_rows]],
         ]
     )
-    names = [problem.start.names[i] for i in fixed] + [f"end[{i}]" for i in ended]
+    names = [problem.start.names[i] for i in start_rows] + [f"end[{i}]" for i in end_rows]
     require_independent(names, rows)
 
 

@@ -1,9 +1,9 @@
 """A path of closed poses through desired places: a first guess for trajectory optimisation.
 
-    q_k nearest to q_{k-1}  with  phi(q) = 0  and  value(q) = wanted_k,
+    q_k nearest to q_{k-1}  with  phi(q) = 0  and  value(q) = target_k,
     v_k = P (q_{k+1} ⊖ q_{k-1}) / (t_{k+1} - t_{k-1}),    u_k by inverse dynamics.
 
-Poses come from `assemble`, of the mechanism with `value = wanted` as further rows. For a place out
+Poses come from `assemble`, of the mechanism with `value = target` as further rows. For a place out
 of reach the error message gives the distance.
 """
 
@@ -57,7 +57,7 @@ class PosePath:
                 f"the path has {len(self.t)} samples; expected {N + 1} for a horizon of {N} "
                 "intervals"
             )
-        ends = self.t[np.cumsum([0, *problem.asked.counts])] - self.t[0]
+        ends = self.t[np.cumsum([0, *problem.options.counts])] - self.t[0]
         mean = (self.u[1:] + self.u[:-1]) / 2
         return trajectory_guess(problem, self.q, self.v, mean, durations=np.diff(ends))
 
@@ -67,18 +67,18 @@ def pose_path(
     q: ca.SX,
     value: ca.SX,
     times: ArrayLike,
-    wanted: ArrayLike,
+    targets: ArrayLike,
     *,
     q0: ArrayLike | None = None,
 ) -> PosePath:
-    """Return poses with `value(q) = wanted`, one for each time, each nearest to the one before.
+    """Return poses with `value(q) = target`, one for each time, each nearest to the one before.
 
     Args:
         system: the mechanism, its constraints without time.
         q: (nq, 1) symbols of `value`.
         value: (k, 1) prescribed quantity: a frame's position, the angle of a crank.
         times: (n,) s, growing, n >= 2.
-        wanted: (n, k) its desired values.
+        targets: (n, k) its desired values.
         q0: (nq,) pose near the first; the authored one by default. It determines the branch.
 
     Raises:
@@ -86,29 +86,29 @@ def pose_path(
         ProblemError: times that do not grow, or constraints that move.
         ShapeError: a wrong shape, NaN, or an expression of other symbols.
     """
-    t, goals = _checked(system, value, times, wanted)
+    t, rows = _check_targets(system, value, times, targets)
     pose = authored_pose(system) if q0 is None else column("q0", np.asarray(q0), system.nq)
     clock = ca.SX.sym("t")
     v = ca.SX.sym("v", system.nv)
-    target = ca.vertcat(*(_between(clock, goals[:, i]) for i in range(goals.shape[1])))
-    aimed = system.with_rows(q, v, phi=ca.vec(value) - target, t=clock)
+    path = ca.vertcat(*(_interpolate(clock, rows[:, i]) for i in range(rows.shape[1])))
+    prescribed = system.with_rows(q, v, phi=ca.vec(value) - path, t=clock)
     poses = np.empty((len(t), system.nq))
     for k in range(len(t)):
         try:
-            pose = poses[k] = assemble(aimed, pose, t=float(k))
+            pose = poses[k] = assemble(prescribed, pose, t=float(k))
         except AssemblyError as error:
             raise AssemblyError(
-                f"pose {k}, at {t[k]:g} s, is out of reach: wanted {goals[k]}. {error}"
+                f"pose {k}, at {t[k]:g} s, is out of reach: target {rows[k]}. {error}"
             ) from error
-    return _moved(system, t, poses)
+    return _path_through(system, t, poses)
 
 
-def _between(clock: ca.SX, values: Array) -> ca.SX:
+def _interpolate(clock: ca.SX, values: Array) -> ca.SX:
     """Return the value at sample number `clock`, linear between samples."""
     return ca.SX(ca.pw_lin(clock, ca.DM(np.arange(len(values))), ca.DM(values)))
 
 
-def _moved(system: System, t: Array, q: Array) -> PosePath:
+def _path_through(system: System, t: Array, q: Array) -> PosePath:
     """Return the path with its velocities, accelerations and controls."""
     n, nv = len(t), system.nv
     apart = system.difference.map(n - 1)(q[:-1].T, q[1:].T).full().T
@@ -147,21 +147,21 @@ def _jacobian(system: System) -> ca.Function:
     return ca.Function("jacobian", [q], [ca.vec(ca.densify(A))])
 
 
-def _checked(
-    system: System, value: ca.SX, times: ArrayLike, wanted: ArrayLike
+def _check_targets(
+    system: System, value: ca.SX, times: ArrayLike, targets: ArrayLike
 ) -> tuple[Array, Array]:
     if system.timed or system.mask is not None or system.na:
         raise ProblemError(
             f"'{system.name}' has constraints that move or switch, or activations; expected a "
             "mechanism without them"
         )
-    t, goals = np.asarray(times, dtype=float), np.asarray(wanted, dtype=float)
+    t, rows = np.asarray(times, dtype=float), np.asarray(targets, dtype=float)
     if t.ndim != 1 or len(t) < 2 or not np.all(np.diff(t) > 0) or not np.all(np.isfinite(t)):
         raise ProblemError(f"times {t}; expected at least two, each later than the one before, s")
     size = ca.SX(value).numel()
-    if goals.shape != (len(t), size) or not np.all(np.isfinite(goals)):
+    if rows.shape != (len(t), size) or not np.all(np.isfinite(rows)):
         raise ShapeError(
-            f"wanted has shape {goals.shape}, expected {(len(t), size)}, a row for each time, all "
+            f"targets has shape {rows.shape}, expected {(len(t), size)}, a row for each time, all "
             "finite"
         )
-    return t, goals
+    return t, rows

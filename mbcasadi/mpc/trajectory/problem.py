@@ -12,22 +12,27 @@ motion; so are the start of a periodic one, and the control before where its rat
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.tasks.task import Task
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.mpc.integrators.step import free_step_fun
+from mbcasadi.mpc.integrators.step import free_step_fun, require_horizon
+from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.collocation import MOST_POINTS
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
+from mbcasadi.mpc.trajectory.durations import problem_with_durations
 from mbcasadi.mpc.trajectory.initial_state import Start, start_rows
-from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions, parts
+from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
 from mbcasadi.shapes import bounds, column
 from mbcasadi.system import System
+
+UNUSED_STEP = StepOptions(order=1, newton=0)
+"""Of the problem in (q, v), whose dynamics is replaced by that in X."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class TrajectoryProblem:
         ocp: the problem in X; `ocp.parameters` gives p.
         layout: of X.
         start: rows of the first sample.
-        asked: durations, weights, growth.
+        options: durations, weights, growth.
         step: (q, v, u, [mask], h) → (q_next, v_next).
     """
 
@@ -47,7 +52,7 @@ class TrajectoryProblem:
     ocp: OptimalControlProblem
     layout: Layout
     start: Start
-    asked: TrajectoryOptions
+    options: TrajectoryOptions
     step: ca.Function
 
     @property
@@ -57,7 +62,7 @@ class TrajectoryProblem:
 
     def lengths(self, durations: Array) -> Array:
         """Return h (N,) of each interval, s."""
-        counts = np.array(self.asked.counts)
+        counts = np.array(self.options.counts)
         return np.repeat(durations / counts, counts)
 
 
@@ -74,12 +79,22 @@ def trajectory_problem(
     periodic: ArrayLike | None = None,
     near: ArrayLike | None = None,
     symbols: StageSymbols | None = None,
+    Q: ArrayLike | None = None,
+    R: ArrayLike | None = None,
+    Q_end: ArrayLike | None = None,
+    tasks: Sequence[Task] = (),
+    residual: ca.SX | None = None,
+    terminal: ca.SX | None = None,
+    path: Sequence[Bounded] = (),
+    end: Sequence[Bounded] = (),
+    u_bounds: ArrayLike | None = None,
+    q_bounds: ArrayLike | None = None,
+    v_bounds: ArrayLike | None = None,
     u_rates: ArrayLike | None = None,
     rate_weight: float = 0.0,
     points: int = 0,
     name: str = "trajectory",
-    integrator: Mapping[str, Any] | None = None,
-    **problem: Any,
+    step: StepOptions = DEFAULT_STEP,
 ) -> TrajectoryProblem:
     """Return the problem of the head of this file.
 
@@ -97,54 +112,65 @@ def trajectory_problem(
             for all. v returns to its first value.
         near: (nq,) pose near the start, where closure rows are chosen; the authored one by default.
         symbols: those of all expressions; see `stage_symbols`.
+        Q, R, Q_end, tasks, residual, terminal: costs, as in `optimal_control_problem`. Changes of
+            the control have `u_rates` and `rate_weight` in place of its du_bounds and S, which
+            count intervals.
+        path, end, u_bounds, q_bounds, v_bounds: as in `optimal_control_problem`;
+            `pin_independent_coordinates` gives end rows of a state.
         u_rates: (nu, 2) bounds of du/dt, 1/s; u_0 is free but for a periodic motion.
         rate_weight: of `½ |du/dt|²`, per second.
         points: s, number of Gauss points in each interval, for collocation of order 2 s in place of
             shooting: stiff motion permits long intervals. Their rates become unknowns after u.
         name: a C identifier.
-        integrator: options of `integrators.step_fun` (`order`, `substeps`, `newton`, ...).
-        problem: of `optimal_control_problem`: Q, R, Q_end, tasks, residual, terminal, path, end,
-            u_bounds, q_bounds, v_bounds. `pin_independent_coordinates` gives end rows of a state.
+        step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`.
 
     Raises:
         ProblemError: an invalid horizon, duration, phase or weight, no cost; constraints that
             depend on time; more start rows than coordinates.
         ShapeError: a wrong shape, or NaN.
     """
-    own = stage_symbols(system) if symbols is None else symbols
+    variables = stage_symbols(system) if symbols is None else symbols
     spans, counts = _durations(duration, horizon, phases)
     weights = {"time_weight": time_weight, "rate_weight": rate_weight}
     _check(system, weights, points, q0, v0)
-    if not problem.keys().isdisjoint(("S", "du_bounds")):
-        raise ProblemError(
-            "S and du_bounds count intervals, whose length is unknown here; give "
-            "u_rates and rate_weight"
-        )
-    costs = ("Q", "R", "Q_end", "tasks", "residual", "terminal")
-    if any(weights.values()) and not any(problem.get(key) is not None for key in costs):
-        problem["residual"] = ca.SX(0, 1)
-    # Steps of one second: the residuals are those per second, and the dynamics is not used.
+    if residual is None and any(weights.values()):
+        residual = ca.SX(0, 1)
     base = optimal_control_problem(
-        system, horizon, 1.0, symbols=own, name=name, order=1, newton=0, **problem
+        system,
+        horizon,
+        1.0,  # residuals are those per second, and the dynamics is not used
+        Q=Q,
+        R=R,
+        Q_end=Q_end,
+        tasks=tasks,
+        symbols=variables,
+        residual=residual,
+        terminal=terminal,
+        path=path,
+        end=end,
+        u_bounds=u_bounds,
+        q_bounds=q_bounds,
+        v_bounds=v_bounds,
+        name=name,
+        step=UNUSED_STEP,
     )
     growth = None if periodic is None else _growth(periodic, system)
     rates = None if u_rates is None else bounds("u_rates", u_rates, system.nu)
-    rated = rates is not None or rate_weight > 0
-    asked = TrajectoryOptions(counts, spans, time_weight, rate_weight, rates, growth, points)
-    layout = Layout(system.nq, system.nv, system.nu, len(counts), rated, growth is not None)
-    first = start_rows(system, own, layout, asked, (q0, v0), start, near)
-    step = free_step_fun(system, **dict(integrator or {}))
-    ocp = parts(base, layout, system, step, asked)
-    return TrajectoryProblem(system, ocp, layout, first, asked, step)
+    has_rates = rates is not None or rate_weight > 0
+    options = TrajectoryOptions(counts, spans, time_weight, rate_weight, rates, growth, points)
+    layout = Layout(system.nq, system.nv, system.nu, len(counts), has_rates, growth is not None)
+    initial = start_rows(system, variables, layout, options, (q0, v0), start, near)
+    single = free_step_fun(system, step)
+    ocp = problem_with_durations(base, layout, system, single, options)
+    return TrajectoryProblem(system, ocp, layout, initial, options, single)
 
 
 def _durations(
     duration: ArrayLike, horizon: int, phases: Sequence[int] | None
 ) -> tuple[Array, tuple[int, ...]]:
     """Return bounds (phases, 2) and numbers of intervals."""
-    if not float(horizon).is_integer() or horizon < 1:
-        raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
-    counts = (int(horizon),) if phases is None else tuple(int(n) for n in phases)
+    N = require_horizon(horizon)
+    counts = (N,) if phases is None else tuple(int(n) for n in phases)
     if sum(counts) != horizon or min(counts, default=0) < 1:
         raise ProblemError(
             f"phases of {counts} intervals; expected at least one each, {horizon} in all, the "
@@ -174,7 +200,13 @@ def _growth(periodic: ArrayLike, system: System) -> Array:
     return growth
 
 
-def _check(system: System, weights: Mapping[str, float], points: int, q0: Any, v0: Any) -> None:
+def _check(
+    system: System,
+    weights: Mapping[str, float],
+    points: int,
+    q0: ArrayLike | None,
+    v0: ArrayLike | None,
+) -> None:
     for label, weight in weights.items():
         if not 0 <= weight < np.inf:
             raise ProblemError(f"{label} = {weight}; expected a finite weight, at least 0")

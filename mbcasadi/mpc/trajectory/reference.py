@@ -70,7 +70,7 @@ def tracking_guess(
     """
     times: Array = t + ocp.period * np.arange(ocp.horizon + 1, dtype=np.float64)
     q, v, _ = solution.at(times, beyond)
-    u = held_controls(solution, times, ocp.period, beyond)
+    u = mean_controls(solution, times, ocp.period, beyond)
     x = np.hstack([q, v])
     if ocp.nx > x.shape[1]:  # the control before is part of the state
         x = np.hstack([x, np.vstack([u[:1], u[:-1]])])
@@ -102,7 +102,7 @@ def linearize_trajectory(
     ticks = int(np.floor(count + CLOSE) if moving else np.ceil(count - CLOSE))
     times: Array = period * np.arange(ticks + 1, dtype=np.float64)
     q, v, _ = solution.at(times, beyond)
-    u = held_controls(solution, times, period, beyond)
+    u = mean_controls(solution, times, period, beyond)
     return linearize_along(solution.problem.system, q, v, u)
 
 
@@ -113,7 +113,7 @@ AT_REST = 1e-6
 """Rad/s or m/s of an end that counts as rest."""
 
 
-def held_controls(solution: TrajectorySolution, times: Array, period: float, beyond: str) -> Array:
+def mean_controls(solution: TrajectorySolution, times: Array, period: float, beyond: str) -> Array:
     """Return (n, nu) the mean control over the period that begins at each time.
 
     Args:
@@ -126,10 +126,10 @@ def held_controls(solution: TrajectorySolution, times: Array, period: float, bey
     steps = np.diff(solution.t)[:, None]
     u = np.clip(solution.u, *solution.problem.limits.T)
     total = np.vstack([np.zeros(u.shape[1]), np.cumsum(steps * u, axis=0)])
-    late = beyond == "hold" and bool(np.any(times + period > end))
-    rest = solution.rest_control if late else np.zeros(u.shape[1])
+    exceeds_end = beyond == "hold" and bool(np.any(times + period > end))
+    rest = solution.rest_control if exceeds_end else np.zeros(u.shape[1])
 
-    def until(t: Array) -> Array:
+    def integral_until(t: Array) -> Array:
         turns = np.floor(t / end) if beyond == "repeat" else np.zeros_like(t)
         within = t - turns * end
         inside = [np.interp(within, solution.t, column) for column in total.T]
@@ -138,7 +138,7 @@ def held_controls(solution: TrajectorySolution, times: Array, period: float, bey
             np.column_stack(inside) + np.outer(turns, total[-1]) + np.outer(past, rest)
         )
 
-    return np.asarray((until(times + period) - until(times)) / period)
+    return np.asarray((integral_until(times + period) - integral_until(times)) / period)
 
 
 def _window(
@@ -146,7 +146,7 @@ def _window(
 ) -> Array:
     inside = np.maximum(times, 0.0)
     q, v, _ = solution.at(inside, beyond)
-    u = held_controls(solution, inside, ocp.period, beyond)
+    u = mean_controls(solution, inside, ocp.period, beyond)
     v = np.where((times >= 0)[:, None], v, 0.0)
     return ocp.parameters(setpoint_q=q, setpoint_v=v, setpoint_u=u)
 

@@ -24,35 +24,35 @@ BEYOND = ("hold", "repeat")
 
 @dataclass(frozen=True)
 class TrajectorySolution:
-    """The solution; `found` holds its residuals and multipliers.
+    """The solution; `ocp_solution` holds its residuals and multipliers.
 
     Attributes:
         problem: that was solved.
-        found: states X, controls, status, residuals.
+        ocp_solution: states X, controls, status, residuals.
     """
 
     problem: TrajectoryProblem
-    found: OcpSolution
+    ocp_solution: OcpSolution
 
     @property
     def solved(self) -> bool:
         """Whether all residuals are within the tolerance."""
-        return self.found.solved
+        return self.ocp_solution.solved
 
     @property
     def in_words(self) -> str:
         """One sentence: duration of the motion, status, residuals, the solver's own status."""
-        return f"{self.t[-1]:.6g} s; {self.found.in_words}"
+        return f"{self.t[-1]:.6g} s; {self.ocp_solution.in_words}"
 
     @property
     def cost(self) -> float:
         """Cost of the problem."""
-        return self.found.cost
+        return self.ocp_solution.cost
 
     @property
     def durations(self) -> Array:
         """(phases,) s."""
-        return np.array(self.found.x[0, self.problem.layout.durations])
+        return np.array(self.ocp_solution.x[0, self.problem.layout.durations])
 
     @property
     def t(self) -> Array:
@@ -62,17 +62,17 @@ class TrajectorySolution:
     @property
     def q(self) -> Array:
         """(N + 1, nq)."""
-        return self.found.x[:, : self.problem.system.nq]
+        return self.ocp_solution.x[:, : self.problem.system.nq]
 
     @property
     def v(self) -> Array:
         """(N + 1, nv)."""
-        return self.found.x[:, self.problem.system.nq : self.problem.layout.nx]
+        return self.ocp_solution.x[:, self.problem.system.nq : self.problem.layout.nx]
 
     @property
     def u(self) -> Array:
         """(N, nu), each held over its interval."""
-        return self.found.u[:, : self.problem.layout.nu]
+        return self.ocp_solution.u[:, : self.problem.layout.nu]
 
     @cached_property
     def trajectory(self) -> Trajectory:
@@ -85,8 +85,8 @@ class TrajectorySolution:
         )
         offset = np.zeros((n, system.nc))
         tangent = tangent_fun(system, equations)
-        measured = map_samples(tangent, self.q, self.v, self.t, mask, offset)
-        gap, slip, _, rank = (column.ravel() for column in measured[1:5])
+        tangent_values = map_samples(tangent, self.q, self.v, self.t, mask, offset)
+        gap, slip, _, rank = (column.ravel() for column in tangent_values[1:5])
         return Trajectory(
             t=self.t,
             q=self.q,
@@ -120,31 +120,33 @@ class TrajectorySolution:
             ShapeError: a wrong shape, or NaN.
         """
         require_name("beyond", beyond, BEYOND)
-        asked = np.asarray(times, dtype=float)
-        if asked.ndim != 1 or not np.all(np.isfinite(asked)):
-            raise ShapeError(f"times have shape {asked.shape}, expected (n,), all finite")
-        if asked.size and asked.min() < 0:
-            raise ProblemError(f"time {asked.min()} s is before the start of the trajectory, 0 s")
+        instants = np.asarray(times, dtype=float)
+        if instants.ndim != 1 or not np.all(np.isfinite(instants)):
+            raise ShapeError(f"times have shape {instants.shape}, expected (n,), all finite")
+        if instants.size and instants.min() < 0:
+            raise ProblemError(
+                f"time {instants.min()} s is before the start of the trajectory, 0 s"
+            )
         if beyond == "repeat" and not self.problem.layout.periodic:
             raise ProblemError("the trajectory is not periodic; expected beyond='hold'")
         end = self.t[-1]
-        turns = np.floor(asked / end) if beyond == "repeat" else np.zeros_like(asked)
-        within = np.minimum(asked - turns * end, end)
+        turns = np.floor(instants / end) if beyond == "repeat" else np.zeros_like(instants)
+        within = np.minimum(instants - turns * end, end)
         k = np.clip(np.searchsorted(self.t, within, side="right") - 1, 0, len(self.u) - 1)
-        given = [self.q[k].T, self.v[k].T, self.u[k].T]
-        given += [self._mask[k].T] if self.problem.system.mask is not None else []
-        step = self._steps(len(asked))
-        q, v = (out.full().T for out in step(*given, (within - self.t[k])[None]))
+        inputs = [self.q[k].T, self.v[k].T, self.u[k].T]
+        inputs += [self._mask[k].T] if self.problem.system.mask is not None else []
+        step = self._steps(len(instants))
+        q, v = (out.full().T for out in step(*inputs, (within - self.t[k])[None]))
         u = np.clip(self.u[k], *self.problem.limits.T)
-        if beyond == "hold" and np.any(asked > end):
-            q, v, u = self._held(asked > end, q, v, u)
+        if beyond == "hold" and np.any(instants > end):
+            q, v, u = self._rest_after(instants > end, q, v, u)
         return q + turns[:, None] * (self.q[-1] - self.q[0]), v, u
 
-    def _held(self, past: Array, q: Array, v: Array, u: Array) -> tuple[Array, Array, Array]:
-        now = past[:, None].astype(bool)
+    def _rest_after(self, past: Array, q: Array, v: Array, u: Array) -> tuple[Array, Array, Array]:
+        is_past = past[:, None].astype(bool)
         rest = np.zeros(self.problem.system.nv)
-        held = np.where(now, self.rest_control, u)
-        return np.where(now, self.q[-1], q), np.where(now, rest, v), held
+        controls = np.where(is_past, self.rest_control, u)
+        return np.where(is_past, self.q[-1], q), np.where(is_past, rest, v), controls
 
     @cached_property
     def rest_control(self) -> Array:
@@ -168,7 +170,7 @@ class TrajectorySolution:
         """Return (N + 1, nc) rows that are on."""
         places, system = slot_slices(self.problem.ocp.slots), self.problem.system
         if "mask" in places:
-            return np.array(self.found.p[:, places["mask"]])
+            return np.array(self.ocp_solution.p[:, places["mask"]])
         return np.ones((len(self.t), system.nc))
 
     def _steps(self, count: int) -> ca.Function:

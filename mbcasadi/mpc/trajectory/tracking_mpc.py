@@ -21,7 +21,7 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
-from mbcasadi.mpc.trajectory.reference import held_controls, tracking_guess
+from mbcasadi.mpc.trajectory.reference import mean_controls, tracking_guess
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 from mbcasadi.shapes import bounds, require_positive, weight
 from mbcasadi.simulation.recorder import map_samples
@@ -99,7 +99,7 @@ def time_varying_model(
         times = np.maximum(t - start + ahead, 0.0)
         q, v, _ = solution.at(times, beyond)
         v = np.where((t - start + ahead >= 0)[:, None], v, 0.0)
-        u = held_controls(solution, times, ocp.period, beyond)
+        u = mean_controls(solution, times, ocp.period, beyond)
         x_next, A, B = map_samples(slopes, q, v, u)
         rows = np.hstack([q, v, x_next, u, A, B])
         return np.asarray(rows.ravel())
@@ -134,8 +134,8 @@ def _problem(
     x, u, p = ca.SX.sym("x", nx), ca.SX.sym("u", nu), ca.vertcat(*s.values())
     A, B = ca.reshape(s["A"], nx, nx), ca.reshape(s["B"], nx, nu)
     away = s["state"] - x
-    missed = [root * _root("Q", weights[0], nx) @ away]
-    missed.append(root * _root("R", weights[1], nu) @ (s["control"] - u))
+    residuals = [root * _root("Q", weights[0], nx) @ away]
+    residuals.append(root * _root("R", weights[1], nu) @ (s["control"] - u))
     inner, last = {"x": x, "u": u, "p": p}, {"x": x, "p": p}
     q, v = ca.SX.sym("q", nv), ca.SX.sym("v", nv)
     return OptimalControlProblem(
@@ -143,7 +143,7 @@ def _problem(
         horizon=horizon,
         period=period,
         dynamics=_fun("dynamics", inner, "x_next", s["next"] - A @ away + B @ (u - s["control"])),
-        residual=_fun("residual", inner, "r", ca.vertcat(*missed)),
+        residual=_fun("residual", inner, "r", ca.vertcat(*residuals)),
         terminal=_fun("terminal", last, "r", _root("Q_end", weights[2], nx) @ away),
         path=_fun("path", inner, "g", ca.SX(0, 1)),
         path_bounds=np.empty((0, 2)),

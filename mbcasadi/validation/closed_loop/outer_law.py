@@ -33,7 +33,7 @@ class Planner(Protocol):
     """What connects an outer law with an inner one, for example a footstep planner.
 
     Attributes:
-        function: (t, q, v, command, u, z) → (ref, mask, outer_*, z_next) at each tick of the inner
+        function: (q, v, command, u, t, z) → (ref, mask, outer_*, z_next) at each tick of the inner
             law: `u` is the outer law's control that acts, `outer_<name>` its input `<name>`.
         z0, u0: initial state, and the outer control that acts first.
         every: ticks of the inner law in one of the outer.

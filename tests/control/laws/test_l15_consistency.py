@@ -69,7 +69,7 @@ def test_a_rank_of_one_is_not_enough_and_the_unreachable_row_and_joint_are_named
     assert not report.controllable
     assert report.consistent  # an acceleration would do, no control gives it
     assert "reach 1 of 2" in report.in_words
-    assert "No actuator accelerates x2 (34); it is a motion of v1." in report.in_words
+    assert "No actuator accelerates x2 (34); it is a motion of q_1." in report.in_words
     assert "No control gives the desired acceleration of x2 now (33)." in report.in_words
 
 

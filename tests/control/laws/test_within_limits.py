@@ -188,7 +188,7 @@ def test_bad_input_gives_a_status_and_a_bounded_control(bad):
 
 def test_its_c_warm_starts_and_equals_it(tmp_path):
     law = limited_law("planar_3rrr")
-    program = export_c(law, tmp_path / "c").load(flags=("-O1",))
+    program = export_c(law, tmp_path / "c").load()
     for q, v, ref in distant_states("planar_3rrr", 20, far=0.1, seed=5):
         z = law.controller.z0
         for _ in range(2):

@@ -85,7 +85,7 @@ def test_poles_of_one_length_hide_a_swing():
     (mode,) = report.unreached
     np.testing.assert_allclose(mode.eigenvalue, 1j * np.sqrt(9.81 / 0.8), atol=1e-6)
     np.testing.assert_allclose(np.abs(mode.shape), [0, 1, 1], atol=1e-6)
-    assert set(mode.joints) == {"v1", "v2"}
+    assert set(mode.joints) == {"q_1", "q_2"}
     assert "swings at 0.557 Hz and never dies out" in report.in_words
 
 
@@ -130,7 +130,7 @@ def test_a_cart_pole_without_its_motor_is_refused_by_name():
     assert require_stabilisable(linear).controllable
     dead = replace(linear, dfdu=0 * linear.dfdu)
     assert not controllability(dead).controllable
-    with pytest.raises(err.ProblemError, match=r"not stabilisable.*grows \(e-fold in .* s\).*v2"):
+    with pytest.raises(err.ProblemError, match=r"not stabilisable.*grows \(e-fold in .* s\).*q_2"):
         require_stabilisable(dead)
 
 

@@ -79,8 +79,8 @@ def test_a_passive_pole_is_led_upright_and_the_cart_is_free():
 
 
 def test_what_cannot_be_balanced_is_named():
-    with pytest.raises(err.ProblemError, match=r"balances v2 -0.26"):
-        mb.equilibrium(cart_pole(), [0.4, 0.2, 0.2], held=["v2"])
+    with pytest.raises(err.ProblemError, match=r"balances q_2 -0.26"):
+        mb.equilibrium(cart_pole(), [0.4, 0.2, 0.2], held=["q_2"])
     with pytest.raises(err.ProblemError, match=r"balances joint0.vz 17.7"):
         mb.equilibrium(system_of("spinning"))
     with pytest.raises(err.UnknownNameError, match=r"'knee'.*'crank'"):

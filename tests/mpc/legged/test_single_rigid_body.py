@@ -142,7 +142,7 @@ def test_a_thousand_answers_of_the_c_are_right_and_every_state_has_one(tmp_path)
     The problem with its states as unknowns takes quadprog fifty times longer: some states only.
     """
     mpc, rng = made(10, name="ten_samples"), np.random.default_rng(7)
-    program = export_c(mpc, tmp_path / "c").load(flags=("-O1",))
+    program = export_c(mpc, tmp_path / "c").load()
     z, worst, solved, limited = mpc.controller.z0, 0.0, 0, 0
     for k in range(STATES_CHECKED):
         x0, feet, ref, mask = draw(rng, 10)
@@ -197,7 +197,7 @@ def test_the_plan_is_the_solution_and_its_motion(mpc):
         x0, feet, ref, mask = given
         plan = mpc.solve(x0, ref.reshape(-1, 12), feet.reshape(4, 3), mask.reshape(-1, 4))
         assert plan.status_text == "solved"
-        x, f = plan.states, plan.planned.reshape(-1, 12)
+        x, f = plan.states, plan.planned_forces.reshape(-1, 12)
         np.testing.assert_allclose(plan.forces.ravel(), f[0], atol=1e-9 * BODY.weight)
         expected = dense_solution(*given)
         np.testing.assert_allclose(f, expected, atol=1e-6 * BODY.weight)

@@ -62,11 +62,11 @@ def test_the_body_has_the_mass_and_inertia_of_all_its_parts(who):
         data.qpos, data.qvel = q, v
         mujoco.mj_forward(model, data)
         mujoco.mj_subtreeVel(model, data)
-        parts = [b for b in range(model.nbody) if model.body_rootid[b] == base]
-        mass = model.body_mass[parts].sum()
-        centre = model.body_mass[parts] @ data.xipos[parts] / mass
+        bodies = [b for b in range(model.nbody) if model.body_rootid[b] == base]
+        mass = model.body_mass[bodies].sum()
+        centre = model.body_mass[bodies] @ data.xipos[bodies] / mass
         inertia = np.zeros((3, 3))
-        for b in parts:
+        for b in bodies:
             R, arm = data.ximat[b].reshape(3, 3), data.xipos[b] - centre
             inertia += R @ np.diag(model.body_inertia[b]) @ R.T
             inertia += model.body_mass[b] * (arm @ arm * np.eye(3) - np.outer(arm, arm))
@@ -94,13 +94,13 @@ def test_feet_stand_for_their_share_and_swing_for_the_rest(duty):
     on = np.array([column(gait.on_ground(t)) for t in times[::20]])
     np.testing.assert_allclose(on.mean(axis=0), duty, atol=5e-3)
     assert np.all(column(gait.on_ground(0.1)) == 1)
-    assert np.all(column(gait.swung(0.1)) == 0)
-    swung = np.array([column(gait.swung(t)) for t in times[::20]])
-    assert np.all(swung[on > 0.5] == 0)
-    assert np.all((swung >= 0) & (swung <= 1))
+    assert np.all(column(gait.swing_share(0.1)) == 0)
+    shares = np.array([column(gait.swing_share(t)) for t in times[::20]])
+    assert np.all(shares[on > 0.5] == 0)
+    assert np.all((shares >= 0) & (shares <= 1))
     if duty < 1:
-        assert np.abs(swung.max(axis=0) - 1).max() < 0.02
-        rising = np.diff(swung, axis=0)[(on[1:] < 0.5) & (on[:-1] < 0.5)]
+        assert np.abs(shares.max(axis=0) - 1).max() < 0.02
+        rising = np.diff(shares, axis=0)[(on[1:] < 0.5) & (on[:-1] < 0.5)]
         np.testing.assert_allclose(rising, 2e-3 / gait.flight, rtol=1e-6)
     schedule = column(gait.schedule(0.401, 5, 0.03)).reshape(5, 4)
     for k in range(5):
@@ -151,7 +151,7 @@ class Robot:
         z = guide.z0 if z is None else z
         u = guide.u0 if u is None else u
         f = guide.function
-        out = dict(zip(f.name_out(), map(column, f(t, q, v, command, u, z)), strict=True))
+        out = dict(zip(f.name_out(), map(column, f(q, v, command, u, t, z)), strict=True))
         return out | {name: out["ref"][place] for name, place in self.law.reference.items()}
 
     def turned(self, yaw, by=(0, 0, 0)):
@@ -243,7 +243,7 @@ def test_feet_land_below_the_hips_and_step_out_where_the_body_is_too_fast(robot)
     np.testing.assert_allclose(targets, feet, atol=1e-6)
     v[1] = 0.5
     pushed = robot.say(t, robot.q0, v)["outer_feet"].reshape(4, 3)
-    left = (1 - column(GAIT.swung(t))[swings]) * GAIT.flight
+    left = (1 - column(GAIT.swing_share(t))[swings]) * GAIT.flight
     y_speed = column(rigid_body_state(robot.system)(robot.q0, v)[0])[10]
     out = (left + SwingParameters().feedback) * y_speed
     np.testing.assert_allclose(pushed[swings, 1] - feet[swings, 1], out, atol=1e-9)
@@ -269,8 +269,8 @@ def test_the_c_of_the_guide_is_the_guide(robot, tmp_path):
     rng = np.random.default_rng(3)
     for _ in range(20):
         q = column(robot.system.integrate(robot.q0, 0.1 * rng.standard_normal(18)))
-        given = (2 * rng.random(), q, rng.standard_normal(18), rng.standard_normal(3))
-        given += (rng.standard_normal(12), robot.guide.z0)
+        given = (q, rng.standard_normal(18), rng.standard_normal(3), rng.standard_normal(12))
+        given += (2 * rng.random(), robot.guide.z0)
         for one, other in zip(robot.guide.function(*given), program(*given), strict=True):
             np.testing.assert_allclose(column(other), column(one), rtol=1e-9, atol=1e-9)
 

@@ -61,7 +61,7 @@ def draws(mpc, count, seed=0):
     for _ in range(count):
         x0 = np.array([2.0, 0.9]) * rng.standard_normal(2)
         ref = 0.5 * rng.standard_normal(mpc.function.numel_in("ref"))
-        last = 0.5 * rng.standard_normal(1 if mpc.problem.rated else 0)
+        last = 0.5 * rng.standard_normal(1 if mpc.problem.has_rates else 0)
         yield x0, ref, last
 
 
@@ -73,7 +73,7 @@ def cost_of_rollout(mpc, x0, ref, last, moves):
     for k, move in enumerate(problem.blocks):
         u = moves[move : move + 1]
         total += (u - s) @ problem.R @ (u - s) / 2
-        if problem.rated:
+        if problem.has_rates:
             total += (u - before) @ problem.S @ (u - before) / 2
         before = u
         x = MODEL.A @ x + MODEL.B @ u + MODEL.drift
@@ -170,7 +170,7 @@ def test_a_soft_bound_gives_way_only_where_it_must():
     y = reference_solution(mpc, np.array([0.0, 0.0, 0.25, 0.0, 0.0]))
     np.testing.assert_allclose(y[HORIZON:], 0, atol=1e-6)
     held = [row for row, z in zip(mpc.condensed.names, mpc.controller.z0, strict=True) if z]
-    assert held == [row for row in mpc.condensed.names if "slack" in row]  # at first none gives way
+    assert held == [row for row in mpc.condensed.names if "slack" in row]  # at first no slack
     beyond = reference_solution(mpc, np.array([1.0, 0.0, 0.25, 0.0, 0.0]))
     assert beyond[HORIZON] > 0.6  # it starts 0.7 beyond the bound
     assert float(mpc.function([1.0, 0.0], [0.25, 0.0, 0.0], mpc.controller.z0)[2]) == 0

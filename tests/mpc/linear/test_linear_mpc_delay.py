@@ -1,4 +1,4 @@
-"""Delay and plan of linear MPC: what is under way is known, and what is planned happens."""
+"""Delay and plan of linear MPC: pending controls are known, and what is planned happens."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def called(function, *args):
 
 @pytest.mark.parametrize("delay", [1, 2, 3])
 def test_the_law_under_delay_is_the_law_of_the_state_at_which_it_acts(delay):
-    """Bit for bit the same problem: the state carried by hand over the controls under way."""
+    """Bit for bit the same problem: the state carried by hand over the pending controls."""
     late = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, delay=delay, **OPTIONS)
     prompt = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **OPTIONS)
     rng = np.random.default_rng(0)

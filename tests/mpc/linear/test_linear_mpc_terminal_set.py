@@ -169,7 +169,7 @@ def test_condensed_sparse_and_explicit_end_in_the_same_set():
 ROLL = LinearModel.of([[1.0]], [[1.0]], PERIOD, [0.1])
 WRONG = {
     "drift": ({"model": ROLL, "Q": [1.0]}, "without drift"),
-    "no room": ({"u_bounds": [[0.0, 1.0]]}, "'u0' is bounded by 0, which leaves no room"),
+    "no margin": ({"u_bounds": [[0.0, 1.0]]}, "'u0' is bounded by 0, which leaves no margin"),
     "blocks": ({"u_bounds": [[-1, 1]], "blocks": [1, 2, 2]}, "expected free moves"),
 }
 

@@ -6,6 +6,7 @@ import pytest
 
 import mbcasadi.errors as err
 from mbcasadi import models
+from mbcasadi.mpc.integrators.step_options import StepOptions
 from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation, gauss
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import rollout
@@ -67,7 +68,8 @@ def test_a_four_bar_has_the_optimum_of_fine_shooting():
     x0 = np.append(system.tree.q0 + np.array([0, 0, 0.1, 0]), np.zeros(4))
     ocp = optimal_control_problem(system, 15, 0.02, **given)
     coarse, fine = (
-        solve(optimal_control_problem(system, 15, 0.02, substeps=n, **given), x0) for n in (2, 4)
+        solve(optimal_control_problem(system, 15, 0.02, step=StepOptions(substeps=n), **given), x0)
+        for n in (2, 4)
     )
     four = direct_collocation(ocp, system, 4)
     found = solve(four, x0, guess=collocation_guess(four, system, fine))

@@ -5,7 +5,7 @@ import pytest
 from support.mpc_mechanisms import cart_pole, sliding_mass
 
 from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
-from mbcasadi.mpc.ocp.constraints import gives_way, row_set
+from mbcasadi.mpc.ocp.constraints import describe_violations, row_set
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import solve
@@ -86,15 +86,15 @@ def test_a_guess_comes_with_the_slacks_that_it_needs():
     )
     assert (rows.m, rows.k, rows.signed) == (5, 2, [0])
     y = np.array([[2.5, -0.25, 3, 3], [-1.75, 4, 0, 0], [0, 1, 0, 9]])
-    np.testing.assert_allclose(rows.needed(y), [[0.5, -0.25], [0.75, 0], [0, 0]])
-    held = y @ rows.T.T + rows.needed(y) @ rows.W.T
+    np.testing.assert_allclose(rows.least_slacks(y), [[0.5, -0.25], [0.75, 0], [0, 0]])
+    held = y @ rows.T.T + rows.least_slacks(y) @ rows.W.T
     missed = np.maximum(held - rows.bounds[:, 1], rows.bounds[:, 0] - held).max(axis=1)
     np.testing.assert_allclose(missed, [2, 0, 4], atol=1e-12)  # the hard rows' own
 
 
 def test_samples_in_a_row_are_said_as_one():
     y = np.array([0, 2, 2.5, 0, -3, 0, 2])[:, None]
-    assert gives_way(["x"], np.array([[-1.0, 1.0]]), y, 3, 1e-6) == [
+    assert describe_violations(["x"], np.array([[-1.0, 1.0]]), y, 3, 1e-6) == [
         "x at samples 4..5, 9 exceeds its upper bound by up to 1.5",
         "x at sample 7 falls below its lower bound by up to 2",
     ]

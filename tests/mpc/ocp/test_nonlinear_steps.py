@@ -9,6 +9,7 @@ import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.mpc.integrators.manifold_step import back_fun
 from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
+from mbcasadi.mpc.integrators.step_options import StepOptions
 from mbcasadi.simulation import simulate
 from mbcasadi.system import from_lagrangian, read_mjcf
 
@@ -32,8 +33,8 @@ def tumbling():
     return system, q, rng.standard_normal(9)
 
 
-def marched(system, x, duration, steps, **options):
-    step = discrete_dynamics(system, duration / steps, **options)
+def simulate_steps(system, x, duration, steps, **options):
+    step = discrete_dynamics(system, duration / steps, StepOptions(**options))
     for _ in range(steps):
         x = step(x, np.zeros(system.nu), []).full().ravel()
     return x
@@ -45,7 +46,7 @@ def test_the_error_of_a_step_shrinks_with_its_order_for_turning_bodies_too(tumbl
     end = simulate(system, q, v, 0.2, times=[0.0, 0.2])
     exact = np.concatenate([end.q[-1], end.v[-1]])
     errors = [
-        np.abs(marched(system, np.concatenate([q, v]), 0.2, n, order=order) - exact).max()
+        np.abs(simulate_steps(system, np.concatenate([q, v]), 0.2, n, order=order) - exact).max()
         for n in (32, 64)
     ]
     assert errors[1] > 1e-11  # above rounding and the reference
@@ -56,7 +57,7 @@ def test_substeps_are_steps(tumbling):
     system, q, v = tumbling
     x = np.concatenate([q, v])
     np.testing.assert_allclose(
-        marched(system, x, 0.1, 1, substeps=5), marched(system, x, 0.1, 5), atol=1e-13
+        simulate_steps(system, x, 0.1, 1, substeps=5), simulate_steps(system, x, 0.1, 5), atol=1e-13
     )
 
 
@@ -65,7 +66,7 @@ def test_redundant_loops_stay_closed_along_a_step_and_open_without_newton(four_b
     u = [1.0]
     gaps = {}
     for newton in (0, 2):
-        step, now, worst = discrete_dynamics(four_bar, 0.01, newton=newton), x, 0.0
+        step, now, worst = discrete_dynamics(four_bar, 0.01, StepOptions(newton=newton)), x, 0.0
         for _ in range(20):
             now = step(now, u, []).full().ravel()
             slip = four_bar.constraint_jacobian(now[:4]) @ now[4:]
@@ -114,10 +115,10 @@ def test_carts_that_a_mask_couples_keep_their_momentum():
 def test_a_row_that_moves_with_time_is_followed():
     q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
     system = from_lagrangian(q, v, kinetic=ca.sumsqr(v) / 2, phi=q[0] - ca.sin(t), t=t)
-    step = discrete_dynamics(system, 0.1, substeps=2)
+    step = discrete_dynamics(system, 0.1, StepOptions(substeps=2))
     x, wanted = [np.sin(0.3), 1, np.cos(0.3), 2], [np.sin(0.4), 1.2, np.cos(0.4), 2.0]
     np.testing.assert_allclose(step(x, [], 0.3).full().ravel(), wanted, atol=1e-12)
-    drifting = discrete_dynamics(system, 0.1, newton=0)
+    drifting = discrete_dynamics(system, 0.1, StepOptions(newton=0))
     np.testing.assert_allclose(drifting(x, [], 0.3).full().ravel(), wanted, atol=1e-6)
 
 
@@ -144,16 +145,22 @@ def test_the_generated_c_takes_the_same_step(four_bar, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"period": 0.0}, "period = 0.0; expected a positive"),
-        ({"period": np.nan}, "expected a positive"),
         ({"order": 5}, "unknown order '5'; valid: '1', '2', '3', '4'"),
         ({"substeps": 0}, "substeps = 0"),
         ({"newton": -1}, "newton = -1"),
+        ({"rank_tol": 1.0}, "rank_tol is 1.0"),
+        ({"row_scale": -1.0}, "row_scale is -1.0"),
     ],
 )
-def test_a_step_that_makes_no_sense_is_refused(four_bar, options, message):
+def test_a_step_that_makes_no_sense_is_refused(options, message):
     with pytest.raises(err.MbcasadiError, match=message):
-        step_fun(four_bar, **({"period": 0.01} | options))
+        StepOptions(**options)
+
+
+@pytest.mark.parametrize("period", [0.0, np.nan])
+def test_a_period_that_is_not_positive_is_refused(four_bar, period):
+    with pytest.raises(err.ProblemError, match=f"period = {period}; expected a positive"):
+        step_fun(four_bar, period)
 
 
 def test_activation_states_are_refused_by_name():

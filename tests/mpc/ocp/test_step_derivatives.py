@@ -8,6 +8,7 @@ from mbcasadi import models
 from mbcasadi.codegen.count import operations
 from mbcasadi.mpc import discrete_dynamics, step_fun
 from mbcasadi.mpc.integrators.step import free_step_fun
+from mbcasadi.mpc.integrators.step_options import StepOptions
 from mbcasadi.simulation.functions import holonomic_rows
 from mbcasadi.system import evaluate, from_equations, from_lagrangian, read_mjcf
 
@@ -145,7 +146,7 @@ def test_slopes_are_differences_of_the_step_off_the_manifold_too(name, size):
 def test_what_a_gap_adds_to_the_slopes_is_not_dropped():
     system = mechanism("pendulum_on_four_bar")
     known = drifted(system, 0.1)
-    step = step_fun(system, 1e-6, order=1)  # hardly more than the way back
+    step = step_fun(system, 1e-6, StepOptions(order=1))  # hardly more than the way back
     A = evaluate(system.loop_jacobian, {"q": step(**known)["q_next"]}).full()
     of_first_order = np.eye(4) - pinv(A) @ A
     found = slopes(step, known)[:4, :4]
@@ -198,14 +199,14 @@ def test_the_length_of_a_step_and_its_clock_have_slopes_too(substeps):
     phi = ca.sumsqr(q) - 1 - ca.sin(t) ** 2
     system = from_lagrangian(q, v, kinetic=kinetic, B=[[0], [1]], phi=phi, t=t)
     known = {"q": [0.7, 0.8], "v": [1.0, -0.4], "u": [0.6], "t": 0.2, "h": 0.1}
-    step = free_step_fun(system, substeps=substeps)
+    step = free_step_fun(system, StepOptions(substeps=substeps))
 
     def value(at):
         return np.concatenate([step(**at)[key].full().ravel() for key in step.name_out()])
 
     wanted = differences(value, known, ("q", "v", "u", "t", "h"))
     np.testing.assert_allclose(slopes(step, known), wanted, atol=TOL)
-    fixed = step_fun(system, 0.1, substeps=substeps)
+    fixed = step_fun(system, 0.1, StepOptions(substeps=substeps))
     without = {key: part for key, part in known.items() if key != "h"}
     np.testing.assert_allclose(slopes(fixed, without), wanted[:, :-1], atol=TOL)
 

@@ -11,6 +11,7 @@ import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control import PostureTask
+from mbcasadi.mpc.integrators.step_options import StepOptions
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.solution import initial_guess, rollout
 from mbcasadi.mpc.ocp.solver import solve
@@ -27,7 +28,7 @@ BALL = """<mujoco><worldbody><body pos="0 0 1"><joint name="hip" type="ball" dam
 
 
 def settled(rti, x, p, ticks=40):
-    """Return z, u and status after ticks at one state, with the same controls under way."""
+    """Return z, u and status after ticks at one state, with the same pending controls."""
     nq, z = rti.ocp.state.numel_in("q"), rti.controller.z0.copy()
     sent = slice(sum(rti.memory.sizes[:2]), sum(rti.memory.sizes[:3]))
     for _ in range(ticks):
@@ -54,7 +55,7 @@ def test_a_scheduled_contact_is_planned_with_its_impact_as_it_is_simulated():
         symbols=s,
         terminal=s.v,
         path=[Bounded(s.parameters["lands"] * gap(s.q), 0, 0, name="gap")],
-        substeps=16,
+        step=StepOptions(substeps=16),
     )
     sample = np.arange(N + 1)[:, None]
     p = ocp.parameters(mask=np.repeat(sample >= lands, 2, axis=1), lands=sample == lands)

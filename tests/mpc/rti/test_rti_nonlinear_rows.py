@@ -155,7 +155,8 @@ def test_an_active_set_is_handed_on_row_by_row(hanging):
     """Every row of the next tick begins as the same row of one interval later, if there is one."""
     free = replace(hanging[0], path_bounds=np.array([[-0.75, 0.75], [-20.0, 12.0]]))
     rows = rows_of(free)
-    names, earlier = rows.names, rows.shifted(ca.DM(np.arange(rows.m))).full().ravel().astype(int)
+    earlier = rows.shift_active_set(ca.DM(np.arange(rows.m))).full().ravel().astype(int)
+    names = rows.names
     assert len(names) == rows.m == len(set(names))
     for name, place in zip(names, earlier, strict=True):
         row, k = name[:-1].rsplit("[", 1)

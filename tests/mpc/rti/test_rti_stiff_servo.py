@@ -5,7 +5,7 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc import initial_guess, optimal_control_problem, real_time_iteration
+from mbcasadi.mpc import StepOptions, initial_guess, optimal_control_problem, real_time_iteration
 
 SERVO = """
 <mujoco model="stiff">
@@ -30,7 +30,7 @@ def iteration(motor: str, **options: object) -> mb.mpc.RealTimeIteration:
     return real_time_iteration(ocp, initial_guess(ocp, np.zeros((N + 1, ocp.nx)), np.zeros((N, 1))))
 
 
-@pytest.mark.parametrize("options", [{}, {"S": 0.1}, {"substeps": 4}])
+@pytest.mark.parametrize("options", [{}, {"S": 0.1}, {"step": StepOptions(substeps=4)}])
 def test_a_step_too_long_for_a_servo_is_refused_as_such(options: dict[str, object]) -> None:
     with pytest.raises(ProblemError, match=r"grows .*-fold in one interval of 0.02 s: .*substeps"):
         iteration(KV, **options)

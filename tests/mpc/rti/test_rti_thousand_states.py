@@ -61,7 +61,7 @@ def nearest(A, lower, upper):
 @pytest.mark.parametrize("kind", PRICES)
 def test_no_wrong_answer_of_a_thousand_is_called_right(kind, tmp_path):
     rti, rng = real_time_iteration(problem(kind), shift=False), np.random.default_rng(5)
-    law = export_c(rti, tmp_path / "c").load(flags=("-O1",)).map(STATES)
+    law = export_c(rti, tmp_path / "c").load().map(STATES)
     x = rng.uniform([-1, -0.4, -1.5, -1.5], [1, 0.4, 1.5, 1.5], (STATES, 4)).T
     ref = np.tile(rti.ocp.parameters().ravel()[:, None], STATES)
     z = np.tile(rti.controller.z0[:, None], STATES)

@@ -48,5 +48,5 @@ def test_only_hard_rows_beyond_controls_can_be_infeasible(kind):
     names = rti.controller.inputs[3].components[-stages.m :]
     for begun in (rti.controller.z0, np.array(z_next).ravel()):
         held = [name for name, side in zip(names, begun[-stages.m :], strict=True) if side]
-        assert held == [name for name in names if "slack" in name]  # no soft row gives way
+        assert held == [name for name in names if "slack" in name]  # no slack
     assert bool(held) == (kind == "soft path")  # the other soft row has slacks of either sign

@@ -63,7 +63,6 @@ def five_bar():
         ({"v0": [1.0]}, "v0 without q0"),
         ({"periodic": [np.nan]}, "finite growth of at least one"),
         ({"points": 10}, "points = 10; expected 0 to 9"),
-        ({"S": 1.0}, "u_rates and rate_weight"),
         ({"u_rates": [[2.0, 1.0]]}, "u_rates"),
         ({"u_bounds": [[2.0, 1.0]]}, "u_bounds"),
     ],
@@ -155,7 +154,7 @@ def test_paths_and_references_are_checked(mass):
     own = stage_symbols(mass)
     with pytest.raises(err.ProblemError, match="each later than the one before"):
         pose_path(mass, own.q, own.q, [0, 1, 1], np.zeros((3, 1)), q0=[0.0])
-    with pytest.raises(err.ShapeError, match=r"wanted has shape \(3, 2\)"):
+    with pytest.raises(err.ShapeError, match=r"targets has shape \(3, 2\)"):
         pose_path(mass, own.q, own.q, [0, 1, 2], np.zeros((3, 2)), q0=[0.0])
     with pytest.raises(err.ProblemError, match="no authored pose"):
         pose_path(mass, own.q, own.q, [0, 1], np.zeros((2, 1)))

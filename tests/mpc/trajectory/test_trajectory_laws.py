@@ -7,6 +7,7 @@ import pytest
 import mbcasadi.errors as err
 from mbcasadi.mpc import (
     Bounded,
+    StepOptions,
     optimise,
     pin_independent_coordinates,
     stage_symbols,
@@ -67,7 +68,7 @@ def test_the_fastest_way_is_full_force_and_full_brake(solver):
 def test_the_price_of_the_way_is_the_multiplier_of_its_row():
     problem, guess = rest_to_rest(sliding_mass(), time_weight=1.0)
     found = optimise(problem, guess)
-    lam = found.found.lam_g[-2]  # of the last position; that of the last velocity stands behind
+    lam = found.ocp_solution.lam_g[-2]  # of the last position; the last one is of the velocity
     # T = 2 sqrt(d m / F), so dT/dd = sqrt(m / (F d)).
     assert abs(lam) == pytest.approx(np.sqrt(MASS / (PULL * WAY)), rel=1e-5)
 
@@ -139,7 +140,7 @@ def test_a_soft_limit_of_speed_gives_way_at_a_low_price_only():
     assert dear.v.max() == pytest.approx(limit, abs=OPTIMUM)
     assert dear.t[-1] == pytest.approx(hard.t[-1], rel=OPTIMUM)
     assert cheap.v.max() > 1.3
-    assert "speed at sample" in cheap.found.violations[0]
+    assert "speed at sample" in cheap.ocp_solution.violations[0]
 
 
 def test_two_phases_put_the_switch_where_it_belongs():
@@ -171,7 +172,7 @@ def test_an_oscillator_swings_in_its_own_period_without_effort():
         symbols=own,
         start=[Bounded(own.q, 1.0, 1.0)],
         residual=own.u,
-        integrator={"substeps": 2},
+        step=StepOptions(substeps=2),
     )
     turn = np.linspace(0, 2 * np.pi, 61)[:, None]
     found = optimise(problem, trajectory_guess(problem, np.cos(turn), durations=1.9))
@@ -251,6 +252,6 @@ def test_a_goal_out_of_reach_is_called_so():
     problem, guess = rest_to_rest(sliding_mass(), duration=(0.2, 0.5), time_weight=1.0)
     found = optimise(problem, guess)
     assert not found.solved
-    assert found.found.violation > 1e-3
+    assert found.ocp_solution.violation > 1e-3
     with pytest.raises(err.ProblemError, match="before the start"):
         found.at([-0.1])

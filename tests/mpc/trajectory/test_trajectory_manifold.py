@@ -124,9 +124,9 @@ def test_a_simulation_with_fine_steps_agrees(moves):
 
 def test_the_lagrangian_is_flat_in_every_direction(moves):
     _, _, solvers, found = moves
-    program, answer = solvers["ipopt"].solver.program, found["ipopt"].found
+    program, answer = solvers["ipopt"].solver.program, found["ipopt"].ocp_solution
     value = ca.Function("value", [program.w, program.parameters], [program.f, program.g])
-    w = program.packed(answer.x, answer.u, answer.p)
+    w = program.pack(answer.x, answer.u, answer.p)
     p = np.concatenate([np.zeros(program.ocp.nx), answer.p.ravel()])
 
     def lagrangian(point):

@@ -59,12 +59,12 @@ def counting():
 
 def planner(delay=1, names=("measured",)):
     """Return a planner that passes q to the outer law, and its control on as reference."""
-    sizes = ("t", "q", "v", "command", "u", "z")
-    inputs = [ca.SX.sym(name) for name in sizes]
-    _, q, _, command, u, z = inputs
+    names_in = ("q", "v", "command", "u", "t", "z")
+    inputs = [ca.SX.sym(name) for name in names_in]
+    q, _, command, u, _, z = inputs
     outputs = [ca.vertcat(u, command, z), ca.SX(1), *(q for _ in names), z + 1]
     outs = ["ref", "mask", *(f"outer_{name}" for name in names), "z_next"]
-    function = ca.Function("planner", inputs, outputs, list(sizes), outs)
+    function = ca.Function("planner", inputs, outputs, list(names_in), outs)
     return Planner(function, np.zeros(1), np.array([-7.0]), delay=delay)
 
 
