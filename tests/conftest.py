@@ -19,7 +19,7 @@ import pytest
 # each other, so that a product of 20 by 20 matrices takes milliseconds.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from mbcasadi.codegen import folder_pages
+from mbcasadi.codegen import manifest
 from mbcasadi.codegen.compiler import find_compiler
 
 QUICK = ("-O0",)
@@ -46,6 +46,6 @@ def quick_builds(request: pytest.FixtureRequest):
         yield
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folder_pages, "DEFAULT_FLAGS", QUICK)
-        patch.setattr(folder_pages, "LARGE_FLAGS", QUICK)
+        patch.setattr(manifest, "DEFAULT_FLAGS", QUICK)
+        patch.setattr(manifest, "LARGE_FLAGS", QUICK)
         yield

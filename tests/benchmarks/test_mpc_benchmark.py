@@ -1,4 +1,4 @@
-"""The benchmark of MPC times answers that its peers confirm, with bounds that hold."""
+"""The benchmark of MPC times solutions that its peers confirm, with bounds that hold."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ EXACT = 1e-9  # of active-set peers
 def test_every_row_names_its_peer_and_the_exact_ones_agree(monkeypatch):
     monkeypatch.setattr(mpc, "FLAGS", CHEAP)
     monkeypatch.setattr(mpc, "HORIZONS", (6,))
-    found = mpc.run(quick=True)
-    assert set(found["unsolved"].values()) == {0}
-    assert len(found["unsolved"]) == 5
-    assert min(found["active"].values()) > 0.05
+    results = mpc.run(quick=True)
+    assert set(results["unsolved"].values()) == {0}
+    assert len(results["unsolved"]) == 5
+    assert min(results["active"].values()) > 0.05
     compared = 0
-    for row in found["rows"]:
+    for row in results["rows"]:
         assert row["ours"] > 0.0
         if row["peer_time"] is None:
             assert row["peer"] == "-" or "absent" in row["peer"]
@@ -27,13 +27,13 @@ def test_every_row_names_its_peer_and_the_exact_ones_agree(monkeypatch):
             assert row["miss"] < EXACT
             compared += 1
     assert compared >= 3
-    whole = [row for row in found["rows"] if "whole problem" in row["quantity"]]
+    whole = [row for row in results["rows"] if "whole problem" in row["quantity"]]
     assert all(row["unsolved"] == 0 for row in whole)
     solved = [row for row in whole if row["peer_time"] and "iteration" not in row["peer"]]
     assert max(row["miss"] for row in solved) < 1e-4  # of 12 N: one optimum
-    named = {row["quantity"] for row in found["rows"] if "cart-pole" in row["model"]}
+    named = {row["quantity"] for row in results["rows"] if "cart-pole" in row["model"]}
     assert {"whole tick", "preparation", "preparation, p99", "feedback", "feedback, p99"} <= named
-    assert mpc.table(found).count("\n") == 2 + len(found["rows"])
+    assert mpc.table(results).count("\n") == 2 + len(results["rows"])
 
 
 def test_bounds_of_control_and_speed_hold_somewhere_in_the_closed_loop():

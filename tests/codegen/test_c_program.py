@@ -46,9 +46,9 @@ def run_program(tmp_path, text, *projects, flags=()):
     command += [f"-I{p.folder}" for p in projects] + solver_flags(*projects)
     built = subprocess.run([*command, "-lm", "-o", program], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
-    done = subprocess.run([str(program)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    process = subprocess.run([str(program)], capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2", "-O3"])
@@ -60,13 +60,13 @@ def test_every_file_builds_with_warnings_as_errors(make, level, tmp_path):
     for file in (f"{project.name}.c", f"{project.name}_external.c", "main.c"):
         command = [*find_compiler(), *WARNINGS, "-Wpedantic", level, "-c", file]
         command += [f for f in solver_flags(project) if not f.endswith(".a")]
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "-o", str(tmp_path / "object.o")],
             cwd=project.folder,
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 0, done.stderr
+        assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")

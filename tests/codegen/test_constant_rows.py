@@ -26,21 +26,21 @@ def constant(A: Array, kind: type) -> Controller:
     general = least_distance_controller(n, m)
     stages = general.stages
 
-    def fixed(function: ca.Function, kind: type) -> ca.Function:
-        given = [kind.sym(f"i{k}", function.sparsity_in(k)) for k in range(1, function.n_in())]
+    def fix_rows(function: ca.Function, kind: type) -> ca.Function:
+        values = [kind.sym(f"i{k}", function.sparsity_in(k)) for k in range(1, function.n_in())]
         rows = kind(ca.DM(A))
-        found = function.call([rows, *given], True, False)
-        found = [
-            rows if k == "A_qp" else o for k, o in zip(function.name_out(), found, strict=True)
+        actual = function.call([rows, *values], True, False)
+        actual = [
+            rows if k == "A_qp" else o for k, o in zip(function.name_out(), actual, strict=True)
         ]
         return ca.Function(
-            function.name(), given, found, function.name_in()[1:], function.name_out()
+            function.name(), values, actual, function.name_in()[1:], function.name_out()
         )
 
-    build, finish = fixed(stages.build, kind), fixed(stages.finish, kind)
+    build, finish = fix_rows(stages.build, kind), fix_rows(stages.finish, kind)
     return dataclasses.replace(
         general,
-        function=fixed(general.function, ca.MX),
+        function=fix_rows(general.function, ca.MX),
         inputs=general.inputs[1:],
         stages=LeastDistanceStages(build, finish),
     )
@@ -58,10 +58,10 @@ def awkward(rng) -> Array:
 def bounds(rng, A: Array) -> dict[str, Array]:
     """Return bounds and warm starts (PROBLEMS, M), a tenth of them of problems without solution."""
     points = 3 * rng.normal(size=(PROBLEMS, N)) @ A.T
-    room = rng.exponential(size=(2, PROBLEMS, M)) * np.linalg.norm(A, axis=1)
-    lower = np.where(rng.random((PROBLEMS, M)) < 0.7, points - room[0], -1e30)
-    upper = np.where(rng.random((PROBLEMS, M)) < 0.7, points + room[1], 1e30)
-    lower[::30, 0], upper[::30, 0] = 0.1, 1.0  # a zero row asks for what it cannot
+    distances = rng.exponential(size=(2, PROBLEMS, M)) * np.linalg.norm(A, axis=1)
+    lower = np.where(rng.random((PROBLEMS, M)) < 0.7, points - distances[0], -1e30)
+    upper = np.where(rng.random((PROBLEMS, M)) < 0.7, points + distances[1], 1e30)
+    lower[::30, 0], upper[::30, 0] = 0.1, 1.0  # a zero row requires what it cannot
     upper[10::30, 5] = lower[10::30, 5] - 1.0
     lower[20::30, 3] = np.nan
     return {
@@ -71,21 +71,21 @@ def bounds(rng, A: Array) -> dict[str, Array]:
     }
 
 
-def answers(law: ca.Function, *given: Array) -> list[Array]:
+def outputs_of(law: ca.Function, *values: Array) -> list[Array]:
     """Return each output, one row for each problem."""
-    return [np.array(out).T for out in law.map(PROBLEMS)(*(values.T for values in given))]
+    return [np.array(out).T for out in law.map(PROBLEMS)(*(x.T for x in values))]
 
 
 @pytest.mark.parametrize("kind", [ca.SX, ca.MX])
-def test_constant_rows_answer_as_the_same_rows_of_a_tick(kind, tmp_path):
+def test_constant_rows_give_the_solution_of_the_same_rows_of_a_tick(kind, tmp_path):
     rng = np.random.default_rng(20)
     A = awkward(rng)
-    given = bounds(rng, A)
+    values = bounds(rng, A)
     project = codegen.export_c(constant(A, kind), tmp_path / "constant")
-    x, active, status, lam = answers(project.load(), *(given[name] for name in NAMES))
+    x, active, status, lam = outputs_of(project.load(), *(values[name] for name in NAMES))
     other = codegen.export_c(least_distance_controller(N, M), tmp_path / "general").load()
-    beside = np.tile(A, (1, PROBLEMS))  # as `map` takes matrices
-    expected = answers(other, beside.T, *(given[name] for name in NAMES))
+    tiled = np.tile(A, (1, PROBLEMS))  # as `map` takes matrices
+    expected = outputs_of(other, tiled.T, *(values[name] for name in NAMES))
     assert np.array_equal(status, expected[2])
     assert 0.85 < np.mean(status == SOLVED) < 0.95
     size = 1 + np.linalg.norm(x, axis=1, keepdims=True)
@@ -139,35 +139,35 @@ def test_rows_that_only_step_with_an_input_are_no_constants(tmp_path):
         assert float(law(A_now, 1.0, 1e30, 0.0)[0]) == pytest.approx(np.sign(A_now))
 
 
-def test_constant_rows_of_a_preparation_answer_as_in_python(tmp_path):
+def test_constant_rows_of_a_preparation_give_the_solution_of_python(tmp_path):
     """A preparation may give constant rows too: nothing of them is left to prepare."""
     general = two_phase_controller()
     prepare = general.stages.prepare
     rows = np.array([[1.0, 0.3, 0.0], [0.9, -1.0, 20.0], [0.0, 1.0, 2.0], [0.2, 1.0, -1.0]])
-    given = prepare.sx_in()
-    outputs = [prepare.call(given)[0], ca.SX(ca.DM(rows))]
-    fixed = ca.Function("prepare", given, outputs, prepare.name_in(), prepare.name_out())
-    stages = dataclasses.replace(general.stages, prepare=fixed)
+    values = prepare.sx_in()
+    outputs = [prepare.call(values)[0], ca.SX(ca.DM(rows))]
+    prepare_fixed = ca.Function("prepare", values, outputs, prepare.name_in(), prepare.name_out())
+    stages = dataclasses.replace(general.stages, prepare=prepare_fixed)
     function = controller_fun("phased", stages, "daqp")
     controller = dataclasses.replace(general, function=function, stages=stages)
     project = codegen.export_c(controller, tmp_path / "c")
     rng = np.random.default_rng(22)
     sets = [rng.normal(size=(PROBLEMS, size)) for size in (2, 3)] + [np.zeros((PROBLEMS, 4))]
-    found, expected = answers(project.load(), *sets), answers(function, *sets)
-    assert np.array_equal(found[2], expected[2])
-    assert np.mean(found[2] == SOLVED) > 0.5
-    np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=1e-9)  # two builds of DAQP
+    actual, expected = outputs_of(project.load(), *sets), outputs_of(function, *sets)
+    assert np.array_equal(actual[2], expected[2])
+    assert np.mean(actual[2] == SOLVED) > 0.5
+    np.testing.assert_allclose(actual[0], expected[0], rtol=0, atol=1e-9)  # two builds of DAQP
     memory, tick = project.memory(), {"q": sets[0][0], "ref": sets[1][0], "z": sets[2][0]}
     project.prepare(memory, {"ref": tick["ref"], "z": tick["z"]})
-    answer = project.feedback(memory, tick)
-    np.testing.assert_array_equal(answer["u"], found[0][0])
+    outputs = project.feedback(memory, tick)
+    np.testing.assert_array_equal(outputs["u"], actual[0][0])
 
 
 def test_linear_mpc_as_c_is_the_law_in_python(tmp_path):
     """A double integrator with bounds on control, place and speed; a tenth without solution."""
     model = LinearModel.of([[1, 0.1], [0, 1]], [[0.005], [0.1]], 0.1)
-    far = np.array([5.0, 0.8])
-    box = Output("x", np.eye(2), np.zeros((2, 1)), -far, far)
+    box_limits = np.array([5.0, 0.8])
+    box = Output("x", np.eye(2), np.zeros((2, 1)), -box_limits, box_limits)
     mpc = lti_mpc(model, 12, [1.0, 0.1], 0.1, u_bounds=[[-1.0, 1.0]], outputs=[box])
     program = codegen.export_c(mpc, tmp_path / "c").load()
     rng = np.random.default_rng(23)
@@ -175,9 +175,9 @@ def test_linear_mpc_as_c_is_the_law_in_python(tmp_path):
     ref = np.hstack([rng.uniform(-4, 4, (PROBLEMS, 1)), np.zeros((PROBLEMS, 2))])
     x0[::50, 0] = np.nan
     z = np.tile(mpc.controller.z0, (PROBLEMS, 1))
-    found, expected = (answers(law, x0, ref, z) for law in (program, mpc.function))
-    assert np.array_equal(found[2], expected[2])
-    assert set(np.unique(found[2])) == {0, 2, 3}
-    assert np.mean(np.any(found[1] != 0, axis=1)) > 0.3
-    np.testing.assert_array_equal(found[1], expected[1])
-    np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=TOLERANCE)
+    actual, expected = (outputs_of(law, x0, ref, z) for law in (program, mpc.function))
+    assert np.array_equal(actual[2], expected[2])
+    assert set(np.unique(actual[2])) == {0, 2, 3}
+    assert np.mean(np.any(actual[1] != 0, axis=1)) > 0.3
+    np.testing.assert_array_equal(actual[1], expected[1])
+    np.testing.assert_allclose(actual[0], expected[0], rtol=0, atol=TOLERANCE)

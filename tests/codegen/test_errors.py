@@ -13,7 +13,7 @@ import mbcasadi.codegen as codegen
 from mbcasadi.errors import CompilerError, ExportError, ShapeError, UnknownNameError
 
 
-def everything(folder: Path) -> dict[str, bytes]:
+def contents_of(folder: Path) -> dict[str, bytes]:
     files = (p for p in folder.rglob("*") if p.is_file())
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in files}
 
@@ -21,7 +21,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 # -- compilers
 
 
-def test_no_compiler_on_the_path_says_what_to_install(tmp_path, monkeypatch):
+def test_without_a_compiler_the_error_names_what_to_install(tmp_path, monkeypatch):
     project = codegen.export_c(planar_arm(), tmp_path / "out")
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     monkeypatch.delenv("CC", raising=False)
@@ -59,7 +59,7 @@ def test_a_folder_that_is_not_empty_is_kept(tmp_path):
         codegen.export_c(planar_arm(), target)
     with pytest.raises(ExportError, match=r"files that no export wrote \(thesis.tex\)"):
         codegen.export_c(planar_arm(), target, overwrite=True)
-    assert everything(target) == {"thesis.tex": b"years of work"}
+    assert contents_of(target) == {"thesis.tex": b"years of work"}
 
 
 def test_overwrite_replaces_an_earlier_export_and_nothing_else(tmp_path):
@@ -100,21 +100,21 @@ def test_an_interrupted_export_leaves_the_folder_as_it_was(
 ):
     if earlier:
         codegen.export_c(planar_arm(), tmp_path / "out")
-    before, calls = everything(tmp_path), [0]
+    before, calls = contents_of(tmp_path), [0]
     original = getattr(Path, method)
     last = 3 if method == "write_bytes" else 2 if earlier else 1
 
-    def interrupted(path, *args):
+    def interrupt(path, *args):
         calls[0] += 1
         if calls[0] == last:
             raise error
         return original(path, *args)
 
-    monkeypatch.setattr(Path, method, interrupted)
+    monkeypatch.setattr(Path, method, interrupt)
     expected = ExportError if isinstance(error, OSError) else KeyboardInterrupt
     with pytest.raises(expected):
         codegen.export_c(saturated_controller(), tmp_path / "out", overwrite=True)
-    assert everything(tmp_path) == before
+    assert contents_of(tmp_path) == before
     assert sorted(p.name for p in tmp_path.iterdir()) == (["out"] if earlier else [])
 
 

@@ -30,16 +30,16 @@ def export(make, folder):
 def test_cmake_builds_the_library_and_the_example(make, tmp_path):
     project = export(make, tmp_path / "out")
     for command in ("cmake -S . -B build", "cmake --build build"):
-        done = subprocess.run(
+        process = subprocess.run(
             command.split(), cwd=project.folder, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stderr
-    done = subprocess.run(
+        assert process.returncode == 0, process.stderr
+    process = subprocess.run(
         [f"build/{project.name}_example"], cwd=project.folder, capture_output=True, text=True
     )
-    assert done.returncode == 0
+    assert process.returncode == 0
     # cmake's flags are not the manifest's
-    assert equal_but_for_rounding(done.stdout, project.run_example()), done.stdout
+    assert equal_but_for_rounding(process.stdout, project.run_example()), process.stdout
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_the_manuals_compiler_line_works(make, tmp_path):
     project = export(make, tmp_path / "out")
     line = re.search(r"^cc .*$", (project.folder / "README.md").read_text(), re.MULTILINE)
     assert line
-    done = subprocess.run(
+    process = subprocess.run(
         [*shlex.split(line[0]), "-Werror"], cwd=project.folder, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    done = subprocess.run(["./example"], cwd=project.folder, capture_output=True, text=True)
-    assert done.returncode == 0
-    assert done.stdout == STEPS.get(project.name, done.stdout)
+    assert process.returncode == 0, process.stderr
+    process = subprocess.run(["./example"], cwd=project.folder, capture_output=True, text=True)
+    assert process.returncode == 0
+    assert process.stdout == STEPS.get(project.name, process.stdout)
 
 
 def test_the_example_runs_on_the_given_state(tmp_path):

@@ -50,9 +50,11 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_function_and_c_refuse_the_same_problems(case, laws):
-    given, expected = CASES[case]
+    problem_values, expected = CASES[case]
     for law in laws:
-        x, active, status, lam = (np.array(out).ravel() for out in law(*given, np.zeros(M)))
+        x, active, status, lam = (
+            np.array(out).ravel() for out in law(*problem_values, np.zeros(M))
+        )
         assert status == expected
         if expected == UNSOLVED:
             assert not np.any(np.concatenate([x, active, lam]))

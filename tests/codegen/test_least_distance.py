@@ -43,7 +43,7 @@ def plain(rng):
     return A, lower, upper
 
 
-def one_sided(rng):
+def one_sided_rows(rng):
     A, lower, _ = plain(rng)
     return A, lower, np.full(M, UNBOUNDED)
 
@@ -69,12 +69,12 @@ def dependent_equalities(rng):
     return A, lower, upper
 
 
-def masked(rng):
+def masked_rows(rng):
     """Rows of contacts that are switched off are zero, their bounds are wide."""
     A, lower, upper = plain(rng)
-    off = rng.random(M) < 0.4
-    A[off] = 0.0
-    return A, np.where(off, -1e6, lower), np.where(off, 0.0, upper)
+    is_off = rng.random(M) < 0.4
+    A[is_off] = 0.0
+    return A, np.where(is_off, -1e6, lower), np.where(is_off, 0.0, upper)
 
 
 def nearly_parallel(rng):
@@ -83,7 +83,7 @@ def nearly_parallel(rng):
     return A, *around(rng, A)[1:]
 
 
-def badly_scaled(rng):
+def badly_scaled_rows(rng):
     A, lower, upper = plain(rng)
     scale = 10.0 ** rng.uniform(-6, 6, size=M)
     return A * scale[:, None], lower * scale, upper * scale
@@ -96,13 +96,13 @@ def large(rng):
 
 FEASIBLE = [
     plain,
-    one_sided,
+    one_sided_rows,
     degenerate,
     redundant,
     dependent_equalities,
-    masked,
+    masked_rows,
     nearly_parallel,
-    badly_scaled,
+    badly_scaled_rows,
     large,
 ]
 
@@ -234,7 +234,7 @@ def test_nan_in_the_warm_start_is_a_cold_start(solver):
 @pytest.mark.parametrize(("n", "m"), [(3, 0), (1, 1), (1, 5), (0, 0)])
 def test_problems_of_any_size_work(n, m, tmp_path):
     law = codegen.export_c(least_distance_controller(n, m), tmp_path / "out").load()
-    A, one = np.ones((m, n)), np.ones(m)
-    x, _, status, *_ = law(A, one, 2 * one, np.zeros(m))
+    A, ones = np.ones((m, n)), np.ones(m)
+    x, _, status, *_ = law(A, ones, 2 * ones, np.zeros(m))
     assert float(status) == 0
     assert np.allclose(np.array(x).ravel(), 1.0 if m else 0.0, atol=SOLUTION_TOL)

@@ -27,8 +27,8 @@ def test_generated_c_equals_the_function_on_random_inputs(make, tmp_path):
     compiled = codegen.export_c(function, tmp_path / "out").load()
     inputs = random_inputs(function, 1)
     expected = function.map(SAMPLES).call(inputs)
-    found = compiled.map(SAMPLES).call(inputs)
-    for name, a, b in zip(function.name_out(), found, expected, strict=True):
+    actual = compiled.map(SAMPLES).call(inputs)
+    for name, a, b in zip(function.name_out(), actual, expected, strict=True):
         assert np.max(np.abs(np.array(a - b))) <= ROUNDING * (1 + float(ca.norm_inf(ca.vec(b)))), (
             name
         )
@@ -66,8 +66,8 @@ def test_a_solver_in_casadis_own_c_is_exported_without_its_printing(tmp_path):
     law = ca.Function("law", [p], [solver(p=p, lbg=0, ubg=1)["x"]], ["p"], ["x"])
     project = codegen.export_c(law, tmp_path / "out")
     assert "stdio.h" not in project.source.read_text()
-    found = np.array(project.load()([2.0, 0.5])).ravel()
-    assert np.allclose(found, [1.25, -0.25], atol=1e-9)  # projection onto x0 + x1 = 1
+    actual = np.array(project.load()([2.0, 0.5])).ravel()
+    assert np.allclose(actual, [1.25, -0.25], atol=1e-9)  # projection onto x0 + x1 = 1
 
 
 def test_the_library_can_be_loaded_twice_and_rebuilds_nothing(tmp_path):

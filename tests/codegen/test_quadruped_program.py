@@ -80,7 +80,7 @@ def wild_inputs(system, law):
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory):
+def project_and_folder(tmp_path_factory):
     system = mb.read_mjcf(models.path("quadruped"))
     feet = [mb.Contact(name, friction=0.6, sides=4, min_force=5.0) for name in FEET]
     tasks = [mb.control.FrameTask("trunk", kp=100.0), mb.control.PostureTask(kp=20.0, weight=0.01)]
@@ -93,9 +93,9 @@ def exported(tmp_path_factory):
     return project, folder
 
 
-def run(exported, *flags):
+def run(project_and_folder, *flags):
     """Compile the controller with `flags`, run it over the inputs; returns counts by status."""
-    project, folder = exported
+    project, folder = project_and_folder
     wrap = [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc")]
     command = [*find_compiler(), "-std=c99", "-Wall", "-Wextra", "-Werror"]
     command += ["-Wno-unused-parameter", *flags, *wrap, f"-I{project.folder}"]
@@ -103,22 +103,22 @@ def run(exported, *flags):
     command += [f"{project.folder}/{project.name}.c", f"{project.folder}/daqp/libdaqpstat.a"]
     built = subprocess.run([*command, "-lm", "-o", folder / "program"], capture_output=True)
     assert built.returncode == 0, built.stderr.decode()
-    done = subprocess.run(
+    process = subprocess.run(
         [folder / "program", folder / "inputs"], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert not done.stderr
-    return [int(count) for count in done.stdout.split()]
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert not process.stderr
+    return [int(count) for count in process.stdout.split()]
 
 
-def test_it_allocates_nothing_and_stays_bounded_whatever_comes_in(exported):
-    solved, _, infeasible, bad, _ = run(exported, "-O0")
+def test_it_allocates_nothing_and_stays_bounded_whatever_comes_in(project_and_folder):
+    solved, _, infeasible, bad, _ = run(project_and_folder, "-O0")
     assert solved > TICKS // 3
     assert infeasible > 0
     assert bad >= TICKS // 20
 
 
-def test_it_runs_clean_under_the_sanitizers(exported):
+def test_it_runs_clean_under_the_sanitizers(project_and_folder):
     sanitizers = "-fsanitize=address,undefined,float-cast-overflow"
-    counts = run(exported, "-O0", "-g", sanitizers, "-fno-sanitize-recover=all")
+    counts = run(project_and_folder, "-O0", "-g", sanitizers, "-fno-sanitize-recover=all")
     assert sum(counts) == TICKS

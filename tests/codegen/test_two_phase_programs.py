@@ -55,18 +55,18 @@ int main(void) {{
 
 
 def test_a_call_that_interrupts_another_is_refused_and_spoils_nothing(project, tmp_path):
-    """A timer's handler asks for feedback, or for a whole tick, while we prepare."""
+    """A timer's handler requires feedback, or for a whole tick, while we prepare."""
     text = f"""
 #include <signal.h>
 #include <sys/time.h>
 #include "phased.h"
 {STATE}
 static const double other[3] = {{-0.3, 0.1, 0.2}};
-static double z[4], answer[3], expected[3];
+static double z[4], solution[3], expected[3];
 static volatile long refused, answered, wrong;
 static volatile int whole;
 static void handler(int s) {{
-  const double *right = whole ? answer : expected;
+  const double *right = whole ? solution : expected;
   double u[3], w[4];
   const int status = whole ? phased_step(memory, q, other, z, u, w, 0, 0)
                            : phased_feedback(memory, q, ref, z, u, w, 0, 0);
@@ -96,8 +96,8 @@ static int prepare_until(long enough) {{
 int main(void) {{
   struct itimerval often = {{{{0, 50}}, {{0, 50}}}};
   if (phased_init(memory, sizeof memory)) return 1;
-  if (phased_step(memory, q, other, z, answer, 0, 0, 0)) return 2;
-  if (phased_step(memory, q, ref, z, expected, 0, 0, 0) || same(answer, expected, 3)) return 3;
+  if (phased_step(memory, q, other, z, solution, 0, 0, 0)) return 2;
+  if (phased_step(memory, q, ref, z, expected, 0, 0, 0) || same(solution, expected, 3)) return 3;
   signal(SIGALRM, handler);
   setitimer(ITIMER_REAL, &often, 0);
   if (!prepare_until(20)) return 4;
@@ -148,17 +148,17 @@ def test_every_file_builds_with_warnings_as_errors(level, project, tmp_path):
         command = [*find_compiler(), *WARNINGS, "-Wpedantic", level, "-c", file]
         command += [f for f in solver_flags(project) if not f.endswith(".a")]
         command += ["-o", str(tmp_path / "object.o")]
-        done = subprocess.run(command, cwd=project.folder, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        process = subprocess.run(command, cwd=project.folder, capture_output=True, text=True)
+        assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="nm is not installed")
-def test_the_control_function_asks_for_no_memory_and_no_output(project, tmp_path):
+def test_the_control_function_allocates_no_memory_and_writes_no_output(project, tmp_path):
     target = tmp_path / "law.o"
     command = [*find_compiler(), "-O2", "-c", str(project.source), f"-I{project.folder}"]
     command += [f for f in solver_flags(project) if not f.endswith(".a")]
     subprocess.run([*command, "-o", str(target)], check=True)
-    listed = subprocess.run(["nm", "-u", str(target)], capture_output=True, text=True, check=True)
-    wanted = {line.split()[-1].removeprefix("_") for line in listed.stdout.splitlines()}
-    assert wanted & {"memcmp", "sqrt", "daqp_ldp"}  # the list is one
-    assert not wanted & {"malloc", "calloc", "realloc", "free", "printf", "puts", "fwrite"}
+    listing = subprocess.run(["nm", "-u", str(target)], capture_output=True, text=True, check=True)
+    symbols = {line.split()[-1].removeprefix("_") for line in listing.stdout.splitlines()}
+    assert symbols & {"memcmp", "sqrt", "daqp_ldp"}  # the list is one
+    assert not symbols & {"malloc", "calloc", "realloc", "free", "printf", "puts", "fwrite"}

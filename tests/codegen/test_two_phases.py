@@ -1,4 +1,4 @@
-"""A tick in two phases: preparation and feedback are the whole tick, or they say what is amiss."""
+"""A tick in two phases: preparation and feedback are the whole tick, or report what is missing."""
 
 import dataclasses
 
@@ -39,7 +39,7 @@ def ticks(sets):
     return [{name: values[k] for name, values in sets.items()} for k in range(len(sets["q"]))]
 
 
-def known(tick):
+def prepare_inputs(tick):
     return {name: tick[name] for name in ("ref", "z")}
 
 
@@ -52,17 +52,17 @@ def test_both_phases_are_the_whole_tick_bit_for_bit_and_the_law_in_python(contro
     law = controller.function.map(STATES)
     expected = [np.array(out).T for out in law(*(sets[name].T for name in law.name_in()))]
     whole, apart = project.memory(), project.memory()
-    seen = set()
+    statuses = set()
     for k, tick in enumerate(ticks(sets)):
-        project.prepare(apart, known(tick))
-        answer = project.feedback(apart, tick)
-        assert equal(answer, project.step(whole, tick))
-        status = int(answer["status"][0])
-        seen.add(status)
+        project.prepare(apart, prepare_inputs(tick))
+        outputs = project.feedback(apart, tick)
+        assert equal(outputs, project.step(whole, tick))
+        status = int(outputs["status"][0])
+        statuses.add(status)
         assert status == expected[2][k]
-        assert np.abs(answer["u"] - expected[0][k]).max() < SOLVER_TOL
-        assert np.all(np.abs(answer["u"]) <= LIMIT)
-    assert seen == {0, 2, 3}
+        assert np.abs(outputs["u"] - expected[0][k]).max() < SOLVER_TOL
+        assert np.all(np.abs(outputs["u"]) <= LIMIT)
+    assert statuses == {0, 2, 3}
 
 
 def test_the_library_that_casadi_loads_does_the_whole_tick(project):
@@ -75,22 +75,22 @@ def test_the_library_that_casadi_loads_does_the_whole_tick(project):
 
 def test_the_solution_depends_on_what_was_prepared_and_on_what_was_measured(project):
     memory, first = project.memory(), {"q": [0.1, 0.2], "ref": [0.3, 0.4, 0.5], "z": np.zeros(M)}
-    one = project.step(memory, first)
-    assert one["status"][0] == SOLVED
+    outputs_first = project.step(memory, first)
+    assert outputs_first["status"][0] == SOLVED
     for name in ("q", "ref"):
-        moved = first | {name: np.array(first[name]) + 0.1}
-        assert np.abs(project.step(memory, moved)["u"] - one["u"]).max() > 1e-3
+        changed = first | {name: np.array(first[name]) + 0.1}
+        assert np.abs(project.step(memory, changed)["u"] - outputs_first["u"]).max() > 1e-3
 
 
 def test_a_feedback_on_nothing_prepared_is_bad_input_with_the_laws_own_safe_output(project):
     tick = {"q": [0.1, 0.2], "ref": [0.3, 9.0, 0.5], "z": [1.0, 0, -1, 0]}
     for memory in (project.memory(), project.memory()):
-        answer = project.feedback(memory, tick)
-        assert answer["status"][0] == BAD_INPUT
-        assert answer["residual"][0] == np.inf
-        assert answer["u"].tolist() == [0.3, LIMIT, 0.5]
-        assert answer["z_next"].tolist() == tick["z"]
-        project.prepare(memory, known(tick))
+        outputs = project.feedback(memory, tick)
+        assert outputs["status"][0] == BAD_INPUT
+        assert outputs["residual"][0] == np.inf
+        assert outputs["u"].tolist() == [0.3, LIMIT, 0.5]
+        assert outputs["z_next"].tolist() == tick["z"]
+        project.prepare(memory, prepare_inputs(tick))
         assert equal(project.feedback(memory, tick), project.step(project.memory(), tick))
 
 
@@ -100,10 +100,10 @@ def test_a_feedback_on_other_inputs_than_the_prepared_is_refused(name, project):
     other = tick | {name: tick[name].copy()}
     other[name][-1] = np.nextafter(other[name][-1], 1)
     memory = project.memory()
-    project.prepare(memory, known(tick))
+    project.prepare(memory, prepare_inputs(tick))
     assert project.feedback(memory, other)["status"][0] == BAD_INPUT
     assert project.feedback(memory, tick)["status"][0] == BAD_INPUT  # it is forgotten
-    project.prepare(memory, known(other))
+    project.prepare(memory, prepare_inputs(other))
     assert project.feedback(memory, other)["status"][0] == SOLVED
 
 
@@ -111,13 +111,13 @@ def test_preparing_twice_keeps_the_second_and_feedback_may_come_twice(project):
     first = {"q": [0.1, 0.2], "ref": [0.3, 0.4, 0.5], "z": np.zeros(M)}
     second = first | {"ref": [-0.3, 0.1, 0.2]}
     memory = project.memory()
-    project.prepare(memory, known(first))
-    project.prepare(memory, known(second))
+    project.prepare(memory, prepare_inputs(first))
+    project.prepare(memory, prepare_inputs(second))
     for q in ([0.1, 0.2], [0.3, -0.2], [0.1, 0.2]):
         tick = second | {"q": q}
-        answer = project.feedback(memory, tick)
-        assert answer["status"][0] == SOLVED
-        assert equal(answer, project.step(project.memory(), tick))
+        outputs = project.feedback(memory, tick)
+        assert outputs["status"][0] == SOLVED
+        assert equal(outputs, project.step(project.memory(), tick))
     assert project.feedback(memory, first)["status"][0] == BAD_INPUT
 
 
@@ -125,21 +125,21 @@ def test_preparing_twice_keeps_the_second_and_feedback_may_come_twice(project):
 def test_bad_numbers_in_a_preparation_become_bad_input_in_its_feedback(bad, project):
     tick = {"q": [0.1, 0.2], "ref": [0.3, bad, 0.5], "z": np.zeros(M)}
     memory = project.memory()
-    project.prepare(memory, known(tick))
-    answer = project.feedback(memory, tick)
-    assert answer["status"][0] == BAD_INPUT
-    assert answer["u"].tolist() == [0.3, 0.0, 0.5]
+    project.prepare(memory, prepare_inputs(tick))
+    outputs = project.feedback(memory, tick)
+    assert outputs["status"][0] == BAD_INPUT
+    assert outputs["u"].tolist() == [0.3, 0.0, 0.5]
     good = tick | {"ref": [0.3, 0.4, 0.5]}
-    project.prepare(memory, known(good))
+    project.prepare(memory, prepare_inputs(good))
     assert project.feedback(memory, good)["status"][0] == SOLVED
 
 
 def test_inputs_that_are_left_out_count_as_zeros_in_both_phases(project):
     memory, zeros = project.memory(), {"q": [0.1, 0.2], "ref": np.zeros(N), "z": np.zeros(M)}
     project.prepare(memory, {})
-    answer = project.feedback(memory, {"q": [0.1, 0.2]})
-    assert answer["status"][0] == SOLVED
-    assert equal(answer, project.feedback(memory, zeros))
+    outputs = project.feedback(memory, {"q": [0.1, 0.2]})
+    assert outputs["status"][0] == SOLVED
+    assert equal(outputs, project.feedback(memory, zeros))
     project.prepare(memory, {"ref": [0.3, 0, 0]})
     assert project.feedback(memory, {"q": [0.1, 0.2]})["status"][0] == BAD_INPUT
 
@@ -147,11 +147,11 @@ def test_inputs_that_are_left_out_count_as_zeros_in_both_phases(project):
 def test_a_law_that_does_not_see_what_is_missing_is_overruled(tmp_path):
     law = codegen.export_c(two_phase_controller(deaf=True), tmp_path / "c")
     memory, tick = law.memory(), {"q": [9.0, 9.0], "ref": [0.3, 0.4, 0.5], "z": [1.0, 0, 0, -1]}
-    answer = law.feedback(memory, tick)
-    assert answer["status"][0] == BAD_INPUT
-    assert answer["u"].tolist() == [0, 0, 0]
-    assert answer["z_next"].tolist() == tick["z"]
-    assert answer["residual"][0] == np.inf
+    outputs = law.feedback(memory, tick)
+    assert outputs["status"][0] == BAD_INPUT
+    assert outputs["u"].tolist() == [0, 0, 0]
+    assert outputs["z_next"].tolist() == tick["z"]
+    assert outputs["residual"][0] == np.inf
 
 
 def test_the_example_program_calls_both_phases(project):
@@ -211,8 +211,8 @@ def test_phases_that_do_not_fit_are_refused(tmp_path):
     other = two_phase_controller(rows_prepared=False).stages
     x, ref, z = ca.SX.sym("x", 2), ca.SX.sym("ref", N), ca.SX.sym("z", M)
 
-    def prepare(names, given, output="prepared", size=N**2 + M + 1):
-        return ca.Function("prepare", given, [ca.SX.zeros(size)], names, [output])
+    def prepare(names, inputs, output="prepared", size=N**2 + M + 1):
+        return ca.Function("prepare", inputs, [ca.SX.zeros(size)], names, [output])
 
     cases = [
         (change(stages, prepare=None), "the inputs of build"),

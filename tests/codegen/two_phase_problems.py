@@ -19,7 +19,7 @@ def two_phase_controller(
     """Return (q, ref, z) → (u, z_next, status, residual) with a preparation from (ref, z).
 
     min ½ xᵀx,  lower - q_0 <= A(ref) x <= upper - q_0;  u is x turned by ref and moved by q. z is
-    the active set. The safe output is the reference, cut to the limits.
+    the active set. The safe output is the reference, clipped to the limits.
 
     Args:
         name: of the controller.

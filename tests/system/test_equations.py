@@ -105,7 +105,7 @@ def test_a_stray_symbol_is_named():
         from_equations(q, v, M=mass, h=0.0)
 
 
-def test_a_wrong_shape_says_found_and_expected():
+def test_a_wrong_shape_names_found_and_expected():
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     with pytest.raises(err.ShapeError, match=r"M has shape \(1, 2\), expected \(2, 2\)"):
         from_equations(q, v, M=[[1.0, 2.0]], h=np.zeros((2, 1)))

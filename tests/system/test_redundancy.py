@@ -18,14 +18,14 @@ def test_repeated_rows_are_named_with_those_that_they_repeat():
     rng = np.random.default_rng(0)
     one, two, three = rng.standard_normal((3, 4))
     system = rows(np.array([one, two, one - 2 * two, three, 5 * two, 0 * one]))
-    found = redundancy(system, np.zeros(4))
-    assert (found.rows, found.rank) == (6, 3)
-    assert found.repeated == {2: (0, 1), 4: (1,)}
-    assert found.vanishing == (5,)
-    assert found.in_words == (
+    report = redundancy(system, np.zeros(4))
+    assert (report.rows, report.rank) == (6, 3)
+    assert report.repeated == {2: (0, 1), 4: (1,)}
+    assert report.vanishing == (5,)
+    assert report.in_words == (
         "6 rows, rank 3: row 5 vanishes here; rows 2 and 4 repeat others here"
     )
-    assert found.consistent
+    assert report.consistent
 
 
 def test_rows_that_contradict_each_other_leave_no_velocity():
@@ -40,9 +40,9 @@ def test_rows_that_contradict_each_other_leave_no_velocity():
 
 def test_the_planar_loop_of_a_model_has_one_row_that_vanishes():
     system = read_mjcf(models.path("four_bar"))
-    found = redundancy(system, system.tree.q0)
-    assert (found.rows, found.rank) == (3, 2)
-    assert found.in_words.startswith("3 rows, rank 2: row ")
+    report = redundancy(system, system.tree.q0)
+    assert (report.rows, report.rank) == (3, 2)
+    assert report.in_words.startswith("3 rows, rank 2: row ")
     masked = redundancy(system, system.tree.q0, mask=[1, 0, 1])
     assert masked.off == (1,)
     assert "row 1 is switched off" in masked.in_words

@@ -62,7 +62,7 @@ def test_a_psi_that_is_linear_in_v_is_a_pfaffian_row():
     q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
     row, drift = ca.horzcat(ca.sin(q[0]), ca.cos(q[1])), ca.cos(t) * q[0]
     unit = {"M": np.eye(2), "h": np.zeros((2, 1)), "t": t}
-    one = from_equations(q, v, **unit, A=row, a0=drift)
+    pfaffian = from_equations(q, v, **unit, A=row, a0=drift)
     two = from_equations(q, v, **unit, psi=row @ v + drift)
     assert "v" not in two.constraint_jacobian.name_in()
     at = {"q": [0.3, -0.8], "v": [1.1, 0.4], "t": 0.9}
@@ -72,7 +72,7 @@ def test_a_psi_that_is_linear_in_v_is_a_pfaffian_row():
         "constraint_bias",
         "constraint_rate",
     ):
-        expected = column(evaluate(one.member(name), at))
+        expected = column(evaluate(pfaffian.member(name), at))
         np.testing.assert_allclose(column(evaluate(two.member(name), at)), expected, rtol=1e-13)
         assert np.abs(expected).max() > 1e-3, name
 
@@ -98,14 +98,14 @@ def test_rows_on_a_free_body_follow_the_manifold_and_not_the_quaternion():
     q = column(system.integrate([0, 0, 1, 1, 0, 0, 0], rng.standard_normal(6)))
     v, a, t = rng.standard_normal(6), rng.standard_normal(6), 0.4
 
-    def moved(s):
+    def state_after(s):
         # second order along the motion: velocity v + s a on average v + s a / 2
         return column(system.integrate(q, s * v + s**2 / 2 * a)), v + s * a, t + s
 
     def slope(member, order):
         values = []
         for s in (STEP, -STEP):
-            qs, vs, ts = moved(s)
+            qs, vs, ts = state_after(s)
             values.append(column(evaluate(member, {"q": qs, "v": vs, "t": ts})))
         return (values[0] - values[1]) / (2 * STEP)
 
@@ -142,12 +142,12 @@ def test_a_masked_row_is_a_row_that_is_not_there():
     assert fd.name_in() == ["q", "v", "f", "mask"]
     rng = np.random.default_rng(3)
     q, v, f = system.tree.q0, rng.standard_normal(3), rng.standard_normal(3)
-    closed = column(fd(q, v, f, np.ones(3))[0])
-    np.testing.assert_allclose(closed, column(forward_dynamics(system)(q, v, f)[0]), rtol=1e-12)
+    a_closed = column(fd(q, v, f, np.ones(3))[0])
+    np.testing.assert_allclose(a_closed, column(forward_dynamics(system)(q, v, f)[0]), rtol=1e-12)
     opened = fd(q, v, f, np.zeros(3))
     np.testing.assert_allclose(column(opened[0]), column(free(q, v, f)[0]), rtol=MOTION_TOL)
     np.testing.assert_allclose(column(opened[2]), 0)
-    assert np.linalg.norm(closed - column(opened[0])) > 1
+    assert np.linalg.norm(a_closed - column(opened[0])) > 1
 
 
 def four_bar_without_its_loop():
@@ -227,9 +227,9 @@ def test_a_body_in_four_euler_parameters_turns_as_euler_has_it():
         omega = 2 * G @ pdot
         a = column(fd(p, pdot, np.zeros(4))[0])
         # the rate of omega: 2 G a, since dG/dt pdot = 0 on any p
-        found = 2 * G @ a
+        omega_dot = 2 * G @ a
         expected = np.linalg.solve(I, -np.cross(omega, I @ omega))
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(omega_dot, expected, rtol=1e-10, atol=1e-10)
         assert abs(p @ a + pdot @ pdot) < 1e-10
 
 

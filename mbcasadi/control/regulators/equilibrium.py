@@ -129,16 +129,16 @@ def equilibrium(
     require_contacts(contacts)
     control = None if u is None else column("u", np.asarray(u), system.nu)
     ranges = require_ranges(system, None, None).ctrl if within_limits else None
-    statics = rest_equations(system, start, held, contacts, control, place.mask, ranges)
+    at_rest = rest_equations(system, start, held, contacts, control, place.mask, ranges)
     _require_rest(system, start, place.mask)
-    assembled = assemble(statics.rested, start, mask=statics.mask) if statics.rested.nc else start
-    assembled_loads = statics.loads_at(assembled)
+    assembled = assemble(at_rest.rested, start, mask=at_rest.mask) if at_rest.rested.nc else start
+    assembled_loads = at_rest.loads_at(assembled)
     if assembled_loads.balanced and assembled_loads.feasible:
-        return _report(system, statics, assembled, assembled_loads, control, ranges)
-    solution = nearest_pose(statics, start, assembled)
+        return _report(system, at_rest, assembled, assembled_loads, control, ranges)
+    solution = nearest_pose(at_rest, start, assembled)
     if solution is None:
-        raise ProblemError(_failure_message(system, statics, assembled_loads))
-    return _report(system, statics, *solution, control, ranges)
+        raise ProblemError(_failure_message(system, at_rest, assembled_loads))
+    return _report(system, at_rest, *solution, control, ranges)
 
 
 def _start(system: System, q0: ArrayLike | None) -> Array:
@@ -175,26 +175,26 @@ def _require_force(system: System, q: Array, u: Array) -> None:
 
 def _report(
     system: System,
-    statics: StaticEquilibrium,
+    at_rest: StaticEquilibrium,
     q: Array,
     loads: Loads,
     control: Array | None,
     ranges: Array | None,
 ) -> Equilibrium:
     u = loads.y[: system.nu] if control is None else control
-    reactions = loads.y[statics.nu :]
+    reactions = loads.y[at_rest.nu :]
     if ranges is not None:
         _require_force(system, q, u)
-    value = statics.at(q, loads.y)
-    gap_q = value["gap_q"][: value["gap_q"].shape[0] - statics.held]
-    reacting = value["E"][:, statics.nu :]
-    inner = null(value["E"], FREE_TOL)[: statics.nu]
+    value = at_rest.at(q, loads.y)
+    gap_q = value["gap_q"][: value["gap_q"].shape[0] - at_rest.held]
+    reacting = value["E"][:, at_rest.nu :]
+    inner = null(value["E"], FREE_TOL)[: at_rest.nu]
     return Equilibrium(
         system=system,
         q=q,
         u=u,
         lam=reactions[: system.nc],
-        contact_forces=_in_axes(statics.contacts, reactions[system.nc :]),
+        contact_forces=_in_axes(at_rest.contacts, reactions[system.nc :]),
         residual=value["unbalanced"].ravel(),
         free_directions=_persistent_directions(gap_q, value["unbalanced_q"], value["E"]),
         neutral_directions=_persistent_directions(gap_q, value["unbalanced_q"], reacting),
@@ -239,7 +239,7 @@ def _in_axes(contacts: Sequence[Contact], forces: Array) -> Array:
     return np.array([R @ f for R, f in zip(axes, split, strict=True)]).reshape(-1, 3)
 
 
-def _failure_message(system: System, statics: StaticEquilibrium, loads: Loads) -> str:
+def _failure_message(system: System, at_rest: StaticEquilibrium, loads: Loads) -> str:
     """Return a message with the forces that cannot be balanced at the assembled pose."""
     head = f"'{system.name}': no equilibrium was found near q0"
     if not loads.balanced:
@@ -248,13 +248,13 @@ def _failure_message(system: System, statics: StaticEquilibrium, loads: Loads) -
             f"{head}: at the assembled pose neither control nor constraint balances {force} "
             "(N or N m). Start nearer to a pose at rest, or free held coordinates"
         )
-    over = statics.limits.G @ loads.y - statics.limits.d
-    names = (*system.actuator_names[: statics.nu], *(f"row {n}" for n in system.constraint_names))
-    feet = tuple(f"foot {c.frame}" for c in statics.contacts for _ in range(3))
-    touched = np.abs(statics.limits.G[over > 0]).max(axis=0, initial=0.0) > 0
+    over = at_rest.limits.G @ loads.y - at_rest.limits.d
+    names = (*system.actuator_names[: at_rest.nu], *(f"row {n}" for n in system.constraint_names))
+    feet = tuple(f"foot {c.frame}" for c in at_rest.contacts for _ in range(3))
+    touched = np.abs(at_rest.limits.G[over > 0]).max(axis=0, initial=0.0) > 0
     weak = dict.fromkeys(n for n, t in zip(names + feet, touched, strict=True) if t)
     weak_names = ", ".join(weak)
     if not any(name in weak for name in system.actuator_names):
         return f"{head} within the limits of {weak_names}"
-    needed = named_values(system.actuator_names, loads.y[: statics.nu])
+    needed = named_values(system.actuator_names, loads.y[: at_rest.nu])
     return f"{head} within limits: beyond them {weak_names}; without limits {needed}"

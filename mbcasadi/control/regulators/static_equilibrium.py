@@ -108,23 +108,23 @@ def rest_equations(
     )
 
 
-def nearest_pose(statics: StaticEquilibrium, q0: Array, start: Array) -> tuple[Array, Loads] | None:
+def nearest_pose(at_rest: StaticEquilibrium, q0: Array, start: Array) -> tuple[Array, Loads] | None:
     """Return the pose nearest to q0 that can be held, with its forces, or None.
 
     An interior-point method finds it, Newton's steps of least norm close it to rounding errors.
     """
     rng = np.random.default_rng(0)
-    solver, compress = _search(statics, q0, start)
-    start_step = np.array(statics.rested.difference(q0, start)).ravel()
-    y = statics.loads_at(start).y
+    solver, compress = _search(at_rest, q0, start)
+    start_step = np.array(at_rest.rested.difference(q0, start)).ravel()
+    y = at_rest.loads_at(start).y
     for size in RESTART_DISTANCES:
         guess = start_step + size * rng.standard_normal(start_step.size)
         out = solver(x0=np.concatenate([guess, y]), lbg=compress, ubg=np.zeros(compress.size))
         x = np.array(out["x"]).ravel()
-        q = np.array(statics.rested.integrate(q0, x[: start_step.size])).ravel()
-        q = _newton_refinement(statics, q, x[start_step.size :])
-        solution = statics.loads_at(q)
-        gap = np.abs(statics.at(q)["gap"]).max(initial=0.0)
+        q = np.array(at_rest.rested.integrate(q0, x[: start_step.size])).ravel()
+        q = _newton_refinement(at_rest, q, x[start_step.size :])
+        solution = at_rest.loads_at(q)
+        gap = np.abs(at_rest.at(q)["gap"]).max(initial=0.0)
         if solution.balanced and solution.feasible and gap < NLP_TOL:
             return q, solution
     return None
@@ -194,18 +194,18 @@ def _limits(
     return Limits(np.vstack(rows), np.concatenate(bounds))
 
 
-def _search(statics: StaticEquilibrium, q0: Array, start: Array) -> tuple[ca.Function, Array]:
+def _search(at_rest: StaticEquilibrium, q0: Array, start: Array) -> tuple[ca.Function, Array]:
     """Return the program `min |q ⊖ q0|²` over (dq, y), and the lower bounds of its rows.
 
     Redundant rows are compressed to those that are independent at `start`, `Uᵀ phi = 0`.
     """
-    dq, y = ca.SX.sym("dq", statics.rested.nv), ca.SX.sym("y", statics.limits.G.shape[1])
-    q = statics.rested.integrate(q0, dq)
-    values = statics.equations(q=q, y=y)
-    U, s, _ = np.linalg.svd(statics.at(start)["gap_q"], full_matrices=False)
+    dq, y = ca.SX.sym("dq", at_rest.rested.nv), ca.SX.sym("y", at_rest.limits.G.shape[1])
+    q = at_rest.rested.integrate(q0, dq)
+    values = at_rest.equations(q=q, y=y)
+    U, s, _ = np.linalg.svd(at_rest.at(start)["gap_q"], full_matrices=False)
     counting = U[:, s > 1e-7 * max(1.0, s.max(initial=0.0))]
     equal = ca.vertcat(ca.DM(counting.T) @ values["gap"], values["unbalanced"])
-    over = ca.DM(statics.limits.G) @ y - ca.DM(statics.limits.d)
+    over = ca.DM(at_rest.limits.G) @ y - ca.DM(at_rest.limits.d)
     low = np.concatenate([np.zeros(equal.numel()), np.full(over.numel(), -np.inf)])
     problem = {"x": ca.vertcat(dq, y), "f": ca.sumsqr(dq), "g": ca.vertcat(equal, over)}
     quiet = {"print_level": 0, "sb": "yes", "tol": NLP_TOL, "max_iter": NLP_STEPS}
@@ -213,12 +213,12 @@ def _search(statics: StaticEquilibrium, q0: Array, start: Array) -> tuple[ca.Fun
     return ca.nlpsol("rest", "ipopt", problem, options), low
 
 
-def _newton_refinement(statics: StaticEquilibrium, q: Array, y: Array) -> Array:
+def _newton_refinement(at_rest: StaticEquilibrium, q: Array, y: Array) -> Array:
     """Return the pose with its equations closed, controls at their limits held there."""
-    at_limit = statics.limits.G @ y - statics.limits.d > -1e-6 * (1 + np.abs(statics.limits.d))
-    G, nv = statics.limits.G[at_limit], statics.rested.nv
+    at_limit = at_rest.limits.G @ y - at_rest.limits.d > -1e-6 * (1 + np.abs(at_rest.limits.d))
+    G, nv = at_rest.limits.G[at_limit], at_rest.rested.nv
     for _ in range(POLISHING):
-        value = statics.at(q, y)
+        value = at_rest.at(q, y)
         gap, unbalanced = value["gap"].ravel(), value["unbalanced"].ravel()
         J = np.block(
             [
@@ -227,8 +227,8 @@ def _newton_refinement(statics: StaticEquilibrium, q: Array, y: Array) -> Array:
                 [np.zeros((len(G), nv)), G],
             ]
         )
-        error = np.concatenate([gap, unbalanced, G @ y - statics.limits.d[at_limit]])
+        error = np.concatenate([gap, unbalanced, G @ y - at_rest.limits.d[at_limit]])
         step = -np.linalg.lstsq(J, error, rcond=1e-9)[0]
-        q = np.array(statics.rested.integrate(q, step[:nv])).ravel()
+        q = np.array(at_rest.rested.integrate(q, step[:nv])).ravel()
         y = y + step[nv:]
     return q

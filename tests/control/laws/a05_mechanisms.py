@@ -63,15 +63,15 @@ def motion_under(
     return a.full(), f_c.full()
 
 
-def answers(law, q, v, ref, z=None, f_c=None, mask=None) -> dict[str, np.ndarray]:
+def outputs_of(law, q, v, ref, z=None, f_c=None, mask=None) -> dict[str, np.ndarray]:
     """Return all outputs (k, n) of a law at many states; ref and z may be one column."""
     n = q.shape[1]
-    given = {"q": q, "v": v, "ref": ref, "f_c": f_c, "mask": mask}
-    given["z"] = law.controller.z0 if z is None else z
+    inputs = {"q": q, "v": v, "ref": ref, "f_c": f_c, "mask": mask}
+    inputs["z"] = law.controller.z0 if z is None else z
     values = {}
     for name in law.function.name_in():
         rows = law.function.size1_in(name)
-        value = np.asarray(given[name], dtype=float).reshape(rows, -1 if rows else 1)
+        value = np.asarray(inputs[name], dtype=float).reshape(rows, -1 if rows else 1)
         values[name] = np.broadcast_to(value, (rows, n))
     out = law.function.map(n)(**values)
     return {name: np.asarray(out[name].full()) for name in law.function.name_out()}

@@ -15,7 +15,7 @@ def push(dof, size, nv, begin, end):
     return force
 
 
-def turning(law, start):
+def turn_reference(law, start):
     """Return the reference of one turn of the crank, from rest to rest."""
     w = 2 * np.pi / TURN
 
@@ -29,7 +29,7 @@ def turning(law, start):
     return reference
 
 
-def swaying(law, start, size, period, **more):
+def sway_reference(law, start, size, period, **more):
     """Return the reference `start + size (1 - cos)`, vectors."""
     w = 2 * np.pi / period
     start, size = np.asarray(start), np.asarray(size)

@@ -63,8 +63,8 @@ def motion_fun(system, theta, kp=K_P, kd=K_D):
     ref = ca.SX.sym("ref", 3 * k)
     parts = {slot.name: ref[i * k : (i + 1) * k] for i, slot in enumerate(theta.slots)}
     at = LawInputs(q, v, parts, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
-    found = motion_of(system, theta, kp, kd, 1e-6)(at)
-    values = [found.s, found.s_dot, found.epsilon, found.force, found.a]
+    motion = motion_of(system, theta, kp, kd, 1e-6)(at)
+    values = [motion.s, motion.s_dot, motion.epsilon, motion.force, motion.a]
     return ca.Function("motion", [q, v, ref], values)
 
 
@@ -79,7 +79,7 @@ def on_rows(system, q):
     return q
 
 
-def path_reference(law, t, amplitude, start):
+def swinging_reference(law, t, amplitude, start):
     """θ_d swings about its start."""
     swing = amplitude * np.array([np.sin(2 * t), 2 * np.cos(2 * t), -4 * np.sin(2 * t)])
     shape = np.linspace(1.0, -0.7, len(start))
@@ -89,20 +89,20 @@ def path_reference(law, t, amplitude, start):
 
 
 def swing_of(law, start):
-    return lambda t: path_reference(law, t, 0.1, start)
+    return lambda t: swinging_reference(law, t, 0.1, start)
 
 
 def run_of(system, law, q0, v0, duration, reference):
-    """Motion under the law, asked at every instant; times, q, v and the references."""
+    """Motion under the law, evaluated at every instant; times, q, v and the references."""
 
     def force(t, q, v):
         u = law.function(q, v, reference(t), [])[0]
         return (system.actuation(q) @ u).full().ravel()  # motors without limits
 
     times = np.linspace(0, duration, 21)
-    found = mb.simulate(system, q0, v0, duration, force=force, times=times, rtol=1e-8, atol=1e-10)
+    run = mb.simulate(system, q0, v0, duration, force=force, times=times, rtol=1e-8, atol=1e-10)
     refs = np.array([reference(t) for t in times])
-    return times, found.q, found.v, refs
+    return times, run.q, run.v, refs
 
 
 def length_of_error(system, theta, run):
@@ -110,7 +110,7 @@ def length_of_error(system, theta, run):
     return np.linalg.norm(epsilon(run[1].T, run[2].T, run[3].T).full(), axis=0)
 
 
-def papers_wish(law, t):
+def papers_reference(law, t):
     """θ_d of A10, section 5, with its rates."""
     wave, turn = 0.6 * np.pi, np.pi
     return law.ref(

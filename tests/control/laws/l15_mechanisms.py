@@ -5,7 +5,7 @@ from pathlib import Path
 
 import casadi as ca
 import numpy as np
-from manifold_states import answers, manifold_states
+from manifold_states import manifold_states, outputs_of
 from support.admissible_states import call
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
@@ -43,7 +43,7 @@ def bar_path(t):
     )
 
 
-def wide(system):
+def wide_limits(system):
     return np.tile([-WIDE, WIDE], (system.nu, 1))
 
 
@@ -64,8 +64,8 @@ def motion(system, at, u, extra=0.0):
     B = call(system.actuation, {"q": at["q"]})["B"]
     f = np.einsum("kij,jk->ik", B, u) + extra
     fd = mb.forward_dynamics(system, "lagrange")
-    known = {"q": at["q"], "v": at["v"], "f": f, "mask": at.get("rows")}
-    return answers(fd, {name: known[name] for name in fd.name_in()})["a"]
+    inputs = {"q": at["q"], "v": at["v"], "f": f, "mask": at.get("rows")}
+    return outputs_of(fd, {name: inputs[name] for name in fd.name_in()})["a"]
 
 
 def departure(law, rows, at, a, baumgarte=RATES):

@@ -23,14 +23,14 @@ def manifold_states(system, count, seed, *, rows=None, centre=None, spread=SPREA
         phi = on * column(call(system.constraint, {"q": q}), "phi")
         A = on[:, None] * call(system.constraint_jacobian, {"q": q})["A"]
         dv = -times(pinv(A), phi).T
-    closed = np.abs(phi).max(axis=1) < CLOSED
-    assert closed.sum() >= count
+    is_closed = np.abs(phi).max(axis=1) < CLOSED
+    assert is_closed.sum() >= count
     v = v - times(pinv(A), times(A, v.T)).T
-    return q[:, closed][:, :count], v[:, closed][:, :count]
+    return q[:, is_closed][:, :count], v[:, is_closed][:, :count]
 
 
-def answers(function, given):
+def outputs_of(function, inputs):
     """Return the outputs of a Function for columns of inputs, each (rows, count)."""
-    count = next(iter(given.values())).shape[1]
-    out = function.map(count)(**given)
+    count = next(iter(inputs.values())).shape[1]
+    out = function.map(count)(**inputs)
     return {name: out[name].full() for name in function.name_out()}

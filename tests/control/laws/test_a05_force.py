@@ -1,9 +1,9 @@
-"""A05's force laws: the constraint force is the wanted one, and the sampled loop's limits hold."""
+"""A05's force laws: the constraint force is the desired one, and the sampled loop's limits hold."""
 
 import casadi as ca
 import numpy as np
 import pytest
-from a05_mechanisms import answers, closed_states, model_text, motion_under, projector, system_of
+from a05_mechanisms import closed_states, model_text, motion_under, outputs_of, projector, system_of
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -36,7 +36,7 @@ def hybrid(name, joints, gains=None, **options):
 
 @pytest.mark.parametrize("metric", [None, np.diag([4.0, 1.0, 2.0])])
 @pytest.mark.parametrize("gains", [None, PI])
-def test_motion_and_force_are_both_the_wanted_ones(gains, metric):
+def test_motion_and_force_are_both_the_desired_ones(gains, metric):
     system = system_of("slider_crank_driven")
     law = hybrid("slider_crank_driven", ("crank",), gains, metric=metric)
     q, v = closed_states(system, 20)
@@ -45,7 +45,7 @@ def test_motion_and_force_are_both_the_wanted_ones(gains, metric):
     A = [system.constraint_jacobian(x).full() for x in q.T]
     measured = np.column_stack([a.T @ rng.standard_normal(3) for a in A])
     held = np.column_stack([a.T @ rng.standard_normal(3) for a in A])
-    out = answers(law, q, v, ref, z=held if gains else None, f_c=measured)
+    out = outputs_of(law, q, v, ref, z=held if gains else None, f_c=measured)
     np.testing.assert_array_equal(out["status"], 0)
     a, f_c = motion_under(system, q, v, out["u"])
     second = ref[2] + 4.0 * (ref[1] - v[0]) + 30.0 * (ref[0] - q[0])
@@ -69,7 +69,7 @@ def test_the_hybrid_law_is_the_papers_equation_with_m_on_the_velocity_term():
     lam = np.array([0.0, 0.0, 12.0])
     ref = np.concatenate([[1.0, 0.5, 2.0], lam])
     n = q.shape[1]
-    f = system.actuation(q[:, 0]).full() @ answers(law, q, v, ref)["u"]
+    f = system.actuation(q[:, 0]).full() @ outputs_of(law, q, v, ref)["u"]
     u_p = law.desired.map(n)(q=q, v=v, ref=np.tile(ref[:, None], n))["a"].full()
     for i in range(n):
         P = projector(system, q[:, i])
@@ -97,12 +97,12 @@ def test_the_force_law_leaves_the_motion_to_its_commander():
     q, v = closed_states(system, 20)
     n, rng = q.shape[1], np.random.default_rng(8)
     lam, moving = 30 * rng.standard_normal((3, n)), 10 * rng.standard_normal((3, n))
-    a, f_c = motion_under(system, q, v, answers(law, q, v, np.vstack([lam, moving]))["u"])
-    alone, other = motion_under(system, q, v, moving)
+    a, f_c = motion_under(system, q, v, outputs_of(law, q, v, np.vstack([lam, moving]))["u"])
+    unforced, other = motion_under(system, q, v, moving)
     A = [system.constraint_jacobian(x).full() for x in q.T]
     desired = np.column_stack([a.T @ x for a, x in zip(A, lam.T, strict=True)])
     assert np.abs(other - desired).max() > 10
-    np.testing.assert_allclose(a, alone, atol=EXACT * 100)
+    np.testing.assert_allclose(a, unforced, atol=EXACT * 100)
     np.testing.assert_allclose(f_c, desired, atol=EXACT * 100)
 
 
@@ -114,11 +114,11 @@ def test_where_joints_are_passive_the_motion_comes_first_and_chosen_multipliers_
     q, v = closed_states(system, 20)
     ref = np.concatenate([np.zeros(6), [50.0]])
     f_c = np.zeros(q.shape)
-    out = answers(law, q, v, ref, z=[2.0] if gains else None, f_c=f_c)
+    out = outputs_of(law, q, v, ref, z=[2.0] if gains else None, f_c=f_c)
     np.testing.assert_array_equal(out["status"], 0)
     a, f_c = motion_under(system, q, v, out["u"])
-    wanted = -4.0 * v[[3, 1]] - 30.0 * q[[3, 1]]
-    np.testing.assert_allclose(a[[3, 1]], wanted, rtol=EXACT, atol=EXACT)
+    desired = -4.0 * v[[3, 1]] - 30.0 * q[[3, 1]]
+    np.testing.assert_allclose(a[[3, 1]], desired, rtol=EXACT, atol=EXACT)
     A = [system.constraint_jacobian(x).full() for x in q.T]
     lam = np.column_stack([np.linalg.pinv(a.T, 1e-9) @ f for a, f in zip(A, f_c.T, strict=True)])
     pressed = 50.0 if gains is None else 50.0 * 1.4 + 2.0 + 60.0 * PERIOD * 50.0
@@ -126,10 +126,10 @@ def test_where_joints_are_passive_the_motion_comes_first_and_chosen_multipliers_
     assert np.ptp(lam[0]) > 1
 
 
-def test_what_the_motors_cannot_press_is_said():
+def test_what_the_motors_cannot_press_is_reported():
     law = hybrid("prr_arm", ("tip", "q2"))  # the whole force, which three motors cannot give
     q, v = closed_states(system_of("prr_arm"), 5)
-    out = answers(law, q, v, np.concatenate([np.zeros(6), [0.0, 0.0, 50.0]]))
+    out = outputs_of(law, q, v, np.concatenate([np.zeros(6), [0.0, 0.0, 50.0]]))
     np.testing.assert_array_equal(out["status"], 2)
     a, _ = motion_under(system_of("prr_arm"), q, v, out["u"])
     np.testing.assert_allclose(a[[3, 1]], -4.0 * v[[3, 1]] - 30.0 * q[[3, 1]], atol=1e-6)
@@ -145,11 +145,11 @@ def test_a_row_that_is_off_wants_no_force_and_its_integral_is_forgotten():
     )
     q, v = closed_states(system_of("prr_arm"), 5)
     ref, f_c = np.concatenate([np.zeros(6), [50.0]]), np.full(q.shape, 3.0)
-    touching = answers(law, q, v, ref, z=[2.0], f_c=f_c, mask=[1.0])
+    touching = outputs_of(law, q, v, ref, z=[2.0], f_c=f_c, mask=[1.0])
     assert np.abs(touching["z_next"] - 2.0).min() > 1
-    lifted = answers(law, q, v, ref, z=[2.0], f_c=f_c, mask=[0.0])
+    lifted = outputs_of(law, q, v, ref, z=[2.0], f_c=f_c, mask=[0.0])
     np.testing.assert_array_equal(lifted["z_next"], 0)
-    other = answers(law, q, v, np.zeros(7), z=[0.0], f_c=f_c, mask=[0.0])
+    other = outputs_of(law, q, v, np.zeros(7), z=[0.0], f_c=f_c, mask=[0.0])
     np.testing.assert_array_equal(lifted["u"], other["u"])
 
 
@@ -170,7 +170,7 @@ def test_the_qp_takes_a_law_that_measures_the_force_as_it_is():
 @pytest.mark.parametrize("delay", [1, 2, 3])
 @pytest.mark.parametrize("proportional", [0.0, 0.5, 0.95, 1.05])
 @pytest.mark.parametrize("integral", [0.0, 0.02, 0.6, 2.2])
-def test_the_radius_says_whether_the_sampled_loop_converges(proportional, integral, delay):
+def test_the_radius_decides_whether_the_sampled_loop_converges(proportional, integral, delay):
     gains = ForceGains(proportional, integral / PERIOD, delay)
     radius, errors, total = gains.radius(PERIOD), [1.0] * delay, 0.0
     for _ in range(600):
@@ -185,7 +185,7 @@ def test_the_radius_says_whether_the_sampled_loop_converges(proportional, integr
         assert (radius < 1) == stable or (proportional == 0 and integral == 0)
 
 
-def test_gains_that_diverge_are_refused_and_the_message_says_which_do_not():
+def test_gains_that_diverge_are_refused_and_the_message_names_those_that_do_not():
     system = system_of("slider_crank_driven")
     for gains in (ForceGains(1.0), ForceGains(0.5, 1001.0), ForceGains(0.5, 600.0, delay=3)):
         with pytest.raises(err.ProblemError, match=r"diverges.*G_F < 1"):
@@ -199,7 +199,7 @@ def test_gains_that_diverge_are_refused_and_the_message_says_which_do_not():
         constraint_force_control(system, rows=("pin.5",))
 
 
-def test_the_integrator_does_not_step_further_into_a_cut_and_comes_out_of_it():
+def test_the_integrator_does_not_step_further_into_saturation_and_comes_out_of_it():
     system = system_of("slider_crank_driven")
     law = constraint_force_control(
         system, ForceGains(0.0, 100.0), ctrl_limits=np.tile([-5.0, 5.0], (3, 1))
@@ -209,23 +209,23 @@ def test_the_integrator_does_not_step_further_into_a_cut_and_comes_out_of_it():
     moving = np.zeros(3)
     ref = np.concatenate([[0.0, 0.0, 100.0], moving])
     desired = A.T @ ref[:3]
-    held = 0.5 * desired
-    weak = answers(law, q, 0 * q, ref, z=held, f_c=0.2 * desired)
+    integral = 0.5 * desired
+    weak = outputs_of(law, q, 0 * q, ref, z=integral, f_c=0.2 * desired)
     assert weak["status"] == 1
-    np.testing.assert_allclose(weak["z_next"][:, 0], held, atol=EXACT)  # not further
-    strong = answers(law, q, 0 * q, ref, z=held, f_c=1.2 * desired)
+    np.testing.assert_allclose(weak["z_next"][:, 0], integral, atol=EXACT)  # not further
+    strong = outputs_of(law, q, 0 * q, ref, z=integral, f_c=1.2 * desired)
     assert strong["status"] == 1
-    back = held - 0.2 * 100.0 * PERIOD * desired
+    back = integral - 0.2 * 100.0 * PERIOD * desired
     np.testing.assert_allclose(strong["z_next"][:, 0], back, atol=EXACT)
 
 
 def test_multiplier_tracking_names_dependent_rows():
-    found = multiplier_tracking(system_of("slider_crank"), system_of("slider_crank").tree.q0)
-    assert (found.rank, found.rows, found.controllable, found.least) == (2, 3, False, 0.0)
-    assert "1 of 3 rows depend on the others" in found.in_words
+    report = multiplier_tracking(system_of("slider_crank"), system_of("slider_crank").tree.q0)
+    assert (report.rank, report.rows, report.controllable, report.least) == (2, 3, False, 0.0)
+    assert "1 of 3 rows depend on the others" in report.in_words
     q, v = (ca.SX.sym(name, 2) for name in "qv")
     circle = mb.from_equations(q, v, M=np.eye(2), h=np.zeros(2), B=np.eye(2), phi=q[0] * 3 - q[1])
-    found = multiplier_tracking(circle, [0.0, 0.0])
-    assert found.controllable
-    np.testing.assert_allclose(found.least, np.sqrt(10.0))
-    assert "‖e_lam‖ <= ‖e_F‖ / 3.16" in found.in_words
+    report = multiplier_tracking(circle, [0.0, 0.0])
+    assert report.controllable
+    np.testing.assert_allclose(report.least, np.sqrt(10.0))
+    assert "‖e_lam‖ <= ‖e_F‖ / 3.16" in report.in_words

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from a05_mechanisms import model_text, system_of
-from a05_runs import HEAVIER, push, swaying
+from a05_runs import HEAVIER, push, sway_reference
 
 from mbcasadi.control.laws import (
     ForceGains,
@@ -15,7 +15,7 @@ from mbcasadi.plant import Plant
 from mbcasadi.validation import validate
 
 
-def pressing(gains, duration=2.0, **more):
+def pressing_run(gains, duration=2.0, **more):
     """Return the run of an arm that slides along a surface and presses on it with 50 N."""
     system = system_of("prr_arm")
     theta = joint_coordinates(system, ("tip", "q1"))
@@ -24,7 +24,7 @@ def pressing(gains, duration=2.0, **more):
         law,
         model_text("prr_arm"),
         duration,
-        reference=swaying(law, (0.2, 1.4), (0.15, 0.0), 2.0, force_lam=50.0),
+        reference=sway_reference(law, (0.2, 1.4), (0.15, 0.0), 2.0, force_lam=50.0),
         disturbance=push(0, 40.0, 4, 0.9, 1.0),
         perturb=HEAVIER,
         **more,
@@ -38,15 +38,16 @@ def surface_force(run):
 
 def test_measured_force_holds_fifty_newtons_where_feedforward_does_not():
     settled = slice(300, None)
-    alone, fed_back = pressing(None), pressing(ForceGains(0.5, 50.0))
+    feedforward, fed_back = pressing_run(None), pressing_run(ForceGains(0.5, 50.0))
     misses = [
-        np.sqrt(np.mean((surface_force(r)[settled] - 50) ** 2)) / 50 for r in (alone, fed_back)
+        np.sqrt(np.mean((surface_force(r)[settled] - 50) ** 2)) / 50
+        for r in (feedforward, fed_back)
     ]
     assert misses[0] > 0.05
     assert misses[1] < 0.02
-    ours, theirs = alone.recording.q, fed_back.recording.q
+    ours, theirs = feedforward.recording.q, fed_back.recording.q
     np.testing.assert_allclose(ours, theirs, atol=2e-4)  # the motion does not see the force loop
-    for run in (alone, fed_back):
+    for run in (feedforward, fed_back):
         assert run.metric("tracking.rms_share") < 0.03
         assert run.metric("status.solved") == 1
 
@@ -55,7 +56,7 @@ def test_measured_force_holds_fifty_newtons_where_feedforward_does_not():
     ("gain", "late", "holds"), [(0.9, 0, True), (1.1, 0, False), (0.9, 1, True)]
 )
 def test_the_sampled_force_loop_holds_below_a_gain_of_one_only(gain, late, holds):
-    run = pressing(ForceGains(gain, allow_unstable=True), 0.6, delay=late)
+    run = pressing_run(ForceGains(gain, allow_unstable=True), 0.6, delay=late)
     miss = np.abs(surface_force(run)[100:] - 50)
     if holds:
         assert miss.max() < 25
@@ -67,13 +68,13 @@ def test_the_sampled_force_loop_holds_below_a_gain_of_one_only(gain, late, holds
 
 def test_a_force_law_alone_holds_the_pin_while_the_mechanism_swings_as_it_likes():
     system = system_of("slider_crank_driven")
-    wanted = np.array([0.0, 0.0, 30.0])  # N, of the pin
+    lam = np.array([0.0, 0.0, 30.0])  # N, of the pin
     law = constraint_force_control(system, ForceGains(0.5, 50.0))
     run = validate(
         law,
         model_text("slider_crank_driven"),
         0.9,
-        reference=law.ref(force_lam=wanted),
+        reference=law.ref(force_lam=lam),
         disturbance=push(1, 3.0, 3, 0.3, 0.35),
         perturb=HEAVIER,
     ).runs[0]
@@ -88,13 +89,13 @@ def test_a_force_law_alone_holds_the_pin_while_the_mechanism_swings_as_it_likes(
     np.testing.assert_allclose(run.recording.q, swing, atol=0.01)
     rows = system.constraint_jacobian.map(len(swing))(run.recording.q.T).full()
     A = rows.reshape(3, -1, 3).transpose(1, 0, 2)
-    desired = np.einsum("tij,i->tj", A, wanted)
+    desired = np.einsum("tij,i->tj", A, lam)
     miss = np.linalg.norm(run.recording.equality_force - desired, axis=1)[50:]
     assert np.median(miss) < 0.02 * np.median(np.linalg.norm(desired, axis=1))
 
 
 def test_the_force_comes_back_at_once_after_a_demand_that_saturates():
-    """Three times the reachable force is asked for half a second; the integral does not wind up."""
+    """Three times the reachable force is desired for 0.5 s; the integral does not wind up."""
     system = system_of("prr_arm")
     theta = joint_coordinates(system, ("tip", "q1"))
     law = hybrid_motion_force_control(

@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 from a05_mechanisms import model_text, system_of
-from a05_runs import HEAVIER, TURN, push, swaying, turning
+from a05_runs import HEAVIER, TURN, push, sway_reference, turn_reference
 
 from mbcasadi.control.laws import joint_coordinates, passive_joint_control
 from mbcasadi.validation import compile_controller, validate
 
 
-@pytest.mark.parametrize(("rank_tol", "cut", "unattained"), [(1e-6, 0.05, 0.0), (0.03, 0.0, 0.03)])
-def test_one_motor_turns_the_slider_crank_through_both_singular_poses(rank_tol, cut, unattained):
+@pytest.mark.parametrize(
+    ("rank_tol", "saturated", "unattained"), [(1e-6, 0.05, 0.0), (0.03, 0.0, 0.03)]
+)
+def test_one_motor_turns_the_slider_crank_through_both_singular_poses(
+    rank_tol, saturated, unattained
+):
     """The coarse tolerance drops a row near the poles, and with it the peaks of the torque."""
     system = system_of("slider_crank")
     theta = joint_coordinates(system, ("crank",))
@@ -19,7 +23,7 @@ def test_one_motor_turns_the_slider_crank_through_both_singular_poses(rank_tol, 
         law,
         model_text("slider_crank"),
         TURN,
-        reference=turning(law, system.tree.q0[0]),
+        reference=turn_reference(law, system.tree.q0[0]),
         disturbance=push(1, 10.0, 3, 1.2, 1.3),
         perturb=HEAVIER,
     ).runs[0]
@@ -28,7 +32,7 @@ def test_one_motor_turns_the_slider_crank_through_both_singular_poses(rank_tol, 
     np.testing.assert_allclose(slider, 2 * np.cos(crank), atol=0.01)  # never the other branch
     np.testing.assert_allclose(rod, crank, atol=0.05)
     assert run.metric("tracking.rms_share") < 0.01
-    assert run.metric("torque.saturated") <= cut
+    assert run.metric("torque.saturated") <= saturated
     assert np.mean(run.recording.status == 2) <= unattained
 
 
@@ -48,7 +52,7 @@ def test_the_platform_of_a_parallel_robot_with_passive_joints_follows_its_path(p
         program,
         model_text("planar_3rrr"),
         1.8,
-        reference=swaying(law, np.zeros(3), (0.04, -0.03, 0.15), 1.0),
+        reference=sway_reference(law, np.zeros(3), (0.04, -0.03, 0.15), 1.0),
         disturbance=push(6, 8.0, 9, 1.1, 1.2),
         perturb=HEAVIER,
         delay=delay,
@@ -72,7 +76,7 @@ def test_a_five_bar_follows_with_joints_that_have_no_motor_as_coordinates():
         law,
         model_text("five_bar"),
         1.5,
-        reference=swaying(law, np.zeros(2), (0.2, 0.1), 1.0),
+        reference=sway_reference(law, np.zeros(2), (0.2, 0.1), 1.0),
         disturbance=push(0, 2.0, 4, 0.7, 0.8),
         perturb=HEAVIER,
     ).runs[0]

@@ -29,17 +29,20 @@ def test_it_is_the_papers_condition_on_random_mechanisms(seed):
     A = np.vstack([A, 2 * A[:1]])
     select = np.eye(n)[:, rng.permutation(n)[:motors]]
     P = np.eye(n) - np.linalg.pinv(A, 1e-9) @ A
-    off = np.eye(n) - select @ select.T
-    wide, narrow = np.hstack([off @ (np.eye(n) - P), off @ P]), off @ (np.eye(n) - P)
+    unselected = np.eye(n) - select @ select.T
+    wide, narrow = (
+        np.hstack([unselected @ (np.eye(n) - P), unselected @ P]),
+        unselected @ (np.eye(n) - P),
+    )
     paper = np.linalg.matrix_rank(wide, 1e-9) == np.linalg.matrix_rank(narrow, 1e-9)
-    found = input_reach(flat_system(A, select), np.zeros(n))
-    assert found.controllable == paper
-    assert found.motions.shape[1] == round(np.trace(P))
-    np.testing.assert_allclose(A @ found.undriven, 0, atol=1e-12)
-    np.testing.assert_allclose(select.T @ found.undriven, 0, atol=1e-12)
+    report = input_reach(flat_system(A, select), np.zeros(n))
+    assert report.controllable == paper
+    assert report.motions.shape[1] == round(np.trace(P))
+    np.testing.assert_allclose(A @ report.undriven, 0, atol=1e-12)
+    np.testing.assert_allclose(select.T @ report.undriven, 0, atol=1e-12)
 
 
-def test_both_answers_occur_in_the_random_mechanisms():
+def test_both_verdicts_occur_in_the_random_mechanisms():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((2, 4))
     assert input_reach(flat_system(A, np.eye(4)[:, :2]), np.zeros(4)).controllable
@@ -67,15 +70,15 @@ def test_the_margin_is_the_force_that_a_motion_costs():
     """The least force in range(B) that moves along the weakest motion is 1 / margin as large."""
     system = system_of("planar_3rrr")
     q = system.tree.q0
-    found = input_reach(system, q)
-    weakest = found.weakest / np.linalg.norm(found.weakest)
+    report = input_reach(system, q)
+    weakest = report.weakest / np.linalg.norm(report.weakest)
     PB = projector(system, q) @ system.actuation(q).full()
     least = np.linalg.norm(np.linalg.pinv(PB, 1e-9) @ weakest)
     assert least > 1.5
-    np.testing.assert_allclose(found.margin, 1 / least, rtol=1e-9)
+    np.testing.assert_allclose(report.margin, 1 / least, rtol=1e-9)
 
 
-def test_a_metric_makes_the_margin_the_same_in_all_units_and_leaves_the_answer():
+def test_a_metric_makes_the_margin_the_same_in_all_units_and_leaves_the_verdict():
     rng = np.random.default_rng(2)
     A, scale = rng.standard_normal((2, 4)), np.array([1000.0, 1.0, 1000.0, 1.0])
     B, turns = np.eye(4)[:, [0, 1]], scale == 1
@@ -108,10 +111,10 @@ def test_the_workspace_report_counts_poses_and_names_the_worst():
     assert len(poses) > 80
     assert np.abs(gaps).max() < 1e-9
     assert np.ptp(poses[:, 0]) > 1
-    found = workspace_input_reach(system, poses)
-    assert found.share == np.mean(found.driven == found.motions)
-    assert found.worst.margin == found.margins.min()
-    assert f"at {np.sum(found.driven == 2)} of {len(poses)} poses" in found.in_words
+    report = workspace_input_reach(system, poses)
+    assert report.share == np.mean(report.driven == report.motions)
+    assert report.worst.margin == report.margins.min()
+    assert f"at {np.sum(report.driven == 2)} of {len(poses)} poses" in report.in_words
     crank = system_of("slider_crank")
     with_pole = np.vstack([sampled_poses(crank, 9, spread=0.1), POLE])
     worst = workspace_input_reach(crank, with_pole)

@@ -1,14 +1,14 @@
-"""A05's motion laws: the wanted motion, the least force, the same in all units."""
+"""A05's motion laws: the desired motion, the least force, the same in all units."""
 
 import casadi as ca
 import numpy as np
 import pytest
 from a05_mechanisms import (
-    answers,
     closed_states,
     in_units,
     model_text,
     motion_under,
+    outputs_of,
     projector,
     system_of,
 )
@@ -49,7 +49,7 @@ def law_of(name, **options):
     return build(system, coordinates, kp=30.0, kd=4.0, ctrl_limits=free, **options)
 
 
-def wishes(k, count, seed=3):
+def random_references(k, count, seed=3):
     return np.random.default_rng(seed).standard_normal((3 * k, count))
 
 
@@ -58,8 +58,8 @@ def test_the_error_of_theta_obeys_its_differential_equation(name):
     system, law = system_of(name), law_of(name)
     q, v = closed_states(system, STATES)
     k = len(THETA[name])
-    ref = wishes(k, q.shape[1])
-    out = answers(law, q, v, ref)
+    ref = random_references(k, q.shape[1])
+    out = outputs_of(law, q, v, ref)
     np.testing.assert_array_equal(out["status"], 0)
     a, _ = motion_under(system, q, v, out["u"])
     dofs = [[j.name for j in system.tree.joints].index(n) for n in THETA[name]]
@@ -75,11 +75,11 @@ def test_lambda_maps_rates_of_theta_to_admissible_velocities(name):
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     ref = {slot.name: ca.SX.zeros(slot.size) for slot in theta.slots}
     at = LawInputs(q, v, ref, {}, ca.SX.ones(system.nc), ca.SX.zeros(system.nv))
-    wanted = desired_motion(Mechanism(system, at), theta, ref, motion_gains(theta, 0.0, 0.0))
-    given = ca.Function("Lam", [q, v], [wanted.Lam, theta.rows(q, v)[1]])
+    desired = desired_motion(Mechanism(system, at), theta, ref, motion_gains(theta, 0.0, 0.0))
+    function = ca.Function("Lam", [q, v], [desired.Lam, theta.rows(q, v)[1]])
     poses, rates = closed_states(system, 10)
     for pose, rate in zip(poses.T, rates.T, strict=True):
-        Lam, J = (np.array(x) for x in given(pose, rate))
+        Lam, J = (np.array(x) for x in function(pose, rate))
         np.testing.assert_allclose(J @ Lam, np.eye(len(theta.names)), atol=ROUNDING)
         np.testing.assert_allclose(system.constraint_jacobian(pose) @ Lam, 0, atol=ROUNDING)
         np.testing.assert_allclose(Lam @ (J @ rate), rate, atol=ROUNDING)  # range(Λ) = null(A)
@@ -95,15 +95,15 @@ def test_no_other_control_with_the_same_motion_has_a_smaller_norm(name, metric):
     build = projected_inverse_dynamics if name in DRIVEN else passive_joint_control
     law = build(system, theta, metric=W, ctrl_limits=np.tile([-1e6, 1e6], (system.nu, 1)))
     q, v = closed_states(system, 8)
-    u = answers(law, q, v, wishes(len(theta.names), q.shape[1]))["u"]
+    u = outputs_of(law, q, v, random_references(len(theta.names), q.shape[1]))["u"]
     a, _ = motion_under(system, q, v, u)
     weight = np.eye(system.nv) if W is None else np.linalg.inv(W)
     rng = np.random.default_rng(4)
     B = system.actuation(q[:, 0]).full()
     for i in range(q.shape[1]):
         PB = projector(system, q[:, i]) @ B
-        _, kept, Vt = np.linalg.svd(PB)
-        idle = Vt[np.sum(kept > 1e-9) :].T  # controls that do not move the mechanism
+        _, singular_values, Vt = np.linalg.svd(PB)
+        idle = Vt[np.sum(singular_values > 1e-9) :].T  # controls that do not move the mechanism
         size = np.linalg.norm(u[:, i])
         others = u[:, [i]] + size * idle @ rng.standard_normal((idle.shape[1], 20))
         same, _ = motion_under(system, np.tile(q[:, [i]], 20), np.tile(v[:, [i]], 20), others)
@@ -122,16 +122,16 @@ def test_the_force_is_that_of_the_papers_equations_for_passive_joints(name):
     """(I + H) f∥ with H = -(I - P) Q⁺ (I - B), Q = I - B - P + B P  [A05, eq. 57-62]."""
     system, law = system_of(name), law_of(name)
     q, v = closed_states(system, 10)
-    ref = wishes(len(THETA[name]), q.shape[1])
-    u = answers(law, q, v, ref)["u"]
-    wanted = law.desired.map(q.shape[1])(q=q, v=v, ref=ref)["a"].full()
+    ref = random_references(len(THETA[name]), q.shape[1])
+    u = outputs_of(law, q, v, ref)["u"]
+    desired = law.desired.map(q.shape[1])(q=q, v=v, ref=ref)["a"].full()
     eye, select = np.eye(system.nv), system.actuation(q[:, 0]).full()
     onto = select @ select.T
     for i in range(q.shape[1]):
         pose, rate = q[:, i], v[:, i]
         P = projector(system, pose)
         h = (system.bias_force(pose, rate) - system.passive_force(pose, rate)).full().ravel()
-        along = P @ (system.mass_matrix(pose).full() @ wanted[:, i] + h)
+        along = P @ (system.mass_matrix(pose).full() @ desired[:, i] + h)
         Q = eye - onto - P + onto @ P
         H = -(eye - P) @ np.linalg.pinv(Q, 1e-9) @ (eye - onto)
         np.testing.assert_allclose(select @ u[:, i], (eye + H) @ along, rtol=1e-7, atol=1e-7)
@@ -164,9 +164,9 @@ def units_laws(metric):
 def test_a_metric_makes_the_control_the_same_in_all_units(metric):
     (here, there), scale = units_laws(metric)
     q, v = closed_states(system_of("prr_arm_driven"), 20)
-    ref = wishes(2, q.shape[1])
-    ours = answers(here, q, v, ref)["u"]
-    theirs = answers(there, scale[:, None] * q, scale[:, None] * v, ref)["u"]
+    ref = random_references(2, q.shape[1])
+    ours = outputs_of(here, q, v, ref)["u"]
+    theirs = outputs_of(there, scale[:, None] * q, scale[:, None] * v, ref)["u"]
     if metric:
         np.testing.assert_allclose(theirs, ours, rtol=1e-8, atol=1e-8)
     else:  # and without one it is not
@@ -177,9 +177,9 @@ def test_with_a_motor_at_every_joint_the_law_for_passive_joints_is_the_projected
     system = system_of("slider_crank_driven")
     theta = joint_coordinates(system, ("crank",))
     q, v = closed_states(system, 20)
-    ref = wishes(1, q.shape[1])
+    ref = random_references(1, q.shape[1])
     one, other = (
-        answers(build(system, theta), q, v, ref)["u"]
+        outputs_of(build(system, theta), q, v, ref)["u"]
         for build in (projected_inverse_dynamics, passive_joint_control)
     )
     assert np.abs(one).max() > 1
@@ -189,10 +189,10 @@ def test_with_a_motor_at_every_joint_the_law_for_passive_joints_is_the_projected
 def test_at_the_singular_pose_one_motor_is_not_enough_and_three_are():
     pole = np.array([[np.pi / 2], [0.0], [np.pi / 2]])
     rest, ref = np.zeros((3, 1)), np.array([np.pi / 2, 0.0, 3.0])
-    few = answers(law_of("slider_crank"), pole, rest, ref)
+    few = outputs_of(law_of("slider_crank"), pole, rest, ref)
     assert few["status"] == 2
     assert np.abs(few["residual"]).max() > 0.1
-    many = answers(
+    many = outputs_of(
         law_of(
             "slider_crank_driven",
             coordinates=joint_coordinates(system_of("slider_crank_driven"), ("crank",)),
@@ -213,10 +213,10 @@ def test_a_coordinate_at_its_dead_point_is_not_promised():
     np.testing.assert_allclose(system.constraint(dead), 0, atol=1e-12)
     for name in ("slider_crank", "slider_crank_driven"):
         law = law_of(name, coordinates=joint_coordinates(system_of(name), ("slider",)))
-        out = answers(law, dead, 0 * dead, np.array([2.0, 0.0, 3.0]))
+        out = outputs_of(law, dead, 0 * dead, np.array([2.0, 0.0, 3.0]))
         assert out["status"] == 2
         np.testing.assert_allclose(out["residual"][:, 0], [0, 0, 0, 3.0], atol=1e-9)
-        assert answers(law, dead, 0 * dead, np.array([2.0, 0.0, 0.0]))["status"] == 0
+        assert outputs_of(law, dead, 0 * dead, np.array([2.0, 0.0, 0.0]))["status"] == 0
 
 
 @pytest.mark.parametrize("root", [np.eye(4), np.diag([1.0, 2.0, 3.0, 4.0])])
@@ -225,14 +225,14 @@ def test_motions_that_theta_leaves_open_are_damped_on_request(root):
     system = system_of("five_bar")
     theta, free = joint_coordinates(system, ("left_proximal",)), np.tile([-1e6, 1e6], (2, 1))
     q, v = closed_states(system, 5)
-    found = []
+    accelerations = []
     for damping in (0.0, 7.0):
         law = passive_joint_control(
             system, theta, damping=damping, metric=root @ root, ctrl_limits=free
         )
-        u = answers(law, q, v, np.zeros(3))["u"]
-        found.append(motion_under(system, q, v, u)[0])
-    bare, damped = found
+        u = outputs_of(law, q, v, np.zeros(3))["u"]
+        accelerations.append(motion_under(system, q, v, u)[0])
+    bare, damped = accelerations
     np.testing.assert_allclose(bare[0], damped[0], rtol=1e-8)  # θ does not feel it
     assert np.abs(damped - bare).max() > 1
     back = np.linalg.inv(root)
@@ -244,7 +244,7 @@ def test_motions_that_theta_leaves_open_are_damped_on_request(root):
         np.testing.assert_allclose((damped - bare)[:, i], -7.0 * open_part, atol=1e-7)
 
 
-def test_a_mask_that_opens_the_loop_changes_the_answer_and_not_the_law():
+def test_a_mask_that_opens_the_loop_changes_the_output_and_not_the_law():
     system = read_mjcf(model_text("slider_crank_driven"), switchable=True)
     law = projected_inverse_dynamics(
         system, joint_coordinates(system, ("crank",)), ctrl_limits=np.tile([-1e6, 1e6], (3, 1))
@@ -252,12 +252,12 @@ def test_a_mask_that_opens_the_loop_changes_the_answer_and_not_the_law():
     q, v = closed_states(system_of("slider_crank_driven"), 10)
     ref = np.tile([[1.0], [0.5], [2.0]], q.shape[1])
     for on in (1.0, 0.0):
-        out = answers(law, q, v, ref, mask=[on])
+        out = outputs_of(law, q, v, ref, mask=[on])
         np.testing.assert_array_equal(out["status"], 0)
         fd = forward_dynamics(system, "lagrange").map(q.shape[1])
         a = fd(q=q, v=v, f=out["u"], mask=np.full((3, q.shape[1]), on))["a"].full()
-        wanted = 2.0 + 20.0 * (0.5 - v[0]) + 100.0 * (1.0 - q[0])
-        np.testing.assert_allclose(a[0], wanted, rtol=1e-8)
+        desired = 2.0 + 20.0 * (0.5 - v[0]) + 100.0 * (1.0 - q[0])
+        np.testing.assert_allclose(a[0], desired, rtol=1e-8)
         if not on:  # the open parts keep their velocity: least acceleration
             np.testing.assert_allclose(a[1:], 0, atol=1e-8)
         else:
@@ -276,13 +276,13 @@ def test_joints_are_chosen_so_that_they_determine_the_motion():
         spread = np.linalg.svd(Z[dofs, :k])[1]
         assert spread.min() > 0.2
     motors = ("proximal_a", "proximal_b", "proximal_c")
-    found = chosen_coordinates(system_of("planar_3rrr"), among=(*motors, "x"))
-    assert len(found.names) == 3
+    coordinates = chosen_coordinates(system_of("planar_3rrr"), among=(*motors, "x"))
+    assert len(coordinates.names) == 3
 
 
 def test_options_that_do_not_fit_are_refused_in_words():
     system = system_of("five_bar")
-    with pytest.raises(err.ProblemError, match=r"joints without actuators.*passive_joint_control"):
+    with pytest.raises(err.ProblemError, match=r"no actuator drives.*passive_joint_control"):
         projected_inverse_dynamics(system)
     with pytest.raises(err.UnknownNameError, match="'left_proximal'"):
         joint_coordinates(system, ("elbow",))

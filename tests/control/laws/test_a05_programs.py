@@ -43,23 +43,23 @@ def inputs(law, count):
     """Return closed states and random references, controls beyond the limits among them."""
     q, v = closed_states(law.system, count, seed=11)
     n, rng = q.shape[1], np.random.default_rng(12)
-    given = {"q": q, "v": v}
+    values = {"q": q, "v": v}
     for name in law.function.name_in()[2:]:
-        given[name] = 5 * rng.standard_normal((law.function.size1_in(name), n))
-    return given
+        values[name] = 5 * rng.standard_normal((law.function.size1_in(name), n))
+    return values
 
 
 @pytest.mark.parametrize("name", ["projected", "passive", "force", "hybrid"])
 def test_the_c_equals_the_function_on_a_thousand_states(programs, name):
     law, program = programs[name]
-    given = inputs(law, STATES + 50)
-    given = {key: value[:, :STATES] for key, value in given.items()}
-    assert given["q"].shape[1] == STATES
-    ours, theirs = law.function.map(STATES)(**given), program.map(STATES)(**given)
+    values = inputs(law, STATES + 50)
+    values = {key: value[:, :STATES] for key, value in values.items()}
+    assert values["q"].shape[1] == STATES
+    ours, theirs = law.function.map(STATES)(**values), program.map(STATES)(**values)
     for output in law.function.name_out():
-        expected, found = ours[output].full(), theirs[output].full()
+        expected, actual = ours[output].full(), theirs[output].full()
         scale = max(1.0, np.abs(expected).max(initial=0.0))
-        np.testing.assert_allclose(found, expected, rtol=SAME, atol=SAME * scale)
+        np.testing.assert_allclose(actual, expected, rtol=SAME, atol=SAME * scale)
     status = ours["status"].full()
     assert {0.0, 1.0} <= set(status.ravel())
 
@@ -67,11 +67,11 @@ def test_the_c_equals_the_function_on_a_thousand_states(programs, name):
 @pytest.mark.parametrize("name", ["projected", "passive", "force", "hybrid"])
 def test_bad_numbers_give_a_status_and_a_control_within_limits(programs, name):
     law, program = programs[name]
-    given = inputs(law, 4)
+    values = inputs(law, 4)
     low, high = law.controller.u_min, law.controller.u_max
-    for key in given:
-        for bad in BAD if given[key].size else ():
-            broken = {k: np.array(x[:, 0]) for k, x in given.items()}
+    for key in values:
+        for bad in BAD if values[key].size else ():
+            broken = {k: np.array(x[:, 0]) for k, x in values.items()}
             broken[key][0] = bad
             out = program(**broken)
             u = out["u"].full().ravel()
@@ -84,11 +84,11 @@ def test_bad_numbers_give_a_status_and_a_control_within_limits(programs, name):
 def test_poses_far_off_the_loop_give_bounded_controls(programs, name):
     law, program = programs[name]
     n, rng = 200, np.random.default_rng(13)
-    given = {
+    values = {
         key: 30 * rng.standard_normal((law.function.size1_in(key), n))
         for key in law.function.name_in()
     }
-    out = program.map(n)(**given)
+    out = program.map(n)(**values)
     u = out["u"].full()
     low, high = law.controller.u_min[:, None], law.controller.u_max[:, None]
     assert np.all((u >= low) & (u <= high))

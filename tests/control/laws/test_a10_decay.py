@@ -11,11 +11,11 @@ from a10_motions import (
     coordinates_of,
     flat,
     length_of_error,
-    papers_wish,
-    path_reference,
+    papers_reference,
     run_of,
     states,
     swing_of,
+    swinging_reference,
     system_of,
 )
 
@@ -39,10 +39,10 @@ def test_the_composite_error_of_the_papers_arm_decays_at_exactly_the_gain():
     place, lean = 0.4, np.pi / 12 + 0.2
     q2 = -np.arccos(place - np.sin(lean))
     q0 = np.array([np.cos(lean) - np.sin(q2), q2, lean + 1.5 * np.pi - q2])
-    run = run_of(system, law, q0, np.zeros(3), 2.0, functools.partial(papers_wish, law))
-    found = length_of_error(system, theta, run)
-    assert found[0] > 1.0
-    np.testing.assert_allclose(found, found[0] * np.exp(-K_D * run[0]), atol=INTEGRATION)
+    run = run_of(system, law, q0, np.zeros(3), 2.0, functools.partial(papers_reference, law))
+    errors = length_of_error(system, theta, run)
+    assert errors[0] > 1.0
+    np.testing.assert_allclose(errors, errors[0] * np.exp(-K_D * run[0]), atol=INTEGRATION)
 
 
 def test_so_does_that_of_a_loop_with_passive_joints():
@@ -51,9 +51,9 @@ def test_so_does_that_of_a_loop_with_passive_joints():
     law = quasi_velocity_tracking(system, theta, kp=K_P, kd=K_D, ctrl_limits=strong)
     q, v = (each[0] for each in states(system, 1, seed=4))
     run = run_of(system, law, q, v, 1.5, swing_of(law, flat(theta.theta(q))[0] + [0.1, -0.1]))
-    found = length_of_error(system, theta, run)
-    assert found[0] > 0.1
-    np.testing.assert_allclose(found, found[0] * np.exp(-K_D * run[0]), atol=INTEGRATION)
+    errors = length_of_error(system, theta, run)
+    assert errors[0] > 0.1
+    np.testing.assert_allclose(errors, errors[0] * np.exp(-K_D * run[0]), atol=INTEGRATION)
 
 
 def test_with_unequal_gains_the_error_stays_below_the_bound_of_the_least():
@@ -63,12 +63,12 @@ def test_with_unequal_gains_the_error_stays_below_the_bound_of_the_least():
     law = quasi_velocity_tracking(system, theta, kp=K_P, kd=kd, ctrl_limits=strong)
     q, v = (each[0] for each in states(system, 1, seed=5))
     run = run_of(system, law, q, v, 0.6, swing_of(law, flat(theta.theta(q))[0]))
-    found, bound = length_of_error(system, theta, run), np.exp(-4.0 * run[0])
-    assert np.all(found <= found[0] * bound + 1e-7)
-    assert found[-1] < 0.7 * found[0] * bound[-1]
+    errors, bound = length_of_error(system, theta, run), np.exp(-4.0 * run[0])
+    assert np.all(errors <= errors[0] * bound + 1e-7)
+    assert errors[-1] < 0.7 * errors[0] * bound[-1]
 
 
-def test_the_coordinates_stay_below_their_bound_and_the_condition_is_told_in_words():
+def test_the_coordinates_stay_below_their_bound_and_the_condition_is_explained():
     """(45) corrected, with c_b of the motion itself."""
     system, theta = system_of("five_bar"), coordinates_of("five_bar")
     strong = np.tile([-STRONG, STRONG], (system.nu, 1))
@@ -77,14 +77,14 @@ def test_the_coordinates_stay_below_their_bound_and_the_condition_is_told_in_wor
     run = run_of(system, law, q, v, 1.5, swing_of(law, flat(theta.theta(q))[0] + [0.2, 0.1]))
     epsilon = length_of_error(system, theta, run)
     now = theta.theta.map(len(run[0]))(run[1].T).full()
-    off = np.linalg.norm(now - run[3][:, :2].T, axis=0)
-    told = gain_condition(system, theta, run[1], run[2], kp=K_P, kd=K_D)
-    bound = told.bound(run[0], off[0], epsilon[0])
-    assert off[0] > 0.1
-    assert np.all(off <= bound * (1 + 1e-6))
+    error = np.linalg.norm(now - run[3][:, :2].T, axis=0)
+    condition = gain_condition(system, theta, run[1], run[2], kp=K_P, kd=K_D)
+    bound = condition.bound(run[0], error[0], epsilon[0])
+    assert error[0] > 0.1
+    assert np.all(error <= bound * (1 + 1e-6))
     assert bound[-1] < 0.2 * bound.max()
-    assert told.holds == (told.c_l * told.c_v < K_P)
-    assert f"{told.required:.3g} 1/s" in told.in_words
+    assert condition.holds == (condition.c_l * condition.c_v < K_P)
+    assert f"{condition.required:.3g} 1/s" in condition.in_words
     weak = gain_condition(system, theta, run[1], 100 * run[2], kp=K_P, kd=K_D)
     assert not weak.holds
     assert "does not hold" in weak.in_words
@@ -96,10 +96,10 @@ def test_the_constants_of_the_gain_condition_are_those_of_a_particle():
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     system = mb.from_lagrangian(q, v, kinetic=mass / 2 * ca.sumsqr(v), B=ca.DM.eye(2))
     theta = ca.Function("theta", [q], [ca.vertcat(q[0] ** 2 / 2, q[1])])
-    told = gain_condition(system, function_coordinates(system, theta), [[x, y]], [[3.0, 4.0]])
-    found = (told.c_b, told.c_l, told.c_v)
+    condition = gain_condition(system, function_coordinates(system, theta), [[x, y]], [[3.0, 4.0]])
+    constants = (condition.c_b, condition.c_l, condition.c_v)
     expected = (np.hypot(x, 1) / np.sqrt(mass), 1 / (x * np.sqrt(mass)), 5 * np.sqrt(mass))
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(constants, expected, rtol=1e-12)
     equal = gain_condition(
         system, function_coordinates(system, theta), [[x, y]], [[0.0, 0.0]], kp=2.0, kd=2.0
     )
@@ -118,7 +118,7 @@ def test_a_five_bar_follows_in_mujoco_as_c_with_a_wrong_mass_a_push_and_a_late_c
         law,
         models.path("five_bar"),
         2.0,
-        reference=lambda t: path_reference(law, t, 0.3, start),
+        reference=lambda t: swinging_reference(law, t, 0.3, start),
         perturb={"mass": 0.1},
         delay=1,
         disturbance=push,

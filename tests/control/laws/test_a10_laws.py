@@ -34,7 +34,7 @@ FROM_DIFFERENCES = 1e-6
 
 
 @pytest.mark.parametrize("name", ["twin", "five_bar", "planar_3rrr", "planar_3rrr open"])
-def test_s_moves_theta_at_the_wanted_rate_and_its_rate_is_its_derivative(name):
+def test_s_moves_theta_at_the_desired_rate_and_its_rate_is_its_derivative(name):
     system, theta = system_of(name.removesuffix(" open")), coordinates_of(name)
     f, rng = motion_fun(system, theta), np.random.default_rng(1)
     for q, v in zip(*states(system, 4), strict=True):
@@ -87,15 +87,15 @@ def test_the_force_is_the_papers_law_in_reduced_quasi_velocities(name):
         epsilon = V2.T @ W.T @ (v - s)
         u_r = slope + now["Gamma_r"] @ s_r - K_D * epsilon
         still = system.gravity_force(q).full().ravel() - system.passive_force(q, v).full().ravel()
-        found = V2.T @ np.linalg.solve(W, force - still)
-        np.testing.assert_allclose(found, u_r, atol=FROM_DIFFERENCES * (1 + abs(u_r).max()))
+        actual = V2.T @ np.linalg.solve(W, force - still)
+        np.testing.assert_allclose(actual, u_r, atol=FROM_DIFFERENCES * (1 + abs(u_r).max()))
         skew = now["Gamma_r"]
         assert abs(skew).max() > 1e-3
         np.testing.assert_allclose(skew, -skew.T, atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "rows"), [("twin", ("phi0.0",)), ("prr_arm", ("surface.2",))])
-def test_the_force_is_the_wanted_one_and_the_motion_that_of_tracking(name, rows):
+def test_the_force_is_the_desired_one_and_the_motion_that_of_tracking(name, rows):
     """(47): the force has no say in the motion, and the motion none in the force."""
     system, theta = system_of(name), coordinates_of(name)
     strong = {"ctrl_limits": np.tile([-STRONG, STRONG], (system.nu, 1))}
@@ -105,20 +105,20 @@ def test_the_force_is_the_wanted_one_and_the_motion_that_of_tracking(name, rows)
     row = int(rows[0].split(".")[1])
     for q, v in zip(*states(system, 6, seed=7), strict=True):
         ref, lam = rng.standard_normal(6), 50 * rng.standard_normal()
-        u, _, status, _, left = law.function(q, v, [*ref, lam], [])
+        u, _, status, _, missing = law.function(q, v, [*ref, lam], [])
         u_plain = plain.function(q, v, ref, [])[0]
-        a, _, found = fd(q, v, system.actuation(q) @ u)  # motors without limits
+        a, _, f_c = fd(q, v, system.actuation(q) @ u)  # motors without limits
         a_plain, _, lam_plain = fd(q, v, system.actuation(q) @ u_plain)
         assert float(status) == 0
         assert abs(float(lam_plain[row]) - lam) > 1e-3
-        np.testing.assert_allclose(float(found[row]), lam, atol=1e-8)
+        np.testing.assert_allclose(float(f_c[row]), lam, atol=1e-8)
         np.testing.assert_allclose(a.full(), a_plain.full(), atol=1e-7)
         np.testing.assert_allclose(a.full(), law.desired(q, v, [*ref, lam], [])[0], atol=1e-7)
-        np.testing.assert_allclose(left.full(), 0, atol=1e-7)
+        np.testing.assert_allclose(missing.full(), 0, atol=1e-7)
 
 
 def test_no_unit_of_a_coordinate_changes_the_law():
-    """q1 in mm: the same motion, and the same controls where the force is wanted as well."""
+    """q1 in mm: the same motion, and the same controls where the force is controlled as well."""
     system, theta = system_of("twin"), coordinates_of("twin")
     S = ca.diag([1e-3, 1, 1])
     p, w = ca.SX.sym("p", 3), ca.SX.sym("w", 3)
@@ -140,8 +140,8 @@ def test_no_unit_of_a_coordinate_changes_the_law():
         ref = rng.standard_normal(7)
         to_mm = np.array([1e3, 1, 1])
         expected = law.function(place, speed, ref, [])[0].full()
-        found = in_mm.function(to_mm * place, to_mm * speed, ref, [])[0].full()
-        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+        actual = in_mm.function(to_mm * place, to_mm * speed, ref, [])[0].full()
+        np.testing.assert_allclose(actual, expected, rtol=1e-7, atol=1e-7)
 
 
 def test_a_row_that_is_switched_off_frees_its_motion_and_the_law_follows():
@@ -157,8 +157,8 @@ def test_a_row_that_is_switched_off_frees_its_motion_and_the_law_follows():
             u, _, status, *_ = law.function(q, v, ref, [on], [])
             a = fd(q, v, u, [on])[0]
             assert float(status) == 0
-            wanted = law.desired(q, v, ref, [on], [])[0]
-            np.testing.assert_allclose(a.full(), wanted.full(), atol=1e-8)
+            desired = law.desired(q, v, ref, [on], [])[0]
+            np.testing.assert_allclose(a.full(), desired.full(), atol=1e-8)
 
 
 def test_what_does_not_fit_is_refused_by_name():

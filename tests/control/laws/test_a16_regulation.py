@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from manifold_states import answers, manifold_states
+from manifold_states import manifold_states, outputs_of
 from support.admissible_states import call
 
 import mbcasadi as mb
@@ -32,7 +32,7 @@ def law(arms):
     return dependent_regulation(arms, kp=KP, kd=KD, sigma=SIGMA, ctrl_limits=wide)
 
 
-def given(arms, mask, seed=1):
+def random_inputs(arms, mask, seed=1):
     """Random states on the manifold of a mask, with random goals."""
     q, v = manifold_states(arms, COUNT, seed, rows=np.repeat(mask, 6))
     goal = np.array(arms.tree.q0)[:, None] + 0.3 * np.random.default_rng(seed).normal(size=q.shape)
@@ -40,12 +40,12 @@ def given(arms, mask, seed=1):
     return {"q": q, "v": v, "ref": goal, "mask": masks, "z": np.zeros((0, COUNT))}
 
 
-def wanted(arms, at):
+def desired_force(arms, at):
     """The force of eq. 21, and its friction, by NumPy."""
     e, v = at["q"] - at["ref"], at["v"]
     eta = v / np.maximum(np.linalg.norm(v, axis=0), 1e-2)
     friction = SIGMA * np.linalg.norm(e, axis=0) * KP[:, None] * eta
-    still = answers(arms.bias_force, {"q": at["q"], "v": 0 * v})["h"]
+    still = outputs_of(arms.bias_force, {"q": at["q"], "v": 0 * v})["h"]
     return still - KP[:, None] * e - friction - KD[:, None] * v, friction
 
 
@@ -57,56 +57,56 @@ def projectors(arms, at):
 
 
 @pytest.mark.parametrize("mask", [OPEN, CARRY, BOTH, (1, 0, 0), (0, 1, 0)])
-def test_the_control_is_the_least_one_with_the_wanted_force_along_the_constraint(arms, law, mask):
+def test_the_control_is_the_least_one_with_the_desired_force_along_the_constraint(arms, law, mask):
     """(16)-(19) with the pseudo-inverse, whatever holds; the bar alone cannot be moved."""
-    at = given(arms, mask)
-    out, P = answers(law.function, at), projectors(arms, at)
-    force, _ = wanted(arms, at)
+    at = random_inputs(arms, mask)
+    out, P = outputs_of(law.function, at), projectors(arms, at)
+    force, _ = desired_force(arms, at)
     B = np.array(arms.actuation(np.zeros(arms.nq)))
     for k in range(COUNT):
         u = np.linalg.pinv(P[k] @ B, 1e-8) @ P[k] @ force[:, k]
         np.testing.assert_allclose(out["u"][:, k], u, atol=1e-6 * (1 + np.abs(u).max()))
-        left = P[k] @ (force[:, k] - B @ u)
-        np.testing.assert_allclose(out["residual"][:, k], left, atol=ROUNDING * 100)
-    reached = mask not in (OPEN,)  # open, the bar falls freely
-    assert set(out["status"].ravel()) == ({0.0} if reached else {2.0})
+        missing = P[k] @ (force[:, k] - B @ u)
+        np.testing.assert_allclose(out["residual"][:, k], missing, atol=ROUNDING * 100)
+    is_reachable = mask not in (OPEN,)  # open, the bar falls freely
+    assert set(out["status"].ravel()) == ({0.0} if is_reachable else {2.0})
 
 
 @pytest.mark.parametrize("mask", [CARRY, (1, 0, 0), (0, 1, 0)])
 def test_the_energy_falls_by_damping_and_friction_alone(arms, law, mask):
     """`V̇ = vᵀM a + ½ vᵀṀ v + eᵀK_p v = -vᵀK_d v - σ‖e‖vᵀK_p η` under u, by forward dynamics."""
-    at = given(arms, mask, seed=2)
+    at = random_inputs(arms, mask, seed=2)
     q, v = at["q"], at["v"]
-    u = answers(law.function, at)["u"]
+    u = outputs_of(law.function, at)["u"]
     fd = mb.forward_dynamics(arms, "lagrange")
     rows = np.repeat(at["mask"], 6, axis=0)
     f = np.array(arms.actuation(np.zeros(arms.nq))) @ u
-    a = answers(fd, {"q": q, "v": v, "f": f, "mask": rows})["a"]
+    a = outputs_of(fd, {"q": q, "v": v, "f": f, "mask": rows})["a"]
     M = call(arms.mass_matrix, {"q": q})["M"]
     C = call(arms.coriolis_matrix, {"q": q, "v": v})["C"]
     rate = np.einsum("ik,kij,jk->k", v, M, a) + np.einsum("ik,kij,jk->k", v, C, v)
     rate += np.sum((q - at["ref"]) * KP[:, None] * v, axis=0)
-    _, friction = wanted(arms, at)
+    _, friction = desired_force(arms, at)
     expected = -np.sum(v * (KD[:, None] * v + friction), axis=0)
     assert np.abs(expected).max() > 1.0  # W
     np.testing.assert_allclose(rate, expected, atol=1e-6 * np.abs(expected).max())
 
 
-def test_the_virtual_mass_changes_no_wanted_acceleration_which_is_that_of_the_motion(arms, law):
-    at = given(arms, CARRY, seed=3)
-    default = answers(law.desired, at)["a"]
+def test_the_virtual_mass_changes_no_desired_acceleration_which_is_that_of_the_motion(arms, law):
+    at = random_inputs(arms, CARRY, seed=3)
+    default = outputs_of(law.desired, at)["a"]
     for mass in (1e-2, 10.0):
         other = dependent_regulation(arms, kp=KP, kd=KD, sigma=SIGMA, virtual_mass=mass)
-        a = answers(other.desired, at)["a"]
+        a = outputs_of(other.desired, at)["a"]
         np.testing.assert_allclose(a, default, atol=1e-6 * np.abs(default).max())
-    f = np.array(arms.actuation(np.zeros(arms.nq))) @ answers(law.function, at)["u"]
+    f = np.array(arms.actuation(np.zeros(arms.nq))) @ outputs_of(law.function, at)["u"]
     rows = np.repeat(at["mask"], 6, axis=0)
     fd = mb.forward_dynamics(arms, "lagrange")
-    a = answers(fd, {"q": at["q"], "v": at["v"], "f": f, "mask": rows})["a"]
+    a = outputs_of(fd, {"q": at["q"], "v": at["v"], "f": f, "mask": rows})["a"]
     np.testing.assert_allclose(a, default, atol=1e-6 * np.abs(default).max())
 
 
-def test_a_sigma_of_one_or_more_warns_and_says_so_in_the_notes(arms):
+def test_a_sigma_of_one_or_more_warns_and_is_in_the_notes(arms):
     with pytest.warns(UserWarning, match="sigma = 1.5: from 1 on the friction .* sticks"):
         law = dependent_regulation(arms, kp=1.0, kd=1.0, sigma=1.5)
     assert "sticks" in law.controller.notes["sigma"]
@@ -148,14 +148,14 @@ def holds(sigma, start, goal):
 @pytest.mark.parametrize("sigma", [0.0, 0.5, 1.5])
 def test_the_law_converges_where_its_friction_is_weaker_than_its_spring_and_sticks_elsewhere(sigma):
     """Theorem 2 the right way round: the larger σ, the more poses hold the particle."""
-    goal, found = -0.5, []
+    goal, verdicts = -0.5, []
     with compile_controller(circle_law(sigma)) as code:
         for far in (0.8, 2.6):  # rad
             run = validate(
                 code, CIRCLE, 3.0, reference=on_circle(goal), q0=on_circle(goal + far)
             ).runs[0]
-            left = abs(run.recording.q[-1, 2] - goal) / far
+            remaining = abs(run.recording.q[-1, 2] - goal) / far
             sticks = holds(sigma, goal + far, goal)
-            assert left > 0.9 if sticks else left < 0.3, (sigma, far, left)
-            found.append(sticks)
-    assert found == {0.0: [False, False], 0.5: [False, True], 1.5: [True, True]}[sigma]
+            assert remaining > 0.9 if sticks else remaining < 0.3, (sigma, far, remaining)
+            verdicts.append(sticks)
+    assert verdicts == {0.0: [False, False], 0.5: [False, True], 1.5: [True, True]}[sigma]

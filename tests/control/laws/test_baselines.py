@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from a10_motions import flat, states, system_of
-from tool_motions import PLANE, driven, moved, place_of, strong, tool
+from tool_motions import PLANE, acceleration_of, motor_force, place_of, strong, tool
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -17,17 +17,17 @@ ROUNDING = 1e-8
 
 
 @pytest.mark.parametrize("name", PLANE)
-def test_computed_torque_of_a_tool_gives_the_acceleration_that_is_asked_for(name):
+def test_computed_torque_of_a_tool_gives_the_desired_acceleration(name):
     system, rng = system_of(name), np.random.default_rng(1)
     law = computed_torque(system, tool(name, kp=40.0, kd=9.0), **strong(system))
     for q, v in zip(*states(system, 5, seed=1), strict=True):
         x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
         ref = law.ref(tool_position=x, tool_velocity=dx, tool_acceleration=ddx)
-        f, status = driven(law, q, v, ref)
-        _, found, J = moved(name, q, v, f)
+        f, status = motor_force(law, q, v, ref)
+        _, actual, J = acceleration_of(name, q, v, f)
         assert status == 0
         expected = ddx + 9.0 * (dx - J @ v) + 40.0 * (x - place_of(name, q))
-        np.testing.assert_allclose(found, expected, atol=ROUNDING * (1 + abs(expected).max()))
+        np.testing.assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
 
 
 @pytest.mark.parametrize("name", PLANE)
@@ -36,18 +36,18 @@ def test_pd_holds_every_pose_at_rest_and_pulls_with_its_springs(name):
     system, rng = system_of(name), np.random.default_rng(2)
     law = gravity_compensated_pd(system, tool(name), stiffness=30.0, damping=2.0, **strong(system))
     for q, _ in zip(*states(system, 5, seed=2), strict=True):
-        rest, pull = np.zeros(system.nv), rng.standard_normal(2)
-        f, status = driven(law, q, rest, law.ref(tool_position=place_of(name, q)))
-        a, _, J = moved(name, q, rest, f)
+        v_0, pull = np.zeros(system.nv), rng.standard_normal(2)
+        f, status = motor_force(law, q, v_0, law.ref(tool_position=place_of(name, q)))
+        a, _, J = acceleration_of(name, q, v_0, f)
         assert status == 0
         np.testing.assert_allclose(a, 0, atol=ROUNDING)
-        f, _ = driven(law, q, rest, law.ref(tool_position=place_of(name, q) + pull))
-        still = system.gravity_force(q).full().ravel() - flat(system.passive_force(q, rest))[0]
-        expected, _, _ = moved(name, q, rest, still + 30.0 * J.T @ pull)
-        found, _, _ = moved(name, q, rest, f)
-        np.testing.assert_allclose(found, expected, atol=ROUNDING * (1 + abs(expected).max()))
-        desired = law.desired(q, rest, law.ref(tool_position=place_of(name, q) + pull), [])[0]
-        np.testing.assert_allclose(desired.full().ravel(), expected, atol=ROUNDING * 1e2)
+        f, _ = motor_force(law, q, v_0, law.ref(tool_position=place_of(name, q) + pull))
+        still = system.gravity_force(q).full().ravel() - flat(system.passive_force(q, v_0))[0]
+        expected, _, _ = acceleration_of(name, q, v_0, still + 30.0 * J.T @ pull)
+        actual, _, _ = acceleration_of(name, q, v_0, f)
+        np.testing.assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
+        a_desired = law.desired(q, v_0, law.ref(tool_position=place_of(name, q) + pull), [])[0]
+        np.testing.assert_allclose(a_desired.full().ravel(), expected, atol=ROUNDING * 1e2)
 
 
 SPRUNG = """<mujoco><worldbody><body pos="0 0 1">
@@ -77,7 +77,7 @@ def test_pd_takes_energy_out_at_the_rate_of_its_dampers():
     goal = system.tree.q0[[0, 2, 4]]
 
     def force(t, q, v):
-        return driven(law, q, v, law.ref(posture_q=goal))[0]
+        return motor_force(law, q, v, law.ref(posture_q=goal))[0]
 
     times = np.linspace(0, 1.0, 201)
     run = mb.simulate(system, q0, v0, 1.0, force=force, times=times, rtol=1e-9)
@@ -85,9 +85,9 @@ def test_pd_takes_energy_out_at_the_rate_of_its_dampers():
     kinetic = system.kinetic_energy.map(len(times))(run.q.T, run.v.T).full().ravel()
     energy = kinetic + 4.0 * np.sum((goal - joints) ** 2, axis=1)
     power = 1.5 * np.sum(speeds**2, axis=1)
-    lost = np.concatenate([[0], np.cumsum((power[1:] + power[:-1]) / 2 * np.diff(times))])
+    dissipated = np.concatenate([[0], np.cumsum((power[1:] + power[:-1]) / 2 * np.diff(times))])
     assert energy[-1] < 0.6 * energy[0]
-    np.testing.assert_allclose(energy + lost, energy[0], rtol=2e-3)  # trapezia of 5 ms
+    np.testing.assert_allclose(energy + dissipated, energy[0], rtol=2e-3)  # trapezia of 5 ms
 
 
 def test_pd_holds_a_five_bar_in_mujoco_as_c_with_an_offset_of_the_wrong_mass():
@@ -95,7 +95,7 @@ def test_pd_holds_a_five_bar_in_mujoco_as_c_with_an_offset_of_the_wrong_mass():
     system = system_of("five_bar")
     law = gravity_compensated_pd(system, tool("five_bar"), stiffness=500.0, damping=60.0)
     goal = place_of("five_bar", system.tree.q0)
-    off = {}
+    offsets = {}
     for error in (0.0, 0.1):
         report = validate(
             law,
@@ -105,14 +105,14 @@ def test_pd_holds_a_five_bar_in_mujoco_as_c_with_an_offset_of_the_wrong_mass():
             perturb={"mass": error},
             delay=1,
         )
-        off[error] = place_of("five_bar", report.runs[0].recording.q[-1]) - goal
+        offsets[error] = place_of("five_bar", report.runs[0].recording.q[-1]) - goal
     weight = system.gravity_force(system.tree.q0).full().ravel()
     J = system.frame("tool").jacobian(system.tree.q0).full()[[0, 2]]
     A = system.constraint_jacobian(system.tree.q0).full()
     Z = np.linalg.svd(A)[2][2:].T
     load = np.linalg.lstsq((J @ Z).T, Z.T @ weight, rcond=None)[0]  # weight felt at the tool
-    assert abs(off[0.0]).max() < 1e-4
-    np.testing.assert_allclose(off[0.1], -0.1 * load / 500.0, atol=0.1 * abs(load).max() / 5000)
+    assert abs(offsets[0.0]).max() < 1e-4
+    np.testing.assert_allclose(offsets[0.1], -0.1 * load / 500.0, atol=0.1 * abs(load).max() / 5000)
 
 
 def test_what_does_not_fit_is_refused_by_name():

@@ -20,7 +20,7 @@ ONE_OF_EACH = list({case.law: case for case in reversed(CASES)}.values())[::-1]
 
 
 @pytest.fixture(scope="module", params=ONE_OF_EACH, ids=lambda case: case.name)
-def compiled(request, tmp_path_factory):
+def law_and_program(request, tmp_path_factory):
     case = request.param
     law = case.build(system_of(case.model))
     folder = tmp_path_factory.mktemp("law") / case.law
@@ -29,8 +29,10 @@ def compiled(request, tmp_path_factory):
 
 def builders():
     """Names of the public functions that return a law."""
-    found = {name: getattr(room, name) for room in (laws, regulators) for name in room.__all__}
-    functions = {name: f for name, f in found.items() if inspect.isfunction(f)}
+    public = {
+        name: getattr(package, name) for package in (laws, regulators) for name in package.__all__
+    }
+    functions = {name: f for name, f in public.items() if inspect.isfunction(f)}
     return {n for n, f in functions.items() if inspect.signature(f).return_annotation is Law}
 
 
@@ -39,43 +41,45 @@ def test_every_exported_law_is_among_the_cases():
 
 
 def states_of(law, count):
-    given = inputs(law, count + count // 5, seed=1)
-    given = {name: value[:, :count] for name, value in given.items()}
-    assert given["q"].shape[1] == count
+    values = inputs(law, count + count // 5, seed=1)
+    values = {name: value[:, :count] for name, value in values.items()}
+    assert values["q"].shape[1] == count
     z = np.tile(law.controller.z0[:, None], (1, count))
-    return given | {"z": z + 0.1 * np.random.default_rng(2).standard_normal(z.shape)}
+    return values | {"z": z + 0.1 * np.random.default_rng(2).standard_normal(z.shape)}
 
 
-def differences(law, program, given, count):
+def differences(law, program, values, count):
     """Largest relative difference of each output, and the Function's own outputs."""
-    ours, theirs = law.function.map(count)(**given), program.map(count)(**given)
-    found = {}
+    ours, theirs = law.function.map(count)(**values), program.map(count)(**values)
+    worst = {}
     for name in law.function.name_out():
-        one, other = ours[name].full(), theirs[name].full()
-        same = one == other  # infinities of a refused input too
-        gap = np.where(same, 0.0, np.abs(np.where(same, 0, one) - np.where(same, 0, other)))
-        found[name] = float((gap / (1 + np.abs(np.where(same, 0, one)))).max(initial=0.0))
-    return found, {name: ours[name].full() for name in law.function.name_out()}
+        ours_row, theirs_row = ours[name].full(), theirs[name].full()
+        same = ours_row == theirs_row  # infinities of a refused input too
+        gap = np.where(
+            same, 0.0, np.abs(np.where(same, 0, ours_row) - np.where(same, 0, theirs_row))
+        )
+        worst[name] = float((gap / (1 + np.abs(np.where(same, 0, ours_row)))).max(initial=0.0))
+    return worst, {name: ours[name].full() for name in law.function.name_out()}
 
 
-def test_the_c_equals_the_function_on_a_thousand_states(compiled):
-    case, law, program = compiled
-    found, ours = differences(law, program, states_of(law, STATES), STATES)
-    worst = max(found.values())
-    assert worst <= (SAME if case.exact else SOLVED_ALIKE), found
+def test_the_c_equals_the_function_on_a_thousand_states(law_and_program):
+    case, law, program = law_and_program
+    errors, ours = differences(law, program, states_of(law, STATES), STATES)
+    worst = max(errors.values())
+    assert worst <= (SAME if case.exact else SOLVED_ALIKE), errors
     assert np.all(ours["status"] <= 2)
     assert np.ptp(ours["u"]) > 0
 
 
-def test_bad_inputs_give_a_status_and_a_control_within_limits(compiled):
-    _, law, program = compiled
+def test_bad_inputs_give_a_status_and_a_control_within_limits(law_and_program):
+    _, law, program = law_and_program
     names = [name for name in law.function.name_in() if law.function.numel_in(name)]
     count = 2 * len(names) * len(BAD)
-    given, rng = states_of(law, count), np.random.default_rng(3)
+    values, rng = states_of(law, count), np.random.default_rng(3)
     for k in range(count):
         name, bad = names[k // 2 % len(names)], BAD[k // (2 * len(names))]
-        given[name][rng.integers(len(given[name])), k] = bad
-    out = program.map(count)(**given)
+        values[name][rng.integers(len(values[name])), k] = bad
+    out = program.map(count)(**values)
     own = law.controller
     u, status = out["u"].full(), out["status"].full().ravel()
     assert np.all((u >= own.u_min[:, None]) & (u <= own.u_max[:, None]))
@@ -85,8 +89,8 @@ def test_bad_inputs_give_a_status_and_a_control_within_limits(compiled):
     assert np.all(np.isfinite(out["z_next"].full()))
 
 
-def test_the_law_says_what_it_is(compiled):
-    case, law, _ = compiled
+def test_the_notes_name_the_law(law_and_program):
+    case, law, _ = law_and_program
     own = law.controller
     assert own.name == law.function.name()
     assert own.notes["law"]

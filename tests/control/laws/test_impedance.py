@@ -1,9 +1,9 @@
-"""A tool as spring, damper and mass: what it answers to a push."""
+"""A tool as spring, damper and mass: how it yields to a push."""
 
 import numpy as np
 import pytest
 from a10_motions import states, system_of
-from tool_motions import PLANE, driven, moved, place_of, strong, tool
+from tool_motions import PLANE, acceleration_of, motor_force, place_of, strong, tool
 
 from mbcasadi import models
 from mbcasadi.control.laws import impedance_control
@@ -13,26 +13,26 @@ ROUNDING = 1e-8
 
 
 @pytest.mark.parametrize("name", PLANE)
-def test_the_own_inertia_answers_a_push_that_the_law_does_not_know(name):
+def test_the_own_inertia_yields_to_a_push_that_the_law_does_not_know(name):
     """`J a + c = ẍ_d + J G Jᵀ (K e + D ė + F)`, J G Jᵀ from motions under unit forces."""
     system, rng = system_of(name), np.random.default_rng(4)
     law = impedance_control(system, tool(name), stiffness=30.0, damping=2.0, **strong(system))
     for q, v in zip(*states(system, 5, seed=4), strict=True):
         x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
         ref = law.ref(tool_position=x, tool_velocity=dx, tool_acceleration=ddx)
-        f, status = driven(law, q, v, ref)
+        f, status = motor_force(law, q, v, ref)
         push = 5 * rng.standard_normal(2)
-        zero, _, J = moved(name, q, v, np.zeros(system.nv))
-        mobility = np.array([J @ (moved(name, q, v, J[i])[0] - zero) for i in (0, 1)]).T
-        _, found, _ = moved(name, q, v, f + J.T @ push)
+        zero, _, J = acceleration_of(name, q, v, np.zeros(system.nv))
+        mobility = np.array([J @ (acceleration_of(name, q, v, J[i])[0] - zero) for i in (0, 1)]).T
+        _, actual, _ = acceleration_of(name, q, v, f + J.T @ push)
         pull = 30.0 * (x - place_of(name, q)) + 2.0 * (dx - J @ v) + push
         expected = ddx + mobility @ pull
         assert status == 0
-        np.testing.assert_allclose(found, expected, atol=ROUNDING * (1 + abs(expected).max()))
+        np.testing.assert_allclose(actual, expected, atol=ROUNDING * (1 + abs(expected).max()))
 
 
 @pytest.mark.parametrize("name", PLANE)
-def test_a_chosen_inertia_answers_a_push_that_is_measured(name):
+def test_a_chosen_inertia_yields_to_a_push_that_is_measured(name):
     """`Λ (ẍ - ẍ_d) = K e + D ė + F`, rows with masses of their own."""
     system, rng = system_of(name), np.random.default_rng(5)
     mass = np.array([2.0, 7.0])
@@ -42,14 +42,14 @@ def test_a_chosen_inertia_answers_a_push_that_is_measured(name):
     for q, v in zip(*states(system, 5, seed=5), strict=True):
         x, dx, ddx = place_of(name, q) + rng.standard_normal(2), *rng.standard_normal((2, 2))
         push = 5 * rng.standard_normal(2)
-        given = {"tool_position": x, "tool_velocity": dx, "tool_acceleration": ddx}
-        f, status = driven(law, q, v, law.ref(**given, tool_measured=push))
-        _, found, J = moved(name, q, v, f)
-        _, pushed, _ = moved(name, q, v, f + J.T @ push)
+        reference = {"tool_position": x, "tool_velocity": dx, "tool_acceleration": ddx}
+        f, status = motor_force(law, q, v, law.ref(**reference, tool_measured=push))
+        _, actual, J = acceleration_of(name, q, v, f)
+        _, pushed, _ = acceleration_of(name, q, v, f + J.T @ push)
         pull = 30.0 * (x - place_of(name, q)) + 2.0 * (dx - J @ v)
         expected = ddx + (pull + push) / mass
         assert status == 0
-        assert abs(pushed - found).max() > 1e-3
+        assert abs(pushed - actual).max() > 1e-3
         np.testing.assert_allclose(pushed, expected, atol=ROUNDING * (1 + abs(expected).max()))
 
 
@@ -68,8 +68,8 @@ def test_what_the_tool_leaves_free_is_braked_without_moving_it():
         for rate in (4.0, 0.0)
     )
     ref = plain.ref(tool_position=place_of("planar_3rrr", q))
-    a, x, J = moved("planar_3rrr", q, v, driven(braked, q, v, ref)[0])
-    other, y, _ = moved("planar_3rrr", q, v, driven(plain, q, v, ref)[0])
+    a, x, J = acceleration_of("planar_3rrr", q, v, motor_force(braked, q, v, ref)[0])
+    other, y, _ = acceleration_of("planar_3rrr", q, v, motor_force(plain, q, v, ref)[0])
     M = system.mass_matrix(q).full()
     A = np.vstack([system.constraint_jacobian(q).full(), J])
     L = np.linalg.cholesky(M)

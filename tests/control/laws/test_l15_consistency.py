@@ -28,22 +28,22 @@ def test_the_bar_of_the_five_links_can_be_kept_with_three_motors_to_spare(arms):
 
 
 def test_one_row_too_many_is_decided_by_the_loop_and_named(arms):
-    """The place of joint 4 follows from the bar's: what is asked of it contradicts the loop."""
+    """The place of joint 4 follows from the bar's: a desired motion of it contradicts the loop."""
     q, v, y = ca.SX.sym("q", 5), ca.SX.sym("v", 5), ca.SX.sym("y", 4)
     names = ("x3", "y3", "theta3", "reach")
     fourth = robots.points(q)[4]
     far = ca.sumsqr(fourth - ca.vertcat(robots.SPAN, 0))  # constant: link 5 is rigid
     rows = servo_rows(arms, q, v, phi=ca.vertcat(robots.bar_pose(q), far) - y, y=y, names=names)
-    asked = {"y": [1.5, 0, 0, 1], "yddot": [0, 0.5, 0, 0.3]}
-    report = servo_report(arms, rows, robots.START, **asked)
+    signals = {"y": [1.5, 0, 0, 1], "yddot": [0, 0.5, 0, 0.3]}
+    report = servo_report(arms, rows, robots.START, **signals)
     assert (report.rank_rows, report.rank_motion) == (4, 3)
     assert not report.consistent
     assert not report.attainable
     assert report.controllable  # of what is left
     assert "the passive constraints decide reach, and leave 3 free" in report.in_words
     assert "The desired acceleration of reach contradicts" in report.in_words
-    asked["yddot"] = [0, 0.5, 0, 0]
-    assert servo_report(arms, rows, robots.START, **asked).consistent
+    signals["yddot"] = [0, 0.5, 0, 0]
+    assert servo_report(arms, rows, robots.START, **signals).consistent
 
 
 def test_rows_that_repeat_each_other_are_consistent_only_if_they_ask_for_the_same(arms):

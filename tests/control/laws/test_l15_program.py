@@ -5,7 +5,7 @@ import mujoco
 import numpy as np
 import pytest
 from l15_mechanisms import bar_path, bar_rows, masses, references, robots
-from manifold_states import answers, manifold_states
+from manifold_states import manifold_states, outputs_of
 
 import mbcasadi as mb
 from mbcasadi import models
@@ -34,7 +34,7 @@ def test_the_c_equals_the_function_on_a_thousand_states(both):
     q, v = manifold_states(law.system, STATES, 1, centre=robots.START)
     at = {"q": q, "v": v, "ref": references(law, STATES, 2, 0.3), "z": np.zeros((0, STATES))}
     at["ref"][law.reference["off"]] = np.random.default_rng(3).integers(0, 2, (3, STATES))
-    ours, theirs = answers(law.function, at), answers(program, at)
+    ours, theirs = outputs_of(law.function, at), outputs_of(program, at)
     assert set(ours["status"].ravel()) == {0.0, 1.0}
     for name, values in ours.items():
         scale = max(1.0, np.abs(values).max(initial=0.0))
@@ -51,7 +51,7 @@ def test_bad_input_gives_a_status_and_zero_torque(both, bad, where):
     assert (float(out["status"]), np.abs(out["u"].full()).max()) == (3.0, 0.0)
 
 
-def test_what_is_asked_for_beyond_the_motors_is_cut_and_said(both):
+def test_a_desired_force_beyond_the_motors_is_clipped_and_reported(both):
     law, program = both
     ref = law.ref(y=[1.5, 0, 0], yddot=[0, 1e4, 0])
     out = program(q=robots.START, v=np.zeros(5), ref=ref, z=np.zeros(0))
@@ -84,7 +84,7 @@ def test_stabilised_the_gap_closes_as_a_critically_damped_spring_in_mujoco():
     np.testing.assert_allclose(gap, (GAP + (RATE + GAIN * GAP) * t) * np.exp(-GAIN * t), atol=2e-4)
 
 
-def test_stabilised_the_gap_stands_pushes_and_masses_it_does_not_know():
+def test_stabilised_the_gap_survives_pushes_and_masses_it_does_not_know():
     """Masses off by up to 10 % each, 3 N on the second for a fifth of a second."""
     wrong = {"perturb": {"mass": 0.1}, "scenario": ScenarioOptions(seed=2)}
     wrong["disturbance"] = lambda t: [0.0, 3.0 * (0.3 <= t < 0.5)]

@@ -1,4 +1,4 @@
-"""Servo rows: signals for a clock, rows for velocities, released rows, bad arguments."""
+"""Servo rows: signals instead of a clock, rows for velocities, rows that are released, errors."""
 
 import casadi as ca
 import numpy as np
@@ -12,9 +12,9 @@ from l15_mechanisms import (
     motion,
     robots,
     robots_at,
-    wide,
+    wide_limits,
 )
-from manifold_states import answers
+from manifold_states import outputs_of
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -53,41 +53,41 @@ def test_signals_and_time_give_the_same_second_order_form(arms):
             timed.jacobian(state, rate, moment),
             timed.bias(state, rate, moment),
         ]
-        for found, reference in zip(form, expected, strict=True):
-            np.testing.assert_allclose(np.array(found), np.array(reference), atol=1e-12)
+        for actual, reference in zip(form, expected, strict=True):
+            np.testing.assert_allclose(np.array(actual), np.array(reference), atol=1e-12)
     assert (rows.holonomic, rows.count) == (2, 4)
 
 
 def test_velocity_rows_follow_their_signal_and_decay_at_twice_alpha(arms):
-    """A turning rate of the bar that is asked for, and a Pfaffian row at rest."""
+    """A desired turning rate of the bar, and a Pfaffian row at rest."""
     q, v, y = ca.SX.sym("q", 5), ca.SX.sym("v", 5), ca.SX.sym("y")
     rows = servo_rows(arms, q, v, A=[[0, 1, 0, -1, 0]], psi=v[2] ** 3 + v[2] - y, y=y)
-    law = servo_control(arms, rows, baumgarte=RATES, ctrl_limits=wide(arms))
+    law = servo_control(arms, rows, baumgarte=RATES, ctrl_limits=wide_limits(arms))
     at = robots_at(arms, law, seed=7)
-    a = motion(arms, at, answers(law.function, at)["u"])
+    a = motion(arms, at, outputs_of(law.function, at)["u"])
     v, y, ydot = at["v"], *(at["ref"][law.reference[name]][0] for name in ("y", "ydot"))
     along = v[1] - v[3]
     np.testing.assert_allclose(a[1] - a[3], -2 * RATES.alpha * along, atol=ROUNDING)
-    off = v[2] ** 3 + v[2] - y
+    error = v[2] ** 3 + v[2] - y
     np.testing.assert_allclose(
-        (3 * v[2] ** 2 + 1) * a[2] - ydot, -2 * RATES.alpha * off, atol=ROUNDING
+        (3 * v[2] ** 2 + 1) * a[2] - ydot, -2 * RATES.alpha * error, atol=ROUNDING
     )
 
 
 def test_rows_are_released_one_by_one_and_cost_nothing_then(arms):
-    law = servo_control(arms, bar_rows(arms), baumgarte=RATES, ctrl_limits=wide(arms))
+    law = servo_control(arms, bar_rows(arms), baumgarte=RATES, ctrl_limits=wide_limits(arms))
     at = robots_at(arms, law, seed=9)
     at["ref"][law.reference["s"]] = 0
-    full = answers(law.function, at)["u"]
+    full = outputs_of(law.function, at)["u"]
     at["ref"][law.reference["off"]] = [[0.0], [1.0], [0.0]]
-    out = answers(law.function, at)
+    out = outputs_of(law.function, at)
     missed = departure(law, bar_rows(arms), at, motion(arms, at, out["u"]))
     np.testing.assert_allclose(missed[[0, 2]], 0, atol=ROUNDING)
     assert np.abs(missed[1]).min() > 1e-3
     assert (np.linalg.norm(out["u"], axis=0) < np.linalg.norm(full, axis=0)).all()
 
 
-def test_doors_refuse_what_is_no_servo_law(arms):
+def test_what_is_no_servo_law_is_refused(arms):
     q, v, t, y = ca.SX.sym("q", 5), ca.SX.sym("v", 5), ca.SX.sym("t"), ca.SX.sym("y", 1)
     with pytest.raises(err.ProblemError, match="form = 'best'; expected one of 'least_norm'"):
         servo_control(arms, bar_rows(arms), form="best")

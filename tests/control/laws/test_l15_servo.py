@@ -19,9 +19,9 @@ from l15_mechanisms import (
     references,
     robots,
     robots_at,
-    wide,
+    wide_limits,
 )
-from manifold_states import answers, manifold_states
+from manifold_states import manifold_states, outputs_of
 
 import mbcasadi as mb
 from mbcasadi import models
@@ -42,17 +42,17 @@ def arms():
 @pytest.fixture(scope="module", params=FORMS)
 def robots_law(arms, request):
     return servo_control(
-        arms, bar_rows(arms), form=request.param, baumgarte=RATES, ctrl_limits=wide(arms)
+        arms, bar_rows(arms), form=request.param, baumgarte=RATES, ctrl_limits=wide_limits(arms)
     )
 
 
 def test_the_stabilised_rows_are_kept_and_the_loop_stays_closed(arms, robots_law):
     at = robots_at(arms, robots_law)
-    out = answers(robots_law.function, at)
+    out = outputs_of(robots_law.function, at)
     assert set(out["status"].ravel()) == {0.0}
     a = motion(arms, at, out["u"])
     np.testing.assert_allclose(departure(robots_law, bar_rows(arms), at, a), 0, atol=ROUNDING)
-    np.testing.assert_allclose(answers(robots_law.desired, at)["a"], a, atol=ROUNDING)
+    np.testing.assert_allclose(outputs_of(robots_law.desired, at)["a"], a, atol=ROUNDING)
     np.testing.assert_allclose(out["residual"], 0, atol=ROUNDING)
 
 
@@ -60,9 +60,9 @@ def test_the_stabilised_rows_are_kept_and_the_loop_stays_closed(arms, robots_law
 def test_the_torques_range_as_in_the_papers_figures_and_at_least_norm(arms, form, published):
     t = np.linspace(0, 2 * np.pi, 2001)
     q, v = run_path(str(EXAMPLE))["on_the_path"](t)
-    law = servo_control(arms, bar_rows(arms), form=form, ctrl_limits=wide(arms))
+    law = servo_control(arms, bar_rows(arms), form=form, ctrl_limits=wide_limits(arms))
     ref = np.vstack([*bar_path(t), np.zeros((9, t.size))])
-    out = answers(law.function, {"q": q, "v": v, "ref": ref, "z": np.zeros((0, t.size))})
+    out = outputs_of(law.function, {"q": q, "v": v, "ref": ref, "z": np.zeros((0, t.size))})
     for i, (low, high) in enumerate(published):
         u = out["u"][i]
         assert (u.min(), u.max()) == pytest.approx((low, high), abs=LAST_DIGIT), f"u{i + 1}"
@@ -73,14 +73,14 @@ def test_s_moves_the_control_in_its_null_space_only_and_zero_s_is_the_least(arms
     s = robots_law.reference["s"]
     plain = at | {"ref": at["ref"].copy()}
     plain["ref"][s] = 0
-    with_s, without = (answers(robots_law.function, x)["u"] for x in (at, plain))
-    moved = with_s - without
-    assert np.linalg.norm(moved, axis=0).min() > 0.1
+    with_s, without = (outputs_of(robots_law.function, x)["u"] for x in (at, plain))
+    difference = with_s - without
+    assert np.linalg.norm(difference, axis=0).min() > 0.1
     np.testing.assert_allclose(motion(arms, at, with_s), motion(arms, at, without), atol=ROUNDING)
     if "least_norm" in robots_law.controller.notes["law"]:
-        np.testing.assert_allclose(np.sum(moved * without, axis=0), 0, atol=ROUNDING)
+        np.testing.assert_allclose(np.sum(difference * without, axis=0), 0, atol=ROUNDING)
         np.testing.assert_allclose(  # moved is the projection of s
-            np.sum(moved * at["ref"][s], axis=0), np.sum(moved**2, axis=0), atol=ROUNDING
+            np.sum(difference * at["ref"][s], axis=0), np.sum(difference**2, axis=0), atol=ROUNDING
         )
 
 
@@ -92,9 +92,9 @@ def test_the_printed_law_is_the_one_for_two_masses_and_keeps_the_gap_if_stabilis
     k, rest, (m1, m2) = masses.STIFFNESS, masses.REST_LENGTH, masses.MASSES
     printed = -(1 + m1 / m2) * k * (q[1] - q[0] - rest)
     for rates in (None, RATES):
-        law = servo_control(system, rows, baumgarte=rates, ctrl_limits=wide(system))
+        law = servo_control(system, rows, baumgarte=rates, ctrl_limits=wide_limits(system))
         at = {"q": q, "v": v, "ref": np.zeros((2, COUNT)), "z": np.zeros((0, COUNT))}
-        u = answers(law.function, at)["u"][0]
+        u = outputs_of(law.function, at)["u"][0]
         gap, rate = q[1] - q[0] - 2 * rest, v[1] - v[0]
         added = 0 if rates is None else m1 * (2 * rates.alpha * rate + rates.beta**2 * gap)
         np.testing.assert_allclose(u, printed + added, rtol=1e-10)
@@ -109,7 +109,7 @@ def test_a_fully_actuated_chain_needs_one_control_whatever_the_form(form):
         q, v, M=springs.mass_matrix(q), h=springs.bias_force(q, v), B=np.eye(2), name="full"
     )
     rows = servo_rows(full, q, v, phi=ca.vertcat(q[0] - y[0], q[0] * q[1] - y[1]), y=y)
-    law = servo_control(full, rows, form=form, baumgarte=None, ctrl_limits=wide(full))
+    law = servo_control(full, rows, form=form, baumgarte=None, ctrl_limits=wide_limits(full))
     state, rate, ydd = np.array([0.3, 0.9]), np.array([0.4, -0.2]), np.array([1.0, 2.0])
     ref = law.ref(y=[5, 5], ydot=[1, 1], yddot=ydd, s=[9, 9])
     u = np.array(law.function(state, rate, ref, [])[0]).ravel()
@@ -126,10 +126,12 @@ def test_a_non_ideal_force_is_made_up_for_where_the_law_knows_of_it(arms):
     friction = ca.Function("friction", [q, v], [C], ["q", "v"], ["C"])
     rows = bar_rows(arms)
     for known in (None, friction):
-        law = servo_control(arms, rows, f_nonideal=known, baumgarte=RATES, ctrl_limits=wide(arms))
+        law = servo_control(
+            arms, rows, f_nonideal=known, baumgarte=RATES, ctrl_limits=wide_limits(arms)
+        )
         at = robots_at(arms, law, seed=8)
-        u = answers(law.function, at)["u"]
-        force = answers(friction, {"q": at["q"], "v": at["v"]})["C"]
+        u = outputs_of(law.function, at)["u"]
+        force = outputs_of(friction, {"q": at["q"], "v": at["v"]})["C"]
         a = motion(arms, at, u, extra=force)
         missed = np.abs(departure(law, rows, at, a)).max()
         assert missed < ROUNDING if known is not None else missed > 0.1
@@ -142,7 +144,7 @@ def test_one_law_serves_open_hands_and_the_closed_chain(form):
     system = mb.read_mjcf(models.path("two_arm_carry"), switchable=True)
     q, v, y = ca.SX.sym("q", 9), ca.SX.sym("v", 9), ca.SX.sym("y", 9)
     rows = servo_rows(system, q, v, phi=q - y, y=y)
-    law = servo_control(system, rows, form=form, baumgarte=RATES, ctrl_limits=wide(system))
+    law = servo_control(system, rows, form=form, baumgarte=RATES, ctrl_limits=wide_limits(system))
     for mask, off in (((1, 0, 0), [0] * 6 + [1] * 3), ((0, 1, 1), [1] * 6 + [0] * 3)):
         on = np.repeat(mask, 6)
         state, rate = manifold_states(system, COUNT, 10, rows=on)
@@ -150,7 +152,7 @@ def test_one_law_serves_open_hands_and_the_closed_chain(form):
         ref[law.reference["off"]] = np.reshape(off, (-1, 1))
         at = {"q": state, "v": rate, "ref": ref, "z": np.zeros((0, COUNT))}
         at["mask"] = np.tile(np.reshape(mask, (-1, 1)), COUNT).astype(float)
-        out = answers(law.function, at)
+        out = outputs_of(law.function, at)
         if form == "figures" and mask == (0, 1, 1):
             assert set(out["status"].ravel()) == {2.0}
             continue
@@ -160,7 +162,7 @@ def test_one_law_serves_open_hands_and_the_closed_chain(form):
         np.testing.assert_allclose(missed[np.array(off) == 0], 0, atol=1e-6)  # of 1000 rad/s²
 
 
-def test_within_limits_motors_to_spare_take_over_what_the_cut_loses(arms):
+def test_within_limits_redundant_motors_take_over_what_clipping_loses(arms):
     """Six motors for three freedoms: the QP finds other torques for the same motion."""
     law = servo_control(
         arms, bar_rows(arms), form="figures", ctrl_limits=np.tile([-8.5, 8.5], (6, 1))
@@ -168,14 +170,14 @@ def test_within_limits_motors_to_spare_take_over_what_the_cut_loses(arms):
     inside = within_limits(law)
     ref = law.ref(**dict(zip(("y", "ydot", "yddot"), bar_path(0.0), strict=True)))
     state = np.array(robots.START), np.zeros(5), ref
-    desired = np.array(law.desired(*state, [])[0]).ravel()
+    a_desired = np.array(law.desired(*state, [])[0]).ravel()
     missed = []
     for one in (law, inside):
         u, _, status, *_ = one.function(*state, one.controller.z0)
         assert float(status) == 1.0
         at = {"q": state[0][:, None], "v": state[1][:, None]}
         a = motion(arms, at, np.array(u))[:, 0]
-        missed.append(np.linalg.norm(a - desired))
+        missed.append(np.linalg.norm(a - a_desired))
     assert missed[0] > 1.0  # rad/s²
     assert missed[1] < 1e-4  # the QP's weight on torques
 
@@ -191,12 +193,12 @@ def test_a_massless_coordinate_passes_the_force_on_through_its_constraint():
     assert (float(u), float(status)) == (pytest.approx(6.0, rel=1e-12), 0.0)
 
 
-def test_what_cannot_be_had_is_said_and_the_nearest_is_given():
+def test_what_is_unattainable_is_reported_and_the_nearest_control_is_returned():
     system = masses.system()
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     rows = keep_rows(system, system.rows(q, v, phi=ca.vertcat(masses.gap(q), q[1])))
-    law = servo_control(system, rows, ctrl_limits=wide(system))
-    u, _, status, _, left = law.function([0.1, 0.9], [0, 0], np.zeros(3), [])
+    law = servo_control(system, rows, ctrl_limits=wide_limits(system))
+    u, _, status, _, missing = law.function([0.1, 0.9], [0, 0], np.zeros(3), [])
     assert float(status) == 2.0
-    assert abs(float(left[1])) > 1.0 > 1e-9 > abs(float(left[0]))  # x2 feels the spring alone
+    assert abs(float(missing[1])) > 1.0 > 1e-9 > abs(float(missing[0]))  # x2 feels the spring alone
     assert np.isfinite(float(u))

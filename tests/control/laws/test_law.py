@@ -40,22 +40,22 @@ def counting_law(system):
     )
 
 
-def answer(law, q, v, ref, z):
+def outputs_of(law, q, v, ref, z):
     names = law.function.name_out()
     return dict(zip(names, (np.array(x).ravel() for x in law.function(q, v, ref, z)), strict=True))
 
 
 def test_states_go_on_and_others_keep_their_value(four_bar):
     law = counting_law(four_bar)
-    out = answer(law, four_bar.tree.q0, np.zeros(3), [-4.0], law.controller.z0)
+    out = outputs_of(law, four_bar.tree.q0, np.zeros(3), [-4.0], law.controller.z0)
     np.testing.assert_array_equal(out["z_next"], [3.0, 7.0, 8.0])
 
 
-def test_a_control_beyond_its_limits_is_cut_and_says_so(four_bar):
+def test_a_control_beyond_its_limits_is_clipped_and_flagged(four_bar):
     law = counting_law(four_bar)
-    out = answer(law, four_bar.tree.q0, np.zeros(3), [50.0], law.controller.z0)
+    out = outputs_of(law, four_bar.tree.q0, np.zeros(3), [50.0], law.controller.z0)
     assert (out["u"], out["status"]) == (2.0, 1.0)
-    inside = answer(law, four_bar.tree.q0, np.zeros(3), [-5.0], law.controller.z0)
+    inside = outputs_of(law, four_bar.tree.q0, np.zeros(3), [-5.0], law.controller.z0)
     assert inside["status"] == 0
     np.testing.assert_allclose(inside["u"], -5.0 + np.log(95.0))
 
@@ -64,17 +64,17 @@ def test_a_control_beyond_its_limits_is_cut_and_says_so(four_bar):
 @pytest.mark.parametrize("where", ["q", "v", "ref", "z"])
 def test_bad_input_gives_a_status_and_a_bounded_output(four_bar, where, bad):
     law = counting_law(four_bar)
-    given = {"q": four_bar.tree.q0, "v": np.zeros(3), "ref": [0.0], "z": law.controller.z0}
-    given[where] = np.array(given[where], dtype=float)
-    given[where][0] = bad
-    out = answer(law, **given)
+    values = {"q": four_bar.tree.q0, "v": np.zeros(3), "ref": [0.0], "z": law.controller.z0}
+    values[where] = np.array(values[where], dtype=float)
+    values[where][0] = bad
+    out = outputs_of(law, **values)
     assert (out["u"], out["status"]) == (0.0, 3.0)
     np.testing.assert_array_equal(out["z_next"], law.controller.z0)
 
 
 def test_broken_arithmetic_gives_the_safe_output(four_bar):
     law = counting_law(four_bar)
-    out = answer(law, four_bar.tree.q0, np.zeros(3), [-200.0], law.controller.z0)  # log(-100)
+    out = outputs_of(law, four_bar.tree.q0, np.zeros(3), [-200.0], law.controller.z0)  # log(-100)
     assert (out["u"], out["status"]) == (0.0, 4.0)
 
 
@@ -87,7 +87,7 @@ def test_the_reference_is_filled_by_name(four_bar):
         law.ref(posture_q=[1.0, 2.0])
 
 
-def test_computed_torque_gives_the_acceleration_that_the_task_asks_for(four_bar):
+def test_computed_torque_gives_the_acceleration_that_the_task_requires(four_bar):
     law = computed_torque(four_bar, PostureTask(joints=("crank",), kp=40.0, kd=9.0))
     fd = forward_dynamics(four_bar, "lagrange")
     rng = np.random.default_rng(5)
@@ -99,9 +99,11 @@ def test_computed_torque_gives_the_acceleration_that_the_task_asks_for(four_bar)
         A = np.array(four_bar.constraint_jacobian(q))
         v = (np.eye(3) - np.linalg.pinv(A, 1e-9) @ A) @ rng.standard_normal(3)
         desired = {"q": q[0] + 0.01, "v": v[0] - 0.1, "a": 0.3}
-        u, _, status, _, left = law.function(q, v, [desired["q"], desired["v"], desired["a"]], [])
+        u, _, status, _, missing = law.function(
+            q, v, [desired["q"], desired["v"], desired["a"]], []
+        )
         assert float(status) == 0
-        np.testing.assert_allclose(np.array(left), 0, atol=ROUNDING)
+        np.testing.assert_allclose(np.array(missing), 0, atol=ROUNDING)
         force = four_bar.actuator_force(q, v, u)
         a = np.array(fd(q, v, force)[0]).ravel()
         expected = desired["a"] + 9.0 * (desired["v"] - v[0]) + 40.0 * 0.01
@@ -114,9 +116,9 @@ def test_a_motion_that_no_motor_gives_has_a_status_of_its_own():
     law = computed_torque(system, PostureTask(joints=(system.tree.joints[0].name, passive)))
     lift = np.zeros(6)
     lift[4:] = [1.0, 20.0]
-    _, _, status, _, left = law.function(system.tree.q0, np.zeros(system.nv), lift, [])
+    _, _, status, _, missing = law.function(system.tree.q0, np.zeros(system.nv), lift, [])
     assert float(status) == 2
-    assert np.abs(np.array(left)).max() > 0.1
+    assert np.abs(np.array(missing)).max() > 0.1
 
 
 def test_the_c_of_a_law_equals_its_function(four_bar, tmp_path):

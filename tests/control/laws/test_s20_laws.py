@@ -36,14 +36,14 @@ def weak():
 
 @pytest.fixture(scope="module")
 def linear(system):
-    held = mb.equilibrium(system, system.tree.q0)
-    return linearize(system, held)
+    equilibrium = mb.equilibrium(system, system.tree.q0)
+    return linearize(system, equilibrium)
 
 
 def states(system, count, seed=0):
     """Return q and v on the manifold, one column for each."""
     rng = np.random.default_rng(seed)
-    found = []
+    columns = []
     for _ in range(count):
         q = system.tree.q0 + 0.05 * rng.standard_normal(system.nv)
         for _ in range(12):
@@ -51,11 +51,11 @@ def states(system, count, seed=0):
             q = q - np.linalg.pinv(A, 1e-9) @ np.array(system.constraint(q)).ravel()
         A = np.array(system.constraint_jacobian(q))
         v = rng.standard_normal(system.nv)
-        found.append((q, v - np.linalg.pinv(A, 1e-9) @ A @ v, A))
-    return found
+        columns.append((q, v - np.linalg.pinv(A, 1e-9) @ A @ v, A))
+    return columns
 
 
-def answer(function, q, v, ref):
+def outputs_of(function, q, v, ref):
     return {k: np.array(x).ravel() for k, x in function(q=q, v=v, ref=ref, z=[]).items()}
 
 
@@ -64,14 +64,14 @@ def test_the_motion_and_the_load_are_those_of_forward_dynamics(system):
     fd = mb.forward_dynamics(system, "lagrange", rank_tol=1e-7)
     for q, v, _ in states(system, 20):
         ref = np.concatenate([q[6:] + 0.02, v[6:] - 0.1, [0.3, -0.2, 1.0]])
-        out, want = answer(law.function, q, v, ref), answer(law.desired, q, v, ref)
+        out, desired = outputs_of(law.function, q, v, ref), outputs_of(law.desired, q, v, ref)
         assert out["status"] == 0
         motion = fd(q=q, v=v, f=system.actuator_force(q, v, out["u"]))
-        np.testing.assert_allclose(np.array(motion["a"]).ravel(), want["a"], atol=1e-8)
-        np.testing.assert_allclose(np.array(motion["f_c"]).ravel(), want["f_c"], atol=1e-8)
+        np.testing.assert_allclose(np.array(motion["a"]).ravel(), desired["a"], atol=1e-8)
+        np.testing.assert_allclose(np.array(motion["f_c"]).ravel(), desired["f_c"], atol=1e-8)
         expected = [0.3, -0.2, 1.0] - 40.0 * 0.1 * np.ones(3) + 400.0 * 0.02  # kd is critical
-        np.testing.assert_allclose(want["a"][6:], expected, rtol=1e-9)
-        other = answer(same.function, q, v, ref)
+        np.testing.assert_allclose(desired["a"][6:], expected, rtol=1e-9)
+        other = outputs_of(same.function, q, v, ref)
         np.testing.assert_allclose(out["u"], other["u"], atol=1e-10)
 
 
@@ -80,21 +80,21 @@ def test_the_control_solves_the_quadratic_program_of_s20(weak):
     law = qr_inverse_dynamics(weak, PLATFORM)
     for q, v, A in states(weak, 10):
         ref = np.concatenate([q[6:], v[6:], [1.0, 2.0, -3.0]])
-        out, want = answer(law.function, q, v, ref), answer(law.desired, q, v, ref)
+        out, desired = outputs_of(law.function, q, v, ref), outputs_of(law.desired, q, v, ref)
         Z = np.linalg.svd(A)[2][6:].T
         B, M = np.array(weak.actuation(q)), np.array(weak.mass_matrix(q))
-        needed = Z.T @ (M @ want["a"] + np.array(weak.bias_force(q, v)).ravel())
-        left = needed - Z.T @ B @ out["u"]
-        np.testing.assert_allclose(B.T @ Z @ left, 0, atol=1e-9)  # nearest
-        np.testing.assert_allclose(Z.T @ out["residual"], left, atol=1e-9)
-        assert np.linalg.norm(left) > 1e-3
+        needed = Z.T @ (M @ desired["a"] + np.array(weak.bias_force(q, v)).ravel())
+        missing = needed - Z.T @ B @ out["u"]
+        np.testing.assert_allclose(B.T @ Z @ missing, 0, atol=1e-9)  # nearest
+        np.testing.assert_allclose(Z.T @ out["residual"], missing, atol=1e-9)
+        assert np.linalg.norm(missing) > 1e-3
         assert out["status"] == 2  # two motors cannot make it, and the law says so
 
 
 def test_the_linear_law_is_exact_at_its_operating_point_and_near_it_to_second_order():
     four_bar = mb.read_mjcf(models.path("four_bar"))
-    held = mb.equilibrium(four_bar)
-    linear = linearize(four_bar, held)
+    equilibrium = mb.equilibrium(four_bar)
+    linear = linearize(four_bar, equilibrium)
     assert np.abs(linear.dfdx[1]).min() > 0.1  # gravity and damping
     exact = qr_inverse_dynamics(four_bar, PostureTask(kp=100.0))
     law = lti_inverse_dynamics(linear, kp=100.0)
@@ -103,9 +103,9 @@ def test_the_linear_law_is_exact_at_its_operating_point_and_near_it_to_second_or
         q, v = linear.state(size * np.array([1.0, -2.0]))
         q = mb.assemble(four_bar, q)
         x, eta_dot = linear.coordinates(q, v), size * np.array([5.0])
-        ours = answer(law.function, q, v, np.concatenate([x, eta_dot]))
-        a = answer(law.desired, q, v, np.concatenate([x, eta_dot]))["a"]
-        theirs = answer(exact.function, q, v, np.concatenate([q, v, a]))
+        ours = outputs_of(law.function, q, v, np.concatenate([x, eta_dot]))
+        a = outputs_of(law.desired, q, v, np.concatenate([x, eta_dot]))["a"]
+        theirs = outputs_of(exact.function, q, v, np.concatenate([q, v, a]))
         assert ours["status"] == 0
         errors.append(np.abs(ours["u"] - theirs["u"]).max())
     assert errors[0] < 1e-12
@@ -113,17 +113,17 @@ def test_the_linear_law_is_exact_at_its_operating_point_and_near_it_to_second_or
     np.testing.assert_allclose(errors[1] / errors[2], 4.0, rtol=0.4)
 
 
-def test_the_linear_law_says_what_cannot_be_had(weak):
+def test_the_linear_law_reports_what_is_unattainable(weak):
     linear = linearize(weak, weak.tree.q0)
     law = lti_inverse_dynamics(linear)
     zero = np.zeros(6)
     reach = linear.dfdu[3:] @ [0.2, -0.1]
-    good = answer(law.function, linear.q, linear.v, np.concatenate([zero, reach]))
+    good = outputs_of(law.function, linear.q, linear.v, np.concatenate([zero, reach]))
     assert good["status"] == 0
     np.testing.assert_allclose(good["u"], [0.2, -0.1], rtol=1e-9)
     np.testing.assert_allclose(good["residual"], 0, atol=1e-10)
     out_of_reach = np.linalg.svd(linear.dfdu[3:])[0][:, 2]
-    bad = answer(law.function, linear.q, linear.v, np.concatenate([zero, out_of_reach]))
+    bad = outputs_of(law.function, linear.q, linear.v, np.concatenate([zero, out_of_reach]))
     assert bad["status"] == 2
     np.testing.assert_allclose(bad["residual"], np.concatenate([np.zeros(3), out_of_reach]))
     np.testing.assert_allclose(bad["u"], 0, atol=1e-9)  # nearest
@@ -149,8 +149,8 @@ def test_the_c_equals_the_function_on_a_thousand_states(programs, name):
     q = np.column_stack([few[k % 50][0] for k in range(STATES)])
     v = np.column_stack([few[k % 50][1] for k in range(STATES)]) * rng.uniform(-3, 3, STATES)
     ref = rng.standard_normal((law.function.size1_in("ref"), STATES))
-    given = {"q": q, "v": v, "ref": ref, "z": np.zeros((0, STATES))}
-    ours, theirs = law.function.map(STATES)(**given), program.map(STATES)(**given)
+    values = {"q": q, "v": v, "ref": ref, "z": np.zeros((0, STATES))}
+    ours, theirs = law.function.map(STATES)(**values), program.map(STATES)(**values)
     for output in law.function.name_out():
         expected = ours[output].full()
         scale = 1 + np.abs(expected).max(initial=0)
@@ -162,9 +162,9 @@ def test_the_c_equals_the_function_on_a_thousand_states(programs, name):
 def test_bad_input_gives_a_status_and_no_control(programs, name, bad):
     _, program = programs[name]
     for place in ("q", "v", "ref"):
-        given = {k: np.zeros(program.size1_in(k)) for k in ("q", "v", "ref")}
-        given[place][0] = bad
-        out = answer(program, **given)
+        values = {k: np.zeros(program.size1_in(k)) for k in ("q", "v", "ref")}
+        values[place][0] = bad
+        out = outputs_of(program, **values)
         assert out["status"] == 3
         np.testing.assert_array_equal(out["u"], np.zeros(3))
 
@@ -178,7 +178,7 @@ def push(t):
     return np.array([0.0] * 6 + [1.0 * (0.5 < t < 0.6), 0.0, 0.0])  # N on the platform
 
 
-def tracking(law, reference):
+def tracking_report(law, reference):
     report = validate(
         law,
         MODEL,
@@ -202,7 +202,7 @@ def test_qr_inverse_dynamics_tracks_in_mujoco_as_c(system, programs):
             posture_q=start + s * size, posture_v=rate * size, posture_a=acceleration * size
         )
 
-    metrics = tracking(law, reference)
+    metrics = tracking_report(law, reference)
     assert metrics["tracking.rms_share"] < 0.02
     assert metrics["status.solved"] == 1.0
 
@@ -215,6 +215,6 @@ def test_lti_inverse_dynamics_tracks_in_mujoco_as_c(programs):
         s, rate, acceleration = circle(t)
         return law.ref(xi=s * size, eta=rate * size, eta_dot=acceleration * size)
 
-    metrics = tracking(law, reference)
+    metrics = tracking_report(law, reference)
     assert metrics["tracking.rms_share"] < 0.05
     assert metrics["status.solved"] == 1.0

@@ -1,11 +1,11 @@
-"""A law behind the QP: itself inside its limits, and nearer to its desired motion than clipping."""
+"""A law behind the QP: unchanged inside its limits, and beyond them better than clipping."""
 
 import functools
 
 import numpy as np
 import pytest
 from a10_motions import states, system_of
-from tool_motions import dynamics_of, moved, place_of, tool
+from tool_motions import acceleration_of, dynamics_of, place_of, tool
 
 import mbcasadi.errors as err
 from mbcasadi import models
@@ -25,37 +25,37 @@ FAR = {"five_bar": 0.3, "planar_3rrr": 0.1}  # m, where some motors are at their
 
 
 @functools.cache
-def plain(name):
+def plain_law(name):
     return computed_torque(system_of(name), tool(name, kp=400.0))
 
 
 @functools.cache
-def limited(name, closeness=False):
-    return within_limits(plain(name), closeness=tool(name) if closeness else None)
+def limited_law(name, closeness=False):
+    return within_limits(plain_law(name), closeness=tool(name) if closeness else None)
 
 
-def asked(name, count, far, seed=0):
+def distant_states(name, count, far, seed=0):
     """States and references, about `far` m away."""
-    rng, law = np.random.default_rng(seed), plain(name)
+    rng, law = np.random.default_rng(seed), plain_law(name)
     for q, v in zip(*states(system_of(name), count, seed=seed), strict=True):
         goal = place_of(name, q) + far * rng.standard_normal(2)
         yield q, 0.3 * v, law.ref(tool_position=goal)
 
 
-def answer(law, q, v, ref):
+def outputs_of(law, q, v, ref):
     u, z, status, _, residual = law.function(q, v, ref, law.controller.z0)
     return u.full().ravel(), z.full().ravel(), float(status), residual.full().ravel()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_inside_its_limits_the_law_stands_as_it_is(name):
+def test_inside_its_limits_the_law_is_unchanged(name):
     inside = 0
-    for q, v, ref in asked(name, 20, far=0.005):
-        u, _, status, *_ = answer(plain(name), q, v, ref)
-        found, active, also, residual = answer(limited(name), q, v, ref)
+    for q, v, ref in distant_states(name, 20, far=0.005):
+        u, _, status, *_ = outputs_of(plain_law(name), q, v, ref)
+        u_limited, active, also, residual = outputs_of(limited_law(name), q, v, ref)
         if status == 0:
             inside += 1
-            np.testing.assert_array_equal(found, u)
+            np.testing.assert_array_equal(u_limited, u)
             assert also == 0
             assert not active.any()
             assert np.all(residual <= 1e-6)
@@ -64,11 +64,11 @@ def test_inside_its_limits_the_law_stands_as_it_is(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_qp_alone_finds_the_same_command_inside(name):
-    """The QP's own solution: a feasible desired motion is its own nearest one."""
-    wrapped, law = limited(name), plain(name)
+    """Its own solution, before the law's is preferred: a feasible motion is its own nearest."""
+    wrapped, law = limited_law(name), plain_law(name)
     build = wrapped.controller.stages.build
-    for q, v, ref in asked(name, 10, far=0.005, seed=2):
-        u, _, status, *_ = answer(law, q, v, ref)
+    for q, v, ref in distant_states(name, 10, far=0.005, seed=2):
+        u, _, status, *_ = outputs_of(law, q, v, ref)
         if status != 0:
             continue
         A, lba, uba, *_ = build(q, v, ref, wrapped.controller.z0)
@@ -82,25 +82,25 @@ def kinetic(system, q, difference):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_beyond_its_limits_the_motion_is_nearer_to_the_wish_than_that_of_a_cut(name):
-    """Gauss's measure, against the cut and against random feasible controls."""
+def test_beyond_its_limits_the_motion_is_nearer_to_the_desired_one_than_after_clipping(name):
+    """Gauss's measure, against clipping and against random feasible controls."""
     system, rng, ratios = system_of(name), np.random.default_rng(3), []
-    low, high = limited(name).controller.u_min, limited(name).controller.u_max
-    for q, v, ref in asked(name, 12, far=FAR[name], seed=3):
-        u, _, status, *_ = answer(plain(name), q, v, ref)
+    low, high = limited_law(name).controller.u_min, limited_law(name).controller.u_max
+    for q, v, ref in distant_states(name, 12, far=FAR[name], seed=3):
+        u, _, status, *_ = outputs_of(plain_law(name), q, v, ref)
         if status != 1:
             continue
-        desired = plain(name).desired(q, v, ref, [])[0].full().ravel()
+        a_desired = plain_law(name).desired(q, v, ref, [])[0].full().ravel()
 
-        def miss(control, q=q, v=v, desired=desired):
+        def miss(control, q=q, v=v, a_desired=a_desired):
             force = (system.actuation(q) @ control).full().ravel()
-            return kinetic(system, q, moved(name, q, v, force)[0] - desired)
+            return kinetic(system, q, acceleration_of(name, q, v, force)[0] - a_desired)
 
-        found, active, also, _ = answer(limited(name), q, v, ref)
+        u_limited, active, also, _ = outputs_of(limited_law(name), q, v, ref)
         assert also == 1
         assert active.any()
-        assert np.all((found >= low) & (found <= high))
-        least = miss(found)
+        assert np.all((u_limited >= low) & (u_limited <= high))
+        least = miss(u_limited)
         ratios.append(least / miss(u))
         assert least <= miss(u) * (1 + 1e-4)
         for _ in range(5):
@@ -112,19 +112,19 @@ def test_closeness_in_a_task_puts_the_tool_first():
     """The tool's own acceleration error is the least of all feasible ones."""
     name, better = "planar_3rrr", 0
     system = system_of(name)
-    for q, v, ref in asked(name, 12, far=0.05, seed=4):
-        _, _, status, *_ = answer(plain(name), q, v, ref)
+    for q, v, ref in distant_states(name, 12, far=0.05, seed=4):
+        _, _, status, *_ = outputs_of(plain_law(name), q, v, ref)
         if status != 1:
             continue
-        J_desired = moved(name, q, v, np.zeros(system.nv))[2]
-        desired = J_desired @ plain(name).desired(q, v, ref, [])[0].full().ravel()
+        J_tool = acceleration_of(name, q, v, np.zeros(system.nv))[2]
+        a_desired = J_tool @ plain_law(name).desired(q, v, ref, [])[0].full().ravel()
         miss = {}
-        for label, law in (("cut", plain(name)), ("qp", limited(name, closeness=True))):
-            u = answer(law, q, v, ref)[0]
-            a = moved(name, q, v, (system.actuation(q) @ u).full().ravel())[0]
-            miss[label] = np.linalg.norm(J_desired @ a - desired)
-        assert miss["qp"] <= miss["cut"] * (1 + 1e-3)
-        better += miss["qp"] < 0.8 * miss["cut"]
+        for label, law in (("clipped", plain_law(name)), ("qp", limited_law(name, closeness=True))):
+            u = outputs_of(law, q, v, ref)[0]
+            a = acceleration_of(name, q, v, (system.actuation(q) @ u).full().ravel())[0]
+            miss[label] = np.linalg.norm(J_tool @ a - a_desired)
+        assert miss["qp"] <= miss["clipped"] * (1 + 1e-3)
+        better += miss["qp"] < 0.8 * miss["clipped"]
     assert better >= 3
 
 
@@ -141,13 +141,13 @@ def test_forces_that_move_nothing_stay_those_of_the_law():
     assert wrapped.controller.z0.size == 1 + wrapped.controller.stages.m
     q, v = system.tree.q0, np.zeros(4)
     ref = law.ref(theta_q=q[[3, 0]], force_lam=20.0)
-    given = (q, v, np.array([15.0, 0, 0, 0]), ref)
-    u, z_next, status, *_ = law.function(*given, [0.7])
+    values = (q, v, np.array([15.0, 0, 0, 0]), ref)
+    u, z_next, status, *_ = law.function(*values, [0.7])
     z0 = wrapped.controller.z0.copy()
     z0[0] = 0.7
-    found, z_after, also, *_ = wrapped.function(*given, z0)
+    u_limited, z_after, also, *_ = wrapped.function(*values, z0)
     assert (float(status), float(also)) == (0, 0)
-    np.testing.assert_array_equal(found.full(), u.full())
+    np.testing.assert_array_equal(u_limited.full(), u.full())
     np.testing.assert_array_equal(float(z_after[0]), float(z_next))
     assert float(z_next) != 0.7
 
@@ -162,32 +162,34 @@ def test_a_limit_costs_press_but_no_motion_where_motors_are_redundant():
     u = law.function(q, v, ref, [])[0].full().ravel()
     most = u[0] - 5.0
     weak = within_limits(law, force_limits=[[-most, most], [-500.0, 500.0], [-500.0, 500.0]])
-    found, _, status, *_ = answer(weak, q, v, ref)
+    u_limited, _, status, *_ = outputs_of(weak, q, v, ref)
     fd = dynamics_of("prr_arm")
-    desired, kept = (fd(q, v, system.actuation(q) @ control)[0].full() for control in (u, found))
-    cut = fd(q, v, system.actuation(q) @ np.array([most, *u[1:]]))[0].full()
+    a_desired, a_limited = (
+        fd(q, v, system.actuation(q) @ control)[0].full() for control in (u, u_limited)
+    )
+    clipped = fd(q, v, system.actuation(q) @ np.array([most, *u[1:]]))[0].full()
     assert status == 1
-    np.testing.assert_allclose(found[0], most, atol=1e-6)
-    assert np.abs(cut - desired).max() > 0.1
-    np.testing.assert_allclose(kept, desired, atol=1e-3)  # the bias of r_p
+    np.testing.assert_allclose(u_limited[0], most, atol=1e-6)
+    assert np.abs(clipped - a_desired).max() > 0.1
+    np.testing.assert_allclose(a_limited, a_desired, atol=1e-3)  # the bias of r_p
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
 def test_bad_input_gives_a_status_and_a_bounded_control(bad):
-    law = limited("five_bar")
+    law = limited_law("five_bar")
     system = system_of("five_bar")
     q = system.tree.q0.copy()
     q[1] = bad
-    u, z, status, *_ = answer(law, q, np.zeros(4), plain("five_bar").ref())
+    u, z, status, *_ = outputs_of(law, q, np.zeros(4), plain_law("five_bar").ref())
     assert status == 3
     assert np.all((u >= law.controller.u_min) & (u <= law.controller.u_max))
     assert np.all(np.isfinite(z))
 
 
 def test_its_c_warm_starts_and_equals_it(tmp_path):
-    law = limited("planar_3rrr")
+    law = limited_law("planar_3rrr")
     program = export_c(law, tmp_path / "c").load()
-    for q, v, ref in asked("planar_3rrr", 20, far=0.1, seed=5):
+    for q, v, ref in distant_states("planar_3rrr", 20, far=0.1, seed=5):
         z = law.controller.z0
         for _ in range(2):
             mine, theirs = law.function(q, v, ref, z), program(q, v, ref, z)
@@ -197,7 +199,7 @@ def test_its_c_warm_starts_and_equals_it(tmp_path):
 
 
 def test_options_that_do_not_fit_are_refused():
-    law = plain("five_bar")
+    law = plain_law("five_bar")
     with pytest.raises(err.ProblemError, match="kinetic_weight = 0"):
         within_limits(law, kinetic_weight=0.0)
     with pytest.raises(err.ProblemError, match="torque_weight = -1"):
@@ -210,19 +212,19 @@ def test_a_tool_keeps_its_line_where_a_motor_is_too_weak_in_mujoco_as_c():
     """A horizontal line; weight hangs on a left motor of 4 N m. Cut, the tool leaves the line."""
     system, start = system_of("five_bar"), place_of("five_bar", system_of("five_bar").tree.q0)
     task = tool("five_bar", kp=100.0)
-    cut = computed_torque(system, task, ctrl_limits=[[-4.0, 4.0], [-15.0, 15.0]])
-    line_first = within_limits(cut, closeness=tool("five_bar", weight=(1.0, 100.0)))
+    clipped = computed_torque(system, task, ctrl_limits=[[-4.0, 4.0], [-15.0, 15.0]])
+    line_first = within_limits(clipped, closeness=tool("five_bar", weight=(1.0, 100.0)))
     way, w = np.array([0.08, 0.0]), 7.0  # m, rad/s
 
     def line(t):
-        return cut.ref(
+        return clipped.ref(
             tool_position=start + way * np.sin(w * t),
             tool_velocity=way * w * np.cos(w * t),
             tool_acceleration=-way * w * w * np.sin(w * t),
         )
 
     worst = {}
-    for law in (cut, line_first):
+    for law in (clipped, line_first):
         report = validate(
             law,
             models.path("five_bar"),

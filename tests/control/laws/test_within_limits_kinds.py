@@ -21,10 +21,10 @@ SERVOS = """<mujoco><worldbody><body pos="0 0 1">
 PLAIN = SERVOS.replace(' ctrlrange="-1 1"', "").replace(' forcerange="-14 14"', "")
 
 
-def answers(law, wrapped, *given):
-    own = law.function(*given, law.controller.z0)
-    other = wrapped.function(*given, wrapped.controller.z0)
-    return [[np.array(x).ravel() for x in each] for each in (own, other)]
+def outputs_of_both(law, wrapped, *values):
+    inner = law.function(*values, law.controller.z0)
+    other = wrapped.function(*values, wrapped.controller.z0)
+    return [[np.array(x).ravel() for x in each] for each in (inner, other)]
 
 
 @pytest.mark.parametrize("on", [1.0, 0.0])
@@ -37,21 +37,21 @@ def test_a_mask_switches_the_loop_in_law_and_qp_alike(on):
     near, far = (
         law.ref(tool_position=place + np.array(way)) for way in ([0.02, 0.02], [0.2, 0.12])
     )
-    own, other = answers(law, wrapped, q, v, near, [on])
+    own, other = outputs_of_both(law, wrapped, q, v, near, [on])
     assert own[2] == other[2] == (0 if on else 2)
     if on:
         np.testing.assert_array_equal(other[0], own[0])
-    own, other = answers(law, wrapped, q, v, far, [on])
+    own, other = outputs_of_both(law, wrapped, q, v, far, [on])
     assert own[2] == other[2] == (1 if on else 2)
     A = on * system_of("five_bar").constraint_jacobian(q).full()
     M, B = system.mass_matrix(q).full(), system.actuation(q).full()
     h = system.bias_force(q, v).full() - system.passive_force(q, v).full()
-    desired = np.array(law.desired(q, v, far, [on], [])[0])
+    a_desired = np.array(law.desired(q, v, far, [on], [])[0])
 
     def miss(u):
         pivots = np.block([[M, -A.T], [A, np.zeros((3, 3))]])
         right = np.vstack([B @ u[:, None] - h, np.zeros((3, 1))])
-        gap = np.linalg.lstsq(pivots, right, rcond=None)[0][:4] - desired
+        gap = np.linalg.lstsq(pivots, right, rcond=None)[0][:4] - a_desired
         return (gap.T @ M @ gap).item()
 
     assert miss(other[0]) < miss(own[0])
@@ -65,10 +65,10 @@ def test_the_ranges_of_servos_are_those_of_their_set_points_and_forces():
     wrapped = within_limits(law)
     q, v = np.array([0.1, -0.2]), np.array([0.3, 0.1])
     near, far = law.ref(posture_q=q + 0.05), law.ref(posture_q=q - [0.9, 0.0])
-    own, other = answers(law, wrapped, q, v, near)
+    own, other = outputs_of_both(law, wrapped, q, v, near)
     assert own[2] == other[2] == 0
     np.testing.assert_array_equal(other[0], own[0])
-    own, other = answers(law, wrapped, q, v, far)
+    own, other = outputs_of_both(law, wrapped, q, v, far)
     force = system.actuator_force(q, v, other[0]).full().ravel()
     unclipped = 80.0 * (other[0][0] - q[0]) - 4.0 * v[0]
     assert other[2] == 1
@@ -84,6 +84,8 @@ def test_without_limits_the_wrap_changes_nothing():
     rng = np.random.default_rng(1)
     for _ in range(10):
         q, v = rng.standard_normal((2, 2))
-        own, other = answers(law, wrapped, q, v, law.ref(posture_q=5 * rng.standard_normal(2)))
+        own, other = outputs_of_both(
+            law, wrapped, q, v, law.ref(posture_q=5 * rng.standard_normal(2))
+        )
         assert own[2] == other[2] == 0
         np.testing.assert_array_equal(other[0], own[0])

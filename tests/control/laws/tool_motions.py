@@ -31,7 +31,7 @@ def dynamics_of(name):
     return mb.forward_dynamics(system_of(name), "lagrange")
 
 
-def moved(name, q, v, f):
+def acceleration_of(name, q, v, f):
     """Joint acceleration under the force f, and the tool's: `J a + c`."""
     system, rows = system_of(name), list(PLANE[name])
     a = dynamics_of(name)(q, v, f)[0].full().ravel()
@@ -40,7 +40,7 @@ def moved(name, q, v, f):
     return a, J @ a + c, J
 
 
-def driven(law, q, v, ref):
+def motor_force(law, q, v, ref):
     """Force of the motors, without their limits, and the status."""
     u, _, status, *_ = law.function(q, v, ref, [])
     return (law.system.actuation(q) @ u).full().ravel(), float(status)

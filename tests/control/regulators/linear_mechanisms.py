@@ -132,13 +132,13 @@ def driven_pendulum():
 def system_of(name):
     if name == "standing_quadruped":
         return standing_quadruped()[0]
-    made = {
+    builders = {
         "cart_pole": cart_pole,
         "disc": rolling_disc,
         "driven_pendulum": driven_pendulum,
         "spinning": lambda: mb.read_mjcf(SPINNING),
     }
-    return made[name]() if name in made else mb.read_mjcf(models.path(name))
+    return builders[name]() if name in builders else mb.read_mjcf(models.path(name))
 
 
 def initial_guess(name):
@@ -167,8 +167,8 @@ def state_of(name, moving=True, t=0.2, seed=3):
     for _ in range(40 if system.nc else 0):
         A, _ = jacobians(system, q, v, t)
         phi = value(system.constraint, q, v, t).ravel()
-        held = holonomic_rows(system, q, t)
-        step = -np.linalg.pinv(A[held], 1e-8) @ phi[held]
+        is_holonomic = holonomic_rows(system, q, t)
+        step = -np.linalg.pinv(A[is_holonomic], 1e-8) @ phi[is_holonomic]
         q = np.array(system.integrate(q, step)).ravel()
         psi = value(system.constraint_rate, q, v, t).ravel()
         v = v - np.linalg.pinv(A, 1e-8) @ psi
@@ -178,8 +178,8 @@ def state_of(name, moving=True, t=0.2, seed=3):
 
 
 def value(member, q, v, t):
-    given = {"q": q, "v": v, "t": t}
-    return np.array(member(**{n: given[n] for n in member.name_in()})[member.name_out(0)])
+    inputs = {"q": q, "v": v, "t": t}
+    return np.array(member(**{n: inputs[n] for n in member.name_in()})[member.name_out(0)])
 
 
 def jacobians(system, q, v, t):
@@ -193,15 +193,15 @@ def holonomic_rows(system, q, t):
     if not system.nc:
         return np.zeros(0, dtype=bool)
     rng = np.random.default_rng(0)
-    here = value(system.constraint, q, None, t).ravel()
-    moved = np.array(system.integrate(q, 0.3 * rng.standard_normal(system.nv))).ravel()
-    return np.abs(value(system.constraint, moved, None, t).ravel() - here) > 1e-9
+    phi = value(system.constraint, q, None, t).ravel()
+    neighbour = np.array(system.integrate(q, 0.3 * rng.standard_normal(system.nv))).ravel()
+    return np.abs(value(system.constraint, neighbour, None, t).ravel() - phi) > 1e-9
 
 
 def chart(system, linear, x):
     """Return the state (q, v) of coordinates x on the manifold itself, by chords."""
     xi, eta = x[: linear.n_q], x[linear.n_q :]
-    held = holonomic_rows(system, linear.q, linear.t)
+    is_holonomic = holonomic_rows(system, linear.q, linear.t)
     A, A_phi = jacobians(system, linear.q, linear.v, linear.t)
     across_q, across_v = _range(A_phi.T), _range(A.T)
 
@@ -214,7 +214,7 @@ def chart(system, linear, x):
     y, z = np.zeros(across_q.shape[1]), np.zeros(across_v.shape[1])
     rows_q, rows_v = np.linalg.pinv(A_phi @ across_q), np.linalg.pinv(A @ across_v)
     for _ in range(CHORDS):
-        y = y - rows_q @ _phi(system, pose(y), linear.t)[held]
+        y = y - rows_q @ _phi(system, pose(y), linear.t)[is_holonomic]
     for _ in range(CHORDS):
         z = z - rows_v @ _psi(system, pose(y), velocity(z), linear.t)
     return pose(y), velocity(z)
@@ -247,8 +247,8 @@ def chart_rate(system):
 def field(system, dynamics, linear, x, u):
     """Return dx/dt of our own motion in the coordinates of a linear model."""
     q, v = chart(system, linear, x)
-    given = {"q": q, "v": v, "t": linear.t, "mask": linear.mask}
-    given["f"] = np.array(system.actuator_force(q, v, u)).ravel() if system.nu else 0 * v
-    a = np.array(dynamics(**{n: given[n] for n in dynamics.name_in()})["a"]).ravel()
+    inputs = {"q": q, "v": v, "t": linear.t, "mask": linear.mask}
+    inputs["f"] = np.array(system.actuator_force(q, v, u)).ravel() if system.nu else 0 * v
+    a = np.array(dynamics(**{n: inputs[n] for n in dynamics.name_in()})["a"]).ravel()
     rate = np.array(chart_rate(system)(linear.q, q, v)).ravel()
     return np.concatenate([linear.Z_q.T @ rate, linear.Z_v.T @ a])

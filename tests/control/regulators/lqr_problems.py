@@ -17,8 +17,8 @@ CONTROL_WEIGHT = {"pendulum_on_four_bar": 1.0, "cart_pole": 0.1, "planar_biped":
 def at_rest(name):
     """Return the linear system of a model file at its equilibrium."""
     system = mb.read_mjcf(models.path(name))
-    found = equilibrium(system)
-    return linearize(system, found.q, None, found.u)
+    point = equilibrium(system)
+    return linearize(system, point.q, None, point.u)
 
 
 def in_another_basis(linear):
@@ -41,7 +41,7 @@ def weights(linear):
     return np.r_[np.full(nv, 10.0), np.full(nv, 0.1)], CONTROL_WEIGHT[linear.system.name]
 
 
-def near(linear, count, size=0.05, seed=3):
+def states_near(linear, count, size=0.05, seed=3):
     """Return (q, v) with `count` columns beside the equilibrium, off the manifold as well."""
     rng, system = np.random.default_rng(seed), linear.system
     dq = size * rng.standard_normal((system.nv, count))

@@ -30,20 +30,20 @@ class Minimal:
         return np.kron(np.eye(2), self.J)
 
 
-def compiled(name):
+def compile_model(name):
     return mujoco.MjModel.from_xml_path(str(models.path(name)))
 
 
 def about_y(model, body):
     """Return mass, centre of mass (x, z) in the body frame, and the inertia about y."""
     k = model.body(body).id
-    turned = np.zeros(9)
-    mujoco.mju_quat2Mat(turned, model.body_iquat[k])
-    axes = turned.reshape(3, 3)
+    rotate = np.zeros(9)
+    mujoco.mju_quat2Mat(rotate, model.body_iquat[k])
+    axes = rotate.reshape(3, 3)
     return model.body_mass[k], model.body_ipos[k][[0, 2]], (axes[1] ** 2) @ model.body_inertia[k]
 
 
-def turned(angle, x):
+def rotate(angle, x):
     """Return x turned from the x-axis towards the z-axis."""
     c, s = ca.cos(angle), ca.sin(angle)
     return ca.vertcat(c * x[0] - s * x[1], s * x[0] + c * x[1])
@@ -74,7 +74,7 @@ def minimal(model, y, poses, q, u_0):
     potential = ca.SX(0)
     for body, (place, angle) in poses.items():
         mass, centre, inertia = about_y(model, body)
-        at = place + turned(angle, centre)
+        at = place + rotate(angle, centre)
         speed, spin = ca.jtimes(at, y, rate), ca.jtimes(angle, y, rate)
         kinetic += (mass * ca.sumsqr(speed) + inertia * spin**2) / 2
         potential += GRAVITY * mass * at[1]
@@ -86,25 +86,25 @@ def minimal(model, y, poses, q, u_0):
     flow = ca.vertcat(rate, ca.solve(ca.jacobian(momentum, rate), force))
     x = ca.vertcat(y, rate)
     out = ca.Function("out", [x, u], [ca.jacobian(flow, x), ca.jacobian(flow, u), J, flow])
-    dfdx, dfdu, J_0, left = (np.array(e) for e in out(np.zeros(x.numel()), u_0))
-    return Minimal(dfdx, dfdu, J_0, left)
+    dfdx, dfdu, J_0, remainder = (np.array(e) for e in out(np.zeros(x.numel()), u_0))
+    return Minimal(dfdx, dfdu, J_0, remainder)
 
 
 def pendulum_on_four_bar(u_0):
     """y: angle of the crank, angle of the pendulum from upright."""
     y = ca.SX.sym("y", 2)
     ground, coupler_arm, rocker_arm = ca.DM([0.2, 0]), ca.DM([0.15, 0.2]), ca.DM([-0.15, 0.2])
-    pin = turned(y[0], ca.DM([-0.1, 0]))
+    pin = rotate(y[0], ca.DM([-0.1, 0]))
     meet = apex(pin, ground, 0.25)
     coupler, rocker = angle_from(coupler_arm, meet - pin), angle_from(rocker_arm, meet - ground)
     poses = {
         "crank": (ca.SX(2, 1), y[0]),
         "coupler": (pin, coupler),
-        "pendulum": (pin + turned(coupler, ca.DM([0.3, 0.4])), y[1]),
+        "pendulum": (pin + rotate(coupler, ca.DM([0.3, 0.4])), y[1]),
         "rocker": (ground, rocker),
     }
     q = ca.vertcat(y[0], coupler - y[0], y[1] - coupler, rocker)
-    return minimal(compiled("pendulum_on_four_bar"), y, poses, q, u_0)
+    return minimal(compile_model("pendulum_on_four_bar"), y, poses, q, u_0)
 
 
 def planar_biped(u_0):
@@ -119,7 +119,7 @@ def planar_biped(u_0):
         upper, lower = angle_from(ca.DM(thigh), knee - hip), angle_from(ca.DM(shank), foot - knee)
         poses[f"{side}_thigh"], poses[f"{side}_shank"] = (hip, upper), (knee, lower)
         q += [upper - y[2], lower - upper]
-    return minimal(compiled("planar_biped"), y, poses, ca.vertcat(*q), u_0)
+    return minimal(compile_model("planar_biped"), y, poses, ca.vertcat(*q), u_0)
 
 
 def cart_pole(u_0):
@@ -127,7 +127,7 @@ def cart_pole(u_0):
 
     (M + m) ẍ + m l θ̈ + b ẋ = u,    m l ẍ + (I + m l²) θ̈ + d θ̇ - m g l θ = 0
     """
-    model = compiled("cart_pole")
+    model = compile_model("cart_pole")
     M = model.body("carriage").mass[0] + model.body("deck").mass[0]
     m, (_, length), inertia = about_y(model, "pole")
     b, d = model.joint("carriage").damping[0], model.joint("pole").damping[0]

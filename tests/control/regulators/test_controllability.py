@@ -46,8 +46,8 @@ def kalman_rank(linear, tol):
 @pytest.mark.parametrize("period", [None, 1e-3])
 def test_what_has_enough_motors_is_controllable(name, period):
     system = system_of(name)
-    held = mb.equilibrium(system, state_of(name, moving=False)[0])
-    linear = linearize(system, held)
+    point = mb.equilibrium(system, state_of(name, moving=False)[0])
+    linear = linearize(system, point)
     report = controllability(linear if period is None else discretize(linear, period))
     assert report.controllable
     assert report.stabilisable
@@ -65,17 +65,17 @@ def test_random_losses_are_found(hidden):
     A[n - hidden :, : n - hidden] = 0
     B[n - hidden :] = 0
     T = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    made = replace(linear, dfdx=T @ A @ T.T, dfdu=T @ B)
-    report = controllability(made)
-    assert report.rank == n - hidden == kalman_rank(made, 1e-7)
-    lost = np.linalg.eigvals(A[n - hidden :, n - hidden :])
-    assert report.stabilisable == bool(np.all(lost.real < 0))
+    transformed = replace(linear, dfdx=T @ A @ T.T, dfdu=T @ B)
+    report = controllability(transformed)
+    assert report.rank == n - hidden == kalman_rank(transformed, 1e-7)
+    hidden_eigenvalues = np.linalg.eigvals(A[n - hidden :, n - hidden :])
+    assert report.stabilisable == bool(np.all(hidden_eigenvalues.real < 0))
     for mode in report.unreached:
-        assert np.abs(lost - mode.eigenvalue).min() < 1e-6
+        assert np.abs(hidden_eigenvalues - mode.eigenvalue).min() < 1e-6
     W = report.directions
     np.testing.assert_allclose(W.T @ W, np.eye(hidden), atol=1e-12)
-    np.testing.assert_allclose(W.T @ made.dfdu, 0, atol=1e-10)
-    np.testing.assert_allclose(W.T @ made.dfdx @ (np.eye(n) - W @ W.T), 0, atol=1e-10)
+    np.testing.assert_allclose(W.T @ transformed.dfdu, 0, atol=1e-10)
+    np.testing.assert_allclose(W.T @ transformed.dfdx @ (np.eye(n) - W @ W.T), 0, atol=1e-10)
 
 
 def test_poles_of_one_length_hide_a_swing():

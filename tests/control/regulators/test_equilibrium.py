@@ -12,11 +12,11 @@ import mbcasadi.errors as err
 REST = 1e-9  # m/s² or rad/s²
 
 
-def acceleration(system, held):
+def acceleration(system, point):
     """Return the acceleration of our own motion at an equilibrium."""
     zero = np.zeros(system.nv)
-    force = system.actuator_force(held.q, zero, held.u)
-    a = mb.forward_dynamics(system, "lagrange", rank_tol=1e-7)(q=held.q, v=zero, f=force)["a"]
+    force = system.actuator_force(point.q, zero, point.u)
+    a = mb.forward_dynamics(system, "lagrange", rank_tol=1e-7)(q=point.q, v=zero, f=force)["a"]
     return np.array(a).ravel()
 
 
@@ -36,43 +36,43 @@ def acceleration(system, held):
 def test_the_mechanism_stays_where_it_is(name):
     system = system_of(name)
     q, *_ = state_of(name, moving=False)
-    held = mb.equilibrium(system, q)
-    assert np.abs(acceleration(system, held)).max() < REST * (1 + np.abs(held.u).max())
-    assert np.abs(np.array(system.constraint(held.q))).max() < 1e-10
-    assert np.abs(held.residual).max() < REST
-    assert np.abs(held.lam).max() < 1e4  # rows that repeat share the load, and add none
+    point = mb.equilibrium(system, q)
+    assert np.abs(acceleration(system, point)).max() < REST * (1 + np.abs(point.u).max())
+    assert np.abs(np.array(system.constraint(point.q))).max() < 1e-10
+    assert np.abs(point.residual).max() < REST
+    assert np.abs(point.lam).max() < 1e4  # rows that repeat share the load, and add none
 
 
-def test_a_motor_holds_the_pose_that_is_asked_for():
+def test_a_motor_holds_the_required_pose():
     system = system_of("four_bar")
     q = mb.assemble(system, system.tree.q0 + np.array([0.2, 0, 0]))
-    held = mb.equilibrium(system, q)
-    np.testing.assert_allclose(held.q, q, atol=1e-12)
+    point = mb.equilibrium(system, q)
+    np.testing.assert_allclose(point.q, q, atol=1e-12)
     # virtual work: the holding torque is the slope of the potential energy along the crank
     ends = [
         mb.equilibrium(system, q + np.array([s, 0, 0]), held=["crank"]).q for s in (1e-4, -1e-4)
     ]
     V = [float(system.potential_energy(end)) for end in ends]
-    np.testing.assert_allclose(held.u, [(V[0] - V[1]) / 2e-4], rtol=1e-6)
-    assert held.unique_control
-    assert held.free_directions.shape[1] == 1
-    assert held.neutral_directions.shape[1] == 0
+    np.testing.assert_allclose(point.u, [(V[0] - V[1]) / 2e-4], rtol=1e-6)
+    assert point.unique_control
+    assert point.free_directions.shape[1] == 1
+    assert point.neutral_directions.shape[1] == 0
 
 
 @pytest.mark.parametrize("torque", [0.0, 0.3])
 def test_a_given_control_finds_its_pose(torque):
     system = system_of("four_bar")
-    held = mb.equilibrium(system, u=[torque])
-    assert np.abs(acceleration(system, held)).max() < REST
-    assert np.abs(np.array(system.constraint(held.q))).max() < 1e-10
+    point = mb.equilibrium(system, u=[torque])
+    assert np.abs(acceleration(system, point)).max() < REST
+    assert np.abs(np.array(system.constraint(point.q))).max() < 1e-10
 
 
 def test_a_passive_pole_is_led_upright_and_the_cart_is_free():
-    held = mb.equilibrium(cart_pole(), [0.4, 0.25, 0.2])
-    np.testing.assert_allclose(held.q, [0.4, 0.2, 0.0], atol=1e-7)  # the search's last step
-    np.testing.assert_allclose(held.u, 0, atol=1e-9)
-    np.testing.assert_allclose(np.abs(held.neutral_directions), [[1], [0], [0]], atol=1e-9)
-    assert "held by u0" in held.in_words
+    point = mb.equilibrium(cart_pole(), [0.4, 0.25, 0.2])
+    np.testing.assert_allclose(point.q, [0.4, 0.2, 0.0], atol=1e-7)  # the search's last step
+    np.testing.assert_allclose(point.u, 0, atol=1e-9)
+    np.testing.assert_allclose(np.abs(point.neutral_directions), [[1], [0], [0]], atol=1e-9)
+    assert "held by u0" in point.in_words
     hanging = mb.equilibrium(cart_pole(), [0.4, 0.2, 2.6])
     np.testing.assert_allclose(hanging.q[2], np.pi, atol=1e-9)
     np.testing.assert_allclose(np.array([1, -3, np.exp(0.4)]) @ hanging.lam, 1.5 * GRAVITY)
@@ -87,17 +87,17 @@ def test_what_cannot_be_balanced_is_named():
         mb.equilibrium(system_of("four_bar"), held=["knee"])
 
 
-def test_a_weak_motor_lets_the_pose_give_way_or_is_named():
+def test_a_weak_motor_moves_the_pose_or_is_named():
     strong = system_of("four_bar")
     q = mb.equilibrium(strong).q
     needed = mb.equilibrium(strong).u
     weak = 0.8 * np.abs(needed)
     system = with_limits(strong, weak)
-    held = mb.equilibrium(system)
-    assert held.at_limit == ("crank",)
-    np.testing.assert_allclose(np.abs(held.u), weak, rtol=1e-6)
-    assert 1e-3 < np.abs(held.q - q).max() < 1.0
-    assert np.abs(held.residual).max() < REST
+    point = mb.equilibrium(system)
+    assert point.at_limit == ("crank",)
+    np.testing.assert_allclose(np.abs(point.u), weak, rtol=1e-6)
+    assert 1e-3 < np.abs(point.q - q).max() < 1.0
+    assert np.abs(point.residual).max() < REST
     with pytest.raises(err.ProblemError, match=r"within limits: beyond them crank; without"):
         mb.equilibrium(system, held=["crank"])
     np.testing.assert_allclose(mb.equilibrium(system, within_limits=False).u, needed)
@@ -107,8 +107,8 @@ def test_a_force_range_that_clips_the_holding_force_is_refused():
     arm = """<mujoco><worldbody><body><joint name="arm" axis="0 1 0"/>
     <inertial pos="0.5 0 0" mass="1" diaginertia="0.1 0.1 0.1"/></body></worldbody>
     <actuator><position joint="arm" kp="50" forcerange="-{0} {0}"/></actuator></mujoco>"""
-    held = mb.equilibrium(mb.read_mjcf(arm.format(5)), [0.0])
-    np.testing.assert_allclose(50 * np.abs(held.u), GRAVITY / 2)
+    point = mb.equilibrium(mb.read_mjcf(arm.format(5)), [0.0])
+    np.testing.assert_allclose(50 * np.abs(point.u), GRAVITY / 2)
     with pytest.raises(err.ProblemError, match=r"force ranges of the actuators clip .* arm 2\.9"):
         mb.equilibrium(mb.read_mjcf(arm.format(2)), [0.0])
 
@@ -122,18 +122,18 @@ def test_a_quadruped_stands_on_its_feet_within_friction():
     system = system_of("quadruped")
     stand = system.tree.keyframes["stand"]
     feet = [mb.Contact(foot, friction=0.6) for foot in FEET]
-    held = mb.equilibrium(system, stand, contacts=feet)
-    np.testing.assert_allclose(held.q, stand, atol=1e-9)
+    point = mb.equilibrium(system, stand, contacts=feet)
+    np.testing.assert_allclose(point.q, stand, atol=1e-9)
     weight = float(np.array(system.gravity_force(stand))[2, 0])
-    np.testing.assert_allclose(held.contact_forces[:, 0].sum(), weight, rtol=1e-9)
-    np.testing.assert_allclose(held.contact_forces[:, 1:].sum(axis=0), 0, atol=1e-8)
+    np.testing.assert_allclose(point.contact_forces[:, 0].sum(), weight, rtol=1e-9)
+    np.testing.assert_allclose(point.contact_forces[:, 1:].sum(axis=0), 0, atol=1e-8)
     J = np.vstack([np.array(system.frame(foot).jacobian(stand))[:3] for foot in FEET])
-    F = held.contact_forces[:, [1, 2, 0]].ravel()
-    left = np.array(system.gravity_force(stand)).ravel() - J.T @ F
-    left -= np.array(system.actuator_force(stand, np.zeros(18), held.u)).ravel()
-    np.testing.assert_allclose(left, 0, atol=1e-8)
-    assert not held.unique_control
-    assert held.control_directions.shape[1] == 6  # 12 motors, 6 motions of the trunk
+    F = point.contact_forces[:, [1, 2, 0]].ravel()
+    unbalanced = np.array(system.gravity_force(stand)).ravel() - J.T @ F
+    unbalanced -= np.array(system.actuator_force(stand, np.zeros(18), point.u)).ravel()
+    np.testing.assert_allclose(unbalanced, 0, atol=1e-8)
+    assert not point.unique_control
+    assert point.control_directions.shape[1] == 6  # 12 motors, 6 motions of the trunk
 
 
 def test_slippery_feet_cost_torque_and_ice_is_refused():
@@ -159,5 +159,5 @@ def test_slippery_feet_cost_torque_and_ice_is_refused():
 def test_least_control_among_many():
     """Any other holding control of the standing quadruped is longer."""
     system = system_of("standing_quadruped")
-    held = mb.equilibrium(system)
-    np.testing.assert_allclose(held.control_directions.T @ held.u, 0, atol=1e-8)
+    point = mb.equilibrium(system)
+    np.testing.assert_allclose(point.control_directions.T @ point.u, 0, atol=1e-8)

@@ -6,7 +6,7 @@ from functools import cache
 import casadi as ca
 import numpy as np
 import pytest
-from lqr_problems import at_rest, near, weights
+from lqr_problems import at_rest, states_near, weights
 
 import mbcasadi.errors as err
 from mbcasadi import models
@@ -46,7 +46,7 @@ def gain():
     return lqr_gain(linear, *weights(linear), period=PERIOD).K
 
 
-def switched_off(estimator):
+def without_correction(estimator):
     """Return the same filter without its correction."""
     return replace(estimator, gains=replace(estimator.gains, L=0 * estimator.gains.L))
 
@@ -73,7 +73,7 @@ def test_the_estimate_of_all_joints_comes_from_two_and_converges():
     np.testing.assert_allclose(np.array(out[2]).ravel(), v, atol=1e-5 * start)
 
 
-def test_the_error_of_the_filter_is_as_large_as_it_says():
+def test_the_error_of_the_filter_is_as_large_as_it_reports():
     """A noisy linear mechanism, 400 runs at once; the standard error of a variance is 7 %."""
     estimator = the_filter()
     A, C, L = estimator.linear.dfdx, estimator.C, estimator.gains.L
@@ -85,8 +85,8 @@ def test_the_error_of_the_filter_is_as_large_as_it_says():
     for _ in range(100):
         after = error - L @ (C @ error + NOISE * rng.standard_normal((2, runs)))
         error = A @ after + root @ rng.standard_normal((4, runs))
-    found = np.var(after, axis=1) / np.diag(estimator.gains.after)
-    np.testing.assert_allclose(found, 1.0, atol=0.25)
+    actual = np.var(after, axis=1) / np.diag(estimator.gains.after)
+    np.testing.assert_allclose(actual, 1.0, atol=0.25)
     assert estimator.gains.after[0, 0] < before[0, 0]
 
 
@@ -106,12 +106,12 @@ def test_regulator_and_filter_keep_their_own_poles_in_one_loop():
     )
     regulator = np.linalg.eigvals(step.dfdx - step.dfdu @ gain())
     both = np.concatenate([regulator, estimator.gains.poles])
-    found = np.linalg.eigvals(loop)
+    actual = np.linalg.eigvals(loop)
     for pole in both:
-        assert np.abs(found - pole).min() < 1e-6
+        assert np.abs(actual - pole).min() < 1e-6
 
 
-def test_the_prediction_knows_that_the_control_was_cut():
+def test_the_prediction_uses_the_clipped_control():
     estimator, linear = the_filter(), at_rest(NAME)
     law = lqg(estimator, gain())
     q = linear.q + np.array([0.3, -0.2, -0.1, 0.1])
@@ -136,8 +136,10 @@ def swing(estimator, folder, seconds=3.0):
     for k in range(round(seconds / PERIOD)):
         t = k * PERIOD
         plant.apply_force(0.1 * (0.5 <= t < 0.6) * np.eye(4)[2])
-        seen = np.where([True, False, True, False], plant.q + NOISE * rng.standard_normal(4), 0.0)
-        u, z, status, *_ = law(seen, np.zeros(4), [], z)
+        measured = np.where(
+            [True, False, True, False], plant.q + NOISE * rng.standard_normal(4), 0.0
+        )
+        u, z, status, *_ = law(measured, np.zeros(4), [], z)
         assert float(status) < 2
         plant.step(np.array(u).ravel(), round(PERIOD / plant.timestep))
         away.append(np.abs(plant.q - linear.q).max())
@@ -150,7 +152,7 @@ def test_the_pendulum_stays_up_on_noisy_encoders_and_falls_with_the_filter_switc
     away = swing(the_filter(), tmp_path / "on")
     assert 0.01 < away.max() < FALLEN
     assert away[-100:].max() < 0.1
-    assert swing(switched_off(the_filter()), tmp_path / "off").max() > FALLEN
+    assert swing(without_correction(the_filter()), tmp_path / "off").max() > FALLEN
 
 
 def test_speeds_are_known_better_than_from_differences_of_the_measurement():
@@ -163,26 +165,26 @@ def test_the_c_of_lqg_equals_its_function(tmp_path):
     linear = at_rest(NAME)
     law = lqg(the_filter(), gain())
     program = export_c(law, tmp_path / "c").load()
-    q, v = near(linear, STATES, size=0.3)
+    q, v = states_near(linear, STATES, size=0.3)
     z = 0.3 * np.random.default_rng(8).standard_normal((4, STATES))
     q[0, 0], z[1, 1], z[2, 2] = np.nan, np.inf, 1e300
     none = np.zeros((0, STATES))
-    one = [np.array(x) for x in law.function.map(STATES)(q, v, none, z)]
+    ours = [np.array(x) for x in law.function.map(STATES)(q, v, none, z)]
     other = [np.array(x) for x in program.map(STATES)(q, v, none, z)]
-    for a, b in zip(one, other, strict=True):
+    for a, b in zip(ours, other, strict=True):
         np.testing.assert_allclose(b, a, rtol=ROUNDING, atol=ROUNDING)
-    np.testing.assert_array_equal(one[2][0, :3], 3)
-    np.testing.assert_array_equal(one[1][:, 1], 0)  # a broken state starts anew
-    assert {0.0, 1.0} <= set(one[2].ravel())
-    assert np.all(np.abs(one[0]) <= linear.system.limits.ctrl[0, 1])
+    np.testing.assert_array_equal(ours[2][0, :3], 3)
+    np.testing.assert_array_equal(ours[1][:, 1], 0)  # a broken state starts anew
+    assert {0.0, 1.0} <= set(ours[2].ravel())
+    assert np.all(np.abs(ours[0]) <= linear.system.limits.ctrl[0, 1])
 
 
 def test_the_c_of_the_filter_alone_equals_its_function(tmp_path):
     tick = the_filter().function
     program = export_c(tick, tmp_path / "c").load()
     rng = np.random.default_rng(9)
-    given = [rng.standard_normal((n, STATES)) for n in (4, 2, 1)]
-    for a, b in zip(tick.map(STATES)(*given), program.map(STATES)(*given), strict=True):
+    values = [rng.standard_normal((n, STATES)) for n in (4, 2, 1)]
+    for a, b in zip(tick.map(STATES)(*values), program.map(STATES)(*values), strict=True):
         np.testing.assert_allclose(np.array(b), np.array(a), rtol=ROUNDING, atol=ROUNDING)
 
 
@@ -206,26 +208,26 @@ def test_what_is_not_seen_is_named():
 
 def test_a_drifting_mode_without_noise_has_no_stationary_filter():
     linear = at_rest("cart_pole")
-    seen = encoders(linear.system, ["carriage", "pole"])
+    measured = encoders(linear.system, ["carriage", "pole"])
     with pytest.raises(err.ProblemError, match=r"no stationary filter; expected noise W"):
-        kalman(linear, seen, np.zeros(10), 1e-6)
+        kalman(linear, measured, np.zeros(10), 1e-6)
 
 
-def test_doors_of_the_filter_say_what_was_expected():
+def test_errors_of_the_filter_name_what_was_expected():
     linear = at_rest(NAME)
     system = linear.system
-    seen = encoders(system, ["crank", "pendulum"])
+    measured = encoders(system, ["crank", "pendulum"])
     with pytest.raises(err.UnknownNameError, match=r"'tip'.*'crank'"):
         encoders(system, ["tip"])
     with pytest.raises(err.ProblemError, match="nothing is measured"):
         encoders(system, [])
     with pytest.raises(err.ShapeError, match=r"V has shape \(3,\), expected \(2, 2\)"):
-        kalman(linear, seen, np.ones(8), np.ones(3))
+        kalman(linear, measured, np.ones(8), np.ones(3))
     with pytest.raises(err.ProblemError, match="V has the eigenvalue 0"):
-        kalman(linear, seen, np.ones(8), 0.0)
+        kalman(linear, measured, np.ones(8), 0.0)
     with pytest.raises(err.ShapeError, match=r"W has shape \(4,\), expected \(8, 8\)"):
-        kalman(linear, seen, np.ones(4), 1.0)
+        kalman(linear, measured, np.ones(4), 1.0)
     with pytest.raises(err.ProblemError, match="is discrete"):
-        kalman(discretize(linear, PERIOD), seen, np.ones(8), 1.0)
+        kalman(discretize(linear, PERIOD), measured, np.ones(8), 1.0)
     with pytest.raises(err.ShapeError, match=r"K has shape \(4,\), expected \(1, 4\)"):
         lqg(the_filter(), np.ones(4))

@@ -1,4 +1,4 @@
-"""The page on linear models: its code runs, and prints what stands behind it."""
+"""The page on linear models: its code runs, and prints what the page shows."""
 
 from support.pages import (
     assert_blocks_print_what_they_show,

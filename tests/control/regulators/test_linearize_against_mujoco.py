@@ -5,8 +5,8 @@ model without approximation, so what differs is the softness of MuJoCo's constra
 function of `s = (1 - d)/d`, d the first entry of solimp: three values of s give the rigid limit.
 
 MuJoCo moves one coordinate at a time, off the manifold. Where rows repeat others on the manifold
-only, its stiff constraints then answer with forces that differences cannot follow: for those
-mechanisms only the answer to the control is compared.
+only, its stiff constraints then respond with forces that differences cannot follow: for those
+mechanisms only the response to the control is compared.
 """
 
 import mujoco
@@ -63,8 +63,8 @@ def rates(linear, dfdx, dfdu):
 )
 def test_the_linear_model_is_mujocos_in_the_rigid_limit(name, compared):
     system = system_of(name)
-    held = mb.equilibrium(system, state_of(name, moving=False)[0])
-    linear = linearize(system, held)
+    point = mb.equilibrium(system, state_of(name, moving=False)[0])
+    linear = linearize(system, point)
     ours = rates(linear, np.eye(linear.nx) + STEP * linear.dfdx, STEP * linear.dfdu)
     soft = [rates(linear, *transition(name, linear, d)) for d in SOFT]
     powers = np.vander([(1 - d) / d for d in SOFT], increasing=True)

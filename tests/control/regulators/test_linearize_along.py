@@ -27,14 +27,14 @@ def test_the_steps_carry_a_deviation_as_the_motion_does(name):
     path = motion(system, q, v)
     along = linearize_along(system, path.q, path.v, np.zeros((STEPS + 1, system.nu)))
     x0 = DEVIATION * np.random.default_rng(0).standard_normal(along[0].nx)
-    beside = motion(system, *chart(system, along[0], x0))
-    found = along[-1].coordinates(beside.q[-1], beside.v[-1])
+    neighbour = motion(system, *chart(system, along[0], x0))
+    deviation = along[-1].coordinates(neighbour.q[-1], neighbour.v[-1])
     x = x0
     for step in discretize_along(along, PERIOD):
         x = step.dfdx @ x
-    moved = np.linalg.norm(found - x0)
-    assert moved > 0.05 * np.linalg.norm(x0)  # there is something to predict
-    assert np.linalg.norm(x - found) < LINEAR * np.linalg.norm(found)
+    change = np.linalg.norm(deviation - x0)
+    assert change > 0.05 * np.linalg.norm(x0)  # there is something to predict
+    assert np.linalg.norm(x - deviation) < LINEAR * np.linalg.norm(deviation)
 
 
 def test_the_bases_turn_smoothly():

@@ -59,16 +59,16 @@ def problem(seed):
 def test_loads_without_limits_are_the_least_controls_then_the_least_reactions(seed):
     E, g, _, rng = problem(seed)
     nu = 5
-    found = loads(E, g, Limits(np.zeros((0, 9)), np.zeros(0)), nu)
-    assert found.balanced
-    assert found.within
-    np.testing.assert_allclose(E @ found.y, g, atol=1e-10)
+    solution = loads(E, g, Limits(np.zeros((0, 9)), np.zeros(0)), nu)
+    assert solution.balanced
+    assert solution.feasible
+    np.testing.assert_allclose(E @ solution.y, g, atol=1e-10)
     N = np.linalg.svd(E)[2][5:].T
     for _ in range(20):
-        other = found.y + N @ rng.standard_normal(N.shape[1])
-        assert np.linalg.norm(other[:nu]) >= np.linalg.norm(found.y[:nu]) - ROUNDING
+        other = solution.y + N @ rng.standard_normal(N.shape[1])
+        assert np.linalg.norm(other[:nu]) >= np.linalg.norm(solution.y[:nu]) - ROUNDING
     inner = N @ np.linalg.svd(N[:nu])[2][np.linalg.matrix_rank(N[:nu]) :].T  # controls untouched
-    np.testing.assert_allclose(inner.T @ found.y, 0, atol=1e-10)
+    np.testing.assert_allclose(inner.T @ solution.y, 0, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -77,29 +77,29 @@ def test_loads_within_limits_are_those_of_a_solver_of_quadratic_programs(seed):
     free = loads(E, g, Limits(np.zeros((0, 9)), np.zeros(0)), 5)
     most = 0.97 * np.abs(free.y[:5]).max()  # the limit binds
     limits = Limits(np.vstack([np.eye(9)[:5], -np.eye(9)[:5]]), np.full(10, most))
-    found = loads(E, g, limits, 5)
+    solution = loads(E, g, limits, 5)
     weight = np.diag([1.0] * 5 + [1e-8] * 4)
     independent = E[:5]
     rows = np.vstack([independent, -limits.G])
     least = quadprog.solve_qp(
         weight, np.zeros(9), rows.T, np.concatenate([g[:5], -limits.d]), independent.shape[0]
     )[0]
-    assert found.within
+    assert solution.feasible
     assert np.abs(free.y[:5]).max() > 0.1
-    np.testing.assert_allclose(E @ found.y, g, atol=1e-9)
-    assert np.abs(found.y[:5]).max() <= most * (1 + 1e-8)
-    np.testing.assert_allclose(found.y[:5], least[:5], atol=1e-6)
+    np.testing.assert_allclose(E @ solution.y, g, atol=1e-9)
+    assert np.abs(solution.y[:5]).max() <= most * (1 + 1e-8)
+    np.testing.assert_allclose(solution.y[:5], least[:5], atol=1e-6)
 
 
-def test_loads_say_what_cannot_be_balanced_and_what_limits_forbid():
+def test_loads_report_what_cannot_be_balanced_and_what_limits_forbid():
     E, g, _, _ = problem(0)
     stray = loads(E, g + np.array([1.0, 0, 0, 0, 0, 0]), Limits(np.zeros((0, 9)), np.zeros(0)), 5)
     assert not stray.balanced
-    np.testing.assert_allclose(E.T @ stray.left, 0, atol=1e-10)
+    np.testing.assert_allclose(E.T @ stray.unbalanced, 0, atol=1e-10)
     both = Limits(np.vstack([np.eye(9), -np.eye(9)]), np.full(18, 1e-3))
     forbidden = loads(E, g, both, 5)
     assert forbidden.balanced
-    assert not forbidden.within
+    assert not forbidden.feasible
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -114,17 +114,17 @@ def test_the_reduction_keeps_the_constraint_and_the_motion(seed):
         G=G,
         c=rng.standard_normal(n),
     )
-    found = reduce_descriptor(full)
-    z, u = rng.standard_normal(found.N.shape[1]), rng.standard_normal(2)
-    free = full.dfdx @ found.N @ z + full.dfdu @ u + full.c
+    solution = reduce_descriptor(full)
+    z, u = rng.standard_normal(solution.N.shape[1]), rng.standard_normal(2)
+    free = full.dfdx @ solution.N @ z + full.dfdu @ u + full.c
     multipliers = -np.linalg.pinv(G @ full.S, 1e-9) @ G @ free
     rate = free + full.S @ multipliers
     np.testing.assert_allclose(G @ rate, 0, atol=1e-8)
-    reached = found.N @ (found.dfdz @ z + found.dfdu @ u + found.c)
-    np.testing.assert_allclose(reached, rate, atol=1e-8)
-    skew = found.N @ rng.standard_normal((len(z), len(z)))  # any basis of the same space
-    T = np.linalg.pinv(found.N) @ skew
+    x_dot = solution.N @ (solution.dfdz @ z + solution.dfdu @ u + solution.c)
+    np.testing.assert_allclose(x_dot, rate, atol=1e-8)
+    skew = solution.N @ rng.standard_normal((len(z), len(z)))  # any basis of the same space
+    T = np.linalg.pinv(solution.N) @ skew
     other = reduce_descriptor(full, basis=skew)
-    np.testing.assert_allclose(T @ other.dfdz, found.dfdz @ T, atol=1e-6 * np.linalg.cond(T))
+    np.testing.assert_allclose(T @ other.dfdz, solution.dfdz @ T, atol=1e-6 * np.linalg.cond(T))
     with pytest.raises(ShapeError, match="G N = 0"):
         reduce_descriptor(full, basis=np.eye(n))

@@ -18,8 +18,8 @@ ROUNDING = 1e-12
 def at_rest(name):
     system = system_of(name)
     q, *_ = state_of(name, moving=False)
-    held = mb.equilibrium(system, q)
-    return linearize(system, held)
+    point = mb.equilibrium(system, q)
+    return linearize(system, point)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -37,8 +37,8 @@ def test_coordinates_and_deviations_are_inverse_and_admissible(name):
     if system.nc:
         A = np.array(system.constraint_jacobian(q))
         assert linear.n_v == system.nv - np.linalg.matrix_rank(A, 1e-7)
-        held = A if name != "disc" else A[:0]  # a disc that rolls reaches every pose
-        np.testing.assert_allclose(held @ linear.to_dq, 0, atol=1e-10)
+        holonomic = A if name != "disc" else A[:0]  # a disc that rolls reaches every pose
+        np.testing.assert_allclose(holonomic @ linear.to_dq, 0, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["four_bar", "planar_3rrr", "disc"])
@@ -77,10 +77,10 @@ def test_the_cart_pole_is_the_one_of_the_textbook():
     mass, pole, half, inertia = 1.2, 0.3, 0.45, 0.3 * 0.9**2 / 12
     M = np.array([[mass + pole, pole * half], [pole * half, inertia + pole * half**2]])
     stiffness, damping = np.diag([0.0, -9.81 * pole * half]), np.diag([0.1, 0.02])
-    zero, one = np.zeros((2, 2)), np.eye(2)
-    by_hand = np.block([[zero, one], -np.linalg.solve(M, np.hstack([stiffness, damping]))][:1])
+    zero, identity = np.zeros((2, 2)), np.eye(2)
+    by_hand = np.block([[zero, identity], -np.linalg.solve(M, np.hstack([stiffness, damping]))][:1])
     by_hand = np.vstack([by_hand, -np.linalg.solve(M, np.hstack([stiffness, damping]))])
-    T = np.kron(one, linear.Z_v[[0, 2]])  # (x, θ) of the basis
+    T = np.kron(identity, linear.Z_v[[0, 2]])  # (x, θ) of the basis
     np.testing.assert_allclose(T @ linear.dfdx @ T.T, by_hand, atol=1e-10)
     np.testing.assert_allclose(T @ linear.dfdu, np.vstack([[0], [0], np.linalg.inv(M)[:, :1]]))
 
@@ -119,10 +119,10 @@ def test_the_corrected_reduction_of_s20_is_the_linear_model(name):
     linear = at_rest(name)
     full, N = descriptor_form(linear), np.vstack([linear.to_dq, linear.to_dv])
     np.testing.assert_allclose(full.G @ N, 0, atol=1e-9)
-    found = reduce_descriptor(full, basis=N)
+    reduced = reduce_descriptor(full, basis=N)
     scale = 1 + np.abs(linear.dfdx).max()
-    np.testing.assert_allclose(found.dfdz, linear.dfdx, atol=1e-11 * scale)
-    np.testing.assert_allclose(found.dfdu, linear.dfdu, atol=1e-10)
+    np.testing.assert_allclose(reduced.dfdz, linear.dfdx, atol=1e-11 * scale)
+    np.testing.assert_allclose(reduced.dfdu, linear.dfdu, atol=1e-10)
     own = reduce_descriptor(full)  # another basis: the same eigenvalues
     np.testing.assert_allclose(np.trace(own.dfdz), np.trace(linear.dfdx), atol=1e-9 * scale)
     np.testing.assert_allclose(

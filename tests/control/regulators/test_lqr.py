@@ -1,9 +1,9 @@
-"""Regulators of mechanisms with constraints: laws, bad arguments, and the generated C."""
+"""Regulators of mechanisms with constraints: laws, errors, and the generated C."""
 
 import casadi as ca
 import numpy as np
 import pytest
-from lqr_problems import MODELS, at_rest, in_another_basis, near, weights
+from lqr_problems import MODELS, at_rest, in_another_basis, states_near, weights
 from scipy.linalg import expm
 
 import mbcasadi as mb
@@ -41,7 +41,7 @@ def two_poles(bob):
     return mb.read_mjcf(text.replace('<body name="pole"', SECOND_POLE.format(bob=bob)))
 
 
-def compiled(law, folder):
+def function_and_program(law, folder):
     """Return Function and C of a law, both mapped over the test's states."""
     program = export_c(law, folder / "c").load()
     return law.function.map(STATES), program.map(STATES)
@@ -67,13 +67,13 @@ def test_neither_basis_nor_repeated_rows_change_the_gain(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_law_is_the_gain_on_deviations_and_asks_for_the_motion_that_it_causes(name):
+def test_the_law_is_the_gain_on_deviations_and_desires_the_motion_that_it_causes(name):
     linear = at_rest(name)
     Q, R = weights(linear)
     law, system = lqr(linear, Q, R, period=PERIOD), linear.system
     K = lqr_gain(linear, Q, R, period=PERIOD).K
     fd = forward_dynamics(system, "lagrange", rank_tol=1e-6)
-    q, v = near(linear, 5, size=0.01)
+    q, v = states_near(linear, 5, size=0.01)
     for k in range(5):
         u = np.array(law.function(q[:, k], v[:, k], [], [])[0]).ravel()
         np.testing.assert_allclose(u, linear.u - K @ linear.coordinates(q[:, k], v[:, k]))
@@ -87,8 +87,8 @@ def test_the_law_is_the_gain_on_deviations_and_asks_for_the_motion_that_it_cause
 def test_the_c_of_the_regulator_equals_its_function(name, tmp_path):
     linear = at_rest(name)
     law = lqr(linear, *weights(linear))
-    function, program = compiled(law, tmp_path)
-    q, v = near(linear, STATES, size=0.5)
+    function, program = function_and_program(law, tmp_path)
+    q, v = states_near(linear, STATES, size=0.5)
     q[0, ::50] = np.nan
     v[1, 1::50] = 1e300
     none = np.zeros((0, STATES))
@@ -114,20 +114,20 @@ def test_a_setpoint_from_the_reference_is_held_like_the_point_of_linearisation(t
     assert float(status) == 0
     assert np.abs(other.u - linear.u).max() > 1e-3
     fixed = lqr(linear, *weights(linear))
-    here = law.ref(setpoint_q=linear.q, setpoint_v=np.zeros(4), setpoint_u=linear.u)
-    q, v = near(linear, 1)
+    setpoint = law.ref(setpoint_q=linear.q, setpoint_v=np.zeros(4), setpoint_u=linear.u)
+    q, v = states_near(linear, 1)
     np.testing.assert_allclose(
-        np.array(law.function(q, v, here, [])[0]), np.array(fixed.function(q, v, [], [])[0])
+        np.array(law.function(q, v, setpoint, [])[0]), np.array(fixed.function(q, v, [], [])[0])
     )
 
 
-def test_poles_are_placed_as_they_were_asked_for():
+def test_poles_are_placed_where_they_are_required():
     linear = at_rest("planar_biped")
-    wanted = np.array([-5, -6, -7, -8 + 2j, -8 - 2j, -9])
-    K = poles_gain(linear, wanted)
-    found = np.linalg.eigvals(linear.dfdx - linear.dfdu @ K)
-    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(wanted), atol=1e-6)
-    K = poles_gain(linear, wanted, period=PERIOD)
+    desired = np.array([-5, -6, -7, -8 + 2j, -8 - 2j, -9])
+    K = poles_gain(linear, desired)
+    actual = np.linalg.eigvals(linear.dfdx - linear.dfdu @ K)
+    np.testing.assert_allclose(np.sort_complex(actual), np.sort_complex(desired), atol=1e-6)
+    K = poles_gain(linear, desired, period=PERIOD)
     nx, nu = linear.dfdu.shape
     F = np.zeros((nx + nu, nx + nu))
     F[:nx] = np.hstack([linear.dfdx, linear.dfdu])
@@ -135,14 +135,14 @@ def test_poles_are_placed_as_they_were_asked_for():
     dead = np.linalg.svd(linear.dfdu)[2][3]
     np.testing.assert_allclose(dead @ K, 0, atol=1e-9 * np.abs(K).max())
     rates = np.log(np.linalg.eigvals(step[:, :nx] - step[:, nx:] @ K)) / PERIOD
-    np.testing.assert_allclose(np.sort_complex(rates), np.sort_complex(wanted), atol=1e-6)
+    np.testing.assert_allclose(np.sort_complex(rates), np.sort_complex(desired), atol=1e-6)
 
 
 def test_the_c_of_placed_poles_equals_its_function(tmp_path):
     linear = at_rest("planar_biped")
     law = pole_placement(linear, [-5, -6, -7, -8, -9, -10])
-    function, program = compiled(law, tmp_path)
-    q, v = near(linear, STATES, size=0.3)
+    function, program = function_and_program(law, tmp_path)
+    q, v = states_near(linear, STATES, size=0.3)
     none = np.zeros((0, STATES))
     same_outputs(function(q, v, none, none), program(q, v, none, none))
 
@@ -151,7 +151,7 @@ def test_two_equal_poles_on_a_cart_are_refused_by_the_mode_that_they_share():
     linear = linearize(two_poles(0.15), np.zeros(6))
     with pytest.raises(err.ProblemError, match=r"not stabilisable.*grows.*twin, pole move"):
         lqr(linear, np.ones(12), 1.0)
-    with pytest.raises(err.ProblemError, match=r"out of reach.*twin, pole.*controllable systems"):
+    with pytest.raises(err.ProblemError, match=r"uncontrollable.*twin, pole.*controllable systems"):
         pole_placement(linear, [-1, -2, -3, -4, -5, -6])
     unequal = linearize(two_poles(0.05), np.zeros(6))
     assert np.all(lqr_gain(unequal, np.ones(12), 1.0).poles.real < 0)
@@ -166,7 +166,7 @@ def test_a_mode_that_drifts_and_costs_nothing_is_refused_by_name():
     assert np.all(np.abs(lqr_gain(linear, with_cart, 1.0, period=PERIOD).poles) < 1)
 
 
-def test_doors_say_what_was_expected():
+def test_errors_name_what_was_expected():
     linear = at_rest("pendulum_on_four_bar")
     Q, R = weights(linear)
     with pytest.raises(err.ShapeError, match=r"Q has shape \(4,\), expected \(8, 8\)"):

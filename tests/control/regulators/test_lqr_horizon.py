@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from lqr_problems import at_rest, in_another_basis, near, weights
+from lqr_problems import at_rest, in_another_basis, states_near, weights
 
 import mbcasadi as mb
 import mbcasadi.errors as err
@@ -42,10 +42,8 @@ def motion():
     start = equilibrium(system, linear.q + np.array([0.5, 0, 0, 0]), held=["crank"])
     law = lqr(linear, *weights(linear), period=PERIOD)
     times = PERIOD * np.arange(TICKS + 1)
-    found = mb.simulate(
-        system, start.q, np.zeros(system.nv), times[-1], controller=law, times=times
-    )
-    return found, np.vstack([found.u[1:], found.u[-1:]])
+    path = mb.simulate(system, start.q, np.zeros(system.nv), times[-1], controller=law, times=times)
+    return path, np.vstack([path.u[1:], path.u[-1:]])
 
 
 @cache
@@ -67,9 +65,9 @@ def test_the_gains_along_a_motion_that_rests_are_those_of_a_horizon():
     Q, R = weights(linear)
     q, v, u = (np.tile(x, (21, 1)) for x in (linear.q, linear.v, linear.u))
     resting = linearize_along(linear.system, q, v, u)
-    found = trajectory_gains(resting, Q, R, Q_end=0.1 * Q, period=PERIOD)
+    gains = trajectory_gains(resting, Q, R, Q_end=0.1 * Q, period=PERIOD)
     expected = finite_horizon_gains(linear, Q, R, 20, Q_end=0.1 * Q, period=PERIOD)
-    for one, K, other in zip(resting, found, expected, strict=False):
+    for one, K, other in zip(resting, gains, expected, strict=False):
         gain = gain_in_full_coordinates(linear, other)
         np.testing.assert_allclose(
             gain_in_full_coordinates(one, K), gain, atol=1e-8 * np.abs(gain).max()
@@ -84,8 +82,8 @@ def test_the_cost_to_go_of_what_is_held_counts_in_any_basis():
     endless = gain_in_full_coordinates(linear, lqr_gain(linear, Q, R, period=PERIOD).K)
     for hold in (None, linear, in_another_basis(linear)):
         K = trajectory_gains(resting, Q, R, hold=hold, period=PERIOD)[0]
-        found = gain_in_full_coordinates(resting[0], K)
-        np.testing.assert_allclose(found, endless, atol=1e-8 * np.abs(endless).max())
+        gain = gain_in_full_coordinates(resting[0], K)
+        np.testing.assert_allclose(gain, endless, atol=1e-8 * np.abs(endless).max())
 
 
 @cache
@@ -94,7 +92,7 @@ def law_along():
     return trajectory_lqr(along(), *weights(linear), hold=linear, period=PERIOD)
 
 
-def moving():
+def moving_samples():
     """Return two samples in the middle of the motion."""
     path, u = motion()
     return path.q[20:22], path.v[20:22], u[20:22]
@@ -137,11 +135,11 @@ def test_a_table_gives_each_tick_its_gain_and_its_last_row_stays_in_force(name):
     Q, R = weights(linear)
     law = finite_horizon_lqr(linear, Q, R, 10 * PERIOD, Q_end=0.1 * Q, period=PERIOD)
     gains = finite_horizon_gains(linear, Q, R, 10, Q_end=0.1 * Q, period=PERIOD)
-    q, v = near(linear, 1, size=0.01)
-    z, given = law.controller.z0, linear.coordinates(q[:, 0], v[:, 0])
+    q, v = states_near(linear, 1, size=0.01)
+    z, x0 = law.controller.z0, linear.coordinates(q[:, 0], v[:, 0])
     for k in range(14):
         u, z, status, *_ = law.function(q, v, [], z)
-        expected = linear.u - gains[min(k, 9)] @ given
+        expected = linear.u - gains[min(k, 9)] @ x0
         np.testing.assert_allclose(np.array(u).ravel(), expected, rtol=1e-10)
         assert float(status) == 0
     assert float(z) == 9
@@ -152,7 +150,7 @@ def test_the_c_of_a_table_equals_its_function_whatever_the_state_holds(tmp_path)
     function, program = (
         f.map(STATES) for f in (law.function, export_c(law, tmp_path / "c").load())
     )
-    q, v = near(linear, STATES, size=0.2)
+    q, v = states_near(linear, STATES, size=0.2)
     z = np.random.default_rng(2).uniform(-20, TICKS + 40, (1, STATES))
     z[0, :3], q[0, 3] = (np.nan, 1e9, np.inf), np.nan
     one = [np.array(x) for x in function(q, v, np.zeros((0, STATES)), z)]
@@ -176,7 +174,7 @@ def test_the_qp_takes_a_regulator_and_refuses_a_table():
         within_limits(law_along())
 
 
-def test_doors_of_horizons_say_what_was_expected():
+def test_errors_of_horizons_name_what_was_expected():
     linear = at_rest(NAME)
     Q, R = weights(linear)
     with pytest.raises(err.ProblemError, match="shorter than one period"):
@@ -184,7 +182,7 @@ def test_doors_of_horizons_say_what_was_expected():
     with pytest.raises(err.ProblemError, match="1 samples of a motion"):
         trajectory_lqr(along()[:1], Q, R)
     with pytest.raises(err.ProblemError, match="does not rest"):
-        trajectory_lqr(linearize_along(linear.system, *moving()), Q, R)
+        trajectory_lqr(linearize_along(linear.system, *moving_samples()), Q, R)
     with pytest.raises(err.ProblemError, match="is discrete"):
         finite_horizon_gains(discretize(linear, PERIOD), Q, R, 3, period=PERIOD)
     with pytest.raises(err.ShapeError, match="Q_end has shape"):

@@ -40,9 +40,9 @@ def run(name, law, model=None, duration=2.5):
         disturbance=push(name, linear.system.nv),
         delay=1,
     )
-    found = report.runs[0]
-    away = np.abs(found.recording.q - linear.q).max(axis=1)
-    return away.max(), away[-1], found
+    record = report.runs[0]
+    away = np.abs(record.recording.q - linear.q).max(axis=1)
+    return away.max(), away[-1], record
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -50,12 +50,12 @@ def test_the_regulator_holds_what_falls_without_it(name):
     linear = at_rest(name)
     nothing = feedback(linear, np.zeros((linear.nu, linear.nx)))
     assert run(name, nothing, duration=1.5)[0] > FALLEN
-    largest, last, found = run(name, lqr(linear, *weights(linear)))
+    largest, last, record = run(name, lqr(linear, *weights(linear)))
     assert 1e-3 < largest < LARGEST[name]
     assert last < AT_THE_END[name]
-    assert found.metric("status.solved") == 1.0
-    assert found.metric("closure.plant") < 1e-3
-    assert np.isfinite(found.metric("time.median"))
+    assert record.metric("status.solved") == 1.0
+    assert record.metric("closure.plant") < 1e-3
+    assert np.isfinite(record.metric("time.median"))
 
 
 def test_placed_poles_hold_the_pendulum_too():
@@ -85,8 +85,8 @@ def test_the_biped_stands_on_feet_that_only_touch_the_floor():
     """The law believes in pins; the floor only pushes, yields, and lets feet roll."""
     linear = at_rest("planar_biped")
     law = lqr(linear, *weights(linear))
-    largest, last, found = run("planar_biped", law, on_contacts())
+    largest, last, record = run("planar_biped", law, on_contacts())
     assert largest < LARGEST["planar_biped"]
     assert last < 2 * AT_THE_END["planar_biped"]
-    assert np.abs(found.recording.other_force).max() > 500.0  # N: the floor carries it
-    assert found.metric("status.solved") == 1.0
+    assert np.abs(record.recording.other_force).max() > 500.0  # N: the floor carries it
+    assert record.metric("status.solved") == 1.0

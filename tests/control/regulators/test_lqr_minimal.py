@@ -29,9 +29,9 @@ MODELS = sorted(CONTROL_WEIGHT)
 def pair(name):
     """Return our linear system and the one derived by hand, at the same equilibrium."""
     system = mb.read_mjcf(models.path(name))
-    found = equilibrium(system)
-    linear = linearize(system, found.q, None, found.u)
-    return linear, getattr(minimal_models, name)(found.u)
+    point = equilibrium(system)
+    linear = linearize(system, point.q, None, point.u)
+    return linear, getattr(minimal_models, name)(point.u)
 
 
 def weights(linear):
@@ -59,30 +59,30 @@ def test_the_equilibrium_is_one_of_the_minimal_model(name):
 def test_continuous_lqr_equals_that_of_the_minimal_model(name):
     linear, minimal = pair(name)
     Q, R, N = weights(linear)
-    found = lqr_gain(linear, Q, R, N=N)
+    actual = lqr_gain(linear, Q, R, N=N)
     T, dfdx, dfdu = minimal.T, minimal.dfdx, minimal.dfdu
     S = solve_continuous_are(dfdx, dfdu, T.T @ Q @ T, np.diag(R), s=T.T @ N)
     expected = np.diag(1 / R) @ (dfdu.T @ S + N.T @ T)
     np.testing.assert_allclose(
-        on_minimal(linear, minimal, found.K), expected, rtol=0, atol=SAME * np.abs(expected).max()
+        on_minimal(linear, minimal, actual.K), expected, rtol=0, atol=SAME * np.abs(expected).max()
     )
     poles = np.linalg.eigvals(minimal.dfdx - minimal.dfdu @ expected)
     np.testing.assert_allclose(
-        np.sort_complex(found.poles), np.sort_complex(poles), atol=SAME * np.abs(poles).max()
+        np.sort_complex(actual.poles), np.sort_complex(poles), atol=SAME * np.abs(poles).max()
     )
 
 
-def integrated(minimal, Q, R, N):
+def sampled_by_quadrature(minimal, Q, R, N):
     """Return the minimal model and its cost over a period, by Gauss's quadrature."""
     nx, T = minimal.dfdx.shape[0], minimal.T
     nu = R.size
     F = np.zeros((nx + nu, nx + nu))
     F[:nx] = np.hstack([minimal.dfdx, minimal.dfdu])
-    whole = np.block([[T.T @ Q @ T, T.T @ N], [N.T @ T, np.diag(R)]])
-    cost = np.zeros_like(whole)
+    weight = np.block([[T.T @ Q @ T, T.T @ N], [N.T @ T, np.diag(R)]])
+    cost = np.zeros_like(weight)
     for node, share in zip(*np.polynomial.legendre.leggauss(8), strict=True):
         step = expm(F * PERIOD * (1 + node) / 2)
-        cost += PERIOD / 2 * share * step.T @ whole @ step
+        cost += PERIOD / 2 * share * step.T @ weight @ step
     return expm(F * PERIOD)[:nx], cost
 
 
@@ -90,14 +90,14 @@ def integrated(minimal, Q, R, N):
 def test_sampled_lqr_equals_that_of_the_minimal_model_under_hold(name):
     linear, minimal = pair(name)
     Q, R, N = weights(linear)
-    found = lqr_gain(linear, Q, R, N=N, period=PERIOD)
+    actual = lqr_gain(linear, Q, R, N=N, period=PERIOD)
     nx = minimal.dfdx.shape[0]
-    step, cost = integrated(minimal, Q, R, N)
+    step, cost = sampled_by_quadrature(minimal, Q, R, N)
     A, B = step[:, :nx], step[:, nx:]
     S = solve_discrete_are(A, B, cost[:nx, :nx], cost[nx:, nx:], s=cost[:nx, nx:])
     expected = np.linalg.solve(cost[nx:, nx:] + B.T @ S @ B, B.T @ S @ A + cost[nx:, :nx])
     np.testing.assert_allclose(
-        on_minimal(linear, minimal, found.K), expected, rtol=0, atol=SAME * np.abs(expected).max()
+        on_minimal(linear, minimal, actual.K), expected, rtol=0, atol=SAME * np.abs(expected).max()
     )
 
 
@@ -109,7 +109,7 @@ def test_a_finite_horizon_equals_that_of_the_minimal_model(name):
     ticks, nx, nu = 12, linear.nx, linear.nu
     Q_end = 1e-3 * np.eye(2 * linear.system.nv)
     K = finite_horizon_gains(linear, Q, R, ticks, Q_end=Q_end, period=PERIOD)[0]
-    step, cost = integrated(minimal, Q, R, 0 * N)
+    step, cost = sampled_by_quadrature(minimal, Q, R, 0 * N)
     x = np.hstack([np.eye(nx), np.zeros((nx, ticks * nu))])  # state as (x_0, u_0, u_1, …)
     total = np.zeros((x.shape[1], x.shape[1]))
     for k in range(ticks):

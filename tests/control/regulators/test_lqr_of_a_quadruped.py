@@ -16,11 +16,11 @@ def quadruped_on_its_feet():
     """Return the linear system of the quadruped, feet as rows where an equilibrium has them."""
     robot = mb.read_mjcf(models.path("quadruped"))
     contacts = [mb.Contact(foot, friction=0.6) for foot in FEET]
-    held = mb.equilibrium(robot, robot.tree.keyframes["stand"], contacts=contacts)
+    pose = mb.equilibrium(robot, robot.tree.keyframes["stand"], contacts=contacts)
     q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     points = [robot.frame(foot).pose for foot in FEET]
-    away = ca.vertcat(*(point(q)[0] - point(held.q)[0] for point in points))
-    return mb.linearize(robot.with_rows(q, v, phi=away), held.q, None, held.u)
+    away = ca.vertcat(*(point(q)[0] - point(pose.q)[0] for point in points))
+    return mb.linearize(robot.with_rows(q, v, phi=away), pose.q, None, pose.u)
 
 
 def test_a_quadruped_with_a_floating_trunk_stands_on_contacts():
@@ -42,6 +42,6 @@ def test_a_quadruped_with_a_floating_trunk_stands_on_contacts():
         return np.abs(report.runs[0].recording.q - linear.q)[:, :7]  # place and quaternion
 
     assert away(feedback(linear, np.zeros((12, 12))), 1.0).max() > 0.1
-    held = away(law, 2.0)
-    assert 3e-3 < held.max() < 0.015
-    assert held[-1].max() < 3e-3
+    distance = away(law, 2.0)
+    assert 3e-3 < distance.max() < 0.015
+    assert distance[-1].max() < 3e-3

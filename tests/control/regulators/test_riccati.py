@@ -25,9 +25,9 @@ def random_problem(seed):
     """Return A, B, Q, R, N of five states and two controls, the weight positive definite."""
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((7, 7))
-    whole = root @ root.T
+    block = root @ root.T
     A, B = rng.standard_normal((5, 5)), rng.standard_normal((5, 2))
-    return A, B, whole[:5, :5], whole[5:, 5:], whole[:5, 5:]
+    return A, B, block[:5, :5], block[5:, 5:], block[:5, 5:]
 
 
 def on_closed_loop(K, Q, R, N):
@@ -43,15 +43,15 @@ def tick_of(problem):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_cost_to_go_is_what_a_motion_costs(seed):
     A, B, Q, R, N = random_problem(seed)
-    found = regulator(A, B, Q, R, N)
-    closed = A - B @ found.K
+    solution = regulator(A, B, Q, R, N)
+    A_closed = A - B @ solution.K
     idle = np.zeros((5, 1))
-    tick = sample_cost(closed, idle, on_closed_loop(found.K, Q, R, N), np.eye(1), PERIOD)
+    tick = sample_cost(A_closed, idle, on_closed_loop(solution.K, Q, R, N), np.eye(1), PERIOD)
     x, cost = np.ones(5), 0.0
     while np.linalg.norm(x) > 1e-10:
         cost += x @ tick.Q @ x
         x = tick.A @ x
-    np.testing.assert_allclose(cost, np.ones(5) @ found.S @ np.ones(5), rtol=1e-9)
+    np.testing.assert_allclose(cost, np.ones(5) @ solution.S @ np.ones(5), rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -60,12 +60,12 @@ def test_the_weights_of_a_tick_are_the_integral_of_the_cost(seed):
     tick = tick_of((A, B, Q, R, N))
     F = np.zeros((7, 7))
     F[:5] = np.hstack([A, B])
-    whole, expected = np.block([[Q, N], [N.T, R]]), np.zeros((7, 7))
+    block, expected = np.block([[Q, N], [N.T, R]]), np.zeros((7, 7))
     for node, share in zip(*np.polynomial.legendre.leggauss(10), strict=True):
         flow = expm(F * PERIOD * (1 + node) / 2)
-        expected += PERIOD / 2 * share * flow.T @ whole @ flow
-    found = np.block([[tick.Q, tick.N], [tick.N.T, tick.R]])
-    np.testing.assert_allclose(found, expected, rtol=1e-11)
+        expected += PERIOD / 2 * share * flow.T @ block @ flow
+    solution = np.block([[tick.Q, tick.N], [tick.N.T, tick.R]])
+    np.testing.assert_allclose(solution, expected, rtol=1e-11)
     step, push, _ = hold_matrices(A, B, np.zeros(5), PERIOD)
     np.testing.assert_allclose(np.hstack([tick.A, tick.B]), np.hstack([step, push]), rtol=1e-11)
     noise = sampled_noise(A.T, Q, PERIOD)
@@ -76,17 +76,17 @@ def test_the_weights_of_a_tick_are_the_integral_of_the_cost(seed):
 def test_no_other_gain_costs_less_than_that_of_the_sampled_regulator(seed):
     problem = random_problem(seed)
     A, B, Q, R, N = problem
-    found = sampled_regulator(A, B, Q, R, PERIOD, N)
+    solution = sampled_regulator(A, B, Q, R, PERIOD, N)
     tick = tick_of(problem)
 
     def cost(K):
         of_a_tick = on_closed_loop(K, tick.Q, tick.R, tick.N)
         return np.trace(solve_discrete_lyapunov((tick.A - tick.B @ K).T, of_a_tick))
 
-    np.testing.assert_allclose(cost(found.K), np.trace(found.S), rtol=1e-9)
+    np.testing.assert_allclose(cost(solution.K), np.trace(solution.S), rtol=1e-9)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        assert cost(found.K + 1e-2 * rng.standard_normal(found.K.shape)) > cost(found.K)
+        assert cost(solution.K + 1e-2 * rng.standard_normal(solution.K.shape)) > cost(solution.K)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -103,23 +103,23 @@ def test_a_long_horizon_begins_with_the_gain_of_an_endless_one(seed):
     problem = random_problem(seed)
     A, B, Q, R, N = problem
     gains, costs = backward_riccati([tick_of(problem)] * LONG, np.zeros((5, 5)))
-    found = sampled_regulator(A, B, Q, R, PERIOD, N)
+    solution = sampled_regulator(A, B, Q, R, PERIOD, N)
     assert len(gains) == len(costs) - 1 == LONG
-    np.testing.assert_allclose(gains[0], found.K, atol=1e-9 * np.abs(found.K).max())
-    assert np.abs(gains[-1] - found.K).max() > 1e-2 * np.abs(found.K).max()
+    np.testing.assert_allclose(gains[0], solution.K, atol=1e-9 * np.abs(solution.K).max())
+    assert np.abs(gains[-1] - solution.K).max() > 1e-2 * np.abs(solution.K).max()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_error_of_a_filter_has_the_covariance_that_it_says(seed):
+def test_the_error_of_a_filter_has_the_covariance_that_it_reports(seed):
     rng = np.random.default_rng(seed)
     A, C = 0.7 * rng.standard_normal((4, 4)), rng.standard_normal((2, 4))
     W, V = np.eye(4), 0.3 * np.eye(2)
-    found = stationary_filter(A, C, W, V)
-    left = np.eye(4) - found.L @ C
-    after = left @ found.before @ left.T + found.L @ V @ found.L.T
-    np.testing.assert_allclose(found.after, after, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(found.before, A @ after @ A.T + W, rtol=1e-9, atol=1e-9)
-    assert np.all(np.abs(found.poles) < 1)
+    solution = stationary_filter(A, C, W, V)
+    correction = np.eye(4) - solution.L @ C
+    after = correction @ solution.before @ correction.T + solution.L @ V @ solution.L.T
+    np.testing.assert_allclose(solution.after, after, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(solution.before, A @ after @ A.T + W, rtol=1e-9, atol=1e-9)
+    assert np.all(np.abs(solution.poles) < 1)
 
 
 def test_weights_that_are_none_are_refused():
