@@ -62,7 +62,7 @@ def controller(arms: mb.System) -> mpc.RealTimeIteration:
     )
     x = np.concatenate([held.q, np.zeros(5), held.u])
     guess = mpc.initial_guess(ocp, np.tile(x, (HORIZON + 1, 1)), np.tile(held.u, (HORIZON, 1)))
-    return mpc.real_time_iteration(ocp, guess, delay=1, sent=[held.u])
+    return mpc.real_time_iteration(ocp, guess, delay=1, pending=[held.u])
 
 
 def main(figure: str | None = None) -> dict[str, tuple[Run, np.ndarray]]:

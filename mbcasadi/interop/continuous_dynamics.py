@@ -45,10 +45,10 @@ def continuous_dynamics(
     x, u = ca.MX.sym("x", system.nq + system.nv), ca.MX.sym("u", system.nu)
     p = ca.MX.sym("p", sum(sizes.values()))
     ends = np.cumsum([0, *sizes.values()]).tolist()
-    known = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
+    signals = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
     q, v = x[: system.nq], x[system.nq :]
     f = force_fun(system)(q, v, u)
-    a = dynamics.acceleration_fun(system)(q=q, v=v, f=f, **known)["a"]
+    a = dynamics.acceleration_fun(system)(q=q, v=v, f=f, **signals)["a"]
     xdot = ca.densify(ca.vertcat(system.velocity_map(q) @ v, a))
     return ca.Function("dynamics", [x, u, p], [xdot], ["x", "u", "p"], ["xdot"])
 

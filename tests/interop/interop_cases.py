@@ -57,8 +57,8 @@ def swing(four_bar, moving):
     opti, x, u, *_ = to_opti(four_bar, 10, PERIOD, x0[:4], x0[4:])
     opti.minimize(ca.sumsqr(x[4:, 1:]) + 1e-3 * ca.sumsqr(u))
     opti.solver("ipopt", QUIET)
-    found = opti.solve()
-    return np.asarray(found.value(x)), np.atleast_2d(found.value(u))
+    solution = opti.solve()
+    return np.asarray(solution.value(x)), np.atleast_2d(solution.value(u))
 
 
 class FakeDoMpc:

@@ -58,12 +58,12 @@ def test_a_step_along_the_equation_is_our_own_and_opens_loops_by_the_error_of_th
     f = continuous_dynamics(four_bar)
     misses, gaps = [], []
     for h in (PERIOD / 2, PERIOD / 4):
-        found = runge_kutta(lambda x: f(x, u, []).full().ravel(), x, h)
+        actual = runge_kutta(lambda x: f(x, u, []).full().ravel(), x, h)
         ours = discrete_dynamics(four_bar, h, StepOptions(newton=0))(x, u, []).full().ravel()
-        np.testing.assert_allclose(found, ours, atol=1e-13)
+        np.testing.assert_allclose(actual, ours, atol=1e-13)
         closed = discrete_dynamics(four_bar, h)(x, u, []).full().ravel()
-        misses.append(np.abs(found - closed).max())
-        gaps.append(np.abs(four_bar.constraint(found[:4]).full()).max())
+        misses.append(np.abs(actual - closed).max())
+        gaps.append(np.abs(four_bar.constraint(actual[:4]).full()).max())
     assert misses[1] > 1e-9  # above rounding
     for errors in (misses, gaps):
         assert np.log2(errors[0] / errors[1]) == pytest.approx(5.0, abs=0.3)  # order 4, one step
@@ -106,10 +106,10 @@ def test_acados_gets_the_explicit_implicit_and_discrete_equations(four_bar, movi
     assert model.x.is_symbolic()
     assert (model.p, model.t, model.z) == ([], [], [])
     f = as_function(model.f_expl_expr, model.x, model.u)
-    wanted = continuous_dynamics(four_bar)(x, u, [])
-    np.testing.assert_allclose(f(x, u), wanted, atol=1e-14)
+    expected = continuous_dynamics(four_bar)(x, u, [])
+    np.testing.assert_allclose(f(x, u), expected, atol=1e-14)
     implicit = as_function(model.f_impl_expr, model.x, model.xdot, model.u)
-    np.testing.assert_allclose(implicit(x, wanted, u), np.zeros((8, 1)), atol=1e-14)
+    np.testing.assert_allclose(implicit(x, expected, u), np.zeros((8, 1)), atol=1e-14)
     assert np.abs(implicit(x, 0, u).full()).max() > 0.1
     step = as_function(model.disc_dyn_expr, model.x, model.u)
     np.testing.assert_allclose(
@@ -124,8 +124,8 @@ def test_acados_gets_masks_as_parameters_and_time_as_time(carts, rails):
     np.testing.assert_allclose(push, [[2, 0], [0.5, 0.5]], atol=1e-14)
     model = to_acados_model(rails, model=SimpleNamespace())
     f = as_function(model.f_expl_expr, model.x, model.u, model.t)
-    found = f([np.sin(0.3), 1, np.cos(0.3), 2], 5, 0.3).full().ravel()
-    np.testing.assert_allclose(found, [np.cos(0.3), 2, -np.sin(0.3), 5], atol=1e-14)
+    actual = f([np.sin(0.3), 1, np.cos(0.3), 2], 5, 0.3).full().ravel()
+    np.testing.assert_allclose(actual, [np.cos(0.3), 2, -np.sin(0.3), 5], atol=1e-14)
 
 
 def test_do_mpc_gets_states_inputs_and_right_hand_sides(four_bar, moving, carts, rails):
@@ -133,30 +133,30 @@ def test_do_mpc_gets_states_inputs_and_right_hand_sides(four_bar, moving, carts,
     model = to_do_mpc_model(four_bar, model=FakeDoMpc())
     assert model.done
     assert list(model.symbols) == [("_x", "q"), ("_x", "v"), ("_u", "u")]
-    wanted = continuous_dynamics(four_bar)(x, u, [])
-    np.testing.assert_allclose(model.function(x[:4], x[4:], u), wanted, atol=1e-14)
+    expected = continuous_dynamics(four_bar)(x, u, [])
+    np.testing.assert_allclose(model.function(x[:4], x[4:], u), expected, atol=1e-14)
     model = to_do_mpc_model(carts, model=FakeDoMpc(), setup=False)
     assert not model.done
     assert ("_tvp", "mask") in model.symbols
-    found = model.function([0, 0], [1, 1], 2, 0).full().ravel()
-    np.testing.assert_allclose(found, [1, 1, 2, 0], atol=1e-14)
+    actual = model.function([0, 0], [1, 1], 2, 0).full().ravel()
+    np.testing.assert_allclose(actual, [1, 1, 2, 0], atol=1e-14)
     model = to_do_mpc_model(rails, 0.1, model=FakeDoMpc())
-    found = model.function([np.sin(0.3), 1], [np.cos(0.3), 2], 0, 0.3).full().ravel()
-    np.testing.assert_allclose(found, [np.sin(0.4), 1.2, np.cos(0.4), 2], atol=1e-12)
+    actual = model.function([np.sin(0.3), 1], [np.cos(0.3), 2], 0, 0.3).full().ravel()
+    np.testing.assert_allclose(actual, [np.sin(0.4), 1.2, np.cos(0.4), 2], atol=1e-12)
 
 
 def test_rockit_gets_states_their_derivatives_masks_and_time(four_bar, moving, carts, rails):
     x, u = moving
     ocp = to_rockit(four_bar, 5, PERIOD, ocp=FakeOcp()).ocp
-    wanted = continuous_dynamics(four_bar)(x, u, [])
-    np.testing.assert_allclose(ocp.function(x[:4], x[4:], u, 0), wanted, atol=1e-14)
+    expected = continuous_dynamics(four_bar)(x, u, [])
+    np.testing.assert_allclose(ocp.function(x[:4], x[4:], u, 0), expected, atol=1e-14)
     given = to_rockit(carts, 5, PERIOD, ocp=FakeOcp())
-    found = given.ocp.function([0, 0], [1, 1], 2, 0, 0).full().ravel()
-    np.testing.assert_allclose(found, [1, 1, 2, 0], atol=1e-14)
+    actual = given.ocp.function([0, 0], [1, 1], 2, 0, 0).full().ravel()
+    np.testing.assert_allclose(actual, [1, 1, 2, 0], atol=1e-14)
     assert given.ocp.values[0][1].shape == (1, 5)
     ocp = to_rockit(rails, 5, PERIOD, ocp=FakeOcp()).ocp
-    found = ocp.function([np.sin(0.3), 1], [np.cos(0.3), 2], 5, 0.3).full().ravel()
-    np.testing.assert_allclose(found, [np.cos(0.3), 2, -np.sin(0.3), 5], atol=1e-14)
+    actual = ocp.function([np.sin(0.3), 1], [np.cos(0.3), 2], 5, 0.3).full().ravel()
+    np.testing.assert_allclose(actual, [np.cos(0.3), 2, -np.sin(0.3), 5], atol=1e-14)
 
 
 def test_opti_brakes_within_the_range_of_the_motor_on_closed_loops(four_bar, moving):

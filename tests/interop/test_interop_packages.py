@@ -40,11 +40,11 @@ def test_do_mpc_itself_simulates_our_motion(four_bar, moving, period):
     simulator.set_param(t_step=PERIOD, **tight)
     simulator.setup()
     simulator.x0 = x
-    found = simulator.make_step(np.array([u])).ravel()
-    wanted = discrete_dynamics(four_bar, PERIOD, StepOptions(substeps=1 if period else 10))(
+    actual = simulator.make_step(np.array([u])).ravel()
+    expected = discrete_dynamics(four_bar, PERIOD, StepOptions(substeps=1 if period else 10))(
         x, u, []
     )
-    np.testing.assert_allclose(found, wanted.full().ravel(), atol=1e-12 if period else 1e-8)
+    np.testing.assert_allclose(actual, expected.full().ravel(), atol=1e-12 if period else 1e-8)
 
 
 def test_rockit_itself_finds_the_optimum_of_opti(four_bar, moving):
@@ -58,9 +58,9 @@ def test_rockit_itself_finds_the_optimum_of_opti(four_bar, moving):
     ocp.set_initial(v, x0[4:])
     ocp.solver("ipopt", QUIET)
     ocp.method(rockit.MultipleShooting(N=10, M=1, intg="rk"))
-    _, found = ocp.solve().sample(u, grid="control")
-    _, wanted = cases.swing(four_bar, moving)
-    np.testing.assert_allclose(np.ravel(found)[:10], wanted.ravel(), atol=1e-4)
+    _, solution = ocp.solve().sample(u, grid="control")
+    _, expected = cases.swing(four_bar, moving)
+    np.testing.assert_allclose(np.ravel(solution)[:10], expected.ravel(), atol=1e-4)
 
 
 @pytest.mark.skipif("ACADOS_SOURCE_DIR" not in os.environ, reason="acados is not built here")
@@ -75,9 +75,9 @@ def test_acados_itself_integrates_our_motion(four_bar, moving, kind, tmp_path, m
     sim.solver_options.T, sim.solver_options.num_steps = PERIOD, 10
     sim.solver_options.integrator_type, sim.solver_options.num_stages = kind, 4
     x, u = moving
-    found = acados.AcadosSimSolver(sim, verbose=False).simulate(x=x, u=np.array(u))
-    wanted = discrete_dynamics(four_bar, PERIOD, StepOptions(substeps=4))(x, u, []).full().ravel()
-    np.testing.assert_allclose(found, wanted, atol=1e-7)
+    actual = acados.AcadosSimSolver(sim, verbose=False).simulate(x=x, u=np.array(u))
+    expected = discrete_dynamics(four_bar, PERIOD, StepOptions(substeps=4))(x, u, []).full().ravel()
+    np.testing.assert_allclose(actual, expected, atol=1e-7)
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # a call inside do-mpc

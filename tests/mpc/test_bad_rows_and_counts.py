@@ -48,7 +48,7 @@ def test_a_penalty_that_is_no_number_is_refused():
         lti_mpc(MODEL, 5, [1.0, 1.0], 1.0, outputs=[wrong])
 
 
-def test_a_form_that_there_is_not_is_answered_with_all_there_are(linear):
+def test_an_unknown_form_is_refused_with_the_valid_ones(linear):
     with pytest.raises(err.ProblemError, match="'condensed', 'sparse', 'multipliers'"):
         linear_mpc(linear, 5, np.ones(6), 1.0, form="dense")
 
@@ -59,7 +59,7 @@ def test_steps_are_counted_in_whole_numbers(wrong):
         StepOptions(**wrong)
 
 
-def test_one_row_in_place_of_a_list_is_told_so(linear):
+def test_one_row_in_place_of_a_list_is_refused(linear):
     row = deviation_output(linear, "lean", np.eye(6)[0], -1.0, 1.0)
     with pytest.raises(err.ShapeError, match="outputs is a Output; expected a list of Output"):
         linear_mpc(linear, 5, np.ones(6), 1.0, outputs=row)
@@ -74,6 +74,6 @@ def test_a_mistyped_option_of_a_formulation_is_refused_with_the_valid_ones():
         StepOptions(formulation_options={"gama": 1.0})
 
 
-def test_a_system_in_place_of_its_linear_model_is_told_the_way(linear):
+def test_a_system_in_place_of_its_linear_model_is_refused(linear):
     with pytest.raises(err.ProblemError, match="linear is a System; expected what"):
         linear_mpc(linear.system, 5, np.ones(6), 1.0)

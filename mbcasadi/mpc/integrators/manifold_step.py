@@ -36,9 +36,9 @@ def back_fun(
         phi = on * evaluate(system.constraint, at_rest)
         factor = complete_factor(A, rank_tol=rank_tol, pivot=pivot)
         q = system.integrate(q, ca.densify(-factor.pinv_times(phi)))
-    known = s | {"q": q}
-    A = ca.diag(mask) @ evaluate(system.loop_jacobian, known)
-    psi = mask * evaluate(system.loop_rate, known)
+    inputs = s | {"q": q}
+    A = ca.diag(mask) @ evaluate(system.loop_jacobian, inputs)
+    psi = mask * evaluate(system.loop_rate, inputs)
     v = v - complete_factor(A, rank_tol=rank_tol, pivot=pivot).pinv_times(psi)
     outputs = [ca.densify(q), ca.densify(v)]
     options = {"cse": True} if unrolled else {}

@@ -47,8 +47,8 @@ def discrete_dynamics(
     x, u = ca.MX.sym("x", system.nq + system.nv), ca.MX.sym("u", system.nu)
     p = ca.MX.sym("p", sum(sizes.values()))
     ends = [sum(list(sizes.values())[:i]) for i in range(len(sizes) + 1)]
-    known = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
-    out = single(q=x[: system.nq], v=x[system.nq :], u=u, **known)
+    signals = dict(zip(sizes, ca.vertsplit(p, ends), strict=True)) if sizes else {}
+    out = single(q=x[: system.nq], v=x[system.nq :], u=u, **signals)
     x_next = ca.vertcat(out["q_next"], out["v_next"])
     return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
 
@@ -151,18 +151,18 @@ def _substep(
 ) -> ca.Function:
     """Return one step of length h."""
     acceleration, force = step.acceleration_fun(system), force_fun(system)
-    timed = {name: s[name] for name in ("t", "mask") if name in s}
+    time_inputs = {name: s[name] for name in ("t", "mask") if name in s}
 
     def motion(q: ca.MX, v: ca.MX, t: ca.MX | float) -> ca.MX:
-        known = timed | ({"t": t} if "t" in timed else {})
-        return acceleration(q=q, v=v, f=force(q, v, s["u"]), **known)["a"]
+        inputs = time_inputs | ({"t": t} if "t" in time_inputs else {})
+        return acceleration(q=q, v=v, f=force(q, v, s["u"]), **inputs)["a"]
 
     start = s if system.mask is None else s | {"v": _velocity_after_impact(system, s, step)}
     q, v = runge_kutta(system, TABLEAUS[step.order], motion, start, h)
     if system.nc and step.newton:
         back = back_fun(system, step.newton, step.rank_tol, step.pivot)
-        known = s | {"q": q, "v": v} | ({"t": s["t"] + h} if "t" in s else {})
-        out = back(**{name: known[name] for name in back.name_in()})
+        inputs = s | {"q": q, "v": v} | ({"t": s["t"] + h} if "t" in s else {})
+        out = back(**{name: inputs[name] for name in back.name_in()})
         q, v = out["q_next"], out["v_next"]
     return ca.Function("step", list(s.values()), [q, v], list(s), ["q_next", "v_next"])
 
@@ -170,21 +170,21 @@ def _substep(
 def _velocity_after_impact(system: System, s: Mapping[str, ca.MX], step: StepOptions) -> ca.MX:
     """Return v after the impact of rows that the mask has just closed; v itself without any."""
     jump = jump_fun(system, EquationOptions(rank_tol=step.rank_tol))
-    known: dict[str, ca.MX | ca.DM] = {"t": ca.DM(0), **s}
-    return jump(**{name: known[name] for name in jump.name_in()})["v_next"]
+    inputs: dict[str, ca.MX | ca.DM] = {"t": ca.DM(0), **s}
+    return jump(**{name: inputs[name] for name in jump.name_in()})["v_next"]
 
 
 def _chain(
     single: ca.Function, s: dict[str, ca.MX], substeps: int, h: ca.MX | float
 ) -> ca.Function:
     """Return so many steps in a row, the time advanced by h after each."""
-    known = dict(s) | ({"h": h} if "h" in s else {})
+    inputs = dict(s) | ({"h": h} if "h" in s else {})
     for _ in range(substeps):
-        out = single(**known)
-        known |= {"q": out["q_next"], "v": out["v_next"]}
-        if "t" in known:
-            known["t"] = known["t"] + h
-    outputs = [known["q"], known["v"]]
+        out = single(**inputs)
+        inputs |= {"q": out["q_next"], "v": out["v_next"]}
+        if "t" in inputs:
+            inputs["t"] = inputs["t"] + h
+    outputs = [inputs["q"], inputs["v"]]
     return ca.Function("step", list(s.values()), outputs, list(s), ["q_next", "v_next"])
 
 

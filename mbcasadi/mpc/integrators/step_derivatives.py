@@ -25,7 +25,7 @@ from mbcasadi.mpc.integrators.step_slopes import (
 from mbcasadi.mpc.integrators.tableaus import Tableau, weighted_sum
 from mbcasadi.system import System
 
-Known = Mapping[str, ca.MX]
+Expressions = Mapping[str, ca.MX]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class StepRule:
 
 
 def step_slopes_fun(
-    system: System, rule: StepRule, inputs: Known, h: ca.MX | float, substeps: int = 1
+    system: System, rule: StepRule, inputs: Expressions, h: ca.MX | float, substeps: int = 1
 ) -> ca.Function:
     """Return (q, v, u, [t], [mask], [h]) → (q_next, v_next, slopes) of equal steps in a row.
 
@@ -64,18 +64,18 @@ def step_slopes_fun(
     if substeps == 1:
         return single
     seed = _seeds(inputs)
-    known, slopes = dict(inputs), ca.vertcat(seed["q"], seed["v"])
+    arguments, slopes = dict(inputs), ca.vertcat(seed["q"], seed["v"])
     if "h" in inputs:
-        known["h"] = inputs["h"] / substeps
+        arguments["h"] = inputs["h"] / substeps
     for k in range(substeps):
-        out = single(**known)
+        out = single(**arguments)
         has_time_of_step = "t" in inputs and "h" in inputs
         clock = seed["t"] + (k / substeps) * seed["h"] if has_time_of_step else seed["t"]
         before = ca.vertcat(slopes, seed["u"], clock, seed["h"] / substeps)
         slopes = _product(out["slopes"], before)
-        known |= {"q": out["q_next"], "v": out["v_next"]}
-        known |= {"t": known["t"] + h / substeps} if "t" in inputs else {}
-    outputs = {"q_next": known["q"], "v_next": known["v"], "slopes": slopes}
+        arguments |= {"q": out["q_next"], "v": out["v_next"]}
+        arguments |= {"t": arguments["t"] + h / substeps} if "t" in inputs else {}
+    outputs = {"q_next": arguments["q"], "v_next": arguments["v"], "slopes": slopes}
     return _fun("step_slopes", inputs, outputs)
 
 
@@ -101,7 +101,7 @@ def jacobian_fun(slopes: ca.Function, name: str) -> ca.Function:
     return _fun(f"jac_{name}", inputs, outputs)
 
 
-def _single(system: System, rule: StepRule, s: Known, h: ca.MX | float) -> ca.Function:
+def _single(system: System, rule: StepRule, s: Expressions, h: ca.MX | float) -> ca.Function:
     h = s.get("h", h)
     q, v, derivatives = _stages(system, rule, s, h)
     if system.nc and rule.newton:
@@ -119,7 +119,7 @@ def _single(system: System, rule: StepRule, s: Known, h: ca.MX | float) -> ca.Fu
 
 
 def _stages(
-    system: System, rule: StepRule, s: Known, h: ca.MX | float
+    system: System, rule: StepRule, s: Expressions, h: ca.MX | float
 ) -> tuple[ca.MX, ca.MX, dict[str, ca.MX]]:
     """Return q and v after the Runge-Kutta step, and the derivatives of all Functions in it."""
     motion = _cached_function(acceleration_slopes_fun, system, rule.motion)
@@ -165,7 +165,9 @@ def _stages(
     return position_after(rule.tableau.b, "end"), velocity_after(rule.tableau.b, "end"), derivatives
 
 
-def chain_fun(rule: StepRule, inputs: Known, derivatives: Known, h: ca.MX | float) -> ca.Function:
+def chain_fun(
+    rule: StepRule, inputs: Expressions, derivatives: Expressions, h: ca.MX | float
+) -> ca.Function:
     """Return (parts) → (slopes): the chain rule along `_stages` and back onto the manifold.
 
     Args:
@@ -211,7 +213,7 @@ def chain_fun(rule: StepRule, inputs: Known, derivatives: Known, h: ca.MX | floa
     return scalar_if_small(_fun("chain", p, {"slopes": ca.densify(ca.vertcat(q, v))}))
 
 
-def _seeds(inputs: Known) -> dict[str, ca.MX]:
+def _seeds(inputs: Expressions) -> dict[str, ca.MX]:
     """Return the Jacobians of q, v, u, t, h by w = (q, v, u, [t], [h]), with their zeros."""
     sizes = {key: inputs[key].shape[0] if key in inputs else 0 for key in ("q", "v", "u", "t", "h")}
     eye = ca.MX(ca.DM.eye(sum(sizes.values())))
@@ -240,11 +242,11 @@ def _cached_function(
     )
 
 
-def _call_by_name(function: ca.Function, known: Known) -> dict[str, ca.MX]:
-    return dict(function(**{name: known[name] for name in function.name_in()}))
+def _call_by_name(function: ca.Function, inputs: Expressions) -> dict[str, ca.MX]:
+    return dict(function(**{name: inputs[name] for name in function.name_in()}))
 
 
-def _fun(name: str, inputs: Known, outputs: Known) -> ca.Function:
+def _fun(name: str, inputs: Expressions, outputs: Expressions) -> ca.Function:
     return ca.Function(
         name, list(inputs.values()), list(outputs.values()), list(inputs), list(outputs)
     )

@@ -62,8 +62,8 @@ class DynamicsOptions:
     @property
     def is_projection(self) -> bool:
         """Whether the options concern only the treatment of rows."""
-        own = self.formulation_options or self.metric is not None
-        return self.formulation == FORMULATION and not own
+        has_other_options = self.formulation_options or self.metric is not None
+        return self.formulation == FORMULATION and not has_other_options
 
     def acceleration_fun(self, system: System) -> ca.Function:
         """Return `forward_dynamics` of the system with these options."""

@@ -130,16 +130,16 @@ def condensed_mpc(
     require_solver(solver)
     require_identifier("name", name)
     condensed = condense_problem(problem)
-    parts = LinearStages(
+    linear_stages = LinearStages(
         problem, condensed, least_distance_problem(condensed), interface, tolerance
     )
-    stages = parts.stages()
+    stages = linear_stages.stages()
     function = controller_fun(name, stages, solver)
     return LinearMPC(
         controller=_controller(
             function,
             stages,
-            prediction_fun(parts, stages, function, solver),
+            prediction_fun(linear_stages, stages, function, solver),
             interface,
             problem,
             condensed,
@@ -148,7 +148,7 @@ def condensed_mpc(
         problem=problem,
         condensed=condensed,
         slots=interface.slots,
-        parameters=parameters_fun(problem, interface, parts.m),
+        parameters=parameters_fun(problem, interface, linear_stages.m),
     )
 
 

@@ -71,7 +71,7 @@ def linear_mpc(
         ShapeError: a wrong shape, or NaN.
         SolverError: the solver is not available.
     """
-    chosen = solver_of_form(form, solver)
+    solver_name = solver_of_form(form, solver)
     deviations = deviation_model(
         linear,
         (Q, R),
@@ -97,7 +97,7 @@ def linear_mpc(
     )
     interface = MechanismInterface(linear, problem, deviations.u_limits)
     if form == "condensed":
-        return condensed_mpc(problem, interface, solver=chosen, tolerance=tolerance, name=name)
+        return condensed_mpc(problem, interface, solver=solver_name, tolerance=tolerance, name=name)
     if form == "sparse":
         sparse = sparse_problem(problem)
     else:
@@ -105,7 +105,9 @@ def linear_mpc(
         rows = check_outputs(outputs, size, linear.nu)
         mechanism = multipliers_of(linear, period)
         sparse = multiplier_problem(problem, mechanism, weight("Q", Q, size), rows)
-    return sparse_mpc(problem, sparse, interface, solver=chosen, tolerance=tolerance, name=name)
+    return sparse_mpc(
+        problem, sparse, interface, solver=solver_name, tolerance=tolerance, name=name
+    )
 
 
 def deviation_output(

@@ -49,7 +49,7 @@ def lti_mpc(
         ProblemError, ShapeError: as in `linear_problem`; an unknown form.
         SolverError: the solver is not available.
     """
-    chosen = solver_of_form(form, solver)
+    solver_name = solver_of_form(form, solver)
     if form == "multipliers":
         raise ProblemError(
             'form = "multipliers" needs the constraints of a mechanism; expected "condensed" or '
@@ -72,6 +72,8 @@ def lti_mpc(
     )
     interface = StateInterface(problem, "x0", tuple(f"x{i}" for i in range(model.nx)))
     if form == "condensed":
-        return condensed_mpc(problem, interface, solver=chosen, tolerance=tolerance, name=name)
+        return condensed_mpc(problem, interface, solver=solver_name, tolerance=tolerance, name=name)
     sparse = sparse_problem(problem)
-    return sparse_mpc(problem, sparse, interface, solver=chosen, tolerance=tolerance, name=name)
+    return sparse_mpc(
+        problem, sparse, interface, solver=solver_name, tolerance=tolerance, name=name
+    )

@@ -55,9 +55,9 @@ class StageSymbols:
 
 def stage_symbols(system: System, **parameters: int) -> StageSymbols:
     """Return symbols for costs and constraints; `parameters` are own ones by size."""
-    own = {name: ca.SX.sym(name, size) for name, size in parameters.items()}
+    symbols = {name: ca.SX.sym(name, size) for name, size in parameters.items()}
     return StageSymbols(
-        ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv), ca.SX.sym("u", system.nu), own
+        ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv), ca.SX.sym("u", system.nu), symbols
     )
 
 

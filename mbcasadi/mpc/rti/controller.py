@@ -1,6 +1,6 @@
 """Real-time iteration of an optimal control problem: one Gauss-Newton step at each tick.
 
-    z = (x_0..x_N, u_0..u_{N-1}, sent, active set)  →  linearise there, solve one QP from the
+    z = (x_0..x_N, u_0..u_{N-1}, pending, active set)  →  linearise there, solve one QP from the
     measured state, add its step, give u_0, shift.
 
 [M. Diehl et al., J. Process Control 12, 2002]. Repeated at one state without the shift, its fixed
@@ -56,17 +56,18 @@ class RealTimeIteration:
         assert stages.prepare is not None
         return stages.prepare
 
-    def z(self, guess: OcpSolution, sent: ArrayLike | None = None) -> Array:
+    def z(self, guess: OcpSolution, pending: ArrayLike | None = None) -> Array:
         """Return the state that begins with this guess.
 
         Args:
             guess: of states and controls, from the moment at which the first control acts.
-            sent: (d, nu) pending controls, newest last; zero, clipped to their bounds, by default.
+            pending: (d, nu) pending controls, newest last; zero, clipped to their bounds, by
+                default.
 
         Raises:
             ShapeError: a guess of another problem, or NaN.
         """
-        return _first_memory(self.memory, guess, sent)
+        return _first_memory(self.memory, guess, pending)
 
     def trajectory(self, z: Array) -> tuple[Array, Array]:
         """Return x (N + 1, nx) and u (N, nu) in z."""
@@ -91,7 +92,7 @@ def real_time_iteration(
     guess: OcpSolution | None = None,
     *,
     delay: int = 0,
-    sent: ArrayLike | None = None,
+    pending: ArrayLike | None = None,
     shift: bool = True,
     tolerance: float = 1e-6,
     solver: str = "daqp",
@@ -110,7 +111,7 @@ def real_time_iteration(
         delay: d, ticks from a measurement to the moment at which its control acts. The state is
             predicted over them with the pending controls; the guess, and p in `ref`,
             begin at that moment.
-        sent: (d, nu) initial pending controls, newest last; at least one with S or du_bounds,
+        pending: (d, nu) initial pending controls, newest last; at least one with S or du_bounds,
             whose changes start from it. Zero, clipped to their bounds, by default: give the holding
             control of a robot that its motors carry.
         shift: whether the guess is shifted by one interval each tick.
@@ -132,7 +133,7 @@ def real_time_iteration(
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
     rows = rows_of(ocp)
     memory = memory_of(ocp, rows.resting, int(delay))
-    z0 = _first_memory(memory, first, sent)
+    z0 = _first_memory(memory, first, pending)
     problem = RtiStages(ocp, interval_functions(ocp, rows), rows, memory, z0, shift, tolerance)
     stages = problem.stages()
     _require_determined(problem, stages)
@@ -170,7 +171,7 @@ def _growth(ocp: OptimalControlProblem, z: Array) -> float:
     return float(np.abs(np.linalg.eigvals(A)).max()) if np.all(np.isfinite(A)) else np.inf
 
 
-def _first_memory(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) -> Array:
+def _first_memory(memory: Memory, guess: OcpSolution, pending: ArrayLike | None) -> Array:
     ocp = memory.ocp
     sizes = ((ocp.horizon + 1, ocp.nx), (ocp.horizon, ocp.nu))
     shapes = (guess.x.shape, guess.u.shape)
@@ -179,7 +180,7 @@ def _first_memory(memory: Memory, guess: OcpSolution, sent: ArrayLike | None) ->
             f"guess has x {shapes[0]} and u {shapes[1]}; expected {sizes[0]} and {sizes[1]}, finite"
         )
     at_rest = np.clip(np.zeros((memory.columns, ocp.nu)), *ocp.u_bounds.T)
-    pending = at_rest if sent is None else np.asarray(sent, dtype=float)
-    if pending.shape != at_rest.shape or not np.all(np.isfinite(pending)):
-        raise ShapeError(f"sent has shape {pending.shape}, expected {at_rest.shape}, finite")
-    return memory.first(guess, pending)
+    controls = at_rest if pending is None else np.asarray(pending, dtype=float)
+    if controls.shape != at_rest.shape or not np.all(np.isfinite(controls)):
+        raise ShapeError(f"pending has shape {controls.shape}, expected {at_rest.shape}, finite")
+    return memory.first(guess, controls)

@@ -64,7 +64,7 @@ def _signals(problem: RtiStages) -> dict[str, Signal]:
     stored = [*u, *(slots[i][0] for i in memory.read)]
     z = [f"{name}[{k}]" for k in range(N + 1) for name in x]
     z += [f"{name}[{k}]" for k in range(N) for name in u]
-    z += [f"sent.{name}[{k}]" for k in range(-memory.columns, 0) for name in stored]
+    z += [f"pending.{name}[{k}]" for k in range(-memory.columns, 0) for name in stored]
     z += [f"active.{name}" for name in problem.rows.names]
     nq, nv = ocp.state.numel_in("q"), ocp.state.numel_in("v")
     short_names = [name.split(".", 1)[-1] for name in x]

@@ -1,8 +1,8 @@
 """The memory of a real-time iteration, and its state at the beginning of a tick.
 
-    z = (x_0..x_N, u_0..u_{N-1}, sent, active set)
+    z = (x_0..x_N, u_0..u_{N-1}, pending, active set)
 
-Sample 0 is the moment at which the tick's control acts. `sent` holds one column for each pending
+Sample 0 is the moment at which the tick's control acts. `pending` holds one column for each pending
 control, newest last, with those parameters that the dynamics read, except times, which are
 counted. Over a delay of d ticks the measured state is predicted with them,
 
@@ -30,7 +30,7 @@ class MemoryContents(NamedTuple, Generic[Sym]):
 
     X: Sym
     U: Sym
-    sent: Sym
+    pending: Sym
     active: Sym
 
 
@@ -42,7 +42,7 @@ class Guess(NamedTuple):
 
     X: ca.MX
     U: ca.MX
-    sent: ca.MX
+    pending: ca.MX
     active: ca.MX
     P: ca.MX
     ref_is_finite: ca.MX
@@ -71,7 +71,7 @@ class Memory:
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
-        """Sizes of X, U, sent, and the active set."""
+        """Sizes of X, U, pending controls, and the active set."""
         ocp, N = self.ocp, self.ocp.horizon
         return ocp.nx * (N + 1), ocp.nu * N, self.width * self.columns, self.rows
 
@@ -92,31 +92,31 @@ class Memory:
         X, U = ca.reshape(flat[0], ocp.nx, N + 1), ca.reshape(flat[1], ocp.nu, N)
         return MemoryContents(X, U, ca.reshape(flat[2], self.width, self.columns), flat[3])
 
-    def first(self, guess: OcpSolution, sent: Array) -> Array:
+    def first(self, guess: OcpSolution, pending: Array) -> Array:
         """Return z of a guess, with the pending controls (columns, nu)."""
         before = np.repeat(self.ocp.parameters()[:1], self.columns, axis=0)
-        pending = np.hstack([sent, before[:, list(self.read)]])
-        contents = [guess.x, guess.u, pending, self.resting]
+        columns = np.hstack([pending, before[:, list(self.read)]])
+        contents = [guess.x, guess.u, columns, self.resting]
         return np.concatenate([part.ravel() for part in contents])
 
     def predict_state(self) -> ca.Function:
-        """Return (q, v, sent, p) → (x0), the state at the moment at which u acts.
+        """Return (q, v, pending, p) → (x0), the state at the moment at which u acts.
 
         p is that of this moment: times are counted back from it.
         """
         ocp, clock = self.ocp, slot_slices(self.ocp.slots).get("t")
         q, v = (ca.MX.sym(key, ocp.state.numel_in(key)) for key in ("q", "v"))
-        sent, p_0 = ca.MX.sym("sent", self.width, self.columns), ca.MX.sym("p", ocp.np_)
-        measurement = [q, v, sent[: ocp.nu, -1]] if ocp.has_rates else [q, v]
+        pending, p_0 = ca.MX.sym("pending", self.width, self.columns), ca.MX.sym("p", ocp.np_)
+        measurement = [q, v, pending[: ocp.nu, -1]] if ocp.has_rates else [q, v]
         x = ocp.state(*measurement)
         for k in range(self.delay):
             p = ca.MX.zeros(ocp.np_)
-            p[list(self.read)] = sent[ocp.nu :, k]
+            p[list(self.read)] = pending[ocp.nu :, k]
             if clock is not None:
                 p[clock] = p_0[clock] - (self.delay - k) * ocp.period
-            x = ocp.dynamics(x, sent[: ocp.nu, k], p)
-        names = ["q", "v", "sent", "p"]
-        return ca.Function("reached", [q, v, sent, p_0], [x], names, ["x0"])
+            x = ocp.dynamics(x, pending[: ocp.nu, k], p)
+        names = ["q", "v", "pending", "p"]
+        return ca.Function("predict_state", [q, v, pending, p_0], [x], names, ["x0"])
 
     def inputs(self) -> dict[str, ca.MX]:
         """Return symbols of the controller's inputs."""
@@ -136,16 +136,16 @@ class Memory:
 
     def start(self, inputs: dict[str, ca.MX], guess: Guess) -> tuple[ca.MX, ca.MX]:
         """Return x0, the guessed one where the measurement is bad, and whether it is good."""
-        x0 = self.predict_state()(inputs["q"], inputs["v"], guess.sent, guess.P[:, 0])
+        x0 = self.predict_state()(inputs["q"], inputs["v"], guess.pending, guess.P[:, 0])
         magnitude = ca.sum1(ca.fabs(ca.vertcat(inputs["q"], inputs["v"], x0)))
         # A state that becomes huge in the prediction counts as NaN.
         valid = ca.logic_and(guess.ref_is_finite, magnitude <= LARGEST_INPUT)
         return ca.if_else(valid, x0, guess.X[:, 0]), valid
 
-    def sent_next(self, guess: Guess, u: ca.MX) -> ca.MX:
+    def next_pending(self, guess: Guess, u: ca.MX) -> ca.MX:
         """Return the pending controls of the next tick."""
         newest = ca.vertcat(u, guess.P[list(self.read), 0])
-        return ca.horzcat(guess.sent, newest)[:, 1:] if self.columns else guess.sent
+        return ca.horzcat(guess.pending, newest)[:, 1:] if self.columns else guess.pending
 
 
 def memory_of(ocp: OptimalControlProblem, resting: Array, delay: int) -> Memory:

@@ -163,7 +163,7 @@ class RtiStages:
             flags = flags + Flag.RELAXED * ca.logic_and(solved, ca.mmax(e) > self.tolerance)
         outputs: list[ca.MX] = [
             u,
-            self._next_memory((X, U, self.memory.sent_next(guess, u), active), guess.P, status),
+            self._next_memory((X, U, self.memory.next_pending(guess, u), active), guess.P, status),
             status,
             flags,
             ca.if_else(valid, residual, np.inf),
@@ -189,7 +189,7 @@ class RtiStages:
         """Return u within its bounds, and within the bounds of its change from the last one."""
         rates = self.ocp.du_bounds
         if rates is not None:
-            last = guess.sent[: self.ocp.nu, -1]
+            last = guess.pending[: self.ocp.nu, -1]
             low, high = (np.clip(rates[:, i], -LARGEST_INPUT, LARGEST_INPUT) for i in (0, 1))
             u = ca.fmin(ca.fmax(u, last + ca.DM(low)), last + ca.DM(high))
         return clamp(u, *self.ocp.u_bounds.T)
@@ -199,7 +199,7 @@ class RtiStages:
 
         Pending controls are kept.
         """
-        X, U, sent, active = contents
+        X, U, pending, active = contents
         if self.shift:
             end = self.ocp.horizon - 1
             x_after = self.ocp.dynamics(X[:, end + 1], U[:, end], P[:, end + 1])
@@ -212,5 +212,5 @@ class RtiStages:
             ca.if_else(is_usable, solution, at_0)
             for solution, at_0 in zip((X, U), first, strict=False)
         )
-        blocks = [*guess, sent, ca.if_else(is_usable, active, ca.DM(self.rows.resting))]
+        blocks = [*guess, pending, ca.if_else(is_usable, active, ca.DM(self.rows.resting))]
         return ca.vertcat(*(ca.vec(block) for block in blocks))

@@ -19,7 +19,7 @@ from mbcasadi.system.coordinates import authored_pose
 
 
 @dataclass(frozen=True)
-class Start:
+class StartRows:
     """Rows of the first sample, as many as X has entries.
 
     Attributes:
@@ -41,7 +41,7 @@ def start_rows(
     state: tuple[ArrayLike | None, ArrayLike | None],
     start: Sequence[Bounded],
     near: ArrayLike | None,
-) -> Start:
+) -> StartRows:
     """Return all rows of the first sample.
 
     Args:
@@ -87,7 +87,7 @@ def start_rows(
     names += [f"duration[{i}]" for i in range(layout.phases)]
     names += [f"u_before[{i}]" for i in range(len(before))]
     names += [f"start copy[{i}]" for i in range(len(copies))]
-    return Start(
+    return StartRows(
         rows=ca.Function("start", [X], [ca.densify(values_of_X)], ["x"], ["g"]),
         limits=np.vstack([limits, np.tile(free, (idle, 1)), spans, before, copies]),
         names=tuple(names),
@@ -95,7 +95,7 @@ def start_rows(
 
 
 def complete_start(
-    program: Shooting, start: Start, options: TrajectoryOptions, layout: Layout
+    program: Shooting, start: StartRows, options: TrajectoryOptions, layout: Layout
 ) -> Shooting:
     """Return the program with these rows in place of `x_0 - x0`, and its durations bounded.
 

@@ -26,7 +26,7 @@ from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
 from mbcasadi.mpc.trajectory.durations import problem_with_durations
-from mbcasadi.mpc.trajectory.initial_state import Start, start_rows
+from mbcasadi.mpc.trajectory.initial_state import StartRows, start_rows
 from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
 from mbcasadi.shapes import bounds, column
 from mbcasadi.system import System
@@ -51,7 +51,7 @@ class TrajectoryProblem:
     system: System
     ocp: OptimalControlProblem
     layout: Layout
-    start: Start
+    start: StartRows
     options: TrajectoryOptions
     step: ca.Function
 

@@ -20,7 +20,7 @@ STATES_CHECKED, SPARSE_EVERY = 1000, 50
 TROT = np.array([[1.0, 0, 0, 1], [0, 1, 1, 0]])
 
 
-def made(horizon=HORIZON, **options):
+def controller_of(horizon=HORIZON, **options):
     given = {"rho": RHO, "period": PERIOD} | options
     return single_rigid_body_mpc(BODY, horizon, Q, given.pop("rho"), **given)
 
@@ -97,13 +97,13 @@ def sparse_solution(x0, feet, ref, mask):
     rows = [motion, still, np.hstack([np.zeros((len(cones), nx)), cones])]
     b = np.concatenate([start, np.zeros(len(still)), least])
     g = np.r_[np.tile(Q, N) * ref, np.zeros(nf)]
-    found = quadprog.solve_qp(H, g, np.vstack(rows).T, b, nx + len(still))[0]
-    return found[nx:].reshape(N, 12)
+    solution = quadprog.solve_qp(H, g, np.vstack(rows).T, b, nx + len(still))[0]
+    return solution[nx:].reshape(N, 12)
 
 
 @pytest.fixture(scope="module")
 def mpc():
-    return made()
+    return controller_of()
 
 
 def test_forces_are_those_of_the_dense_problem(mpc):
@@ -136,12 +136,12 @@ def test_the_c_equals_the_function_and_bears_bad_input(mpc, tmp_path):
         z = other[1]  # a row that just touches counts as active or not
 
 
-def test_a_thousand_answers_of_the_c_are_right_and_every_state_has_one(tmp_path):
+def test_a_thousand_solutions_of_the_c_are_right_and_every_state_has_one(tmp_path):
     """Zero force is inside every cone, and f_min above each foot: no state is infeasible.
 
     The problem with its states as unknowns takes quadprog fifty times longer: some states only.
     """
-    mpc, rng = made(10, name="ten_samples"), np.random.default_rng(7)
+    mpc, rng = controller_of(10, name="ten_samples"), np.random.default_rng(7)
     program = export_c(mpc, tmp_path / "c").load()
     z, worst, solved, limited = mpc.controller.z0, 0.0, 0, 0
     for k in range(STATES_CHECKED):
@@ -207,7 +207,7 @@ def test_the_plan_is_the_solution_and_its_motion(mpc):
     assert mpc.controller.prediction_rows[:3] == ("roll", "pitch", "yaw")
 
 
-def test_a_wrong_answer_of_the_solver_is_not_believed(mpc):
+def test_a_wrong_solution_of_the_solver_is_not_accepted(mpc):
     stages, rng = mpc.controller.stages, np.random.default_rng(2)
     given = (*draw(rng), mpc.controller.z0)
     carry = stages.build(*given)[4]
@@ -257,4 +257,4 @@ WRONG = {
 def test_what_makes_no_sense_is_refused(case):
     options, words = WRONG[case]
     with pytest.raises(err.ProblemError, match=words):
-        made(**options)
+        controller_of(**options)

@@ -134,7 +134,7 @@ class Robot:
         self.body = single_rigid_body(self.system, contacts(), self.q0)
         self.mpc = single_rigid_body_mpc(self.body, HORIZON, np.ones(12), 1e-5, period=PERIOD)
         self.law = self.inverse_dynamics()
-        self.guide = self.made(**options)
+        self.guide = self.planner(**options)
 
     def inverse_dynamics(self, **options):
         tasks = [FrameTask("trunk", kind="body", name="trunk")]
@@ -142,7 +142,7 @@ class Robot:
         given = {"force_weight": 1e-3, "force_reference": True, "period": 0.002} | options
         return InverseDynamicsQP(self.system, tasks, contacts(), **given)
 
-    def made(self, law=None, gait=GAIT, **options):
+    def planner(self, law=None, gait=GAIT, **options):
         return walking_planner(law or self.law, self.mpc, gait, self.q0, **options)
 
     def say(self, t, q, v, command=(0, 0, 0), u=None, z=None, guide=None):
@@ -154,7 +154,7 @@ class Robot:
         out = dict(zip(f.name_out(), map(column, f(q, v, command, u, t, z)), strict=True))
         return out | {name: out["ref"][place] for name, place in self.law.reference.items()}
 
-    def turned(self, yaw, by=(0, 0, 0)):
+    def pose_at_yaw(self, yaw, by=(0, 0, 0)):
         """Return the stand, turned about the vertical and moved."""
         q = np.array(self.q0)
         q[:3] = Rotation.from_euler("z", yaw).apply(q[:3]) + by
@@ -167,16 +167,16 @@ def robot():
     return Robot()
 
 
-def test_the_trunk_is_asked_for_what_the_forces_do_to_it(robot):
+def test_the_desired_motion_of_the_trunk_contains_the_effect_of_the_forces(robot):
     """Independent: accelerations of a point of a rigid body under forces at the feet in contact."""
     rng = np.random.default_rng(1)
     for _ in range(5):
         q = column(robot.system.integrate(robot.q0, 0.05 * rng.standard_normal(18)))
         v, t = rng.standard_normal(18), 0.3 + rng.random()
         u = rng.standard_normal((4, 3)) * [10, 10, 20] + [0, 0, 40]
-        told = robot.say(t, q, v, u=u.ravel())
+        output = robot.say(t, q, v, u=u.ravel())
         x, R, _ = (numbers(one) for one in rigid_body_state(robot.system)(q, v))
-        x, on = x.ravel(), told["mask"]
+        x, on = x.ravel(), output["mask"]
         arms = np.array([column(robot.system.frame(n).pose(q)[0]) for n in FEET]) - x[3:6]
         yaw = Rotation.from_euler("z", x[2]).as_matrix()
         moment = np.sum(on[:, None] * np.cross(arms, u), axis=0)
@@ -184,29 +184,31 @@ def test_the_trunk_is_asked_for_what_the_forces_do_to_it(robot):
         a = on @ u / robot.body.mass - [0, 0, 9.81]
         back, omega = q[:3] - x[3:6], R @ v[3:6]
         a = a + np.cross(alpha, back) + np.cross(omega, np.cross(omega, back))
-        np.testing.assert_allclose(told["trunk.angular_acceleration"], alpha, atol=1e-8)
-        np.testing.assert_allclose(told["trunk.acceleration"], a, atol=1e-8)
-        wanted = (on[:, None] * u)[:, [2, 0, 1]]  # n, t1, t2
-        np.testing.assert_allclose(told["force"], wanted.ravel(), atol=1e-12)
+        np.testing.assert_allclose(output["trunk.angular_acceleration"], alpha, atol=1e-8)
+        np.testing.assert_allclose(output["trunk.acceleration"], a, atol=1e-8)
+        expected = (on[:, None] * u)[:, [2, 0, 1]]  # n, t1, t2
+        np.testing.assert_allclose(output["force"], expected.ravel(), atol=1e-12)
         assert 0 < on.sum() <= 4
 
 
 def test_the_body_is_predicted_over_the_delay_of_the_mpc(robot):
-    rng, late, prompt = np.random.default_rng(2), robot.guide, robot.made(delay=0)
+    rng, late, prompt = np.random.default_rng(2), robot.guide, robot.planner(delay=0)
     v = 0.3 * rng.standard_normal(18)
-    told = robot.say(0.1, robot.q0, v, command=(0.2, 0.0, 0.4), guide=late)
+    output = robot.say(0.1, robot.q0, v, command=(0.2, 0.0, 0.4), guide=late)
     first = robot.say(0.1, robot.q0, v, command=(0.2, 0.0, 0.4), guide=prompt)
     x = column(rigid_body_state(robot.system)(robot.q0, v)[0])
     np.testing.assert_allclose(first["outer_x0"], x, atol=ROUNDING)
-    moved = told["outer_x0"] - x
+    moved = output["outer_x0"] - x
     np.testing.assert_allclose(moved[3:5], PERIOD * x[9:11], atol=1e-2 * PERIOD)
-    np.testing.assert_allclose(told["outer_x0"][11], x[11], atol=ROUNDING)  # the weight is carried
-    plans = [numbers(out["outer_ref"]).reshape(HORIZON, 12) for out in (first, told)]
+    np.testing.assert_allclose(
+        output["outer_x0"][11], x[11], atol=ROUNDING
+    )  # the weight is carried
+    plans = [numbers(out["outer_ref"]).reshape(HORIZON, 12) for out in (first, output)]
     np.testing.assert_allclose(plans[0][1:], plans[1][:-1], atol=ROUNDING)
     np.testing.assert_allclose(plans[0][:, 8], 0.4)
     np.testing.assert_allclose(np.diff(plans[0][:, 2]), 0.4 * PERIOD)
     np.testing.assert_allclose(np.diff(plans[0][:, 3]), 0.2 * PERIOD)
-    schedules = [numbers(out["outer_mask"]).reshape(HORIZON, 4) for out in (first, told)]
+    schedules = [numbers(out["outer_mask"]).reshape(HORIZON, 4) for out in (first, output)]
     np.testing.assert_array_equal(schedules[0][1:], schedules[1][:-1])
 
 
@@ -221,13 +223,13 @@ def test_everything_turns_and_moves_with_the_robot(robot):
     w[:3] = turn.apply(v[:3])
     z[:12] = (turn.apply(z[:12].reshape(4, 3)) + by).ravel()
     z[12:] = [*(turn.apply([z[12], z[13], 0]) + by)[:2], z[14] + yaw]
-    told = robot.say(t, robot.turned(yaw, by), w, command=(0.2, 0.1, 0.3), u=u, z=z)
+    output = robot.say(t, robot.pose_at_yaw(yaw, by), w, command=(0.2, 0.1, 0.3), u=u, z=z)
     for name in ("trunk.position", "FL.position", "FR.position"):
-        np.testing.assert_allclose(told[name], turn.apply(plain[name]) + by, atol=1e-9)
+        np.testing.assert_allclose(output[name], turn.apply(plain[name]) + by, atol=1e-9)
     for name in ("trunk.velocity", "trunk.acceleration", "FR.velocity", "FL.acceleration"):
-        np.testing.assert_allclose(told[name], turn.apply(plain[name]), atol=1e-8)
+        np.testing.assert_allclose(output[name], turn.apply(plain[name]), atol=1e-8)
     assert 0 < plain["mask"].sum() < 4
-    gone = numbers(told["outer_ref"]).reshape(HORIZON, 12)
+    gone = numbers(output["outer_ref"]).reshape(HORIZON, 12)
     here = numbers(plain["outer_ref"]).reshape(HORIZON, 12)
     assert gone[0, 2] < np.pi < gone[-1, 2] + 0.1  # through the seam of the angle without a jump
     np.testing.assert_allclose(gone[:, 2], here[:, 2] + yaw, atol=1e-9)
@@ -236,10 +238,10 @@ def test_everything_turns_and_moves_with_the_robot(robot):
 def test_feet_land_below_the_hips_and_step_out_where_the_body_is_too_fast(robot):
     t, v = 0.3 + 0.9 * 0.48, np.zeros(18)  # FL and RR swing
     feet = np.array([column(robot.system.frame(n).pose(robot.q0)[0]) for n in FEET])
-    told = robot.say(t, robot.q0, v)
-    swings = told["mask"] < 0.5
+    output = robot.say(t, robot.q0, v)
+    swings = output["mask"] < 0.5
     assert swings.any()
-    targets = told["outer_feet"].reshape(4, 3)
+    targets = output["outer_feet"].reshape(4, 3)
     np.testing.assert_allclose(targets, feet, atol=1e-6)
     v[1] = 0.5
     pushed = robot.say(t, robot.q0, v)["outer_feet"].reshape(4, 3)
@@ -256,9 +258,9 @@ def test_feet_land_below_the_hips_and_step_out_where_the_body_is_too_fast(robot)
 def test_the_pose_to_be_in_stays_on_its_leash(robot):
     z = np.array(robot.guide.z0)
     z[12:] += [3.0, -3.0, 2.0]
-    told = robot.say(0.1, robot.q0, np.zeros(18), z=z)
+    output = robot.say(0.1, robot.q0, np.zeros(18), z=z)
     x = column(rigid_body_state(robot.system)(robot.q0, np.zeros(18))[0])
-    np.testing.assert_allclose(told["z_next"][12:] - x[[3, 4, 2]], [0.1, -0.1, 0.1], atol=1e-9)
+    np.testing.assert_allclose(output["z_next"][12:] - x[[3, 4, 2]], [0.1, -0.1, 0.1], atol=1e-9)
 
 
 def test_the_c_of_the_guide_is_the_guide(robot, tmp_path):
@@ -287,7 +289,7 @@ def test_a_bad_measurement_leaves_no_trace(robot):
     assert np.all(np.isfinite(np.concatenate(list(lost.values()))))
 
 
-def refused(robot):
+def expect_refusal(robot):
     """Return what is asked → (error, words, call)."""
     slope = [mb.Contact("FL", normal=(0.1, 0, 1))]
     arm = mb.read_mjcf(own_models.path("prr_arm"))
@@ -303,20 +305,24 @@ def refused(robot):
         "duty": (problem, "duty = 1.5", lambda: trot(0.5, 1.5)),
         "period": (problem, "period = 0", lambda: trot(0.0)),
         "offsets": (problem, "offsets", lambda: Gait(0.5, 0.5, ())),
-        "feet": (problem, "same number", lambda: robot.made(gait=Gait(0.5, 0.5, (0.0, 0.5)))),
-        "delay": (problem, "delay = -1", lambda: robot.made(delay=-1)),
-        "reach": (problem, "reach = -1", lambda: robot.made(stepping=SwingParameters(reach=-1.0))),
+        "feet": (problem, "same number", lambda: robot.planner(gait=Gait(0.5, 0.5, (0.0, 0.5)))),
+        "delay": (problem, "delay = -1", lambda: robot.planner(delay=-1)),
+        "reach": (
+            problem,
+            "reach = -1",
+            lambda: robot.planner(stepping=SwingParameters(reach=-1.0)),
+        ),
         "ratio": (
             problem,
             "multiple",
-            lambda: robot.made(law=robot.inverse_dynamics(period=0.007)),
+            lambda: robot.planner(law=robot.inverse_dynamics(period=0.007)),
         ),
-        "tasks": (name, "slice of the reference", lambda: robot.made(law=plain)),
-        "trunk": (name, "torso.position", lambda: robot.made(trunk="torso")),
+        "tasks": (name, "slice of the reference", lambda: robot.planner(law=plain)),
+        "trunk": (name, "torso.position", lambda: robot.planner(trunk="torso")),
     }
 
 
 def test_what_makes_no_sense_is_refused(robot):
-    for _, (error, words, call) in refused(robot).items():
+    for _, (error, words, call) in expect_refusal(robot).items():
         with pytest.raises(error, match=words):
             call()

@@ -35,7 +35,7 @@ CASES = {
 HORIZON, COUNT = 8, 1000
 
 
-def made(case):
+def controller_of(case):
     still = LinearModel.of(MODEL.A, MODEL.B, PERIOD)  # a terminal set lies around a rest
     model = still if case == "ended" else MODEL
     return lti_mpc(model, HORIZON, [2.0, 0.1], 0.3, **CASES[case])
@@ -84,24 +84,24 @@ def cost_of_rollout(mpc, x0, ref, last, moves):
 
 @pytest.mark.parametrize("case", ["bounded", "rates", "blocks", "preview"])
 def test_the_condensed_cost_is_that_of_the_predicted_motion(case):
-    mpc = made(case)
+    mpc = controller_of(case)
     c, rng = mpc.condensed, np.random.default_rng(1)
     for x0, ref, last in draws(mpc, 5):
         theta = np.concatenate([x0, ref, last])
         y, y1 = rng.standard_normal((2, mpc.problem.moves))
 
-        def condensed(y, theta=theta):
+        def condensed_cost(y, theta=theta):
             return y @ c.H @ y / 2 + (c.G @ theta + c.g_0) @ y
 
-        found = condensed(y1) - condensed(y)
+        actual = condensed_cost(y1) - condensed_cost(y)
         expected = cost_of_rollout(mpc, x0, ref, last, y1) - cost_of_rollout(mpc, x0, ref, last, y)
-        assert abs(found - expected) < 1e-10 * (1 + abs(expected))
+        assert abs(actual - expected) < 1e-10 * (1 + abs(expected))
         assert abs(expected) > 1e-3
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_answer_is_that_of_an_independent_solver_and_infeasibility_is_found(case):
-    mpc = made(case)
+def test_every_solution_is_that_of_an_independent_solver_and_infeasibility_is_reported(case):
+    mpc = controller_of(case)
     x0, ref, last = (np.array(part).T for part in zip(*draws(mpc, COUNT), strict=True))
     z = np.vstack([np.zeros((mpc.condensed.C.shape[0], COUNT)), last])
     answers, _, status, *_ = (np.array(x) for x in mpc.function.map(COUNT)(x0, ref, z))
@@ -133,7 +133,7 @@ def test_without_bounds_it_is_the_linear_quadratic_regulator():
 
 def test_implicit_and_explicit_forms_have_one_solution():
     """States as unknowns with equality rows, solved by an interior point: the same to 1e-7."""
-    mpc = made("bounded")
+    mpc = controller_of("bounded")
     problem, N = mpc.problem, HORIZON
     opti = ca.Opti()
     X, U = opti.variable(2, N + 1), opti.variable(1, N)
@@ -163,8 +163,8 @@ def test_implicit_and_explicit_forms_have_one_solution():
     assert compared > 10
 
 
-def test_a_soft_bound_gives_way_only_where_it_must():
-    mpc = made("soft")
+def test_a_soft_bound_is_violated_only_where_it_must_be():
+    mpc = controller_of("soft")
     near = mpc.function([0.0, 0.0], [0.25, 0.0, 0.0], mpc.controller.z0)
     assert float(near[2]) == 0
     y = reference_solution(mpc, np.array([0.0, 0.0, 0.25, 0.0, 0.0]))
@@ -178,7 +178,7 @@ def test_a_soft_bound_gives_way_only_where_it_must():
 
 @pytest.mark.parametrize("case", ["rates", "soft"])
 def test_the_c_equals_the_function_bad_input_included(case, tmp_path):
-    mpc = made(case)
+    mpc = controller_of(case)
     program = export_c(mpc, tmp_path / "c").load()
     z = mpc.controller.z0
     for k, (x0, ref, last) in enumerate(draws(mpc, 200, seed=7)):
@@ -208,8 +208,8 @@ def test_matrices_that_vary_along_the_horizon_are_predicted_with():
             total += x @ x / 2
         return total
 
-    found = y @ c.H @ y / 2 + (c.G @ theta + c.g_0) @ y
-    assert abs(found - (cost(y) - cost(0 * y))) < 1e-9 * abs(found)
+    actual = y @ c.H @ y / 2 + (c.G @ theta + c.g_0) @ y
+    assert abs(actual - (cost(y) - cost(0 * y))) < 1e-9 * abs(actual)
 
 
 WRONG = {

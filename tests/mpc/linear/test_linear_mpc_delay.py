@@ -18,11 +18,11 @@ OPTIONS = {"u_bounds": [[-1.0, 1.0]], "du_bounds": [[-0.4, 0.4]]}
 ROUNDING = 1e-9
 
 
-def advanced(x, u):
+def advance(x, u):
     return MODEL.A @ x + MODEL.B @ np.atleast_1d(u) + MODEL.drift
 
 
-def called(function, *args):
+def call_by_name(function, *args):
     return [np.array(out).ravel() for out in function(*args)]
 
 
@@ -38,15 +38,15 @@ def test_the_law_under_delay_is_the_law_of_the_state_at_which_it_acts(delay):
         under_way = rng.uniform(-1, 1, delay)
         x = x0
         for u in under_way:
-            x = advanced(x, u)
+            x = advance(x, u)
         given = np.concatenate([np.zeros(rows), under_way])
-        u, z, status, *_ = called(late.function, x0, ref, given)
+        u, z, status, *_ = call_by_name(late.function, x0, ref, given)
         known = np.concatenate([np.zeros(rows), under_way[-1:]])
-        expected = called(prompt.function, x, ref, known)
+        expected = call_by_name(prompt.function, x, ref, known)
         np.testing.assert_allclose(u, expected[0], atol=ROUNDING)
         assert status == expected[2]
         np.testing.assert_allclose(z[rows:], [*under_way[1:], *u], atol=0)
-        differs += abs(called(prompt.function, x0, ref, known)[0] - u)[0] > 0.01
+        differs += abs(call_by_name(prompt.function, x0, ref, known)[0] - u)[0] > 0.01
     assert differs > 5
 
 
@@ -55,10 +55,10 @@ def run(delay_of_law, delay_of_plant, ticks=150):
     mpc = lti_mpc(MODEL, 20, [9.0, 0.1], 0.01, delay=delay_of_law, u_bounds=[[-2.0, 2.0]])
     x, z, line, states, bad = np.array([1.0, 0.0]), mpc.controller.z0, [0.0] * delay_of_plant, [], 0
     for _ in range(ticks):
-        u, z, status, *_ = called(mpc.function, x, np.zeros(3), z)
+        u, z, status, *_ = call_by_name(mpc.function, x, np.zeros(3), z)
         bad += status != 0
         line.append(u[0])
-        x = advanced(x, line.pop(0))
+        x = advance(x, line.pop(0))
         states.append(x)
     return np.array(states), bad
 
@@ -77,17 +77,17 @@ def test_the_plan_is_what_happens_if_the_rest_is_done_as_planned():
     for _ in range(10):
         x0, ref, under_way = rng.standard_normal(2), np.zeros(3), rng.uniform(-0.5, 0.5, 2)
         z = np.concatenate([np.zeros(rows), under_way])
-        u, _, status, *_ = called(mpc.function, x0, ref, z)
+        u, _, status, *_ = call_by_name(mpc.function, x0, ref, z)
         x_plan, u_plan = (np.array(part) for part in mpc.controller.prediction(x0, ref, z))
         assert x_plan.shape == (2, HORIZON + 1)
         assert status == 0
         np.testing.assert_allclose(u_plan[:, 0], u, atol=ROUNDING)
         x = x0
         for acts in under_way:
-            x = advanced(x, acts)
+            x = advance(x, acts)
         np.testing.assert_allclose(x_plan[:, 0], x, atol=ROUNDING)
         for k in range(HORIZON):
-            x = advanced(x, u_plan[:, k])
+            x = advance(x, u_plan[:, k])
             np.testing.assert_allclose(x_plan[:, k + 1], x, atol=ROUNDING)
 
 
@@ -95,7 +95,7 @@ def test_a_plan_that_does_not_count_is_none():
     mpc = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **OPTIONS)
     z = np.array(mpc.controller.z0)
     z[-1] = 9.0  # no control within the rate is within the bounds
-    assert called(mpc.function, np.zeros(2), np.zeros(3), z)[2] == 2
+    assert call_by_name(mpc.function, np.zeros(2), np.zeros(3), z)[2] == 2
     x, u = mpc.controller.prediction(np.zeros(2), np.zeros(3), z)
     assert np.all(np.isnan(np.array(x)))
     assert np.all(np.isnan(np.array(u)))
@@ -109,10 +109,10 @@ def test_offset_free_under_delay_leaves_no_offset():
     x, z, line = np.zeros(2), mpc.controller.z0, [0.0, 0.0]
     worst = 0.0
     for k in range(400):
-        u, z, status, *_ = called(mpc.function, x, mpc.ref(x=[0.5, 0.0]), z)
+        u, z, status, *_ = call_by_name(mpc.function, x, mpc.ref(x=[0.5, 0.0]), z)
         assert status == 0
         line.append(u[0])
-        x = advanced(x, line.pop(0) + 0.4)
+        x = advance(x, line.pop(0) + 0.4)
         worst = max(worst, abs(x[0] - 0.5)) if k > 250 else worst
     assert worst < 1e-6
     assert mpc.controller.delay == 2
@@ -138,18 +138,18 @@ def test_the_plan_of_a_mechanism_starts_at_the_state_and_stays_on_its_manifold(f
     assert x.shape == (system.nq + system.nv, 16)
     assert mpc.controller.prediction_rows[0].startswith("q.")
     assert len(mpc.controller.prediction_rows) == len(x)
-    assert np.abs(u[:, 0] - called(mpc.function, q, v, ref, z)[0]).max() < ROUNDING
+    assert np.abs(u[:, 0] - call_by_name(mpc.function, q, v, ref, z)[0]).max() < ROUNDING
     gaps = [np.abs(np.array(system.constraint(column[: system.nq]))).max() for column in x.T]
     assert max(gaps) < 0.05 * np.abs(x[: system.nq] - linear.q[:, None]).max()
     # One tick of the equilibrium's control, nearly none of motion: the state it started from.
     assert np.abs(x[: system.nq, 0] - q).max() < 2 * mpc.controller.period * np.abs(v).max()
 
 
-def test_what_a_mechanism_keeps_between_bounds_is_told_to_reports(four_bar):
+def test_what_a_mechanism_keeps_between_bounds_is_given_to_reports(four_bar):
     _, linear, mpc = four_bar
     limits = mpc.controller.limits
     v = linear.to_dv @ np.ones(linear.nx)
-    value = called(lambda *args: [limits.value(*args)], linear.q, v, linear.u, linear.u)[0]
+    value = call_by_name(lambda *args: [limits.value(*args)], linear.q, v, linear.u, linear.u)[0]
     np.testing.assert_allclose(value, v[:1], atol=ROUNDING)
     assert limits.signal.components == ("crank_speed",)
     assert limits.soft == (True,)
@@ -161,7 +161,10 @@ def test_the_c_predicts_over_the_delay_too(tmp_path):
     rng, z = np.random.default_rng(1), mpc.controller.z0
     for k in range(60):
         x0 = rng.standard_normal(2) if k % 20 != 19 else np.array([np.nan, 0.0])
-        one, other = called(mpc.function, x0, np.zeros(3), z), called(program, x0, np.zeros(3), z)
+        one, other = (
+            call_by_name(mpc.function, x0, np.zeros(3), z),
+            call_by_name(program, x0, np.zeros(3), z),
+        )
         for a, b in zip(one[:3], other[:3], strict=True):
             np.testing.assert_allclose(b, a, atol=ROUNDING)
         assert np.all(np.isfinite(one[1]))

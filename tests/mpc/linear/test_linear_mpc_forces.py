@@ -66,13 +66,13 @@ def test_slopes_of_forces_are_differences_along_the_manifold(name):
             return reaction(system, q, linear.v + step * dv, linear.u + step * du)
 
         expected = (along(STEP) - along(-STEP)) / (2 * STEP)
-        found = slopes.of_state @ np.concatenate([dq, dv]) + slopes.of_u @ du
+        actual = slopes.of_state @ np.concatenate([dq, dv]) + slopes.of_u @ du
         scale = np.abs(expected).max()
         assert scale > 1e-2
-        np.testing.assert_allclose(found, expected, atol=2e-6 * scale)
+        np.testing.assert_allclose(actual, expected, atol=2e-6 * scale)
 
 
-def pushed(linear):
+def push(linear):
     """Return the velocity on the manifold whose hip moves at `PUSHED`, nearest to that alone."""
     free = linear.to_dv[:, linear.n_q :]
     along = free @ free[0]
@@ -81,7 +81,7 @@ def pushed(linear):
 
 def run(system, linear, mpc, ticks=60, substeps=5):
     """Return the feet's forces at each tick (ticks, 2, 3) in our own dynamics, and statuses."""
-    dynamics, q, v = motion_of(system), np.array(linear.q), pushed(linear)
+    dynamics, q, v = motion_of(system), np.array(linear.q), push(linear)
     ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
     z, forces, statuses = mpc.controller.z0, [], []
     for _ in range(ticks):
@@ -95,7 +95,7 @@ def run(system, linear, mpc, ticks=60, substeps=5):
     return np.array(forces), statuses, np.abs(q - linear.q).max()
 
 
-def made(linear, outputs, **options):
+def controller_of(linear, outputs, **options):
     weights = np.repeat([10.0, 0.1], linear.system.nv), 1e-4
     return linear_mpc(linear, 15, *weights, period=PERIOD, outputs=outputs, **options)
 
@@ -113,10 +113,10 @@ def slipping(forces):
 
 def test_without_the_cones_a_push_tears_a_foot_off_and_with_them_no_foot_slips(biped):
     system, linear = biped
-    free, statuses, _ = run(system, linear, made(linear, []))
+    free, statuses, _ = run(system, linear, controller_of(linear, []))
     assert statuses == [0.0] * len(statuses)
     assert free[..., 2].min() < 0  # a pin that pulls is no foot
-    held, statuses, left = run(system, linear, made(linear, cones(linear)))
+    held, statuses, left = run(system, linear, controller_of(linear, cones(linear)))
     assert statuses == [0.0] * len(statuses)
     assert slipping(held) < FRICTION + 0.05  # forces are linear in the problem only
     assert held[..., 2].min() > LEAST - 5
@@ -125,9 +125,9 @@ def test_without_the_cones_a_push_tears_a_foot_off_and_with_them_no_foot_slips(b
 
 def test_the_plan_keeps_each_force_of_the_linear_model_inside_its_cone(biped):
     _, linear = biped
-    mpc, slopes = made(linear, cones(linear)), force_slopes(linear)
+    mpc, slopes = controller_of(linear, cones(linear)), force_slopes(linear)
     ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
-    given = (linear.q, pushed(linear), ref, mpc.controller.z0)
+    given = (linear.q, push(linear), ref, mpc.controller.z0)
     x, u = (np.array(part) for part in mpc.controller.prediction(*given))
     nv = linear.system.nv
     deviation = np.vstack([x[:nv] - linear.q[:, None], x[nv:]])[:, :-1]
@@ -139,10 +139,10 @@ def test_the_plan_keeps_each_force_of_the_linear_model_inside_its_cone(biped):
     assert normal.min() < LEAST + 1e-4  # the bound is at work
 
 
-def test_answers_with_force_rows_are_those_of_an_independent_solver(biped):
+def test_solutions_with_force_rows_are_those_of_an_independent_solver(biped):
     """Hard rows; after large pushes no control keeps the feet down, and that is found."""
     _, linear = biped
-    mpc = made(linear, cones(linear), ctrl_limits=WEAK)
+    mpc = controller_of(linear, cones(linear), ctrl_limits=WEAK)
     rng, count = np.random.default_rng(3), 1000
     ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
     solve = mpc.function.map(count)
@@ -172,10 +172,10 @@ def by_quadprog(c, theta):
     rows = [c.C[np.isfinite(low)], -c.C[np.isfinite(high)]]
     ends = np.concatenate([low[np.isfinite(low)], -high[np.isfinite(high)]])
     try:
-        found = quadprog.solve_qp(c.H, -(c.G @ theta + c.g_0), np.vstack(rows).T, ends)
+        solution = quadprog.solve_qp(c.H, -(c.G @ theta + c.g_0), np.vstack(rows).T, ends)
     except ValueError:
         return None, False
-    return found[0], bool(np.any(found[4] > 0))
+    return solution[0], bool(np.any(solution[4] > 0))
 
 
 def test_a_pin_that_may_not_be_pulled_too_hard(tmp_path):
@@ -218,7 +218,7 @@ def friction(linear, foot=FEET[0], value=0.5, **options):
 
 
 def rows(linear, pick, *ends):
-    return made(linear, [force_output(linear, "feet", pick, *ends)])
+    return controller_of(linear, [force_output(linear, "feet", pick, *ends)])
 
 
 WRONG = {

@@ -32,7 +32,7 @@ CASES = {
 }
 
 
-def called(function, *args):
+def call_by_name(function, *args):
     return [np.array(out).ravel() for out in function(*args)]
 
 
@@ -48,14 +48,14 @@ def test_states_as_unknowns_change_nothing(case):
         ref = 0.5 * rng.standard_normal(dense.function.numel_in("ref"))
         last = rng.uniform(-0.5, 0.5, past)
         z = np.concatenate([np.zeros(len(dense.condensed.names)), last])
-        u, z_next, status, *_ = called(dense.function, x0, ref, z)
-        other = called(sparse.function, x0, ref, last)
+        u, z_next, status, *_ = call_by_name(dense.function, x0, ref, z)
+        other = call_by_name(sparse.function, x0, ref, last)
         assert (status >= 2) == (other[2] >= 2), f"{case}: {status}, {other[2]}"
         np.testing.assert_allclose(other[0], u, atol=ONE_SOLUTION)
         np.testing.assert_allclose(other[1], z_next[len(z_next) - past :], atol=ONE_SOLUTION)
         plans = [f.controller.prediction for f in (dense, sparse)]
-        found = [np.array(f(x0, ref, part)[0]) for f, part in zip(plans, (z, last), strict=True)]
-        np.testing.assert_allclose(found[1], found[0], atol=1e3 * ONE_SOLUTION)
+        actual = [np.array(f(x0, ref, part)[0]) for f, part in zip(plans, (z, last), strict=True)]
+        np.testing.assert_allclose(actual[1], actual[0], atol=1e3 * ONE_SOLUTION)
         solved, infeasible = solved + (status == 0), infeasible + (status == 2)
     assert solved > 20
     assert (infeasible > 1) == (case in ("bounded", "blocks"))
@@ -98,7 +98,7 @@ def test_multipliers_as_unknowns_change_nothing_though_rows_repeat(mechanism):
         answers = {}
         for form, mpc in made.items():
             ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
-            u, _, status, *_ = called(mpc.function, q, v, ref, mpc.controller.z0)
+            u, _, status, *_ = call_by_name(mpc.function, q, v, ref, mpc.controller.z0)
             assert status == 0, form
             x, _ = mpc.controller.prediction(q, v, ref, mpc.controller.z0)
             answers[form] = u, np.array(x)
@@ -122,7 +122,7 @@ def test_a_soft_row_without_curvature_is_solved_as_accurately_as_a_hard_one(mech
         q, v = linear.state(0.05 * rng.standard_normal(nx))
         theta = np.concatenate([linear.coordinates(q, v), np.zeros(nx + linear.nu)])
         y = by_quadprog(c, theta)
-        u, _, status, *_ = called(mpc.function, q, v, ref, mpc.controller.z0)
+        u, _, status, *_ = call_by_name(mpc.function, q, v, ref, mpc.controller.z0)
         assert status == 0
         expected = y[: linear.nu] + linear.u
         scale = max(1.0, np.abs(expected).max())
@@ -139,7 +139,7 @@ def by_quadprog(c, theta):
     return quadprog.solve_qp(c.H, -(c.G @ theta + c.g_0), np.vstack(rows).T, ends)[0]
 
 
-def test_the_multipliers_of_the_answer_are_the_forces_of_the_motion(mechanism):
+def test_the_multipliers_of_the_solution_are_the_forces_of_the_motion(mechanism):
     """Against differences of the dynamics: lam of the state and control at the first sample.
 
     Where rows repeat, a common part may be added to lam; what its change does is unique.
@@ -149,7 +149,7 @@ def test_the_multipliers_of_the_answer_are_the_forces_of_the_motion(mechanism):
     q, v = linear.state(0.02 * np.ones(linear.nx))
     dq, dv = linear.to_dq @ linear.coordinates(q, v), linear.to_dv @ linear.coordinates(q, v)
     ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
-    w = called(lambda *a: [mpc.unknowns(*a)], q, v, ref, mpc.controller.z0)[0]
+    w = call_by_name(lambda *a: [mpc.unknowns(*a)], q, v, ref, mpc.controller.z0)[0]
     lam, du = w[mpc.sparse.forces[0]], w[: linear.nu]
     dynamics = forward_dynamics(system)
     A = np.array(system.constraint_jacobian(linear.q))
@@ -159,7 +159,7 @@ def test_the_multipliers_of_the_answer_are_the_forces_of_the_motion(mechanism):
         speed = linear.v + step * dv
         u = linear.u + step * du
         f = np.array(system.actuation(at)) @ u + np.array(system.actuator_bias(at, speed)).ravel()
-        a, _, reaction = called(dynamics, at, speed, f)
+        a, _, reaction = call_by_name(dynamics, at, speed, f)
         return a, reaction
 
     ends = [acceleration(step) for step in (DIFFERENCE, -DIFFERENCE)]
@@ -194,7 +194,7 @@ def test_the_explicit_rows_hold_exactly_what_the_free_coordinates_hold(mechanism
 
 def test_bad_input_gives_a_status_in_every_form():
     sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", u_bounds=[[-1.0, 1.0]])
-    u, _, status, _, residual = called(sparse.function, [np.nan, 0.0], np.zeros(3), [])
+    u, _, status, _, residual = call_by_name(sparse.function, [np.nan, 0.0], np.zeros(3), [])
     assert status == 3
     assert np.all(u == 0)
     assert np.all(np.isinf(residual))
@@ -206,8 +206,10 @@ def test_each_solver_of_the_sparse_form_finds_the_same(solver):
         MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", solver=solver, **CASES["rates"]
     )
     dense = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **CASES["rates"])
-    u, _, status, *_ = called(sparse.function, [1.0, 0.5], np.zeros(3), [0.1])
-    expected = called(dense.function, [1.0, 0.5], np.zeros(3), [*dense.controller.z0[:-1], 0.1])
+    u, _, status, *_ = call_by_name(sparse.function, [1.0, 0.5], np.zeros(3), [0.1])
+    expected = call_by_name(
+        dense.function, [1.0, 0.5], np.zeros(3), [*dense.controller.z0[:-1], 0.1]
+    )
     assert status == 0
     np.testing.assert_allclose(u, expected[0], atol=ONE_SOLUTION)
 

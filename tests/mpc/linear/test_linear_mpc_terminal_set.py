@@ -35,7 +35,7 @@ EDGE = 1e-6  # states nearer than this to the edge are not asked about
 FOREVER = 150  # samples
 
 
-def found(case):
+def terminal_set_of(case):
     return linear_problem(DOUBLE, 5, *WEIGHTS, terminal_set=True, **CASES[case])
 
 
@@ -60,20 +60,20 @@ def worst_of_regulator(problem, x, u):
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_state_is_in_the_set_exactly_if_the_regulator_breaks_nothing_from_there(case):
-    problem, rng = found(case), np.random.default_rng(0)
+    problem, rng = terminal_set_of(case), np.random.default_rng(0)
     x = np.array([[0.4], [0.3]]) * rng.standard_normal((2, 400))
     u = rng.uniform(-0.3, 0.3, (1, 400))
     worst = worst_of_regulator(problem, x, u)
-    told = [problem.terminal.contains(*pair) for pair in zip(x.T, u.T, strict=True)]
+    is_inside = [problem.terminal.contains(*pair) for pair in zip(x.T, u.T, strict=True)]
     clear = np.abs(worst) > EDGE
-    np.testing.assert_array_equal(np.array(told)[clear], (worst < 0)[clear])
+    np.testing.assert_array_equal(np.array(is_inside)[clear], (worst < 0)[clear])
     assert min(np.sum(worst < 0), np.sum(worst > 0)) > 20
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_set_is_invariant_and_no_row_is_idle(case):
     """By linear programs: no step leaves it, and each row bounds something that no other does."""
-    problem = found(case)
+    problem = terminal_set_of(case)
     end, (A, B, _) = problem.terminal, problem.model.interval(0)
     F = np.hstack([end.of_x, end.of_u])
     step = np.block([[A - B @ end.K, np.zeros((2, 1))], [-end.K, np.zeros((1, 1))]])

@@ -30,7 +30,7 @@ VARYING = LinearModel.of(
 )
 
 
-def made(model=MODEL, **options):
+def controller_of(model=MODEL, **options):
     noise = {"noise": Noise(disturbance=10.0)}
     return offset_free_lti(model, HORIZON, [2.0, 0.1], 0.3, **(OPTIONS | noise | options))
 
@@ -47,19 +47,19 @@ def settle(mpc, gain=1.0, slip=0.0, y=lambda x: x):
 @pytest.mark.parametrize("case", SWITCHES)
 def test_an_unknown_force_leaves_no_offset_unless_switched_off(case):
     disturbances, vanishes = SWITCHES[case]
-    x, status = settle(made(disturbances=disturbances), GAIN)
+    x, status = settle(controller_of(disturbances=disturbances), GAIN)
     assert status == 0
     offset = abs(x[0] - WANTED)
     assert offset < SETTLED if vanishes else offset > 0.05
 
 
 def test_any_error_of_the_model_vanishes_where_each_measured_number_has_a_disturbance():
-    assert abs(settle(made(), GAIN, slip=0.02)[0][0] - WANTED) < SETTLED
-    assert abs(settle(made(disturbances=MODEL.B), GAIN, slip=0.02)[0][0] - WANTED) > 1e-3
+    assert abs(settle(controller_of(), GAIN, slip=0.02)[0][0] - WANTED) < SETTLED
+    assert abs(settle(controller_of(disturbances=MODEL.B), GAIN, slip=0.02)[0][0] - WANTED) > 1e-3
 
 
 def test_the_place_alone_is_measured_and_the_rest_is_estimated():
-    mpc = made(measured=PLACE, disturbances=MODEL.B)
+    mpc = controller_of(measured=PLACE, disturbances=MODEL.B)
     assert mpc.function.numel_in("y") == 1
     x, _ = settle(mpc, GAIN, y=lambda x: x[:1])
     assert abs(x[0] - WANTED) < SETTLED
@@ -88,7 +88,7 @@ def test_the_target_is_a_steady_state_that_tracks_and_no_other_is_nearer():
 
 
 def test_the_c_equals_the_function_and_coasts_over_a_bad_measurement(tmp_path):
-    mpc = made(du_bounds=[[-0.3, 0.3]])
+    mpc = controller_of(du_bounds=[[-0.3, 0.3]])
     program = export_c(mpc, tmp_path / "c").load()
     x, z, ref = np.array([0.3, 0.0]), mpc.controller.z0, mpc.ref(x=[WANTED, 0.0])
     for k in range(60):
@@ -117,7 +117,7 @@ WRONG = {
 def test_what_makes_no_sense_is_refused_with_advice(case):
     options, kind, words = WRONG[case]
     with pytest.raises(kind, match=words):
-        made(**options)
+        controller_of(**options)
 
 
 def test_a_four_bar_keeps_its_pose_under_a_load_in_mujoco():

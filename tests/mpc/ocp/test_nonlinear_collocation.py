@@ -41,9 +41,9 @@ def test_a_motion_without_control_is_found_with_the_methods_order(points, order)
     exact = simulate(system, x0[:1], x0[1:], 0.8, times=[0.0, 0.8])
     for N in (8, 16):
         ocp = optimal_control_problem(system, N, 0.8 / N, R=1.0)
-        found = solve(direct_collocation(ocp, system, points), x0)
-        assert found.solved, found.in_words
-        errors.append(abs(found.x[-1, 0] - exact.q[-1, 0]))
+        solution = solve(direct_collocation(ocp, system, points), x0)
+        assert solution.solved, solution.in_words
+        errors.append(abs(solution.x[-1, 0] - exact.q[-1, 0]))
     assert errors[1] > 1e-10
     assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.2)
 
@@ -55,10 +55,10 @@ def test_a_turning_body_is_the_one_of_an_independent_integration():
     three = direct_collocation(ocp, system, 3)
     x0 = np.concatenate([system.tree.q0, v0])
     guess = collocation_guess(three, system, rollout(ocp, x0, ocp.parameters()))
-    found = solve(three, x0, guess=guess)
+    solution = solve(three, x0, guess=guess)
     exact = simulate(system, system.tree.q0, v0, 0.4, times=[0.0, 0.4])
-    assert found.solved, found.in_words
-    np.testing.assert_allclose(found.x[-1], [*exact.q[-1], *exact.v[-1]], atol=1e-7)
+    assert solution.solved, solution.in_words
+    np.testing.assert_allclose(solution.x[-1], [*exact.q[-1], *exact.v[-1]], atol=1e-7)
 
 
 def test_a_four_bar_has_the_optimum_of_fine_shooting():
@@ -72,15 +72,15 @@ def test_a_four_bar_has_the_optimum_of_fine_shooting():
         for n in (2, 4)
     )
     four = direct_collocation(ocp, system, 4)
-    found = solve(four, x0, guess=collocation_guess(four, system, fine))
-    for one in (coarse, fine, found):
+    solution = solve(four, x0, guess=collocation_guess(four, system, fine))
+    for one in (coarse, fine, solution):
         assert one.solved, one.in_words
     # Steps of order 4: halving them leaves a fifteenth of the change that it made.
     limit = fine.cost + (fine.cost - coarse.cost) / 15
     assert abs(fine.cost - limit) > 1e-7
-    assert found.cost == pytest.approx(limit, rel=5e-7)
-    np.testing.assert_allclose(found.u[:, :1], fine.u, atol=1e-4)
-    phi = system.constraint.map(16)(found.x[:, :4].T).full()
+    assert solution.cost == pytest.approx(limit, rel=5e-7)
+    np.testing.assert_allclose(solution.u[:, :1], fine.u, atol=1e-4)
+    phi = system.constraint.map(16)(solution.x[:, :4].T).full()
     assert np.abs(phi).max() < 1e-8
 
 
@@ -91,10 +91,10 @@ def test_a_row_that_moves_with_time_is_followed_inside_an_interval_too():
     )
     ocp = optimal_control_problem(system, 4, 0.25, R=1.0)
     for newton in (0, 2):
-        found = solve(direct_collocation(ocp, system, 3, newton), [0, 0, 1, 2])
-        assert found.solved, found.in_words
-        wanted = [np.sin(1), 2, np.cos(1), 2]
-        np.testing.assert_allclose(found.x[-1], wanted, atol=1e-7 if newton == 0 else 1e-12)
+        solution = solve(direct_collocation(ocp, system, 3, newton), [0, 0, 1, 2])
+        assert solution.solved, solution.in_words
+        expected = [np.sin(1), 2, np.cos(1), 2]
+        np.testing.assert_allclose(solution.x[-1], expected, atol=1e-7 if newton == 0 else 1e-12)
 
 
 def test_what_collocation_cannot_take_is_refused():

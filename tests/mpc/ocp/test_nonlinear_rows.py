@@ -35,10 +35,10 @@ def test_what_is_out_of_reach_is_named_with_what_it_misses():
         "goal at sample 5 falls below its lower bound by up to 8.88",  # 9.001 - ½ 0.5²
     )
     for name in SOLVERS:
-        found = solve(ocp, [0, 0], solver=name)
-        assert found.solved, (name, found.in_words)
-        np.testing.assert_allclose(found.u, 1.0, atol=SAME_OPTIMUM)
-        assert found.violations == said, name
+        solution = solve(ocp, [0, 0], solver=name)
+        assert solution.solved, (name, solution.in_words)
+        np.testing.assert_allclose(solution.u, 1.0, atol=SAME_OPTIMUM)
+        assert solution.violations == said, name
     rti = real_time_iteration(ocp, shift=False)
     _, z, status, *_ = rti.function(0, 0, ocp.parameters().ravel(), rti.controller.z0)
     assert int(status) == 0
@@ -68,14 +68,14 @@ def test_collocation_has_rates_and_soft_rows_as_shooting_has():
     x0 = [0.2, 0.15, 0.0, 0.0, -1.0]
     shot = solve(ocp, x0)
     other = direct_collocation(ocp, system)
-    found = solve(other, x0, guess=collocation_guess(other, system, shot))
+    solution = solve(other, x0, guess=collocation_guess(other, system, shot))
     assert shot.solved, shot.in_words
-    assert found.solved, found.in_words
-    np.testing.assert_allclose(found.x, shot.x, atol=SAME_STEP)
-    change = np.diff(found.u[:, 0], prepend=-1.0)
-    np.testing.assert_allclose(found.x[1:, 4], found.u[:, 0], atol=SAME_OPTIMUM)
+    assert solution.solved, solution.in_words
+    np.testing.assert_allclose(solution.x, shot.x, atol=SAME_STEP)
+    change = np.diff(solution.u[:, 0], prepend=-1.0)
+    np.testing.assert_allclose(solution.x[1:, 4], solution.u[:, 0], atol=SAME_OPTIMUM)
     assert np.abs(change).max() == pytest.approx(3.0, abs=SAME_OPTIMUM)
-    assert [one[:5] for one in found.violations] == ["speed"]
+    assert [one[:5] for one in solution.violations] == ["speed"]
     assert [one[:5] for one in shot.violations] == ["speed"]
 
 
@@ -102,6 +102,6 @@ def test_samples_in_a_row_are_said_as_one():
 
 def test_a_guess_of_hard_rows_serves_soft_ones_too():
     ocp = out_of_reach()
-    found = solve(ocp, [0, 0], guess=initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1))))
-    assert found.solved
-    assert solve(ocp, [0, 0], guess=found).iterations <= found.iterations
+    solution = solve(ocp, [0, 0], guess=initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1))))
+    assert solution.solved
+    assert solve(ocp, [0, 0], guess=solution).iterations <= solution.iterations

@@ -59,16 +59,16 @@ def swing_up(rail=0.5):
 @pytest.fixture(scope="module")
 def swings():
     ocp, p, guess = swing_up()
-    found = {name: ocp_solver(ocp, name)(np.zeros(4), p, guess) for name in SOLVERS}
-    return ocp, found
+    solution = {name: ocp_solver(ocp, name)(np.zeros(4), p, guess) for name in SOLVERS}
+    return ocp, solution
 
 
 def test_a_cart_pole_swings_up_to_one_optimum_by_all_solvers(swings):
-    _, found = swings
-    best = found["ipopt"]
+    _, actual = swings
+    best = actual["ipopt"]
     assert best.solved
     np.testing.assert_allclose(best.x[-1], [0, np.pi, 0, 0], atol=0.05)
-    for name, one in found.items():
+    for name, one in actual.items():
         assert one.solved, (name, one.in_words)
         assert abs(one.cost - best.cost) < OPTIMUM * best.cost, name
         np.testing.assert_allclose(one.x, best.x, atol=10 * OPTIMUM, err_msg=name)
@@ -76,9 +76,9 @@ def test_a_cart_pole_swings_up_to_one_optimum_by_all_solvers(swings):
         assert np.abs(one.x[:, 0]).max() == pytest.approx(0.5, abs=INSIDE)  # the rail too
 
 
-def test_the_cost_and_the_motion_of_an_answer_are_those_of_its_definition(swings):
-    ocp, found = swings
-    one = found["sqpmethod"]
+def test_the_cost_and_the_motion_of_a_solution_are_those_of_its_definition(swings):
+    ocp, actual = swings
+    one = actual["sqpmethod"]
     x, total = one.x[0], 0.0
     for k, u in enumerate(one.u):
         away = np.append(one.x[k] - [0, np.pi, 0, 0], u)
@@ -106,12 +106,12 @@ def test_a_quadratic_problem_has_the_solution_of_an_independent_qp():
     H = sum(g.T @ W @ g for g, W in zip(G, weights, strict=True)) + 0.2 * T * np.eye(N)
     c = sum(g.T @ W @ (f - target) for g, W, f in zip(G, weights, free, strict=True))
     rows = np.hstack([np.eye(N), -np.eye(N)])
-    wanted = quadprog.solve_qp(H, -c, rows, np.repeat([-4.0, -3.0], N))[0]
-    assert np.isclose(wanted, -4.0).any()
+    expected = quadprog.solve_qp(H, -c, rows, np.repeat([-4.0, -3.0], N))[0]
+    assert np.isclose(expected, -4.0).any()
     for name in SOLVERS:
-        found = solve(ocp, x0, ocp.parameters(setpoint_q=0.2), solver=name)
-        assert found.solved, found.in_words
-        np.testing.assert_allclose(found.u[:, 0], wanted, atol=OPTIMUM, err_msg=name)
+        solution = solve(ocp, x0, ocp.parameters(setpoint_q=0.2), solver=name)
+        assert solution.solved, solution.in_words
+        np.testing.assert_allclose(solution.u[:, 0], expected, atol=OPTIMUM, err_msg=name)
 
 
 @pytest.fixture(scope="module")
@@ -131,9 +131,9 @@ def test_a_pendulum_on_a_four_bar_is_caught_within_torque_limits(four_bar):
         u_bounds=[[-limit, limit]],
     )
     x0 = np.append(four_bar.tree.q0 + np.array([0, 0, 0.1, 0]), np.zeros(4))
-    found = {name: solve(ocp, x0, solver=name) for name in SOLVERS}
-    best = found["ipopt"]
-    for name, one in found.items():
+    solution = {name: solve(ocp, x0, solver=name) for name in SOLVERS}
+    best = solution["ipopt"]
+    for name, one in solution.items():
         assert one.solved, (name, one.in_words)
         assert abs(one.cost - best.cost) < OPTIMUM * best.cost, name
         np.testing.assert_allclose(one.u, best.u, atol=100 * OPTIMUM, err_msg=name)
@@ -156,9 +156,9 @@ def test_a_model_with_force_ranges_keeps_them():
     </mujoco>"""
     system = read_mjcf(model)
     ocp = optimal_control_problem(system, 20, 0.05, Q=[10, 0.1], R=1e-3)
-    found = solve(ocp, [0, 0], ocp.parameters(setpoint_q=1.0))
-    force = 50 * (found.u[:, 0] - found.x[:-1, 0])
-    assert found.solved, found.in_words
+    solution = solve(ocp, [0, 0], ocp.parameters(setpoint_q=1.0))
+    force = 50 * (solution.u[:, 0] - solution.x[:-1, 0])
+    assert solution.solved, solution.in_words
     assert np.abs(force).max() == pytest.approx(2.0, abs=INSIDE)
 
 
@@ -174,19 +174,19 @@ def test_rows_along_the_way_at_the_end_and_own_residuals_are_what_they_say():
         path=[Bounded(s.v * s.v, upper=1.0)],
         end=[Bounded(ca.vertcat(s.q - s.parameters["goal"], s.v), 0, 0)],
     )
-    found = solve(ocp, [0, 0], ocp.parameters(goal=1.5))
-    assert found.solved, found.in_words
-    np.testing.assert_allclose(found.x[-1], [1.5, 0], atol=INSIDE)
-    assert np.abs(found.x[:, 1]).max() == pytest.approx(1.0, abs=INSIDE)
+    solution = solve(ocp, [0, 0], ocp.parameters(goal=1.5))
+    assert solution.solved, solution.in_words
+    np.testing.assert_allclose(solution.x[-1], [1.5, 0], atol=INSIDE)
+    assert np.abs(solution.x[:, 1]).max() == pytest.approx(1.0, abs=INSIDE)
 
 
 def test_the_task_of_an_inverse_dynamics_controller_is_followed(four_bar):
     task = PostureTask(joints=("crank",), weight=100.0)
     ocp = optimal_control_problem(four_bar, 15, 0.02, tasks=[task], R=0.01, v_bounds=None)
     x0 = np.append(four_bar.tree.q0, np.zeros(4))
-    found = solve(ocp, x0, ocp.parameters(posture_q=0.1))
-    assert found.solved, found.in_words
-    assert found.x[-1, 0] == pytest.approx(0.1, abs=0.02)
+    solution = solve(ocp, x0, ocp.parameters(posture_q=0.1))
+    assert solution.solved, solution.in_words
+    assert solution.x[-1, 0] == pytest.approx(0.1, abs=0.02)
 
 
 def test_a_schedule_of_contacts_couples_two_carts_when_it_says_so():
@@ -196,11 +196,11 @@ def test_a_schedule_of_contacts_couples_two_carts_when_it_says_so():
     ocp = optimal_control_problem(system, 20, 0.1, Q=[0, 1, 0, 1], R=0.01, Q_end=[0, 10, 0, 10])
     mask = np.arange(21)[:, None] >= 8
     p = ocp.parameters(mask=mask, setpoint_q=[0.0, 1.0])
-    found = solve(ocp, np.zeros(4), p)
-    assert found.solved, found.in_words
-    assert np.abs(found.x[:9, 1]).max() < 1e-9
-    np.testing.assert_allclose(found.x[9:, 0], found.x[9:, 1], atol=1e-9)
-    assert found.x[-1, 1] > 0.3
+    solution = solve(ocp, np.zeros(4), p)
+    assert solution.solved, solution.in_words
+    assert np.abs(solution.x[:9, 1]).max() < 1e-9
+    np.testing.assert_allclose(solution.x[9:, 0], solution.x[9:, 1], atol=1e-9)
+    assert solution.x[-1, 1] > 0.3
 
 
 def test_what_cannot_be_reached_is_not_reported_as_solved():
@@ -210,17 +210,17 @@ def test_what_cannot_be_reached_is_not_reported_as_solved():
         system, 5, 0.1, R=1.0, symbols=s, end=[Bounded(s.q, 9.0, 9.0)], u_bounds=[[-1, 1]]
     )
     for name in SOLVERS:
-        found = solve(ocp, [0, 0], solver=name)
-        assert found.status in {2, 4}, (name, found.in_words)
-        assert max(found.violation, found.gap) > 0.1
+        solution = solve(ocp, [0, 0], solver=name)
+        assert solution.status in {2, 4}, (name, solution.in_words)
+        assert max(solution.violation, solution.gap) > 0.1
     assert solve(ocp, [0, 0], solver="ipopt").status == 2
 
 
-def test_an_answer_cut_short_is_not_believed():
+def test_a_solution_of_too_few_iterations_is_not_accepted():
     ocp, p, guess = swing_up()
-    found = ocp_solver(ocp, "ipopt", options={"ipopt.max_iter": 4})(np.zeros(4), p, guess)
-    assert not found.solved
-    assert found.gap > 1e-3
+    solution = ocp_solver(ocp, "ipopt", options={"ipopt.max_iter": 4})(np.zeros(4), p, guess)
+    assert not solution.solved
+    assert solution.gap > 1e-3
 
 
 def problem(**given):

@@ -84,16 +84,16 @@ def test_derivatives_of_a_step_are_central_differences(case, four_bar, tumbling)
     else:
         system, q, v = tumbling
     step, x, u = discrete_dynamics(system, 0.02), np.concatenate([q, v]), np.full(system.nu, 0.7)
-    found = step.jacobian()(x, u, [], 0)
+    actual = step.jacobian()(x, u, [], 0)
     h = 1e-6
-    for given, J in ((x, found[0]), (u, found[1])):
+    for given, J in ((x, actual[0]), (u, actual[1])):
         for j in range(given.size):
             e = h * np.eye(given.size)[j]
             ends = [
                 step(x + s * e, u, []) if given is x else step(x, u + s * e, []) for s in (1, -1)
             ]
-            wanted = ((ends[0] - ends[1]) / (2 * h)).full().ravel()
-            np.testing.assert_allclose(J[:, j].full().ravel(), wanted, atol=1e-7, rtol=1e-7)
+            expected = ((ends[0] - ends[1]) / (2 * h)).full().ravel()
+            np.testing.assert_allclose(J[:, j].full().ravel(), expected, atol=1e-7, rtol=1e-7)
 
 
 def two_carts():
@@ -116,10 +116,10 @@ def test_a_row_that_moves_with_time_is_followed():
     q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
     system = from_lagrangian(q, v, kinetic=ca.sumsqr(v) / 2, phi=q[0] - ca.sin(t), t=t)
     step = discrete_dynamics(system, 0.1, StepOptions(substeps=2))
-    x, wanted = [np.sin(0.3), 1, np.cos(0.3), 2], [np.sin(0.4), 1.2, np.cos(0.4), 2.0]
-    np.testing.assert_allclose(step(x, [], 0.3).full().ravel(), wanted, atol=1e-12)
+    x, expected = [np.sin(0.3), 1, np.cos(0.3), 2], [np.sin(0.4), 1.2, np.cos(0.4), 2.0]
+    np.testing.assert_allclose(step(x, [], 0.3).full().ravel(), expected, atol=1e-12)
     drifting = discrete_dynamics(system, 0.1, StepOptions(newton=0))
-    np.testing.assert_allclose(drifting(x, [], 0.3).full().ravel(), wanted, atol=1e-6)
+    np.testing.assert_allclose(drifting(x, [], 0.3).full().ravel(), expected, atol=1e-6)
 
 
 def test_the_way_back_reaches_the_manifold_from_a_drifted_state(four_bar):
@@ -137,9 +137,9 @@ def test_the_generated_c_takes_the_same_step(four_bar, tmp_path):
     loaded = compiled(step, tmp_path)
     x = np.concatenate([four_bar.tree.q0, np.zeros(4)])
     for _ in range(5):
-        found, wanted = loaded(x, [3.0], []), step(x, [3.0], [])
-        np.testing.assert_allclose(found, wanted, atol=1e-13)
-        x = wanted.full().ravel()
+        actual, expected = loaded(x, [3.0], []), step(x, [3.0], [])
+        np.testing.assert_allclose(actual, expected, atol=1e-13)
+        x = expected.full().ravel()
 
 
 @pytest.mark.parametrize(

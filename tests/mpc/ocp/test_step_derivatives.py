@@ -60,7 +60,7 @@ def plain_step(system, h, known, newton=2):
         return np.tensordot(list(STENCIL.values()), at, 1) / H
 
     q0, t = np.ravel(known["q"]), float(np.ravel(known.get("t", 0.0))[0])
-    v0 = landed(system, known)
+    v0 = velocity_after_impact(system, known)
     ws, accelerations = [], []
     for share in (0.0, 0.5, 0.5, 1.0):
         q = plus(q0, share * h * ws[-1]) if ws else q0
@@ -80,7 +80,7 @@ def plain_step(system, h, known, newton=2):
     return np.concatenate([q, v])
 
 
-def landed(system, known):
+def velocity_after_impact(system, known):
     v = np.ravel(known["v"])
     if "mask" not in known:
         return v
@@ -113,7 +113,7 @@ def mechanism(name):
     return read_mjcf(models.path(name))
 
 
-def drifted(system, size, seed=0):
+def state_off_manifold(system, size, seed=0):
     """Return a random state near the initial pose, off the manifold by about `size`."""
     rng = np.random.default_rng(seed)
     q = system.integrate(system.tree.q0, size * rng.standard_normal(system.nv)).full().ravel()
@@ -131,28 +131,28 @@ def drifted(system, size, seed=0):
 )
 def test_slopes_are_differences_of_the_step_off_the_manifold_too(name, size):
     system = read_mjcf(PINNED) if name == "pinned" else mechanism(name)
-    known = drifted(system, size)
+    known = state_off_manifold(system, size)
     assert np.abs(system.constraint(known["q"]).full()).max() > 1e-3
     step = step_fun(system, 0.02)
     out = step(**known)
     plain = plain_step(system, 0.02, known)
     value = np.concatenate([out[key].full().ravel() for key in ("q_next", "v_next")])
     np.testing.assert_allclose(value, plain, atol=1e-10)
-    wanted = differences(lambda at: plain_step(system, 0.02, at), known, ("q", "v", "u"))
-    found = slopes(step, known)
-    np.testing.assert_allclose(found, wanted, atol=TOL * max(1, np.abs(wanted).max()))
+    expected = differences(lambda at: plain_step(system, 0.02, at), known, ("q", "v", "u"))
+    actual = slopes(step, known)
+    np.testing.assert_allclose(actual, expected, atol=TOL * max(1, np.abs(expected).max()))
 
 
 def test_what_a_gap_adds_to_the_slopes_is_not_dropped():
     system = mechanism("pendulum_on_four_bar")
-    known = drifted(system, 0.1)
+    known = state_off_manifold(system, 0.1)
     step = step_fun(system, 1e-6, StepOptions(order=1))  # hardly more than the way back
     A = evaluate(system.loop_jacobian, {"q": step(**known)["q_next"]}).full()
     of_first_order = np.eye(4) - pinv(A) @ A
-    found = slopes(step, known)[:4, :4]
-    assert np.abs(found - of_first_order).max() > 1e-3
-    wanted = differences(lambda at: step(**at)["q_next"].full().ravel(), known, ("q",))
-    np.testing.assert_allclose(found, wanted, atol=TOL)
+    actual = slopes(step, known)[:4, :4]
+    assert np.abs(actual - of_first_order).max() > 1e-3
+    expected = differences(lambda at: step(**at)["q_next"].full().ravel(), known, ("q",))
+    np.testing.assert_allclose(actual, expected, atol=TOL)
 
 
 @pytest.mark.parametrize("before", [0.1, 0.02])
@@ -167,9 +167,9 @@ def test_slopes_hold_in_a_step_to_and_in_one_through_a_singular_pose(before):
     known = {"q": q, "v": v, "u": np.full(system.nu, 0.3)}
     out = step_fun(system, h)(**known)
     assert float(out["q_next"][0] - crank) == pytest.approx(h, abs=0.005)
-    wanted = differences(lambda at: plain_step(system, h, at), known, ("q", "v", "u"))
-    found = slopes(step_fun(system, h), known)
-    np.testing.assert_allclose(found, wanted, atol=1e-7 * np.abs(wanted).max())
+    expected = differences(lambda at: plain_step(system, h, at), known, ("q", "v", "u"))
+    actual = slopes(step_fun(system, h), known)
+    np.testing.assert_allclose(actual, expected, atol=1e-7 * np.abs(expected).max())
 
 
 def contradicting():
@@ -186,10 +186,10 @@ def contradicting():
 def test_slopes_hold_where_rows_contradict_each_other_and_move_with_time():
     system, rng = contradicting(), np.random.default_rng(1)
     known = {"q": rng.standard_normal(3), "v": rng.standard_normal(3), "u": [], "t": 0.4}
-    wanted = differences(lambda at: plain_step(system, 0.05, at), known, ("q", "v", "t"))
-    found = slopes(step_fun(system, 0.05), known)
-    np.testing.assert_allclose(found, wanted, atol=TOL * np.abs(wanted).max())
-    assert np.abs(wanted[:, -1]).max() > 0.1  # the clock matters
+    expected = differences(lambda at: plain_step(system, 0.05, at), known, ("q", "v", "t"))
+    actual = slopes(step_fun(system, 0.05), known)
+    np.testing.assert_allclose(actual, expected, atol=TOL * np.abs(expected).max())
+    assert np.abs(expected[:, -1]).max() > 0.1  # the clock matters
 
 
 @pytest.mark.parametrize("substeps", [1, 3])
@@ -204,20 +204,20 @@ def test_the_length_of_a_step_and_its_clock_have_slopes_too(substeps):
     def value(at):
         return np.concatenate([step(**at)[key].full().ravel() for key in step.name_out()])
 
-    wanted = differences(value, known, ("q", "v", "u", "t", "h"))
-    np.testing.assert_allclose(slopes(step, known), wanted, atol=TOL)
+    expected = differences(value, known, ("q", "v", "u", "t", "h"))
+    np.testing.assert_allclose(slopes(step, known), expected, atol=TOL)
     fixed = step_fun(system, 0.1, StepOptions(substeps=substeps))
     without = {key: part for key, part in known.items() if key != "h"}
-    np.testing.assert_allclose(slopes(fixed, without), wanted[:, :-1], atol=TOL)
+    np.testing.assert_allclose(slopes(fixed, without), expected[:, :-1], atol=TOL)
 
 
 def test_slopes_of_a_step_that_starts_with_an_impact():
     system = mechanism("planar_biped").with_mask()
     for mask in (np.ones(6), np.r_[np.ones(3), np.zeros(3)], np.zeros(6)):
-        known = drifted(system, 0.0) | {"mask": mask}
-        wanted = differences(lambda at: plain_step(system, 0.01, at), known, ("q", "v", "u"))
-        found = slopes(step_fun(system, 0.01), known)
-        np.testing.assert_allclose(found, wanted, atol=TOL * np.abs(wanted).max())
+        known = state_off_manifold(system, 0.0) | {"mask": mask}
+        expected = differences(lambda at: plain_step(system, 0.01, at), known, ("q", "v", "u"))
+        actual = slopes(step_fun(system, 0.01), known)
+        np.testing.assert_allclose(actual, expected, atol=TOL * np.abs(expected).max())
 
 
 def test_every_way_to_differentiate_uses_these_slopes():
@@ -227,10 +227,12 @@ def test_every_way_to_differentiate_uses_these_slopes():
     x_next = F(w[:8], w[8:], [])
     J = ca.Function("J", [w], [ca.jacobian(x_next, w)])
     back = ca.Function("back", [w, seed], [ca.jtimes(x_next, w, seed, True)])
-    point = np.concatenate([*drifted(system, 0.01).values()])
-    found, bar = J(point).full(), np.arange(8.0)
-    np.testing.assert_allclose(found, slopes(step_fun(system, 0.02), drifted(system, 0.01)))
-    np.testing.assert_allclose(back(point, bar).full().ravel(), found.T @ bar, atol=1e-12)
+    point = np.concatenate([*state_off_manifold(system, 0.01).values()])
+    actual, bar = J(point).full(), np.arange(8.0)
+    np.testing.assert_allclose(
+        actual, slopes(step_fun(system, 0.02), state_off_manifold(system, 0.01))
+    )
+    np.testing.assert_allclose(back(point, bar).full().ravel(), actual.T @ bar, atol=1e-12)
     mapped = F.map(2)(np.tile(point[:8], (2, 1)).T, np.tile(point[8:], (2, 1)).T, [])
     np.testing.assert_allclose(mapped[:, 0], mapped[:, 1])
 
@@ -242,9 +244,9 @@ def test_second_derivatives_are_differences_of_the_first():
     lagrangian = ca.dot(bar, F(w[:8], w[8:], []))
     gradient = ca.Function("gradient", [w], [ca.gradient(lagrangian, w)])
     hessian = ca.Function("hessian", [w], [ca.hessian(lagrangian, w)[0]])
-    point = np.concatenate([*drifted(system, 0.01).values()])
-    wanted = differences(lambda at: gradient(at["w"]).full().ravel(), {"w": point}, ("w",))
-    np.testing.assert_allclose(hessian(point), wanted, atol=TOL * np.abs(wanted).max())
+    point = np.concatenate([*state_off_manifold(system, 0.01).values()])
+    expected = differences(lambda at: gradient(at["w"]).full().ravel(), {"w": point}, ("w",))
+    np.testing.assert_allclose(hessian(point), expected, atol=TOL * np.abs(expected).max())
 
 
 def test_a_step_with_its_slopes_costs_a_few_steps():

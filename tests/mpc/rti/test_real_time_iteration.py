@@ -31,14 +31,14 @@ def swing_up(**bounds):
     )
 
 
-def solved(ocp, x0, guess=None):
+def solve_swing_up(ocp, x0, guess=None):
     straight = initial_guess(ocp, np.linspace(x0, UPRIGHT, HORIZON + 1), np.zeros((HORIZON, 1)))
-    found = ocp_solver(ocp, "ipopt")(x0, wanted(ocp), guess or straight)
-    assert found.solved, found.in_words
-    return found
+    solution = ocp_solver(ocp, "ipopt")(x0, setpoint_of(ocp), guess or straight)
+    assert solution.solved, solution.in_words
+    return solution
 
 
-def wanted(ocp):
+def setpoint_of(ocp):
     return ocp.parameters(setpoint_q=UPRIGHT[:2])
 
 
@@ -50,19 +50,19 @@ def tick(law, x, ref, z):
 def hanging():
     """Return the problem, its solution from rest below, and the iteration that begins with it."""
     ocp = swing_up()
-    best = solved(ocp, np.zeros(4))
+    best = solve_swing_up(ocp, np.zeros(4))
     return ocp, best, real_time_iteration(ocp, best)
 
 
 @pytest.mark.parametrize("rail", [np.inf, 0.5])
 def test_ticks_at_one_state_end_at_the_optimum_of_the_whole_problem(rail):
     ocp = swing_up(q_bounds=[[-rail, rail], [-np.inf, np.inf]])
-    begin, x0 = solved(ocp, np.zeros(4)), np.array([0.02, 0.05, 0.0, 0.0])
-    best = solved(ocp, x0, begin)
+    begin, x0 = solve_swing_up(ocp, np.zeros(4)), np.array([0.02, 0.05, 0.0, 0.0])
+    best = solve_swing_up(ocp, x0, begin)
     rti = real_time_iteration(ocp, begin, shift=False)
     z, misses = rti.controller.z0, []
     for _ in range(100):
-        _, z, status, *_ = tick(rti.function, x0, wanted(ocp).ravel(), z)
+        _, z, status, *_ = tick(rti.function, x0, setpoint_of(ocp).ravel(), z)
         assert status == 0
         misses.append(np.abs(rti.trajectory(z)[0] - best.x).max())
     assert misses[0] > 1e3 * SAME_OPTIMUM
@@ -114,7 +114,7 @@ def test_one_tick_solves_a_quadratic_problem():
 
 def test_a_cart_pole_swings_up_and_stays(hanging):
     ocp, _, rti = hanging
-    x, z, ref, controls = np.zeros(4), rti.controller.z0, wanted(ocp).ravel(), []
+    x, z, ref, controls = np.zeros(4), rti.controller.z0, setpoint_of(ocp).ravel(), []
     for k in range(250):
         if k == 150:
             np.testing.assert_allclose(x, UPRIGHT, atol=0.02)
@@ -122,16 +122,21 @@ def test_a_cart_pole_swings_up_and_stays(hanging):
         u, z, status, *_ = tick(rti.function, x, ref, z)
         assert status == 0, k
         controls.append(u[0])
-        x = ocp.dynamics(x, u, wanted(ocp)[0]).full().ravel()
+        x = ocp.dynamics(x, u, setpoint_of(ocp)[0]).full().ravel()
     assert np.abs(controls).max() == pytest.approx(LIMIT)
     assert np.abs(x - UPRIGHT).max() < 0.02
-    assert abs(solved(ocp, x).u[0, 0] - tick(rti.function, x, ref, z)[0][0]) < SAME_OPTIMUM
+    assert abs(solve_swing_up(ocp, x).u[0, 0] - tick(rti.function, x, ref, z)[0][0]) < SAME_OPTIMUM
 
 
 def test_the_c_equals_the_function_and_bears_bad_input(hanging, tmp_path):
     ocp, _, rti = hanging
     law = export_c(rti, tmp_path / "c").load(flags=("-O0",))
-    rng, x, z, ref = np.random.default_rng(0), np.zeros(4), rti.controller.z0, wanted(ocp).ravel()
+    rng, x, z, ref = (
+        np.random.default_rng(0),
+        np.zeros(4),
+        rti.controller.z0,
+        setpoint_of(ocp).ravel(),
+    )
     for k in range(40):
         one, other = tick(rti.function, x, ref, z), tick(law, x, ref, z)
         np.testing.assert_allclose(other[0], one[0], atol=SAME_C)
@@ -146,31 +151,33 @@ def test_the_c_equals_the_function_and_bears_bad_input(hanging, tmp_path):
             assert np.all(np.isfinite(answer[1]))
             assert k % 3 == 2 or answer[2] == 3
         z = other[1]
-        x = ocp.dynamics(x, one[0], wanted(ocp)[0]).full().ravel() + 1e-3 * rng.standard_normal(4)
+        x = ocp.dynamics(
+            x, one[0], setpoint_of(ocp)[0]
+        ).full().ravel() + 1e-3 * rng.standard_normal(4)
 
 
 def test_a_state_outside_its_bounds_is_infeasible_and_gives_the_plan():
     ocp = swing_up(q_bounds=[[-0.5, 0.5], [-np.inf, np.inf]])
     rti = real_time_iteration(ocp)
     u, z, status, *_ = tick(
-        rti.function, np.array([0.9, 0, 2.0, 0]), wanted(ocp).ravel(), rti.controller.z0
+        rti.function, np.array([0.9, 0, 2.0, 0]), setpoint_of(ocp).ravel(), rti.controller.z0
     )
     assert status == 2
     assert u == 0
     assert np.all(np.isfinite(z))
 
 
-def test_a_wrong_answer_of_the_solver_is_not_believed(hanging):
+def test_a_wrong_solution_of_the_solver_is_not_accepted(hanging):
     ocp, _, rti = hanging
     stages = rti.controller.stages
     x = np.array([0.1, 0.2, 0, 0])
-    given = (x[:2], x[2:], wanted(ocp).ravel(), rti.controller.z0)
+    given = (x[:2], x[2:], setpoint_of(ocp).ravel(), rti.controller.z0)
     prepared = stages.prepare(*given[2:])[0]
     carry = stages.build(*given, prepared)[3]
     m, n = stages.m, stages.n
     for answer, claimed in ((np.ones(n), 1), (np.full(n, np.nan), 1), (1e3 * np.ones(n), 0)):
-        found = (prepared, carry, answer, np.zeros(m), np.zeros(m), claimed)
-        u, z, status, *_ = stages.finish(*given, *found)
+        actual = (prepared, carry, answer, np.zeros(m), np.zeros(m), claimed)
+        u, z, status, *_ = stages.finish(*given, *actual)
         assert float(status) > 0
         assert abs(float(u)) <= LIMIT
         assert np.all(np.isfinite(np.array(z)))

@@ -17,7 +17,7 @@ SAME_MOTION = 1e-9  # rounding of two orders of the same sums, over a hundred ti
 SAME_C = 1e-9
 
 
-def balanced(**given):
+def balance_problem(**given):
     """Return a cart-pole that stands, q_1 = 0 upright, with twenty samples of 0.04 s."""
     return optimal_control_problem(
         cart_pole(upright=True),
@@ -48,7 +48,7 @@ def loop(rti, x, ticks, delay, schedule=None):
 
 @pytest.mark.parametrize("delay", [1, 3])
 def test_a_late_loop_moves_as_one_in_time_that_begins_where_the_first_control_acts(delay):
-    ocp, x0 = balanced(), np.array([0.3, 0.12, 0.0, 0.0])
+    ocp, x0 = balance_problem(), np.array([0.3, 0.12, 0.0, 0.0])
     late, _ = loop(real_time_iteration(ocp, delay=delay), x0, 60, delay)
     free = x0
     for k in range(delay):
@@ -61,14 +61,14 @@ def test_a_late_loop_moves_as_one_in_time_that_begins_where_the_first_control_ac
 
 
 def test_a_law_that_does_not_know_of_its_delay_swings():
-    ocp, x0 = balanced(), np.array([0.0, 0.12, 0.0, 0.0])
+    ocp, x0 = balance_problem(), np.array([0.0, 0.12, 0.0, 0.0])
     knows, _ = loop(real_time_iteration(ocp, delay=3), x0, 75, 3)
     ignores, _ = loop(real_time_iteration(ocp), x0, 75, 3)
     assert np.abs(knows[50:, 1]).max() < 0.02
     assert np.abs(ignores[50:, 1]).max() > 0.2
 
 
-def test_controls_under_way_act_on_the_rows_that_were_closed_when_they_act():
+def test_pending_controls_act_on_the_rows_that_are_closed_when_they_act():
     """Two carts couple at a scheduled sample: the prediction over the delay knows it."""
     system, delay = coupled_carts(), 2
     ocp = optimal_control_problem(
@@ -90,7 +90,7 @@ def test_controls_under_way_act_on_the_rows_that_were_closed_when_they_act():
     assert np.ptp(late[7:, 2] - late[7:, 3]) < SAME_MOTION < abs(late[4, 2] - late[4, 3])
 
 
-def test_a_link_that_moves_by_the_clock_is_where_it_is_while_controls_are_under_way():
+def test_a_link_that_moves_by_the_clock_is_where_it_is_while_controls_are_pending():
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     t = ca.SX.sym("t")
     swing = from_lagrangian(
@@ -117,11 +117,11 @@ def test_a_link_that_moves_by_the_clock_is_where_it_is_while_controls_are_under_
     assert np.abs(late[-1, :2]).max() < 0.3
 
 
-def test_the_c_of_a_late_law_equals_the_function_and_keeps_what_is_under_way(tmp_path):
-    ocp, rng = balanced(), np.random.default_rng(0)
+def test_the_c_of_a_late_law_equals_the_function_and_keeps_what_is_pending(tmp_path):
+    ocp, rng = balance_problem(), np.random.default_rng(0)
     rti = real_time_iteration(ocp, delay=2, name="late")
     law = export_c(rti, tmp_path / "c").load(flags=("-O0",))
-    z = rti.z(initial_guess(ocp, np.zeros((21, 4)), np.zeros((20, 1))), sent=[[1.5], [-2.0]])
+    z = rti.z(initial_guess(ocp, np.zeros((21, 4)), np.zeros((20, 1))), pending=[[1.5], [-2.0]])
     for k in range(20):
         x, ref = 0.2 * rng.standard_normal(4), ocp.parameters().ravel()
         if k % 5 == 4:
@@ -131,9 +131,11 @@ def test_the_c_of_a_late_law_equals_the_function_and_keeps_what_is_under_way(tmp
         )
         np.testing.assert_allclose(other[0], one[0], atol=SAME_C)
         assert one[2] == other[2] == (3 if k % 5 == 4 else 0)
-        sent = [rti.memory.split(ca.DM(part)).sent.full().ravel() for part in (z, one[1], other[1])]
-        np.testing.assert_array_equal(sent[1], [sent[0][1], one[0][0]])
-        np.testing.assert_allclose(sent[2], sent[1], atol=SAME_C)
+        pending = [
+            rti.memory.split(ca.DM(part)).pending.full().ravel() for part in (z, one[1], other[1])
+        ]
+        np.testing.assert_array_equal(pending[1], [pending[0][1], one[0][0]])
+        np.testing.assert_allclose(pending[2], pending[1], atol=SAME_C)
         z = other[1]
 
 
@@ -147,8 +149,8 @@ def test_a_mass_that_its_motor_holds_falls_first_unless_the_law_begins_with_what
         held, 15, 0.05, symbols=s, residual=cost, terminal=cost[:2], du_bounds=[[-2, 2]]
     )
     guess = initial_guess(ocp, np.tile([0.0, 0.0, weight], (16, 1)), np.full((15, 1), weight))
-    sent = [[weight]] * 2 if known else None
-    rti, x = real_time_iteration(ocp, guess, delay=2, sent=sent), np.zeros(2)
+    pending = [[weight]] * 2 if known else None
+    rti, x = real_time_iteration(ocp, guess, delay=2, pending=pending), np.zeros(2)
     line, z, lowest = [weight] * 2, rti.controller.z0, 0.0
     for _ in range(20):
         u, z, status, *_ = rti.function(x[0], x[1], ocp.parameters().ravel(), z)
@@ -166,10 +168,10 @@ def test_what_a_delay_cannot_be_is_refused():
             real_time_iteration(ocp, delay=bad)
     rti = real_time_iteration(ocp, delay=2)
     guess = initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1)))
-    with pytest.raises(err.ShapeError, match=r"sent has shape \(1, 1\), expected \(2, 1\)"):
-        rti.z(guess, sent=[[0.0]])
-    with pytest.raises(err.ShapeError, match=r"sent has shape \(1, 1\), expected \(2, 1\)"):
-        real_time_iteration(ocp, guess, delay=2, sent=[[0.0]])
+    with pytest.raises(err.ShapeError, match=r"pending has shape \(1, 1\), expected \(2, 1\)"):
+        rti.z(guess, pending=[[0.0]])
+    with pytest.raises(err.ShapeError, match=r"pending has shape \(1, 1\), expected \(2, 1\)"):
+        real_time_iteration(ocp, guess, delay=2, pending=[[0.0]])
     longer = optimal_control_problem(sliding_mass(), 6, 0.1, R=1.0)
     with pytest.raises(
         err.ShapeError, match=r"guess has x \(6, 2\) and u \(5, 1\); expected \(7, 2"

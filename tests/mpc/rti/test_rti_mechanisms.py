@@ -27,12 +27,12 @@ BALL = """<mujoco><worldbody><body pos="0 0 1"><joint name="hip" type="ball" dam
 <motor joint="hip" gear="0 1 0" ctrlrange="-1 1"/></actuator></mujoco>"""
 
 
-def settled(rti, x, p, ticks=40):
+def repeat_ticks(rti, x, p, ticks=40):
     """Return z, u and status after ticks at one state, with the same pending controls."""
     nq, z = rti.ocp.state.numel_in("q"), rti.controller.z0.copy()
-    sent = slice(sum(rti.memory.sizes[:2]), sum(rti.memory.sizes[:3]))
+    pending = slice(sum(rti.memory.sizes[:2]), sum(rti.memory.sizes[:3]))
     for _ in range(ticks):
-        z[sent] = rti.controller.z0[sent]
+        z[pending] = rti.controller.z0[pending]
         u, z, status, *_ = (np.array(o).ravel() for o in rti.function(x[:nq], x[nq:], p.ravel(), z))
     return z, u, int(status[0])
 
@@ -60,7 +60,7 @@ def test_a_scheduled_contact_is_planned_with_its_impact_as_it_is_simulated():
     sample = np.arange(N + 1)[:, None]
     p = ocp.parameters(mask=np.repeat(sample >= lands, 2, axis=1), lands=sample == lands)
     rti = real_time_iteration(ocp, rollout(ocp, at_rest, ocp.parameters()), shift=False)
-    z, _, status = settled(rti, at_rest, p)
+    z, _, status = repeat_ticks(rti, at_rest, p)
     x, u = rti.trajectory(z)
     assert status == 0
     assert np.abs(u).max() > 0.1
@@ -95,7 +95,7 @@ def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
     )
     p, x0 = ocp.parameters(posture_q=0.1), np.append(system.tree.q0, np.zeros(4))
     rti = real_time_iteration(ocp, delay=1, shift=False)
-    z, u, status = settled(rti, x0, p)
+    z, u, status = repeat_ticks(rti, x0, p)
     assert status == 0
     start = ocp.dynamics(np.append(x0, 0.0), 0.0, p[0]).full().ravel()
     best = solve(ocp, start, p)
@@ -121,13 +121,15 @@ def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
 def test_a_shifted_plan_begins_where_the_control_acts_and_keeps_its_motion():
     ocp = optimal_control_problem(cart_pole(upright=True), 20, 0.04, Q=[1, 10, 0.1, 0.1], R=0.01)
     rti, x, z = real_time_iteration(ocp, delay=2), np.array([0.1, 0.05, 0.0, 0.0]), None
-    z, ref, sent = rti.controller.z0, ocp.parameters().ravel(), [0.0, 0.0]
+    z, ref, pending = rti.controller.z0, ocp.parameters().ravel(), [0.0, 0.0]
     for _ in range(25):
         begun = z
         u, z, status, *_ = (np.array(o).ravel() for o in rti.function(x[:2], x[2:], ref, z))
         plan = rti.controller.prediction(q=x[:2], v=x[2:], ref=ref, z=begun, z_next=z, u=u)
-        sent.append(u[0])
-        reached = ocp.dynamics.mapaccum(2)(x, ca.DM(sent[-3:-1]).T, ocp.parameters()[:2].T).full()
+        pending.append(u[0])
+        reached = ocp.dynamics.mapaccum(2)(
+            x, ca.DM(pending[-3:-1]).T, ocp.parameters()[:2].T
+        ).full()
         np.testing.assert_allclose(plan["x"].full()[:, 0], reached[:, -1], atol=1e-12)
         x = reached[:, 0]
         assert status == 0
@@ -144,7 +146,7 @@ def test_a_ball_joint_is_led_to_the_optimum_of_the_whole_problem():
     x0 = np.append(q0, [0.5, 0.2, -0.4])
     best = solve(ocp, x0)
     assert best.solved, best.in_words
-    _, u, status = settled(real_time_iteration(ocp, shift=False), x0, ocp.parameters(), 60)
+    _, u, status = repeat_ticks(real_time_iteration(ocp, shift=False), x0, ocp.parameters(), 60)
     assert status == 0
     np.testing.assert_allclose(u, best.u[0], atol=SAME_OPTIMUM)
     assert np.abs(best.u).max() == pytest.approx(1.0, abs=SAME_OPTIMUM)

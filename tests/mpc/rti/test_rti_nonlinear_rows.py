@@ -46,7 +46,7 @@ def swing_up(price=20.0, **given):
     )
 
 
-def wanted(ocp):
+def setpoint_of(ocp):
     return ocp.parameters(setpoint_q=UPRIGHT[:2])
 
 
@@ -59,7 +59,7 @@ def hanging():
     """Return the problem and its optimum from rest below."""
     ocp = swing_up()
     straight = initial_guess(ocp, np.linspace(np.zeros(4), UPRIGHT, N + 1), np.zeros((N, 1)))
-    best = solve(ocp, np.zeros(4), wanted(ocp), straight)
+    best = solve(ocp, np.zeros(4), setpoint_of(ocp), straight)
     assert best.solved, best.in_words
     return ocp, best
 
@@ -67,11 +67,11 @@ def hanging():
 @pytest.mark.parametrize("price", [0.004, 20.0])
 def test_ticks_at_one_state_end_at_the_optimum_with_nonlinear_rows_active(hanging, price):
     ocp, x0 = swing_up(price), np.array([0.02, 0.05, 0.0, 0.0])
-    begin = solve(ocp, np.zeros(4), wanted(ocp), hanging[1])
-    best = solve(ocp, x0, wanted(ocp), begin)
+    begin = solve(ocp, np.zeros(4), setpoint_of(ocp), hanging[1])
+    best = solve(ocp, x0, setpoint_of(ocp), begin)
     assert best.solved, best.in_words
     rti = real_time_iteration(ocp, begin, shift=False)
-    z, ref, misses = rti.controller.z0, wanted(ocp).ravel(), []
+    z, ref, misses = rti.controller.z0, setpoint_of(ocp).ravel(), []
     for _ in range(120):
         _, z, status, *_ = tick(rti.function, x0, ref, z)
         assert status == 0
@@ -94,7 +94,12 @@ def test_the_c_equals_the_function_with_rows_rates_and_delay(hanging, tmp_path):
     guess = replace(best, x=np.hstack([best.x, np.vstack([[0.0], best.u])]))
     rti = real_time_iteration(ocp, guess, delay=1, name="rowed")
     law = export_c(rti, tmp_path / "c").load(flags=("-O0",))
-    rng, x, z, ref = np.random.default_rng(0), np.zeros(4), rti.controller.z0, wanted(ocp).ravel()
+    rng, x, z, ref = (
+        np.random.default_rng(0),
+        np.zeros(4),
+        rti.controller.z0,
+        setpoint_of(ocp).ravel(),
+    )
     kept, statuses = ocp.nx * (N + 1) + N + 1, []
     for _ in range(30):
         one, other = tick(rti.function, x, ref, z), tick(law, x, ref, z)
@@ -102,8 +107,8 @@ def test_the_c_equals_the_function_with_rows_rates_and_delay(hanging, tmp_path):
         np.testing.assert_allclose(other[1][:kept], one[1][:kept], atol=SAME_C)
         assert one[2] == other[2]
         statuses.append(int(one[2][0]))
-        z, sent = other[1], rti.memory.split(ca.DM(z)).sent[0, 0]
-        x = ocp.dynamics(np.append(x, 0), sent, wanted(ocp)[0]).full().ravel()[:4]
+        z, pending = other[1], rti.memory.split(ca.DM(z)).pending[0, 0]
+        x = ocp.dynamics(np.append(x, 0), pending, setpoint_of(ocp)[0]).full().ravel()[:4]
         x += 1e-3 * rng.standard_normal(4)
     assert statuses.count(0) > 25
 

@@ -73,12 +73,12 @@ def test_both_phases_are_the_tick_bit_for_bit_and_the_function(iteration):
     names = rti.function.name_in()
     expected = law(*(np.array([tick[name] for tick, _ in record]).T for name in names))
     u, _, status, *_ = (np.array(out).T for out in expected)
-    found = np.array([answer["u"] for _, answer in record])
+    actual = np.array([answer["u"] for _, answer in record])
     states = np.array([answer["status"] for _, answer in record])
     np.testing.assert_array_equal(states, status)
-    np.testing.assert_allclose(found, u, atol=SAME_C)
+    np.testing.assert_allclose(actual, u, atol=SAME_C)
     assert np.mean(states == SOLVED) > 0.9
-    assert np.abs(found).max() > LIMIT / 2
+    assert np.abs(actual).max() > LIMIT / 2
     assert any(np.any(answer["z_next"][-rti.memory.rows :]) for _, answer in record)
 
 
@@ -105,7 +105,7 @@ def test_without_a_preparation_the_plan_goes_on_and_nothing_is_believed(iteratio
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("name", ["q", "ref", "z"])
-def test_bad_numbers_in_either_phase_are_told_and_survived(name, bad, iteration):
+def test_bad_numbers_in_either_phase_are_reported_and_survived(name, bad, iteration):
     rti, project = iteration
     good = closed_loop(rti, project, 3)[-1][0]
     tick = good | {name: good[name].copy()}

@@ -19,7 +19,7 @@ N, T, M = 12, 0.1, 2.0
 WEIGHTS = {"Q": [3, 0.1], "R": 0.2, "Q_end": [10, 1]}
 
 
-def predicted(x0):
+def predict(x0):
     """Return (N + 1, 2, N) and (N + 1, 2): states of the mass by its forces, and without any."""
     A, B = np.array([[1, T], [0, 1]]), np.array([T**2 / 2, T]) / M
     G, free = np.zeros((N + 1, 2, N)), np.zeros((N + 1, 2))
@@ -32,7 +32,7 @@ def predicted(x0):
 
 def tracking(x0):
     """Return H and c of ½ uᵀ H u + cᵀ u, the cost of `WEIGHTS` to rest at zero."""
-    G, free = predicted(x0)
+    G, free = predict(x0)
     weights = [T * np.diag([3, 0.1])] * N + [np.diag([10.0, 1.0])]
     H = sum(g.T @ W @ g for g, W in zip(G, weights, strict=True)) + 0.2 * T * np.eye(N)
     return H, sum(g.T @ W @ f for g, W, f in zip(G, weights, free, strict=True))
@@ -67,11 +67,11 @@ def test_bounded_and_weighted_changes_of_the_control_are_those_of_an_independent
     assert np.isclose(change, -1.0).any()
     assert np.isclose(change, 0.5).any()
     for solver in ("ipopt", "fatrop", "sqpmethod"):
-        found = solve(ocp, [*x0, last], solver=solver)
-        assert found.solved, found.in_words
-        np.testing.assert_allclose(found.u[:, 0], expected, atol=SAME_OPTIMUM, err_msg=solver)
+        solution = solve(ocp, [*x0, last], solver=solver)
+        assert solution.solved, solution.in_words
+        np.testing.assert_allclose(solution.u[:, 0], expected, atol=SAME_OPTIMUM, err_msg=solver)
     rti = real_time_iteration(ocp, shift=False)
-    start = rti.z(initial_guess(ocp, np.zeros((N + 1, 3)), np.zeros((N, 1))), sent=[[last]])
+    start = rti.z(initial_guess(ocp, np.zeros((N + 1, 3)), np.zeros((N, 1))), pending=[[last]])
     u, z, status, *_ = tick(rti.function, x0, ocp.parameters().ravel(), start)
     assert status == 0
     np.testing.assert_allclose(rti.trajectory(z)[1][:, 0], expected, atol=SAME_QP)
@@ -115,7 +115,7 @@ def rail(**speed):
 
 def rail_qp(x0, linear=None, quadratic=0.0):
     """Return the forces of `rail` by quadprog, slacks as unknowns; None where it is infeasible."""
-    G, free = predicted(x0)
+    G, free = predict(x0)
     H, c = tracking(x0)
     k = 0 if linear is None else N
     speed = G[:N, 1] + 0.1 * np.eye(N)
@@ -152,21 +152,21 @@ def test_rows_of_path_and_end_are_those_of_an_independent_qp_or_called_infeasibl
     speed, prices = PRICES[kind]
     ocp, rng = rail(**speed), np.random.default_rng(1)
     rti = real_time_iteration(ocp, shift=False)
-    ref, found = ocp.parameters().ravel(), {0: 0, 2: 0}
+    ref, actual = ocp.parameters().ravel(), {0: 0, 2: 0}
     missed = []
     for x0 in rng.uniform([-2.5, -2.0], [2.5, 2.0], (60, 2)):
         guess = initial_guess(ocp, rng.standard_normal((N + 1, 2)), rng.standard_normal((N, 1)))
         _, z, status, *_ = tick(rti.function, x0, ref, rti.z(guess))
         expected = rail_qp(x0, **prices)
         assert int(status[0]) == (2 if expected is None else 0)
-        found[int(status[0])] += 1
+        actual[int(status[0])] += 1
         if expected is not None:
             u = rti.trajectory(z)[1][:, 0]
             np.testing.assert_allclose(u, expected[:N], atol=SAME_QP)
             missed.append(expected[N:].max(initial=0.0))
             assert bool(rti.violations(z)) == (missed[-1] > 1e-6)
-    assert found[0] > 20
-    assert found[2] > (5 if kind == "hard" else 0)
+    assert actual[0] > 20
+    assert actual[2] > (5 if kind == "hard" else 0)
     if kind != "hard":
         assert max(missed) > 0.1
         assert min(missed) < 1e-9

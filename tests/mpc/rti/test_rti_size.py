@@ -48,9 +48,9 @@ def test_loops_and_written_out_parts_are_the_same_maps(monkeypatch, limit):
     assert largest_body(loops) < largest_body(written)
     rng = np.random.default_rng(4)
     given = [rng.standard_normal(written.size_in(i)) for i in range(written.n_in())]
-    for found, wanted in zip(loops.call(given), written.call(given), strict=True):
-        size = max(1, np.abs(wanted.full()).max())
-        np.testing.assert_allclose(found.full(), wanted.full(), atol=1e-12 * size)
+    for actual, expected in zip(loops.call(given), written.call(given), strict=True):
+        size = max(1, np.abs(expected.full()).max())
+        np.testing.assert_allclose(actual.full(), expected.full(), atol=1e-12 * size)
 
 
 @pytest.mark.parametrize("name", ["planar_biped", "quadruped"])

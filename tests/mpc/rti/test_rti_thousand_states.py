@@ -59,7 +59,7 @@ def nearest(A, lower, upper):
 
 
 @pytest.mark.parametrize("kind", PRICES)
-def test_no_wrong_answer_of_a_thousand_is_called_right(kind, tmp_path):
+def test_no_wrong_solution_of_a_thousand_is_called_right(kind, tmp_path):
     rti, rng = real_time_iteration(problem(kind), shift=False), np.random.default_rng(5)
     law = export_c(rti, tmp_path / "c").load().map(STATES)
     x = rng.uniform([-1, -0.4, -1.5, -1.5], [1, 0.4, 1.5, 1.5], (STATES, 4)).T
@@ -70,14 +70,14 @@ def test_no_wrong_answer_of_a_thousand_is_called_right(kind, tmp_path):
     z[moved:] = rng.integers(-1, 2, z[moved:].shape)  # any active set to begin with
     _, z_next, status, *_ = law(x[:2], x[2:], ref, z)
     stages = rti.controller.stages
-    found = stages.problem().map(STATES)(x[:2], x[2:], ref, z)
-    A, lower, upper, prepared = (np.array(found[i]) for i in (0, 1, 2, 5))
+    actual = stages.problem().map(STATES)(x[:2], x[2:], ref, z)
+    A, lower, upper, prepared = (np.array(actual[i]) for i in (0, 1, 2, 5))
     sizes, statuses = (STATES, stages.n), np.array(status).ravel()
-    wanted, feasible = np.zeros(sizes), np.zeros(STATES, dtype=bool)
+    expected, feasible = np.zeros(sizes), np.zeros(STATES, dtype=bool)
     for i in range(STATES):
         answer = nearest(A[:, i * stages.n : (i + 1) * stages.n], lower[:, i], upper[:, i])
         feasible[i] = answer is not None
-        wanted[i] = 0.0 if answer is None else answer
+        expected[i] = 0.0 if answer is None else answer
     none = np.zeros((0, STATES))
     lam, active, flag = (
         np.zeros((stages.m, STATES)),
@@ -85,7 +85,7 @@ def test_no_wrong_answer_of_a_thousand_is_called_right(kind, tmp_path):
         np.ones((1, STATES)),
     )
     finish = stages.finish.map(STATES)
-    by_peer = finish(x[:2], x[2:], ref, z, prepared, none, wanted.T, lam, active, flag)
+    by_peer = finish(x[:2], x[2:], ref, z, prepared, none, expected.T, lam, active, flag)
     plans = [np.array(one)[: sum(rti.memory.sizes[:2])] for one in (z_next, by_peer[1])]
     right = statuses == 0
     assert np.all(feasible[right])

@@ -59,16 +59,16 @@ def rest_to_rest(system, horizon=N, way=WAY, duration=(0.2, 5.0), **options):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_fastest_way_is_full_force_and_full_brake(solver):
     problem, guess = rest_to_rest(sliding_mass(), time_weight=1.0)
-    found = optimise(problem, guess, solver=solver)
-    assert found.solved, found.in_words
-    assert found.t[-1] == pytest.approx(2 * np.sqrt(WAY * MASS / PULL), rel=OPTIMUM)
-    np.testing.assert_allclose(found.u.ravel(), np.repeat([PULL, -PULL], N // 2), atol=1e-4)
+    solution = optimise(problem, guess, solver=solver)
+    assert solution.solved, solution.in_words
+    assert solution.t[-1] == pytest.approx(2 * np.sqrt(WAY * MASS / PULL), rel=OPTIMUM)
+    np.testing.assert_allclose(solution.u.ravel(), np.repeat([PULL, -PULL], N // 2), atol=1e-4)
 
 
 def test_the_price_of_the_way_is_the_multiplier_of_its_row():
     problem, guess = rest_to_rest(sliding_mass(), time_weight=1.0)
-    found = optimise(problem, guess)
-    lam = found.ocp_solution.lam_g[-2]  # of the last position; the last one is of the velocity
+    solution = optimise(problem, guess)
+    lam = solution.ocp_solution.lam_g[-2]  # of the last position; the last one is of the velocity
     # T = 2 sqrt(d m / F), so dT/dd = sqrt(m / (F d)).
     assert abs(lam) == pytest.approx(np.sqrt(MASS / (PULL * WAY)), rel=1e-5)
 
@@ -88,15 +88,15 @@ def test_time_and_effort_meet_where_their_closed_form_says():
         residual=np.sqrt(price) * own.u,
         end=pin_independent_coordinates(system, own, [WAY]),
     )
-    found = optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
+    solution = optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
     # Held over N intervals, u falls linearly; ½ p ∫ u² = 6 p (m d)² / T³ · N² / (N² - 1).
     E = 6 * price * (MASS * WAY) ** 2 * N**2 / (N**2 - 1)
     T = (3 * E / weight) ** 0.25
-    assert found.solved
-    assert found.t[-1] == pytest.approx(T, rel=OPTIMUM)
-    assert found.cost == pytest.approx(weight * T + E / T**3, rel=OPTIMUM)
-    bends = np.diff(found.u.ravel(), 2)
-    assert np.abs(bends).max() < 1e-6 * np.abs(found.u).max()
+    assert solution.solved
+    assert solution.t[-1] == pytest.approx(T, rel=OPTIMUM)
+    assert solution.cost == pytest.approx(weight * T + E / T**3, rel=OPTIMUM)
+    bends = np.diff(solution.u.ravel(), 2)
+    assert np.abs(bends).max() < 1e-6 * np.abs(solution.u).max()
 
 
 def test_with_bounded_rates_the_force_falls_as_fast_as_it_may():
@@ -104,12 +104,12 @@ def test_with_bounded_rates_the_force_falls_as_fast_as_it_may():
     problem, guess = rest_to_rest(
         sliding_mass(-100.0, 100.0), time_weight=1.0, u_rates=[[-rate, rate]]
     )
-    found = optimise(problem, guess)
+    solution = optimise(problem, guess)
     jerk = rate / MASS
     T = (12 * WAY / (jerk * (1 - 1 / N**2))) ** (1 / 3)
-    assert found.solved, found.in_words
-    assert found.t[-1] == pytest.approx(T, rel=OPTIMUM)
-    slopes = np.diff(found.u.ravel()) / np.diff(found.t[:-1])
+    assert solution.solved, solution.in_words
+    assert solution.t[-1] == pytest.approx(T, rel=OPTIMUM)
+    slopes = np.diff(solution.u.ravel()) / np.diff(solution.t[:-1])
     np.testing.assert_allclose(slopes, -rate, rtol=1e-5)
 
 
@@ -122,10 +122,10 @@ def test_a_weight_of_rates_makes_them_smaller():
     assert calm.t[-1] > free.t[-1]
 
 
-def test_a_soft_limit_of_speed_gives_way_at_a_low_price_only():
+def test_a_soft_limit_of_speed_is_violated_at_a_low_price_only():
     system, limit = sliding_mass(), 1.0
     own = stage_symbols(system)
-    found = {}
+    solution = {}
     for price in (0.0, 1e-4, 10.0):
         rows = [Bounded(own.v, -9.0, limit, price, name="speed")]
         problem = trajectory_problem(
@@ -133,9 +133,9 @@ def test_a_soft_limit_of_speed_gives_way_at_a_low_price_only():
             end=pin_independent_coordinates(system, own, [WAY]),
         )  # fmt: skip
         guess = trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None])
-        found[price] = optimise(problem, guess)
-        assert found[price].solved, found[price].in_words
-    hard, cheap, dear = (found[price] for price in (0.0, 1e-4, 10.0))
+        solution[price] = optimise(problem, guess)
+        assert solution[price].solved, solution[price].in_words
+    hard, cheap, dear = (solution[price] for price in (0.0, 1e-4, 10.0))
     assert hard.v.max() == pytest.approx(limit, abs=OPTIMUM)
     assert dear.v.max() == pytest.approx(limit, abs=OPTIMUM)
     assert dear.t[-1] == pytest.approx(hard.t[-1], rel=OPTIMUM)
@@ -152,12 +152,12 @@ def test_two_phases_put_the_switch_where_it_belongs():
         phases=(1, 1),
         time_weight=1.0,
     )
-    found = optimise(problem, guess)
+    solution = optimise(problem, guess)
     T = np.sqrt(2 * WAY * MASS * (1 / push + 1 / brake))
-    assert found.solved, found.in_words
-    assert found.t[-1] == pytest.approx(T, rel=OPTIMUM)
-    np.testing.assert_allclose(found.durations, T * np.array([0.2, 0.8]), rtol=1e-4)
-    np.testing.assert_allclose(found.u.ravel(), [push, -brake], atol=1e-3)
+    assert solution.solved, solution.in_words
+    assert solution.t[-1] == pytest.approx(T, rel=OPTIMUM)
+    np.testing.assert_allclose(solution.durations, T * np.array([0.2, 0.8]), rtol=1e-4)
+    np.testing.assert_allclose(solution.u.ravel(), [push, -brake], atol=1e-3)
 
 
 def test_an_oscillator_swings_in_its_own_period_without_effort():
@@ -175,13 +175,13 @@ def test_an_oscillator_swings_in_its_own_period_without_effort():
         step=StepOptions(substeps=2),
     )
     turn = np.linspace(0, 2 * np.pi, 61)[:, None]
-    found = optimise(problem, trajectory_guess(problem, np.cos(turn), durations=1.9))
-    assert found.solved
-    assert found.t[-1] == pytest.approx(2 * np.pi / omega, rel=1e-6)  # of the step: (ω h)⁴ / 120
-    assert found.cost < 1e-12
-    np.testing.assert_allclose(found.q[-1], found.q[0], atol=1e-9)
-    np.testing.assert_allclose(found.v[-1], found.v[0], atol=1e-9)
-    np.testing.assert_allclose(found.q, np.cos(turn), atol=1e-4)
+    solution = optimise(problem, trajectory_guess(problem, np.cos(turn), durations=1.9))
+    assert solution.solved
+    assert solution.t[-1] == pytest.approx(2 * np.pi / omega, rel=1e-6)  # of the step: (ω h)⁴ / 120
+    assert solution.cost < 1e-12
+    np.testing.assert_allclose(solution.q[-1], solution.q[0], atol=1e-9)
+    np.testing.assert_allclose(solution.v[-1], solution.v[0], atol=1e-9)
+    np.testing.assert_allclose(solution.q, np.cos(turn), atol=1e-4)
 
 
 def test_a_duration_with_equal_bounds_is_fixed_and_has_a_price():
@@ -198,10 +198,10 @@ def test_a_duration_with_equal_bounds_is_fixed_and_has_a_price():
 
     fixed, bounded = best((T, T)), best((0.3, T))
     E = 6 * price * (MASS * WAY) ** 2 * N**2 / (N**2 - 1)
-    for found in (fixed, bounded):
-        assert found.solved, found.in_words
-        assert found.t[-1] == pytest.approx(T, rel=OPTIMUM)
-        assert found.cost == pytest.approx(E / T**3, rel=OPTIMUM)
+    for actual in (fixed, bounded):
+        assert actual.solved, actual.in_words
+        assert actual.t[-1] == pytest.approx(T, rel=OPTIMUM)
+        assert actual.cost == pytest.approx(E / T**3, rel=OPTIMUM)
 
 
 def test_a_ball_joint_turns_about_one_axis_in_least_time():
@@ -223,15 +223,15 @@ def test_a_ball_joint_turns_about_one_axis_in_least_time():
     half = np.linspace(0, angle / 2, N + 1)
     zero = np.zeros(N + 1)
     path = np.column_stack([np.cos(half), zero, zero, np.sin(half)])
-    found = optimise(problem, trajectory_guess(problem, path))
-    assert found.solved, found.in_words
+    solution = optimise(problem, trajectory_guess(problem, path))
+    assert solution.solved, solution.in_words
     # The bound is that of a turn about z alone; torques about x and y can help by a little.
     T = 2 * np.sqrt(angle * inertia)
-    assert found.t[-1] <= T * (1 + OPTIMUM)
-    assert found.t[-1] > 0.9 * T
-    np.testing.assert_allclose(np.linalg.norm(found.q, axis=1), 1.0, atol=1e-12)
-    np.testing.assert_allclose(found.q[-1], turned, atol=1e-7)
-    middle = found.at([found.t[-1] / 3])[0]
+    assert solution.t[-1] <= T * (1 + OPTIMUM)
+    assert solution.t[-1] > 0.9 * T
+    np.testing.assert_allclose(np.linalg.norm(solution.q, axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(solution.q[-1], turned, atol=1e-7)
+    middle = solution.at([solution.t[-1] / 3])[0]
     assert np.linalg.norm(middle) == pytest.approx(1.0, abs=1e-12)
 
 
@@ -242,16 +242,16 @@ def test_a_bound_of_the_start_that_presses_is_met():
         system, N, (0.2, 5.0), time_weight=1.0, v0=[0.0], symbols=own,
         start=[Bounded(own.q, -0.3, 0.4)], end=pin_independent_coordinates(system, own, [WAY]),
     )  # fmt: skip
-    found = optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
-    assert found.solved, found.in_words
-    assert found.q[0, 0] == pytest.approx(0.4, abs=OPTIMUM)
-    assert found.t[-1] == pytest.approx(2 * np.sqrt((WAY - 0.4) * MASS / PULL), rel=OPTIMUM)
+    solution = optimise(problem, trajectory_guess(problem, np.linspace(0, WAY, N + 1)[:, None]))
+    assert solution.solved, solution.in_words
+    assert solution.q[0, 0] == pytest.approx(0.4, abs=OPTIMUM)
+    assert solution.t[-1] == pytest.approx(2 * np.sqrt((WAY - 0.4) * MASS / PULL), rel=OPTIMUM)
 
 
 def test_a_goal_out_of_reach_is_called_so():
     problem, guess = rest_to_rest(sliding_mass(), duration=(0.2, 0.5), time_weight=1.0)
-    found = optimise(problem, guess)
-    assert not found.solved
-    assert found.ocp_solution.violation > 1e-3
+    solution = optimise(problem, guess)
+    assert not solution.solved
+    assert solution.ocp_solution.violation > 1e-3
     with pytest.raises(err.ProblemError, match="before the start"):
-        found.at([-0.1])
+        solution.at([-0.1])

@@ -69,10 +69,10 @@ def moves():
 
 
 def test_all_solvers_find_one_trajectory(moves):
-    _, _, _, found = moves
-    best = found["ipopt"]
+    _, _, _, solution = moves
+    best = solution["ipopt"]
     assert np.abs(best.u).max() == pytest.approx(LIMIT, abs=OPTIMUM)  # the limit counts
-    for name, one in found.items():
+    for name, one in solution.items():
         assert one.solved, (name, one.in_words)
         assert one.t[-1] == pytest.approx(best.t[-1], rel=OPTIMUM), name
         assert one.cost == pytest.approx(best.cost, rel=OPTIMUM), name
@@ -80,16 +80,16 @@ def test_all_solvers_find_one_trajectory(moves):
 
 
 def test_ipopt_takes_the_hessian_of_gauss_and_newton_too(moves):
-    system, path, _, found = moves
+    system, path, _, solution = moves
     problem, _ = crank_move(system)
     other = optimise(problem, path.guess(problem), hessian="gauss-newton")
     assert other.solved, other.in_words
-    assert other.cost == pytest.approx(found["ipopt"].cost, rel=OPTIMUM)
+    assert other.cost == pytest.approx(solution["ipopt"].cost, rel=OPTIMUM)
 
 
 def test_the_loop_is_closed_at_and_between_samples(moves):
-    system, _, _, found = moves
-    best = found["ipopt"]
+    system, _, _, solution = moves
+    best = solution["ipopt"]
     assert best.trajectory.drift.max() < CLOSED
     assert best.trajectory.drift_velocity.max() < CLOSED
     q, v, _ = best.at(np.linspace(0, best.t[-1], 101))
@@ -100,8 +100,8 @@ def test_the_loop_is_closed_at_and_between_samples(moves):
 
 
 def test_energy_grows_by_the_work_of_the_motor(moves):
-    _, _, _, found = moves
-    best = found["ipopt"]
+    _, _, _, solution = moves
+    best = solution["ipopt"]
     work = best.u[:, 0] * np.diff(best.q[:, 0])
     energy = best.trajectory.energy
     assert np.ptp(energy) > 1.0
@@ -109,8 +109,8 @@ def test_energy_grows_by_the_work_of_the_motor(moves):
 
 
 def test_a_simulation_with_fine_steps_agrees(moves):
-    system, _, _, found = moves
-    best = found["ipopt"]
+    system, _, _, solution = moves
+    best = solution["ipopt"]
     for k, (start, end) in enumerate(pairwise(best.t)):
         run = mb.simulate(
             system,
@@ -123,8 +123,8 @@ def test_a_simulation_with_fine_steps_agrees(moves):
 
 
 def test_the_lagrangian_is_flat_in_every_direction(moves):
-    _, _, solvers, found = moves
-    program, answer = solvers["ipopt"].solver.program, found["ipopt"].ocp_solution
+    _, _, solvers, solution = moves
+    program, answer = solvers["ipopt"].solver.program, solution["ipopt"].ocp_solution
     value = ca.Function("value", [program.w, program.parameters], [program.f, program.g])
     w = program.pack(answer.x, answer.u, answer.p)
     p = np.concatenate([np.zeros(program.ocp.nx), answer.p.ravel()])
@@ -140,8 +140,8 @@ def test_the_lagrangian_is_flat_in_every_direction(moves):
 
 
 def test_the_duration_is_optimal_among_fixed_ones(moves):
-    system, path, _, found = moves
-    best = found["ipopt"]
+    system, path, _, solution = moves
+    best = solution["ipopt"]
     for share in (0.97, 1.03):
         T = share * best.t[-1]
         problem, _ = crank_move(system, (T, T))
@@ -152,8 +152,8 @@ def test_the_duration_is_optimal_among_fixed_ones(moves):
 
 
 def test_collocation_finds_the_same_trajectory_by_its_order(moves):
-    system, path, _, found = moves
-    best, miss = found["ipopt"], {}
+    system, path, _, solution = moves
+    best, miss = solution["ipopt"], {}
     for points in (1, 2):
         problem, _ = crank_move(system, points=points)
         other = optimise(problem, path.guess(problem))
@@ -166,8 +166,8 @@ def test_collocation_finds_the_same_trajectory_by_its_order(moves):
 
 
 def test_a_mechanism_whose_rows_can_be_switched_moves_the_same_way(moves):
-    system, path, _, found = moves
-    best = found["ipopt"]
+    system, path, _, solution = moves
+    best = solution["ipopt"]
     masked = system.with_mask()
     own = stage_symbols(masked)
     problem = trajectory_problem(
@@ -201,14 +201,14 @@ def test_a_crank_that_nothing_brakes_turns_for_ever_through_singular_poses():
         residual=own.u,
     )
     guess = trajectory_guess(problem, samples.q, samples.v, durations=1.02 * T)
-    found = optimise(problem, guess)
-    assert found.solved, found.in_words
-    assert found.cost < 1e-4
-    assert found.t[-1] == pytest.approx(T, rel=1e-3)
-    assert found.q[-1, 0] - found.q[0, 0] == pytest.approx(2 * np.pi, abs=1e-8)
-    again = found.at([0.3 * T, 0.3 * T + found.t[-1]], "repeat")[0]
+    solution = optimise(problem, guess)
+    assert solution.solved, solution.in_words
+    assert solution.cost < 1e-4
+    assert solution.t[-1] == pytest.approx(T, rel=1e-3)
+    assert solution.q[-1, 0] - solution.q[0, 0] == pytest.approx(2 * np.pi, abs=1e-8)
+    again = solution.at([0.3 * T, 0.3 * T + solution.t[-1]], "repeat")[0]
     np.testing.assert_allclose(again[1, 0] - again[0, 0], 2 * np.pi, atol=1e-7)
-    assert found.trajectory.drift.max() < CLOSED
+    assert solution.trajectory.drift.max() < CLOSED
 
 
 def test_the_measure_of_actuation_is_a_sine_of_the_outer_links():
@@ -236,15 +236,15 @@ def test_the_measure_vanishes_where_no_torque_holds_a_parallel_robot():
     q = ca.SX.sym("q", 9)
     measure = ca.Function("measure", [q], [actuation_measure(system, q, system.tree.q0)])
     turns = np.linspace(0, 1.2, 13)
-    wanted = np.column_stack([0 * turns, 0 * turns, turns])
-    path = pose_path(system, q, q[6:9], turns + 1, wanted)
-    found = measure.map(len(turns))(path.q.T).full().ravel()
+    expected = np.column_stack([0 * turns, 0 * turns, turns])
+    path = pose_path(system, q, q[6:9], turns + 1, expected)
+    solution = measure.map(len(turns))(path.q.T).full().ravel()
     A, B = system.constraint_jacobian, system.actuation
     both = [np.vstack([A(one).full(), B(one).full().T]) for one in path.q]
     least = [np.linalg.svd(one)[1][8] for one in both]  # the last of 9 that are not always zero
-    assert found[0] == pytest.approx(1.0, abs=1e-12)
-    assert np.corrcoef(np.abs(found), least)[0, 1] > 0.9
-    k = int(np.argmin(np.abs(found)))
+    assert solution[0] == pytest.approx(1.0, abs=1e-12)
+    assert np.corrcoef(np.abs(solution), least)[0, 1] > 0.9
+    k = int(np.argmin(np.abs(solution)))
     assert k == int(np.argmin(least))
 
 

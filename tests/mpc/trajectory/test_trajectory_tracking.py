@@ -51,9 +51,9 @@ def move(system):
         residual=own.u,
         end=pin_independent_coordinates(system, own, path.q[-1]),
     )
-    found = optimise(problem, path.guess(problem))
-    assert found.solved, found.in_words
-    return found
+    solution = optimise(problem, path.guess(problem))
+    assert solution.solved, solution.in_words
+    return solution
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +75,9 @@ def lap(system):
         symbols=goals,
         residual=ca.vertcat(30 * away, 0.05 * goals.u),
     )
-    found = optimise(problem, path.guess(problem), problem.ocp.parameters(goal=circle))
-    assert found.solved, found.in_words
-    return found
+    solution = optimise(problem, path.guess(problem), problem.ocp.parameters(goal=circle))
+    assert solution.solved, solution.in_words
+    return solution
 
 
 @pytest.fixture(scope="module")

@@ -18,51 +18,51 @@ HARD = Output("speed", [[0.0, 1.0]], [[0.0]], [-0.5], [0.6])
 WEIGHTS = [2.0, 0.1], 0.3
 
 
-def made(**options):
+def controller_of(**options):
     return lti_mpc(MODEL, HORIZON, *WEIGHTS, **({"u_bounds": [[-1.0, 1.0]]} | options))
 
 
-def test_an_unreachable_reference_is_told_with_its_row_amount_and_samples():
+def test_an_unreachable_reference_is_reported_with_its_row_amount_and_samples():
     """The price of the wall is too low for a reference far behind it: the plan breaks in."""
-    mpc = made(outputs=[WALL])
+    mpc = controller_of(outputs=[WALL])
     ref = mpc.ref(x=[200.0, 0.0])
     given = (np.array([0.1, 0.5]), ref, mpc.controller.z0)
     assert float(mpc.function(*given)[2]) == 0
-    (found,) = mpc.violations(*given)
+    (actual,) = mpc.violations(*given)
     x = np.array(mpc.controller.prediction(*given)[0])[0]
     beyond = {k: x[k] - 0.3 for k in range(1, HORIZON + 1) if x[k] > 0.3}
-    assert found.samples == tuple(beyond)
-    np.testing.assert_allclose(found.excess, list(beyond.values()), atol=1e-9)
-    assert found.above
-    assert found.soft
+    assert actual.samples == tuple(beyond)
+    np.testing.assert_allclose(actual.excess, list(beyond.values()), atol=1e-9)
+    assert actual.above
+    assert actual.soft
     first, last = min(beyond), max(beyond)
-    worst = max(found.excess)
+    worst = max(actual.excess)
     words = f"'place' is above 0.3 by up to {worst:.3g}, at samples {first} to {last}"
-    assert found.in_words == words
+    assert actual.in_words == words
     assert mpc.violations(np.array([0.1, 0.0]), mpc.ref(x=[0.2, 0.0]), mpc.controller.z0) == ()
 
 
-def test_rows_that_contradict_each_other_are_told_with_the_least_they_must_give():
+def test_rows_that_contradict_each_other_are_reported_with_their_least_violation():
     """From a speed of 2 with |u| <= 1 no plan is below 0.6 before the last samples."""
-    mpc = made(outputs=[HARD])
+    mpc = controller_of(outputs=[HARD])
     given = (np.array([0.0, 1.2]), np.zeros(3), mpc.controller.z0)
     assert float(mpc.function(*given)[2]) == 2
-    (found,) = mpc.violations(*given)
+    (actual,) = mpc.violations(*given)
     x, expected = np.array(given[0]), []
     for k in range(1, HORIZON + 1):  # full brake, the least of each speed
         x = MODEL.A @ x + MODEL.B @ [-1.0] + MODEL.drift
         expected += [(k, x[1] - 0.6)] if x[1] > 0.6 else []
-    assert found.samples == tuple(k for k, _ in expected)
-    np.testing.assert_allclose(found.excess, [over for _, over in expected], atol=1e-7)
-    assert found.in_words.endswith("no plan keeps all hard rows")
-    assert not found.soft
+    assert actual.samples == tuple(k for k, _ in expected)
+    np.testing.assert_allclose(actual.excess, [over for _, over in expected], atol=1e-7)
+    assert actual.in_words.endswith("no plan keeps all hard rows")
+    assert not actual.soft
 
 
 def test_offset_free_and_sparse_laws_tell_too():
-    sparse = made(outputs=[HARD], form="sparse")
+    sparse = controller_of(outputs=[HARD], form="sparse")
     given = (np.array([0.0, 1.2]), np.zeros(3), sparse.controller.z0)
-    (found,) = sparse.violations(*given)
-    assert found.row == "speed"
+    (actual,) = sparse.violations(*given)
+    assert actual.row == "speed"
     free = offset_free_lti(
         MODEL, HORIZON, *WEIGHTS, tracked=[[1.0, 0.0]], outputs=[HARD], u_bounds=[[-1.0, 1.0]]
     )
@@ -70,7 +70,7 @@ def test_offset_free_and_sparse_laws_tell_too():
     z[-4:-2] = [0.0, 1.2]  # the estimate agrees with the measurement
     (other,) = free.violations(np.array([0.0, 1.2]), np.zeros(3), z)
     assert other.row == "speed"
-    np.testing.assert_allclose(other.excess[0], found.excess[0], atol=0.05)
+    np.testing.assert_allclose(other.excess[0], actual.excess[0], atol=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +85,9 @@ def test_a_mechanism_tells_its_rows_by_name(four_bar):
     mpc = linear_mpc(four_bar, 20, np.repeat([10.0, 0.01], 3), 1.0, outputs=[fast])
     ref = mpc.ref(setpoint_q=four_bar.q, setpoint_u=four_bar.u)
     q, v = four_bar.state([0.5, 0.0])
-    (found,) = mpc.violations(q, v, ref, mpc.controller.z0)
-    assert found.in_words.startswith("'crank_speed' is below -0.3 by up to ")
-    assert found.samples[0] == 1
+    (actual,) = mpc.violations(q, v, ref, mpc.controller.z0)
+    assert actual.in_words.startswith("'crank_speed' is below -0.3 by up to ")
+    assert actual.samples[0] == 1
 
 
 def test_a_measurement_that_is_no_number_gives_the_safe_output(four_bar):
@@ -109,14 +109,14 @@ def test_a_measurement_that_is_no_number_gives_the_safe_output(four_bar):
 
 
 def test_a_schedule_fills_the_preview_and_a_longer_one_is_refused(four_bar):
-    mpc = made(preview=True)
+    mpc = controller_of(preview=True)
     rows = np.arange(2.0 * HORIZON).reshape(HORIZON, 2)
     np.testing.assert_array_equal(mpc.schedule(x=rows, u=[9.0]), [*rows.ravel(), 9.0])
     np.testing.assert_array_equal(mpc.schedule(x=[1.0, 2.0])[:4], [1.0, 2.0, 1.0, 2.0])
     with pytest.raises(err.ProblemError, match="has 10 samples, the horizon 8"):
         mpc.schedule(x=np.zeros((HORIZON + 2, 2)))
     with pytest.raises(err.ProblemError, match="preview=True"):
-        made().schedule(x=rows)
+        controller_of().schedule(x=rows)
     moving = linear_mpc(four_bar, 4, np.repeat([10.0, 0.01], 3), 1.0, preview=True)
     ref = moving.schedule(q=np.tile(four_bar.q, (4, 1)), v=np.zeros(3), setpoint_u=four_bar.u)
     u = moving.function(four_bar.q, np.zeros(3), ref, moving.controller.z0)[0]

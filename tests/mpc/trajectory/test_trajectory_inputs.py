@@ -160,18 +160,18 @@ def test_paths_and_references_are_checked(mass):
         pose_path(mass, own.q, own.q, [0, 1], np.zeros((2, 1)))
     end = pin_independent_coordinates(mass, own, [1.0])
     problem = problem_of(mass, symbols=own, q0=[0.0], v0=[0.0], end=end)
-    found = optimise(problem, trajectory_guess(problem, np.linspace(0, 1, N + 1)[:, None]))
+    solution = optimise(problem, trajectory_guess(problem, np.linspace(0, 1, N + 1)[:, None]))
     with pytest.raises(err.UnknownNameError, match="'hold', 'repeat'"):
-        found.at([0.0], "stop")
+        solution.at([0.0], "stop")
     with pytest.raises(err.ProblemError, match="not periodic"):
-        found.at([0.0], "repeat")
+        solution.at([0.0], "repeat")
     with pytest.raises(err.ShapeError, match="times"):
-        found.at([np.nan])
+        solution.at([np.nan])
     with pytest.raises(err.ProblemError, match="laps = 2"):
-        linearize_trajectory(found, 0.01, 2)
+        linearize_trajectory(solution, 0.01, 2)
     bare = optimal_control_problem(mass, 5, 0.1, symbols=own, residual=own.u)
     with pytest.raises(err.ProblemError, match=r"no setpoint\.q"):
-        reference_from_trajectory(found, bare)
+        reference_from_trajectory(solution, bare)
 
 
 def test_a_measure_needs_a_motor_for_each_freedom(five_bar):
