@@ -6,6 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.regulators.free_directions import (
+    FREE_TOL,
+    persistent_directions,
+    range_basis,
+)
 from mbcasadi.control.regulators.loads import BALANCED, Loads, null
 from mbcasadi.control.regulators.operating_point import Array, place_of
 from mbcasadi.control.regulators.static_equilibrium import (
@@ -27,10 +32,6 @@ from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rate_names
 from mbcasadi.system.ranges import require_ranges
-
-FREE_TOL = 1e-8
-"""Singular value, relative to the largest stiffness (1 N m/rad at least), of a direction along
-which an equilibrium persists."""
 
 AT_LIMIT = 1e-9
 
@@ -196,9 +197,9 @@ def _report(
         lam=reactions[: system.nc],
         contact_forces=_in_axes(at_rest.contacts, reactions[system.nc :]),
         residual=value["unbalanced"].ravel(),
-        free_directions=_persistent_directions(gap_q, value["unbalanced_q"], value["E"]),
-        neutral_directions=_persistent_directions(gap_q, value["unbalanced_q"], reacting),
-        control_directions=_range(inner),
+        free_directions=persistent_directions(gap_q, value["unbalanced_q"], value["E"]),
+        neutral_directions=persistent_directions(gap_q, value["unbalanced_q"], reacting),
+        control_directions=range_basis(inner),
         at_limit=_at_limit(system, u, ranges),
     )
 
@@ -211,26 +212,6 @@ def _at_limit(system: System, u: Array, ranges: Array | None) -> tuple[str, ...]
     return tuple(
         name for name, is_close in zip(system.actuator_names, close, strict=True) if is_close
     )
-
-
-def _persistent_directions(gap_q: Array, unbalanced_q: Array, E: Array) -> Array:
-    """Return δq with `gap_q δq = 0` and `unbalanced_q δq` in range(E), orthonormal."""
-    U, s, _ = np.linalg.svd(E, full_matrices=True)
-    unreachable = U[:, int(np.sum(s > FREE_TOL * s.max(initial=0.0))) :]
-    admissible = null(gap_q, FREE_TOL) if gap_q.size else np.eye(unbalanced_q.shape[1])
-    stiffness = unreachable.T @ unbalanced_q @ admissible
-    if not stiffness.size:
-        return admissible
-    _, s, Vt = np.linalg.svd(stiffness, full_matrices=True)
-    size = max(1.0, float(np.abs(unbalanced_q).max(initial=0.0)))
-    return np.asarray(admissible @ Vt[int(np.sum(s > FREE_TOL * size)) :].T)
-
-
-def _range(columns: Array) -> Array:
-    if columns.size == 0:
-        return np.zeros((columns.shape[0], 0))
-    U, s, _ = np.linalg.svd(columns, full_matrices=False)
-    return np.asarray(U[:, s > FREE_TOL])
 
 
 def _in_axes(contacts: Sequence[Contact], forces: Array) -> Array:
