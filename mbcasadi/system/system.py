@@ -23,7 +23,7 @@ from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class System:
     """A mechanism as named Functions, from `read_mjcf`, `from_lagrangian` or `from_equations`.
 
@@ -110,6 +110,10 @@ class System:
             require_name("member of System", name, [m for m in MEMBERS if m in self.builders])
             self._cache[name] = self.builders[name]()
         return self._cache[name]
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{key}={getattr(self, key)}" for key in ("nq", "nv", "nu", "na", "nc"))
+        return f"System('{self.name}', {sizes})"
 
     def cached_function(self, key: str, make: Builder) -> ca.Function:
         """Return the Function that `make` builds, cached for this system and `key`.
