@@ -40,8 +40,8 @@ def actuators(
 ) -> tuple[tuple[Actuator, ...], tuple[CoverageItem, ...]]:
     """Return one actuator for each control, and refusals.
 
-    Where an actuator is refused a motionless one takes its place, so that the controls keep
-    MuJoCo's order; the refusal prevents its use.
+    Where an actuator is refused, one without numbers takes its place: the controls keep MuJoCo's
+    order, and what is computed from it is NaN.
     """
     slots = actuator_slots(model)
     described: list[Actuator] = []
@@ -50,7 +50,7 @@ def actuators(
         reasons = _refusals(model, i, name)
         refusals += reasons
         if reasons:
-            described += _placeholders(slots[i], name)
+            described += _refused(model, flags, i, slots[i], name)
         else:
             described.append(_actuator(model, flags, i, slots[i], name))
             refusals += _refusal_of_matrix(described[-1])
@@ -68,7 +68,6 @@ def _actuator(
     enabled = flags.actuation and not _group_disabled(model, i)
     gain, bias = _gain(model, i), _bias(model, i)
     dynamics = _kind(mujoco.mjtDyn, model.actuator_dyntype[i]).lower()
-    clamp = flags.clamp_ctrl and bool(model.actuator_ctrllimited[slots.ctrl])
     force_limited = flags.actuation and bool(model.actuator_forcelimited[i])
     return Actuator(
         name=name,
@@ -78,7 +77,7 @@ def _actuator(
         gear=np.array(model.actuator_gear[slots.output]),
         gain=gain if enabled else (0.0, 0.0, 0.0),
         bias=bias if enabled else (0.0, 0.0, 0.0),
-        ctrl_range=_range(model.actuator_ctrlrange[slots.ctrl], clamp),
+        ctrl_range=_ctrl_range(model, flags, slots.ctrl),
         force_range=_range(model.actuator_forcerange[i], force_limited),
         dynamics=dynamics,  # type: ignore[arg-type]  # one of LINEAR_DYNAMICS, lower case
         time_constant=max(SHORTEST_TIME, float(model.actuator_dynprm[i, 0])),
@@ -207,16 +206,23 @@ def _refusals_of_disabled_forces(
     return items
 
 
-def _placeholders(slots: ActuatorSlots, name: str) -> list[Actuator]:
+def _refused(
+    model: mujoco.MjModel, flags: Flags, i: int, slots: ActuatorSlots, name: str
+) -> list[Actuator]:
+    """Return one actuator for each control of a refused one: its ranges are known, no more."""
+    unknown = (math.nan, math.nan, math.nan)
     several = slots.ctrl_count > 1
+    force_limited = flags.actuation and bool(model.actuator_forcelimited[i])
     return [
         Actuator(
             name=f"{name}[{k}]" if several else name,
             transmission="joint",
             target=0,
-            gear=np.zeros(6),
-            gain=(0.0, 0.0, 0.0),
-            bias=(0.0, 0.0, 0.0),
+            gear=np.full(6, math.nan),
+            gain=unknown,
+            bias=unknown,
+            ctrl_range=_ctrl_range(model, flags, slots.ctrl + k),
+            force_range=_range(model.actuator_forcerange[i], force_limited),
         )
         for k in range(slots.ctrl_count)
     ]
@@ -236,3 +242,8 @@ def _kind(enum: type, value: int) -> str:
 
 def _range(limits: Array, limited: bool) -> Range | None:
     return (float(limits[0]), float(limits[1])) if limited else None
+
+
+def _ctrl_range(model: mujoco.MjModel, flags: Flags, ctrl: int) -> Range | None:
+    limited = flags.clamp_ctrl and bool(model.actuator_ctrllimited[ctrl])
+    return _range(model.actuator_ctrlrange[ctrl], limited)

@@ -79,8 +79,12 @@ def actuator_model(
         period: sample time, s; activations move during it.
         q, v: (nq,), (nv,) state.
         act: (na,) activations, or None where the system has none.
+
+    Raises:
+        UnsupportedFeatureError: an actuator of the model has no equation.
     """
     nu = system.nu
+    system.require_available("actuator_force", *(["act_dot"] if system.na else []))
     if not system.actuators or system.tree is None:
         ones, zeros = ca.SX.ones(nu), ca.SX.zeros(nu)
         lower, upper = finite(ranges.ctrl[:, 0]), finite(ranges.ctrl[:, 1])

@@ -102,14 +102,25 @@ class System:
             UnsupportedFeatureError: a feature of the model would make this member wrong.
         """
         if name not in self._cache:
+            self.require_available(name)
+            require_name("member of System", name, [m for m in MEMBERS if m in self.builders])
+            self._cache[name] = self.builders[name]()
+        return self._cache[name]
+
+    def require_available(self, *names: str) -> None:
+        """Raise unless the model's features leave these members right.
+
+        For those who derive a quantity of a member from the model's numbers themselves.
+
+        Raises:
+            UnsupportedFeatureError: a feature of the model would make a member wrong.
+        """
+        for name in names:
             refusals = [self.coverage.refusal(m) for m in (name, *RESTS_ON.get(name, ()))]
             for refusal in filter(None, refusals):
                 raise UnsupportedFeatureError(
                     f"{self.name}: '{name}' is not available: {refusal.feature}: {refusal.advice}"
                 )
-            require_name("member of System", name, [m for m in MEMBERS if m in self.builders])
-            self._cache[name] = self.builders[name]()
-        return self._cache[name]
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{key}={getattr(self, key)}" for key in ("nq", "nv", "nu", "na", "nc"))

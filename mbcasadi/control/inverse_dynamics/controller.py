@@ -73,6 +73,7 @@ class InverseDynamicsQP(Setup):
         ProblemError: tasks, contacts, limits or options that contradict themselves.
         UnknownNameError: a frame or joint that the model does not have.
         SolverError: the solver is not available.
+        UnsupportedFeatureError: the model has an actuator, or a passive force, without equations.
     """
 
     def __post_init__(self) -> None:
