@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
-from mbcasadi.control.inverse_dynamics.problem import assemble_problem
+from mbcasadi.control.inverse_dynamics.problem import ForceWeights, assemble_problem
 from mbcasadi.description import Contact
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.qp.solver import DENSE_SOLVERS
@@ -37,14 +37,14 @@ PEERS = ("daqp", "quadprog", "proxsuite", "osqp")
 class FullForm:
     """`min ½ zᵀ H z + gᵀ z`, `E z = e`, `lower <= C z <= upper`, `z = (a, p, lam, w)`."""
 
-    def __init__(self, matrices: dict[str, Array], weights: tuple[float, float]) -> None:
+    def __init__(self, matrices: dict[str, Array], weights: ForceWeights) -> None:
         M, B, G, J, weight = (matrices[k] for k in ("M", "B", "G", "J", "weight"))
         (nv, nu), m, nw = B.shape, len(G), matrices["C_w"].shape[1]
         WJ = weight * J
-        diagonal = np.concatenate([np.full(nu, weights[0]), np.full(m, LEAST_HESSIAN)])
+        diagonal = np.concatenate([weights.actuators, np.full(m, LEAST_HESSIAN)])
         self.H = np.zeros((nv + nu + m + nw,) * 2)
         self.H[:nv, :nv] = J.T @ WJ + LEAST_HESSIAN * np.eye(nv)
-        self.H[nv:, nv:] = np.diag(np.concatenate([diagonal, np.full(nw, weights[1])]))
+        self.H[nv:, nv:] = np.diag(np.concatenate([diagonal, np.full(nw, weights.internal)]))
         self.g = np.concatenate([WJ.T @ matrices["offset"].ravel(), np.zeros(nu + m + nw)])
         self.E = np.vstack(
             [
@@ -131,7 +131,7 @@ def _ours(
         buffer.set_arg(i, value.data)
     for i, value in enumerate(results):
         buffer.set_res(i, value.data)
-    setup, times, forms, forces = controller, [], [], []
+    times, forms, forces = [], [], []
     for state in states:
         built = stages.build(**state)
         for name, key in (("a", "A_qp"), ("lba", "lba"), ("uba", "uba")):
@@ -139,8 +139,7 @@ def _ours(
         times.append(_median_time(trigger))
         forces.append(controller.solve(state["q"], state["v"], state["ref"]).p)
         matrices = {key: np.array(value) for key, value in parts_fun(**state).items()}
-        weights = (setup.torque_weight, setup.internal_force_weight)
-        forms.append(FullForm(matrices, weights))
+        forms.append(FullForm(matrices, controller.force_weights))
     return forms, float(np.median(times)), forces
 
 

@@ -18,7 +18,7 @@ from mbcasadi.control import InverseDynamicsQP
 Array = NDArray[np.float64]
 
 KP, KD = 100.0, 20.0  # 1/s², 1/s: the tasks' own, critically damped
-TRUNK_WEIGHT, POSTURE_WEIGHT, TORQUE_WEIGHT = 10.0, 0.1, 1e-4
+TRUNK_WEIGHT, POSTURE_WEIGHT = 10.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,18 @@ def full_form(
         stance: (nq,) configuration to hold.
     """
     frames = [controller.system.frame(name) for name in ("trunk", *feet)]
-    return [
-        _problem(controller.system, frames, cone, q, v, stance)
-        for q, v in zip(*states, strict=True)
-    ]
+    return [_problem(controller, frames, cone, q, v, stance) for q, v in zip(*states, strict=True)]
 
 
 def _problem(
-    system: Any, frames: list[Any], cone: tuple[float, float], q: Array, v: Array, stance: Array
+    controller: InverseDynamicsQP,
+    frames: list[Any],
+    cone: tuple[float, float],
+    q: Array,
+    v: Array,
+    stance: Array,
 ) -> Quadratic:
+    system = controller.system
     nv, nf, friction, least = system.nv, 3 * (len(frames) - 1), *cone
     M, B = _full(system.mass_matrix(q)), _full(system.actuation(q))
     bias = _column(system.bias_force(q, v)) - _column(system.passive_force(q, v))
@@ -73,12 +76,13 @@ def _problem(
     c = np.concatenate([_column(frame.bias(q, v))[:3] for frame in frames[1:]])
     dynamics = np.hstack([M, -J.T])  # M a + bias - Jᵀ f = B u
     T, t = B[6:].T @ dynamics[6:], B[6:].T @ bias[6:]
+    root = np.sqrt(controller.force_weights.actuators)
     rows = [
         (np.hstack([J_trunk, np.zeros((6, nf))]), _trunk(q, v, J_trunk, stance) - c_trunk),
         (np.eye(nv, nv + nf, 0)[6:], KP * (stance[7:] - q[7:]) - KD * v[6:]),
-        (T, -t),
+        (root[:, None] * T, -root * t),
     ]
-    weights = (TRUNK_WEIGHT, POSTURE_WEIGHT, TORQUE_WEIGHT)
+    weights = (TRUNK_WEIGHT, POSTURE_WEIGHT, 1.0)
     H = sum(w * R.T @ R for w, (R, _) in zip(weights, rows, strict=True)) + 0.0
     g = -np.sum([w * R.T @ r for w, (R, r) in zip(weights, rows, strict=True)], axis=0)
     # (a, f) with the same torques and tasks: none is free, but eiquadprog needs a Cholesky factor.

@@ -34,6 +34,12 @@ from mbcasadi.linalg.tree_factor import (
     tree_solve_lower,
     tree_solve_transposed,
 )
+from mbcasadi.linalg.triangular import (
+    inverse_diagonal,
+    solve_kept,
+    solve_upper,
+    solve_upper_transposed,
+)
 
 __all__ = [
     "RANK_TOL",
@@ -48,6 +54,7 @@ __all__ = [
     "complete_factor_and_null_basis",
     "damped_pinv",
     "damped_pinv_fun",
+    "inverse_diagonal",
     "kind_for",
     "matrix_root",
     "matrix_root_fun",
@@ -65,6 +72,9 @@ __all__ = [
     "root_operations",
     "row_basis",
     "row_basis_fun",
+    "solve_kept",
+    "solve_upper",
+    "solve_upper_transposed",
     "tree_cholesky",
     "tree_cholesky_fun",
     "tree_solve",

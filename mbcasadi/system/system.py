@@ -7,6 +7,7 @@ and is built when it is first used.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -21,6 +22,7 @@ from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
 from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
+from mbcasadi.system.scales import Scales, measure_scales
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,6 +232,11 @@ class System:
         if not np.all(np.isin(rows_on, (0.0, 1.0))):
             raise ShapeError(f"mask holds {rows_on}; expected a one or a zero for each row")
         return replace(self, mask=rows_on, _cache={})
+
+    @cached_property
+    def scales(self) -> Scales:
+        """Scales of coordinates and constraint rows, measured at closed poses on first use."""
+        return measure_scales(self)
 
     @property
     def actuator_names(self) -> tuple[str, ...]:

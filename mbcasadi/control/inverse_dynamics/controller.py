@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.inverse_dynamics.description import controller_data
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
+from mbcasadi.control.inverse_dynamics.problem import ForceWeights
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
@@ -47,13 +48,15 @@ class InverseDynamicsQP(Setup):
         system: the mechanism.
         tasks: the desired motions, `PostureTask`, `FrameTask` or your own `Task`.
         contacts: points that push on the world, each with a friction cone.
-        torque_weight: r_p of `½ r_p |p - p_ref|²` on the actuator forces p (N or N m). Positive:
-            it selects among forces that cause no motion, and biases the tasks by about
-            `r_p / (T² W)`, where T is acceleration per force.
+        torque_weight: weight of the actuator forces p (N or N m), relative and positive: the
+            cost is `½ Σ r_i (p_i - p_ref,i)²` with `r_i = torque_weight · τ² / I_i`, where I_i is
+            the inertia that actuator i sees and τ² the tasks' cost of a unit acceleration
+            `aᵀ M a = 1`, both means over poses. It selects among forces that cause no motion, and
+            biases the tasks by about this share.
         torque_reference: read `p_ref` from the slice "torque" of `ref`; else it is zero.
         internal_forces: "body": the load of several points on one body is distributed freely
             within their cones; "none": by the least squares of their forces.
-        internal_force_weight: r_w of `½ r_w |w|²` on these internal forces, positive.
+        internal_force_weight: the same of these internal forces.
         force_weight: r_f of `½ r_f |f - f_ref|²` on all contact forces, zero for none.
         force_reference: read `f_ref` (n, t1, t2 of each contact) from the slice "force" of
             `ref`; else it is zero. It needs a `force_weight`.
@@ -91,6 +94,11 @@ class InverseDynamicsQP(Setup):
         return controller_fun(self.name, self.stages.qp, self.solver)
 
     @property
+    def force_weights(self) -> ForceWeights:
+        """The weights r_p (nu,), r_w of actuator forces and internal forces in the cost."""
+        return self.stages.scales.force_weights(self)
+
+    @property
     def row_names(self) -> tuple[str, ...]:
         """Name of each inequality of the QP."""
         return self.stages.row_names
@@ -112,7 +120,7 @@ class InverseDynamicsQP(Setup):
 
     @cached_property
     def _inspect(self) -> ca.Function:
-        return inspection_fun(self)
+        return inspection_fun(self, self.stages.scales)
 
     @cached_property
     def _candidate(self) -> ca.Function:

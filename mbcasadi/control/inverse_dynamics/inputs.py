@@ -13,15 +13,18 @@ from mbcasadi.qp.input_guard import (
     normalise_quaternions,
     replace_invalid,
 )
+from mbcasadi.system.closing import close_state
 from mbcasadi.system.coordinates import quaternion_places
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The controller's inputs: all finite, quaternions unit.
+    """The controller's inputs: all finite, quaternions unit, loops closed.
 
     Attributes:
-        q, v: (nq,), (nv,).
+        q, v: (nq,), (nv,) the state on the constraint manifold next to the measured one.
+        measured: q, v as they were measured.
+        gap: scaled residual that closing has left; see `system/closing.py`.
         act: (na,) activations, or None.
         ref: (nref,) reference.
         on: (nc + ne,) one for each contact and equality constraint that is on, else zero.
@@ -29,9 +32,15 @@ class Inputs:
 
     q: ca.SX
     v: ca.SX
+    measured: tuple[ca.SX, ca.SX]
+    gap: ca.SX
     act: ca.SX | None
     ref: ca.SX
     on: ca.SX
+
+    def on_rows(self, setup: Setup) -> ca.SX:
+        """Return (nc,) one for each row of an equality constraint that is on, else zero."""
+        return rows_on(setup, self.on)
 
 
 def input_symbols(setup: Setup, m: int) -> dict[str, ca.SX]:
@@ -53,14 +62,31 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
     """Return inputs that are safe to compute with, and 1 where they are those of the caller.
 
     Bad inputs (NaN, infinite, degenerate quaternions) are replaced by the model's authored
-    configuration at rest, all contacts on.
+    configuration at rest, all contacts on. A state whose loops are too far open is bad as well.
     """
     measured = {name: value for name, value in symbols.items() if name != "z"}
     quaternions = quaternion_places(setup.system)
     valid = input_validity(measured.values(), measured["q"], quaternions)
     safe = replace_invalid(valid, measured, nominal_inputs(setup))
-    q = normalise_quaternions(safe["q"], quaternions)
-    return Inputs(q, safe["v"], safe.get("act"), safe["ref"], safe["mask"] > MASK_ON), valid
+    q, on = normalise_quaternions(safe["q"], quaternions), safe["mask"] > MASK_ON
+    state = close_state(setup.system, q, safe["v"], rows_on(setup, on))
+    inputs = Inputs(
+        q=state.q,
+        v=state.v,
+        measured=(q, safe["v"]),
+        gap=state.gap,
+        act=safe.get("act"),
+        ref=safe["ref"],
+        on=on,
+    )
+    return inputs, ca.logic_and(valid, state.closed)
+
+
+def rows_on(setup: Setup, on: ca.SX) -> ca.SX:
+    """Return (nc,) the entries of the mask that belong to equality constraints, by rows."""
+    first = len(setup.contacts)
+    entries = [on[first + k] for k, size in enumerate(setup.equality_sizes) for _ in range(size)]
+    return ca.vertcat(ca.SX(0, 1), *entries)
 
 
 def nominal_inputs(setup: Setup) -> dict[str, ca.DM]:

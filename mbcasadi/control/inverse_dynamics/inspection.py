@@ -2,28 +2,30 @@
 
 import casadi as ca
 
-from mbcasadi.control.inverse_dynamics.condensed_dynamics import condense, multipliers, solve_upper
-from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import multipliers
+from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
+from mbcasadi.control.inverse_dynamics.inputs import input_symbols
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.problem import assemble_problem, objective
+from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.linalg import solve_upper
 from mbcasadi.qp.kkt_residuals import positive
-from mbcasadi.qp.whitening import whiten
 
 
-def inspection_fun(setup: Setup) -> ca.Function:
+def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     """Return (q, v, [act], ref, mask, x) → the QP in y = (p, w), and the quantities at x.
 
     Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
     `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`,
     `violation` (m,), and the tasks' `error` and `target`.
+
+    Args:
+        setup: the options.
+        scales: the units of the problem, from its stages.
     """
     symbols = input_symbols(setup, 0)
     del symbols["z"]
-    inputs, _ = guard_inputs(setup, symbols)
-    problem = assemble_problem(setup, inputs)
-    condensed = condense(problem.dynamics, setup.rank_tol)
-    H, g = objective(setup, problem, condensed)
-    whitened = whiten(H, g)
+    qp = condensed_problem(setup, symbols, scales)
+    problem, condensed, whitened = qp.problem, qp.condensed, qp.whitened
     nu, rows = setup.system.nu, problem.rows
     n, first = nu + problem.contacts.of_w.shape[1], setup.system.nc
     of_lam = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B)
@@ -36,8 +38,8 @@ def inspection_fun(setup: Setup) -> ca.Function:
     lam = multipliers(condensed, p)
     value = rows.value(p, lam, w)
     outputs = {
-        "H": ca.tril2symm(H),
-        "g": g,
+        "H": ca.tril2symm(qp.H),
+        "g": qp.g,
         "A_qp": ca.densify(ca.horzcat(rows.C_p + rows.C_lam @ of_lam, rows.C_w)),
         "lba": rows.lower - constant,
         "uba": rows.upper - constant,

@@ -32,11 +32,17 @@ Array = NDArray[np.float64]
 FALLBACKS = ("zero", "hold")
 INTERNAL_FORCES = ("body", "none")
 
+TORQUE_WEIGHT = 1e-7
+"""Share of the tasks' cost that an actuator force costs which moves them as much."""
+
+INTERNAL_FORCE_WEIGHT = 1e-5
+"""The same of internal contact forces, which move nothing."""
+
 CONTACT_RANK_TOL = 1e-3
-"""A constraint direction weaker than this, relative to its joints, is dropped. The redundant rows
-of a spatial loop that a plant leaves open by a gap are as weak as the gap over a link's length,
-1e-3 with MuJoCo's default softness; if they were kept, the loop could not move. A true direction
-that is this weak needs forces a thousand times larger than others."""
+"""A constraint direction weaker than this, relative to its usual strength, is dropped: a redundant
+row of several contacts is as strong as the contacts' poses are wrong, and if it were kept, the
+mechanism could not move. A true direction that is this weak needs forces a thousand times larger
+than others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +59,10 @@ class Setup:
     tasks: Sequence[Task]
     contacts: Sequence[Contact] = ()
     _: KW_ONLY
-    torque_weight: float = 1e-4
+    torque_weight: float = TORQUE_WEIGHT
     torque_reference: bool = False
     internal_forces: str = "body"
-    internal_force_weight: float = 1e-4
+    internal_force_weight: float = INTERNAL_FORCE_WEIGHT
     force_weight: float = 0.0
     force_reference: bool = False
     ctrl_limits: ArrayLike | None = None

@@ -7,15 +7,20 @@ forces w. With `a = T p + t` (see `condensed_dynamics.py`):
     subject to torque limits, friction pyramids and normal force limits.
 
 `r_p > 0` and `r_w > 0` make the Hessian positive definite: they determine the forces that cause no
-motion (of a redundant motor, of feet that press against each other).
+motion (of a redundant motor, of feet that press against each other). They are shares of the tasks'
+cost, in the units of `scaling.py`.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
+from mbcasadi import linalg
 from mbcasadi.constraints import stabilised_bias
-from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics, solve_upper
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows, contact_rows
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
@@ -27,9 +32,13 @@ from mbcasadi.control.inverse_dynamics.inequalities import (
 )
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
 from mbcasadi.control.tasks.task import own_slices
 from mbcasadi.system import evaluate
 from mbcasadi.system.actuator_model import ActuatorModel, actuator_model
+from mbcasadi.system.closing import row_scale_at
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -50,12 +59,22 @@ class TaskStack:
     target: ca.SX
 
 
+class ForceWeights(NamedTuple):
+    """The weights r_p (nu,) of the actuator forces and r_w of the internal forces."""
+
+    actuators: Array
+    internal: float
+
+
 @dataclass(frozen=True)
 class Problem:
     """The parts of the QP at one state, before they are condensed.
 
     Attributes:
         dynamics: `M a = f + B p + Gᵀ lam`, `G a + c = 0`.
+        definite: the same with an inertia that is definite; see `singular_inertia.py`.
+        v: (nv,) velocity.
+        gap: scaled residual of the loops.
         actuators: gains, biases and ranges of the actuators.
         contacts: rows and forces of the contacts.
         rows: the inequalities.
@@ -65,6 +84,9 @@ class Problem:
     """
 
     dynamics: Dynamics
+    definite: Dynamics
+    v: ca.SX
+    gap: ca.SX
     actuators: ActuatorModel
     contacts: ContactRows
     rows: Rows
@@ -96,6 +118,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         G=ca.sparsify(ca.vertcat(A, contacts.J)),
         c=ca.vertcat(bias, contacts.c),
     )
+    definite = definite_dynamics(setup, at, dynamics, A.shape[0])
     m, nw = dynamics.G.shape[0], contacts.of_w.shape[1]
     rows = stack_rows(
         [
@@ -108,7 +131,29 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     )
     p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)
     f_ref = desired_contact_forces(setup, at)
-    return Problem(dynamics, actuators, contacts, rows, stack_tasks(setup, at), p_ref, f_ref)
+    return Problem(
+        dynamics=dynamics,
+        definite=definite,
+        v=at.v,
+        gap=at.gap,
+        actuators=actuators,
+        contacts=contacts,
+        rows=rows,
+        tasks=stack_tasks(setup, at),
+        p_ref=p_ref,
+        f_ref=f_ref,
+    )
+
+
+def definite_dynamics(setup: Setup, at: Inputs, dynamics: Dynamics, nc: int) -> Dynamics:
+    """Return the dynamics with a definite inertia; `nc` rows of G are bilateral."""
+    system = setup.system
+    if not system.semidefinite:
+        return dynamics
+    row_scale = row_scale_at(ca.DM(system.scales.rows), setup.rank_tol, at.gap)
+    rows = (dynamics.G[:nc, :], dynamics.c[:nc, 0])
+    M, f = completed_inertia(system, dynamics.M, rows, row_scale=row_scale, rank_tol=setup.rank_tol)
+    return dynamics._replace(M=M, f=dynamics.f + f)
 
 
 def desired_contact_forces(setup: Setup, at: Inputs) -> ca.SX:
@@ -122,20 +167,19 @@ def desired_contact_forces(setup: Setup, at: Inputs) -> ca.SX:
 def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
     """Return the equality constraints' rows and bias, those that are off zero.
 
-    With stabilisation ω the rows are `A a + c + 2 ω psi + ω² phi = 0`.
+    With stabilisation ω the rows are `A a + c + 2 ω psi + ω² phi = 0`, psi and phi those of the
+    measured state.
     """
-    system, nc = setup.system, len(setup.contacts)
+    system = setup.system
     if system.nc == 0:
         return ca.SX(0, system.nv), ca.SX(0, 1)
     state = {"q": at.q, "v": at.v}
     A, bias = evaluate(system.loop_jacobian, state), system.loop_bias(at.q, at.v)
     if setup.stabilisation:
         omega = ca.DM(setup.stabilisation)
-        psi, phi = system.loop_rate(at.q, at.v), system.constraint(at.q)
+        psi, phi = system.loop_rate(*at.measured), system.constraint(at.measured[0])
         bias = stabilised_bias(bias, psi, phi, omega, omega)
-    on = ca.vertcat(
-        *(at.on[nc + k] for k, size in enumerate(setup.equality_sizes) for _ in range(size))
-    )
+    on = at.on_rows(setup)
     return ca.repmat(on, 1, system.nv) * A, on * bias
 
 
@@ -156,17 +200,16 @@ def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
     )
 
 
-def objective(setup: Setup, problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca.SX]:
+def objective(
+    setup: Setup, problem: Problem, condensed: Condensed, weights: ForceWeights
+) -> tuple[ca.SX, ca.SX]:
     """Return the Hessian's lower triangle (n, n) and the gradient (n,) at y = (p, w) = 0."""
-    nu, nw = setup.system.nu, problem.contacts.of_w.shape[1]
+    nw, r_p, r_w = problem.contacts.of_w.shape[1], ca.DM(weights.actuators), weights.internal
     root = ca.sqrt(problem.tasks.weight)
     E = (ca.diag(root) @ problem.tasks.J) @ condensed.T
     e = root * (problem.tasks.J @ condensed.t + problem.tasks.offset)
-    H = ca.diagcat(
-        ca.tril(E.T @ E) + setup.torque_weight * ca.SX.eye(nu),
-        setup.internal_force_weight * ca.SX.eye(nw),
-    )
-    g = ca.vertcat(E.T @ e - setup.torque_weight * problem.p_ref, ca.SX(nw, 1))
+    H = ca.diagcat(ca.tril(E.T @ E) + ca.diag(r_p), r_w * ca.SX.eye(nw))
+    g = ca.vertcat(E.T @ e - r_p * problem.p_ref, ca.SX(nw, 1))
     if setup.force_weight and problem.contacts.J.shape[0]:
         F, f = contact_force_map(problem, condensed)
         H += setup.force_weight * ca.tril(F.T @ F)
@@ -177,7 +220,7 @@ def objective(setup: Setup, problem: Problem, condensed: Condensed) -> tuple[ca.
 def contact_force_map(problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca.SX]:
     """Return `F`, `f` of the contact forces `F y + f`."""
     first = problem.dynamics.G.shape[0] - problem.contacts.J.shape[0]
-    of_p = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B)[first:, :]
-    constant = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.y_0)[first:, 0]
+    of_p = -linalg.solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B)[first:, :]
+    constant = -linalg.solve_upper(condensed.R, condensed.R_inv_diag, condensed.y_0)[first:, 0]
     F = ca.horzcat(problem.contacts.of_lam @ of_p, problem.contacts.of_w)
     return F, problem.contacts.of_lam @ constant

@@ -2,31 +2,34 @@
 
 Whatever solver ran, its solution is accepted only if these five numbers are small:
 
-    dynamics         |M a - f - B p - Gᵀ lam| / (1 + |f| + |p|)
-    constraint       |G a + c| on kept rows / (1 + |a|)
-    primal           violation of the inequalities / (1 + |lam| + |p|)
-    stationarity     |L⁻ᵀ (∇ cost + Aᵀ mu)| / (1 + |x| + |x_0|)
-    complementarity  Σ |mu_i gap_i| / (1 + |x|² + |x_0|²)
+    dynamics         |M a - f - B p - Gᵀ lam|, entry by entry over the inertia's root
+    constraint       |G a + c| over the rows' lengths, that of dropped rows over their allowance
+    primal           violation of the inequalities over their units
+    stationarity     |L⁻ᵀ (∇ cost + Aᵀ mu)|
+    complementarity  Σ |mu_i gap_i|
 
-`x` is the whitened unknown of `qp/whitening.py`, in which the cost is `½ |x|²`: stationarity
-there bounds the distance to the optimum. NaN makes a residual NaN, and NaN is not `<= tol`.
+each relative to the size of what is in it, in the mechanism's own units (`scaling.py`): none of
+them changes when the units of the model do. `x` is the whitened unknown of `qp/whitening.py`, in
+which the cost is `½ |x|²`: stationarity there bounds the distance to the optimum. NaN makes a
+residual NaN, and NaN is not `<= tol`.
 """
 
 from dataclasses import dataclass
 
 import casadi as ca
 
-from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
-    Condensed,
-    Dynamics,
-    multipliers,
-    solve_upper_transposed,
-)
+from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics, multipliers
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
+from mbcasadi.control.inverse_dynamics.problem import ForceWeights
+from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length, positive
 from mbcasadi.qp.whitening import Whitened
 
 RESIDUALS = ("dynamics", "constraint", *QP_RESIDUALS)
+
+NOTHING = 1e-150
+"""Size that stands for zero in a denominator: a problem without forces and accelerations."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,9 @@ class Cost:
         of_lam, of_w: (3 nc, ·), (3 nc, nw) contact forces `of_lam lam + of_w w`; lam are the
             multipliers of the contact rows, the last ones.
         f_ref: (3 nc,) reference of the contact forces.
-        torque_weight, internal_force_weight, force_weight: r_p, r_w, r_f of the regularisation.
+        weights: r_p, r_w of the regularisation.
+        force_weight: r_f.
+        size: length of the tasks' weighted error at p = 0.
     """
 
     J: ca.SX
@@ -49,9 +54,9 @@ class Cost:
     of_lam: ca.SX
     of_w: ca.SX
     f_ref: ca.SX
-    torque_weight: float
-    internal_force_weight: float
+    weights: ForceWeights
     force_weight: float
+    size: ca.SX
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,21 @@ class Candidate:
     x: ca.SX
 
 
+@dataclass(frozen=True)
+class Allowance:
+    """What a dropped row may be violated by, relative to the accepted residual of a kept one.
+
+    Attributes:
+        rank_tol: share of an acceleration that the remainder of a dropped row explains.
+        rate: 1/s: share of a velocity across the kept rows by which redundant rows differ.
+        tolerance: accepted residual of kept rows.
+    """
+
+    rank_tol: float
+    rate: ca.SX
+    tolerance: float
+
+
 def residuals(
     candidate: Candidate,
     dynamics: Dynamics,
@@ -71,6 +91,8 @@ def residuals(
     whitened: Whitened,
     rows: Rows,
     cost: Cost,
+    scales: ProblemScales,
+    allowance: Allowance,
 ) -> ca.SX:
     """Return the residuals (5,) of a candidate, in the order of `RESIDUALS`.
 
@@ -81,25 +103,55 @@ def residuals(
         whitened: the substitution in which the QP was solved.
         rows: the inequalities.
         cost: what is minimised.
+        scales: the units of the problem.
+        allowance: what a dropped row may be violated by.
     """
     p, w, mu = candidate.p, candidate.w, candidate.mu
-    M, f, B, G, c = dynamics
     a = condensed.T @ p + condensed.t
     lam = multipliers(condensed, p)
-    size_p, size_lam = length(p), length(lam)
-    size_x = length(candidate.x)
-    far = whitened.distance
-    dynamics_gap = length(M @ a - f - B @ p - G.T @ lam) / (1 + length(f) + size_p)
-    constraint_gap = length(condensed.kept * (G @ a + c)) / (1 + length(a))
+    Ma = dynamics.M @ a
+    kinetic = ca.sqrt(ca.fmax(ca.dot(a, Ma), 0)) + condensed.a_ref + NOTHING
+    forces = kinetic + length(ca.DM(scales.actuators) * p) + length(ca.DM(scales.rows) * lam)
+    unbalanced = Ma - dynamics.f - dynamics.B @ p - dynamics.G.T @ lam
     value = rows.value(p, lam, w)
     above, below = value - rows.upper, rows.lower - value
-    primal = length(positive(above) + positive(below)) / (1 + size_lam + size_p)
+    size_x = length(candidate.x) + whitened.distance + cost.size + NOTHING
     gradient = cost_gradient(candidate, (a, lam), condensed, cost)
     gradient = gradient + row_gradient(candidate, condensed, rows)
-    stationarity = length(whitened.L_inv.T @ gradient) / (1 + size_x + far)
     gaps = ca.fabs(positive(mu) * above) + ca.fabs(positive(-mu) * below)
-    complementarity = ca.sum1(gaps) / (1 + size_x**2 + far**2)
-    return ca.vertcat(dynamics_gap, constraint_gap, primal, stationarity, complementarity)
+    return ca.vertcat(
+        length(unbalanced / ca.DM(scales.coordinates)) / forces,
+        _constraint_residual(dynamics, condensed, scales, allowance, a, kinetic),
+        length((positive(above) + positive(below)) / ca.DM(scales.inequalities)) / forces,
+        length(whitened.L_inv.T @ gradient) / size_x,
+        ca.sum1(gaps) / size_x**2,
+    )
+
+
+def _constraint_residual(
+    dynamics: Dynamics,
+    condensed: Condensed,
+    scales: ProblemScales,
+    allowance: Allowance,
+    a: ca.SX,
+    kinetic: ca.SX,
+) -> ca.SX:
+    """Return the largest violation of a row, of dropped ones relative to what is explained.
+
+    A dropped row counts as violated when `|G_i a + c_i|` is more than its remainder explains,
+    `rank_tol · |G_i| · |a|`, and than a velocity across the kept rows can.
+
+    Args:
+        dynamics, condensed, scales, allowance: as in `residuals`.
+        a: (nv,) acceleration.
+        kinetic: its size.
+    """
+    if not dynamics.G.shape[0]:
+        return ca.SX(0)
+    violation = ca.fabs(dynamics.G @ a + dynamics.c) / ca.DM(scales.rows)
+    explained = allowance.rank_tol * kinetic + allowance.rate * condensed.slip
+    share = ca.if_else(condensed.kept, 1 / kinetic, allowance.tolerance / explained)
+    return length(violation * share)
 
 
 def cost_gradient(
@@ -118,8 +170,8 @@ def cost_gradient(
     a, lam = motion
     p, w = candidate.p, candidate.w
     misses = cost.weight * (cost.J @ a + cost.offset)
-    by_p = condensed.T.T @ (cost.J.T @ misses) + cost.torque_weight * (p - cost.p_ref)
-    by_w = cost.internal_force_weight * w
+    by_p = condensed.T.T @ (cost.J.T @ misses) + ca.DM(cost.weights.actuators) * (p - cost.p_ref)
+    by_w = cost.weights.internal * w
     if cost.force_weight:
         first = lam.numel() - cost.of_lam.shape[1]
         force = cost.of_lam @ lam[first:, 0] + cost.of_w @ w - cost.f_ref
@@ -139,4 +191,4 @@ def row_gradient(candidate: Candidate, condensed: Condensed, rows: Rows) -> ca.S
 def _through_multipliers(condensed: Condensed, by_lam: ca.SX) -> ca.SX:
     """Return `(∂lam/∂p)ᵀ by_lam = -Y_Bᵀ R⁻ᵀ by_lam`."""
     rhs = ca.densify(by_lam)
-    return -condensed.Y_B.T @ solve_upper_transposed(condensed.R, condensed.R_inv_diag, rhs)
+    return -condensed.Y_B.T @ linalg.solve_upper_transposed(condensed.R, condensed.R_inv_diag, rhs)

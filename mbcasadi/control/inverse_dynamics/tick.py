@@ -13,23 +13,31 @@ from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.carry import Layout, pack, unpack
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
+    LEAST_PIVOT,
     Condensed,
     Dynamics,
-    condense,
     multipliers,
-    solve_upper,
 )
+from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem, condensed_problem
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, state_size
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem, objective
-from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS, Candidate, Cost, residuals
+from mbcasadi.control.inverse_dynamics.problem import Problem
+from mbcasadi.control.inverse_dynamics.residuals import (
+    RESIDUALS,
+    Allowance,
+    Candidate,
+    Cost,
+    residuals,
+)
+from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
 from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.linalg import solve_upper
 from mbcasadi.qp.input_guard import active_signs, clamp, is_saturated
-from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge
+from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
 from mbcasadi.qp.solver import CLAIMED
-from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds, whiten
+from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds
 
 Array = NDArray[np.float64]
 
@@ -43,6 +51,7 @@ class Stages:
         row_names: name of each inequality.
         u_min, u_max: (nu,) limits that the control never leaves.
         nw: number of internal forces.
+        scales: the units of the problem.
         finish_from_carry: (carry, x, lam_a, active, flag) → the controller's outputs, for a
             controller that is a part of another one; None where the safe output reads inputs.
     """
@@ -52,23 +61,19 @@ class Stages:
     u_min: Array
     u_max: Array
     nw: int
+    scales: ProblemScales
     finish_from_carry: ca.Function | None
 
 
 def make_stages(setup: Setup) -> Stages:
     """Return the build and finish Functions of a controller."""
     symbols = input_symbols(setup, 0)
-    inputs, valid = guard_inputs(setup, symbols)
-    problem = assemble_problem(setup, inputs)
-    m = len(problem.rows.names)
+    qp = condensed_problem(setup, symbols)
+    problem, m = qp.problem, len(qp.problem.rows.names)
     z = ca.SX.sym("z", state_size(setup, m))
     symbols["z"] = z
-    condensed = condense(problem.dynamics, setup.rank_tol)
-    H, g = objective(setup, problem, condensed)
-    whitened = whiten(H, g)
-    A_qp, lba, uba = least_distance(setup, problem, condensed, whitened)
-    matrices = _matrices_of_finish(problem, condensed, whitened)
-    carry, layout = pack(matrices | {"valid": valid})
+    A_qp, lba, uba = least_distance(setup, qp)
+    carry, layout = pack(_values_of_finish(setup, qp))
     build = ca.Function(
         "build",
         list(symbols.values()),
@@ -78,7 +83,7 @@ def make_stages(setup: Setup) -> Stages:
         {"cse": True},
     )
     limits = control_limits(setup, problem)
-    finish = _finish(setup, problem, layout, symbols, limits)
+    finish = _finish(setup, qp, layout, symbols, limits)
     reads_inputs = setup.holds_last_control or setup.fallback_law is not None
     return Stages(
         qp=LeastDistanceStages(build, finish),
@@ -86,22 +91,15 @@ def make_stages(setup: Setup) -> Stages:
         u_min=limits[0],
         u_max=limits[1],
         nw=problem.contacts.of_w.shape[1],
-        finish_from_carry=None if reads_inputs else _finish(setup, problem, layout, {}, limits),
+        scales=qp.scales,
+        finish_from_carry=None if reads_inputs else _finish(setup, qp, layout, {}, limits),
     )
 
 
-def least_distance(
-    setup: Setup, problem: Problem, condensed: Condensed, whitened: Whitened
-) -> LeastDistance:
-    """Return the inequalities over the whitened unknown, as a least-distance problem.
-
-    Args:
-        setup: the options.
-        problem: the parts of the QP.
-        condensed: `a = T p + t` and the multipliers that follow from p.
-        whitened: `y = y_0 + L_inv x`.
-    """
-    nu, rows = setup.system.nu, problem.rows
+def least_distance(setup: Setup, qp: CondensedProblem) -> LeastDistance:
+    """Return the inequalities over the whitened unknown, as a least-distance problem."""
+    nu, rows = setup.system.nu, qp.problem.rows
+    condensed, whitened = qp.condensed, qp.whitened
     in_p, in_w = whitened.L_inv[:nu, :], whitened.L_inv[nu:, :]
     of_lam = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B @ in_p)
     A = rows.C_p @ in_p + rows.C_lam @ of_lam + rows.C_w @ in_w
@@ -128,15 +126,16 @@ def control_limits(setup: Setup, problem: Problem) -> tuple[Array, Array]:
     return lower, upper
 
 
-def _matrices_of_finish(
-    problem: Problem, condensed: Condensed, whitened: Whitened
-) -> dict[str, ca.SX]:
-    """Return every matrix that `finish` needs, by name."""
+def _values_of_finish(setup: Setup, qp: CondensedProblem) -> dict[str, ca.SX]:
+    """Return everything that `finish` needs, by name."""
+    problem = qp.problem
     actuators, rows, tasks = problem.actuators, problem.rows, problem.tasks
+    size = ca.DM(setup.system.scales.coordinates)
+    error = tasks.J @ qp.condensed.t + tasks.offset
     return {
         **{f"dynamics.{key}": value for key, value in problem.dynamics._asdict().items()},
-        **{f"condensed.{key}": value for key, value in condensed._asdict().items()},
-        **{f"whitened.{key}": value for key, value in whitened._asdict().items()},
+        **{f"condensed.{key}": value for key, value in qp.condensed._asdict().items()},
+        **{f"whitened.{key}": value for key, value in qp.whitened._asdict().items()},
         **{key: getattr(rows, key) for key in ("C_p", "C_lam", "C_w", "lower", "upper")},
         **{key: getattr(actuators, key) for key in ("gain", "bias", "act")},
         "p_min": actuators.lower,
@@ -147,17 +146,21 @@ def _matrices_of_finish(
         "f_ref": problem.f_ref,
         "of_lam": problem.contacts.of_lam,
         "of_w": problem.contacts.of_w,
+        "size": length(ca.sqrt(tasks.weight) * error),
+        "rate": setup.contact_damping + length(problem.v / size),
+        "valid": qp.valid,
     }
 
 
 def _finish(
     setup: Setup,
-    problem: Problem,
+    qp: CondensedProblem,
     layout: Layout,
     inputs: dict[str, ca.SX],
     limits: tuple[Array, Array],
 ) -> ca.Function:
     """Return the stage behind the solver; `inputs` are what the safe output may read."""
+    problem = qp.problem
     nu, m, nw = setup.system.nu, len(problem.rows.names), problem.contacts.of_w.shape[1]
     solver = {
         "x": ca.SX.sym("x", nu + nw),
@@ -168,12 +171,13 @@ def _finish(
     carry = ca.SX.sym("carry", layout.size)
     known = unpack(layout, carry)
     whitened = Whitened(*(known[f"whitened.{key}"] for key in Whitened._fields))
+    condensed = Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields))
     y = whitened.y_0 + whitened.L_inv @ solver["x"]
     p = ca.fmin(ca.fmax(y[:nu, 0], known["p_min"]), known["p_max"])
     residual = residuals(
         Candidate(p, y[nu:, 0], solver["lam_a"], solver["x"]),
         Dynamics(*(known[f"dynamics.{key}"] for key in Dynamics._fields)),
-        Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields)),
+        condensed,
         whitened,
         Rows(
             C_p=known["C_p"],
@@ -183,7 +187,9 @@ def _finish(
             upper=known["upper"],
             names=problem.rows.names,
         ),
-        _cost(setup, problem, known),
+        _cost(setup, qp, known),
+        qp.scales,
+        Allowance(setup.rank_tol, known["rate"], setup.tolerance),
     )
     small = {name: residual[i] <= setup.tolerance for i, name in enumerate(RESIDUALS)}
     status = judge(
@@ -191,7 +197,10 @@ def _finish(
         solver_claims=solver["flag"] > CLAIMED,
         valid=known["valid"],
         tolerance=setup.tolerance,
-        consistent=ca.logic_and(small["dynamics"], small["constraint"]),
+        consistent=ca.logic_and(
+            condensed.definite >= LEAST_PIVOT,
+            ca.logic_and(small["dynamics"], small["constraint"]),
+        ),
     )
     optimal = status <= int(Status.SUBOPTIMAL)
     u_safe = _safe_output(setup, problem, known, inputs)
@@ -230,11 +239,11 @@ def _safe_output(
     return ca.if_else(known["valid"], _controls(problem, known, no_force), 0)
 
 
-def _cost(setup: Setup, problem: Problem, known: dict[str, ca.SX]) -> Cost:
+def _cost(setup: Setup, qp: CondensedProblem, known: dict[str, ca.SX]) -> Cost:
+    keys = ("J", "offset", "p_ref", "of_lam", "of_w", "f_ref", "size")
     return Cost(
-        weight=problem.tasks.weight,
-        torque_weight=setup.torque_weight,
-        internal_force_weight=setup.internal_force_weight,
+        weight=qp.problem.tasks.weight,
+        weights=qp.weights,
         force_weight=setup.force_weight,
-        **{key: known[key] for key in ("J", "offset", "p_ref", "of_lam", "of_w", "f_ref")},
+        **{key: known[key] for key in keys},
     )

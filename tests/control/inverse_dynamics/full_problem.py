@@ -39,8 +39,8 @@ class Full:
     tasks: list
     limits: np.ndarray
     internal: np.ndarray
-    torque_weight: float = 1e-4
-    internal_weight: float = 1e-4
+    torque_weight: np.ndarray
+    internal_weight: float
     normal_range: list = field(default_factory=list)
     force_weight: float = 0.0
     force_reference: np.ndarray | float = 0.0
@@ -74,7 +74,7 @@ def solve(full):
     rights = [np.sqrt(w) * r for _, r, w in full.tasks]
     of_p = np.hstack([np.zeros((nu, nv)), np.eye(nu), np.zeros((nu, nl + nf))])
     of_f = np.hstack([np.zeros((nf, nv + nu + nl)), np.eye(nf)])
-    roots += [np.sqrt(full.torque_weight) * of_p]
+    roots += [np.sqrt(full.torque_weight)[:, None] * of_p]
     roots += [np.sqrt(full.internal_weight) * full.internal @ of_f]
     rights += [np.zeros(nu), np.zeros(nf)]
     roots += [np.sqrt(full.force_weight) * of_f]
@@ -147,13 +147,14 @@ def rotation_error(quat_ref, R):
     return (Rotation.from_quat([x, y, z, w]) * Rotation.from_matrix(R).inv()).as_rotvec()
 
 
-def full_problem(system, q, v, tasks, contacts, limits, on=None):
+def full_problem(system, q, v, tasks, contacts, limits, on=None, *, weights):
     """Return the full problem of a system whose actuators are motors of unit gain.
 
     Args:
         tasks: list of (J, rhs, weight).
         contacts: descriptions; `on` marks the active ones.
         limits: (nu, 2).
+        weights: of the actuator forces (nu,) and of internal forces, `controller.force_weights`.
     """
     f = column(system.passive_force(q, v)) - column(system.bias_force(q, v))
     on = np.ones(len(contacts)) if on is None else on
@@ -183,6 +184,8 @@ def full_problem(system, q, v, tasks, contacts, limits, on=None):
         tasks=tasks,
         limits=np.asarray(limits),
         internal=internal_projector(system, q, active),
+        torque_weight=np.asarray(weights.actuators),
+        internal_weight=weights.internal,
         normal_range=[
             (c.min_force, np.inf if c.max_force is None else c.max_force)
             for c in active

@@ -16,6 +16,7 @@ from mechanisms import (
 
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact
+from mbcasadi.description.status import Status
 
 # Two solvers, condition numbers of the Hessian up to 1e9: rounding 1e-16 times its root, twice.
 FORCE = 2e-5  # N, N m, relative to the largest force
@@ -61,7 +62,7 @@ def test_the_quadruped_gets_the_optimum_of_the_full_problem_with_every_set_of_fe
         ref[controller.reference["base.acceleration"]] = rng.standard_normal(3)
         full = full_problem(
             system, q, v, quadruped_tasks(system, controller, q, v, ref), feet(),
-            system.limits.ctrl, mask,
+            system.limits.ctrl, mask, weights=controller.force_weights,
         )  # fmt: skip
         solution, answer = controller.solve(q, v, ref, mask), solve(full)
         if compare(solution, answer):
@@ -85,7 +86,9 @@ def test_straight_knees_get_the_optimum_of_the_full_problem():
         assert np.linalg.svd(rows)[1][-1] < 1e-12
         ref = controller.reference_at(q)
         tasks = quadruped_tasks(system, controller, q, v, ref)
-        full = full_problem(system, q, v, tasks, feet(), system.limits.ctrl)
+        full = full_problem(
+            system, q, v, tasks, feet(), system.limits.ctrl, weights=controller.force_weights
+        )
         compare(controller.solve(q, v, ref), solve(full))
 
 
@@ -139,7 +142,16 @@ def test_a_humanoid_on_two_four_point_feet_gets_the_optimum_of_the_full_problem(
             posture(system, q, v, joints, range(6, 29), range(7, 30), 50.0, 1.0),
         ]
         contacts = feet(SOLES)
-        full = full_problem(system, q, v, tasks, contacts, system.limits.ctrl, mask)
+        full = full_problem(
+            system,
+            q,
+            v,
+            tasks,
+            contacts,
+            system.limits.ctrl,
+            mask,
+            weights=controller.force_weights,
+        )
         solution, answer = controller.solve(q, v, ref, mask), solve(full)
         if compare(solution, answer):
             solved += 1
@@ -174,7 +186,9 @@ def test_the_four_bar_tracks_and_saturates_as_the_full_problem_says():
         v = admissible(A, 5.0 * rng.standard_normal(3))
         ref = np.array([q[0] + 0.3 * rng.standard_normal(), 0.0, 0.0])
         task = posture(system, q, v, (ref[:1], ref[1:2], ref[2:]), [0], [0], 400.0, 1.0)
-        full = full_problem(system, q, v, [task], [], system.limits.ctrl)
+        full = full_problem(
+            system, q, v, [task], [], system.limits.ctrl, weights=controller.force_weights
+        )
         solution = controller.solve(q, v, ref)
         compare(solution, solve(full))
         saturated += abs(abs(solution.u[0]) - 1.5) < 1e-9
@@ -196,7 +210,11 @@ def test_mechanisms_with_loops_get_the_optimum_of_the_full_problem(model):
         task = posture(system, q, v, parts, every, every, 50.0, 1.0)
         compare(
             controller.solve(q, v, ref),
-            solve(full_problem(system, q, v, [task], [], system.limits.ctrl)),
+            solve(
+                full_problem(
+                    system, q, v, [task], [], system.limits.ctrl, weights=controller.force_weights
+                )
+            ),
         )
 
 
@@ -208,11 +226,33 @@ def test_the_slider_crank_at_its_singular_pose_gets_the_full_answer_of_a_dropped
     assert np.abs(column(system.constraint(q))).max() < 1e-12
     A = numbers(system.constraint_jacobian(q))
     assert np.linalg.matrix_rank(A, tol=1e-9) == 1
-    for v in (np.zeros(3), admissible(A, np.array([1.0, 0.5, -0.3]))):
+    along, across = velocities_at_the_branching(system, q, A)
+    for v in (np.zeros(3), *along):
         ref = np.array([crank + 0.2, 0.0, 0.0])
         task = posture(system, q, v, (ref[:1], ref[1:2], ref[2:]), [0], [0], 100.0, 1.0)
-        full = full_problem(system, q, v, [task], [], system.limits.ctrl)
+        full = full_problem(
+            system, q, v, [task], [], system.limits.ctrl, weights=controller.force_weights
+        )
         compare(controller.solve(q, v, ref), solve(full))
+    # along no branch the dropped row is violated, whatever the acceleration
+    assert controller.solve(q, across, ref).status == Status.FAILED
+
+
+def velocities_at_the_branching(system, q, A):
+    """Return velocities along both branches, and one along none: A v = 0 holds for all of them."""
+    plane = np.linalg.svd(A)[2][1:].T
+    angles = np.linspace(0.0, np.pi, 20001)
+    turned = plane @ np.vstack([np.cos(angles), np.sin(angles)])
+    bias = numbers(system.constraint_bias.map(angles.size)(np.tile(q, (angles.size, 1)).T, turned))
+    outside = (np.eye(len(A)) - A @ np.linalg.pinv(A, rcond=1e-9)) @ bias
+    worst = outside[np.abs(outside).max(axis=1).argmax()]
+    places = np.flatnonzero(np.sign(worst[:-1]) != np.sign(worst[1:]))
+    along = []
+    for i in places:
+        share = worst[i] / (worst[i] - worst[i + 1])
+        along.append(turned[:, i] + share * (turned[:, i + 1] - turned[:, i]))
+    assert len(along) == 2
+    return along, turned[:, np.abs(worst).argmax()]
 
 
 def test_normal_force_limits_hold_and_match_the_full_problem():
@@ -227,7 +267,7 @@ def test_normal_force_limits_hold_and_match_the_full_problem():
         ref = controller.reference_at(system.tree.keyframes["stand"])
         full = full_problem(
             system, q, v, quadruped_tasks(system, controller, q, v, ref), contacts,
-            system.limits.ctrl,
+            system.limits.ctrl, weights=controller.force_weights,
         )  # fmt: skip
         solution = controller.solve(q, v, ref)
         if compare(solution, solve(full)):
@@ -245,7 +285,11 @@ def test_an_inclined_contact_uses_its_own_normal():
     q, v = stand(system, np.random.default_rng(3), spread=0.05, key="stand")
     ref = controller.reference_at(q)
     tasks_full = quadruped_tasks(system, controller, q, v, ref)
-    answer = solve(full_problem(system, q, v, tasks_full, slope, system.limits.ctrl))
+    answer = solve(
+        full_problem(
+            system, q, v, tasks_full, slope, system.limits.ctrl, weights=controller.force_weights
+        )
+    )
     solution = controller.solve(q, v, ref)
     assert compare(solution, answer)
     np.testing.assert_allclose(solution.contact_forces, answer.force, atol=FORCE * 100)

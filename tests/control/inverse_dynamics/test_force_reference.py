@@ -40,7 +40,9 @@ def test_the_forces_are_those_of_the_full_problem(law, mask):
         pose = [part[f"base.{x}"] for x in ("position", "velocity", "acceleration", "quaternion")]
         pose += [part["base.angular_velocity"], part["base.angular_acceleration"]]
         task = pose_task(system, "trunk", "body", q, v, pose, 100.0, 1.0)
-        full = full_problem(system, q, v, [task], feet(), system.limits.ctrl, mask)
+        full = full_problem(
+            system, q, v, [task], feet(), system.limits.ctrl, mask, weights=law.force_weights
+        )
         f_ref = part["force"][np.repeat(mask, 3) > 0]
         answer = solve(replace(full, force_weight=WEIGHT, force_reference=f_ref))
         got = law.solve(q, v, ref, mask)

@@ -1,4 +1,4 @@
-"""A model with an actuator that has no equation gives no controller: MuJoCo says what it would miss.
+"""An actuator without an equation gives no controller; MuJoCo says what it would miss.
 
 Each model has a motor that could do the task, and a second actuator that pushes as well.
 """

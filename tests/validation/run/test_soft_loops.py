@@ -45,5 +45,6 @@ def test_a_spatial_loop_of_rank_three_in_six_rows_follows_although_it_is_open_by
     assert found.metric("tracking.rms_share") < 1e-3
 
 
-def test_taking_the_gap_for_constraints_would_hold_the_loop_still(bennett):
-    assert run(bennett, rank_tol=1e-8).metric("tracking.rms_share") > 0.5
+def test_the_gap_does_not_hold_the_loop_whatever_the_rank_tolerance(bennett):
+    """At the measured pose the redundant rows are independent: the state is closed first."""
+    assert run(bennett, rank_tol=1e-8).metric("tracking.rms_share") < 1e-3

@@ -1,0 +1,134 @@
+"""The units of a controller's problem, measured on the mechanism when the controller is built.
+
+A weight, a tolerance or a drop rule compares numbers of one unit with each other only if it is
+told what is large. The measure here is the mechanism's own: accelerations have the size
+`(aᵀ M a)^½`, an actuator force p the size `(bᵀ M⁻¹ b)^½ |p|`, a multiplier `(g M⁻¹ gᵀ)^½ |lam|`:
+p²/I with the inertia I that the actuator sees. Nothing changes when the units of a model do.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.problem import ForceWeights, Problem
+
+Array = NDArray[np.float64]
+
+LEAST_SHARE = 1e-9
+"""An actuator, row or force counts at least this share of the largest of its kind."""
+
+
+@dataclass(frozen=True)
+class ProblemScales:
+    """Root mean squares over closed poses, all contacts and loops on.
+
+    Attributes:
+        rows: (m,) length of each row of G in the inertia's metric.
+        coordinates: (nv,) square root of the inertia of each coordinate.
+        actuators: (nu,) `(bᵀ M⁻¹ b)^½` of each actuator.
+        inequalities: (k,) value of each inequality by forces of unit size.
+        task: size of a task's weighted error by an acceleration of unit size, the median of the
+            rows of all tasks: light links weigh no more than others.
+        contact: size of a contact force of 1 N: that of a force on the whole mass.
+    """
+
+    rows: Array
+    coordinates: Array
+    actuators: Array
+    inequalities: Array
+    task: float
+    contact: float
+
+    def force_weights(self, setup: Setup) -> ForceWeights:
+        """Return the weights of the regularisation: shares of the tasks' cost."""
+        return ForceWeights(
+            setup.torque_weight * (self.task * self.actuators) ** 2,
+            setup.internal_force_weight * float(self.task * self.contact) ** 2,
+        )
+
+
+def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -> ProblemScales:
+    """Return the scales of a problem.
+
+    Args:
+        setup: the options.
+        symbols: inputs of the controller, by name.
+        problem: expressions of these inputs.
+    """
+    M, _, B, G, _ = problem.definite
+    L = linalg.tree_cholesky(M)
+    X, Y = linalg.tree_solve_transposed(L, G.T), linalg.tree_solve_transposed(L, B)
+    E = ca.diag(ca.sqrt(problem.tasks.weight)) @ problem.tasks.J
+    rows = problem.rows
+    outputs = {
+        "rows": ca.sum1(X**2).T,
+        "coordinates": ca.diag(M),
+        "actuators": ca.sum1(Y**2).T,
+        "tasks": ca.sum1(linalg.tree_solve_transposed(L, E.T) ** 2).T,
+        "of_p": rows.C_p,
+        "of_lam": rows.C_lam,
+        "of_w": rows.C_w,
+    }
+    inputs = {name: symbols[name] for name in symbols if name != "z"}
+    measure = ca.Function(
+        "measure",
+        list(inputs.values()),
+        [ca.densify(x) for x in outputs.values()],
+        list(inputs),
+        list(outputs),
+    )
+    samples = [
+        {key: np.asarray(x) for key, x in measure(**values).items()}
+        for values in _sampled_inputs(setup, inputs)
+    ]
+    mean = {key: np.mean([sample[key] for sample in samples], axis=0) for key in outputs}
+    return _scales(mean, samples, contact_scale(setup))
+
+
+def contact_scale(setup: Setup) -> float:
+    """Return `m^-½` of the whole mass m, kg; 1 where the system was given by equations."""
+    tree = setup.system.tree
+    mass = 0.0 if tree is None else sum(body.mass for body in tree.bodies)
+    return float(mass**-0.5) if mass > 0 else 1.0
+
+
+def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Array]]:
+    """Return inputs at the closed poses of the mechanism, all rows on."""
+    sampled = []
+    for q, v in setup.system.scales.states:
+        values = {"q": q, "v": v, "ref": setup.reference_at(q)}
+        values["mask"] = np.ones(len(setup.mask_names))
+        values["act"] = np.zeros(setup.system.na)
+        sampled.append({name: values[name] for name in inputs})
+    return sampled
+
+
+def _scales(
+    mean: dict[str, Array], samples: list[dict[str, Array]], contact: float
+) -> ProblemScales:
+    rows = _floored(np.sqrt(mean["rows"].ravel()))
+    actuators = _floored(np.sqrt(mean["actuators"].ravel()))
+    values = [
+        np.abs(sample["of_p"]) @ (1 / actuators)
+        + (np.abs(sample["of_lam"]) @ (1 / rows) if rows.size else 0.0)
+        + np.abs(sample["of_w"]).sum(axis=1) / contact
+        for sample in samples
+    ]
+    seen = mean["tasks"][mean["tasks"] > 0]
+    return ProblemScales(
+        rows=rows,
+        coordinates=_floored(np.sqrt(mean["coordinates"].ravel())),
+        actuators=actuators,
+        inequalities=_floored(np.sqrt(np.mean(np.square(values), axis=0))),
+        task=float(np.sqrt(np.median(seen))) if seen.size else 1.0,
+        contact=contact,
+    )
+
+
+def _floored(values: Array) -> Array:
+    """Return the values, none below its share of the largest."""
+    return np.asarray(np.maximum(values, LEAST_SHARE * values.max(initial=0.0) or 1.0))

@@ -1,0 +1,40 @@
+"""Triangular solves with the factor of a row basis, whose dropped rows are zero."""
+
+import casadi as ca
+
+from mbcasadi.linalg.basis import RowBasis
+
+
+def inverse_diagonal(basis: RowBasis[ca.SX]) -> ca.SX:
+    """Return (m,) reciprocals of the diagonal of R, zero for dropped rows."""
+    return basis.kept / ca.if_else(basis.kept, ca.diag(basis.R), 1)
+
+
+def solve_upper(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
+    """Return `R⁻¹ b` by back substitution; zero rows where `inv_diag` is zero."""
+    x = ca.SX(b)
+    for i in reversed(range(R.shape[0])):
+        x[i, :] = x[i, :] * inv_diag[i]
+        for j in (j for j in range(i) if R.sparsity().has_nz(j, i)):
+            x[j, :] = x[j, :] - R[j, i] * x[i, :]
+    return x
+
+
+def solve_upper_transposed(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
+    """Return `R⁻ᵀ b` by forward substitution; zero rows where `inv_diag` is zero."""
+    x = ca.SX(b)
+    for i in range(R.shape[0]):
+        for j in (j for j in range(i) if R.sparsity().has_nz(j, i)):
+            x[i, :] = x[i, :] - R[j, i] * x[j, :]
+        x[i, :] = x[i, :] * inv_diag[i]
+    return x
+
+
+def solve_kept(basis: RowBasis[ca.SX], b: ca.SX) -> ca.SX:
+    """Return the shortest x (n,) with `A_i x = b_i` for each row that is kept.
+
+    Args:
+        basis: of A, factored without pivoting.
+        b: (m,).
+    """
+    return basis.V @ solve_upper_transposed(basis.R, inverse_diagonal(basis), ca.densify(b))
