@@ -24,7 +24,7 @@ LEAST_SHARE = 1e-9
 
 @dataclass(frozen=True)
 class ProblemScales:
-    """Root mean squares over closed poses, all contacts and loops on.
+    """Medians over closed poses, all contacts and loops on.
 
     Attributes:
         rows: (m,) length of each row of G in the inertia's metric.
@@ -85,8 +85,10 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         {key: np.asarray(x) for key, x in measure(**values).items()}
         for values in _sampled_inputs(setup, inputs)
     ]
-    mean = {key: np.mean([sample[key] for sample in samples], axis=0) for key in outputs}
-    return _scales(mean, samples, contact_scale(setup))
+    definite = [x for x in samples if all(np.all(np.isfinite(value)) for value in x.values())]
+    if not definite:
+        definite = [{key: np.ones_like(value) for key, value in samples[0].items()}]
+    return _scales(definite, contact_scale(setup))
 
 
 def contact_scale(setup: Setup) -> float:
@@ -107,26 +109,32 @@ def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Ar
     return sampled
 
 
-def _scales(
-    mean: dict[str, Array], samples: list[dict[str, Array]], contact: float
-) -> ProblemScales:
-    rows = _floored(np.sqrt(mean["rows"].ravel()))
-    actuators = _floored(np.sqrt(mean["actuators"].ravel()))
+def _scales(samples: list[dict[str, Array]], contact: float) -> ProblemScales:
+    """Return the scales from values at poses where the inertia is definite."""
+    usual = {key: _usual([sample[key].ravel() for sample in samples]) for key in samples[0]}
+    rows = _floored(np.sqrt(usual["rows"]))
+    actuators = _floored(np.sqrt(usual["actuators"]))
     values = [
         np.abs(sample["of_p"]) @ (1 / actuators)
         + (np.abs(sample["of_lam"]) @ (1 / rows) if rows.size else 0.0)
         + np.abs(sample["of_w"]).sum(axis=1) / contact
         for sample in samples
     ]
-    seen = mean["tasks"][mean["tasks"] > 0]
+    seen = usual["tasks"][usual["tasks"] > 0]
     return ProblemScales(
         rows=rows,
-        coordinates=_floored(np.sqrt(mean["coordinates"].ravel())),
+        coordinates=_floored(np.sqrt(usual["coordinates"])),
         actuators=actuators,
         inequalities=_floored(np.sqrt(np.mean(np.square(values), axis=0))),
         task=float(np.sqrt(np.median(seen))) if seen.size else 1.0,
         contact=contact,
     )
+
+
+def _usual(values: list[Array]) -> Array:
+    """Return the median over samples, and the mean of what is mostly zero."""
+    median = np.median(values, axis=0)
+    return np.asarray(np.where(median > 0, median, np.mean(values, axis=0)))
 
 
 def _floored(values: Array) -> Array:
