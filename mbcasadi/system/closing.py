@@ -7,7 +7,9 @@ that it is given:
     q ← q ⊕ (-A⁺ phi)   twice,   v ← v - A⁺ psi,
 
 in the metric of the coordinates' scales. A direction of A that is weaker than `CLOSING_TOL` is not
-corrected: off the manifold it may be a redundant row. Errors of 1e-3 become 1e-12.
+corrected: off the manifold it may be a redundant row. Nor is one in which a step would go further
+than `TRUSTED_STEP`: near a singular pose a small gap would become a large correction. Errors of
+1e-3 become 1e-12.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,6 +26,12 @@ CLOSING_STEPS = 2
 
 CLOSING_TOL = 1e-3
 """Relative length of a row's independent part that a step corrects."""
+
+TRUSTED_STEP = 0.02
+"""Scaled coordinates; see the head of this file."""
+
+STRONG = 0.1
+"""Relative length of a row's independent part from which a direction is corrected anyway."""
 
 GAP_SHARE = 10.0
 """A gap changes the length of a redundant row's remainder by its own size times the curvature of
@@ -66,12 +74,12 @@ def close_state(system: "System", q: ca.SX, v: ca.SX, on: ca.SX) -> ClosedState:
     moved, pose = ca.SX(0), q
     for _ in range(CLOSING_STEPS):
         residual = on * evaluate(system.constraint, {"q": pose})
-        step = _nearest(system, pose, v, on, residual)
+        step = _nearest(system, pose, v, on, residual, _worst(residual, scale) / TRUSTED_STEP)
         moved = moved + ca.norm_2(step)
         pose = system.integrate(pose, -size * step)
-    rates = v - size * _nearest(system, pose, v, on, on * system.loop_rate(pose, v))
-    left = ca.fabs(on * evaluate(system.constraint, {"q": pose})) / scale
-    gap = ca.mmax(ca.densify(left))
+    gap = _worst(on * evaluate(system.constraint, {"q": pose}), scale)
+    psi = on * system.loop_rate(pose, v)
+    rates = v - size * _nearest(system, pose, v, on, psi, GAP_SHARE * gap)
     closed = ca.logic_and(gap <= LARGEST_GAP, moved <= LARGEST_CORRECTION)
     return ClosedState(ca.if_else(closed, pose, q), ca.if_else(closed, rates, v), gap, closed)
 
@@ -89,10 +97,26 @@ def row_scale_at(row_scale: ca.DM, rank_tol: float, gap: ca.SX) -> ca.SX | ca.DM
     return row_scale * ca.fmax(1, GAP_SHARE / rank_tol * gap)
 
 
-def _nearest(system: "System", q: ca.SX, v: ca.SX, on: ca.SX, residual: ca.SX) -> ca.SX:
-    """Return the shortest x (nv,), in scaled coordinates, with `A diag(size) x = residual`."""
+def _worst(residual: ca.SX, scale: ca.DM) -> ca.SX:
+    return ca.mmax(ca.densify(ca.fabs(residual) / scale))
+
+
+def _nearest(
+    system: "System", q: ca.SX, v: ca.SX, on: ca.SX, residual: ca.SX, weakest: ca.SX
+) -> ca.SX:
+    """Return the shortest x (nv,), in scaled coordinates, with `A diag(size) x = residual`.
+
+    Args:
+        system: the mechanism.
+        q, v: (nq,), (nv,) state.
+        on: (nc,) one for each active row, else zero.
+        residual: (nc,).
+        weakest: relative length of the weakest direction that counts, where it is above
+            `CLOSING_TOL`.
+    """
     size, scale = ca.DM(system.scales.coordinates), ca.DM(system.scales.rows)
     A = evaluate(system.loop_jacobian, {"q": q, "v": v})
     A = ca.diag(on) @ A @ ca.diag(size)
-    basis = row_basis(A, row_scale=scale, rank_tol=CLOSING_TOL, pivot=False)
+    least = scale * ca.fmax(1, ca.fmin(weakest, STRONG) / CLOSING_TOL)
+    basis = row_basis(A, row_scale=least, rank_tol=CLOSING_TOL, pivot=False)
     return solve_kept(basis, residual)

@@ -52,11 +52,13 @@ class Scales:
         coordinates: (nv,) size of each coordinate: 1 rad for rotations, a length of the model for
             translations; by the inertias where the system was given by equations.
         rows: (nc,) root mean square of `|A_i diag(coordinates)|`: the length of each row.
+        row_norms: (nc,) root mean square of `|A_i|`.
     """
 
     states: tuple[tuple[Array, Array], ...]
     coordinates: Array
     rows: Array
+    row_norms: Array
 
 
 def measure_scales(system: "System") -> Scales:
@@ -65,7 +67,8 @@ def measure_scales(system: "System") -> Scales:
     poses = _closed_poses(system, rng)
     size = _coordinate_scales(system, poses)
     states = tuple((q, size * rng.standard_normal(system.nv)) for q in poses)
-    return Scales(states, size, typical_row_lengths(system, states, np.diag(size)))
+    rows, norms = (typical_row_lengths(system, states, np.diag(x)) for x in (size, size**0))
+    return Scales(states, size, rows, norms)
 
 
 def typical_row_lengths(

@@ -20,12 +20,14 @@ class LawInputs:
     """Safe inputs of a law: finite, quaternions unit.
 
     Attributes:
-        q, v: (nq,), (nv,).
+        q, v: (nq,), (nv,) closed by `system/closing.py`, or as measured where a law's equations do
+            not depend on the rank of the constraints.
         ref: slice of the reference by its slot's name.
         z: state by its name.
         rows: (nc,) one for each constraint row that is on, else zero; all ones without a mask.
         f_c: (nv,) measured constraint force, zero where the law does not use one.
         tuning: entries of the input `tuning` by name, inside their bounds.
+        gap: scaled residual of the rows that closing has left.
     """
 
     q: ca.SX
@@ -35,6 +37,7 @@ class LawInputs:
     rows: ca.SX
     f_c: ca.SX
     tuning: Mapping[str, ca.SX] = field(default_factory=dict)
+    gap: ca.SX = field(default_factory=lambda: ca.SX(0))
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ becomes C as it is. Its signature is
 - `mask`: one entry for each constraint of the model, above one half for on, where the system has a
   mask.
 - `status`: 0 the equations hold; 1 u is saturated at its limits; 2 the desired motion or force is
-  unattainable and u is the nearest; 3 bad input (NaN, infinity), u is the safe output; 4 the
-  arithmetic failed, u is the safe output.
+  unattainable and u is the nearest; 3 bad input (NaN, infinity, an active loop that is far open), u
+  is the safe output; 4 the arithmetic failed, u is the safe output.
 - `flags`: the bit SATURATED where u was clipped to its limits; see `Flag`.
 - `residual`: what is missing from the desired motion or force, in the law's own terms.
 
@@ -27,7 +27,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
-from mbcasadi.control.law_interface.safe_inputs import finite_state, input_symbols, safe_inputs
+from mbcasadi.control.law_interface.safe_inputs import (
+    close_inputs,
+    finite_state,
+    input_symbols,
+    safe_inputs,
+)
 from mbcasadi.control.law_interface.signals import monitors, signals_in, signals_out
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, TuningParameter
@@ -51,6 +56,7 @@ def make_law(
     slots: Sequence[Slot],
     states: Mapping[str, ArrayLike] | None = None,
     measures_force: bool = False,
+    closes_state: bool = True,
     tuning: Sequence[TuningParameter] = (),
     tracked: Sequence[tuple[str, str]] = (),
     ctrl_limits: ArrayLike | None = None,
@@ -66,6 +72,9 @@ def make_law(
         slots: slices of the reference.
         states: initial value of each state, by name.
         measures_force: the law takes the measured constraint force `f_c`.
+        closes_state: the equations get the state on the constraint manifold, not the measured one;
+            a state that is too far from it is bad input. Without it, nothing that they compute
+            for u may depend on the rank of the constraints.
         tuning: numbers that may change between ticks; `LawInputs.tuning` has them by name.
         tracked: (name, unit) of each entry of `Command.error`.
         ctrl_limits: (nu, 2) limits of u instead of the model's.
@@ -84,6 +93,9 @@ def make_law(
     _require_tuning(tuning)
     symbols = input_symbols(system, slots, len(tuning), z0.size, measures_force)
     at, valid = safe_inputs(system, symbols, slots, tuning, initial)
+    if closes_state:
+        at, closed = close_inputs(system, at)
+        valid = ca.logic_and(valid, closed)
     command = equations(at)
     z_next = ca.vertcat(ca.SX(0, 1), *(command.z_next.get(key, at.z[key]) for key in initial))
     outputs = _outputs(command, z_next, finite_state(symbols["z"], z0), valid, limits)

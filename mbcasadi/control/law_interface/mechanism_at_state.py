@@ -5,13 +5,14 @@ from functools import cached_property
 
 import casadi as ca
 
-from mbcasadi.control.law_interface.law import LawInputs
+from mbcasadi.control.law_interface.law import Array, LawInputs
 from mbcasadi.linalg import CompleteFactor, MatrixRoot, complement, complete_factor
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.closing import row_scale_at
+from mbcasadi.system.scales import typical_row_lengths
 
 LAW_RANK_TOL = 1e-6
-"""Rows of A that are weaker than this, relative to their length, are dropped. A plant leaves its
-loops open by small gaps, and rows that repeat others on the manifold then do so only nearly."""
+"""Rows of A that are weaker than this, relative to their usual length, are dropped."""
 
 
 ATTAIN_TOL = 1e-6
@@ -82,7 +83,16 @@ class Mechanism:
     @cached_property
     def rows(self) -> CompleteFactor[ca.SX]:
         """Complete orthogonal factors of A."""
-        return complete_factor(self.A, rank_tol=self.rank_tol)
+        row_scale = row_scale_at(ca.DM(self._usual_lengths), self.rank_tol, self.at.gap)
+        return complete_factor(self.A, row_scale=row_scale, rank_tol=self.rank_tol)
+
+    @property
+    def _usual_lengths(self) -> Array:
+        """(nc,) usual length of each row in the metric."""
+        scales = self.system.scales
+        if self.weights is None:
+            return scales.row_norms
+        return typical_row_lengths(self.system, scales.states, self.weights.inverse.full())
 
     @cached_property
     def P(self) -> ca.SX:

@@ -1,6 +1,7 @@
 """Inputs of a law: their symbols, and the guard that makes them safe to compute with."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -17,6 +18,7 @@ from mbcasadi.qp.input_guard import (
     replace_invalid,
 )
 from mbcasadi.system import System
+from mbcasadi.system.closing import close_state
 from mbcasadi.system.coordinates import equality_groups, quaternion_places
 
 
@@ -83,6 +85,17 @@ def safe_inputs(
         f_c=safe.get("f_c", ca.SX.zeros(system.nv)),
         tuning=_split(safe.get("tuning", ca.SX(0, 1)), {parameter.name: 1 for parameter in tuning}),
     ), valid
+
+
+def close_inputs(system: System, at: LawInputs) -> tuple[LawInputs, ca.SX]:
+    """Return the inputs with the state moved onto the constraint manifold, and whether it was near.
+
+    Args:
+        system: the mechanism.
+        at: inputs as measured.
+    """
+    state = close_state(system, at.q, at.v, at.rows)
+    return replace(at, q=state.q, v=state.v, gap=state.gap), state.closed
 
 
 def finite_state(z: ca.SX, z0: Array) -> ca.SX:

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.safe_inputs import close_inputs
 from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.feedback import (
     caused_acceleration,
@@ -157,7 +158,7 @@ def lqg(
         applied = clamp(u, limits[:, 0], limits[:, 1])
         return Command(
             u=u,
-            a=caused_acceleration(Mechanism(system, at, LAW_RANK_TOL), u),
+            a=caused_acceleration(Mechanism(system, close_inputs(system, at)[0]), u),
             z_next={"x": estimator.predict(x, applied)},
             error=-system.difference(linear.q, at.q),
         )
@@ -166,6 +167,7 @@ def lqg(
         system,
         name,
         equations,
+        closes_state=False,
         slots=(),
         states={"x": np.zeros(linear.nx)},
         tracked=deviations(system),

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.safe_inputs import close_inputs
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.tasks.task import Slot
@@ -53,7 +54,7 @@ def feedback(
         u = u_0 - gain @ (ca.DM(linear.from_dq) @ dq + ca.DM(linear.from_dv) @ dv)
         return Command(
             u=u,
-            a=caused_acceleration(Mechanism(system, at, LAW_RANK_TOL), u),
+            a=caused_acceleration(Mechanism(system, close_inputs(system, at)[0]), u),
             error=-dq,
             target=system.difference(linear.q, q_0),
         )
@@ -62,6 +63,7 @@ def feedback(
         system,
         name,
         equations,
+        closes_state=False,
         slots=setpoint_slots(system) if track_reference else (),
         tracked=deviations(system),
         ctrl_limits=ctrl_limits,

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.safe_inputs import close_inputs
 from mbcasadi.control.regulators.feedback import (
     caused_acceleration,
     deviations,
@@ -225,7 +226,7 @@ def _gain_schedule_law(
         u = u_r - G @ ca.vertcat(dq, at.v - v_r)
         return Command(
             u=u,
-            a=caused_acceleration(Mechanism(system, at, LAW_RANK_TOL), u),
+            a=caused_acceleration(Mechanism(system, close_inputs(system, at)[0]), u),
             z_next={STEP: next_step(at.z[STEP], len(table))},
             error=-dq,
             target=system.difference(along[0].q, q_r),
@@ -236,6 +237,7 @@ def _gain_schedule_law(
         system,
         name,
         equations,
+        closes_state=False,
         slots=(*setpoint_slots(system), Slot("gain", names, ("",) * size)),
         states={STEP: [0.0]},
         tracked=deviations(system),

@@ -89,6 +89,7 @@ def lti_inverse_dynamics(
         system,
         name,
         equations,
+        closes_state=False,
         slots=[
             Slot(key, tuple(f"{key}{i}" for i in range(size)), ("",) * size)
             for key, size in sizes.items()

