@@ -21,6 +21,7 @@ from mbcasadi.dynamics.terms import (
     State,
     Treatment,
     choose_kind,
+    row_scale_of,
     state_symbols,
     terms,
     terms_fun,
@@ -66,8 +67,8 @@ def residual_jacobian_fun(system: System, baumgarte: Baumgarte | None = None) ->
 def response_fun(system: System, treatment: Treatment) -> ca.Function:
     """Return the motion's response to a unit force and to a unit of constraint bias.
 
-    (M, A) → (a_f, a_c, lam_c, A_pinv, N_left): `∂a = a_f ∂f + a_c ∂c`, `∂lam = a_cᵀ ∂f + lam_c ∂c`
-    as in `dynamics.response`, and `N_left = I - A A⁺`.
+    (M, A, row_scale) → (a_f, a_c, lam_c, A_pinv, N_left): `∂a = a_f ∂f + a_c ∂c` and
+    `∂lam = a_cᵀ ∂f + lam_c ∂c` as in `dynamics.response`, and `N_left = I - A A⁺`.
     """
     nv, nc = system.nv, system.nc
     unrolled = 4 * nv * (nv + nc) ** 2 <= UNROLL_LIMIT  # solves for nv + nc columns
@@ -75,7 +76,8 @@ def response_fun(system: System, treatment: Treatment) -> ca.Function:
     pattern = terms_fun(system)
     M = kind.sym("M", pattern.sparsity_out("M"))
     A = kind.sym("A", pattern.sparsity_out("A"))
-    unit = response(M, A, treatment, system.semidefinite)
+    row_scale = kind.sym("row_scale", nc)
+    unit = response(M, A, treatment.rule(row_scale), system.semidefinite)
     outputs = {
         "a_f": unit.a_f,
         "a_c": unit.a_c,
@@ -84,7 +86,12 @@ def response_fun(system: System, treatment: Treatment) -> ca.Function:
         "N_left": kind.eye(nc) - unit.factor.U @ unit.factor.U.T,
     }
     return ca.Function(
-        "response", [M, A], list(outputs.values()), ["M", "A"], list(outputs), {"cse": True}
+        "response",
+        [M, A, row_scale],
+        list(outputs.values()),
+        ["M", "A", "row_scale"],
+        list(outputs),
+        {"cse": True},
     )
 
 
@@ -155,7 +162,9 @@ def _terms_and_response(
 ) -> tuple[Matrices, Matrices]:
     """Return the terms of the motion, and its response."""
     terms_now = terms_fun(system, treatment.baumgarte)(**state.inputs)
-    return terms_now, response_fun(system, treatment)(M=terms_now["M"], A=terms_now["A"])
+    row_scale = row_scale_of(system, state.inputs, treatment)
+    matrices = {"M": terms_now["M"], "A": terms_now["A"], "row_scale": row_scale}
+    return terms_now, response_fun(system, treatment)(**matrices)
 
 
 def _blocks(

@@ -13,9 +13,18 @@ from mbcasadi.dynamics.derivatives import (
     motion_and_jacobian,
 )
 from mbcasadi.dynamics.formulations import FormulationOptions, equations_of, operations_of_root
-from mbcasadi.dynamics.terms import State, Terms, Treatment, choose_kind, state_symbols, terms_at
+from mbcasadi.dynamics.terms import (
+    State,
+    Terms,
+    Treatment,
+    choose_kind,
+    row_scale_of,
+    state_symbols,
+    terms_at,
+)
 from mbcasadi.formulation import ConstrainedMotion, Equations
-from mbcasadi.linalg import RANK_TOL, Sym, tree_cholesky, tree_solve
+from mbcasadi.formulation.metric import metric_root
+from mbcasadi.linalg import RANK_TOL, DropRule, MatrixRoot, Sym, tree_cholesky, tree_solve
 from mbcasadi.system import System
 
 DEFAULT = "projection"
@@ -26,7 +35,7 @@ def forward_dynamics(
     system: System,
     formulation: str = DEFAULT,
     *,
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
     metric: ArrayLike | None = None,
@@ -47,7 +56,7 @@ def forward_dynamics(
     Args:
         system: the mechanism.
         formulation: one of `FORMULATIONS`.
-        row_scale, rank_tol: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol: drop rule; see `Treatment`.
         pivot: safest where constraints are redundant; without it, independent constraints on
             different branches take a half to a fifth of the time.
         metric: (nv, nv) symmetric positive definite weight of velocities  [A05, section 7.2];
@@ -65,7 +74,7 @@ def forward_dynamics(
     """
     equations = equations_of(system, formulation, options, metric)
     treatment = Treatment(row_scale, rank_tol, pivot, baumgarte)
-    core = _core(system, equations, treatment)
+    core = _core(system, equations, treatment, None if metric is None else metric_root(metric))
     # A Function of matrices around the core: CasADi then uses the core's own Jacobian,
     # where a Function of scalars would be differentiated through its operations.
     state = state_symbols(system, ca.MX)
@@ -89,7 +98,7 @@ def forward_dynamics_derivatives(
     system: System,
     formulation: str = DEFAULT,
     *,
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
     baumgarte: Baumgarte | None = None,
@@ -103,7 +112,7 @@ def forward_dynamics_derivatives(
     Args:
         system: the mechanism.
         formulation: one of `FORMULATIONS`.
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
         baumgarte: stabilisation of drift.
         options: those of `FormulationOptions` that the formulation takes.
 
@@ -111,7 +120,15 @@ def forward_dynamics_derivatives(
         UnknownNameError, UnsupportedFeatureError, ShapeError: as in `forward_dynamics`.
     """
     treatment = Treatment(row_scale, rank_tol, pivot, baumgarte)
-    fd = forward_dynamics(system, formulation, **treatment.rule, baumgarte=baumgarte, **options)
+    fd = forward_dynamics(
+        system,
+        formulation,
+        row_scale=row_scale,
+        rank_tol=rank_tol,
+        pivot=pivot,
+        baumgarte=baumgarte,
+        **options,
+    )
     state = state_symbols(system, ca.MX)
     inputs = _inputs(system, state)
     if formulation == DEFAULT and not options:
@@ -141,7 +158,7 @@ def constraint_force(
     system: System,
     formulation: str = DEFAULT,
     *,
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
     metric: ArrayLike | None = None,
@@ -154,7 +171,7 @@ def constraint_force(
     Args:
         system: the mechanism.
         formulation: one of `FORMULATIONS`.
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
         metric, baumgarte, nonideal: as in `forward_dynamics`, whose inputs these are too.
         options: those of `FormulationOptions` that the formulation takes.
 
@@ -179,13 +196,13 @@ def constraint_force(
 
 
 def _solve_motion(
-    terms: Terms[Sym], f: Sym, equations: Equations, treatment: Treatment
+    terms: Terms[Sym], f: Sym, equations: Equations, rule: DropRule
 ) -> ConstrainedMotion[Sym]:
     """Return the motion; without constraints every formulation is `a = M⁻¹ (f - h)`."""
     if terms.A.shape[0] == 0:
         a = tree_solve(tree_cholesky(terms.M), f - terms.h)
         return ConstrainedMotion(a, 0 * f, type(f)(0, 1))
-    return equations(terms.M, terms.h, f, terms.A, terms.c, **treatment.rule)
+    return equations(terms.M, terms.h, f, terms.A, terms.c, **rule)
 
 
 def _inputs(system: System, state: State[Sym]) -> dict[str, Sym]:
@@ -206,14 +223,27 @@ def _motion_with_nonideal_force(
     return {"a": motion["a"], "f_c": motion["f_c"] + f_nonideal}
 
 
-def _core(system: System, equations: Equations, treatment: Treatment) -> ca.Function:
-    """Return the forward dynamics as one Function with its own Jacobian."""
+def _core(
+    system: System,
+    equations: Equations,
+    treatment: Treatment,
+    root: MatrixRoot[ca.DM] | None,
+) -> ca.Function:
+    """Return the forward dynamics as one Function with its own Jacobian.
+
+    Args:
+        system: the mechanism.
+        equations: of its motion.
+        treatment: how rows are treated.
+        root: of the metric of the equations, or None.
+    """
     name = "forward_dynamics_core"
     root_operations = operations_of_root(equations, system.nv)
     state = state_symbols(system, choose_kind(system, treatment.pivot, root_operations))
     inputs = _inputs(system, state)
     terms = terms_at(system, state, treatment.baumgarte)
-    motion = _solve_motion(terms, inputs["f"], equations, treatment)
+    row_scale = row_scale_of(system, state.inputs, treatment, root)
+    motion = _solve_motion(terms, inputs["f"], equations, treatment.rule(row_scale))
     options: dict[str, bool | int | ca.Function] = {
         "cse": True,
         # the same for every formulation

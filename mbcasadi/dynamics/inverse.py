@@ -2,7 +2,14 @@
 
 import casadi as ca
 
-from mbcasadi.dynamics.terms import choose_kind, state_symbols, terms, terms_at
+from mbcasadi.dynamics.terms import (
+    Treatment,
+    choose_kind,
+    drop_rule,
+    state_symbols,
+    terms,
+    terms_at,
+)
 from mbcasadi.linalg import complement, complete_factor
 from mbcasadi.system import System
 
@@ -41,10 +48,11 @@ def constrained_inverse_dynamics(system: System, *, pivot: bool = True) -> ca.Fu
     f_0 = system.actuator_bias(q=state.q, v=state.v)["f_0"]
     B = system.actuation(q=state.q)["B"]
     required_force = M @ a + h - f_0
-    factor = complete_factor(A, pivot=pivot)
+    factor = complete_factor(A, **drop_rule(system, state, Treatment(pivot=pivot)))
     V = factor.basis.V
     P = complement(V)
-    u = complete_factor(P @ B, pivot=pivot).pinv_times(P @ required_force)
+    actuators = complete_factor(P @ B, row_scale=ca.norm_fro(B), pivot=pivot)
+    u = actuators.pinv_times(P @ required_force)
     remainder = required_force - B @ u
     f_c = V @ (V.T @ remainder)
     inputs = {"q": state.q, "v": state.v, "a": a} | state.last

@@ -2,7 +2,7 @@
 
 import casadi as ca
 
-from mbcasadi.dynamics.terms import Treatment, choose_kind, state_symbols, terms_at
+from mbcasadi.dynamics.terms import Treatment, choose_kind, drop_rule, state_symbols, terms_at
 from mbcasadi.formulation.null_space import null_space_inverse, reduced_equations
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.system import System
@@ -11,7 +11,7 @@ from mbcasadi.system import System
 def null_space_terms(
     system: System,
     *,
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
@@ -28,11 +28,11 @@ def null_space_terms(
 
     Args:
         system: the mechanism; its M at least positive definite on null(A).
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
     """
     state = state_symbols(system, choose_kind(system, pivot))
     M, h, A, c = terms_at(system, state)
-    rule = Treatment(row_scale, rank_tol, pivot).rule
+    rule = drop_rule(system, state, Treatment(row_scale, rank_tol, pivot))
     equations = reduced_equations(M, h, A, c, **rule)
     return _function("null_space_terms", state.inputs, equations._asdict())
 
@@ -40,7 +40,7 @@ def null_space_terms(
 def null_space_inverse_dynamics(
     system: System,
     *,
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
@@ -53,13 +53,13 @@ def null_space_inverse_dynamics(
 
     Args:
         system: the mechanism, with actuators.
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis` for the rows of A.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment` for the rows of A.
     """
     kind = choose_kind(system, pivot)
     state, a = state_symbols(system, kind), kind.sym("a", system.nv)
     M, h, A, _ = terms_at(system, state)
     h = h - system.actuator_bias(state.q, state.v)
-    rule = Treatment(row_scale, rank_tol, pivot).rule
+    rule = drop_rule(system, state, Treatment(row_scale, rank_tol, pivot))
     solution = null_space_inverse(M, h, A, system.actuation(state.q), a, **rule)
     inputs = {"q": state.q, "v": state.v, "a": a} | state.last
     return _function("null_space_inverse_dynamics", inputs, solution._asdict())

@@ -2,7 +2,7 @@
 
 import casadi as ca
 
-from mbcasadi.dynamics.terms import State, Treatment, rates, state_symbols, terms
+from mbcasadi.dynamics.terms import State, Treatment, drop_rule, rates, state_symbols, terms
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.formulation.projection import (
     constraint_inertia,
@@ -53,7 +53,7 @@ def projection_terms(
     system: System,
     *,
     gamma: float | None = None,
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
@@ -77,7 +77,7 @@ def projection_terms(
     Args:
         system: the mechanism; its M positive definite for `M_c` and `M_c_prime`.
         gamma: γ > 0; default the Frobenius norm of M.
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
 
     Raises:
         ProblemError: γ is not positive.
@@ -87,7 +87,8 @@ def projection_terms(
     state: State[ca.MX] = state_symbols(system, ca.MX)
     matrices = moving_terms_fun(system)(**state.inputs)
     M, A = matrices["M"], matrices["A"]
-    factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    rule = drop_rule(system, state, Treatment(row_scale, rank_tol, pivot))
+    factor = complete_factor(A, **rule)
     P = complement(factor.basis.V)
     A_pinv = factor.pinv_times(ca.MX.eye(system.nc))
     Pdot = projector_rate(P, path_rate(A_pinv, matrices["Adot"]))
@@ -115,7 +116,7 @@ def projection_terms(
 def force_channels(
     system: System,
     *,
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
@@ -132,7 +133,7 @@ def force_channels(
 
     Args:
         system: the mechanism; its M positive definite.
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
 
     Raises:
         UnsupportedFeatureError: M is only semidefinite, or rows are nonlinear in v.
@@ -145,7 +146,7 @@ def force_channels(
     state: State[ca.MX] = state_symbols(system, ca.MX)
     matrices = moving_terms_fun(system)(**state.inputs)
     M, A, f = matrices["M"], matrices["A"], ca.MX.sym("f", system.nv)
-    rule = Treatment(row_scale, rank_tol, pivot).rule
+    rule = drop_rule(system, state, Treatment(row_scale, rank_tol, pivot))
     factor = complete_factor(A, **rule)
     P = complement(factor.basis.V)
     of_f, of_total = force_split(f, P), force_split(f - matrices["h"], P)

@@ -7,7 +7,15 @@ The equations and the letters are those of `formulation.quasi_velocity_equations
 
 import casadi as ca
 
-from mbcasadi.dynamics.terms import State, choose_kind, rates, state_symbols, terms
+from mbcasadi.dynamics.terms import (
+    State,
+    Treatment,
+    choose_kind,
+    drop_rule,
+    rates,
+    state_symbols,
+    terms,
+)
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.quasi_velocity_equations import (
     coriolis_term,
@@ -23,7 +31,7 @@ def quasi_velocity_terms(
     system: System,
     *,
     root: str = "cholesky",
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
@@ -37,7 +45,7 @@ def quasi_velocity_terms(
     Args:
         system: the mechanism.
         root: "cholesky" or "symmetric".
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
 
     Raises:
         UnknownNameError: no such root; the message lists the names.
@@ -48,6 +56,7 @@ def quasi_velocity_terms(
     state = state_symbols(system, kind)
     f = kind.sym("f", system.nv)
     M, C, f_rest, A, Adot = _matrices_fun(system).call(list(state.inputs.values()))
+    rule = drop_rule(system, state, Treatment(row_scale, rank_tol, pivot))
     equations, lam = quasi_terms(
         M,
         C,
@@ -56,9 +65,7 @@ def quasi_velocity_terms(
         A,
         Adot,
         root=root,
-        row_scale=row_scale,
-        rank_tol=rank_tol,
-        pivot=pivot,
+        **rule,
     )
     inputs = {"q": state.q, "v": state.v, "f": f} | state.last
     return _function("quasi_velocity_terms", inputs, equations._asdict() | {"lam": lam})
@@ -68,7 +75,7 @@ def quasi_velocity_motion(
     system: System,
     *,
     root: str = "cholesky",
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
@@ -84,7 +91,7 @@ def quasi_velocity_motion(
     Args:
         system: the mechanism.
         root: "cholesky" or "symmetric".
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
 
     Raises:
         UnknownNameError, UnsupportedFeatureError: as in `quasi_velocity_terms`.
@@ -97,7 +104,8 @@ def quasi_velocity_motion(
     matrices = _matrices_fun(system)
     M, _, _, A, _ = matrices.call(list(state._replace(v=0 * f).inputs.values()))
     factor = root_factor(M, root)
-    rows = constraint_basis(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    rule = drop_rule(system, state, Treatment(row_scale, rank_tol, pivot))
+    rows = constraint_basis(factor, A, **rule)
     V2 = free_basis_near(rows.V1, V_ref)
     v_bar = V2 @ v_r
     v = factor.divide_transposed(v_bar)

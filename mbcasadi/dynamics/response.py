@@ -14,10 +14,10 @@ from typing import Generic, NamedTuple
 
 import casadi as ca
 
-from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.formulation.lagrange import mean_inertia
 from mbcasadi.linalg import (
     CompleteFactor,
+    DropRule,
     Sym,
     complete_factor,
     tree_cholesky,
@@ -40,7 +40,7 @@ class Response(NamedTuple, Generic[Sym]):
     factor: CompleteFactor[Sym]
 
 
-def response(M: Sym, A: Sym, treatment: Treatment, semidefinite: bool = False) -> Response[Sym]:
+def response(M: Sym, A: Sym, rule: DropRule, semidefinite: bool = False) -> Response[Sym]:
     """Return the response of motion; see the head of this file.
 
     An M that is definite on null(A) only gets inertia `s V Vᵀ` across the constraint, as in
@@ -49,11 +49,11 @@ def response(M: Sym, A: Sym, treatment: Treatment, semidefinite: bool = False) -
     Args:
         M: (nv, nv) inertia; a tree's structural zeros are used.
         A: (nc, nv) constraint Jacobian, of any rank.
-        treatment: the drop rule.
+        rule: the drop rule.
         semidefinite: M is positive semidefinite, and definite on null(A).
     """
     kind = type(M)
-    factor = complete_factor(A, **treatment.rule)
+    factor = complete_factor(A, **rule)
     V, used = factor.basis.V, factor.basis.used
     s = mean_inertia(M) if semidefinite else 0
     L = tree_cholesky(M + s * (V @ V.T) if semidefinite else M)

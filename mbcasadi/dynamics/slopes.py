@@ -17,7 +17,7 @@ from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.linalg import UNROLL_LIMIT, kind_for, operations
 
 Equations = Mapping[str, ca.SX]
-"""M, r, A, c as expressions of the symbols."""
+"""M, r, A, c and row_scale as expressions of the symbols."""
 
 UNROLLED_PRODUCT = 4_000
 """Operations of a product up to which it is scalar code; beyond, a loop is as fast and short."""
@@ -88,7 +88,7 @@ def _terms_fun(inputs: Mapping[str, ca.SX], equations: Equations) -> ca.Function
 def _motion_response_fun(
     pattern: Mapping[str, ca.Sparsity], treatment: Treatment, semidefinite: bool
 ) -> ca.Function:
-    """Return (M, r, A, c) → (a, lam, e, a_f, a_c, A_pinv)."""
+    """Return (M, r, A, c, row_scale) → (a, lam, e, a_f, a_c, A_pinv)."""
     nc, nv = pattern["A"].shape
     # factorisations, then products of three (nv, nv + nc) matrices
     count = 2 * operations(pattern["A"], treatment.pivot) if nc else 0
@@ -96,7 +96,8 @@ def _motion_response_fun(
     kind = kind_for(count)
     M, A = kind.sym("M", pattern["M"]), kind.sym("A", pattern["A"])
     r, c = kind.sym("r", nv), kind.sym("c", nc)
-    unit = response(M, A, treatment, semidefinite)
+    row_scale = kind.sym("row_scale", nc)
+    unit = response(M, A, treatment.rule(row_scale), semidefinite)
     A_pinv = unit.factor.pinv_times(kind.eye(nc))
     outputs = {
         "a": unit.a_f @ r + unit.a_c @ c,
@@ -106,7 +107,7 @@ def _motion_response_fun(
         "a_c": unit.a_c,
         "A_pinv": A_pinv,
     }
-    symbols = {"M": M, "r": r, "A": A, "c": c}
+    symbols = {"M": M, "r": r, "A": A, "c": c, "row_scale": row_scale}
     dense = [ca.densify(part) for part in outputs.values()]
     return ca.Function(
         "motion_response", [*symbols.values()], dense, [*symbols], [*outputs], {"cse": True}

@@ -1,5 +1,6 @@
 """The matrices of a `System` at one state, and its inputs as symbols."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, cast
 
@@ -9,8 +10,9 @@ import numpy as np
 from mbcasadi.constraints import stabilised_bias
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ShapeError
-from mbcasadi.linalg import RANK_TOL, DropRule, Sym, kind_for, operations
+from mbcasadi.linalg import RANK_TOL, DropRule, MatrixRoot, Sym, kind_for, operations
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.closing import row_scale_fun
 
 
 @dataclass(frozen=True)
@@ -18,11 +20,14 @@ class Treatment:
     """How constraint rows are treated.
 
     Attributes:
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        row_scale: absolute scale of every row in the drop rule of `linalg.row_basis`; None for the
+            usual length of each row, from the mechanism, wider by what a gap of the state may
+            make of redundant rows (`system/closing.py`).
+        rank_tol, pivot: the rest of the drop rule.
         baumgarte: stabilisation of drift, or None.
     """
 
-    row_scale: float = 1.0
+    row_scale: float | None = None
     rank_tol: float = RANK_TOL
     pivot: bool = True
     baumgarte: Baumgarte | None = None
@@ -34,10 +39,13 @@ class Treatment:
         numbers = [part.tolist() for part in rates] if rates else None
         return f"{self.row_scale!r} {self.rank_tol!r} {self.pivot} {numbers}"
 
-    @property
-    def rule(self) -> DropRule:
-        """The drop rule, as the arguments of a formulation."""
-        return {"row_scale": self.row_scale, "rank_tol": self.rank_tol, "pivot": self.pivot}
+    def rule(self, row_scale: object) -> DropRule:
+        """Return the drop rule, as the arguments of a formulation.
+
+        Args:
+            row_scale: that of `row_scale_of`.
+        """
+        return {"row_scale": row_scale, "rank_tol": self.rank_tol, "pivot": self.pivot}
 
 
 class Terms(NamedTuple, Generic[Sym]):
@@ -82,6 +90,33 @@ def state_symbols(system: System, kind: type[Sym]) -> State[Sym]:
     t = kind.sym("t") if system.timed else None
     mask = None if system.mask is None else kind.sym("mask", system.nc)
     return State(kind.sym("q", system.nq), kind.sym("v", system.nv), t, mask)
+
+
+def row_scale_of(
+    system: System,
+    at: Mapping[str, Sym],
+    treatment: Treatment,
+    root: MatrixRoot[ca.DM] | None = None,
+) -> Sym | float:
+    """Return the scales of the constraint rows at a state.
+
+    Args:
+        system: the mechanism.
+        at: q, [t], [mask] by name.
+        treatment: how rows are treated.
+        root: of the metric in whose coordinates the rows are factored, or None.
+    """
+    if treatment.row_scale is not None or not system.nc:
+        return 1.0 if treatment.row_scale is None else treatment.row_scale
+    of_rate = None if root is None else np.asarray(root.inverse, dtype=float)
+    scale = row_scale_fun(system, treatment.rank_tol, of_rate)
+    value: Sym = evaluate(scale, at)
+    return value
+
+
+def drop_rule(system: System, state: State[Sym], treatment: Treatment) -> DropRule:
+    """Return the drop rule of a treatment at a state, as the arguments of a formulation."""
+    return treatment.rule(row_scale_of(system, state.inputs, treatment))
 
 
 def terms(system: System, state: State[ca.SX], baumgarte: Baumgarte | None = None) -> Terms[ca.SX]:

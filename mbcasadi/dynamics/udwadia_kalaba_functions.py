@@ -2,7 +2,7 @@
 
 import casadi as ca
 
-from mbcasadi.dynamics.terms import Treatment, choose_kind, state_symbols, terms_at
+from mbcasadi.dynamics.terms import Treatment, choose_kind, drop_rule, state_symbols, terms_at
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.root import ROOTS
 from mbcasadi.formulation.udwadia_kalaba import gauss_deviation, nonideal_split
@@ -15,7 +15,7 @@ def udwadia_kalaba_terms(
     system: System,
     *,
     root: str = "cholesky",
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
@@ -32,7 +32,7 @@ def udwadia_kalaba_terms(
     Args:
         system: the mechanism; its M positive definite.
         root: "cholesky" or "symmetric"; the same result, the first is cheaper.
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
 
     Raises:
         UnknownNameError: no such root; the message lists the names.
@@ -49,7 +49,7 @@ def udwadia_kalaba_terms(
     state = state_symbols(system, kind)
     f, C = kind.sym("f", system.nv), kind.sym("f_nonideal", system.nv)
     M, h, A, c = terms_at(system, state)
-    rule = Treatment(row_scale, rank_tol, pivot).rule
+    rule = drop_rule(system, state, Treatment(row_scale, rank_tol, pivot))
     split = nonideal_split(M, h, f, A, c, C, root=root, **rule)
     a_free = tree_solve(tree_cholesky(M), f + C - h)
     outputs = split._asdict() | {"a_free": a_free}

@@ -7,7 +7,7 @@ from mbcasadi.dynamics.projection_functions import (
     moving_terms_fun,
     require_positive,
 )
-from mbcasadi.dynamics.terms import State, state_symbols, terms_fun
+from mbcasadi.dynamics.terms import State, Treatment, drop_rule, state_symbols, terms_fun
 from mbcasadi.formulation.projection_rates import path_rate, projector_rate, turning_rate
 from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass
 from mbcasadi.formulation.virtual_mass_model import (
@@ -26,7 +26,7 @@ def virtual_mass_terms(
     system: System,
     *,
     virtual_mass: float | None = None,
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
@@ -49,7 +49,7 @@ def virtual_mass_terms(
     Args:
         system: the mechanism; its M at least positive definite on null(A).
         virtual_mass: μ > 0; default the mean inertia of the free motions.
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
 
     Raises:
         ProblemError: μ is not positive.
@@ -59,7 +59,8 @@ def virtual_mass_terms(
     state: State[ca.MX] = state_symbols(system, ca.MX)
     matrices = moving_terms_fun(system)(**state.inputs)
     M, A = matrices["M"], matrices["A"]
-    factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    rule = drop_rule(system, state, Treatment(row_scale, rank_tol, pivot))
+    factor = complete_factor(A, **rule)
     P, rank = complement(factor.basis.V), factor.basis.rank
     Lambda = path_rate(factor.pinv_times(ca.MX.eye(system.nc)), matrices["Adot"])
     if virtual_mass is None:
@@ -88,7 +89,7 @@ def virtual_mass_terms(
 def actuation_map(
     system: System,
     *,
-    row_scale: float = 1.0,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
 ) -> ca.Function:
@@ -100,11 +101,12 @@ def actuation_map(
 
     Args:
         system: a mechanism with actuators.
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis` for the constraint rows.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment` for the constraint rows.
     """
     state: State[ca.MX] = state_symbols(system, ca.MX)
     A = terms_fun(system)(**state.inputs)["A"]
-    factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
+    rule = drop_rule(system, state, Treatment(row_scale, rank_tol, pivot))
+    factor = complete_factor(A, **rule)
     P, B = complement(factor.basis.V), system.actuation(state.q)
     force_map = actuator_map(B, P, factor.basis.rank)
     return dense_function("actuation_map", state.inputs, force_map._asdict())

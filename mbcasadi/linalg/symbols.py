@@ -1,7 +1,7 @@
 """Kinds of expressions, named Functions, and the limit up to which code is unrolled."""
 
 from collections.abc import Mapping
-from typing import TypedDict, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, cast
 
 import casadi as ca
 
@@ -15,7 +15,7 @@ UNROLL_LIMIT = 30_000
 class DropRule(TypedDict):
     """When a row counts as dependent: keyword arguments of `row_basis`."""
 
-    row_scale: float
+    row_scale: Any
     rank_tol: float
     pivot: bool
 

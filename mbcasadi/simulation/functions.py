@@ -14,6 +14,7 @@ from mbcasadi.formulation import lagrange
 from mbcasadi.linalg import UNROLL_LIMIT, Sym, complete_factor, operations
 from mbcasadi.simulation.options import EquationOptions
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.closing import row_scale_at, worst_gap
 
 TRUSTED_STEP = 0.1
 """Rad or m. A direction in which Newton would go further than this is not one of the
@@ -34,8 +35,10 @@ def newton_fun(system: System, equations: EquationOptions) -> ca.Function:
     on = s["mask"] * holonomic_rows(system)
     A = ca.diag(on) @ evaluate(system.loop_jacobian, known)
     phi = on * evaluate(system.constraint, known) - s["offset"]
-    least = ca.norm_inf(ca.densify(phi)) / (TRUSTED_STEP * equations.rank_tol)
-    scale = ca.fmax(equations.row_scale, least)
+    norms = ca.DM(system.scales.row_norms)
+    step = ca.norm_inf(ca.densify(phi / norms))  # that the usual row needs
+    least = norms * step / (TRUSTED_STEP * equations.rank_tol)
+    scale = ca.fmax(_usual_scale(system, equations), least)
     factor = complete_factor(A, row_scale=scale, rank_tol=equations.rank_tol)
     dq = ca.densify(-factor.pinv_times(phi))
     q_next = system.integrate(s["q"], dq)
@@ -54,7 +57,8 @@ def tangent_fun(system: System, equations: EquationOptions) -> ca.Function:
     A = ca.diag(s["mask"]) @ evaluate(system.loop_jacobian, s)
     psi = s["mask"] * evaluate(system.loop_rate, s)
     phi = s["mask"] * evaluate(system.constraint, s) - s["offset"]
-    factor = complete_factor(A, row_scale=equations.row_scale, rank_tol=equations.rank_tol)
+    scale = _scale_at(system, equations, phi)
+    factor = complete_factor(A, row_scale=scale, rank_tol=equations.rank_tol)
     R, used = factor.basis.R, factor.basis.used
     remainders = [
         ca.if_else(used[j] > 0, ca.norm_inf(ca.densify(R[j, :].T)), ca.inf)
@@ -90,7 +94,7 @@ def jump_fun(system: System, equations: EquationOptions) -> ca.Function:
         momentum,
         A,
         psi - A @ s["v"],
-        row_scale=equations.row_scale,
+        row_scale=_usual_scale(system, equations),
         rank_tol=equations.rank_tol,
         semidefinite=system.semidefinite,
     )
@@ -186,6 +190,22 @@ def _motion(
     f = s["f"] + (evaluate(system.actuator_force, s) if system.nu else 0)
     known = dict(s) | {"f": f}
     return dict(dynamics(**{name: known[name] for name in dynamics.name_in()}))
+
+
+def _usual_scale(system: System, equations: EquationOptions) -> ca.DM:
+    """Return (nc,) the scales of the constraint rows at a state on the manifold."""
+    if equations.row_scale is None:
+        return ca.DM(system.scales.row_norms)
+    return equations.row_scale * ca.DM.ones(system.nc)
+
+
+def _scale_at(system: System, equations: EquationOptions, phi: Sym) -> Sym | ca.DM:
+    """Return (nc,) the scales of the constraint rows at a state with the residual phi."""
+    usual = _usual_scale(system, equations)
+    if equations.row_scale is not None or not system.nc:
+        return usual
+    gap = worst_gap(phi, ca.DM(system.scales.rows))
+    return row_scale_at(usual, equations.rank_tol, gap)
 
 
 def _constraint_kind(system: System) -> type[ca.MX]:

@@ -78,7 +78,7 @@ class EquationOptions:
     """How the equations of motion are written, and when a constraint row counts as dependent.
 
     Attributes:
-        row_scale, rank_tol: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol: drop rule; see `Treatment`.
         baumgarte: stabilisation of drift; for use with `project="none"`.
         formulation_options: the formulation's own options by name.
 
@@ -86,13 +86,13 @@ class EquationOptions:
         ProblemError: a number of the drop rule is out of range, or `baumgarte` is of another type.
     """
 
-    row_scale: float = 1.0
+    row_scale: float | None = None
     rank_tol: float = RANK_TOL
     baumgarte: Baumgarte | None = None
     formulation_options: FormulationOptions = field(default_factory=FormulationOptions)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.row_scale) and self.row_scale >= 0):
+        if self.row_scale is not None and not (np.isfinite(self.row_scale) and self.row_scale >= 0):
             raise ProblemError(f"row_scale is {self.row_scale}; expected a number of at least 0")
         if not 0 <= self.rank_tol < 1:
             raise ProblemError(f"rank_tol is {self.rank_tol}; expected a number from 0 to below 1")

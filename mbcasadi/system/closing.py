@@ -15,9 +15,12 @@ than `TRUSTED_STEP`: near a singular pose a small gap would become a large corre
 from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
-from mbcasadi.linalg import row_basis, solve_kept
+from mbcasadi.linalg import Sym, row_basis, solve_kept
 from mbcasadi.system.functions import evaluate
+from mbcasadi.system.scales import typical_row_lengths
 
 if TYPE_CHECKING:
     from mbcasadi.system.system import System
@@ -33,9 +36,9 @@ TRUSTED_STEP = 0.02
 STRONG = 0.1
 """Relative length of a row's independent part from which a direction is corrected anyway."""
 
-GAP_SHARE = 10.0
-"""A gap changes the length of a redundant row's remainder by its own size times the curvature of
-the rows, which is about 1 in the scaled coordinates; this is the margin."""
+GAP_SHARE = 4.0
+"""A gap makes a redundant row independent by its own size times the curvature of the rows; this
+factor was at most 1.8 on overconstrained loops."""
 
 LARGEST_CORRECTION = 0.2
 """Scaled coordinates (rad, or lengths of the model): a state that has to be moved further than this
@@ -74,30 +77,56 @@ def close_state(system: "System", q: ca.SX, v: ca.SX, on: ca.SX) -> ClosedState:
     moved, pose = ca.SX(0), q
     for _ in range(CLOSING_STEPS):
         residual = on * evaluate(system.constraint, {"q": pose})
-        step = _nearest(system, pose, v, on, residual, _worst(residual, scale) / TRUSTED_STEP)
+        step = _nearest(system, pose, v, on, residual, worst_gap(residual, scale) / TRUSTED_STEP)
         moved = moved + ca.norm_2(step)
         pose = system.integrate(pose, -size * step)
-    gap = _worst(on * evaluate(system.constraint, {"q": pose}), scale)
+    gap = worst_gap(on * evaluate(system.constraint, {"q": pose}), scale)
     psi = on * system.loop_rate(pose, v)
     rates = v - size * _nearest(system, pose, v, on, psi, GAP_SHARE * gap)
     closed = ca.logic_and(gap <= LARGEST_GAP, moved <= LARGEST_CORRECTION)
     return ClosedState(ca.if_else(closed, pose, q), ca.if_else(closed, rates, v), gap, closed)
 
 
-def row_scale_at(row_scale: ca.DM, rank_tol: float, gap: ca.SX) -> ca.SX | ca.DM:
+def row_scale_at(row_scale: ca.DM, rank_tol: float, gap: Sym) -> Sym | ca.DM:
     """Return the scales with which a drop rule drops what a gap may make of redundant rows.
+
+    Every factorisation of constraint rows uses it, with the gap of the state that it is given.
 
     Args:
         row_scale: (m,) scales of the rows on the manifold.
         rank_tol: tolerance of the rule.
         gap: of a `ClosedState`.
     """
-    if gap.is_constant() and float(gap) == 0.0:
+    if rank_tol == 0.0 or (gap.is_constant() and float(gap) == 0.0):
         return row_scale
-    return row_scale * ca.fmax(1, GAP_SHARE / rank_tol * gap)
+    return row_scale * ca.fmax(1, ca.fmin(GAP_SHARE * gap, STRONG) / rank_tol)
 
 
-def _worst(residual: ca.SX, scale: ca.DM) -> ca.SX:
+def row_scale_fun(
+    system: "System", rank_tol: float, of_rate: NDArray[np.float64] | None = None
+) -> ca.Function:
+    """Return (q, [t], [mask]) → (row_scale): `row_scale_at` of a state as it is.
+
+    Args:
+        system: the mechanism.
+        rank_tol: tolerance of the drop rule.
+        of_rate: (nv, nv) from the rates in whose metric the rows are measured to v; rates
+            themselves by default.
+    """
+    scales = system.scales
+    norms = scales.row_norms
+    if of_rate is not None:
+        norms = typical_row_lengths(system, scales.states, of_rate)
+    s = {"q": ca.SX.sym("q", system.nq)}
+    s |= {"t": ca.SX.sym("t")} if system.timed else {}
+    s |= {} if system.mask is None else {"mask": ca.SX.sym("mask", system.nc)}
+    phi = s.get("mask", ca.SX.ones(system.nc)) * evaluate(system.constraint, s)
+    row_scale = row_scale_at(ca.DM(norms), rank_tol, worst_gap(phi, ca.DM(scales.rows)))
+    return ca.Function("row_scale", list(s.values()), [row_scale], list(s), ["row_scale"])
+
+
+def worst_gap(residual: Sym, scale: ca.DM) -> Sym:
+    """Return the largest residual of a row over the row's scale."""
     return ca.mmax(ca.densify(ca.fabs(residual) / scale))
 
 

@@ -33,7 +33,7 @@ def test_the_response_solves_the_equations_of_motion(kind, pivot, semidefinite, 
     M, A = matrices(rows, semidefinite)
     nc = len(rows)
     s = kind.sym("M", NV, NV), kind.sym("A", nc, NV)
-    unit = response(*s, Treatment(pivot=pivot), semidefinite)
+    unit = response(*s, Treatment(pivot=pivot).rule(1.0), semidefinite)
     made = ca.Function("response", [*s], [unit.a_f, unit.a_c, unit.lam_c])
     a_f, a_c, lam_c = (part.full() for part in made(M, A))
     reached = A @ np.linalg.pinv(A)

@@ -172,7 +172,7 @@ def test_drift_is_none_with_projection_bounded_with_baumgarte_and_grows_with_nei
     assert 1e-14 < pulled.drift.max() < free.drift.max() / 5
 
 
-def test_a_loop_of_repeated_rows_is_integrated_on_the_manifold_or_in_tiny_steps():
+def test_a_gap_does_not_hold_a_loop_of_repeated_rows():
     """Off the manifold the gap itself adds to the rank of an overconstrained loop."""
     system = mb.read_mjcf(ROOT / "mujoco_models" / "spatial_loop.xml")
     start, loose = (system.tree.q0, np.zeros(system.nv), 0.2), {"rtol": 1e-6, "atol": 1e-8}
@@ -180,4 +180,7 @@ def test_a_loop_of_repeated_rows_is_integrated_on_the_manifold_or_in_tiny_steps(
     free = mb.simulate(system, *start, **loose, integration=DRIFTING)
     assert held.rank.max() < system.nc
     assert held.drift.max() < 1e-14
-    assert free.steps > 5 * held.steps
+    assert free.drift.max() > 1e-10  # the gap is there,
+    assert free.rank.max() == held.rank.max()  # and no row counts because of it
+    assert free.steps < 2 * held.steps
+    np.testing.assert_allclose(free.q[-1], held.q[-1], atol=1e-5)

@@ -5,6 +5,7 @@ from typing import cast
 
 import casadi as ca
 
+from mbcasadi.dynamics.terms import Treatment, row_scale_of
 from mbcasadi.linalg import RANK_TOL, complete_factor
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.integrators.tableaus import Tableau, weighted_sum
@@ -28,18 +29,19 @@ def back_fun(
     s = step_symbols(system, cast(type[ca.MX], ca.SX) if unrolled else ca.MX)
     del s["u"]
     mask = s.get("mask", cast(ca.MX, ca.DM.ones(system.nc)))
-    q, v = s["q"], s["v"]
+    q, v, treatment = s["q"], s["v"], Treatment(rank_tol=rank_tol, pivot=pivot)
     on = mask * holonomic_rows(system)
     for _ in range(newton):
         at_rest = {**s, "q": q, "v": cast(ca.MX, ca.DM.zeros(system.nv))}
         A = ca.diag(on) @ evaluate(system.loop_jacobian, at_rest)
         phi = on * evaluate(system.constraint, at_rest)
-        factor = complete_factor(A, rank_tol=rank_tol, pivot=pivot)
+        factor = complete_factor(A, **treatment.rule(row_scale_of(system, at_rest, treatment)))
         q = system.integrate(q, ca.densify(-factor.pinv_times(phi)))
     inputs = s | {"q": q}
     A = ca.diag(mask) @ evaluate(system.loop_jacobian, inputs)
     psi = mask * evaluate(system.loop_rate, inputs)
-    v = v - complete_factor(A, rank_tol=rank_tol, pivot=pivot).pinv_times(psi)
+    factor = complete_factor(A, **treatment.rule(row_scale_of(system, inputs, treatment)))
+    v = v - factor.pinv_times(psi)
     outputs = [ca.densify(q), ca.densify(v)]
     options = {"cse": True} if unrolled else {}
     return ca.Function("back", list(s.values()), outputs, list(s), ["q_next", "v_next"], options)

@@ -27,7 +27,7 @@ class DynamicsOptions:
 
     Attributes:
         formulation: one of `FORMULATIONS`; all of them give the same motion.
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
+        row_scale, rank_tol, pivot: drop rule; see `Treatment`.
         metric: (nv, nv) weight of velocities, or None.
         baumgarte: stabilisation of drift, or None.
         formulation_options: the formulation's own options by name.
@@ -38,7 +38,7 @@ class DynamicsOptions:
     """
 
     formulation: str = FORMULATION
-    row_scale: float = 1.0
+    row_scale: float | None = None
     rank_tol: float = RANK_TOL
     pivot: bool = True
     metric: ArrayLike | None = None
@@ -49,7 +49,7 @@ class DynamicsOptions:
         valid = option_names(self.formulation)
         for name in self.formulation_options:
             require_name(f"option of formulation '{self.formulation}'", name, valid)
-        if not (np.isfinite(self.row_scale) and self.row_scale >= 0):
+        if self.row_scale is not None and not (np.isfinite(self.row_scale) and self.row_scale >= 0):
             raise ProblemError(f"row_scale is {self.row_scale}; expected a number of at least 0")
         if not 0 <= self.rank_tol < 1:
             raise ProblemError(f"rank_tol is {self.rank_tol}; expected a number from 0 to below 1")

@@ -14,10 +14,16 @@ from collections.abc import Mapping
 import casadi as ca
 
 from mbcasadi.dynamics.slopes import scalar_if_small, slopes_fun
-from mbcasadi.dynamics.terms import State, Treatment, state_symbols, terms
+from mbcasadi.dynamics.terms import State, Treatment, row_scale_of, state_symbols, terms
 from mbcasadi.linalg import complement, complete_factor
 from mbcasadi.simulation.functions import chart_rate_fun, holonomic_rows
 from mbcasadi.system import System, evaluate
+
+
+def row_scale_column(system: System, inputs: Mapping[str, ca.SX], treatment: Treatment) -> ca.SX:
+    """Return (nc,) the scales of the constraint rows at a state."""
+    scale = row_scale_of(system, inputs, treatment)
+    return ca.densify(scale * ca.SX.ones(system.nc))
 
 
 def acceleration_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
@@ -31,6 +37,7 @@ def acceleration_slopes_fun(system: System, treatment: Treatment) -> ca.Function
     )
     along = tuple(key for key in inputs if key != "mask")
     equations = {"M": M, "r": ca.densify(pull - h), "A": A, "c": ca.densify(c)}
+    equations["row_scale"] = row_scale_column(system, inputs, treatment)
     return slopes_fun(
         "acceleration_slopes",
         inputs,
@@ -49,6 +56,7 @@ def landing_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
     psi = s["mask"] * evaluate(system.loop_rate, s)
     M = system.mass_matrix(state.q)
     equations = {"M": M, "r": ca.densify(M @ state.v), "A": A, "c": ca.densify(psi - A @ state.v)}
+    equations["row_scale"] = row_scale_column(system, s, treatment)
     return slopes_fun(
         "landing_slopes",
         s,
@@ -67,7 +75,8 @@ def newton_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
     still = s | {"v": ca.DM.zeros(system.nv)}
     A = ca.diag(on) @ evaluate(system.loop_jacobian, still)
     phi = on * evaluate(system.constraint, s)
-    back = _least_squares("newton", s, A, phi, treatment)
+    row_scale = row_scale_column(system, s, treatment)
+    back = _least_squares("newton", s, (A, phi, row_scale), treatment)
     here = {key: ca.MX.sym(key, symbol.shape) for key, symbol in s.items()}
     correction = back(**here)
     step = -correction["x"]
@@ -88,7 +97,8 @@ def tangent_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
     mask = s.get("mask", ca.DM.ones(system.nc))
     A = ca.diag(mask) @ evaluate(system.loop_jacobian, s)
     psi = mask * evaluate(system.loop_rate, s)
-    back = _least_squares("tangent", s, A, psi, treatment)
+    row_scale = row_scale_column(system, s, treatment)
+    back = _least_squares("tangent", s, (A, psi, row_scale), treatment)
     here = {key: ca.MX.sym(key, symbol.shape) for key, symbol in s.items()}
     correction = back(**here)
     before = ca.horzcat(ca.DM(system.nv, system.nq), ca.DM.eye(system.nv))
@@ -122,15 +132,26 @@ def chart_slopes_fun(system: System) -> ca.Function:
 
 
 def _least_squares(
-    name: str, inputs: Mapping[str, ca.SX], A: ca.SX, b: ca.SX, treatment: Treatment
+    name: str,
+    inputs: Mapping[str, ca.SX],
+    equations: tuple[ca.SX, ca.SX, ca.SX],
+    treatment: Treatment,
 ) -> ca.Function:
-    """Return (inputs) → (x, slopes): `x = A⁺ b` and its slopes by all inputs but the mask."""
+    """Return (inputs) → (x, slopes): `x = A⁺ b` and its slopes by all inputs but the mask.
+
+    Args:
+        name: of the Function.
+        inputs: symbols by name.
+        equations: A, b and the scales of their rows.
+        treatment: the drop rule.
+    """
+    A, b, row_scale = equations
     nc, nv = A.shape
     here = {key: ca.MX.sym(key, symbol.shape) for key, symbol in inputs.items()}
     symbols = [*inputs.values()]
-    now = ca.Function(f"{name}_terms", symbols, [A, ca.densify(b)], {"cse": True})
-    A_now, b_now = now(*here.values())
-    factor = complete_factor(A_now, **treatment.rule)
+    now = ca.Function(f"{name}_terms", symbols, [A, ca.densify(b), row_scale], {"cse": True})
+    A_now, b_now, scale_now = now(*here.values())
+    factor = complete_factor(A_now, **treatment.rule(scale_now))
     V, U = factor.basis.V, factor.U
     x = factor.pinv_times(b_now)
     e, y = b_now - U @ (U.T @ b_now), factor.pinv_transposed_times(x)

@@ -47,3 +47,15 @@ def states_near(linear, count, size=0.05, seed=3):
     dq = size * rng.standard_normal((system.nv, count))
     q = np.array(system.integrate.map(count)(np.tile(linear.q[:, None], count), dq))
     return q, size * rng.standard_normal((system.nv, count))
+
+
+def on_the_manifold(system, q, v):
+    """Return the state that Newton's steps with singular values move onto the constraints."""
+    if not system.nc:
+        return q, v
+    for _ in range(20):
+        A = np.array(system.constraint_jacobian(q))
+        step = -np.linalg.pinv(A, rcond=1e-3) @ np.array(system.constraint(q)).ravel()
+        q = np.array(system.integrate(q, step)).ravel()
+    A = np.array(system.constraint_jacobian(q))
+    return q, v - np.linalg.pinv(A, rcond=1e-6) @ (A @ v)

@@ -3,7 +3,7 @@
 import casadi as ca
 import numpy as np
 import pytest
-from lqr_problems import MODELS, at_rest, in_another_basis, states_near, weights
+from lqr_problems import MODELS, at_rest, in_another_basis, on_the_manifold, states_near, weights
 from scipy.linalg import expm
 
 import mbcasadi as mb
@@ -73,13 +73,13 @@ def test_the_law_is_the_gain_on_deviations_and_desires_the_motion_that_it_causes
     law, system = lqr(linear, Q, R, period=PERIOD), linear.system
     K = lqr_gain(linear, Q, R, period=PERIOD).K
     fd = forward_dynamics(system, "lagrange", rank_tol=1e-6)
-    q, v = states_near(linear, 5, size=0.01)
-    for k in range(5):
-        u = np.array(law.function(q[:, k], v[:, k], [], [])[0]).ravel()
-        np.testing.assert_allclose(u, linear.u - K @ linear.coordinates(q[:, k], v[:, k]))
-        a = np.array(law.desired(q[:, k], v[:, k], [], [])[0]).ravel()
-        force = system.actuator_force(q[:, k], v[:, k], u)
-        expected = np.array(fd(q[:, k], v[:, k], force)[0]).ravel()
+    for measured in zip(*(x.T for x in states_near(linear, 5, size=0.01)), strict=True):
+        u = np.array(law.function(*measured, [], [])[0]).ravel()
+        np.testing.assert_allclose(u, linear.u - K @ linear.coordinates(*measured))
+        state = on_the_manifold(system, *measured)
+        u = np.array(law.function(*state, [], [])[0]).ravel()
+        a = np.array(law.desired(*state, [], [])[0]).ravel()
+        expected = np.array(fd(*state, system.actuator_force(*state, u))[0]).ravel()
         np.testing.assert_allclose(a, expected, rtol=1e-6, atol=1e-6)
 
 
