@@ -57,6 +57,26 @@ def complete_factor(
     return CompleteFactor(basis, U, T)
 
 
+def complete_factor_scaled(
+    A: Sym, column_scale: ca.DM, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL
+) -> CompleteFactor[Sym]:
+    """Return `A = U Tᵀ Vᵀ`, its rank decided on `A diag(column_scale)`.
+
+    The drop rule then does not depend on the units of the columns, and the factors are those of A.
+
+    Args:
+        A: (m, n) matrix of any rank.
+        column_scale: (n,) positive.
+        row_scale, rank_tol: drop rule of `row_basis` for the scaled rows.
+    """
+    scaled = row_basis(A @ ca.diag(column_scale), row_scale=row_scale, rank_tol=rank_tol)
+    span = ca.diag(1 / column_scale) @ scaled.V
+    basis = row_basis(span.T, row_scale=0.0, rank_tol=0.0, pivot=False)
+    R = ca.diag(basis.used) @ (basis.V.T @ A.T)
+    U, T = _factor_of_coordinates(R, basis.used)
+    return CompleteFactor(RowBasis(basis.V, R, basis.used, scaled.kept, scaled.rank), U, T)
+
+
 def complete_factor_and_null_basis(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> tuple[CompleteFactor[Sym], Sym]:

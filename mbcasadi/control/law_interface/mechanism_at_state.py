@@ -4,9 +4,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.control.law_interface.law import Array, LawInputs
-from mbcasadi.linalg import CompleteFactor, MatrixRoot, complement, complete_factor
+from mbcasadi.linalg import (
+    CompleteFactor,
+    MatrixRoot,
+    complement,
+    complete_factor,
+    complete_factor_scaled,
+)
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.closing import row_scale_at
 from mbcasadi.system.scales import typical_row_lengths
@@ -82,17 +89,25 @@ class Mechanism:
 
     @cached_property
     def rows(self) -> CompleteFactor[ca.SX]:
-        """Complete orthogonal factors of A."""
-        row_scale = row_scale_at(ca.DM(self._usual_lengths), self.rank_tol, self.at.gap)
+        """Complete orthogonal factors of A; its rank does not depend on units."""
+        scales = self.system.scales
+        if self.weights is not None:
+            of_rate = self.weights.inverse.full()
+            row_scale = self._row_scale(typical_row_lengths(self.system, scales.states, of_rate))
+        elif np.ptp(scales.coordinates) == 0.0:
+            row_scale = self._row_scale(scales.row_norms)
+        else:
+            return complete_factor_scaled(
+                self.A,
+                ca.DM(scales.coordinates),
+                row_scale=self._row_scale(scales.rows),
+                rank_tol=self.rank_tol,
+            )
         return complete_factor(self.A, row_scale=row_scale, rank_tol=self.rank_tol)
 
-    @property
-    def _usual_lengths(self) -> Array:
-        """(nc,) usual length of each row in the metric."""
-        scales = self.system.scales
-        if self.weights is None:
-            return scales.row_norms
-        return typical_row_lengths(self.system, scales.states, self.weights.inverse.full())
+    def _row_scale(self, usual: Array) -> ca.SX | ca.DM:
+        """Return the scales of the rows, from their usual lengths, at the gap of the state."""
+        return row_scale_at(ca.DM(usual), self.rank_tol, self.at.gap)
 
     @cached_property
     def P(self) -> ca.SX:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.options import CONTACT_RANK_TOL
+from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
 from mbcasadi.control.tasks.task import Array, Residual, Slot, Task, gains_of, own_slices
 from mbcasadi.linalg import tree_cholesky
-from mbcasadi.system import System
+from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rates
 
 DESIRED_ACCELERATION = "desired"
@@ -16,7 +18,7 @@ DESIRED_ACCELERATION = "desired"
 
 @dataclass(frozen=True)
 class DesiredAccelerationTask(Task):
-    """`a = a_law`, measured by J and by L, `M = Lᵀ L`.
+    """`a = a_law`, measured by J and by L, `M = Lᵀ L`, M completed where it is singular.
 
     Attributes:
         measure: gives J; None for L alone.
@@ -49,7 +51,7 @@ class DesiredAccelerationTask(Task):
         Args:
             system, q, v, ref: as in `Task.residual`.
         """
-        J = ca.SX(tree_cholesky(system.mass_matrix(q)))
+        J = ca.SX(tree_cholesky(_definite_inertia(system, q, v)))
         if self.measure is not None:
             none = own_slices(self.measure, system, {})
             J = ca.vertcat(ca.sparsify(self.measure.residual(system, q, v, none).J), J)
@@ -60,6 +62,22 @@ class DesiredAccelerationTask(Task):
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:  # noqa: ARG002
         """Return no acceleration."""
         return {"a": np.zeros(system.nv)}
+
+
+def _definite_inertia(system: System, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return M; where it is singular, completed along all rows: the same on the free motion."""
+    M = ca.SX(system.mass_matrix(q))
+    if not system.semidefinite:
+        return M
+    A = evaluate(system.loop_jacobian, {"q": q, "v": v})
+    completed, _ = completed_inertia(
+        system,
+        M,
+        (A, ca.SX.zeros(system.nc)),
+        row_scale=ca.DM(system.scales.rows),
+        rank_tol=CONTACT_RANK_TOL,
+    )
+    return completed
 
 
 def desired_acceleration_task(
