@@ -66,11 +66,16 @@ def _joint_forces(tree: RigidTree) -> list[CoverageItem]:
         "stiffness": [j.name for j in tree.joints if j.stiffness],
         "polynomial stiffness": [j.name for j in tree.joints if j.stiffness_poly],
         "actuatorfrcrange": [j.name for j in tree.joints if j.force_range],
-        "actuatorgravcomp": [j.name for j in tree.joints if j.gravcomp_by_actuator],
+        "actuatorgravcomp": [j.name for j in tree.joints if j.compensation == "actuator"],
     }
     items = [_item("joint", members, what) for what, members in groups.items() if members]
     compensated = [body.name for body in tree.bodies if body.gravcomp]
-    return items + ([_item("body", compensated, "gravcomp")] if compensated else [])
+    items += [_item("body", compensated, "gravcomp")] if compensated else []
+    lost = [j.name for j in tree.joints if j.compensation == "none"]
+    if compensated and lost:
+        advice = "no actuator acts in this model, so compensation on these joints is zero, as there"
+        items.append(_item("joint", lost, "actuatorgravcomp without actuation", advice=advice))
+    return items
 
 
 def _tendon_forces(tree: RigidTree) -> list[CoverageItem]:
