@@ -116,6 +116,7 @@ def optimal_control_problem(
         end_penalties=end_rows.penalties,
         du_bounds=rates,
         rest=stage.rest(),
+        tracking=stage.tracking(),
         labels=stage.labels() | {"path": path_rows.names, "end": end_rows.names},
     )
 

@@ -48,6 +48,8 @@ class OptimalControlProblem:
             all rows are hard.
         du_bounds: (nu, 2) of the change of u, which are rows of the path too; None for none.
         rest: (nx,) state at rest in the initial pose; None for zeros.
+        tracking: (q, p) → (target, error) of the setpoint at one sample, for reports; None where
+            there is no setpoint. Its rows are named by "tracked" and "tracked_units" in `labels`.
         labels: names of the rows of "x", "u", "path" and "end", where they have any, and "x_units".
     """
 
@@ -70,6 +72,7 @@ class OptimalControlProblem:
     end_penalties: Array | None = None
     du_bounds: Array | None = None
     rest: Array | None = None
+    tracking: ca.Function | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def names(self, of: str) -> tuple[str, ...]:

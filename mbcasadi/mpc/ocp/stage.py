@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.regulators.feedback import setpoint_slots
+from mbcasadi.control.regulators.feedback import deviations, setpoint_slots
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.errors import ShapeError
@@ -130,15 +130,36 @@ class Stage:
         q = np.zeros(self.system.nq) if tree is None else np.ravel(tree.q0)
         return np.concatenate([q, np.zeros(self.system.nv + self.u_last.numel())])
 
+    def tracking(self) -> ca.Function | None:
+        """Return (q, p) → (target, error = target ⊖ q), or None without a setpoint.
+
+        Where q holds quaternions the target is written as a tangent step from the initial pose.
+        """
+        if "setpoint.q" not in self.ref:
+            return None
+        system, q = self.system, ca.SX.sym("q", self.system.nq)
+        p, desired = ca.vertcat(*self.ref.values()), self.ref["setpoint.q"]
+        q_0 = ca.DM(self.rest()[: system.nq])
+        target = desired if system.nq == system.nv else system.difference(q_0, desired)
+        outputs = [target, system.difference(q, desired)]
+        return ca.Function("tracking", [q, p], outputs, ["q", "p"], ["target", "error"])
+
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """Return names and units of the rows of x, and names of u."""
+        """Return names and units of the rows of x and of the setpoint's error, and names of u."""
         system, last = self.system, self.system.actuator_names[: self.u_last.numel()]
         q, v = coordinates(system), rates(system)
         x = [f"q.{name}" for name in q.components]
         x += [f"v.{name}" for name in v.components]
         x += [f"u_last.{name}" for name in last]
         units = (*q.units, *v.units, *("" for _ in last))
-        return {"x": tuple(x), "x_units": units, "u": tuple(system.actuator_names)}
+        tracked = [*zip(*deviations(system), strict=True)] or [(), ()]
+        return {
+            "x": tuple(x),
+            "x_units": units,
+            "u": tuple(system.actuator_names),
+            "tracked": tracked[0],
+            "tracked_units": tracked[1],
+        }
 
     def nominal(self, horizon: int, period: float) -> Array:
         """Return p: rest in the initial pose, time of each sample, the system's own mask."""
