@@ -27,6 +27,10 @@ from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 class System:
     """A mechanism as named Functions, from `read_mjcf`, `from_lagrangian` or `from_equations`.
 
+    A quaternion in q of any length means the rotation of its unit quaternion, as in MuJoCo.
+    Only `velocity_map` is linear in it, so that `dq/dt = N v` keeps the length and `∂F/∂q N` is the
+    tangent derivative of a member F.
+
     Attributes:
         name: model name.
         nq, nv, nu, na, nc: sizes of configuration, velocity, control, activation and of all
