@@ -88,7 +88,9 @@ def optimal_control_problem(
     has_setpoint = any(value is not None for value in (Q, R, Q_end))
     rates = None if du_bounds is None else bounds("du_bounds", du_bounds, system.nu)
     has_rates = rates is not None or S is not None
-    stage = Stage(system, slots_of(system, has_setpoint, tasks, variables), variables, has_rates)
+    stage = Stage(
+        system, slots_of(system, has_setpoint, tasks, variables), variables, has_rates, tasks
+    )
     running = [np.sqrt(period) * part for part in stage_residuals(stage, Q, R, tasks, residual)]
     running += [] if S is None else [weight_root("S", S, system.nu) @ (variables.u - stage.u_last)]
     ending = end_residuals(stage, Q_end, terminal)
