@@ -147,6 +147,9 @@ def plant_only_features(model: mujoco.MjModel) -> list[CoverageItem]:
 
 def _counts(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:
     in_contact = np.count_nonzero(model.geom_contype | model.geom_conaffinity) + model.npair
+    collides = model.flex_contype | model.flex_conaffinity | model.flex_selfcollide
+    flexes = pick(names(model, "flex"), collides)
+    flex_contact = [_item("flex", flexes, "contact", "plant only", solver)] if flexes else []
     counts = [
         ("geoms and pairs", in_contact, "contact", f"{solver}; state contacts with `Contact`"),
         ("equality constraints", model.neq, "solref, solimp", "constraints are exact here"),
@@ -159,7 +162,11 @@ def _counts(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:
         if count
     ]
     options = "option: timestep, integrator, solver, cone"
-    return [*items, CoverageItem(options, "plant only", "", "how MuJoCo steps, not what it solves")]
+    return [
+        *flex_contact,
+        *items,
+        CoverageItem(options, "plant only", "", "how MuJoCo steps, not what it solves"),
+    ]
 
 
 def pick(all_names: Sequence[str], mask: Array | Sequence[int]) -> list[str]:

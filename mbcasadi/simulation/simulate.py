@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.errors import MotionError, ProblemError, SimulationError
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation.buffered_function import Array
 from mbcasadi.simulation.events import Event, Switch
 from mbcasadi.simulation.initial_state import initial_mask, initial_state
@@ -99,11 +99,11 @@ def simulate(
 
 
 def _start(system: System, q0: ArrayLike, v0: ArrayLike, initial: InitialConditions) -> MotionState:
-    act = np.zeros(system.na) if initial.act is None else np.asarray(initial.act)
+    act = np.zeros(system.na) if initial.act is None else initial.act
     return MotionState(
         initial.t0,
-        column("q0", np.asarray(q0), system.nq),
-        column("v0", np.asarray(v0), system.nv),
+        column("q0", q0, system.nq),
+        column("v0", v0, system.nv),
         column("act", act, system.na),
     )
 
@@ -111,7 +111,7 @@ def _start(system: System, q0: ArrayLike, v0: ArrayLike, initial: InitialConditi
 def _sample_times(times: ArrayLike | None, start: float, end: float) -> Array | None:
     if times is None:
         return None
-    sorted_times = np.asarray(times, dtype=float)
+    sorted_times = real_array("times", times)
     sorted_times = column("times", sorted_times, sorted_times.size)
     outside = np.any(sorted_times < start) or np.any(sorted_times > end)
     if outside or np.any(np.diff(sorted_times) < 0):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.constraints import user_rows
 from mbcasadi.errors import ShapeError
-from mbcasadi.shapes import require_shape, unique
+from mbcasadi.shapes import real_array, require_shape, unique
 from mbcasadi.system.equation_checks import check_inertia, require_numbers_somewhere
 from mbcasadi.system.functions import (
     Builder,
@@ -149,7 +149,7 @@ def from_equations(
     if t is None and a0 is None:
         del builders["constraint_velocity"]
     nu = int(B.shape[1])
-    ctrl = infinite_ranges(nu) if ctrl_range is None else np.asarray(ctrl_range, dtype=float)
+    ctrl = infinite_ranges(nu) if ctrl_range is None else real_array("ctrl_range", ctrl_range)
     require_shape("ctrl_range", ctrl, (nu, 2), "(nu, 2)")
     builders["actuator_force"] = _actuator_force(q, v, B, ctrl)
     return System(

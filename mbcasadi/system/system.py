@@ -219,7 +219,7 @@ class System:
         Raises:
             ShapeError: a wrong shape, or entries that are neither zero nor one.
         """
-        rows_on = np.ones(self.nc) if mask is None else column("mask", np.asarray(mask), self.nc)
+        rows_on = np.ones(self.nc) if mask is None else column("mask", mask, self.nc)
         if not np.all(np.isin(rows_on, (0.0, 1.0))):
             raise ShapeError(f"mask holds {rows_on}; expected a one or a zero for each row")
         return replace(self, mask=rows_on, _cache={})

@@ -18,7 +18,7 @@ from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.linear.prediction_model import Array, Output
 from mbcasadi.qp.friction_cone import MIN_SIDES, contact_axes, pyramid_rows
-from mbcasadi.shapes import require_name
+from mbcasadi.shapes import real_array, require_name
 
 UNLOADED = 1e-9
 """Change of a force, relative to the largest one, that counts as zero."""
@@ -74,7 +74,7 @@ def force_output(
         ProblemError: a force that neither motion nor control changes.
     """
     slopes, nc = force_slopes(linear), linear.system.nc
-    pick = np.atleast_2d(np.asarray(rows, dtype=float))
+    pick = np.atleast_2d(real_array("rows", rows))
     if pick.ndim != 2 or pick.shape[1] != nc or not np.all(np.isfinite(pick)):
         raise ShapeError(f"rows has shape {pick.shape}, expected (k, {nc}), finite numbers")
     C, D = pick @ slopes.of_state, pick @ slopes.of_u
@@ -87,7 +87,7 @@ def force_output(
             "that a control loads"
         )
     still = pick @ slopes.lam
-    ends = (np.broadcast_to(np.asarray(end, dtype=float), len(pick)) for end in (lower, upper))
+    ends = (np.broadcast_to(real_array("bounds", end), len(pick)) for end in (lower, upper))
     low, high = (end - still for end in ends)
     return Output(name, C, D, low, high, linear_penalty, quadratic_penalty)
 
@@ -125,7 +125,7 @@ def friction_output(
         ProblemError: not three rows; an invalid friction, number of sides or least force.
         ShapeError: a normal that is not three finite numbers, or zero.
     """
-    places, n = _places(linear, constraint), np.asarray(normal, dtype=float)
+    places, n = _places(linear, constraint), real_array("normal", normal)
     if n.shape != (POINT,) or not np.all(np.isfinite(n)) or not np.any(n):
         raise ShapeError(f"normal = {normal!r}; expected three finite numbers, not all zero")
     sound = np.isfinite(friction) and friction > 0 and sides >= MIN_SIDES and min_force >= 0

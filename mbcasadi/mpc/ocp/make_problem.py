@@ -25,7 +25,7 @@ from mbcasadi.mpc.ocp.constraints import penalties_of
 from mbcasadi.mpc.ocp.cost import end_residuals, stage_residuals, weight_root
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
-from mbcasadi.shapes import bounds, require_each
+from mbcasadi.shapes import bounds, real_array, require_each
 from mbcasadi.system import System
 
 
@@ -139,7 +139,7 @@ def _stack_rows(kind: str, rows: Sequence[Bounded]) -> _StackedRows:
     limits, penalties, names = [np.empty((0, 2))], [np.empty((0, 2))], []
     for i, (row, value) in enumerate(zip(rows, values, strict=True)):
         n, name = value.numel(), row.name or f"{kind}[{i}]"
-        sides = [np.broadcast_to(np.asarray(e, float).ravel(), n) for e in (row.lower, row.upper)]
+        sides = [np.broadcast_to(real_array(name, e).ravel(), n) for e in (row.lower, row.upper)]
         limits.append(bounds(name, np.column_stack(sides), n))
         penalties.append(penalties_of(name, row.linear_penalty, row.quadratic_penalty, limits[-1]))
         names += [name] if n == 1 else [f"{name}[{j}]" for j in range(n)]

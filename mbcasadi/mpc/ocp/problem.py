@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.shapes import require_name
+from mbcasadi.shapes import real_array, require_name
 
 Array = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ class OptimalControlProblem:
         places = {name.replace(".", "_"): place for name, place in slot_slices(self.slots).items()}
         for name, value in values.items():
             require_name("slice of the parameters", name, list(places))
-            array, place = np.asarray(value, dtype=float), places[name]
+            array, place = real_array(name, value), places[name]
             size = place.stop - place.start
             if array.ndim == 2 and array.shape[0] not in {N, N + 1}:
                 raise ProblemError(
