@@ -55,7 +55,8 @@ def simulate(
             reference in a `ControlLoop`. Without one, u = 0.
         rtol, atol: relative and absolute error of one step, in each coordinate.
         force: (t, q, v) → (nv,) applied force; a CasADi Function with these inputs serves too.
-        times: (nt,) when samples are kept, s, sorted; every accepted step by default.
+        times: (nt,) when samples are kept, s, sorted; every accepted step by default. The states
+            before and after an event or a switch are kept too.
         events: events and switches, and what they change.
         initial: time, activations and active rows at the start; whether it is assembled.
         integration: where the projection acts, limits of steps, a report of progress.
@@ -113,6 +114,8 @@ def _sample_times(times: ArrayLike | None, start: float, end: float) -> Array | 
         return None
     sorted_times = real_array("times", times)
     sorted_times = column("times", sorted_times, sorted_times.size)
+    if not sorted_times.size:
+        raise ProblemError("times is empty; expected at least one time")
     outside = np.any(sorted_times < start) or np.any(sorted_times > end)
     if outside or np.any(np.diff(sorted_times) < 0):
         raise ProblemError(f"times must be sorted and lie between {start:g} and {end:g} s")
