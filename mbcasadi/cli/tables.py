@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from mbcasadi.cli.console import Cell, number_text, table
@@ -19,9 +20,9 @@ if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
 def print_inspection(model: "Inspection", console: Console) -> None:
     """Print all tables of an inspection."""
     sizes = "  ".join(f"{key} {value}" for key, value in model.sizes.items())
-    console.print(f"[bold]{model.name}[/bold]   {sizes}")
+    console.print(f"[bold]{escape(model.name)}[/bold]   {sizes}")
     ranks = "refused, see below" if model.ranks is None else model.ranks.text
-    console.print(f"constraints: {ranks}\n")
+    console.print(f"constraints: {ranks}\n", markup=False)
     if model.controls:
         columns = ("actuator", "u min>", "u max>", "force min>", "force max>")
         console.print(table("Controls", columns, model.controls), "")

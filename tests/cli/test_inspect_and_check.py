@@ -111,6 +111,16 @@ def test_check_fails_where_a_member_is_not_compared_unless_that_is_allowed(tmp_p
     assert "unknown quantity 'fluid'" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["inspect", "check"])
+def test_names_of_a_model_are_printed_as_they_are(tmp_path, command):
+    path = tmp_path / "odd.xml"
+    path.write_text(SLIDING_RING.replace('name="push"', 'name="[/bold] [red]"'))
+    result = invoke(command, str(path), *(["--states", "1"] if command == "check" else []))
+    assert result.exit_code == 0
+    if command == "inspect":
+        assert "[/bold] [red]" in result.stdout
+
+
 def test_check_agrees_with_mujoco_and_says_so(ring):
     result = invoke("check", ring, "--states", "5", "--json")
     found = json.loads(result.stdout)

@@ -17,7 +17,7 @@ from mbcasadi.control.regulators.operating_point import motion_fun, numbers
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.linear.prediction_model import Array, Output
-from mbcasadi.qp.friction_cone import MIN_SIDES, contact_axes, pyramid_rows
+from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows, require_sides
 from mbcasadi.shapes import real_array, require_name
 
 UNLOADED = 1e-9
@@ -128,11 +128,11 @@ def friction_output(
     places, n = _places(linear, constraint), real_array("normal", normal)
     if n.shape != (POINT,) or not np.all(np.isfinite(n)) or not np.any(n):
         raise ShapeError(f"normal = {normal!r}; expected three finite numbers, not all zero")
-    sound = np.isfinite(friction) and friction > 0 and sides >= MIN_SIDES and min_force >= 0
-    if not (sound and np.isfinite(min_force)):
+    require_sides(f"friction cone of {constraint!r}", sides)
+    if not (np.isfinite(friction) and friction > 0 and min_force >= 0 and np.isfinite(min_force)):
         raise ProblemError(
-            f"friction {friction!r}, {sides} sides, least force {min_force}; expected a positive "
-            f"friction, at least {MIN_SIDES} sides, and no negative force"
+            f"friction {friction!r}, least force {min_force}; expected a positive friction, and no "
+            "negative force"
         )
     slopes, axes = force_slopes(linear), contact_axes(n)
     pick = np.zeros((POINT, linear.system.nc))
