@@ -115,3 +115,17 @@ def test_the_contact_of_a_flex_is_named():
     silent = '<contact contype="0" conaffinity="0" selfcollide="none"/>'
     items = mb.read_mjcf(flex.format(silent)).coverage.by("plant only")
     assert "flex 'cloth': contact" not in [item.feature for item in items]
+
+
+def test_a_chain_deeper_than_pythons_stack_is_read():
+    spec, links = mujoco.MjSpec(), 600
+    body = spec.worldbody
+    for _ in range(links):
+        body = body.add_body(pos=[0.01, 0, 0.02])
+        body.add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[0.01, 0, 0])
+        body.add_joint(axis=[0, 1, 0])
+    system, model = mb.read_mjcf(spec), spec.compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    h = system.bias_force(np.zeros(links), np.zeros(links)).full().ravel()
+    np.testing.assert_allclose(h, data.qfrc_bias, rtol=1e-9, atol=1e-12)
