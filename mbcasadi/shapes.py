@@ -12,6 +12,29 @@ from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 Array = NDArray[np.float64]
 
 
+def real_array(name: str, value: object) -> Array:
+    """Return `value` as an array of real numbers.
+
+    Raises:
+        ShapeError: it has masked or complex entries, which NumPy would turn into plain real ones
+            silently, or entries that are no numbers.
+    """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ShapeError(
+            f"{name} has {int(value.mask.sum())} masked entries; expected a number in each: "
+            "fill them, or leave them out"
+        )
+    try:
+        array: NDArray[Any] = np.asarray(value)
+        if array.dtype.kind == "c":
+            raise ShapeError(f"{name} is complex; expected real numbers: give its real part")
+        return array.astype(float, copy=False)
+    except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+        if isinstance(error, ShapeError):
+            raise
+        raise ShapeError(f"{name} is {value!r}; expected an array of numbers") from error
+
+
 def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> NDArray[np.float64]:
     """Return `value` as a float array of shape (size,).
 
@@ -22,9 +45,9 @@ def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> ND
         finite: refuse NaN and infinity.
 
     Raises:
-        ShapeError: another shape, or NaN or infinity while `finite` is set.
+        ShapeError: another shape, no real numbers, or NaN or infinity while `finite` is set.
     """
-    array = np.asarray(value, dtype=float)
+    array = real_array(name, value)
     if array.shape not in {(size,), (size, 1)}:
         raise ShapeError(f"{name} has shape {array.shape}, expected ({size},)")
     if finite and not np.all(np.isfinite(array)):
@@ -124,7 +147,7 @@ def weight(name: str, value: ArrayLike, size: int, *, definite: bool = False) ->
         ShapeError: another shape, or NaN.
         ProblemError: not symmetric, or negative (not positive where `definite`) somewhere.
     """
-    given = np.asarray(value, dtype=float)
+    given = real_array(name, value)
     if given.shape not in {(), (size,), (size, size)}:
         raise ShapeError(
             f"{name} has shape {given.shape}, expected ({size}, {size}), or ({size},) or a number "
@@ -149,7 +172,7 @@ def bounds(name: str, value: ArrayLike | None, size: int) -> Array:
         ShapeError: another shape, or NaN.
         ProblemError: a lower bound above its upper one.
     """
-    given = np.tile([-np.inf, np.inf], (size, 1)) if value is None else np.asarray(value, float)
+    given = np.tile([-np.inf, np.inf], (size, 1)) if value is None else real_array(name, value)
     if given.shape != (size, 2) or np.any(np.isnan(given)):
         raise ShapeError(f"{name} has shape {given.shape}, expected ({size}, 2), without NaN")
     low, high = given.T

@@ -11,6 +11,7 @@ from typing import NoReturn, ParamSpec, TypeAlias, TypeVar
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table
@@ -70,7 +71,8 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) ->
         right = name.endswith(">")
         result.add_column(name.removesuffix(">"), justify="right" if right else "left")
     for row in rows:
-        result.add_row(*(cell if isinstance(cell, str) else number_text(cell) for cell in row))
+        # names of a model are no markup: "[/bold]" is a name
+        result.add_row(*(escape(c) if isinstance(c, str) else number_text(c) for c in row))
     return result
 
 
@@ -104,7 +106,9 @@ def progress(quiet: bool) -> Iterator[Progress]:
         )
         with ProgressBar(*columns, console=console, transient=True) as bar:
             row = bar.add_task("", total=1.0)
-            yield lambda text, fraction: bar.update(row, description=text, completed=fraction)
+            yield lambda text, fraction: bar.update(
+                row, description=escape(text), completed=fraction
+            )
     else:
         yield _progress_lines(console)
 

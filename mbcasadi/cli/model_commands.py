@@ -1,6 +1,5 @@
 """Commands on a model: `inspect` and `check`."""
 
-import math
 from typing import Annotated
 
 import typer
@@ -29,26 +28,40 @@ def check(
     tolerance: Annotated[float, typer.Option(help="Largest relative error.")] = 1e-10,
     states: Annotated[int, typer.Option(min=1, help="Random states.")] = 20,
     seed: Annotated[int, typer.Option(help="Of the random states.")] = 0,
+    allow_missing: Annotated[
+        list[str] | None,
+        typer.Option(help="Quantity that may remain without comparison; repeatable."),
+    ] = None,
+    frames: Annotated[
+        int, typer.Option(min=0, help="Named sites, and as many bodies, to compare.")
+    ] = 6,
     as_json: AsJson = False,
 ) -> None:
-    """Compare every quantity of a model with MuJoCo at random states."""
+    """Compare every quantity of a model with MuJoCo at random states.
+
+    A quantity that cannot be compared, because the model has a feature without equations, fails
+    the check unless it is named by --allow-missing.
+    """
     from mbcasadi.mjcf import load
     from mbcasadi.system import read_mjcf
-    from mbcasadi.validation.agreement import compare
+    from mbcasadi.validation.agreement import compare, judge
 
     path = find_model(model)
     with console.progress(as_json) as progress:
         progress(f"reading {path.name}", 0.0)
         system = read_mjcf(path)
         progress(f"comparing at {states} states", 0.3)
-        entries = compare(system, load(path)[0], states=states, seed=seed)
-    compared = [entry for entry in entries if not math.isnan(entry.error)]
-    passed = bool(compared) and all(entry.error <= tolerance for entry in compared)
+        entries = compare(system, load(path)[0], states=states, seed=seed, frames=frames)
+    verdict = judge(entries, tolerance, allow_missing or ())
     if as_json:
         rows = [entry._asdict() for entry in entries]
-        console.emit_json(
-            {"model": system.name, "tolerance": tolerance, "passed": passed, "rows": rows}
-        )
+        settings = {"model": system.name, "tolerance": tolerance}
+        console.emit_json({**settings, **verdict._asdict(), "rows": rows})
     else:
         console.stdout().print(tables.agreement_table(entries, tolerance))
-    console.exit_unless(passed)
+        assert system.tree is not None  # it was read from a model
+        for line in tables.frame_lines(system.tree.frames, frames):
+            console.stdout().print(line, markup=False)
+        for line in tables.verdict_lines(verdict):
+            console.stdout().print(line, markup=False)
+    console.exit_unless(verdict.passed)

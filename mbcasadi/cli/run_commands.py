@@ -26,6 +26,9 @@ def export(
     controller: SpecFile,
     out: Annotated[Path, typer.Option(help="Folder to write.")],
     overwrite: Annotated[bool, typer.Option(help="Replace an earlier export.")] = False,
+    discard_changes: Annotated[
+        bool, typer.Option(help="With --overwrite: also delete changed and other files there.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Generate a controller's C for a model, and compile it."""
@@ -36,7 +39,13 @@ def export(
     with console.progress(as_json) as progress:
         progress("building the controller", 0.0)
         law = build_experiment(spec, path).controller
-        project = export_c(law, out, overwrite=overwrite, progress=lambda text: progress(text, 0.3))
+        project = export_c(
+            law,
+            out,
+            overwrite=overwrite,
+            discard_changes=discard_changes,
+            progress=lambda text: progress(text, 0.3),
+        )
         progress("compiling", 0.6)
         build = project.build()
     if as_json:
@@ -52,7 +61,7 @@ def export(
         )
     else:
         screen = console.stdout()
-        screen.print(
+        screen.print(  # the name is a C identifier
             f"{project.name}: {project.operations} operations, {project.lines} lines of C, "
             f"compiled in {build.seconds:.1f} s"
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from mbcasadi.cli.console import Cell, number_text, table
@@ -12,15 +13,16 @@ from mbcasadi.cli.console import Cell, number_text, table
 if TYPE_CHECKING:  # so that `--help` does not import CasADi and MuJoCo
     from mbcasadi.cli.inspection import Inspection
     from mbcasadi.cli.suites import BenchmarkRow
-    from mbcasadi.validation.agreement import Agreement
+    from mbcasadi.description import Frame
+    from mbcasadi.validation.agreement import Agreement, Verdict
 
 
 def print_inspection(model: "Inspection", console: Console) -> None:
     """Print all tables of an inspection."""
     sizes = "  ".join(f"{key} {value}" for key, value in model.sizes.items())
-    console.print(f"[bold]{model.name}[/bold]   {sizes}")
+    console.print(f"[bold]{escape(model.name)}[/bold]   {sizes}")
     ranks = "refused, see below" if model.ranks is None else model.ranks.text
-    console.print(f"constraints: {ranks}\n")
+    console.print(f"constraints: {ranks}\n", markup=False)
     if model.controls:
         columns = ("actuator", "u min>", "u max>", "force min>", "force max>")
         console.print(table("Controls", columns, model.controls), "")
@@ -45,6 +47,27 @@ def agreement_table(entries: "Sequence[Agreement]", tolerance: float) -> Table:
         rows.append((label, f"{entry.error:.1e}", entry.unit, verdict, entry.note))
     columns = ("quantity", "worst relative error>", "unit", f"at {tolerance:g}", "note")
     return table("Agreement with MuJoCo", columns, rows)
+
+
+def verdict_lines(verdict: "Verdict") -> Iterator[str]:
+    """Yield why a check fails, and what it leaves out with permission."""
+    if verdict.differing:
+        yield f"not passed: different from MuJoCo: {', '.join(verdict.differing)}"
+    if verdict.not_compared:
+        yield (
+            f"not passed: not compared: {', '.join(verdict.not_compared)}; change the model as "
+            "noted, or allow it with --allow-missing NAME"
+        )
+    if verdict.allowed:
+        yield f"not compared, as allowed: {', '.join(verdict.allowed)}"
+
+
+def frame_lines(frames: "Sequence[Frame]", compared: int) -> Iterator[str]:
+    """Yield how many frames of each kind were compared, where it is not all of them."""
+    for kind, plural in (("site", "sites"), ("body", "bodies")):
+        count = sum(frame.kind == kind for frame in frames)
+        if count > compared:
+            yield f"{compared} of {count} {plural} compared; --frames {count} compares all"
 
 
 def _group_frames(

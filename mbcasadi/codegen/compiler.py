@@ -44,10 +44,15 @@ def find_compiler(cc: str | None = None) -> tuple[str, ...]:
     """
     requested = cc or os.environ.get("CC", "")
     if requested:
-        command = tuple(shlex.split(requested))
+        origin = "cc=" if cc else "the environment's CC"
+        try:
+            command = tuple(shlex.split(requested))
+        except ValueError as error:
+            raise CompilerError(
+                f"C compiler {requested!r} ({origin}) is no command line: {error}; close its quotes"
+            ) from error
         if command and shutil.which(command[0]):
             return command
-        origin = "cc=" if cc else "the environment's CC"
         raise CompilerError(f"C compiler {requested!r} ({origin}) is not on the PATH; install it")
     for candidate in CANDIDATES:
         if shutil.which(candidate):

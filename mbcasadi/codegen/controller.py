@@ -16,11 +16,20 @@ from mbcasadi.codegen.solver_c import least_distance_c
 from mbcasadi.codegen.text import constant, template
 from mbcasadi.description.status import Status
 
+# GCC and Clang define the first two, Microsoft's compiler the third.
+STRICT_ARITHMETIC = """\
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \\
+    defined(_M_FP_FAST)
+#error "no -ffast-math, -Ofast, -ffinite-math-only, /fp:fast: they remove the checks of NaN"
+#endif
+"""
+
 
 def controller_c(law: Law) -> str:
     """Return `<name>.c`: CasADi's C, the solver's setting, and the functions of the header."""
     head = (
         f'#include "{law.name}.h"\n\n#include <float.h>\n#include <math.h>\n#include <string.h>\n\n'
+        f"{STRICT_ARITHMETIC}\n"
     )
     glue = template("controller.c.in", _controller_values(law))
     solver = least_distance_c(law) if law.staged else ""

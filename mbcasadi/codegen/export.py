@@ -10,8 +10,9 @@ from mbcasadi.codegen.c_interface import Law, law_from_controller, law_from_func
 from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.daqp import wheel_files
+from mbcasadi.codegen.earlier_export import MANIFEST, refuse_existing
 from mbcasadi.codegen.external import external_c
-from mbcasadi.codegen.folder import MANIFEST, refuse_existing, write_folder
+from mbcasadi.codegen.folder import remove_stale_staging, write_folder
 from mbcasadi.codegen.folder_pages import cmake_lists, main_c, readme
 from mbcasadi.codegen.header import header_h
 from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
@@ -27,6 +28,7 @@ def export_c(
     *,
     name: str | None = None,
     overwrite: bool = False,
+    discard_changes: bool = False,
     example: Mapping[str, ArrayLike] | None = None,
     daqp: DaqpOrigin = "wheel",
     progress: Callable[[str], None] | None = None,
@@ -41,7 +43,10 @@ def export_c(
         controller: a `Controller`, an object with one as `.controller`, or a `ca.Function`.
         folder: created if it does not exist; written completely or not at all.
         name: prefix of the C symbols; the controller's own name by default.
-        overwrite: replace the folder of an earlier export.
+        overwrite: replace the folder of an earlier export: the files that its manifest lists,
+            unchanged, and the products of builds.
+        discard_changes: with `overwrite`, also delete changed files of an earlier export, and
+            files of others in its folder.
         example: inputs for the example program; z0 and the Function's defaults otherwise.
         daqp: "wheel" copies the solver's library for this machine into the export, "system"
             expects it at build time. Without effect if the controller solves no QP.
@@ -51,17 +56,19 @@ def export_c(
         The folder as an object that builds, loads and times it.
 
     Raises:
-        ExportError: illegal name, parts that do not fit, no generated C, folder not writable.
+        ExportError: illegal name, parts that do not fit, no generated C, folder not writable, or
+            with files that would be lost.
     """
     report = progress or (lambda _: None)
     target = Path(folder).absolute()
-    refuse_existing(target, overwrite=overwrite)
+    remove_stale_staging(target)
+    refuse_existing(target, overwrite=overwrite, discard_changes=discard_changes)
     law = _law(controller, name)
     count = sum(operations(f) for f in law.functions)
     report(f"{law.name}: generating C for {count} operations")
     contents = _contents(law, example, daqp)
     lines = contents[f"{law.name}.c"].count(b"\n")
-    write_folder(target, contents, overwrite=overwrite)
+    write_folder(target, contents, overwrite=overwrite, discard_changes=discard_changes)
     report(f"{law.name}: {lines} lines of C in {target}")
     return open_project(target, progress=progress)
 

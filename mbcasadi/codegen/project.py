@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
 from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
 from mbcasadi.codegen.count import Size
-from mbcasadi.codegen.folder import BUILD_FOLDER, MANIFEST
+from mbcasadi.codegen.earlier_export import BUILD_FOLDER, MANIFEST
 from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
 from mbcasadi.errors import ExportError

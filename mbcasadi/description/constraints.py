@@ -111,7 +111,7 @@ class Contact:
         frame: name of the site or body that touches.
         normal: (3,) unit normal in world axes, pointing from the ground into the robot.
         friction: Coulomb coefficient mu.
-        sides: sides of the inner friction pyramid, at least 3.
+        sides: sides of the inner friction pyramid, 3 to 360.
         kind: "site" or "body".
         max_force: upper bound of the normal force, N, or None.
         min_force: lower bound of the normal force while the contact is active, N.

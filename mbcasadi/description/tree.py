@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 JointKind = Literal["free", "ball", "slide", "hinge"]
 FrameKind = Literal["site", "body"]
+Compensation = Literal["passive", "actuator", "none"]
 
 QPOS_SIZE: dict[str, int] = {"free": 7, "ball": 4, "slide": 1, "hinge": 1}
 DOF_SIZE: dict[str, int] = {"free": 6, "ball": 3, "slide": 1, "hinge": 1}
@@ -35,7 +36,9 @@ class Joint:
         stiffness_poly: higher coefficients of MuJoCo's polynomial spring, () where linear.
         damping_poly: higher coefficients of MuJoCo's polynomial damper, () where linear.
         force_range: clip of the summed actuator force on this joint (`actuatorfrcrange`), or None.
-        gravcomp_by_actuator: gravity compensation counts as actuator force (`actuatorgravcomp`).
+        compensation: what the gravity compensation on this joint is: a "passive" force, a force of
+            its "actuator" (`actuatorgravcomp`), or "none": MuJoCo drops what is routed to actuators
+            of a model that has none, or whose actuation is switched off.
     """
 
     name: str
@@ -50,7 +53,7 @@ class Joint:
     stiffness_poly: tuple[float, ...] = ()
     damping_poly: tuple[float, ...] = ()
     force_range: tuple[float, float] | None = None
-    gravcomp_by_actuator: bool = False
+    compensation: Compensation = "passive"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TypedDict
 
 import casadi as ca
-import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.errors import UnsupportedFeatureError
@@ -21,7 +20,7 @@ from mbcasadi.formulation import (
     virtual_mass,
 )
 from mbcasadi.linalg import root_operations
-from mbcasadi.shapes import require_name, require_shape
+from mbcasadi.shapes import real_array, require_name, require_shape
 from mbcasadi.system import System
 
 
@@ -87,7 +86,7 @@ def equations_of(
     equations = partial(FORMULATIONS[formulation], **bound_options)
     if metric is None:
         return equations
-    require_shape("metric", ca.DM(np.asarray(metric, dtype=float)), (system.nv, system.nv))
+    require_shape("metric", ca.DM(real_array("metric", metric)), (system.nv, system.nv))
     return in_metric(equations, metric)
 
 

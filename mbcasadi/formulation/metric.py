@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.motion import ConstrainedMotion, Equations
 from mbcasadi.linalg import RANK_TOL, MatrixRoot, Sym, matrix_root, projector
-from mbcasadi.shapes import require_shape
+from mbcasadi.shapes import real_array, require_shape
 
 SYMMETRY_TOL = 1e-12
 """Relative difference of opposite entries that a metric given as numbers may have."""
@@ -136,7 +136,7 @@ def limit_metric(force_limits: ArrayLike) -> ca.DM:
     Raises:
         ShapeError: a limit is not a positive number.
     """
-    limits = np.asarray(force_limits, dtype=float).ravel()
+    limits = real_array("force_limits", force_limits).ravel()
     _require_positive("force_limits", limits)
     return ca.diag(ca.DM(limits**2))
 
@@ -147,7 +147,7 @@ def _positive_definite(metric: ca.DM | ArrayLike) -> ca.DM:
     Raises:
         ShapeError: it is not square, not symmetric or not positive definite.
     """
-    W = np.array(metric, dtype=float)
+    W = real_array("metric", metric).copy()
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
         raise ShapeError(f"metric has shape {W.shape}, expected (nv, nv)")
     if not np.all(np.isfinite(W)) or np.any(np.abs(W - W.T) > SYMMETRY_TOL * np.abs(W).max()):

@@ -54,7 +54,7 @@ def actuators(
         else:
             described.append(_actuator(model, flags, i, slots[i], name))
             refusals += _refusal_of_matrix(described[-1])
-    refusals += _refusals_of_disabled_forces(model, flags, bool(described))
+    refusals += _refusals_without_actuation(model, flags, bool(described))
     return tuple(described), tuple(refusals)
 
 
@@ -186,24 +186,14 @@ def _refusal_of_matrix(actuator: Actuator) -> list[CoverageItem]:
     return [CoverageItem(feature, "refused", "actuation", advice)]
 
 
-def _refusals_of_disabled_forces(
+def _refusals_without_actuation(
     model: mujoco.MjModel, flags: Flags, any_actuator: bool
 ) -> list[CoverageItem]:
-    """Return refusals of what has no equation once the actuation flag is off."""
-    if flags.actuation:
+    """Return a refusal of what has no equation once the actuation flag is off."""
+    if flags.actuation or not any_actuator or not model.na:
         return []
-    items = []
-    if np.any(model.jnt_actgravcomp) and np.any(model.body_gravcomp):
-        feature = "flag actuation='disable' with actuatorgravcomp"
-        advice = 'compensation is lost with the flag; set actuatorgravcomp="false"'
-        items = [
-            CoverageItem(feature, "refused", member, advice)
-            for member in ("actuator_bias", "actuator_force")
-        ]
-    if any_actuator and model.na:
-        advice = "activations do not change while actuation is off; enable it"
-        items.append(CoverageItem("flag actuation='disable'", "refused", "act_dot", advice))
-    return items
+    advice = "activations do not change while actuation is off; enable it"
+    return [CoverageItem("flag actuation='disable'", "refused", "act_dot", advice)]
 
 
 def _refused(

@@ -66,11 +66,16 @@ def _joint_forces(tree: RigidTree) -> list[CoverageItem]:
         "stiffness": [j.name for j in tree.joints if j.stiffness],
         "polynomial stiffness": [j.name for j in tree.joints if j.stiffness_poly],
         "actuatorfrcrange": [j.name for j in tree.joints if j.force_range],
-        "actuatorgravcomp": [j.name for j in tree.joints if j.gravcomp_by_actuator],
+        "actuatorgravcomp": [j.name for j in tree.joints if j.compensation == "actuator"],
     }
     items = [_item("joint", members, what) for what, members in groups.items() if members]
     compensated = [body.name for body in tree.bodies if body.gravcomp]
-    return items + ([_item("body", compensated, "gravcomp")] if compensated else [])
+    items += [_item("body", compensated, "gravcomp")] if compensated else []
+    lost = [j.name for j in tree.joints if j.compensation == "none"]
+    if compensated and lost:
+        advice = "no actuator acts in this model, so compensation on these joints is zero, as there"
+        items.append(_item("joint", lost, "actuatorgravcomp without actuation", advice=advice))
+    return items
 
 
 def _tendon_forces(tree: RigidTree) -> list[CoverageItem]:
@@ -142,6 +147,9 @@ def plant_only_features(model: mujoco.MjModel) -> list[CoverageItem]:
 
 def _counts(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:
     in_contact = np.count_nonzero(model.geom_contype | model.geom_conaffinity) + model.npair
+    collides = model.flex_contype | model.flex_conaffinity | model.flex_selfcollide
+    flexes = pick(names(model, "flex"), collides)
+    flex_contact = [_item("flex", flexes, "contact", "plant only", solver)] if flexes else []
     counts = [
         ("geoms and pairs", in_contact, "contact", f"{solver}; state contacts with `Contact`"),
         ("equality constraints", model.neq, "solref, solimp", "constraints are exact here"),
@@ -154,7 +162,11 @@ def _counts(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:
         if count
     ]
     options = "option: timestep, integrator, solver, cone"
-    return [*items, CoverageItem(options, "plant only", "", "how MuJoCo steps, not what it solves")]
+    return [
+        *flex_contact,
+        *items,
+        CoverageItem(options, "plant only", "", "how MuJoCo steps, not what it solves"),
+    ]
 
 
 def pick(all_names: Sequence[str], mask: Array | Sequence[int]) -> list[str]:

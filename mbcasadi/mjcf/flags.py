@@ -10,7 +10,8 @@ class Flags:
     """True where the model computes this force.
 
     With springs and dampers both off MuJoCo computes no passive force at all, gravity
-    compensation included: `passive`.
+    compensation included: `passive`. A model without actuators has no actuator force at all,
+    gravity compensation that joints route to it included: `actuation`.
     """
 
     gravity: bool
@@ -36,6 +37,6 @@ def read_flags(model: mujoco.MjModel) -> Flags:
         damper=damper,
         passive=spring or damper,
         equality=enabled(Bit.mjDSBL_EQUALITY) and enabled(Bit.mjDSBL_CONSTRAINT),
-        actuation=enabled(Bit.mjDSBL_ACTUATION),
+        actuation=model.nu > 0 and enabled(Bit.mjDSBL_ACTUATION),
         clamp_ctrl=enabled(Bit.mjDSBL_CLAMPCTRL),
     )

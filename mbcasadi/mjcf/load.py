@@ -14,6 +14,7 @@ from typing import TypeAlias
 import mujoco
 
 from mbcasadi.errors import ModelError
+from mbcasadi.mjcf.model_checks import require_size, require_text_names
 
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
@@ -26,11 +27,14 @@ def load(source: Source) -> tuple[mujoco.MjModel, tuple[str, ...]]:
             `mujoco.MjSpec` or `mujoco.MjModel` (returned as it is).
 
     Raises:
-        ModelError: the file does not exist, or MuJoCo refuses it; its message is kept.
+        ModelError: the file does not exist, MuJoCo refuses it (its message is kept), it has more
+            bodies than MuJoCo compiles in a reasonable time, or names that are not UTF-8.
     """
     if isinstance(source, mujoco.MjModel):
+        require_text_names(source)
         return source, ()
     _require_readable(source)
+    require_size(source)
     with capture_warnings() as messages:
         try:
             model = _compile(source)
@@ -38,6 +42,7 @@ def load(source: Source) -> tuple[mujoco.MjModel, tuple[str, ...]]:
             raise ModelError(
                 f"MuJoCo cannot compile {_label(source)}: {str(error).strip()}"
             ) from error
+    require_text_names(model)
     return model, tuple(messages)
 
 

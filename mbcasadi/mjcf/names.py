@@ -5,6 +5,8 @@ import mujoco
 OBJECTS = {
     "body": (mujoco.mjtObj.mjOBJ_BODY, "nbody"),
     "joint": (mujoco.mjtObj.mjOBJ_JOINT, "njnt"),
+    "geom": (mujoco.mjtObj.mjOBJ_GEOM, "ngeom"),
+    "pair": (mujoco.mjtObj.mjOBJ_PAIR, "npair"),
     "site": (mujoco.mjtObj.mjOBJ_SITE, "nsite"),
     "tendon": (mujoco.mjtObj.mjOBJ_TENDON, "ntendon"),
     "equality": (mujoco.mjtObj.mjOBJ_EQUALITY, "neq"),

@@ -14,6 +14,7 @@ from mbcasadi.mjcf.coverage import plant_only_features, used_features
 from mbcasadi.mjcf.equalities import equalities, rows_without_equations
 from mbcasadi.mjcf.flags import read_flags
 from mbcasadi.mjcf.load import Source, is_text, load
+from mbcasadi.mjcf.model_checks import require_equations_possible
 from mbcasadi.mjcf.reflected_inertia import reflected_inertia
 from mbcasadi.mjcf.refusals import passive_force_refusals
 from mbcasadi.mjcf.tree import rigid_tree
@@ -54,10 +55,12 @@ def read(source: Source) -> ModelData:
         source: path of an MJCF, URDF or MJB file, XML text, `mujoco.MjSpec`, `mujoco.MjModel`.
 
     Raises:
-        ModelError: the file is missing, or MuJoCo's compiler refuses it.
+        ModelError: the file is missing, MuJoCo's compiler refuses it, a number of it is NaN or
+            infinite, or it has more than 1,000 degrees of freedom.
         UnsupportedFeatureError: a feature would make mass matrix and bias force wrong.
     """
     model, warnings = load(source)
+    require_equations_possible(model)
     flags, reflected = read_flags(model), reflected_inertia(model)
     passive_refusals = passive_force_refusals(model, flags, reflected)
     tree = rigid_tree(model, flags, reflected, _path(source))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Body, FixedTendon, Frame, Joint, RigidTree
-from mbcasadi.description.tree import JointKind
+from mbcasadi.description.tree import Compensation, JointKind
 from mbcasadi.mjcf.compat import is_fixed_tendon
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.names import model_name, names
@@ -89,6 +89,7 @@ def _joints(model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia) ->
         qpos, dof = int(model.jnt_qposadr[i]), int(model.jnt_dofadr[i])
         scalar = kind in ("slide", "hinge")
         damping_poly = model.dof_dampingpoly[dof] + reflected.joint_damping_poly[dof]
+        force_limited = flags.actuation and bool(model.jnt_actfrclimited[i])
         joints.append(
             Joint(
                 name=name,
@@ -102,11 +103,17 @@ def _joints(model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia) ->
                 stiffness=float(model.jnt_stiffness[i]) if flags.spring else 0.0,
                 stiffness_poly=_poly(model.jnt_stiffnesspoly[i], flags.spring),
                 damping_poly=_poly(damping_poly, flags.damper),
-                force_range=_range(model.jnt_actfrcrange[i], bool(model.jnt_actfrclimited[i])),
-                gravcomp_by_actuator=bool(model.jnt_actgravcomp[i]),
+                force_range=_range(model.jnt_actfrcrange[i], force_limited),
+                compensation=_compensation(bool(model.jnt_actgravcomp[i]), flags),
             )
         )
     return tuple(joints)
+
+
+def _compensation(routed: bool, flags: Flags) -> Compensation:
+    if not routed:
+        return "passive"
+    return "actuator" if flags.actuation else "none"
 
 
 def _frames(model: mujoco.MjModel) -> tuple[Frame, ...]:

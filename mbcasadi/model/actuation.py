@@ -183,7 +183,7 @@ def _clip_tendons(
 def _routed_compensation(tree: RigidTree, q: ca.SX) -> ca.SX:
     """Return the gravity compensation of the joints that route it to their actuators."""
     routed = ca.SX(tree.nv, 1)
-    receivers = [joint for joint in tree.joints if joint.gravcomp_by_actuator]
+    receivers = [joint for joint in tree.joints if joint.compensation == "actuator"]
     if not receivers:
         return routed
     compensation = gravity_compensation(tree, q)

@@ -83,8 +83,9 @@ def chain_of(tree: RigidTree) -> Chain:
     """Return the links of a tree."""
     raw, body_link, body_raw = _raw_links(tree)
     frames: list[Pose] = []
+    sizes = _subtree_sizes(raw)
     for i, link in enumerate(raw):
-        frames.append(_frame_of(i, raw, frames))
+        frames.append(_frame_of(i, raw, frames, sizes))
         link.moments = link.moments.in_frame(frames[i])
     relative = [_pose_in_parent(i, raw, frames) for i in range(len(raw))]
     regroup(
@@ -125,18 +126,29 @@ def _moments_on_link(body: Body, pose: Pose) -> NumericMoments:
     return moments_of_body(body).in_frame(pose.inverse())
 
 
-def _frame_of(i: int, raw: list[_RawLink], frames: list[Pose]) -> Pose:
-    """Return the frame of link i in its raw axes, laid out for its largest child subtree."""
+def _frame_of(i: int, raw: list[_RawLink], frames: list[Pose], sizes: list[int]) -> Pose:
+    """Return the frame of link i in its raw axes, laid out for its largest child subtree.
+
+    Args:
+        i: index of the link.
+        raw: all links.
+        frames: of the links before i.
+        sizes: number of links in the subtree of each.
+    """
     link = raw[i]
     parent = Pose.identity() if link.parent == WORLD else frames[link.parent]
     parent_in_raw = (parent.inverse() @ link.pose).inverse()
-    largest = max(link.children, key=lambda c: (_subtree_size(c, raw), -c), default=None)
+    largest = max(link.children, key=lambda c: (sizes[c], -c), default=None)
     child = None if largest is None else (raw[largest].joint, raw[largest].pose)
     return link_frame(link.joint, parent_in_raw, child, link.moments.s)
 
 
-def _subtree_size(i: int, raw: list[_RawLink]) -> int:
-    return 1 + sum(_subtree_size(c, raw) for c in raw[i].children)
+def _subtree_sizes(raw: list[_RawLink]) -> list[int]:
+    """Return the number of links that each link carries, itself included; children come last."""
+    sizes = [1] * len(raw)
+    for i in reversed(range(len(raw))):
+        sizes[i] += sum(sizes[c] for c in raw[i].children)
+    return sizes
 
 
 def _pose_in_parent(i: int, raw: list[_RawLink], frames: list[Pose]) -> Pose:

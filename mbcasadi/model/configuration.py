@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Joint, RigidTree
-from mbcasadi.model.motion import quat_of
+from mbcasadi.model.motion import quat_of, raw_quat
 from mbcasadi.spatial import (
     Quat,
     conjugate,
@@ -25,7 +25,11 @@ RANDOM_SHIFT = 0.3
 
 
 def velocity_map(tree: RigidTree, q: ca.SX) -> ca.SX:
-    """Return N (nq, nv) with `dq/dt = N v`."""
+    """Return N (nq, nv) with `dq/dt = N v`.
+
+    N is linear in a quaternion and keeps its length, whatever it is, so `∂F/∂q N` is the tangent
+    derivative of any F that depends on the orientation only.
+    """
     N = ca.SX(tree.nq, tree.nv)
     for joint in tree.joints:
         row, dof = joint.qpos, joint.dof
@@ -35,7 +39,7 @@ def velocity_map(tree: RigidTree, q: ca.SX) -> ca.SX:
         if joint.kind == "free":
             N[row : row + 3, dof : dof + 3] = ca.SX.eye(3)
             row, dof = row + 3, dof + 3
-        for i, line in enumerate(velocity_matrix(quat_of(q, row))):
+        for i, line in enumerate(velocity_matrix(raw_quat(q, row))):
             for k, value in enumerate(line):
                 N[row + i, dof + k] = value
     return ca.sparsify(N)

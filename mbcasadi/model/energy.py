@@ -85,7 +85,7 @@ def _weights(chain: Chain) -> tuple[list[Moments], NDArray[np.float64]]:
 def _has_passive_compensation(chain: Chain, link: int) -> bool:
     """Return whether compensation of a body on this link is a passive force on all its joints."""
     path = chain.path(link)
-    return bool(path) and not any(chain.links[i].joint.gravcomp_by_actuator for i in path)
+    return bool(path) and all(chain.links[i].joint.compensation == "passive" for i in path)
 
 
 def _spring_energy(k: float, poly: tuple[float, ...], stretch: ca.SX | Vec3) -> Scalar:

@@ -17,6 +17,7 @@ from mbcasadi.spatial import (
     Vec3,
     add,
     entries,
+    normalise,
     rotation,
     scale,
     transpose,
@@ -41,7 +42,16 @@ WORLD_POSE = LinkPose(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), ZERO3
 
 
 def quat_of(q: ca.SX, first: int) -> Quat:
-    """Return four rows of q as a quaternion."""
+    """Return four rows of q as a unit quaternion.
+
+    MuJoCo normalises quaternions before it uses them, and so do all quantities here. The tangent
+    derivative `∂/∂q N` stays exact at any length: N v is a motion that keeps the length.
+    """
+    return normalise(raw_quat(q, first))
+
+
+def raw_quat(q: ca.SX, first: int) -> Quat:
+    """Return four rows of q as they are."""
     return (q[first], q[first + 1], q[first + 2], q[first + 3])
 
 

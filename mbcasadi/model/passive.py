@@ -43,7 +43,7 @@ def passive_force(tree: RigidTree, q: ca.SX, v: ca.SX, actuators: Sequence[Actua
             force -= J.T @ _damper(actuator.damping, actuator.damping_poly, J @ v)
     compensation = gravity_compensation(tree, q)
     for joint in tree.joints:
-        if not joint.gravcomp_by_actuator:
+        if joint.compensation == "passive":
             rows = slice(joint.dof, joint.dof + _dofs(joint))
             force[rows] += compensation[rows]
     return ca.sparsify(force)

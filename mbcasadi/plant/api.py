@@ -32,8 +32,21 @@ def compile_model(source: Source) -> mujoco.MjModel:
     """Return a new model, compiled from `source` (an `MjModel` is copied).
 
     Raises:
-        ModelError: not found, or refused by MuJoCo's compiler, whose message is kept.
+        ModelError: not found, refused by MuJoCo's compiler, whose message is kept, or with names
+            that are not UTF-8.
     """
+    model = _compile(source)
+    try:
+        model.names.decode()
+    except UnicodeDecodeError as error:
+        raise ModelError(
+            "the model has names that are not UTF-8 text; save the file in UTF-8, or use ASCII "
+            "names"
+        ) from error
+    return model
+
+
+def _compile(source: Source) -> mujoco.MjModel:
     if isinstance(source, mujoco.MjModel):
         return copy.copy(source)
     try:

@@ -20,7 +20,8 @@ from mbcasadi.errors import ProblemError
 
 Array = NDArray[np.float64]
 
-MIN_SIDES = 3
+MIN_SIDES, MAX_SIDES = 3, 360
+"""Sides of a pyramid; each is a row of the QP. 64 leave 0.1 % of the friction unused."""
 LEAST_COMPONENT = 1e-15
 """Cosines below this are zeros of the table, written with rounding errors."""
 
@@ -55,6 +56,15 @@ def pyramid_rows(friction: float, sides: int) -> ca.DM:
 FORCE_AXES = ("n", "t1", "t2")
 
 
+def require_sides(label: str, sides: int) -> None:
+    """Raise `ProblemError` unless a pyramid has a whole number of sides, 3 to 360."""
+    if not (MIN_SIDES <= sides <= MAX_SIDES and sides == int(sides)):
+        raise ProblemError(
+            f"{label}: {sides} sides; expected a whole number, at least {MIN_SIDES} and at most "
+            f"{MAX_SIDES}: each is a row of the QP"
+        )
+
+
 def require_contacts(contacts: Sequence[Contact]) -> None:
     """Raise unless each contact has a friction pyramid.
 
@@ -71,8 +81,7 @@ def require_contacts(contacts: Sequence[Contact]) -> None:
             )
         if not (np.isfinite(contact.friction) and contact.friction > 0):
             raise ProblemError(f"{label}: friction {contact.friction}; expected a positive number")
-        if contact.sides < MIN_SIDES:
-            raise ProblemError(f"{label}: {contact.sides} sides; expected at least {MIN_SIDES}")
+        require_sides(label, contact.sides)
         highest = np.inf if contact.max_force is None else contact.max_force
         if not 0 <= contact.min_force <= highest or not np.isfinite(contact.min_force):
             raise ProblemError(

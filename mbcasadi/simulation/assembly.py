@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.errors import AssemblyError, ShapeError
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation.functions import holonomic_rows
 from mbcasadi.system import System, evaluate
 
@@ -63,8 +63,8 @@ def assemble(
         AssemblyError: the search ended without such a pose; the message names the open rows.
         ShapeError: a wrong shape, NaN, or a metric that is not positive definite.
     """
-    start = column("q0", np.asarray(q0), system.nq)
-    on = column("mask", np.ones(system.nc) if mask is None else np.asarray(mask), system.nc)
+    start = column("q0", q0, system.nq)
+    on = column("mask", np.ones(system.nc) if mask is None else mask, system.nc)
     if mask is None and system.mask is not None:
         on = np.array(system.mask, dtype=float)
     rows = _Rows(system, t, on * holonomic_rows(system).full().ravel(), _root(metric, system.nv))
@@ -176,7 +176,7 @@ def _root(metric: ArrayLike | None, nv: int) -> Array:
     """Return `W^{-1/2}` as a triangular factor: `|W^{1/2} dq| = |x|` for `dq = root x`."""
     if metric is None:
         return np.eye(nv)
-    W = np.asarray(metric, dtype=float)
+    W = real_array("metric", metric)
     if W.shape != (nv, nv):
         raise ShapeError(f"metric has shape {W.shape}, expected ({nv}, {nv}) = (nv, nv)")
     try:

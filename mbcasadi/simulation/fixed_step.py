@@ -81,7 +81,7 @@ def simulate_fixed_step(
     _require_whole_blocks(step, count, keep)
     initial, equations = initial or InitialConditions(), equations or EquationOptions()
     mask, t0 = initial_mask(system, initial.mask), initial.t0
-    control = column("u", np.zeros(system.nu) if u is None else np.asarray(u), system.nu)
+    control = column("u", np.zeros(system.nu) if u is None else u, system.nu)
     manifold = Manifold(system, equations, mask)
     q, v, act = _start(manifold, q0, v0, initial)
     single = _step_fun(system, formulation, equations, force, step)
@@ -118,9 +118,9 @@ def _start(
 ) -> tuple[Array, Array, Array]:
     """Return (q, v, act) at the start, on the manifold."""
     system, t0 = manifold.system, initial.t0
-    act = np.zeros(system.na) if initial.act is None else np.asarray(initial.act)
+    act = np.zeros(system.na) if initial.act is None else initial.act
     act = column("act", act, system.na)
-    q, v = column("q0", np.asarray(q0), system.nq), column("v0", np.asarray(v0), system.nv)
+    q, v = column("q0", q0, system.nq), column("v0", v0, system.nv)
     if initial.assemble:
         q = assemble(system, q, t=t0, mask=manifold.mask)
         return q, manifold.admissible(q, v, t0).v, act

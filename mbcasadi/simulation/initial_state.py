@@ -32,7 +32,7 @@ def initial_mask(system: System, mask: ArrayLike | None) -> Array:
         raise ProblemError(
             f"'{system.name}' has no mask: its rows cannot be switched; give system.with_mask()"
         )
-    return column("mask", np.asarray(mask), system.nc)
+    return column("mask", mask, system.nc)
 
 
 def initial_state(

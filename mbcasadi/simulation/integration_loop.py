@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mbcasadi.errors import SimulationError
 from mbcasadi.simulation import dormand_prince
 from mbcasadi.simulation.buffered_function import Array
 from mbcasadi.simulation.events import Event, EventDetector, StateAt, Switch
@@ -81,6 +82,10 @@ class IntegrationLoop:
         """
         try:
             self._run(state)
+        except SimulationError:
+            if not self.recorder.samples:
+                self._record(state)
+            raise
         finally:
             self.recorder.steps = self._stepper.accepted
             self.recorder.rejected = self._stepper.rejected
@@ -90,11 +95,18 @@ class IntegrationLoop:
     def _run(self, state: MotionState) -> None:
         state = self._apply_switches(state)
         self._update_control(state)
-        self._record(state)
+        self._record_start(state)
         self._detector.restart(state.t, state.q, state.v, self.right_hand_side.manifold.mask)
         while state.t < self._plan.end and not self.recorder.stopped:
             state = self._apply_switches(self._integrate(state, self._next_stop()))
             self._update_control(state)
+
+    def _record_start(self, state: MotionState) -> None:
+        """Keep the start, once for each sample that is due then."""
+        times = self._plan.times
+        due = 1 if times is None else np.count_nonzero(times <= self._plan.start)
+        for _ in range(due):
+            self._record(state)
 
     def _next_stop(self) -> float:
         """Return when the next smooth piece ends."""

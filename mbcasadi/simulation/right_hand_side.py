@@ -118,7 +118,7 @@ class RightHandSide:
         """Return the applied force f (nv,)."""
         if self._force is None:
             return np.zeros(self.system.nv)
-        return column("force(t, q, v)", np.asarray(self._force(t, q, v)), self.system.nv)
+        return column("force(t, q, v)", self._force(t, q, v), self.system.nv)
 
     def _split(self, y: Array) -> tuple[Array, Array, Array]:
         nv = self.system.nv

@@ -91,7 +91,7 @@ class SampledController:
             q, v, act: (nq,), (nv,), (na,) state of the mechanism.
         """
         if isinstance(self._law, SampledLaw):
-            return column("u of the controller", np.asarray(self._law.law(t, q, v)), self._nu)
+            return column("u of the controller", self._law.law(t, q, v), self._nu)
         signals = {name: np.asarray(at(t), dtype=float) for name, at in self._signals.items()}
         return self._law({"q": q, "v": v, "act": act, "t": np.array([t])} | signals)
 

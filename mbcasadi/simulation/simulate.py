@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.errors import MotionError, ProblemError, SimulationError
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation.buffered_function import Array
 from mbcasadi.simulation.events import Event, Switch
 from mbcasadi.simulation.initial_state import initial_mask, initial_state
@@ -55,7 +55,8 @@ def simulate(
             reference in a `ControlLoop`. Without one, u = 0.
         rtol, atol: relative and absolute error of one step, in each coordinate.
         force: (t, q, v) → (nv,) applied force; a CasADi Function with these inputs serves too.
-        times: (nt,) when samples are kept, s, sorted; every accepted step by default.
+        times: (nt,) when samples are kept, s, sorted; every accepted step by default. The states
+            before and after an event or a switch are kept too.
         events: events and switches, and what they change.
         initial: time, activations and active rows at the start; whether it is assembled.
         integration: where the projection acts, limits of steps, a report of progress.
@@ -99,11 +100,11 @@ def simulate(
 
 
 def _start(system: System, q0: ArrayLike, v0: ArrayLike, initial: InitialConditions) -> MotionState:
-    act = np.zeros(system.na) if initial.act is None else np.asarray(initial.act)
+    act = np.zeros(system.na) if initial.act is None else initial.act
     return MotionState(
         initial.t0,
-        column("q0", np.asarray(q0), system.nq),
-        column("v0", np.asarray(v0), system.nv),
+        column("q0", q0, system.nq),
+        column("v0", v0, system.nv),
         column("act", act, system.na),
     )
 
@@ -111,8 +112,10 @@ def _start(system: System, q0: ArrayLike, v0: ArrayLike, initial: InitialConditi
 def _sample_times(times: ArrayLike | None, start: float, end: float) -> Array | None:
     if times is None:
         return None
-    sorted_times = np.asarray(times, dtype=float)
+    sorted_times = real_array("times", times)
     sorted_times = column("times", sorted_times, sorted_times.size)
+    if not sorted_times.size:
+        raise ProblemError("times is empty; expected at least one time")
     outside = np.any(sorted_times < start) or np.any(sorted_times > end)
     if outside or np.any(np.diff(sorted_times) < 0):
         raise ProblemError(f"times must be sorted and lie between {start:g} and {end:g} s")

@@ -82,4 +82,4 @@ class TopologyChange:
     def _mask_after(self, event: Event | Switch) -> Array:
         if event.mask is None:
             return self._manifold.mask
-        return column(f"mask of '{event.name}'", np.asarray(event.mask), self._system.nc)
+        return column(f"mask of '{event.name}'", event.mask, self._system.nc)

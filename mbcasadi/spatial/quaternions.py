@@ -1,6 +1,6 @@
 """Unit quaternions, w x y z, as tuples of scalars that may be numbers or SX.
 
-Quaternions are assumed to be unit; nothing here normalises them. Rotations near zero are handled
+Quaternions are assumed to be unit; only `normalise` makes them so. Rotations near zero are handled
 without branches: series replace `sin(x)/x` and similar terms where these are 0/0, selected by
 `if_else` on arguments that are safe on both sides, so values and derivatives stay finite.
 """
@@ -15,6 +15,17 @@ Mat3 = tuple[Vec3, Vec3, Vec3]
 SERIES_BELOW = 1e-3
 """Squared angle (rad²) below which series replace closed forms: the first neglected term of
 the series below is smaller than 1e-16 there."""
+
+
+LEAST_LENGTH2 = 1e-30
+"""Squared length below which a quaternion is a rotation of nothing, as in MuJoCo (mjMINVAL²)."""
+
+
+def normalise(a: Quat) -> Quat:
+    """Return `a / |a|`; a quaternion of length zero stays zero, and its rotation the identity."""
+    w, x, y, z = a
+    shrink = 1.0 / ca.sqrt(ca.fmax(w * w + x * x + y * y + z * z, LEAST_LENGTH2))
+    return (w * shrink, x * shrink, y * shrink, z * shrink)
 
 
 def multiply(a: Quat, b: Quat) -> Quat:

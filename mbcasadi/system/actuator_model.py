@@ -119,7 +119,7 @@ def _model_of_tree(
     lengths = [actuator_length(tree, actuator, q) for actuator in actuators]
     gain = _affine([actuator.gain for actuator in actuators], lengths, rates)
     bias = _affine([actuator.bias for actuator in actuators], lengths, rates)
-    owned = any(joint.gravcomp_by_actuator for joint in tree.joints)
+    owned = any(joint.compensation == "actuator" for joint in tree.joints)
     rest = system.actuator_bias(q, v) - moment @ bias if owned else ca.SX(tree.nv, 1)
     present, reach, leak = _activation(actuators, period, act)
     lowest, highest = _range_of_force(actuators, ranges, gain, bias, (present, reach, leak))

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.constraints import user_rows
 from mbcasadi.errors import ShapeError
-from mbcasadi.shapes import require_shape, unique
+from mbcasadi.shapes import real_array, require_shape, unique
+from mbcasadi.system.equation_checks import check_inertia, require_numbers_somewhere
 from mbcasadi.system.functions import (
     Builder,
     Expression,
@@ -19,7 +20,7 @@ from mbcasadi.system.functions import (
     user_row_expressions,
 )
 from mbcasadi.system.limits import Limits, infinite_ranges
-from mbcasadi.system.pieces import coriolis_of_inertia, is_semidefinite, kinetic_energy
+from mbcasadi.system.pieces import coriolis_of_inertia, kinetic_energy
 from mbcasadi.system.rows import builders_of, rows_as_functions
 from mbcasadi.system.system import System
 
@@ -51,7 +52,7 @@ def from_lagrangian(
         B, phi, A, a0, psi, t, ctrl_range, name: as in `from_equations`.
 
     Raises:
-        ShapeError: a wrong shape, or a symbol that is none of q, v, t.
+        ShapeError, ProblemError: as in `from_equations`; kinetic energies are never negative.
     """
     kinetic = matrix("kinetic", kinetic, (1, 1))
     potential = matrix("potential", potential, (1, 1))
@@ -113,7 +114,9 @@ def from_equations(
         name: name of the system.
 
     Raises:
-        ShapeError: a wrong shape, or a symbol that is none of q, v, t.
+        ShapeError: a wrong shape, a symbol that is none of q, v, t, or an expression that is NaN
+            or infinite at all sampled states.
+        ProblemError: M is not symmetric, or has a negative eigenvalue, at a sampled configuration.
     """
     nv = int(q.numel())
     require_shape("q", q, (nv, 1), "(nv, 1)")
@@ -138,12 +141,15 @@ def from_equations(
     if potential is not None:
         members["potential_energy"] = (of_q, "V", matrix("potential", potential, (1, 1)))
     builders = {key: constant(function(key, *parts)) for key, parts in members.items()}
+    semidefinite = check_inertia(builders["mass_matrix"]())
+    parts_by_name = {"h": "bias_force", "force": "passive_force", "B": "actuation"}
+    require_numbers_somewhere({given: builders[key]() for given, key in parts_by_name.items()})
     builders["kinetic_energy"] = kinetic_energy(builders["mass_matrix"], nv)
     builders |= builders_of(constraints) | _vector_space(nv)
     if t is None and a0 is None:
         del builders["constraint_velocity"]
     nu = int(B.shape[1])
-    ctrl = infinite_ranges(nu) if ctrl_range is None else np.asarray(ctrl_range, dtype=float)
+    ctrl = infinite_ranges(nu) if ctrl_range is None else real_array("ctrl_range", ctrl_range)
     require_shape("ctrl_range", ctrl, (nu, 2), "(nu, 2)")
     builders["actuator_force"] = _actuator_force(q, v, B, ctrl)
     return System(
@@ -157,7 +163,7 @@ def from_equations(
         limits=Limits(ctrl, infinite_ranges(nu), infinite_ranges(0), infinite_ranges(0)),
         coordinate_names=names,
         timed=t is not None,
-        semidefinite=is_semidefinite(builders["mass_matrix"](), nv),
+        semidefinite=semidefinite,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.errors import ShapeError
-from mbcasadi.shapes import require_shape
+from mbcasadi.shapes import real_array, require_shape
 
 Expression = ca.SX | ca.DM | ArrayLike
 Builder = Callable[[], ca.Function]
@@ -19,8 +19,8 @@ def matrix(name: str, value: Expression, shape: tuple[int | None, int | None]) -
     if isinstance(value, (ca.SX, ca.DM)):
         expression = ca.SX(value)
     else:
-        numbers = np.asarray(value, dtype=float)
-        expression = ca.SX(ca.DM(numbers if numbers.ndim else numbers.reshape(1, 1)))
+        array = real_array(name, value)
+        expression = ca.SX(ca.DM(array if array.ndim else array.reshape(1, 1)))
     rows, columns = (
         size if expected is None else expected
         for size, expected in zip(expression.shape, shape, strict=True)

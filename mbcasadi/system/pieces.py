@@ -1,13 +1,8 @@
-"""Pieces of the equations of motion: Coriolis matrix, energies, definiteness of M."""
+"""Pieces of the equations of motion: Coriolis matrix, energies, rates."""
 
 import casadi as ca
-import numpy as np
-from numpy.typing import NDArray
 
 from mbcasadi.system.functions import Builder
-
-SINGULAR = 1e-12  # smallest over largest eigenvalue of an M that counts as singular
-SAMPLES = 3  # generic configurations at which M is evaluated
 
 
 def coriolis_of_inertia(M: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -41,15 +36,3 @@ def rate_of(name: str, jacobian: Builder, nv: int) -> Builder:
         return ca.Function(name, [q, v], [A(q) @ v], ["q", "v"], ["psi"])
 
     return build
-
-
-def is_semidefinite(mass_matrix: ca.Function, nv: int) -> bool:
-    """Return whether M is singular at each of a few generic configurations."""
-    rng = np.random.default_rng(0)
-    inertias = [mass_matrix(rng.uniform(0.2, 1.2, nv)).full() for _ in range(SAMPLES)]
-    finite = [np.linalg.eigvalsh((M + M.T) / 2) for M in inertias if nv and np.all(np.isfinite(M))]
-    return bool(finite) and all(low <= SINGULAR * abs(high) for low, high in map(_ends, finite))
-
-
-def _ends(eigenvalues: NDArray[np.float64]) -> tuple[float, float]:
-    return float(eigenvalues[0]), float(eigenvalues[-1])

@@ -85,12 +85,12 @@ def redundancy(
         ShapeError: a wrong shape, or NaN.
     """
     at: dict[str, ArrayLike] = {
-        "q": column("q", np.asarray(q), system.nq),
-        "v": column("v", np.zeros(system.nv) if v is None else np.asarray(v), system.nv),
+        "q": column("q", q, system.nq),
+        "v": column("v", np.zeros(system.nv) if v is None else v, system.nv),
         "t": t,
     }
     rows_on = mask if mask is not None else system.mask
-    on = np.ones(system.nc) if rows_on is None else column("mask", np.asarray(rows_on), system.nc)
+    on = np.ones(system.nc) if rows_on is None else column("mask", rows_on, system.nc)
     A = on[:, None] * np.array(evaluate(system.constraint_jacobian, at))
     a0 = on * np.array(evaluate(system.constraint_rate, at | {"v": np.zeros(system.nv)})).ravel()
     c = on * np.array(evaluate(system.constraint_bias, at)).ravel()

@@ -29,6 +29,10 @@ from mbcasadi.system.scales import Scales, measure_scales
 class System:
     """A mechanism as named Functions, from `read_mjcf`, `from_lagrangian` or `from_equations`.
 
+    A quaternion in q of any length means the rotation of its unit quaternion, as in MuJoCo.
+    Only `velocity_map` is linear in it, so that `dq/dt = N v` keeps the length and `∂F/∂q N` is the
+    tangent derivative of a member F.
+
     Attributes:
         name: model name.
         nq, nv, nu, na, nc: sizes of configuration, velocity, control, activation and of all
@@ -228,7 +232,7 @@ class System:
         Raises:
             ShapeError: a wrong shape, or entries that are neither zero nor one.
         """
-        rows_on = np.ones(self.nc) if mask is None else column("mask", np.asarray(mask), self.nc)
+        rows_on = np.ones(self.nc) if mask is None else column("mask", mask, self.nc)
         if not np.all(np.isin(rows_on, (0.0, 1.0))):
             raise ShapeError(f"mask holds {rows_on}; expected a one or a zero for each row")
         return replace(self, mask=rows_on, _cache={})

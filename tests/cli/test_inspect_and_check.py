@@ -91,6 +91,34 @@ def test_inspect_names_what_is_refused_and_goes_on(tmp_path):
     absent = [row for row in checked["rows"] if row["error"] is None]
     assert [row["quantity"] for row in absent] == ["passive_force", "potential_energy"]
     assert "rope" in absent[0]["note"]
+    shown = invoke("check", str(path), "--states", "1", "--frames", "1").stdout
+    assert "1 of 2 sites compared; --frames 2 compares all" in shown
+    assert checked["not_compared"] == ["passive_force", "potential_energy"]
+    assert not checked["passed"]
+
+
+def test_check_fails_where_a_member_is_not_compared_unless_that_is_allowed(tmp_path):
+    path = tmp_path / "in_water.xml"
+    path.write_text(SLIDING_RING.replace("<worldbody>", '<option density="1000"/><worldbody>'))
+    result = invoke("check", str(path), "--states", "2")
+    assert result.exit_code == 1
+    assert "not passed: not compared: passive_force" in result.stdout
+    result = invoke("check", str(path), "--states", "2", "--allow-missing", "passive_force")
+    assert result.exit_code == 0
+    assert "not compared, as allowed: passive_force" in result.stdout
+    result = invoke("check", str(path), "--states", "2", "--allow-missing", "fluid")
+    assert result.exit_code == 2
+    assert "unknown quantity 'fluid'" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["inspect", "check"])
+def test_names_of_a_model_are_printed_as_they_are(tmp_path, command):
+    path = tmp_path / "odd.xml"
+    path.write_text(SLIDING_RING.replace('name="push"', 'name="[/bold] [red]"'))
+    result = invoke(command, str(path), *(["--states", "1"] if command == "check" else []))
+    assert result.exit_code == 0
+    if command == "inspect":
+        assert "[/bold] [red]" in result.stdout
 
 
 def test_check_agrees_with_mujoco_and_says_so(ring):

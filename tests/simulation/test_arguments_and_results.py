@@ -121,6 +121,28 @@ def test_progress_is_reported_up_to_the_end():
     assert 3 < len(shares) <= 102
 
 
+@pytest.mark.parametrize("times", [[0.3], [0.1, 0.25], [0.0, 0.3], [0.0, 0.0, 0.2, 0.3, 0.3]])
+def test_samples_are_those_that_were_asked_for(times):
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    system = mb.from_lagrangian(q, v, kinetic=v**2 / 2, potential=2 * q**2)
+    motion = mb.simulate(system, [0.7], [0.0], 0.3, times=times)
+    np.testing.assert_array_equal(motion.t, times)
+    np.testing.assert_allclose(motion.q[:, 0], 0.7 * np.cos(2 * np.array(times)), atol=1e-8)
+    with pytest.raises(ProblemError, match="times is empty"):
+        mb.simulate(system, [0.7], [0.0], 0.3, times=[])
+
+
+def test_a_run_that_fails_before_its_first_sample_returns_its_start():
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    system = mb.from_lagrangian(q, v, kinetic=v**2 / 2)
+    few = IntegrationOptions(max_steps=3)
+    with pytest.raises(MotionError) as stopped:
+        mb.simulate(
+            system, [0.7], [0.5], 9.0, times=[9.0], force=lambda t, *_: [np.cos(t)], integration=few
+        )
+    np.testing.assert_array_equal(stopped.value.trajectory.q, [[0.7]])
+
+
 def test_tables_hold_every_array_and_appear_whole(tmp_path):
     trajectory = mb.simulate(slider_crank(), *START, 0.5, times=np.linspace(0, 0.5, 11))
     assert trajectory.q.shape == (11, 2)

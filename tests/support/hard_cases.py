@@ -96,6 +96,38 @@ JOINTS = {
         '<actuator><motor joint="a"/></actuator>',
         '<option gravity="1 2 -9"/>',
     ),
+    **{
+        f"gravity compensation by actuators, {name}": mjcf(
+            f'<body name="p" pos="0 0 1" gravcomp="1"><joint name="a" axis="0 1 0" '
+            f'actuatorgravcomp="true" actuatorfrcrange="{bounds}"/>{LINK}<body name="c" '
+            f'pos=".1 .2 0" gravcomp=".6"><joint name="b" axis="0 1 .2"/>{TIP}</body></body>',
+            actuators,
+            option,
+        )
+        for name, actuators, option, bounds in (
+            ("no actuator", "", "", "-1 1"),
+            ("no actuator, range without zero", "", "", "1 2"),
+            ("one on another joint", '<actuator><motor joint="b"/></actuator>', "", "-1 1"),
+            (
+                "actuation off",
+                '<actuator><motor joint="a"/></actuator>',
+                '<option><flag actuation="disable"/></option>',
+                "1 2",
+            ),
+            (
+                "group off",
+                '<actuator><motor joint="a" group="1"/></actuator>',
+                '<option actuatorgroupdisable="1"/>',
+                "-1 1",
+            ),
+            (
+                "springs and dampers off",
+                '<actuator><motor joint="a"/></actuator>',
+                '<option><flag spring="disable" damper="disable"/></option>',
+                "-1 1",
+            ),
+        )
+    },
     "mocap body": mjcf(
         arm()
         + '<body name="target" mocap="true" pos=".4 .2 .1" euler="5 6 7"><site name="m"/></body>',

@@ -74,6 +74,9 @@ def standing_controller(q0: np.ndarray, period: float = 2e-3) -> Controller:
     status = ca.if_else(mask[0] > 0.5, 0, 2)
     names_in, names_out = ["q", "v", "mask", "z"], ["u", "z_next", "status", "residual"]
     residual = ca.SX(1e-9)
+    target = ca.DM(q0[7:])
+    monitor = ca.Function("monitor", [q], [target, target - q[7:]], ["q"], ["target", "error"])
+    joints = tuple(f"joint{i}" for i in range(12))
     return Controller(
         name="standing",
         function=ca.Function(
@@ -86,6 +89,8 @@ def standing_controller(q0: np.ndarray, period: float = 2e-3) -> Controller:
         z0=np.zeros(1),
         period=period,
         contacts=tuple(Contact(foot, friction=0.7) for foot in FEET),
+        monitor=monitor,
+        monitors=tuple(Signal(n, joints, ("rad",) * 12) for n in ("target", "error")),
     )
 
 

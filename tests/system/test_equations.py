@@ -99,6 +99,58 @@ def test_members_take_every_casadi_type_and_numpy():
     np.testing.assert_allclose(np.array(system.mass_matrix(q=q)["M"]), expected, rtol=ROUNDING)
 
 
+def equations(M, **more):
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    expression = M(q) if callable(M) else M
+    return from_equations(q, v, M=expression, **({"h": np.zeros((2, 1))} | more))
+
+
+def test_an_inertia_that_is_not_symmetric_is_refused():
+    with pytest.raises(err.ProblemError, match=r"not symmetric: M\[0, 1\] = 0.5, M\[1, 0\] = 0.1 "):
+        equations([[1.0, 0.5], [0.1, 1.0]])
+    small = [[1e6, 1.0], [1.1, 1e-3]]  # kg and kg m² of very different size
+    with pytest.raises(err.ProblemError, match="not symmetric"):
+        equations(small)
+    with pytest.raises(err.ProblemError, match="not symmetric"):
+        equations(lambda q: ca.blockcat([[2, ca.cos(q[1])], [ca.sin(q[1]), 1]]))
+    equations([[1.0, 0.5], [0.5 * (1 + 1e-15), 1.0]])  # rounding
+
+
+@pytest.mark.parametrize("M", [-np.eye(2), np.diag([1e6, -1e-3]), [[1.0, 2.0], [2.0, 1.0]]])
+def test_an_inertia_of_the_wrong_sign_is_refused_with_the_motion_that_shows_it(M):
+    assert np.linalg.eigvalsh(M)[0] < 0
+    with pytest.raises(err.ProblemError, match=r"negative eigenvalue: the motion v = .* energy -"):
+        equations(M)
+
+
+def test_a_negative_kinetic_energy_is_refused():
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    with pytest.raises(err.ProblemError, match="negative eigenvalue"):
+        from_lagrangian(q, v, kinetic=v[0] ** 2 - 0.1 * v[1] ** 2)
+
+
+def test_a_singular_inertia_is_no_error():
+    assert equations([[1.0, 1.0], [1.0, 1.0]]).semidefinite
+    assert equations(np.diag([1.0, 0.0])).semidefinite
+    assert equations(np.zeros((2, 2))).semidefinite
+    n = ca.SX.sym("n", 2)
+    u = n / ca.norm_2(n)  # I - u uᵀ: an eigenvalue of zero, up to rounding of both signs
+    project = ca.Function("project", [n], [ca.SX.eye(2) - u @ u.T])
+    assert equations(lambda q: 3 * project(q)).semidefinite
+    assert not equations(np.diag([1.0, 1e-6])).semidefinite
+
+
+def test_nan_is_refused_where_it_is_everywhere_and_not_outside_a_domain():
+    with pytest.raises(err.ShapeError, match="M is NaN or infinite at all of 9 sampled states"):
+        equations([[np.nan, 0.0], [0.0, 1.0]])
+    with pytest.raises(err.ShapeError, match=r"h is NaN or infinite .* first in row 1, column 0"):
+        equations(np.eye(2), h=[[0.0], [np.inf]])
+    with pytest.raises(err.ShapeError, match="B is NaN"):
+        equations(np.eye(2), B=[[np.nan], [1.0]])
+    equations(lambda q: ca.diag(ca.vertcat(1 + ca.sqrt(q[0] - 0.7), 1)))
+    equations(lambda q: ca.diag(ca.vertcat(q[0], 1 / q[0])))  # an inertia for q > 0
+
+
 def test_a_stray_symbol_is_named():
     q, v, mass = ca.SX.sym("q"), ca.SX.sym("v"), ca.SX.sym("mass")
     with pytest.raises(err.ShapeError, match="mass_matrix depends on mass"):

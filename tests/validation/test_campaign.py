@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from support.validation_problems import crank_controller, swing
+from support.validation_problems import crank_controller, idle_controller, swing
 
 from mbcasadi import models
 from mbcasadi.errors import ProblemError
@@ -62,6 +62,31 @@ def test_a_failed_case_fails_the_campaign_and_is_in_the_json() -> None:
     data = json.loads(done.to_json())
     assert data["cases"][1]["failed"] == ["tracking.max"]
     assert next(r for r in data["summary"] if r["metric"] == "tracking.max")["failed"] == 1
+
+
+def test_a_campaign_without_criteria_fails_where_a_constant_target_is_not_held() -> None:
+    done = campaign(
+        crank_controller(kp=0.0, kd=0.0),
+        FOUR_BAR,
+        0.5,
+        cases([1]),
+        reference=[1.0, 0.0],
+    )
+    (outcome,) = done.outcomes
+    assert outcome.metric("tracking.max") > 0.9  # the error was there, in rad
+    assert [v.metric for v in outcome.verdicts if not v.passed] == ["tracking.hold_share"]
+    assert not done.passed
+
+
+def test_a_controller_without_a_monitor_has_nothing_that_could_pass() -> None:
+    done = campaign(idle_controller(FOUR_BAR), FOUR_BAR, 0.1, cases([1, 2]))
+    assert [v.metric for o in done.outcomes for v in o.verdicts if not v.passed] == [
+        "tracking.hold_share"
+    ] * 2
+    row = next(row for row in done.summary() if row.metric == "tracking.hold_share")
+    assert np.isnan(row.worst)
+    assert row.failed == 2
+    assert done.to_dict()["passed"] is False
 
 
 def test_an_empty_campaign_is_refused() -> None:

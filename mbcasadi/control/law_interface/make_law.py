@@ -43,7 +43,7 @@ from mbcasadi.qp.input_guard import (
     clamp,
     is_saturated,
 )
-from mbcasadi.shapes import require_identifier, require_positive
+from mbcasadi.shapes import real_array, require_identifier, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.ranges import require_ranges
 
@@ -88,7 +88,7 @@ def make_law(
     _require(system, name)
     require_positive(period=period)
     limits = require_ranges(system, ctrl_limits, None).ctrl
-    initial = {key: np.atleast_1d(np.asarray(x, dtype=float)) for key, x in (states or {}).items()}
+    initial = {key: np.atleast_1d(real_array(key, x)) for key, x in (states or {}).items()}
     z0 = np.concatenate([np.zeros(0), *initial.values()])
     _require_tuning(tuning)
     symbols = input_symbols(system, slots, len(tuning), z0.size, measures_force)

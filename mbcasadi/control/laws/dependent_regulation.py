@@ -18,7 +18,7 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation import virtual_mass as virtual_mass_motion
 from mbcasadi.linalg import complete_factor
-from mbcasadi.shapes import require_numbers, require_positive
+from mbcasadi.shapes import real_array, require_numbers, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
 
@@ -135,7 +135,7 @@ def _static_force(system: System, at: LawInputs) -> ca.SX:
 
 def _per_coordinate(name: str, gain: Gain, system: System) -> NDArray[np.float64]:
     """Return one positive gain for each coordinate."""
-    gains = np.asarray(gain, dtype=float)
+    gains = real_array("gain", gain)
     if gains.shape not in {(), (system.nv,)} or not np.all(np.isfinite(gains) & (gains > 0)):
         raise ProblemError(
             f"{name} = {gain}; expected a positive number, or {system.nv}, one for each coordinate"

@@ -14,6 +14,7 @@ from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.quasi_velocity_equations import free_basis, free_basis_near
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import complete_factor
+from mbcasadi.shapes import real_array
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rates
 
@@ -61,7 +62,7 @@ class GainCondition:
             theta0: ‖θ̃(0)‖.
             epsilon0: ‖ε(0)‖.
         """
-        at = np.asarray(t, dtype=float)
+        at = real_array("t", t)
         slow, fast = np.exp(-self.kp * at), np.exp(-self.kd * at)
         if abs(self.kp - self.kd) < CLOSE * self.kp:
             return np.asarray(theta0 * slow + self.c_b * epsilon0 * at * slow)
@@ -109,7 +110,7 @@ def gain_condition(
         ShapeError: q and v are not samples of this system.
     """
     require_plain(system)
-    poses, speeds = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, v))
+    poses, speeds = (np.atleast_2d(real_array("states", x)) for x in (q, v))
     expected = ((len(poses), system.nq), (len(poses), system.nv))
     if (poses.shape, speeds.shape) != expected:
         raise ShapeError(f"q, v have shapes {poses.shape}, {speeds.shape}, expected {expected}")

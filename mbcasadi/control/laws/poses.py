@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import MatrixRoot
-from mbcasadi.shapes import column, require_shape
+from mbcasadi.shapes import column, real_array, require_shape
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
 
@@ -35,8 +35,8 @@ def weights_of(system: System, metric: ArrayLike | None) -> MatrixRoot[ca.DM] | 
 
 def rows_at(system: System, q: ArrayLike, mask: ArrayLike | None = None) -> Array:
     """Return A (nc, nv) at q and rest; rows that are off are zero."""
-    place = column("q", np.asarray(q), system.nq)
-    on = column("mask", np.ones(system.nc) if mask is None else np.asarray(mask), system.nc)
+    place = column("q", q, system.nq)
+    on = column("mask", np.ones(system.nc) if mask is None else mask, system.nc)
     if not system.nc:
         return np.zeros((0, system.nv))
     values: dict[str, ArrayLike] = {"q": place, "v": np.zeros(system.nv), "t": 0.0}
@@ -83,9 +83,9 @@ def sampled_poses(
         spread: rad or m, a number or (nv,).
         seed: of the random numbers.
     """
-    start = authored_pose(system) if q0 is None else column("q0", np.asarray(q0), system.nq)
+    start = authored_pose(system) if q0 is None else column("q0", q0, system.nq)
     rng = np.random.default_rng(seed)
-    step = np.broadcast_to(np.asarray(spread, dtype=float), (system.nv,))
+    step = np.broadcast_to(real_array("spread", spread), (system.nv,))
     dq = step[:, None] * rng.standard_normal((system.nv, count))
     move = system.integrate.map(count)
     q = np.asarray(move(np.tile(start[:, None], count), dq).full())

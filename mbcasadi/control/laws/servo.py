@@ -1,7 +1,6 @@
 """Constraint-following servo control: actuators enforce constraints that no joint has  [L15]."""
 
 import casadi as ca
-import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
@@ -18,7 +17,7 @@ from mbcasadi.control.laws.servo_terms import (
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ShapeError
-from mbcasadi.shapes import require_choice
+from mbcasadi.shapes import real_array, require_choice
 from mbcasadi.system import System
 
 FORMS = ("least_norm", "figures")
@@ -161,5 +160,5 @@ def _require_rows(servo: ServoRows, system: System) -> None:
 def _stabilisation_note(baumgarte: Baumgarte | None) -> dict[str, str]:
     if baumgarte is None:
         return {"stabilisation": "none: an error of the servo rows stays, its rate too"}
-    alpha, beta = (np.asarray(x, dtype=float).ravel() for x in (baumgarte.alpha, baumgarte.beta))
+    alpha, beta = (real_array("baumgarte", x).ravel() for x in (baumgarte.alpha, baumgarte.beta))
     return {"stabilisation": f"alpha {alpha.tolist()} 1/s, beta {beta.tolist()} 1/s"}

@@ -21,7 +21,7 @@ from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mech
 from mbcasadi.control.laws.servo_rows import ServoRows
 from mbcasadi.control.laws.servo_terms import constrained_inverse, servo_task
 from mbcasadi.description import Baumgarte
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, real_array
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
 
@@ -100,7 +100,7 @@ def servo_report(
     """
     ny, nc = len(servo.signals), system.nc
     arguments = [
-        column("q", np.asarray(q, dtype=float), system.nq),
+        column("q", q, system.nq),
         _vector_or_default("v", v, system.nv, 0.0),
         *(
             _vector_or_default(name, x, ny, 0.0)
@@ -145,7 +145,7 @@ def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) ->
 
 
 def _vector_or_default(name: str, value: ArrayLike | None, size: int, default: float) -> Array:
-    entries = np.full(size, default) if value is None else np.asarray(value, dtype=float)
+    entries = np.full(size, default) if value is None else real_array(name, value)
     return column(name, np.full(size, default) if entries.size == 0 else entries, size)
 
 

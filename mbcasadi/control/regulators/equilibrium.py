@@ -128,7 +128,7 @@ def equilibrium(
     start = _start(system, q0)
     place = place_of(system, start, mask=mask)
     require_contacts(contacts)
-    control = None if u is None else column("u", np.asarray(u), system.nu)
+    control = None if u is None else column("u", u, system.nu)
     ranges = require_ranges(system, None, None).ctrl if within_limits else None
     at_rest = rest_equations(system, start, held, contacts, control, place.mask, ranges)
     _require_rest(system, start, place.mask)
@@ -144,7 +144,7 @@ def equilibrium(
 
 def _start(system: System, q0: ArrayLike | None) -> Array:
     if q0 is not None:
-        return column("q0", np.asarray(q0), system.nq)
+        return column("q0", q0, system.nq)
     if system.tree is None:
         raise ProblemError(f"'{system.name}' was given by equations; expected q0 to start from")
     return np.array(system.tree.q0, dtype=float)

@@ -15,6 +15,7 @@ from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg import positive_solve
+from mbcasadi.shapes import real_array
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rate_names, rates
 
@@ -118,7 +119,7 @@ def finite_matrix(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:
     Raises:
         ShapeError: another shape, or NaN.
     """
-    entries = np.asarray(value, dtype=float)
+    entries = real_array(name, value)
     if entries.shape != shape:
         raise ShapeError(f"{name} has shape {entries.shape}, expected {shape}")
     if not np.all(np.isfinite(entries)):

@@ -107,13 +107,13 @@ class Linearization:
 
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return x (nx,) of a measured state."""
-        dq = self.system.difference(self.q, column("q", np.asarray(q), self.system.nq))
-        dv = column("v", np.asarray(v), self.system.nv) - self.v
+        dq = self.system.difference(self.q, column("q", q, self.system.nq))
+        dv = column("v", v, self.system.nv) - self.v
         return np.asarray(self.from_dq @ np.array(dq).ravel() + self.from_dv @ dv)
 
     def state(self, x: ArrayLike) -> tuple[Array, Array]:
         """Return (q, v) of coordinates x, on the manifold to first order."""
-        values = column("x", np.asarray(x), self.nx)
+        values = column("x", x, self.nx)
         q = np.array(self.system.integrate(self.q, self.to_dq @ values)).ravel()
         return q, self.v + self.to_dv @ values
 

@@ -17,6 +17,7 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
 from mbcasadi.control.regulators.operating_point import Array, numbers, rows_fun
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.shapes import real_array
 from mbcasadi.system import System, evaluate
 
 DESCRIPTOR_RANK_TOL = 1e-9
@@ -70,7 +71,7 @@ def reduce_descriptor(
     Raises:
         ShapeError: a basis that is not one of null(G).
     """
-    N = null(full.G, rank_tol) if basis is None else np.asarray(basis, dtype=float)
+    N = null(full.G, rank_tol) if basis is None else real_array("basis", basis)
     size = 1.0 + float(np.abs(N).max(initial=0.0))
     if np.abs(full.G @ N).max(initial=0.0) > IN_NULL_SPACE * size:
         raise ShapeError("basis holds columns that G does not send to zero; expected G N = 0")

@@ -71,7 +71,7 @@ def place_of(
         raise ProblemError(f"'{system.name}' has no mask; make it with system.with_mask()")
     rows_on = mask if mask is not None else system.mask
     return Place(
-        q=column("q", np.asarray(q), system.nq),
+        q=column("q", q, system.nq),
         v=_or_zero("v", v, system.nv),
         u=_or_zero("u", u, system.nu),
         t=float(t),
@@ -173,4 +173,4 @@ def _force_fun(system: System) -> ca.Function:
 
 
 def _or_zero(name: str, value: ArrayLike | None, size: int) -> Array:
-    return np.zeros(size) if value is None else column(name, np.asarray(value), size)
+    return np.zeros(size) if value is None else column(name, value, size)

@@ -33,7 +33,7 @@ from mbcasadi.control.regulators.tangent import (
     tangent,
 )
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.shapes import require_positive
+from mbcasadi.shapes import real_array, require_positive
 from mbcasadi.system import System
 
 
@@ -113,7 +113,7 @@ def _places(
     t: ArrayLike | None,
     mask: ArrayLike | None,
 ) -> list[Place]:
-    rows = {"q": np.asarray(q, float), "v": np.asarray(v, float), "u": np.asarray(u, float)}
+    rows = {"q": real_array("q", q), "v": real_array("v", v), "u": real_array("u", u)}
     sizes = {"q": system.nq, "v": system.nv, "u": system.nu}
     count = len(rows["q"])
     for name, array in rows.items():
@@ -122,7 +122,7 @@ def _places(
                 f"{name} has shape {array.shape}, expected ({count}, {sizes[name]}), one row for "
                 "each sample"
             )
-    times = np.zeros(count) if t is None else np.asarray(t, dtype=float)
+    times = np.zeros(count) if t is None else real_array("t", t)
     if times.shape != (count,):
         raise ShapeError(f"t has shape {times.shape}, expected ({count},)")
     return [

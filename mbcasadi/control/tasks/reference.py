@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Signal
 from mbcasadi.errors import ShapeError
-from mbcasadi.shapes import require_name
+from mbcasadi.shapes import real_array, require_name
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ def fill_reference(slots: Sequence[Slot], values: Mapping[str, ArrayLike]) -> Ar
     ref = np.zeros(sum(slot.size for slot in slots))
     for name, value in values.items():
         require_name("slice of the reference", name, list(named))
-        entries, place = np.asarray(value, dtype=float).ravel(), named[name]
+        entries, place = real_array(f"reference {name}", value).ravel(), named[name]
         if entries.size != place.stop - place.start:
             raise ShapeError(
                 f"reference {name} has {entries.size} entries, expected {place.stop - place.start}"

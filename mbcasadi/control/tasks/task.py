@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import real_array
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -189,7 +190,7 @@ def per_row(owner: str, label: str, value: Gain, rows: Sequence[str]) -> Array:
     Raises:
         ProblemError: a wrong number of values, or one that is negative or not finite.
     """
-    array = np.asarray(value, dtype=float)
+    array = real_array(f"{owner}: {label}", value)
     if array.shape not in {(), (len(rows),)}:
         raise ProblemError(
             f"{owner}: {label} has shape {array.shape}, expected a number or ({len(rows)},), "

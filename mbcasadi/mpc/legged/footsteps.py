@@ -68,7 +68,10 @@ class Now(NamedTuple):
 
 @dataclass(frozen=True)
 class PlannerEquations:
-    """The equations of a planner; see `walking_planner` for the arguments."""
+    """The equations of a planner; see `walking_planner` for the arguments.
+
+    `rest` is the reference (nref,) that holds q0, for what the planner does not compute.
+    """
 
     law: InverseDynamicsQP
     body: SingleRigidBody
@@ -79,6 +82,7 @@ class PlannerEquations:
     horizon: int
     period: float
     delay: int
+    rest: Array
 
     def function(self, name: str) -> ca.Function:
         """Return (q, v, command, u, t, z) → (ref, mask, outer_*, z_next)."""
@@ -146,7 +150,7 @@ class PlannerEquations:
             still = Path(now.places[i], ca.SX.zeros(3), ca.SX.zeros(3))
             for quantity, at_rest, swinging in zip(Path._fields, still, paths[i], strict=True):
                 values[f"{contact.frame}.{quantity}"] = ca.if_else(now.on[i], at_rest, swinging)
-        ref, places = ca.SX.zeros(self.law.nref), self.law.reference
+        ref, places = ca.SX(ca.DM(self.rest)), self.law.reference
         for name, value in values.items():
             require_name("slice of the reference", name, list(places))
             ref[places[name]] = value
@@ -157,7 +161,7 @@ class PlannerEquations:
         _, G = geometry(self.body).call([now.x, ca.vertcat(*now.places)])
         acceleration = G @ ca.vertcat(*loads)
         alpha, omega, arm = acceleration[:3], now.x[6:9], now.arm
-        gravity, arm_0 = ca.vertcat(0, 0, -self.body.gravity), ca.SX(ca.DM(self.stance.arm))
+        gravity, arm_0 = ca.DM(self.body.gravity), ca.SX(ca.DM(self.stance.arm))
         place = ca.vertcat(now.goal[:2], self.stance.centre[2])
         back = ca.vertcat(rotate_about_vertical(now.goal[2], arm_0[:2]), arm_0[2])
         spin, half = ca.vertcat(0, 0, now.spin), now.goal[2] / 2

@@ -43,7 +43,8 @@ def single_rigid_body(
         q0: (nq,) the pose whose inertia is taken.
 
     Raises:
-        ProblemError: not one free joint, no contacts, a contact on a slope.
+        ProblemError: not one free joint, no contacts, a contact on a slope, gravity that does not
+            press the feet on the ground. On sloping ground let the model's gravity lean.
         ShapeError: q0 has a wrong shape.
     """
     dof = trunk_joint(system).dof
@@ -62,7 +63,7 @@ def single_rigid_body(
     mass, first_moment = M[0, 0], M[3:, :3]
     inertia = M[3:, 3:] - first_moment @ first_moment.T / mass
     limits = [contact.max_force for contact in contacts]
-    weight = mass * _gravity(system)
+    weight = mass * float(np.linalg.norm(_gravity(system)))
     return SingleRigidBody(
         mass=mass,
         inertia=(inertia + inertia.T) / 2,
@@ -127,9 +128,10 @@ def _armature(system: System) -> np.ndarray:
     return np.asarray(system.tree.armature, dtype=float)
 
 
-def _gravity(system: System) -> float:
+def _gravity(system: System) -> tuple[float, float, float]:
     assert system.tree is not None
-    return float(np.linalg.norm(system.tree.gravity))
+    x, y, z = (float(component) for component in system.tree.gravity)
+    return (x, y, z)
 
 
 def _start(system: System) -> np.ndarray:

@@ -3,6 +3,7 @@
     x = (rpy, p, ω, v) in the world,  f = (f_1, .., f_nf) the feet's forces,  R = R_z(yaw)
     d/dt rpy = Rᵀ ω,   d/dt p = v,   α = J⁻¹ Σ r_i × f_i,   a = Σ f_i / m + g,   J = R I Rᵀ
 
+g is the gravity of the model, which leans where the ground is a slope. The equations are
 linear where roll and pitch are small and yaw and the arms r_i = foot_i - p keep their measured
 values [J. Di Carlo et al., IROS 2018]. The hold is exact, because forces act on speeds and these
 on the pose: `x_next = A x + S (G f + γ)`, `A = I + T F`, `S = (T I + T²/2 F) [0; I]`.
@@ -15,10 +16,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.errors import ProblemError
+
 Array = NDArray[np.float64]
 
 NX, WRENCH = 12, 6
-GRAVITY = 9.81  # m/s²
+GRAVITY = (0.0, 0.0, -9.81)  # m/s²
 ROWS = 5  # of one foot: four sides of the pyramid, and the normal force
 
 
@@ -32,7 +35,10 @@ class SingleRigidBody:
         feet: number of feet.
         friction: μ.
         f_min, f_max: normal force of a foot on the ground, N.
-        gravity: downwards, m/s².
+        gravity: (3,) in axes whose z is normal to the ground, m/s².
+
+    Raises:
+        ProblemError: gravity does not press the feet on the ground.
     """
 
     mass: float
@@ -41,12 +47,27 @@ class SingleRigidBody:
     friction: float = 0.6
     f_min: float = 5.0
     f_max: float = 500.0
-    gravity: float = GRAVITY
+    gravity: tuple[float, float, float] = GRAVITY
+
+    def __post_init__(self) -> None:
+        if np.shape(self.gravity) != (3,) or not np.all(np.isfinite(self.gravity)):
+            raise ProblemError(f"gravity = {self.gravity}; expected three numbers, m/s²")
+        if not self.gravity[2] < 0:
+            raise ProblemError(
+                f"gravity = {self.gravity}; expected a negative z: it presses the feet on the "
+                "ground, whose normal is z"
+            )
 
     @property
     def weight(self) -> float:
         """N."""
-        return self.mass * self.gravity
+        return float(self.mass * np.linalg.norm(self.gravity))
+
+    @property
+    def standing_force(self) -> Array:
+        """(3,) force of the ground that carries the weight, within the pyramid of friction, N."""
+        x, y, z = -self.mass * np.array(self.gravity)
+        return np.array([*np.clip([x, y], -self.friction * z, self.friction * z), z])
 
 
 class IntervalFunctions(NamedTuple):
@@ -76,7 +97,7 @@ def interval_functions(
     U_inv, K, kappa = sym("U_inv", nf, nf), sym("K", nf, NX), sym("kappa", nf)
     x, r, w, f, mu = sym("x", NX), sym("r", NX), sym("w", nf), sym("f", nf), sym("mu", 5 * nf // 3)
     A, S = transition(turn, period)
-    fall = S @ ca.DM([0, 0, 0, 0, 0, -body.gravity])
+    fall = S @ ca.DM([0, 0, 0, *body.gravity])
     pyramid = rows_of(body)
 
     def dense_function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
@@ -124,7 +145,7 @@ def next_state(body: SingleRigidBody, period: float) -> ca.Function:
     x, feet, f = ca.SX.sym("x", NX), ca.SX.sym("feet", nf), ca.SX.sym("f", nf)
     turn, G = geometry(body).call([x, feet])
     A, S = transition(turn, period)
-    acceleration = G @ f + ca.DM([0, 0, 0, 0, 0, -body.gravity])
+    acceleration = G @ f + ca.DM([0, 0, 0, *body.gravity])
     inputs = [x, feet, f]
     return ca.Function(
         "next_state", inputs, [A @ x + S @ acceleration], ["x", "feet", "f"], ["x_next"]

@@ -20,7 +20,14 @@ from mbcasadi.mpc.legged.rigid_body import NX, Array, SingleRigidBody, interval_
 from mbcasadi.mpc.legged.rigid_body_stages import RigidBodyStages
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 from mbcasadi.qp.solver import candidate_fun, controller_fun, require_solver
-from mbcasadi.shapes import column, require_identifier, require_positive, require_shape, weight
+from mbcasadi.shapes import (
+    column,
+    real_array,
+    require_identifier,
+    require_positive,
+    require_shape,
+    weight,
+)
 
 STATES = ("roll", "pitch", "yaw", "px", "py", "pz", "wx", "wy", "wz", "vx", "vy", "vz")
 STATE_UNITS = ("rad",) * 3 + ("m",) * 3 + ("rad/s",) * 3 + ("m/s",) * 3
@@ -171,7 +178,7 @@ def single_rigid_body_mpc(
 
 
 def _table(name: str, value: ArrayLike, shape: tuple[int, int], meaning: str) -> Array:
-    array = np.asarray(value, dtype=float)
+    array = real_array(name, value)
     require_shape(name, array, shape, meaning)
     return array.ravel()
 

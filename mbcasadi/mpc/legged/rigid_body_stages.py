@@ -230,7 +230,7 @@ class RigidBodyStages:
     def _standing_forces(self, checked: CheckedInputs) -> ca.MX:
         """Return the weight, shared by the feet on the ground: the safe output."""
         on = checked.on[0]
-        return ca.kron(on, ca.DM([0, 0, self.body.weight])) / ca.fmax(ca.sum1(on), 1)
+        return ca.kron(on, ca.DM(self.body.standing_force)) / ca.fmax(ca.sum1(on), 1)
 
     def _residual(
         self, checked: CheckedInputs, forces: list[ca.MX], states: list[ca.MX], lam: ca.MX

@@ -76,6 +76,9 @@ def walking_planner(
 ) -> WalkingPlanner:
     """Return the walking planner that joins an inverse-dynamics law and an MPC of forces.
 
+    Tasks of the law beside those of the trunk and the feet hold what they have at q0: a posture
+    its joints, a frame its place in the world.
+
     Args:
         law: with a FrameTask named `trunk` of the trunk's body, one of each contact's position,
             named as the contact, and `force_reference=True`.
@@ -108,12 +111,21 @@ def walking_planner(
     require_numbers(**vars(stepping))
     stance = nominal_stance(law, column("q0", q0, law.system.nq))
     equations = PlannerEquations(
-        law, mpc.body, gait, stepping, stance, trunk, mpc.horizon, mpc.controller.period, delay
+        law=law,
+        body=mpc.body,
+        gait=gait,
+        stepping=stepping,
+        stance=stance,
+        trunk=trunk,
+        horizon=mpc.horizon,
+        period=mpc.controller.period,
+        delay=delay,
+        rest=law.reference_at(column("q0", q0, law.system.nq)),
     )
     z0 = np.concatenate([stance.places.ravel(), stance.centre[:2], [stance.yaw]])
     return WalkingPlanner(
         _controller_data(equations.function(name), law.controller, mpc.controller, z0),
-        np.tile([0.0, 0.0, mpc.body.weight / feet], feet),
+        np.tile(mpc.body.standing_force / feet, feet),
         round(ratio),
         int(delay),
     )

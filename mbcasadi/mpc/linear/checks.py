@@ -6,7 +6,7 @@ import numpy as np
 
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.linear.prediction_model import Output
-from mbcasadi.shapes import bounds, require_each
+from mbcasadi.shapes import bounds, real_array, require_each
 
 
 def check_outputs(outputs: Sequence[Output], nx: int, nu: int) -> tuple[Output, ...]:
@@ -20,7 +20,7 @@ def check_outputs(outputs: Sequence[Output], nx: int, nu: int) -> tuple[Output, 
 
 
 def _check_output(output: Output, nx: int, nu: int) -> Output:
-    C, D = np.asarray(output.C, dtype=float), np.asarray(output.D, dtype=float)
+    C, D = real_array("C", output.C), real_array("D", output.D)
     ny = len(C) if C.ndim else 0
     if C.shape != (ny, nx) or D.shape != (ny, nu) or not np.all(np.isfinite([*C.flat, *D.flat])):
         raise ShapeError(

@@ -23,7 +23,7 @@ from mbcasadi.mpc.linear.violations import Violation, hard_violations, soft_viol
 from mbcasadi.mpc.linear.whitened_problem import least_distance_problem
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 from mbcasadi.qp.solver import controller_fun, require_solver, require_sparse_solver
-from mbcasadi.shapes import require_choice, require_identifier
+from mbcasadi.shapes import real_array, require_choice, require_identifier
 from mbcasadi.system.coordinates import unitless_signal
 
 SOLVERS = {"condensed": "daqp", "sparse": "proxqp", "multipliers": "proxqp"}
@@ -82,7 +82,7 @@ class LinearMPC:
         if not self.problem.preview:
             raise ProblemError("the law has one setpoint; make it with preview=True for a schedule")
         for name, value in values.items():
-            rows = np.asarray(value, dtype=float)
+            rows = real_array(name, value)
             if name not in {"x", "q", "v"}:
                 entries[name] = rows
                 continue

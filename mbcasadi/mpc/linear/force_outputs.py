@@ -17,8 +17,8 @@ from mbcasadi.control.regulators.operating_point import motion_fun, numbers
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.linear.prediction_model import Array, Output
-from mbcasadi.qp.friction_cone import MIN_SIDES, contact_axes, pyramid_rows
-from mbcasadi.shapes import require_name
+from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows, require_sides
+from mbcasadi.shapes import real_array, require_name
 
 UNLOADED = 1e-9
 """Change of a force, relative to the largest one, that counts as zero."""
@@ -74,7 +74,7 @@ def force_output(
         ProblemError: a force that neither motion nor control changes.
     """
     slopes, nc = force_slopes(linear), linear.system.nc
-    pick = np.atleast_2d(np.asarray(rows, dtype=float))
+    pick = np.atleast_2d(real_array("rows", rows))
     if pick.ndim != 2 or pick.shape[1] != nc or not np.all(np.isfinite(pick)):
         raise ShapeError(f"rows has shape {pick.shape}, expected (k, {nc}), finite numbers")
     C, D = pick @ slopes.of_state, pick @ slopes.of_u
@@ -87,7 +87,7 @@ def force_output(
             "that a control loads"
         )
     still = pick @ slopes.lam
-    ends = (np.broadcast_to(np.asarray(end, dtype=float), len(pick)) for end in (lower, upper))
+    ends = (np.broadcast_to(real_array("bounds", end), len(pick)) for end in (lower, upper))
     low, high = (end - still for end in ends)
     return Output(name, C, D, low, high, linear_penalty, quadratic_penalty)
 
@@ -125,14 +125,14 @@ def friction_output(
         ProblemError: not three rows; an invalid friction, number of sides or least force.
         ShapeError: a normal that is not three finite numbers, or zero.
     """
-    places, n = _places(linear, constraint), np.asarray(normal, dtype=float)
+    places, n = _places(linear, constraint), real_array("normal", normal)
     if n.shape != (POINT,) or not np.all(np.isfinite(n)) or not np.any(n):
         raise ShapeError(f"normal = {normal!r}; expected three finite numbers, not all zero")
-    sound = np.isfinite(friction) and friction > 0 and sides >= MIN_SIDES and min_force >= 0
-    if not (sound and np.isfinite(min_force)):
+    require_sides(f"friction cone of {constraint!r}", sides)
+    if not (np.isfinite(friction) and friction > 0 and min_force >= 0 and np.isfinite(min_force)):
         raise ProblemError(
-            f"friction {friction!r}, {sides} sides, least force {min_force}; expected a positive "
-            f"friction, at least {MIN_SIDES} sides, and no negative force"
+            f"friction {friction!r}, least force {min_force}; expected a positive friction, and no "
+            "negative force"
         )
     slopes, axes = force_slopes(linear), contact_axes(n)
     pick = np.zeros((POINT, linear.system.nc))

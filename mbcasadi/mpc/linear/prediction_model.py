@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.shapes import real_array
 
 Array = NDArray[np.float64]
 
@@ -40,14 +41,14 @@ class LinearModel:
             ShapeError: matrices that do not fit together, or NaN.
             ProblemError: a period that is not positive.
         """
-        a, b = np.asarray(A, dtype=float), np.asarray(B, dtype=float)
+        a, b = real_array("A", A), real_array("B", B)
         nx = a.shape[-1]
         if a.ndim not in {2, 3} or b.ndim != a.ndim or a.shape[-2] != nx or b.shape[-2] != nx:
             raise ShapeError(
                 f"A has shape {a.shape} and B {b.shape}, expected (nx, nx) and (nx, nu), both "
                 "with a leading axis of intervals or both without"
             )
-        d = np.zeros(a.shape[:-1]) if drift is None else np.asarray(drift, dtype=float)
+        d = np.zeros(a.shape[:-1]) if drift is None else real_array("drift", drift)
         if d.shape != a.shape[:-1]:
             raise ShapeError(f"drift has shape {d.shape}, expected {a.shape[:-1]}")
         if not all(np.all(np.isfinite(part)) for part in (a, b, d)):

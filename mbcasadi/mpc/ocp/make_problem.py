@@ -25,7 +25,7 @@ from mbcasadi.mpc.ocp.constraints import penalties_of
 from mbcasadi.mpc.ocp.cost import end_residuals, stage_residuals, weight_root
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
-from mbcasadi.shapes import bounds, require_each
+from mbcasadi.shapes import bounds, real_array, require_each
 from mbcasadi.system import System
 
 
@@ -88,7 +88,9 @@ def optimal_control_problem(
     has_setpoint = any(value is not None for value in (Q, R, Q_end))
     rates = None if du_bounds is None else bounds("du_bounds", du_bounds, system.nu)
     has_rates = rates is not None or S is not None
-    stage = Stage(system, slots_of(system, has_setpoint, tasks, variables), variables, has_rates)
+    stage = Stage(
+        system, slots_of(system, has_setpoint, tasks, variables), variables, has_rates, tasks
+    )
     running = [np.sqrt(period) * part for part in stage_residuals(stage, Q, R, tasks, residual)]
     running += [] if S is None else [weight_root("S", S, system.nu) @ (variables.u - stage.u_last)]
     ending = end_residuals(stage, Q_end, terminal)
@@ -116,6 +118,7 @@ def optimal_control_problem(
         end_penalties=end_rows.penalties,
         du_bounds=rates,
         rest=stage.rest(),
+        tracking=stage.tracking(),
         labels=stage.labels() | {"path": path_rows.names, "end": end_rows.names},
     )
 
@@ -136,7 +139,7 @@ def _stack_rows(kind: str, rows: Sequence[Bounded]) -> _StackedRows:
     limits, penalties, names = [np.empty((0, 2))], [np.empty((0, 2))], []
     for i, (row, value) in enumerate(zip(rows, values, strict=True)):
         n, name = value.numel(), row.name or f"{kind}[{i}]"
-        sides = [np.broadcast_to(np.asarray(e, float).ravel(), n) for e in (row.lower, row.upper)]
+        sides = [np.broadcast_to(real_array(name, e).ravel(), n) for e in (row.lower, row.upper)]
         limits.append(bounds(name, np.column_stack(sides), n))
         penalties.append(penalties_of(name, row.linear_penalty, row.quadratic_penalty, limits[-1]))
         names += [name] if n == 1 else [f"{name}[{j}]" for j in range(n)]

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.shapes import require_name
+from mbcasadi.shapes import real_array, require_name
 
 Array = NDArray[np.float64]
 
@@ -48,6 +48,8 @@ class OptimalControlProblem:
             all rows are hard.
         du_bounds: (nu, 2) of the change of u, which are rows of the path too; None for none.
         rest: (nx,) state at rest in the initial pose; None for zeros.
+        tracking: (q, p) → (target, error) of the setpoint at one sample, for reports; None where
+            there is no setpoint. Its rows are named by "tracked" and "tracked_units" in `labels`.
         labels: names of the rows of "x", "u", "path" and "end", where they have any, and "x_units".
     """
 
@@ -70,6 +72,7 @@ class OptimalControlProblem:
     end_penalties: Array | None = None
     du_bounds: Array | None = None
     rest: Array | None = None
+    tracking: ca.Function | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def names(self, of: str) -> tuple[str, ...]:
@@ -96,7 +99,7 @@ class OptimalControlProblem:
         places = {name.replace(".", "_"): place for name, place in slot_slices(self.slots).items()}
         for name, value in values.items():
             require_name("slice of the parameters", name, list(places))
-            array, place = np.asarray(value, dtype=float), places[name]
+            array, place = real_array(name, value), places[name]
             size = place.stop - place.start
             if array.ndim == 2 and array.shape[0] not in {N, N + 1}:
                 raise ProblemError(

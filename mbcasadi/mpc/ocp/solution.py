@@ -22,6 +22,7 @@ from mbcasadi.errors import ShapeError
 from mbcasadi.mpc.ocp.constraints import describe_violations, end_rows, path_rows
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, values_of
+from mbcasadi.shapes import real_array
 
 NOTICED = 1e-6
 """Least violation of a row, in its unit, that is reported."""
@@ -88,7 +89,7 @@ def initial_guess(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> Ocp
     Raises:
         ShapeError: a wrong shape, or NaN.
     """
-    states, controls = np.array(x, dtype=float), np.array(u, dtype=float)
+    states, controls = real_array("x", x).copy(), real_array("u", u).copy()
     sizes = {"x": (ocp.horizon + 1, ocp.nx), "u": (ocp.horizon, ocp.nu)}
     for (name, size), value in zip(sizes.items(), (states, controls), strict=True):
         if value.shape != size or not np.all(np.isfinite(value)):

@@ -14,7 +14,7 @@ from mbcasadi.mpc.ocp.constraints import end_rows
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, shooting
 from mbcasadi.mpc.ocp.solution import OcpSolution, SolverStats, check_solution, flat, rollout
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, real_array
 
 OCP_TOLERANCE = 1e-6
 """Largest residual of an accepted solution, in the units of states and rows."""
@@ -79,8 +79,8 @@ class OcpSolver:
             ShapeError: a wrong shape, or NaN.
         """
         ocp = self.program.ocp
-        initial_state = column("x0", np.asarray(x0, dtype=float), ocp.nx)
-        parameters = ocp.parameters() if p is None else np.asarray(p, dtype=float)
+        initial_state = column("x0", x0, ocp.nx)
+        parameters = ocp.parameters() if p is None else real_array("p", p)
         if parameters.shape != (ocp.horizon + 1, ocp.np_) or not np.all(np.isfinite(parameters)):
             raise ShapeError(
                 f"p has shape {parameters.shape}, expected {(ocp.horizon + 1, ocp.np_)}, all finite"

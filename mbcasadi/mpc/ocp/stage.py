@@ -7,10 +7,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.regulators.feedback import setpoint_slots
+from mbcasadi.control.regulators.feedback import deviations, setpoint_slots
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
-from mbcasadi.errors import ShapeError
+from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, rates
@@ -45,19 +45,39 @@ class StageSymbols:
     Attributes:
         q, v, u: (nq, 1), (nv, 1), (nu, 1) symbols.
         parameters: own ones by name; each becomes a slice of p.
+        mask, t: activity (nc, 1) of the system's rows at this sample, and its time, s, where the
+            system has them; else of size 0. They are the slices `mask` and `t` of p.
     """
 
     q: ca.SX
     v: ca.SX
     u: ca.SX
     parameters: Mapping[str, ca.SX] = field(default_factory=dict)
+    mask: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    t: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
 
 def stage_symbols(system: System, **parameters: int) -> StageSymbols:
-    """Return symbols for costs and constraints; `parameters` are own ones by size."""
+    """Return symbols for costs and constraints; `parameters` are own ones by size.
+
+    Raises:
+        ProblemError: an own parameter has the name of a slice that the system has: mask, t.
+    """
+    own_of_system = {"mask": system.mask is not None, "t": system.timed}
+    for name in parameters:
+        if own_of_system.get(name):
+            raise ProblemError(
+                f"parameter {name!r}: '{system.name}' has a {name} of its own at each sample; use "
+                f"the symbol stage_symbols(system).{name}, or another name"
+            )
     symbols = {name: ca.SX.sym(name, size) for name, size in parameters.items()}
     return StageSymbols(
-        ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv), ca.SX.sym("u", system.nu), symbols
+        q=ca.SX.sym("q", system.nq),
+        v=ca.SX.sym("v", system.nv),
+        u=ca.SX.sym("u", system.nu),
+        parameters=symbols,
+        mask=ca.SX.sym("mask", 0 if system.mask is None else system.nc),
+        t=ca.SX.sym("t", int(system.timed)),
     )
 
 
@@ -70,12 +90,15 @@ class Stage:
         slots: tuple[Slot, ...],
         variables: StageSymbols,
         has_rates: bool = False,
+        tasks: Sequence[Task] = (),
     ) -> None:
         self.system, self.slots, self.variables = system, slots, variables
+        self.tasks = tuple(tasks)
         self.u_last = ca.SX.sym("u_last", system.nu if has_rates else 0)
+        symbols = dict(variables.parameters)
+        symbols |= {n: s for n, s in (("mask", variables.mask), ("t", variables.t)) if s.numel()}
         self.ref = {
-            slot.name: variables.parameters.get(slot.name, ca.SX.sym(slot.name, slot.size))
-            for slot in slots
+            slot.name: symbols.get(slot.name, ca.SX.sym(slot.name, slot.size)) for slot in slots
         }
 
     def function(
@@ -130,22 +153,50 @@ class Stage:
         q = np.zeros(self.system.nq) if tree is None else np.ravel(tree.q0)
         return np.concatenate([q, np.zeros(self.system.nv + self.u_last.numel())])
 
+    def tracking(self) -> ca.Function | None:
+        """Return (q, p) → (target, error = target ⊖ q), or None without a setpoint.
+
+        Where q holds quaternions the target is written as a tangent step from the initial pose.
+        """
+        if "setpoint.q" not in self.ref:
+            return None
+        system, q = self.system, ca.SX.sym("q", self.system.nq)
+        p, desired = ca.vertcat(*self.ref.values()), self.ref["setpoint.q"]
+        q_0 = ca.DM(self.rest()[: system.nq])
+        target = desired if system.nq == system.nv else system.difference(q_0, desired)
+        outputs = [target, system.difference(q, desired)]
+        return ca.Function("tracking", [q, p], outputs, ["q", "p"], ["target", "error"])
+
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """Return names and units of the rows of x, and names of u."""
+        """Return names and units of the rows of x and of the setpoint's error, and names of u."""
         system, last = self.system, self.system.actuator_names[: self.u_last.numel()]
         q, v = coordinates(system), rates(system)
         x = [f"q.{name}" for name in q.components]
         x += [f"v.{name}" for name in v.components]
         x += [f"u_last.{name}" for name in last]
         units = (*q.units, *v.units, *("" for _ in last))
-        return {"x": tuple(x), "x_units": units, "u": tuple(system.actuator_names)}
+        tracked = [*zip(*deviations(system), strict=True)] or [(), ()]
+        return {
+            "x": tuple(x),
+            "x_units": units,
+            "u": tuple(system.actuator_names),
+            "tracked": tracked[0],
+            "tracked_units": tracked[1],
+        }
 
     def nominal(self, horizon: int, period: float) -> Array:
-        """Return p: rest in the initial pose, time of each sample, the system's own mask."""
+        """Return p: rest in the initial pose, time of each sample, the system's own mask.
+
+        References of tasks hold what they have in the initial pose.
+        """
         system, places = self.system, slot_slices(self.slots)
         p = np.zeros((horizon + 1, sum(slot.size for slot in self.slots)))
         if "setpoint.q" in places and system.tree is not None:
             p[:, places["setpoint.q"]] = np.ravel(system.tree.q0)
+        pose = self.rest()[: system.nq]
+        for task in self.tasks:
+            for quantity, value in task.hold_reference(system, pose).items():
+                p[:, places[f"{task.name}.{quantity}"]] = value
         if "t" in places:
             p[:, places["t"]] = period * np.arange(horizon + 1)[:, None]
         if "mask" in places:
@@ -163,6 +214,9 @@ def slots_of(
         has_setpoint: whether there is a setpoint of q, v and u.
         tasks: whose references are slices.
         variables: symbols with own parameters.
+
+    Raises:
+        ProblemError: two slices have one name.
     """
     slots = [*(setpoint_slots(system) if has_setpoint else ())]
     slots += [slot for task in tasks for slot in task.slots(system)]
@@ -174,4 +228,11 @@ def slots_of(
     if system.mask is not None:
         rows = tuple(f"{i}.{row}" for i, row in enumerate(system.constraint_names))
         slots += [Slot("mask", rows, ("",) * system.nc)]
+    names = [slot.name for slot in slots]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ProblemError(
+            f"two slices of the parameters are named {twice!r}; give the task or the own parameter "
+            "another name"
+        )
     return tuple(slots)

@@ -23,7 +23,7 @@ from mbcasadi.mpc.rti.description import controller_data
 from mbcasadi.mpc.rti.memory import Memory, memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.solver import controller_fun, require_solver
-from mbcasadi.shapes import require_identifier, require_positive
+from mbcasadi.shapes import real_array, require_identifier, require_positive
 
 EXPLODES = 1e3
 """Growth of a deviation in one interval that shows an unstable integrator, not a mechanism."""
@@ -72,7 +72,7 @@ class RealTimeIteration:
     def trajectory(self, z: Array) -> tuple[Array, Array]:
         """Return x (N + 1, nx) and u (N, nu) in z."""
         nx, nu, N = self.ocp.nx, self.ocp.nu, self.ocp.horizon
-        flat, ends = np.asarray(z, dtype=float).ravel(), nx * (N + 1)
+        flat, ends = real_array("z", z).ravel(), nx * (N + 1)
         return flat[:ends].reshape(N + 1, nx), flat[ends : ends + nu * N].reshape(N, nu)
 
     def violations(self, z: Array, p: ArrayLike | None = None) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class RealTimeIteration:
             p: (N + 1, np) parameters; nominal by default.
         """
         x, u = self.trajectory(z)
-        parameters = self.ocp.parameters() if p is None else np.asarray(p, dtype=float)
+        parameters = self.ocp.parameters() if p is None else real_array("p", p)
         return violations_of(self.ocp, x, u, parameters)
 
 
@@ -180,7 +180,7 @@ def _first_memory(memory: Memory, guess: OcpSolution, pending: ArrayLike | None)
             f"guess has x {shapes[0]} and u {shapes[1]}; expected {sizes[0]} and {sizes[1]}, finite"
         )
     at_rest = np.clip(np.zeros((memory.columns, ocp.nu)), *ocp.u_bounds.T)
-    controls = at_rest if pending is None else np.asarray(pending, dtype=float)
+    controls = at_rest if pending is None else real_array("pending", pending)
     if controls.shape != at_rest.shape or not np.all(np.isfinite(controls)):
         raise ShapeError(f"pending has shape {controls.shape}, expected {at_rest.shape}, finite")
     return memory.first(guess, controls)

@@ -2,7 +2,6 @@
 
 import casadi as ca
 
-from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.description import Signal
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 
@@ -10,21 +9,16 @@ from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 def setpoint_monitor(
     ocp: OptimalControlProblem,
 ) -> tuple[ca.Function | None, tuple[Signal, ...]]:
-    """Return (q, ref) → (target, error = target - q), and the names of their rows.
+    """Return (q, ref) → (target, error), and the names of their rows.
 
     The target is the setpoint of the first sample, the moment at which the control acts. Nothing
-    is returned where the problem has no setpoint, or where q holds quaternions, whose difference
-    is no error.
+    is returned where the problem has no setpoint.
     """
-    nq, nv = ocp.state.numel_in("q"), ocp.state.numel_in("v")
-    place = slot_slices(ocp.slots).get("setpoint.q")
-    if place is None or nq != nv:
+    if ocp.tracking is None:
         return None, ()
-    q, ref = ca.SX.sym("q", nq), ca.SX.sym("ref", ocp.np_ * (ocp.horizon + 1))
-    target = ref[place, 0]
-    monitor = ca.Function(
-        "monitor", [q, ref], [target, target - q], ["q", "ref"], ["target", "error"]
-    )
-    names = tuple(name.removeprefix("q.") for name in ocp.names("x")[:nq])
-    units = tuple(ocp.labels.get("x_units", ("",) * ocp.nx)[:nq])
+    q = ca.SX.sym("q", ocp.tracking.size1_in("q"))
+    ref = ca.SX.sym("ref", ocp.np_ * (ocp.horizon + 1))
+    target, error = ocp.tracking(q, ref[: ocp.np_])
+    monitor = ca.Function("monitor", [q, ref], [target, error], ["q", "ref"], ["target", "error"])
+    names, units = ocp.labels["tracked"], ocp.labels["tracked_units"]
     return monitor, tuple(Signal(name, names, units) for name in ("target", "error"))

@@ -13,7 +13,7 @@ from mbcasadi.mpc.ocp.shooting import Shooting
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
 from mbcasadi.mpc.trajectory.constraints import closure
 from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
-from mbcasadi.shapes import bounds, column
+from mbcasadi.shapes import bounds, column, real_array
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import authored_pose
 
@@ -122,7 +122,7 @@ def _fixed_state_rows(
     rows = []
     for (name, symbol, size), value in zip(sizes, state, strict=True):
         if value is not None:
-            state_value = column(name, np.asarray(value, dtype=float), size)
+            state_value = column(name, value, size)
             rows.append((name, Bounded(symbol - ca.DM(state_value), 0.0, 0.0)))
     return rows
 
@@ -153,5 +153,5 @@ def _closure_rows(
 
 def _ends(name: str, row: Bounded) -> Array:
     n = ca.SX(row.value).numel()
-    sides = [np.broadcast_to(np.asarray(e, float).ravel(), n) for e in (row.lower, row.upper)]
+    sides = [np.broadcast_to(real_array("start", e).ravel(), n) for e in (row.lower, row.upper)]
     return bounds(name, np.column_stack(sides), n)

@@ -23,6 +23,7 @@ from mbcasadi.mpc.trajectory.constraints import require_independent
 from mbcasadi.mpc.trajectory.initial_state import complete_start
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
+from mbcasadi.shapes import real_array
 
 
 @dataclass(frozen=True)
@@ -120,16 +121,20 @@ def trajectory_guess(
     """
     system, N, layout = problem.system, problem.ocp.horizon, problem.layout
     spans = problem.options.spans
-    T = spans.mean(axis=1) if durations is None else np.atleast_1d(np.asarray(durations, float))
+    T = (
+        spans.mean(axis=1)
+        if durations is None
+        else np.atleast_1d(real_array("durations", durations))
+    )
     if T.shape != (layout.phases,) or not np.all(T > 0):
         raise ProblemError(f"durations {T}; expected {layout.phases} positive numbers, s")
-    poses = np.array(q, dtype=float)
+    poses = real_array("q", q).copy()
     sizes = {"q": (N + 1, system.nq), "v": (N + 1, system.nv), "u": (N, system.nu)}
     if poses.shape != sizes["q"]:
         raise ShapeError(f"guess of q has shape {poses.shape}, expected {sizes['q']}")
-    speeds = _rates(problem, poses, T) if v is None else np.array(v, dtype=float)
+    speeds = _rates(problem, poses, T) if v is None else real_array("v", v).copy()
     low, high = problem.limits.T
-    controls = np.clip(np.zeros(sizes["u"]) if u is None else np.array(u, dtype=float), low, high)
+    controls = np.clip(np.zeros(sizes["u"]) if u is None else real_array("u", u), low, high)
     for name, value in (("v", speeds), ("u", controls)):
         if value.shape != sizes[name]:
             raise ShapeError(f"guess of {name} has shape {value.shape}, expected {sizes[name]}")
@@ -160,7 +165,7 @@ def _require_independent(
     """
     ocp, layout = problem.ocp, problem.layout
     first, last = guess.x[0], guess.x[-1]
-    parameters = ocp.nominal if p is None else np.asarray(p, dtype=float)
+    parameters = ocp.nominal if p is None else real_array("p", p)
     assert parameters is not None
     X, P = ca.MX.sym("X", ocp.nx), ca.MX.sym("P", ocp.np_)
     slopes = [ca.jacobian(problem.start.rows(X), X), ca.jacobian(ocp.end(X, P), X)]

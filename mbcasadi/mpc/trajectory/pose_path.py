@@ -20,7 +20,7 @@ from mbcasadi.errors import AssemblyError, ProblemError, ShapeError
 from mbcasadi.mpc.ocp.solution import OcpSolution
 from mbcasadi.mpc.trajectory.optimisation import trajectory_guess
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation import assemble
 from mbcasadi.simulation.recorder import map_samples
 from mbcasadi.system import System, evaluate
@@ -87,7 +87,7 @@ def pose_path(
         ShapeError: a wrong shape, NaN, or an expression of other symbols.
     """
     t, rows = _check_targets(system, value, times, targets)
-    pose = authored_pose(system) if q0 is None else column("q0", np.asarray(q0), system.nq)
+    pose = authored_pose(system) if q0 is None else column("q0", q0, system.nq)
     clock = ca.SX.sym("t")
     v = ca.SX.sym("v", system.nv)
     path = ca.vertcat(*(_interpolate(clock, rows[:, i]) for i in range(rows.shape[1])))
@@ -155,7 +155,7 @@ def _check_targets(
             f"'{system.name}' has constraints that move or switch, or activations; expected a "
             "mechanism without them"
         )
-    t, rows = np.asarray(times, dtype=float), np.asarray(targets, dtype=float)
+    t, rows = real_array("times", times), real_array("targets", targets)
     if t.ndim != 1 or len(t) < 2 or not np.all(np.diff(t) > 0) or not np.all(np.isfinite(t)):
         raise ProblemError(f"times {t}; expected at least two, each later than the one before, s")
     size = ca.SX(value).numel()

@@ -28,7 +28,7 @@ from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
 from mbcasadi.mpc.trajectory.durations import problem_with_durations
 from mbcasadi.mpc.trajectory.initial_state import StartRows, start_rows
 from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
-from mbcasadi.shapes import bounds, column
+from mbcasadi.shapes import bounds, column, real_array
 from mbcasadi.system import System
 
 UNUSED_STEP = StepOptions(order=1, newton=0)
@@ -176,7 +176,7 @@ def _durations(
             f"phases of {counts} intervals; expected at least one each, {horizon} in all, the "
             "horizon"
         )
-    spans = np.atleast_2d(np.asarray(duration, dtype=float))
+    spans = np.atleast_2d(real_array("duration", duration))
     if spans.shape != (len(counts), 2):
         raise ShapeError(
             f"duration has shape {np.shape(duration)}, expected bounds (2,), or "
@@ -191,7 +191,7 @@ def _durations(
 
 
 def _growth(periodic: ArrayLike, system: System) -> Array:
-    growth = column("periodic", np.asarray(periodic, dtype=float), system.nq, finite=False)
+    growth = column("periodic", periodic, system.nq, finite=False)
     if np.any(np.isinf(growth)) or np.all(np.isnan(growth)):
         raise ProblemError(
             f"periodic = {growth}; expected a finite growth of at least one coordinate, NaN for "

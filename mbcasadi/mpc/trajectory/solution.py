@@ -13,7 +13,7 @@ from mbcasadi.dynamics.inverse import constrained_inverse_dynamics
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.solution import OcpSolution
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
-from mbcasadi.shapes import require_name
+from mbcasadi.shapes import real_array, require_name
 from mbcasadi.simulation import EquationOptions
 from mbcasadi.simulation.functions import sample_fun, tangent_fun
 from mbcasadi.simulation.recorder import map_samples
@@ -120,7 +120,7 @@ class TrajectorySolution:
             ShapeError: a wrong shape, or NaN.
         """
         require_name("beyond", beyond, BEYOND)
-        instants = np.asarray(times, dtype=float)
+        instants = real_array("times", times)
         if instants.ndim != 1 or not np.all(np.isfinite(instants)):
             raise ShapeError(f"times have shape {instants.shape}, expected (n,), all finite")
         if instants.size and instants.min() < 0:

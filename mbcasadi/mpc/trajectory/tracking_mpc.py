@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.regulators.feedback import deviations
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
@@ -25,6 +26,7 @@ from mbcasadi.mpc.trajectory.reference import mean_controls, tracking_guess
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
 from mbcasadi.shapes import bounds, require_positive, weight
 from mbcasadi.simulation.recorder import map_samples
+from mbcasadi.system import System
 
 
 def trajectory_mpc(
@@ -69,7 +71,7 @@ def trajectory_mpc(
         )
     limits = bounds("u_bounds", system.limits.ctrl if u_bounds is None else u_bounds, system.nu)
     weights = (Q, R, Q if Q_end is None else Q_end)
-    ocp = _problem(name, int(horizon), float(period), (system.nv, system.nu), weights, limits)
+    ocp = _problem(name, int(horizon), float(period), system, weights, limits)
     # Parameters of the dynamics are stored over a delay; before the first tick those of t = 0.
     begun = time_varying_model(solution, ocp, beyond=beyond)(0.0)
     ocp = replace(ocp, nominal=begun.reshape(ocp.horizon + 1, ocp.np_))
@@ -123,11 +125,12 @@ def _problem(
     name: str,
     horizon: int,
     period: float,
-    sizes: tuple[int, int],
+    system: System,
     weights: tuple[ArrayLike, ArrayLike, ArrayLike],
     limits: Array,
 ) -> OptimalControlProblem:
-    nv, nu = sizes
+    nv, nu = system.nv, system.nu
+    tracked = tuple(zip(*deviations(system), strict=True))
     nx, root = 2 * nv, np.sqrt(period)
     widths = {"state": nx, "next": nx, "control": nu, "A": nx * nx, "B": nx * nu}
     s = {key: ca.SX.sym(key, n) for key, n in widths.items()}
@@ -155,6 +158,14 @@ def _problem(
             Slot(key, tuple(f"{i}" for i in range(n)), ("",) * n) for key, n in widths.items()
         ),
         state=_fun("state", {"q": q, "v": v}, "x", ca.vertcat(q, v)),
+        tracking=ca.Function(
+            "tracking",
+            [q, p],
+            [s["state"][:nv], s["state"][:nv] - q],
+            ["q", "p"],
+            ["target", "error"],
+        ),
+        labels={"tracked": tracked[0], "tracked_units": tracked[1]},
     )
 
 

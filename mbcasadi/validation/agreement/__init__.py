@@ -1,5 +1,6 @@
 """A `System` against MuJoCo, quantity by quantity, at random states."""
 
 from mbcasadi.validation.agreement.agreement import Agreement, compare
+from mbcasadi.validation.agreement.verdict import Verdict, judge
 
-__all__ = ["Agreement", "compare"]
+__all__ = ["Agreement", "Verdict", "compare", "judge"]

@@ -79,6 +79,9 @@ def compare(
 ) -> list[Agreement]:
     """Compare every member of a system with MuJoCo at random states.
 
+    MuJoCo has no counterpart of `coriolis_matrix`, `constraint_rate` and the `loop_` members; they
+    have no entry. `judge` turns the entries into a verdict.
+
     Args:
         system: read from the same model.
         model: the compiled model; it is not changed.
@@ -103,20 +106,16 @@ def compare(
         for row in errors:
             sample = mj.random_sample(smooth, rng)
             row[:] = [_error(check, sample) for check in checks]
-    worst = np.argmax(errors, axis=0)
-    return [
-        *(
-            Agreement(
-                quantity=check.reference.quantity,
-                error=float(errors[state, k]),
-                state=int(state),
-                unit=check.reference.unit,
-                note=check.reference.note,
-            )
-            for k, (check, state) in enumerate(zip(checks, worst, strict=True))
-        ),
-        *refused,
-    ]
+    return [*(_worst(check, errors[:, k]) for k, check in enumerate(checks)), *refused]
+
+
+def _worst(check: Check, errors: Array) -> Agreement:
+    """Return the entry of the state with the largest error; NaN marks states without a value."""
+    quantity, unit, note = check.reference.quantity, check.reference.unit, check.reference.note
+    if np.all(np.isnan(errors)):
+        return Agreement(quantity, float("nan"), 0, unit, "MuJoCo gives no value at any state")
+    state = int(np.nanargmax(errors))
+    return Agreement(quantity, float(errors[state]), state, unit, note)
 
 
 def _require_same_size(system: System, model: mujoco.MjModel) -> None:
@@ -157,18 +156,13 @@ def _references(system: System) -> list[Reference]:
         Reference("velocity_map", "1", mj.velocity_map, note=f"{BY_DIFFERENCE} mj_integratePos"),
         Reference("integrate", position, lambda s: mj.integrate(s.model, s.q, s.v)),
         Reference("difference", position, lambda s: mj.difference(s.model, s.q, s.q1)),
+        Reference("actuator_force", force, lambda s: s.data.qfrc_actuator, "force"),
+        Reference("actuator_bias", force, mj.actuator_bias, "force"),
     ]
     if system.nu:
-        references.append(
-            Reference("actuator_force", force, lambda s: s.data.qfrc_actuator, "force")
-        )
+        references.append(Reference("actuation", f"{force} per control", mj.actuation, "force"))
     if system.na:
         references.append(Reference("act_dot", "1/s", lambda s: s.data.act_dot))
-    if system.nu:
-        references += [
-            Reference("actuation", f"{force} per control", mj.actuation, "force"),
-            Reference("actuator_bias", force, mj.actuator_bias, "force"),
-        ]
     if system.nc:
         note = f"{BY_DIFFERENCE} efc_J"
         references += [
@@ -222,11 +216,11 @@ def _error(check: Check, s: Sample) -> float:
             weight = root[:, None] * root
         value, reference = value / weight, reference / weight
     compared = ~np.isnan(reference)
-    if not np.any(compared):
-        return 0.0
-    difference = float(np.max(np.abs(value - reference)[compared]))
+    if reference.size and not np.any(compared):
+        return float("nan")
+    difference = float(np.max(np.abs(value - reference)[compared], initial=0.0))
     if np.isnan(difference):
         return float("inf")  # NaN means that nothing could be compared
     by_difference = check.reference.note.startswith(BY_DIFFERENCE)
     smallest = SMALLEST_SCALE_BY_DIFFERENCE if by_difference else SMALLEST_SCALE
-    return difference / max(float(np.max(np.abs(reference[compared]))), smallest)
+    return difference / max(float(np.max(np.abs(reference[compared]), initial=0.0)), smallest)

@@ -10,11 +10,14 @@ from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
 # A force on the edge of its pyramid is on the cone, up to the rounding of the QP.
 ON_THE_CONE = 1e-6
 
-#: Criteria of a run that names none. A metric that a run does not have is not judged.
+#: Criteria of a run that names none. One on loops, contacts, moving or constant targets applies
+#: where the run has some; one that applies and cannot be evaluated (NaN) fails. A controller
+#: without a monitor of its error fails `tracking.hold_share`: nothing says what it should reach.
 DEFAULTS: dict[str, float] = {
     "torque.excess": 0.0,
     "status.safe_output": 0.0,
     "tracking.rms_share": 0.05,
+    "tracking.hold_share": 0.1,
     "closure.plant": 1e-3,
     "cone.plant": 0.0,
     "cone.controller": -ON_THE_CONE,

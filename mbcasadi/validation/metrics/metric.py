@@ -45,6 +45,7 @@ METRICS: dict[str, MetricKind] = {
     "tracking.rms_share_free": MetricKind(
         "tracking error, RMS over amplitude, while no motor is at its limit", "share"
     ),
+    "tracking.hold_share": MetricKind("error of constant targets at the end, of scale", "share"),
     "closure.plant": MetricKind("gap of the loops in MuJoCo", "length"),
     "closure.rows": MetricKind("worst equality residual in MuJoCo"),
     "closure.model": MetricKind("residual of our constraint equations"),

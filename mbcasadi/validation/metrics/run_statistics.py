@@ -11,6 +11,7 @@ from mbcasadi.validation.metrics.comparison import Comparison
 from mbcasadi.validation.metrics.contact_metrics import contact_metrics
 from mbcasadi.validation.metrics.control_metrics import time_metrics, torque_metrics
 from mbcasadi.validation.metrics.criteria import Criteria
+from mbcasadi.validation.metrics.hold_metrics import hold_metrics, hold_statistics
 from mbcasadi.validation.metrics.margins import Margin, margin_metrics, margins
 from mbcasadi.validation.metrics.metric import Metric
 from mbcasadi.validation.metrics.outer_law_metrics import OuterLawRun, outer_law_metrics
@@ -63,6 +64,7 @@ def run_statistics(
         UnknownNameError: a criterion names a task or component that the controller does not have.
     """
     tracking = tracking_statistics(controller, recording, criteria.settle)
+    held = hold_statistics(controller, recording, plant.model, criteria.settle)
     bounded_rows = margins(controller, recording)
     plans = predictions(controller, recording, plant, criteria.settle)
     return RunStatistics(
@@ -71,6 +73,7 @@ def run_statistics(
         predictions=plans,
         metrics=(
             *tracking_metrics(tracking, criteria.scopes),
+            *hold_metrics(held, tracking, criteria.scopes),
             *closure_metrics(recording, comparison),
             *torque_metrics(controller, recording),
             *margin_metrics(bounded_rows),

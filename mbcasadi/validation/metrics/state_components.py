@@ -39,7 +39,7 @@ class StateComponents:
         first = self._nq + self._nv
         self.own_rows = [i for i in range(first, len(rows)) if not rows[i].startswith(LAST_CONTROL)]
         self.names = (*positions, *velocities, *(rows[i] for i in self.own_rows))
-        units = _units(plant.model) if has_state else ()
+        units = dof_units(plant.model) if has_state else ()
         self.units = (*units, *(f"{unit}/s" for unit in units), *("" for _ in self.own_rows))
         self._own_values: dict[int, Array] = {}
 
@@ -79,7 +79,7 @@ class StateComponents:
         return np.hstack([dq, x1[:, nq:] - x0[:, nq:]])
 
 
-def _units(model: mujoco.MjModel) -> tuple[str, ...]:
+def dof_units(model: mujoco.MjModel) -> tuple[str, ...]:
     """Return m or rad for each degree of freedom."""
     Kind = mujoco.mjtJoint
     units = {

@@ -36,9 +36,14 @@ class TrackingStatistics:
     amplitude: float
     rms_free: float
 
+    @property
+    def moves(self) -> bool:
+        """Whether the target has an amplitude."""
+        return self.amplitude > SMALLEST_AMPLITUDE
+
     def share(self, value: float) -> float:
         """Return `value` over the amplitude, NaN where the target is constant."""
-        return value / self.amplitude if self.amplitude > SMALLEST_AMPLITUDE else float("nan")
+        return value / self.amplitude if self.moves else float("nan")
 
 
 def tracking_statistics(
@@ -94,24 +99,37 @@ def tracking_metrics(
         return
     yield from _worst(rows, "")
     for scope in scopes:
-        matches = [row for row in rows if row.name == scope or row.name.startswith(f"{scope}.")]
-        if not matches:
-            valid = ", ".join(row.name for row in rows)
-            raise UnknownNameError(f"unknown component {scope!r}; the tasks have: {valid}")
-        yield from _worst(matches, f":{scope}")
+        yield from _worst(rows_of_scope(rows, scope), f":{scope}")
+
+
+def rows_of_scope(rows: Sequence[TrackingStatistics], scope: str) -> list[TrackingStatistics]:
+    """Return the components that a scope names.
+
+    Raises:
+        UnknownNameError: there are none; the message lists the components.
+    """
+    matches = [row for row in rows if row.name == scope or row.name.startswith(f"{scope}.")]
+    if not matches:
+        valid = ", ".join(row.name for row in rows)
+        raise UnknownNameError(f"unknown component {scope!r}; the tasks have: {valid}")
+    return matches
 
 
 def _worst(rows: Sequence[TrackingStatistics], suffix: str) -> Iterator[Metric]:
-    rms = [row.share(row.rms) for row in rows]
-    free = [row.share(row.rms_free) for row in rows]
-    peaks = [row.share(row.peak) for row in rows]
+    """Yield the worst values; an error that is NaN makes them NaN, which no criterion accepts."""
     unit = " or ".join(sorted({row.unit for row in rows if row.unit}))
-    yield Metric(f"tracking.rms{suffix}", max(r.rms for r in rows), unit, "worst RMS error")
-    yield Metric(f"tracking.max{suffix}", max(r.peak for r in rows), unit, "largest error")
+    rms, peak = float(np.max([r.rms for r in rows])), float(np.max([r.peak for r in rows]))
+    yield Metric(f"tracking.rms{suffix}", rms, unit, "worst RMS error")
+    yield Metric(f"tracking.max{suffix}", peak, unit, "largest error")
+    moving = [row for row in rows if row.moves]
+    if not moving:
+        return
     for name, values, meaning in (
-        ("rms_share", rms, "worst RMS, of the target's amplitude"),
-        ("max_share", peaks, "largest error, of the target's amplitude"),
-        ("rms_share_free", free, "worst RMS, of the amplitude, while no motor is at its limit"),
+        ("rms_share", [r.share(r.rms) for r in moving], "worst RMS, of the target's amplitude"),
+        ("max_share", [r.share(r.peak) for r in moving], "largest error, of that amplitude"),
     ):
-        if not np.isnan(values).all():
-            yield Metric(f"tracking.{name}{suffix}", float(np.nanmax(values)), "", meaning)
+        yield Metric(f"tracking.{name}{suffix}", float(np.max(values)), "", meaning)
+    free = [row.share(row.rms_free) for row in moving]
+    if not np.isnan(free).all():
+        meaning = "worst RMS, of the amplitude, while no motor is at its limit"
+        yield Metric(f"tracking.rms_share_free{suffix}", float(np.nanmax(free)), "", meaning)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 BELOW_LEGEND, WITHOUT_LEGEND = 0.87, 0.97  # top of the axes, as a share of the figure
 STYLE = {
     "svg.fonttype": "none",
+    "text.parse_math": False,  # names of a model are no formulas
     "font.family": "sans-serif",
     "font.size": 9.0,
     "axes.spines.top": False,

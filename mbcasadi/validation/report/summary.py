@@ -43,11 +43,13 @@ def _summary_row(
 ) -> SummaryRow:
     column = np.array([run.get(name, np.nan) for run in values])
     lower = METRICS[base_name(name)].larger_is_better
-    worst = int(np.nanargmin(column) if lower else np.nanargmax(column))
+    measured = np.flatnonzero(~np.isnan(column))
+    pick = np.argmin if lower else np.argmax
+    worst = int(measured[pick(column[measured])]) if measured.size else 0
     criteria = [run[name] for run in judged if name in run]
     return SummaryRow(
         metric=name,
-        median=float(np.nanmedian(column)),
+        median=float(np.median(column[measured])) if measured.size else np.nan,
         worst=float(column[worst]),
         worst_case=worst,
         limit=criteria[-1].limit if criteria else None,

@@ -25,13 +25,16 @@ def criteria_table(title: str, rows: Iterable[tuple[str, Sequence[Verdict]]]) ->
     Raises:
         MissingExtraError: rich is not installed.
     """
+    require("rich.markup", "a table")
+    from rich.markup import escape  # names of a model are no markup
+
     table = _table(title, ("run", "criterion"), ("reached", "required"))
     table.add_column("")
     for name, verdicts in rows:
         for i, verdict in enumerate(verdicts):
             table.add_row(
-                name if i == 0 else "",
-                metric_text(verdict.metric),
+                escape(name) if i == 0 else "",
+                escape(metric_text(verdict.metric)),
                 value_text(verdict.metric, verdict.value),
                 limit_text(verdict),
                 "[green]ok[/green]" if verdict.passed else "[bold red]FAILED[/bold red]",
@@ -46,10 +49,13 @@ def campaign_table(title: str, rows: Iterable[SummaryRow]) -> "Table":
     Raises:
         MissingExtraError: rich is not installed.
     """
+    require("rich.markup", "a table")
+    from rich.markup import escape
+
     table = _table(title, ("quantity",), ("median", "worst", "in run", "limit", "failed"))
     for row in rows:
         table.add_row(
-            metric_text(row.metric),
+            escape(metric_text(row.metric)),
             value_text(row.metric, row.median),
             value_text(row.metric, row.worst),
             str(row.worst_case),
@@ -65,9 +71,12 @@ def what_if_table(conditions: WhatIf, title: str) -> "Table":
     Raises:
         MissingExtraError: rich is not installed.
     """
-    table = _table(title, ("condition",), what_if_headings(conditions))
+    require("rich.markup", "a table")
+    from rich.markup import escape
+
+    table = _table(escape(title), ("condition",), what_if_headings(conditions))
     for row in conditions.rows:
-        table.add_row(row.name, *what_if_cells(row))
+        table.add_row(escape(row.name), *what_if_cells(row))
     return table
 
 

@@ -94,7 +94,7 @@ class PointContact(StrictTable):
     kind: Literal["site", "body"] = "site"
     normal: Vector3 = (0.0, 0.0, 1.0)
     friction: Positive = 0.7
-    sides: Annotated[int, Field(ge=3)] = 8
+    sides: Annotated[int, Field(ge=3, le=360)] = 8
     max_force: Positive | None = None
     min_force: NotNegative = 0.0
 
@@ -196,6 +196,11 @@ def read_spec(path: Path) -> Spec:
         raise ProblemError(f"cannot read the controller {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ProblemError(f"{path} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise ProblemError(
+            f"{path} nests its values too deeply to be read; expected the tables and lists of a "
+            "controller, at most a few levels deep"
+        ) from error
     return parse_spec(tables, str(path))
 
 

@@ -49,8 +49,11 @@ def run(name, law, model=None, duration=2.5):
 def test_the_regulator_holds_what_falls_without_it(name):
     linear = at_rest(name)
     nothing = feedback(linear, np.zeros((linear.nu, linear.nx)))
-    assert run(name, nothing, duration=1.5)[0] > FALLEN
+    fallen, _, record = run(name, nothing, duration=1.5)
+    assert fallen > FALLEN
+    assert "tracking.hold_share" in {v.metric for v in record.verdicts if not v.passed}
     largest, last, record = run(name, lqr(linear, *weights(linear)))
+    assert record.passed
     assert 1e-3 < largest < LARGEST[name]
     assert last < AT_THE_END[name]
     assert record.metric("status.solved") == 1.0

@@ -10,7 +10,7 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models as own_models
 from mbcasadi.codegen import export_c
-from mbcasadi.control import FrameTask, InverseDynamicsQP
+from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.mpc import (
     Gait,
     SwingParameters,
@@ -21,6 +21,7 @@ from mbcasadi.mpc import (
     walking_planner,
 )
 from mbcasadi.mpc.legged.gait import swing_path
+from mbcasadi.mpc.legged.rigid_body import next_state
 
 ROUNDING = 1e-10
 FEET = ("FL", "FR", "RL", "RR")
@@ -83,8 +84,48 @@ def test_the_body_has_the_mass_and_inertia_of_all_its_parts(who):
         np.testing.assert_allclose(x[3:6] + arm.ravel(), data.xpos[base], atol=ROUNDING)
         np.testing.assert_allclose(x[6:9], R @ v[3:6], atol=ROUNDING)
         np.testing.assert_allclose(x[9:], data.subtree_linvel[base], atol=ROUNDING)
-    assert body.gravity == pytest.approx(9.81)
+    assert body.gravity == pytest.approx((0, 0, -9.81))
     assert body.friction * np.sqrt(2) == pytest.approx(0.6)
+
+
+def test_gravity_that_leans_is_that_of_the_body_and_of_its_motion():
+    model = mujoco.MjModel.from_xml_path(str(own_models.path("quadruped")))
+    model.opt.gravity = [1.5, -0.7, -9.5]  # a slope, in axes of the ground
+    system = mb.read_mjcf(model)
+    q0 = system.tree.keyframes["stand"]
+    body = single_rigid_body(system, contacts(), q0)
+    x, feet = column(rigid_body_state(system)(q0, np.zeros(18))[0]), np.zeros(12)
+    falling = column(next_state(body, 0.1)(x, feet, np.zeros(12)))
+    data = mujoco.MjData(model)
+    data.qpos = q0
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT.value)
+    mujoco.mj_forward(model, data)
+    np.testing.assert_allclose(data.qacc[:3], model.opt.gravity, atol=1e-9)
+    np.testing.assert_allclose(falling[9:], 0.1 * data.qacc[:3], atol=1e-9)
+    mpc = single_rigid_body_mpc(body, HORIZON, [50] * 6 + [1] * 6, 1e-9, period=PERIOD)
+    places = np.array([column(system.frame(name).pose(q0)[0]) for name in FEET])
+    plan = mpc.solve(x, np.tile(x, (HORIZON, 1)), places, np.ones((HORIZON, 4)))
+    carried = -body.mass * model.opt.gravity
+    np.testing.assert_allclose(plan.forces.sum(axis=0), carried, atol=1e-3 * body.weight)
+    np.testing.assert_allclose(body.standing_force, carried, rtol=1e-12)
+    robot = Robot(model)
+    np.testing.assert_allclose(robot.guide.u0.reshape(4, 3).sum(axis=0), carried, rtol=1e-12)
+    output = robot.say(0.1, q0, np.zeros(18))
+    # the moment of the side forces alone; 1.7 m/s² more where they are absent
+    assert np.linalg.norm(output["trunk.acceleration"]) < 0.5
+
+
+def test_tasks_that_the_planner_does_not_know_hold_the_nominal_pose(robot):
+    tasks = [*robot.law.tasks, PostureTask(weight=1e-3), FrameTask("trunk", name="head")]
+    law = robot.inverse_dynamics(tasks=tasks)
+    output = robot.say(0.1, robot.q0, np.zeros(18), guide=robot.planner(law=law))
+    held = {name: output["ref"][place] for name, place in law.reference.items()}
+    np.testing.assert_allclose(held["posture.q"], robot.q0[7:], atol=0)
+    p, R = (numbers(part) for part in robot.system.frame("trunk").pose(robot.q0))
+    np.testing.assert_allclose(held["head.position"], p.ravel(), atol=ROUNDING)
+    quat = held["head.quaternion"]
+    np.testing.assert_allclose(Rotation.from_quat(quat[[1, 2, 3, 0]]).as_matrix(), R, atol=1e-9)
+    assert np.abs(held["posture.v"]).max() == 0
 
 
 @pytest.mark.parametrize("duty", [0.4, 0.55, 1.0])
@@ -128,8 +169,8 @@ def test_a_swing_begins_and_ends_at_rest_and_its_rates_are_derivatives():
 class Robot:
     """The quadruped with both controllers and a guide."""
 
-    def __init__(self, **options):
-        self.system = mb.read_mjcf(own_models.path("quadruped"))
+    def __init__(self, model=None, **options):
+        self.system = mb.read_mjcf(own_models.path("quadruped") if model is None else model)
         self.q0 = self.system.tree.keyframes["stand"]
         self.body = single_rigid_body(self.system, contacts(), self.q0)
         self.mpc = single_rigid_body_mpc(self.body, HORIZON, np.ones(12), 1e-5, period=PERIOD)
@@ -140,7 +181,7 @@ class Robot:
         tasks = [FrameTask("trunk", kind="body", name="trunk")]
         tasks += [FrameTask(name, orientation="") for name in FEET]
         given = {"force_weight": 1e-3, "force_reference": True, "period": 0.002} | options
-        return InverseDynamicsQP(self.system, tasks, contacts(), **given)
+        return InverseDynamicsQP(self.system, given.pop("tasks", tasks), contacts(), **given)
 
     def planner(self, law=None, gait=GAIT, **options):
         return walking_planner(law or self.law, self.mpc, gait, self.q0, **options)
@@ -294,12 +335,16 @@ def expect_refusal(robot):
     slope = [mb.Contact("FL", normal=(0.1, 0, 1))]
     arm = mb.read_mjcf(own_models.path("prr_arm"))
     q = arm.tree.q0
+    free = mujoco.MjModel.from_xml_path(str(own_models.path("quadruped")))
+    free.opt.gravity = 0
+    afloat = mb.read_mjcf(free)
     system, q0 = robot.system, robot.q0
     plain = InverseDynamicsQP(system, [FrameTask("trunk")], contacts(), period=0.002)
     problem, name = err.ProblemError, err.UnknownNameError
     return {
         "no feet": (problem, "no contacts", lambda: single_rigid_body(system, [], q0)),
         "slope": (problem, "level", lambda: single_rigid_body(system, slope, q0)),
+        "weightless": (problem, "gravity = ", lambda: single_rigid_body(afloat, contacts(), q0)),
         "no trunk": (problem, "0 free joints", lambda: single_rigid_body(arm, [], q)),
         "shape": (err.ShapeError, "q0", lambda: single_rigid_body(system, contacts(), q0[1:])),
         "duty": (problem, "duty = 1.5", lambda: trot(0.5, 1.5)),

@@ -1,9 +1,13 @@
 """Soft rows and rates in whole problems: what is out of reach, and collocation beside shooting."""
 
+import casadi as ca
 import numpy as np
 import pytest
-from support.mpc_mechanisms import cart_pole, sliding_mass
+from support.mpc_mechanisms import cart_pole, coupled_carts, sliding_mass
 
+import mbcasadi as mb
+from mbcasadi.control import FrameTask, PostureTask
+from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.collocation import collocation_guess, direct_collocation
 from mbcasadi.mpc.ocp.constraints import describe_violations, row_set
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
@@ -11,6 +15,7 @@ from mbcasadi.mpc.ocp.solution import initial_guess
 from mbcasadi.mpc.ocp.solver import solve
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.mpc.rti.controller import real_time_iteration
+from mbcasadi.system import from_lagrangian
 
 SOLVERS = ("ipopt", "sqpmethod", "fatrop")
 SAME_OPTIMUM = 1e-6
@@ -47,6 +52,64 @@ def test_what_is_out_of_reach_is_named_with_what_it_misses():
     miss, price = 8.876, 50.0 + 0.5 * 0.5 * 8.876  # ρ₂ is a hundredth of ρ₁
     cost = 0.1 * 1e-3 * 5 / 2 + 1e-3 * 0.1**2 / 2 + miss * price
     assert best.cost == pytest.approx(cost, rel=1e-6)
+
+
+def test_a_row_of_the_users_knows_which_rows_are_on_at_each_sample():
+    """Two carts, coupled from sample 3 on; the push is limited to 1 N alone, 0.3 N together."""
+    system = coupled_carts()
+    s = stage_symbols(system)
+    weak = [
+        Bounded(s.u + 0.7 * s.mask, upper=1.0, name="push"),
+        Bounded(s.u - 0.7 * s.mask, lower=-1.0, name="pull"),
+    ]
+    far = ca.vertcat(s.q[0] - 50)
+    ocp = optimal_control_problem(
+        system, 6, 0.1, R=1e-6, symbols=s, terminal=far, path=weak, u_bounds=[[-9, 9]]
+    )
+    on = (np.arange(7) >= 3)[:, None].astype(float)
+    solution = solve(ocp, np.zeros(4), ocp.parameters(mask=on))
+    assert solution.solved, solution.in_words
+    np.testing.assert_allclose(solution.u[:, 0], [1, 1, 1, 0.3, 0.3, 0.3], atol=SAME_OPTIMUM)
+    speeds = solution.x[:, 2:]
+    np.testing.assert_allclose(speeds[3], [0.3, 0.0], atol=1e-6)
+    # 1 kg at 0.3 m/s is joined to 3 kg at rest, then pushed by 0.3 N for 0.3 s
+    np.testing.assert_allclose(speeds[-1], 0.3 / 4 + 0.3 * 0.3 / 4, atol=1e-6)
+
+
+def test_the_name_of_a_slice_of_the_systems_own_is_refused_for_a_parameter():
+    with pytest.raises(ProblemError, match=r"'mask': 'carts' has a mask of its own .* symbol"):
+        stage_symbols(coupled_carts(), mask=1)
+    assert stage_symbols(sliding_mass(), mask=2).parameters["mask"].numel() == 2
+    moving = ca.SX.sym("t")
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    timed = from_lagrangian(q, v, kinetic=v**2, B=[[1]], phi=q - ca.sin(moving), t=moving)
+    assert stage_symbols(timed).t.numel() == 1
+    with pytest.raises(ProblemError, match="'t': 'lagrangian' has a t of its own"):
+        stage_symbols(timed, t=1)
+    s = stage_symbols(coupled_carts(), **{"posture.q": 2})
+    with pytest.raises(ProblemError, match=r"two slices of the parameters are named 'posture\.q'"):
+        optimal_control_problem(coupled_carts(), 3, 0.1, tasks=[PostureTask()], symbols=s)
+
+
+def test_references_of_tasks_hold_the_initial_pose_unless_they_are_given():
+    ball = mb.read_mjcf(
+        "<mujoco><worldbody><body><joint name='hip' type='ball'/><geom size='.1' pos='0 0 1'/>"
+        "<site name='tip' pos='0 0 2' euler='0 0 90'/></body></worldbody><actuator>"
+        "<motor joint='hip' gear='1 0 0'/></actuator></mujoco>"
+    )
+    ocp = optimal_control_problem(
+        ball, 3, 0.1, R=1.0, tasks=[PostureTask(("hip",)), FrameTask("tip")]
+    )
+    p = dict(zip([slot.name for slot in ocp.slots], slots_of(ocp), strict=True))
+    np.testing.assert_array_equal(p["posture.q"], np.tile([1, 0, 0, 0], (4, 1)))
+    np.testing.assert_allclose(p["tip.position"], np.tile([0, 0, 2], (4, 1)))
+    half = np.sqrt(0.5)
+    np.testing.assert_allclose(p["tip.quaternion"], np.tile([half, 0, 0, half], (4, 1)))
+
+
+def slots_of(ocp):
+    """Return the slices of the nominal parameters, (N + 1, size) each."""
+    return np.split(ocp.parameters(), np.cumsum([slot.size for slot in ocp.slots])[:-1], axis=1)
 
 
 def test_collocation_has_rates_and_soft_rows_as_shooting_has():

@@ -146,7 +146,12 @@ def test_a_ball_joint_is_led_to_the_optimum_of_the_whole_problem():
     x0 = np.append(q0, [0.5, 0.2, -0.4])
     best = solve(ocp, x0)
     assert best.solved, best.in_words
-    _, u, status = repeat_ticks(real_time_iteration(ocp, shift=False), x0, ocp.parameters(), 60)
+    rti = real_time_iteration(ocp, shift=False)
+    turned = 2 * np.arccos(q0 @ np.ravel(system.tree.q0))  # rad, from the setpoint
+    _, error = rti.controller.monitor(q0, ocp.parameters().ravel())
+    assert np.linalg.norm(error.full()) == pytest.approx(turned, rel=1e-12)
+    assert rti.controller.monitors[1].units == ("rad",) * 3
+    _, u, status = repeat_ticks(rti, x0, ocp.parameters(), 60)
     assert status == 0
     np.testing.assert_allclose(u, best.u[0], atol=SAME_OPTIMUM)
     assert np.abs(best.u).max() == pytest.approx(1.0, abs=SAME_OPTIMUM)

@@ -6,15 +6,16 @@ from collections.abc import Callable
 import mujoco
 import numpy as np
 import pytest
-from support.hard_cases import ACTUATORS, EQUALITIES, JOINTS, REFUSED
+from support.hard_cases import ACTUATORS, EQUALITIES, HARD_CASES, JOINTS, REFUSED
 
 from mbcasadi.description import RigidTree, Weld
-from mbcasadi.errors import ModelError
+from mbcasadi.errors import ModelError, UnknownNameError
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.system.from_mjcf import member_builders
-from mbcasadi.validation.agreement import compare
+from mbcasadi.validation.agreement import compare, judge
 
 CASE = EQUALITIES["weld with anchor, relpose and torquescale"]
+JOINTS_WITHOUT_ACTUATORS = HARD_CASES["gravity compensation by actuators, no actuator"]
 VISIBLE = 1e-6  # a real mistake is far above rounding
 
 
@@ -94,6 +95,30 @@ def test_a_refused_member_is_listed_with_its_reason() -> None:
     assert absent.quantity == "passive_force"
     assert "density" in absent.note
     assert not absent.agrees
+
+
+def test_what_is_not_compared_fails_unless_it_is_allowed() -> None:
+    xml = REFUSED["fluid"].xml
+    results = compare(read_mjcf(xml), mujoco.MjModel.from_xml_string(xml), states=2)
+    verdict = judge(results)
+    assert (verdict.passed, verdict.not_compared) == (False, ("passive_force",))
+    assert judge(results, allow_missing=["passive_force"]).passed
+    assert not judge([], 1.0).passed  # nothing was compared
+    with pytest.raises(UnknownNameError, match="unknown quantity 'damping'; valid: 'mass_matrix'"):
+        judge(results, allow_missing=["damping"])
+
+
+def test_actuator_forces_are_compared_without_actuators() -> None:
+    xml = JOINTS_WITHOUT_ACTUATORS
+    system, model = read_mjcf(xml), mujoco.MjModel.from_xml_string(xml)
+    assert judge(compare(system, model, states=3)).passed
+
+    def routed(tree: RigidTree) -> RigidTree:
+        joints = [dataclasses.replace(joint, compensation="actuator") for joint in tree.joints]
+        return dataclasses.replace(tree, joints=tuple(joints))
+
+    verdict = judge(compare(altered(system, routed), model, states=3))
+    assert set(verdict.differing) >= {"actuator_force", "actuator_bias"}
 
 
 def test_a_system_of_another_model_is_an_error() -> None:

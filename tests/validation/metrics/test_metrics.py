@@ -2,11 +2,12 @@
 
 import dataclasses
 
+import mujoco
 import numpy as np
 import pytest
 from support.validation_problems import TICKS, crank_controller, recording
 
-from mbcasadi.description import Contact
+from mbcasadi.description import Contact, Signal
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics import (
@@ -19,6 +20,7 @@ from mbcasadi.validation.metrics import (
 )
 from mbcasadi.validation.metrics.contact_metrics import contact_metrics
 from mbcasadi.validation.metrics.control_metrics import torque_metrics
+from mbcasadi.validation.metrics.hold_metrics import hold_metrics, hold_statistics
 from mbcasadi.validation.metrics.tracking_metrics import tracking_metrics
 
 
@@ -46,6 +48,59 @@ def test_the_start_may_be_left_out_and_a_target_at_rest_has_no_amplitude() -> No
     (late,) = tracking_statistics(crank_controller(), record, settle=0.5)
     assert late.rms == 0
     assert "tracking.rms_share" not in values(tracking_metrics([late]))
+
+
+ARM = mujoco.MjModel.from_xml_string("""
+<mujoco><worldbody>
+  <body><joint axis="0 1 0"/><geom size=".1" pos="2 0 0" mass="3"/></body>
+</worldbody></mujoco>""")
+
+
+def held(error: object, unit: str, model: mujoco.MjModel = ARM) -> float:
+    """Return the share of a constant target that is missed by `error` (TICKS,)."""
+    signals = tuple(Signal(name, ("x",), (unit,)) for name in ("target", "error"))
+    controller = crank_controller(monitors=signals)
+    rows = np.broadcast_to(error, TICKS)[:, None]
+    record = recording(monitor={"target": np.full((TICKS, 1), 7.0), "error": rows})
+    statistics = hold_statistics(controller, record, model)
+    tracked = tracking_statistics(controller, record)
+    return values(hold_metrics(statistics, tracked))["tracking.hold_share"]
+
+
+def test_a_constant_target_is_judged_against_a_radian_an_extent_or_a_weight() -> None:
+    late = np.where(np.arange(TICKS) < 10, 0.0, 0.5)  # no deviation at the start
+    extent, weight = ARM.stat.extent, 9.81 * 3
+    for unit, scale in (("rad", 1.0), ("m", extent), ("m/s", extent), ("N", weight)):
+        assert held(late, unit) == pytest.approx(0.5 / scale), unit
+    assert held(late, "N m") == pytest.approx(0.5 / (weight * extent))
+    assert held(late, "") == pytest.approx(0.5)  # one row for one joint: its unit, rad
+
+
+def test_a_deviation_at_the_start_counts_and_a_transient_does_not() -> None:
+    ticks = np.arange(TICKS)
+    assert held(2.0, "rad") == pytest.approx(2 / 3)  # it stays where it was
+    assert held(np.where(ticks < 700, 2.0, 0.03), "rad") == pytest.approx(0.01)
+    assert held(np.where(ticks < 700, 0.0, 2.0), "rad") == pytest.approx(2.0)  # it drifts away
+
+
+def test_a_unit_without_a_scale_needs_a_deviation_at_the_start() -> None:
+    two = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
+    )
+    assert np.isnan(held(np.where(np.arange(TICKS) < 10, 0.0, 0.5), "", two))
+    assert held(0.5, "", two) == pytest.approx(1.0)
+    verdicts = judge([Metric("tracking.hold_share", np.nan, "", "")], Criteria(), finished=True)
+    assert [v.passed for v in verdicts] == [True, False]
+
+
+def test_a_nan_error_of_one_component_is_not_hidden_by_another() -> None:
+    target = np.linspace(-1, 1, TICKS)[:, None] * [1.0, 1.0]
+    error = np.full((TICKS, 2), 0.01)
+    error[5, 1] = np.nan
+    controller = crank_controller(monitors=())
+    rows = tracking_statistics(controller, recording(monitor={"target": target, "error": error}))
+    found = values(tracking_metrics(rows))
+    assert np.isnan([found[f"tracking.{name}"] for name in ("rms", "rms_share", "max")]).all()
 
 
 def test_tracking_without_saturation_leaves_out_the_ticks_at_a_limit() -> None:

@@ -1,8 +1,10 @@
 """Reports: a table, JSON, and a page that needs nothing else."""
 
+import io
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -10,9 +12,11 @@ import pytest
 from support.validation_problems import crank_controller, standing_controller, swing
 
 from mbcasadi import models
+from mbcasadi.description import Signal
 from mbcasadi.errors import MissingExtraError, ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.validation import Report, ReportOptions, ScenarioOptions, validate
+from mbcasadi.validation.metrics import Verdict
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 
@@ -92,6 +96,31 @@ def test_the_page_has_pictures_or_says_why_not(report: Report) -> None:
 
 def test_the_same_run_gives_the_same_page(report: Report) -> None:
     assert report.to_html() == report.to_html()
+
+
+def test_names_of_a_model_are_no_formulas_and_no_markup(report: Report) -> None:
+    from rich.console import Console
+
+    odd = (r"$\frac{$", "[/bold]", "a_b^{", "<i>&")
+    run = report.runs[0]
+    controls = Signal("u", (odd[0],), ("N m",))
+    controller = replace(
+        run.controller,
+        outputs=tuple(controls if s.name == "u" else s for s in run.controller.outputs),
+    )
+    tracking = tuple(replace(row, name=odd[0]) for row in run.tracking)
+    verdicts = (*run.verdicts, Verdict(f"tracking.rms:{odd[1]}", 1.0, False, 0.5, True))
+    named = replace(
+        run, name=" ".join(odd), controller=controller, tracking=tracking, verdicts=verdicts
+    )
+    text = Report((named,)).to_html()
+    assert r"$\frac{$" in text
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == []
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(Report((named,)).table())
+    assert "[/bold]: tracking error, worst RMS" in console.export_text()
 
 
 def test_the_table_has_every_criterion(report: Report) -> None:

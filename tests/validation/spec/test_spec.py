@@ -42,6 +42,16 @@ def motion_of(task, system, q0, given):
     return lambda now: {name: np.array(v).ravel() for name, v in function(t=now).items()}
 
 
+def test_a_file_that_nests_too_deeply_is_refused(tmp_path):
+    path = tmp_path / "deep.toml"
+    path.write_text(f"a = {'[' * 100_000}{']' * 100_000}")
+    with pytest.raises(ProblemError, match="nests its values too deeply"):
+        read_spec(path)
+    path.write_text(f"type = 'inverse_dynamics_qp'\n[[task]]\ntype = {'[' * 200}{']' * 200}")
+    with pytest.raises(ProblemError, match=r"task"):
+        read_spec(path)
+
+
 def test_velocity_and_acceleration_of_a_turning_frame_are_those_of_its_pose(quadruped):
     given = {
         "x": Sine(amplitude=0.04, **TILT),

@@ -1,0 +1,77 @@
+"""Arrays that NumPy would turn into other numbers silently are refused at every entry point."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+from mbcasadi import models, shapes
+from mbcasadi.control.regulators import lqr
+from mbcasadi.control.tasks.task import per_row
+from mbcasadi.errors import ShapeError
+from mbcasadi.mpc import optimal_control_problem
+from mbcasadi.simulation import InitialConditions
+
+PART_OF_IT = np.ma.masked_array([0.1, 0.2], mask=[False, True])
+COMPLEX = np.array([0.1 + 1j, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (PART_OF_IT, "q has 1 masked entries; expected a number in each"),
+        (COMPLEX, "q is complex; expected real numbers"),
+        (COMPLEX.real + 0j, "q is complex"),  # no guess whether an imaginary part was meant
+        ([1, "two"], "q is .*two.*; expected an array of numbers"),
+        ([[1, 2], [3]], "q is .*; expected an array of numbers"),
+        (ca.SX.sym("x", 2), "q is .*; expected an array of numbers"),
+        ({"a": 1}, "q is .*; expected an array of numbers"),
+    ],
+)
+def test_what_is_no_array_of_real_numbers_is_refused(value, words):
+    with pytest.raises(ShapeError, match=words):
+        shapes.column("q", value, 2)
+    with pytest.raises(ShapeError, match=words):
+        shapes.weight("q", value, 2)
+    with pytest.raises(ShapeError, match=words):
+        shapes.bounds("q", value, 1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (0, 1),
+        [0.0, 1],
+        np.array([[0], [1]]),
+        ca.DM([0, 1]),
+        np.ma.masked_array([0.0, 1.0]),
+        range(2),
+    ],
+)
+def test_arrays_of_every_kind_without_such_entries_are_taken(value):
+    np.testing.assert_array_equal(shapes.column("q", value, 2), [0.0, 1.0])
+
+
+@pytest.mark.parametrize("bad", [PART_OF_IT, COMPLEX])
+def test_entry_points_take_no_masked_and_no_complex_arrays(bad):
+    system = mb.read_mjcf(models.path("cart_pole"))
+    n = system.nq
+    wrong = np.ma.concatenate([bad, np.zeros(n - 2)]) if n > 2 else bad
+    rest = np.zeros(n)
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    calls = (
+        lambda: mb.simulate(system, wrong, rest, 0.1),
+        lambda: mb.simulate(system, rest, wrong, 0.1),
+        lambda: mb.simulate(system, rest, rest, 0.1, times=bad),
+        lambda: mb.simulate(system, rest, rest, 0.1, force=lambda *_: wrong),
+        lambda: mb.simulate(system, rest, rest, 0.1, initial=InitialConditions(act=bad)),
+        lambda: mb.equilibrium(system, wrong),
+        lambda: system.with_mask(wrong),
+        lambda: lqr(mb.linearize(system, mb.equilibrium(system, rest)), wrong, 1.0),
+        lambda: optimal_control_problem(system, 2, 0.1, Q=wrong),
+        lambda: per_row("task", "kp", wrong, ["a"] * n),
+        lambda: mb.from_equations(q, v, M=np.eye(2), h=bad),
+    )
+    for call in calls:
+        with pytest.raises(ShapeError, match=r"masked entries|complex"):
+            call()
