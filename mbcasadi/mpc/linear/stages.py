@@ -117,7 +117,7 @@ class LinearStages:
         u = y_0[:nu, 0] + ca.DM(self.qp.L_inv[:nu]) @ solver["x"]
         u_free = ca.if_else(optimal, u, ca.if_else(valid > CLAIMED, safe, 0 * safe))
         u = clamp(u_free, *self.problem.u_bounds.T)
-        flags = Flag.SATURATED * is_saturated(u_free, u)
+        flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.GATED * inputs.gated
         if slacks:
             e = y_0[nu:, 0] + ca.DM(self.qp.L_inv[n - slacks :]) @ solver["x"]
             relaxed = ca.logic_and(optimal, ca.mmax(e) > self.tolerance)
@@ -131,6 +131,8 @@ class LinearStages:
             next_past_controls(self.problem, past, u),
             self.interface.next_estimate(inputs, acting),
         )
+        doubted = ca.logic_and(inputs.doubted, status == Status.SOLVED)
+        status = ca.if_else(doubted, Status.SUBOPTIMAL, status)
         residual = ca.if_else(valid > CLAIMED, residual, np.inf)
         outputs = [self.interface.send(u), z_next, status, flags, residual]
         return ca.Function(
