@@ -28,7 +28,6 @@ from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.qp.input_guard import active_signs, clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge
-from mbcasadi.qp.solver import CLAIMED
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds, whiten
 
 Array = NDArray[np.float64]
@@ -188,7 +187,7 @@ def _finish(
     small = {name: residual[i] <= setup.tolerance for i, name in enumerate(RESIDUALS)}
     status = judge(
         residual[len(RESIDUALS) - len(QP_RESIDUALS) :, 0],
-        solver_claims=solver["flag"] > CLAIMED,
+        flag=solver["flag"],
         valid=known["valid"],
         tolerance=setup.tolerance,
         consistent=ca.logic_and(small["dynamics"], small["constraint"]),

@@ -109,7 +109,7 @@ class LinearStages:
         residual = self._residual(solver["x"], solver["lam_a"], lba, uba)
         status = judge(
             residual,
-            solver_claims=solver["flag"] > CLAIMED,
+            flag=solver["flag"],
             valid=valid > CLAIMED,
             tolerance=self.tolerance,
         )

@@ -151,7 +151,7 @@ class RtiStages:
             Candidate(xi, upsilon, values, e, lam), prepared.lin, (prepared.cost, prepared.end),
             self.intervals, rows,
         )  # fmt: skip
-        status = self._status(residual, qp["flag"] > CLAIMED, valid)
+        status = self._status(residual, qp["flag"], valid)
         solved = status <= Status.SUBOPTIMAL
         X = guess.X + ca.if_else(solved, xi, 0)
         U = guess.U + ca.if_else(solved, upsilon, 0)
@@ -176,12 +176,12 @@ class RtiStages:
             list(OUTPUTS),
         )
 
-    def _status(self, residual: ca.MX, solver_claims: ca.MX, valid: ca.MX) -> ca.MX:
+    def _status(self, residual: ca.MX, flag: ca.MX, valid: ca.MX) -> ca.MX:
         """Return the status; infeasible only where rows can contradict each other.
 
         Otherwise a solver that finds no solution has failed on a bad guess, which is replaced.
         """
-        status = judge(residual, solver_claims=solver_claims, valid=valid, tolerance=self.tolerance)
+        status = judge(residual, flag=flag, valid=valid, tolerance=self.tolerance)
         infeasible = status == Status.INFEASIBLE
         return status if self.rows.contradict else ca.if_else(infeasible, Status.FAILED, status)
 

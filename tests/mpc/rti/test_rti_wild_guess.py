@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from support.mpc_mechanisms import cart_pole
 
+from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.stage import Bounded, stage_symbols
 from mbcasadi.mpc.rti.controller import real_time_iteration
@@ -39,7 +40,7 @@ def test_only_hard_rows_beyond_controls_can_be_infeasible(kind):
     known = (np.array([0.1, 0.2]), np.zeros(2), ocp.parameters().ravel(), z)
     prepared = stages.prepare(*known[2:])[0]
     none = ca.DM.zeros(stages.m)
-    answer = (ca.DM.zeros(0), 1e4 * np.ones(stages.n), none, none, 0.0)
+    answer = (ca.DM.zeros(0), 1e4 * np.ones(stages.n), none, none, SolverFlag.INFEASIBLE)
     _, z_next, status, _, residual = stages.finish(*known, prepared, *answer)
     assert float(residual[0]) > 1e-3
     assert int(status) == expected
