@@ -21,6 +21,7 @@ from mbcasadi.mpc.integrators.manifold_step import back_fun, force_fun, runge_ku
 from mbcasadi.mpc.integrators.step_derivatives import StepRule, jacobian_fun, step_slopes_fun
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.integrators.tableaus import TABLEAUS
+from mbcasadi.shapes import require_whole
 from mbcasadi.simulation import EquationOptions
 from mbcasadi.simulation.functions import jump_fun
 from mbcasadi.system import System
@@ -94,8 +95,7 @@ def require_horizon(horizon: float) -> int:
     Raises:
         ProblemError: not a whole number, or less than one.
     """
-    if not float(horizon).is_integer() or horizon < 1:
-        raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
+    require_whole(1, horizon=horizon)
     return int(horizon)
 
 

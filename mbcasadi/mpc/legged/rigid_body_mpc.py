@@ -20,7 +20,14 @@ from mbcasadi.mpc.legged.rigid_body import NX, Array, SingleRigidBody, interval_
 from mbcasadi.mpc.legged.rigid_body_stages import RigidBodyStages
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 from mbcasadi.qp.solver import candidate_fun, controller_fun, require_solver
-from mbcasadi.shapes import column, require_identifier, require_positive, require_shape, weight
+from mbcasadi.shapes import (
+    column,
+    require_identifier,
+    require_positive,
+    require_shape,
+    require_whole,
+    weight,
+)
 
 STATES = ("roll", "pitch", "yaw", "px", "py", "pz", "wx", "wy", "wz", "vx", "vy", "vz")
 STATE_UNITS = ("rad",) * 3 + ("m",) * 3 + ("rad/s",) * 3 + ("m/s",) * 3
@@ -151,8 +158,7 @@ def single_rigid_body_mpc(
     require_solver(solver)
     require_positive(period=period, rho=rho, tolerance=tolerance, mass=body.mass)
     require_positive(friction=body.friction, f_max=body.f_max)
-    if horizon != int(horizon) or horizon < 1:
-        raise ProblemError(f"horizon = {horizon}; expected a whole number of intervals, at least 1")
+    require_whole(1, horizon=horizon)
     if not 0 <= body.f_min <= body.f_max:
         raise ProblemError(
             f"f_min = {body.f_min}, f_max = {body.f_max}; expected 0 <= f_min <= f_max"
