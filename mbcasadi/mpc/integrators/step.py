@@ -6,7 +6,9 @@
 with the acceleration `a` of projected dynamics, which exists at singular poses and with redundant
 rows. `w_i` is the rate of the local coordinates, v itself but for rotations. One Newton step
 squares the gap that a Runge-Kutta step leaves. Where a mask closes rows, the step starts with their
-inelastic impact: the projection of v in the metric of M.
+inelastic impact: the projection of v in the metric of M. Rows that it closes at a distance are
+moved onto `phi = 0` within the step, without a word: the rows `closing` of
+`optimal_control_problem` keep plans from this.
 """
 
 from collections.abc import Mapping

@@ -47,6 +47,8 @@ class OptimalControlProblem:
         path_penalties, end_penalties: (ng, 2), (ne, 2) of ρ₁ and ρ₂, inf for hard rows; None where
             all rows are hard.
         du_bounds: (nu, 2) of the change of u, which are rows of the path too; None for none.
+        given_rows: number of the last rows of the path that the given state must keep too, even in
+            a real-time iteration: those of a schedule of contacts.
         rest: (nx,) state at rest in the initial pose; None for zeros.
         labels: names of the rows of "x", "u", "path" and "end", where they have any, and "x_units".
     """
@@ -69,6 +71,7 @@ class OptimalControlProblem:
     path_penalties: Array | None = None
     end_penalties: Array | None = None
     du_bounds: Array | None = None
+    given_rows: int = 0
     rest: Array | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

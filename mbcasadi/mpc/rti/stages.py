@@ -20,7 +20,13 @@ from mbcasadi.mpc.rti.constraints import Rows
 from mbcasadi.mpc.rti.memory import Guess, Memory
 from mbcasadi.mpc.rti.recovery import fresh_guess, is_motion
 from mbcasadi.mpc.rti.residuals import Candidate, residuals
-from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_saturated
+from mbcasadi.qp.input_guard import (
+    LARGEST_INPUT,
+    active_signs,
+    clamp,
+    is_saturated,
+    is_within,
+)
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
@@ -171,6 +177,8 @@ class RtiStages:
             self.intervals, rows,
         )  # fmt: skip
         status = self._status(residual, qp["flag"], valid)
+        beyond = ca.logic_and(status <= Status.SUBOPTIMAL, self._closes_from_afar(x0, guess))
+        status = ca.if_else(beyond, Status.INFEASIBLE, status)
         solved = status <= Status.SUBOPTIMAL
         plan = self._plan((guess, prepared), (xi, upsilon), x0, status)
         active = ca.if_else(solved, active_signs(qp["active"]), ca.DM(rows.resting))
@@ -201,6 +209,15 @@ class RtiStages:
         status = judge(residual, flag=flag, valid=valid, tolerance=self.tolerance)
         infeasible = status == Status.INFEASIBLE
         return status if self.rows.contradict else ca.if_else(infeasible, Status.FAILED, status)
+
+    def _closes_from_afar(self, x0: ca.MX, guess: Guess) -> ca.MX:
+        """Return whether a row of the schedule is violated at the given state."""
+        count = self.ocp.given_rows
+        if not count:
+            return ca.MX(0)
+        limits = self.ocp.path_bounds[-count:]
+        value = self.ocp.path(x0, guess.U[:, 0], guess.P[:, 0])[-count:, 0]
+        return ca.logic_not(is_within(value, limits[:, 0].tolist(), limits[:, 1].tolist()))
 
     def _control(self, u: ca.MX, guess: Guess) -> ca.MX:
         """Return u within its bounds, and within the bounds of its change from the last one."""
