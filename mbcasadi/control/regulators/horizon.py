@@ -51,8 +51,8 @@ def finite_horizon_lqr(
 ) -> Law:
     """Return the law of least cost over a duration; after it the last gain is kept.
 
-    No mode needs to be stabilisable, because the horizon is finite; uncontrollable modes grow
-    until its end.
+    With `Q_end` no mode needs to be stabilisable, because the horizon is finite; uncontrollable
+    modes grow until its end. Without it the cost to go of `lqr` must exist.
 
     Args:
         linear: from `linearize` at an equilibrium.
@@ -183,7 +183,14 @@ def _end(
         return np.asarray(T.T @ weight("Q_end", Q_end, 2 * sample.system.nv) @ T)
     end_point = _linearize_sample(sample) if hold is None else hold
     to_end_point = np.hstack([end_point.from_dq, end_point.from_dv]) @ T
-    return np.asarray(to_end_point.T @ lqr_gain(end_point, Q, R, period=period).S @ to_end_point)
+    try:
+        S = lqr_gain(end_point, Q, R, period=period).S
+    except ProblemError as error:
+        raise ProblemError(
+            f"{error}. The end weight is that of lqr unless Q_end is given: with Q_end no mode "
+            "needs to be stabilisable"
+        ) from error
+    return np.asarray(to_end_point.T @ S @ to_end_point)
 
 
 def _linearize_sample(sample: Linearization) -> Linearization:
