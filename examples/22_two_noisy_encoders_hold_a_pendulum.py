@@ -57,7 +57,7 @@ def main(figure: str | None = None) -> dict[str, dict[str, np.ndarray]]:
     measured = encoders(system, ["crank", "pendulum"])
     disturbance = np.repeat([0.0, FORCES**2], system.nv)
     estimator = kalman(linear, measured, disturbance, NOISE**2, period=PERIOD)
-    off = replace(estimator, gains=replace(estimator.gains, L=0 * estimator.gains.L))
+    off = replace(estimator, gains=replace(estimator.gains, L=0 * estimator.gains.L), gate=None)
     K = lqr_gain(linear, Q, R, period=PERIOD).K
     runs = {
         "differences": run(lqr(linear, Q, R, period=PERIOD), held.q, differences=True),

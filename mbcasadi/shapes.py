@@ -1,5 +1,6 @@
 """Checks of shapes, numbers and names at public entry points, in the words of the docstrings."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -105,6 +106,41 @@ def require_positive(**numbers: float) -> None:
     for name, value in numbers.items():
         if not np.isfinite(value) or value <= 0:
             raise ProblemError(f"{name} = {value}; expected a finite, positive number")
+
+
+PERIOD_ROUNDING = 1e-6
+"""Difference of a ratio of times from a whole number that counts as rounding."""
+
+
+def require_whole(least: int, **numbers: float) -> None:
+    """Raise `ProblemError` for a number that is not whole, or less than the least one."""
+    for name, value in numbers.items():
+        if isinstance(value, str) or not float(value).is_integer() or value < least:
+            raise ProblemError(f"{name} = {value}; expected a whole number, at least {least}")
+
+
+def count_of_periods(name: str, value: float, period: float) -> int:
+    """Return how many periods a duration has, at least one.
+
+    Args:
+        name: of the duration, for messages.
+        value, period: s.
+
+    Raises:
+        ProblemError: no positive numbers, or a duration that is no multiple of the period.
+    """
+    require_positive(**{name: value, "period": period})
+    ratio = value / period
+    count = round(ratio)
+    if value < period * (1 - PERIOD_ROUNDING):
+        raise ProblemError(f"{name} = {value:g} s is shorter than one period of {period:g} s")
+    if abs(ratio - count) > PERIOD_ROUNDING * (1 + PERIOD_ROUNDING * ratio):
+        low = max(1, math.floor(ratio))
+        raise ProblemError(
+            f"{name} = {value:g} s is no multiple of the period of {period:g} s; expected for "
+            f"example {low * period:g} s or {(low + 1) * period:g} s"
+        )
+    return count
 
 
 def require_identifier(name: str, value: str) -> None:

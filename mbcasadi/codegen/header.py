@@ -27,7 +27,7 @@ def header_h(law: Law) -> str:
         "indices": _indices(law),
         "constants": _constant_declarations(law),
         "solver_codes": f"\n#define {upper}_REJECTED (-100) "
-        "/* exit flag: the problem was not finite, or one row alone cannot be met */\n"
+        "/* exit flag: the problem is not finite, or one row alone cannot be met */\n"
         if law.staged
         else "",
         "arguments": "\n".join(_argument_lines(law)),

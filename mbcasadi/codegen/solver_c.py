@@ -7,7 +7,15 @@ from mbcasadi.codegen.phases import prepares_rows
 from mbcasadi.codegen.sizes import iteration_limit
 from mbcasadi.codegen.text import comma_list, constant, number, template
 from mbcasadi.codegen.unit_rows import FAR, UnitRows
-from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE, ZERO_ROW
+from mbcasadi.description.qp_stages import (
+    C_PRIMAL_TOLERANCE,
+    PROOF_RADIUS,
+    PROOF_ROUNDING,
+    RAY_ROUNDING,
+    ZERO_BOUND,
+    ZERO_ROW,
+    SolverFlag,
+)
 
 
 def least_distance_c(law: Law) -> str:
@@ -23,6 +31,13 @@ def least_distance_c(law: Law) -> str:
         "iteration_limit": iteration_limit(law),
         "primal_tol": number(C_PRIMAL_TOLERANCE),
         "far": number(FAR),
+        "zero_bound": number(ZERO_BOUND),
+        "optimal": int(SolverFlag.OPTIMAL),
+        "stopped": int(SolverFlag.STOPPED),
+        "infeasible": int(SolverFlag.INFEASIBLE),
+        "ray_rounding": number(RAY_ROUNDING),
+        "proof_radius": number(PROOF_RADIUS),
+        "proof_rounding": number(PROOF_ROUNDING),
         "NAME": law.name.upper(),
     }
     values |= _rows_of_a_tick(law) if law.rows is None else _constant_rows(law.rows)
@@ -41,7 +56,7 @@ def _constant_rows(rows: UnitRows) -> dict[str, str | int]:
         "row_tables": tables,
         "row_members": "",
         "normalise": "",
-        "normalised": "",
+        "normalised": "1",
         "matrix": "(double *)ldp_A; /* it only reads them */",
         "scale": "ldp_scale",
     }
@@ -60,7 +75,7 @@ def _rows_of_a_tick(law: Law) -> dict[str, str | int]:
         "row_tables": tables,
         "row_members": members + ("  int normal;\n" if prepares_rows(law) else ""),
         "normalise": template("rows_of_a_tick.c.in", {"zero_row": number(ZERO_ROW)}) + "\n",
-        "normalised": "p->normal && " if prepares_rows(law) else "ldp_normalise(p) && ",
+        "normalised": "p->normal" if prepares_rows(law) else "ldp_normalise(p)",
         "matrix": "p->M;",
         "scale": "p->scale",
     }

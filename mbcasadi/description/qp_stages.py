@@ -1,6 +1,7 @@
 """A controller that solves one QP, split where the solver is called, and constants of both."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 import casadi as ca
 
@@ -16,6 +17,32 @@ PLUGIN_PRIMAL_TOLERANCE = 1e-10
 
 ZERO_ROW = 1e-14
 """Rows shorter than this times the longest count as zero: their contact is off."""
+
+ZERO_BOUND = 1e-9
+"""A zero row contradicts bounds beyond this."""
+
+RAY_ROUNDING = 1e-12
+"""Entries of a proof below this times the largest are rounding errors."""
+
+PROOF_RADIUS = 1e3
+"""Distance from zero, relative to the scale of the problem, within which a proof of infeasibility
+holds."""
+
+PROOF_ROUNDING = 1e-12
+"""Relative rounding error of the sum in such a proof."""
+
+
+class SolverFlag(IntEnum):
+    """What the solver of a QP claims.
+
+    `OPTIMAL` is checked by residuals. `INFEASIBLE` comes with a proof: one row that cannot be met,
+    or Farkas' lemma. `STOPPED` is everything else: a cycle, the limit of iterations, input that is
+    not finite, infeasibility without a proof.
+    """
+
+    OPTIMAL = 1
+    STOPPED = 0
+    INFEASIBLE = -1
 
 
 @dataclass(frozen=True)
@@ -38,8 +65,8 @@ class LeastDistanceStages:
             else 0; `carry` (any size, 1) passes numbers on to `finish`.
         finish: (inputs of the controller, [prepared,] carry, x, lam_a, active, flag) → (outputs of
             the controller). `lam_a` (m,) are multipliers in CasADi's sign (positive at the upper
-            bound); `active` (m,) is the final active set, as `active0`; `flag` is 1 where the
-            solver claims an optimum and 0 elsewhere. `finish` trusts none of them.
+            bound); `active` (m,) is the final active set, as `active0`; `flag` is a
+            `SolverFlag`. `finish` trusts none of them.
         prepare: (some inputs of the controller, in its order, none of them measured) →
             (prepared[, A_qp]), or None. `prepared` (any size, 1) is one more input of `build` and
             `finish`; where it holds NaN, `finish` returns status 3 and the safe output. An

@@ -1,5 +1,6 @@
 """Model predictive control of mechanisms with constraints."""
 
+from mbcasadi.control.regulators.innovation_gate import Gate
 from mbcasadi.mpc.integrators.step import discrete_dynamics, step_fun
 from mbcasadi.mpc.integrators.step_options import DynamicsOptions, StepOptions
 from mbcasadi.mpc.legged.footsteps import SwingParameters
@@ -9,10 +10,11 @@ from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
 from mbcasadi.mpc.legged.rigid_body_mpc import single_rigid_body_mpc
 from mbcasadi.mpc.legged.walking_planner import WalkingPlanner, walking_planner
 from mbcasadi.mpc.linear.controller import LinearMPC
+from mbcasadi.mpc.linear.disturbance import Noise
 from mbcasadi.mpc.linear.force_outputs import force_output, friction_output
 from mbcasadi.mpc.linear.linear_mpc import deviation_output, linear_mpc
 from mbcasadi.mpc.linear.lti import lti_mpc
-from mbcasadi.mpc.linear.offset_free import Noise, offset_free_lti, offset_free_mpc
+from mbcasadi.mpc.linear.offset_free import offset_free_lti, offset_free_mpc
 from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
 from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
 from mbcasadi.mpc.linear.terminal_set import TerminalSet
@@ -46,6 +48,7 @@ __all__ = [
     "Bounded",
     "DynamicsOptions",
     "Gait",
+    "Gate",
     "LinearMPC",
     "LinearModel",
     "LinearProblem",

@@ -6,6 +6,7 @@ computed here are small. NaN makes a residual NaN, and NaN is not `<= tol`.
 
 import casadi as ca
 
+from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import Status
 from mbcasadi.linalg.symbols import Sym
 
@@ -24,29 +25,33 @@ QP_RESIDUALS = ("primal", "stationarity", "complementarity")
 """Residuals with which every QP's solution is checked, in this order."""
 
 
+PROVEN = (SolverFlag.STOPPED + SolverFlag.INFEASIBLE) / 2
+"""The solver's flag is below this where the problem is proven to be infeasible."""
+
+
 def judge(
     residual: Sym,
     *,
-    solver_claims: Sym,
+    flag: Sym,
     valid: Sym,
     tolerance: float,
     consistent: Sym | None = None,
 ) -> Sym:
     """Return the status code of a QP's solution with these residuals.
 
-    A violated row means infeasibility where the solver claims no optimum; where it claims one, it
-    failed. NaN counts as large.
+    Where a row is violated, the problem is infeasible if this is proven; otherwise the solver
+    failed, or stopped. NaN counts as large.
 
     Args:
         residual: (3,) relative, in the order of `QP_RESIDUALS`.
-        solver_claims: whether the solver reports an optimum.
+        flag: a `SolverFlag`.
         valid: whether the inputs were valid.
         tolerance: bound of each residual.
         consistent: whether further equations hold; None where there are none.
     """
     small = [residual[i] <= tolerance for i in range(len(QP_RESIDUALS))]
     optimal = ca.logic_and(small[1], small[2])
-    infeasible = ca.logic_and(residual[0] > tolerance, ca.logic_not(solver_claims))
+    infeasible = ca.logic_and(residual[0] > tolerance, flag < PROVEN)
     status = ca.if_else(
         small[0],
         ca.if_else(optimal, Status.SOLVED, Status.SUBOPTIMAL),

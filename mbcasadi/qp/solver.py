@@ -7,11 +7,18 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from mbcasadi.description import LeastDistanceStages
-from mbcasadi.description.qp_stages import PLUGIN_PRIMAL_TOLERANCE, UNBOUNDED, ZERO_ROW
+from mbcasadi.description.qp_stages import (
+    PLUGIN_PRIMAL_TOLERANCE,
+    UNBOUNDED,
+    ZERO_BOUND,
+    ZERO_ROW,
+    SolverFlag,
+)
 from mbcasadi.errors import SolverError
+from mbcasadi.qp.infeasibility import proves_infeasible
 
 STATIONARY = 1e-6
-"""Relative size of `x + A_qpᵀ lam_a` up to which multipliers are those of an optimum."""
+"""Relative size of `x + A_qpᵀ lam_a`, and of a violation, up to which DAQP claims an optimum."""
 
 LARGEST_SQUARE = 1e300
 """Rows with a sum of squares of this or more count as invalid; the exported C does the same."""
@@ -86,25 +93,38 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     """Return the solver's result, and what the stages pass on to `finish`.
 
     A plugin's success flag does not exist inside an MX graph. DAQP returns `x + A_qpᵀ lam_a = 0`
-    where it claims an optimum, and not where it finds no feasible point: this gives the flag, and
-    without it x and lam_a are zero, as in the exported C. qrqp always counts as claiming an
-    optimum. A problem that a plugin would refuse by an exception is not passed to it; it counts
-    as having no solution.
+    and x inside the bounds where it claims an optimum, and elsewhere not: without this x and lam_a
+    are zero, as in the exported C. Where it finds the rows infeasible, `lam_a` of rows of unit
+    length is the proof. qrqp always counts as claiming an optimum. A problem that a plugin would
+    refuse by an exception is not passed to it.
     """
-    A_qp, lba, uba, _, carry, prepared = stages.problem().call(inputs, True, False)
-    A_qp, lba, uba, posed = _well_posed(A_qp, lba, uba)
+    given = stages.problem().call(inputs, True, False)
+    carry, prepared = given[4:]
+    A_qp, lba, uba, posed = _well_posed(*given[:3])
     pattern = {"h": ca.Sparsity.diag(stages.n), "a": A_qp.sparsity()}
     conic = ca.conic("least_distance", solver, pattern, DENSE_SOLVERS[solver])
-    unit = _unit(A_qp, lba, uba) if solver == "daqp" and stages.m else ca.MX(1)
+    lengths = ca.sqrt(ca.sum2(A_qp**2))
+    unit = _unit(lengths, lba, uba) if solver == "daqp" and stages.m else ca.MX(1)
     eye, zero = ca.DM.eye(stages.n), ca.DM.zeros(stages.n)
     found = conic(h=eye, g=zero, a=A_qp, lba=lba / unit, uba=uba / unit)
     x, lam_a = unit * found["x"], unit * found["lam_a"]
-    if solver != "daqp" or not stages.m:
+    if not stages.m:
         return _Solution(x, lam_a, posed, carry, prepared)
+    without = ca.if_else(_contradicts(*given[:3]), SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
+    if solver != "daqp":
+        flag = ca.if_else(posed, SolverFlag.OPTIMAL, without)
+        return _Solution(x, lam_a, flag, carry, prepared)
     stationary = ca.norm_2(x + A_qp.T @ lam_a) <= STATIONARY * (1 + ca.norm_2(x))
-    flag = ca.logic_and(posed, stationary)
-    answer = (ca.if_else(flag, x, 0), ca.if_else(flag, lam_a, 0), flag)
-    return _Solution(*answer, carry, prepared)
+    violation = ca.fmax(A_qp @ x - uba, lba - A_qp @ x) / ca.if_else(lengths > 0, lengths, ca.inf)
+    kept = ca.mmax(violation) <= STATIONARY * unit  # x and lam_a are zero where DAQP stops early
+    optimal = ca.logic_and(posed, ca.logic_and(stationary, kept))
+    ray = found["lam_a"] / ca.if_else(lengths > 0, lengths, ca.inf)
+    proven = ca.logic_and(posed, proves_infeasible(A_qp, lba, uba, ray, unit))
+    flag = ca.if_else(proven, SolverFlag.INFEASIBLE, without)
+    flag = ca.if_else(optimal, SolverFlag.OPTIMAL, flag)
+    return _Solution(
+        ca.if_else(optimal, x, 0), ca.if_else(optimal, lam_a, 0), flag, carry, prepared
+    )
 
 
 def _well_posed(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
@@ -117,17 +137,37 @@ def _well_posed(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.M
     near = ca.logic_and(lba > uba, lba - uba <= PLUGIN_PRIMAL_TOLERANCE * (1 + ca.fabs(uba)))
     lba, uba = ca.if_else(near, middle, lba), ca.if_else(near, middle, uba)
     ordered = ca.logic_and(lba <= uba, ca.logic_and(lba < UNBOUNDED, uba > -UNBOUNDED))
-    posed = ca.logic_and(ca.sum1(ordered) == lba.numel(), ca.sumsqr(A_qp) < LARGEST_SQUARE)
+    posed = ca.logic_and(ca.sum1(ordered) == lba.numel(), _is_finite(A_qp))
     A_qp = ca.if_else(posed, A_qp, 0)
     return A_qp, ca.if_else(posed, lba, -ca.inf), ca.if_else(posed, uba, ca.inf), posed
 
 
-def _unit(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
+def _is_number(value: ca.MX) -> ca.MX:
+    """Return false for NaN; CasADi takes `value == value` for true."""
+    return ca.logic_or(value < 1, value > 0)
+
+
+def _is_finite(A_qp: ca.MX) -> ca.MX:
+    return ca.sumsqr(A_qp) < LARGEST_SQUARE
+
+
+def _contradicts(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
+    """Return whether one row alone cannot be met: crossed bounds, or a zero row; not for NaN."""
+    lengths = ca.sqrt(ca.sum2(A_qp**2))
+    zero = lengths <= ZERO_ROW * ca.mmax(lengths)
+    crossed = lba - uba > PLUGIN_PRIMAL_TOLERANCE * (1 + ca.fabs(uba))
+    walls = ca.logic_or(lba >= UNBOUNDED, uba <= -UNBOUNDED)
+    apart = ca.logic_and(zero, ca.logic_or(lba > ZERO_BOUND, uba < -ZERO_BOUND))
+    some = ca.sum1(ca.logic_or(ca.logic_or(crossed, walls), apart)) > 0
+    numbers = ca.sum1(ca.logic_and(_is_number(lba), _is_number(uba))) == lba.numel()
+    return ca.logic_and(some, ca.logic_and(numbers, _is_finite(A_qp)))
+
+
+def _unit(length: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
     """Return the unit of x to which DAQP's tolerance refers; the exported C uses the same.
 
     The power of two above the largest distance of a row from x = 0, at least 1.
     """
-    length = ca.sqrt(ca.sum2(A_qp**2))
     present = length > ZERO_ROW * ca.mmax(length)
     distance = ca.fmax(lba, -uba) / ca.if_else(present, length, 1)
     largest = ca.mmax(ca.if_else(present, distance, 0))
@@ -135,4 +175,4 @@ def _unit(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
 
 
 CLAIMED = 0.5
-"""The solver's flag is above this where it claims an optimum."""
+"""A number that stands for a truth value is above this where it is true."""

@@ -17,7 +17,7 @@ import numpy as np
 from mbcasadi.description import Actuator, RigidTree
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.model.transmission import actuator_length, moment_row
-from mbcasadi.system.ranges import Ranges, clip, finite
+from mbcasadi.system.ranges import Ranges, clip, finite, force_range
 from mbcasadi.system.system import System
 
 LEAST_GAIN2 = 1e-30
@@ -88,7 +88,7 @@ def actuator_model(
     if not system.actuators or system.tree is None:
         ones, zeros = ca.SX.ones(nu), ca.SX.zeros(nu)
         lower, upper = finite(ranges.ctrl[:, 0]), finite(ranges.ctrl[:, 1])
-        lower, upper = clip(lower, ranges.force), clip(upper, ranges.force)
+        lower, upper = force_range(system.actuator_names, ranges, lower, upper)
         return ActuatorModel(
             moment=system.actuation(q),
             rest=system.actuator_bias(q, v),
@@ -122,14 +122,15 @@ def _model_of_tree(
     owned = any(joint.compensation == "actuator" for joint in tree.joints)
     rest = system.actuator_bias(q, v) - moment @ bias if owned else ca.SX(tree.nv, 1)
     present, reach, leak = _activation(actuators, period, act)
-    lowest, highest = _range_of_force(actuators, ranges, gain, bias, (present, reach, leak))
+    commanded = _range_of_force(actuators, ranges, gain, bias, (present, reach, leak))
+    lower, upper = force_range(system.actuator_names, ranges, *commanded)
     return ActuatorModel(
         moment=moment,
         rest=rest,
         gain=gain,
         bias=bias,
-        lower=clip(lowest, ranges.force),
-        upper=clip(highest, ranges.force),
+        lower=lower,
+        upper=upper,
         bounded=_is_bounded(ranges, gain),
         act=present,
         reach=reach,

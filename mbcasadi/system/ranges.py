@@ -1,5 +1,6 @@
 """Ranges of controls and actuator forces."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -15,10 +16,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ranges:
-    """Numbers that bound the actuators: (nu, 2) each, infinite where there are none."""
+    """Numbers that bound the actuators: (nu, 2) each, infinite where there are none.
+
+    Attributes:
+        ctrl, force: of controls and of actuator forces.
+        clips: whether the actuators clip their force themselves, as with the model's own range; a
+            limit that is given must be kept by the control.
+    """
 
     ctrl: Array
     force: Array
+    clips: bool = True
 
 
 def require_ranges(
@@ -46,7 +54,39 @@ def require_ranges(
                     f"{label} of actuator '{name}': {low} is above {high}; expected low <= high"
                 )
         ranges[label] = array.copy()
-    return Ranges(ranges["ctrl_limits"], ranges["force_limits"])
+    return Ranges(ranges["ctrl_limits"], ranges["force_limits"], force_limits is None)
+
+
+def force_range(
+    names: Sequence[str], ranges: Ranges, lowest: ca.SX, highest: ca.SX
+) -> tuple[ca.SX, ca.SX]:
+    """Return the range of the forces (nu,) that the controls command, inside that of the forces.
+
+    Where the force clips itself, a command beyond its range gives the nearest end; where the limit
+    is given, the range is empty then, its lower end above its upper one.
+
+    Args:
+        names: of the actuators.
+        ranges: of controls and forces.
+        lowest, highest: (nu,) ends of the forces that the controls command.
+
+    Raises:
+        ProblemError: ends that depend on no state and lie beyond the range of the force.
+    """
+    for i, (name, (low, high)) in enumerate(zip(names, ranges.force, strict=True)):
+        least, most = lowest[i], highest[i]
+        if not (least.is_constant() and most.is_constant()):
+            continue
+        if float(most) < low or float(least) > high:
+            raise ProblemError(
+                f"actuator '{name}': its control commands forces from {float(least):g} to "
+                f"{float(most):g}, its force is limited to {low:g} to {high:g}; expected limits "
+                "with a common part, in ctrl_limits, force_limits or the model's ranges"
+            )
+    if ranges.clips:
+        return clip(lowest, ranges.force), clip(highest, ranges.force)
+    ends = finite(ranges.force[:, 0]), finite(ranges.force[:, 1])
+    return ca.fmax(lowest, ends[0]), ca.fmin(highest, ends[1])
 
 
 def clip(value: ca.SX, ranges: Array) -> ca.SX:

@@ -14,7 +14,8 @@ def least_distance_controller(n: int, m: int, name: str = "ldp") -> Controller:
     """Return a controller whose inputs are the least-distance problem itself.
 
     (A, lower, upper, z) → (u, z_next, status, residual): u is x, z_next the active set, status 0
-    where the solver claims an optimum and 2 elsewhere, residual the multipliers.
+    where the solver claims an optimum, 2 where it proves that there is none, 4 elsewhere; residual
+    the multipliers.
     """
 
     def inputs(kind: type[ca.SX] | type[ca.MX]) -> list[ca.SX] | list[ca.MX]:
@@ -35,7 +36,7 @@ def least_distance_controller(n: int, m: int, name: str = "ldp") -> Controller:
     finish = ca.Function(
         "finish",
         [A, lower, upper, z, ca.SX.sym("c", 0, 1), x, lam_a, active, flag],
-        [x, active, 2 * (1 - flag), lam_a],
+        [x, active, ca.if_else(flag > 0.5, 0, ca.if_else(flag < -0.5, 2, 4)), lam_a],
         [*names, "carry", "x", "lam_a", "active", "flag"],
         outputs,
     )

@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from support.mpc_mechanisms import sliding_mass
 
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
+from mbcasadi.control.laws import ForceGains
+from mbcasadi.control.laws.force_loop import require_stable
+from mbcasadi.control.regulators import finite_horizon_lqr
 from mbcasadi.mpc import (
     LinearModel,
     Output,
@@ -13,9 +17,14 @@ from mbcasadi.mpc import (
     deviation_output,
     linear_mpc,
     lti_mpc,
+    offset_free_lti,
     optimal_control_problem,
+    real_time_iteration,
     stage_symbols,
 )
+from mbcasadi.shapes import count_of_periods
+from mbcasadi.validation import cases
+from mbcasadi.validation.closed_loop.scenario import Scenario
 
 MODEL = LinearModel.of([[1.0, 0.1], [0.0, 1.0]], [[0.0], [0.1]], 0.1)
 
@@ -77,3 +86,56 @@ def test_a_mistyped_option_of_a_formulation_is_refused_with_the_valid_ones():
 def test_a_system_in_place_of_its_linear_model_is_refused(linear):
     with pytest.raises(err.ProblemError, match="linear is a System; expected what"):
         linear_mpc(linear.system, 5, np.ones(6), 1.0)
+
+
+TIMES = {
+    "plain model": lambda delay: lti_mpc(MODEL, 5, [1.0, 1.0], 1.0, delay=delay),
+    "offset-free": lambda delay: offset_free_lti(
+        MODEL, 5, [1.0, 1.0], 1.0, tracked=[[1.0, 0.0]], delay=delay
+    ),
+    "real-time iteration": lambda delay: real_time_iteration(
+        optimal_control_problem(sliding_mass(), 3, 0.1, R=1.0), delay=delay
+    ),
+    "scenario": lambda delay: Scenario(1.0, delay=delay),
+    "cases": lambda delay: cases([0], delays=[delay]),
+    "force loop": lambda delay: require_stable(ForceGains(0.1, 1.0, delay=delay + 1), 1e-3),
+}
+
+
+@pytest.mark.parametrize("delay", [-1, 1.5, np.nan, "1"])
+@pytest.mark.parametrize("kind", TIMES)
+def test_a_delay_is_a_whole_number_of_ticks(kind, delay):
+    if kind == "force loop" and isinstance(delay, str):
+        return
+    with pytest.raises(err.ProblemError, match=r"delay = .*; expected a whole number, at least"):
+        TIMES[kind](delay)
+
+
+@pytest.mark.parametrize("error", [-0.1, np.nan, np.inf])
+def test_an_error_of_the_start_is_a_size(error):
+    with pytest.raises(err.ProblemError, match=r"start_error = .*not negative"):
+        cases([0], start_errors=[error])
+
+
+@pytest.mark.parametrize(("duration", "message"), [
+    (0.105, r"duration = 0\.105 s is no multiple of the period of 0\.01 s.*0\.1 s or 0\.11 s"),
+    (0.004, "shorter than one period"), (0.0, "positive"), (np.nan, "positive"),
+])  # fmt: skip
+def test_a_duration_is_a_whole_number_of_periods(duration, message):
+    with pytest.raises(err.ProblemError, match=message):
+        count_of_periods("duration", duration, 0.01)
+
+
+@pytest.mark.parametrize(("duration", "period", "count"), [
+    (1.0, 1 / 3, 3), (0.3, 0.1, 3), (1e4, 1e-3, 10**7), (0.01, 0.01, 1),
+])  # fmt: skip
+def test_rounding_is_no_part_of_a_period(duration, period, count):
+    assert count_of_periods("duration", duration, period) == count
+
+
+def test_a_horizon_of_gains_and_a_closed_loop_count_whole_periods(linear):
+    with pytest.raises(err.ProblemError, match="no multiple of the period"):
+        finite_horizon_lqr(linear, np.ones(6), 1.0, duration=0.0105, period=1e-3)
+    law = finite_horizon_lqr(linear, np.ones(6), 1.0, duration=0.01, period=1e-3)
+    with pytest.raises(err.ProblemError, match="no multiple of the period"):
+        mb.validate(law, models.path("four_bar"), 0.0105)

@@ -36,7 +36,6 @@ from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg import solve_upper
 from mbcasadi.qp.input_guard import active_signs, clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
-from mbcasadi.qp.solver import CLAIMED
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds
 
 Array = NDArray[np.float64]
@@ -194,7 +193,7 @@ def _finish(
     small = {name: residual[i] <= setup.tolerance for i, name in enumerate(RESIDUALS)}
     status = judge(
         residual[len(RESIDUALS) - len(QP_RESIDUALS) :, 0],
-        solver_claims=solver["flag"] > CLAIMED,
+        flag=solver["flag"],
         valid=known["valid"],
         tolerance=setup.tolerance,
         consistent=ca.logic_and(

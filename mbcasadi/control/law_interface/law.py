@@ -51,6 +51,8 @@ class Command:
         z_next: next state by its name; states that are left out keep their value.
         residual: (k,) parts that are not attained, by name; zero where the law holds.
         attainable: one where the law's own test holds.
+        gated: one where a measurement was rejected.
+        trusted: zero where the measurement counts as bad input; the state goes on.
         error, target: (ny,) tracking error and desired value, for reports.
     """
 
@@ -60,6 +62,8 @@ class Command:
     z_next: Mapping[str, ca.SX] = field(default_factory=dict)
     residual: Mapping[str, ca.SX] = field(default_factory=dict)
     attainable: ca.SX = field(default_factory=lambda: ca.SX(1))
+    gated: ca.SX = field(default_factory=lambda: ca.SX(0))
+    trusted: ca.SX = field(default_factory=lambda: ca.SX(1))
     error: ca.SX | None = None
     target: ca.SX | None = None
 

@@ -13,7 +13,8 @@ becomes C as it is. Its signature is
 - `status`: 0 the equations hold; 1 u is saturated at its limits; 2 the desired motion or force is
   unattainable and u is the nearest; 3 bad input (NaN, infinity, an active loop that is far open), u
   is the safe output; 4 the arithmetic failed, u is the safe output.
-- `flags`: the bit SATURATED where u was clipped to its limits; see `Flag`.
+- `flags`: the bit SATURATED where u was clipped to its limits, GATED where a measurement was
+  rejected; see `Flag`.
 - `residual`: what is missing from the desired motion or force, in the law's own terms.
 
 u never leaves its limits, whatever the inputs are. The safe output is zero control within them,
@@ -168,6 +169,8 @@ def _outputs(
     residual = ca.densify(ca.vertcat(ca.SX(0, 1), *command.residual.values()))
     total = sum((ca.sum1(ca.fabs(part)) for part in (desired, z_next, residual)), ca.SX(0))
     bounded = total <= LARGEST_INPUT  # false for NaN
+    sound = ca.logic_and(valid, bounded)
+    valid = ca.logic_and(valid, command.trusted)
     usable = ca.logic_and(valid, bounded)
     limited = clamp(desired, limits[:, 0], limits[:, 1])
     safe = clamp(ca.SX.zeros(desired.numel()), limits[:, 0], limits[:, 1])
@@ -175,11 +178,12 @@ def _outputs(
     status = ca.if_else(saturated, Status.SATURATED, Status.SOLVED)
     status = ca.if_else(command.attainable, status, Status.UNATTAINABLE)
     status = ca.if_else(valid, ca.if_else(bounded, status, Status.FAILED), Status.BAD_INPUT)
+    flags = ca.if_else(usable, Flag.SATURATED * saturated, 0)
     return {
         "u": ca.densify(ca.if_else(usable, limited, safe)),
-        "z_next": ca.densify(ca.if_else(usable, z_next, z)) if z.numel() else z,
+        "z_next": ca.densify(ca.if_else(sound, z_next, z)) if z.numel() else z,
         "status": status,
-        "flags": ca.if_else(usable, Flag.SATURATED * saturated, 0),
+        "flags": flags + ca.if_else(sound, Flag.GATED * command.gated, 0),
         "residual": ca.densify(ca.if_else(usable, residual, 0)) if residual.numel() else residual,
     }
 

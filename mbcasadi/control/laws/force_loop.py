@@ -25,7 +25,7 @@ from mbcasadi.control.laws.actuated_force import Allocation, PrescribedForce
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
-from mbcasadi.shapes import require_name, require_numbers
+from mbcasadi.shapes import require_name, require_numbers, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.ranges import require_ranges
 
@@ -170,8 +170,7 @@ def force_loop(
 def require_stable(gains: ForceGains, period: float) -> None:
     """Raise `ProblemError` unless the gains are in range and the sampled loop converges."""
     require_numbers(proportional=gains.proportional, integral=gains.integral)
-    if gains.delay < 1:
-        raise ProblemError(f"delay is {gains.delay}; a measured force is at least 1 sample late")
+    require_whole(1, delay=gains.delay)  # a measured force is at least one sample late
     radius = gains.radius(period)
     if radius >= 1 and gains.feedback and not gains.allow_unstable:
         raise ProblemError(

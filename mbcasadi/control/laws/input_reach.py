@@ -75,7 +75,10 @@ class InputReach:
                 f"Motion along {self._joint_text(column)} cannot be: no actuator does work on it."
                 for column in self.undriven.T
             ]
-            lines.append("One actuator more for each, on a joint named here, would suffice.")
+            lines.append(
+                "Only the forces at this pose are meant: beside it the motion may be driven. Here "
+                "one actuator more for each, on a joint named, would suffice."
+            )
             return " ".join(lines)
         subject = "The only motion" if n_total == 1 else f"Each of the {n_total} motions"
         text = f"{subject} of '{self.name}' can be driven here (margin {self.margin:.3g})."
@@ -135,6 +138,8 @@ def input_reach(
     *,
     metric: ArrayLike | None = None,
     mask: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    t: float = 0.0,
 ) -> InputReach:
     """Return which motions the actuators drive at a pose  [A05, eq. 64].
 
@@ -147,9 +152,11 @@ def input_reach(
         q: (nq,) closed pose.
         metric: (nv, nv) W of velocities; forces are measured by its inverse. Identity by default.
         mask: (nc,) rows that are on; all by default.
+        v: (nv,) velocity, for rows `psi(q, v, t)` that are nonlinear in it; rest by default.
+        t: s, for rows that move.
     """
     pose = column("q", q, system.nq)
-    Z = motions_at(system, pose, metric=metric, mask=mask)
+    Z = motions_at(system, pose, metric=metric, mask=mask, v=v, t=t)
     B = system.actuation(pose).full()
     weights = weights_of(system, metric)
     to_joint = np.eye(system.nv) if weights is None else weights.inverse.full()
@@ -174,14 +181,20 @@ def input_reach(
 
 
 def workspace_input_reach(
-    system: System, poses: ArrayLike, *, metric: ArrayLike | None = None
+    system: System,
+    poses: ArrayLike,
+    *,
+    metric: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    t: float = 0.0,
 ) -> WorkspaceInputReach:
     """Return condition (64) at each of many poses, as `sampled_poses` gives them.
 
     Args:
         system: the mechanism.
         poses: (n, nq) closed poses, one at least.
-        metric: as in `input_reach`.
+        metric, mask, v, t: as in `input_reach`.
 
     Raises:
         ShapeError: not (n, nq), or no pose.
@@ -189,7 +202,7 @@ def workspace_input_reach(
     poses_2d = np.atleast_2d(real_array("poses", poses))
     if poses_2d.ndim != 2 or poses_2d.shape[1] != system.nq or not len(poses_2d):
         raise ShapeError(f"poses has shape {poses_2d.shape}, expected (n, {system.nq}) = (n, nq)")
-    reports = [input_reach(system, q, metric=metric) for q in poses_2d]
+    reports = [input_reach(system, q, metric=metric, mask=mask, v=v, t=t) for q in poses_2d]
     motions = np.array([report.motions.shape[1] for report in reports])
     driven = motions - np.array([report.undriven.shape[1] for report in reports])
     margins = np.array([report.margin for report in reports])

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import MatrixRoot
-from mbcasadi.shapes import column, real_array, require_shape
+from mbcasadi.shapes import column, real_array, require_numbers, require_shape
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
 
@@ -33,18 +33,41 @@ def weights_of(system: System, metric: ArrayLike | None) -> MatrixRoot[ca.DM] | 
     return root
 
 
-def rows_at(system: System, q: ArrayLike, mask: ArrayLike | None = None) -> Array:
-    """Return A (nc, nv) at q and rest; rows that are off are zero."""
+def rows_at(
+    system: System,
+    q: ArrayLike,
+    mask: ArrayLike | None = None,
+    *,
+    v: ArrayLike | None = None,
+    t: float = 0.0,
+) -> Array:
+    """Return A (nc, nv), `∂psi/∂v` for rows of velocities; rows that are off are zero.
+
+    Args:
+        system: the mechanism.
+        q: (nq,) pose.
+        mask: (nc,) rows that are on; all by default.
+        v: (nv,) velocity; rest by default. It matters for rows that are nonlinear in v.
+        t: s.
+    """
     place = column("q", q, system.nq)
     on = column("mask", np.ones(system.nc) if mask is None else mask, system.nc)
+    rate = column("v", np.zeros(system.nv) if v is None else v, system.nv)
+    require_numbers(t=abs(t))
     if not system.nc:
         return np.zeros((0, system.nv))
-    values: dict[str, ArrayLike] = {"q": place, "v": np.zeros(system.nv), "t": 0.0}
+    values: dict[str, ArrayLike] = {"q": place, "v": rate, "t": t}
     return np.asarray(on[:, None] * evaluate(system.loop_jacobian, values).full())
 
 
 def motions_at(
-    system: System, q: ArrayLike, *, metric: ArrayLike | None = None, mask: ArrayLike | None = None
+    system: System,
+    q: ArrayLike,
+    *,
+    metric: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    t: float = 0.0,
 ) -> Array:
     """Return (nv, k) an orthonormal basis of the weighted velocities that the rows allow at q.
 
@@ -52,9 +75,9 @@ def motions_at(
         system: the mechanism.
         q: (nq,) closed pose.
         metric: (nv, nv) W of velocities; the identity by default.
-        mask: (nc,) rows that are on; all by default.
+        mask, v, t: as in `rows_at`.
     """
-    A = rows_at(system, q, mask)
+    A = rows_at(system, q, mask, v=v, t=t)
     weights = weights_of(system, metric)
     if weights is not None:
         A = A @ weights.inverse.full()

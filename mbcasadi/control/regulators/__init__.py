@@ -15,6 +15,7 @@ from mbcasadi.control.regulators.horizon import (
     trajectory_gains,
     trajectory_lqr,
 )
+from mbcasadi.control.regulators.innovation_gate import Gate
 from mbcasadi.control.regulators.linearization import Linearization, linearize
 from mbcasadi.control.regulators.lqr import gain_in_full_coordinates, lqr, lqr_gain
 from mbcasadi.control.regulators.lti_inverse_dynamics import lti_inverse_dynamics
@@ -34,6 +35,7 @@ __all__ = [
     "DescriptorForm",
     "Equilibrium",
     "Filter",
+    "Gate",
     "KalmanFilter",
     "Linearization",
     "Mode",

@@ -116,7 +116,11 @@ def require_stabilisable(linear: Linearization, *, tol: float = REACH_TOL) -> Co
     """
     report = controllability(linear, tol=tol)
     if not report.stabilisable:
-        raise ProblemError(f"{report.in_words}. Add an actuator there, or damping, or a constraint")
+        raise ProblemError(
+            f"{report.in_words}. Only the linear model at this point has lost the mode: the "
+            "mechanism may reach it beside this point, or with other lengths or masses. Linearise "
+            "there, or add an actuator, damping or a constraint"
+        )
     return report
 
 

@@ -1,14 +1,16 @@
 """A linear Kalman filter on the constraint manifold, and LQG: the regulator on its estimate.
 
-    correct:  x ← x + L (y - y_0 - C x)        y = output(q, v), the measurement
+    correct:  x ← x + L (y - y_0 - C x)        y = output(q, v), the measurement; unless rejected
     predict:  x ← A x + B (u - u_0)            exact hold, u as clipped to its limits
 
 x are the free coordinates only, so the estimate never leaves the manifold (to first order), and a
-loop's redundant joints follow from the measured ones.
+loop's redundant joints follow from the measured ones. A measurement that the noise does not explain
+is rejected; see `innovation_gate`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -25,17 +27,40 @@ from mbcasadi.control.regulators.feedback import (
     finite_matrix,
     require_continuous,
 )
+from mbcasadi.control.regulators.innovation_gate import (
+    DEFAULT_GATE,
+    Decision,
+    Gate,
+    InnovationGate,
+    innovation_gate,
+    require_rows,
+    wrap_angles,
+)
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.lqr import require_equilibrium
 from mbcasadi.control.regulators.observability import require_detectable
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.regulators.riccati import Filter, sampled_noise, stationary_filter
+from mbcasadi.description.status import Flag
 from mbcasadi.errors import ProblemError
+from mbcasadi.linalg.symbols import named_function
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.shapes import require_name, require_positive, weight
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rate_names, rates
 from mbcasadi.system.ranges import require_ranges
+
+
+class Corrected(NamedTuple):
+    """An estimate after a measurement.
+
+    Attributes:
+        x: (nx,) corrected estimate.
+        decision: of the gate.
+    """
+
+    x: ca.SX
+    decision: Decision[ca.SX]
 
 
 @dataclass(frozen=True)
@@ -48,6 +73,8 @@ class KalmanFilter:
         y_0: (ny,) its value at the operating point.
         C: (ny, nx) `δy = C x`.
         gains: L, covariances and poles.
+        gate: of the innovation, or None.
+        wrap: rows of y that are angles, equal to themselves plus 2 π.
     """
 
     linear: Linearization
@@ -55,31 +82,51 @@ class KalmanFilter:
     y_0: Array
     C: Array
     gains: Filter
+    gate: InnovationGate | None = None
+    wrap: tuple[int, ...] = ()
 
     @property
     def function(self) -> ca.Function:
-        """(x, y, u) → (x_next, q, v): correct with y, predict with u; the estimate as a state.
+        """(x, y, u, [gate]) → (x_next, q, v, [gate_next, flags, failed]): correct, then predict.
 
         `x` is the prediction for this tick, `x_next` the one for the next; (q, v) the corrected
-        estimate.
+        estimate. With a gate, `gate` is its memory, `gate0` at first; `flags` has the bit GATED
+        where y is rejected, and `failed` is one where it has been rejected for too long.
         """
         linear = self.linear
         x, y = ca.SX.sym("x", linear.nx), ca.SX.sym("y", self.y_0.size)
         u = ca.SX.sym("u", linear.nu)
-        estimate = self.correct(x, y)
+        gate = ca.SX.sym("gate", self.gate0.size)
+        estimate, decision = self.correct(x, y, gate)
         q = linear.system.integrate(linear.q, ca.DM(linear.to_dq) @ estimate)
         v = ca.DM(linear.v) + ca.DM(linear.to_dv) @ estimate
-        return ca.Function(
-            "kalman",
-            [x, y, u],
-            [ca.densify(e) for e in (self.predict(estimate, u), q, v)],
-            ["x", "y", "u"],
-            ["x_next", "q", "v"],
-        )
+        inputs = {"x": x, "y": y, "u": u}
+        outputs = {"x_next": self.predict(estimate, u), "q": q, "v": v}
+        if self.gate is not None:
+            inputs["gate"] = gate
+            flags = Flag.GATED * ca.logic_not(decision.used)
+            outputs |= {"gate_next": decision.memory, "flags": flags, "failed": decision.failed}
+        return named_function("kalman", inputs, {k: ca.densify(e) for k, e in outputs.items()})
 
-    def correct(self, x: ca.SX, y: ca.SX) -> ca.SX:
-        """Return `x + L (y - y_0 - C x)`."""
-        return x + ca.DM(self.gains.L) @ (y - self.y_0 - ca.DM(self.C) @ x)
+    @property
+    def gate0(self) -> Array:
+        """Memory of the gate at first; no entries without a gate."""
+        return np.zeros(0) if self.gate is None else self.gate.start
+
+    def correct(self, x: ca.SX, y: ca.SX, memory: ca.SX) -> Corrected:
+        """Return `x + L (y - y_0 - C x)`, or x where the gate rejects y.
+
+        Args:
+            x: (nx,) prediction for this tick.
+            y: (ny,) measurement.
+            memory: of the gate.
+        """
+        e = wrap_angles(y - self.y_0 - ca.DM(self.C) @ x, self.wrap)
+        if self.gate is None:
+            off = ca.SX(0)
+            return Corrected(x + ca.DM(self.gains.L) @ e, Decision(ca.SX(1), off, off, memory))
+        decision = self.gate.decide(e, memory)
+        return Corrected(x + ca.DM(self.gains.L) @ ca.if_else(decision.used, e, 0), decision)
 
     def predict(self, x: ca.SX, u: ca.SX) -> ca.SX:
         """Return `A x + B (u - u_0)`."""
@@ -93,6 +140,8 @@ def kalman(
     V: ArrayLike,
     *,
     period: float = 1e-3,
+    gate: Gate | None = DEFAULT_GATE,
+    wrap: Sequence[int] = (),
 ) -> KalmanFilter:
     """Return the stationary Kalman filter of a mechanism near an equilibrium.
 
@@ -104,11 +153,13 @@ def kalman(
         V: (ny, ny) covariance of the noise of one measurement, positive; (ny,) or a number for a
             diagonal one.
         period: s.
+        gate: when a measurement is rejected, by the innovation's covariance; None for never.
+        wrap: rows of y that are angles which the sensor knows up to 2 π.
 
     Raises:
         ShapeError: a wrong shape, or NaN.
         ProblemError: no equilibrium; a mode that grows or drifts and is unobservable in y (it is
-            named); a mode on the border of stability without noise.
+            named); a mode on the border of stability without noise; no such row to wrap.
     """
     require_continuous(linear)
     require_equilibrium(linear)
@@ -121,7 +172,10 @@ def kalman(
     step = discretize(linear, period)
     added = sampled_noise(linear.dfdx, F @ disturbance @ F.T, period)
     y_0 = np.array(evaluate(output, {"q": ca.DM(linear.q), "v": ca.DM(linear.v)})).ravel()
-    return KalmanFilter(step, output, y_0, C, stationary_filter(step.dfdx, C, added, noise))
+    rows = require_rows(wrap, y_0.size)
+    gains = stationary_filter(step.dfdx, C, added, noise)
+    of_gains = innovation_gate(gate, gains.innovation)
+    return KalmanFilter(step, output, y_0, C, gains, of_gains, rows)
 
 
 def lqg(
@@ -134,7 +188,9 @@ def lqg(
     """Return `u = u_0 - K x̂`, x̂ the estimate of the filter from its measurement alone.
 
     Of the law's inputs only `output(q, v)` is used. The state of the law is the prediction x̂; it
-    starts at zero, the equilibrium. A wrong model leaves an offset in x̂ and u.
+    starts at zero, the equilibrium. A wrong model leaves an offset in x̂ and u. A measurement that
+    the filter's gate rejects is flagged `GATED`; one that is doubted gives status 2, and one that
+    has failed status 3 with the safe output.
 
     Args:
         estimator: from `kalman`; its period is the law's.
@@ -151,15 +207,23 @@ def lqg(
     gain = finite_matrix("K", K, (linear.nu, linear.nx))
     limits = require_ranges(system, ctrl_limits, None).ctrl
 
+    states = {"x": np.zeros(linear.nx)}
+    if estimator.gate is not None:
+        states["gate"] = estimator.gate0
+
     def equations(at: LawInputs) -> Command:
         y = evaluate(estimator.output, {"q": at.q, "v": at.v})
-        x = estimator.correct(at.z["x"], ca.SX(y))
+        memory = at.z.get("gate", ca.SX(0, 1))
+        x, decision = estimator.correct(at.z["x"], ca.SX(y), memory)
         u = ca.SX(linear.u) - ca.DM(gain) @ x
         applied = clamp(u, limits[:, 0], limits[:, 1])
         return Command(
             u=u,
             a=caused_acceleration(Mechanism(system, close_inputs(system, at)[0]), u),
-            z_next={"x": estimator.predict(x, applied)},
+            z_next={"x": estimator.predict(x, applied), "gate": decision.memory},
+            attainable=ca.logic_not(decision.doubted),
+            gated=ca.logic_not(decision.used),
+            trusted=ca.logic_not(decision.failed),
             error=-system.difference(linear.q, at.q),
         )
 
@@ -169,7 +233,7 @@ def lqg(
         equations,
         closes_state=False,
         slots=(),
-        states={"x": np.zeros(linear.nx)},
+        states=states,
         tracked=deviations(system),
         ctrl_limits=ctrl_limits,
         period=period,
@@ -195,15 +259,25 @@ def encoders(system: System, positions: Sequence[str], speeds: Sequence[str] = (
     """
     if not (positions or speeds):
         raise ProblemError("nothing is measured; expected the name of a joint")
-    names, all_rates = list(_places(system)), list(rate_names(system))
-    for name in positions:
-        require_name("coordinate", name, names)
+    all_rates = list(rate_names(system))
+    rows = coordinate_rows(system, positions)
     for name in speeds:
         require_name("coordinate", name, all_rates)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
-    places = _places(system)
-    y = ca.vertcat(*(q[places[n]] for n in positions), *(v[all_rates.index(n)] for n in speeds))
+    y = ca.vertcat(*(q[row] for row in rows), *(v[all_rates.index(n)] for n in speeds))
     return ca.Function("encoders", [q, v], [y], ["q", "v"], ["y"])
+
+
+def coordinate_rows(system: System, names: Sequence[str]) -> tuple[int, ...]:
+    """Return the row of q of each of these coordinates.
+
+    Raises:
+        UnknownNameError: an unknown name, or a joint whose position has several coordinates.
+    """
+    places = _places(system)
+    for name in names:
+        require_name("coordinate", name, list(places))
+    return tuple(places[name] for name in names)
 
 
 def _places(system: System) -> dict[str, int]:

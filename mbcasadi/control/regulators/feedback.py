@@ -128,7 +128,7 @@ def finite_matrix(name: str, value: ArrayLike, shape: tuple[int, int]) -> Array:
 
 
 def require_continuous(linear: Linearization) -> None:
-    """Raise `ProblemError` unless the argument is a continuous linear system."""
+    """Raise `ProblemError` unless the argument is a continuous linear system that can move."""
     if not isinstance(linear, Linearization):
         raise ProblemError(
             f"linear is a {type(linear).__name__}; expected what mb.linearize(system, q, v, u) "
@@ -138,4 +138,9 @@ def require_continuous(linear: Linearization) -> None:
         raise ProblemError(
             f"the linear system is discrete, with period {linear.period} s; expected the "
             "continuous one of linearize(): the period is an argument here"
+        )
+    if linear.nx == 0:
+        raise ProblemError(
+            f"'{linear.system.name}' cannot move where it was linearised: its constraints leave no "
+            "freedom; expected one at least"
         )

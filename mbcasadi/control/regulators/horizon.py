@@ -35,7 +35,7 @@ from mbcasadi.control.regulators.riccati import backward_riccati, sample_cost
 from mbcasadi.control.regulators.schedule import STEP, next_step, schedule_gains
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_positive, weight
+from mbcasadi.shapes import count_of_periods, require_positive, weight
 from mbcasadi.system import System
 
 
@@ -52,8 +52,8 @@ def finite_horizon_lqr(
 ) -> Law:
     """Return the law of least cost over a duration; after it the last gain is kept.
 
-    No mode needs to be stabilisable, because the horizon is finite; uncontrollable modes grow
-    until its end.
+    With `Q_end` no mode needs to be stabilisable, because the horizon is finite; uncontrollable
+    modes grow until its end. Without it the cost to go of `lqr` must exist.
 
     Args:
         linear: from `linearize` at an equilibrium.
@@ -64,10 +64,11 @@ def finite_horizon_lqr(
         ctrl_limits, period, name: as in `make_law`.
 
     Raises:
-        ShapeError, ProblemError: as in `lqr_gain`; a duration shorter than a tick.
+        ShapeError, ProblemError: as in `lqr_gain`; a duration that is no multiple of the
+            period.
     """
     require_equilibrium(linear)
-    ticks = _ticks(duration, period)
+    ticks = count_of_periods("duration", duration, period)
     gains = finite_horizon_gains(linear, Q, R, ticks, Q_end=Q_end, period=period)
     return _gain_schedule_law(linear.system, [linear] * ticks, gains, ctrl_limits, period, name)
 
@@ -183,21 +184,20 @@ def _end(
         return np.asarray(T.T @ weight("Q_end", Q_end, 2 * sample.system.nv) @ T)
     end_point = _linearize_sample(sample) if hold is None else hold
     to_end_point = np.hstack([end_point.from_dq, end_point.from_dv]) @ T
-    return np.asarray(to_end_point.T @ lqr_gain(end_point, Q, R, period=period).S @ to_end_point)
+    try:
+        S = lqr_gain(end_point, Q, R, period=period).S
+    except ProblemError as error:
+        raise ProblemError(
+            f"{error}. The end weight is that of lqr unless Q_end is given: with Q_end no mode "
+            "needs to be stabilisable"
+        ) from error
+    return np.asarray(to_end_point.T @ S @ to_end_point)
 
 
 def _linearize_sample(sample: Linearization) -> Linearization:
     """Return the linear system of a sample by itself, with its drift."""
     mask = sample.mask if sample.system.mask is not None else None
     return linearize(sample.system, sample.q, sample.v, sample.u, t=sample.t, mask=mask)
-
-
-def _ticks(duration: float, period: float) -> int:
-    require_positive(duration=duration, period=period)
-    ticks = round(duration / period)
-    if ticks < 1:
-        raise ProblemError(f"duration {duration} s is shorter than one period of {period} s")
-    return ticks
 
 
 def _gain_schedule_law(

@@ -110,9 +110,13 @@ def _within(N: Array, y: Array, limits: Limits, nu: int) -> Array | None:
     Q, R = np.linalg.qr(weight * N)
     shift = Q.T @ (weight[:, 0] * y)
     back = np.linalg.inv(R)  # y + N w, with w = back (z - shift)
-    G = -limits.G @ N @ back
-    d = limits.G @ y - limits.d + G @ shift
-    size = np.maximum(np.linalg.norm(G, axis=1), np.finfo(float).tiny)
+    excess = limits.G @ y - limits.d
+    fixed = np.linalg.norm(limits.G @ N, axis=1) <= ROUNDING * np.linalg.norm(limits.G, axis=1)
+    if np.any(excess[fixed] > SATISFIED * (1.0 + np.abs(limits.d[fixed]))):
+        return None  # no internal force changes this row, and it is violated
+    G = -limits.G[~fixed] @ N @ back
+    d = excess[~fixed] + G @ shift
+    size = np.linalg.norm(G, axis=1)
     rows = np.vstack([(G / size[:, None]).T, d / size])
     target = np.zeros(rows.shape[0])
     target[-1] = 1.0

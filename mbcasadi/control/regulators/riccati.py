@@ -59,12 +59,14 @@ class Filter:
         L: (nx, ny) gain of the correction.
         before, after: (nx, nx) covariance of the error before and after the correction.
         poles: (nx,) of the error from one sample to the next.
+        innovation: (ny, ny) covariance of `y - C x`, `C P Cᵀ + V`.
     """
 
     L: Array
     before: Array
     after: Array
     poles: Poles
+    innovation: Array
 
 
 class Tick(NamedTuple):
@@ -198,12 +200,15 @@ def stationary_filter(A: Array, C: Array, W: Array, V: Array) -> Filter:
         P = scipy.linalg.solve_discrete_are(A.T, C.T, W, V)
     except np.linalg.LinAlgError as error:
         raise ProblemError(f"{NO_FILTER} (SciPy: {error})") from error
-    L = np.linalg.solve(C @ P @ C.T + V, C @ P).T
+    S = C @ P @ C.T + V
+    S = (S + S.T) / 2
+    L = np.linalg.solve(S, C @ P).T
     correction = np.eye(A.shape[0]) - L @ C
     poles = np.linalg.eigvals(A @ correction).astype(complex)
     if not np.all(np.abs(poles) < 1 - STILL):
         raise ProblemError(f"{NO_FILTER}; its error has the poles {poles}")
-    return Filter(L, P, correction @ P @ correction.T + L @ V @ L.T, poles)
+    after = correction @ P @ correction.T + L @ V @ L.T
+    return Filter(L, P, after, poles, S)
 
 
 def _gain(tick: Tick, S: Array) -> Array:

@@ -6,7 +6,9 @@
 with the acceleration `a` of projected dynamics, which exists at singular poses and with redundant
 rows. `w_i` is the rate of the local coordinates, v itself but for rotations. One Newton step
 squares the gap that a Runge-Kutta step leaves. Where a mask closes rows, the step starts with their
-inelastic impact: the projection of v in the metric of M.
+inelastic impact: the projection of v in the metric of M. Rows that it closes at a distance are
+moved onto `phi = 0` within the step, without a word: the rows `closing` of
+`optimal_control_problem` keep plans from this.
 """
 
 from collections.abc import Mapping
@@ -21,6 +23,7 @@ from mbcasadi.mpc.integrators.manifold_step import back_fun, force_fun, runge_ku
 from mbcasadi.mpc.integrators.step_derivatives import StepRule, jacobian_fun, step_slopes_fun
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.integrators.tableaus import TABLEAUS
+from mbcasadi.shapes import require_whole
 from mbcasadi.simulation import EquationOptions
 from mbcasadi.simulation.functions import jump_fun
 from mbcasadi.system import System
@@ -94,8 +97,7 @@ def require_horizon(horizon: float) -> int:
     Raises:
         ProblemError: not a whole number, or less than one.
     """
-    if not float(horizon).is_integer() or horizon < 1:
-        raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
+    require_whole(1, horizon=horizon)
     return int(horizon)
 
 

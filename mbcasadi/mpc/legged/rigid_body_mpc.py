@@ -26,6 +26,7 @@ from mbcasadi.shapes import (
     require_identifier,
     require_positive,
     require_shape,
+    require_whole,
     weight,
 )
 
@@ -158,8 +159,7 @@ def single_rigid_body_mpc(
     require_solver(solver)
     require_positive(period=period, rho=rho, tolerance=tolerance, mass=body.mass)
     require_positive(friction=body.friction, f_max=body.f_max)
-    if horizon != int(horizon) or horizon < 1:
-        raise ProblemError(f"horizon = {horizon}; expected a whole number of intervals, at least 1")
+    require_whole(1, horizon=horizon)
     if not 0 <= body.f_min <= body.f_max:
         raise ProblemError(
             f"f_min = {body.f_min}, f_max = {body.f_max}; expected 0 <= f_min <= f_max"

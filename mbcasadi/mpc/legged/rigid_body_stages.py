@@ -195,7 +195,7 @@ class RigidBodyStages:
         residual = self._residual(checked, forces, states, qp["lam_a"])
         status = judge(
             residual,
-            solver_claims=qp["flag"] > CLAIMED,
+            flag=qp["flag"],
             valid=checked.valid,
             tolerance=self.tolerance,
         )

@@ -30,7 +30,7 @@ from mbcasadi.mpc.legged.footsteps import PlannerEquations, SwingParameters, nom
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.legged.rigid_body import Array
 from mbcasadi.mpc.legged.rigid_body_mpc import SingleRigidBodyMPC
-from mbcasadi.shapes import column, require_numbers
+from mbcasadi.shapes import column, require_numbers, require_whole
 
 PERIOD_ROUNDING = 1e-6  # up to which a ratio of periods counts as a whole number
 
@@ -105,8 +105,7 @@ def walking_planner(
         raise ProblemError(
             f"the MPC's period {mpc.controller.period:g} s is not a multiple of {law.period:g} s"
         )
-    if delay != int(delay) or delay < 0:
-        raise ProblemError(f"delay = {delay}; expected a whole number of ticks, at least 0")
+    require_whole(0, delay=delay)
     stepping = stepping or SwingParameters()
     require_numbers(**vars(stepping))
     stance = nominal_stance(law, column("q0", q0, law.system.nq))

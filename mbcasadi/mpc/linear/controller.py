@@ -229,7 +229,9 @@ def _controller(
             ),
             u_min=interface.u_limits[:, 0],
             u_max=interface.u_limits[:, 1],
-            z0=np.concatenate([qp.resting[: len(rows)], np.zeros(len(z) - len(rows))]),
+            z0=np.concatenate(
+                [qp.resting[: len(rows)], np.zeros(len(past)), interface.first_estimate]
+            ),
             period=problem.model.period,
             stages=stages,
             delay=problem.delay,

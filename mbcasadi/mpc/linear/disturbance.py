@@ -1,11 +1,18 @@
 """A linear model with a constant disturbance: its estimator and its steady states."""
 
 from dataclasses import dataclass
+from typing import Generic
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.regulators.innovation_gate import (
+    Gate,
+    InnovationGate,
+    innovation_gate,
+    wrap_angles,
+)
 from mbcasadi.control.regulators.riccati import stationary_filter
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg.symbols import Sym
@@ -18,6 +25,24 @@ STEADY_STATE_RANK_TOL = 1e-9
 
 
 @dataclass(frozen=True)
+class Noise:
+    """Covariances of the noise of a model with an estimated disturbance.
+
+    Their ratios determine the gain: more noise of the disturbance gives a faster estimate. Their
+    size determines what the gate rejects.
+
+    Attributes:
+        state: of x in one sample; (nx, nx), (nx,) or a number.
+        disturbance: of d in one sample; (nd, nd), (nd,) or a number.
+        measurement: of y; (ny, ny), (ny,) or a number, positive definite.
+    """
+
+    state: ArrayLike = 1.0
+    disturbance: ArrayLike = 0.1
+    measurement: ArrayLike = 0.1
+
+
+@dataclass(frozen=True)
 class DisturbanceModel:
     """A model with its disturbance, estimator and target, in numbers.
 
@@ -25,6 +50,8 @@ class DisturbanceModel:
         model: of the state (x, d).
         C: (ny, nx + nd) measurement `y = C (x, d)`.
         L: (nx + nd, ny) gain of the correction.
+        gate: of the innovation, or None.
+        wrap: rows of y that are angles, equal to themselves plus 2 π.
         target, target_0: `(x_s, u_s) = target (r, s, d) + target_0`.
     """
 
@@ -33,10 +60,38 @@ class DisturbanceModel:
     L: Array
     target: Array
     target_0: Array
+    gate: InnovationGate | None = None
+    wrap: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Corrected(Generic[Sym]):
+    """The estimate (x, d) after a measurement.
+
+    Attributes:
+        now: corrected (x, d), infinite where an input is bad or the sensor has failed.
+        before_prediction: the same, finite whatever came in.
+        memory: of the gate.
+        gated, doubted: whether the measurement was rejected; whether it is doubted.
+    """
+
+    now: Sym
+    before_prediction: Sym
+    memory: Sym
+    gated: Sym
+    doubted: Sym
 
 
 def augment_with_disturbance(
-    problem: LinearProblem, B_d: Array, C: Array, H: Array, noise: tuple[Array, Array, Array]
+    problem: LinearProblem,
+    B_d: Array,
+    C: Array,
+    H: Array,
+    noise: tuple[Array, Array, Array],
+    *,
+    gate: Gate | None = None,
+    innovation: Array | None = None,
+    wrap: tuple[int, ...] = (),
 ) -> DisturbanceModel:
     """Return the model of (x, d), its estimator, and the target.
 
@@ -44,6 +99,9 @@ def augment_with_disturbance(
         problem: without disturbances.
         B_d, C, H: (nx, nd), (ny, nx), (nt, nx).
         noise: covariances of x and d in one sample, and of y.
+        gate: options of the gate; None for none.
+        innovation: (ny, ny) its covariance for the gate; the filter's by default.
+        wrap: rows of y that are angles.
 
     Raises:
         ProblemError: an unobservable disturbance; no steady state has every tracked value.
@@ -65,20 +123,46 @@ def augment_with_disturbance(
     )
     C_all = np.hstack([C, np.zeros((C.shape[0], nd))])
     gains = stationary_filter(model.A, C_all, block_diagonal(noise[0], noise[1]), noise[2])
-    return DisturbanceModel(model, C_all, gains.L, *_target(problem, B_d, H))
+    S = gains.innovation if innovation is None else innovation
+    of_gains = innovation_gate(gate, S)
+    return DisturbanceModel(model, C_all, gains.L, *_target(problem, B_d, H), of_gains, wrap)
 
 
-def correct(model: DisturbanceModel, y: Sym, before: Sym) -> tuple[Sym, Sym]:
-    """Return the corrected (x, d), infinite where an input is bad, and the filter's next (x, d).
+def sound_estimate(estimate: Sym) -> tuple[Sym, Sym]:
+    """Return (x, d), zero where it holds NaN or huge numbers, and whether it is sound."""
+    sound = ca.sum1(ca.fabs(estimate)) <= LARGEST_INPUT
+    return ca.if_else(sound, estimate, 0), sound
 
-    Where the measurement is bad the filter continues without it.
+
+def correct(model: DisturbanceModel, y: Sym, estimate: Sym, memory: Sym) -> Corrected[Sym]:
+    """Return `(x, d) + L (y - C x)`; where the measurement is bad or rejected, (x, d).
+
+    Args:
+        model: the model and its filter.
+        y: (ny,) measurement.
+        estimate: (nx + nd,) predicted (x, d).
+        memory: of the gate.
     """
-    finite = ca.sum1(ca.fabs(before)) <= LARGEST_INPUT
+    start, sound = sound_estimate(estimate)
     measured = ca.sum1(ca.fabs(y)) <= LARGEST_INPUT
-    start = ca.if_else(finite, before, 0)
-    innovation = ca.if_else(measured, y - ca.DM(model.C) @ start, 0)
-    corrected = start + ca.DM(model.L) @ innovation
-    return ca.if_else(ca.logic_and(finite, measured), corrected, np.inf), corrected
+    e = wrap_angles(y - ca.DM(model.C) @ start, model.wrap)
+    e = ca.if_else(measured, e, 0)
+    valid = ca.logic_and(sound, measured)
+    if model.gate is None:
+        corrected = start + ca.DM(model.L) @ e
+        now, never = ca.if_else(valid, corrected, np.inf), 0 * valid
+        return Corrected(now, corrected, memory, never, never)
+    known = ca.if_else(sound, memory, ca.DM(model.gate.start))
+    decision = model.gate.decide(e, known)
+    corrected = start + ca.DM(model.L) @ ca.if_else(decision.used, e, 0)
+    valid = ca.logic_and(valid, ca.logic_not(decision.failed))
+    return Corrected(
+        now=ca.if_else(valid, corrected, np.inf),
+        before_prediction=corrected,
+        memory=ca.if_else(measured, decision.memory, known),
+        gated=ca.logic_not(decision.used),
+        doubted=decision.doubted,
+    )
 
 
 def _target(problem: LinearProblem, B_d: Array, H: Array) -> tuple[Array, Array]:

@@ -7,10 +7,11 @@ the actuators. Stages and controller are made once, from a problem and its inter
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, final
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.control.tasks.task import Slot
@@ -30,11 +31,15 @@ class ProblemInputs(Generic[Sym]):
         x0: (nx,) measured or estimated state.
         ref: setpoints r, then s.
         estimate: the estimator's next state, before the control acts; no rows without one.
+        gated: whether a measurement was rejected.
+        doubted: whether measurement and estimate have contradicted each other for several samples.
     """
 
     x0: Sym
     ref: Sym
     estimate: Sym
+    gated: Sym | ca.DM = field(default_factory=lambda: ca.DM(0))
+    doubted: Sym | ca.DM = field(default_factory=lambda: ca.DM(0))
 
 
 class Interface(ABC):
@@ -64,6 +69,11 @@ class Interface(ABC):
     @abstractmethod
     def estimates(self) -> tuple[str, ...]:
         """Names of the estimated numbers, which are the last entries of z."""
+
+    @property
+    @abstractmethod
+    def first_estimate(self) -> Array:
+        """Their values at first."""
 
     @property
     @abstractmethod
@@ -158,6 +168,11 @@ class StateInterface(Interface):
     def estimates(self) -> tuple[str, ...]:
         """None."""
         return ()
+
+    @property
+    def first_estimate(self) -> Array:
+        """None."""
+        return np.zeros(0)
 
     @property
     def limits(self) -> Limits | None:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.regulators.controllability import require_stabilisable
 from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.feedback import deviations, require_continuous, setpoint_slots
+from mbcasadi.control.regulators.innovation_gate import wrap_angles
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.lqr import manifold_weights, require_equilibrium
 from mbcasadi.control.tasks.task import Slot
@@ -121,11 +122,13 @@ class MechanismInterface(Interface):
         linear: the linear system and its equilibrium.
         problem: in deviations.
         ctrl_limits: (nu, 2) limits of u.
+        wrap: rows of q whose sensor knows an angle up to 2 π; needs an estimate.
     """
 
     linear: Linearization
     problem: LinearProblem
     ctrl_limits: Array
+    wrap: tuple[int, ...] = ()
 
     @property
     def measured(self) -> tuple[Signal, ...]:
@@ -162,6 +165,11 @@ class MechanismInterface(Interface):
         return ()
 
     @property
+    def first_estimate(self) -> Array:
+        """None."""
+        return np.zeros(0)
+
+    @property
     def limits(self) -> Limits | None:
         """Rates and outputs over (q, v, u)."""
         system = self.linear.system
@@ -179,7 +187,7 @@ class MechanismInterface(Interface):
 
     def inputs(self, symbols: Mapping[str, Sym], estimate: Sym) -> ProblemInputs[Sym]:
         """Return the deviations of state and setpoints."""
-        x = self._deviation(symbols["q"], symbols["v"])
+        x = self._deviation(self._near(symbols["q"], estimate), symbols["v"])
         return ProblemInputs(x, self._reference(symbols["ref"]), estimate)
 
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:  # noqa: ARG002
@@ -208,6 +216,18 @@ class MechanismInterface(Interface):
             monitor=self._monitor(),
             monitors=tuple(Signal(name, names, units) for name in ("target", "error")),
         )
+
+    def _near(self, q: Sym, estimate: Sym) -> Sym:
+        """Return q, with angles that wrap brought within π of their estimate."""
+        if not self.wrap:
+            return q
+        linear = self.linear
+        dq = ca.DM(linear.to_dq) @ estimate[: linear.nx, 0]
+        expected = linear.system.integrate(ca.DM(linear.q), dq)
+        apart, rows = wrap_angles(q - expected, self.wrap), ca.vertsplit(q)
+        for row in self.wrap:
+            rows[row] = expected[row] + apart[row]
+        return ca.vertcat(*rows)
 
     def _deviation(self, q: Sym, v: Sym) -> Sym:
         """Return x (nx, 1)."""

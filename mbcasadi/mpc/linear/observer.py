@@ -1,6 +1,6 @@
 """The interface of offset-free MPC: a disturbance is estimated behind another interface.
 
-    correct    (x, d) ← (x, d) + L (y - C x)                    stationary Kalman filter
+    correct    (x, d) ← (x, d) + L (y - C x)                    stationary Kalman filter, gated
     target     0 = (A - I) x_s + B u_s + drift + B_d d,   H x_s = H r,   near (r, s)
     predict    (x, d) ← (A x + B u + drift + B_d d, d)          u that acts, clipped to its limits
 
@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import final
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, Limits, Signal
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.mpc.linear.disturbance import DisturbanceModel, correct
+from mbcasadi.mpc.linear.disturbance import DisturbanceModel, correct, sound_estimate
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
 from mbcasadi.mpc.linear.prediction_model import Array
 
@@ -58,12 +59,20 @@ class ObserverInterface(Interface):
 
     @property
     def estimates(self) -> tuple[str, ...]:
-        """The states, then the disturbances."""
-        nd = self.augmented.model.nx - self.nx
+        """The states, then the disturbances, then the memory of the gate."""
+        nd, gate = self.augmented.model.nx - self.nx, self.augmented.gate
         return (
             *(f"estimate.x{i}" for i in range(self.nx)),
             *(f"estimate.d{i}" for i in range(nd)),
+            *(f"gate.{name}" for name in (() if gate is None else gate.names)),
         )
+
+    @property
+    def first_estimate(self) -> Array:
+        """Zero, with the memory of a gate that knows nothing."""
+        gate = self.augmented.gate
+        memory = np.zeros(0) if gate is None else gate.start
+        return np.concatenate([np.zeros(self.augmented.model.nx), memory])
 
     @property
     def limits(self) -> Limits | None:
@@ -77,19 +86,27 @@ class ObserverInterface(Interface):
 
     def inputs(self, symbols: Mapping[str, Sym], estimate: Sym) -> ProblemInputs[Sym]:
         """Return the estimated (x, d), and the steady state nearest to the setpoints."""
-        outer = self.outer.inputs(symbols, estimate)
-        state, corrected_estimate = correct(self.augmented, outer.x0, estimate)
-        d = state[self.nx :, 0]
+        size = self.augmented.model.nx
+        before, memory = estimate[:size, 0], estimate[size:, 0]
+        outer = self.outer.inputs(symbols, sound_estimate(before)[0])
+        state = correct(self.augmented, outer.x0, before, memory)
+        d = state.now[self.nx :, 0]
         goal = ca.DM(self.augmented.target) @ ca.vertcat(outer.ref, d)
         goal = goal + ca.DM(self.augmented.target_0)
         return ProblemInputs(
-            state, ca.vertcat(goal[: self.nx, 0], d, goal[self.nx :, 0]), corrected_estimate
+            x0=state.now,
+            ref=ca.vertcat(goal[: self.nx, 0], d, goal[self.nx :, 0]),
+            estimate=ca.vertcat(state.before_prediction, state.memory),
+            gated=state.gated,
+            doubted=state.doubted,
         )
 
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:
-        """Return the prediction of (x, d) with the control that acts."""
+        """Return the prediction of (x, d) with the control that acts, and the gate's memory."""
         A, B, drift = (ca.DM(part) for part in self.augmented.model.interval(0))
-        return A @ inputs.estimate + B @ u + drift
+        size = self.augmented.model.nx
+        predicted = A @ inputs.estimate[:size, 0] + B @ u + drift
+        return ca.vertcat(predicted, inputs.estimate[size:, 0])
 
     def send(self, u: Sym) -> Sym:
         """Return the control of the outer interface."""

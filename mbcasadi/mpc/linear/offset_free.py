@@ -7,43 +7,32 @@
     predict    (x, d) ← (A x + B u + drift + B_d d, d)          u that acts, clipped to its limits
 
 With one disturbance for each measured number, d represents any constant force or model error that
-keeps the plant from its setpoint: where the loop settles and no bound is active, H x = H r
+keeps the plant from its setpoint: where the loop settles and no bound is active, H x = H r. A
+measurement that the noise does not explain is not believed at once: see `Gate`
 [G. Pannocchia, J. B. Rawlings, AIChE J. 49 (2003), 426-437].
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.regulators.estimation import coordinate_rows
+from mbcasadi.control.regulators.innovation_gate import DEFAULT_GATE, Gate, require_rows
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.controller import LinearMPC, condensed_mpc, solver_of_form
-from mbcasadi.mpc.linear.disturbance import augment_with_disturbance, block_diagonal, matrix
+from mbcasadi.mpc.linear.disturbance import Noise, augment_with_disturbance, block_diagonal, matrix
 from mbcasadi.mpc.linear.interface import Interface, StateInterface
 from mbcasadi.mpc.linear.mechanism import MechanismInterface, deviation_model
 from mbcasadi.mpc.linear.observer import ObserverInterface
-from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
+from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
 from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
 from mbcasadi.shapes import weight
 
-
-@dataclass(frozen=True)
-class Noise:
-    """Covariances of the noise of a model with an estimated disturbance.
-
-    More noise of the disturbance gives a faster estimate.
-
-    Attributes:
-        state: of x in one sample; (nx, nx), (nx,) or a number.
-        disturbance: of d in one sample; (nd, nd), (nd,) or a number.
-        measurement: of y; (ny, ny), (ny,) or a number, positive definite.
-    """
-
-    state: ArrayLike = 1.0
-    disturbance: ArrayLike = 0.1
-    measurement: ArrayLike = 0.1
+POSITION_DEVIATION = 0.1
+"""rad or m: standard deviation of a position from its prediction, where no noise is given."""
 
 
 def offset_free_lti(
@@ -55,7 +44,9 @@ def offset_free_lti(
     tracked: ArrayLike,
     measured: ArrayLike | None = None,
     disturbances: ArrayLike | None = None,
-    noise: Noise = Noise(),
+    noise: Noise | None = None,
+    gate: Gate | None = DEFAULT_GATE,
+    wrap: Sequence[int] = (),
     P: ArrayLike | None = None,
     S: ArrayLike | None = None,
     u_bounds: ArrayLike | None = None,
@@ -78,7 +69,11 @@ def offset_free_lti(
         tracked: H, (nt, nx), nt <= nu: rows without a steady error.
         measured: C, (ny, nx); the whole state by default.
         disturbances: B_d, (nx, nd); one for each state by default, none for zero columns.
-        noise: covariances, from which the filter gain follows.
+        noise: covariances, from which the filter gain and the gate follow; by default those of
+            `Noise`, whose ratios determine the gain.
+        gate: when a measurement is rejected; None for never. Without `noise` there is no gate: the
+            size of a good innovation is unknown.
+        wrap: rows of y that are angles which the sensor knows up to 2 π.
         outputs: rows of x and u.
         tolerance, solver, name: as in `lti_mpc`, condensed form.
 
@@ -110,7 +105,9 @@ def offset_free_lti(
         C=C,
         tracked=tracked,
         disturbances=disturbances,
-        noise=noise,
+        noise=noise or Noise(),
+        gate=gate if noise else None,
+        wrap=require_rows(wrap, len(C)),
         solver=solver,
         tolerance=tolerance,
         name=name,
@@ -125,7 +122,9 @@ def offset_free_mpc(
     *,
     tracked: ArrayLike,
     disturbances: ArrayLike | None = None,
-    noise: Noise = Noise(),
+    noise: Noise | None = None,
+    gate: Gate | None = DEFAULT_GATE,
+    wrap: Sequence[str] = (),
     period: float = 1e-2,
     P: ArrayLike | None = None,
     S: ArrayLike | None = None,
@@ -150,10 +149,15 @@ def offset_free_mpc(
         tracked: (nt, 2 nv) rows of the deviations (δq, δv) without a steady error, at most one
             for each control.
         disturbances: (nx, nd) of the free coordinates; one for each by default.
-        noise: covariances of the free coordinates and of d.
+        noise: covariances of the free coordinates, as state and as measurement, and of d; by
+            default those of `Noise`, whose ratios determine the gain.
+        gate: when a measurement is rejected; None for never. Without `noise` a standard deviation
+            is `POSITION_DEVIATION` of a position, and that in one period of a speed.
+        wrap: joints whose sensor knows the angle up to 2 π.
 
     Raises:
         ProblemError, ShapeError: as in `linear_mpc` and `offset_free_lti`.
+        UnknownNameError: no such joint to wrap.
     """
     rows = matrix("tracked", tracked, None, columns=2 * linear.system.nv)
     deviations = deviation_model(
@@ -177,13 +181,20 @@ def offset_free_mpc(
         blocks=blocks,
         delay=delay,
     )
+    deviation = np.repeat(
+        [POSITION_DEVIATION, POSITION_DEVIATION / period], [linear.n_q, linear.n_v]
+    )
     return _offset_free(
         problem,
-        MechanismInterface(linear, problem, deviations.u_limits),
+        MechanismInterface(
+            linear, problem, deviations.u_limits, coordinate_rows(linear.system, wrap)
+        ),
         C=np.eye(linear.nx),
         tracked=rows @ np.vstack([linear.to_dq, linear.to_dv]),
         disturbances=disturbances,
-        noise=noise,
+        noise=noise or Noise(),
+        gate=gate,
+        innovation=None if noise else np.diag(deviation**2),
         solver=solver,
         tolerance=tolerance,
         name=name,
@@ -198,6 +209,9 @@ def _offset_free(
     tracked: ArrayLike,
     disturbances: ArrayLike | None,
     noise: Noise,
+    gate: Gate | None,
+    innovation: Array | None = None,
+    wrap: tuple[int, ...] = (),
     solver: str | None,
     tolerance: float,
     name: str,
@@ -211,7 +225,9 @@ def _offset_free(
         weight("noise.measurement", noise.measurement, C.shape[0], definite=True),
     )
     H = matrix("tracked", tracked, None, columns=nx)
-    augmented = augment_with_disturbance(problem, B_d, C, H, covariances)
+    augmented = augment_with_disturbance(
+        problem, B_d, C, H, covariances, gate=gate, innovation=innovation, wrap=wrap
+    )
     unpriced = np.zeros((B_d.shape[1],) * 2)
     of_both = replace(
         problem,

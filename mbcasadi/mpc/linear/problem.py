@@ -18,7 +18,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.checks import check_outputs
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
 from mbcasadi.mpc.linear.terminal_set import TerminalSet, invariant_set
-from mbcasadi.shapes import bounds, weight
+from mbcasadi.shapes import bounds, require_whole, weight
 
 LASTING = 1e-8
 """Distance below one of an eigenvalue, and size of a singular value, of an uncontrollable mode."""
@@ -107,8 +107,8 @@ def linear_problem(
         ProblemError: an invalid horizon, delay, weight or bound; no terminal cost exists.
         ShapeError: a wrong shape, or NaN.
     """
-    _whole("horizon", horizon, 1)
-    _whole("delay", delay, 0)
+    require_whole(1, horizon=horizon)
+    require_whole(0, delay=delay)
     if delay and model.varies:
         raise ProblemError(
             f"delay = {delay} with a model that varies: it has no matrices for the samples before "
@@ -136,13 +136,6 @@ def linear_problem(
         delay=int(delay),
     )
     return replace(problem, terminal=_terminal(problem)) if terminal_set else problem
-
-
-def _whole(name: str, value: float, least: int) -> None:
-    if not np.isfinite(value) or value != int(value) or value < least:
-        raise ProblemError(
-            f"{name} = {value}; expected a whole number of intervals, at least {least}"
-        )
 
 
 def cost_to_go(model: LinearModel, Q: Array, R: Array) -> Array:

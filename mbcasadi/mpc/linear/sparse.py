@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.mpc.linear.condensing import unknowns_of
 from mbcasadi.mpc.linear.interface import Interface
@@ -25,6 +26,7 @@ from mbcasadi.mpc.linear.stages import (
     shift_bound,
     unbounded_control,
 )
+from mbcasadi.qp.infeasibility import proves_infeasible
 from mbcasadi.qp.input_guard import clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED, SPARSE_SOLVERS
@@ -71,8 +73,8 @@ def sparse_functions(
     symbols, inputs = problem_inputs(interface, ca.MX, nz)
     past = symbols["z"][:nz, 0]
     theta, valid = parameters(problem, inputs.x0, inputs.ref, past)
-    w, residual = _solve(sparse, theta, solver, unknowns_of(problem))
-    status = judge(residual, solver_claims=ca.MX(0), valid=valid > CLAIMED, tolerance=tolerance)
+    w, residual, flag = _solve(sparse, theta, solver, unknowns_of(problem))
+    status = judge(residual, flag=flag, valid=valid > CLAIMED, tolerance=tolerance)
     optimal = status <= Status.SUBOPTIMAL
     nu = problem.model.nu
     safe = ca.if_else(valid, unbounded_control(problem, theta), 0)
@@ -99,8 +101,10 @@ def sparse_functions(
     )
 
 
-def _solve(sparse: SparseProblem, theta: ca.MX, solver: str, moves: int) -> tuple[ca.MX, ca.MX]:
-    """Return (w, residual) with three residuals of the scaled QP; the first `moves` of w are kept.
+def _solve(
+    sparse: SparseProblem, theta: ca.MX, solver: str, moves: int
+) -> tuple[ca.MX, ca.MX, ca.MX]:
+    """Return (w, residual, flag), residuals of the scaled QP; the first `moves` of w are kept.
 
     Accelerations of a joint with a stiff servo are 1e6 times its angle: unscaled, they hide the
     errors of the controls.
@@ -121,11 +125,13 @@ def _solve(sparse: SparseProblem, theta: ca.MX, solver: str, moves: int) -> tupl
     solution = conic(h=H, g=g, a=A, lba=ends[0], uba=ends[1])
     w, lam = solution["x"], _at_bounds(sparse, solution["lam_a"])
     above, below, size = A @ w - upper, lower - A @ w, 1 + ca.norm_2(w)
-    return scale * w, ca.vertcat(
+    residual = ca.vertcat(
         ca.norm_2(ca.fmax(above, 0) + ca.fmax(below, 0)) / size,
         ca.norm_2(H @ w + g + A.T @ lam) / (size + ca.norm_2(g)),
         ca.sum1(ca.fabs(lam * ca.if_else(lam > 0, above, below))) / size**2,
     )
+    proven = proves_infeasible(ca.MX(A), lower, upper, lam, ca.MX(1))
+    return scale * w, residual, ca.if_else(proven, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
 
 
 def _units(H: Array, E: Array, moves: int) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ newest last, then the estimate of the interface. x_0 of the problem is x0 predic
 residuals are computed from the QP's own numbers; a solver's claim of success is not used.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import casadi as ca
@@ -109,7 +109,7 @@ class LinearStages:
         residual = self._residual(solver["x"], solver["lam_a"], lba, uba)
         status = judge(
             residual,
-            solver_claims=solver["flag"] > CLAIMED,
+            flag=solver["flag"],
             valid=valid > CLAIMED,
             tolerance=self.tolerance,
         )
@@ -117,7 +117,7 @@ class LinearStages:
         u = y_0[:nu, 0] + ca.DM(self.qp.L_inv[:nu]) @ solver["x"]
         u_free = ca.if_else(optimal, u, ca.if_else(valid > CLAIMED, safe, 0 * safe))
         u = clamp(u_free, *self.problem.u_bounds.T)
-        flags = Flag.SATURATED * is_saturated(u_free, u)
+        flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.GATED * inputs.gated
         if slacks:
             e = y_0[nu:, 0] + ca.DM(self.qp.L_inv[n - slacks :]) @ solver["x"]
             relaxed = ca.logic_and(optimal, ca.mmax(e) > self.tolerance)
@@ -131,6 +131,8 @@ class LinearStages:
             next_past_controls(self.problem, past, u),
             self.interface.next_estimate(inputs, acting),
         )
+        doubted = ca.logic_and(inputs.doubted, status == Status.SOLVED)
+        status = ca.if_else(doubted, Status.SUBOPTIMAL, status)
         residual = ca.if_else(valid > CLAIMED, residual, np.inf)
         outputs = [self.interface.send(u), z_next, status, flags, residual]
         return ca.Function(
@@ -182,6 +184,9 @@ def problem_inputs(
 ) -> tuple[dict[str, Sym], ProblemInputs[Sym]]:
     """Return symbols of a controller's inputs, and the problem's inputs.
 
+    x0 is infinite, which counts as bad input, where any measured or reference entry is bad, read or
+    not.
+
     Args:
         interface: names and sizes of the measurement.
         kind: of the symbols.
@@ -191,7 +196,10 @@ def problem_inputs(
     sizes["ref"] = sum(slot.size for slot in interface.slots)
     sizes["z"] = own_state + len(interface.estimates)
     symbols = {name: kind.sym(name, size) for name, size in sizes.items()}
-    return symbols, interface.inputs(symbols, symbols["z"][own_state:, 0])
+    inputs = interface.inputs(symbols, symbols["z"][own_state:, 0])
+    given = ca.vertcat(*(part for name, part in symbols.items() if name != "z"))
+    sound = ca.sum1(ca.fabs(given)) <= LARGEST_INPUT
+    return symbols, replace(inputs, x0=ca.if_else(sound, inputs.x0, np.inf))
 
 
 def parameters(problem: LinearProblem, x0: Sym, ref: Sym, past: Sym) -> tuple[Sym, Sym]:

@@ -9,7 +9,8 @@ state is x = (q, v), or (q, v, u_last) where changes of the control are weighted
 References, masks and own parameters are slices of p, one p for each sample.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import casadi as ca
@@ -22,6 +23,7 @@ from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.actuator_limits import change_rows, control_bounds, force_rows
 from mbcasadi.mpc.ocp.constraints import penalties_of
+from mbcasadi.mpc.ocp.contact_schedule import CLOSING, schedule_rows
 from mbcasadi.mpc.ocp.cost import end_residuals, stage_residuals, weight_root
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
@@ -48,6 +50,8 @@ def optimal_control_problem(
     du_bounds: ArrayLike | None = None,
     q_bounds: ArrayLike | None = None,
     v_bounds: ArrayLike | None = None,
+    closing: float = CLOSING,
+    not_below: Mapping[str, int] = MappingProxyType({}),
     name: str = "ocp",
     step: StepOptions = DEFAULT_STEP,
 ) -> OptimalControlProblem:
@@ -74,6 +78,10 @@ def optimal_control_problem(
         u_bounds: (nu, 2); the model's ranges of controls and forces hold as well.
         du_bounds: (nu, 2) of `u_k - u_{k-1}`, per interval.
         q_bounds, v_bounds: (nq, 2), (nv, 2), from the second sample on.
+        closing: largest distance, in a row's unit, from which a mask may close it: the step moves
+            it onto `phi = 0`. A schedule that closes a row farther away is infeasible.
+        not_below: rows that a mask switches and that are unilateral, by name: 1 for `phi >= 0`, -1
+            for `phi <= 0`, kept at all samples.
         name: a C identifier.
         step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`.
 
@@ -83,6 +91,8 @@ def optimal_control_problem(
         ShapeError: a wrong shape, rows that are no `Bounded`, an expression of other symbols.
     """
     N = require_horizon(horizon)
+    require_each("path", path, Bounded)
+    require_each("end", end, Bounded)
     single = discrete_dynamics(system, period, step)
     variables = stage_symbols(system) if symbols is None else symbols
     has_setpoint = any(value is not None for value in (Q, R, Q_end))
@@ -96,8 +106,10 @@ def optimal_control_problem(
     ending = end_residuals(stage, Q_end, terminal)
     if not running and not ending:
         raise ProblemError(f"{name}: no cost; give Q, R, Q_end, S, tasks, residual or terminal")
-    path_rows = _stack_rows("path", [*path, *force_rows(stage), *change_rows(stage, rates)])
-    end_rows = _stack_rows("end", end)
+    contacts = schedule_rows(stage, closing, not_below)
+    limits = [*force_rows(stage), *change_rows(stage, rates)]
+    path_rows = _stack_rows("path", [*path, *limits, *contacts.path])
+    end_rows = _stack_rows("end", [*end, *contacts.end])
     return OptimalControlProblem(
         name=name,
         horizon=N,
@@ -117,6 +129,7 @@ def optimal_control_problem(
         path_penalties=path_rows.penalties,
         end_penalties=end_rows.penalties,
         du_bounds=rates,
+        given_rows=len(contacts.path),
         rest=stage.rest(),
         tracking=stage.tracking(),
         labels=stage.labels() | {"path": path_rows.names, "end": end_rows.names},
@@ -134,7 +147,6 @@ class _StackedRows(NamedTuple):
 
 def _stack_rows(kind: str, rows: Sequence[Bounded]) -> _StackedRows:
     """Return the rows of "path" or "end"."""
-    require_each(kind, rows, Bounded)
     values = [ca.SX(row.value) for row in rows]
     limits, penalties, names = [np.empty((0, 2))], [np.empty((0, 2))], []
     for i, (row, value) in enumerate(zip(rows, values, strict=True)):

@@ -42,6 +42,7 @@ class IntervalFunctions(NamedTuple):
     motion: ca.Function  # (xi, w, lin, gain) → (xi, upsilon)
     along: ca.Function  # (xi, upsilon, lin) → (g), the rows of the path
     adjoint: ca.Function  # (costate, lin, xi, upsilon, mu) → (costate, slope, size)
+    gap: slice  # rows of lin that hold d
 
 
 def interval_functions(ocp: OptimalControlProblem, rows: Rows) -> IntervalFunctions:
@@ -70,6 +71,7 @@ def interval_functions(ocp: OptimalControlProblem, rows: Rows) -> IntervalFuncti
         motion=shortest_form(_motion, 2 * nx * nx),
         along=shortest_form(_along, 2 * nx * rows.values),
         adjoint=shortest_form(_adjoint, 2 * nx * (nx + rows.values), rows),
+        gap=_place("d", patterns),
     )
 
 
@@ -84,6 +86,13 @@ def _column(kind: type[Sym], name: str, patterns: dict[str, ca.Sparsity]) -> _Co
     slices = ca.vertsplit(whole, ends)
     pairs = zip(patterns.items(), slices, strict=True)
     return _Column(whole, {key: kind(pattern, part) for (key, pattern), part in pairs})
+
+
+def _place(name: str, patterns: dict[str, ca.Sparsity]) -> slice:
+    """Return the rows of a column that hold this block."""
+    names = list(patterns)
+    start = sum(patterns[before].nnz() for before in names[: names.index(name)])
+    return slice(start, start + patterns[name].nnz())
 
 
 def _linearise(ocp: OptimalControlProblem) -> tuple[ca.Function, dict[str, ca.Sparsity]]:

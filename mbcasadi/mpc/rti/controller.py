@@ -1,7 +1,7 @@
 """Real-time iteration of an optimal control problem: one Gauss-Newton step at each tick.
 
-    z = (x_0..x_N, u_0..u_{N-1}, pending, active set)  →  linearise there, solve one QP from the
-    measured state, add its step, give u_0, shift.
+    z = (x_0..x_N, u_0..u_{N-1}, pending, unsolved, active set)
+      →  linearise there, solve one QP from the measured state, add its step, give u_0, shift.
 
 [M. Diehl et al., J. Process Control 12, 2002]. Repeated at one state without the shift, its fixed
 point satisfies the first-order conditions of the whole problem.
@@ -23,7 +23,7 @@ from mbcasadi.mpc.rti.description import controller_data
 from mbcasadi.mpc.rti.memory import Memory, memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.solver import controller_fun, require_solver
-from mbcasadi.shapes import real_array, require_identifier, require_positive
+from mbcasadi.shapes import real_array, require_identifier, require_positive, require_whole
 
 EXPLODES = 1e3
 """Growth of a deviation in one interval that shows an unstable integrator, not a mechanism."""
@@ -106,8 +106,9 @@ def real_time_iteration(
 
     Args:
         ocp: the problem; the tick's period is that of its intervals.
-        guess: the first guess, also used after a failure; by default the motion from rest in the
-            initial pose, without control.
+        guess: the first guess; by default the motion from rest in the initial pose, without
+            control. After a failure it is used again near its first state; elsewhere the measured
+            state is held.
         delay: d, ticks from a measurement to the moment at which its control acts. The state is
             predicted over them with the pending controls; the guess, and p in `ref`,
             begin at that moment.
@@ -126,8 +127,7 @@ def real_time_iteration(
     """
     require_solver(solver)
     require_positive(tolerance=tolerance)
-    if not float(delay).is_integer() or delay < 0:
-        raise ProblemError(f"delay = {delay}; expected a number of ticks, at least 0")
+    require_whole(0, delay=delay)
     require_identifier("name", name)
     rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess

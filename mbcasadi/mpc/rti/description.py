@@ -10,7 +10,10 @@ from mbcasadi.mpc.rti.monitor import setpoint_monitor
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 
-SAFE_OUTPUT = "the control planned for this sample, clipped to its limits"
+SAFE_OUTPUT = (
+    "the control planned for this sample, of a new guess where the last one is no motion, clipped "
+    "to its limits"
+)
 
 
 def controller_data(
@@ -65,6 +68,7 @@ def _signals(problem: RtiStages) -> dict[str, Signal]:
     z = [f"{name}[{k}]" for k in range(N + 1) for name in x]
     z += [f"{name}[{k}]" for k in range(N) for name in u]
     z += [f"pending.{name}[{k}]" for k in range(-memory.columns, 0) for name in stored]
+    z += ["unsolved"]
     z += [f"active.{name}" for name in problem.rows.names]
     nq, nv = ocp.state.numel_in("q"), ocp.state.numel_in("v")
     short_names = [name.split(".", 1)[-1] for name in x]

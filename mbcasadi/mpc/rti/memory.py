@@ -1,10 +1,11 @@
 """The memory of a real-time iteration, and its state at the beginning of a tick.
 
-    z = (x_0..x_N, u_0..u_{N-1}, pending, active set)
+    z = (x_0..x_N, u_0..u_{N-1}, pending, unsolved, active set)
 
 Sample 0 is the moment at which the tick's control acts. `pending` holds one column for each pending
 control, newest last, with those parameters that the dynamics read, except times, which are
-counted. Over a delay of d ticks the measured state is predicted with them,
+counted. `unsolved` is the number of ticks in a row without a solution. Over a delay of d ticks the
+measured state is predicted with the pending controls,
 
     x_0 = F(... F(x(q, v), u_{-d}, p_{-d}) ..., u_{-1}, p_{-1}).
 
@@ -26,11 +27,12 @@ from mbcasadi.qp.input_guard import LARGEST_INPUT
 
 
 class MemoryContents(NamedTuple, Generic[Sym]):
-    """The parts of z: guessed X (nx, N + 1) and U (nu, N), pending controls, active set."""
+    """The parts of z: guessed X (nx, N + 1) and U (nu, N), pending controls, count, active set."""
 
     X: Sym
     U: Sym
     pending: Sym
+    unsolved: Sym
     active: Sym
 
 
@@ -43,6 +45,7 @@ class Guess(NamedTuple):
     X: ca.MX
     U: ca.MX
     pending: ca.MX
+    unsolved: ca.MX
     active: ca.MX
     P: ca.MX
     ref_is_finite: ca.MX
@@ -70,10 +73,10 @@ class Memory:
         return self.resting.size
 
     @property
-    def sizes(self) -> tuple[int, int, int, int]:
-        """Sizes of X, U, pending controls, and the active set."""
+    def sizes(self) -> tuple[int, int, int, int, int]:
+        """Sizes of X, U, pending controls, the count of unsolved ticks, and the active set."""
         ocp, N = self.ocp, self.ocp.horizon
-        return ocp.nx * (N + 1), ocp.nu * N, self.width * self.columns, self.rows
+        return ocp.nx * (N + 1), ocp.nu * N, self.width * self.columns, 1, self.rows
 
     @property
     def columns(self) -> int:
@@ -90,13 +93,14 @@ class Memory:
         ocp, N = self.ocp, self.ocp.horizon
         flat = ca.vertsplit(z, np.cumsum([0, *self.sizes]).tolist())
         X, U = ca.reshape(flat[0], ocp.nx, N + 1), ca.reshape(flat[1], ocp.nu, N)
-        return MemoryContents(X, U, ca.reshape(flat[2], self.width, self.columns), flat[3])
+        pending = ca.reshape(flat[2], self.width, self.columns)
+        return MemoryContents(X, U, pending, flat[3], flat[4])
 
     def first(self, guess: OcpSolution, pending: Array) -> Array:
         """Return z of a guess, with the pending controls (columns, nu)."""
         before = np.repeat(self.ocp.parameters()[:1], self.columns, axis=0)
         columns = np.hstack([pending, before[:, list(self.read)]])
-        contents = [guess.x, guess.u, columns, self.resting]
+        contents = [guess.x, guess.u, columns, np.zeros(1), self.resting]
         return np.concatenate([part.ravel() for part in contents])
 
     def predict_state(self) -> ca.Function:

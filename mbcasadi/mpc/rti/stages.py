@@ -18,8 +18,15 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.condensing import IntervalFunctions
 from mbcasadi.mpc.rti.constraints import Rows
 from mbcasadi.mpc.rti.memory import Guess, Memory
+from mbcasadi.mpc.rti.recovery import fresh_guess, is_motion
 from mbcasadi.mpc.rti.residuals import Candidate, residuals
-from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_saturated
+from mbcasadi.qp.input_guard import (
+    LARGEST_INPUT,
+    active_signs,
+    clamp,
+    is_saturated,
+    is_within,
+)
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
@@ -35,6 +42,23 @@ class Prepared(NamedTuple):
     gain: ca.MX
     cost: ca.MX
     end: ca.MX
+
+
+class Plan(NamedTuple):
+    """The plan after a tick.
+
+    Attributes:
+        X, U: states and controls.
+        control: the control of this tick, before its bounds.
+        unsolved: ticks in a row without a solution.
+        kept: whether it is the guess of before, with or without its step.
+    """
+
+    X: ca.MX
+    U: ca.MX
+    control: ca.MX
+    unsolved: ca.MX
+    kept: ca.MX
 
 
 @dataclass(frozen=True)
@@ -65,7 +89,8 @@ class RtiStages:
         """Return (ref, z) → (prepared, A_qp): everything that needs no measured state."""
         ocp, N = self.ocp, self.ocp.horizon
         inputs = {key: self.memory.inputs()[key] for key in ("ref", "z")}
-        X, U, _, _, P, _ = self.memory.guess(inputs, self.z0)
+        guess = self.memory.guess(inputs, self.z0)
+        X, U, P = guess.X, guess.U, guess.P
         backward = list(reversed(range(N)))
         lin = self.intervals.linearise.map(N)(X[:, :N], U, P[:, :N], X[:, 1:])
         cost, end = self.intervals.ending(X[:, N], P[:, N])
@@ -151,19 +176,19 @@ class RtiStages:
             Candidate(xi, upsilon, values, e, lam), prepared.lin, (prepared.cost, prepared.end),
             self.intervals, rows,
         )  # fmt: skip
-        status = self._status(residual, qp["flag"] > CLAIMED, valid)
+        status = self._status(residual, qp["flag"], valid)
+        beyond = ca.logic_and(status <= Status.SUBOPTIMAL, self._closes_from_afar(x0, guess))
+        status = ca.if_else(beyond, Status.INFEASIBLE, status)
         solved = status <= Status.SUBOPTIMAL
-        X = guess.X + ca.if_else(solved, xi, 0)
-        U = guess.U + ca.if_else(solved, upsilon, 0)
-        at_rest = ca.DM(rows.resting)
-        active = ca.if_else(solved, active_signs(qp["active"]), at_rest)
-        u = self._control(U[:, 0], guess)
-        flags = Flag.SATURATED * is_saturated(U[:, 0], u)
+        plan = self._plan((guess, prepared), (xi, upsilon), x0, status)
+        active = ca.if_else(solved, active_signs(qp["active"]), ca.DM(rows.resting))
+        u = self._control(plan.control, guess)
+        flags = Flag.SATURATED * is_saturated(plan.control, u)
         if rows.linear.size:
             flags = flags + Flag.RELAXED * ca.logic_and(solved, ca.mmax(e) > self.tolerance)
         outputs: list[ca.MX] = [
             u,
-            self._next_memory((X, U, self.memory.next_pending(guess, u), active), guess.P, status),
+            self._next_memory(plan, self.memory.next_pending(guess, u), active, guess.P),
             status,
             flags,
             ca.if_else(valid, residual, np.inf),
@@ -176,14 +201,23 @@ class RtiStages:
             list(OUTPUTS),
         )
 
-    def _status(self, residual: ca.MX, solver_claims: ca.MX, valid: ca.MX) -> ca.MX:
+    def _status(self, residual: ca.MX, flag: ca.MX, valid: ca.MX) -> ca.MX:
         """Return the status; infeasible only where rows can contradict each other.
 
         Otherwise a solver that finds no solution has failed on a bad guess, which is replaced.
         """
-        status = judge(residual, solver_claims=solver_claims, valid=valid, tolerance=self.tolerance)
+        status = judge(residual, flag=flag, valid=valid, tolerance=self.tolerance)
         infeasible = status == Status.INFEASIBLE
         return status if self.rows.contradict else ca.if_else(infeasible, Status.FAILED, status)
+
+    def _closes_from_afar(self, x0: ca.MX, guess: Guess) -> ca.MX:
+        """Return whether a row of the schedule is violated at the given state."""
+        count = self.ocp.given_rows
+        if not count:
+            return ca.MX(0)
+        limits = self.ocp.path_bounds[-count:]
+        value = self.ocp.path(x0, guess.U[:, 0], guess.P[:, 0])[-count:, 0]
+        return ca.logic_not(is_within(value, limits[:, 0].tolist(), limits[:, 1].tolist()))
 
     def _control(self, u: ca.MX, guess: Guess) -> ca.MX:
         """Return u within its bounds, and within the bounds of its change from the last one."""
@@ -194,23 +228,40 @@ class RtiStages:
             u = ca.fmin(ca.fmax(u, last + ca.DM(low)), last + ca.DM(high))
         return clamp(u, *self.ocp.u_bounds.T)
 
-    def _next_memory(self, contents: tuple[ca.MX, ...], P: ca.MX, status: ca.MX) -> ca.MX:
-        """Return z_next; after a failed or non-finite solution, the first guess.
+    def _plan(
+        self, before: tuple[Guess, Prepared], step: tuple[ca.MX, ca.MX], x0: ca.MX, status: ca.MX
+    ) -> Plan:
+        """Return the plan after this tick: with its step where that is a solution.
 
-        Pending controls are kept.
+        Without one a motion is followed to its end; any other guess is replaced, see `recovery`.
         """
-        X, U, pending, active = contents
+        (guess, prepared), N = before, self.ocp.horizon
+        solved, bad = status <= Status.SUBOPTIMAL, status == Status.BAD_INPUT
+        first = self.memory.split(ca.DM(self.z0))
+        fresh = fresh_guess((first.X.full(), first.U.full()), x0)
+        X, U = (part + ca.if_else(solved, d, 0) for part, d in zip(guess[:2], step, strict=True))
+        count = ca.fmin(ca.fmax(guess.unsolved, 0), N)
+        count = ca.if_else(bad, count, ca.if_else(solved, 0, count + 1))
+        motion = ca.logic_and(is_motion(guess.X, prepared.lin[self.intervals.gap, :]), count <= N)
+        kept = ca.logic_or(solved, ca.logic_or(bad, motion))
+        control = ca.if_else(kept, U[:, 0], fresh[1][:, 0])
+        kept = ca.logic_and(kept, status != Status.FAILED)
+        finite = ca.sum1(ca.fabs(ca.vertcat(ca.vec(X), ca.vec(U)))) <= LARGEST_INPUT
+        kept = ca.logic_and(kept, finite)
+        count = ca.if_else(ca.logic_or(kept, bad), count, 0)
+        X, U = (ca.if_else(kept, old, new) for old, new in zip((X, U), fresh, strict=True))
+        return Plan(X, U, control, count, kept)
+
+    def _next_memory(self, plan: Plan, pending: ca.MX, active: ca.MX, P: ca.MX) -> ca.MX:
+        """Return z_next: the plan, shifted by a sample where it is kept."""
+        X, U = plan.X, plan.U
         if self.shift:
             end = self.ocp.horizon - 1
             x_after = self.ocp.dynamics(X[:, end + 1], U[:, end], P[:, end + 1])
-            X, U = ca.horzcat(X[:, 1:], x_after), ca.horzcat(U[:, 1:], U[:, end])
+            moved = ca.horzcat(X[:, 1:], x_after), ca.horzcat(U[:, 1:], U[:, end])
+            size = ca.sum1(ca.fabs(x_after))  # where it explodes, the last state is kept
+            moves = ca.logic_and(plan.kept, size <= LARGEST_INPUT)
+            X, U = (ca.if_else(moves, *pair) for pair in zip(moved, (X, U), strict=True))
             active = self.rows.shift_active_set(active)
-        first = self.memory.split(ca.DM(self.z0))
-        magnitude = ca.sum1(ca.fabs(ca.vertcat(ca.vec(X), ca.vec(U))))
-        is_usable = ca.logic_and(status != Status.FAILED, magnitude <= LARGEST_INPUT)
-        guess = (
-            ca.if_else(is_usable, solution, at_0)
-            for solution, at_0 in zip((X, U), first, strict=False)
-        )
-        blocks = [*guess, pending, ca.if_else(is_usable, active, ca.DM(self.rows.resting))]
-        return ca.vertcat(*(ca.vec(block) for block in blocks))
+        active = ca.if_else(plan.kept, active, ca.DM(self.rows.resting))
+        return ca.vertcat(*(ca.vec(block) for block in (X, U, pending, plan.unsolved, active)))

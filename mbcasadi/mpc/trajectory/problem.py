@@ -12,6 +12,7 @@ motion; so are the start of a periodic one, and the control before where its rat
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import casadi as ca
 import numpy as np
@@ -22,6 +23,7 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.integrators.step import free_step_fun, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.collocation import MOST_POINTS
+from mbcasadi.mpc.ocp.contact_schedule import CLOSING
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
@@ -90,6 +92,8 @@ def trajectory_problem(
     u_bounds: ArrayLike | None = None,
     q_bounds: ArrayLike | None = None,
     v_bounds: ArrayLike | None = None,
+    closing: float = CLOSING,
+    not_below: Mapping[str, int] = MappingProxyType({}),
     u_rates: ArrayLike | None = None,
     rate_weight: float = 0.0,
     points: int = 0,
@@ -115,7 +119,8 @@ def trajectory_problem(
         Q, R, Q_end, tasks, residual, terminal: costs, as in `optimal_control_problem`. Changes of
             the control have `u_rates` and `rate_weight` in place of its du_bounds and S, which
             count intervals.
-        path, end, u_bounds, q_bounds, v_bounds: as in `optimal_control_problem`;
+        path, end, u_bounds, q_bounds, v_bounds, closing, not_below: as in
+            `optimal_control_problem`;
             `pin_independent_coordinates` gives end rows of a state.
         u_rates: (nu, 2) bounds of du/dt, 1/s; u_0 is free but for a periodic motion.
         rate_weight: of `½ |du/dt|²`, per second.
@@ -151,6 +156,8 @@ def trajectory_problem(
         u_bounds=u_bounds,
         q_bounds=q_bounds,
         v_bounds=v_bounds,
+        closing=closing,
+        not_below=not_below,
         name=name,
         step=UNUSED_STEP,
     )

@@ -17,7 +17,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution, initial_guess
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
-from mbcasadi.shapes import require_positive
+from mbcasadi.shapes import require_positive, require_whole
 
 SETPOINTS = ("setpoint.q", "setpoint.v", "setpoint.u")
 
@@ -41,9 +41,10 @@ def reference_from_trajectory(
         start: s, beginning of the motion; the first sample is held before.
 
     Raises:
-        ProblemError: a problem without setpoints.
+        ProblemError: a problem without setpoints; a delay that is no whole number of ticks.
     """
     _require_setpoints(ocp)
+    require_whole(0, delay=delay)
     ahead: Array = ocp.period * (np.arange(ocp.horizon + 1, dtype=np.float64) + delay)
 
     def reference(t: float) -> Array:

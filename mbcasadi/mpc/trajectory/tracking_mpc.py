@@ -24,7 +24,7 @@ from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.rti.controller import RealTimeIteration, real_time_iteration
 from mbcasadi.mpc.trajectory.reference import mean_controls, tracking_guess
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
-from mbcasadi.shapes import bounds, require_positive, weight
+from mbcasadi.shapes import bounds, require_positive, require_whole, weight
 from mbcasadi.simulation.recorder import map_samples
 from mbcasadi.system import System
 
@@ -62,8 +62,7 @@ def trajectory_mpc(
     """
     system = solution.problem.system
     require_positive(period=period)
-    if not float(horizon).is_integer() or horizon < 1:
-        raise ProblemError(f"horizon = {horizon}; expected a number of intervals, at least 1")
+    require_whole(1, horizon=horizon)
     if system.nq != system.nv or system.mask is not None:
         raise ProblemError(
             f"'{system.name}' has quaternions or a mask; a linear MPC along a trajectory counts "
@@ -93,7 +92,11 @@ def time_varying_model(
         solution: the trajectory to track.
         ocp: of `trajectory_mpc`, its `ocp`.
         beyond, delay, start: as in `reference_from_trajectory`.
+
+    Raises:
+        ProblemError: a delay that is no whole number of ticks.
     """
+    require_whole(0, delay=delay)
     ahead: Array = ocp.period * (np.arange(ocp.horizon + 1, dtype=np.float64) + delay)
     slopes = _slopes(solution, ocp.period)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mbcasadi.description import Controller
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, count_of_periods
 from mbcasadi.validation.closed_loop.compiled_law import Caller, CompiledLaw
 from mbcasadi.validation.closed_loop.progress import Progress
 from mbcasadi.validation.closed_loop.recording import Recorder, Recording
@@ -94,12 +94,7 @@ def run_loop(
 
 
 def _tick_count(controller: Controller, scenario: Scenario) -> int:
-    ticks = round(scenario.duration / controller.period)
-    if ticks < 1:
-        raise ProblemError(
-            f"duration {scenario.duration:g} s is shorter than the period {controller.period:g} s"
-        )
-    return ticks
+    return count_of_periods("duration", scenario.duration, controller.period)
 
 
 def _act_on_plant(plant: Plant, scenario: Scenario, t: float) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, require_whole
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw
 
 Array = NDArray[np.float64]
@@ -71,7 +71,8 @@ class Scenario:
         options: mask, tuning, switched constraints and outer law are used.
 
     Raises:
-        ProblemError: a reference although an outer law computes it, or a negative delay.
+        ProblemError: a reference although an outer law computes it, or a delay that is no whole
+            number of ticks.
     """
 
     duration: float
@@ -87,8 +88,7 @@ class Scenario:
             raise ProblemError(
                 "an outer law computes the reference; give reference or outer, not both"
             )
-        if self.delay < 0:
-            raise ProblemError(f"delay is {self.delay} ticks; expected zero or a positive number")
+        require_whole(0, delay=self.delay)
 
 
 def signal_value(

@@ -4,8 +4,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
+from mbcasadi.shapes import require_numbers, require_whole
 from mbcasadi.validation.metrics import Metric, Verdict
 from mbcasadi.validation.report.plain_data import Plain, package_versions, plain_data
 from mbcasadi.validation.report.summary import SummaryRow, summary_rows
@@ -45,7 +47,15 @@ def cases(
         perturbs: relative parameter errors by name, as in `validate`.
         delays: ticks.
         start_errors: rad or m, largest error of each coordinate at the start.
+
+    Raises:
+        ProblemError: an error of the start that is negative or no number, a delay or a seed that is
+            no whole number.
     """
+    for delay, seed in product(delays, seeds):
+        require_whole(0, delay=delay, seed=seed)
+    for start_error in start_errors:
+        require_numbers(start_error=start_error)
     return [
         Case(seed, dict(perturb), delay, start_error)
         for perturb in perturbs

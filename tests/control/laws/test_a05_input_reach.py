@@ -59,8 +59,9 @@ def test_the_singular_pose_has_a_motion_that_the_crank_does_not_drive():
     assert "The only motion of 'slider_crank' can be driven here" in near.in_words
     assert at.in_words == (
         "1 of the 2 motions of 'slider_crank' can be driven here. Motion along slider (+0.71), "
-        "rod (-0.71) cannot be: no actuator does work on it. One actuator more for each, on a "
-        "joint named here, would suffice."
+        "rod (-0.71) cannot be: no actuator does work on it. Only the forces at this pose are "
+        "meant: beside it the motion may be driven. Here one actuator more for each, on a joint "
+        "named, would suffice."
     )
     assert input_reach(system_of("slider_crank_driven"), POLE).controllable
     np.testing.assert_allclose(system.constraint_jacobian(POLE) @ at.undriven, 0, atol=1e-12)
@@ -128,3 +129,26 @@ def test_poses_of_a_wrong_shape_are_refused():
         workspace_input_reach(system_of("five_bar"), np.zeros((2, 3)))
     with pytest.raises(err.ShapeError, match="q has shape"):
         input_reach(system_of("five_bar"), np.zeros(3))
+
+
+def test_rows_of_velocities_are_taken_at_the_velocity_and_rows_that_move_at_their_time():
+    """`v_0² = v_1²` frees nothing but one direction while it moves, and everything at rest."""
+    q, v, t = ca.SX.sym("q", 2), ca.SX.sym("v", 2), ca.SX.sym("t")
+    push = {"M": np.eye(2), "h": np.zeros(2), "B": [[1.0], [0.0]]}
+    skates = mb.from_equations(q, v, **push, psi=v[0] ** 2 - v[1] ** 2)
+    moving = input_reach(skates, np.zeros(2), v=[1.0, 1.0])
+    assert moving.controllable
+    along = moving.motions.ravel() / moving.motions[0, 0]
+    np.testing.assert_allclose(along, [1.0, 1.0])
+    assert moving.margin == pytest.approx(np.sqrt(0.5))
+    assert not input_reach(skates, np.zeros(2)).controllable  # at rest its row is zero
+    turning = mb.from_equations(q, v, **push, phi=q[0] * ca.cos(t) + q[1] * ca.sin(t), t=t)
+    for time in (0.0, 0.4, 1.2):
+        report = input_reach(turning, np.zeros(2), t=time)
+        assert report.margin == pytest.approx(np.abs(np.sin(time)), abs=1e-12)
+        many = workspace_input_reach(turning, np.zeros((1, 2)), t=time)
+        assert many.margins[0] == report.margin
+    with pytest.raises(err.ShapeError, match="v has shape"):
+        input_reach(skates, np.zeros(2), v=[1.0])
+    with pytest.raises(err.ProblemError, match="t = nan"):
+        input_reach(turning, np.zeros(2), t=np.nan)

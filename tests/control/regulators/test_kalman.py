@@ -47,8 +47,9 @@ def gain():
 
 
 def without_correction(estimator):
-    """Return the same filter without its correction."""
-    return replace(estimator, gains=replace(estimator.gains, L=0 * estimator.gains.L))
+    """Return the same filter without its correction, and without a gate that would say so."""
+    gains = replace(estimator.gains, L=0 * estimator.gains.L)
+    return replace(estimator, gains=gains, gate=None)
 
 
 def test_the_estimate_of_all_joints_comes_from_two_and_converges():
@@ -58,11 +59,12 @@ def test_the_estimate_of_all_joints_comes_from_two_and_converges():
     x, guess = np.array([0.01, -0.02, 0.05, 0.1]), np.zeros(4)
     rng = np.random.default_rng(0)
     start = np.linalg.norm(x - guess)
-    errors = []
+    errors, gate = [], estimator.gate0
     for _ in range(60):
         u = linear.u + 0.1 * rng.standard_normal(1)
         y = estimator.y_0 + estimator.C @ x
-        out = tick(guess, y, u)
+        out = tick(guess, y, u, gate)
+        gate = out[3]
         guess, now = np.array(out[0]).ravel(), x
         x = step.dfdx @ x + step.dfdu @ (u - linear.u)
         errors.append(np.linalg.norm(x - guess))
@@ -94,7 +96,9 @@ def test_regulator_and_filter_keep_their_own_poles_in_one_loop():
     estimator, linear = the_filter(), at_rest(NAME)
     law, step = lqg(estimator, gain()), discretize(linear, PERIOD)
     q, v, z = ca.SX.sym("q", 4), ca.SX.sym("v", 4), ca.SX.sym("z", 4)
-    u, z_next, *_ = law.function(q, v, ca.SX(0, 1), z)
+    calm = np.zeros(law.controller.z0.size - 4)
+    u, z_next, *_ = law.function(q, v, ca.SX(0, 1), ca.vertcat(z, calm))
+    z_next = z_next[:4]
     slopes = ca.Function("s", [q, v, z], [ca.jacobian(e, ca.vertcat(q, v, z)) for e in (u, z_next)])
     du, dz = (np.array(e) for e in slopes(linear.q, linear.v, np.zeros(4)))
     T = np.vstack([linear.to_dq, linear.to_dv])
@@ -115,11 +119,12 @@ def test_the_prediction_uses_the_clipped_control():
     estimator, linear = the_filter(), at_rest(NAME)
     law = lqg(estimator, gain())
     q = linear.q + np.array([0.3, -0.2, -0.1, 0.1])
-    u, z, status, *_ = law.function(q, np.zeros(4), [], np.zeros(4))
+    u, z, status, *_ = law.function(q, np.zeros(4), [], law.controller.z0)
     assert float(status) == 1
     assert abs(float(u)) == linear.system.limits.ctrl[0, 1]
-    expected = estimator.function(np.zeros(4), estimator.output(q, np.zeros(4)), u)[0]
-    np.testing.assert_allclose(np.array(z), np.array(expected), rtol=1e-12)
+    y = estimator.output(q, np.zeros(4))
+    expected = estimator.function(np.zeros(4), y, u, estimator.gate0)[0]
+    np.testing.assert_allclose(np.array(z)[:4], np.array(expected), rtol=1e-12)
 
 
 def swing(estimator, folder, seconds=3.0):
@@ -129,10 +134,11 @@ def swing(estimator, folder, seconds=3.0):
     coupler nor rocker.
     """
     linear = at_rest(NAME)
-    law = export_c(lqg(estimator, gain()), folder).load()
+    made = lqg(estimator, gain())
+    law = export_c(made, folder).load()
     plant = Plant(models.path(NAME), perturb={"mass": 0.1})
     plant.reset(linear.q)
-    rng, z, away = np.random.default_rng(4), np.zeros(4), []
+    rng, z, away = np.random.default_rng(4), made.controller.z0, []
     for k in range(round(seconds / PERIOD)):
         t = k * PERIOD
         plant.apply_force(0.1 * (0.5 <= t < 0.6) * np.eye(4)[2])
@@ -166,7 +172,9 @@ def test_the_c_of_lqg_equals_its_function(tmp_path):
     law = lqg(the_filter(), gain())
     program = export_c(law, tmp_path / "c").load()
     q, v = states_near(linear, STATES, size=0.3)
-    z = 0.3 * np.random.default_rng(8).standard_normal((4, STATES))
+    size = (law.controller.z0.size, STATES)
+    z = 0.3 * np.random.default_rng(8).standard_normal(size)
+    z[4:6] *= 10  # the gate's counters
     q[0, 0], z[1, 1], z[2, 2] = np.nan, np.inf, 1e300
     none = np.zeros((0, STATES))
     ours = [np.array(x) for x in law.function.map(STATES)(q, v, none, z)]
@@ -174,8 +182,8 @@ def test_the_c_of_lqg_equals_its_function(tmp_path):
     for a, b in zip(ours, other, strict=True):
         np.testing.assert_allclose(b, a, rtol=ROUNDING, atol=ROUNDING)
     np.testing.assert_array_equal(ours[2][0, :3], 3)
-    np.testing.assert_array_equal(ours[1][:, 1], 0)  # a broken state starts anew
-    assert {0.0, 1.0} <= set(ours[2].ravel())
+    np.testing.assert_array_equal(ours[1][:, 1], law.controller.z0)  # a broken state starts anew
+    assert {0.0, 1.0, 2.0, 3.0} <= set(ours[2].ravel())
     assert np.all(np.abs(ours[0]) <= linear.system.limits.ctrl[0, 1])
 
 
@@ -183,7 +191,7 @@ def test_the_c_of_the_filter_alone_equals_its_function(tmp_path):
     tick = the_filter().function
     program = export_c(tick, tmp_path / "c").load()
     rng = np.random.default_rng(9)
-    values = [rng.standard_normal((n, STATES)) for n in (4, 2, 1)]
+    values = [rng.standard_normal((n, STATES)) for n in (4, 2, 1, 4)]
     for a, b in zip(tick.map(STATES)(*values), program.map(STATES)(*values), strict=True):
         np.testing.assert_allclose(np.array(b), np.array(a), rtol=ROUNDING, atol=ROUNDING)
 

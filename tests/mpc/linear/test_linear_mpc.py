@@ -213,7 +213,7 @@ def test_matrices_that_vary_along_the_horizon_are_predicted_with():
 
 
 WRONG = {
-    "horizon": ({"horizon": 0}, "whole number of intervals"),
+    "horizon": ({"horizon": 0}, "horizon = .*whole number"),
     "empty bounds": ({"u_bounds": [[1.0, -1.0]]}, "empty"),
     "indefinite": ({"Q": [1.0, -1.0]}, "eigenvalue"),
     "blocks": ({"blocks": [3, 3]}, "add up to the horizon"),

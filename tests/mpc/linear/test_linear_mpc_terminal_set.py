@@ -156,7 +156,9 @@ def test_condensed_sparse_and_explicit_end_in_the_same_set():
             u, _, status, *_ = mpc.function(q, v, ref, mpc.controller.z0)
             answers.append([float(u), float(status)])
         seen[int(answers[0][1])] += 1
-        np.testing.assert_allclose(answers, [answers[0]] * 3, atol=1e-7)
+        for other in answers[1:]:  # their solver seldom proves infeasibility
+            assert abs(other[0] - answers[0][0]) < 1e-7
+            assert other[1] in {0: (0,), 2: (2, 4)}[int(answers[0][1])]
         mpc = made["condensed"]
         x, _ = mpc.controller.prediction(q, v, ref, mpc.controller.z0)
         if answers[0][1] == 0:

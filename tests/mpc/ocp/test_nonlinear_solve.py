@@ -229,7 +229,7 @@ def problem(**given):
 
 FOREIGN = ca.SX.sym("foreign")
 BAD = {
-    "horizon": ({"horizon": 0, "R": 1}, "horizon = 0; expected a number of intervals"),
+    "horizon": ({"horizon": 0, "R": 1}, "horizon = 0; expected a whole number"),
     "half": ({"horizon": 2.5, "R": 1}, "horizon = 2.5"),
     "period": ({"period": -0.1, "R": 1}, "period = -0.1; expected a positive"),
     "indefinite": ({"Q": [1, 1, -1, 1]}, "Q has the eigenvalue -1; expected none negative"),

@@ -164,7 +164,7 @@ def test_a_mass_that_its_motor_holds_falls_first_unless_the_law_begins_with_what
 def test_what_a_delay_cannot_be_is_refused():
     ocp = optimal_control_problem(sliding_mass(), 5, 0.1, R=1.0)
     for bad in (-1, 0.5, np.nan):
-        with pytest.raises(err.ProblemError, match=f"delay = {bad}; expected a number of ticks"):
+        with pytest.raises(err.ProblemError, match=f"delay = {bad}; expected a whole number"):
             real_time_iteration(ocp, delay=bad)
     rti = real_time_iteration(ocp, delay=2)
     guess = initial_guess(ocp, np.zeros((6, 2)), np.zeros((5, 1)))

@@ -28,7 +28,7 @@ def test_contradicting_options_are_refused(options: dict, message: str) -> None:
 def test_a_reference_beside_an_outer_law_and_a_negative_delay_are_refused() -> None:
     with pytest.raises(ProblemError, match="give reference or outer, not both"):
         Scenario(1.0, reference=[0.0], options=ScenarioOptions(outer=OUTER))
-    with pytest.raises(ProblemError, match="delay is -1 ticks"):
+    with pytest.raises(ProblemError, match="delay = -1; expected a whole number"):
         Scenario(1.0, delay=-1)
 
 
