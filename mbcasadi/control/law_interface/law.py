@@ -48,6 +48,8 @@ class Command:
         z_next: next state by its name; states that are left out keep their value.
         residual: (k,) parts that are not attained, by name; zero where the law holds.
         attainable: one where the law's own test holds.
+        solvable: one where its equations have one solution; else the status is 4 and u is the
+            safe output.
         error, target: (ny,) tracking error and desired value, for reports.
     """
 
@@ -57,6 +59,7 @@ class Command:
     z_next: Mapping[str, ca.SX] = field(default_factory=dict)
     residual: Mapping[str, ca.SX] = field(default_factory=dict)
     attainable: ca.SX = field(default_factory=lambda: ca.SX(1))
+    solvable: ca.SX = field(default_factory=lambda: ca.SX(1))
     error: ca.SX | None = None
     target: ca.SX | None = None
 

@@ -6,13 +6,17 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    is_definite,
+)
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring
 from mbcasadi.control.tasks.task import Gain, Slot, Task, per_row
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.root import constraint_basis, root_factor
-from mbcasadi.linalg import complete_factor
+from mbcasadi.linalg import complete_factor, tree_cholesky
 from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
 
@@ -77,6 +81,7 @@ def impedance_control(
             a=a,
             residual={"force": force.motion},
             attainable=force.attainable,
+            solvable=is_definite(tree_cholesky(m.M), ca.diag(m.M)),
             error=pull.error,
             target=pull.target,
         )

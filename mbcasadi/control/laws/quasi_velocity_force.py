@@ -76,6 +76,7 @@ def quasi_velocity_force(
             z_next={"integral": outcome.integral},
             residual={"motion": outcome.force.motion, "force": outcome.force.force},
             attainable=outcome.force.attainable,
+            solvable=motion.has_definite_inertia,
             error=ca.vertcat(motion.error, outcome.error),
             target=ca.vertcat(motion.target, outcome.target),
         )

@@ -26,7 +26,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, is_definite
 from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
@@ -74,6 +74,11 @@ class QuasiMotion:
     def root(self) -> RootFactor[ca.SX]:
         """`M = W Wᵀ`, the root that keeps the zeros of the tree."""
         return root_factor(self.mechanism.M)
+
+    @cached_property
+    def has_definite_inertia(self) -> ca.SX:
+        """One where M is positive definite."""
+        return is_definite(self.root.W.T, ca.diag(self.mechanism.M))
 
     @cached_property
     def across(self) -> ConstraintBasis[ca.SX]:

@@ -73,6 +73,7 @@ def quasi_velocity_tracking(
             a=motion.a,
             residual={"force": force.motion},
             attainable=force.attainable,
+            solvable=motion.has_definite_inertia,
             error=motion.error,
             target=motion.target,
         )

@@ -1,23 +1,29 @@
 """Constraint-following servo control: actuators enforce constraints that no joint has  [L15]."""
 
+from dataclasses import replace
+
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    is_definite,
+)
 from mbcasadi.control.laws.servo_rows import SIGNALS, ServoRows
 from mbcasadi.control.laws.servo_terms import (
     ServoTask,
     figures_control,
-    free_response,
     least_norm_control,
     servo_task,
 )
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Baumgarte
-from mbcasadi.errors import ShapeError
+from mbcasadi.errors import ShapeError, UnsupportedFeatureError
+from mbcasadi.linalg import tree_cholesky, tree_solve
 from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 
@@ -46,8 +52,8 @@ def servo_control(
     `a_0` is the constrained acceleration at u = 0 and `G = M⁻¹ - M⁻¹Aᵀ (A M⁻¹Aᵀ)⁺ A M⁻¹`: passive
     constraints react to the control, which the printed `Qᶜ(Q)` omits. Fully, under- and
     redundantly actuated mechanisms are one case; rank is revealed, and M need only be positive
-    definite on null(A). With s = 0 u is the smallest that keeps the rows; motions that they leave
-    free are neither damped nor held.
+    definite on null(A); where it is not, the status is 4. With s = 0 u is the smallest that keeps
+    the rows; motions that they leave free are neither damped nor held.
 
     Slices of `ref`: `y`, `ydot`, `yddot` (ny,) moving quantities, where the rows have any; `off`
     (k,), one for a row that is not enforced now; `s` (nu,), of which the part without effect on
@@ -74,8 +80,14 @@ def servo_control(
     Raises:
         ProblemError: no such form, or what `make_law` refuses.
         ShapeError: `f_nonideal` is no (q, v) → (nv, 1).
+        UnsupportedFeatureError: "figures", and M is only semidefinite.
     """
     require_choice("form", form, FORMS)
+    if form == "figures" and system.semidefinite:
+        raise UnsupportedFeatureError(
+            f"form='figures' needs a positive definite M, but the M of '{system.name}' is "
+            "singular; use form='least_norm'"
+        )
     _require_force(f_nonideal, system)
     _require_rows(servo, system)
 
@@ -93,9 +105,12 @@ def servo_control(
         )
         if form == "least_norm":
             u = least_norm_control(task, at.ref["s"], rank_tol)
+            solvable = m.has_unique_motion
         else:
-            u = figures_control(task, free_response(m), at.ref["s"], rank_tol)
-        return _command(task, u, _target(servo, at, on))
+            L = tree_cholesky(m.M)
+            u = figures_control(task, tree_solve(L, m.B), at.ref["s"], rank_tol)
+            solvable = is_definite(L, ca.diag(m.M))
+        return replace(_command(task, u, _target(servo, at, on)), solvable=solvable)
 
     return make_law(
         system,

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import ServoRows
-from mbcasadi.control.laws.servo_terms import constrained_inverse, servo_task
+from mbcasadi.control.laws.servo_terms import servo_task
 from mbcasadi.description import Baumgarte
 from mbcasadi.shapes import column
 from mbcasadi.system import System
@@ -140,7 +140,7 @@ def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) ->
     masked = system if system.mask is not None else system.with_mask()
     m = Mechanism(masked, at, LAW_RANK_TOL)
     task = servo_task(m, servo, (y, ydot, yddot), baumgarte=baumgarte)
-    outputs = [m.A, m.c, task.A_s, task.b_s, task.a_0, task.GB, constrained_inverse(m)]
+    outputs = [m.A, m.c, task.A_s, task.b_s, task.a_0, task.GB, m.response(ca.SX.eye(system.nv))]
     return ca.Function("servo_terms", [q, v, y, ydot, yddot, rows], outputs)
 
 
