@@ -140,8 +140,6 @@ def from_equations(
     builders = {key: constant(function(key, *parts)) for key, parts in members.items()}
     builders["kinetic_energy"] = kinetic_energy(builders["mass_matrix"], nv)
     builders |= builders_of(constraints) | _vector_space(nv)
-    if t is None and a0 is None:
-        del builders["constraint_velocity"]
     nu = int(B.shape[1])
     ctrl = infinite_ranges(nu) if ctrl_range is None else np.asarray(ctrl_range, dtype=float)
     require_shape("ctrl_range", ctrl, (nu, 2), "(nu, 2)")

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, rows_at, weights_of
 from mbcasadi.control.tasks.task import Slot
@@ -68,7 +69,7 @@ def constraint_force_control(
         m = Mechanism(system, at, rank_tol, weights)
         moving = m.P @ m.weighted_force(at.ref["motion.f"])
         a = m.acceleration(moving)
-        outcome = loop.tick(m, m.M @ a + m.h)
+        outcome = loop.tick(Allocation(m, m.M @ a + m.h))
         return Command(
             u=outcome.force.u,
             a=m.joint_rate(a),

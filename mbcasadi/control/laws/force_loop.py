@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation, PrescribedForce
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
@@ -107,14 +106,12 @@ class ForceLoop:
         size = self.system.nv if self.rows is None else len(self.rows)
         return {"integral": np.zeros(size)} if self.gains.feedback else None
 
-    def tick(self, mechanism: Mechanism, needed: ca.SX) -> "RegulatedForce":
+    def tick(self, allocation: Allocation) -> "RegulatedForce":
         """Return the actuators' force, and the loop's next state.
 
         Args:
-            mechanism: weighted or not.
-            needed: (nv, 1) force of the motion, `M a + h`, weighted.
+            allocation: of the force of the motion, `M a + h`.
         """
-        allocation = Allocation(mechanism, needed)
         if self.rows is None:
             return _whole_force(self, allocation)
         return _multipliers(self, allocation, list(self.rows))

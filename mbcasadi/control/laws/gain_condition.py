@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.laws.quasi_velocity_motion import require_plain
+from mbcasadi.control.laws.quasi_velocity_motion import decay_rate, gain_matrix, require_plain
 from mbcasadi.control.laws.task_coordinates import Coordinates
-from mbcasadi.control.tasks.task import Gain, per_row
 from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.quasi_velocity_equations import free_basis, free_basis_near
 from mbcasadi.formulation.root import constraint_basis, root_factor
@@ -89,8 +88,8 @@ def gain_condition(
     q: ArrayLike,
     v: ArrayLike,
     *,
-    kp: Gain = 10.0,
-    kd: Gain = 20.0,
+    kp: ArrayLike = 10.0,
+    kd: ArrayLike = 20.0,
 ) -> GainCondition:
     """Return whether `λ_min(K_p) > c_l c_v` on samples of the motion  [A10, eq. 46].
 
@@ -119,8 +118,8 @@ def gain_condition(
         c_b=float(B.max()),
         c_l=float(slopes.max()),
         c_v=float(energy.max()),
-        kp=float(per_row("theta", "kp", kp, coordinates.names).min()),
-        kd=float(per_row("quasi-velocities", "kd", kd, rates(system).components).min()),
+        kp=decay_rate(gain_matrix("theta", "kp", kp, coordinates.names)),
+        kd=decay_rate(gain_matrix("quasi-velocities", "kd", kd, rates(system).components)),
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.poses import weights_of
 from mbcasadi.control.laws.task_coordinates import (
@@ -74,7 +75,7 @@ def hybrid_motion_force_control(
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
         desired = desired_motion(m, theta, at.ref, motion, damping)
-        outcome = loop.tick(m, m.M @ desired.a + m.h)
+        outcome = loop.tick(Allocation(m, m.M @ desired.a + m.h))
         return Command(
             u=outcome.force.u,
             a=m.joint_rate(desired.a),
