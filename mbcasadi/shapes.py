@@ -1,5 +1,6 @@
 """Checks of shapes, numbers and names at public entry points, in the words of the docstrings."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,12 +25,60 @@ def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> ND
     Raises:
         ShapeError: another shape, or NaN or infinity while `finite` is set.
     """
-    array = np.asarray(value, dtype=float)
+    array = numbers_of(name, value)
     if array.shape not in {(size,), (size, 1)}:
         raise ShapeError(f"{name} has shape {array.shape}, expected ({size},)")
     if finite and not np.all(np.isfinite(array)):
         raise ShapeError(f"{name} holds NaN or infinity: {array.ravel()}; expected finite numbers")
     return array.reshape(size).copy()
+
+
+def numbers_of(name: str, value: object) -> Array:
+    """Return `value` as a float array of any shape.
+
+    Args:
+        name: of the value, for messages.
+        value: anything that NumPy turns into numbers.
+
+    Raises:
+        ShapeError: it does not.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # CasADi's note that it was asked for an array
+            return np.asarray(value, dtype=float)
+    except (TypeError, ValueError, RuntimeError, NotImplementedError, Warning):
+        raise ShapeError(f"{name} is {described(value)}; expected numbers") from None
+
+
+def described(value: object) -> str:
+    """Return a value for a message: short texts and numbers as they are, others by their kind."""
+    if value is None or isinstance(value, (str, int, float)):
+        return repr(value)
+    return f"a {type(value).__name__}"
+
+
+def require_kind(name: str, value: object, kind: type, advice: str = "") -> None:
+    """Raise `ProblemError` unless `value` is of this kind.
+
+    Args:
+        name: of the value, for messages.
+        value: of the caller.
+        kind: expected.
+        advice: what makes one.
+    """
+    if not isinstance(value, kind):
+        hint = f": {advice}" if advice else ""
+        raise ProblemError(f"{name} is {described(value)}; expected a {kind.__name__}{hint}")
+
+
+def require_texts(name: str, value: object) -> None:
+    """Raise `ProblemError` unless `value` is a list or tuple of texts; one text alone is not."""
+    if not isinstance(value, (list, tuple)):
+        raise ProblemError(f"{name} is {described(value)}; expected a list of names")
+    wrong = [one for one in value if not isinstance(one, str)]
+    if wrong:
+        raise ProblemError(f"{name} holds {described(wrong[0])}; expected a list of names")
 
 
 def require_shape(name: str, value: Any, shape: tuple[int, int], meaning: str = "") -> None:
@@ -58,29 +107,41 @@ def require_each(name: str, given: object, kind: type) -> None:
 
 def require_name(kind: str, name: str, valid: Sequence[str]) -> None:
     """Raise `UnknownNameError` with the valid names unless `name` is one of them."""
-    if name not in valid:
+    if not isinstance(name, str) or name not in valid:
         listed = ", ".join(repr(v) for v in valid) if valid else "none"
         raise UnknownNameError(f"unknown {kind} {name!r}; valid: {listed}")
+
+
+def number(name: str, value: object) -> float:
+    """Return a number.
+
+    Raises:
+        ProblemError: `value` is none; a text or an array is not taken for one.
+    """
+    array = numbers_of(name, value) if not isinstance(value, (str, bytes)) else np.zeros(0)
+    if array.ndim or value is None:
+        raise ProblemError(f"{name} is {described(value)}; expected a number")
+    return float(array)
 
 
 def require_numbers(**numbers: float) -> None:
     """Raise `ProblemError` for a number that is not finite and not negative."""
     for name, value in numbers.items():
-        if not np.isfinite(value) or value < 0:
+        if not np.isfinite(number(name, value)) or value < 0:
             raise ProblemError(f"{name} = {value}; expected a finite number, not negative")
 
 
 def require_choice(name: str, value: str, valid: Sequence[str]) -> None:
     """Raise `ProblemError` unless an option has one of its values."""
-    if value not in valid:
+    if not isinstance(value, str) or value not in valid:
         listed = ", ".join(repr(each) for each in valid)
-        raise ProblemError(f"{name} = {value!r}; expected one of {listed}")
+        raise ProblemError(f"{name} = {described(value)}; expected one of {listed}")
 
 
 def require_positive(**numbers: float) -> None:
     """Raise `ProblemError` for a number that is not finite and positive."""
     for name, value in numbers.items():
-        if not np.isfinite(value) or value <= 0:
+        if not np.isfinite(number(name, value)) or value <= 0:
             raise ProblemError(f"{name} = {value}; expected a finite, positive number")
 
 
@@ -124,7 +185,7 @@ def weight(name: str, value: ArrayLike, size: int, *, definite: bool = False) ->
         ShapeError: another shape, or NaN.
         ProblemError: not symmetric, or negative (not positive where `definite`) somewhere.
     """
-    given = np.asarray(value, dtype=float)
+    given = numbers_of(name, value)
     if given.shape not in {(), (size,), (size, size)}:
         raise ShapeError(
             f"{name} has shape {given.shape}, expected ({size}, {size}), or ({size},) or a number "
@@ -149,7 +210,7 @@ def bounds(name: str, value: ArrayLike | None, size: int) -> Array:
         ShapeError: another shape, or NaN.
         ProblemError: a lower bound above its upper one.
     """
-    given = np.tile([-np.inf, np.inf], (size, 1)) if value is None else np.asarray(value, float)
+    given = np.tile([-np.inf, np.inf], (size, 1)) if value is None else numbers_of(name, value)
     if given.shape != (size, 2) or np.any(np.isnan(given)):
         raise ShapeError(f"{name} has shape {given.shape}, expected ({size}, 2), without NaN")
     low, high = given.T

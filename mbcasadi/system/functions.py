@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.errors import ShapeError
-from mbcasadi.shapes import require_shape
+from mbcasadi.shapes import numbers_of, require_shape
 
 Expression = ca.SX | ca.DM | ArrayLike
 Builder = Callable[[], ca.Function]
+
+MATRIX = 2  # dimensions
 
 
 def matrix(name: str, value: Expression, shape: tuple[int | None, int | None]) -> ca.SX:
@@ -19,7 +21,11 @@ def matrix(name: str, value: Expression, shape: tuple[int | None, int | None]) -
     if isinstance(value, (ca.SX, ca.DM)):
         expression = ca.SX(value)
     else:
-        numbers = np.asarray(value, dtype=float)
+        numbers = numbers_of(name, value)
+        if numbers.ndim > MATRIX:
+            raise ShapeError(f"{name} has shape {numbers.shape}, expected a matrix")
+        if not np.all(np.isfinite(numbers)):
+            raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
         expression = ca.SX(ca.DM(numbers if numbers.ndim else numbers.reshape(1, 1)))
     rows, columns = (
         size if expected is None else expected

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
@@ -18,7 +19,7 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation import virtual_mass as virtual_mass_motion
 from mbcasadi.linalg import complete_factor
-from mbcasadi.shapes import require_numbers, require_positive
+from mbcasadi.shapes import numbers_of, require_numbers, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
 
@@ -78,9 +79,12 @@ def dependent_regulation(
     Warns:
         UserWarning: σ >= 1.
     """
+    require_law_arguments(system, rank_tol)
     gains = {"kp": _per_coordinate("kp", kp, system), "kd": _per_coordinate("kd", kd, system)}
     require_numbers(sigma=sigma)
     require_positive(rest_speed=rest_speed)
+    if virtual_mass is not None:
+        require_positive(virtual_mass=virtual_mass)
     _warn_of_sticking(sigma)
 
     def equations(at: LawInputs) -> Command:
@@ -135,7 +139,7 @@ def _static_force(system: System, at: LawInputs) -> ca.SX:
 
 def _per_coordinate(name: str, gain: Gain, system: System) -> NDArray[np.float64]:
     """Return one positive gain for each coordinate."""
-    gains = np.asarray(gain, dtype=float)
+    gains = numbers_of(name, gain)
     if gains.shape not in {(), (system.nv,)} or not np.all(np.isfinite(gains) & (gains > 0)):
         raise ProblemError(
             f"{name} = {gain}; expected a positive number, or {system.nv}, one for each coordinate"

@@ -24,7 +24,13 @@ from mbcasadi.control.laws.actuated_force import Allocation, PrescribedForce
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
-from mbcasadi.shapes import require_name, require_numbers
+from mbcasadi.shapes import (
+    require_kind,
+    require_name,
+    require_numbers,
+    require_positive,
+    require_texts,
+)
 from mbcasadi.system import System
 from mbcasadi.system.ranges import require_ranges
 
@@ -154,8 +160,11 @@ def force_loop(
         UnknownNameError: no such row; the message lists them.
     """
     checked = ForceGains() if gains is None else gains
+    require_kind("gains", checked, ForceGains, "ForceGains(proportional, integral)")
     require_stable(checked, period)
     every = row_names(system)
+    if rows is not None:
+        require_texts("rows", rows)
     for name in rows or ():
         require_name("constraint row", name, every)
     places = None if rows is None else tuple(every.index(name) for name in rows)
@@ -166,7 +175,8 @@ def force_loop(
 
 def require_stable(gains: ForceGains, period: float) -> None:
     """Raise `ProblemError` unless the gains are in range and the sampled loop converges."""
-    require_numbers(proportional=gains.proportional, integral=gains.integral)
+    require_positive(period=period)
+    require_numbers(proportional=gains.proportional, integral=gains.integral, delay=gains.delay)
     if gains.delay < 1:
         raise ProblemError(f"delay is {gains.delay}; a measured force is at least 1 sample late")
     radius = gains.radius(period)

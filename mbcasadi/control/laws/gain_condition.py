@@ -6,13 +6,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.laws.coordinate_check import require_coordinates
 from mbcasadi.control.laws.quasi_velocity_motion import decay_rate, gain_matrix, require_plain
 from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.quasi_velocity_equations import free_basis, free_basis_near
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import complete_factor
+from mbcasadi.shapes import numbers_of
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rates
 
@@ -107,8 +110,10 @@ def gain_condition(
     Raises:
         ShapeError: q and v are not samples of this system.
     """
+    require_system(system)
+    require_coordinates(system, coordinates)
     require_plain(system)
-    poses, speeds = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, v))
+    poses, speeds = (np.atleast_2d(numbers_of(n, x)) for n, x in (("q", q), ("v", v)))
     expected = ((len(poses), system.nq), (len(poses), system.nv))
     if (poses.shape, speeds.shape) != expected:
         raise ShapeError(f"q, v have shapes {poses.shape}, {speeds.shape}, expected {expected}")

@@ -6,11 +6,21 @@ from dataclasses import dataclass
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.tasks.task import Gain, Gains, Slot, Task, own_slices, per_row, tracked_rows
+from mbcasadi.control.tasks.task import (
+    Gain,
+    Gains,
+    Slot,
+    Task,
+    own_slices,
+    per_row,
+    require_task,
+    tracked_rows,
+)
 from mbcasadi.system import System
 
 
@@ -49,6 +59,8 @@ def gravity_compensated_pd(
     Raises:
         ProblemError, UnknownNameError: the task or the options do not fit the system.
     """
+    require_law_arguments(system, rank_tol)
+    require_task("task", task)
     spring = Spring.of(system, task, stiffness, damping)
 
     def equations(at: LawInputs) -> Command:

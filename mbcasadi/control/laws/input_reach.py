@@ -14,10 +14,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.poses import motions_at, weights_of
 from mbcasadi.errors import ShapeError
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, numbers_of
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
 
@@ -148,7 +149,8 @@ def input_reach(
         metric: (nv, nv) W of velocities; forces are measured by its inverse. Identity by default.
         mask: (nc,) rows that are on; all by default.
     """
-    pose = column("q", np.asarray(q), system.nq)
+    require_system(system)
+    pose = column("q", q, system.nq)
     Z = motions_at(system, pose, metric=metric, mask=mask)
     B = system.actuation(pose).full()
     weights = weights_of(system, metric)
@@ -186,7 +188,8 @@ def workspace_input_reach(
     Raises:
         ShapeError: not (n, nq), or no pose.
     """
-    poses_2d = np.atleast_2d(np.asarray(poses, dtype=float))
+    require_system(system)
+    poses_2d = np.atleast_2d(numbers_of("poses", poses))
     if poses_2d.ndim != 2 or poses_2d.shape[1] != system.nq or not len(poses_2d):
         raise ShapeError(f"poses has shape {poses_2d.shape}, expected (n, {system.nq}) = (n, nq)")
     reports = [input_reach(system, q, metric=metric) for q in poses_2d]

@@ -10,14 +10,16 @@ from collections.abc import Sequence
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL
 from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.quasi_velocity_motion import LEAST
 from mbcasadi.control.laws.quasi_velocity_tracking import motion_of
-from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
+from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 
@@ -30,6 +32,7 @@ def quasi_velocity_force(
     kp: ArrayLike = 10.0,
     kd: ArrayLike = 20.0,
     least: str = LEAST[0],
+    allow_free: bool = False,
     gains: ForceGains | None = None,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
@@ -56,7 +59,7 @@ def quasi_velocity_force(
         coordinates: θ; `chosen_coordinates(system)` by default.
         rows: the constraint rows whose multipliers are controlled, such as "surface.2"; all by
             default. Name only rows that the actuators can press on.
-        kp, kd, least: as in `quasi_velocity_tracking`.
+        kp, kd, least, allow_free: as in `quasi_velocity_tracking`.
         gains: of the force loop; None is feed-forward alone, without an input `f_c`.
         rank_tol: relative length below which rows are dropped.
         ctrl_limits, period, name: as in `make_law`.
@@ -66,8 +69,9 @@ def quasi_velocity_force(
         UnknownNameError: no such row; the message lists them.
         UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.
     """
+    require_law_arguments(system, rank_tol)
     require_choice("least", least, LEAST)
-    theta = chosen_coordinates(system) if coordinates is None else coordinates
+    theta = coordinates_of(system, coordinates, allow_free=allow_free)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
 

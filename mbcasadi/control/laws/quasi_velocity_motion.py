@@ -35,7 +35,7 @@ from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
 from mbcasadi.formulation.root import ConstraintBasis, RootFactor, constraint_basis, root_factor
 from mbcasadi.linalg import CompleteFactor, complete_factor
-from mbcasadi.shapes import require_positive, weight
+from mbcasadi.shapes import numbers_of, require_positive, weight
 from mbcasadi.system import System, evaluate
 
 LEAST = ("quasi_force", "force")
@@ -221,7 +221,7 @@ def gain_matrix(owner: str, label: str, value: ArrayLike, names: Sequence[str]) 
     Raises:
         ProblemError: another shape, or not positive definite.
     """
-    given, k = np.asarray(value, dtype=float), len(names)
+    given, k = numbers_of(f"{owner}: {label}", value), len(names)
     if given.ndim == 2 and given.shape != (k, k):
         raise ProblemError(
             f"{owner}: {label} has shape {given.shape}, expected a number, ({k},) or ({k}, {k}), "

@@ -5,10 +5,12 @@ from collections.abc import Callable
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.laws.coordinate_check import coordinates_of, require_coordinates
 from mbcasadi.control.laws.quasi_velocity_motion import (
     LEAST,
     QuasiMotion,
@@ -16,7 +18,7 @@ from mbcasadi.control.laws.quasi_velocity_motion import (
     require_plain,
     turning_fun,
 )
-from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
+from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
@@ -30,6 +32,7 @@ def quasi_velocity_tracking(
     kp: ArrayLike = 10.0,
     kd: ArrayLike = 20.0,
     least: str = LEAST[0],
+    allow_free: bool = False,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -47,12 +50,12 @@ def quasi_velocity_tracking(
     units of q. The desired rate is mapped at the present pose, so (42) has no Lipschitz term and
     any K_p > 0 converges; `gain_condition` compares with the paper's condition (46).
 
-    Motions that θ does not determine are damped at the rate K_d. It needs actuators for all of
-    null(A). Of the controls with the desired motion and within limits, u is the one of least
-    quasi-force `fᵀ M⁻¹ f`, f all forces but Coriolis ones, gravity included  [A10, section 4.2]:
-    with an actuator at every joint and no limit that is `u_o = 0`, no force control. With
-    `least="force"` it is the one of least Euclidean force of the actuators, which depends on the
-    units of q. Actuators that repeat each other share their force by the least u.
+    Motions that θ does not determine, as at a singular pose, are damped at the rate K_d. It needs
+    actuators for all of null(A). Of the controls with the desired motion and within limits, u is
+    the one of least quasi-force `fᵀ M⁻¹ f`, f all forces but Coriolis ones, gravity included
+    [A10, section 4.2]: with an actuator at every joint and no limit that is `u_o = 0`, no force
+    control. With `least="force"` it is the one of least Euclidean force of the actuators, which
+    depends on the units of q. Actuators that repeat each other share their force by the least u.
 
     Status 2 means that the actuators do not reach the motion; u is then the nearest in the same
     norm, and `residual` the missing force. Where no control within limits has the motion, u is
@@ -68,6 +71,7 @@ def quasi_velocity_tracking(
             (`M = Lᵀ L`, `v̄ = L v`), or (nv, nv) symmetric positive definite in these; the number
             is independent of all choices.
         least: "quasi_force" or "force", the norm in which u is least.
+        allow_free: take θ that leaves motions open; these are damped at the rate K_d.
         rank_tol: relative length below which rows of A and B_θ are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -75,8 +79,9 @@ def quasi_velocity_tracking(
         ProblemError: the options do not fit.
         UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.
     """
+    require_law_arguments(system, rank_tol)
     require_choice("least", least, LEAST)
-    theta = chosen_coordinates(system) if coordinates is None else coordinates
+    theta = coordinates_of(system, coordinates, allow_free=allow_free)
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
     limits = require_ranges(system, ctrl_limits, None).ctrl
 
@@ -122,6 +127,8 @@ def composite_error(
         kp: K_p, as in `quasi_velocity_tracking`.
         rank_tol: relative length below which rows of A and B_θ are dropped.
     """
+    require_law_arguments(system, rank_tol)
+    require_coordinates(system, coordinates)
     motion_at = motion_of(system, coordinates, kp, 1.0, rank_tol)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     k = len(coordinates.names)

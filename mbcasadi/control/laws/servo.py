@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import (
@@ -13,7 +14,7 @@ from mbcasadi.control.law_interface.mechanism_at_state import (
     Mechanism,
     is_definite,
 )
-from mbcasadi.control.laws.servo_rows import SIGNALS, ServoRows
+from mbcasadi.control.laws.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, SIGNALS, ServoRows
 from mbcasadi.control.laws.servo_terms import (
     ServoTask,
     figures_control,
@@ -24,7 +25,7 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ShapeError, UnsupportedFeatureError
 from mbcasadi.linalg import tree_cholesky, tree_solve
-from mbcasadi.shapes import require_choice
+from mbcasadi.shapes import require_choice, require_kind
 from mbcasadi.system import System
 
 FORMS = ("least_norm", "figures")
@@ -82,6 +83,10 @@ def servo_control(
         ShapeError: `f_nonideal` is no (q, v) → (nv, 1).
         UnsupportedFeatureError: "figures", and M is only semidefinite.
     """
+    require_law_arguments(system, rank_tol)
+    require_kind("servo", servo, ServoRows, SERVO_ADVICE)
+    if baumgarte is not None:
+        require_kind("baumgarte", baumgarte, Baumgarte, BAUMGARTE_ADVICE)
     require_choice("form", form, FORMS)
     if form == "figures" and system.semidefinite:
         raise UnsupportedFeatureError(
@@ -156,6 +161,7 @@ def _slots(servo: ServoRows, system: System) -> list[Slot]:
 def _require_force(f_nonideal: ca.Function | None, system: System) -> None:
     if f_nonideal is None:
         return
+    require_kind("f_nonideal", f_nonideal, ca.Function, "(q, v) -> (C)")
     sizes = [f_nonideal.numel_in(i) for i in range(f_nonideal.n_in())]
     if sizes != [system.nq, system.nv] or f_nonideal.numel_out(0) != system.nv:
         raise ShapeError(

@@ -16,15 +16,16 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_response import ServoResponse, servo_response
-from mbcasadi.control.laws.servo_rows import ServoRows
+from mbcasadi.control.laws.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, ServoRows
 from mbcasadi.control.laws.servo_terms import servo_task
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import tree_solve
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, numbers_of, require_kind, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
 
@@ -103,9 +104,14 @@ def servo_report(
         ProblemError: M is not positive definite on the free motions at q.
         ShapeError: a vector of a wrong size.
     """
+    require_system(system)
+    require_kind("servo", servo, ServoRows, SERVO_ADVICE)
+    if baumgarte is not None:
+        require_kind("baumgarte", baumgarte, Baumgarte, BAUMGARTE_ADVICE)
+    require_positive(tol=tol)
     ny, nc = len(servo.signals), system.nc
     arguments = [
-        column("q", np.asarray(q, dtype=float), system.nq),
+        column("q", q, system.nq),
         _vector_or_default("v", v, system.nv, 0.0),
         *(
             _vector_or_default(name, x, ny, 0.0)
@@ -161,7 +167,7 @@ def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) ->
 
 
 def _vector_or_default(name: str, value: ArrayLike | None, size: int, default: float) -> Array:
-    entries = np.full(size, default) if value is None else np.asarray(value, dtype=float)
+    entries = np.full(size, default) if value is None else numbers_of(name, value)
     return column(name, np.full(size, default) if entries.size == 0 else entries, size)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import numbers_of, require_kind
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -151,6 +152,14 @@ class Task(ABC):
         """Return the slices of a reference that holds the configuration q, at rest."""
 
 
+TASK_ADVICE = "PostureTask, FrameTask, ComTask or one of your own"
+
+
+def require_task(name: str, task: object) -> None:
+    """Raise `ProblemError` unless an argument is a task."""
+    require_kind(name, task, Task, TASK_ADVICE)
+
+
 def gains_of(task: Task, system: System) -> Gains:
     """Return the gains of each row; kd is critical (`2 √kp`) unless given.
 
@@ -189,7 +198,7 @@ def per_row(owner: str, label: str, value: Gain, rows: Sequence[str]) -> Array:
     Raises:
         ProblemError: a wrong number of values, or one that is negative or not finite.
     """
-    array = np.asarray(value, dtype=float)
+    array = numbers_of(f"{owner}: {label}", value)
     if array.shape not in {(), (len(rows),)}:
         raise ProblemError(
             f"{owner}: {label} has shape {array.shape}, expected a number or ({len(rows)},), "

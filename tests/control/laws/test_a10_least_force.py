@@ -237,7 +237,7 @@ def test_gains_and_norms_that_do_not_fit_are_refused():
 def test_rows_that_do_not_allow_rest_are_refused_however_they_are_given():
     system, theta = system_of("twin"), coordinates_of("twin")
     q, v = ca.SX.sym("q", 3), ca.SX.sym("v", 3)
-    quasi_velocity_tracking(system.with_rows(q, v, A=[[1.0, 0, 0]], a0=[[0.0]]), theta)
+    quasi_velocity_tracking(system.with_rows(q, v, phi=2 * system.constraint(q)), theta)
     moving = system.with_rows(q, v, psi=v[0] - 1)
     alone = mb.from_equations(q, v, M=np.eye(3), h=np.zeros(3), B=np.eye(3), psi=v[0] - 1)
     for wrong in (moving, alone):
