@@ -17,7 +17,7 @@ from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
-from mbcasadi.control.laws.quasi_velocity_motion import LEAST
+from mbcasadi.control.laws.quasi_velocity_motion import LEAST, require_plain
 from mbcasadi.control.laws.quasi_velocity_tracking import motion_of
 from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.shapes import require_choice
@@ -71,6 +71,7 @@ def quasi_velocity_force(
     """
     require_law_arguments(system, rank_tol)
     require_choice("least", least, LEAST)
+    require_plain(system)
     theta = coordinates_of(system, coordinates, allow_free=allow_free)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
     motion_at = motion_of(system, theta, kp, kd, rank_tol)

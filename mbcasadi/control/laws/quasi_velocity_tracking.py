@@ -81,6 +81,7 @@ def quasi_velocity_tracking(
     """
     require_law_arguments(system, rank_tol)
     require_choice("least", least, LEAST)
+    require_plain(system)
     theta = coordinates_of(system, coordinates, allow_free=allow_free)
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
     limits = require_ranges(system, ctrl_limits, None).ctrl
