@@ -92,7 +92,7 @@ def dependent_regulation(
         error = system.difference(at.ref["q"], at.q)
         spring = gains["kp"] * (error + sigma * ca.norm_2(error) * _direction(at.v, rest_speed))
         desired_force = _static_force(system, at) - spring - gains["kd"] * at.v
-        u, missing = _least_control(m, desired_force)
+        u, missing = least_control(m, desired_force)
         size2 = ca.sumsqr(m.P @ (desired_force - m.f_0))
         motion = virtual_mass_motion(
             m.M, m.h, desired_force, m.A, m.c, virtual_mass=virtual_mass, rank_tol=rank_tol
@@ -112,14 +112,14 @@ def dependent_regulation(
         name,
         equations,
         slots=[Slot("q", names.components, names.units)],
-        tracked=list(zip(rates(system).components, _error_units(system), strict=True)),
+        tracked=list(zip(rates(system).components, error_units(system), strict=True)),
         ctrl_limits=ctrl_limits,
         period=period,
         notes={"law": "regulation of dependent coordinates", "sigma": _sigma_text(sigma)},
     )
 
 
-def _least_control(m: Mechanism, f: ca.SX) -> tuple[ca.SX, ca.SX]:
+def least_control(m: Mechanism, f: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return `u = Γ (f - f_0)` and `P (f - f_0 - B u)`  [A16, eq. 16, 18]."""
     along, PB = m.P @ (f - m.f_0), m.P @ m.B
     u = complete_factor(PB, rank_tol=m.rank_tol).pinv_times(along)
@@ -147,7 +147,8 @@ def _per_coordinate(name: str, gain: Gain, system: System) -> NDArray[np.float64
     return np.broadcast_to(gains, (system.nv,)).copy()
 
 
-def _error_units(system: System) -> tuple[str, ...]:
+def error_units(system: System) -> tuple[str, ...]:
+    """Return the unit of each entry of `q ⊖ q*`."""
     if system.tree is None:
         return ("",) * system.nv
     return tuple(unit for joint in system.tree.joints for unit in RATE_UNITS[joint.kind])

@@ -201,6 +201,15 @@ def require_plain(system: System) -> None:
             f"quasi-velocities need a positive definite M, but the M of '{system.name}' is "
             "singular; use computed_torque"
         )
+    require_still_rows(system)
+
+
+def require_still_rows(system: System) -> None:
+    """Refuse systems with rows that are not `A(q) v = 0`.
+
+    Raises:
+        UnsupportedFeatureError: rows that depend on v, or that do not allow rest.
+    """
     if system.nc and (
         "constraint_velocity" in system.builders or "v" in system.loop_jacobian.name_in()
     ):

@@ -86,6 +86,7 @@ def all_laws(system):
         "hybrid": laws.hybrid_motion_force_control(system, theta),
         "pd": laws.gravity_compensated_pd(system, task, stiffness=30.0, damping=3.0),
         "regulation": laws.dependent_regulation(system, kp=5.0, kd=2.0),
+        "tracking": laws.dependent_tracking(system, kd=2.0),
         "servo": laws.servo_control(system, servo),
     }
 

@@ -40,6 +40,7 @@ RIGHT = {
     "computed_torque": {"system": FIVE_BAR, "task": TASK},
     "constraint_force_control": {"system": FIVE_BAR},
     "dependent_regulation": {"system": FIVE_BAR, "kp": 1.0, "kd": 1.0},
+    "dependent_tracking": {"system": FIVE_BAR, "kd": 1.0},
     "gravity_compensated_pd": {"system": FIVE_BAR, "task": TASK, "stiffness": 1.0, "damping": 1.0},
     "hybrid_motion_force_control": {"system": FIVE_BAR, "coordinates": THETA},
     "impedance_control": {"system": FIVE_BAR, "task": TASK, "stiffness": 1.0, "damping": 1.0},
