@@ -1,7 +1,7 @@
 """An arm's tip slides along a surface: motion and contact force under separate commands [A10, §5].
 
-The quasi-forces split into `u_r`, which moves the arm, and `u_o`, which only presses. With
-`u_o = 0` they are smallest and the force on the surface follows from the motion; with
+The quasi-forces split into `u_r`, which moves the arm, and `u_o`, which only presses. The law
+without force control has `u_o = 0`: they are smallest, and the force follows from the motion. With
 eq. 47 it is the desired 50 N. The motion is the same in both runs. A10 writes `f - Aᵀ lam`, so its
 lam is minus ours. It does not give the initial state: here the arm starts off its path, with the
 elbow below the base, and once above it. The path leaves the arm's reach after 7.36 s.
@@ -15,6 +15,7 @@ from panels import Panel, draw, figure_path
 from twins import prr_arm
 
 import mbcasadi as mb
+from mbcasadi.control import laws
 from mbcasadi.dynamics import quasi_velocity_terms
 
 K_P, K_D = 3.0, 5.0  # 1/s  [A10, section 5]
@@ -31,29 +32,34 @@ def reference(t: ca.SX) -> ca.SX:
     return ca.vertcat(place, np.pi / 6 * ca.sin(np.pi * t) + np.pi / 12)
 
 
-def control(system: mb.System, force_control: bool) -> ca.Function:
-    """Return (t, q, v) → (f, epsilon, u_r, u_o, theta, theta_d); f includes gravity.
+def coordinates(system: mb.System) -> laws.Coordinates:
+    """Return theta as a law's coordinates."""
+    q = ca.SX.sym("q", 3)
+    theta = ca.Function("theta", [q], [prr_arm.minimal_coordinates(q)])
+    return laws.function_coordinates(system, theta)
 
-    `s` in null(A) moves theta at the commanded rate, `ds/dt + Γ_r s` of eq. 39 is
-    `V2ᵀ W⁻¹ (M ds/dt + C s)` in joint space, and `epsilon = V2ᵀ Wᵀ (v - s)` is eq. 38. So neither
-    the choice of V2 nor its rate matters.
-    """
+
+def law_of(system: mb.System, force_control: bool) -> laws.Law:
+    """Return the law of eq. 39, with that of eq. 47 if the force is controlled."""
+    options = {"kp": K_P, "kd": K_D, "ctrl_limits": [[-1e6, 1e6]] * 3}  # N, N m: not reached
+    build = laws.quasi_velocity_force if force_control else laws.quasi_velocity_tracking
+    return build(system, coordinates(system), **options)
+
+
+def control(system: mb.System, force_control: bool) -> ca.Function:
+    """Return (t, q, v) → (f, epsilon, u_r, u_o, theta, theta_d); f includes gravity."""
+    law = law_of(system, force_control)
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", 3), ca.SX.sym("v", 3)
-    now = quasi_velocity_terms(system)(q=q, v=v, f=0)
-    W, V1, V2 = now["W"], now["V1"], now["V2"]
-    M, C, A = system.mass_matrix(q), system.coriolis_matrix(q, v), system.constraint_jacobian(q)
-    theta, theta_d = prr_arm.minimal_coordinates(q), reference(t)
-    rate = ca.jacobian(theta_d, t) - K_P * (theta - theta_d)
-    s = ca.solve(ca.vertcat(A, ca.jacobian(theta, q)), ca.vertcat(0, rate))
-    s_dot = ca.jtimes(s, q, v) + ca.jacobian(s, t)
-    epsilon = V2.T @ W.T @ (v - s)
-    u_r = V2.T @ ca.solve(W, M @ s_dot + C @ s) - K_D * epsilon
-    u_o = ca.SX.zeros(V1.shape[1])
-    if force_control:
-        u_o = now["Gamma_o"] @ now["v_r"] + V1.T @ now["A_W"].T * WANTED  # eq. 47
-    f = W @ (V1 @ u_o + V2 @ u_r) + system.gravity_force(q)
-    out = {"f": f, "epsilon": ca.norm_2(epsilon), "u_r": ca.norm_2(u_r), "u_o": ca.norm_2(u_o)}
-    out |= {"theta": theta, "theta_d": theta_d}
+    theta_d = reference(t)
+    rate = ca.jacobian(theta_d, t)
+    theta_ref = ca.vertcat(theta_d, rate, ca.jacobian(rate, t))
+    ref = ca.vertcat(theta_ref, -WANTED) if force_control else theta_ref
+    f = law.function(q, v, ref, [])[0]  # every joint has an actuator, B = I
+    error = laws.composite_error(system, coordinates(system), kp=K_P)(q, v, theta_ref)
+    now = quasi_velocity_terms(system)(q=q, v=v, f=f)  # of f and gravity
+    out = {"f": f, "epsilon": ca.norm_2(error)}
+    out |= {name: ca.norm_2(now[name]) for name in ("u_r", "u_o")}
+    out |= {"theta": prr_arm.minimal_coordinates(q), "theta_d": theta_d}
     return ca.Function("control", [t, q, v], [*out.values()], ["t", "q", "v"], [*out])
 
 

@@ -1,6 +1,7 @@
 """Checks of shapes, numbers and names at public entry points, in the words of the docstrings."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,14 +27,16 @@ def real_array(name: str, value: object) -> Array:
             "fill them, or leave them out"
         )
     try:
-        array: NDArray[Any] = np.asarray(value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # CasADi's note that it was asked for an array
+            array: NDArray[Any] = np.asarray(value)
         if array.dtype.kind == "c":
             raise ShapeError(f"{name} is complex; expected real numbers: give its real part")
         return array.astype(float, copy=False)
-    except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+    except (TypeError, ValueError, RuntimeError, NotImplementedError, Warning) as error:
         if isinstance(error, ShapeError):
             raise
-        raise ShapeError(f"{name} is {value!r}; expected an array of numbers") from error
+        raise ShapeError(f"{name} is {described(value)}; expected numbers") from None
 
 
 def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> NDArray[np.float64]:
@@ -54,6 +57,36 @@ def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> ND
     if finite and not np.all(np.isfinite(array)):
         raise ShapeError(f"{name} holds NaN or infinity: {array.ravel()}; expected finite numbers")
     return array.reshape(size).copy()
+
+
+def described(value: object) -> str:
+    """Return a value for a message: short texts and numbers as they are, others by their kind."""
+    if value is None or isinstance(value, (str, int, float)):
+        return repr(value)
+    return f"a {type(value).__name__}"
+
+
+def require_kind(name: str, value: object, kind: type, advice: str = "") -> None:
+    """Raise `ProblemError` unless `value` is of this kind.
+
+    Args:
+        name: of the value, for messages.
+        value: of the caller.
+        kind: expected.
+        advice: what makes one.
+    """
+    if not isinstance(value, kind):
+        hint = f": {advice}" if advice else ""
+        raise ProblemError(f"{name} is {described(value)}; expected a {kind.__name__}{hint}")
+
+
+def require_texts(name: str, value: object) -> None:
+    """Raise `ProblemError` unless `value` is a list or tuple of texts; one text alone is not."""
+    if not isinstance(value, (list, tuple)):
+        raise ProblemError(f"{name} is {described(value)}; expected a list of names")
+    wrong = [one for one in value if not isinstance(one, str)]
+    if wrong:
+        raise ProblemError(f"{name} holds {described(wrong[0])}; expected a list of names")
 
 
 def require_shape(name: str, value: Any, shape: tuple[int, int], meaning: str = "") -> None:
@@ -82,29 +115,41 @@ def require_each(name: str, given: object, kind: type) -> None:
 
 def require_name(kind: str, name: str, valid: Sequence[str]) -> None:
     """Raise `UnknownNameError` with the valid names unless `name` is one of them."""
-    if name not in valid:
+    if not isinstance(name, str) or name not in valid:
         listed = ", ".join(repr(v) for v in valid) if valid else "none"
         raise UnknownNameError(f"unknown {kind} {name!r}; valid: {listed}")
+
+
+def number(name: str, value: object) -> float:
+    """Return a number.
+
+    Raises:
+        ProblemError: `value` is none; a text or an array is not taken for one.
+    """
+    array = real_array(name, value) if not isinstance(value, (str, bytes)) else np.zeros(0)
+    if array.ndim or value is None:
+        raise ProblemError(f"{name} is {described(value)}; expected a number")
+    return float(array)
 
 
 def require_numbers(**numbers: float) -> None:
     """Raise `ProblemError` for a number that is not finite and not negative."""
     for name, value in numbers.items():
-        if not np.isfinite(value) or value < 0:
+        if not np.isfinite(number(name, value)) or value < 0:
             raise ProblemError(f"{name} = {value}; expected a finite number, not negative")
 
 
 def require_choice(name: str, value: str, valid: Sequence[str]) -> None:
     """Raise `ProblemError` unless an option has one of its values."""
-    if value not in valid:
+    if not isinstance(value, str) or value not in valid:
         listed = ", ".join(repr(each) for each in valid)
-        raise ProblemError(f"{name} = {value!r}; expected one of {listed}")
+        raise ProblemError(f"{name} = {described(value)}; expected one of {listed}")
 
 
 def require_positive(**numbers: float) -> None:
     """Raise `ProblemError` for a number that is not finite and positive."""
     for name, value in numbers.items():
-        if not np.isfinite(value) or value <= 0:
+        if not np.isfinite(number(name, value)) or value <= 0:
             raise ProblemError(f"{name} = {value}; expected a finite, positive number")
 
 

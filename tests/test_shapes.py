@@ -22,10 +22,10 @@ COMPLEX = np.array([0.1 + 1j, 0.2])
         (PART_OF_IT, "q has 1 masked entries; expected a number in each"),
         (COMPLEX, "q is complex; expected real numbers"),
         (COMPLEX.real + 0j, "q is complex"),  # no guess whether an imaginary part was meant
-        ([1, "two"], "q is .*two.*; expected an array of numbers"),
-        ([[1, 2], [3]], "q is .*; expected an array of numbers"),
-        (ca.SX.sym("x", 2), "q is .*; expected an array of numbers"),
-        ({"a": 1}, "q is .*; expected an array of numbers"),
+        ([1, "two"], "q is a list; expected numbers"),
+        ([[1, 2], [3]], "q is .*; expected numbers"),
+        (ca.SX.sym("x", 2), "q is .*; expected numbers"),
+        ({"a": 1}, "q is .*; expected numbers"),
     ],
 )
 def test_what_is_no_array_of_real_numbers_is_refused(value, words):

@@ -90,3 +90,26 @@ LAW_STATUS = StatusTable(
     (Status.BAD_INPUT, Status.FAILED),
 )
 """Of a control law that evaluates equations."""
+
+
+class BranchStatus(IntEnum):
+    """Status of `dynamics.branch_motion` at one state."""
+
+    REGULAR = 0
+    TAKEN = 1
+    OFF_BRANCH = 2
+    AT_REST = 3
+    DEGENERATE = 4
+
+
+BRANCH_STATUS = StatusTable(
+    (
+        "regular",
+        "singular pose, the branch of v is taken",
+        "singular pose, v is on no branch",
+        "singular pose, at rest or too slow to select a branch",
+        "singular pose, second derivatives do not determine the motion",
+    ),
+    (),
+)
+"""Of the motion along a branch."""

@@ -1,5 +1,6 @@
 """Joins a `System` and a formulation into named Functions, with implicit derivatives."""
 
+from mbcasadi.dynamics.branch_motion import branch_motion
 from mbcasadi.dynamics.formulations import FORMULATIONS, FormulationOptions
 from mbcasadi.dynamics.forward import (
     constraint_force,
@@ -21,6 +22,7 @@ __all__ = [
     "FORMULATIONS",
     "FormulationOptions",
     "actuation_map",
+    "branch_motion",
     "constrained_inverse_dynamics",
     "constraint_force",
     "force_channels",

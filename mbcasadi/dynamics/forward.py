@@ -45,9 +45,13 @@ def forward_dynamics(
 ) -> ca.Function:
     """Return (q, v, f, [f_nonideal], [t], [mask]) → (a, f_c, lam), the motion under the force f.
 
-    `M a + h = f + f_passive + Aᵀ lam (+ f_n)`, `A a + c = 0`: valid with redundant rows, at
-    singular poses and, in the least-squares sense `A⁺ A a = -A⁺ c`, on drifted states. `lam`
-    are the multipliers of minimum norm; `f_c = Aᵀ lam (+ f_n)` is unique.
+    `M a + h = f + f_passive + Aᵀ lam (+ f_n)`, `A a + c = 0`: valid with redundant rows and, in
+    the least-squares sense `A⁺ A a = -A⁺ c`, on drifted states. `lam` are the multipliers of
+    minimum norm; `f_c = Aᵀ lam (+ f_n)` is unique.
+
+    At a singular pose, where rows vanish, it is the one motion of these equations with the rows
+    that are left: finite, and free across the branch. A motion that passes the pose keeps to its
+    branch, and has another acceleration there, the limit from both sides: `branch_motion`.
 
     Its derivatives (Jacobian, forward, reverse, `map`) follow implicit rules: see
     `dynamics.derivatives`. They hold wherever the rank is locally constant. `.expand()` gives

@@ -13,6 +13,7 @@ from mbcasadi.linalg.basis import (
     row_basis,
     row_basis_fun,
 )
+from mbcasadi.linalg.bounded_least_norm import bounded_least_norm
 from mbcasadi.linalg.factor import operations
 from mbcasadi.linalg.matrix_root import MatrixRoot, matrix_root, matrix_root_fun, root_operations
 from mbcasadi.linalg.positive_solve import positive_solve, positive_solve_fun
@@ -50,6 +51,7 @@ __all__ = [
     "MatrixRoot",
     "RowBasis",
     "Sym",
+    "bounded_least_norm",
     "complement",
     "complete_factor",
     "complete_factor_and_null_basis",

@@ -53,7 +53,7 @@ def require_sparse_solver(solver: str) -> None:
 
 
 def _require_plugin(solver: str, table: Mapping[str, object], purpose: str) -> None:
-    if solver not in table:
+    if not isinstance(solver, str) or solver not in table:
         names = ", ".join(map(repr, table))
         raise SolverError(f"solver {solver!r}; expected one of {names} for {purpose}")
     if not ca.has_conic(solver):

@@ -146,8 +146,6 @@ def from_equations(
     require_numbers_somewhere({given: builders[key]() for given, key in parts_by_name.items()})
     builders["kinetic_energy"] = kinetic_energy(builders["mass_matrix"], nv)
     builders |= builders_of(constraints) | _vector_space(nv)
-    if t is None and a0 is None:
-        del builders["constraint_velocity"]
     nu = int(B.shape[1])
     ctrl = infinite_ranges(nu) if ctrl_range is None else real_array("ctrl_range", ctrl_range)
     require_shape("ctrl_range", ctrl, (nu, 2), "(nu, 2)")

@@ -13,14 +13,20 @@ from mbcasadi.shapes import real_array, require_shape
 Expression = ca.SX | ca.DM | ArrayLike
 Builder = Callable[[], ca.Function]
 
+MATRIX = 2  # dimensions
+
 
 def matrix(name: str, value: Expression, shape: tuple[int | None, int | None]) -> ca.SX:
     """Return `value` as SX; None in `shape` leaves that size free."""
     if isinstance(value, (ca.SX, ca.DM)):
         expression = ca.SX(value)
     else:
-        array = real_array(name, value)
-        expression = ca.SX(ca.DM(array if array.ndim else array.reshape(1, 1)))
+        numbers = real_array(name, value)
+        if numbers.ndim > MATRIX:
+            raise ShapeError(f"{name} has shape {numbers.shape}, expected a matrix")
+        if not np.all(np.isfinite(numbers)):
+            raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
+        expression = ca.SX(ca.DM(numbers if numbers.ndim else numbers.reshape(1, 1)))
     rows, columns = (
         size if expected is None else expected
         for size, expected in zip(expression.shape, shape, strict=True)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.shapes import real_array
 from mbcasadi.system.system import System
 
 Array = NDArray[np.float64]
@@ -42,7 +43,7 @@ def require_ranges(
     model = {"ctrl_limits": system.limits.ctrl, "force_limits": system.limits.force}
     ranges = {}
     for label, limits in options.items():
-        array = np.asarray(model[label] if limits is None else limits, dtype=float)
+        array = real_array(label, model[label] if limits is None else limits)
         if array.shape != (system.nu, 2) or np.any(np.isnan(array)):
             raise ShapeError(
                 f"{label} has shape {array.shape}, expected ({system.nu}, 2), one (low, high) for "

@@ -40,6 +40,11 @@ class Rows:
     bias: ca.Function
     at_rest: ca.Function
 
+    @property
+    def still(self) -> bool:
+        """Whether every row allows rest: `a0 = 0` at all q and t."""
+        return bool(ca.SX(self.at_rest.call(self.at_rest.sx_in())[0]).is_zero())
+
 
 def rows_as_functions(rows: UserRows, q: ca.SX, v: ca.SX, t: ca.SX | None) -> Rows:
     """Return the expressions of `rows` as Functions of the given symbols.
@@ -67,7 +72,7 @@ def rows_as_functions(rows: UserRows, q: ca.SX, v: ca.SX, t: ca.SX | None) -> Ro
 def builders_of(rows: Rows) -> dict[str, Builder]:
     """Return the builders of a system that has these rows only."""
     builders = {name: constant(getattr(rows, part)) for name, part in MEMBER_OF.items()}
-    return builders | {"constraint_velocity": constant(rows.at_rest)}
+    return builders | ({} if rows.still else {"constraint_velocity": constant(rows.at_rest)})
 
 
 def append_rows(builders: Mapping[str, Builder], rows: Rows) -> dict[str, Builder]:
@@ -76,11 +81,10 @@ def append_rows(builders: Mapping[str, Builder], rows: Rows) -> dict[str, Builde
         name: _stack(name, builders[name], getattr(rows, part)) for name, part in MEMBER_OF.items()
     }
     before = builders.get("constraint_velocity")
-    members["constraint_velocity"] = (
-        _stack("constraint_velocity", before, rows.at_rest)
-        if before is not None
-        else _below_zeros(builders["constraint"], rows.at_rest)
-    )
+    if before is not None:
+        members["constraint_velocity"] = _stack("constraint_velocity", before, rows.at_rest)
+    elif not rows.still:
+        members["constraint_velocity"] = _below_zeros(builders["constraint"], rows.at_rest)
     return members
 
 

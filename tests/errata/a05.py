@@ -96,6 +96,23 @@ def direct_dynamics() -> Finding:
     )
 
 
+def additional_products() -> Finding:
+    """Return the check of §5.1.3: how many products of matrices `M'_c` takes beside `M_c`."""
+    PM = S.P @ S.M
+    in_two = S.M - PM - PM.T + 2 * PM @ S.P  # one product more than M_c = M + PM - (PM)ᵀ
+    defined = S.P @ S.M @ S.P + S.Q @ S.M @ S.Q
+    printed, needed = 3, 1
+    return Finding(
+        "A05",
+        "§5.1.3, `M'_c`",
+        printed="three products of matrices more than `M_c`",
+        correct="one more: `M'_c = M - P M - (P M)ᵀ + 2 (P M) P`",
+        printed_error=float(printed - needed),
+        correct_error=error(in_two, defined),
+        note="products that are not needed; the form with one against `P M P + Q M Q`",
+    )
+
+
 def _force_terms() -> tuple[Array, Array, Array, Array]:
     """Return μ, `Ṗ v`, a desired constraint force (A05's sign) and an auxiliary motion input."""
     M_c = S.M + S.P @ S.M - S.M @ S.P

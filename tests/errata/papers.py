@@ -49,8 +49,10 @@ A05 = Paper(
         a05.drifted_motion,
         a05.third_inertia,
         a05.direct_dynamics,
+        a05.additional_products,
         a05_motion.particle,
         a05_motion.projection_after_steps,
+        a05_motion.quadratic_convergence,
         a05.force_control,
         a05_motion.sampled_force_loop,
         a05.smallest_singular_value,
@@ -203,7 +205,13 @@ S20 = Paper(
         "S. Savin, *Dynamical systems with constraints*, lecture 12 of a course on "
         "computational intelligence, 2020"
     ),
-    checks=(s20.state_in_basis, s20.reduction, s20.triangular_factor, s20.data_condition),
+    checks=(
+        s20.multiplier_matrix,
+        s20.state_in_basis,
+        s20.reduction,
+        s20.triangular_factor,
+        s20.data_condition,
+    ),
     confirms=(s20.kkt_form, s20.pseudo_inverse, s20.split_equations),
     read=s20.READ,
 )

@@ -21,6 +21,26 @@ def linear_model(M: Array) -> tuple[Array, Array, Array]:
     return lever, G, np.concatenate([S.v, rng.normal(size=n)])
 
 
+def multiplier_matrix() -> Finding:
+    """Return the check of S in (7), by the motion that `G ẋ = 0` then selects."""
+    lever, G, free = linear_model(S.M)
+    true = np.concatenate([S.v, kkt(S.M, ROWS, S.M @ free[n:], ROWS_DOT @ S.v)[0]])
+    jacobian = np.vstack([np.zeros((n, m)), ROWS.T])
+
+    def motion(matrix: Array) -> Array:
+        return free - matrix @ pinv(G @ matrix) @ G @ free
+
+    return Finding(
+        "S20",
+        "(7)",
+        printed="`S` is the linearised constraint Jacobian",
+        correct="`S = [0; H⁻¹ Fᵀ]`, the acceleration under a unit of each multiplier",
+        printed_error=error(motion(jacobian), true),
+        correct_error=error(motion(lever), true),
+        note="`ẋ` of (7) against the KKT equations, with `S = [0; Fᵀ]` and with the corrected one",
+    )
+
+
 def reduction() -> Finding:
     """Return the check of the step from (9) to (10)."""
     lever, G, free = linear_model(S.M)
@@ -161,4 +181,4 @@ def split_equations() -> Confirmation:
     )
 
 
-READ = "(1)-(3), (6), (7), (13)"
+READ = "(1)-(3), (6), (13)"

@@ -25,7 +25,7 @@ def words_of(text: str) -> str:
     return "".join(NUMBER.sub("#", text).split())
 
 
-def numbers_of(text: str) -> list[tuple[float, float]]:
+def real_array(text: str) -> list[tuple[float, float]]:
     """Return each number of a text with the unit of its last digit; the unit of a count is 0."""
     numbers = []
     for whole, fraction, exponent, percent in NUMBER.findall(text):
@@ -41,7 +41,7 @@ def equal_but_for_rounding(printed: str, shown: str) -> bool:
     if words_of(printed) != words_of(shown):
         return False
     for (value, unit), (other, other_unit) in zip(
-        numbers_of(printed), numbers_of(shown), strict=True
+        real_array(printed), real_array(shown), strict=True
     ):
         units = [u for u in (unit, other_unit) if u > 0]  # 0.1 may stand for 0.100 beside 0.101
         if abs(value - other) > ONE_UNIT * min(units, default=0.0):

@@ -53,6 +53,8 @@ class Command:
         attainable: one where the law's own test holds.
         gated: one where a measurement was rejected.
         trusted: zero where the measurement counts as bad input; the state goes on.
+        solvable: one where its equations have one solution; else the status is 4 and u is the
+            safe output.
         error, target: (ny,) tracking error and desired value, for reports.
     """
 
@@ -64,6 +66,7 @@ class Command:
     attainable: ca.SX = field(default_factory=lambda: ca.SX(1))
     gated: ca.SX = field(default_factory=lambda: ca.SX(0))
     trusted: ca.SX = field(default_factory=lambda: ca.SX(1))
+    solvable: ca.SX = field(default_factory=lambda: ca.SX(1))
     error: ca.SX | None = None
     target: ca.SX | None = None
 

@@ -12,7 +12,8 @@ becomes C as it is. Its signature is
   mask.
 - `status`: 0 the equations hold; 1 u is saturated at its limits; 2 the desired motion or force is
   unattainable and u is the nearest; 3 bad input (NaN, infinity, an active loop that is far open), u
-  is the safe output; 4 the arithmetic failed, u is the safe output.
+  is the safe output; 4 the equations have no unique solution (an inertia that is singular along a
+  free motion) or the arithmetic failed, u is the safe output.
 - `flags`: the bit SATURATED where u was clipped to its limits, GATED where a measurement was
   rejected; see `Flag`.
 - `residual`: what is missing from the desired motion or force, in the law's own terms.
@@ -168,16 +169,16 @@ def _outputs(
     desired = ca.densify(command.u)
     residual = ca.densify(ca.vertcat(ca.SX(0, 1), *command.residual.values()))
     total = sum((ca.sum1(ca.fabs(part)) for part in (desired, z_next, residual)), ca.SX(0))
-    bounded = total <= LARGEST_INPUT  # false for NaN
-    sound = ca.logic_and(valid, bounded)
+    solved = ca.logic_and(command.solvable, total <= LARGEST_INPUT)  # false for NaN
+    sound = ca.logic_and(valid, solved)
     valid = ca.logic_and(valid, command.trusted)
-    usable = ca.logic_and(valid, bounded)
+    usable = ca.logic_and(valid, solved)
     limited = clamp(desired, limits[:, 0], limits[:, 1])
     safe = clamp(ca.SX.zeros(desired.numel()), limits[:, 0], limits[:, 1])
     saturated = is_saturated(desired, limited)
     status = ca.if_else(saturated, Status.SATURATED, Status.SOLVED)
     status = ca.if_else(command.attainable, status, Status.UNATTAINABLE)
-    status = ca.if_else(valid, ca.if_else(bounded, status, Status.FAILED), Status.BAD_INPUT)
+    status = ca.if_else(valid, ca.if_else(solved, status, Status.FAILED), Status.BAD_INPUT)
     flags = ca.if_else(usable, Flag.SATURATED * saturated, 0)
     return {
         "u": ca.densify(ca.if_else(usable, limited, safe)),

@@ -7,12 +7,15 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.law_interface.law import Array, LawInputs
+from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass
 from mbcasadi.linalg import (
     CompleteFactor,
     MatrixRoot,
     complement,
     complete_factor,
     complete_factor_scaled,
+    tree_cholesky,
+    tree_solve,
 )
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.closing import row_scale_at
@@ -27,9 +30,31 @@ ATTAIN_TOL = 1e-6
 unattainable. The gaps of a plant's soft loops are smaller."""
 
 
+DEFINITE_TOL = 1e-12
+"""Share of a diagonal entry that elimination must leave for a matrix to count as definite. A
+singular one leaves some 1e-15 by rounding."""
+
+
 def attainable(missing: ca.SX, desired: ca.SX) -> ca.SX:
     """Return whether the missing part is small relative to the desired value, `ATTAIN_TOL`."""
     return ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(desired))
+
+
+def is_definite(L: ca.SX, diagonal: ca.SX) -> ca.SX:
+    """Return whether a symmetric matrix is positive definite, NaN included in "no".
+
+    `L_kk²` is what elimination leaves of the entry k of the diagonal.
+
+    Args:
+        L: (n, n) `tree_cholesky` of the matrix.
+        diagonal: (n, 1) of the matrix.
+    """
+    definite = ca.SX(1)
+    for k in range(L.shape[0]):
+        pivot, entry = L[k, k], diagonal[k]
+        enough = ca.logic_and(entry > 0, pivot**2 > DEFINITE_TOL * entry)
+        definite = ca.logic_and(definite, enough)
+    return definite
 
 
 @dataclass(frozen=True)
@@ -118,6 +143,32 @@ class Mechanism:
     def a_across(self) -> ca.SX:
         """(nv, 1) `-A⁺ c`, the acceleration that the constraints require."""
         return -self.rows.pinv_times(self.c)
+
+    @cached_property
+    def M_bar(self) -> ca.SX:
+        """(nv, nv) `P M P + μ (I - P)`, μ the mean inertia of the free motions  [A16, eq. 8b]."""
+        return constraint_mass(self.M, self.P, mean_mass(self.M, self.P, self.rows.basis.rank))
+
+    @cached_property
+    def M_bar_root(self) -> ca.SX:
+        """Lower triangular L, `M̄ = Lᵀ L`."""
+        return tree_cholesky(self.M_bar)
+
+    @cached_property
+    def has_unique_motion(self) -> ca.SX:
+        """One where M is positive definite on null(A), so that forces determine the motion."""
+        return is_definite(self.M_bar_root, ca.diag(self.M_bar))
+
+    def response(self, force: ca.SX) -> ca.SX:
+        """Return `(P M P)⁺ f = M̄⁻¹ P f`, the acceleration that forces (nv, k) cause.
+
+        M need be positive definite on null(A) only: see `has_unique_motion`.
+        """
+        return tree_solve(self.M_bar_root, self.P @ force)
+
+    def acceleration(self, force: ca.SX) -> ca.SX:
+        """Return a (nv, 1) under the applied force (nv, 1), with `A a + c = 0`  [A16, eq. 27]."""
+        return self.response(force - self.h - self.M @ self.a_across) + self.a_across
 
     def weighted_force(self, force: ca.SX) -> ca.SX:
         """Return `W^{-1/2} f` of generalised forces (nv, k)."""

@@ -9,6 +9,7 @@ from mbcasadi.control.laws.constraint_force import (
     multiplier_tracking,
 )
 from mbcasadi.control.laws.dependent_regulation import dependent_regulation
+from mbcasadi.control.laws.dependent_tracking import dependent_tracking
 from mbcasadi.control.laws.force_loop import ForceGains
 from mbcasadi.control.laws.gain_condition import GainCondition, gain_condition
 from mbcasadi.control.laws.gravity_compensation import gravity_compensated_pd
@@ -57,6 +58,7 @@ __all__ = [
     "computed_torque",
     "constraint_force_control",
     "dependent_regulation",
+    "dependent_tracking",
     "function_coordinates",
     "gain_condition",
     "gravity_compensated_pd",

@@ -11,6 +11,12 @@ y_0 is the force of least norm in range(B) that moves the mechanism as f does. T
 `(I + H) P f` of [A05, eq. 57-62]: both are the unique least element of the same set, because X
 preserves norms. The second term comes as near to `(I - P) f` as the motion permits. Where only
 some multipliers are controlled, it is the least one that gives them.
+
+"Least" and "nearest" are those of a norm. In the Euclidean one they depend on the units of q unless
+the mechanism has weights. The kinetic norm `fᵀ M⁻¹ f` is that of the quasi-forces `u = W⁻¹ f`,
+`M = W Wᵀ`  [A10, section 4.2]: the same in all units. A10's quasi-force is that of all forces but
+Coriolis ones, gravity included: the least actuator force is then the one nearest to the force that
+holds the mechanism still, and with actuators for every force it leaves `u_o = 0`.
 """
 
 from dataclasses import dataclass
@@ -21,7 +27,8 @@ import numpy as np
 
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attainable
-from mbcasadi.linalg import complete_factor
+from mbcasadi.formulation.root import RootFactor
+from mbcasadi.linalg import bounded_least_norm, complement, complete_factor, row_basis
 
 EXACT = 1e-14
 """Share of the largest entry below which an entry of a constant basis is rounding."""
@@ -68,27 +75,76 @@ class PrescribedForce:
 
 
 @dataclass(frozen=True)
+class KineticNorm:
+    """The norm `fᵀ M⁻¹ f` of forces at one state, M positive definite.
+
+    Attributes:
+        root: `M = W Wᵀ`.
+        V1: (nv, k) orthonormal basis of range(W⁻¹ Aᵀ), zero columns allowed.
+        static: (nv, 1) force that counts as none, `g - f_passive`.
+    """
+
+    root: RootFactor[ca.SX]
+    V1: ca.SX
+    static: ca.SX
+
+
+@dataclass(frozen=True)
 class Allocation:
     """The force of a motion, `needed = M a + h`, as a force of the actuators.
 
     The constraints carry the remainder: `f_c = (I - P) (needed - f)`.
 
     Attributes:
-        mechanism: weighted or not; "least" and "nearest" are in its norm.
+        mechanism: weighted or not.
         needed: (nv, 1).
+        norm: in which forces are least and nearest; None for the Euclidean one of the mechanism's
+            coordinates.
     """
 
     mechanism: Mechanism
     needed: ca.SX
+    norm: KineticNorm | None = None
 
     @cached_property
     def actuators(self) -> Actuators:
-        """The actuators' range at this state."""
-        return actuators(self.mechanism)
+        """The actuators' range at this state, in the coordinates of the norm."""
+        joint = actuators(self.mechanism)
+        if self.norm is None:
+            return joint
+        root, X = self.norm.root, joint.X
+        if X.is_constant() and X.shape[1] >= X.shape[0]:  # every force can be had
+            basis = ca.SX.eye(X.shape[0])
+        else:
+            basis = row_basis(root.divide(X).T, row_scale=0.0, rank_tol=0.0, pivot=False).V
+        return Actuators(basis, joint.B_pinv @ root.W, root.divide(joint.f_0))
 
-    def least(self) -> PrescribedForce:
-        """Return the least force that causes the motion  [A05, eq. 62]."""
-        return self._prescribe(self._moving_coordinates[0], ca.SX(0, 1), ca.SX(0, 1))
+    @cached_property
+    def P(self) -> ca.SX:
+        """(nv, nv) projector on the forces that move the mechanism, in the norm's coordinates."""
+        return self.mechanism.P if self.norm is None else complement(self.norm.V1)
+
+    def least(self, limits: Array | None = None) -> PrescribedForce:
+        """Return the least force that causes the motion  [A05, eq. 62; A10, section 4.2].
+
+        Args:
+            limits: (nu, 2) of u; forces that do not move the mechanism keep u within them where
+                that is possible.
+        """
+        y = self._least_coordinates
+        if limits is not None and np.isfinite(limits).any():
+            y = y + self._relief(y, limits)
+        return self._prescribe(y, ca.SX(0, 1), ca.SX(0, 1))
+
+    def _relief(self, y: ca.SX, limits: Array) -> ca.SX:
+        """Return the least step of y that causes no motion and brings u within its limits."""
+        bounded = np.flatnonzero(np.isfinite(limits).any(axis=1)).tolist()
+        response = (self.actuators.B_pinv @ self.actuators.X)[bounded, :]
+        u = self.actuators.control(self.actuators.X @ y)[bounded]
+        low, high = ca.DM(limits[bounded, 0]), ca.DM(limits[bounded, 1])
+        scale = ca.densify(ca.sqrt(ca.sum2(response**2)))
+        free = response @ self._moving_coordinates[1]
+        return bounded_least_norm(free, low - u, high - u, scale, rank_tol=self.mechanism.rank_tol)
 
     def with_force(self, f_c: ca.SX) -> PrescribedForce:
         """Return the force that causes the motion, with a constraint force nearest to f_c (nv, 1).
@@ -97,9 +153,10 @@ class Allocation:
             f_c: in range(Aᵀ), weighted.
         """
         y, free = self._moving_coordinates
-        f = self.actuators.X @ (y + free @ (self.actuators.X.T @ (self.needed - f_c)))
-        missing = f_c - self._constraint_force(f)
-        return self._prescribe(self.actuators.X.T @ f, missing, f_c)
+        desired, X = self._into_norm(f_c), self.actuators.X
+        y = y + free @ (X.T @ (self._needed - desired))
+        missing = desired - self._constraint_force(X @ y)
+        return self._prescribe(y, self._out_of_norm(missing), f_c)
 
     def with_multipliers(self, T: ca.SX, lam: ca.SX) -> PrescribedForce:
         """Return the least force that causes the motion, with `T f_c` nearest to lam.
@@ -108,37 +165,58 @@ class Allocation:
             T: (k, nv) rows of `(A⁺)ᵀ`, weighted.
             lam: (k, 1).
         """
-        X = self.actuators.X
-        y, free = self._moving_coordinates
-        error = T @ (self.needed - X @ y) - lam
-        reach = T @ X @ free
+        T = T if self.norm is None else T @ self.norm.root.W
+        X, y = self.actuators.X, self._least_coordinates
+        error = T @ (self._needed - X @ y) - lam
+        reach = T @ X @ self._moving_coordinates[1]
         scale = ca.densify(ca.sqrt(ca.sum2(T**2)))
         factor = complete_factor(reach, row_scale=scale, rank_tol=self.mechanism.rank_tol)
         step = factor.pinv_times(error)
         return self._prescribe(y + step, error - reach @ step, lam)
 
+    @property
+    def _needed(self) -> ca.SX:
+        return self._into_norm(self.needed)
+
     @cached_property
     def _moving_coordinates(self) -> tuple[ca.SX, ca.SX]:
         """Coordinates of the least moving force, and the projector on those that do not move."""
-        P, X = self.mechanism.P, self.actuators.X
+        P, X = self.P, self.actuators.X
         eye = ca.SX.eye(X.shape[1])
         if X.is_constant() and X.shape[1] >= X.shape[0]:  # every force can be had
-            return X.T @ (P @ self.needed), eye - X.T @ P @ X
+            return X.T @ (P @ self._needed), eye - X.T @ P @ X
         factor = complete_factor(P @ X, rank_tol=self.mechanism.rank_tol)
         V = factor.basis.V
-        return factor.pinv_times(P @ self.needed), eye - V @ V.T
+        return factor.pinv_times(P @ self._needed), eye - V @ V.T
+
+    @cached_property
+    def _least_coordinates(self) -> ca.SX:
+        """Coordinates of the least force that causes the motion, in the norm."""
+        y, free = self._moving_coordinates
+        if self.norm is None:
+            return y
+        return y + free @ (self.actuators.X.T @ self._into_norm(self.norm.static))
+
+    def _into_norm(self, f: ca.SX) -> ca.SX:
+        return f if self.norm is None else self.norm.root.divide(f)
+
+    def _out_of_norm(self, f: ca.SX) -> ca.SX:
+        return f if self.norm is None else self.norm.root.W @ f
 
     def _constraint_force(self, f: ca.SX) -> ca.SX:
-        remainder = self.needed - f
-        return remainder - self.mechanism.P @ remainder
+        remainder = self._needed - f
+        return remainder - self.P @ remainder
 
     def _prescribe(self, y: ca.SX, missing: ca.SX, desired: ca.SX) -> PrescribedForce:
-        f = self.actuators.X @ y
-        motion = self.mechanism.P @ (self.needed - f)
-        moving = self.mechanism.P @ self.needed
-        is_attainable = ca.logic_and(attainable(motion, moving), attainable(missing, desired))
+        f, moving = self.actuators.X @ y, self.P @ self._needed
+        motion = moving - self.P @ f
         return PrescribedForce(
-            f, self.actuators.control(f), self._constraint_force(f), motion, missing, is_attainable
+            self._out_of_norm(f),
+            self.actuators.control(f),
+            self._out_of_norm(self._constraint_force(f)),
+            self._out_of_norm(motion),
+            missing,
+            ca.logic_and(attainable(motion, moving), attainable(missing, desired)),
         )
 
 

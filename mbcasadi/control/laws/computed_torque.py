@@ -8,10 +8,18 @@ passive, actuators redundant.
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism, attainable
-from mbcasadi.control.tasks.task import Task, TaskRows, gains_of, own_slices, tracked_rows
+from mbcasadi.control.tasks.task import (
+    Task,
+    TaskRows,
+    gains_of,
+    own_slices,
+    require_task,
+    tracked_rows,
+)
 from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System
 
@@ -43,6 +51,8 @@ def computed_torque(
     Raises:
         ProblemError, UnknownNameError: the task or the options do not fit the system.
     """
+    require_law_arguments(system, rank_tol, damping=damping)
+    require_task("task", task)
     gains = gains_of(task, system)
 
     def equations(at: LawInputs) -> Command:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, rows_at, weights_of
 from mbcasadi.control.tasks.task import Slot
-from mbcasadi.formulation import constraint_inertia
-from mbcasadi.linalg import positive_solve
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
 
@@ -45,6 +45,9 @@ def constraint_force_control(
     References: `force.lam` (nc,), and `motion.f` (nv,), the force that moves the mechanism. Only
     `P motion.f` has an effect; with zero no force drives the motion.
 
+    The motion is that of `M̄ a = P (f - h + M A⁺ c) - μ A⁺ c`  [A16, eq. 27 corrected], so M need
+    only be positive definite on null(A); where it is not, the status is 4.
+
     It needs actuators for all of range(Aᵀ) and for f∥. Status 2 means that they give less; then
     the motion has priority, and the force is the nearest possible one. At saturation u is clipped
     entry by entry, and the integrator takes no step that increases the clipped part.
@@ -60,16 +63,15 @@ def constraint_force_control(
     Raises:
         ProblemError: the options do not fit, or the sampled force loop diverges.
     """
+    require_law_arguments(system, rank_tol)
     weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
         moving = m.P @ m.weighted_force(at.ref["motion.f"])
-        a = positive_solve(
-            constraint_inertia(m.M, m.P), moving - m.P @ m.h + m.M @ m.a_across
-        )  # [A05, eq. 22]
-        outcome = loop.tick(m, m.M @ a + m.h)
+        a = m.acceleration(moving)
+        outcome = loop.tick(Allocation(m, m.M @ a + m.h))
         return Command(
             u=outcome.force.u,
             a=m.joint_rate(a),
@@ -77,6 +79,7 @@ def constraint_force_control(
             z_next={"integral": outcome.integral},
             residual={"motion": m.joint_force(outcome.force.motion), "force": outcome.force.force},
             attainable=outcome.force.attainable,
+            solvable=m.has_unique_motion,
             error=outcome.error if loop.gains.feedback else None,
             target=outcome.target,
         )

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
@@ -78,9 +79,12 @@ def dependent_regulation(
     Warns:
         UserWarning: σ >= 1.
     """
+    require_law_arguments(system, rank_tol)
     gains = {"kp": _per_coordinate("kp", kp, system), "kd": _per_coordinate("kd", kd, system)}
     require_numbers(sigma=sigma)
     require_positive(rest_speed=rest_speed)
+    if virtual_mass is not None:
+        require_positive(virtual_mass=virtual_mass)
     _warn_of_sticking(sigma)
 
     def equations(at: LawInputs) -> Command:
@@ -88,7 +92,7 @@ def dependent_regulation(
         error = system.difference(at.ref["q"], at.q)
         spring = gains["kp"] * (error + sigma * ca.norm_2(error) * _direction(at.v, rest_speed))
         desired_force = _static_force(system, at) - spring - gains["kd"] * at.v
-        u, missing = _least_control(m, desired_force)
+        u, missing = least_control(m, desired_force)
         size2 = ca.sumsqr(m.P @ (desired_force - m.f_0))
         motion = virtual_mass_motion(
             m.M, m.h, desired_force, m.A, m.c, virtual_mass=virtual_mass, rank_tol=rank_tol
@@ -108,14 +112,14 @@ def dependent_regulation(
         name,
         equations,
         slots=[Slot("q", names.components, names.units)],
-        tracked=list(zip(rates(system).components, _error_units(system), strict=True)),
+        tracked=list(zip(rates(system).components, error_units(system), strict=True)),
         ctrl_limits=ctrl_limits,
         period=period,
         notes={"law": "regulation of dependent coordinates", "sigma": _sigma_text(sigma)},
     )
 
 
-def _least_control(m: Mechanism, f: ca.SX) -> tuple[ca.SX, ca.SX]:
+def least_control(m: Mechanism, f: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return `u = Γ (f - f_0)` and `P (f - f_0 - B u)`  [A16, eq. 16, 18]."""
     along, PB = m.P @ (f - m.f_0), m.P @ m.B
     u = complete_factor(PB, rank_tol=m.rank_tol).pinv_times(along)
@@ -135,7 +139,7 @@ def _static_force(system: System, at: LawInputs) -> ca.SX:
 
 def _per_coordinate(name: str, gain: Gain, system: System) -> NDArray[np.float64]:
     """Return one positive gain for each coordinate."""
-    gains = real_array("gain", gain)
+    gains = real_array(name, gain)
     if gains.shape not in {(), (system.nv,)} or not np.all(np.isfinite(gains) & (gains > 0)):
         raise ProblemError(
             f"{name} = {gain}; expected a positive number, or {system.nv}, one for each coordinate"
@@ -143,7 +147,8 @@ def _per_coordinate(name: str, gain: Gain, system: System) -> NDArray[np.float64
     return np.broadcast_to(gains, (system.nv,)).copy()
 
 
-def _error_units(system: System) -> tuple[str, ...]:
+def error_units(system: System) -> tuple[str, ...]:
+    """Return the unit of each entry of `q ⊖ q*`."""
     if system.tree is None:
         return ("",) * system.nv
     return tuple(unit for joint in system.tree.joints for unit in RATE_UNITS[joint.kind])

@@ -20,12 +20,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation, PrescribedForce
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
-from mbcasadi.shapes import require_name, require_numbers, require_whole
+from mbcasadi.shapes import (
+    require_kind,
+    require_name,
+    require_numbers,
+    require_positive,
+    require_texts,
+    require_whole,
+)
 from mbcasadi.system import System
 from mbcasadi.system.ranges import require_ranges
 
@@ -107,14 +113,12 @@ class ForceLoop:
         size = self.system.nv if self.rows is None else len(self.rows)
         return {"integral": np.zeros(size)} if self.gains.feedback else None
 
-    def tick(self, mechanism: Mechanism, needed: ca.SX) -> "RegulatedForce":
+    def tick(self, allocation: Allocation) -> "RegulatedForce":
         """Return the actuators' force, and the loop's next state.
 
         Args:
-            mechanism: weighted or not.
-            needed: (nv, 1) force of the motion, `M a + h`, weighted.
+            allocation: of the force of the motion, `M a + h`.
         """
-        allocation = Allocation(mechanism, needed)
         if self.rows is None:
             return _whole_force(self, allocation)
         return _multipliers(self, allocation, list(self.rows))
@@ -157,8 +161,11 @@ def force_loop(
         UnknownNameError: no such row; the message lists them.
     """
     checked = ForceGains() if gains is None else gains
+    require_kind("gains", checked, ForceGains, "ForceGains(proportional, integral)")
     require_stable(checked, period)
     every = row_names(system)
+    if rows is not None:
+        require_texts("rows", rows)
     for name in rows or ():
         require_name("constraint row", name, every)
     places = None if rows is None else tuple(every.index(name) for name in rows)
@@ -169,6 +176,7 @@ def force_loop(
 
 def require_stable(gains: ForceGains, period: float) -> None:
     """Raise `ProblemError` unless the gains are in range and the sampled loop converges."""
+    require_positive(period=period)
     require_numbers(proportional=gains.proportional, integral=gains.integral)
     require_whole(1, delay=gains.delay)  # a measured force is at least one sample late
     radius = gains.radius(period)

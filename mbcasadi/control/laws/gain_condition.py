@@ -6,10 +6,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.laws.quasi_velocity_motion import require_plain
+from mbcasadi.control.laws.coordinate_check import require_coordinates
+from mbcasadi.control.laws.quasi_velocity_motion import decay_rate, gain_matrix, require_plain
 from mbcasadi.control.laws.task_coordinates import Coordinates
-from mbcasadi.control.tasks.task import Gain, per_row
 from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.quasi_velocity_equations import free_basis, free_basis_near
 from mbcasadi.formulation.root import constraint_basis, root_factor
@@ -90,8 +91,8 @@ def gain_condition(
     q: ArrayLike,
     v: ArrayLike,
     *,
-    kp: Gain = 10.0,
-    kd: Gain = 20.0,
+    kp: ArrayLike = 10.0,
+    kd: ArrayLike = 20.0,
 ) -> GainCondition:
     """Return whether `λ_min(K_p) > c_l c_v` on samples of the motion  [A10, eq. 46].
 
@@ -109,8 +110,10 @@ def gain_condition(
     Raises:
         ShapeError: q and v are not samples of this system.
     """
+    require_system(system)
+    require_coordinates(system, coordinates)
     require_plain(system)
-    poses, speeds = (np.atleast_2d(real_array("states", x)) for x in (q, v))
+    poses, speeds = (np.atleast_2d(real_array(n, x)) for n, x in (("q", q), ("v", v)))
     expected = ((len(poses), system.nq), (len(poses), system.nv))
     if (poses.shape, speeds.shape) != expected:
         raise ShapeError(f"q, v have shapes {poses.shape}, {speeds.shape}, expected {expected}")
@@ -120,8 +123,8 @@ def gain_condition(
         c_b=float(B.max()),
         c_l=float(slopes.max()),
         c_v=float(energy.max()),
-        kp=float(per_row("theta", "kp", kp, coordinates.names).min()),
-        kd=float(per_row("quasi-velocities", "kd", kd, rates(system).components).min()),
+        kp=decay_rate(gain_matrix("theta", "kp", kp, coordinates.names)),
+        kd=decay_rate(gain_matrix("quasi-velocities", "kd", kd, rates(system).components)),
     )
 
 

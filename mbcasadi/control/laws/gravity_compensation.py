@@ -6,12 +6,21 @@ from dataclasses import dataclass
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
-from mbcasadi.control.tasks.task import Gain, Gains, Slot, Task, own_slices, per_row, tracked_rows
-from mbcasadi.formulation import lagrange
+from mbcasadi.control.tasks.task import (
+    Gain,
+    Gains,
+    Slot,
+    Task,
+    own_slices,
+    per_row,
+    require_task,
+    tracked_rows,
+)
 from mbcasadi.system import System
 
 
@@ -50,6 +59,8 @@ def gravity_compensated_pd(
     Raises:
         ProblemError, UnknownNameError: the task or the options do not fit the system.
     """
+    require_law_arguments(system, rank_tol)
+    require_task("task", task)
     spring = Spring.of(system, task, stiffness, damping)
 
     def equations(at: LawInputs) -> Command:
@@ -58,11 +69,9 @@ def gravity_compensated_pd(
         v_0 = ca.SX.zeros(system.nv)
         static = system.gravity_force(at.q) - system.passive_force(at.q, v_0)
         force = Allocation(m, static + pull.J.T @ pull.force).least()
-        semidefinite = {"semidefinite": True} if system.semidefinite else {}
-        motion = lagrange(m.M, m.h, force.f, m.A, m.c, rank_tol=rank_tol, **semidefinite)
         return Command(
             u=force.u,
-            a=motion.a,
+            a=m.acceleration(force.f),
             residual={"force": force.motion},
             attainable=force.attainable,
             error=pull.error,

@@ -9,14 +9,16 @@ from collections.abc import Sequence
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.poses import weights_of
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
-    chosen_coordinates,
     desired_motion,
     motion_gains,
 )
@@ -66,7 +68,8 @@ def hybrid_motion_force_control(
     Raises:
         ProblemError: the options do not fit, or the sampled force loop diverges.
     """
-    theta = chosen_coordinates(system, metric=metric) if coordinates is None else coordinates
+    require_law_arguments(system, rank_tol, damping=damping)
+    theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
     motion = motion_gains(theta, kp, kd)
     weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
@@ -74,7 +77,7 @@ def hybrid_motion_force_control(
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol, weights)
         desired = desired_motion(m, theta, at.ref, motion, damping)
-        outcome = loop.tick(m, m.M @ desired.a + m.h)
+        outcome = loop.tick(Allocation(m, m.M @ desired.a + m.h))
         return Command(
             u=outcome.force.u,
             a=m.joint_rate(desired.a),

@@ -4,15 +4,20 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    is_definite,
+)
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring
-from mbcasadi.control.tasks.task import Gain, Slot, Task, per_row
+from mbcasadi.control.tasks.task import Gain, Slot, Task, per_row, require_task
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.root import constraint_basis, root_factor
-from mbcasadi.linalg import complete_factor
+from mbcasadi.linalg import complete_factor, tree_cholesky
 from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
 
@@ -58,6 +63,8 @@ def impedance_control(
         ProblemError, UnknownNameError: the task or the options do not fit the system.
         UnsupportedFeatureError: M is only semidefinite.
     """
+    require_law_arguments(system, rank_tol, joint_damping=joint_damping)
+    require_task("task", task)
     if system.semidefinite:
         raise UnsupportedFeatureError(
             f"impedance needs a positive definite M, but the M of '{system.name}' is singular"
@@ -77,6 +84,7 @@ def impedance_control(
             a=a,
             residual={"force": force.motion},
             attainable=force.attainable,
+            solvable=is_definite(tree_cholesky(m.M), ca.diag(m.M)),
             error=pull.error,
             target=pull.target,
         )

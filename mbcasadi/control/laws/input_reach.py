@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.poses import motions_at, weights_of
 from mbcasadi.errors import ShapeError
@@ -155,6 +156,7 @@ def input_reach(
         v: (nv,) velocity, for rows `psi(q, v, t)` that are nonlinear in it; rest by default.
         t: s, for rows that move.
     """
+    require_system(system)
     pose = column("q", q, system.nq)
     Z = motions_at(system, pose, metric=metric, mask=mask, v=v, t=t)
     B = system.actuation(pose).full()
@@ -199,6 +201,7 @@ def workspace_input_reach(
     Raises:
         ShapeError: not (n, nq), or no pose.
     """
+    require_system(system)
     poses_2d = np.atleast_2d(real_array("poses", poses))
     if poses_2d.ndim != 2 or poses_2d.shape[1] != system.nq or not len(poses_2d):
         raise ShapeError(f"poses has shape {poses_2d.shape}, expected (n, {system.nq}) = (n, nq)")

@@ -7,14 +7,15 @@ necessary force on the constraint  [A05, section 7.4].
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.poses import weights_of
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
-    chosen_coordinates,
     desired_motion,
     motion_gains,
 )
@@ -60,7 +61,8 @@ def passive_joint_control(
     Raises:
         ProblemError: the options do not fit the system.
     """
-    theta = chosen_coordinates(system, metric=metric) if coordinates is None else coordinates
+    require_law_arguments(system, rank_tol, damping=damping)
+    theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
     gains = motion_gains(theta, kp, kd)
     weights = weights_of(system, metric)
 

@@ -4,10 +4,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
+from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import MatrixRoot
-from mbcasadi.shapes import column, real_array, require_numbers, require_shape
+from mbcasadi.shapes import column, real_array, require_numbers, require_positive, require_shape
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
 
@@ -28,7 +30,7 @@ def weights_of(system: System, metric: ArrayLike | None) -> MatrixRoot[ca.DM] | 
     """
     if metric is None:
         return None
-    root = metric_root(metric)
+    root = metric_root(real_array("metric", metric))
     require_shape("metric", root.root, (system.nv, system.nv), "(nv, nv)")
     return root
 
@@ -50,6 +52,7 @@ def rows_at(
         v: (nv,) velocity; rest by default. It matters for rows that are nonlinear in v.
         t: s.
     """
+    require_system(system)
     place = column("q", q, system.nq)
     on = column("mask", np.ones(system.nc) if mask is None else mask, system.nc)
     rate = column("v", np.zeros(system.nv) if v is None else v, system.nv)
@@ -105,10 +108,18 @@ def sampled_poses(
         q0: (nq,) closed pose; the authored one by default.
         spread: rad or m, a number or (nv,).
         seed: of the random numbers.
+
+    Raises:
+        ProblemError: no count or a negative seed.
+        ShapeError: q0 or `spread` of a wrong shape, or not finite and at least zero.
     """
+    require_system(system)
+    require_positive(count=count)
+    require_numbers(seed=seed)
+    count = int(count)
     start = authored_pose(system) if q0 is None else column("q0", q0, system.nq)
-    rng = np.random.default_rng(seed)
-    step = np.broadcast_to(real_array("spread", spread), (system.nv,))
+    rng = np.random.default_rng(int(seed))
+    step = _spread(system, spread)
     dq = step[:, None] * rng.standard_normal((system.nv, count))
     move = system.integrate.map(count)
     q = np.asarray(move(np.tile(start[:, None], count), dq).full())
@@ -124,3 +135,14 @@ def sampled_poses(
         back = np.linalg.pinv(blocks, rcond=POSE_RANK_TOL) @ gap.T[:, :, None]
         q = np.asarray(move(q, -back[:, :, 0].T).full())
     return np.asarray(q.T[np.abs(phi(q).full()).max(axis=0) <= CLOSED])
+
+
+def _spread(system: System, spread: ArrayLike) -> Array:
+    """Return (nv,) deviations, finite and at least zero."""
+    given = real_array("spread", spread)
+    if given.shape not in {(), (system.nv,)} or not np.all(np.isfinite(given) & (given >= 0)):
+        raise ShapeError(
+            f"spread is {given.tolist()}; expected a number or ({system.nv},), at least zero, "
+            "in rad or m"
+        )
+    return np.broadcast_to(given, (system.nv,))

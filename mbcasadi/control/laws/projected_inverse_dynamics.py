@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import (
@@ -17,10 +18,10 @@ from mbcasadi.control.law_interface.mechanism_at_state import (
     attainable,
 )
 from mbcasadi.control.laws.actuated_force import actuators
+from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.poses import motions_at, weights_of
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
-    chosen_coordinates,
     desired_motion,
     motion_gains,
 )
@@ -69,7 +70,8 @@ def projected_inverse_dynamics(
     Raises:
         ProblemError: the options do not fit, or the actuators miss a motion at the authored pose.
     """
-    theta = chosen_coordinates(system, metric=metric) if coordinates is None else coordinates
+    require_law_arguments(system, rank_tol, damping=damping)
+    theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
     gains = motion_gains(theta, kp, kd)
     weights = weights_of(system, metric)
     _require_reach(system, metric)

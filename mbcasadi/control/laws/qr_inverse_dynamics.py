@@ -6,11 +6,12 @@ multiplier and gives the control; the upper part gives the multiplier.
 
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism, attainable
 from mbcasadi.control.laws.computed_torque import nearest_acceleration
-from mbcasadi.control.tasks.task import Task, gains_of, own_slices, tracked_rows
+from mbcasadi.control.tasks.task import Task, gains_of, own_slices, require_task, tracked_rows
 from mbcasadi.formulation.null_space import null_space_inverse
 from mbcasadi.system import System
 
@@ -48,6 +49,8 @@ def qr_inverse_dynamics(
     Raises:
         ProblemError, UnknownNameError: the task or the options do not fit the system.
     """
+    require_law_arguments(system, rank_tol, damping=damping)
+    require_task("task", task)
     gains = gains_of(task, system)
 
     def equations(at: LawInputs) -> Command:

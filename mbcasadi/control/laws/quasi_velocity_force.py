@@ -10,13 +10,17 @@ from collections.abc import Sequence
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL
+from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
+from mbcasadi.control.laws.quasi_velocity_motion import LEAST, require_plain
 from mbcasadi.control.laws.quasi_velocity_tracking import motion_of
-from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
-from mbcasadi.control.tasks.task import Gain
+from mbcasadi.control.laws.task_coordinates import Coordinates
+from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 
 
@@ -25,8 +29,10 @@ def quasi_velocity_force(
     coordinates: Coordinates | None = None,
     rows: Sequence[str] | None = None,
     *,
-    kp: Gain = 10.0,
-    kd: Gain = 20.0,
+    kp: ArrayLike = 10.0,
+    kd: ArrayLike = 20.0,
+    least: str = LEAST[0],
+    allow_free: bool = False,
     gains: ForceGains | None = None,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
@@ -41,6 +47,8 @@ def quasi_velocity_force(
     measured force [A05, eq. 52], with gains for which the sampled loop is stable (`ForceGains`).
     The split into motion and force is one of spaces: no choice of V1, V2 or of units enters it.
 
+    With `rows`, the force that lam_d leaves open is the least one in the norm `least`.
+
     Where rows depend on each other, lam is that of least norm. The motion has priority; the force
     gets the remaining freedom of the actuators. Status 2 means that one of them is unattainable.
     At saturation u is clipped entry by entry, motion and force both have errors, and the
@@ -51,7 +59,7 @@ def quasi_velocity_force(
         coordinates: θ; `chosen_coordinates(system)` by default.
         rows: the constraint rows whose multipliers are controlled, such as "surface.2"; all by
             default. Name only rows that the actuators can press on.
-        kp, kd: 1/s, as in `quasi_velocity_tracking`.
+        kp, kd, least, allow_free: as in `quasi_velocity_tracking`.
         gains: of the force loop; None is feed-forward alone, without an input `f_c`.
         rank_tol: relative length below which rows are dropped.
         ctrl_limits, period, name: as in `make_law`.
@@ -61,14 +69,17 @@ def quasi_velocity_force(
         UnknownNameError: no such row; the message lists them.
         UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.
     """
-    theta = chosen_coordinates(system) if coordinates is None else coordinates
+    require_law_arguments(system, rank_tol)
+    require_choice("least", least, LEAST)
+    require_plain(system)
+    theta = coordinates_of(system, coordinates, allow_free=allow_free)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
 
     def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
         m = motion.mechanism
-        outcome = loop.tick(m, m.M @ motion.a + m.h)
+        outcome = loop.tick(Allocation(m, m.M @ motion.a + m.h, motion.norm(least)))
         return Command(
             u=outcome.force.u,
             a=motion.a,
@@ -76,6 +87,7 @@ def quasi_velocity_force(
             z_next={"integral": outcome.integral},
             residual={"motion": outcome.force.motion, "force": outcome.force.force},
             attainable=outcome.force.attainable,
+            solvable=motion.has_definite_inertia,
             error=ca.vertcat(motion.error, outcome.error),
             target=ca.vertcat(motion.target, outcome.target),
         )

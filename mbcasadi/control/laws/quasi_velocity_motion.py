@@ -19,20 +19,28 @@ corrected; the printed Γ is not skew, and the decay of ε would not follow). A 
 `W K_d Wᵀ (v - s) = K_d M (v - s)`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, is_definite
+from mbcasadi.control.laws.actuated_force import KineticNorm
 from mbcasadi.control.laws.task_coordinates import Coordinates
-from mbcasadi.errors import UnsupportedFeatureError
+from mbcasadi.control.tasks.task import per_row
+from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.formulation.quasi_velocity import quasi_velocity
 from mbcasadi.formulation.root import ConstraintBasis, RootFactor, constraint_basis, root_factor
 from mbcasadi.linalg import CompleteFactor, complete_factor
+from mbcasadi.shapes import real_array, require_positive, weight
 from mbcasadi.system import System, evaluate
+
+LEAST = ("quasi_force", "force")
+"""Norms in which the control with a motion is least: `fᵀ M⁻¹ f` of all forces but Coriolis ones, or
+the Euclidean norm of the actuators' force."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +50,15 @@ class QuasiMotion:
     Attributes:
         mechanism: at this state.
         coordinates: θ.
-        kp: (k,) 1/s.
-        kd: (nv,) 1/s, diagonal of K_d in the quasi-velocities of the Cholesky root.
+        kp: (k, k) K_p, 1/s.
+        kd: (nv, nv) K_d, 1/s, in the quasi-velocities of the Cholesky root.
         turning: of `turning_fun`.
     """
 
     mechanism: Mechanism
     coordinates: Coordinates
-    kp: Array
-    kd: Array
+    kp: ca.DM
+    kd: ca.DM
     turning: ca.Function
 
     @cached_property
@@ -74,6 +82,11 @@ class QuasiMotion:
     def root(self) -> RootFactor[ca.SX]:
         """`M = W Wᵀ`, the root that keeps the zeros of the tree."""
         return root_factor(self.mechanism.M)
+
+    @cached_property
+    def has_definite_inertia(self) -> ca.SX:
+        """One where M is positive definite."""
+        return is_definite(self.root.W.T, ca.diag(self.mechanism.M))
 
     @cached_property
     def across(self) -> ConstraintBasis[ca.SX]:
@@ -104,7 +117,7 @@ class QuasiMotion:
 
         Where θ does not determine the motion, it is the one of least kinetic energy, in any units.
         """
-        rate = self.mechanism.at.ref["theta.v"] + self.kp * self.error
+        rate = self.mechanism.at.ref["theta.v"] + self.kp @ self.error
         return self.root.divide_transposed(self.along.pinv_times(rate))
 
     @cached_property
@@ -119,7 +132,7 @@ class QuasiMotion:
         nu_J = self.along.pinv_transposed_times(root.W.T @ self.s)
         nu_A = self.across.factor.pinv_transposed_times(momentum - self.rows[1].T @ nu_J)
         A_s, A_nu, J_s, J_nu = self.turning(m.at.q, m.at.v, m.at.rows, self.s, nu_A, nu_J)
-        rate = m.at.ref["theta.a"] + self.kp * (m.at.ref["theta.v"] - self.rows[1] @ m.at.v)
+        rate = m.at.ref["theta.a"] + self.kp @ (m.at.ref["theta.v"] - self.rows[1] @ m.at.v)
         bar = V1 @ self.across.rate(A_s)
         bar += self.along.pinv_times(rate - J_s - self.J_W @ bar)
         free = root.divide(A_nu + J_nu - (self.C + self.C.T) @ self.s)
@@ -142,7 +155,16 @@ class QuasiMotion:
         """
         m = self.mechanism
         inertial = m.M @ self.s_dot + self.C @ (self.s - m.at.v)
-        return inertial - self.root.W @ (self.kd * self.epsilon) + m.h
+        return inertial - self.root.W @ (self.kd @ self.epsilon) + m.h
+
+    def norm(self, least: str) -> KineticNorm | None:
+        """Return the norm in which forces are compared, of `LEAST`."""
+        if least == "force":
+            return None
+        m = self.mechanism
+        gravity = m.system.gravity_force(m.at.q)
+        static = gravity - m.system.passive_force(m.at.q, m.at.v)
+        return KineticNorm(self.root, self.across.V1, static)
 
     @cached_property
     def a(self) -> ca.SX:
@@ -179,6 +201,15 @@ def require_plain(system: System) -> None:
             f"quasi-velocities need a positive definite M, but the M of '{system.name}' is "
             "singular; use computed_torque"
         )
+    require_still_rows(system)
+
+
+def require_still_rows(system: System) -> None:
+    """Refuse systems with rows that are not `A(q) v = 0`.
+
+    Raises:
+        UnsupportedFeatureError: rows that depend on v, or that do not allow rest.
+    """
     if system.nc and (
         "constraint_velocity" in system.builders or "v" in system.loop_jacobian.name_in()
     ):
@@ -187,6 +218,31 @@ def require_plain(system: System) -> None:
         )
 
 
-def decay_rate(kd: Array) -> float:
+def gain_matrix(owner: str, label: str, value: ArrayLike, names: Sequence[str]) -> ca.DM:
+    """Return a gain as a matrix (k, k), symmetric positive definite; structural zeros are kept.
+
+    Args:
+        owner: what the gain belongs to, for messages.
+        label: name of the option, for messages.
+        value: a positive number, (k,) of them, or (k, k).
+        names: of the k entries.
+
+    Raises:
+        ProblemError: another shape, or not positive definite.
+    """
+    given, k = real_array(f"{owner}: {label}", value), len(names)
+    if given.ndim == 2 and given.shape != (k, k):
+        raise ProblemError(
+            f"{owner}: {label} has shape {given.shape}, expected a number, ({k},) or ({k}, {k}), "
+            f"for {', '.join(names)}"
+        )
+    if given.ndim == 2:
+        return ca.sparsify(ca.DM(weight(f"{owner}: {label}", given, k, definite=True)))
+    rows = per_row(owner, label, given.tolist(), names)
+    require_positive(**{label: float(rows.min())})
+    return ca.DM(ca.diag(rows))
+
+
+def decay_rate(kd: ca.DM) -> float:
     """Return λ_min(K_d), 1/s: `‖ε(t)‖ <= exp(-λ_min t) ‖ε(0)‖`  [A10, eq. 41 corrected]."""
-    return float(np.min(kd))
+    return float(np.linalg.eigvalsh(kd.full()).min())

@@ -5,28 +5,34 @@ from collections.abc import Callable
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
+from mbcasadi.control.law_interface.arguments import require_law_arguments
+from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.laws.coordinate_check import coordinates_of, require_coordinates
 from mbcasadi.control.laws.quasi_velocity_motion import (
+    LEAST,
     QuasiMotion,
+    gain_matrix,
     require_plain,
     turning_fun,
 )
-from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
-from mbcasadi.control.tasks.task import Gain, per_row
-from mbcasadi.shapes import require_positive
+from mbcasadi.control.laws.task_coordinates import Coordinates
+from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
+from mbcasadi.system.ranges import require_ranges
 
 
 def quasi_velocity_tracking(
     system: System,
     coordinates: Coordinates | None = None,
     *,
-    kp: Gain = 10.0,
-    kd: Gain = 20.0,
+    kp: ArrayLike = 10.0,
+    kd: ArrayLike = 20.0,
+    least: str = LEAST[0],
+    allow_free: bool = False,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -44,17 +50,28 @@ def quasi_velocity_tracking(
     units of q. The desired rate is mapped at the present pose, so (42) has no Lipschitz term and
     any K_p > 0 converges; `gain_condition` compares with the paper's condition (46).
 
-    Motions that θ does not determine are damped at the rate K_d. It needs actuators for all of
-    null(A); u is the least force with the desired motion. Status 2 means that the actuators do not
-    reach it; u is then the nearest. At saturation u is clipped entry by entry and the decay is
-    not guaranteed: use `within_limits` where that matters.
+    Motions that θ does not determine, as at a singular pose, are damped at the rate K_d. It needs
+    actuators for all of null(A). Of the controls with the desired motion and within limits, u is
+    the one of least quasi-force `fᵀ M⁻¹ f`, f all forces but Coriolis ones, gravity included
+    [A10, section 4.2]: with an actuator at every joint and no limit that is `u_o = 0`, no force
+    control. With `least="force"` it is the one of least Euclidean force of the actuators, which
+    depends on the units of q. Actuators that repeat each other share their force by the least u.
+
+    Status 2 means that the actuators do not reach the motion; u is then the nearest in the same
+    norm, and `residual` the missing force. Where no control within limits has the motion, u is
+    clipped entry by entry, with status 1, and the decay is not guaranteed: use `within_limits`
+    where that matters.
 
     Args:
         system: the mechanism; M positive definite, rows `A(q) v = 0`.
         coordinates: θ; `chosen_coordinates(system)` by default.
-        kp: K_p, 1/s, positive, a number or one for each entry of θ.
-        kd: K_d, 1/s, positive, a number or one for each quasi-velocity of the Cholesky root
-            (`M = Lᵀ L`, `v̄ = L v`); the number is independent of all choices.
+        kp: K_p, 1/s, a positive number, one for each entry of θ, or (k, k) symmetric positive
+            definite.
+        kd: K_d, 1/s, a positive number, one for each quasi-velocity of the Cholesky root
+            (`M = Lᵀ L`, `v̄ = L v`), or (nv, nv) symmetric positive definite in these; the number
+            is independent of all choices.
+        least: "quasi_force" or "force", the norm in which u is least.
+        allow_free: take θ that leaves motions open; these are damped at the rate K_d.
         rank_tol: relative length below which rows of A and B_θ are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -62,17 +79,22 @@ def quasi_velocity_tracking(
         ProblemError: the options do not fit.
         UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.
     """
-    theta = chosen_coordinates(system) if coordinates is None else coordinates
+    require_law_arguments(system, rank_tol)
+    require_choice("least", least, LEAST)
+    require_plain(system)
+    theta = coordinates_of(system, coordinates, allow_free=allow_free)
     motion_at = motion_of(system, theta, kp, kd, rank_tol)
+    limits = require_ranges(system, ctrl_limits, None).ctrl
 
     def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
-        force = Allocation(motion.mechanism, motion.force).least()
+        force = Allocation(motion.mechanism, motion.force, motion.norm(least)).least(limits)
         return Command(
             u=force.u,
             a=motion.a,
             residual={"force": force.motion},
             attainable=force.attainable,
+            solvable=motion.has_definite_inertia,
             error=motion.error,
             target=motion.target,
         )
@@ -93,7 +115,7 @@ def composite_error(
     system: System,
     coordinates: Coordinates,
     *,
-    kp: Gain = 10.0,
+    kp: ArrayLike = 10.0,
     rank_tol: float = LAW_RANK_TOL,
 ) -> ca.Function:
     """Return (q, v, ref) → (epsilon), `V2 ε` in quasi-velocities, (nv,)  [A10, eq. 38].
@@ -103,9 +125,11 @@ def composite_error(
     Args:
         system: the mechanism; M positive definite, rows `A(q) v = 0`.
         coordinates: θ.
-        kp: K_p, 1/s, a number or one for each entry of θ.
+        kp: K_p, as in `quasi_velocity_tracking`.
         rank_tol: relative length below which rows of A and B_θ are dropped.
     """
+    require_law_arguments(system, rank_tol)
+    require_coordinates(system, coordinates)
     motion_at = motion_of(system, coordinates, kp, 1.0, rank_tol)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     k = len(coordinates.names)
@@ -117,27 +141,18 @@ def composite_error(
 
 
 def motion_of(
-    system: System, coordinates: Coordinates, kp: Gain, kd: Gain, rank_tol: float
+    system: System, coordinates: Coordinates, kp: ArrayLike, kd: ArrayLike, rank_tol: float
 ) -> Callable[[LawInputs], QuasiMotion]:
     """Return the desired motion as a function of the state, after the options are checked.
 
     Args:
         system, coordinates, rank_tol: as in `quasi_velocity_tracking`.
-        kp, kd: K_p and K_d, 1/s, positive.
+        kp, kd: as in `quasi_velocity_tracking`.
     """
     require_plain(system)
-    gains = _gains(system, coordinates, kp, kd)
+    gains = (
+        gain_matrix("theta", "kp", kp, coordinates.names),
+        gain_matrix("quasi-velocities", "kd", kd, rates(system).components),
+    )
     turning = turning_fun(system, coordinates)
     return lambda at: QuasiMotion(Mechanism(system, at, rank_tol), coordinates, *gains, turning)
-
-
-def _gains(system: System, coordinates: Coordinates, kp: Gain, kd: Gain) -> tuple[Array, Array]:
-    """Return K_p (k,) and K_d (nv,), 1/s, all positive.
-
-    Raises:
-        ProblemError: a wrong number of gains, or one that is not positive and finite.
-    """
-    position = per_row("theta", "kp", kp, coordinates.names)
-    speed = per_row("quasi-velocities", "kd", kd, rates(system).components)
-    require_positive(kp=float(position.min()), kd=float(speed.min()))
-    return position, speed

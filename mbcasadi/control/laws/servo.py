@@ -1,23 +1,30 @@
 """Constraint-following servo control: actuators enforce constraints that no joint has  [L15]."""
 
+from dataclasses import replace
+
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.laws.servo_rows import SIGNALS, ServoRows
+from mbcasadi.control.law_interface.mechanism_at_state import (
+    LAW_RANK_TOL,
+    Mechanism,
+    is_definite,
+)
+from mbcasadi.control.laws.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, SIGNALS, ServoRows
 from mbcasadi.control.laws.servo_terms import (
     ServoTask,
     figures_control,
-    free_response,
     least_norm_control,
     servo_task,
 )
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Baumgarte
-from mbcasadi.errors import ShapeError
-from mbcasadi.shapes import real_array, require_choice
+from mbcasadi.errors import ShapeError, UnsupportedFeatureError
+from mbcasadi.linalg import tree_cholesky, tree_solve
+from mbcasadi.shapes import real_array, require_choice, require_kind
 from mbcasadi.system import System
 
 FORMS = ("least_norm", "figures")
@@ -45,8 +52,8 @@ def servo_control(
     `a_0` is the constrained acceleration at u = 0 and `G = M⁻¹ - M⁻¹Aᵀ (A M⁻¹Aᵀ)⁺ A M⁻¹`: passive
     constraints react to the control, which the printed `Qᶜ(Q)` omits. Fully, under- and
     redundantly actuated mechanisms are one case; rank is revealed, and M need only be positive
-    definite on null(A). With s = 0 u is the smallest that keeps the rows; motions that they leave
-    free are neither damped nor held.
+    definite on null(A); where it is not, the status is 4. With s = 0 u is the smallest that keeps
+    the rows; motions that they leave free are neither damped nor held.
 
     Slices of `ref`: `y`, `ydot`, `yddot` (ny,) moving quantities, where the rows have any; `off`
     (k,), one for a row that is not enforced now; `s` (nu,), of which the part without effect on
@@ -73,8 +80,18 @@ def servo_control(
     Raises:
         ProblemError: no such form, or what `make_law` refuses.
         ShapeError: `f_nonideal` is no (q, v) → (nv, 1).
+        UnsupportedFeatureError: "figures", and M is only semidefinite.
     """
+    require_law_arguments(system, rank_tol)
+    require_kind("servo", servo, ServoRows, SERVO_ADVICE)
+    if baumgarte is not None:
+        require_kind("baumgarte", baumgarte, Baumgarte, BAUMGARTE_ADVICE)
     require_choice("form", form, FORMS)
+    if form == "figures" and system.semidefinite:
+        raise UnsupportedFeatureError(
+            f"form='figures' needs a positive definite M, but the M of '{system.name}' is "
+            "singular; use form='least_norm'"
+        )
     _require_force(f_nonideal, system)
     _require_rows(servo, system)
 
@@ -92,9 +109,12 @@ def servo_control(
         )
         if form == "least_norm":
             u = least_norm_control(task, at.ref["s"], rank_tol)
+            solvable = m.has_unique_motion
         else:
-            u = figures_control(task, free_response(m), at.ref["s"], rank_tol)
-        return _command(task, u, _target(servo, at, on))
+            L = tree_cholesky(m.M)
+            u = figures_control(task, tree_solve(L, m.B), at.ref["s"], rank_tol)
+            solvable = is_definite(L, ca.diag(m.M))
+        return replace(_command(task, u, _target(servo, at, on)), solvable=solvable)
 
     return make_law(
         system,
@@ -140,6 +160,7 @@ def _slots(servo: ServoRows, system: System) -> list[Slot]:
 def _require_force(f_nonideal: ca.Function | None, system: System) -> None:
     if f_nonideal is None:
         return
+    require_kind("f_nonideal", f_nonideal, ca.Function, "(q, v) -> (C)")
     sizes = [f_nonideal.numel_in(i) for i in range(f_nonideal.n_in())]
     if sizes != [system.nq, system.nv] or f_nonideal.numel_out(0) != system.nv:
         raise ShapeError(

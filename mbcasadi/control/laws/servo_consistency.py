@@ -16,18 +16,22 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.laws.servo_rows import ServoRows
-from mbcasadi.control.laws.servo_terms import constrained_inverse, servo_task
+from mbcasadi.control.laws.servo_response import ServoResponse, servo_response
+from mbcasadi.control.laws.servo_rows import BAUMGARTE_ADVICE, SERVO_ADVICE, ServoRows
+from mbcasadi.control.laws.servo_terms import servo_task
 from mbcasadi.description import Baumgarte
-from mbcasadi.shapes import column, real_array
+from mbcasadi.errors import ProblemError
+from mbcasadi.linalg import tree_solve
+from mbcasadi.shapes import column, real_array, require_kind, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
 
 Array = NDArray[np.float64]
 
-CONSISTENCY_TOL = 1e-6  # relative: singular values and accelerations below it count as zero
+CONSISTENCY_TOL = 1e-6  # of what they are made of: responses and accelerations that count as zero
 NAMED = 0.1  # share of the largest entry from which a row or joint is named
 
 
@@ -93,11 +97,18 @@ def servo_report(
         y, ydot, yddot: (ny,) moving quantities; at rest by default.
         baumgarte: stabilisation of the servo rows; off the manifold (27) depends on it.
         rows: (nc,) one for each passive row that is on, zero for others; all by default.
-        tol: relative size that counts as zero.
+        tol: size that counts as zero, relative to the rows, inertia and actuation that a response
+            is made of.
 
     Raises:
+        ProblemError: M is not positive definite on the free motions at q.
         ShapeError: a vector of a wrong size.
     """
+    require_system(system)
+    require_kind("servo", servo, ServoRows, SERVO_ADVICE)
+    if baumgarte is not None:
+        require_kind("baumgarte", baumgarte, Baumgarte, BAUMGARTE_ADVICE)
+    require_positive(tol=tol)
     ny, nc = len(servo.signals), system.nc
     arguments = [
         column("q", q, system.nq),
@@ -108,19 +119,27 @@ def servo_report(
         ),
         _vector_or_default("rows", rows, nc, 1.0),
     ]
-    numbers = (np.array(x) for x in _terms_fun(system, servo, baumgarte).call(arguments))
-    A, c, A_s, b_s, a_0, GB, G = numbers
-    K, motion = A_s @ GB, A_s @ G
-    contradiction = _unreachable_part(np.vstack([A, A_s]), np.vstack([-c, b_s]), tol)[len(A) :]
-    unreachable = _unreachable_part(K, b_s - A_s @ a_0, tol)
-    rank_rows, rank_motion, rank_control = (
-        int(np.linalg.matrix_rank(X, _floor(X, tol))) for X in (A_s, motion, K)
+    A_s, b_s, a_0, G, B, inverse = (
+        np.array(x) for x in _terms_fun(system, servo, baumgarte).call(arguments)
     )
-    sentences = [_about_rows(servo, rank_rows, rank_motion, _beyond(A_s, motion, tol))]
+    if not np.all(np.isfinite(inverse)):
+        raise ProblemError(
+            f"the M of '{system.name}' is not positive definite on the free motions at q; expected "
+            "forces to determine the acceleration"
+        )
+    response = servo_response(A_s, G, B, inverse, tol)
+    wanted, size = (b_s - A_s @ a_0).ravel(), (np.abs(b_s) + np.abs(A_s) @ np.abs(a_0)).ravel()
+    contradiction = response.unreachable_part(response.motion, wanted, size)
+    unreachable = response.unreachable_part(response.control, wanted, size)
+    rank_rows, rank_motion, rank_control = (
+        response.rank(X) for X in (response.rows, response.motion, response.control)
+    )
+    sentences = [_about_rows(servo, response, rank_rows, rank_motion)]
     sentences.append(_about_contradiction(servo, contradiction))
-    sentences += _about_actuators(system, K, rank_motion, rank_control, tol)
-    for direction in _beyond(motion, K, tol) if rank_motion else []:
-        joints = _dominant_names(rates(system).components, G @ A_s.T @ direction)
+    sentences += _about_actuators(system, response, rank_motion, rank_control)
+    for direction in response.beyond(response.motion, response.control) if rank_motion else []:
+        moving = response.G @ response.rows.T @ direction
+        joints = _dominant_names(rates(system).components, moving)
         sentences.append(
             f"No actuator accelerates {_direction_text(servo.names, direction)} (34); it is a "
             f"motion of {joints}."
@@ -132,7 +151,7 @@ def servo_report(
 
 
 def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) -> ca.Function:
-    """Return (q, v, y, ydot, yddot, rows) → (A, c, A_s, b_s, a_0, GB, G)."""
+    """Return (q, v, y, ydot, yddot, rows) → (A_s, b_s, a_0, G, B, M̄⁻¹)."""
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     y, ydot, yddot = (ca.SX.sym(name, len(servo.signals)) for name in ("y", "ydot", "yddot"))
     rows = ca.SX.sym("rows", system.nc)
@@ -140,25 +159,16 @@ def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) ->
     masked = system if system.mask is not None else system.with_mask()
     m = Mechanism(masked, at, LAW_RANK_TOL)
     task = servo_task(m, servo, (y, ydot, yddot), baumgarte=baumgarte)
-    outputs = [m.A, m.c, task.A_s, task.b_s, task.a_0, task.GB, constrained_inverse(m)]
+    eye = ca.SX.eye(system.nv)
+    inverse = tree_solve(m.M_bar_root, eye)
+    definite = ca.if_else(m.has_unique_motion, 1, np.nan)
+    outputs = [task.A_s, task.b_s, task.a_0, m.response(eye), m.B, definite * inverse]
     return ca.Function("servo_terms", [q, v, y, ydot, yddot, rows], outputs)
 
 
 def _vector_or_default(name: str, value: ArrayLike | None, size: int, default: float) -> Array:
     entries = np.full(size, default) if value is None else real_array(name, value)
     return column(name, np.full(size, default) if entries.size == 0 else entries, size)
-
-
-def _floor(X: Array, tol: float) -> float:
-    """Return the singular value of X below which it counts as zero."""
-    return tol * max(1.0, float(np.linalg.norm(X, 2)) if X.size else 0.0)
-
-
-def _unreachable_part(X: Array, b: Array, tol: float) -> Array:
-    """Return `b - X X⁺ b`, exactly zero where it is rounding."""
-    remainder = (b - X @ np.linalg.pinv(X, rcond=tol) @ b).ravel()
-    zero = np.abs(remainder).max(initial=0.0) <= tol * (1 + np.abs(b).max(initial=0.0))
-    return np.zeros_like(remainder) if zero else remainder
 
 
 def _dominant_names(names: tuple[str, ...], weights: Array) -> str:
@@ -177,10 +187,11 @@ def _direction_text(names: tuple[str, ...], weights: Array) -> str:
     return " ".join(f"{w:+.2f} {n}" for n, w in terms).removeprefix("+").replace(" +", " + ")
 
 
-def _about_rows(servo: ServoRows, rank: int, rank_motion: int, fixed: list[Array]) -> str:
+def _about_rows(servo: ServoRows, response: ServoResponse, rank: int, rank_motion: int) -> str:
     text = f"Servo rows: {servo.count}, independent: {rank}"
     if rank_motion == rank:
         return text + "; the passive constraints leave all of them free."
+    fixed = response.beyond(response.rows, response.motion)
     directions = "; ".join(_direction_text(servo.names, direction) for direction in fixed)
     return f"{text}; the passive constraints decide {directions}, and leave {rank_motion} free."
 
@@ -196,12 +207,13 @@ def _about_contradiction(servo: ServoRows, contradiction: Array) -> str:
 
 
 def _about_actuators(
-    system: System, K: Array, rank_motion: int, rank_control: int, tol: float
+    system: System, response: ServoResponse, rank_motion: int, rank_control: int
 ) -> list[str]:
     if rank_motion == 0:
         return ["They do not depend on any motion that is left; no control is of use."]
-    responses = np.abs(K).max(axis=0, initial=0.0) <= _floor(K, tol)
-    idle = [name for name, none in zip(system.actuator_names, responses, strict=True) if none]
+    strength = np.abs(response.control).max(axis=0, initial=0.0)
+    names = zip(system.actuator_names, strength, strict=True)
+    idle = [name for name, size in names if size <= response.tol]
     idle_sentence = [f"They do not depend on {', '.join(idle)}."] if idle else []
     if rank_control < rank_motion:
         return [f"Actuators reach {rank_control} of {rank_motion}.", *idle_sentence]
@@ -215,17 +227,3 @@ def _about_now(servo: ServoRows, unreachable: Array) -> str:
         return "A control gives the desired acceleration now (33)."
     names = _dominant_names(servo.names, unreachable)
     return f"No control gives the desired acceleration of {names} now (33)."
-
-
-def _beyond(large: Array, small: Array, tol: float) -> list[Array]:
-    """Return orthonormal columns of range(large) that are orthogonal to range(small)."""
-    large_basis = _range(large, tol)
-    small_basis = _range(small, tol)
-    remainder = large_basis - small_basis @ (small_basis.T @ large_basis)
-    U, sizes, _ = np.linalg.svd(remainder, full_matrices=False)
-    return [U[:, i] for i in range(sizes.size) if sizes[i] > np.sqrt(tol)]
-
-
-def _range(X: Array, tol: float) -> Array:
-    U, sizes, _ = np.linalg.svd(X, full_matrices=False)
-    return U[:, sizes > _floor(X, tol)]

@@ -12,13 +12,17 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.constraints import user_rows
+from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.shapes import require_shape
+from mbcasadi.shapes import require_kind, require_shape, require_texts
 from mbcasadi.system import Rows, System
 from mbcasadi.system.functions import Expression, user_row_expressions
 
 SIGNALS = ("y", "ydot", "yddot")
+
+SERVO_ADVICE = "servo_rows or keep_rows makes them"
+BAUMGARTE_ADVICE = "mb.Baumgarte(alpha, beta)"
 
 
 class ServoForm(NamedTuple):
@@ -96,6 +100,9 @@ def servo_rows(
         ShapeError: a wrong shape, a symbol that is none of q, v, y, or a y that is no symbol.
         ProblemError: no rows, or names that are not one for each.
     """
+    require_system(system)
+    for name, symbols in (("q", q), ("v", v), ("y", ca.SX(0, 1) if y is None else y)):
+        require_kind(name, symbols, ca.SX, "symbols, as ca.SX.sym gives them")
     require_shape("q", q, (system.nq, 1), "(nq, 1)")
     require_shape("v", v, (system.nv, 1), "(nv, 1)")
     y = ca.SX(0, 1) if y is None else y
@@ -150,6 +157,8 @@ def keep_rows(
     Raises:
         ProblemError: they depend on time.
     """
+    require_system(system)
+    require_kind("rows", rows, Rows, "System.rows makes them")
     if "t" in rows.bias.name_in():
         raise ProblemError(
             "servo rows depend on time, and a law has no clock; give what moves as y to servo_rows"
@@ -178,6 +187,9 @@ def _labels(
     """Return a name and a unit for each row."""
     if count == 0:
         raise ProblemError("no servo rows; give at least one of phi, A and psi")
+    for label, texts in {"names": names, "units": units}.items():
+        if texts is not None:
+            require_texts(label, texts)
     row_names = tuple(f"row{i}" for i in range(count)) if names is None else tuple(names)
     row_units = ("",) * count if units is None else tuple(units)
     if len(row_names) != count or len(set(row_names)) != count or len(row_units) != count:

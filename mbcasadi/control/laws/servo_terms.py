@@ -15,9 +15,7 @@ from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.laws.servo_rows import ServoRows
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics.terms import rates_of
-from mbcasadi.formulation import virtual_mass
-from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass
-from mbcasadi.linalg import complete_factor, tree_cholesky, tree_solve
+from mbcasadi.linalg import complete_factor
 
 
 class ServoTask(NamedTuple):
@@ -78,20 +76,10 @@ def servo_task(
     return ServoTask(
         A_s=ca.SX(ca.diag(on) @ form.A),
         b_s=-on * c,
-        a_0=virtual_mass(m.M, m.h, applied, m.A, m.c, rank_tol=m.rank_tol).a,
-        GB=tree_solve(_constraint_root(m), m.P @ m.B),
+        a_0=m.acceleration(applied),
+        GB=m.response(m.B),
         error=on * error,
     )
-
-
-def free_response(m: Mechanism) -> ca.SX:
-    """Return (nv, nu) `M⁻¹ B`, the response to the controls with all loops open."""
-    return tree_solve(tree_cholesky(m.M), m.B)
-
-
-def constrained_inverse(m: Mechanism) -> ca.SX:
-    """Return (nv, nv) `G = (P M P)⁺`, from forces to the acceleration along the constraints."""
-    return tree_solve(_constraint_root(m), m.P)
 
 
 def least_norm_control(task: ServoTask, s: ca.SX, rank_tol: float) -> ca.SX:
@@ -112,7 +100,7 @@ def figures_control(task: ServoTask, MinvB: ca.SX, s: ca.SX, rank_tol: float) ->
 
     Args:
         task: the servo rows at one state.
-        MinvB: (nv, nu) `M⁻¹ B` of `free_response`.
+        MinvB: (nv, nu) `M⁻¹ B`, the response with all loops open.
         s: (nu, 1) control of which the part without effect on the rows is added.
         rank_tol: relative length below which a row of F is dropped.
     """
@@ -122,9 +110,3 @@ def figures_control(task: ServoTask, MinvB: ca.SX, s: ca.SX, rank_tol: float) ->
     matrix = complement + factor.pinv_times(task.K)
     right = factor.pinv_times(task.w) + complement @ s
     return complete_factor(matrix, rank_tol=rank_tol).pinv_times(right)
-
-
-def _constraint_root(m: Mechanism) -> ca.SX:
-    """Return the Cholesky factor of `M̄ = P M P + μ Q`; `M̄⁻¹ P = (P M P)⁺ = G`."""
-    mass = mean_mass(m.M, m.P, m.rows.basis.rank)
-    return tree_cholesky(constraint_mass(m.M, m.P, mass))

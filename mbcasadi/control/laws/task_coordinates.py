@@ -12,13 +12,14 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attainable
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at
 from mbcasadi.control.tasks.task import Gain, Slot, per_row
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg import complete_factor
-from mbcasadi.shapes import require_name
+from mbcasadi.shapes import require_kind, require_name, require_texts
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import authored_pose, per, rates
 
@@ -81,11 +82,14 @@ def joint_coordinates(system: System, joints: Sequence[str]) -> Coordinates:
 
     Raises:
         UnknownNameError: no such joint; the message lists those that can be taken.
-        ProblemError: no joints.
+        ProblemError: no joints, or one of them twice.
     """
+    require_system(system)
+    require_texts("joints", joints)
     scalar = _scalar_joints(system)
     for name in joints:
         require_name("hinge or slide", name, list(scalar))
+    _require_different(joints)
     if not joints:
         raise ProblemError("joints is empty; expected the name of at least one hinge or slide")
     places = [scalar[name][0] for name in joints]
@@ -111,7 +115,13 @@ def function_coordinates(
 
     Raises:
         ShapeError: the Function has another signature, or the names are not k.
+        ProblemError: theta is no Function, or a name occurs twice.
     """
+    require_system(system)
+    require_kind("theta", theta, ca.Function, "(q) -> (theta)")
+    for label, texts in {"names": names, "units": units}.items():
+        if texts is not None:
+            require_texts(label, texts)
     if theta.n_in() != 1 or theta.size_in(0) != (system.nq, 1):
         raise ShapeError(f"theta takes {theta.size_in(0)}, expected one input (nq, 1)")
     k = theta.size1_out(0)
@@ -123,6 +133,7 @@ def function_coordinates(
         raise ShapeError(
             f"theta has {k} entries, found {len(row_names)} names, {len(row_units)} units"
         )
+    _require_different(row_names)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     value, N = theta(q), system.velocity_map(q)
     J = ca.jacobian(value, q) @ N
@@ -154,6 +165,9 @@ def chosen_coordinates(
         UnknownNameError: a name in `among` is no hinge or slide.
         ProblemError: the hinges and slides do not determine the motion, or there is none.
     """
+    require_system(system)
+    if among is not None:
+        require_texts("among", among)
     scalar = _scalar_joints(system)
     for name in among or ():
         require_name("hinge or slide", name, list(scalar))
@@ -224,6 +238,12 @@ def motion_gains(coordinates: Coordinates, kp: Gain, kd: Gain | None) -> tuple[A
     G_P = per_row("theta", "kp", kp, coordinates.names)
     G_D = 2 * np.sqrt(G_P) if kd is None else per_row("theta", "kd", kd, coordinates.names)
     return G_P, G_D
+
+
+def _require_different(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ProblemError(f"θ names {', '.join(twice)} more than once; expected different entries")
 
 
 def _scalar_joints(system: System) -> dict[str, tuple[int, int, str]]:

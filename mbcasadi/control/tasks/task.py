@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import real_array, require_kind
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -150,6 +150,14 @@ class Task(ABC):
     @abstractmethod
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the slices of a reference that holds the configuration q, at rest."""
+
+
+TASK_ADVICE = "PostureTask, FrameTask, ComTask or one of your own"
+
+
+def require_task(name: str, task: object) -> None:
+    """Raise `ProblemError` unless an argument is a task."""
+    require_kind(name, task, Task, TASK_ADVICE)
 
 
 def gains_of(task: Task, system: System) -> Gains:

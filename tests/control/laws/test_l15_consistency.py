@@ -101,3 +101,53 @@ def test_wrong_sizes_are_refused(arms):
         servo_report(arms, bar_rows(arms), robots.START, yddot=[1.0])
     with pytest.raises(err.ShapeError, match="q"):
         servo_report(arms, bar_rows(arms), [0.0])
+
+
+def crank_without_a_use(units=1.0):
+    """A mass on a tilted rail that is pushed across it alone, lengths in `1 / units` m."""
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    along, across = np.array([0.6, 0.8]), np.array([0.8, -0.6])
+    system = mb.from_equations(
+        q,
+        v,
+        M=np.diag([0.7, 0.7]) / units**2,
+        h=[0, 0.7 * 9.81 / units],
+        B=across[:, None] * 0.3 / units,
+        phi=ca.dot(across, q),
+    )
+    rows = servo_rows(system, q, v, phi=ca.dot(along, q) / units - 1, names=("place",))
+    return system, rows
+
+
+@pytest.mark.parametrize("units", [1.0, 1e3, 1e-3])
+def test_where_no_control_does_anything_no_row_is_attainable(units):
+    """The response is rounding, some 1e-17: its rank must not be judged by itself."""
+    system, rows = crank_without_a_use(units)
+    report = servo_report(system, rows, [0.0, 0.0])
+    assert (report.rank_rows, report.rank_motion, report.rank_control) == (1, 1, 0)
+    assert not report.attainable
+    assert not report.controllable
+    assert report.consistent
+    np.testing.assert_allclose(report.out_of_reach, [0.8 * 9.81], rtol=1e-12)  # of gravity
+    assert "They do not depend on u0." in report.in_words
+    assert "No control gives the desired acceleration of place now (33)." in report.in_words
+
+
+@pytest.mark.parametrize("units", [1.0, 1e4, 1e-4])
+def test_the_report_is_the_same_in_all_units(units):
+    """Two masses of very unequal units: both places are driven, whatever the unit of the first."""
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    M, S = np.array([[2.0, 0.4], [0.4, 0.5]]), np.diag([1 / units, 1.0])
+    system = mb.from_equations(q, v, M=S @ M @ S, h=[0, 0], B=S @ [[1.0, 0], [0, 1.0]])
+    rows = servo_rows(system, q, v, phi=ca.vertcat(q[0] / units - 1, q[1]), names=("a", "b"))
+    report = servo_report(system, rows, [0.0, 0.0])
+    assert (report.rank_rows, report.rank_motion, report.rank_control) == (2, 2, 2)
+    assert report.attainable
+    assert report.controllable
+
+
+def test_a_motion_that_forces_do_not_determine_is_refused():
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    system = mb.from_equations(q, v, M=np.diag([1.0, 0]), h=[0, 0], B=np.eye(2))
+    with pytest.raises(err.ProblemError, match="not positive definite on the free motions at q"):
+        servo_report(system, servo_rows(system, q, v, phi=q[1]), [0.0, 0.0])

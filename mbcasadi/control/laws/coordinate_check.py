@@ -1,0 +1,131 @@
+"""Whether the coordinates θ of a law determine the motions of its mechanism, and no more.
+
+With a basis Z of the motions at a pose, θ determines them iff `J Z`, `J = ∂θ/∂q`, has as many
+independent rows as there are motions. Its entries are independent iff it has as many as θ. Both are
+generic: they are lost at single poses, so the best of some poses counts.
+"""
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.law_interface.arguments import require_system
+from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at, sampled_poses
+from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_kind
+from mbcasadi.system import System
+
+SAMPLES = 8
+"""Poses around the authored one that are tried."""
+
+STARTS = 64
+"""Random configurations from which poses of a system without an authored one are sought."""
+
+NEAR, WIDE = 0.2, 1.0
+"""Spread of both, rad or m."""
+
+ADVICE = "joint_coordinates, function_coordinates or chosen_coordinates makes them"
+
+
+@dataclass(frozen=True)
+class _Count:
+    """At one pose: motions, those that θ determines, and independent entries of θ."""
+
+    motions: int
+    determined: int
+    independent: int
+
+
+def coordinates_of(
+    system: System,
+    coordinates: Coordinates | None,
+    *,
+    allow_free: bool,
+    metric: ArrayLike | None = None,
+) -> Coordinates:
+    """Return a law's coordinates, `chosen_coordinates` where none are given.
+
+    Args:
+        system: the mechanism.
+        coordinates: θ of the caller.
+        allow_free: θ may leave motions open; the law damps them.
+        metric: (nv, nv) of `chosen_coordinates`.
+
+    Raises:
+        ProblemError: no coordinates of this system, dependent entries, or motions left open.
+    """
+    if coordinates is None:
+        return chosen_coordinates(system, metric=metric)
+    require_coordinates(system, coordinates)
+    _require_determined(system, coordinates, allow_free)
+    return coordinates
+
+
+def require_coordinates(system: System, coordinates: object) -> None:
+    """Raise `ProblemError` unless an argument is coordinates for this system."""
+    require_system(system)
+    require_kind("coordinates", coordinates, Coordinates, ADVICE)
+    assert isinstance(coordinates, Coordinates)
+    nq, nv = coordinates.rows.numel_in("q"), coordinates.rows.numel_in("v")
+    if (nq, nv) != (system.nq, system.nv):
+        raise ProblemError(
+            f"coordinates are of a system with nq = {nq}, nv = {nv}; '{system.name}' has "
+            f"nq = {system.nq}, nv = {system.nv}"
+        )
+
+
+def _require_determined(system: System, theta: Coordinates, allow_free: bool) -> None:
+    counts = _counts(system, theta)
+    if not counts:  # no closed pose is known: the status of the law reports it at run time
+        return
+    named, k = ", ".join(theta.names), len(theta.names)
+    most = max(count.independent for count in counts)
+    if most < k:
+        raise ProblemError(
+            f"θ = ({named}) has {k} entries, of which {most} are independent on '{system.name}'; "
+            f"expected independent ones, of {counts[0].motions} motions"
+        )
+    missing = min(count.motions - count.determined for count in counts)
+    if missing > 0 and not allow_free:
+        motions = min(count.motions for count in counts)
+        raise ProblemError(
+            f"θ = ({named}) determines {motions - missing} of the {motions} motions of "
+            f"'{system.name}' and leaves the others without control; give one entry for each "
+            "motion, or have them damped: damping=, or allow_free=True in quasi-velocities"
+        )
+
+
+def _counts(system: System, theta: Coordinates) -> list[_Count]:
+    """Return the counts at some poses; rows that a mask can switch off bind no entry of θ."""
+    counts = []
+    for q in _poses(system):
+        Z = motions_at(system, q)
+        J = np.array(theta.rows(q, np.zeros(system.nv))[1])
+        free = np.eye(system.nv) if system.mask is not None else Z
+        counts.append(_Count(Z.shape[1], _rank(J @ Z), _rank(J @ free)))
+    return counts
+
+
+def _poses(system: System) -> Array:
+    if system.timed or "v" in _inputs_of_rows(system):
+        return np.zeros((0, system.nq))
+    if system.tree is not None:
+        around = sampled_poses(system, SAMPLES, spread=NEAR)
+        return np.vstack([np.asarray(system.tree.q0, dtype=float)[None], around])
+    starts = sampled_poses(system, STARTS, q0=np.zeros(system.nq), spread=WIDE)
+    return starts[:SAMPLES]
+
+
+def _inputs_of_rows(system: System) -> list[str]:
+    loop: ca.Function | None = system.loop_jacobian if system.nc else None
+    return [] if loop is None else list(loop.name_in())
+
+
+def _rank(X: Array) -> int:
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    rows = X / np.where(length > 0, length, 1.0)
+    return int(np.linalg.matrix_rank(rows, POSE_RANK_TOL)) if rows.size else 0
