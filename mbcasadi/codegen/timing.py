@@ -13,7 +13,7 @@ from mbcasadi.codegen.calls import prepared_from
 from mbcasadi.codegen.manifest import Manifest
 from mbcasadi.codegen.text import comma_list, number, template
 from mbcasadi.errors import ExportError, ShapeError
-from mbcasadi.shapes import require_name
+from mbcasadi.shapes import real_array, require_name
 
 COLUMNS, COLUMNS_OF_PHASES = 2, 6  # of the program's results
 # Larger than the last-level cache of common machines.
@@ -141,7 +141,7 @@ def input_record(manifest: Manifest, inputs: Mapping[str, ArrayLike]) -> NDArray
     signals = manifest["inputs"]
     for name in inputs:
         require_name("input", name, [s["name"] for s in signals])
-    arrays = {k: np.atleast_2d(np.asarray(v, dtype=float)) for k, v in inputs.items()}
+    arrays = {k: np.atleast_2d(real_array(k, v)) for k, v in inputs.items()}
     ticks = max((len(a) for a in arrays.values()), default=1)
     columns = []
     for signal in signals:

@@ -227,6 +227,8 @@ class Plant:
 
 
 def _column(name: str, value: ArrayLike, size: int) -> Array:
+    if np.ma.is_masked(value) or np.iscomplexobj(value):
+        raise ShapeError(f"{name} has masked or complex entries; expected real numbers")
     array = np.asarray(value, dtype=float)
     if array.shape not in {(size,), (size, 1)}:
         raise ShapeError(f"{name} has shape {array.shape}, expected ({size},)")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.system.functions import Builder
 
 Array = NDArray[np.float64]
 
@@ -33,6 +34,20 @@ SPREADS = (
     30.0,
     300.0,
 )  # standard deviations of further ones, for expressions of small domain
+
+
+GIVEN_AS = {"h": "bias_force", "force": "passive_force", "B": "actuation"}
+"""Argument of `from_equations` → the member that it becomes."""
+
+
+def check_equations(builders: Mapping[str, Builder]) -> bool:
+    """Return whether M is singular at each of a few generic configurations.
+
+    Raises:
+        ShapeError, ProblemError: M, h, the force or B cannot be right; see below.
+    """
+    require_numbers_somewhere({name: builders[member]() for name, member in GIVEN_AS.items()})
+    return check_inertia(builders["mass_matrix"]())
 
 
 def check_inertia(mass_matrix: ca.Function) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.constraints import user_rows
 from mbcasadi.errors import ShapeError
 from mbcasadi.shapes import real_array, require_shape, unique
-from mbcasadi.system.equation_checks import check_inertia, require_numbers_somewhere
+from mbcasadi.system.equation_checks import check_equations
 from mbcasadi.system.functions import (
     Builder,
     Expression,
@@ -141,9 +141,7 @@ def from_equations(
     if potential is not None:
         members["potential_energy"] = (of_q, "V", matrix("potential", potential, (1, 1)))
     builders = {key: constant(function(key, *parts)) for key, parts in members.items()}
-    semidefinite = check_inertia(builders["mass_matrix"]())
-    parts_by_name = {"h": "bias_force", "force": "passive_force", "B": "actuation"}
-    require_numbers_somewhere({given: builders[key]() for given, key in parts_by_name.items()})
+    semidefinite = check_equations(builders)
     builders["kinetic_energy"] = kinetic_energy(builders["mass_matrix"], nv)
     builders |= builders_of(constraints) | _vector_space(nv)
     nu = int(B.shape[1])

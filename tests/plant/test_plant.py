@@ -273,3 +273,10 @@ def test_a_renderer_that_does_not_exist_is_a_reason_not_a_crash(
     frames = draw_frames(plant.model, plant.q)
     assert frames.images is None
     assert "no_such_library: " in frames.reason
+
+
+@pytest.mark.parametrize("bad", [np.ma.masked_array([0.0, 1.0, 0.0], [0, 1, 0]), np.zeros(3) + 1j])
+def test_masked_and_complex_states_are_refused(bad):
+    plant = Plant(models.path("four_bar"))
+    with pytest.raises(ShapeError, match="masked or complex entries"):
+        plant.reset(bad)

@@ -19,6 +19,7 @@ from mbcasadi.system import FrameFunctions, System
 from mbcasadi.validation.agreement import frame_values
 from mbcasadi.validation.agreement import mujoco_values as mj
 from mbcasadi.validation.agreement.mujoco_values import Sample
+from mbcasadi.validation.agreement.potential_energy import potential_energy
 
 Array = NDArray[np.float64]
 Value = Callable[[Sample], Array]
@@ -152,7 +153,7 @@ def _references(system: System) -> list[Reference]:
         Reference("passive_force", force, lambda s: s.data.qfrc_passive, "force"),
         Reference("gravity_force", force, mj.gravity_force, "force"),
         Reference("kinetic_energy", "J", mj.kinetic_energy),
-        Reference("potential_energy", "J", mj.potential_energy),
+        Reference("potential_energy", "J", potential_energy),
         Reference("velocity_map", "1", mj.velocity_map, note=f"{BY_DIFFERENCE} mj_integratePos"),
         Reference("integrate", position, lambda s: mj.integrate(s.model, s.q, s.v)),
         Reference("difference", position, lambda s: mj.difference(s.model, s.q, s.q1)),
