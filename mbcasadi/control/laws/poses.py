@@ -9,7 +9,14 @@ from mbcasadi.control.law_interface.law import Array
 from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import MatrixRoot
-from mbcasadi.shapes import column, real_array, require_numbers, require_positive, require_shape
+from mbcasadi.shapes import (
+    column,
+    number,
+    real_array,
+    require_numbers,
+    require_positive,
+    require_shape,
+)
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
 
@@ -56,7 +63,7 @@ def rows_at(
     place = column("q", q, system.nq)
     on = column("mask", np.ones(system.nc) if mask is None else mask, system.nc)
     rate = column("v", np.zeros(system.nv) if v is None else v, system.nv)
-    require_numbers(t=abs(t))
+    require_numbers(t=abs(number("t", t)))
     if not system.nc:
         return np.zeros((0, system.nv))
     values: dict[str, ArrayLike] = {"q": place, "v": rate, "t": t}

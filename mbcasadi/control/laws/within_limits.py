@@ -20,7 +20,7 @@ from mbcasadi.control.laws.desired_acceleration_task import desired_acceleration
 from mbcasadi.control.tasks.task import Task, require_task
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.description.status import OUTPUTS, Flag, Status
-from mbcasadi.errors import ProblemError, UnsupportedFeatureError
+from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.qp.solver import controller_fun
 from mbcasadi.shapes import require_kind, require_positive
@@ -71,7 +71,6 @@ def within_limits(
 
     Raises:
         ProblemError: the options contradict themselves; a law that reads a table or holds a QP.
-        UnsupportedFeatureError: M is only semidefinite.
     """
     require_kind("law", law, Law, "a function of control.laws makes one")
     if closeness is not None:
@@ -83,11 +82,6 @@ def within_limits(
     if inner.stages is not None or not inner.function.is_a("SXFunction"):
         raise ProblemError(
             f"law '{inner.name}' reads a table or holds a QP; expected one of plain arithmetic"
-        )
-    if law.system.semidefinite:
-        raise UnsupportedFeatureError(
-            f"law '{inner.name}': distances are measured by a positive definite M, but the M of "
-            f"'{law.system.name}' is singular"
         )
     limits = np.column_stack([inner.u_min, inner.u_max]) if ctrl_limits is None else ctrl_limits
     qp = InverseDynamicsQP(

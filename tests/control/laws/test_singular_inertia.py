@@ -124,13 +124,11 @@ def test_what_needs_the_inverse_of_m_is_refused_by_name():
     q, v = ca.SX.sym("q", 3), ca.SX.sym("v", 3)
     servo = laws.servo_rows(system, q, v, phi=q[0] - 0.3)
     theta, task = laws.joint_coordinates(system, ("q_0",)), PostureTask()
-    law = laws.constraint_force_control(system)
     for build in (
         lambda: laws.servo_control(system, servo, form="figures"),
         lambda: laws.impedance_control(system, task, stiffness=1.0, damping=1.0),
         lambda: laws.quasi_velocity_tracking(system, theta),
         lambda: laws.quasi_velocity_force(system, theta),
-        lambda: laws.within_limits(law),
     ):
         with pytest.raises(err.UnsupportedFeatureError, match="M of 'equations' is singular"):
             build()
