@@ -216,7 +216,10 @@ class Allocation:
             self._out_of_norm(self._constraint_force(f)),
             self._out_of_norm(motion),
             missing,
-            ca.logic_and(attainable(motion, moving), attainable(missing, desired)),
+            ca.logic_and(
+                self.mechanism.is_attained(motion, moving),
+                attainable(missing, desired, self._needed),
+            ),
         )
 
 
@@ -224,7 +227,7 @@ def actuators(mechanism: Mechanism) -> Actuators:
     """Return the range of B; constant B is factored when the law is built."""
     B = ca.SX(mechanism.B)
     if not B.is_constant():
-        factor = complete_factor(B.T, rank_tol=mechanism.rank_tol)
+        factor = complete_factor(B.T, row_scale=ca.norm_fro(B), rank_tol=mechanism.rank_tol)
         B_pinv = factor.pinv_transposed_times(ca.SX.eye(B.shape[0]))
         return Actuators(factor.basis.V, B_pinv, mechanism.f_0)
     matrix = np.array(ca.DM(B), dtype=float)

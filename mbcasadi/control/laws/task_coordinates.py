@@ -221,7 +221,7 @@ def desired_motion(
     Lam = factor.pinv_times(ca.SX.eye(J.shape[0]))
     a = mechanism.a_across + Lam @ (second - c - J @ mechanism.a_across)
     missing = second - c - J @ a
-    attained = attainable(missing, second)
+    attained = attainable(missing, second, c, J @ mechanism.a_across)
     if damping:
         v_free = mechanism.P @ mechanism.weighted_rate(v)
         V = factor.basis.V
