@@ -193,7 +193,7 @@ def test_gains_that_diverge_are_refused_and_the_message_names_those_that_do_not(
     constraint_force_control(system, ForceGains(1.1, allow_unstable=True))
     with pytest.raises(err.ProblemError, match="proportional = -1"):
         constraint_force_control(system, ForceGains(-1.0))
-    with pytest.raises(err.ProblemError, match="at least 1 sample"):
+    with pytest.raises(err.ProblemError, match="delay = 0; expected a whole number, at least 1"):
         constraint_force_control(system, ForceGains(0.1, delay=0))
     with pytest.raises(err.UnknownNameError, match=r"'pin\.2'"):
         constraint_force_control(system, rows=("pin.5",))
