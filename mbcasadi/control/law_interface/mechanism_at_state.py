@@ -151,10 +151,15 @@ class Mechanism:
             return ca.DM.ones(self.system.nv)
         return ca.DM(self.system.scales.coordinates)
 
-    @cached_property
-    def actuation_scale(self) -> ca.SX:
-        """(nv, 1) scales of the rows of a matrix that is made from B, for its drop rule."""
-        return ca.norm_fro(ca.diag(self.force_sizes) @ self.B) / self.force_sizes
+    def scale_of_forces(self, forces: ca.SX) -> ca.SX:
+        """Return (nv, 1) the scales of the rows of `P forces` for a drop rule; forces (nv, k)."""
+        return ca.norm_fro(ca.diag(self.force_sizes) @ forces) / self.force_sizes
+
+    def factor_along(self, J: ca.SX) -> CompleteFactor[ca.SX]:
+        """Return the factors of `J P`, rows (k, nv) along the free motion."""
+        size = self.force_sizes
+        length = ca.densify(ca.sqrt(ca.sum2((J @ ca.diag(size)) ** 2)))
+        return complete_factor_scaled(J @ self.P, size, row_scale=length, rank_tol=self.rank_tol)
 
     def is_attained(self, missing: ca.SX, desired: ca.SX) -> ca.SX:
         """Return whether the missing part of a desired force (nv, 1) is small beside its terms."""

@@ -185,7 +185,8 @@ class Allocation:
         eye = ca.SX.eye(X.shape[1])
         if X.is_constant() and X.shape[1] >= X.shape[0]:  # every force can be had
             return X.T @ (P @ self._needed), eye - X.T @ P @ X
-        factor = complete_factor(P @ X, rank_tol=self.mechanism.rank_tol)
+        scale = self.mechanism.scale_of_forces(X)
+        factor = complete_factor(P @ X, row_scale=scale, rank_tol=self.mechanism.rank_tol)
         V = factor.basis.V
         return factor.pinv_times(P @ self._needed), eye - V @ V.T
 
@@ -196,6 +197,11 @@ class Allocation:
         if self.norm is None:
             return y
         return y + free @ (self.actuators.X.T @ self._into_norm(self.norm.static))
+
+    def _is_attained(self, missing: ca.SX, desired: ca.SX) -> ca.SX:
+        """Return whether the missing part of a force, in the norm, is small beside its terms."""
+        sizes = ca.DM(1) if self.norm is not None else self.mechanism.force_sizes
+        return attainable(*(sizes * x for x in (missing, desired, self._needed)))
 
     def _into_norm(self, f: ca.SX) -> ca.SX:
         return f if self.norm is None else self.norm.root.divide(f)
@@ -217,7 +223,7 @@ class Allocation:
             self._out_of_norm(motion),
             missing,
             ca.logic_and(
-                self.mechanism.is_attained(motion, moving),
+                self._is_attained(motion, moving),
                 attainable(missing, desired, self._needed),
             ),
         )

@@ -96,8 +96,7 @@ def nearest_acceleration(
     P, across = mechanism.P, mechanism.a_across
     root = ca.DM(np.sqrt(weight))
     J = ca.diag(root) @ rows.J
-    length = ca.densify(ca.sqrt(ca.sum2(J**2)))
-    factor = complete_factor(J @ P, row_scale=length, rank_tol=mechanism.rank_tol)
+    factor = mechanism.factor_along(J)
     a = across + factor.pinv_times(root * (rows.a_des - rows.c) - J @ across)
     if not damping:
         return a
@@ -115,6 +114,6 @@ def allocate(mechanism: Mechanism, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     m = mechanism
     desired = m.P @ (m.M @ a + m.h - m.f_0)
     PB = m.P @ m.B
-    actuators = complete_factor(PB, row_scale=m.actuation_scale, rank_tol=m.rank_tol)
+    actuators = complete_factor(PB, row_scale=m.scale_of_forces(m.B), rank_tol=m.rank_tol)
     u = actuators.pinv_times(desired)
     return u, desired, desired - PB @ u

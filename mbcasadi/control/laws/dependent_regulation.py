@@ -122,7 +122,7 @@ def dependent_regulation(
 def least_control(m: Mechanism, f: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return `u = Γ (f - f_0)` and `P (f - f_0 - B u)`  [A16, eq. 16, 18]."""
     along, PB = m.P @ (f - m.f_0), m.P @ m.B
-    actuators = complete_factor(PB, row_scale=m.actuation_scale, rank_tol=m.rank_tol)
+    actuators = complete_factor(PB, row_scale=m.scale_of_forces(m.B), rank_tol=m.rank_tol)
     u = actuators.pinv_times(along)
     return u, along - PB @ u
 

@@ -170,7 +170,8 @@ class QuasiMotion:
     def a(self) -> ca.SX:
         """(nv, 1) acceleration under that force."""
         m = self.mechanism
-        return quasi_velocity(m.M, m.h, self.force, m.A, m.c, **m.rule).a
+        a: ca.SX = quasi_velocity(m.M, m.h, self.force, m.A, m.c, **m.rule).a
+        return a
 
 
 def turning_fun(system: System, coordinates: Coordinates) -> ca.Function:
