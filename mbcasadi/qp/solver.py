@@ -13,11 +13,15 @@ from mbcasadi.description.qp_stages import (
     SolverFlag,
 )
 from mbcasadi.errors import SolverError
+from mbcasadi.linalg import complete_factor
 from mbcasadi.qp.infeasibility import proves_infeasible
 from mbcasadi.qp.scaled_problem import ScaledProblem, contradicts, scaled_problem
 
 STATIONARY = 1e-6
 """Relative size of `x + A_qpᵀ lam_a`, and of a violation, up to which DAQP claims an optimum."""
+
+ACTIVE_RANK_TOL = 1e-12
+"""Active rows of unit length that are independent by less than this are dependent."""
 
 QRQP = {"print_iter": False, "print_header": False, "print_info": False, "print_time": False}
 
@@ -98,15 +102,14 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     carry, prepared = given[4:]
     problem = scaled_problem(*given[:3])
     conic = _conic_fun(solver, stages.n, stages.m, problem.A.sparsity())
-    x, lam = conic(problem.A, problem.lower, problem.upper)
+    x, lam = conic(*problem[:3])
     if not stages.m:
         return _Solution(problem.unit * x, lam, problem.posed, carry, prepared)
     without = ca.if_else(contradicts(*given[:3]), SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
     if solver == "daqp":
-        ray = lam / problem.length
-        x, lam = _refined(conic, problem, x, lam)
+        proven = proves_infeasible(*problem[:3], lam / problem.length, ca.MX(1))
+        x, lam = _refined(problem, x, lam)
         optimal = ca.logic_and(problem.posed, _is_optimum(problem, x, lam))
-        proven = proves_infeasible(problem.A, problem.lower, problem.upper, ray, ca.MX(1))
         without = ca.if_else(ca.logic_and(problem.posed, proven), SolverFlag.INFEASIBLE, without)
         x, lam = ca.if_else(optimal, x, 0), ca.if_else(optimal, lam, 0)
     else:
@@ -118,47 +121,50 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
 
 def _conic_fun(solver: str, n: int, m: int, rows: ca.Sparsity) -> ca.Function:
     """Return (A, lower, upper) → (x, lam) by a plugin."""
-    conic = ca.conic(
-        "least_distance", solver, {"h": ca.Sparsity.diag(n), "a": rows}, DENSE_SOLVERS[solver]
-    )
+    pattern = {"h": ca.Sparsity.diag(n), "a": rows}
+    conic = ca.conic("least_distance", solver, pattern, DENSE_SOLVERS[solver])
     A, lower, upper = ca.MX.sym("A", rows), ca.MX.sym("lower", m), ca.MX.sym("upper", m)
     found = conic(h=ca.DM.eye(n), g=ca.DM.zeros(n), a=A, lba=lower, uba=upper)
     return ca.Function("solve", [A, lower, upper], [found["x"], found["lam_a"]])
 
 
-def _gap(A: ca.MX, lower: ca.MX, upper: ca.MX, length: ca.MX, x: ca.MX, lam: ca.MX) -> ca.MX:
+def _gap(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
     """Return (m,) by how much each active row misses its nearer bound, over its length.
 
     The sign of a multiplier that is nearly zero does not tell which one is active.
     """
-    value = A @ x
-    to_upper, to_lower = upper - value, lower - value
+    value = problem.A @ x
+    to_upper, to_lower = problem.upper - value, problem.lower - value
     missed = ca.if_else(ca.fabs(to_upper) < ca.fabs(to_lower), to_upper, to_lower)
-    return ca.if_else(ca.logic_and(lam != 0, ca.fabs(missed) < UNBOUNDED), missed / length, 0)
+    return (
+        ca.if_else(ca.logic_and(lam != 0, ca.fabs(missed) < UNBOUNDED), missed, 0) / problem.length
+    )
 
 
-def _refined(
-    conic: ca.Function, problem: ScaledProblem, x: ca.MX, lam: ca.MX
-) -> tuple[ca.MX, ca.MX]:
-    """Return the solution after one step of iterative refinement, where it is needed.
+def _refined(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> tuple[ca.MX, ca.MX]:
+    """Return the solution, computed once more from its active rows where it is not exact.
 
     DAQP factors `A Aᵀ` of the active rows: where they are nearly parallel, x misses their bounds.
-    The problem with the bounds moved by what is missed is solved once more, and its error is one
-    of second order. The exported C does the same.
+    An orthogonal factorisation of the rows themselves keeps the digits: `x + A⁺ (b - A x)`. The
+    exported C factors anew instead. The result counts where it misses less and no multiplier
+    changes its sign.
     """
-    values = (*problem[:4], x, lam)
+    values = (*problem, x, lam)
     s = [ca.MX.sym(f"s{i}", value.sparsity()) for i, value in enumerate(values)]
-    A, lower, upper, length, x_0, lam_0 = s
-    missed = _gap(*s)
-    x_1, lam_1 = conic(A, lower + length * missed, upper + length * missed)
-    left = ca.norm_inf(_gap(A, lower, upper, length, x_1, lam_1))
-    closer = ca.logic_and(left < ca.norm_inf(missed), ca.norm_inf(lam_1) > 0)
-    better = [ca.if_else(closer, x_1, x_0), ca.if_else(closer, lam_1, lam_0)]
-    refine = ca.Function.if_else(
-        "refine", ca.Function("again", s, better), ca.Function("once", s, [x_0, lam_0])
-    )
-    refined = refine(ca.norm_inf(_gap(*values)) > REFINED, *values)
-    return refined[0], refined[1]
+    given, x_0, lam_0 = ScaledProblem(*s[:-2]), s[-2], s[-1]
+    missed = _gap(given, x_0, lam_0)
+    rows = ca.diag((lam_0 != 0) / given.length) @ given.A
+    factor = complete_factor(ca.densify(rows), row_scale=0.0, rank_tol=ACTIVE_RANK_TOL)
+    x_1 = x_0 + factor.pinv_times(missed)
+    lam_1 = -factor.pinv_transposed_times(x_1) / given.length
+    closer = ca.norm_inf(_gap(given, x_1, lam_0)) < ca.norm_inf(missed)
+    same = ca.mmin(lam_0 * lam_1) >= 0
+    better = ca.logic_and(closer, same)
+    outputs = [ca.if_else(better, x_1, x_0), ca.if_else(better, lam_1, lam_0)]
+    again, once = ca.Function("again", s, outputs), ca.Function("once", s, [x_0, lam_0])
+    refine = ca.Function.if_else("refine", again, once)
+    result = refine(ca.norm_inf(_gap(problem, x, lam)) > REFINED, *values)
+    return result[0], result[1]
 
 
 def _is_optimum(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
