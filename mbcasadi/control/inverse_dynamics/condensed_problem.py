@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, condense
-from mbcasadi.control.inverse_dynamics.inputs import guard_inputs
+from mbcasadi.control.inverse_dynamics.inputs import Inputs, guard_inputs
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import (
     ForceWeights,
@@ -23,6 +23,7 @@ class CondensedProblem:
     """The QP in y = (p, w), and what it was made from.
 
     Attributes:
+        inputs: what the QP was made from.
         valid: whether the inputs were valid.
         problem: the parts of the QP.
         scales: the units of the problem.
@@ -32,6 +33,7 @@ class CondensedProblem:
         whitened: `y = y_0 + L_inv x`.
     """
 
+    inputs: Inputs
     valid: ca.SX
     problem: Problem
     scales: ProblemScales
@@ -63,4 +65,4 @@ def condensed_problem(
     )
     weights = units.force_weights(setup)
     H, g = objective(setup, problem, condensed, weights)
-    return CondensedProblem(valid, problem, units, weights, condensed, H, g, whiten(H, g))
+    return CondensedProblem(inputs, valid, problem, units, weights, condensed, H, g, whiten(H, g))

@@ -105,12 +105,8 @@ class InverseDynamicsQP(Setup):
 
     @property
     def z0(self) -> Array:
-        """Initial state: nothing active, the control nearest to zero."""
-        z0 = np.zeros(self.function.numel_in("z"))
-        if self.holds_last_control:
-            low, high = self.stages.u_min, self.stages.u_max
-            z0[-self.system.nu :] = np.clip(0.0, low, high)
-        return z0
+        """Initial state: nothing active, nothing measured yet."""
+        return np.concatenate([np.zeros(len(self.row_names)), self.stages.safe.z0])
 
     @cached_property
     def controller(self) -> Controller:

@@ -31,8 +31,7 @@ def controller_data(
         monitor: (q, v, [act], ref, mask) → (target, error, contact_force), for reports.
     """
     controls = setup.system.actuator_names
-    last = tuple(f"u.{name}" for name in controls) if setup.holds_last_control else ()
-    state = tuple(f"active.{name}" for name in stages.row_names) + last
+    state = tuple(f"active.{name}" for name in stages.row_names) + stages.safe.components
     inputs = {
         "q": coordinates(setup.system),
         "v": rates(setup.system),
