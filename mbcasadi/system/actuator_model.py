@@ -209,6 +209,7 @@ def _is_bounded(ranges: Ranges, gain: ca.SX) -> tuple[bool, ...]:
         for i in range(len(unbounded))
     )
 
+
 def direct_drives(B: ca.SX) -> dict[int, tuple[int, float]]:
     """Return column → (row, constant) for columns of B with one entry on a row of their own.
 

@@ -16,7 +16,6 @@ from mbcasadi.qp.input_guard import (
 from mbcasadi.system.closing import close_state
 from mbcasadi.system.coordinates import quaternion_places
 
-
 MEASURED = ("q", "v", "act")
 
 

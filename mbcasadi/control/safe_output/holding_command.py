@@ -7,8 +7,9 @@ An actuator gives the force `p = g u + b(l, l')`. At rest at the length l the lo
 
 for a position servo (g = kp, b = -kp l) the length itself and `p_s / kp`, without which it would
 sag by so much; for a velocity servo zero and `p_s / kv`; for a motor `p_s / g`. A motor has nothing
-that holds or damps it: it gets `-k l' / g` as well, with k from the inertia that it sees. With
-an activation state u is the activation that a filter settles at, and zero for an integrator.
+that holds or damps it: it gets `-p_k / g` as well, p_k the force that all inertia M needs for the
+acceleration k v, so that the motion fades as exp(-k t). This takes energy away, `k vᵀ M v` where
+motors drive all coordinates. With an activation state u is the activation that a filter settles at, and zero for an integrator.
 """
 
 from collections.abc import Sequence
@@ -72,18 +73,15 @@ def holding_command(
         rows: active rows (m, nv) of constraints and contacts, and the inertia (m,) that each sees.
         actuator_mass: (nu,) inertia that each actuator sees.
     """
-    q, v = state
-    at_rest = actuator_model(system, ranges, period, q, ca.SX(system.nv, 1), None)
-    still = ca.SX(system.nv, 1)
+    (q, v), still = state, ca.SX(system.nv, 1)
+    at_rest = actuator_model(system, ranges, period, q, still, None)
     load = system.bias_force(q, still) - system.passive_force(q, still) - at_rest.rest
     M = system.mass_matrix(q)
-    forces = static_forces(
-        load, M, at_rest.moment, rows[0], ca.DM(rows[1]), ca.DM(actuator_mass)
-    )
-    forces = clip(forces, ranges.force)
+    loads = ca.horzcat(load, damping_rate(period) * (M @ v))
+    p = static_forces(loads, M, at_rest.moment, *rows, actuator_mass)
+    forces, braking = clip(p[:, 0], ranges.force), ca.DM(motors_of(system)) * p[:, 1]
     per_force = reciprocal(at_rest.gain)
-    damping = ca.DM(motors_of(system) * damping_rate(period) * actuator_mass)
-    own = -(at_rest.bias + damping * (at_rest.moment.T @ v)) * per_force
+    own = -(at_rest.bias + braking) * per_force
     keep = _accepts_level(system.actuators, at_rest)
     return HoldingCommand(ca.densify(keep * forces * per_force), ca.densify(keep * own))
 

@@ -1,7 +1,7 @@
 """The output of a tick without a solution: one definition for all controllers.
 
-    u = the command of the last solved tick        while that is younger than `LAST_COMMAND` seconds,
-    u = load + own                                 afterwards, see `holding_command.py`,
+    u = the command of the last solved tick    while it is younger than `LAST_COMMAND` seconds,
+    u = load + own                             afterwards, see `holding_command.py`,
 
 clipped to the limits. Both terms come from the last accepted measurement (finite, quaternions not
 degenerate, loops closed), before the first one from the authored pose at rest:
@@ -19,7 +19,6 @@ The state is `(last, load, own, age)`: the last command and the age of it in tic
 and harmless whatever its content; nothing branches.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,7 +33,7 @@ from mbcasadi.qp.input_guard import LARGEST_INPUT, clamp
 FALLBACKS = ("safe", "hold", "zero")
 """Names of safe outputs: the definition above; the last command; zero actuator force."""
 
-LAST_COMMAND = 0.02
+LAST_COMMAND = 0.01
 """s during which the last solved command is still used, at least one tick."""
 
 UNSEEN = 1e6

@@ -1,7 +1,8 @@
-"""Actuator forces that carry gravity and springs at rest, with the help of constraints.
+"""Actuator forces that carry a load, with the help of constraints.
 
 At rest the mechanism is in balance where `B p + Gᵀ lam = g(q)`, with g the bias force at zero
-velocity minus springs and what the model compensates. Coordinates that one actuator drives
+velocity minus springs and what the model compensates. The same equation with `M a` in place of g
+gives the forces that cause the acceleration a. Coordinates that one actuator drives
 directly (D) follow from the others (U), which only rows and other actuators can carry:
 
     C_Uᵀ mu = g_U,   C = (G; B_otherᵀ),   mu = W C_U (C_Uᵀ W C_U + ε M_UU)⁻¹ g_U,
@@ -34,36 +35,36 @@ LEAST_INERTIA = 1e-9
 
 
 def static_forces(
-    load: ca.SX, M: ca.SX, B: ca.SX, G: ca.SX, row_mass: ca.DM, actuator_mass: ca.DM
+    load: ca.SX, M: ca.SX, B: ca.SX, G: ca.SX, row_mass: Array, actuator_mass: Array
 ) -> ca.SX:
-    """Return the actuator forces p (nu,) at rest.
+    """Return the actuator forces p (nu, k).
 
     Args:
-        load: (nv,) g, the generalised force that has to be carried.
+        load: (nv, k) generalised forces that have to be carried, each by itself.
         M: (nv, nv) inertia.
         B: (nv, nu) moments of the actuators.
         G: (m, nv) active rows of constraints and contacts; rows that are off are zero.
         row_mass: (m,) inertia that each row sees, `1 / (G_i M⁻¹ G_iᵀ)`.
         actuator_mass: (nu,) the same of each actuator.
     """
-    nv, nu = B.shape
+    (nv, nu), k = B.shape, load.shape[1]
     drives = direct_drives(B)
     driven = [dof for dof, _ in drives.values()]
     free = [dof for dof in range(nv) if dof not in driven]
     others = [column for column in range(nu) if column not in drives]
     C = ca.sparsify(ca.vertcat(G, B[:, others].T))
-    multipliers = ca.SX(C.shape[0], 1)
+    multipliers = ca.SX(C.shape[0], k)
     if free and C.shape[0]:
-        W = ca.vertcat(row_mass, actuator_mass[others])
+        W = ca.DM(np.concatenate([row_mass, actuator_mass[others]]))
         C_U = C[:, free]
-        K = C_U.T @ (W * C_U) + UNCARRIED * M[free, free]
-        multipliers = W * (C_U @ tree_solve(tree_cholesky(K), load[free, 0]))
-    p = ca.SX(nu, 1)
+        K = C_U.T @ (ca.diag(W) @ C_U) + UNCARRIED * M[free, free]
+        multipliers = ca.diag(W) @ (C_U @ tree_solve(tree_cholesky(K), load[free, :]))
+    p = ca.SX(nu, k)
     if others:
-        p[others] = multipliers[G.shape[0] :, 0]
+        p[others, :] = multipliers[G.shape[0] :, :]
     rest = load - C.T @ multipliers
     for column, (dof, gear) in drives.items():
-        p[column] = rest[dof] / gear
+        p[column, :] = rest[dof, :] / gear
     return ca.densify(p)
 
 
