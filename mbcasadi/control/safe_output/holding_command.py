@@ -9,7 +9,8 @@ for a position servo (g = kp, b = -kp l) the length itself and `p_s / kp`, witho
 sag by so much; for a velocity servo zero and `p_s / kv`; for a motor `p_s / g`. A motor has nothing
 that holds or damps it: it gets `-p_k / g` as well, p_k the force that all inertia M needs for the
 acceleration k v, so that the motion fades as exp(-k t). This takes energy away, `k vᵀ M v` where
-motors drive all coordinates. With an activation state u is the activation that a filter settles at, and zero for an integrator.
+motors drive all coordinates. With an activation state u is the activation that a filter settles at,
+and zero for an integrator.
 """
 
 from collections.abc import Sequence

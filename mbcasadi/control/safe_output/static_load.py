@@ -26,7 +26,7 @@ from mbcasadi.system.ranges import require_ranges
 
 Array = NDArray[np.float64]
 
-UNCARRIED = 1e-4
+UNCARRIED = 1e-6
 """Share ε of the load that rows and actuators leave in balance with the inertia: a direction that
 they reach with less than its root, relative to their usual reach, counts as not carried."""
 

@@ -6,6 +6,7 @@ directions of the constraint manifold.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, final
 
 import casadi as ca
@@ -23,6 +24,7 @@ from mbcasadi.description import Controller, Limits, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.checks import check_outputs
+from mbcasadi.mpc.linear.hold import Hold, hold_of_mechanism
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
 from mbcasadi.mpc.linear.limits import limits_of, limits_of_mechanism
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
@@ -189,6 +191,12 @@ class MechanismInterface(Interface):
         """Return the deviations of state and setpoints."""
         x = self._deviation(self._near(symbols["q"], estimate), symbols["v"])
         return ProblemInputs(x, self._reference(symbols["ref"]), estimate)
+
+    @cached_property
+    def hold(self) -> Hold:
+        """Each actuator holds where it is."""
+        linear = self.linear
+        return hold_of_mechanism(linear.system, self.problem, linear.u, linear.q)
 
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:  # noqa: ARG002
         """Return no rows."""

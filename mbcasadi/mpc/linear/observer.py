@@ -18,6 +18,7 @@ from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, Limits, Signal
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.disturbance import DisturbanceModel, correct, sound_estimate
+from mbcasadi.mpc.linear.hold import Hold
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
 from mbcasadi.mpc.linear.prediction_model import Array
 
@@ -100,6 +101,11 @@ class ObserverInterface(Interface):
             gated=state.gated,
             doubted=state.doubted,
         )
+
+    @property
+    def hold(self) -> Hold:
+        """That of the outer interface."""
+        return self.outer.hold
 
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:
         """Return the prediction of (x, d) with the control that acts, and the gate's memory."""
