@@ -14,9 +14,9 @@ from typing import cast
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.safe_output.holding_command import holding_command, motors_of
+from mbcasadi.control.safe_output.holding_command import motors_of
 from mbcasadi.control.safe_output.safe_output import SafeOutput
-from mbcasadi.control.safe_output.static_load import Array, actuator_inertias, row_inertias
+from mbcasadi.control.safe_output.static_load import Array
 from mbcasadi.description.status import OUTPUTS
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import actuator_model
@@ -52,8 +52,7 @@ class Core:
         """Return the law with this core and its safe output."""
         inputs = self.inputs()
         core = dict(zip(CORE, self.function.call(self.own(inputs)), strict=True))
-        u, memory, unlimited = self.step(core, inputs["z"][self.nz :, 0], core["usable"], core["u"])
-        del unlimited
+        u, memory = self.step(core, inputs["z"][self.nz :, 0], core["usable"], core["u"])
         outputs = core | {"u": u, "z_next": ca.vertcat(core["z_next"], memory)}
         absent = [np.nan if key == "tuning" else 0.0 for key in inputs]  # left out: bad input
         options = {"default_in": absent} | ({"cse": True} if self.is_scalar else {})
@@ -84,8 +83,8 @@ class Core:
 
     def step(
         self, core: Mapping[str, ca.SX], memory: ca.SX, solved: ca.SX, u: ca.SX
-    ) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Return u within its limits, the next memory, and u before its limits.
+    ) -> tuple[ca.SX, ca.SX]:
+        """Return u within its limits, and the next memory.
 
         Args:
             core: outputs of the core by name, those behind `residual`.
@@ -97,26 +96,10 @@ class Core:
         if self.fallback is not None:
             ends = np.cumsum([0, *(self.fallback.numel_in(i) for i in range(3))]).tolist()
             offered["law"] = self.fallback(*ca.vertsplit(core["state"], ends))
-        free, limited, memory_next = self.safe.step(
+        _, limited, memory_next = self.safe.step(
             memory, offered[self.safe.kind], core["accepted"], solved, u
         )
-        return limited, memory_next, free
-
-
-def hold_at(system: System, q: ca.SX, v: ca.SX, rows: ca.SX, period: float) -> ca.SX:
-    """Return load and own (2 nu,) of the `HoldingCommand` of a mechanism without contacts.
-
-    Args:
-        system: the mechanism.
-        q, v: (nq,), (nv,) state.
-        rows: (nc, nv) active constraint rows.
-        period: sample time, s.
-    """
-    ranges = require_ranges(system, None, None)
-    hold = holding_command(
-        system, ranges, period, (q, v), (rows, row_inertias(system)), actuator_inertias(system)
-    )
-    return ca.vertcat(*hold)
+        return limited, memory_next
 
 
 def no_force_at(system: System, q: ca.SX, v: ca.SX, period: float) -> ca.SX:
@@ -163,7 +146,7 @@ def with_memory(function: ca.Function, own: int, before: int, after: int) -> ca.
         own: number of own states.
         before, after: sizes of the memory.
     """
-    kind = ca.SX if function.is_a("SXFunction") else ca.MX
+    kind = ca.SX if function.is_a("SXFunction") else cast(type[ca.SX], ca.MX)
     inputs = {name: kind.sym(name, function.numel_in(name)) for name in function.name_in()}
     if "z" not in inputs:
         return function

@@ -33,7 +33,6 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.law_interface.fallback import (
     CORE,
     Core,
-    hold_at,
     no_force_at,
     safe_output_of,
     start_of,
@@ -52,6 +51,7 @@ from mbcasadi.control.law_interface.signals import (
     signals_out,
     with_components,
 )
+from mbcasadi.control.safe_output.mechanism_hold import hold_at
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
@@ -62,7 +62,7 @@ from mbcasadi.qp.input_guard import (
     is_saturated,
 )
 from mbcasadi.shapes import real_array, require_identifier, require_positive
-from mbcasadi.system import System, evaluate
+from mbcasadi.system import System
 from mbcasadi.system.ranges import require_ranges
 
 
@@ -178,11 +178,8 @@ def _require_tuning(tuning: Sequence[TuningParameter]) -> None:
 
 def _held(system: System, at: LawInputs, period: float) -> dict[str, ca.SX]:
     """Return what the safe output needs of a state, by name."""
-    rows = ca.SX(0, system.nv)
-    if system.nc:
-        rows = ca.diag(at.rows) @ evaluate(system.loop_jacobian, {"q": at.q, "v": at.v})
     return {
-        "hold": hold_at(system, at.q, at.v, ca.SX(rows), period),
+        "hold": hold_at(system, at.q, at.v, at.rows, period),
         "no_force": no_force_at(system, at.q, at.v, period),
         "state": ca.vertcat(at.q, at.v, *at.ref.values()),
     }

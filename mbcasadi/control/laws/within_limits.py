@@ -188,7 +188,7 @@ class _Wrap:
         nz = self.law.core.nz
         memory = inputs["z"][nz : self.law.controller.z0.size, 0]
         u = ca.if_else(unlimited, core["u"], u_qp)
-        u, remembered, _ = self.safe_core.step(core, memory, ca.logic_not(failed), u)
+        u, remembered = self.safe_core.step(core, memory, ca.logic_not(failed), u)
         keeps_status = ca.logic_or(unlimited, status_law == Status.UNATTAINABLE)
         status = ca.if_else(keeps_status, status_law, Status.SATURATED)
         status = ca.if_else(status_qp >= Status.INFEASIBLE, Status.FAILED, status)

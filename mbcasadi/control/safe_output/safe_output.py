@@ -20,7 +20,7 @@ and harmless whatever its content; nothing branches.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -145,7 +145,7 @@ class SafeOutput:
         return u_free, u_out, ca.vertcat(ca.if_else(solved, u_out, last), load, own, age)
 
     def _holding(
-        self, memory: "_Memory", offered: Sym, measured: Sym, solved: Sym
+        self, memory: "_Memory[Sym]", offered: Sym, measured: Sym, solved: Sym
     ) -> tuple[Sym, Sym]:
         """Return load and own of this tick."""
         expired = ca.logic_and(memory.age >= self.ticks, memory.age < UNSEEN)
@@ -161,10 +161,10 @@ class SafeOutput:
         return load, ca.vertcat(*own)
 
 
-class _Memory(NamedTuple):
+class _Memory(NamedTuple, Generic[Sym]):
     """The parts of the state."""
 
-    last: ca.SX
-    load: ca.SX
-    own: ca.SX
-    age: ca.SX
+    last: Sym
+    load: Sym
+    own: Sym
+    age: Sym

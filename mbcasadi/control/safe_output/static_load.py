@@ -82,7 +82,7 @@ def row_inertias(system: System) -> Array:
         return np.zeros(0)
 
     def rows_at(q: Array, v: Array) -> Array:
-        return np.asarray(evaluate(system.loop_jacobian, {"q": q, "v": v}).full())
+        return np.asarray(evaluate(system.loop_jacobian, {"q": q, "v": v, "t": 0.0}).full())
 
     return _seen(system, rows_at)
 

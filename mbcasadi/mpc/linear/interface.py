@@ -14,11 +14,11 @@ from typing import Generic, final
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.safe_output.mechanism_hold import Hold, hold_of_controls
 from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, Limits, Signal
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.mpc.linear.hold import Hold, hold_of_states
 from mbcasadi.mpc.linear.limits import limits_of
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
@@ -123,10 +123,9 @@ class Interface(ABC):
         """Return what `SafeOutput.step` takes: the hold, and whether the measurement is finite."""
         values = [symbols[signal.name] for signal in self.measured]
         measured = ca.sum1(ca.fabs(ca.vertcat(*values))) <= LARGEST_INPUT
-        zero = type(measured).zeros(self.hold.safe.offers)
-        command = zero if self.hold.command is None else self.hold.command(*values)
-        sound = ca.logic_and(measured, ca.sum1(ca.fabs(command)) <= LARGEST_INPUT)
-        return command, sound
+        hold = self.hold
+        start = type(measured)(ca.DM(hold.safe.start))
+        return start if hold.command is None else hold.command(*values), measured
 
     @final
     def signals(self, state: Sequence[str]) -> tuple[Signal, ...]:
@@ -209,7 +208,8 @@ class StateInterface(Interface):
     @cached_property
     def hold(self) -> Hold:
         """Zero control."""
-        return hold_of_states(self.problem)
+        model = self.problem.model
+        return hold_of_controls(self.problem.u_bounds, model.period, np.zeros(model.nu))
 
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:  # noqa: ARG002
         """Return no rows."""

@@ -19,12 +19,12 @@ from mbcasadi.control.regulators.feedback import deviations, require_continuous,
 from mbcasadi.control.regulators.innovation_gate import wrap_angles
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.lqr import manifold_weights, require_equilibrium
+from mbcasadi.control.safe_output.mechanism_hold import Hold, hold_of_mechanism
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, Limits, Signal
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.checks import check_outputs
-from mbcasadi.mpc.linear.hold import Hold, hold_of_mechanism
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
 from mbcasadi.mpc.linear.limits import limits_of, limits_of_mechanism
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
@@ -195,8 +195,9 @@ class MechanismInterface(Interface):
     @cached_property
     def hold(self) -> Hold:
         """Each actuator holds where it is."""
-        linear = self.linear
-        return hold_of_mechanism(linear.system, self.problem, linear.u, linear.q)
+        linear, period = self.linear, self.problem.model.period
+        bounds_of_u = self.problem.u_bounds
+        return hold_of_mechanism(linear.system, bounds_of_u, period, linear.u, linear.q)
 
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:  # noqa: ARG002
         """Return no rows."""

@@ -14,11 +14,11 @@ from typing import final
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.safe_output.mechanism_hold import Hold
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, Limits, Signal
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.disturbance import DisturbanceModel, correct, sound_estimate
-from mbcasadi.mpc.linear.hold import Hold
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
 from mbcasadi.mpc.linear.prediction_model import Array
 
