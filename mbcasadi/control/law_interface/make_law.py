@@ -52,6 +52,7 @@ from mbcasadi.control.law_interface.signals import (
     with_components,
 )
 from mbcasadi.control.safe_output.mechanism_hold import hold_at
+from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
@@ -135,7 +136,7 @@ def make_law(
         source=system.name,
         statuses=LAW_STATUS.texts,
         safe_statuses=LAW_STATUS.safe,
-        notes={"status": LAW_STATUS.summary()} | dict(notes or {}),
+        notes={"status": LAW_STATUS.summary(DESCRIPTIONS["safe"])} | dict(notes or {}),
         monitor=_monitor(command, symbols, core.safe.size),
         monitors=monitors(tracked) if command.error is not None else (),
         tuning=tuple(tuning),

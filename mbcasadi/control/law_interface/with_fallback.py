@@ -8,8 +8,9 @@ import numpy as np
 from mbcasadi.control.law_interface.fallback import Core, with_memory
 from mbcasadi.control.law_interface.law import Law
 from mbcasadi.control.law_interface.signals import with_components
-from mbcasadi.control.safe_output.safe_output import FALLBACKS
+from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS, FALLBACKS
 from mbcasadi.description import Signal
+from mbcasadi.description.status import LAW_STATUS
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_choice, require_kind
 
@@ -50,6 +51,7 @@ def with_fallback(law: Law, fallback: str | ca.Function) -> Law:
             inputs=_signals(controller.inputs, core, chosen),
             outputs=_signals(controller.outputs, core, chosen),
             z0=np.append(controller.z0[: core.nz], chosen.safe.z0),
+            notes=controller.notes | {"status": LAW_STATUS.summary(DESCRIPTIONS[chosen.safe.kind])},
             monitor=None if monitor is None else with_memory(monitor, *sizes),
         ),
     )
