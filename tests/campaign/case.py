@@ -1,0 +1,233 @@
+"""A controller of the campaign with what the judge needs beside it, and its random inputs."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from campaign.mechanics import Array, Mechanics, Numbers
+from scipy.spatial.transform import Rotation
+
+from mbcasadi.control import InverseDynamicsQP
+from mbcasadi.description import Contact
+
+CLOSING_TOL = 5e-3  # relative singular value of the scaled rows that Newton's steps leave alone
+CLOSED = 1e-11  # largest residual of a closed state, relative to the rows' lengths
+STEPS = 40
+LARGEST_TURN = 2.5  # rad: beyond half a turn the shortest way changes its side
+
+
+@dataclass(frozen=True)
+class Posture:
+    """Coordinates `places` of q, rates `dofs`; the name of the slices is `posture`."""
+
+    places: Array
+    dofs: Array
+    kp: float
+    weight: Array
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Position and orientation of a frame in world axes; `name` is that of the slices."""
+
+    frame: tuple[str, str]
+    name: str
+    kp: float
+    weight: Array
+
+
+@dataclass(frozen=True)
+class Case:
+    """One controller, and how its states are drawn.
+
+    Attributes:
+        name: of the mechanism, its size and its units.
+        controller: the law.
+        mechanics: the judge's own numbers of the same mechanism.
+        tasks: as the judge computes them.
+        limits: (nu, 2) of the controls, which are the actuator forces.
+        q0: a closed pose.
+        rate: 1/time: how fast the mechanism swings.
+        spread, speed: of states, relative to the coordinates' sizes and `rate`.
+        length: of the mechanism.
+        switched_loops: whether the mask may open loops.
+        share: of the campaign's problems, relative.
+    """
+
+    name: str
+    controller: InverseDynamicsQP
+    mechanics: Mechanics
+    tasks: tuple[Posture | Pose, ...]
+    limits: Array
+    q0: Array
+    rate: float
+    length: float
+    spread: float = 0.2
+    speed: float = 0.5
+    switched_loops: bool = True
+    share: float = 1.0
+    largest_level: float = 3.0
+    noisy: bool = True
+    contact_roots: tuple[int, ...] = ()
+
+    @property
+    def contacts(self) -> tuple[Contact, ...]:
+        return tuple(self.controller.contacts)
+
+    @cached_property
+    def size(self) -> Array:
+        """(nv,) size of each coordinate: the metric in which a measured state is closed."""
+        return np.asarray(self.controller.system.scales.coordinates)
+
+    @cached_property
+    def row_lengths(self) -> Array:
+        """(nc,) usual length of each row in scaled coordinates, over closed poses."""
+        on = np.ones(len(self.controller.equality_sizes))
+        rng = np.random.default_rng(12345)
+        samples = []
+        for _ in range(20):
+            q, good = close(self, self._scattered(rng), on)
+            if good:
+                samples.append(np.linalg.norm(self.mechanics.rows(q, on) * self.size, axis=1))
+        samples.append(np.linalg.norm(self.mechanics.rows(self.q0, on) * self.size, axis=1))
+        usual = np.median(samples, axis=0)
+        return np.maximum(usual, 1e-3 * usual.max(initial=0.0) or 1.0)
+
+    def lengths_on(self, on: Array) -> Array:
+        """Return the usual lengths of the rows that are on."""
+        return self.row_lengths[np.repeat(np.asarray(on) > 0.5, self.controller.equality_sizes)]
+
+    def _scattered(self, rng: np.random.Generator) -> Array:
+        dv = self.spread * self.size * rng.standard_normal(self.mechanics.nv)
+        return self.mechanics.integrate(self.q0, dv)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Inputs of one tick, and the closed state that the judge made of the measured one."""
+
+    q: Array
+    v: Array
+    ref: Array
+    mask: Array
+    z: Array
+    noise: float
+    level: float
+    closed_q: Array
+    closed_v: Array
+    numbers: Numbers = field(repr=False)
+    is_closed: bool = True
+
+
+def close(case: Case, q: Array, on: Array) -> tuple[Array, bool]:
+    """Return the nearest closed pose in the metric of the coordinates' sizes, and if there is one.
+
+    Directions weaker than `CLOSING_TOL` are left alone: off the manifold they are redundant rows.
+    """
+    mechanics = case.mechanics
+    if not len(mechanics.residual(q, on)):
+        return q, True
+    usual = case.__dict__.get("row_lengths")
+    for _ in range(STEPS):
+        phi, A = mechanics.residual(q, on), mechanics.rows(q, on) * case.size
+        lengths = np.maximum(np.linalg.norm(A, axis=1), 1e-3 * np.linalg.norm(A, axis=1).max())
+        if usual is not None:
+            lengths = case.lengths_on(on)
+        gap = np.abs(phi / lengths).max()
+        if not np.isfinite(gap) or gap > 10:
+            return q, False
+        if gap < CLOSED * 1e-3:
+            break
+        x = np.linalg.lstsq(A / lengths[:, None], -phi / lengths, rcond=CLOSING_TOL)[0]
+        q = mechanics.integrate(q, case.size * x)
+    return q, bool(np.abs(mechanics.residual(q, on) / lengths).max() < CLOSED)
+
+
+def project(case: Case, rows: Array, v: Array) -> Array:
+    """Return the part of a velocity that rows leave free, in the metric of the sizes."""
+    if not len(rows):
+        return v
+    A = rows * case.size
+    lengths = np.linalg.norm(A, axis=1)
+    lengths = np.maximum(lengths, 1e-3 * lengths.max() or 1.0)[:, None]
+    return v - case.size * np.linalg.lstsq(A / lengths, (rows @ v)[:, None] / lengths, rcond=1e-6)[
+        0
+    ].ravel()
+
+
+def draw_inputs(case: Case, number: int, seed: int) -> Inputs | None:
+    """Return the inputs of a numbered tick; None where no closed pose was found."""
+    rng = np.random.default_rng([seed, number])
+    controller, mechanics = case.controller, case.mechanics
+    nc, ne = len(case.contacts), len(controller.equality_sizes)
+    mask = np.ones(nc + ne)
+    if nc and rng.random() < 0.6:
+        mask[:nc] = rng.random(nc) < 0.75
+    if case.switched_loops and ne and rng.random() < 0.3:
+        mask[nc:] = rng.random(ne) < 0.7
+    on = mask[nc:]
+    q, good = _closed_pose(case, rng, on)
+    if not good:
+        return None
+    at = mechanics.numbers(q, np.zeros(mechanics.nv), on)
+    feet = [
+        at.frames[c.kind, c.frame].J[:3] for c, m in zip(case.contacts, mask, strict=False) if m
+    ]
+    v = case.speed * case.rate * case.size * rng.standard_normal(mechanics.nv)
+    v = project(case, np.vstack([at.A, *feet]), v * (rng.random() > 0.1))
+    noise = 0.0 if not case.noisy or rng.random() < 0.3 else 10 ** rng.uniform(-10, -3)
+    measured = mechanics.integrate(q, noise * case.size * rng.standard_normal(mechanics.nv))
+    v = v + noise * case.rate * case.size * rng.standard_normal(mechanics.nv)
+    closed_q, is_closed = close(case, measured, on)
+    closed_v = project(case, mechanics.rows(closed_q, on), v)
+    level = 0.0 if rng.random() < 0.1 else 10 ** rng.uniform(-5, case.largest_level)
+    numbers = mechanics.numbers(closed_q, closed_v, on)
+    ref = draw_reference(case, rng, measured, numbers, level)
+    z = controller.z0
+    if rng.random() < 0.3:
+        z = rng.integers(-1, 2, z.size).astype(float)
+    return Inputs(
+        measured, v, ref, mask, z, noise, level, closed_q, closed_v, numbers, is_closed
+    )  # fmt: skip
+
+
+def _closed_pose(case: Case, rng: np.random.Generator, on: Array) -> tuple[Array, bool]:
+    spread = case.spread * rng.uniform(0.2, 2.0)
+    for _ in range(8):
+        dv = spread * case.size * rng.standard_normal(case.mechanics.nv)
+        q, good = close(case, case.mechanics.integrate(case.q0, dv), on)
+        if good:
+            return q, True
+        spread /= 2
+    return case.q0, False
+
+
+def draw_reference(
+    case: Case, rng: np.random.Generator, q: Array, at: Numbers, level: float
+) -> Array:
+    """Return a reference that is away from the present state by a share of its size."""
+    controller = case.controller
+    ref = np.zeros(controller.nref)
+    for task in case.tasks:
+        name = "posture" if isinstance(task, Posture) else task.name
+        place = {
+            key.removeprefix(f"{name}."): where
+            for key, where in controller.reference.items()
+            if key.startswith(f"{name}.")
+        }
+        if isinstance(task, Posture):
+            size, k = case.size[task.dofs], len(task.dofs)
+            ref[place["q"]] = q[task.places] + level * size * rng.standard_normal(k)
+            ref[place["v"]] = level * case.rate * size * rng.standard_normal(k)
+            ref[place["a"]] = level * case.rate**2 * size * rng.standard_normal(k)
+            continue
+        frame = at.frames[task.frame]
+        turn = level * rng.standard_normal(3)
+        turn *= min(1.0, LARGEST_TURN / max(np.linalg.norm(turn), 1e-300))
+        x, y, z, w = (Rotation.from_rotvec(turn) * Rotation.from_matrix(frame.rotation)).as_quat()
+        ref[place["position"]] = frame.position + level * case.length * rng.standard_normal(3)
+        ref[place["quaternion"]] = (w, x, y, z)
+        for key, scale in (("velocity", case.rate), ("acceleration", case.rate**2)):
+            ref[place[key]] = level * scale * case.length * rng.standard_normal(3)
+            ref[place[f"angular_{key}"]] = level * scale * rng.standard_normal(3)
+    return ref

@@ -1,0 +1,282 @@
+"""The controllers of the campaign: each a random mechanism in one size and one unit system."""
+
+import functools
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+from campaign import bodies_by_hand as by_hand
+from campaign import planar_linkages as planar
+from campaign.case import Case, Pose, Posture
+from campaign.mujoco_mechanics import MujocoMechanics
+from campaign.random_trees import legged, looped_tree
+from campaign.units import KM_T_MIN, MM_G_S, SI, Units
+
+import mbcasadi as mb
+from mbcasadi import models
+from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
+from mbcasadi.description import Contact
+
+GRAVITY = 9.81  # m/s²
+FEET = ("FL", "FR", "RL", "RR")
+SOLES = tuple(f"{side}_foot_{i}" for side in ("left", "right") for i in range(1, 5))
+
+
+def rate_of(size: float, units: Units) -> float:
+    """Return the rate at which a pendulum of this size swings."""
+    return float(np.sqrt(GRAVITY / size) / units.time)
+
+
+def random_limits(rng: np.random.Generator, typical: np.ndarray) -> np.ndarray:
+    """Return limits (nu, 2): wide, narrow, one-sided, or none."""
+    low, high = -typical * 10 ** rng.uniform(-0.5, 1.5), typical * 10 ** rng.uniform(-0.5, 1.5)
+    kind = rng.random(len(typical))
+    low, high = np.where(kind < 0.1, -np.inf, low), np.where(kind > 0.9, np.inf, high)
+    return np.column_stack([low, high])
+
+
+def by_equations(name, system, mechanics, q0, *, size, units, seed, force=None, **options) -> Case:
+    """Return a case of a system given by equations: all coordinates track."""
+    rng = np.random.default_rng(seed)
+    rate = rate_of(size, units)
+    typical = force if force is not None else GRAVITY * size**2 * units.torque
+    limits = random_limits(rng, np.full(system.nu, typical))
+    scale = np.asarray(system.scales.coordinates)
+    weight = rng.uniform(0.1, 1.0, system.nv) / scale**2
+    kp = 4 * rate**2
+    controller = InverseDynamicsQP(
+        system, [PostureTask(kp=kp, weight=weight)], ctrl_limits=limits, period=1e-3 / rate
+    )
+    every = np.arange(system.nv)
+    return Case(
+        f"{name}, {size:g} m, {units.name}", controller, mechanics,
+        (Posture(every, every, kp, weight),), limits, np.asarray(q0), rate,
+        length=size * units.length, **options,
+    )  # fmt: skip
+
+
+def four_bar(size, units, seed, **extra) -> Case:
+    rng = np.random.default_rng(seed)
+    points = np.array([(0, 0), (0.2, 0.35), (0.9, 0.5), (0.8, 0)]) + 0.05 * rng.standard_normal(
+        (4, 2)
+    )
+    linkage = planar.draw(
+        points, [(0, 1), (1, 2), (2, 3)], [0, 3], size=size, units=units, rng=rng,
+        motors=[(0, planar.GROUND)], **extra,
+    )  # fmt: skip
+    word = "massless coupler" if extra.get("massless") else "four-bar"
+    return _linkage_case(word, linkage, size, units, seed, massless=bool(extra.get("massless")))
+
+
+def parallelogram(size, units, seed) -> Case:
+    """Three equal cranks under one platform: one row more than the rank, at every pose."""
+    rng = np.random.default_rng(seed)
+    feet = np.array([(0, 0), (0.5, 0.1), (1.0, 0.0)])
+    points = np.vstack([feet, feet + (0.3, 0.4)])
+    linkage = planar.draw(
+        points, [(0, 3), (1, 4), (2, 5), (3, 4, 5)], [0, 1, 2], size=size, units=units, rng=rng,
+        motors=[(0, planar.GROUND), (2, planar.GROUND)],
+    )  # fmt: skip
+    return _linkage_case("parallelogram", linkage, size, units, seed, spread=0.15)
+
+
+def five_bar(size, units, seed) -> Case:
+    """Two freedoms, one motor, one pin said twice."""
+    rng = np.random.default_rng(seed)
+    points = [(0, 0), (-0.15, 0.4), (0.4, 0.75), (0.95, 0.4), (0.8, 0)]
+    linkage = planar.draw(
+        points, [(0, 1), (1, 2), (2, 3), (3, 4)], [0, 4], size=size, units=units, rng=rng,
+        motors=[(0, planar.GROUND)], repeat=[2],
+    )  # fmt: skip
+    return _linkage_case("five-bar, one motor", linkage, size, units, seed)
+
+
+def six_bar(size, units, seed) -> Case:
+    rng = np.random.default_rng(seed)
+    points = [(0, 0), (1, 0), (0.2, 0.4), (1.1, 0.6), (0.6, 1.0), (1.5, 0.9), (1.6, 0.0)]
+    linkage = planar.draw(
+        points, [(0, 2), (2, 3, 4), (3, 1), (4, 5), (5, 6)], [0, 1, 6], size=size, units=units,
+        motors=[(0, planar.GROUND), (1, 0)], massless=[3], rng=rng,
+    )  # fmt: skip
+    return _linkage_case("six-bar, massless rod", linkage, size, units, seed, massless=True)
+
+
+def _linkage_case(word, linkage, size, units, seed, *, massless=False, spread=0.2) -> Case:
+    name = f"linkage_{seed}"
+    return by_equations(
+        word, planar.system_of(linkage, name), planar.LinkageMechanics(linkage), linkage.q0,
+        size=size, units=units, seed=seed, switched_loops=not massless, spread=spread,
+    )  # fmt: skip
+
+
+def held_body(size, units, seed, motors=3) -> Case:
+    body = by_hand.held_body(size, units, motors)
+    q0 = np.array([*(-body.arm), 1.0, 0, 0, 0])
+    return by_equations(
+        f"Euler parameters, {motors} motors", by_hand.held_body_system(body, f"held_{seed}"),
+        by_hand.HeldBodyMechanics(body), q0, size=size, units=units, seed=seed,
+        switched_loops=False, spread=0.3,
+    )  # fmt: skip
+
+
+def particles(size, units, seed) -> Case:
+    chain = by_hand.particles(size, units, np.random.default_rng(seed))
+    q0 = np.concatenate([[0.6 * r, 0.8 * r] for r in np.cumsum(chain.rods)])
+    return by_equations(
+        "particles on rods", by_hand.particles_system(chain, f"particles_{seed}"),
+        by_hand.ParticlesMechanics(chain), q0, size=size, units=units, seed=seed,
+        force=GRAVITY * size * units.force,
+    )  # fmt: skip
+
+
+def by_mujoco(
+    name, text, *, size, units, seed, limits=None, pose=None, contacts=(), joints=None, q0=None,
+    **options,
+) -> Case:  # fmt: skip
+    """Return a case of an MJCF text: joints track, and the frame `pose` where there is one."""
+    rng = np.random.default_rng(seed)
+    system = mb.read_mjcf(text)
+    model = mujoco.MjModel.from_xml_string(text) if text.startswith("<") else (
+        mujoco.MjModel.from_xml_path(str(text))
+    )  # fmt: skip
+    rate, length = rate_of(size, units), size * units.length
+    kp = 4 * rate**2
+    law = {key: options.pop(key) for key in LAW_OPTIONS if key in options}
+    joints = joints or tuple(j.name for j in system.tree.joints if j.kind in ("hinge", "slide"))
+    chosen = [model.joint(joint) for joint in joints]
+    dofs = np.array([int(j.dofadr[0]) for j in chosen])
+    places = np.array([int(j.qposadr[0]) for j in chosen])
+    slide = np.array([int(model.jnt_type[j.id]) == mujoco.mjtJoint.mjJNT_SLIDE for j in chosen])
+    if limits is None:
+        typical = GRAVITY * size * units.force * np.array(
+            [1.0 if model.jnt_type[i] == mujoco.mjtJoint.mjJNT_SLIDE else length
+             for i in model.actuator_trnid[:, 0]]
+        ) * size / np.abs(model.actuator_gear[:, 0])  # fmt: skip
+        limits = random_limits(rng, typical)
+    elif isinstance(limits, str):
+        limits = model.actuator_ctrlrange.copy()
+    weight = rng.uniform(0.2, 1.0, len(joints)) / np.where(slide, length, 1.0) ** 2
+    tasks = [PostureTask(joints, kp=kp, weight=weight)]
+    judged: list[Posture | Pose] = [Posture(places, dofs, kp, weight)]
+    if pose is not None:
+        pose_weight = np.repeat([1 / length**2, 1.0], 3) * 10 ** rng.uniform(-1, 2)
+        kind, frame = pose
+        tasks.insert(0, FrameTask(frame, kind=kind, kp=kp, weight=pose_weight, name="pose"))
+        judged.append(Pose(pose, "pose", kp, pose_weight))
+    controller = InverseDynamicsQP(
+        system, tasks, contacts, ctrl_limits=limits, period=1e-3 / rate, **law
+    )
+    frames = [(c.kind, c.frame) for c in contacts] + ([pose] if pose else [])
+    mechanics = MujocoMechanics(model, frames, np.asarray(system.scales.coordinates))
+    return Case(
+        f"{name}, {size:g} m, {units.name}", controller, mechanics, tuple(judged), limits,
+        np.asarray(system.tree.q0 if q0 is None else system.tree.keyframes[q0]), rate,
+        length=length, contact_roots=tuple(mechanics.root_of((c.kind, c.frame)) for c in contacts),
+        **options,
+    )  # fmt: skip
+
+
+LAW_OPTIONS = ("internal_forces", "force_weight", "torque_weight", "fallback", "rank_tol")
+
+
+def tree(size, units, seed, **shape) -> Case:
+    pose = ("site", f"s{seed % 4}") if seed % 2 else None
+    return by_mujoco(
+        f"tree {seed}", looped_tree(seed, size, units, **shape), size=size, units=units, seed=seed,
+        pose=pose,
+    )  # fmt: skip
+
+
+def walker(size, units, seed, legs=4, **options) -> Case:
+    rng = np.random.default_rng(seed)
+    contacts = [
+        Contact(
+            f"f{k}", normal=(0.3 * rng.standard_normal(), 0.3 * rng.standard_normal(), 1.0),
+            friction=float(rng.uniform(0.3, 1.2)), sides=int(rng.integers(3, 9)),
+        )
+        for k in range(legs)
+    ]  # fmt: skip
+    links = options.pop("links", False)
+    return by_mujoco(
+        f"walker {seed}", legged(seed, size, units, legs=legs, links=links), size=size, units=units,
+        seed=seed, pose=("body", "b12") if legs == 4 else None, contacts=contacts,
+        largest_level=1.0, **options,
+    )  # fmt: skip
+
+
+def robot(name, **options) -> Case:
+    return by_mujoco(
+        name, str(models.path(name)), size=options.pop("size", 0.5), units=SI,
+        seed=options.pop("seed", 1), **options,
+    )  # fmt: skip
+
+
+def feet(names, **options):
+    return [Contact(name, **({"friction": 0.7, "sides": 4} | options)) for name in names]
+
+
+BUILDERS: dict[str, Callable[[], Case]] = {
+    "four_bar_mm": lambda: four_bar(1e-3, MM_G_S, 1, repeat=[0, 1]),
+    "four_bar": lambda: four_bar(1.0, SI, 2, repeat=[3]),
+    "four_bar_km": lambda: four_bar(1e3, KM_T_MIN, 3, repeat=[0]),
+    "massless_four_bar": lambda: four_bar(1.0, SI, 4, massless=[1]),
+    "massless_four_bar_mm": lambda: four_bar(1e-3, SI, 5, massless=[1], repeat=[1]),
+    "massless_four_bar_km": lambda: four_bar(1e3, KM_T_MIN, 6, massless=[1]),
+    "parallelogram": lambda: parallelogram(1.0, SI, 7),
+    "parallelogram_mm": lambda: parallelogram(1e-3, KM_T_MIN, 8),
+    "parallelogram_km": lambda: parallelogram(1e3, MM_G_S, 9),
+    "five_bar": lambda: five_bar(1.0, MM_G_S, 10),
+    "five_bar_km": lambda: five_bar(1e3, SI, 11),
+    "six_bar": lambda: six_bar(1.0, SI, 12),
+    "six_bar_mm": lambda: six_bar(1e-3, MM_G_S, 13),
+    "held_body": lambda: held_body(1.0, SI, 14),
+    "held_body_km": lambda: held_body(1e3, KM_T_MIN, 15, motors=2),
+    "held_body_mm": lambda: held_body(1e-3, MM_G_S, 16),
+    "particles": lambda: particles(1.0, SI, 17),
+    "particles_km": lambda: particles(1e3, KM_T_MIN, 18),
+    "tree_1": lambda: tree(1.0, SI, 101),
+    "tree_2": lambda: tree(1e-3, MM_G_S, 102, links=7, repeat=1),
+    "tree_3": lambda: tree(1e3, KM_T_MIN, 103, links=6, planar=True),
+    "tree_4": lambda: tree(1.0, KM_T_MIN, 104, links=9, loops=2, repeat=1),
+    "tree_5": lambda: tree(1.0, MM_G_S, 105, links=8, planar=True, loops=2, repeat=2),
+    "tree_6": lambda: tree(1e3, SI, 106, links=5, planar=True, share=0.3),
+    "tree_7": lambda: tree(0.1, SI, 107, links=10, loops=2, share=0.4),
+    "tree_8": lambda: tree(1e3, MM_G_S, 108, links=7, repeat=1, share=1.0),
+    "tree_9": lambda: tree(1e-3, SI, 109, links=6, planar=True, repeat=1),
+    "tree_10": lambda: tree(1.0, SI, 110, links=12, loops=3, repeat=1),
+    "walker_1": lambda: walker(1.0, SI, 201),
+    "walker_2": lambda: walker(0.01, MM_G_S, 202, links=True),
+    "walker_3": lambda: walker(1e3, KM_T_MIN, 203),
+    "walker_4": lambda: walker(1.0, MM_G_S, 204, links=True),
+    "four_bar_model": lambda: robot("four_bar", limits="model"),
+    "five_bar_model": lambda: robot("five_bar", limits="model"),
+    "bennett": lambda: robot("spatial_loop", limits="model", size=0.3),
+    "bricard": lambda: robot("bricard", limits="model", size=0.3),
+    "cooperating_arms": lambda: robot("cooperating_arms", limits="model"),
+    "planar_3rrr": lambda: robot("planar_3rrr", limits="model"),
+    "planar_biped": lambda: robot("planar_biped", limits="model", size=1.0),
+    "quadruped": lambda: robot(
+        "quadruped", limits="model", pose=("body", "trunk"), contacts=feet(FEET), q0="stand",
+        spread=0.1, largest_level=1.0, share=2.0,
+    ),
+    "quadruped_pressed": lambda: robot(
+        "quadruped", limits="model", pose=("body", "trunk"), q0="stand", spread=0.1, seed=2,
+        contacts=feet(FEET, sides=7, min_force=2.0, max_force=120.0), largest_level=1.0,
+        force_weight=1e-4,
+    ),
+    "humanoid": lambda: robot(
+        "humanoid", limits="model", pose=("body", "pelvis"), contacts=feet(SOLES), q0="stand",
+        spread=0.05, speed=0.2, largest_level=1.0, size=1.0, share=0.7,
+    ),
+    "humanoid_rigid_soles": lambda: robot(
+        "humanoid", limits="model", pose=("body", "pelvis"), contacts=feet(SOLES), q0="stand",
+        spread=0.05, speed=0.2, largest_level=0.5, size=1.0, share=0.3, internal_forces="none",
+        seed=3,
+    ),
+}  # fmt: skip
+
+
+@functools.cache
+def case(name: str) -> Case:
+    """Return a case by name."""
+    return BUILDERS[name]()

@@ -1,0 +1,71 @@
+"""A dual certificate of optimality in the metric of the cost, by non-negative least squares.
+
+With N the null space of E, `z = z_0 + N y` and `x = S y - s` with `cost = ½ |x|² + constant`, a
+feasible x is optimal if `x + C_xᵀ mu = 0` with `mu >= 0` on rows without a gap. What is left of
+this equation bounds the distance to the optimum.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from campaign.full_form import Full
+from campaign.mechanics import Array
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
+
+
+@dataclass
+class Reduced:
+    """The problem in x: `min ½ |x|²` with rows `C_x x <= d_x`."""
+
+    z_0: Array
+    N: Array
+    S: Array
+    s: Array
+    C_x: Array
+    d_x: Array
+    least_cost: float
+    at_zero: float
+
+
+def reduce(full: Full) -> Reduced:
+    """Return the problem without its equations."""
+    U, values, Vt = np.linalg.svd(full.E)
+    rank = int(np.sum(values > 1e-10 * values[0]))
+    z_0 = Vt[:rank].T @ ((U.T[:rank] @ full.e) / values[:rank])
+    N = Vt[rank:].T
+    Q, S = np.linalg.qr(full.R @ N)
+    rest = full.r - full.R @ z_0
+    s = Q.T @ rest
+    least = 0.5 * float(np.sum((rest - Q @ s) ** 2))
+    nv, nu, _, _ = full.sizes
+    without = np.delete(full.E, slice(nv, nv + nu), axis=1)
+    b = np.linalg.lstsq(without, full.e, rcond=1e-10)[0][:nv]
+    at_zero = float(np.linalg.norm(full.task_R[:, :nv] @ b - full.task_r))
+    C_x = solve_triangular(S, (full.C @ N).T, trans=1).T if len(full.C) else np.zeros((0, len(S)))
+    return Reduced(z_0, N, S, s, C_x, full.d - full.C @ z_0 - C_x @ s, least, at_zero)
+
+
+@dataclass
+class Certificate:
+    """What is left of the optimality conditions, relative to the size of the problem."""
+
+    stationarity: float
+    complementarity: float
+    size: float
+    x: Array
+
+
+def certify(reduced: Reduced, z: Array, tolerance: float) -> Certificate:
+    """Return the certificate of a feasible z."""
+    x = reduced.S @ (reduced.N.T @ (z - reduced.z_0)) - reduced.s
+    distance = np.sqrt(max(reduced.at_zero**2 - 2 * reduced.least_cost, 0.0))
+    size = np.linalg.norm(x) + distance + reduced.at_zero + 1e-150
+    lengths = np.linalg.norm(reduced.C_x, axis=1)
+    gaps = (reduced.d_x - reduced.C_x @ x) / np.maximum(lengths, 1e-300)
+    near = (gaps < 10 * tolerance * size) & (lengths > 0)
+    active = reduced.C_x[near] / lengths[near, None]
+    mu = nnls(active.T, -x / size, maxiter=100 * (len(x) + 10))[0] if near.any() else np.zeros(0)
+    left = x / size + active.T @ mu
+    gap = float(np.sum(mu * np.abs(gaps[near]))) / size
+    return Certificate(float(np.linalg.norm(left)), gap, float(size), x)
