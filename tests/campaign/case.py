@@ -50,6 +50,7 @@ class Case:
         rate: 1/time: how fast the mechanism swings.
         spread, speed: of states, relative to the coordinates' sizes and `rate`.
         length: of the mechanism.
+        size: (nv,) of each coordinate: `length`, or 1 rad.
         switched_loops: whether the mask may open loops.
         share: of the campaign's problems, relative.
     """
@@ -62,6 +63,7 @@ class Case:
     q0: Array
     rate: float
     length: float
+    size: Array
     spread: float = 0.2
     speed: float = 0.5
     switched_loops: bool = True
@@ -75,9 +77,10 @@ class Case:
         return tuple(self.controller.contacts)
 
     @cached_property
-    def size(self) -> Array:
-        """(nv,) size of each coordinate: the metric in which a measured state is closed."""
-        return np.asarray(self.controller.system.scales.coordinates)
+    def metric(self) -> Array:
+        """(nv,) the metric in which a measured state is closed, of the size of the coordinates."""
+        metric = np.asarray(self.controller.system.scales.coordinates)
+        return np.asarray(metric * np.exp(np.mean(np.log(self.size / metric))))
 
     @cached_property
     def row_lengths(self) -> Array:
@@ -88,8 +91,8 @@ class Case:
         for _ in range(20):
             q, good = close(self, self._scattered(rng), on)
             if good:
-                samples.append(np.linalg.norm(self.mechanics.rows(q, on) * self.size, axis=1))
-        samples.append(np.linalg.norm(self.mechanics.rows(self.q0, on) * self.size, axis=1))
+                samples.append(np.linalg.norm(self.mechanics.rows(q, on) * self.metric, axis=1))
+        samples.append(np.linalg.norm(self.mechanics.rows(self.q0, on) * self.metric, axis=1))
         usual = np.median(samples, axis=0)
         return np.maximum(usual, 1e-3 * usual.max(initial=0.0) or 1.0)
 
@@ -129,7 +132,7 @@ def close(case: Case, q: Array, on: Array) -> tuple[Array, bool]:
         return q, True
     usual = case.__dict__.get("row_lengths")
     for _ in range(STEPS):
-        phi, A = mechanics.residual(q, on), mechanics.rows(q, on) * case.size
+        phi, A = mechanics.residual(q, on), mechanics.rows(q, on) * case.metric
         lengths = np.maximum(np.linalg.norm(A, axis=1), 1e-3 * np.linalg.norm(A, axis=1).max())
         if usual is not None:
             lengths = case.lengths_on(on)
@@ -139,7 +142,7 @@ def close(case: Case, q: Array, on: Array) -> tuple[Array, bool]:
         if gap < CLOSED * 1e-3:
             break
         x = np.linalg.lstsq(A / lengths[:, None], -phi / lengths, rcond=CLOSING_TOL)[0]
-        q = mechanics.integrate(q, case.size * x)
+        q = mechanics.integrate(q, case.metric * x)
     return q, bool(np.abs(mechanics.residual(q, on) / lengths).max() < CLOSED)
 
 
@@ -147,10 +150,10 @@ def project(case: Case, rows: Array, v: Array) -> Array:
     """Return the part of a velocity that rows leave free, in the metric of the sizes."""
     if not len(rows):
         return v
-    A = rows * case.size
+    A = rows * case.metric
     lengths = np.linalg.norm(A, axis=1)
     lengths = np.maximum(lengths, 1e-3 * lengths.max() or 1.0)[:, None]
-    return v - case.size * np.linalg.lstsq(A / lengths, (rows @ v)[:, None] / lengths, rcond=1e-6)[
+    return v - case.metric * np.linalg.lstsq(A / lengths, (rows @ v)[:, None] / lengths, rcond=1e-6)[
         0
     ].ravel()
 

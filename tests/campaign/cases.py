@@ -18,6 +18,7 @@ from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact
 
 GRAVITY = 9.81  # m/s²
+SLIDE, FREE = int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_FREE)
 FEET = ("FL", "FR", "RL", "RR")
 SOLES = tuple(f"{side}_foot_{i}" for side in ("left", "right") for i in range(1, 5))
 
@@ -35,14 +36,16 @@ def random_limits(rng: np.random.Generator, typical: np.ndarray) -> np.ndarray:
     return np.column_stack([low, high])
 
 
-def by_equations(name, system, mechanics, q0, *, size, units, seed, force=None, **options) -> Case:
+def by_equations(
+    name, system, mechanics, q0, *, size, units, seed, sizes, force=None, **options
+) -> Case:
     """Return a case of a system given by equations: all coordinates track."""
     rng = np.random.default_rng(seed)
     rate = rate_of(size, units)
     typical = force if force is not None else GRAVITY * size**2 * units.torque
     limits = random_limits(rng, np.full(system.nu, typical))
-    scale = np.asarray(system.scales.coordinates)
-    weight = rng.uniform(0.1, 1.0, system.nv) / scale**2
+    sizes = np.where(sizes, size * units.length, 1.0)
+    weight = rng.uniform(0.1, 1.0, system.nv) / sizes**2
     kp = 4 * rate**2
     controller = InverseDynamicsQP(
         system, [PostureTask(kp=kp, weight=weight)], ctrl_limits=limits, period=1e-3 / rate
@@ -51,7 +54,7 @@ def by_equations(name, system, mechanics, q0, *, size, units, seed, force=None, 
     return Case(
         f"{name}, {size:g} m, {units.name}", controller, mechanics,
         (Posture(every, every, kp, weight),), limits, np.asarray(q0), rate,
-        length=size * units.length, **options,
+        length=size * units.length, size=sizes, **options,
     )  # fmt: skip
 
 
@@ -106,6 +109,7 @@ def _linkage_case(word, linkage, size, units, seed, *, massless=False, spread=0.
     return by_equations(
         word, planar.system_of(linkage, name), planar.LinkageMechanics(linkage), linkage.q0,
         size=size, units=units, seed=seed, switched_loops=not massless, spread=spread,
+        sizes=np.tile([True, True, False], len(linkage.masses)),
     )  # fmt: skip
 
 
@@ -115,7 +119,7 @@ def held_body(size, units, seed, motors=3) -> Case:
     return by_equations(
         f"Euler parameters, {motors} motors", by_hand.held_body_system(body, f"held_{seed}"),
         by_hand.HeldBodyMechanics(body), q0, size=size, units=units, seed=seed,
-        switched_loops=False, spread=0.3,
+        switched_loops=False, spread=0.3, sizes=np.arange(7) < 3,
     )  # fmt: skip
 
 
@@ -125,7 +129,7 @@ def particles(size, units, seed) -> Case:
     return by_equations(
         "particles on rods", by_hand.particles_system(chain, f"particles_{seed}"),
         by_hand.ParticlesMechanics(chain), q0, size=size, units=units, seed=seed,
-        force=GRAVITY * size * units.force,
+        force=GRAVITY * size * units.force, sizes=np.full(len(q0), True),
     )  # fmt: skip
 
 
@@ -146,12 +150,12 @@ def by_mujoco(
     chosen = [model.joint(joint) for joint in joints]
     dofs = np.array([int(j.dofadr[0]) for j in chosen])
     places = np.array([int(j.qposadr[0]) for j in chosen])
-    slide = np.array([int(model.jnt_type[j.id]) == mujoco.mjtJoint.mjJNT_SLIDE for j in chosen])
+    slide = np.array([int(model.jnt_type[j.id]) == SLIDE for j in chosen])
     if limits is None:
         typical = GRAVITY * size * units.force * np.array(
-            [1.0 if model.jnt_type[i] == mujoco.mjtJoint.mjJNT_SLIDE else length
+            [1.0 if int(model.jnt_type[i]) == SLIDE else length
              for i in model.actuator_trnid[:, 0]]
-        ) * size / np.abs(model.actuator_gear[:, 0])  # fmt: skip
+        ) / np.abs(model.actuator_gear[:, 0])  # fmt: skip
         limits = random_limits(rng, typical)
     elif isinstance(limits, str):
         limits = model.actuator_ctrlrange.copy()
@@ -167,13 +171,23 @@ def by_mujoco(
         system, tasks, contacts, ctrl_limits=limits, period=1e-3 / rate, **law
     )
     frames = [(c.kind, c.frame) for c in contacts] + ([pose] if pose else [])
-    mechanics = MujocoMechanics(model, frames, np.asarray(system.scales.coordinates))
+    sizes = sizes_of(model, length)
+    mechanics = MujocoMechanics(model, frames, sizes)
     return Case(
         f"{name}, {size:g} m, {units.name}", controller, mechanics, tuple(judged), limits,
         np.asarray(system.tree.q0 if q0 is None else system.tree.keyframes[q0]), rate,
-        length=length, contact_roots=tuple(mechanics.root_of((c.kind, c.frame)) for c in contacts),
+        length=length, size=sizes, contact_roots=tuple(mechanics.root_of((c.kind, c.frame)) for c in contacts),
         **options,
     )  # fmt: skip
+
+
+def sizes_of(model: mujoco.MjModel, length: float) -> np.ndarray:
+    """Return the length for translations and 1 rad for rotations."""
+    sizes = np.ones(model.nv)
+    for kind, dof in zip(model.jnt_type, model.jnt_dofadr, strict=True):
+        count = {SLIDE: 1, FREE: 3}.get(int(kind), 0)
+        sizes[dof : dof + count] = length
+    return sizes
 
 
 LAW_OPTIONS = ("internal_forces", "force_weight", "torque_weight", "fallback", "rank_tol")

@@ -56,16 +56,30 @@ class Certificate:
     x: Array
 
 
-def certify(reduced: Reduced, z: Array, tolerance: float) -> Certificate:
-    """Return the certificate of a feasible z."""
+NEAR = (1e-12, 1e-10, 1e-8, 1e-6, 1e-5)
+"""Gaps, relative to the size of x, up to which a row may be active; the best choice counts."""
+
+
+def certify(reduced: Reduced, z: Array) -> Certificate:
+    """Return the best certificate of a feasible z."""
     x = reduced.S @ (reduced.N.T @ (z - reduced.z_0)) - reduced.s
     distance = np.sqrt(max(reduced.at_zero**2 - 2 * reduced.least_cost, 0.0))
-    size = np.linalg.norm(x) + distance + reduced.at_zero + 1e-150
+    size = float(np.linalg.norm(x) + distance + reduced.at_zero + 1e-150)
     lengths = np.linalg.norm(reduced.C_x, axis=1)
-    gaps = (reduced.d_x - reduced.C_x @ x) / np.maximum(lengths, 1e-300)
-    near = (gaps < 10 * tolerance * size) & (lengths > 0)
-    active = reduced.C_x[near] / lengths[near, None]
-    mu = nnls(active.T, -x / size, maxiter=100 * (len(x) + 10))[0] if near.any() else np.zeros(0)
-    left = x / size + active.T @ mu
-    gap = float(np.sum(mu * np.abs(gaps[near]))) / size
-    return Certificate(float(np.linalg.norm(left)), gap, float(size), x)
+    gaps = (reduced.d_x - reduced.C_x @ x) / np.maximum(lengths, 1e-300) / size
+    found = []
+    for near in NEAR:
+        rows = (gaps < near) & (lengths > 1e-12 * lengths.max(initial=0.0))
+        active = reduced.C_x[rows] / lengths[rows, None]
+        mu = np.zeros(0)
+        if rows.any():
+            mu = nnls(active.T, -x / size, maxiter=100 * (len(x) + 10))[0]
+        left = float(np.linalg.norm(x / size + active.T @ mu))
+        found.append(Certificate(left, float(mu @ np.abs(gaps[rows])), size, x))
+        if max(left, found[-1].complementarity) < GOOD:
+            break
+    return min(found, key=lambda c: max(c.stationarity, c.complementarity))
+
+
+GOOD = 1e-9
+"""A certificate below this needs no further choice of rows."""

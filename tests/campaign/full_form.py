@@ -82,9 +82,11 @@ def assemble(case: Case, inputs: Inputs) -> Full:
     lengths = case.lengths_on(inputs.mask[nc:])
     whitened_A = solve_triangular(L, at.A.T, lower=True).T
     whitened_J = solve_triangular(L, J.T, lower=True).T
-    size = np.concatenate([whitened_lengths(case, at, whitened_A, lengths), row_sizes(whitened_J)])
-    rows = np.vstack([whitened_A, whitened_J]) / size[:, None]
-    bias = np.concatenate([at.c, c_J]) / size
+    internal, external = body_forces(case, inputs, active, axes, frames)
+    contact_rows, contact_bias = external @ whitened_J, external @ c_J
+    size = np.concatenate([whitened_lengths(case, at, whitened_A, lengths), row_sizes(contact_rows)])
+    rows = np.vstack([whitened_A, contact_rows]) / size[:, None]
+    bias = np.concatenate([at.c, contact_bias]) / size
     kept, kept_bias, values, rest = independent(rows, bias)
     basis_A = independent(rows[: len(at.A)], bias[: len(at.A)])[0]
     B, f = solve_triangular(L, at.B, lower=True), solve_triangular(L, at.f, lower=True)
@@ -97,7 +99,6 @@ def assemble(case: Case, inputs: Inputs) -> Full:
     E = np.hstack([M, -B * scale_p / alpha, -basis_A.T, -whitened_J.T * scale_f / alpha])
     still = np.hstack([kept, np.zeros((len(kept), nu + nl + nf))])
     E, e = np.vstack([E, still]), np.concatenate([f, -kept_bias]) / alpha
-    internal = internal_projector(case, inputs, active, axes, frames)
     if case.controller.internal_forces == "none" and nf:
         U = orthonormal(internal)
         none = np.hstack([np.zeros((len(U), nv + nu + nl)), U * scale_f / scale_f.max()])
@@ -118,7 +119,7 @@ def assemble(case: Case, inputs: Inputs) -> Full:
 
 def inertia_root(case: Case, at, on: Array) -> tuple[Array, bool]:
     """Return L with `L Lᵀ = M`, completed along the rows where M is singular, and if it could."""
-    M, size = at.M, case.size
+    M, size = at.M, case.metric
     scaled = M * np.outer(size, size)
     if np.linalg.eigvalsh(scaled)[0] <= SEMIDEFINITE * np.abs(np.diag(scaled)).max():
         A = at.A * size
@@ -140,7 +141,7 @@ def inertia_root(case: Case, at, on: Array) -> tuple[Array, bool]:
 def whitened_lengths(case: Case, at, rows: Array, usual: Array) -> Array:
     """Return the usual length of each row in the inertia's metric: its own, unless it vanishes."""
     own = np.linalg.norm(rows, axis=1)
-    here = np.linalg.norm(at.A * case.size, axis=1)
+    here = np.linalg.norm(at.A * case.metric, axis=1)
     typical = np.median(own / np.maximum(here, 1e-300)) if len(own) else 1.0
     return np.maximum(own, np.where(here < 0.05 * usual, typical * usual, 0.0)) + 1e-300
 
@@ -177,25 +178,33 @@ def contact_axes(normal) -> Array:
     return np.vstack([n, t1, np.cross(n, t1)])
 
 
-def internal_projector(case: Case, inputs: Inputs, active, axes, frames) -> Array:
-    """Return the projector on forces that do nothing to the body that carries them."""
-    projector = np.zeros((3 * len(active), 3 * len(active)))
+def body_forces(case: Case, inputs: Inputs, active, axes, frames) -> tuple[Array, Array]:
+    """Return the projector on forces that do nothing to the body that carries them, and the rest.
+
+    The rest are orthonormal rows: what several points of one body do to it, at most six of them.
+    """
+    nf = 3 * len(active)
+    projector, external = np.zeros((nf, nf)), []
     on = [i for i, m in enumerate(inputs.mask[: len(case.contacts)]) if m > 0.5]
-    for root in {case.contact_roots[i] for i in on}:
+    for root in dict.fromkeys(case.contact_roots[i] for i in on):
         group = [k for k, i in enumerate(on) if case.contact_roots[i] == root]
-        if len(group) < 2:
-            continue
+        places = [3 * k + i for k in group for i in range(3)]
         centre = np.mean([frames[k].position for k in group], axis=0)
         arms = [frames[k].position - centre for k in group]
-        reach = max(np.abs(arms).max(), 1e-300)
+        reach = np.abs(arms).max() or 1.0
         E = np.vstack(
-            [axes[k] @ np.hstack([np.eye(3), -skew(r) / reach]) for k, r in zip(group, arms)]
+            [
+                axes[k] @ np.hstack([np.eye(3), -skew(r) / reach])
+                for k, r in zip(group, arms, strict=True)
+            ]
         )
         U, s, _ = np.linalg.svd(E)
-        outside = U[:, int(np.sum(s > 1e-9 * s[0])) :]
-        places = [3 * k + i for k in group for i in range(3)]
-        projector[np.ix_(places, places)] = outside @ outside.T
-    return projector
+        rank = int(np.sum(s > CERTAINLY_ZERO * s[0]))
+        projector[np.ix_(places, places)] = U[:, rank:] @ U[:, rank:].T
+        rows = np.zeros((rank, nf))
+        rows[:, places] = U[:, :rank].T
+        external.append(rows)
+    return projector, np.vstack([np.zeros((0, nf)), *external])
 
 
 def task_rows(case: Case, inputs: Inputs) -> list[tuple[Array, Array, Array]]:

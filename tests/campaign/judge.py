@@ -14,7 +14,9 @@ from mbcasadi.control.inverse_dynamics.solution import InverseDynamicsSolution
 STATE_ROUNDING = 4.0  # times the tolerance: two ways to close a state, two metrics of residuals
 WELL_INSIDE = 1e-4  # scaled margin from which a problem counts as feasible, or as infeasible
 
-WRONG = ("outside limits", "equations", "constraint", "cone", "not optimal")
+SECOND_ORDER = 10.0  # times the squared noise: two ways to close a state differ by this
+
+WRONG = ("outside limits", "another control", "equations", "constraint", "cone", "not optimal")
 NEEDLESS = ("false infeasible", "needless failure", "needless suboptimal", "refused")
 UNDECIDED = ("rank undecided", "indefinite", "inconsistent", "solvers disagree", "borderline")
 
@@ -45,7 +47,8 @@ def judge(case: Case, inputs: Inputs, solution: InverseDynamicsSolution) -> Verd
         finding = "" if status == 4 else "indefinite"
         return Verdict(status, finding)
     if status <= 1:
-        verdict = _verdict_on_answer(case, inputs, full, solution, STATE_ROUNDING * tolerance)
+        tolerance = STATE_ROUNDING * tolerance + SECOND_ORDER * inputs.noise**2
+        verdict = _verdict_on_answer(case, inputs, full, solution, tolerance)
         if verdict.finding or status == 0:
             return verdict
     return _verdict_on_failure(inputs, full, status)
@@ -58,9 +61,10 @@ def _verdict_on_answer(
     on = inputs.mask[: len(case.contacts)] > 0.5
     z, dynamics = full.join(a, p, solution.contact_forces[on].ravel())
     figures = {"dynamics": dynamics, "control": float(np.abs(solution.u - p).max(initial=0.0))}
-    if np.any(solution.contact_forces[~on] != 0) or figures["control"] > 1e-9 * np.abs(p).max():
-        return Verdict(solution.status, "equations", figures)
-    if not dynamics <= tolerance:
+    figures["control"] /= np.abs(p).max(initial=0.0) + 1e-150
+    if not figures["control"] <= 1e-9:
+        return Verdict(solution.status, "another control", figures)
+    if np.any(solution.contact_forces[~on] != 0) or not dynamics <= tolerance:
         return Verdict(solution.status, "equations", figures)
     b = z[: full.sizes[0]] * full.alpha
     size = np.linalg.norm(b) + full.alpha + 1e-150
@@ -86,7 +90,7 @@ def _verdict_on_answer(
 
 def _verdict_on_optimum(full: Full, z: Array, figures: dict[str, float], tol: float) -> Verdict:
     reduced = reduce(full)
-    proof = certify(reduced, z, tol)
+    proof = certify(reduced, z)
     figures |= {"stationarity": proof.stationarity, "complementarity": proof.complementarity}
     certified = proof.stationarity <= tol and proof.complementarity <= tol
     best, word = solve_full(full)
@@ -96,7 +100,7 @@ def _verdict_on_optimum(full: Full, z: Array, figures: dict[str, float], tol: fl
     excess = (cost(full, z) - cost(full, best)) / proof.size**2
     figures |= {"excess": float(excess)}
     nv, nu = full.sizes[:2]
-    scale = np.abs(best[:nv]).max() + 1.0
+    scale = np.abs(best[:nv]).max() + proof.size
     figures["a apart"] = float(np.abs(z[:nv] - best[:nv]).max() / scale)
     force = np.abs(best[nv : nv + nu]).max() + 1.0
     figures["p apart"] = float(np.abs(z[nv : nv + nu] - best[nv : nv + nu]).max() / force)
