@@ -52,7 +52,6 @@ class Case:
         length: of the mechanism.
         size: (nv,) of each coordinate: `length`, or 1 rad.
         switched_loops: whether the mask may open loops.
-        share: of the campaign's problems, relative.
     """
 
     name: str
@@ -67,7 +66,6 @@ class Case:
     spread: float = 0.2
     speed: float = 0.5
     switched_loops: bool = True
-    share: float = 1.0
     largest_level: float = 3.0
     noisy: bool = True
     contact_roots: tuple[int, ...] = ()

@@ -262,6 +262,9 @@ BUILDERS: dict[str, Callable[[], Case]] = {
     "walker_2": lambda: walker(0.01, MM_G_S, 202, links=True),
     "walker_3": lambda: walker(1e3, KM_T_MIN, 203),
     "walker_4": lambda: walker(1.0, MM_G_S, 204, links=True),
+    "walker_5": lambda: walker(1.0, SI, 205, speed=3.0),
+    "tree_11": lambda: tree(1.0, SI, 111, links=5, planar=True, share=0.2),
+    "tree_12": lambda: tree(1e3, KM_T_MIN, 112, links=8, loops=2),
     "four_bar_model": lambda: robot("four_bar", limits="model"),
     "five_bar_model": lambda: robot("five_bar", limits="model"),
     "bennett": lambda: robot("spatial_loop", limits="model", size=0.3),
@@ -271,20 +274,25 @@ BUILDERS: dict[str, Callable[[], Case]] = {
     "planar_biped": lambda: robot("planar_biped", limits="model", size=1.0),
     "quadruped": lambda: robot(
         "quadruped", limits="model", pose=("body", "trunk"), contacts=feet(FEET), q0="stand",
-        spread=0.1, largest_level=1.0, share=2.0,
+        spread=0.1, largest_level=1.0,
     ),
     "quadruped_pressed": lambda: robot(
         "quadruped", limits="model", pose=("body", "trunk"), q0="stand", spread=0.1, seed=2,
         contacts=feet(FEET, sides=7, min_force=2.0, max_force=120.0), largest_level=1.0,
         force_weight=1e-4,
     ),
+    "quadruped_hasty": lambda: robot(
+        "quadruped", limits=np.tile([-12.0, 12.0], (12, 1)), pose=("body", "trunk"), q0="stand",
+        contacts=feet(FEET, friction=0.3, sides=5, min_force=15.0), spread=0.2, speed=2.0, seed=4,
+        largest_level=1.0,
+    ),
     "humanoid": lambda: robot(
         "humanoid", limits="model", pose=("body", "pelvis"), contacts=feet(SOLES), q0="stand",
-        spread=0.05, speed=0.2, largest_level=1.0, size=1.0, share=0.7,
+        spread=0.05, speed=0.2, largest_level=1.0, size=1.0,
     ),
     "humanoid_rigid_soles": lambda: robot(
         "humanoid", limits="model", pose=("body", "pelvis"), contacts=feet(SOLES), q0="stand",
-        spread=0.05, speed=0.2, largest_level=0.5, size=1.0, share=0.3, internal_forces="none",
+        spread=0.05, speed=0.2, largest_level=0.5, size=1.0, internal_forces="none",
         seed=3,
     ),
 }  # fmt: skip
