@@ -71,7 +71,7 @@ class HeldBodyMechanics(Flat):
     nq = nv = 7
 
     def __init__(self, body: HeldBody) -> None:
-        self.body = body
+        self.body, self.nu = body, body.motors
 
     def residual(self, q: Array, on: Array) -> Array:
         E, G = forms(q[3:])
@@ -145,6 +145,7 @@ class ParticlesMechanics(Flat):
     def __init__(self, chain: Particles) -> None:
         self.chain = chain
         self.nq = self.nv = 2 * len(chain.masses)
+        self.nu = 2
         n = len(chain.masses)
         self.combine = np.vstack([np.eye(n), np.zeros((3, n))])
         self.combine[n, :2], self.combine[n + 2, 1] = (0.7, -1.9), 3.0

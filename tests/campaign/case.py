@@ -51,6 +51,8 @@ class Case:
         spread, speed: of states, relative to the coordinates' sizes and `rate`.
         length: of the mechanism.
         size: (nv,) of each coordinate: `length`, or 1 rad.
+        reach: where given, references are poses at rest that are up to this many metres and rad
+            away, in each direction.
         switched_loops: whether the mask may open loops.
     """
 
@@ -68,6 +70,7 @@ class Case:
     switched_loops: bool = True
     largest_level: float = 3.0
     noisy: bool = True
+    reach: float | None = None
     contact_roots: tuple[int, ...] = ()
 
     @property
@@ -97,6 +100,16 @@ class Case:
     def lengths_on(self, on: Array) -> Array:
         """Return the usual lengths of the rows that are on."""
         return self.row_lengths[np.repeat(np.asarray(on) > 0.5, self.controller.equality_sizes)]
+
+    def force_of(self, inputs: "Inputs", u: Array) -> tuple[Array, Array]:
+        """Return the actuator forces of controls u, as MuJoCo clips them, and their size."""
+        gain, bias, limited = self.mechanics.servos(inputs.closed_q, inputs.closed_v)
+        return np.clip(gain * u + bias, *limited.T), np.abs(gain * u) + np.abs(bias)
+
+    def force_range(self, inputs: "Inputs") -> Array:
+        """Return the range (nu, 2) of the actuator forces that controls within limits give."""
+        low, high = (self.force_of(inputs, u)[0] for u in self.limits.T)
+        return np.sort(np.column_stack([low, high]), axis=1)
 
     def _scattered(self, rng: np.random.Generator) -> Array:
         dv = self.spread * self.size * rng.standard_normal(self.mechanics.nv)
@@ -218,16 +231,25 @@ def draw_reference(
         }
         if isinstance(task, Posture):
             size, k = case.size[task.dofs], len(task.dofs)
+            if case.reach is not None:
+                ref[place["q"]] = q[task.places] + case.reach * rng.uniform(-1, 1, k)
+                continue
             ref[place["q"]] = q[task.places] + level * size * rng.standard_normal(k)
             ref[place["v"]] = level * case.rate * size * rng.standard_normal(k)
             ref[place["a"]] = level * case.rate**2 * size * rng.standard_normal(k)
             continue
         frame = at.frames[task.frame]
         turn = level * rng.standard_normal(3)
+        if case.reach is not None:
+            turn = case.reach * rng.uniform(-1, 1, 3)
         turn *= min(1.0, LARGEST_TURN / max(np.linalg.norm(turn), 1e-300))
         x, y, z, w = (Rotation.from_rotvec(turn) * Rotation.from_matrix(frame.rotation)).as_quat()
-        ref[place["position"]] = frame.position + level * case.length * rng.standard_normal(3)
+        away = level * case.length * rng.standard_normal(3)
         ref[place["quaternion"]] = (w, x, y, z)
+        if case.reach is not None:
+            ref[place["position"]] = frame.position + case.reach * rng.uniform(-1, 1, 3)
+            continue
+        ref[place["position"]] = frame.position + away
         for key, scale in (("velocity", case.rate), ("acceleration", case.rate**2)):
             ref[place[key]] = level * scale * case.length * rng.standard_normal(3)
             ref[place[f"angular_{key}"]] = level * scale * rng.standard_normal(3)

@@ -134,51 +134,84 @@ def particles(size, units, seed) -> Case:
 
 
 def by_mujoco(
-    name, text, *, size, units, seed, limits=None, pose=None, contacts=(), joints=None, q0=None,
-    **options,
+    name, source, *, size, units, seed, limits=None, poses=(), contacts=(), joints=None, q0=None,
+    kp=None, law=None, **options,
 ) -> Case:  # fmt: skip
-    """Return a case of an MJCF text: joints track, and the frame `pose` where there is one."""
+    """Return a case of an MJCF text, path or spec: joints track, and the frames `poses`.
+
+    Args:
+        name, size, units, seed: of the mechanism.
+        source: MJCF text, path, or MjSpec.
+        limits: (nu, 2) of the controls; None for random ones, "model" for the model's.
+        poses: (kind, frame) of the poses that track.
+        contacts, joints: those of the controller; all hinges and slides by default.
+        q0: name of a keyframe.
+        kp: 1/time² of all tasks.
+        law: options of the controller.
+        options: fields of the case.
+    """
     rng = np.random.default_rng(seed)
-    system = mb.read_mjcf(text)
-    model = mujoco.MjModel.from_xml_string(text) if text.startswith("<") else (
-        mujoco.MjModel.from_xml_path(str(text))
-    )  # fmt: skip
+    system, model = mb.read_mjcf(source), compiled(source)
     rate, length = rate_of(size, units), size * units.length
-    kp = 4 * rate**2
-    law = {key: options.pop(key) for key in LAW_OPTIONS if key in options}
-    joints = joints or tuple(j.name for j in system.tree.joints if j.kind in ("hinge", "slide"))
-    chosen = [model.joint(joint) for joint in joints]
-    dofs = np.array([int(j.dofadr[0]) for j in chosen])
-    places = np.array([int(j.qposadr[0]) for j in chosen])
-    slide = np.array([int(model.jnt_type[j.id]) == SLIDE for j in chosen])
+    kp = 4 * rate**2 if kp is None else kp
+    if joints is None:
+        joints = tuple(j.name for j in system.tree.joints if j.kind in ("hinge", "slide"))
     if limits is None:
-        typical = GRAVITY * size * units.force * np.array(
-            [1.0 if int(model.jnt_type[i]) == SLIDE else length
-             for i in model.actuator_trnid[:, 0]]
-        ) / np.abs(model.actuator_gear[:, 0])  # fmt: skip
-        limits = random_limits(rng, typical)
+        limits = random_limits(rng, typical_forces(model, size, units))
     elif isinstance(limits, str):
         limits = model.actuator_ctrlrange.copy()
-    weight = rng.uniform(0.2, 1.0, len(joints)) / np.where(slide, length, 1.0) ** 2
-    tasks = [PostureTask(joints, kp=kp, weight=weight)]
-    judged: list[Posture | Pose] = [Posture(places, dofs, kp, weight)]
-    if pose is not None:
-        pose_weight = np.repeat([1 / length**2, 1.0], 3) * 10 ** rng.uniform(-1, 2)
-        kind, frame = pose
-        tasks.insert(0, FrameTask(frame, kind=kind, kp=kp, weight=pose_weight, name="pose"))
-        judged.append(Pose(pose, "pose", kp, pose_weight))
+    judged: list[Posture | Pose] = []
+    for kind, frame in poses:
+        weight = np.repeat([1 / length**2, 1.0], 3) * 10 ** rng.uniform(-1, 2)
+        judged.append(Pose((kind, frame), frame, kp, weight))
+    if joints:
+        judged.append(posture_of(model, joints, length, kp, rng))
+    tasks = [
+        PostureTask(joints, kp=kp, weight=task.weight)
+        if isinstance(task, Posture)
+        else FrameTask(task.name, kind=task.frame[0], kp=kp, weight=task.weight)
+        for task in judged
+    ]
     controller = InverseDynamicsQP(
-        system, tasks, contacts, ctrl_limits=limits, period=1e-3 / rate, **law
+        system, tasks, contacts, ctrl_limits=limits, period=1e-3 / rate, **(law or {})
     )
-    frames = [(c.kind, c.frame) for c in contacts] + ([pose] if pose else [])
+    frames = [*((c.kind, c.frame) for c in contacts), *poses]
     sizes = sizes_of(model, length)
     mechanics = MujocoMechanics(model, frames, sizes)
     return Case(
         f"{name}, {size:g} m, {units.name}", controller, mechanics, tuple(judged), limits,
         np.asarray(system.tree.q0 if q0 is None else system.tree.keyframes[q0]), rate,
-        length=length, size=sizes, contact_roots=tuple(mechanics.root_of((c.kind, c.frame)) for c in contacts),
-        **options,
+        length=length, size=sizes,
+        contact_roots=tuple(mechanics.root_of((c.kind, c.frame)) for c in contacts), **options,
     )  # fmt: skip
+
+
+def posture_of(model, joints, length, kp, rng) -> Posture:
+    """Return the posture of some hinges and slides, with random weights."""
+    chosen = [model.joint(joint) for joint in joints]
+    slide = np.array([int(model.jnt_type[j.id]) == SLIDE for j in chosen])
+    return Posture(
+        places=np.array([int(j.qposadr[0]) for j in chosen]),
+        dofs=np.array([int(j.dofadr[0]) for j in chosen]),
+        kp=kp,
+        weight=rng.uniform(0.2, 1.0, len(joints)) / np.where(slide, length, 1.0) ** 2,
+    )
+
+
+def typical_forces(model, size: float, units: Units) -> np.ndarray:
+    """Return the force or torque of each motor that carries about one link."""
+    slide = model.jnt_type[model.actuator_trnid[:, 0]] == SLIDE
+    arm = np.where(slide, 1.0, size * units.length)
+    return GRAVITY * size * units.force * arm / np.abs(model.actuator_gear[:, 0])
+
+
+def compiled(source) -> mujoco.MjModel:
+    """Return the compiled model of a spec, a text or a path."""
+    if isinstance(source, mujoco.MjSpec):
+        return source.compile()
+    if source.startswith("<"):
+        return mujoco.MjModel.from_xml_string(source)
+    return mujoco.MjModel.from_xml_path(source)
 
 
 def sizes_of(model: mujoco.MjModel, length: float) -> np.ndarray:
@@ -190,14 +223,11 @@ def sizes_of(model: mujoco.MjModel, length: float) -> np.ndarray:
     return sizes
 
 
-LAW_OPTIONS = ("internal_forces", "force_weight", "torque_weight", "fallback", "rank_tol")
-
-
 def tree(size, units, seed, **shape) -> Case:
-    pose = ("site", f"s{seed % 4}") if seed % 2 else None
+    poses = [("site", f"s{seed % 4}")] if seed % 2 else []
     return by_mujoco(
         f"tree {seed}", looped_tree(seed, size, units, **shape), size=size, units=units, seed=seed,
-        pose=pose,
+        poses=poses,
     )  # fmt: skip
 
 
@@ -213,7 +243,7 @@ def walker(size, units, seed, legs=4, **options) -> Case:
     links = options.pop("links", False)
     return by_mujoco(
         f"walker {seed}", legged(seed, size, units, legs=legs, links=links), size=size, units=units,
-        seed=seed, pose=("body", "b12") if legs == 4 else None, contacts=contacts,
+        seed=seed, poses=[("body", "b12")] if legs == 4 else [], contacts=contacts,
         largest_level=1.0, **options,
     )  # fmt: skip
 
@@ -273,26 +303,26 @@ BUILDERS: dict[str, Callable[[], Case]] = {
     "planar_3rrr": lambda: robot("planar_3rrr", limits="model"),
     "planar_biped": lambda: robot("planar_biped", limits="model", size=1.0),
     "quadruped": lambda: robot(
-        "quadruped", limits="model", pose=("body", "trunk"), contacts=feet(FEET), q0="stand",
+        "quadruped", limits="model", poses=[("body", "trunk")], contacts=feet(FEET), q0="stand",
         spread=0.1, largest_level=1.0,
     ),
     "quadruped_pressed": lambda: robot(
-        "quadruped", limits="model", pose=("body", "trunk"), q0="stand", spread=0.1, seed=2,
+        "quadruped", limits="model", poses=[("body", "trunk")], q0="stand", spread=0.1, seed=2,
         contacts=feet(FEET, sides=7, min_force=2.0, max_force=120.0), largest_level=1.0,
-        force_weight=1e-4,
+        law={"force_weight": 1e-4},
     ),
     "quadruped_hasty": lambda: robot(
-        "quadruped", limits=np.tile([-12.0, 12.0], (12, 1)), pose=("body", "trunk"), q0="stand",
+        "quadruped", limits=np.tile([-12.0, 12.0], (12, 1)), poses=[("body", "trunk")], q0="stand",
         contacts=feet(FEET, friction=0.3, sides=5, min_force=15.0), spread=0.2, speed=2.0, seed=4,
         largest_level=1.0,
     ),
     "humanoid": lambda: robot(
-        "humanoid", limits="model", pose=("body", "pelvis"), contacts=feet(SOLES), q0="stand",
+        "humanoid", limits="model", poses=[("body", "pelvis")], contacts=feet(SOLES), q0="stand",
         spread=0.05, speed=0.2, largest_level=1.0, size=1.0,
     ),
     "humanoid_rigid_soles": lambda: robot(
-        "humanoid", limits="model", pose=("body", "pelvis"), contacts=feet(SOLES), q0="stand",
-        spread=0.05, speed=0.2, largest_level=0.5, size=1.0, internal_forces="none",
+        "humanoid", limits="model", poses=[("body", "pelvis")], contacts=feet(SOLES), q0="stand",
+        spread=0.05, speed=0.2, largest_level=0.5, size=1.0, law={"internal_forces": "none"},
         seed=3,
     ),
 }  # fmt: skip

@@ -106,7 +106,7 @@ def assemble(case: Case, inputs: Inputs) -> Full:
     R, r, task_R, task_r, cost_scale = costs(
         case, inputs, L, (alpha, scale_p, scale_f), internal, (nv, nu, nl, nf)
     )
-    C, d, unit = inequalities(case, active, (scale_p, scale_f), (nv, nu, nl, nf))
+    C, d, unit = inequalities(case.force_range(inputs), active, (scale_p, scale_f), (nv, nu, nl, nf))
     between = (values > CERTAINLY_ZERO) & (values < CERTAINLY_NOT)
     return Full(
         R=R, r=r, E=E, e=e, C=C, d=d, unit=unit, L=L, alpha=alpha, scale_p=scale_p,
@@ -264,12 +264,12 @@ def costs(case: Case, inputs: Inputs, L: Array, scales, internal: Array, sizes):
     return R / scale, r / scale, task_R / scale, task_r / scale, scale
 
 
-def inequalities(case: Case, active, scales, sizes):
+def inequalities(ranges: Array, active, scales, sizes):
     """Return `C z <= d` and the size of each row, for forces of unit size."""
     scale_p, scale_f = scales
     nv, nu, nl, nf = sizes
     n, C, d = nv + nu + nl + nf, [], []
-    for i, (low, high) in enumerate(case.limits):
+    for i, (low, high) in enumerate(ranges):
         for sign, bound in ((1.0, high), (-1.0, -low)):
             if np.isfinite(bound):
                 row = np.zeros(n)

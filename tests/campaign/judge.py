@@ -14,6 +14,7 @@ from mbcasadi.control.inverse_dynamics.solution import InverseDynamicsSolution
 STATE_ROUNDING = 4.0  # times the tolerance: two ways to close a state, two metrics of residuals
 WELL_INSIDE = 1e-4  # scaled margin from which a problem counts as feasible, or as infeasible
 
+CONTROL_ROUNDING = 1e-9  # of p = gain u + bias, relative
 SECOND_ORDER = 10.0  # times the squared noise: two ways to close a state differ by this
 
 WRONG = ("outside limits", "another control", "equations", "constraint", "cone", "not optimal")
@@ -60,9 +61,10 @@ def _verdict_on_answer(
     a, p = solution.a, solution.p
     on = inputs.mask[: len(case.contacts)] > 0.5
     z, dynamics = full.join(a, p, solution.contact_forces[on].ravel())
-    figures = {"dynamics": dynamics, "control": float(np.abs(solution.u - p).max(initial=0.0))}
-    figures["control"] /= np.abs(p).max(initial=0.0) + 1e-150
-    if not figures["control"] <= 1e-9:
+    of_control, size = case.force_of(inputs, solution.u)
+    apart = np.abs(of_control - p).max(initial=0.0) / (size.max(initial=0.0) + 1e-150)
+    figures = {"dynamics": dynamics, "control": float(apart)}
+    if not figures["control"] <= CONTROL_ROUNDING + SECOND_ORDER * inputs.noise**2:
         return Verdict(solution.status, "another control", figures)
     if np.any(solution.contact_forces[~on] != 0) or not dynamics <= tolerance:
         return Verdict(solution.status, "equations", figures)

@@ -42,6 +42,7 @@ class Mechanics(ABC):
 
     nq: int
     nv: int
+    nu: int
 
     @abstractmethod
     def integrate(self, q: Array, dv: Array) -> Array:
@@ -62,6 +63,10 @@ class Mechanics(ABC):
     @abstractmethod
     def numbers(self, q: Array, v: Array, on: Array) -> Numbers:
         """Return everything at a state."""
+
+    def servos(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """Return gain, bias (nu,) of `p = gain u + bias`, and limits (nu, 2) of p: motors."""
+        return np.ones(self.nu), np.zeros(self.nu), np.tile([-np.inf, np.inf], (self.nu, 1))
 
 
 def skew(r: Array) -> Array:

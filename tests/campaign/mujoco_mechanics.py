@@ -17,7 +17,7 @@ class MujocoMechanics(Mechanics):
         model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
         for flag in ("CONTACT", "LIMIT", "FRICTIONLOSS"):
             model.opt.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")
-        self.nq, self.nv, self.size = model.nq, model.nv, size
+        self.nq, self.nv, self.nu, self.size = model.nq, model.nv, model.nu, size
         self.frames = tuple(dict.fromkeys(frames))
 
     def integrate(self, q: Array, dv: Array) -> Array:
@@ -74,6 +74,27 @@ class MujocoMechanics(Mechanics):
                 for key in self.frames
             },
         )
+
+    def servos(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """Return gain and bias of `p = gain u + bias`, and the range of p, of joint actuators."""
+        model, data = self.model, self.data
+        data.qpos[:], data.qvel[:] = q, v
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_fwdVelocity(model, data)
+        prm = model.actuator_biasprm
+        bias = np.where(
+            model.actuator_biastype == int(mujoco.mjtBias.mjBIAS_AFFINE),
+            prm[:, 0] + prm[:, 1] * data.actuator_length + prm[:, 2] * data.actuator_velocity,
+            0.0,
+        )
+        gear, joints = model.actuator_gear[:, :1], model.actuator_trnid[:, 0]
+        of_joint = np.sort(model.jnt_actfrcrange[joints] / gear, axis=1)
+        limited = model.jnt_actfrclimited[joints].astype(bool)[:, None]
+        limits = np.where(limited, of_joint, [-np.inf, np.inf])
+        own = model.actuator_forcelimited.astype(bool)[:, None]
+        own = np.where(own, model.actuator_forcerange, [-np.inf, np.inf])
+        both = [np.maximum(limits[:, 0], own[:, 0]), np.minimum(limits[:, 1], own[:, 1])]
+        return model.actuator_gainprm[:, 0].copy(), bias, np.column_stack(both)
 
     def root_of(self, key: tuple[str, str]) -> int:
         """Return the rigid body (of bodies welded to each other) that carries a frame."""

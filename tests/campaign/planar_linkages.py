@@ -110,6 +110,7 @@ class LinkageMechanics(Mechanics):
     def __init__(self, linkage: Linkage) -> None:
         self.linkage = linkage
         self.nq = self.nv = 3 * len(linkage.masses)
+        self.nu = len(linkage.motors)
 
     def integrate(self, q: Array, dv: Array) -> Array:
         return q + dv
