@@ -132,6 +132,11 @@ class Inputs:
     numbers: Numbers = field(repr=False)
     is_closed: bool = True
 
+    def moved(self, case: Case) -> float:
+        """Return how far the measured state is from the closed one, relative to its sizes."""
+        away = case.mechanics.difference(self.closed_q, self.q) / case.size
+        return float(np.linalg.norm(away)) + self.noise
+
 
 def close(case: Case, q: Array, on: Array) -> tuple[Array, bool]:
     """Return the nearest closed pose in the metric of the coordinates' sizes, and if there is one.
@@ -164,9 +169,11 @@ def project(case: Case, rows: Array, v: Array) -> Array:
     A = rows * case.metric
     lengths = np.linalg.norm(A, axis=1)
     lengths = np.maximum(lengths, 1e-3 * lengths.max() or 1.0)[:, None]
-    return v - case.metric * np.linalg.lstsq(A / lengths, (rows @ v)[:, None] / lengths, rcond=1e-6)[
-        0
-    ].ravel()
+    return (
+        v
+        - case.metric
+        * np.linalg.lstsq(A / lengths, (rows @ v)[:, None] / lengths, rcond=1e-6)[0].ravel()
+    )
 
 
 def draw_inputs(case: Case, number: int, seed: int) -> Inputs | None:

@@ -104,6 +104,16 @@ def six_bar(size, units, seed) -> Case:
     return _linkage_case("six-bar, massless rod", linkage, size, units, seed, massless=True)
 
 
+def slider_crank(size, units, seed) -> Case:
+    """A crank, a rod and a slider; the pin of the slider is said twice."""
+    rng = np.random.default_rng(seed)
+    linkage = planar.draw(
+        [(0, 0), (0.25, 0.3), (1.0, 0.1)], [(0, 1), (1, 2), (2,)], [0], size=size, units=units,
+        motors=[(0, planar.GROUND)], slides=[2], repeat=[2], rng=rng,
+    )  # fmt: skip
+    return _linkage_case("slider-crank", linkage, size, units, seed)
+
+
 def _linkage_case(word, linkage, size, units, seed, *, massless=False, spread=0.2) -> Case:
     name = f"linkage_{seed}"
     return by_equations(
@@ -273,6 +283,8 @@ BUILDERS: dict[str, Callable[[], Case]] = {
     "five_bar_km": lambda: five_bar(1e3, SI, 11),
     "six_bar": lambda: six_bar(1.0, SI, 12),
     "six_bar_mm": lambda: six_bar(1e-3, MM_G_S, 13),
+    "slider_crank": lambda: slider_crank(1.0, SI, 21),
+    "slider_crank_mm": lambda: slider_crank(1e-3, MM_G_S, 22),
     "held_body": lambda: held_body(1.0, SI, 14),
     "held_body_km": lambda: held_body(1e3, KM_T_MIN, 15, motors=2),
     "held_body_mm": lambda: held_body(1e-3, MM_G_S, 16),

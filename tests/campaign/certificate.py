@@ -60,11 +60,11 @@ NEAR = (1e-12, 1e-10, 1e-8, 1e-6, 1e-5)
 """Gaps, relative to the size of x, up to which a row may be active; the best choice counts."""
 
 
-def certify(reduced: Reduced, z: Array) -> Certificate:
-    """Return the best certificate of a feasible z."""
+def certify(reduced: Reduced, z: Array, floor: float) -> Certificate:
+    """Return the best certificate of a feasible z; `floor` is the least size of a problem."""
     x = reduced.S @ (reduced.N.T @ (z - reduced.z_0)) - reduced.s
     distance = np.sqrt(max(reduced.at_zero**2 - 2 * reduced.least_cost, 0.0))
-    size = float(np.linalg.norm(x) + distance + reduced.at_zero + 1e-150)
+    size = float(np.linalg.norm(x) + distance + reduced.at_zero + floor)
     lengths = np.linalg.norm(reduced.C_x, axis=1)
     gaps = (reduced.d_x - reduced.C_x @ x) / np.maximum(lengths, 1e-300) / size
     found = []

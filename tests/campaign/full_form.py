@@ -18,6 +18,7 @@ from scipy.spatial.transform import Rotation
 CERTAINLY_ZERO = 1e-7  # relative singular values below it are of dependent rows,
 CERTAINLY_NOT = 2e-2  # above it of independent ones; the controller's rule decides between them
 SEMIDEFINITE = 1e-10  # eigenvalue of M, relative to the largest of its scaled form
+NOTHING = 1e-9  # of the tasks' error by natural accelerations: a problem without size
 CONSISTENT = 1e-7  # part of c that no acceleration can meet, relative
 
 
@@ -46,6 +47,7 @@ class Full:
     sizes: tuple[int, int, int, int]
     task_R: Array
     task_r: Array
+    floor: float
 
     def split(self, z: Array) -> tuple[Array, Array, Array]:
         """Return a, p, f of z."""
@@ -84,7 +86,9 @@ def assemble(case: Case, inputs: Inputs) -> Full:
     whitened_J = solve_triangular(L, J.T, lower=True).T
     internal, external = body_forces(case, inputs, active, axes, frames)
     contact_rows, contact_bias = external @ whitened_J, external @ c_J
-    size = np.concatenate([whitened_lengths(case, at, whitened_A, lengths), row_sizes(contact_rows)])
+    size = np.concatenate(
+        [whitened_lengths(case, at, whitened_A, lengths), row_sizes(contact_rows)]
+    )
     rows = np.vstack([whitened_A, contact_rows]) / size[:, None]
     bias = np.concatenate([at.c, contact_bias]) / size
     kept, kept_bias, values, rest = independent(rows, bias)
@@ -106,7 +110,9 @@ def assemble(case: Case, inputs: Inputs) -> Full:
     R, r, task_R, task_r, cost_scale = costs(
         case, inputs, L, (alpha, scale_p, scale_f), internal, (nv, nu, nl, nf)
     )
-    C, d, unit = inequalities(case.force_range(inputs), active, (scale_p, scale_f), (nv, nu, nl, nf))
+    C, d, unit = inequalities(
+        case.force_range(inputs), active, (scale_p, scale_f), (nv, nu, nl, nf)
+    )
     between = (values > CERTAINLY_ZERO) & (values < CERTAINLY_NOT)
     return Full(
         R=R, r=r, E=E, e=e, C=C, d=d, unit=unit, L=L, alpha=alpha, scale_p=scale_p,
@@ -114,6 +120,7 @@ def assemble(case: Case, inputs: Inputs) -> Full:
         determined=not between.any(),
         consistent=bool(rest <= CONSISTENT * (np.linalg.norm(bias) + acceleration * 1e-3)),
         basis_A=basis_A, sizes=(nv, nu, nl, nf), task_R=task_R, task_r=task_r,
+        floor=NOTHING * natural_error(case) / cost_scale,
     )  # fmt: skip
 
 
@@ -231,6 +238,15 @@ def task_rows(case: Case, inputs: Inputs) -> list[tuple[Array, Array, Array]]:
     return rows
 
 
+def natural_error(case: Case) -> float:
+    """Return the tasks' weighted error by accelerations as the mechanism swings."""
+    errors = []
+    for task in case.tasks:
+        size = case.size[task.dofs] if not isinstance(task, Pose) else case.length
+        errors.append(np.sqrt(np.sum(task.weight * (case.rate**2 * size) ** 2)))
+    return float(np.linalg.norm(errors))
+
+
 POSE_SLICES = (
     "position", "velocity", "acceleration", "quaternion", "angular_velocity",
     "angular_acceleration",
@@ -252,9 +268,7 @@ def costs(case: Case, inputs: Inputs, L: Array, scales, internal: Array, sizes):
     n = nv + nu + nl + nf
     R = np.zeros((len(task_R) + nu + nf, n))
     R[: len(task_R), :nv] = task_R
-    R[len(task_R) : len(task_R) + nu, nv : nv + nu] = np.diag(
-        np.sqrt(weights.actuators) * scale_p
-    )
+    R[len(task_R) : len(task_R) + nu, nv : nv + nu] = np.diag(np.sqrt(weights.actuators) * scale_p)
     R[len(task_R) + nu :, nv + nu + nl :] = np.sqrt(weights.internal) * internal * scale_f
     r = np.concatenate([task_r, np.zeros(nu + nf)])
     if case.controller.force_weight and nf:

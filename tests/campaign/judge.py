@@ -15,7 +15,7 @@ STATE_ROUNDING = 4.0  # times the tolerance: two ways to close a state, two metr
 WELL_INSIDE = 1e-4  # scaled margin from which a problem counts as feasible, or as infeasible
 
 CONTROL_ROUNDING = 1e-9  # of p = gain u + bias, relative
-SECOND_ORDER = 10.0  # times the squared noise: two ways to close a state differ by this
+SECOND_ORDER = 10.0  # times the squared distance: two ways to close a state differ by this
 
 WRONG = ("outside limits", "another control", "equations", "constraint", "cone", "not optimal")
 NEEDLESS = ("false infeasible", "needless failure", "needless suboptimal", "refused")
@@ -48,7 +48,7 @@ def judge(case: Case, inputs: Inputs, solution: InverseDynamicsSolution) -> Verd
         finding = "" if status == 4 else "indefinite"
         return Verdict(status, finding)
     if status <= 1:
-        tolerance = STATE_ROUNDING * tolerance + SECOND_ORDER * inputs.noise**2
+        tolerance = STATE_ROUNDING * tolerance + SECOND_ORDER * inputs.moved(case) ** 2
         verdict = _verdict_on_answer(case, inputs, full, solution, tolerance)
         if verdict.finding or status == 0:
             return verdict
@@ -64,7 +64,7 @@ def _verdict_on_answer(
     of_control, size = case.force_of(inputs, solution.u)
     apart = np.abs(of_control - p).max(initial=0.0) / (size.max(initial=0.0) + 1e-150)
     figures = {"dynamics": dynamics, "control": float(apart)}
-    if not figures["control"] <= CONTROL_ROUNDING + SECOND_ORDER * inputs.noise**2:
+    if not figures["control"] <= CONTROL_ROUNDING + SECOND_ORDER * inputs.moved(case) ** 2:
         return Verdict(solution.status, "another control", figures)
     if np.any(solution.contact_forces[~on] != 0) or not dynamics <= tolerance:
         return Verdict(solution.status, "equations", figures)
@@ -92,7 +92,7 @@ def _verdict_on_answer(
 
 def _verdict_on_optimum(full: Full, z: Array, figures: dict[str, float], tol: float) -> Verdict:
     reduced = reduce(full)
-    proof = certify(reduced, z)
+    proof = certify(reduced, z, full.floor)
     figures |= {"stationarity": proof.stationarity, "complementarity": proof.complementarity}
     certified = proof.stationarity <= tol and proof.complementarity <= tol
     best, word = solve_full(full)

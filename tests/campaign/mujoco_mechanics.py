@@ -4,7 +4,9 @@ import mujoco
 import numpy as np
 from campaign.mechanics import Array, FrameNumbers, Mechanics, Numbers
 
-STEP = 2e-3  # rad, or the same share of a coordinate's size; error STEP⁴ / 30, rounding 1e-16 / STEP
+STEP = (
+    2e-3  # rad, or the same share of a coordinate's size; error STEP⁴ / 30, rounding 1e-16 / STEP
+)
 STENCIL = ((1, 8 / 12), (-1, -8 / 12), (2, -1 / 12), (-2, 1 / 12))
 
 
@@ -45,8 +47,10 @@ class MujocoMechanics(Mechanics):
         dJ = {key: np.zeros(6) for key in self.frames}
         for k, weight in STENCIL if step else ():
             self._place(self.integrate(q, k * step * v), on)
-            dA = dA + weight / step * (self._rows() @ v) if dA.size else weight / step * (
-                self._rows() @ v
+            dA = (
+                dA + weight / step * (self._rows() @ v)
+                if dA.size
+                else weight / step * (self._rows() @ v)
             )
             for key in self.frames:
                 dJ[key] = dJ[key] + weight / step * (self._jacobian(key) @ v)

@@ -25,6 +25,7 @@ class Linkage:
     Attributes:
         masses, inertias: (n,) of the bodies, about their centres.
         pins: (body, place, body, place), places in body axes; `GROUND` has world axes.
+        slides: (body, height, angle) of bodies that only move along x.
         motors: (body, body) between which a torque acts.
         gravity: along -y.
         q0: (3 n,) the drawing.
@@ -33,12 +34,15 @@ class Linkage:
     masses: Array
     inertias: Array
     pins: tuple
+    slides: tuple
     motors: tuple
     gravity: float
     q0: Array
 
 
-def draw(points, bodies, ground, *, size, units: Units, motors, massless=(), repeat=(), rng):
+def draw(
+    points, bodies, ground, *, size, units: Units, motors, massless=(), repeat=(), slides=(), rng
+) -> Linkage:
     """Return the linkage of a drawing.
 
     Args:
@@ -48,6 +52,7 @@ def draw(points, bodies, ground, *, size, units: Units, motors, massless=(), rep
         motors: pairs of bodies.
         massless: bodies without inertia.
         repeat: pins that are said twice.
+        slides: bodies that only move along x.
         rng: for masses and centres.
     """
     place = np.asarray(points, dtype=float) * size * units.length
@@ -55,7 +60,7 @@ def draw(points, bodies, ground, *, size, units: Units, motors, massless=(), rep
     for i, body in enumerate(bodies):
         middle = place[list(body)].mean(axis=0)
         centre = middle + 0.05 * size * units.length * rng.standard_normal(2)
-        along = place[body[1]] - place[body[0]]
+        along = place[body[-1]] - place[body[0]]
         angle = np.arctan2(along[1], along[0])
         q0 += [*centre, angle]
         for point in body:
@@ -70,7 +75,8 @@ def draw(points, bodies, ground, *, size, units: Units, motors, massless=(), rep
     inertias = masses * rng.uniform(0.02, 0.1, n) * (size * units.length) ** 2
     masses[list(massless)] = inertias[list(massless)] = 0.0
     gravity = GRAVITY * units.acceleration
-    return Linkage(masses, inertias, tuple(pins), tuple(motors), gravity, np.array(q0))
+    rails = tuple((i, q0[3 * i + 1], q0[3 * i + 2]) for i in slides)
+    return Linkage(masses, inertias, tuple(pins), rails, tuple(motors), gravity, np.array(q0))
 
 
 def turn(angle: float) -> Array:
@@ -91,6 +97,7 @@ def system_of(linkage: Linkage, name: str) -> mb.System:
         return q[3 * i : 3 * i + 2] + ca.vertcat(c * r[0] - s * r[1], s * r[0] + c * r[1])
 
     rows = [point(i, r) - point(j, s) for i, r, j, s in linkage.pins]
+    rows += [q[3 * i + 1 : 3 * i + 3] - ca.DM([y, angle]) for i, y, angle in linkage.slides]
     weight = np.zeros(3 * n)
     weight[1::3] = linkage.masses * linkage.gravity
     B = np.zeros((3 * n, len(linkage.motors)))
@@ -119,13 +126,16 @@ class LinkageMechanics(Mechanics):
         return q1 - q0
 
     def residual(self, q: Array, on: Array) -> Array:
-        gaps = [
-            self._point(q, i, r) - self._point(q, j, s) for i, r, j, s in self.linkage.pins
-        ]
+        gaps = [self._point(q, i, r) - self._point(q, j, s) for i, r, j, s in self.linkage.pins]
+        gaps += [q[3 * i + 1 : 3 * i + 3] - [y, angle] for i, y, angle in self.linkage.slides]
         return np.concatenate(gaps)[np.asarray(on) > 0.5]
 
     def rows(self, q: Array, on: Array) -> Array:
-        A = np.zeros((2 * len(self.linkage.pins), self.nv))
+        pins = len(self.linkage.pins)
+        A = np.zeros((2 * (pins + len(self.linkage.slides)), self.nv))
+        for k, (i, _, _) in enumerate(self.linkage.slides):
+            row = 2 * (pins + k)
+            A[row : row + 2, 3 * i + 1 : 3 * i + 3] = np.eye(2)
         for k, (i, r, j, s) in enumerate(self.linkage.pins):
             for body, place, sign in ((i, r, 1.0), (j, s, -1.0)):
                 if body != GROUND:
@@ -136,7 +146,7 @@ class LinkageMechanics(Mechanics):
 
     def numbers(self, q: Array, v: Array, on: Array) -> Numbers:
         linkage = self.linkage
-        c = np.zeros(2 * len(linkage.pins))
+        c = np.zeros(2 * (len(linkage.pins) + len(linkage.slides)))
         for k, (i, r, j, s) in enumerate(linkage.pins):
             for body, place, sign in ((i, r, 1.0), (j, s, -1.0)):
                 if body != GROUND:

@@ -106,7 +106,9 @@ def looped_tree(
         late = links - 1 - k
         early = "" if rng.random() < 0.6 else f'body2="b{int(rng.integers(0, max(1, late - 2)))}"'
         anchor = rng.normal(scale=0.2, size=3) * ([1, 0, 1] if planar else 1)
-        rows.append(f'<connect body1="b{late}" {early} anchor="{text.vector(anchor, text.length)}"/>')
+        rows.append(
+            f'<connect body1="b{late}" {early} anchor="{text.vector(anchor, text.length)}"/>'
+        )
     return text.document(body, "".join(rows + rows[:repeat]), share)
 
 
