@@ -21,7 +21,7 @@ from mbcasadi.control.laws import Law, servo_control, servo_rows
 from mbcasadi.validation import Run, ScenarioOptions, compile_controller, validate
 
 MODEL = models.path("cooperating_arms")
-DURATION = np.pi  # s, half a period; the way down needs the same torques
+DURATION = 3.142  # s, half a period; the way down needs the same torques
 RATE = 20.0  # 1/s, of both α and β
 PUSH = 20.0  # N m on the first robot's shoulder, from 1.5 s to 1.8 s
 FORMS = ("least_norm", "figures")

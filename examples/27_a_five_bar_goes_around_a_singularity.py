@@ -86,7 +86,8 @@ def run(law, duration, q0, reference, wanted, push=0.0) -> dict[str, np.ndarray]
     """Return the motion of the tool in MuJoCo, and its error."""
     options = {"perturb": {"mass": 0.1}, "delay": 1, "q0": q0, "reference": reference}
     options["disturbance"] = lambda t: push * (0.1 <= t < 0.2) * np.eye(4)[0]
-    found = mb.validate(law, MODEL, duration, **options).runs[0].recording
+    ticks = round(duration / PERIOD)
+    found = mb.validate(law, MODEL, PERIOD * ticks, **options).runs[0].recording
     seen = SEEN.map(len(found.t))(found.q.T).full().T
     off = np.linalg.norm(seen[:, :2] - [wanted(t) for t in found.t], axis=1)
     return {"t": found.t, "tool": seen[:, 1], "off": off, "measure": seen[:, 2],

@@ -74,7 +74,7 @@ def run(law, lap: TrajectorySolution, reference=None) -> dict[str, np.ndarray | 
     run = mb.validate(
         law,
         MODEL,
-        LAPS * lap.t[-1],
+        PERIOD * round(LAPS * lap.t[-1] / PERIOD),
         q0=lap.q[0],
         v0=lap.v[0],
         reference=reference,

@@ -9,9 +9,12 @@ from mbcasadi.codegen.text import comma_list, constant, number, template
 from mbcasadi.codegen.unit_rows import FAR, UnitRows
 from mbcasadi.description.qp_stages import (
     C_PRIMAL_TOLERANCE,
+    LEAST_DISTANCE,
     PROOF_RADIUS,
     PROOF_ROUNDING,
     RAY_ROUNDING,
+    REFINED,
+    SMALL_DISTANCE,
     ZERO_BOUND,
     ZERO_ROW,
     SolverFlag,
@@ -30,6 +33,9 @@ def least_distance_c(law: Law) -> str:
         "carry_array": max(1, carry),
         "iteration_limit": iteration_limit(law),
         "primal_tol": number(C_PRIMAL_TOLERANCE),
+        "refined": number(REFINED),
+        "least_distance": number(LEAST_DISTANCE),
+        "small_distance": number(SMALL_DISTANCE),
         "far": number(FAR),
         "zero_bound": number(ZERO_BOUND),
         "optimal": int(SolverFlag.OPTIMAL),

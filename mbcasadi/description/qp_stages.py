@@ -13,7 +13,18 @@ C_PRIMAL_TOLERANCE = 1e-11
 the problem. DAQP meets 1e-12 on degenerate problems, and cycles on some of them at 1e-13."""
 
 PLUGIN_PRIMAL_TOLERANCE = 1e-10
-"""The same for CasADi's plugin, whose rows are not of unit length before it scales them itself."""
+"""The same for CasADi's plugin."""
+
+LEAST_DISTANCE = 1e-100
+"""A row nearer to x = 0 than this holds there."""
+
+SMALL_DISTANCE = 1e-3
+"""Where all rows are nearer than this to x = 0, the unit of x is as small as they are; else at
+least 1."""
+
+REFINED = 1e-12
+"""An active row of unit length that misses its bound by more than this, relative to the scale of
+the problem, is solved for again: nearly parallel active rows cost the solver its digits."""
 
 ZERO_ROW = 1e-14
 """Rows shorter than this times the longest count as zero: their contact is off."""

@@ -27,12 +27,14 @@ class Flag(IntFlag):
     """Bits of a controller's output `flags`: changes that were made to obtain a valid output.
 
     `SATURATED`: an entry of u lay outside its limits before it was clipped. `RELAXED`: a soft
-    constraint is violated with slack. `GATED`: a measurement was rejected.
+    constraint is violated with slack. `GATED`: a measurement was rejected. `CLIPPED`: a reference
+    that asks for far more than the actuators can give was taken for a nearer one.
     """
 
     SATURATED = 1
     RELAXED = 2
     GATED = 4
+    CLIPPED = 8
 
 
 OUTPUTS = ("u", "z_next", "status", "flags", "residual")

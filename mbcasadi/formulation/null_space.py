@@ -128,7 +128,7 @@ def null_space_inverse(
 
     `u` is the solution of the quadratic program [S20, eq. 22] that minimises `|u|`. An actuator
     counts as repeated when the remainder of its column of `Zᵀ B` beside the others is below
-    `rank_tol · max(1, |B_i|)`, so that one that only pushes against the constraints drops out.
+    `rank_tol · |B_i|`, so that one that only pushes against the constraints drops out.
 
     Args:
         M: (nv, nv) inertia, symmetric.
@@ -142,7 +142,7 @@ def null_space_inverse(
         A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot
     )
     required_force = M @ a + h
-    size = ca.sqrt(ca.fmax(1, ca.densify(ca.sum1(B**2)).T))
+    size = ca.sqrt(ca.densify(ca.sum1(B**2)).T)
     actuators = complete_factor(B.T @ Z, row_scale=size, rank_tol=rank_tol)
     u = actuators.pinv_transposed_times(Z.T @ required_force)
     remainder = required_force - B @ u

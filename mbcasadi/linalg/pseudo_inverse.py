@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.linalg import gram_schmidt
 from mbcasadi.linalg.basis import RANK_TOL, RowBasis, drop_threshold2, null_basis, row_basis
@@ -69,6 +70,8 @@ def complete_factor_scaled(
         column_scale: (n,) positive.
         row_scale, rank_tol: drop rule of `row_basis` for the scaled rows.
     """
+    if np.ptp(np.array(column_scale)) == 0.0:
+        return complete_factor(A, row_scale=row_scale / float(column_scale[0]), rank_tol=rank_tol)
     scaled = row_basis(A @ ca.diag(column_scale), row_scale=row_scale, rank_tol=rank_tol)
     span = ca.diag(1 / column_scale) @ scaled.V
     basis = row_basis(span.T, row_scale=0.0, rank_tol=0.0, pivot=False)

@@ -1,6 +1,5 @@
 """The controller as one Function: build, solve by a CasADi plugin, finish."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -9,19 +8,20 @@ import casadi as ca
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import (
     PLUGIN_PRIMAL_TOLERANCE,
+    REFINED,
     UNBOUNDED,
-    ZERO_BOUND,
-    ZERO_ROW,
     SolverFlag,
 )
 from mbcasadi.errors import SolverError
+from mbcasadi.linalg import complete_factor
 from mbcasadi.qp.infeasibility import proves_infeasible
+from mbcasadi.qp.scaled_problem import ScaledProblem, contradicts, scaled_problem
 
 STATIONARY = 1e-6
 """Relative size of `x + A_qpᵀ lam_a`, and of a violation, up to which DAQP claims an optimum."""
 
-LARGEST_SQUARE = 1e300
-"""Rows with a sum of squares of this or more count as invalid; the exported C does the same."""
+ACTIVE_RANK_TOL = 1e-12
+"""Active rows of unit length that are independent by less than this are dependent."""
 
 QRQP = {"print_iter": False, "print_header": False, "print_info": False, "print_time": False}
 
@@ -100,78 +100,79 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     """
     given = stages.problem().call(inputs, True, False)
     carry, prepared = given[4:]
-    A_qp, lba, uba, posed = _well_posed(*given[:3])
-    pattern = {"h": ca.Sparsity.diag(stages.n), "a": A_qp.sparsity()}
-    conic = ca.conic("least_distance", solver, pattern, DENSE_SOLVERS[solver])
-    lengths = ca.sqrt(ca.sum2(A_qp**2))
-    unit = _unit(lengths, lba, uba) if solver == "daqp" and stages.m else ca.MX(1)
-    eye, zero = ca.DM.eye(stages.n), ca.DM.zeros(stages.n)
-    found = conic(h=eye, g=zero, a=A_qp, lba=lba / unit, uba=uba / unit)
-    x, lam_a = unit * found["x"], unit * found["lam_a"]
+    problem = scaled_problem(*given[:3])
+    conic = _conic_fun(solver, stages.n, stages.m, problem.A.sparsity())
+    x, lam = conic(*problem[:3])
     if not stages.m:
-        return _Solution(x, lam_a, posed, carry, prepared)
-    without = ca.if_else(_contradicts(*given[:3]), SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
-    if solver != "daqp":
-        flag = ca.if_else(posed, SolverFlag.OPTIMAL, without)
-        return _Solution(x, lam_a, flag, carry, prepared)
-    stationary = ca.norm_2(x + A_qp.T @ lam_a) <= STATIONARY * (1 + ca.norm_2(x))
-    violation = ca.fmax(A_qp @ x - uba, lba - A_qp @ x) / ca.if_else(lengths > 0, lengths, ca.inf)
-    kept = ca.mmax(violation) <= STATIONARY * unit  # x and lam_a are zero where DAQP stops early
-    optimal = ca.logic_and(posed, ca.logic_and(stationary, kept))
-    ray = found["lam_a"] / ca.if_else(lengths > 0, lengths, ca.inf)
-    proven = ca.logic_and(posed, proves_infeasible(A_qp, lba, uba, ray, unit))
-    flag = ca.if_else(proven, SolverFlag.INFEASIBLE, without)
-    flag = ca.if_else(optimal, SolverFlag.OPTIMAL, flag)
-    return _Solution(
-        ca.if_else(optimal, x, 0), ca.if_else(optimal, lam_a, 0), flag, carry, prepared
+        return _Solution(problem.unit * x, lam, problem.posed, carry, prepared)
+    without = ca.if_else(contradicts(*given[:3]), SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
+    if solver == "daqp":
+        proven = proves_infeasible(*problem[:3], lam / problem.length, ca.MX(1))
+        x, lam = _refined(problem, x, lam)
+        optimal = ca.logic_and(problem.posed, _is_optimum(problem, x, lam))
+        without = ca.if_else(ca.logic_and(problem.posed, proven), SolverFlag.INFEASIBLE, without)
+        x, lam = ca.if_else(optimal, x, 0), ca.if_else(optimal, lam, 0)
+    else:
+        optimal = problem.posed
+    flag = ca.if_else(optimal, SolverFlag.OPTIMAL, without)
+    unit = problem.unit
+    return _Solution(unit * x, unit * problem.factor * lam, flag, carry, prepared)
+
+
+def _conic_fun(solver: str, n: int, m: int, rows: ca.Sparsity) -> ca.Function:
+    """Return (A, lower, upper) → (x, lam) by a plugin."""
+    pattern = {"h": ca.Sparsity.diag(n), "a": rows}
+    conic = ca.conic("least_distance", solver, pattern, DENSE_SOLVERS[solver])
+    A, lower, upper = ca.MX.sym("A", rows), ca.MX.sym("lower", m), ca.MX.sym("upper", m)
+    found = conic(h=ca.DM.eye(n), g=ca.DM.zeros(n), a=A, lba=lower, uba=upper)
+    return ca.Function("solve", [A, lower, upper], [found["x"], found["lam_a"]])
+
+
+def _gap(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
+    """Return (m,) by how much each active row misses its nearer bound, over its length.
+
+    The sign of a multiplier that is nearly zero does not tell which one is active.
+    """
+    value = problem.A @ x
+    to_upper, to_lower = problem.upper - value, problem.lower - value
+    missed = ca.if_else(ca.fabs(to_upper) < ca.fabs(to_lower), to_upper, to_lower)
+    return (
+        ca.if_else(ca.logic_and(lam != 0, ca.fabs(missed) < UNBOUNDED), missed, 0) / problem.length
     )
 
 
-def _well_posed(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX, ca.MX]:
-    """Return a problem that every plugin accepts, and whether it is the given one.
+def _refined(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> tuple[ca.MX, ca.MX]:
+    """Return the solution, computed once more from its active rows where it is not exact.
 
-    Bounds that cross by rounding meet in the middle. NaN, numbers whose squares overflow, and
-    crossed or wrongly infinite bounds give a problem without rows.
+    DAQP factors `A Aᵀ` of the active rows: where they are nearly parallel, x misses their bounds.
+    An orthogonal factorisation of the rows themselves keeps the digits: `x + A⁺ (b - A x)`. The
+    exported C factors anew instead. The result counts where it misses less and no multiplier
+    changes its sign.
     """
-    middle = (lba + uba) / 2
-    near = ca.logic_and(lba > uba, lba - uba <= PLUGIN_PRIMAL_TOLERANCE * (1 + ca.fabs(uba)))
-    lba, uba = ca.if_else(near, middle, lba), ca.if_else(near, middle, uba)
-    ordered = ca.logic_and(lba <= uba, ca.logic_and(lba < UNBOUNDED, uba > -UNBOUNDED))
-    posed = ca.logic_and(ca.sum1(ordered) == lba.numel(), _is_finite(A_qp))
-    A_qp = ca.if_else(posed, A_qp, 0)
-    return A_qp, ca.if_else(posed, lba, -ca.inf), ca.if_else(posed, uba, ca.inf), posed
+    values = (*problem, x, lam)
+    s = [ca.MX.sym(f"s{i}", value.sparsity()) for i, value in enumerate(values)]
+    given, x_0, lam_0 = ScaledProblem(*s[:-2]), s[-2], s[-1]
+    missed = _gap(given, x_0, lam_0)
+    rows = ca.diag((lam_0 != 0) / given.length) @ given.A
+    factor = complete_factor(ca.densify(rows), row_scale=0.0, rank_tol=ACTIVE_RANK_TOL)
+    x_1 = x_0 + factor.pinv_times(missed)
+    lam_1 = -factor.pinv_transposed_times(x_1) / given.length
+    closer = ca.norm_inf(_gap(given, x_1, lam_0)) < ca.norm_inf(missed)
+    same = ca.mmin(lam_0 * lam_1) >= 0
+    better = ca.logic_and(closer, same)
+    outputs = [ca.if_else(better, x_1, x_0), ca.if_else(better, lam_1, lam_0)]
+    again, once = ca.Function("again", s, outputs), ca.Function("once", s, [x_0, lam_0])
+    refine = ca.Function.if_else("refine", again, once)
+    result = refine(ca.norm_inf(_gap(problem, x, lam)) > REFINED, *values)
+    return result[0], result[1]
 
 
-def _is_number(value: ca.MX) -> ca.MX:
-    """Return false for NaN; CasADi takes `value == value` for true."""
-    return ca.logic_or(value < 1, value > 0)
-
-
-def _is_finite(A_qp: ca.MX) -> ca.MX:
-    return ca.sumsqr(A_qp) < LARGEST_SQUARE
-
-
-def _contradicts(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
-    """Return whether one row alone cannot be met: crossed bounds, or a zero row; not for NaN."""
-    lengths = ca.sqrt(ca.sum2(A_qp**2))
-    zero = lengths <= ZERO_ROW * ca.mmax(lengths)
-    crossed = lba - uba > PLUGIN_PRIMAL_TOLERANCE * (1 + ca.fabs(uba))
-    walls = ca.logic_or(lba >= UNBOUNDED, uba <= -UNBOUNDED)
-    apart = ca.logic_and(zero, ca.logic_or(lba > ZERO_BOUND, uba < -ZERO_BOUND))
-    some = ca.sum1(ca.logic_or(ca.logic_or(crossed, walls), apart)) > 0
-    numbers = ca.sum1(ca.logic_and(_is_number(lba), _is_number(uba))) == lba.numel()
-    return ca.logic_and(some, ca.logic_and(numbers, _is_finite(A_qp)))
-
-
-def _unit(length: ca.MX, lba: ca.MX, uba: ca.MX) -> ca.MX:
-    """Return the unit of x to which DAQP's tolerance refers; the exported C uses the same.
-
-    The power of two above the largest distance of a row from x = 0, at least 1.
-    """
-    present = length > ZERO_ROW * ca.mmax(length)
-    distance = ca.fmax(lba, -uba) / ca.if_else(present, length, 1)
-    largest = ca.mmax(ca.if_else(present, distance, 0))
-    return 2 ** (ca.floor(ca.log(ca.fmax(largest, 1)) / math.log(2)) + 1)
+def _is_optimum(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
+    """Return whether DAQP claims an optimum; x and lam are zero where it stops early."""
+    stationary = ca.norm_2(x + problem.A.T @ lam) <= STATIONARY * (1 + ca.norm_2(x))
+    value = problem.A @ x
+    violation = ca.fmax(value - problem.upper, problem.lower - value) / problem.length
+    return ca.logic_and(stationary, ca.mmax(violation) <= STATIONARY)
 
 
 CLAIMED = 0.5

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.constraints import user_rows
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
-from mbcasadi.errors import ShapeError, UnsupportedFeatureError
-from mbcasadi.shapes import column, require_name, require_shape
-from mbcasadi.system.frames import FrameFunctions, frame_functions
+from mbcasadi.errors import ProblemError, ShapeError, UnsupportedFeatureError
+from mbcasadi.shapes import column, require_kind, require_name, require_shape
+from mbcasadi.system.frames import FrameFunctions, expression_frame, frame_functions
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
 from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
@@ -156,10 +156,39 @@ class System:
             require_name("kind of frame", kind, ("site", "body"))
             frames = self.tree.frames if self.tree is not None else ()
             valid = {f.name: f for f in frames if f.kind == kind}
-            require_name(kind, name, list(valid))
+            given = [n for other, n in self._frames if other == kind and n not in valid]
+            require_name(kind, name, [*valid, *given])
             assert self.tree is not None  # `known` is empty without a tree
             self._frames[key] = frame_functions(self.tree, valid[name])
         return self._frames[key]
+
+    def with_frame(
+        self, name: str, q: ca.SX, position: Expression, rotation: Expression | None = None
+    ) -> "System":
+        """Return this system with a frame that is given as expressions of q.
+
+        `frame(name)` then has it, for tasks of its position, `Contact(name, normal, friction)` of
+        `equilibrium`, and rows of your own. For systems from a Lagrangian or from equations, which
+        have no other frames, and for points of a model that carry no site.
+
+        Args:
+            name: of the frame; its kind is "site".
+            q: (nq, 1) symbols.
+            position: (3, 1) origin in world axes, m.
+            rotation: (3, 3) rotation `R_WB`; None for a point, whose angular rows are zero.
+
+        Raises:
+            ShapeError: a wrong shape, or a symbol that is not in q.
+            ProblemError: a site of this name is there already.
+        """
+        require_kind("q", q, ca.SX, "symbols, as ca.SX.sym gives them")
+        require_shape("q", q, (self.nq, 1), "(nq, 1)")
+        functions = expression_frame(name, q, position, rotation, self.velocity_map(q))
+        sites = () if self.tree is None else self.tree.frames
+        present = [f.name for f in sites if f.kind == "site"] + [n for _, n in self._frames]
+        if name in present:
+            raise ProblemError(f"'{self.name}' has a frame '{name}' already; give another name")
+        return replace(self, _frames={**self._frames, ("site", name): functions})
 
     def rows(
         self,

@@ -75,7 +75,7 @@ def validate(
         controller: of `mbcasadi.control`, a `description.Controller`, or a law yielded by
             `compile_controller`, whose C is reused.
         model: MJCF or URDF file, XML text, `MjSpec` or `MjModel` of the plant.
-        duration: s.
+        duration: s, a multiple of the controller's period.
         reference: (nref,), or a function of time that returns it.
         q0, v0: initial state; `qpos0` and zero by default. Moved onto the equality constraints.
         rigid: use the rigid recipe for the plant's equality constraints.

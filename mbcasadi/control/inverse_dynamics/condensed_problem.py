@@ -1,8 +1,9 @@
 """The controller's QP at its symbolic inputs: assembled, condensed and whitened."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
+import numpy as np
 
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, condense
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs
@@ -24,6 +25,7 @@ class CondensedProblem:
 
     Attributes:
         valid: whether the inputs were valid.
+        clipped: whether a task asked for so much that its error was clipped.
         problem: the parts of the QP.
         scales: the units of the problem.
         weights: of the forces.
@@ -33,6 +35,7 @@ class CondensedProblem:
     """
 
     valid: ca.SX
+    clipped: ca.SX
     problem: Problem
     scales: ProblemScales
     weights: ForceWeights
@@ -61,6 +64,24 @@ def condensed_problem(
         row_scale=row_scale_at(ca.DM(units.rows), setup.rank_tol, problem.gap),
         rank_tol=setup.rank_tol,
     )
+    problem, clipped = _clip_errors(problem, condensed, units)
     weights = units.force_weights(setup)
     H, g = objective(setup, problem, condensed, weights)
-    return CondensedProblem(valid, problem, units, weights, condensed, H, g, whiten(H, g))
+    return CondensedProblem(valid, clipped, problem, units, weights, condensed, H, g, whiten(H, g))
+
+
+def _clip_errors(
+    problem: Problem, condensed: Condensed, scales: ProblemScales
+) -> tuple[Problem, ca.SX]:
+    """Return the problem with all errors of tasks within their limits, and whether one was not."""
+    limited = [i for i, limit in enumerate(scales.errors) if np.isfinite(limit)]
+    if not limited:
+        return problem, ca.SX(0)
+    tasks, limits = problem.tasks, ca.DM(scales.errors[limited])
+    drift = ca.densify(tasks.J @ condensed.t)
+    error = drift + tasks.offset
+    within = ca.fmin(ca.fmax(error[limited, 0], -limits), limits)
+    clipped = ca.mmax(ca.fabs(error[limited, 0]) - limits) > 0
+    offset = ca.densify(tasks.offset)
+    offset[limited, 0] = ca.if_else(clipped, within - drift[limited, 0], offset[limited, 0])
+    return replace(problem, tasks=replace(tasks, offset=offset)), clipped

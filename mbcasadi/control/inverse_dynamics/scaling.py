@@ -15,8 +15,13 @@ from numpy.typing import NDArray
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights, Problem
+from mbcasadi.description.qp_stages import UNBOUNDED
 
 Array = NDArray[np.float64]
+
+LARGEST_ERROR = 100.0
+"""A task that asks for more than this many times what the actuators can give asks for this much:
+the direction counts, and the QP keeps its digits."""
 
 LEAST_SHARE = 1e-9
 """An actuator, row or force counts at least this share of the largest of its kind."""
@@ -31,6 +36,8 @@ class ProblemScales:
         coordinates: (nv,) square root of the inertia of each coordinate.
         actuators: (nu,) `(bᵀ M⁻¹ b)^½` of each actuator.
         inequalities: (k,) value of each inequality by forces of unit size.
+        errors: (k,) largest error of each task row that is asked for: `LARGEST_ERROR` times the
+            acceleration that all actuators together give it; infinite where one has no limit.
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass.
@@ -40,6 +47,7 @@ class ProblemScales:
     coordinates: Array
     actuators: Array
     inequalities: Array
+    errors: Array
     task: float
     contact: float
 
@@ -68,6 +76,8 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         "rows": ca.sum1(X**2).T,
         "coordinates": ca.diag(M),
         "actuators": ca.sum1(Y**2).T,
+        "limits": ca.fmax(ca.fabs(problem.actuators.lower), ca.fabs(problem.actuators.upper)),
+        "reach": ca.sqrt(ca.sum1(linalg.tree_solve_transposed(L, problem.tasks.J.T) ** 2)).T,
         "tasks": ca.sum1(linalg.tree_solve_transposed(L, E.T) ** 2).T,
         "of_p": rows.C_p,
         "of_lam": rows.C_lam,
@@ -121,7 +131,12 @@ def _scales(samples: list[dict[str, Array]], contact: float) -> ProblemScales:
         for sample in samples
     ]
     seen = usual["tasks"][usual["tasks"] > 0]
+    limits = usual["limits"]
+    strength = float(np.linalg.norm(actuators * limits))
+    bounded = limits.size > 0 and np.all(limits < UNBOUNDED)
+    reach = _floored(usual["reach"])
     return ProblemScales(
+        errors=LARGEST_ERROR * strength * reach if bounded else np.full(reach.size, np.inf),
         rows=rows,
         coordinates=_floored(np.sqrt(usual["coordinates"])),
         actuators=actuators,

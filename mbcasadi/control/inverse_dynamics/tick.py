@@ -148,6 +148,7 @@ def _values_of_finish(setup: Setup, qp: CondensedProblem) -> dict[str, ca.SX]:
         "size": length(ca.sqrt(tasks.weight) * error),
         "rate": setup.contact_damping + length(problem.v / size),
         "valid": qp.valid,
+        "clipped": qp.clipped,
     }
 
 
@@ -205,7 +206,8 @@ def _finish(
     u_safe = _safe_output(setup, problem, known, inputs)
     u_free = ca.if_else(optimal, _controls(problem, known, p), u_safe)
     u = clamp(u_free, *limits)
-    flags = Flag.SATURATED * is_saturated(u_free, u)
+    clipped = ca.logic_and(known["valid"], known["clipped"])
+    flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
     active = optimal * active_signs(solver["active"])
     z_next = ca.vertcat(active, u) if setup.holds_last_control else active
     return ca.Function(

@@ -10,6 +10,7 @@ from mbcasadi.control.law_interface.law import Array, LawInputs
 from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass
 from mbcasadi.linalg import (
     CompleteFactor,
+    DropRule,
     MatrixRoot,
     complement,
     complete_factor,
@@ -35,9 +36,16 @@ DEFINITE_TOL = 1e-12
 singular one leaves some 1e-15 by rounding."""
 
 
-def attainable(missing: ca.SX, desired: ca.SX) -> ca.SX:
-    """Return whether the missing part is small relative to the desired value, `ATTAIN_TOL`."""
-    return ca.sumsqr(missing) <= ATTAIN_TOL**2 * (1 + ca.sumsqr(desired))
+def attainable(missing: ca.SX, *desired: ca.SX) -> ca.SX:
+    """Return whether the missing part is small relative to the desired values, `ATTAIN_TOL`.
+
+    Args:
+        missing: (k,) what is left of the desired value.
+        desired: (k,) each: that value, and what it is the difference of, so that rounding of a
+            value that cancels counts as none.
+    """
+    size2 = sum((ca.sumsqr(value) for value in desired), ca.SX(0))
+    return ca.sumsqr(missing) <= ATTAIN_TOL**2 * size2
 
 
 def is_definite(L: ca.SX, diagonal: ca.SX) -> ca.SX:
@@ -116,19 +124,47 @@ class Mechanism:
     def rows(self) -> CompleteFactor[ca.SX]:
         """Complete orthogonal factors of A; its rank does not depend on units."""
         scales = self.system.scales
-        if self.weights is not None:
-            of_rate = self.weights.inverse.full()
-            row_scale = self._row_scale(typical_row_lengths(self.system, scales.states, of_rate))
-        elif np.ptp(scales.coordinates) == 0.0:
-            row_scale = self._row_scale(scales.row_norms)
+        if self.weights is not None or np.ptp(scales.coordinates) == 0.0:
+            return complete_factor(self.A, **self.rule)
+        return complete_factor_scaled(
+            self.A,
+            ca.DM(scales.coordinates),
+            row_scale=self._row_scale(scales.rows),
+            rank_tol=self.rank_tol,
+        )
+
+    @property
+    def rule(self) -> DropRule:
+        """The drop rule of the rows of A as they are, for a formulation."""
+        scales = self.system.scales
+        if self.weights is None:
+            usual = scales.row_norms
         else:
-            return complete_factor_scaled(
-                self.A,
-                ca.DM(scales.coordinates),
-                row_scale=self._row_scale(scales.rows),
-                rank_tol=self.rank_tol,
-            )
-        return complete_factor(self.A, row_scale=row_scale, rank_tol=self.rank_tol)
+            of_rate = self.weights.inverse.full()
+            usual = typical_row_lengths(self.system, scales.states, of_rate)
+        return {"row_scale": self._row_scale(usual), "rank_tol": self.rank_tol, "pivot": True}
+
+    @property
+    def force_sizes(self) -> ca.DM:
+        """(nv, 1) factors that make forces on rotations and on translations comparable."""
+        if self.weights is not None:
+            return ca.DM.ones(self.system.nv)
+        return ca.DM(self.system.scales.coordinates)
+
+    def scale_of_forces(self, forces: ca.SX) -> ca.SX:
+        """Return (nv, 1) the scales of the rows of `P forces` for a drop rule; forces (nv, k)."""
+        return ca.norm_fro(ca.diag(self.force_sizes) @ forces) / self.force_sizes
+
+    def factor_along(self, J: ca.SX) -> CompleteFactor[ca.SX]:
+        """Return the factors of `J P`, rows (k, nv) along the free motion."""
+        size = self.force_sizes
+        length = ca.densify(ca.sqrt(ca.sum2((J @ ca.diag(size)) ** 2)))
+        return complete_factor_scaled(J @ self.P, size, row_scale=length, rank_tol=self.rank_tol)
+
+    def is_attained(self, missing: ca.SX, desired: ca.SX) -> ca.SX:
+        """Return whether the missing part of a desired force (nv, 1) is small beside its terms."""
+        terms = (desired, self.h, self.f_0)
+        return attainable(self.force_sizes * missing, *(self.force_sizes * x for x in terms))
 
     def _row_scale(self, usual: Array) -> ca.SX | ca.DM:
         """Return the scales of the rows, from their usual lengths, at the gap of the state."""

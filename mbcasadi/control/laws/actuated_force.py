@@ -185,7 +185,8 @@ class Allocation:
         eye = ca.SX.eye(X.shape[1])
         if X.is_constant() and X.shape[1] >= X.shape[0]:  # every force can be had
             return X.T @ (P @ self._needed), eye - X.T @ P @ X
-        factor = complete_factor(P @ X, rank_tol=self.mechanism.rank_tol)
+        scale = self.mechanism.scale_of_forces(X)
+        factor = complete_factor(P @ X, row_scale=scale, rank_tol=self.mechanism.rank_tol)
         V = factor.basis.V
         return factor.pinv_times(P @ self._needed), eye - V @ V.T
 
@@ -196,6 +197,11 @@ class Allocation:
         if self.norm is None:
             return y
         return y + free @ (self.actuators.X.T @ self._into_norm(self.norm.static))
+
+    def _is_attained(self, missing: ca.SX, desired: ca.SX) -> ca.SX:
+        """Return whether the missing part of a force, in the norm, is small beside its terms."""
+        sizes = ca.DM(1) if self.norm is not None else self.mechanism.force_sizes
+        return attainable(*(sizes * x for x in (missing, desired, self._needed)))
 
     def _into_norm(self, f: ca.SX) -> ca.SX:
         return f if self.norm is None else self.norm.root.divide(f)
@@ -216,7 +222,10 @@ class Allocation:
             self._out_of_norm(self._constraint_force(f)),
             self._out_of_norm(motion),
             missing,
-            ca.logic_and(attainable(motion, moving), attainable(missing, desired)),
+            ca.logic_and(
+                self._is_attained(motion, moving),
+                attainable(missing, desired, self._needed),
+            ),
         )
 
 
@@ -224,7 +233,7 @@ def actuators(mechanism: Mechanism) -> Actuators:
     """Return the range of B; constant B is factored when the law is built."""
     B = ca.SX(mechanism.B)
     if not B.is_constant():
-        factor = complete_factor(B.T, rank_tol=mechanism.rank_tol)
+        factor = complete_factor(B.T, row_scale=ca.norm_fro(B), rank_tol=mechanism.rank_tol)
         B_pinv = factor.pinv_transposed_times(ca.SX.eye(B.shape[0]))
         return Actuators(factor.basis.V, B_pinv, mechanism.f_0)
     matrix = np.array(ca.DM(B), dtype=float)

@@ -6,12 +6,13 @@ passive, actuators redundant.
 """
 
 import casadi as ca
+import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.arguments import require_law_arguments
-from mbcasadi.control.law_interface.law import Command, Law, LawInputs
+from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism, attainable
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.tasks.task import (
     Task,
     TaskRows,
@@ -58,13 +59,13 @@ def computed_torque(
     def equations(at: LawInputs) -> Command:
         mechanism = Mechanism(system, at, rank_tol)
         rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
-        a = nearest_acceleration(mechanism, rows, damping)
+        a = nearest_acceleration(mechanism, rows, gains.weight, damping)
         u, desired, missing = allocate(mechanism, a)
         return Command(
             u=u,
             a=a,
             residual={"force": missing},
-            attainable=attainable(missing, desired),
+            attainable=mechanism.is_attained(missing, desired),
             error=rows.error,
             target=rows.target,
         )
@@ -81,12 +82,22 @@ def computed_torque(
     )
 
 
-def nearest_acceleration(mechanism: Mechanism, rows: TaskRows, damping: float = 0.0) -> ca.SX:
-    """Return `a = a_across + (J P)⁺ (a_des - c_J - J a_across)`, free directions damped."""
+def nearest_acceleration(
+    mechanism: Mechanism, rows: TaskRows, weight: Array, damping: float = 0.0
+) -> ca.SX:
+    """Return `a = a_across + (J P)⁺ (a_des - c_J - J a_across)`, free directions damped.
+
+    Args:
+        mechanism: at the present state.
+        rows: of the task.
+        weight: (k,) of the rows, where the mechanism cannot do what all of them ask for.
+        damping: 1/s, of directions that the task leaves free.
+    """
     P, across = mechanism.P, mechanism.a_across
-    JP = rows.J @ P
-    factor = complete_factor(JP, rank_tol=mechanism.rank_tol)
-    a = across + factor.pinv_times(rows.a_des - rows.c - rows.J @ across)
+    root = ca.DM(np.sqrt(weight))
+    J = ca.diag(root) @ rows.J
+    factor = mechanism.factor_along(J)
+    a = across + factor.pinv_times(root * (rows.a_des - rows.c) - J @ across)
     if not damping:
         return a
     V = factor.basis.V
@@ -103,5 +114,6 @@ def allocate(mechanism: Mechanism, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     m = mechanism
     desired = m.P @ (m.M @ a + m.h - m.f_0)
     PB = m.P @ m.B
-    u = complete_factor(PB, rank_tol=m.rank_tol).pinv_times(desired)
+    actuators = complete_factor(PB, row_scale=m.scale_of_forces(m.B), rank_tol=m.rank_tol)
+    u = actuators.pinv_times(desired)
     return u, desired, desired - PB @ u

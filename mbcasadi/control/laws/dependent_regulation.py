@@ -95,7 +95,7 @@ def dependent_regulation(
         u, missing = least_control(m, desired_force)
         size2 = ca.sumsqr(m.P @ (desired_force - m.f_0))
         motion = virtual_mass_motion(
-            m.M, m.h, desired_force, m.A, m.c, virtual_mass=virtual_mass, rank_tol=rank_tol
+            m.M, m.h, desired_force, m.A, m.c, virtual_mass=virtual_mass, **m.rule
         )
         return Command(
             u=u,
@@ -122,7 +122,8 @@ def dependent_regulation(
 def least_control(m: Mechanism, f: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return `u = Γ (f - f_0)` and `P (f - f_0 - B u)`  [A16, eq. 16, 18]."""
     along, PB = m.P @ (f - m.f_0), m.P @ m.B
-    u = complete_factor(PB, rank_tol=m.rank_tol).pinv_times(along)
+    actuators = complete_factor(PB, row_scale=m.scale_of_forces(m.B), rank_tol=m.rank_tol)
+    u = actuators.pinv_times(along)
     return u, along - PB @ u
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism, attainable
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.dependent_regulation import error_units, least_control
 from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows
 from mbcasadi.control.tasks.task import Slot
@@ -81,7 +81,7 @@ def dependent_tracking(
             u=u,
             a=m.acceleration(force),
             residual={"force": missing},
-            attainable=attainable(missing, m.P @ (force - m.f_0)),
+            attainable=m.is_attained(missing, m.P @ (force - m.f_0)),
             error=error,
             target=at.ref["q"] if system.nq == system.nv else None,
         )

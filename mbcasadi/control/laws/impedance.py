@@ -110,7 +110,7 @@ def _acceleration(
     `J̄ = J W⁻ᵀ (I - V1 V1ᵀ)`, so that `Λ_own⁻¹ = J̄ J̄ᵀ`.
     """
     root = root_factor(m.M)
-    rows = constraint_basis(root, m.A, rank_tol=m.rank_tol)
+    rows = constraint_basis(root, m.A, **m.rule)
     V1 = rows.V1
     J_W = root.divide(pull.J.T).T
     length = ca.densify(ca.sqrt(ca.sum2(J_W**2)))

@@ -15,7 +15,6 @@ from mbcasadi.control.law_interface.mechanism_at_state import (
     ATTAIN_TOL,
     LAW_RANK_TOL,
     Mechanism,
-    attainable,
 )
 from mbcasadi.control.laws.actuated_force import actuators
 from mbcasadi.control.laws.coordinate_check import coordinates_of
@@ -82,7 +81,7 @@ def projected_inverse_dynamics(
         f = m.P @ (m.M @ desired.a + m.h)
         reach = actuators(m)
         missing = f - reach.X @ (reach.X.T @ f)
-        force_attainable = attainable(missing, f)
+        force_attainable = m.is_attained(missing, f)
         return Command(
             u=reach.control(f),
             a=m.joint_rate(desired.a),

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism, attainable
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.computed_torque import nearest_acceleration
 from mbcasadi.control.tasks.task import Task, gains_of, own_slices, require_task, tracked_rows
 from mbcasadi.formulation.null_space import null_space_inverse
@@ -56,16 +56,16 @@ def qr_inverse_dynamics(
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
-        a = nearest_acceleration(m, rows, damping)
+        a = nearest_acceleration(m, rows, gains.weight, damping)
         force = m.h - m.f_0
-        u, lam, missing = null_space_inverse(m.M, force, m.A, m.B, a, rank_tol=rank_tol)
+        u, lam, missing = null_space_inverse(m.M, force, m.A, m.B, a, **m.rule)
         needed = m.P @ (m.M @ a + force)
         return Command(
             u=u,
             a=a,
             f_c=m.A.T @ lam,
             residual={"force": missing},
-            attainable=attainable(missing, needed),
+            attainable=m.is_attained(missing, needed),
             error=rows.error,
             target=rows.target,
         )

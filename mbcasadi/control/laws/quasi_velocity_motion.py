@@ -91,7 +91,7 @@ class QuasiMotion:
     @cached_property
     def across(self) -> ConstraintBasis[ca.SX]:
         """Basis V1 across the constraint."""
-        return constraint_basis(self.root, self.mechanism.A, rank_tol=self.mechanism.rank_tol)
+        return constraint_basis(self.root, self.mechanism.A, **self.mechanism.rule)
 
     @cached_property
     def C(self) -> ca.SX:
@@ -170,7 +170,8 @@ class QuasiMotion:
     def a(self) -> ca.SX:
         """(nv, 1) acceleration under that force."""
         m = self.mechanism
-        return quasi_velocity(m.M, m.h, self.force, m.A, m.c, rank_tol=m.rank_tol).a
+        a: ca.SX = quasi_velocity(m.M, m.h, self.force, m.A, m.c, **m.rule).a
+        return a
 
 
 def turning_fun(system: System, coordinates: Coordinates) -> ca.Function:

@@ -23,7 +23,8 @@ class ServoTask(NamedTuple):
 
     Fields: `A_s` (k, nv), `b_s` (k, 1) stabilised; `a_0` (nv, 1) the constrained acceleration at
     u = 0, non-ideal forces included; `GB` (nv, nu) the response of the acceleration; `error`
-    (k, 1) how far the rows are violated, in their own units.
+    (k, 1) how far the rows are violated, in their own units; `sizes` (nv, 1) those of the rates,
+    which make rotations and translations comparable.
     """
 
     A_s: ca.SX
@@ -31,6 +32,12 @@ class ServoTask(NamedTuple):
     a_0: ca.SX
     GB: ca.SX
     error: ca.SX
+    sizes: ca.DM
+
+    def scale_of(self, response: ca.SX) -> ca.SX:
+        """Return (k, 1) the scales of the rows of `A_s response` for a drop rule."""
+        length = ca.sqrt(ca.sum2((self.A_s @ ca.diag(self.sizes)) ** 2))
+        return ca.densify(length * ca.norm_fro(ca.diag(1 / self.sizes) @ response))
 
     @property
     def K(self) -> ca.SX:
@@ -79,6 +86,7 @@ def servo_task(
         a_0=m.acceleration(applied),
         GB=m.response(m.B),
         error=on * error,
+        sizes=m.force_sizes,
     )
 
 
@@ -87,7 +95,8 @@ def least_norm_control(task: ServoTask, s: ca.SX, rank_tol: float) -> ca.SX:
 
     With s = 0 no control that keeps the servo rows as well is smaller.
     """
-    factor = complete_factor(task.K, rank_tol=rank_tol)
+    scale = task.scale_of(task.GB)
+    factor = complete_factor(task.K, row_scale=scale, rank_tol=rank_tol)
     return factor.pinv_times(task.w) + s - factor.basis.V @ (factor.basis.V.T @ s)
 
 
@@ -104,7 +113,8 @@ def figures_control(task: ServoTask, MinvB: ca.SX, s: ca.SX, rank_tol: float) ->
         s: (nu, 1) control of which the part without effect on the rows is added.
         rank_tol: relative length below which a row of F is dropped.
     """
-    factor = complete_factor(task.A_s @ MinvB, rank_tol=rank_tol)
+    scale = task.scale_of(MinvB)
+    factor = complete_factor(task.A_s @ MinvB, row_scale=scale, rank_tol=rank_tol)
     V = factor.basis.V
     complement = ca.SX.eye(V.shape[0]) - V @ V.T
     matrix = complement + factor.pinv_times(task.K)

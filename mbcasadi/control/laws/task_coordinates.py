@@ -18,7 +18,6 @@ from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attaina
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at
 from mbcasadi.control.tasks.task import Gain, Slot, per_row
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.linalg import complete_factor
 from mbcasadi.shapes import require_kind, require_name, require_texts
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import authored_pose, per, rates
@@ -215,13 +214,11 @@ def desired_motion(
     error = ref["theta.q"] - theta
     second = ref["theta.a"] + kd * (ref["theta.v"] - J @ v) + kp * error
     J = mechanism.weighted_rows(J)
-    length = ca.sqrt(ca.sum2(J**2))
-    JP = J @ mechanism.P
-    factor = complete_factor(JP, row_scale=ca.densify(length), rank_tol=mechanism.rank_tol)
+    factor = mechanism.factor_along(J)
     Lam = factor.pinv_times(ca.SX.eye(J.shape[0]))
     a = mechanism.a_across + Lam @ (second - c - J @ mechanism.a_across)
     missing = second - c - J @ a
-    attained = attainable(missing, second)
+    attained = attainable(missing, second, c, J @ mechanism.a_across)
     if damping:
         v_free = mechanism.P @ mechanism.weighted_rate(v)
         V = factor.basis.V

@@ -7,7 +7,7 @@ from mbcasadi.control.regulators.controllability import (
 )
 from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.equilibrium import Equilibrium, equilibrium
-from mbcasadi.control.regulators.estimation import KalmanFilter, encoders, kalman, lqg
+from mbcasadi.control.regulators.estimation import KalmanFilter, kalman, lqg
 from mbcasadi.control.regulators.feedback import feedback
 from mbcasadi.control.regulators.horizon import (
     finite_horizon_gains,
@@ -19,6 +19,7 @@ from mbcasadi.control.regulators.innovation_gate import Gate
 from mbcasadi.control.regulators.linearization import Linearization, linearize
 from mbcasadi.control.regulators.lqr import gain_in_full_coordinates, lqr, lqr_gain
 from mbcasadi.control.regulators.lti_inverse_dynamics import lti_inverse_dynamics
+from mbcasadi.control.regulators.measurements import encoders
 from mbcasadi.control.regulators.modes import Mode
 from mbcasadi.control.regulators.multiplier_form import (
     DescriptorForm,

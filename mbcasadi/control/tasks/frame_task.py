@@ -53,7 +53,9 @@ class FrameTask(Task):
 
     def components(self, system: System) -> tuple[str, ...]:
         """Return x, y, z of the position, then rx, ry, rz of the rotation."""
-        system.frame(self.frame, self.kind)
+        frame = system.frame(self.frame, self.kind)
+        if self.orientation:
+            frame.frame  # noqa: B018  # refuses a frame that is given as an expression
         return tuple(self.position) + tuple(f"r{axis}" for axis in self.orientation)
 
     def units(self, system: System) -> tuple[str, ...]:  # noqa: ARG002  # the interface's
@@ -89,13 +91,13 @@ class FrameTask(Task):
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the frame's present pose, at rest."""
         frame = system.frame(self.frame, self.kind)
-        assert system.tree is not None
         values: dict[str, Array] = {}
         if self.position:
             p = np.array(frame.pose(q)[0]).ravel()
             values["position"] = p[[AXES.index(a) for a in self.position]]
             values["velocity"] = values["acceleration"] = np.zeros(len(self.position))
         if self.orientation:
+            assert system.tree is not None
             symbol = ca.SX.sym("q", system.nq)
             quat = ca.vertcat(*frame_quat(system.tree, frame.frame, symbol))
             values["quaternion"] = np.array(ca.Function("quat", [symbol], [quat])(q)).ravel()
@@ -106,13 +108,13 @@ class FrameTask(Task):
     def _errors(self, system: System, q: ca.SX, ref: Mapping[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
         """Return the error and the target of each row."""
         frame = system.frame(self.frame, self.kind)
-        assert system.tree is not None
         errors, targets = [ca.SX(0, 1)], [ca.SX(0, 1)]
         if self.position:
             p = frame.pose(q)[0][[AXES.index(a) for a in self.position]]
             errors.append(ref["position"] - p)
             targets.append(ref["position"])
         if self.orientation:
+            assert system.tree is not None
             rows = [AXES.index(a) for a in self.orientation]
             target = _unit(ref["quaternion"])
             apart = multiply(target, conjugate(frame_quat(system.tree, frame.frame, q)))

@@ -18,9 +18,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.regulators.estimation import coordinate_rows
 from mbcasadi.control.regulators.innovation_gate import DEFAULT_GATE, Gate, require_rows
 from mbcasadi.control.regulators.linearization import Linearization
+from mbcasadi.control.regulators.measurements import coordinate_rows
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.controller import LinearMPC, condensed_mpc, solver_of_form
 from mbcasadi.mpc.linear.disturbance import Noise, augment_with_disturbance, block_diagonal, matrix

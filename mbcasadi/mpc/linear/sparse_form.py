@@ -23,7 +23,11 @@ import scipy
 
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
-from mbcasadi.control.regulators.multiplier_form import DESCRIPTOR_RANK_TOL, descriptor_form
+from mbcasadi.control.regulators.multiplier_form import (
+    DESCRIPTOR_RANK_TOL,
+    descriptor_form,
+    require_equilibrium,
+)
 from mbcasadi.mpc.linear.condensing import (
     SLACK_CURVATURE,
     CondensedProblem,
@@ -80,6 +84,7 @@ def multipliers_of(linear: Linearization, period: float) -> Multipliers:
     Raises:
         ProblemError: no equilibrium, or a singular inertia; see `descriptor_form`.
     """
+    require_equilibrium(linear)
     full, nv = descriptor_form(linear), linear.system.nv
     reaction = np.linalg.pinv(full.G @ full.S, DESCRIPTOR_RANK_TOL)
     along = full.dfdx - full.S @ reaction @ full.G @ full.dfdx

@@ -7,7 +7,9 @@ from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description.status import Status
 
-SAME = 1e-10  # relative; both run the same operations in the same order
+# Relative. Both solvers leave a stationarity of some 1e-12, and forces that cause no motion are
+# determined by a weight of 1e-7 only: 1e-5, and ten times that for margin.
+SAME = 1e-4
 
 
 def test_the_exported_law_answers_as_the_function_does(tmp_path):
@@ -16,7 +18,7 @@ def test_the_exported_law_answers_as_the_function_does(tmp_path):
     tasks = [FrameTask("trunk", kind="body", weight=100.0, name="base"), PostureTask(kp=50.0)]
     law = InverseDynamicsQP(system, tasks, feet(min_force=15.0, max_force=60.0), name="law")
     exported = export_c(law, tmp_path / "law").load()
-    seen = set()
+    seen, usual = set(), 0
     for k in range(1000):
         q, v = stand(system, rng, spread=0.1, speed=0.5, key="stand")
         if k % 7 == 0:
@@ -31,7 +33,9 @@ def test_the_exported_law_answers_as_the_function_does(tmp_path):
             for call in (law.function, exported)
         )
         assert ours[2] == theirs[2]
+        usual += np.abs(theirs[0] - ours[0]).max() <= 1e-7 * np.abs(ours[0]).max()
         seen.add(int(ours[2][0]))
         np.testing.assert_allclose(theirs[0], ours[0], rtol=0, atol=SAME * np.abs(ours[0]).max())
         np.testing.assert_array_equal(theirs[1], ours[1])
     assert {Status.SOLVED, Status.INFEASIBLE, Status.BAD_INPUT} <= seen
+    assert usual >= 980

@@ -70,7 +70,7 @@ FITS = (  # what is a right value after all, by the names of arguments
     (LAW, ("law",)),
     (TASK, ("task", "closeness")),
     (THETA, ("coordinates",)),
-    (-1.0, ("phi", "psi")),  # a number is a row, if a useless one
+    (-1.0, ("phi", "psi", "t")),  # a number is a row, if a useless one; time has no sign
 )
 ANYTHING = {"allow_free"}  # a truth value
 

@@ -10,6 +10,7 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control.regulators import descriptor_form, discretize, linearize, reduce_descriptor
+from mbcasadi.control.regulators.multiplier_form import require_equilibrium
 
 ALL = ["four_bar", "cart_pole", "planar_3rrr", "standing_quadruped", "spinning", "disc"]
 ROUNDING = 1e-12
@@ -130,6 +131,40 @@ def test_the_corrected_reduction_of_s20_is_the_linear_model(name):
     )
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_the_reduction_holds_at_states_that_move(name):
+    """With the change of G along x; G constant, as S20 has it, is wrong there."""
+    system = system_of(name)
+    q, v, u, _ = state_of(name)
+    linear = linearize(system, q, v, u)
+    assert np.abs(linear.v).max() > 0.1
+    full, N = descriptor_form(linear), np.vstack([linear.to_dq, linear.to_dv])
+    chart = np.hstack([linear.from_dq, linear.from_dv])
+    scale = 1 + np.abs(linear.dfdx).max()
+    np.testing.assert_allclose(full.G @ N, 0, atol=1e-9)
+    np.testing.assert_allclose(full.G @ full.c, 0, atol=1e-9 * scale)  # the motion itself
+    reduced = reduce_descriptor(full, basis=N, inverse=chart)
+    np.testing.assert_allclose(reduced.dfdz, linear.dfdx, atol=1e-10 * scale)
+    np.testing.assert_allclose(reduced.dfdu, linear.dfdu, atol=1e-9)
+    np.testing.assert_allclose(reduced.c, linear.drift, atol=1e-9 * scale)
+    if system.nc and name != "cart_pole":  # its rows are straight lines
+        printed = reduce_descriptor(full._replace(G_x=None), basis=N, inverse=chart)
+        assert np.abs(printed.dfdz - linear.dfdx).max() > 1e-3
+    with pytest.raises(err.ShapeError, match=r"expected .* with inverse N = I"):
+        reduce_descriptor(full, basis=N, inverse=2 * chart)
+
+
+def test_the_lower_rows_of_g_hold_the_rate_of_the_jacobian():
+    """`G = [F 0; Ḟ F]`, Ḟ by differences along the motion."""
+    system = system_of("four_bar")
+    q, v, u, _ = state_of("four_bar")
+    linear, step = linearize(system, q, v, u), 1e-6
+    ahead, behind = (np.array(system.loop_jacobian(linear.q + s * linear.v)) for s in (step, -step))
+    lower = descriptor_form(linear).G[system.nc :, : system.nv]
+    np.testing.assert_allclose(lower, (ahead - behind) / (2 * step), atol=1e-8)
+    assert np.abs(lower).max() > 1e-2
+
+
 def test_the_reduction_as_printed_is_wrong():
     linear = at_rest("four_bar")
     full, N = descriptor_form(linear), np.vstack([linear.to_dq, linear.to_dv])
@@ -153,5 +188,8 @@ def test_states_without_a_linear_model_are_refused():
         linearize(four_bar, four_bar.tree.q0, None, [2.0])
     with pytest.raises(err.ShapeError, match=r"q has shape \(2,\), expected \(3,\)"):
         linearize(four_bar, [0.0, 0.0])
-    with pytest.raises(err.ProblemError, match="equilibrium"):
-        descriptor_form(linearize(four_bar, four_bar.tree.q0))
+    moving = linearize(four_bar, four_bar.tree.q0)
+    with pytest.raises(err.ProblemError, match="linearisation of an equilibrium"):
+        require_equilibrium(moving)
+    with pytest.raises(err.ProblemError, match=r"continuous linearisation, found a period of 0.1"):
+        descriptor_form(discretize(moving, 0.1))

@@ -69,11 +69,13 @@ def test_a_law_that_does_not_know_of_its_delay_swings():
 
 
 def test_pending_controls_act_on_the_rows_that_are_closed_when_they_act():
-    """Two carts couple at a scheduled sample: the prediction over the delay knows it."""
+    """Two carts couple at a scheduled sample: the prediction over the delay knows it.
+
+    They may couple from afar (`closing`), so that an error of the prediction shows.
+    """
     system, delay = coupled_carts(), 2
-    ocp = optimal_control_problem(
-        system, 8, 0.1, Q=[1, 1, 0.1, 0.1], R=0.01, Q_end=[10, 10, 1, 1], u_bounds=[[-3, 3]]
-    )
+    weights = {"Q": [1, 1, 0.1, 0.1], "R": 0.01, "Q_end": [10, 10, 1, 1]}
+    ocp = optimal_control_problem(system, 8, 0.1, u_bounds=[[-3, 3]], closing=1.0, **weights)
 
     def schedule(k):
         closed = (np.arange(9) + k >= 5)[:, None]
