@@ -7,6 +7,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported, 
 
 from campaign.cases import BUILDERS
 from campaign.judge import WRONG
+from campaign.robots import ROBOTS
 from campaign.run import SEED, judged, run
 from campaign.tally import table, total
 
@@ -17,7 +18,8 @@ def main() -> int:
     parser.add_argument("--problems", type=int, default=100_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--only", nargs="*", choices=list(BUILDERS), default=None)
+    parser.add_argument("--only", nargs="*", choices=[*BUILDERS, *ROBOTS], default=None)
+    parser.add_argument("--robots", action="store_true", help="the robots in place of the cases")
     parser.add_argument("--state", type=int, help="one numbered state of the case in --only")
     given = parser.parse_args()
     if given.state is not None:
@@ -26,7 +28,12 @@ def main() -> int:
         verdict, note = judged(given.only[0], given.state, given.seed)
         print(verdict, note)
         return int(verdict is not None and verdict.wrong)
-    tallies = run(given.problems, given.workers, given.only, given.seed)
+    tallies = run(
+        given.problems,
+        given.workers,
+        given.only or (list(ROBOTS) if given.robots else None),
+        given.seed,
+    )
     print(table(tallies))
     everything = total(tallies)
     return int(everything.count((*WRONG, "false infeasible")) > 0)

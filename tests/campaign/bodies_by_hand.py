@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from campaign.mechanics import Array, Mechanics, Numbers
-from campaign.units import Units
 
 import mbcasadi as mb
+from campaign.mechanics import Array, Mechanics, Numbers
+from campaign.units import Units
 
 GRAVITY = 9.81  # m/s²
 

@@ -1,8 +1,11 @@
 """The closed forms of linkages, a held body and particles once more, in numbers of 50 digits."""
 
+# ruff: noqa: ARG002  # all mechanisms have one interface
+
+from flint import arb, arb_mat
+
 from campaign.bodies_by_hand import HeldBody, Particles
 from campaign.planar_linkages import GROUND, Linkage
-from flint import arb, arb_mat
 
 
 def zeros(rows: int, columns: int) -> arb_mat:

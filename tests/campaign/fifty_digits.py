@@ -13,8 +13,11 @@ import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
+from flint import ctx
+from scipy.linalg import qr
+
 from campaign.bodies_by_hand import HeldBodyMechanics, ParticlesMechanics
-from campaign.case import Case, Inputs, draw_inputs
+from campaign.case import Case, Inputs
 from campaign.cases import case
 from campaign.exact_mechanics import (
     ExactHeldBody,
@@ -28,9 +31,7 @@ from campaign.exact_mechanics import (
 )
 from campaign.mechanics import Array
 from campaign.planar_linkages import LinkageMechanics
-from flint import ctx
-from scipy.linalg import qr
-
+from campaign.states import draw_inputs
 from mbcasadi.control.inverse_dynamics.solution import InverseDynamicsSolution
 
 BITS = 200  # 60 digits, so that 50 are left

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from campaign.case import Case, Inputs
 from campaign.certificate import certify, reduce
 from campaign.full_form import Full, assemble
 from campaign.mechanics import Array
 from campaign.second_solver import margin, solve_full
-
 from mbcasadi.control.inverse_dynamics.solution import InverseDynamicsSolution
 
 STATE_ROUNDING = 4.0  # times the tolerance: two ways to close a state, two metrics of residuals
@@ -95,10 +95,9 @@ def _verdict_on_optimum(full: Full, z: Array, figures: dict[str, float], tol: fl
     proof = certify(reduced, z, full.floor)
     figures |= {"stationarity": proof.stationarity, "complementarity": proof.complementarity}
     certified = proof.stationarity <= tol and proof.complementarity <= tol
-    best, word = solve_full(full)
+    best, _ = solve_full(full)
     if best is None:
-        finding = "" if certified else "not optimal"
-        return Verdict(0, finding if word == "infeasible" else finding, figures)
+        return Verdict(0, "" if certified else "not optimal", figures)
     excess = (cost(full, z) - cost(full, best)) / proof.size**2
     figures |= {"excess": float(excess)}
     nv, nu = full.sizes[:2]
@@ -118,7 +117,7 @@ def _verdict_on_failure(inputs: Inputs, full: Full, status: int) -> Verdict:
         return Verdict(status, "rank undecided")
     if not full.consistent:
         return Verdict(status, "inconsistent")
-    best, word = solve_full(full)
+    _, word = solve_full(full)
     inside = margin(full)
     figures = {"margin": inside}
     if status == 2 and word == "infeasible":

@@ -2,11 +2,11 @@
 
 import clarabel
 import numpy as np
-from campaign.case import Case, Inputs
-from campaign.second_solver import settings
 from scipy import sparse
 from scipy.optimize import linprog
 
+from campaign.case import Case, Inputs
+from campaign.second_solver import settings
 from mbcasadi.control.inverse_dynamics.solution import InverseDynamicsSolution
 
 BOUNDLESS = 1e29  # larger bounds are none

@@ -64,7 +64,7 @@ class Mechanics(ABC):
     def numbers(self, q: Array, v: Array, on: Array) -> Numbers:
         """Return everything at a state."""
 
-    def servos(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
+    def servos(self, q: Array, v: Array) -> tuple[Array, Array, Array]:  # noqa: ARG002
         """Return gain, bias (nu,) of `p = gain u + bias`, and limits (nu, 2) of p: motors."""
         return np.ones(self.nu), np.zeros(self.nu), np.tile([-np.inf, np.inf], (self.nu, 1))
 

@@ -2,6 +2,7 @@
 
 import mujoco
 import numpy as np
+
 from campaign.mechanics import Array, FrameNumbers, Mechanics, Numbers
 
 STEP = (

@@ -6,13 +6,14 @@ massless, pins may be said twice: M is then singular, and the rows are dependent
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import casadi as ca
 import numpy as np
-from campaign.mechanics import Array, Mechanics, Numbers
-from campaign.units import Units
 
 import mbcasadi as mb
+from campaign.mechanics import Array, Mechanics, Numbers
+from campaign.units import Units
 
 GROUND = -1
 GRAVITY = 9.81  # m/s²
@@ -69,7 +70,7 @@ def draw(
     pins = []
     for point in range(len(place)):
         holders = [i for i in (GROUND, *range(n)) if (i, point) in local]
-        pins += [(i, local[i, point], j, local[j, point]) for i, j in zip(holders, holders[1:])]
+        pins += [(i, local[i, point], j, local[j, point]) for i, j in pairwise(holders)]
     pins += [pins[i] for i in repeat]
     masses = rng.uniform(0.3, 2.0, n) * size * units.mass
     inertias = masses * rng.uniform(0.02, 0.1, n) * (size * units.length) ** 2

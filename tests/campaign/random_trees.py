@@ -5,6 +5,7 @@ authored pose. Motors sit on a part of the joints.
 """
 
 import numpy as np
+
 from campaign.units import Units
 
 GRAVITY = 9.81  # m/s²
@@ -39,12 +40,14 @@ class TreeText:
             self.joints.append((f"j{k}", kind))
         place = self.vector(rng.normal(scale=0.3, size=3) if pos is None else pos, self.length)
         box = self.vector(rng.uniform(0.03, 0.15, 3), self.length)
+        centre = self.vector(rng.normal(scale=0.1, size=3), self.length)
+        mass = float(rng.uniform(0.2, 2.0)) * self.mass
+        site = self.vector(rng.normal(scale=0.15, size=3), self.length)
         return (
             f'<body name="b{k}" pos="{place}">{joint}'
-            f'<geom type="box" size="{box}" pos="{self.vector(rng.normal(scale=0.1, size=3), self.length)}" '
-            f'mass="{float(rng.uniform(0.2, 2.0)) * self.mass!r}"/>'
-            f'<site name="s{k}" pos="{self.vector(rng.normal(scale=0.15, size=3), self.length)}"/>{inner}</body>'
-        )  # fmt: skip
+            f'<geom type="box" size="{box}" pos="{centre}" mass="{mass!r}"/>'
+            f'<site name="s{k}" pos="{site}"/>{inner}</body>'
+        )
 
     def motors(self, share: float) -> str:
         """Return motors on a share of the joints, at least one."""

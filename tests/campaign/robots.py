@@ -4,11 +4,11 @@ import functools
 from collections.abc import Callable
 
 import mujoco
-from campaign.case import Case
-from campaign.cases import FEET, SOLES, by_mujoco, feet
-from campaign.units import SI
 from support.corpora import robot
 
+from campaign.builders import FEET, SOLES, by_mujoco, feet
+from campaign.case import Case
+from campaign.units import SI
 from mbcasadi import models
 
 REACH = 1.0  # m, rad
@@ -94,18 +94,18 @@ def humanoid(**options) -> Case:
 
 
 ROBOTS: dict[str, Callable[[], Case]] = {
-    "quadruped": quadruped,
-    "humanoid": humanoid,
-    "biped": biped,
-    "cassie": cassie,
-    "cassie_pelvis_only": lambda: cassie(joints=()),
-    "cassie_in_the_air": lambda: cassie(on_ground=False, spread=0.1),
-    "cassie_pelvis_in_the_air": lambda: cassie(on_ground=False, joints=(), spread=0.1),
-    "go2": go2,
-    "go2_base_only": lambda: go2(joints=()),
-    "g1": g1,
-    "aloha": aloha,
-    "aloha_hands_only": lambda: aloha(joints=()),
+    "robot_quadruped": quadruped,
+    "robot_humanoid": humanoid,
+    "robot_biped": biped,
+    "robot_cassie": cassie,
+    "robot_cassie_pelvis_only": lambda: cassie(joints=()),
+    "robot_cassie_in_the_air": lambda: cassie(on_ground=False, spread=0.1),
+    "robot_cassie_pelvis_in_the_air": lambda: cassie(on_ground=False, joints=(), spread=0.1),
+    "robot_go2": go2,
+    "robot_go2_base_only": lambda: go2(joints=()),
+    "robot_g1": g1,
+    "robot_aloha": aloha,
+    "robot_aloha_hands_only": lambda: aloha(joints=()),
 }
 """Name → how the case is made; those of other makers need the folder of robots."""
 

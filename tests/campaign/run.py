@@ -5,9 +5,10 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from campaign.case import draw_inputs
 from campaign.cases import BUILDERS, case
 from campaign.judge import Verdict, judge
+from campaign.robots import ROBOTS, robot_case
+from campaign.states import draw_inputs
 from campaign.tally import Tally
 
 SEED = 7
@@ -19,7 +20,7 @@ SHARES = {
 
 def judged(name: str, number: int, seed: int = SEED) -> tuple[Verdict | None, str]:
     """Return the verdict on a numbered state of a case, and a note to find it again."""
-    each = case(name)
+    each = robot_case(name) if name in ROBOTS else case(name)
     inputs = draw_inputs(each, number, seed)
     if inputs is None:
         return None, ""

@@ -4,9 +4,10 @@ import warnings
 
 import clarabel
 import numpy as np
-from campaign.full_form import Full
 from scipy import sparse
 from scipy.optimize import linprog
+
+from campaign.full_form import Full
 
 ACCURACY = 1e-11
 LARGEST = 1e6  # scaled forces and accelerations of a problem that is feasible well inside

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from campaign.case import draw_inputs
+
 from campaign.cases import case
 from campaign.fifty_digits import SEED as EXACT_SEED
 from campaign.fifty_digits import bound, judge_exactly, judged_exactly, without_mask
 from campaign.judge import NEEDLESS, WRONG, judge
 from campaign.run import SEED, judged
+from campaign.states import draw_inputs
 
 CASES = (
     "four_bar_mm", "massless_four_bar", "parallelogram", "five_bar_km", "six_bar", "slider_crank",

@@ -1,4 +1,4 @@
-"""Controls of a large mechanism in small units: their numbers are large, and they are the answer."""
+"""Controls of a large mechanism in small units: large numbers, and the right ones."""
 
 import numpy as np
 import pytest
