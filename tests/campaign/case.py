@@ -34,7 +34,7 @@ class Pose:
     weight: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """One controller, and how its states are drawn.
 

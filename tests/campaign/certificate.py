@@ -42,7 +42,7 @@ def reduce(full: Full) -> Reduced:
     nv, nu, _, _ = full.sizes
     without = np.delete(full.E, slice(nv, nv + nu), axis=1)
     b = np.linalg.lstsq(without, full.e, rcond=1e-10)[0][:nv]
-    at_zero = float(np.linalg.norm(full.task_root[:, :nv] @ b - full.task_right))
+    at_zero = float(np.linalg.norm(full.task_root @ b - full.task_right))
     C_x = solve_triangular(S, (full.C @ N).T, trans=1).T if len(full.C) else np.zeros((0, len(S)))
     return Reduced(z_0, N, S, s, C_x, full.d - full.C @ z_0 - C_x @ s, least, at_zero)
 

@@ -1,5 +1,7 @@
 """The least-distance form that the controller hands to its solver, solved by Clarabel."""
 
+import functools
+
 import clarabel
 import numpy as np
 from scipy import sparse
@@ -7,52 +9,51 @@ from scipy.optimize import linprog
 
 from campaign.case import Case, Inputs
 from campaign.second_solver import settings
-from mbcasadi.control.inverse_dynamics.solution import InverseDynamicsSolution
+from mbcasadi.qp.solver import candidate_fun
 
+ZERO_ROW = 1e-12  # length of a row without content, relative to the longest
 BOUNDLESS = 1e29  # larger bounds are none
 TOLERANCE = 1e-6  # of |x|², relative to its size and that of the bounds
 WELL_INSIDE = 1e-6  # distance to all rows, relative to the size of the bounds
 
 
-def judge_least_distance(case: Case, inputs: Inputs, solution: InverseDynamicsSolution) -> str:
-    """Return what is wrong with an answer, "" for nothing."""
-    C, d = rows_of(case, inputs)
+def judge_least_distance(case: Case, inputs: Inputs, status: int) -> str:
+    """Return what is wrong with a status and the solver's x, "" for nothing."""
+    given = {"q": inputs.q, "v": inputs.v, "ref": inputs.ref, "mask": inputs.mask, "z": inputs.z}
+    C, d = rows_of(case, given)
     unit = max(1.0, np.abs(d).max(initial=0.0))
-    if solution.status == 0:
-        return _finding_on_answer(case, inputs, C, d, unit, solution)
-    inside = margin(C, d / unit)
-    if inside <= WELL_INSIDE:
-        return ""
-    names = {1: "needless suboptimal", 2: "false infeasible", 3: "refused", 4: "needless failure"}
-    return f"{names[solution.status]}, margin {inside:.1e}"
+    if status != 0:
+        inside = margin(C, d / unit)
+        return "" if inside <= WELL_INSIDE else f"{FAILED[status]}, margin {inside:.1e}"
+    x = np.array(candidate_of(case)(**given)["x"]).ravel()
+    outside = np.max(C @ x - d, initial=0.0)
+    if outside > TOLERANCE * (unit + np.linalg.norm(x)):
+        return f"outside by {outside:.1e}"
+    best, word = solve(C, d / unit)
+    if best is None:
+        return "" if word != "infeasible" else "solved where Clarabel proves infeasible"
+    excess = (float(x @ x) - float(best @ best) * unit**2) / (float(x @ x) + unit**2)
+    return "" if abs(excess) <= TOLERANCE else f"not optimal by {excess:.1e}"
 
 
-def _finding_on_answer(case, inputs, C, d, unit, solution) -> str:
-    """Compare costs: `½ |x|²` is the cost of the answer above that without inequalities."""
-    x, word = solve(C, d / unit)
-    if x is None:
-        return "" if word != "infeasible" or margin(C, d / unit) > -WELL_INSIDE else "infeasible"
-    H, g, y = solution.problem.H, solution.problem.g, np.concatenate([solution.p, np.zeros(0)])
-    if len(H) != len(y):
-        return ""  # internal forces are part of the unknown: the full form judges them
-    free = np.linalg.solve(H, -g)
-    excess = (y - free) @ H @ (y - free) - float(x @ x) * unit**2
-    size = (y - free) @ H @ (y - free) + float(free @ H @ free) + unit**2
-    return "" if abs(excess) <= TOLERANCE * size else f"not optimal by {excess / size:.1e}"
+FAILED = {1: "needless suboptimal", 2: "false infeasible", 3: "refused", 4: "needless failure"}
 
 
-def rows_of(case: Case, inputs: Inputs):
+@functools.cache
+def candidate_of(case: Case):
+    """Return the Function of the solver's x."""
+    return candidate_fun(case.controller.stages.qp, case.controller.solver)
+
+
+def rows_of(case: Case, given):
     """Return `C x <= d` with rows of unit length."""
-    build = case.controller.stages.qp.build
-    given = {
-        "q": inputs.q, "v": inputs.v, "ref": inputs.ref, "mask": inputs.mask, "z": inputs.z,
-    }  # fmt: skip
-    out = build(**given)
+    out = case.controller.stages.qp.build(**given)
     A, low, high = (np.array(out[key]) for key in ("A_qp", "lba", "uba"))
     low, high, lengths = low.ravel(), high.ravel(), np.linalg.norm(A, axis=1)
-    use = lengths > 1e-12 * lengths.max(initial=0.0)
-    A, low, high = A[use] / lengths[use, None], low[use] / lengths[use], high[use] / lengths[use]
-    below, above = high * lengths[use] < BOUNDLESS, low * lengths[use] > -BOUNDLESS
+    use = lengths > ZERO_ROW * lengths.max(initial=0.0)
+    A, low, high, lengths = A[use], low[use], high[use], lengths[use]
+    below, above = high < BOUNDLESS, low > -BOUNDLESS
+    A, low, high = A / lengths[:, None], low / lengths, high / lengths
     return np.vstack([A[below], -A[above]]), np.concatenate([high[below], -low[above]])
 
 

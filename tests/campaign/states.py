@@ -11,6 +11,7 @@ LARGEST_TURN = 2.5  # rad: beyond half a turn the shortest way changes its side
 
 def draw_inputs(case: Case, number: int, seed: int) -> Inputs | None:
     """Return the inputs of a numbered tick; None where no closed pose was found."""
+    _ = case.row_lengths  # measured before the first state, so that none depends on another
     rng = np.random.default_rng([seed, number])
     controller, mechanics = case.controller, case.mechanics
     nc, ne = len(case.contacts), len(controller.equality_sizes)
