@@ -64,6 +64,8 @@ def test_a_change_of_units_changes_no_motion(name, weighted):
         formulation, options = labelled()[label]
         if not weighted and {"gamma", "virtual_mass"} & set(options):
             continue
+        # drifted states: every row counts, whatever the gap
+        options = options | {"row_scale": 1.0}
         here = mb.forward_dynamics(it.system, formulation, metric=own, **options)
         there = mb.forward_dynamics(other, formulation, metric=others, **options)
         for found, unit in ((call(here, at), np.ones_like(D)), (call(there, scaled), D)):
@@ -73,19 +75,20 @@ def test_a_change_of_units_changes_no_motion(name, weighted):
             assert worst(off, force_scale(expected)) < tol, label
 
 
-def test_a_metric_decides_alike_in_all_units_which_rows_repeat():
-    """A weak row that counts in metres is dropped in units of 10 µm, unless there is a metric."""
+def test_which_rows_repeat_is_decided_alike_in_all_units():
+    """A row of 1e-6 per metre counts beside one of 1, in metres and in units of 10 µm."""
     q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
     system = mb.from_equations(
-        q, v, M=np.eye(2), h=np.zeros(2), phi=ca.vertcat(q[0] - q[1], 1e-6 * q[0] ** 2)
+        q, v, M=np.eye(2), h=np.zeros(2), phi=ca.vertcat(q[0] - q[1], 1e-6 * (q[0] ** 2 - 1))
     )
     D = np.array([1e-5, 1e-5])
     other = in_other_units(system, D)
     state = {"q": np.array([1.0, 1.0]), "v": np.zeros(2), "f": np.array([1.0, 0.0])}
     scaled = {"q": state["q"] / D, "v": state["v"], "f": D * state["f"]}
     here = mb.forward_dynamics(system)(**state)["a"].full().ravel()
-    np.testing.assert_allclose(here, [0, 0], atol=1e-9)
-    alone = D * mb.forward_dynamics(other)(**scaled)["a"].full().ravel()
-    np.testing.assert_allclose(alone, [0.5, 0.5])  # the second row is lost
+    there = D * mb.forward_dynamics(other)(**scaled)["a"].full().ravel()
     weighted = mb.forward_dynamics(other, metric=np.diag(D**2))(**scaled)["a"].full().ravel()
-    np.testing.assert_allclose(D * weighted, [0, 0], atol=1e-9)
+    for a in (here, there, D * weighted):
+        np.testing.assert_allclose(a, [0, 0], atol=1e-9)
+    lost = mb.forward_dynamics(other, row_scale=1.0)(**scaled)["a"].full().ravel()
+    np.testing.assert_allclose(D * lost, [0.5, 0.5])  # with a scale in the unit of the row

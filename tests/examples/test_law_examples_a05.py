@@ -20,8 +20,7 @@ def test_one_motor_turns_the_slider_crank_and_a_coarse_tolerance_keeps_its_torqu
     for one in (fine, coarse):
         assert one["RMS error, mrad"] < 5  # of a turn of 6283
         assert one["slider off its branch, mm"] < 20
-    assert fine["ticks at a limit, %"] > 0.1
-    assert coarse["ticks at a limit, %"] == 0
+    assert fine["ticks at a limit, %"] > coarse["ticks at a limit, %"] == 0
 
 
 def test_the_arm_presses_as_it_should_with_pi_only(tmp_path):

@@ -50,13 +50,17 @@ def variants(mechanism: Mechanism) -> list[str]:
 
 
 @functools.cache
-def forward_dynamics(mechanism: Mechanism, label: str) -> ca.Function:
+def forward_dynamics(
+    mechanism: Mechanism, label: str, row_scale: float | None = None
+) -> ca.Function:
     """Return the forward dynamics of the mechanism in this formulation."""
     name, options = labelled()[label]
-    return mb.forward_dynamics(mechanism.system, name, **options)
+    return mb.forward_dynamics(mechanism.system, name, row_scale=row_scale, **options)
 
 
-def motion(mechanism: Mechanism, label: str, states: States) -> States:
+def motion(
+    mechanism: Mechanism, label: str, states: States, row_scale: float | None = None
+) -> States:
     """Return a, f_c and lam at every state, (count, rows) each."""
-    found = call(forward_dynamics(mechanism, label), states)
+    found = call(forward_dynamics(mechanism, label, row_scale), states)
     return {key: column(found, key) for key in found}

@@ -16,7 +16,6 @@ from typing import Generic
 
 import casadi as ca
 import numpy as np
-from scipy.stats import chi2
 
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
@@ -104,7 +103,9 @@ class InnovationGate:
     @property
     def limit(self) -> float:
         """k, standard deviations."""
-        return float(np.sqrt(chi2.isf(self.gate.false_alarm, len(self.whiten))))
+        from scipy.special import chdtri  # heavy, and needed when a gate is made only
+
+        return float(np.sqrt(chdtri(len(self.whiten), self.gate.false_alarm)))
 
     @property
     def start(self) -> Array:
