@@ -5,7 +5,7 @@ feasible x is optimal if `x + C_xᵀ mu = 0` with `mu >= 0` on rows without a ga
 this equation bounds the distance to the optimum.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -39,12 +39,37 @@ def reduce(full: Full) -> Reduced:
     rest = full.r - full.R @ z_0
     s = Q.T @ rest
     least = 0.5 * float(np.sum((rest - Q @ s) ** 2))
+    at_zero = float(np.linalg.norm(error_at_zero(full)))
+    C_x = solve_triangular(S, (full.C @ N).T, trans=1).T if len(full.C) else np.zeros((0, len(S)))
+    return Reduced(z_0, N, S, s, C_x, full.d - full.C @ z_0 - C_x @ s, least, at_zero)
+
+
+def error_at_zero(full: Full) -> Array:
+    """Return the tasks' weighted errors without actuator forces."""
     nv, nu, _, _ = full.sizes
     without = np.delete(full.E, slice(nv, nv + nu), axis=1)
     b = np.linalg.lstsq(without, full.e, rcond=1e-10)[0][:nv]
-    at_zero = float(np.linalg.norm(full.task_root @ b - full.task_right))
-    C_x = solve_triangular(S, (full.C @ N).T, trans=1).T if len(full.C) else np.zeros((0, len(S)))
-    return Reduced(z_0, N, S, s, C_x, full.d - full.C @ z_0 - C_x @ s, least, at_zero)
+    return full.task_root @ b - full.task_right
+
+
+def clipped(full: Full, limits: Array) -> Full:
+    """Return the problem whose tasks' errors without actuator forces are clipped.
+
+    Args:
+        full: the problem.
+        limits: (k,) of the tasks' errors, unweighted.
+    """
+    root = full.task_weight / full.cost_scale
+    largest = np.where(root > 0, root * np.minimum(limits, HUGE), 0.0)
+    error = error_at_zero(full)
+    change = np.clip(error, -largest, largest) - error
+    r = full.r.copy()
+    r[: len(change)] -= change
+    return replace(full, r=r, task_right=full.task_right - change)
+
+
+HUGE = 1e200
+"""Stands for a limit that is none."""
 
 
 @dataclass

@@ -55,6 +55,7 @@ class Full:
     sizes: tuple[int, int, int, int]
     task_root: Array
     task_right: Array
+    task_weight: Array
     floor: float
 
     def split(self, z: Array) -> tuple[Array, Array, Array]:
@@ -128,6 +129,7 @@ def assemble(case: Case, inputs: Inputs) -> Full:
         determined=not between.any(),
         consistent=bool(rest <= CONSISTENT * (np.linalg.norm(bias) + acceleration * 1e-3)),
         loop_basis=loop_basis, sizes=(nv, nu, nl, nf), task_root=task_root, task_right=task_right,
+        task_weight=np.sqrt(np.concatenate([task.weight for task in case.tasks])),
         floor=NOTHING * natural_error(case) / cost_scale,
     )  # fmt: skip
 

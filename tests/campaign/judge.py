@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from campaign.case import Case, Inputs
-from campaign.certificate import certify, reduce
+from campaign.certificate import certify, clipped, reduce
 from campaign.full_form import Full, assemble
 from campaign.mechanics import Array
 from campaign.second_solver import margin, solve_full
 from mbcasadi.control.inverse_dynamics.solution import InverseDynamicsSolution
+from mbcasadi.description.status import Flag
 
 STATE_ROUNDING = 4.0  # times the tolerance: two ways to close a state, two metrics of residuals
 WELL_INSIDE = 1e-4  # scaled margin from which a problem counts as feasible, or as infeasible
@@ -87,6 +88,9 @@ def _verdict_on_answer(
         return Verdict(0, "rank undecided", figures)
     if not full.consistent:
         return Verdict(0, "inconsistent", figures)
+    if Flag.CLIPPED in solution.flags:
+        full = clipped(full, case.controller.stages.scales.errors)
+        figures["clipped"] = 1.0
     return _verdict_on_optimum(full, z, figures, tolerance)
 
 

@@ -16,6 +16,7 @@ class Tally:
     name: str
     problems: int = 0
     skipped: int = 0
+    clipped: int = 0
     status: Counter = field(default_factory=Counter)
     findings: Counter = field(default_factory=Counter)
     worst: dict[str, float] = field(default_factory=dict)
@@ -28,6 +29,7 @@ class Tally:
             return
         self.problems += 1
         self.status[verdict.status] += 1
+        self.clipped += "clipped" in verdict.figures
         if verdict.finding:
             self.findings[verdict.finding] += 1
             if verdict.finding not in UNDECIDED and self.findings[verdict.finding] <= SHOWN:
@@ -41,6 +43,7 @@ class Tally:
         """Add the counts of another part of the same case."""
         self.problems += other.problems
         self.skipped += other.skipped
+        self.clipped += other.clipped
         self.status += other.status
         self.findings += other.findings
         self.listed += other.listed
@@ -74,7 +77,8 @@ def table(tallies: list[Tally]) -> str:
         lines.append(line)
     everything = total(tallies)
     lines += ["", *(f"{kind:20s}{n:7d}" for kind, n in everything.findings.most_common())]
-    lines += [f"{'no closed pose':20s}{everything.skipped:7d}", ""]
+    lines += [f"{'no closed pose':20s}{everything.skipped:7d}"]
+    lines += [f"{'clipped references':20s}{everything.clipped:7d}", ""]
     for tally in tallies:
         lines += [f"{tally.name} --state {k}: {kind} {note}" for k, kind, note in tally.listed]
     return "\n".join(lines)
