@@ -15,6 +15,10 @@ from mbcasadi.linalg.symbols import Sym
 LARGEST_INPUT = 1e12
 """Inputs whose absolute values add up to more than this count as bad."""
 
+LARGEST_CONTROL = 1e300
+"""Controls whose absolute value is larger count as infinite. Their units are the user's: the torque
+of a crane in g mm²/s² is 1e16."""
+
 LEAST_QUAT2 = 0.25
 """Quaternions with a smaller squared length count as bad; others are normalised, as in MuJoCo."""
 
@@ -73,10 +77,10 @@ def active_signs(z: Sym) -> Sym:
 
 
 def clamp(u: Sym, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> Sym:
-    """Return u, finite and inside its limits, whatever it holds."""
+    """Return u, finite and inside its limits, whatever it holds; NaN and infinity become zero."""
     entries = []
     for i in range(u.numel()):
-        entry = ca.if_else(ca.fabs(u[i]) <= LARGEST_INPUT, u[i], 0)
+        entry = ca.if_else(ca.fabs(u[i]) <= LARGEST_CONTROL, u[i], 0)
         if np.isfinite(upper[i]):
             entry = ca.fmin(entry, upper[i])
         if np.isfinite(lower[i]):
