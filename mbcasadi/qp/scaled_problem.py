@@ -51,7 +51,8 @@ def scaled_problem(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ScaledProblem:
     usual = ca.logic_and(longest > 1 / USUAL_LENGTH, longest < USUAL_LENGTH)
     power = ca.floor(ca.log(ca.if_else(longest > 0, longest, 1)) / math.log(2))
     factor = ca.if_else(usual, 1, 2**-power)
-    lower, upper = factor * lba, factor * uba
+    lower = ca.if_else(lba > -UNBOUNDED, factor * lba, lba)
+    upper = ca.if_else(uba < UNBOUNDED, factor * uba, uba)
     crossing = PLUGIN_PRIMAL_TOLERANCE * (1 + ca.fabs(upper))
     near = ca.logic_and(lower > upper, lower - upper <= crossing)
     middle = (lower + upper) / 2
