@@ -17,15 +17,15 @@ from mbcasadi.description.qp_stages import (
 LARGEST_SQUARE = 1e300
 """Rows with a sum of squares of this or more count as invalid; the exported C does the same."""
 
-USUAL_LENGTH = 1e3
-"""Rows between one over this and this are passed on as they are."""
+USUAL_LENGTH = 1e4
+"""Rows between one over this and this are passed on as they are; others get unit length."""
 
 
 class ScaledProblem(NamedTuple):
     """The problem in the units of a plugin: rows times `factor`, bounds over the unit of x too.
 
-    Fields: `A` (m, n), `lower`, `upper` (m,); `length` (m,) of the rows, 1 for zero rows; `factor`;
-    `unit`, see `_unit`; `posed`, whether a plugin accepts the problem.
+    Fields: `A` (m, n), `lower`, `upper` (m,); `length` (m,) of the rows, 1 for zero rows; `factor`
+    (m,); `unit`, see `_unit`; `posed`, whether a plugin accepts the problem.
     """
 
     A: ca.MX
@@ -42,15 +42,16 @@ def scaled_problem(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ScaledProblem:
 
     Bounds that cross by rounding meet in the middle. NaN, numbers whose squares overflow, and
     crossed or wrongly infinite bounds give a problem without rows. DAQP takes very short rows for
-    zero, so rows that are all short, or all long, are scaled by a power of two.
+    zero, so where there are such, all rows are scaled to unit length.
     """
     if not A_qp.shape[0]:
         return ScaledProblem(A_qp, lba, uba, lba, ca.MX(1), ca.MX(1), ca.MX(1))
     length = ca.sqrt(ca.sum2(A_qp**2))
     longest = ca.mmax(length)
-    usual = ca.logic_and(longest > 1 / USUAL_LENGTH, longest < USUAL_LENGTH)
-    power = ca.floor(ca.log(ca.if_else(longest > 0, longest, 1)) / math.log(2))
-    factor = ca.if_else(usual, 1, 2**-power)
+    present = length > ZERO_ROW * longest
+    shortest = ca.mmin(ca.if_else(present, length, longest))
+    usual = ca.logic_and(longest < USUAL_LENGTH, shortest > 1 / USUAL_LENGTH)
+    factor = ca.if_else(ca.logic_or(usual, ca.logic_not(present)), 1, 1 / length)
     lower = ca.if_else(lba > -UNBOUNDED, factor * lba, lba)
     upper = ca.if_else(uba < UNBOUNDED, factor * uba, uba)
     crossing = PLUGIN_PRIMAL_TOLERANCE * (1 + ca.fabs(upper))
@@ -62,7 +63,7 @@ def scaled_problem(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ScaledProblem:
     length = factor * length
     unit = _unit(length, lower, upper)
     return ScaledProblem(
-        ca.if_else(posed, factor * A_qp, 0),
+        ca.if_else(posed, ca.diag(factor) @ A_qp, 0),
         ca.if_else(posed, lower / unit, -ca.inf),
         ca.if_else(posed, upper / unit, ca.inf),
         ca.if_else(length > 0, length, 1),
