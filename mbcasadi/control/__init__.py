@@ -3,6 +3,7 @@
 from mbcasadi.control import laws, regulators
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
+from mbcasadi.control.law_interface.with_fallback import with_fallback
 from mbcasadi.control.tasks.com_task import ComTask
 from mbcasadi.control.tasks.frame_task import FrameTask
 from mbcasadi.control.tasks.posture_task import PostureTask
@@ -21,4 +22,5 @@ __all__ = [
     "TaskRows",
     "laws",
     "regulators",
+    "with_fallback",
 ]

@@ -208,3 +208,20 @@ def _is_bounded(ranges: Ranges, gain: ca.SX) -> tuple[bool, ...]:
         bool(not unbounded[i] or not gain[i].is_constant() or float(gain[i]) == 0.0)
         for i in range(len(unbounded))
     )
+
+
+def direct_drives(B: ca.SX) -> dict[int, tuple[int, float]]:
+    """Return column → (row, constant) for columns of B with one entry on a row of their own.
+
+    Args:
+        B: (nv, nu) moments of the actuators.
+    """
+    drives: dict[int, tuple[int, float]] = {}
+    for column in range(B.shape[1]):
+        rows = B[:, column].sparsity().row()
+        entry = B[rows[0], column] if len(rows) == 1 else None
+        if entry is None or not entry.is_constant() or float(entry) == 0.0:
+            continue
+        if rows[0] not in {dof for dof, _ in drives.values()}:
+            drives[column] = (rows[0], float(entry))
+    return drives

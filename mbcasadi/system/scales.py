@@ -60,6 +60,11 @@ class Scales:
     rows: Array
     row_norms: Array
 
+    @property
+    def longest_row(self) -> float:
+        """Length of the longest row: what singular values of A are compared with."""
+        return float(self.row_norms.max(initial=0.0)) or 1.0
+
 
 def measure_scales(system: "System") -> Scales:
     """Return the scales of a system; deterministic."""

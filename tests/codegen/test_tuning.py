@@ -51,7 +51,7 @@ def test_inputs_stand_in_the_order_of_the_contract(laws):
     assert law.controller.contract_violation() == ""
     assert [entry["name"] for entry in project.manifest["tuning"]] == ["kp", "kd"]
     assert project.manifest["tuning"][0]["upper"] is None
-    assert project.manifest["flag_bits"] == {"SATURATED": 1, "RELAXED": 2, "GATED": 4}
+    assert project.manifest["flag_bits"] == {"SATURATED": 1, "RELAXED": 2, "GATED": 4, "CLIPPED": 8}
 
 
 def test_gains_act_on_the_next_tick_in_python_and_in_c(laws):

@@ -19,6 +19,7 @@ import casadi as ca
 
 from mbcasadi import linalg
 from mbcasadi.qp.kkt_residuals import length
+from mbcasadi.system.actuator_model import direct_drives
 
 
 class Dynamics(NamedTuple):
@@ -123,7 +124,7 @@ def _symmetric_rows(T: ca.SX, B: ca.SX, Z: ca.SX, Y_B: ca.SX) -> ca.SX:
     `Bᵀ T = Zᵀ Z - Y_Bᵀ Y_B` is symmetric; where a column of B is one constant on one joint,
     that joint's row of T is a row of this matrix over the constant.
     """
-    direct = _direct_drives(B)
+    direct = direct_drives(B)
     if not direct:
         return T
     S = ca.triu(Z.T @ Z - Y_B.T @ Y_B)
@@ -131,16 +132,3 @@ def _symmetric_rows(T: ca.SX, B: ca.SX, Z: ca.SX, Y_B: ca.SX) -> ca.SX:
     for column, (dof, gear) in direct.items():
         T[dof, :] = S[column, :] / gear
     return T
-
-
-def _direct_drives(B: ca.SX) -> dict[int, tuple[int, float]]:
-    """Return column → (row, constant) for columns of B with one entry on a row of their own."""
-    drives: dict[int, tuple[int, float]] = {}
-    for column in range(B.shape[1]):
-        rows = B[:, column].sparsity().row()
-        entry = B[rows[0], column] if len(rows) == 1 else None
-        if entry is None or not entry.is_constant() or float(entry) == 0.0:
-            continue
-        if rows[0] not in {dof for dof, _ in drives.values()}:
-            drives[column] = (rows[0], float(entry))
-    return drives

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, condense
-from mbcasadi.control.inverse_dynamics.inputs import guard_inputs
+from mbcasadi.control.inverse_dynamics.inputs import Inputs, guard_inputs
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import (
     ForceWeights,
@@ -24,6 +24,7 @@ class CondensedProblem:
     """The QP in y = (p, w), and what it was made from.
 
     Attributes:
+        inputs: what the QP was made from.
         valid: whether the inputs were valid.
         clipped: whether a task asked for so much that its error was clipped.
         problem: the parts of the QP.
@@ -34,6 +35,7 @@ class CondensedProblem:
         whitened: `y = y_0 + L_inv x`.
     """
 
+    inputs: Inputs
     valid: ca.SX
     clipped: ca.SX
     problem: Problem
@@ -67,7 +69,9 @@ def condensed_problem(
     problem, clipped = _clip_errors(problem, condensed, units)
     weights = units.force_weights(setup)
     H, g = objective(setup, problem, condensed, weights)
-    return CondensedProblem(valid, clipped, problem, units, weights, condensed, H, g, whiten(H, g))
+    return CondensedProblem(
+        inputs, valid, clipped, problem, units, weights, condensed, H, g, whiten(H, g)
+    )
 
 
 def _clip_errors(

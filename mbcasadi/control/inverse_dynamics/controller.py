@@ -37,7 +37,7 @@ class InverseDynamicsQP(Setup):
     - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` holds q at rest.
     - `mask`: one entry for each contact, then one for each equality constraint, 1 for on. It
       switches rows of the same problem: sizes do not change.
-    - `z`: the active set, and the last u with `fallback="hold"`. Any content is accepted.
+    - `z`: the active set, and what the safe output remembers. Any content is accepted.
     - `status`: 0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input (NaN,
       infinity); 4 failed check. From 2 on, u is the fallback.
     - `residual`: (5,) dynamics, constraint, primal, stationarity, complementarity, relative.
@@ -66,7 +66,8 @@ class InverseDynamicsQP(Setup):
         contact_damping: 1/s: active contacts obey `J_c a + c_c + damping J_c v = 0`.
         rank_tol: relative size below which a constraint direction is dropped.
         tolerance: bound of each residual for a solution to be accepted.
-        fallback: safe output: "zero" actuator force within limits, or "hold" the last u.
+        fallback: safe output: "safe", the last u while it is young, then each actuator holds (see
+            `control/safe_output`); "hold" the last u; "zero" actuator force within limits.
         fallback_law: a Function (q, v, ref, mask) → (u) in place of `fallback`.
         period: sample time, s.
         solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
@@ -105,12 +106,8 @@ class InverseDynamicsQP(Setup):
 
     @property
     def z0(self) -> Array:
-        """Initial state: nothing active, the control nearest to zero."""
-        z0 = np.zeros(self.function.numel_in("z"))
-        if self.holds_last_control:
-            low, high = self.stages.u_min, self.stages.u_max
-            z0[-self.system.nu :] = np.clip(0.0, low, high)
-        return z0
+        """Initial state: nothing active, nothing measured yet."""
+        return np.concatenate([np.zeros(len(self.row_names)), self.stages.safe.z0])
 
     @cached_property
     def controller(self) -> Controller:

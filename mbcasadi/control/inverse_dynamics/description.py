@@ -6,6 +6,7 @@ import numpy as np
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.tick import Stages
+from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.description import Controller, Signal
 from mbcasadi.description.status import QP_STATUS
@@ -31,8 +32,7 @@ def controller_data(
         monitor: (q, v, [act], ref, mask) → (target, error, contact_force), for reports.
     """
     controls = setup.system.actuator_names
-    last = tuple(f"u.{name}" for name in controls) if setup.holds_last_control else ()
-    state = tuple(f"active.{name}" for name in stages.row_names) + last
+    state = tuple(f"active.{name}" for name in stages.row_names) + stages.safe.components
     inputs = {
         "q": coordinates(setup.system),
         "v": rates(setup.system),
@@ -87,7 +87,7 @@ def _notes(setup: Setup) -> dict[str, str]:
             f"{name}: mu {contact.friction:g}, {contact.sides} sides inside the cone"
             for name, contact in zip(setup.contact_names, setup.contacts, strict=True)
         ),
-        "status": QP_STATUS.summary(),
+        "status": QP_STATUS.summary(DESCRIPTIONS[setup.safe_output_kind]),
     }
 
 

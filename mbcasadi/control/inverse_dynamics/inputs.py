@@ -16,6 +16,8 @@ from mbcasadi.qp.input_guard import (
 from mbcasadi.system.closing import close_state
 from mbcasadi.system.coordinates import quaternion_places
 
+MEASURED = ("q", "v", "act")
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -28,6 +30,8 @@ class Inputs:
         act: (na,) activations, or None.
         ref: (nref,) reference.
         on: (nc + ne,) one for each contact and equality constraint that is on, else zero.
+        accepted: one where the measured state is finite and its loops are closed, whatever the
+            other inputs hold.
     """
 
     q: ca.SX
@@ -37,6 +41,7 @@ class Inputs:
     act: ca.SX | None
     ref: ca.SX
     on: ca.SX
+    accepted: ca.SX
 
     def on_rows(self, setup: Setup) -> ca.SX:
         """Return (nc,) one for each row of an equality constraint that is on, else zero."""
@@ -54,20 +59,24 @@ def input_symbols(setup: Setup, m: int) -> dict[str, ca.SX]:
 
 
 def state_size(setup: Setup, m: int) -> int:
-    """Return the size of z: the active set, then the last control where it is held."""
-    return m + (setup.system.nu if setup.holds_last_control else 0)
+    """Return the size of z: the active set, then what the safe output remembers."""
+    return m + setup.safe_output_size
 
 
 def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca.SX]:
     """Return inputs that are safe to compute with, and 1 where they are those of the caller.
 
-    Bad inputs (NaN, infinite, degenerate quaternions) are replaced by the model's authored
-    configuration at rest, all contacts on. A state whose loops are too far open is bad as well.
+    A bad measurement (NaN, infinite, degenerate quaternions) is replaced by the model's authored
+    configuration at rest, a bad reference or mask by that of this configuration, all contacts on.
+    A state whose loops are too far open is bad as well.
     """
-    measured = {name: value for name, value in symbols.items() if name != "z"}
-    quaternions = quaternion_places(setup.system)
-    valid = input_validity(measured.values(), measured["q"], quaternions)
-    safe = replace_invalid(valid, measured, nominal_inputs(setup))
+    measured = {name: symbols[name] for name in MEASURED if name in symbols}
+    commanded = {name: symbols[name] for name in ("ref", "mask")}
+    quaternions, nominal = quaternion_places(setup.system), nominal_inputs(setup)
+    is_measured = input_validity(measured.values(), measured["q"], quaternions)
+    is_commanded = input_validity(commanded.values(), measured["q"], ())
+    safe = replace_invalid(is_measured, measured, nominal)
+    safe |= replace_invalid(is_commanded, commanded, nominal)
     q, on = normalise_quaternions(safe["q"], quaternions), safe["mask"] > MASK_ON
     state = close_state(setup.system, q, safe["v"], rows_on(setup, on))
     inputs = Inputs(
@@ -78,8 +87,9 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
         act=safe.get("act"),
         ref=safe["ref"],
         on=on,
+        accepted=ca.logic_and(is_measured, state.closed),
     )
-    return inputs, ca.logic_and(valid, state.closed)
+    return inputs, ca.logic_and(is_commanded, inputs.accepted)
 
 
 def rows_on(setup: Setup, on: ca.SX) -> ca.SX:

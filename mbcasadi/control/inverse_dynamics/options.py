@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactGroup, contact_groups_of
+from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Gains, Slot, Task, gains_of
 from mbcasadi.description import Contact
@@ -29,7 +30,6 @@ from mbcasadi.system.ranges import Ranges, require_ranges
 
 Array = NDArray[np.float64]
 
-FALLBACKS = ("zero", "hold")
 INTERNAL_FORCES = ("body", "none")
 
 TORQUE_WEIGHT = 1e-7
@@ -71,7 +71,7 @@ class Setup:
     contact_damping: float = 0.0
     rank_tol: float = CONTACT_RANK_TOL
     tolerance: float = 1e-6
-    fallback: str = "zero"
+    fallback: str = "safe"
     fallback_law: ca.Function | None = None
     period: float = 1e-3
     solver: str = "daqp"
@@ -102,9 +102,14 @@ class Setup:
         _require_fallback_law(self)
 
     @property
-    def holds_last_control(self) -> bool:
-        """Whether the state holds the last control, for the safe output."""
-        return self.fallback == "hold" and self.fallback_law is None
+    def safe_output_kind(self) -> str:
+        """One of `FALLBACKS`, or "law"."""
+        return self.fallback if self.fallback_law is None else "law"
+
+    @property
+    def safe_output_size(self) -> int:
+        """Number of entries of the state that the safe output remembers."""
+        return memory_size(self.safe_output_kind, self.system.nu)
 
     @cached_property
     def gains(self) -> tuple[Gains, ...]:

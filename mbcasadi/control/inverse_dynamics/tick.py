@@ -19,8 +19,13 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
     multipliers,
 )
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem, condensed_problem
+from mbcasadi.control.inverse_dynamics.fallback import (
+    offered_hold,
+    offered_output,
+    safe_output_of,
+)
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, state_size
+from mbcasadi.control.inverse_dynamics.inputs import input_symbols, state_size
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.control.inverse_dynamics.residuals import (
@@ -31,10 +36,11 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     residuals,
 )
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg import solve_upper
-from mbcasadi.qp.input_guard import active_signs, clamp, is_saturated
+from mbcasadi.qp.input_guard import active_signs, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds
 
@@ -51,6 +57,7 @@ class Stages:
         u_min, u_max: (nu,) limits that the control never leaves.
         nw: number of internal forces.
         scales: the units of the problem.
+        safe: the output of a tick without a solution.
         finish_from_carry: (carry, x, lam_a, active, flag) → the controller's outputs, for a
             controller that is a part of another one; None where the safe output reads inputs.
     """
@@ -61,6 +68,7 @@ class Stages:
     u_max: Array
     nw: int
     scales: ProblemScales
+    safe: SafeOutput
     finish_from_carry: ca.Function | None
 
 
@@ -72,7 +80,8 @@ def make_stages(setup: Setup) -> Stages:
     z = ca.SX.sym("z", state_size(setup, m))
     symbols["z"] = z
     A_qp, lba, uba = least_distance(setup, qp)
-    carry, layout = pack(_values_of_finish(setup, qp))
+    hold = offered_hold(setup, qp)
+    carry, layout = pack(_values_of_finish(setup, qp) | hold)
     build = ca.Function(
         "build",
         list(symbols.values()),
@@ -82,8 +91,9 @@ def make_stages(setup: Setup) -> Stages:
         {"cse": True},
     )
     limits = control_limits(setup, problem)
-    finish = _finish(setup, qp, layout, symbols, limits)
-    reads_inputs = setup.holds_last_control or setup.fallback_law is not None
+    safe = safe_output_of(setup, symbols, hold, limits)
+    finish = _finish(setup, qp, layout, symbols, safe)
+    reads_inputs = safe.kind != "zero"
     return Stages(
         qp=LeastDistanceStages(build, finish),
         row_names=problem.rows.names,
@@ -91,7 +101,8 @@ def make_stages(setup: Setup) -> Stages:
         u_max=limits[1],
         nw=problem.contacts.of_w.shape[1],
         scales=qp.scales,
-        finish_from_carry=None if reads_inputs else _finish(setup, qp, layout, {}, limits),
+        safe=safe,
+        finish_from_carry=None if reads_inputs else _finish(setup, qp, layout, {}, safe),
     )
 
 
@@ -157,7 +168,7 @@ def _finish(
     qp: CondensedProblem,
     layout: Layout,
     inputs: dict[str, ca.SX],
-    limits: tuple[Array, Array],
+    safe: SafeOutput,
 ) -> ca.Function:
     """Return the stage behind the solver; `inputs` are what the safe output may read."""
     problem = qp.problem
@@ -203,13 +214,15 @@ def _finish(
         ),
     )
     optimal = status <= int(Status.SUBOPTIMAL)
-    u_safe = _safe_output(setup, problem, known, inputs)
-    u_free = ca.if_else(optimal, _controls(problem, known, p), u_safe)
-    u = clamp(u_free, *limits)
+    no_force = _controls(problem, known, ca.fmin(ca.fmax(0, known["p_min"]), known["p_max"]))
+    offered, measured = offered_output(setup, known, inputs, no_force)
+    memory = inputs["z"][m:, 0] if safe.size else ca.SX(0, 1)
+    u_solved = _controls(problem, known, p)
+    u_free, u, remembered = safe.step(memory, offered, measured, optimal, u_solved)
     clipped = ca.logic_and(known["valid"], known["clipped"])
     flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
     active = optimal * active_signs(solver["active"])
-    z_next = ca.vertcat(active, u) if setup.holds_last_control else active
+    z_next = ca.vertcat(active, remembered)
     return ca.Function(
         "finish",
         [*inputs.values(), carry, *solver.values()],
@@ -224,20 +237,6 @@ def _controls(problem: Problem, known: dict[str, ca.SX], p: ca.SX) -> ca.SX:
     """Return the controls of the actuator forces p, from carried numbers."""
     actuators = replace(problem.actuators, gain=known["gain"], bias=known["bias"], act=known["act"])
     return actuators.controls(p)
-
-
-def _safe_output(
-    setup: Setup, problem: Problem, known: dict[str, ca.SX], inputs: dict[str, ca.SX]
-) -> ca.SX:
-    """Return the control that the author chose for the case that the QP gives none."""
-    nu = setup.system.nu
-    if setup.holds_last_control:
-        return inputs["z"][-nu:, 0]
-    if setup.fallback_law is not None:
-        safe, _ = guard_inputs(setup, inputs)
-        return ca.densify(setup.fallback_law(safe.q, safe.v, safe.ref, safe.on))
-    no_force = ca.fmin(ca.fmax(0, known["p_min"]), known["p_max"])
-    return ca.if_else(known["valid"], _controls(problem, known, no_force), 0)
 
 
 def _cost(setup: Setup, qp: CondensedProblem, known: dict[str, ca.SX]) -> Cost:

@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.control.law_interface.fallback import Core
 from mbcasadi.control.tasks.reference import fill_reference, slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller
@@ -79,6 +80,7 @@ class Law:
         system: the mechanism that it was made for.
         controller: the law as a `Controller`.
         slots: the slices of the reference, in order.
+        core: the equations without the safe output; see `with_fallback`.
         desired: (q, v, [f_c], ref, [mask], z) → (a, f_c, z_next): acceleration and constraint
             force that the law commands, before limits.
     """
@@ -86,6 +88,7 @@ class Law:
     system: System
     controller: Controller
     slots: tuple[Slot, ...]
+    core: Core
     desired: ca.Function
 
     @property

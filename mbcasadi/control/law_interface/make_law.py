@@ -18,8 +18,10 @@ becomes C as it is. Its signature is
   rejected; see `Flag`.
 - `residual`: what is missing from the desired motion or force, in the law's own terms.
 
-u never leaves its limits, whatever the inputs are. The safe output is zero control within them,
-and the state keeps its value.
+u never leaves its limits, whatever the inputs are. The safe output is that of
+`control/safe_output`: the last solved command while it is young, then each actuator holds; another
+one by `with_fallback`. z is the law's state, which keeps its value there, then what the safe output
+remembers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +30,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.law_interface.fallback import (
+    CORE,
+    Core,
+    no_force_at,
+    safe_output_of,
+    start_of,
+    with_memory,
+)
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.safe_inputs import (
     close_inputs,
@@ -35,7 +45,14 @@ from mbcasadi.control.law_interface.safe_inputs import (
     input_symbols,
     safe_inputs,
 )
-from mbcasadi.control.law_interface.signals import monitors, signals_in, signals_out
+from mbcasadi.control.law_interface.signals import (
+    monitors,
+    signals_in,
+    signals_out,
+    with_components,
+)
+from mbcasadi.control.safe_output.mechanism_hold import hold_at
+from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
@@ -94,42 +111,39 @@ def make_law(
     z0 = np.concatenate([np.zeros(0), *initial.values()])
     _require_tuning(tuning)
     symbols = input_symbols(system, slots, len(tuning), z0.size, measures_force)
-    at, valid = safe_inputs(system, symbols, slots, tuning, initial)
+    at, valid, accepted = safe_inputs(system, symbols, slots, tuning, initial)
     if closes_state:
         at, closed = close_inputs(system, at)
-        valid = ca.logic_and(valid, closed)
+        valid, accepted = ca.logic_and(valid, closed), ca.logic_and(accepted, closed)
     command = equations(at)
     z_next = ca.vertcat(ca.SX(0, 1), *(command.z_next.get(key, at.z[key]) for key in initial))
     outputs = _outputs(command, z_next, finite_state(symbols["z"], z0), valid, limits)
-    inputs = list(symbols.values())
-    absent = [np.nan if key == "tuning" else 0.0 for key in symbols]  # left out: bad input
-    function = ca.Function(
-        name,
-        inputs,
-        list(outputs.values()),
-        list(symbols),
-        list(outputs),
-        {"cse": True, "default_in": absent},
+    core = _core(
+        system, name, symbols, outputs | _held(system, at, period), accepted, limits, period
     )
+    remembered = core.safe.components
     controller = Controller(
         name=name,
-        function=function,
-        inputs=signals_in(system, slots, tuning, initial, symbols),
-        outputs=signals_out(system, initial, command),
+        function=core.complete(name),
+        inputs=with_components(
+            signals_in(system, slots, tuning, initial, symbols), {"z": remembered}
+        ),
+        outputs=with_components(signals_out(system, initial, command), {"z_next": remembered}),
         u_min=limits[:, 0],
         u_max=limits[:, 1],
-        z0=z0,
+        z0=np.append(z0, core.safe.z0),
         period=period,
         source=system.name,
         statuses=LAW_STATUS.texts,
         safe_statuses=LAW_STATUS.safe,
-        notes={"status": LAW_STATUS.summary()} | dict(notes or {}),
-        monitor=_monitor(command, symbols),
+        notes={"status": LAW_STATUS.summary(DESCRIPTIONS["safe"])} | dict(notes or {}),
+        monitor=_monitor(command, symbols, core.safe.size),
         monitors=monitors(tracked) if command.error is not None else (),
         tuning=tuple(tuning),
     )
     desired = _desired_fun(f"{name}_desired", command, symbols, z_next)
-    return Law(system, controller, tuple(slots), desired)
+    desired = with_memory(desired, z0.size, 0, core.safe.size)
+    return Law(system, controller, tuple(slots), core, desired)
 
 
 def _require(system: System, name: str) -> None:
@@ -163,6 +177,40 @@ def _require_tuning(tuning: Sequence[TuningParameter]) -> None:
             )
 
 
+def _held(system: System, at: LawInputs, period: float) -> dict[str, ca.SX]:
+    """Return what the safe output needs of a state, by name."""
+    return {
+        "hold": hold_at(system, at.q, at.v, at.rows, period),
+        "no_force": no_force_at(system, at.q, at.v, period),
+        "state": ca.vertcat(at.q, at.v, *at.ref.values()),
+    }
+
+
+def _core(
+    system: System,
+    name: str,
+    symbols: Mapping[str, ca.SX],
+    outputs: Mapping[str, ca.SX],
+    accepted: ca.SX,
+    limits: Array,
+    period: float,
+) -> Core:
+    """Return the law without its safe output."""
+    values = dict(outputs) | {"accepted": accepted}
+    values["no_force"] = ca.if_else(accepted, values["no_force"], 0)
+    inputs = list(symbols.values())
+    function = ca.Function(
+        f"{name}_core",
+        inputs,
+        [ca.densify(values[key]) for key in CORE],
+        list(symbols),
+        list(CORE),
+        {"cse": True},
+    )
+    hold = ca.Function("start", inputs, [values["hold"]], list(symbols), ["hold"])
+    return Core(function, safe_output_of(system, limits, start_of(system, hold), period))
+
+
 def _outputs(
     command: Command, z_next: ca.SX, z: ca.SX, valid: ca.SX, limits: Array
 ) -> dict[str, ca.SX]:
@@ -174,18 +222,18 @@ def _outputs(
     valid = ca.logic_and(valid, command.trusted)
     usable = ca.logic_and(valid, solved)
     limited = clamp(desired, limits[:, 0], limits[:, 1])
-    safe = clamp(ca.SX.zeros(desired.numel()), limits[:, 0], limits[:, 1])
     saturated = is_saturated(desired, limited)
     status = ca.if_else(saturated, Status.SATURATED, Status.SOLVED)
     status = ca.if_else(command.attainable, status, Status.UNATTAINABLE)
     status = ca.if_else(valid, ca.if_else(solved, status, Status.FAILED), Status.BAD_INPUT)
     flags = ca.if_else(usable, Flag.SATURATED * saturated, 0)
     return {
-        "u": ca.densify(ca.if_else(usable, limited, safe)),
+        "u": desired,
         "z_next": ca.densify(ca.if_else(sound, z_next, z)) if z.numel() else z,
         "status": status,
         "flags": flags + ca.if_else(sound, Flag.GATED * command.gated, 0),
         "residual": ca.densify(ca.if_else(usable, residual, 0)) if residual.numel() else residual,
+        "usable": usable,
     }
 
 
@@ -204,14 +252,15 @@ def _desired_fun(
     )
 
 
-def _monitor(command: Command, symbols: Mapping[str, ca.SX]) -> ca.Function | None:
+def _monitor(command: Command, symbols: Mapping[str, ca.SX], memory: int) -> ca.Function | None:
     if command.error is None:
         return None
     target = command.error * 0 if command.target is None else command.target
-    return ca.Function(
+    monitor = ca.Function(
         "monitor",
         list(symbols.values()),
         [ca.densify(target), ca.densify(command.error)],
         list(symbols),
         ["target", "error"],
     )
+    return with_memory(monitor, symbols["z"].numel(), 0, memory)

@@ -52,8 +52,10 @@ def safe_inputs(
     slots: Sequence[Slot],
     tuning: Sequence[TuningParameter],
     initial: Mapping[str, Array],
-) -> tuple[LawInputs, ca.SX]:
-    """Return inputs that are safe to compute with, and one where they are those of the caller.
+) -> tuple[LawInputs, ca.SX, ca.SX]:
+    """Return inputs that are safe to compute with, and which of them are those of the caller.
+
+    The second output is one where all are, the third where the measured q and v are.
 
     Args:
         system: the mechanism.
@@ -63,7 +65,10 @@ def safe_inputs(
         initial: initial value of each state, by name.
     """
     quaternions = quaternion_places(system)
-    valid = input_validity(symbols.values(), symbols["q"], quaternions)
+    measured = {name: symbols[name] for name in ("q", "v")}
+    others = {name: value for name, value in symbols.items() if name not in measured}
+    is_measured = input_validity(measured.values(), symbols["q"], quaternions)
+    valid = input_validity(others.values(), symbols["q"], ())
     nominal = {name: ca.DM.zeros(value.numel()) for name, value in symbols.items()}
     if tuning:
         lower, upper = (
@@ -75,8 +80,9 @@ def safe_inputs(
         nominal["q"] = ca.DM(np.asarray(system.tree.q0, dtype=float))
     if "mask" in symbols:
         nominal["mask"] = ca.DM.ones(symbols["mask"].numel())
-    safe = replace_invalid(valid, symbols, nominal)
-    return LawInputs(
+    safe = replace_invalid(valid, others, nominal)
+    safe |= replace_invalid(is_measured, measured, nominal)
+    inputs = LawInputs(
         q=normalise_quaternions(safe["q"], quaternions),
         v=safe["v"],
         ref=_split(safe["ref"], {slot.name: slot.size for slot in slots}),
@@ -84,7 +90,8 @@ def safe_inputs(
         rows=_rows_on(system, safe.get("mask")),
         f_c=safe.get("f_c", ca.SX.zeros(system.nv)),
         tuning=_split(safe.get("tuning", ca.SX(0, 1)), {parameter.name: 1 for parameter in tuning}),
-    ), valid
+    )
+    return inputs, ca.logic_and(valid, is_measured), is_measured
 
 
 def close_inputs(system: System, at: LawInputs) -> tuple[LawInputs, ca.SX]:

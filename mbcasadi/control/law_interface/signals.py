@@ -73,3 +73,15 @@ def _state_signal(name: str, initial: Mapping[str, Array]) -> Signal:
 
 def _part_names(residuals: Mapping[str, ca.SX]) -> tuple[str, ...]:
     return tuple(f"{key}.{i}" for key, part in residuals.items() for i in range(part.numel()))
+
+
+def with_components(
+    signals: Sequence[Signal], extra: Mapping[str, tuple[str, ...]]
+) -> tuple[Signal, ...]:
+    """Return the signals, some with further components without a unit."""
+    extended = []
+    for signal in signals:
+        added = extra.get(signal.name, ())
+        names = (*signal.components, *added)
+        extended.append(Signal(signal.name, names, (*signal.units, *[""] * len(added))))
+    return tuple(extended)

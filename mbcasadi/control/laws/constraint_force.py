@@ -149,6 +149,6 @@ def multiplier_tracking(system: System, q: ArrayLike) -> MultiplierTracking:
     singular_values = np.linalg.svd(A, compute_uv=False)
     size[: len(singular_values)] = singular_values
     largest = float(size.max(initial=0.0))
-    rank = int(np.sum(size > POSE_RANK_TOL * max(1.0, largest)))
+    rank = int(np.sum(size > POSE_RANK_TOL * max(system.scales.longest_row, largest)))
     least = float(size.min(initial=np.inf)) if rank == system.nc else 0.0
     return MultiplierTracking(rank, system.nc, least, largest)

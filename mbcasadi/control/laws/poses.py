@@ -21,7 +21,8 @@ from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
 
 POSE_RANK_TOL = 1e-6
-"""Singular values of A below this share of the largest, or of 1, count as zero at a pose."""
+"""Singular values of A below this share of the largest, or of the usual length of the longest row,
+count as zero at a pose."""
 
 CLOSED = 1e-10
 """Residual of the rows, in their units, below which a pose counts as closed."""
@@ -92,7 +93,8 @@ def motions_at(
     if weights is not None:
         A = A @ weights.inverse.full()
     _, size, Vt = np.linalg.svd(A)
-    rank = int(np.sum(size > POSE_RANK_TOL * max(1.0, size.max(initial=0.0))))
+    usual = system.scales.longest_row if weights is None else 0.0
+    rank = int(np.sum(size > POSE_RANK_TOL * max(usual, size.max(initial=0.0))))
     return np.asarray(Vt[rank:].T)
 
 

@@ -5,7 +5,7 @@ entry changes the motion in an arbitrary way. The QP of inverse dynamics selects
 motion with the nearest acceleration, with loops, passive joints and force limits included.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -15,11 +15,13 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.options import CONTACT_RANK_TOL
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
+from mbcasadi.control.law_interface.fallback import CORE, Core
 from mbcasadi.control.law_interface.law import Law
+from mbcasadi.control.law_interface.signals import with_components
 from mbcasadi.control.laws.desired_acceleration_task import desired_acceleration_task
 from mbcasadi.control.tasks.task import Task, require_task
-from mbcasadi.description import Controller, LeastDistanceStages, Signal
-from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.description import Controller, LeastDistanceStages
+from mbcasadi.description.status import Flag, Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import clamp
 from mbcasadi.qp.solver import controller_fun
@@ -55,8 +57,8 @@ def within_limits(
     r_p is about `r_p / (T² W)`, T the acceleration per force. The signature is the law's own; z is
     the law's state, then the QP's active set. Status: 0 the law's own control; 1 limits bind, u is
     the nearest; 2 the law's own test failed, u gives the nearest motion; 3 bad input; 4 failed:
-    the law's arithmetic, or the QP, and then u is the law's, clipped to its limits. The residual
-    is the law's, then the QP's five.
+    the law's arithmetic, or the QP. With 3 and 4 u is the safe output of the law. The residual is
+    the law's, then the QP's five.
 
     Args:
         law: any law of this package.
@@ -95,6 +97,7 @@ def within_limits(
         tolerance=tolerance,
         period=inner.period,
         solver=solver,
+        fallback="zero",  # not used: the law's own safe output is
         name=f"{inner.name}_within_limits" if name is None else name,
     )
     wrap = _Wrap(law, qp)
@@ -117,7 +120,7 @@ class _Wrap:
 
     @property
     def finish_from_carry(self) -> ca.Function:
-        """The QP's last stage, which reads no inputs: its safe output is zero force."""
+        """The QP's last stage, which reads no inputs."""
         finish = self.qp.stages.finish_from_carry
         assert finish is not None
         return finish
@@ -134,19 +137,33 @@ class _Wrap:
         z = inputs["z"][: self.law.controller.z0.size, 0]
         return [*({**inputs, "z": z}).values()]
 
+    def core(self, inputs: Mapping[str, ca.SX]) -> dict[str, ca.SX]:
+        """Return the outputs of the law's equations by name."""
+        core = self.law.core
+        return dict(zip(CORE, core.function.call(core.own(inputs)), strict=True))
+
+    @property
+    def safe_core(self) -> Core:
+        """The law's core with the limits of the QP."""
+        safe, stages = self.law.core.safe, self.qp.stages
+        limited = replace(safe, u_min=stages.u_min, u_max=stages.u_max)
+        return replace(self.law.core, safe=limited)
+
     def build(self) -> ca.Function:
         """Return the stage that evaluates the law, and builds the QP around its output."""
         inputs = self.inputs()
-        output = self.law.function.call(self.law_inputs(inputs))
+        core = self.core(inputs)
+        limits = self.law.controller.u_min, self.law.controller.u_max
+        u_law = clamp(core["u"], *limits)
         a_law = self.law.desired.call(self.law_inputs(inputs))[0]
         system, nz = self.law.system, self.law.controller.z0.size
         q, v = inputs["q"], inputs["v"]
         actuators = actuator_model(system, self.qp.ranges, self.qp.period, q, v, None)
-        p_law = actuators.gain * output[0] + actuators.bias
+        p_law = actuators.gain * u_law + actuators.bias
         mask = inputs.get("mask", ca.SX.ones(len(self.qp.mask_names)))
         ref = ca.vertcat(a_law, p_law)
         *rows, carry = self.qp.stages.qp.build.call([q, v, ref, mask, inputs["z"][nz:, 0]])
-        column = ca.vertcat(*(ca.densify(each) for each in (carry, *output)))
+        column = ca.vertcat(*(ca.densify(each) for each in (carry, *core.values())))
         names = self.qp.stages.qp.build.name_out()
         outputs = [*rows, column]
         return ca.Function("build", [*inputs.values()], outputs, [*inputs], names, {"cse": True})
@@ -154,30 +171,32 @@ class _Wrap:
     def finish(self) -> ca.Function:
         """Return the stage that chooses between the QP's output and the law's."""
         inputs, inner = self.inputs(), self.finish_from_carry
-        sizes = [self.law.function.numel_out(i) for i in range(len(OUTPUTS))]
+        sizes = [self.law.core.function.numel_out(i) for i in range(len(CORE))]
         n_carry = inner.numel_in("carry")
         column = ca.SX.sym("carry", n_carry + sum(sizes))
         solution = {
             name: ca.SX.sym(name, inner.numel_in(name)) for name in ("x", "lam_a", "active", "flag")
         }
-        u_law, z_law, status_law, flags_law, residual_law = ca.vertsplit(
-            column[n_carry:, 0], np.cumsum([0, *sizes]).tolist()
-        )
+        parts = ca.vertsplit(column[n_carry:, 0], np.cumsum([0, *sizes]).tolist())
+        core = dict(zip(CORE, parts, strict=True))
+        status_law, flags_law = core["status"], core["flags"]
         u_qp, active, status_qp, _, residual_qp = inner.call(
             [column[:n_carry, 0], *solution.values()]
         )
         unlimited = ca.logic_and(status_law == Status.SOLVED, ca.sum1(ca.fabs(active)) == 0)
         failed = ca.logic_or(status_law >= Status.BAD_INPUT, status_qp >= Status.INFEASIBLE)
-        stages = self.qp.stages
-        u = ca.if_else(ca.logic_or(unlimited, failed), u_law, u_qp)
-        u = clamp(u, stages.u_min, stages.u_max)
+        nz = self.law.core.nz
+        memory = inputs["z"][nz : self.law.controller.z0.size, 0]
+        u = ca.if_else(unlimited, core["u"], u_qp)
+        u, remembered = self.safe_core.step(core, memory, ca.logic_not(failed), u)
         keeps_status = ca.logic_or(unlimited, status_law == Status.UNATTAINABLE)
         status = ca.if_else(keeps_status, status_law, Status.SATURATED)
         status = ca.if_else(status_qp >= Status.INFEASIBLE, Status.FAILED, status)
         status = ca.if_else(status_law >= Status.BAD_INPUT, status_law, status)
         flags = ca.if_else(ca.logic_or(unlimited, failed), flags_law, Flag.SATURATED)
-        residual = ca.vertcat(residual_law, residual_qp)
-        outputs = [u, ca.vertcat(z_law, active), status, flags, residual]
+        residual = ca.vertcat(core["residual"], residual_qp)
+        z_next = ca.vertcat(core["z_next"], remembered, active)
+        outputs = [u, z_next, status, flags, residual]
         return ca.Function(
             "finish",
             [*inputs.values(), column, *solution.values()],
@@ -210,8 +229,8 @@ class _Wrap:
             inner,
             name=qp.name,
             function=function,
-            inputs=_extend_signals(inner.inputs, extra_components),
-            outputs=_extend_signals(inner.outputs, extra_components),
+            inputs=with_components(inner.inputs, extra_components),
+            outputs=with_components(inner.outputs, extra_components),
             u_min=qp.stages.u_min,
             u_max=qp.stages.u_max,
             z0=np.concatenate([inner.z0, qp.z0]),
@@ -228,15 +247,3 @@ class _Wrap:
         values = dict(zip(inputs, self.law_inputs(inputs), strict=True))
         outputs = monitor.call([values[name] for name in monitor.name_in()])
         return ca.Function("monitor", [*inputs.values()], outputs, [*inputs], monitor.name_out())
-
-
-def _extend_signals(
-    signals: Sequence[Signal], extra_components: Mapping[str, tuple[str, ...]]
-) -> tuple[Signal, ...]:
-    """Return the signals, some with further components."""
-    extended = []
-    for signal in signals:
-        added = extra_components.get(signal.name, ())
-        names = (*signal.components, *added)
-        extended.append(Signal(signal.name, names, (*signal.units, *[""] * len(added))))
-    return tuple(extended)

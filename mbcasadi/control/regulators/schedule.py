@@ -50,7 +50,8 @@ def schedule_gains(law: Law, table: Array) -> Law:
         monitor=None if original.monitor is None else with_table_row(original.monitor),
         inputs=tuple(_without_reference(signal) for signal in original.inputs),
     )
-    return Law(law.system, controller, (), with_table_row(law.desired))
+    core = replace(law.core, function=with_table_row(law.core.function))
+    return Law(law.system, controller, (), core, with_table_row(law.desired))
 
 
 def _without_reference(signal: Signal) -> Signal:

@@ -14,8 +14,8 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 
 TANGENT_RANK_TOL = 1e-7
-"""Singular value of A, relative to the largest (one at least), that counts as zero. States are
-closed to rounding errors before the rank is decided."""
+"""Singular value of A, relative to the largest (the longest row at least), that counts as zero.
+States are closed to rounding errors before the rank is decided."""
 
 OPEN = 1e-6
 """Residual, in the rows' units, of a state that is not on the manifold: an error. Smaller ones are
@@ -80,13 +80,15 @@ def project_state(system: System, place: Place, rank_tol: float) -> Place:
 
 def newton_projection(system: System, place: Place, rank_tol: float) -> Place | None:
     """Return the state on the manifold that Newton's steps reach, or None."""
+    scale = system.scales.longest_row
     for _ in range(NEWTON_LIMIT):
         rows = numbers(rows_fun(system), place.values)
         phi, psi = rows["phi"].ravel(), rows["psi"].ravel()
         gap = max(np.abs(phi).max(initial=0.0), np.abs(psi).max(initial=0.0))
-        step = -pseudo_inverse(rows["of_phi"] * rows["A"], rank_tol) @ phi
+        step = -pseudo_inverse(rows["of_phi"] * rows["A"], rank_tol, scale=scale) @ phi
         q = np.array(system.integrate(place.q, step)).ravel()
-        place = replace(place, q=q, v=place.v - pseudo_inverse(rows["A"], rank_tol) @ psi)
+        v = place.v - pseudo_inverse(rows["A"], rank_tol, scale=scale) @ psi
+        place = replace(place, q=q, v=v)
         if gap < CLOSED:
             return place
     return None
@@ -102,10 +104,11 @@ def tangent(system: System, place: Place, rank_tol: float, like: Tangent | None 
         like: bases to turn towards; without them each column is near one coordinate.
     """
     rows = numbers(rows_fun(system), place.values)
-    A_pinv = pseudo_inverse(rows["A"], rank_tol)
+    scale = system.scales.longest_row
+    A_pinv = pseudo_inverse(rows["A"], rank_tol, scale=scale)
     previous = (None, None) if like is None else (like.Z_q, like.Z_v)
-    Z_q = null_basis(rows["of_phi"] * rows["A"], rank_tol, previous[0])
-    Z_v = null_basis(rows["A"], rank_tol, previous[1])
+    Z_q = null_basis(rows["of_phi"] * rows["A"], rank_tol, previous[0], scale=scale)
+    Z_v = null_basis(rows["A"], rank_tol, previous[1], scale=scale)
     return Tangent(Z_q, Z_v, -A_pinv @ rows["psi_q"] @ Z_q, A_pinv, rows["moving"])
 
 
@@ -135,16 +138,24 @@ def require_regular(system: System, place: Place, bases: Tangent, rank_tol: floa
         raise ProblemError(_singular(system, bases, neighbour, rank_tol))
 
 
-def null_basis(A: Array, rank_tol: float, like: Array | None = None) -> Array:
+def null_basis(
+    A: Array, rank_tol: float, like: Array | None = None, *, scale: float = 1.0
+) -> Array:
     """Return (n, k) orthonormal columns with `A Z = 0`.
 
     Z is turned to be nearest to `like`, or to k unit vectors: those of the coordinates that
     pivoting selects as the most independent. So it varies smoothly with A, and its columns have
     the signs of coordinates.
+
+    Args:
+        A: (m, n).
+        rank_tol: share of the largest singular value, or of `scale`, that counts as zero.
+        like: (n, k).
+        scale: usual length of a row.
     """
     n = A.shape[1]
     _, s, Vt = np.linalg.svd(A, full_matrices=True)
-    rank = int(np.sum(s > rank_tol * max(1.0, s.max(initial=0.0))))
+    rank = int(np.sum(s > rank_tol * max(scale, s.max(initial=0.0))))
     Z = Vt[rank:].T
     if Z.shape[1] == 0:
         return Z
@@ -155,10 +166,10 @@ def null_basis(A: Array, rank_tol: float, like: Array | None = None) -> Array:
     return np.asarray(Z @ U @ Wt)
 
 
-def pseudo_inverse(A: Array, rank_tol: float) -> Array:
+def pseudo_inverse(A: Array, rank_tol: float, *, scale: float = 1.0) -> Array:
     """Return A⁺ with the drop rule of `null_basis`."""
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
-    significant = s > rank_tol * max(1.0, s.max(initial=0.0))
+    significant = s > rank_tol * max(scale, s.max(initial=0.0))
     return np.asarray(Vt[significant].T @ (U[:, significant] / s[significant]).T)
 
 
@@ -183,7 +194,7 @@ def _singular(system: System, bases: Tangent, neighbour: Place | None, rank_tol:
     if neighbour is None:
         return f"{head}, and no pose beside it was found: a singular pose has no linear model"
     U, s, _ = np.linalg.svd(numbers(rows_fun(system), neighbour.values)["A"])
-    neighbour_rank = int(np.sum(s > rank_tol * max(1.0, s.max())))
+    neighbour_rank = int(np.sum(s > rank_tol * max(system.scales.longest_row, s.max())))
     share = np.abs(U[:, neighbour_rank - 1])
     names = system.constraint_names
     order = np.argsort(-share.round(ALIKE), kind="stable")

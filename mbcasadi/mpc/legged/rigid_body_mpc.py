@@ -32,6 +32,10 @@ from mbcasadi.shapes import (
 
 STATES = ("roll", "pitch", "yaw", "px", "py", "pz", "wx", "wy", "wz", "vx", "vy", "vz")
 STATE_UNITS = ("rad",) * 3 + ("m",) * 3 + ("rad/s",) * 3 + ("m/s",) * 3
+SAFE_OUTPUT = (
+    "the weight, shared by the feet on the ground; after bad input the last forces while they are "
+    "young, then the weight, shared by all feet"
+)
 SIDES = ("fx-", "fx+", "fy-", "fy+", "fz")
 
 
@@ -168,7 +172,7 @@ def single_rigid_body_mpc(
     weight("inertia", body.inertia, 3, definite=True)
     cost = weight("Q", Q, NX)
     problem = RigidBodyStages(
-        body, horizon, cost, interval_functions(body, cost, rho, period), tolerance
+        body, horizon, cost, interval_functions(body, cost, rho, period), tolerance, float(period)
     )
     stages = problem.stages()
     plan = problem.prediction(candidate_fun(stages, solver))
@@ -189,6 +193,7 @@ def _controller_data(
     feet, samples = range(problem.body.feet), range(problem.horizon)
     axes = tuple(f"foot{i}.{axis}" for i in feet for axis in "xyz")
     z = tuple(f"active.foot{i}.{side}[{k}]" for k in samples for i in feet for side in SIDES)
+    rows, z = len(z), (*z, *(f"safe.{name}" for name in problem.safe.components))
     ref = tuple(f"{name}[{k + 1}]" for k in samples for name in STATES)
     mask = tuple(f"foot{i}[{k}]" for k in samples for i in feet)
     no_units = ("",) * len(z)
@@ -212,13 +217,13 @@ def _controller_data(
         ),
         u_min=low,
         u_max=high,
-        z0=np.zeros(len(z)),
+        z0=np.append(np.zeros(rows), problem.safe.z0),
         period=period,
         stages=stages,
         notes={
             "law": "MPC of a single rigid body, condensed at run time",
             "horizon": f"{problem.horizon} samples of {period:g} s",
             "unknowns, rows": f"{stages.n}, {stages.m}",
-            "status": QP_STATUS.summary("the weight, shared by the feet on the ground"),
+            "status": QP_STATUS.summary(SAFE_OUTPUT),
         },
     )

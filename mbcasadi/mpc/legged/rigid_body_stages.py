@@ -14,6 +14,8 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.safe_output.mechanism_hold import hold_of_controls
+from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import OUTPUTS, Flag, Status
@@ -26,7 +28,7 @@ from mbcasadi.mpc.legged.rigid_body import (
     SingleRigidBody,
     rows_of,
 )
-from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_saturated
+from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
@@ -56,6 +58,7 @@ class RigidBodyStages:
         body, horizon, Q: the robot, N, and the weight of its state.
         intervals: Functions of one interval.
         tolerance: bound of each residual for a solution to be accepted.
+        period: sample time, s.
     """
 
     body: SingleRigidBody
@@ -63,6 +66,7 @@ class RigidBodyStages:
     Q: Array
     intervals: IntervalFunctions
     tolerance: float
+    period: float
 
     @property
     def nf(self) -> int:
@@ -81,6 +85,7 @@ class RigidBodyStages:
     def _inputs(self) -> dict[str, ca.MX]:
         N, feet = self.horizon, self.body.feet
         sizes = {"x0": NX, "feet": 3 * feet, "ref": NX * N, "mask": feet * N, "z": self.rows * N}
+        sizes["z"] += self.safe.size
         return {key: ca.MX.sym(key, size) for key, size in sizes.items()}
 
     def _checked_inputs(self, inputs: dict[str, ca.MX]) -> CheckedInputs:
@@ -108,7 +113,7 @@ class RigidBodyStages:
         forces = self._motion(checked, gains, ca.MX.zeros(self.nf * self.horizon))[0]
         lower, upper = self._bounds(checked, forces)
         carry = ca.vertcat(*(ca.vec(part) for gain in gains for part in gain))
-        active = active_signs(inputs["z"])
+        active = active_signs(inputs["z"][: self.rows * self.horizon, 0])
         outputs: list[ca.MX] = [self._matrix(checked, gains), lower, upper, active, carry]
         names = ["A_qp", "lba", "uba", "active0", "carry"]
         return ca.Function("build", list(inputs.values()), outputs, list(inputs), names)
@@ -200,12 +205,13 @@ class RigidBodyStages:
             tolerance=self.tolerance,
         )
         solved = status <= Status.SUBOPTIMAL
-        u = ca.if_else(
-            solved, forces[0], ca.if_else(checked.valid, self._standing_forces(checked), 0)
+        u = ca.if_else(solved, forces[0], self._standing_forces(checked))
+        standing = ca.MX(ca.DM(self.safe.start))
+        u, u_clipped, held = self.safe.step(
+            inputs["z"][m:, 0], standing, ca.MX(0), checked.valid, u
         )
         active = ca.if_else(solved, active_signs(qp["active"]), 0)
-        z_next = ca.vertcat(active[self.rows :, 0], active[m - self.rows :, 0])
-        u_clipped = clamp(u, *self.force_limits())
+        z_next = ca.vertcat(active[self.rows :, 0], active[m - self.rows :, 0], held)
         outputs: list[ca.MX] = [
             u_clipped,
             z_next,
@@ -220,6 +226,12 @@ class RigidBodyStages:
             [*inputs, *qp],
             list(OUTPUTS),
         )
+
+    @property
+    def safe(self) -> SafeOutput:
+        """The output after bad input: the last forces, then the weight shared by all feet."""
+        weight = np.tile(self.body.standing_force, self.body.feet) / self.body.feet
+        return hold_of_controls(np.column_stack(self.force_limits()), self.period, weight).safe
 
     def force_limits(self) -> tuple[Array, Array]:
         """Return constant limits of all forces."""

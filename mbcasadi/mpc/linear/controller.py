@@ -29,7 +29,10 @@ from mbcasadi.system.coordinates import unitless_signal
 SOLVERS = {"condensed": "daqp", "sparse": "proxqp", "multipliers": "proxqp"}
 """The forms of the QP, and the default solver of each."""
 
-SAFE_OUTPUT = "the regulator without bounds, clipped to its limits; zero after bad input"
+SAFE_OUTPUT = (
+    "the regulator without bounds, clipped to its limits; after bad input the last command while "
+    "it is young, then each actuator holds"
+)
 
 
 @dataclass(frozen=True)
@@ -213,7 +216,9 @@ def _controller(
     rows = () if stages is None else tuple(f"active.{row}" for row in qp.names)
     pending = [f"last{k}" if k > 1 else "last" for k in range(problem.past_controls, 0, -1)]
     past = tuple(f"{when}.u{i}" for when in pending for i in range(problem.model.nu))
-    z = (*rows, *past, *interface.estimates)
+    safe = interface.hold.safe
+    remembered = tuple(f"safe.{name}" for name in safe.components)
+    z = (*rows, *past, *interface.estimates, *remembered)
     estimated = ", with an estimated disturbance" if interface.estimates else ""
     return interface.complete(
         Controller(
@@ -230,7 +235,12 @@ def _controller(
             u_min=interface.u_limits[:, 0],
             u_max=interface.u_limits[:, 1],
             z0=np.concatenate(
-                [qp.resting[: len(rows)], np.zeros(len(past)), interface.first_estimate]
+                [
+                    qp.resting[: len(rows)],
+                    np.zeros(len(past)),
+                    interface.first_estimate,
+                    safe.z0,
+                ]
             ),
             period=problem.model.period,
             stages=stages,

@@ -8,11 +8,13 @@ the actuators. Stages and controller are made once, from a problem and its inter
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Generic, final
 
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.safe_output.mechanism_hold import Hold, hold_of_controls
 from mbcasadi.control.tasks.reference import slot_signal
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, Limits, Signal
@@ -20,6 +22,7 @@ from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.limits import limits_of
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
+from mbcasadi.qp.input_guard import LARGEST_INPUT
 from mbcasadi.system.coordinates import unitless_signal
 
 
@@ -94,6 +97,11 @@ class Interface(ABC):
             estimate: the last entries of z, `estimates`.
         """
 
+    @property
+    @abstractmethod
+    def hold(self) -> Hold:
+        """The safe output after bad input."""
+
     @abstractmethod
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:
         """Return the estimate predicted for the next step, with the problem's u that acts."""
@@ -109,6 +117,15 @@ class Interface(ABC):
     @abstractmethod
     def complete(self, controller: Controller) -> Controller:
         """Return the controller completed with the source and monitor of this interface."""
+
+    @final
+    def offered(self, symbols: Mapping[str, Sym]) -> tuple[Sym, Sym]:
+        """Return what `SafeOutput.step` takes: the hold, and whether the measurement is finite."""
+        values = [symbols[signal.name] for signal in self.measured]
+        measured = ca.sum1(ca.fabs(ca.vertcat(*values))) <= LARGEST_INPUT
+        hold = self.hold
+        start = type(measured)(ca.DM(hold.safe.start))
+        return start if hold.command is None else hold.command(*values), measured
 
     @final
     def signals(self, state: Sequence[str]) -> tuple[Signal, ...]:
@@ -187,6 +204,12 @@ class StateInterface(Interface):
     def inputs(self, symbols: Mapping[str, Sym], estimate: Sym) -> ProblemInputs[Sym]:
         """Return the measurement and the reference, unchanged."""
         return ProblemInputs(symbols[self.name], symbols["ref"], estimate)
+
+    @cached_property
+    def hold(self) -> Hold:
+        """Zero control."""
+        model = self.problem.model
+        return hold_of_controls(self.problem.u_bounds, model.period, np.zeros(model.nu))
 
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:  # noqa: ARG002
         """Return no rows."""

@@ -6,6 +6,7 @@ directions of the constraint manifold.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, final
 
 import casadi as ca
@@ -18,6 +19,7 @@ from mbcasadi.control.regulators.feedback import deviations, require_continuous,
 from mbcasadi.control.regulators.innovation_gate import wrap_angles
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.lqr import manifold_weights, require_equilibrium
+from mbcasadi.control.safe_output.mechanism_hold import Hold, hold_of_mechanism
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, Limits, Signal
 from mbcasadi.errors import ProblemError
@@ -189,6 +191,13 @@ class MechanismInterface(Interface):
         """Return the deviations of state and setpoints."""
         x = self._deviation(self._near(symbols["q"], estimate), symbols["v"])
         return ProblemInputs(x, self._reference(symbols["ref"]), estimate)
+
+    @cached_property
+    def hold(self) -> Hold:
+        """Each actuator holds where it is."""
+        linear, period = self.linear, self.problem.model.period
+        bounds_of_u = self.problem.u_bounds
+        return hold_of_mechanism(linear.system, bounds_of_u, period, linear.u, linear.q)
 
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:  # noqa: ARG002
         """Return no rows."""

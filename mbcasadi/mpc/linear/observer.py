@@ -14,6 +14,7 @@ from typing import final
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.safe_output.mechanism_hold import Hold
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller, Limits, Signal
 from mbcasadi.linalg.symbols import Sym
@@ -100,6 +101,11 @@ class ObserverInterface(Interface):
             gated=state.gated,
             doubted=state.doubted,
         )
+
+    @property
+    def hold(self) -> Hold:
+        """That of the outer interface."""
+        return self.outer.hold
 
     def next_estimate(self, inputs: ProblemInputs[Sym], u: Sym) -> Sym:
         """Return the prediction of (x, d) with the control that acts, and the gate's memory."""

@@ -23,11 +23,12 @@ from mbcasadi.mpc.linear.stages import (
     parameters,
     past_controls_size,
     problem_inputs,
+    safe_step,
     shift_bound,
     unbounded_control,
 )
 from mbcasadi.qp.infeasibility import proves_infeasible
-from mbcasadi.qp.input_guard import clamp, is_saturated
+from mbcasadi.qp.input_guard import is_saturated
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED, SPARSE_SOLVERS
 
@@ -77,9 +78,8 @@ def sparse_functions(
     status = judge(residual, flag=flag, valid=valid > CLAIMED, tolerance=tolerance)
     optimal = status <= Status.SUBOPTIMAL
     nu = problem.model.nu
-    safe = ca.if_else(valid, unbounded_control(problem, theta), 0)
-    u_free = ca.if_else(optimal, w[:nu, 0], safe)
-    u = clamp(u_free, *problem.u_bounds.T)
+    u = ca.if_else(optimal, w[:nu, 0], unbounded_control(problem, theta))
+    u_free, u, remembered = safe_step(interface, symbols, valid > CLAIMED, u)
     flags = Flag.SATURATED * is_saturated(u_free, u)
     moves = problem.moves * nu
     if unknowns_of(problem) > moves:
@@ -91,6 +91,7 @@ def sparse_functions(
     z_next = ca.vertcat(
         next_past_controls(problem, past, u),
         interface.next_estimate(inputs, acting_control(problem, past, u)),
+        remembered,
     )
     outputs = [interface.send(u), z_next, status, flags, ca.if_else(valid, residual, np.inf)]
     args, labels = list(symbols.values()), list(symbols)

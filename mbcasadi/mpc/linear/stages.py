@@ -115,8 +115,8 @@ class LinearStages:
         )
         optimal = status <= Status.SUBOPTIMAL
         u = y_0[:nu, 0] + ca.DM(self.qp.L_inv[:nu]) @ solver["x"]
-        u_free = ca.if_else(optimal, u, ca.if_else(valid > CLAIMED, safe, 0 * safe))
-        u = clamp(u_free, *self.problem.u_bounds.T)
+        u = ca.if_else(optimal, u, safe)
+        u_free, u, remembered = safe_step(self.interface, symbols, valid > CLAIMED, u)
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.GATED * inputs.gated
         if slacks:
             e = y_0[nu:, 0] + ca.DM(self.qp.L_inv[n - slacks :]) @ solver["x"]
@@ -130,6 +130,7 @@ class LinearStages:
             later,
             next_past_controls(self.problem, past, u),
             self.interface.next_estimate(inputs, acting),
+            remembered,
         )
         doubted = ca.logic_and(inputs.doubted, status == Status.SOLVED)
         status = ca.if_else(doubted, Status.SUBOPTIMAL, status)
@@ -190,16 +191,33 @@ def problem_inputs(
     Args:
         interface: names and sizes of the measurement.
         kind: of the symbols.
-        own_state: number of entries of z before those of the interface.
+        own_state: number of entries of z before those of the interface and the safe output.
     """
     sizes = {signal.name: len(signal.components) for signal in interface.measured}
     sizes["ref"] = sum(slot.size for slot in interface.slots)
-    sizes["z"] = own_state + len(interface.estimates)
+    behind = own_state + len(interface.estimates)
+    sizes["z"] = behind + interface.hold.safe.size
     symbols = {name: kind.sym(name, size) for name, size in sizes.items()}
-    inputs = interface.inputs(symbols, symbols["z"][own_state:, 0])
+    inputs = interface.inputs(symbols, symbols["z"][own_state:behind, 0])
     given = ca.vertcat(*(part for name, part in symbols.items() if name != "z"))
     sound = ca.sum1(ca.fabs(given)) <= LARGEST_INPUT
     return symbols, replace(inputs, x0=ca.if_else(sound, inputs.x0, np.inf))
+
+
+def safe_step(
+    interface: Interface, symbols: dict[str, Sym], known: Sym, u: Sym
+) -> tuple[Sym, Sym, Sym]:
+    """Return u before and behind its limits, and what the safe output remembers.
+
+    Args:
+        interface: gives the safe output.
+        symbols: inputs of the controller, by name.
+        known: whether the inputs are good, so that u is a command.
+        u: (nu,) the solution, or the regulator without bounds.
+    """
+    safe, z = interface.hold.safe, symbols["z"]
+    command, measured = interface.offered(symbols)
+    return safe.step(z[z.numel() - safe.size :, 0], command, measured, known, u)
 
 
 def parameters(problem: LinearProblem, x0: Sym, ref: Sym, past: Sym) -> tuple[Sym, Sym]:

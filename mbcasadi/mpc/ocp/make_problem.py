@@ -132,6 +132,7 @@ def optimal_control_problem(
         given_rows=len(contacts.path),
         rest=stage.rest(),
         tracking=stage.tracking(),
+        system=system,
         labels=stage.labels() | {"path": path_rows.names, "end": end_rows.names},
     )
 

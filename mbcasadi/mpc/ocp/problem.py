@@ -21,6 +21,7 @@ from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array, require_name
+from mbcasadi.system import System
 
 Array = NDArray[np.float64]
 
@@ -52,6 +53,7 @@ class OptimalControlProblem:
         rest: (nx,) state at rest in the initial pose; None for zeros.
         tracking: (q, p) → (target, error) of the setpoint at one sample, for reports; None where
             there is no setpoint. Its rows are named by "tracked" and "tracked_units" in `labels`.
+        system: the mechanism, whose actuators the safe output knows; None where there is none.
         labels: names of the rows of "x", "u", "path" and "end", where they have any, and "x_units".
     """
 
@@ -76,6 +78,7 @@ class OptimalControlProblem:
     given_rows: int = 0
     rest: Array | None = None
     tracking: ca.Function | None = None
+    system: System | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def names(self, of: str) -> tuple[str, ...]:

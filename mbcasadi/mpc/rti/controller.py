@@ -13,6 +13,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.control.safe_output.mechanism_hold import (
+    Hold,
+    hold_of_controls,
+    hold_of_mechanism,
+)
 from mbcasadi.description import Controller, LeastDistanceStages
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
@@ -132,7 +137,7 @@ def real_time_iteration(
     rest = np.zeros(ocp.nx) if ocp.rest is None else ocp.rest
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
     rows = rows_of(ocp)
-    memory = memory_of(ocp, rows.resting, int(delay))
+    memory = memory_of(ocp, rows.resting, int(delay), _hold_of(ocp, first))
     z0 = _first_memory(memory, first, pending)
     problem = RtiStages(ocp, interval_functions(ocp, rows), rows, memory, z0, shift, tolerance)
     stages = problem.stages()
@@ -159,6 +164,15 @@ def _require_determined(problem: RtiStages, stages: LeastDistanceStages) -> None
             "finite at the guess; expected R, S or another cost of every control, and a guess of "
             "numbers"
         )
+
+
+def _hold_of(ocp: OptimalControlProblem, guess: OcpSolution) -> Hold:
+    """Return the safe output; without a mechanism its command is the last one of the guess."""
+    system = ocp.system
+    if system is None:
+        return hold_of_controls(ocp.u_bounds, ocp.period, np.array(guess.u[-1]))
+    q_0 = guess.x[0, : system.nq]
+    return hold_of_mechanism(system, ocp.u_bounds, ocp.period, np.zeros(ocp.nu), q_0)
 
 
 def _growth(ocp: OptimalControlProblem, z: Array) -> float:

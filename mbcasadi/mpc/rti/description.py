@@ -11,8 +11,8 @@ from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS
 
 SAFE_OUTPUT = (
-    "the control planned for this sample, of a new guess where the last one is no motion, clipped "
-    "to its limits"
+    "the control that the last plan has for this sample; without such a plan the last command "
+    "while it is young, then each actuator holds"
 )
 
 
@@ -70,6 +70,7 @@ def _signals(problem: RtiStages) -> dict[str, Signal]:
     z += [f"pending.{name}[{k}]" for k in range(-memory.columns, 0) for name in stored]
     z += ["unsolved"]
     z += [f"active.{name}" for name in problem.rows.names]
+    z += [f"safe.{name}" for name in memory.hold.safe.components]
     nq, nv = ocp.state.numel_in("q"), ocp.state.numel_in("v")
     short_names = [name.split(".", 1)[-1] for name in x]
     return {

@@ -1,6 +1,6 @@
 """The memory of a real-time iteration, and its state at the beginning of a tick.
 
-    z = (x_0..x_N, u_0..u_{N-1}, pending, unsolved, active set)
+    z = (x_0..x_N, u_0..u_{N-1}, pending, unsolved, active set, what the safe output remembers)
 
 Sample 0 is the moment at which the tick's control acts. `pending` holds one column for each pending
 control, newest last, with those parameters that the dynamics read, except times, which are
@@ -19,6 +19,7 @@ from typing import Generic, NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.safe_output.mechanism_hold import Hold
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
@@ -27,13 +28,14 @@ from mbcasadi.qp.input_guard import LARGEST_INPUT
 
 
 class MemoryContents(NamedTuple, Generic[Sym]):
-    """The parts of z: guessed X (nx, N + 1) and U (nu, N), pending controls, count, active set."""
+    """The parts of z: guessed X (nx, N + 1) and U (nu, N), and what the head of this file lists."""
 
     X: Sym
     U: Sym
     pending: Sym
     unsolved: Sym
     active: Sym
+    held: Sym
 
 
 class Guess(NamedTuple):
@@ -47,6 +49,7 @@ class Guess(NamedTuple):
     pending: ca.MX
     unsolved: ca.MX
     active: ca.MX
+    held: ca.MX
     P: ca.MX
     ref_is_finite: ca.MX
 
@@ -60,12 +63,14 @@ class Memory:
         resting: initial active set of the QP.
         delay: ticks between measurement and action.
         read: rows of p that the dynamics read, stored over the delay.
+        hold: the safe output.
     """
 
     ocp: OptimalControlProblem
     resting: Array
     delay: int
     read: tuple[int, ...]
+    hold: Hold
 
     @property
     def rows(self) -> int:
@@ -73,10 +78,11 @@ class Memory:
         return self.resting.size
 
     @property
-    def sizes(self) -> tuple[int, int, int, int, int]:
-        """Sizes of X, U, pending controls, the count of unsolved ticks, and the active set."""
+    def sizes(self) -> tuple[int, int, int, int, int, int]:
+        """Sizes of X, U, pending controls, the count, the active set and the safe output."""
         ocp, N = self.ocp, self.ocp.horizon
-        return ocp.nx * (N + 1), ocp.nu * N, self.width * self.columns, 1, self.rows
+        held = self.hold.safe.size
+        return ocp.nx * (N + 1), ocp.nu * N, self.width * self.columns, 1, self.rows, held
 
     @property
     def columns(self) -> int:
@@ -94,13 +100,13 @@ class Memory:
         flat = ca.vertsplit(z, np.cumsum([0, *self.sizes]).tolist())
         X, U = ca.reshape(flat[0], ocp.nx, N + 1), ca.reshape(flat[1], ocp.nu, N)
         pending = ca.reshape(flat[2], self.width, self.columns)
-        return MemoryContents(X, U, pending, flat[3], flat[4])
+        return MemoryContents(X, U, pending, *flat[3:])
 
     def first(self, guess: OcpSolution, pending: Array) -> Array:
         """Return z of a guess, with the pending controls (columns, nu)."""
         before = np.repeat(self.ocp.parameters()[:1], self.columns, axis=0)
         columns = np.hstack([pending, before[:, list(self.read)]])
-        contents = [guess.x, guess.u, columns, np.zeros(1), self.resting]
+        contents = [guess.x, guess.u, columns, np.zeros(1), self.resting, self.hold.safe.z0]
         return np.concatenate([part.ravel() for part in contents])
 
     def predict_state(self) -> ca.Function:
@@ -152,9 +158,9 @@ class Memory:
         return ca.horzcat(guess.pending, newest)[:, 1:] if self.columns else guess.pending
 
 
-def memory_of(ocp: OptimalControlProblem, resting: Array, delay: int) -> Memory:
+def memory_of(ocp: OptimalControlProblem, resting: Array, delay: int, hold: Hold) -> Memory:
     """Return the layout of z."""
     read = set(ocp.dynamics.jac_sparsity(0, ocp.dynamics.index_in("p")).get_col())
     clock = slot_slices(ocp.slots).get("t", slice(0, 0))
     stored = sorted(read - set(range(clock.start, clock.stop))) if delay else []
-    return Memory(ocp, resting, delay, tuple(stored))
+    return Memory(ocp, resting, delay, tuple(stored), hold)

@@ -50,6 +50,7 @@ class Plan(NamedTuple):
     Attributes:
         X, U: states and controls.
         control: the control of this tick, before its bounds.
+        is_planned: whether it belongs to a plan, made in this tick or in one before.
         unsolved: ticks in a row without a solution.
         kept: whether it is the guess of before, with or without its step.
     """
@@ -57,6 +58,7 @@ class Plan(NamedTuple):
     X: ca.MX
     U: ca.MX
     control: ca.MX
+    is_planned: ca.MX
     unsolved: ca.MX
     kept: ca.MX
 
@@ -182,13 +184,14 @@ class RtiStages:
         solved = status <= Status.SUBOPTIMAL
         plan = self._plan((guess, prepared), (xi, upsilon), x0, status)
         active = ca.if_else(solved, active_signs(qp["active"]), ca.DM(rows.resting))
-        u = self._control(plan.control, guess)
-        flags = Flag.SATURATED * is_saturated(plan.control, u)
+        free, held = self._safe_step(inputs, guess, plan)
+        u = self._control(free, guess)
+        flags = Flag.SATURATED * is_saturated(free, u)
         if rows.linear.size:
             flags = flags + Flag.RELAXED * ca.logic_and(solved, ca.mmax(e) > self.tolerance)
         outputs: list[ca.MX] = [
             u,
-            self._next_memory(plan, self.memory.next_pending(guess, u), active, guess.P),
+            self._next_memory(plan, self.memory.next_pending(guess, u), active, guess.P, held),
             status,
             flags,
             ca.if_else(valid, residual, np.inf),
@@ -241,18 +244,29 @@ class RtiStages:
         fresh = fresh_guess((first.X.full(), first.U.full()), x0)
         X, U = (part + ca.if_else(solved, d, 0) for part, d in zip(guess[:2], step, strict=True))
         count = ca.fmin(ca.fmax(guess.unsolved, 0), N)
-        count = ca.if_else(bad, count, ca.if_else(solved, 0, count + 1))
+        count = ca.if_else(solved, 0, ca.fmin(count, N) + 1)
         motion = ca.logic_and(is_motion(guess.X, prepared.lin[self.intervals.gap, :]), count <= N)
         kept = ca.logic_or(solved, ca.logic_or(bad, motion))
-        control = ca.if_else(kept, U[:, 0], fresh[1][:, 0])
+        is_planned = ca.logic_and(kept, count <= N)
         kept = ca.logic_and(kept, status != Status.FAILED)
         finite = ca.sum1(ca.fabs(ca.vertcat(ca.vec(X), ca.vec(U)))) <= LARGEST_INPUT
         kept = ca.logic_and(kept, finite)
         count = ca.if_else(ca.logic_or(kept, bad), count, 0)
+        control = U[:, 0]
         X, U = (ca.if_else(kept, old, new) for old, new in zip((X, U), fresh, strict=True))
-        return Plan(X, U, control, count, kept)
+        return Plan(X, U, control, is_planned, count, kept)
 
-    def _next_memory(self, plan: Plan, pending: ca.MX, active: ca.MX, P: ca.MX) -> ca.MX:
+    def _safe_step(self, inputs: dict[str, ca.MX], guess: Guess, plan: Plan) -> tuple[ca.MX, ca.MX]:
+        """Return the control before its limits, and what the safe output remembers."""
+        hold, state = self.memory.hold, (inputs["q"], inputs["v"])
+        measured = ca.sum1(ca.fabs(ca.vertcat(*state))) <= LARGEST_INPUT
+        offered = ca.MX(ca.DM(hold.safe.start)) if hold.command is None else hold.command(*state)
+        free, _, held = hold.safe.step(guess.held, offered, measured, plan.is_planned, plan.control)
+        return free, held
+
+    def _next_memory(
+        self, plan: Plan, pending: ca.MX, active: ca.MX, P: ca.MX, held: ca.MX
+    ) -> ca.MX:
         """Return z_next: the plan, shifted by a sample where it is kept."""
         X, U = plan.X, plan.U
         if self.shift:
@@ -264,4 +278,6 @@ class RtiStages:
             X, U = (ca.if_else(moves, *pair) for pair in zip(moved, (X, U), strict=True))
             active = self.rows.shift_active_set(active)
         active = ca.if_else(plan.kept, active, ca.DM(self.rows.resting))
-        return ca.vertcat(*(ca.vec(block) for block in (X, U, pending, plan.unsolved, active)))
+        return ca.vertcat(
+            *(ca.vec(block) for block in (X, U, pending, plan.unsolved, active, held))
+        )

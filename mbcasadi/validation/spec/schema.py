@@ -123,7 +123,7 @@ class Options(StrictTable):
     stabilisation: NotNegative | None = None
     contact_damping: NotNegative | None = None
     internal_forces: Literal["body", "none"] | None = None
-    fallback: Literal["zero", "hold"] | None = None
+    fallback: Literal["safe", "hold", "zero"] | None = None
     rank_tol: Positive | None = None
     tolerance: Positive | None = None
 

@@ -47,7 +47,7 @@ def build(tasks=(POSTURE,), contacts=(), **options):
         (err.ProblemError, "period = -1", {"period": -1.0}),
         (err.ProblemError, "tolerance = inf", {"tolerance": np.inf}),
         (err.ProblemError, "stabilisation = -3", {"stabilisation": -3.0}),
-        (err.ProblemError, "'zero', 'hold'", {"fallback": "stop"}),
+        (err.ProblemError, "'safe', 'hold', 'zero'", {"fallback": "stop"}),
         (err.ProblemError, "'body', 'none'", {"internal_forces": "all"}),
         (err.ProblemError, "C identifier", {"name": "my law"}),
         (err.SolverError, "'daqp', 'qrqp'", {"solver": "ipopt"}),

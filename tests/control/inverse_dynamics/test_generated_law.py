@@ -36,6 +36,10 @@ def test_the_exported_law_answers_as_the_function_does(tmp_path):
         usual += np.abs(theirs[0] - ours[0]).max() <= 1e-7 * np.abs(ours[0]).max()
         seen.add(int(ours[2][0]))
         np.testing.assert_allclose(theirs[0], ours[0], rtol=0, atol=SAME * np.abs(ours[0]).max())
-        np.testing.assert_array_equal(theirs[1], ours[1])
+        rows = len(law.row_names)  # the active set, then what the safe output remembers
+        np.testing.assert_array_equal(theirs[1][:rows], ours[1][:rows])
+        np.testing.assert_allclose(
+            theirs[1][rows:], ours[1][rows:], atol=SAME * np.abs(ours[1]).max()
+        )
     assert {Status.SOLVED, Status.INFEASIBLE, Status.BAD_INPUT} <= seen
     assert usual >= 980

@@ -63,6 +63,14 @@ def motion_under(
     return a.full(), f_c.full()
 
 
+def with_memory(law, z: np.ndarray) -> np.ndarray:
+    """Return a law's own states (nz,) or (nz, n), with the first memory of its safe output."""
+    first = law.controller.z0
+    own = z.reshape(first.size - law.core.safe.size if z.size != first.size else first.size, -1)
+    memory = np.repeat(first[len(own) :, None], own.shape[1], axis=1)
+    return np.vstack([own, memory])
+
+
 def outputs_of(law, q, v, ref, z=None, f_c=None, mask=None) -> dict[str, np.ndarray]:
     """Return all outputs (k, n) of a law at many states; ref and z may be one column."""
     n = q.shape[1]
@@ -71,10 +79,14 @@ def outputs_of(law, q, v, ref, z=None, f_c=None, mask=None) -> dict[str, np.ndar
     values = {}
     for name in law.function.name_in():
         rows = law.function.size1_in(name)
-        value = np.asarray(inputs[name], dtype=float).reshape(rows, -1 if rows else 1)
-        values[name] = np.broadcast_to(value, (rows, n))
+        value = np.asarray(inputs[name], dtype=float)
+        if name == "z":
+            value = with_memory(law, value)
+        values[name] = np.broadcast_to(value.reshape(rows, -1 if rows else 1), (rows, n))
     out = law.function.map(n)(**values)
-    return {name: np.asarray(out[name].full()) for name in law.function.name_out()}
+    outputs = {name: np.asarray(out[name].full()) for name in law.function.name_out()}
+    outputs["z_next"] = outputs["z_next"][: law.core.nz]
+    return outputs
 
 
 def in_units(system: mb.System, scale: np.ndarray) -> tuple[mb.System, ca.Function]:

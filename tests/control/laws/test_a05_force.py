@@ -158,13 +158,12 @@ def test_the_qp_takes_a_law_that_measures_the_force_as_it_is():
     law = hybrid("prr_arm", ("tip", "q2"), PI, rows=("surface.2",))
     wrapped = within_limits(law)
     q, v = closed_states(system, 3)
-    size = wrapped.controller.z0.size
     for i in range(q.shape[1]):
         state = [q[:, i], v[:, i], np.full(4, 3.0), np.concatenate([np.zeros(6), [50.0]])]
-        ours = law.function(*state, [2.0])
-        theirs = wrapped.function(*state, np.concatenate([[2.0], np.zeros(size - 1)]))
+        ours = law.function(*state, np.append([2.0], law.controller.z0[1:]))
+        theirs = wrapped.function(*state, np.append([2.0], wrapped.controller.z0[1:]))
         np.testing.assert_array_equal(theirs[0].full(), ours[0].full())
-        assert float(theirs[1][0]) == float(ours[1]) != 2.0
+        assert float(theirs[1][0]) == float(ours[1][0]) != 2.0
 
 
 @pytest.mark.parametrize("delay", [1, 2, 3])

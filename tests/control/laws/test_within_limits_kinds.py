@@ -80,7 +80,7 @@ def test_without_limits_the_wrap_changes_nothing():
     system = mb.read_mjcf(PLAIN)
     law = gravity_compensated_pd(system, PostureTask(), stiffness=30.0, damping=3.0)
     wrapped = within_limits(law)
-    assert wrapped.controller.z0.size == 0
+    assert wrapped.controller.stages.m == 0
     rng = np.random.default_rng(1)
     for _ in range(10):
         q, v = rng.standard_normal((2, 2))

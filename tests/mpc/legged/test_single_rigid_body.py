@@ -177,7 +177,8 @@ def test_what_cannot_be_computed_is_not_called_solved(mpc, tmp_path):
         assert same or (np.all(np.isfinite(wild)) and np.abs(wild).max() > LARGE)
         seen.add(status[0])
         assert np.all(np.isfinite(u))
-        assert np.all(np.abs(z) <= 1)
+        assert np.all(np.abs(z[: mpc.controller.stages.m]) <= 1)
+        assert np.all(np.isfinite(z))
         low, high = mpc.controller.u_min, mpc.controller.u_max
         assert np.all((low <= u) & (u <= high))
         if not np.all(np.isfinite(wild)) or np.abs(wild).max() > 1e12:
@@ -258,3 +259,16 @@ def test_what_makes_no_sense_is_refused(case):
     options, words = WRONG[case]
     with pytest.raises(err.ProblemError, match=words):
         controller_of(**options)
+
+
+def test_without_a_measurement_the_forces_stay_and_then_the_feet_carry_the_weight():
+    mpc = controller_of()
+    x0, feet, ref, mask = draw(np.random.default_rng(4))
+    u, z, status, *_ = mpc.function(x0, feet, ref, mask, mpc.controller.z0)
+    assert int(status) == 0
+    x0[0] = np.nan
+    again, z, status, *_ = mpc.function(x0, feet, ref, mask, z)
+    assert int(status) == 3
+    np.testing.assert_array_equal(np.array(again), np.array(u))
+    later = np.array(mpc.function(x0, feet, ref, mask, z)[0]).reshape(4, 3)
+    np.testing.assert_allclose(later.sum(axis=0), [0, 0, 12.0 * 9.81])  # N

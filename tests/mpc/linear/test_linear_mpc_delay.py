@@ -39,13 +39,13 @@ def test_the_law_under_delay_is_the_law_of_the_state_at_which_it_acts(delay):
         x = x0
         for u in under_way:
             x = advance(x, u)
-        given = np.concatenate([np.zeros(rows), under_way])
+        given = np.concatenate([np.zeros(rows), under_way, late.controller.z0[rows + delay :]])
         u, z, status, *_ = call_by_name(late.function, x0, ref, given)
-        known = np.concatenate([np.zeros(rows), under_way[-1:]])
+        known = np.concatenate([np.zeros(rows), under_way[-1:], prompt.controller.z0[rows + 1 :]])
         expected = call_by_name(prompt.function, x, ref, known)
         np.testing.assert_allclose(u, expected[0], atol=ROUNDING)
         assert status == expected[2]
-        np.testing.assert_allclose(z[rows:], [*under_way[1:], *u], atol=0)
+        np.testing.assert_allclose(z[rows : rows + delay], [*under_way[1:], *u], atol=0)
         differs += abs(call_by_name(prompt.function, x0, ref, known)[0] - u)[0] > 0.01
     assert differs > 5
 
@@ -76,7 +76,7 @@ def test_the_plan_is_what_happens_if_the_rest_is_done_as_planned():
     rng, rows = np.random.default_rng(3), len(mpc.condensed.names)
     for _ in range(10):
         x0, ref, under_way = rng.standard_normal(2), np.zeros(3), rng.uniform(-0.5, 0.5, 2)
-        z = np.concatenate([np.zeros(rows), under_way])
+        z = np.concatenate([np.zeros(rows), under_way, mpc.controller.z0[rows + 2 :]])
         u, _, status, *_ = call_by_name(mpc.function, x0, ref, z)
         x_plan, u_plan = (np.array(part) for part in mpc.controller.prediction(x0, ref, z))
         assert x_plan.shape == (2, HORIZON + 1)
@@ -94,7 +94,7 @@ def test_the_plan_is_what_happens_if_the_rest_is_done_as_planned():
 def test_a_plan_that_does_not_count_is_none():
     mpc = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **OPTIONS)
     z = np.array(mpc.controller.z0)
-    z[-1] = 9.0  # no control within the rate is within the bounds
+    z[len(mpc.condensed.names)] = 9.0  # no control within the rate is within the bounds
     assert call_by_name(mpc.function, np.zeros(2), np.zeros(3), z)[2] == 2
     x, u = mpc.controller.prediction(np.zeros(2), np.zeros(3), z)
     assert np.all(np.isnan(np.array(x)))

@@ -41,18 +41,19 @@ def test_states_as_unknowns_change_nothing(case):
     dense = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **CASES[case])
     sparse = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", **CASES[case])
     rng = np.random.default_rng(0)
-    past = sparse.controller.z0.size
+    rows, past = len(dense.condensed.names), sparse.problem.past_controls
+    memory = sparse.controller.z0[past:]
     solved = infeasible = 0
     for _ in range(60):
         x0 = np.array([1.5, 0.7]) * rng.standard_normal(2)
         ref = 0.5 * rng.standard_normal(dense.function.numel_in("ref"))
-        last = rng.uniform(-0.5, 0.5, past)
-        z = np.concatenate([np.zeros(len(dense.condensed.names)), last])
+        last = np.append(rng.uniform(-0.5, 0.5, past), memory)
+        z = np.append(np.zeros(rows), last)
         u, z_next, status, *_ = call_by_name(dense.function, x0, ref, z)
         other = call_by_name(sparse.function, x0, ref, last)
         assert (status >= 2) == (other[2] >= 2), f"{case}: {status}, {other[2]}"
         np.testing.assert_allclose(other[0], u, atol=ONE_SOLUTION)
-        np.testing.assert_allclose(other[1], z_next[len(z_next) - past :], atol=ONE_SOLUTION)
+        np.testing.assert_allclose(other[1], z_next[rows:], atol=ONE_SOLUTION)
         plans = [f.controller.prediction for f in (dense, sparse)]
         actual = [np.array(f(x0, ref, part)[0]) for f, part in zip(plans, (z, last), strict=True)]
         np.testing.assert_allclose(actual[1], actual[0], atol=1e3 * ONE_SOLUTION)
@@ -206,10 +207,12 @@ def test_each_solver_of_the_sparse_form_finds_the_same(solver):
         MODEL, HORIZON, [2.0, 0.1], 0.3, form="sparse", solver=solver, **CASES["rates"]
     )
     dense = lti_mpc(MODEL, HORIZON, [2.0, 0.1], 0.3, **CASES["rates"])
-    u, _, status, *_ = call_by_name(sparse.function, [1.0, 0.5], np.zeros(3), [0.1])
-    expected = call_by_name(
-        dense.function, [1.0, 0.5], np.zeros(3), [*dense.controller.z0[:-1], 0.1]
+    u, _, status, *_ = call_by_name(
+        sparse.function, [1.0, 0.5], np.zeros(3), [0.1, *sparse.controller.z0[1:]]
     )
+    z = dense.controller.z0.copy()
+    z[len(dense.condensed.names)] = 0.1
+    expected = call_by_name(dense.function, [1.0, 0.5], np.zeros(3), z)
     assert status == 0
     np.testing.assert_allclose(u, expected[0], atol=ONE_SOLUTION)
 

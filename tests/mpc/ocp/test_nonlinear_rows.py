@@ -64,8 +64,9 @@ def test_a_row_of_the_users_knows_which_rows_are_on_at_each_sample():
     ]
     far = ca.vertcat(s.q[0] - 50)
     ocp = optimal_control_problem(
-        system, 6, 0.1, R=1e-6, symbols=s, terminal=far, path=weak, u_bounds=[[-9, 9]]
-    )
+        system, 6, 0.1, R=1e-6, symbols=s, terminal=far, path=weak, u_bounds=[[-9, 9]],
+        closing=1.0,  # m: they are coupled where they are, 30 mm apart
+    )  # fmt: skip
     on = (np.arange(7) >= 3)[:, None].astype(float)
     solution = solve(ocp, np.zeros(4), ocp.parameters(mask=on))
     assert solution.solved, solution.in_words

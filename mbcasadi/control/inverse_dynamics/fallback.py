@@ -1,0 +1,84 @@
+"""The safe output of inverse dynamics: see `control/safe_output/safe_output.py`."""
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, nominal_inputs
+from mbcasadi.control.inverse_dynamics.options import Array, Setup
+from mbcasadi.control.safe_output.holding_command import (
+    HoldingCommand,
+    holding_command,
+    motors_of,
+)
+from mbcasadi.control.safe_output.safe_output import SafeOutput
+
+
+def offered_hold(setup: Setup, qp: CondensedProblem) -> dict[str, ca.SX]:
+    """Return what `finish` needs for the safe output, by name; contacts that are on carry load."""
+    if setup.safe_output_kind != "safe":
+        return {}
+    hold = holding_command(
+        setup.system,
+        setup.ranges,
+        setup.period,
+        (qp.inputs.q, qp.inputs.v),
+        (qp.problem.dynamics.G, qp.scales.rows**-2.0),
+        qp.scales.actuators**-2.0,
+    )
+    return {"hold.load": hold.load, "hold.own": hold.own, "measured": qp.inputs.accepted}
+
+
+def safe_output_of(
+    setup: Setup,
+    symbols: dict[str, ca.SX],
+    hold: dict[str, ca.SX],
+    limits: tuple[Array, Array],
+) -> SafeOutput:
+    """Return the safe output of a controller.
+
+    Args:
+        setup: the options.
+        symbols: inputs of the controller, by name.
+        hold: `offered_hold` of these symbols.
+        limits: (nu,) each, that the control never leaves.
+    """
+    start = np.zeros(2 * setup.system.nu)
+    if hold:
+        inputs = {name: symbols[name] for name in symbols if name != "z"}
+        column = ca.vertcat(hold["hold.load"], hold["hold.own"])
+        at = ca.Function("start", list(inputs.values()), [column], list(inputs), ["start"])
+        nominal = nominal_inputs(setup)
+        start = np.asarray(at(**{name: nominal[name] for name in inputs})["start"]).ravel()
+    return SafeOutput(
+        kind=setup.safe_output_kind,
+        names=setup.system.actuator_names,
+        u_min=limits[0],
+        u_max=limits[1],
+        motors=motors_of(setup.system),
+        start=np.where(np.isfinite(start), start, 0.0),
+        period=setup.period,
+    )
+
+
+def offered_output(
+    setup: Setup,
+    known: dict[str, ca.SX],
+    inputs: dict[str, ca.SX],
+    no_force: ca.SX,
+) -> tuple[ca.SX, ca.SX]:
+    """Return what a tick offers to `SafeOutput.step`, and whether its measurement is accepted.
+
+    Args:
+        setup: the options.
+        known: carried numbers.
+        inputs: of the controller.
+        no_force: (nu,) control of zero actuator force.
+    """
+    if setup.safe_output_kind == "safe":
+        hold = HoldingCommand(known["hold.load"], known["hold.own"])
+        return ca.vertcat(*hold), known["measured"]
+    if setup.fallback_law is not None:
+        at, _ = guard_inputs(setup, inputs)
+        return ca.densify(setup.fallback_law(at.q, at.v, at.ref, at.on)), at.accepted
+    return ca.if_else(known["valid"], no_force, 0), known["valid"]

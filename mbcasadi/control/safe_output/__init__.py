@@ -1,0 +1,1 @@
+"""The output of every controller in a tick without a solution."""

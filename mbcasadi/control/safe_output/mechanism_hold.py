@@ -1,0 +1,81 @@
+"""The hold of a mechanism whose contacts are constraints, if it has any."""
+
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.safe_output.holding_command import holding_command, motors_of
+from mbcasadi.control.safe_output.safe_output import SafeOutput
+from mbcasadi.control.safe_output.static_load import Array, actuator_inertias, row_inertias
+from mbcasadi.system import System, evaluate
+from mbcasadi.system.ranges import require_ranges
+
+
+class Hold(NamedTuple):
+    """The safe output, and (q, v) → load and own (2 nu,) of a mechanism; None without one."""
+
+    safe: SafeOutput
+    command: ca.Function | None
+
+
+def hold_at(system: System, q: ca.SX, v: ca.SX, on: ca.SX, period: float) -> ca.SX:
+    """Return load and own (2 nu,) of the `HoldingCommand`.
+
+    Args:
+        system: the mechanism.
+        q, v: (nq,), (nv,) state.
+        on: (nc,) one for each constraint row that is on, else zero.
+        period: sample time, s.
+    """
+    rows = ca.SX(0, system.nv)
+    if system.nc:
+        at = {"q": q, "v": v, "t": ca.SX(0)}
+        rows = ca.SX(ca.diag(on) @ evaluate(system.loop_jacobian, at))
+    ranges = require_ranges(system, None, None)
+    hold = holding_command(
+        system, ranges, period, (q, v), (rows, row_inertias(system)), actuator_inertias(system)
+    )
+    return ca.vertcat(*hold)
+
+
+def hold_of_mechanism(system: System, limits: Array, period: float, u_0: Array, q_0: Array) -> Hold:
+    """Return the hold of a mechanism, all rows of its initial mask on.
+
+    Args:
+        system: the mechanism.
+        limits: (nu, 2) of the command.
+        period: sample time, s.
+        u_0: (nu,) control at the command zero.
+        q_0: (nq,) pose before the first measurement.
+    """
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    on = np.ones(system.nc) if system.mask is None else np.asarray(system.mask)
+    column = hold_at(system, q, v, ca.SX(on), period) - np.append(u_0, np.zeros(system.nu))
+    command = ca.Function("hold", [q, v], [ca.densify(column)], ["q", "v"], ["hold"], {"cse": True})
+    start = np.asarray(command(q_0, np.zeros(system.nv))).ravel()
+    safe = SafeOutput(
+        kind="safe",
+        names=system.actuator_names,
+        u_min=limits[:, 0],
+        u_max=limits[:, 1],
+        motors=motors_of(system),
+        start=np.where(np.isfinite(start), start, 0.0),
+        period=period,
+    )
+    return Hold(safe, command)
+
+
+def hold_of_controls(limits: Array, period: float, u_0: Array) -> Hold:
+    """Return the hold of a plant of which no actuator is known: a constant command.
+
+    Args:
+        limits: (nu, 2) of the command.
+        period: sample time, s.
+        u_0: (nu,) the command.
+    """
+    names = tuple(f"u{i}" for i in range(u_0.size))
+    start = np.append(u_0, np.zeros(u_0.size))
+    motors = np.ones(u_0.size)
+    safe = SafeOutput("safe", names, limits[:, 0], limits[:, 1], motors, start, period)
+    return Hold(safe, None)

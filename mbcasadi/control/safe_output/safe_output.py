@@ -1,0 +1,170 @@
+"""The output of a tick without a solution: one definition for all controllers.
+
+    u = the command of the last solved tick    while it is younger than `LAST_COMMAND` seconds,
+    u = load + own                             afterwards, see `holding_command.py`,
+
+clipped to the limits. Both terms come from the last accepted measurement (finite, quaternions not
+degenerate, loops closed), before the first one from the authored pose at rest:
+
+- `load` follows the measured pose as long as it is accepted,
+- `own` of a servo is the length measured last while the command was still fresh: afterwards the
+  servo holds still there, it does not follow,
+- `own` of a motor is its damping of the measured speed; without a measurement the speed is taken
+  to fade at the rate of the damping.
+
+A floating base has no actuator. Its weight is in the load as far as feet that are on carry it;
+in a law without contacts the legs carry themselves only.
+
+The state is `(last, load, own, age)`: the last command and the age of it in ticks. It is finite
+and harmless whatever its content; nothing branches.
+"""
+
+from dataclasses import dataclass
+from typing import Generic, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.safe_output.holding_command import damping_rate
+from mbcasadi.control.safe_output.static_load import Array
+from mbcasadi.linalg.symbols import Sym
+from mbcasadi.qp.input_guard import LARGEST_INPUT, clamp
+
+FALLBACKS = ("safe", "hold", "zero")
+"""Names of safe outputs: the definition above; the last command; zero actuator force."""
+
+LAST_COMMAND = 0.01
+"""s during which the last solved command is still used, at least one tick."""
+
+UNSEEN = 1e6
+"""Age that stands for: nothing was measured yet."""
+
+DESCRIPTIONS = {
+    "safe": "the last solved command while it is young, then each actuator holds",
+    "hold": "the last solved command",
+    "zero": "zero actuator force; zero control after bad input",
+    "law": "that of a Function",
+}
+
+
+def memory_size(kind: str, nu: int) -> int:
+    """Return the number of entries of the state for nu controls."""
+    return {"safe": 3 * nu + 1, "hold": nu}.get(kind, 0)
+
+
+@dataclass(frozen=True)
+class SafeOutput:
+    """What a controller puts out without a solution, and what its state remembers for it.
+
+    Attributes:
+        kind: one of `FALLBACKS`, or "law": a Function of the inputs.
+        names: of the actuators.
+        u_min, u_max: (nu,) limits.
+        motors: (nu,) one where `own` is a damping, zero where it is a length.
+        start: (2 nu,) load and own at the authored pose.
+        period: sample time, s.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    u_min: Array
+    u_max: Array
+    motors: Array
+    start: Array
+    period: float
+
+    @property
+    def nu(self) -> int:
+        """Number of controls."""
+        return len(self.names)
+
+    @property
+    def ticks(self) -> int:
+        """Ticks without a solution in which the last command is used."""
+        return max(1, round(LAST_COMMAND / self.period))
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Name of each entry of the state."""
+        last = tuple(f"u.{name}" for name in self.names)
+        if self.kind == "hold":
+            return last
+        if self.kind != "safe":
+            return ()
+        parts = [f"{part}.{name}" for part in ("load", "own") for name in self.names]
+        return (*last, *parts, "age")
+
+    @property
+    def size(self) -> int:
+        """Number of entries of the state."""
+        return memory_size(self.kind, self.nu)
+
+    @property
+    def offers(self) -> int:
+        """Number of entries that a tick offers to `step`."""
+        return {"safe": 2 * self.nu, "hold": 0}.get(self.kind, self.nu)
+
+    @property
+    def z0(self) -> Array:
+        """The state before the first tick."""
+        nearest_to_zero = np.clip(np.zeros(self.nu), self.u_min, self.u_max)
+        full = np.concatenate([nearest_to_zero, self.start, [UNSEEN]])
+        return full[: self.size]
+
+    def step(
+        self, z: Sym, offered: Sym, measured: Sym, solved: Sym, u: Sym
+    ) -> tuple[Sym, Sym, Sym]:
+        """Return u before and behind its limits, and the next state.
+
+        Args:
+            z: the state, of any content.
+            offered: `HoldingCommand` of this tick's measurement, load then own; for "zero" and a
+                Function the safe output itself; no rows for "hold".
+            measured: whether the measurement is accepted.
+            solved: whether the tick has a solution.
+            u: (nu,) its command, of any content where it has none.
+        """
+        if self.kind not in ("safe", "hold"):
+            u_free = ca.if_else(solved, u, offered)
+            return u_free, clamp(u_free, self.u_min, self.u_max), z
+        z = ca.if_else(ca.sum1(ca.fabs(z)) <= LARGEST_INPUT, z, ca.DM(self.z0))
+        last = z[: self.nu, 0]
+        if self.kind == "hold":
+            u_free = ca.if_else(solved, u, last)
+            u_out = clamp(u_free, self.u_min, self.u_max)
+            return u_free, u_out, u_out
+        memory = _Memory(*ca.vertsplit(z, np.cumsum([0, self.nu, self.nu, self.nu, 1]).tolist()))
+        load, own = self._holding(memory, offered, measured, solved)
+        is_young = memory.age < self.ticks
+        u_free = ca.if_else(solved, u, ca.if_else(is_young, last, load + own))
+        u_out = clamp(u_free, self.u_min, self.u_max)
+        # Before the first measurement the age stays: what is measured then is accepted as it is.
+        older = ca.fmin(ca.fmax(memory.age, 0) + 1, self.ticks)
+        unseen = ca.logic_and(memory.age >= UNSEEN, ca.logic_not(measured))
+        age = ca.if_else(solved, 0, ca.if_else(unseen, UNSEEN, older))
+        return u_free, u_out, ca.vertcat(ca.if_else(solved, u_out, last), load, own, age)
+
+    def _holding(
+        self, memory: "_Memory[Sym]", offered: Sym, measured: Sym, solved: Sym
+    ) -> tuple[Sym, Sym]:
+        """Return load and own of this tick."""
+        expired = ca.logic_and(memory.age >= self.ticks, memory.age < UNSEEN)
+        follows = ca.logic_or(solved, ca.logic_not(expired))
+        load = ca.if_else(measured, offered[: self.nu, 0], memory.load)
+        fades = ca.if_else(expired, np.exp(-damping_rate(self.period) * self.period), 1.0)
+        own = []
+        for i in range(self.nu):
+            is_motor = bool(self.motors[i])
+            takes = measured if is_motor else ca.logic_and(measured, follows)
+            kept = fades * memory.own[i] if is_motor else memory.own[i]
+            own.append(ca.if_else(takes, offered[self.nu + i], kept))
+        return load, ca.vertcat(*own)
+
+
+class _Memory(NamedTuple, Generic[Sym]):
+    """The parts of the state."""
+
+    last: Sym
+    load: Sym
+    own: Sym
+    age: Sym

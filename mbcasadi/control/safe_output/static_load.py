@@ -1,0 +1,104 @@
+"""Actuator forces that carry a load, with the help of constraints.
+
+At rest the mechanism is in balance where `B p + Gᵀ lam = g(q)`, with g the bias force at zero
+velocity minus springs and what the model compensates. The same equation with `M a` in place of g
+gives the forces that cause the acceleration a. Coordinates that one actuator drives
+directly (D) follow from the others (U), which only rows and other actuators can carry:
+
+    C_Uᵀ mu = g_U,   C = (G; B_otherᵀ),   mu = W C_U (C_Uᵀ W C_U + ε M_UU)⁻¹ g_U,
+    p_D = (g_D - C_Dᵀ mu) / gear.
+
+mu is the least force that balances U, the feet's share of the weight for example; what nothing
+carries, such as the base of a robot in flight, gets no force, and its joints still carry their own
+links. Rows of G may repeat: ε M_UU makes the matrix definite.
+"""
+
+from collections.abc import Callable
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.linalg import tree_cholesky, tree_solve
+from mbcasadi.system import System, evaluate
+from mbcasadi.system.actuator_model import actuator_model, direct_drives
+from mbcasadi.system.ranges import require_ranges
+
+Array = NDArray[np.float64]
+
+UNCARRIED = 1e-6
+"""Share ε of the load that rows and actuators leave in balance with the inertia: a direction that
+they reach with less than its root, relative to their usual reach, counts as not carried."""
+
+LEAST_INERTIA = 1e-9
+"""Share of the largest inertia below which a pose's inertia matrix is completed."""
+
+
+def static_forces(
+    load: ca.SX, M: ca.SX, B: ca.SX, G: ca.SX, row_mass: Array, actuator_mass: Array
+) -> ca.SX:
+    """Return the actuator forces p (nu, k).
+
+    Args:
+        load: (nv, k) generalised forces that have to be carried, each by itself.
+        M: (nv, nv) inertia.
+        B: (nv, nu) moments of the actuators.
+        G: (m, nv) active rows of constraints and contacts; rows that are off are zero.
+        row_mass: (m,) inertia that each row sees, `1 / (G_i M⁻¹ G_iᵀ)`.
+        actuator_mass: (nu,) the same of each actuator.
+    """
+    (nv, nu), k = B.shape, load.shape[1]
+    drives = direct_drives(B)
+    driven = [dof for dof, _ in drives.values()]
+    free = [dof for dof in range(nv) if dof not in driven]
+    others = [column for column in range(nu) if column not in drives]
+    C = ca.sparsify(ca.vertcat(G, B[:, others].T))
+    multipliers = ca.SX(C.shape[0], k)
+    if free and C.shape[0]:
+        W = ca.DM(np.concatenate([row_mass, actuator_mass[others]]))
+        C_U = C[:, free]
+        K = C_U.T @ (ca.diag(W) @ C_U) + UNCARRIED * M[free, free]
+        multipliers = ca.diag(W) @ (C_U @ tree_solve(tree_cholesky(K), load[free, :]))
+    p = ca.SX(nu, k)
+    if others:
+        p[others, :] = multipliers[G.shape[0] :, :]
+    rest = load - C.T @ multipliers
+    for column, (dof, gear) in drives.items():
+        p[column, :] = rest[dof, :] / gear
+    return ca.densify(p)
+
+
+def actuator_inertias(system: System) -> Array:
+    """Return the inertia (nu,) that each actuator sees, `1 / (bᵀ M⁻¹ b)`, medians over poses."""
+    q = ca.SX.sym("q", system.nq)
+    model = actuator_model(system, require_ranges(system, None, None), 1.0, q, _still(system), None)
+    moment = ca.Function("moment", [q], [ca.densify(model.moment)])
+    return _seen(system, lambda q, _: moment(q).full().T)
+
+
+def row_inertias(system: System) -> Array:
+    """Return the inertia (nc,) that each constraint row sees, `1 / (A_i M⁻¹ A_iᵀ)`."""
+    if not system.nc:
+        return np.zeros(0)
+
+    def rows_at(q: Array, v: Array) -> Array:
+        return np.asarray(evaluate(system.loop_jacobian, {"q": q, "v": v, "t": 0.0}).full())
+
+    return _seen(system, rows_at)
+
+
+def _still(system: System) -> ca.SX:
+    return ca.SX(system.nv, 1)
+
+
+def _seen(system: System, rows_at: Callable[[Array, Array], Array]) -> Array:
+    """Return the median over closed poses of the inertia that rows (k, nv) see; never infinite."""
+    mobilities = []
+    for q, v in system.scales.states:
+        M, rows = np.asarray(system.mass_matrix(q)), rows_at(q, v)
+        least = LEAST_INERTIA * max(np.abs(M).max(), np.finfo(float).tiny)
+        response = np.linalg.lstsq(M + least * np.eye(len(M)), rows.T, rcond=None)[0]
+        mobilities.append(np.einsum("ij,ji->i", rows, response))
+    mobility = np.median(mobilities, axis=0)
+    floor = LEAST_INERTIA * mobility.max(initial=0.0) or 1.0
+    return np.asarray(1 / np.maximum(mobility, floor))
