@@ -18,11 +18,11 @@ LARGEST_SQUARE = 1e300
 """Rows with a sum of squares of this or more count as invalid; the exported C does the same."""
 
 USUAL_LENGTH = 1e3
-"""Rows between one over this and this are passed on as they are."""
+"""Rows of a length between one over this and this are passed on as they are."""
 
 
 class ScaledProblem(NamedTuple):
-    """The problem in the units of a plugin: rows times `factor`, bounds over the unit of x too.
+    """The problem in the units of a plugin: rows times `factor` (m,), bounds over the unit of x too.
 
     Fields: `A` (m, n), `lower`, `upper` (m,); `length` (m,) of the rows, 1 for zero rows; `factor`;
     `unit`, see `_unit`; `posed`, whether a plugin accepts the problem.
@@ -42,15 +42,16 @@ def scaled_problem(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ScaledProblem:
 
     Bounds that cross by rounding meet in the middle. NaN, numbers whose squares overflow, and
     crossed or wrongly infinite bounds give a problem without rows. DAQP takes very short rows for
-    zero, so rows that are all short, or all long, are scaled by a power of two.
+    zero, so each row that is short, or long, is scaled by a power of two of its own; rows of zeros
+    are scaled as the longest one.
     """
     if not A_qp.shape[0]:
         return ScaledProblem(A_qp, lba, uba, lba, ca.MX(1), ca.MX(1), ca.MX(1))
     length = ca.sqrt(ca.sum2(A_qp**2))
     longest = ca.mmax(length)
-    usual = ca.logic_and(longest > 1 / USUAL_LENGTH, longest < USUAL_LENGTH)
-    power = ca.floor(ca.log(ca.if_else(longest > 0, longest, 1)) / math.log(2))
-    factor = ca.if_else(usual, 1, 2**-power)
+    own = ca.if_else(length > ZERO_ROW * longest, length, ca.if_else(longest > 0, longest, 1))
+    usual = ca.logic_and(own > 1 / USUAL_LENGTH, own < USUAL_LENGTH)
+    factor = ca.if_else(usual, 1, 2 ** -ca.floor(ca.log(own) / math.log(2)))
     lower, upper = factor * lba, factor * uba
     crossing = PLUGIN_PRIMAL_TOLERANCE * (1 + ca.fabs(upper))
     near = ca.logic_and(lower > upper, lower - upper <= crossing)
@@ -61,7 +62,7 @@ def scaled_problem(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ScaledProblem:
     length = factor * length
     unit = _unit(length, lower, upper)
     return ScaledProblem(
-        ca.if_else(posed, factor * A_qp, 0),
+        ca.if_else(posed, ca.diag(factor) @ A_qp, 0),
         ca.if_else(posed, lower / unit, -ca.inf),
         ca.if_else(posed, upper / unit, ca.inf),
         ca.if_else(length > 0, length, 1),
