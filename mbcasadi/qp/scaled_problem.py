@@ -22,10 +22,10 @@ USUAL_LENGTH = 1e3
 
 
 class ScaledProblem(NamedTuple):
-    """The problem in the units of a plugin: rows times `factor` (m,), bounds over the unit of x too.
+    """The problem in the units of a plugin: rows times `factor`, bounds over the unit of x too.
 
-    Fields: `A` (m, n), `lower`, `upper` (m,); `length` (m,) of the rows, 1 for zero rows; `factor`;
-    `unit`, see `_unit`; `posed`, whether a plugin accepts the problem.
+    Fields: `A` (m, n), `lower`, `upper` (m,); `length` (m,) of the rows, 1 for zero rows; `factor`
+    (m,); `unit`, see `_unit`; `posed`, whether a plugin accepts the problem.
     """
 
     A: ca.MX
@@ -52,7 +52,8 @@ def scaled_problem(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ScaledProblem:
     own = ca.if_else(length > ZERO_ROW * longest, length, ca.if_else(longest > 0, longest, 1))
     usual = ca.logic_and(own > 1 / USUAL_LENGTH, own < USUAL_LENGTH)
     factor = ca.if_else(usual, 1, 2 ** -ca.floor(ca.log(own) / math.log(2)))
-    lower, upper = factor * lba, factor * uba
+    lower = ca.if_else(lba > -UNBOUNDED, factor * lba, lba)
+    upper = ca.if_else(uba < UNBOUNDED, factor * uba, uba)
     crossing = PLUGIN_PRIMAL_TOLERANCE * (1 + ca.fabs(upper))
     near = ca.logic_and(lower > upper, lower - upper <= crossing)
     middle = (lower + upper) / 2
