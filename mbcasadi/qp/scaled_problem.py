@@ -17,8 +17,8 @@ from mbcasadi.description.qp_stages import (
 LARGEST_SQUARE = 1e300
 """Rows with a sum of squares of this or more count as invalid; the exported C does the same."""
 
-USUAL_LENGTH = 1e4
-"""Rows between one over this and this are passed on as they are; others get unit length."""
+USUAL_LENGTH = 1e3
+"""Rows of a length between one over this and this are passed on as they are."""
 
 
 class ScaledProblem(NamedTuple):
@@ -42,16 +42,16 @@ def scaled_problem(A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> ScaledProblem:
 
     Bounds that cross by rounding meet in the middle. NaN, numbers whose squares overflow, and
     crossed or wrongly infinite bounds give a problem without rows. DAQP takes very short rows for
-    zero, so where there are such, all rows are scaled to unit length.
+    zero, so each row that is short, or long, is scaled by a power of two of its own; rows of zeros
+    are scaled as the longest one.
     """
     if not A_qp.shape[0]:
         return ScaledProblem(A_qp, lba, uba, lba, ca.MX(1), ca.MX(1), ca.MX(1))
     length = ca.sqrt(ca.sum2(A_qp**2))
     longest = ca.mmax(length)
-    present = length > ZERO_ROW * longest
-    shortest = ca.mmin(ca.if_else(present, length, longest))
-    usual = ca.logic_and(longest < USUAL_LENGTH, shortest > 1 / USUAL_LENGTH)
-    factor = ca.if_else(ca.logic_or(usual, ca.logic_not(present)), 1, 1 / length)
+    own = ca.if_else(length > ZERO_ROW * longest, length, ca.if_else(longest > 0, longest, 1))
+    usual = ca.logic_and(own > 1 / USUAL_LENGTH, own < USUAL_LENGTH)
+    factor = ca.if_else(usual, 1, 2 ** -ca.floor(ca.log(own) / math.log(2)))
     lower = ca.if_else(lba > -UNBOUNDED, factor * lba, lba)
     upper = ca.if_else(uba < UNBOUNDED, factor * uba, uba)
     crossing = PLUGIN_PRIMAL_TOLERANCE * (1 + ca.fabs(upper))

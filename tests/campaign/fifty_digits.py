@@ -33,6 +33,7 @@ from campaign.mechanics import Array
 from campaign.planar_linkages import LinkageMechanics
 from campaign.states import draw_inputs
 from mbcasadi.control.inverse_dynamics.solution import InverseDynamicsSolution
+from mbcasadi.description.status import Flag
 
 BITS = 200  # 60 digits, so that 50 are left
 CLOSED = 1e-45  # relative residual of a closed state
@@ -80,19 +81,35 @@ def exact_of(name: str):
     return EXACT[type(mechanics)](mechanics)
 
 
-def judged_exactly(name: str, number: int) -> tuple[ExactVerdict, Inputs]:
-    """Return the verdict on a numbered state of a case."""
-    each = case(name)
+@functools.cache
+def closed_case(name: str) -> Case:
+    """Return a case with all rows on: the mobility is that of the whole mechanism."""
+    return replace(case(name), switched_loops=False)
+
+
+def judged_exactly(name: str, number: int) -> tuple[ExactVerdict | None, Inputs]:
+    """Return the verdict on a numbered state of a case; None for another assembly."""
+    each = closed_case(name)
     inputs = draw_inputs(each, number, SEED)
     assert inputs is not None, f"{name} {number}: no closed pose"
-    inputs = without_mask(inputs)
+    if not has_mobility(name, each, inputs):
+        return None, inputs
     solution = each.controller.solve(inputs.q, inputs.v, inputs.ref, inputs.mask, inputs.z)
     return judge_exactly(name, each, inputs, solution), inputs
 
 
-def without_mask(inputs: Inputs) -> Inputs:
-    """Return inputs with all rows on, the mobility being that of the whole mechanism."""
-    return replace(inputs, mask=np.ones(len(inputs.mask)))
+def has_mobility(name: str, each: Case, inputs: Inputs) -> bool:
+    """Return whether the pose is one of the mechanism's motion.
+
+    A parallelogram can also be assembled where it is locked: there its mobility is another one.
+    """
+    rank = each.mechanics.nv - MOBILITY[name]
+    values = np.linalg.svd(inputs.numbers.A * each.metric, compute_uv=False)
+    return bool(np.all(values[rank:] < ANOTHER_ASSEMBLY * values[0]))
+
+
+ANOTHER_ASSEMBLY = 1e-6
+"""Relative singular value of a row that the known rank calls redundant; rounding is 1e-16."""
 
 
 def judge_exactly(
@@ -121,7 +138,9 @@ def _judge(name, each, inputs, solution) -> ExactVerdict:
     exact_a = col(arb(float(x)) for x in solution.a)
     residual = numbers(exact.rows(q) * exact_a + exact.bias(q, v))
     lengths = np.linalg.norm(matrix(exact.rows(q)) * size, axis=1)
-    stationarity, complementarity = optimality(each, inputs, (q, v), (T, t, u))
+    stationarity, complementarity = optimality(
+        each, inputs, (q, v), (T, t, u), Flag.CLIPPED in solution.flags
+    )
     return ExactVerdict(
         status=solution.status,
         acceleration=float(np.abs(a - best).max() / scale),
@@ -132,8 +151,12 @@ def _judge(name, each, inputs, solution) -> ExactVerdict:
 
 
 def closed_state(exact, each: Case, inputs: Inputs, rank: int):
-    """Return q, v on the manifold to 50 digits, and the rows that were taken."""
-    q = [arb(float(x)) for x in inputs.q]
+    """Return q, v on the manifold to 50 digits, and the rows that were taken.
+
+    Newton's steps begin at the pose that was closed in double precision, where the rows that are
+    redundant are known to be so.
+    """
+    q = [arb(float(x)) for x in inputs.closed_q]
     metric = [arb(float(x)) ** 2 for x in each.metric]
     chosen = pivots(matrix(exact.rows(q)) * each.metric, rank)
     for _ in range(CLOSING_STEPS):
@@ -190,8 +213,11 @@ def motion(M, f, B, A, c) -> tuple[arb_mat, arb_mat]:
     return T, t
 
 
-def optimality(each: Case, inputs: Inputs, state, found) -> tuple[float, float]:
-    """Return stationarity and complementarity of the exact QP, relative to the problem's size."""
+def optimality(each: Case, inputs: Inputs, state, found, clipped: bool) -> tuple[float, float]:
+    """Return stationarity and complementarity of the exact QP, relative to the problem's size.
+
+    Where references were clipped, the errors without actuator forces are those that are allowed.
+    """
     (q, v), (T, t, u) = state, found
     (task,) = each.tasks
     reference = {key: inputs.ref[place] for key, place in each.controller.reference.items()}
@@ -205,7 +231,11 @@ def optimality(each: Case, inputs: Inputs, state, found) -> tuple[float, float]:
     nu = T.ncols()
     E, e = zeros(len(q), nu), zeros(len(q), 1)
     for i in range(len(q)):
-        e[i, 0] = roots[i] * (t[i, 0] - right[i])
+        error = t[i, 0] - right[i]
+        limit = float(each.controller.stages.scales.errors[i])
+        if clipped and abs(float(error.mid())) > limit:
+            error = arb(limit if float(error.mid()) > 0 else -limit)
+        e[i, 0] = roots[i] * error
         for k in range(nu):
             E[i, k] = roots[i] * T[i, k]
     H, g = E.transpose() * E, E.transpose() * e
@@ -261,14 +291,15 @@ def main() -> int:
     print(f"{'case':22s}{'solved':>8s}{'of':>6s}{'a':>10s}{'rows':>10s}{'optimum':>10s}")
     for name in MOBILITY:
         verdicts = [judged_exactly(name, k) for k in range(each)]
-        solved = [(v, i) for v, i in verdicts if v.status == 0]
+        there = [(v, i) for v, i in verdicts if v is not None]
+        solved = [(v, i) for v, i in there if v.status == 0]
         bad = [(v, i) for v, i in solved if not v.worst <= bound(name, i)]
         wrong += len(bad)
         figures = [
             max((getattr(v, key) for v, _ in solved), default=0.0)
             for key in ("acceleration", "row", "stationarity")
         ]
-        print(f"{name:22s}{len(solved):8d}{each:6d}" + "".join(f"{x:10.1e}" for x in figures))
+        print(f"{name:22s}{len(solved):8d}{len(there):6d}" + "".join(f"{x:10.1e}" for x in figures))
         for verdict, inputs in bad:
             print("   wrong:", verdict, f"noise {inputs.noise:.0e}, level {inputs.level:.0e}")
     print(f"{wrong} wrong")
