@@ -172,7 +172,8 @@ def _is_optimum(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
     stationary = ca.norm_2(x + problem.A.T @ lam) <= STATIONARY * (1 + ca.norm_2(x))
     value = problem.A @ x
     violation = ca.fmax(value - problem.upper, problem.lower - value) / problem.length
-    return ca.logic_and(stationary, ca.mmax(violation) <= STATIONARY)
+    kept = ca.mmax(violation) <= STATIONARY * (1 + ca.norm_2(x))
+    return ca.logic_and(stationary, kept)
 
 
 CLAIMED = 0.5

@@ -111,24 +111,36 @@ def _rows(system: "System", q: Array, v: Array) -> Array:
 
 
 def _closed_poses(system: "System", rng: np.random.Generator) -> list[Array]:
-    """Return poses at random that Newton's steps have closed; those that stay open if all do."""
+    """Return poses at random that Newton's steps have closed; those that stay open if all do.
+
+    The coordinates of given equations have unknown sizes: those of the first poses that close.
+    """
+    if system.tree is not None or not system.nc:
+        return _closed_from(system, rng, np.ones(system.nq))
+    first = np.array(_closed_from(system, rng, np.ones(system.nq)))
+    size = np.sqrt(np.mean(first**2, axis=0))
+    return _closed_from(system, rng, np.where(size > 0, np.sqrt(3.0) * size, 1.0))
+
+
+def _closed_from(system: "System", rng: np.random.Generator, size: Array) -> list[Array]:
+    """Return closed poses; those of given equations are sought inside ±size."""
     if not system.nc:
-        return [_random_pose(system, rng) for _ in range(SAMPLES)]
+        return [_random_pose(system, rng, size) for _ in range(SAMPLES)]
     on = np.ones(system.nc) if system.mask is None else np.asarray(system.mask)
     closed: list[Array] = []
     open_poses: list[Array] = []
     for _ in range(TRIALS * SAMPLES):
-        q, is_closed = _close(system, _random_pose(system, rng), on)
+        q, is_closed = _close(system, _random_pose(system, rng, size), on)
         (closed if is_closed else open_poses).append(q)
         if len(closed) == SAMPLES:
             break
     return closed or open_poses
 
 
-def _random_pose(system: "System", rng: np.random.Generator) -> Array:
+def _random_pose(system: "System", rng: np.random.Generator, size: Array) -> Array:
     tree = system.tree
     if tree is None:
-        return np.asarray(rng.uniform(-1.0, 1.0, system.nq))
+        return np.asarray(size * rng.uniform(-1.0, 1.0, system.nq))
     length, dq = model_length(tree), np.zeros(tree.nv)
     ranges = dict(zip(system.limits.joint_names, system.limits.joint, strict=True))
     for joint in tree.joints:
@@ -147,11 +159,13 @@ def _random_pose(system: "System", rng: np.random.Generator) -> Array:
 def _close(system: "System", q: Array, on: Array) -> tuple[Array, bool]:
     """Return the pose that Newton's steps with a line search reach, and whether it is closed."""
     gap = _residual(system, q, on)
-    first, size = np.linalg.norm(gap), _rough_scales(system)
+    first = np.linalg.norm(gap)
     for _ in range(STEPS):
         if np.linalg.norm(gap) <= CLOSED * first:
             return q, True
-        A = on[:, None] * _rows(system, q, np.zeros(system.nv)) * size
+        A = on[:, None] * _rows(system, q, np.zeros(system.nv))
+        size = _rough_scales(system, A)
+        A = A * size
         if not (np.all(np.isfinite(A)) and np.all(np.isfinite(gap))):
             return q, False
         step = -size * (np.linalg.pinv(A, rcond=SAMPLE_RANK_TOL) @ gap)
@@ -172,8 +186,12 @@ def _residual(system: "System", q: Array, on: Array) -> Array:
     return np.asarray(on * evaluate(system.constraint, values).full().ravel())
 
 
-def _rough_scales(system: "System") -> Array:
-    return np.ones(system.nv) if system.tree is None else _tree_scales(system.tree)
+def _rough_scales(system: "System", A: Array) -> Array:
+    """Return sizes of the coordinates for a step: without a tree, columns of equal length."""
+    if system.tree is not None:
+        return _tree_scales(system.tree)
+    length = np.linalg.norm(A, axis=0)
+    return np.asarray(1 / np.where(length > 0, length, 1.0))
 
 
 def _coordinate_scales(system: "System", poses: list[Array]) -> Array:

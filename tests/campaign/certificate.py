@@ -53,16 +53,16 @@ def error_at_zero(full: Full) -> Array:
 
 
 def clipped(full: Full, limits: Array) -> Full:
-    """Return the problem whose tasks' errors without actuator forces are clipped.
+    """Return the problem whose tasks' errors without actuator forces are shortened by one factor.
 
     Args:
         full: the problem.
         limits: (k,) of the tasks' errors, unweighted.
     """
     root = full.task_weight / full.cost_scale
-    largest = np.where(root > 0, root * np.minimum(limits, HUGE), 0.0)
+    largest = np.where(root > 0, root * np.minimum(limits, HUGE), HUGE)
     error = error_at_zero(full)
-    change = np.clip(error, -largest, largest) - error
+    change = error / max(1.0, np.max(np.abs(error) / largest)) - error
     r = full.r.copy()
     r[: len(change)] -= change
     return replace(full, r=r, task_right=full.task_right - change)

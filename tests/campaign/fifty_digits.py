@@ -216,7 +216,7 @@ def motion(M, f, B, A, c) -> tuple[arb_mat, arb_mat]:
 def optimality(each: Case, inputs: Inputs, state, found, clipped: bool) -> tuple[float, float]:
     """Return stationarity and complementarity of the exact QP, relative to the problem's size.
 
-    Where references were clipped, the errors without actuator forces are those that are allowed.
+    Where references were clipped, the errors without actuator forces are shortened by one factor.
     """
     (q, v), (T, t, u) = state, found
     (task,) = each.tasks
@@ -230,12 +230,13 @@ def optimality(each: Case, inputs: Inputs, state, found, clipped: bool) -> tuple
         roots.append(arb(float(task.weight[i])).sqrt())
     nu = T.ncols()
     E, e = zeros(len(q), nu), zeros(len(q), 1)
+    errors = [t[i, 0] - right[i] for i in range(len(q))]
+    excess = arb(1)
+    for error, limit in zip(errors, each.controller.stages.scales.errors, strict=True):
+        share = abs(error) / arb(float(limit)) if clipped and np.isfinite(limit) else arb(0)
+        excess = share if float(share.mid()) > float(excess.mid()) else excess
     for i in range(len(q)):
-        error = t[i, 0] - right[i]
-        limit = float(each.controller.stages.scales.errors[i])
-        if clipped and abs(float(error.mid())) > limit:
-            error = arb(limit if float(error.mid()) > 0 else -limit)
-        e[i, 0] = roots[i] * error
+        e[i, 0] = roots[i] * errors[i] / excess
         for k in range(nu):
             E[i, k] = roots[i] * T[i, k]
     H, g = E.transpose() * E, E.transpose() * e

@@ -77,15 +77,18 @@ def condensed_problem(
 def _clip_errors(
     problem: Problem, condensed: Condensed, scales: ProblemScales
 ) -> tuple[Problem, ca.SX]:
-    """Return the problem with all errors of tasks within their limits, and whether one was not."""
+    """Return the problem with all errors times one factor, such that each is within its limit.
+
+    One factor keeps the direction: entry by entry, a motor could turn round. The second value is
+    whether an error was beyond its limit.
+    """
     limited = [i for i, limit in enumerate(scales.errors) if np.isfinite(limit)]
     if not limited:
         return problem, ca.SX(0)
-    tasks, limits = problem.tasks, ca.DM(scales.errors[limited])
+    tasks = problem.tasks
     drift = ca.densify(tasks.J @ condensed.t)
     error = drift + tasks.offset
-    within = ca.fmin(ca.fmax(error[limited, 0], -limits), limits)
-    clipped = ca.mmax(ca.fabs(error[limited, 0]) - limits) > 0
-    offset = ca.densify(tasks.offset)
-    offset[limited, 0] = ca.if_else(clipped, within - drift[limited, 0], offset[limited, 0])
+    excess = ca.mmax(ca.fabs(error[limited, 0]) / ca.DM(scales.errors[limited]))
+    clipped = excess > 1
+    offset = ca.if_else(clipped, error / excess - drift, ca.densify(tasks.offset))
     return replace(problem, tasks=replace(tasks, offset=offset)), clipped

@@ -20,8 +20,11 @@ from mbcasadi.description.qp_stages import UNBOUNDED
 Array = NDArray[np.float64]
 
 LARGEST_ERROR = 100.0
-"""A task that asks for more than this many times what the actuators can give asks for this much:
-the direction counts, and the QP keeps its digits."""
+"""Where a task asks for more than this many times what the actuators can give, all of them ask for
+the same share of it: the direction counts, and the QP keeps its digits."""
+
+MOVABLE = 1e-6
+"""Task rows that move less than this share of the others have no limit: nothing moves them."""
 
 LEAST_SHARE = 1e-9
 """An actuator, row or force counts at least this share of the largest of its kind."""
@@ -134,9 +137,10 @@ def _scales(samples: list[dict[str, Array]], contact: float) -> ProblemScales:
     limits = usual["limits"]
     strength = float(np.linalg.norm(actuators * limits))
     bounded = limits.size > 0 and np.all(limits < UNBOUNDED)
-    reach = _floored(usual["reach"])
+    reach = usual["reach"]
+    reached = reach > MOVABLE * reach.max(initial=0.0)
     return ProblemScales(
-        errors=LARGEST_ERROR * strength * reach if bounded else np.full(reach.size, np.inf),
+        errors=np.where(reached & bounded, LARGEST_ERROR * strength * reach, np.inf),
         rows=rows,
         coordinates=_floored(np.sqrt(usual["coordinates"])),
         actuators=actuators,
