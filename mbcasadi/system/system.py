@@ -17,7 +17,12 @@ from mbcasadi.constraints import user_rows
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
 from mbcasadi.errors import ProblemError, ShapeError, UnsupportedFeatureError
 from mbcasadi.shapes import column, require_kind, require_name, require_shape
-from mbcasadi.system.frames import FrameFunctions, expression_frame, frame_functions
+from mbcasadi.system.frames import (
+    FrameFunctions,
+    expression_frame,
+    frame_functions,
+    require_rotation,
+)
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
 from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
@@ -167,23 +172,31 @@ class System:
     ) -> "System":
         """Return this system with a frame that is given as expressions of q.
 
-        `frame(name)` then has it, for tasks of its position, `Contact(name, normal, friction)` of
-        `equilibrium`, and rows of your own. For systems from a Lagrangian or from equations, which
-        have no other frames, and for points of a model that carry no site.
+        `frame(name)` then has it, for a `FrameTask`, for `Contact(name, normal, friction)` of
+        `InverseDynamicsQP` and `equilibrium`, and for rows of your own. For systems from a
+        Lagrangian or from equations, which have no other frames, and for points of a model that
+        carry no site. Where two bodies touch each other, the position is that of one point seen
+        from the other.
 
         Args:
             name: of the frame; its kind is "site".
             q: (nq, 1) symbols.
             position: (3, 1) origin in world axes, m.
-            rotation: (3, 3) rotation `R_WB`; None for a point, whose angular rows are zero.
+            rotation: (3, 3) rotation `R_WB`; None for a point, whose angular rows are zero. Tasks
+                of orientation need it, and contacts of several points on one body.
 
         Raises:
-            ShapeError: a wrong shape, or a symbol that is not in q.
-            ProblemError: a site of this name is there already.
+            ShapeError: a wrong shape, a symbol that is not in q, or an expression that is NaN or
+                infinite at all sampled poses.
+            ProblemError: a site of this name is there already, or the rotation is none.
         """
         require_kind("q", q, ca.SX, "symbols, as ca.SX.sym gives them")
         require_shape("q", q, (self.nq, 1), "(nq, 1)")
+        if not q.is_valid_input():
+            raise ShapeError(f"q holds expressions: {q}; expected a column of symbols (ca.SX.sym)")
         functions = expression_frame(name, q, position, rotation, self.velocity_map(q))
+        if rotation is not None:
+            require_rotation(functions, [pose for pose, _ in self.scales.states])
         sites = () if self.tree is None else self.tree.frames
         present = [f.name for f in sites if f.kind == "site"] + [n for _, n in self._frames]
         if name in present:

@@ -43,7 +43,8 @@ class ProblemScales:
             acceleration that all actuators together give it; infinite where one has no limit.
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
-        contact: size of a contact force of 1 N: that of a force on the whole mass.
+        contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
+            of the contacts where equations do not tell the mass.
     """
 
     rows: Array
@@ -101,14 +102,24 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
     definite = [x for x in samples if all(np.all(np.isfinite(value)) for value in x.values())]
     if not definite:
         definite = [{key: np.ones_like(value) for key, value in samples[0].items()}]
-    return _scales(definite, contact_scale(setup))
+    return _scales(definite, problem.contacts.J.shape[0], setup)
 
 
-def contact_scale(setup: Setup) -> float:
-    """Return `m^-½` of the whole mass m, kg; 1 where the system was given by equations."""
+def contact_scale(setup: Setup, rows: Array) -> float:
+    """Return `m^-½` of the whole mass m, kg.
+
+    Equations do not tell the mass: there it is the median length of the rows that can move.
+
+    Args:
+        setup: the options.
+        rows: length of the contacts' rows in the inertia's metric.
+    """
     tree = setup.system.tree
     mass = 0.0 if tree is None else sum(body.mass for body in tree.bodies)
-    return float(mass**-0.5) if mass > 0 else 1.0
+    moving = rows[rows > MOVABLE * rows.max(initial=0.0)]
+    if mass > 0:
+        return float(mass**-0.5)
+    return float(np.median(moving)) if moving.size else 1.0
 
 
 def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Array]]:
@@ -122,11 +133,18 @@ def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Ar
     return sampled
 
 
-def _scales(samples: list[dict[str, Array]], contact: float) -> ProblemScales:
-    """Return the scales from values at poses where the inertia is definite."""
+def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemScales:
+    """Return the scales from values at poses where the inertia is definite.
+
+    Args:
+        samples: the values.
+        nj: number of contact rows, the last ones.
+        setup: the options.
+    """
     usual = {key: _usual([sample[key].ravel() for sample in samples]) for key in samples[0]}
     rows = _floored(np.sqrt(usual["rows"]))
     actuators = _floored(np.sqrt(usual["actuators"]))
+    contact = contact_scale(setup, np.sqrt(usual["rows"][usual["rows"].size - nj :]))
     values = [
         np.abs(sample["of_p"]) @ (1 / actuators)
         + (np.abs(sample["of_lam"]) @ (1 / rows) if rows.size else 0.0)
