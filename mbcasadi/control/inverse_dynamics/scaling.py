@@ -19,9 +19,10 @@ from mbcasadi.description.qp_stages import UNBOUNDED
 
 Array = NDArray[np.float64]
 
-LARGEST_ERROR = 100.0
-"""Where a task asks for more than this many times what the actuators can give, all of them ask for
-the same share of it: the direction counts, and the QP keeps its digits."""
+FAR = 10.0
+"""A task is far out of reach where it asks for this many times what actuators and gravity can
+give. Below, the compromise between tasks counts; beyond, only the direction, and the QP keeps its
+digits."""
 
 MOVABLE = 1e-6
 """Task rows that move less than this share of the others have no limit: nothing moves them."""
@@ -39,8 +40,9 @@ class ProblemScales:
         coordinates: (nv,) square root of the inertia of each coordinate.
         actuators: (nu,) `(bᵀ M⁻¹ b)^½` of each actuator.
         inequalities: (k,) value of each inequality by forces of unit size.
-        errors: (k,) largest error of each task row that is asked for: `LARGEST_ERROR` times the
-            acceleration that all actuators together give it; infinite where one has no limit.
+        asked: (k,) largest acceleration of each task row that is asked for: `FAR` times what all
+            actuators at their limits and gravity give it; infinite where one has no limit.
+            `|J a| ≤ ‖J L⁻ᵀ‖ ‖Lᵀ a‖`, and constraints only shorten `‖Lᵀ a‖` (Gauss).
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
@@ -51,7 +53,7 @@ class ProblemScales:
     coordinates: Array
     actuators: Array
     inequalities: Array
-    errors: Array
+    asked: Array
     task: float
     contact: float
 
@@ -71,7 +73,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         symbols: inputs of the controller, by name.
         problem: expressions of these inputs.
     """
-    M, _, B, G, _ = problem.definite
+    M, h, B, G, _ = problem.definite
     L = linalg.tree_cholesky(M)
     X, Y = linalg.tree_solve_transposed(L, G.T), linalg.tree_solve_transposed(L, B)
     E = ca.diag(ca.sqrt(problem.tasks.weight)) @ problem.tasks.J
@@ -80,6 +82,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         "rows": ca.sum1(X**2).T,
         "coordinates": ca.diag(M),
         "actuators": ca.sum1(Y**2).T,
+        "unforced": ca.norm_2(linalg.tree_solve_transposed(L, h)),
         "limits": ca.fmax(ca.fabs(problem.actuators.lower), ca.fabs(problem.actuators.upper)),
         "reach": ca.sqrt(ca.sum1(linalg.tree_solve_transposed(L, problem.tasks.J.T) ** 2)).T,
         "tasks": ca.sum1(linalg.tree_solve_transposed(L, E.T) ** 2).T,
@@ -105,6 +108,12 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
     return _scales(definite, problem.contacts.J.shape[0], setup)
 
 
+def whole_mass(setup: Setup) -> float:
+    """Return the mass of a tree's bodies, kg; 0 where equations do not tell it."""
+    tree = setup.system.tree
+    return 0.0 if tree is None else float(sum(body.mass for body in tree.bodies))
+
+
 def contact_scale(setup: Setup, rows: Array) -> float:
     """Return `m^-½` of the whole mass m, kg.
 
@@ -114,12 +123,22 @@ def contact_scale(setup: Setup, rows: Array) -> float:
         setup: the options.
         rows: length of the contacts' rows in the inertia's metric.
     """
-    tree = setup.system.tree
-    mass = 0.0 if tree is None else sum(body.mass for body in tree.bodies)
-    moving = rows[rows > MOVABLE * rows.max(initial=0.0)]
+    mass = whole_mass(setup)
     if mass > 0:
         return float(mass**-0.5)
+    moving = rows[rows > MOVABLE * rows.max(initial=0.0)]
     return float(np.median(moving)) if moving.size else 1.0
+
+
+def _largest_fall(setup: Setup) -> float:
+    """Return `m^½ g`: no free or constrained fall has a larger `(aᵀ M a)^½`.
+
+    Infinite for equations, which tell neither mass nor gravity.
+    """
+    tree = setup.system.tree
+    if tree is None:
+        return float("inf")
+    return float(whole_mass(setup) ** 0.5 * np.linalg.norm(tree.gravity))
 
 
 def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Array]]:
@@ -153,12 +172,14 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
     ]
     seen = usual["tasks"][usual["tasks"] > 0]
     limits = usual["limits"]
-    strength = float(np.linalg.norm(actuators * limits))
+    strength = float(np.linalg.norm(actuators * limits)) + min(
+        usual["unforced"][0], _largest_fall(setup)
+    )
     bounded = limits.size > 0 and np.all(limits < UNBOUNDED)
     reach = usual["reach"]
     reached = reach > MOVABLE * reach.max(initial=0.0)
     return ProblemScales(
-        errors=np.where(reached & bounded, LARGEST_ERROR * strength * reach, np.inf),
+        asked=np.where(reached & bounded, FAR * strength * reach, np.inf),
         rows=rows,
         coordinates=_floored(np.sqrt(usual["coordinates"])),
         actuators=actuators,
