@@ -1,11 +1,12 @@
-"""Points of one rigid body, recognised by the poses of their frames.
+"""The points of each rigid body, of frames of both kinds.
 
-A point i belongs to the body that carries a frame B if its coordinates in the axes of the body,
+Sites and bodies of a model belong to the body that the model's tree fixes them to. Of frames that
+are given as expressions nothing is known but their poses: such a point i belongs to the body that
+carries a frame B if its coordinates in the axes of the body,
 
     r_i = R_Bᵀ (p_i - p_B),
 
-are the same at all poses, whether constraints hold there or not. Frames of a model and frames that
-are given as expressions are treated alike: only `FrameFunctions` is asked.
+are the same at sampled poses, whether constraints hold there or not.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.system.frames import FrameFunctions, orthonormality_error
+from mbcasadi.system.expression_frames import orthonormality_error
+from mbcasadi.system.frames import Carrier, FrameFunctions
 from mbcasadi.system.system import System
 
 Array = NDArray[np.float64]
@@ -67,46 +69,61 @@ class SampledPoses:
         """Return whether lengths (n, k), m, are the same in all samples, within rounding."""
         return bool(np.ptp(values, axis=0).max() <= RIGID * self.size)
 
-    def in_axes_of(self, body: int, point: int) -> Array:
+    def in_axes_of(self, frame: int, point: int) -> Array:
         """Return the origin of one frame in the axes of another (n, 3), m."""
-        return coordinates(self.R[body], self.p[point] - self.p[body])
+        away = self.p[point] - self.p[frame]
+        return np.asarray(np.einsum("nji,nj->ni", self.R[frame], away))
 
     def distance(self, first: int, second: int) -> Array:
         """Return the distance of two origins (n, 1), m."""
-        return np.linalg.norm(self.p[first] - self.p[second], axis=1, keepdims=True)
+        away = self.p[first] - self.p[second]
+        return np.asarray(np.linalg.norm(away, axis=1, keepdims=True))
 
 
 def points_by_body(system: System, frames: Sequence[FrameFunctions]) -> tuple[RigidPoints, ...]:
     """Group the origins of frames by the rigid body that carries them.
 
     Raises:
-        ProblemError: a frame is fixed to the world; points without a rotation share a body with
-            others; a rotation is one only where constraints hold.
+        ProblemError: a frame is fixed to the world; points without a rotation share a body; a
+            rotation is one only where constraints hold.
         ShapeError: a frame is NaN or infinite at nearly all sampled poses.
     """
-    if not frames:
-        return ()
+    of_tree = [i for i, frame in enumerate(frames) if _body(frame) is not None]
+    for i in of_tree:
+        _require_moving(frames[i], _body(frames[i]) != 0)
+    if len(of_tree) == len(frames):
+        return tuple(_points_on_tree(frames, body) for body in _tree_bodies(frames))
     closed = [q for q, _ in system.scales.states]
-    rng, scale = np.random.default_rng(0), system.scales.coordinates
-    steps = [scale * rng.standard_normal(system.nv) for _ in closed]
-    moved = [np.array(system.integrate(q, dq)).ravel() for q, dq in zip(closed, steps, strict=True)]
-    anywhere = _sample(frames, [*closed, *moved])
+    anywhere = _sample(frames, [*closed, *_moved(system, closed)])
     for i, frame in enumerate(frames):
-        if anywhere.are_constant(anywhere.p[i]):
-            raise ProblemError(
-                f"contact '{frame.name}' is fixed to the world; expected a frame that moves"
-            )
+        _require_moving(frame, not anywhere.are_constant(anywhere.p[i]))
     bodies = _bodies(frames, anywhere)
     _require_rotations(frames, bodies, _sample(frames, closed), anywhere)
-    return tuple(_rigid_points(frames, anywhere, body) for body in bodies)
+    return tuple(_measured_points(frames, anywhere, body) for body in bodies)
 
 
-def coordinates(R: Array, vectors: Array) -> Array:
-    """Return vectors (n, 3) in the axes of rotations (n, 3, 3)."""
-    return np.asarray(np.einsum("nji,nj->ni", R, vectors))
+def _body(frame: FrameFunctions) -> int | None:
+    """Return the index of the body of a tree; None for expressions."""
+    return None if frame.carrier is None else frame.carrier.body
 
 
-def _sample(frames: Sequence[FrameFunctions], configurations: Sequence[Array]) -> SampledPoses:
+def _require_moving(frame: FrameFunctions, moves: bool) -> None:
+    if not moves:
+        raise ProblemError(
+            f"contact '{frame.name}' is fixed to the world; expected a frame that moves"
+        )
+
+
+def _moved(system: System, poses: Sequence[Array]) -> list[Array]:
+    """Return poses at random around others, off the constraints."""
+    rng, scale = np.random.default_rng(0), system.scales.coordinates
+    steps = [scale * rng.standard_normal(system.nv) for _ in poses]
+    return [np.array(system.integrate(q, dq)).ravel() for q, dq in zip(poses, steps, strict=True)]
+
+
+def _sample(
+    frames: Sequence[FrameFunctions], configurations: Sequence[Array] | Array
+) -> SampledPoses:
     """Return the poses at those configurations where all frames are numbers."""
     values = [[frame.pose(q) for q in configurations] for frame in frames]
     p = np.array([[np.array(pose[0]).ravel() for pose in poses] for poses in values])
@@ -122,27 +139,45 @@ def _sample(frames: Sequence[FrameFunctions], configurations: Sequence[Array]) -
     return SampledPoses(np.array(configurations)[usable], tuple(p[:, usable]), tuple(R[:, usable]))
 
 
-def _bodies(frames: Sequence[FrameFunctions], poses: SampledPoses) -> list[tuple[int, ...]]:
-    """Return the members of each body; the first has a rotation where one of them has."""
+def _tree_bodies(frames: Sequence[FrameFunctions]) -> list[list[int]]:
+    """Return the members of each body, of frames of a tree."""
+    bodies: dict[int | None, list[int]] = {}
+    for i, frame in enumerate(frames):
+        bodies.setdefault(_body(frame), []).append(i)
+    return list(bodies.values())
+
+
+def _bodies(frames: Sequence[FrameFunctions], poses: SampledPoses) -> list[list[int]]:
+    """Return the members of each body; the first is one that knows most of the body."""
     bodies: list[list[int]] = []
-    for i in sorted(range(len(frames)), key=lambda i: frames[i].carrier is None):
+    ranks = [(frame.carrier is None, _body(frame) is None) for frame in frames]
+    for i in sorted(range(len(frames)), key=lambda i: ranks[i]):
         for body in bodies:
-            has_axes = frames[body[0]].carrier is not None
-            if has_axes and poses.are_constant(poses.in_axes_of(body[0], i)):
+            if _is_on(frames, poses, body[0], i):
                 body.append(i)
                 break
         else:
             bodies.append([i])
-    return [tuple(body) for body in sorted(bodies, key=min)]
+    return sorted(bodies, key=min)
+
+
+def _is_on(frames: Sequence[FrameFunctions], poses: SampledPoses, first: int, point: int) -> bool:
+    """Return whether a point is one of the body of another frame."""
+    if frames[first].carrier is None:
+        return False
+    bodies = (_body(frames[first]), _body(frames[point]))
+    if None not in bodies:
+        return bodies[0] == bodies[1]
+    return poses.are_constant(poses.in_axes_of(first, point))
 
 
 def _require_rotations(
     frames: Sequence[FrameFunctions],
-    bodies: Sequence[tuple[int, ...]],
+    bodies: Sequence[Sequence[int]],
     closed: SampledPoses,
     anywhere: SampledPoses,
 ) -> None:
-    """Raise for points that move as those of one body, and are not recognised as such.
+    """Raise for points that move as those of one body, and cannot be recognised as such.
 
     Args:
         frames: of all points.
@@ -150,43 +185,69 @@ def _require_rotations(
         closed: poses where constraints hold.
         anywhere: these and others.
     """
-    for first, second in _pairs_across(bodies):
-        if not closed.are_constant(closed.distance(first, second)):
+    for pair in _pairs_across(bodies):
+        if not closed.are_constant(closed.distance(*pair)):
             continue
-        names = f"contacts '{frames[first].name}' and '{frames[second].name}'"
-        if None in (frames[first].carrier, frames[second].carrier):
+        names = " and ".join(f"'{frames[i].name}'" for i in pair)
+        known = [i for i in pair if frames[i].carrier is not None]
+        if not known:
             raise ProblemError(
-                f"{names} keep their distance of {float(closed.distance(first, second)[0, 0]):.3g} "
+                f"contacts {names} keep their distance of {closed.distance(*pair)[0, 0]:.3g} "
                 "m, as points of one rigid body do, and the forces inside a body need its axes; "
                 "expected rotation= in with_frame of both"
             )
-        if orthonormality_error(anywhere.R[first]) > RIGID:
+        if any(orthonormality_error(anywhere.R[i]) > RIGID for i in known):
             raise ProblemError(
-                f"{names} are points of one rigid body only where the constraints hold; expected a "
-                "rotation at every q: divide Euler parameters by their length"
+                f"contacts {names} are points of one rigid body only where the constraints hold; "
+                "expected a rotation at every q: divide Euler parameters by their length"
             )
 
 
-def _pairs_across(bodies: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, int]]:
+def _pairs_across(bodies: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
     """Return all pairs of points of different bodies."""
     for k, body in enumerate(bodies):
         for other in bodies[k + 1 :]:
             yield from ((i, j) for i in body for j in other)
 
 
-def _rigid_points(
-    frames: Sequence[FrameFunctions], poses: SampledPoses, body: tuple[int, ...]
+def _points_on_tree(frames: Sequence[FrameFunctions], members: Sequence[int]) -> RigidPoints:
+    """Return the points of a body of a tree; a single point needs no other frame than its own."""
+    carriers = [carrier for i in members if (carrier := frames[i].carrier) is not None]
+    if len(members) == 1:
+        return _single_point(frames, members[0])
+    points = np.array([carrier.point for carrier in carriers])
+    return _centred(members, carriers[0], points, float(np.abs(points).max()))
+
+
+def _measured_points(
+    frames: Sequence[FrameFunctions], poses: SampledPoses, body: Sequence[int]
 ) -> RigidPoints:
-    """Return the points of a body in its axes; a single point needs none."""
+    """Return the points of a body in its axes, as sampled."""
     carrier = frames[body[0]].carrier
     if len(body) == 1 or carrier is None:
-        return RigidPoints(body, frames[body[0]], np.zeros((1, 3)))
-    members = tuple(sorted(body))
-    axes = _sample([carrier(np.zeros(3))], list(poses.configurations))
-    points = np.array(
-        [coordinates(axes.R[0], poses.p[i] - axes.p[0]).mean(axis=0) for i in members]
+        return _single_point(frames, body[0])
+    members = sorted(body)
+    sample = _sample(
+        [carrier.frame_at(np.zeros(3)), *(frames[i] for i in members)], poses.configurations
     )
+    points = [sample.in_axes_of(0, 1 + k).mean(axis=0) for k in range(len(members))]
+    return _centred(members, carrier, np.array(points), sample.size)
+
+
+def _single_point(frames: Sequence[FrameFunctions], member: int) -> RigidPoints:
+    return RigidPoints((member,), frames[member], np.zeros((1, 3)))
+
+
+def _centred(members: Sequence[int], carrier: Carrier, points: Array, size: float) -> RigidPoints:
+    """Return points with their mean as the origin.
+
+    Args:
+        members: indices of the points.
+        carrier: the body.
+        points: (k, 3) in the body's axes, m.
+        size: of the numbers that the points were computed from, m.
+    """
     centre = points.mean(axis=0)
     arms = points - centre
-    arms[np.abs(arms) < COORDINATE_ROUNDING * max(poses.size, axes.size)] = 0.0
-    return RigidPoints(members, carrier(centre), arms)
+    arms[np.abs(arms) < COORDINATE_ROUNDING * size] = 0.0
+    return RigidPoints(tuple(members), carrier.frame_at(centre), arms)

@@ -17,17 +17,14 @@ from mbcasadi.constraints import user_rows
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
 from mbcasadi.errors import ProblemError, ShapeError, UnsupportedFeatureError
 from mbcasadi.shapes import column, require_kind, require_name, require_shape
-from mbcasadi.system.frames import (
-    FrameFunctions,
-    expression_frame,
-    frame_functions,
-    require_rotation,
-)
+from mbcasadi.system.expression_frames import expression_frame, require_rotation
+from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
 from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 from mbcasadi.system.scales import Scales, measure_scales
+from mbcasadi.system.tree_frames import frame_functions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
