@@ -1,7 +1,8 @@
 """A MuJoCo model of hinges and slides once more, as a Lagrangian with frames as expressions.
 
 Positions and rotations of the bodies are written as expressions of q, energies follow from them,
-and each site becomes a frame of `System.with_frame`. Lengths may be in another unit than metres.
+and each site becomes a frame of `System.with_frame`. Lengths and masses may be in other units than
+metres and kilograms.
 """
 
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ def placed_bodies(model, q, length):
 
 
 def energies(model, bodies, q, v, length):
-    """Return T and V, in units of kg, s and the unit of length."""
+    """Return T and V, in kg, s and the unit of length."""
     kinetic, potential = 0.5 * ca.dot(v, coordinate_armature(model, length) * v), 0
     for i in range(1, model.nbody):
         mass, R = float(model.body_mass[i]), bodies[i].R @ matrix_of(model.body_iquat[i])
@@ -68,24 +69,18 @@ def energies(model, bodies, q, v, length):
     return kinetic, potential
 
 
-def unit_of_force(model, length):
-    """Return (nv,) the size of 1 N or 1 N m in the model's units."""
-    slides = model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
-    return np.where(slides, length, length**2)
-
-
 def coordinate_armature(model, length):
     slides = model.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE
     return ca.DM(model.dof_armature * np.where(slides, 1.0, length**2))
 
 
-def lagrangian_of(model, closing=(), *, length=1.0, points=()):
+def lagrangian_of(model, closing=(), *, length=1.0, mass=1.0, points=()):
     """Return the System of a model of motors, hinges and slides.
 
     Args:
         model: the MjModel.
         closing: pairs of (body, anchor, body, anchor, world axes) that stay together.
-        length: of a metre in the unit of length.
+        length, mass: a metre in the unit of length, a kilogram in that of mass.
         points: names of sites whose rotation is not given.
     """
     q, v = ca.SX.sym("q", model.nv), ca.SX.sym("v", model.nv)
@@ -107,8 +102,8 @@ def lagrangian_of(model, closing=(), *, length=1.0, points=()):
         )
         gaps.append(gap[["xyz".index(axis) for axis in axes]])
     system = mb.from_lagrangian(
-        q, v, kinetic=kinetic, potential=potential, force=-damping * v, B=B,
-        phi=ca.vertcat(*gaps), ctrl_range=model.actuator_ctrlrange * length**2, name="lagrangian",
+        q, v, kinetic=mass * kinetic, potential=mass * potential, force=-mass * damping * v, B=B,
+        phi=ca.vertcat(*gaps), ctrl_range=mass * length**2 * model.actuator_ctrlrange,
     )  # fmt: skip
     for i in range(model.nsite):
         body, name = bodies[model.site_bodyid[i]], model.site(i).name

@@ -13,7 +13,7 @@ from mbcasadi.control import FrameTask
 from mbcasadi.description import Contact
 from mbcasadi.system import System, read_mjcf
 
-MILLIMETRES = 1000.0
+MILLIMETRES, GRAMS = 1000.0, 1000.0  # in a metre, in a kilogram
 
 FEET = ("foot_1", "foot_2", "foot_3", "foot_4")
 
@@ -22,7 +22,8 @@ SLAB = """<mujoco model="slab"><compiler angle="radian"/>
 <worldbody><body name="slab" pos="0 0 0.05">
   <joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
   <joint name="z" type="slide" axis="0 0 1"/>
-  <joint name="roll" axis="1 0 0"/><joint name="pitch" axis="0 1 0"/><joint name="yaw" axis="0 0 1"/>
+  <joint name="roll" axis="1 0 0"/><joint name="pitch" axis="0 1 0"/>
+  <joint name="yaw" axis="0 0 1"/>
   <inertial pos="0.01 0 0.02" mass="6" diaginertia="0.05 0.07 0.1"/>
   <site name="deck" pos="0 0 0.1" euler="0.3 -0.2 0.5"/>
   <site name="foot_1" pos="0.2 0.15 -0.05"/><site name="foot_2" pos="-0.2 0.15 -0.05"/>
@@ -64,23 +65,23 @@ def slab_tasks(length):
 
 
 @cache
-def slab(length=1.0):
+def slab(length=1.0, mass=1.0):
     """A slab on four feet, which motors in a mast on it can tip over: redundant contacts."""
     model = mujoco.MjModel.from_xml_string(SLAB)
     feet = tuple(Contact(name, friction=0.4, sides=6) for name in FEET)
-    twin = lagrangian_of(model, length=length)
+    twin = lagrangian_of(model, length=length, mass=mass)
     return Twins(model, read_mjcf(SLAB), twin, feet, slab_tasks(length))
 
 
 @cache
-def five_bar(length=1.0):
+def five_bar(length=1.0, mass=1.0):
     """A five-bar whose tool presses on a slope: a loop, and a point without a rotation."""
     spec = with_sites(models.path("five_bar"), [("pin", "right_distal", (-0.24, 0, 0.32))])
     model = spec.compile()
     ends = ("left_distal", (0.24, 0, 0.32), "right_distal", (-0.24, 0, 0.32), "xz")
-    twin = lagrangian_of(model, [ends], length=length, points=("tool",))
+    twin = lagrangian_of(model, [ends], length=length, mass=mass, points=("tool",))
     wall = Contact("tool", normal=(0.6, 0.0, 0.8), friction=0.2, sides=8)
-    task = FrameTask("tool", position="xz", orientation="", kp=60.0)
+    task = FrameTask("tool", position="xz", orientation="", kp=60.0, weight=1 / length**2)
     return Twins(model, read_mjcf(spec), twin, (wall,), (task,), (("tool", "pin"),))
 
 

@@ -30,8 +30,7 @@ BODY = f"""<mujoco><worldbody><body name="body"><freejoint/>
 def rate_matrix(e):
     """Return G of `ω = 2 G de/dt`, body axes."""
     w, x, y, z = (e[k] for k in range(4))
-    rows = [(-x, w, z, -y), (-y, -z, w, x), (-z, y, -x, w)]
-    return rows
+    return [(-x, w, z, -y), (-y, -z, w, x), (-z, y, -x, w)]
 
 
 def body(*, unit_length):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from expression_frame_mechanisms import (
     FEET,
+    GRAMS,
     MILLIMETRES,
     five_bar,
     random_reference,
@@ -94,10 +95,14 @@ def test_a_lagrangian_gets_the_controls_and_forces_of_its_mjcf(make):
 
 
 @pytest.mark.parametrize("make", [slab, five_bar])
-def test_millimetres_change_nothing(make):
-    """1 N is 1e3 kg mm/s², 1 N m is 1e6 kg mm²/s²; the weights of tasks change with their units."""
-    metres, others = make(), make(MILLIMETRES)
+def test_millimetres_and_grams_change_nothing(make):
+    metres, others = make(), make(MILLIMETRES, GRAMS)
     laws = [law_of(twins.lagrangian, twins) for twins in (metres, others)]
+    newton = GRAMS * MILLIMETRES
+    weights = [law.force_weights for law in laws]
+    by_torques = weights[0].actuators / weights[1].actuators
+    np.testing.assert_allclose(by_torques, (newton * MILLIMETRES) ** 2, rtol=UNITS)
+    assert weights[0].internal / weights[1].internal == pytest.approx(newton**2, rel=UNITS)
     rng, linear = np.random.default_rng(5), ("position", "velocity", "acceleration")
     for _ in range(6):
         q, v = random_state(metres, rng)
@@ -108,8 +113,8 @@ def test_millimetres_change_nothing(make):
         first = laws[0].solve(q, v, ref)
         second = laws[1].solve(*others.lagrangian_state(q, v, MILLIMETRES), scaled)
         assert first.status == second.status
-        assert_close(second.u / MILLIMETRES**2, first.u, UNITS, "u")
-        assert_close(second.contact_forces / MILLIMETRES, first.contact_forces, UNITS, "forces")
+        assert_close(second.u / (newton * MILLIMETRES), first.u, UNITS, "u")
+        assert_close(second.contact_forces / newton, first.contact_forces, UNITS, "forces")
 
 
 def test_the_generated_c_answers_as_the_function_does(tmp_path):
