@@ -194,7 +194,7 @@ def _require_rotations(
             raise ProblemError(
                 f"contacts {names} keep their distance of {closed.distance(*pair)[0, 0]:.3g} "
                 "m, as points of one rigid body do, and the forces inside a body need its axes; "
-                "expected rotation= in with_frame of both"
+                "expected rotation= in with_frame of one of them"
             )
         if any(orthonormality_error(anywhere.R[i]) > RIGID for i in known):
             raise ProblemError(

@@ -195,7 +195,8 @@ class System:
         if rotation is not None:
             require_rotation(functions, [pose for pose, _ in self.scales.states])
         sites = () if self.tree is None else self.tree.frames
-        present = [f.name for f in sites if f.kind == "site"] + [n for _, n in self._frames]
+        present = [f.name for f in sites if f.kind == "site"]
+        present += [n for kind, n in self._frames if kind == "site"]
         if name in present:
             raise ProblemError(f"'{self.name}' has a frame '{name}' already; give another name")
         return replace(self, _frames={**self._frames, ("site", name): functions})

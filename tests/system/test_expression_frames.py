@@ -103,6 +103,14 @@ def test_frames_stay_when_rows_and_masks_are_added():
     np.testing.assert_allclose(more.frame("left").pose(np.zeros(3))[0], [[-1], [0], [0]])
 
 
+def test_a_body_and_an_expression_may_have_one_name():
+    """Kinds are apart, and it makes no difference whether the body was asked for before."""
+    system = mb.read_mjcf(models.path("quadruped"))
+    q, body = ca.SX.sym("q", system.nq), system.frame("FL_calf", "body")
+    own = system.with_frame("FL_calf", q, 2 * body.pose(q)[0]).frame("FL_calf")
+    np.testing.assert_allclose(own.pose(system.tree.q0)[0], 2 * body.pose(system.tree.q0)[0])
+
+
 def test_what_does_not_fit_is_refused():
     system, q = plank(), ca.SX.sym("q", 3)
     with pytest.raises(err.ShapeError, match=r"position has shape \(2, 1\), expected \(3, 1\)"):
@@ -154,7 +162,10 @@ def test_what_needs_axes_names_the_frame_without_them():
     with pytest.raises(err.ProblemError, match="'left' is a point without a rotation"):
         laws.computed_torque(system, FrameTask("left"))
     ends = [mb.Contact("left"), mb.Contact("right")]
-    with pytest.raises(err.ProblemError, match="'left' and 'right' keep their distance of 2 m"):
+    with pytest.raises(
+        err.ProblemError,
+        match=r"'left' and 'right' keep their distance of 2 m, .* rotation= in with",
+    ):
         InverseDynamicsQP(system, [PostureTask()], ends)
     with pytest.raises(err.ProblemError, match="contact 'wall' is fixed to the world"):
         InverseDynamicsQP(
