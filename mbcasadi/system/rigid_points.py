@@ -88,15 +88,15 @@ def points_by_body(system: System, frames: Sequence[FrameFunctions]) -> tuple[Ri
             rotation is one only where constraints hold.
         ShapeError: a frame is NaN or infinite at nearly all sampled poses.
     """
-    of_tree = [i for i, frame in enumerate(frames) if _body(frame) is not None]
-    for i in of_tree:
-        _require_moving(frames[i], _body(frames[i]) != 0)
-    if len(of_tree) == len(frames):
+    for frame in frames:
+        _require_moving(frame, _body(frame) != 0)
+    expressions = [i for i, frame in enumerate(frames) if _body(frame) is None]
+    if not expressions:
         return tuple(_points_on_tree(frames, body) for body in _tree_bodies(frames))
     closed = [q for q, _ in system.scales.states]
     anywhere = _sample(frames, [*closed, *_moved(system, closed)])
-    for i, frame in enumerate(frames):
-        _require_moving(frame, not anywhere.are_constant(anywhere.p[i]))
+    for i in expressions:
+        _require_moving(frames[i], not anywhere.are_constant(anywhere.p[i]))
     bodies = _bodies(frames, anywhere)
     _require_rotations(frames, bodies, _sample(frames, closed), anywhere)
     return tuple(_measured_points(frames, anywhere, body) for body in bodies)
