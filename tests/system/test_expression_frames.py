@@ -13,6 +13,7 @@ import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask, laws
 from mbcasadi.mpc import optimal_control_problem
+from mbcasadi.system.rigid_points import points_by_body
 
 EXACT = 1e-10
 STEP = 1e-6
@@ -189,6 +190,15 @@ def test_one_frame_with_axes_is_enough_for_a_body():
     (group,) = InverseDynamicsQP(known, [PostureTask()], contacts).contact_groups
     assert group.members == (0, 1, 2)
     np.testing.assert_allclose(group.arms, [[-1, 0, 0], [1, 0, 0], [0, 0, 0]], atol=EXACT)
+
+
+def test_a_body_on_a_fixed_axis_may_stand_beside_an_expression():
+    """The origin of the crank never moves, but the crank does: the tree knows, poses do not."""
+    system = mb.read_mjcf(models.path("five_bar"))
+    q = ca.SX.sym("q", system.nq)
+    system = system.with_frame("copy", q, system.frame("tool").pose(q)[0])
+    frames = [system.frame("left_proximal", "body"), system.frame("copy"), system.frame("tool")]
+    assert [body.members for body in points_by_body(system, frames)] == [(0,), (1, 2)]
 
 
 HAND = """<mujoco><default><site size="0.01"/></default><worldbody>
