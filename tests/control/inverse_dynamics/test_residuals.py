@@ -30,7 +30,7 @@ def controller():
 
 
 def finished(controller, ref, missed):
-    """Return status, cone and normal force of an answer whose cone is missed by that many newtons."""
+    """Return status and residuals of an answer that misses its cone by that many newtons."""
     stages = controller.stages.qp
     given = {"q": np.zeros(3), "v": np.zeros(3), "ref": ref, "mask": [1.0], "z": controller.z0}
     built = stages.build(**given)
