@@ -42,7 +42,7 @@ ZERO_BOUND = 1e-9
 RAY_ROUNDING = 1e-12
 """Entries of a proof below this times the largest are rounding errors."""
 
-PROOF_RADIUS = 1e3
+PROOF_RADIUS = 1e8
 """Distance from zero, relative to the scale of the problem, within which a proof of infeasibility
 holds."""
 
