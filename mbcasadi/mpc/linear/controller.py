@@ -175,8 +175,10 @@ def sparse_mpc(
     """
     require_sparse_solver(solver)
     require_identifier("name", name)
+    condensed = condense_problem(problem)
+    rows = least_distance_problem(condensed)
     functions = sparse_functions(
-        name, problem, sparse, interface, solver=solver, tolerance=tolerance
+        name, problem, sparse, rows, interface, solver=solver, tolerance=tolerance
     )
     controller = _controller(
         functions.controller, None, functions.prediction, interface, problem, sparse.qp, "sparse"
@@ -185,7 +187,7 @@ def sparse_mpc(
     return LinearMPC(
         controller=controller,
         problem=problem,
-        condensed=condense_problem(problem),
+        condensed=condensed,
         slots=interface.slots,
         parameters=parameters_fun(problem, interface, 0),
         sparse=sparse,
