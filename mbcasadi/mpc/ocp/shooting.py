@@ -160,6 +160,9 @@ def _w_bounds(ocp: OptimalControlProblem) -> Array:
 
 
 def _g_bounds(ocp: OptimalControlProblem) -> Array:
-    zero, along = np.zeros((ocp.nx, 2)), path_rows(ocp).bounds
+    rows, zero = path_rows(ocp), np.zeros((ocp.nx, 2))
+    first, along = rows.bounds.copy(), rows.bounds
+    if ocp.given_bounds is not None:  # of hard rows, one for each value
+        first[[rows.places.index(i) for i in ocp.given_rows]] = ocp.given_bounds
     later = np.tile(np.vstack([zero, along]), (ocp.horizon - 1, 1))
-    return np.vstack([zero, zero, along, later, end_rows(ocp).bounds])
+    return np.vstack([zero, zero, first, later, end_rows(ocp).bounds])
