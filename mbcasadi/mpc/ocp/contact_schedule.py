@@ -6,9 +6,10 @@ rows of the path leave it nothing to move, and keep open unilateral rows on thei
     -closing <= mask_i phi_i(q) <= closing           at the start of every interval
     sign_i phi_i(q) >= -closing                      at every sample, for rows "not below"
 
-The given state is not planned but measured: there the contacts of a plant have given way, and
+The given state is not planned but measured. Where feet land, the contacts of a plant have given
+way, and for rows "not below" both bounds towards the closed side are wider there:
 
-    sign_i phi_i(q) >= -depth                        at the given state, for rows "not below"
+    sign_i phi_i(q) >= -depth,   sign_i mask_i phi_i(q) >= -depth        at the given state
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ default `solref` gives way by 7 mm for each m/s of a landing."""
 
 
 class ScheduleRows(NamedTuple):
-    """Rows of the path and of the end; `given` (n, 2) are bounds of the path's at the given state."""
+    """Rows of the path and of the end; `given` (n, 2) bounds those of the path in a given state."""
 
     path: tuple[Bounded, ...]
     end: tuple[Bounded, ...]
@@ -48,7 +49,8 @@ def schedule_rows(
     Args:
         stage: symbols and parameters.
         closing: largest distance from which a row may close, in its unit.
-        depth: largest depth of a row "not below" at the given state, in its unit.
+        depth: largest depth of a row "not below" at the given state, in its unit; `closing` where
+            that is larger.
         not_below: 1 for `phi >= 0`, -1 for `phi <= 0`, by the name of the row.
 
     Raises:
@@ -56,6 +58,7 @@ def schedule_rows(
             only, or no mask.
     """
     require_positive(closing=closing, depth=depth)
+    depth = max(depth, closing)
     system = stage.system
     if system.mask is None:
         if not_below:
@@ -77,8 +80,8 @@ def schedule_rows(
         Bounded(sign * phi[names.index(name)], -closing, name=f"not_below.{name}")
         for name, sign in not_below.items()
     ]
-    signs = [not_below.get(name, 0) for name in switched]
-    given = [[-depth if sign > 0 else -closing, depth if sign < 0 else closing] for sign in signs]
+    sides = {0: [-closing, closing], 1: [-depth, closing], -1: [-closing, depth]}
+    given = [sides[not_below.get(name, 0)] for name in switched]
     given += [[-depth, np.inf]] * len(above)
     return ScheduleRows((*closed, *above), tuple(above), np.reshape(given, (-1, 2)))
 

@@ -84,8 +84,8 @@ def optimal_control_problem(
         not_below: rows that a mask switches and that are unilateral, by name: 1 for `phi >= 0`, -1
             for `phi <= 0`, kept at all samples.
         depth: largest depth, in a row's unit, of a row "not below" in x0, which is measured: where
-            feet land, contacts of a plant give way by more than `closing`. Planned samples keep
-            `closing`.
+            feet land, the contacts of a plant give way by more than `closing`, which planned
+            samples keep. A larger `closing` counts in its place.
         name: a C identifier.
         step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`.
 
@@ -135,7 +135,7 @@ def optimal_control_problem(
         end_penalties=end_rows.penalties,
         du_bounds=rates,
         given_rows=tuple(range(first_given, len(path_rows.bounds))),
-        given_bounds=contacts.given,
+        given_bounds=contacts.given if len(contacts.given) else None,
         rest=stage.rest(),
         tracking=stage.tracking(),
         system=system,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from mbcasadi.mpc.ocp.constraints import RowSet, end_rows, path_rows
+from mbcasadi.mpc.ocp.constraints import RowSet, end_rows, first_path_rows, path_rows
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 
 
@@ -160,9 +160,6 @@ def _w_bounds(ocp: OptimalControlProblem) -> Array:
 
 
 def _g_bounds(ocp: OptimalControlProblem) -> Array:
-    rows, zero = path_rows(ocp), np.zeros((ocp.nx, 2))
-    first, along = rows.bounds.copy(), rows.bounds
-    if ocp.given_bounds is not None:  # of hard rows, one for each value
-        first[[rows.places.index(i) for i in ocp.given_rows]] = ocp.given_bounds
+    zero, first, along = np.zeros((ocp.nx, 2)), first_path_rows(ocp).bounds, path_rows(ocp).bounds
     later = np.tile(np.vstack([zero, along]), (ocp.horizon - 1, 1))
     return np.vstack([zero, zero, first, later, end_rows(ocp).bounds])

@@ -215,10 +215,10 @@ class RtiStages:
 
     def _closes_from_afar(self, x0: ca.MX, guess: Guess) -> ca.MX:
         """Return whether a row of the schedule is violated at the given state."""
-        limits, rows = self.ocp.given_bounds, list(self.ocp.given_rows)
-        if limits is None or not rows:
+        limits = self.ocp.given_bounds
+        if limits is None:
             return ca.MX(0)
-        value = self.ocp.path(x0, guess.U[:, 0], guess.P[:, 0])[rows, 0]
+        value = self.ocp.path(x0, guess.U[:, 0], guess.P[:, 0])[list(self.ocp.given_rows), 0]
         return ca.logic_not(is_within(value, limits[:, 0].tolist(), limits[:, 1].tolist()))
 
     def _control(self, u: ca.MX, guess: Guess) -> ca.MX:
