@@ -20,10 +20,11 @@ from mbcasadi.description.status import Flag
 
 NAMES = (
     "robot_quadruped", "robot_humanoid", "robot_biped", "robot_cassie", "robot_cassie_pelvis_only",
+    "robot_cassie_on_four_points",
     "robot_go2", "robot_g1", "robot_aloha",
 )  # fmt: skip
 STATES = 30
-FAR = ("robot_quadruped", "robot_cassie", "robot_go2", "robot_aloha_hands_only")
+FAR = ("robot_quadruped", "robot_cassie_on_four_points", "robot_go2", "robot_aloha_hands_only")
 IN_FULL = 6  # of them are judged in all unknowns too
 
 
