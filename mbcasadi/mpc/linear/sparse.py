@@ -17,20 +17,18 @@ from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.mpc.linear.condensing import unknowns_of
 from mbcasadi.mpc.linear.interface import Interface
-from mbcasadi.mpc.linear.planned_trajectory import plan_fun
-from mbcasadi.mpc.linear.prediction_model import Array
-from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.linear.sparse_form import SparseProblem
-from mbcasadi.mpc.linear.stages import (
+from mbcasadi.mpc.linear.parameters import (
     acting_control,
     next_past_controls,
     parameters,
     past_controls_size,
     problem_inputs,
-    safe_step,
-    shift_bound,
-    unbounded_control,
 )
+from mbcasadi.mpc.linear.planned_trajectory import plan_fun
+from mbcasadi.mpc.linear.prediction_model import Array
+from mbcasadi.mpc.linear.problem import LinearProblem
+from mbcasadi.mpc.linear.sparse_form import SparseProblem
+from mbcasadi.mpc.linear.stages import safe_step, shift_bound, unbounded_control
 from mbcasadi.mpc.linear.whitened_problem import LeastDistanceProblem
 from mbcasadi.qp.input_guard import is_saturated
 from mbcasadi.qp.kkt_residuals import judge
