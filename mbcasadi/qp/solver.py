@@ -93,8 +93,9 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     A plugin's success flag does not exist inside an MX graph. DAQP returns `x + A_qpᵀ lam_a = 0`
     and x inside the bounds where it claims an optimum, and elsewhere not: without this x and lam_a
     are zero, as in the exported C. Where it finds the rows infeasible, `lam_a` of rows of unit
-    length is the proof. qrqp always counts as claiming an optimum. A problem that a plugin would
-    refuse by an exception is not passed to it.
+    length is the proof. qrqp always counts as claiming an optimum, unless DAQP, or the second
+    method, proves that there is none. A problem that a plugin would refuse by an exception is not
+    passed to it.
     """
     given = stages.problem().call(inputs, True, False)
     carry, prepared = given[4:]
@@ -103,15 +104,16 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     x, lam = conic(*problem[:3])
     if not stages.m:
         return _Solution(problem.unit * x, lam, problem.posed, carry, prepared)
-    without = ca.if_else(contradicts(*given[:3]), SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
     if solver == "daqp":
         x, lam, claim = _certain(problem, x, lam)
         optimal = ca.logic_and(problem.posed, claim == SolverFlag.OPTIMAL)
         proven = ca.logic_and(problem.posed, claim == SolverFlag.INFEASIBLE)
-        without = ca.if_else(proven, SolverFlag.INFEASIBLE, without)
         x, lam = ca.if_else(optimal, x, 0), ca.if_else(optimal, lam, 0)
     else:
-        optimal = problem.posed
+        proven = _proven_where(ca.logic_not(_is_optimum(problem, x, lam)), problem)
+        optimal = ca.logic_and(problem.posed, ca.logic_not(proven))
+    impossible = ca.logic_or(contradicts(*given[:3]), proven)
+    without = ca.if_else(impossible, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
     flag = ca.if_else(optimal, SolverFlag.OPTIMAL, without)
     unit = problem.unit
     return _Solution(unit * x, unit * problem.factor * lam, flag, carry, prepared)
@@ -124,6 +126,36 @@ def _conic_fun(solver: str, n: int, m: int, rows: ca.Sparsity) -> ca.Function:
     A, lower, upper = ca.MX.sym("A", rows), ca.MX.sym("lower", m), ca.MX.sym("upper", m)
     found = conic(h=ca.DM.eye(n), g=ca.DM.zeros(n), a=A, lba=lower, uba=upper)
     return ca.Function("solve", [A, lower, upper], [found["x"], found["lam_a"]])
+
+
+def infeasible_where(doubted: ca.MX, A_qp: ca.MX | ca.DM, lba: ca.MX, uba: ca.MX) -> ca.MX:
+    """Return whether a problem is doubted, and no x satisfies `lba <= A_qp x <= uba`.
+
+    The proof is one row that cannot be met, or multipliers by Farkas' lemma (see `infeasibility`),
+    DAQP's or those of the second method. They run only where the problem is doubted.
+
+    Args:
+        doubted: whether the proof is wanted.
+        A_qp, lba, uba: (m, n), (m,), (m,) of the least-distance problem.
+    """
+    rows = ca.MX(A_qp)
+    if not rows.shape[0]:
+        return ca.MX(0)
+    alone = ca.logic_and(doubted, contradicts(rows, lba, uba))
+    return ca.logic_or(alone, _proven_where(doubted, scaled_problem(rows, lba, uba)))
+
+
+def _proven_where(doubted: ca.MX, problem: ScaledProblem) -> ca.MX:
+    """Return whether a problem is doubted and DAQP finds a proof that its rows are infeasible."""
+    s = [ca.MX.sym(f"s{i}", value.sparsity()) for i, value in enumerate(problem)]
+    given = ScaledProblem(*s)
+    m, n = given.A.shape
+    x, lam = _conic_fun("daqp", n, m, given.A.sparsity())(*given[:3])
+    claim = _certain(given, x, lam)[2]
+    proven = ca.logic_and(given.posed, claim == SolverFlag.INFEASIBLE)
+    tried = ca.Function("tried", s, [proven])
+    spared = ca.Function("spared", s, [ca.MX(0)])
+    return ca.MX(ca.Function.if_else("prove", tried, spared)(doubted, *problem))
 
 
 def _gap(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
