@@ -71,6 +71,24 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Emergency:
+    """The output of a tick of which nothing could be computed, from the state alone.
+
+    The generated C calls it where the law itself cannot run: without memory, during another call
+    on the same memory, after an arithmetic breakdown.
+
+    Attributes:
+        function: (memory, missed) → (u, memory_next), in SX: the safe output on the last of
+            `missed` ticks (at least 1) without measurement and solution. It is finite and within
+            the limits whatever the memory holds.
+        first: row of z at which the memory begins.
+    """
+
+    function: ca.Function
+    first: int
+
+
+@dataclass(frozen=True)
 class Controller:
     """A discrete-time control law with explicit state.
 
@@ -102,6 +120,9 @@ class Controller:
         delay: ticks from a measurement to the moment at which u acts, as the law assumes.
         limits: further bounded quantities: rates, states, outputs.
         tuning: names, defaults and bounds of the input `tuning`, where there is one.
+        emergency: the output where the law cannot run; without one the generated C uses a constant,
+            what the law gives for NaN if its status says that this is the safe output, else zero
+            within the limits, and checks that u is finite.
     """
 
     name: str
@@ -125,6 +146,7 @@ class Controller:
     delay: int = 0
     limits: Limits | None = None
     tuning: tuple[TuningParameter, ...] = ()
+    emergency: Emergency | None = None
 
     @property
     def default_tuning(self) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.fallback import emergency_of
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.tick import Stages
@@ -63,6 +64,7 @@ def controller_data(
         monitor=monitor,
         monitors=_monitors(setup),
         contacts=tuple(setup.contacts),
+        emergency=emergency_of(setup, stages.safe, len(stages.row_names)),
     )
 
 

@@ -12,11 +12,15 @@ from mbcasadi.control.safe_output.holding_command import (
     motors_of,
 )
 from mbcasadi.control.safe_output.safe_output import SafeOutput
+from mbcasadi.description import Emergency
 
 
 def offered_hold(setup: Setup, qp: CondensedProblem) -> dict[str, ca.SX]:
-    """Return what `finish` needs for the safe output, by name; contacts that are on carry load."""
-    if setup.safe_output_kind != "safe":
+    """Return the command that holds the pose of a tick; contacts that are on carry load.
+
+    Its parts are by name; there are none where the safe output remembers nothing.
+    """
+    if not setup.safe_output_size:
         return {}
     hold = holding_command(
         setup.system,
@@ -59,6 +63,21 @@ def safe_output_of(
         start=np.where(np.isfinite(start), start, 0.0),
         period=setup.period,
     )
+
+
+def emergency_of(setup: Setup, safe: SafeOutput, first: int) -> Emergency:
+    """Return the output of ticks of which nothing could be computed.
+
+    Args:
+        setup: the options.
+        safe: the safe output.
+        first: row of z at which its memory begins.
+    """
+    if setup.fallback_law is None:
+        return safe.emergency(first)
+    at = nominal_inputs(setup)
+    command = setup.fallback_law(at["q"], at["v"], at["ref"], at["mask"])
+    return safe.emergency(first, command=np.asarray(command))
 
 
 def offered_output(

@@ -81,7 +81,8 @@ def make_stages(setup: Setup) -> Stages:
     symbols["z"] = z
     A_qp, lba, uba = least_distance(setup, qp)
     hold = offered_hold(setup, qp)
-    carry, layout = pack(_values_of_finish(setup, qp) | hold)
+    offered = hold if setup.safe_output_kind == "safe" else {}
+    carry, layout = pack(_values_of_finish(setup, qp) | offered)
     build = ca.Function(
         "build",
         list(symbols.values()),

@@ -17,6 +17,7 @@ import numpy as np
 from mbcasadi.control.safe_output.holding_command import motors_of
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.control.safe_output.static_load import Array
+from mbcasadi.description import Emergency
 from mbcasadi.description.status import OUTPUTS
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import actuator_model
@@ -100,6 +101,17 @@ class Core:
             memory, offered[self.safe.kind], core["accepted"], solved, u
         )
         return limited, memory_next
+
+    def emergency(self) -> Emergency:
+        """Return the output of ticks of which nothing could be computed."""
+        if self.fallback is None:
+            return self.safe.emergency(self.nz)
+        f = self.function
+        at_nan = f.call([ca.DM.nan(f.numel_in(i), 1) for i in range(f.n_in())])
+        state = at_nan[f.index_out("state")]  # the authored pose at rest
+        ends = np.cumsum([0, *(self.fallback.numel_in(i) for i in range(3))]).tolist()
+        command = self.fallback.call(ca.vertsplit(state, ends))[0]
+        return self.safe.emergency(self.nz, command=np.asarray(command.full()))
 
 
 def no_force_at(system: System, q: ca.SX, v: ca.SX, period: float) -> ca.SX:

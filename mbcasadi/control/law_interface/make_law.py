@@ -140,6 +140,7 @@ def make_law(
         monitor=_monitor(command, symbols, core.safe.size),
         monitors=monitors(tracked) if command.error is not None else (),
         tuning=tuple(tuning),
+        emergency=core.safe.emergency(z0.size),
     )
     desired = _desired_fun(f"{name}_desired", command, symbols, z_next)
     desired = with_memory(desired, z0.size, 0, core.safe.size)

@@ -53,6 +53,7 @@ def with_fallback(law: Law, fallback: str | ca.Function) -> Law:
             z0=np.append(controller.z0[: core.nz], chosen.safe.z0),
             notes=controller.notes | {"status": LAW_STATUS.summary(DESCRIPTIONS[chosen.safe.kind])},
             monitor=None if monitor is None else with_memory(monitor, *sizes),
+            emergency=chosen.emergency(),
         ),
     )
 

@@ -15,10 +15,14 @@ degenerate, loops closed), before the first one from the authored pose at rest:
 A floating base has no actuator. Its weight is in the load as far as feet that are on carry it;
 in a law without contacts the legs carry themselves only.
 
-The state is `(last, load, own, age)`: the last command and the age of it in ticks. It is finite
-and harmless whatever its content; nothing branches.
+The state is `(last, load, own, age)`: the last command, and the tick that comes since it was
+solved, from 1 on. It is finite and harmless whatever its content; nothing branches. An age below 1
+is that of no tick: zeros count as the initial state.
+
+`emergency` gives the same output where nothing of a tick could be computed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple
 
@@ -27,8 +31,9 @@ import numpy as np
 
 from mbcasadi.control.safe_output.holding_command import damping_rate
 from mbcasadi.control.safe_output.static_load import Array
+from mbcasadi.description import Emergency
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.qp.input_guard import LARGEST_INPUT, clamp
+from mbcasadi.qp.input_guard import LARGEST_CONTROL, clamp
 
 FALLBACKS = ("safe", "hold", "zero")
 """Names of safe outputs: the definition above; the last command; zero actuator force."""
@@ -107,8 +112,9 @@ class SafeOutput:
     @property
     def z0(self) -> Array:
         """The state before the first tick."""
-        nearest_to_zero = np.clip(np.zeros(self.nu), self.u_min, self.u_max)
-        full = np.concatenate([nearest_to_zero, self.start, [UNSEEN]])
+        load, own = np.split(self.start, 2)
+        command = np.clip(load + own, self.u_min, self.u_max)
+        full = np.concatenate([command, self.start, [UNSEEN]])
         return full[: self.size]
 
     def step(
@@ -127,28 +133,79 @@ class SafeOutput:
         if self.kind not in ("safe", "hold"):
             u_free = ca.if_else(solved, u, offered)
             return u_free, clamp(u_free, self.u_min, self.u_max), z
-        z = ca.if_else(ca.sum1(ca.fabs(z)) <= LARGEST_INPUT, z, ca.DM(self.z0))
+        z = self._sound(z)
         last = z[: self.nu, 0]
         if self.kind == "hold":
             u_free = ca.if_else(solved, u, last)
             u_out = clamp(u_free, self.u_min, self.u_max)
             return u_free, u_out, u_out
-        memory = _Memory(*ca.vertsplit(z, np.cumsum([0, self.nu, self.nu, self.nu, 1]).tolist()))
+        # A degenerate quaternion that a guard lets pass, or a singular inertia, offers NaN.
+        measured = ca.logic_and(measured, ca.fabs(ca.sum1(offered)) <= LARGEST_CONTROL)
+        memory = self._split(z)
         load, own = self._holding(memory, offered, measured, solved)
-        is_young = memory.age < self.ticks
+        is_young = memory.age <= self.ticks
         u_free = ca.if_else(solved, u, ca.if_else(is_young, last, load + own))
         u_out = clamp(u_free, self.u_min, self.u_max)
         # Before the first measurement the age stays: what is measured then is accepted as it is.
-        older = ca.fmin(ca.fmax(memory.age, 0) + 1, self.ticks)
+        older = ca.fmin(memory.age, self.ticks) + 1
         unseen = ca.logic_and(memory.age >= UNSEEN, ca.logic_not(measured))
-        age = ca.if_else(solved, 0, ca.if_else(unseen, UNSEEN, older))
+        age = ca.if_else(solved, 1, ca.if_else(unseen, UNSEEN, older))
         return u_free, u_out, ca.vertcat(ca.if_else(solved, u_out, last), load, own, age)
+
+    def emergency(
+        self,
+        first: int,
+        *,
+        send: Callable[[ca.SX], ca.SX] | None = None,
+        command: Array | None = None,
+    ) -> Emergency:
+        """Return the output of ticks of which nothing could be computed.
+
+        Args:
+            first: row of z at which this state begins.
+            send: from the command of the state to that of the actuators, where they differ.
+            command: (nu,) of a Function at the authored pose, for the kind "law"; zero without it.
+        """
+        z, missed = ca.SX.sym("memory", self.size), ca.SX.sym("missed")
+        if self.kind == "safe":
+            u, memory_next = self._after(self._split(self._sound(z)), ca.fmax(missed, 1))
+        elif self.kind == "hold":
+            u = memory_next = clamp(self._sound(z), self.u_min, self.u_max)
+        else:
+            chosen = np.zeros(self.nu) if command is None else np.asarray(command).ravel()
+            u, memory_next = clamp(ca.SX(ca.DM(chosen)), self.u_min, self.u_max), z
+        outputs = [ca.densify(u if send is None else send(u)), ca.densify(memory_next)]
+        names = ["memory", "missed"], ["u", "memory_next"]
+        return Emergency(ca.Function("emergency", [z, missed], outputs, *names), first)
+
+    def _after(self, memory: "_Memory[ca.SX]", missed: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return u of the last of `missed` ticks, and the next state: so many times `step`."""
+        seen, last = memory.age < UNSEEN, memory.last
+        begin = ca.fmin(memory.age, self.ticks + 1)
+        age = ca.fmin(begin + missed - 1, self.ticks + 1)  # of the last tick
+        expired = seen * ca.fmax(begin + missed - 1 - self.ticks, 0)
+        fades = ca.exp(-damping_rate(self.period) * self.period * expired)
+        own = memory.own * ca.if_else(ca.DM(self.motors), fades, 1)
+        is_young = ca.logic_and(seen, age <= self.ticks)
+        u = clamp(ca.if_else(is_young, last, memory.load + own), self.u_min, self.u_max)
+        age_next = ca.if_else(seen, ca.fmin(age, self.ticks) + 1, UNSEEN)
+        return u, ca.vertcat(last, memory.load, own, age_next)
+
+    def _sound(self, z: Sym) -> Sym:
+        """Return the state, the initial one where it is not finite or its age is below 1."""
+        is_sound = ca.sum1(ca.fabs(z)) <= LARGEST_CONTROL
+        if self.kind == "safe":
+            is_sound = ca.logic_and(is_sound, z[self.size - 1] >= 1)
+        return ca.if_else(is_sound, z, ca.DM(self.z0))
+
+    def _split(self, z: Sym) -> "_Memory[Sym]":
+        return _Memory(*ca.vertsplit(z, np.cumsum([0, self.nu, self.nu, self.nu, 1]).tolist()))
 
     def _holding(
         self, memory: "_Memory[Sym]", offered: Sym, measured: Sym, solved: Sym
     ) -> tuple[Sym, Sym]:
         """Return load and own of this tick."""
-        expired = ca.logic_and(memory.age >= self.ticks, memory.age < UNSEEN)
+        expired = ca.logic_and(memory.age > self.ticks, memory.age < UNSEEN)
         follows = ca.logic_or(solved, ca.logic_not(expired))
         load = ca.if_else(measured, offered[: self.nu, 0], memory.load)
         fades = ca.if_else(expired, np.exp(-damping_rate(self.period) * self.period), 1.0)
