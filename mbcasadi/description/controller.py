@@ -70,6 +70,15 @@ class Limits:
     soft: tuple[bool, ...]
 
 
+LAST_COMMAND = 0.01
+"""s during which the last solved command is still used, at least one tick."""
+
+
+def ticks_of_last_command(period: float) -> int:
+    """Return the ticks without a solution in which the last command is used."""
+    return max(1, round(LAST_COMMAND / period))
+
+
 @dataclass(frozen=True)
 class Emergency:
     """The output of a tick of which nothing could be computed, from the state alone.
@@ -120,9 +129,9 @@ class Controller:
         delay: ticks from a measurement to the moment at which u acts, as the law assumes.
         limits: further bounded quantities: rates, states, outputs.
         tuning: names, defaults and bounds of the input `tuning`, where there is one.
-        emergency: the output where the law cannot run; without one the generated C uses a constant,
-            what the law gives for NaN if its status says that this is the safe output, else zero
-            within the limits, and checks that u is finite.
+        emergency: the output where the law cannot run. Without one the generated C keeps the last
+            finite control for `LAST_COMMAND` seconds, then gives a constant: what the law gives for
+            NaN if its status says that this is the safe output, else zero within the limits.
     """
 
     name: str

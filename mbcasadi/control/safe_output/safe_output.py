@@ -32,14 +32,12 @@ import numpy as np
 from mbcasadi.control.safe_output.holding_command import damping_rate
 from mbcasadi.control.safe_output.static_load import Array
 from mbcasadi.description import Emergency
+from mbcasadi.description.controller import ticks_of_last_command
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.qp.input_guard import LARGEST_CONTROL, clamp
 
 FALLBACKS = ("safe", "hold", "zero")
 """Names of safe outputs: the definition above; the last command; zero actuator force."""
-
-LAST_COMMAND = 0.01
-"""s during which the last solved command is still used, at least one tick."""
 
 UNSEEN = 1e6
 """Age that stands for: nothing was measured yet."""
@@ -86,7 +84,7 @@ class SafeOutput:
     @property
     def ticks(self) -> int:
         """Ticks without a solution in which the last command is used."""
-        return max(1, round(LAST_COMMAND / self.period))
+        return ticks_of_last_command(self.period)
 
     @property
     def components(self) -> tuple[str, ...]:
