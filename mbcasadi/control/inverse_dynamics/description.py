@@ -3,7 +3,6 @@
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.fallback import emergency_of
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.tick import Stages
@@ -64,7 +63,7 @@ def controller_data(
         monitor=monitor,
         monitors=_monitors(setup),
         contacts=tuple(setup.contacts),
-        emergency=emergency_of(setup, stages.safe, len(stages.row_names)),
+        emergency=stages.safe.emergency(len(stages.row_names)),
     )
 
 

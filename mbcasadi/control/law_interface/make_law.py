@@ -58,8 +58,9 @@ from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import (
-    LARGEST_INPUT,
+    LARGEST_CONTROL,
     clamp,
+    is_bounded,
     is_saturated,
 )
 from mbcasadi.shapes import real_array, require_identifier, require_positive
@@ -198,7 +199,6 @@ def _core(
 ) -> Core:
     """Return the law without its safe output."""
     values = dict(outputs) | {"accepted": accepted}
-    values["no_force"] = ca.if_else(accepted, values["no_force"], 0)
     inputs = list(symbols.values())
     function = ca.Function(
         f"{name}_core",
@@ -217,8 +217,9 @@ def _outputs(
 ) -> dict[str, ca.SX]:
     desired = ca.densify(command.u)
     residual = ca.densify(ca.vertcat(ca.SX(0, 1), *command.residual.values()))
-    total = sum((ca.sum1(ca.fabs(part)) for part in (desired, z_next, residual)), ca.SX(0))
-    solved = ca.logic_and(command.solvable, total <= LARGEST_INPUT)  # false for NaN
+    total = ca.sum1(ca.fabs(ca.vertcat(desired, residual)))
+    finite = ca.logic_and(total <= LARGEST_CONTROL, is_bounded(z_next))  # false for NaN
+    solved = ca.logic_and(command.solvable, finite)
     sound = ca.logic_and(valid, solved)
     valid = ca.logic_and(valid, command.trusted)
     usable = ca.logic_and(valid, solved)

@@ -45,7 +45,7 @@ UNSEEN = 1e6
 DESCRIPTIONS = {
     "safe": "the last solved command while it is young, then each actuator holds",
     "hold": "the last solved command",
-    "zero": "zero actuator force; zero control after bad input",
+    "zero": "zero actuator force, at the authored pose after bad input",
     "law": "that of a Function",
 }
 
@@ -64,7 +64,8 @@ class SafeOutput:
         names: of the actuators.
         u_min, u_max: (nu,) limits.
         motors: (nu,) one where `own` is a damping, zero where it is a length.
-        start: (2 nu,) load and own at the authored pose.
+        start: (2 nu,) load and own at the authored pose; of the kinds "zero" and "law" their
+            command there, and zeros.
         period: sample time, s.
     """
 
@@ -110,10 +111,13 @@ class SafeOutput:
     @property
     def z0(self) -> Array:
         """The state before the first tick."""
+        return np.concatenate([self.constant, self.start, [UNSEEN]])[: self.size]
+
+    @property
+    def constant(self) -> Array:
+        """The command (nu,) at the authored pose at rest."""
         load, own = np.split(self.start, 2)
-        command = np.clip(load + own, self.u_min, self.u_max)
-        full = np.concatenate([command, self.start, [UNSEEN]])
-        return full[: self.size]
+        return np.asarray(np.clip(load + own, self.u_min, self.u_max))
 
     def step(
         self, z: Sym, offered: Sym, measured: Sym, solved: Sym, u: Sym
@@ -123,13 +127,18 @@ class SafeOutput:
         Args:
             z: the state, of any content.
             offered: `HoldingCommand` of this tick's measurement, load then own; for "zero" and a
-                Function the safe output itself; no rows for "hold".
+                Function the safe output itself; no rows for "hold". Where it is not finite, or
+                "zero" lacks a measurement, it is that of the authored pose.
             measured: whether the measurement is accepted.
             solved: whether the tick has a solution.
             u: (nu,) its command, of any content where it has none.
         """
         if self.kind not in ("safe", "hold"):
-            u_free = ca.if_else(solved, u, offered)
+            known = _is_finite(offered)
+            if self.kind == "zero":
+                known = ca.logic_and(known, measured)
+            otherwise = ca.if_else(known, offered, ca.DM(self.constant))
+            u_free = ca.if_else(solved, u, otherwise)
             return u_free, clamp(u_free, self.u_min, self.u_max), z
         z = self._sound(z)
         last = z[: self.nu, 0]
@@ -138,7 +147,7 @@ class SafeOutput:
             u_out = clamp(u_free, self.u_min, self.u_max)
             return u_free, u_out, u_out
         # A degenerate quaternion that a guard lets pass, or a singular inertia, offers NaN.
-        measured = ca.logic_and(measured, ca.fabs(ca.sum1(offered)) <= LARGEST_CONTROL)
+        measured = ca.logic_and(measured, _is_finite(offered))
         memory = self._split(z)
         load, own = self._holding(memory, offered, measured, solved)
         is_young = memory.age <= self.ticks
@@ -153,16 +162,13 @@ class SafeOutput:
     def emergency(
         self,
         first: int,
-        *,
         send: Callable[[ca.SX], ca.SX] | None = None,
-        command: Array | None = None,
     ) -> Emergency:
         """Return the output of ticks of which nothing could be computed.
 
         Args:
             first: row of z at which this state begins.
             send: from the command of the state to that of the actuators, where they differ.
-            command: (nu,) of a Function at the authored pose, for the kind "law"; zero without it.
         """
         z, missed = ca.SX.sym("memory", self.size), ca.SX.sym("missed")
         if self.kind == "safe":
@@ -170,8 +176,7 @@ class SafeOutput:
         elif self.kind == "hold":
             u = memory_next = clamp(self._sound(z), self.u_min, self.u_max)
         else:
-            chosen = np.zeros(self.nu) if command is None else np.asarray(command).ravel()
-            u, memory_next = clamp(ca.SX(ca.DM(chosen)), self.u_min, self.u_max), z
+            u, memory_next = ca.SX(ca.DM(self.constant)), z
         outputs = [ca.densify(u if send is None else send(u)), ca.densify(memory_next)]
         names = ["memory", "missed"], ["u", "memory_next"]
         return Emergency(ca.Function("emergency", [z, missed], outputs, *names), first)
@@ -191,7 +196,7 @@ class SafeOutput:
 
     def _sound(self, z: Sym) -> Sym:
         """Return the state, the initial one where it is not finite or its age is below 1."""
-        is_sound = ca.sum1(ca.fabs(z)) <= LARGEST_CONTROL
+        is_sound = _is_finite(z)
         if self.kind == "safe":
             is_sound = ca.logic_and(is_sound, z[self.size - 1] >= 1)
         return ca.if_else(is_sound, z, ca.DM(self.z0))
@@ -214,6 +219,11 @@ class SafeOutput:
             kept = fades * memory.own[i] if is_motor else memory.own[i]
             own.append(ca.if_else(takes, offered[self.nu + i], kept))
         return load, ca.vertcat(*own)
+
+
+def _is_finite(column: Sym) -> Sym:
+    """Return whether all entries are finite, whatever their units."""
+    return ca.sum1(ca.fabs(column)) <= LARGEST_CONTROL
 
 
 class _Memory(NamedTuple, Generic[Sym]):

@@ -28,7 +28,7 @@ from mbcasadi.mpc.legged.rigid_body import (
     SingleRigidBody,
     rows_of,
 )
-from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, is_saturated
+from mbcasadi.qp.input_guard import active_signs, is_bounded, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
@@ -92,7 +92,7 @@ class RigidBodyStages:
         column = ca.vertcat(*(inputs[key] for key in CHECKED_INPUTS))
         arms = inputs["feet"] - ca.repmat(inputs["x0"][3:6], self.body.feet, 1)
         near = ca.sum1(ca.fabs(arms)) <= LONGEST_ARM
-        valid = ca.logic_and(ca.sum1(ca.fabs(column)) <= LARGEST_INPUT, near)
+        valid = ca.logic_and(is_bounded(column), near)
         finite_column = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
         ends = np.cumsum([0, *(inputs[key].numel() for key in CHECKED_INPUTS)]).tolist()
         split = ca.vertsplit(finite_column, ends)

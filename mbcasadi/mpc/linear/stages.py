@@ -28,7 +28,7 @@ from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import sparse_problem
 from mbcasadi.mpc.linear.whitened_problem import LeastDistanceProblem
-from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, clamp, is_saturated
+from mbcasadi.qp.input_guard import active_signs, clamp, is_bounded, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
 
@@ -200,7 +200,7 @@ def problem_inputs(
     symbols = {name: kind.sym(name, size) for name, size in sizes.items()}
     inputs = interface.inputs(symbols, symbols["z"][own_state:behind, 0])
     given = ca.vertcat(*(part for name, part in symbols.items() if name != "z"))
-    sound = ca.sum1(ca.fabs(given)) <= LARGEST_INPUT
+    sound = ca.logic_and(is_bounded(given), interface.is_measured(symbols))
     return symbols, replace(inputs, x0=ca.if_else(sound, inputs.x0, np.inf))
 
 
@@ -233,7 +233,7 @@ def parameters(problem: LinearProblem, x0: Sym, ref: Sym, past: Sym) -> tuple[Sy
     """
     model, places = problem.model, parameters_of(problem)
     column = ca.vertcat(x0, ref, past)
-    valid = ca.sum1(ca.fabs(column)) <= LARGEST_INPUT
+    valid = is_bounded(column)
     safe = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
     past = safe[places.s.stop :, 0]
     x = safe[: model.nx, 0]

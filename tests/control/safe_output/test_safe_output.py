@@ -163,12 +163,14 @@ def test_a_law_takes_a_function_or_a_name_as_its_safe_output():
     held, zero = with_fallback(law, "hold"), with_fallback(law, "zero")
     target = law.ref(posture_q=[0.4, 0.1])
     good, bad = np.array([0.3, -0.5]), np.array([np.nan, 0.0])
+    model = mujoco.MjModel.from_xml_string(SERVOS)
+    no_force = -model.actuator_biasprm[:, 0] / model.actuator_gainprm[:, 0]  # at length 0, at rest
     for kind, each in (("safe", law), ("own", own), ("hold", held), ("zero", zero)):
         u, z, status, *_ = each.function(good, np.zeros(2), target, each.controller.z0)
         np.testing.assert_array_equal(u, law.function(good, np.zeros(2), target, [])[0])
         last, after = np.array(u), np.array(each.function(bad, np.zeros(2), target, z)[0])
         assert int(status) == 0
-        expected = {"own": target[:2, None], "zero": np.zeros((2, 1))}.get(kind, last)
+        expected = {"own": target[:2, None], "zero": no_force[:, None]}.get(kind, last)
         np.testing.assert_allclose(after, expected)
     with pytest.raises(ProblemError, match="'safe', 'hold', 'zero'"):
         with_fallback(law, "stop")
