@@ -12,8 +12,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.codegen.emergency_function import rename_emergency, require_emergency
 from mbcasadi.codegen.names import parameter, require_identifier
-from mbcasadi.codegen.safe_command import rename_emergency, require_emergency, safe_command
 from mbcasadi.codegen.stage_functions import (
     patterns,
     rename_function,
@@ -22,6 +22,7 @@ from mbcasadi.codegen.stage_functions import (
 )
 from mbcasadi.codegen.unit_rows import UnitRows, unit_rows
 from mbcasadi.description import Controller, Signal, TuningParameter
+from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column
 
@@ -196,7 +197,7 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
         source=controller.source,
         notes=tuple(sorted(controller.notes.items())),
         tuning=controller.tuning,
-        u_safe=safe_command(controller, nu),
+        u_safe=safe_command(controller),
         emergency=None
         if emergency is None
         else rename_emergency(emergency.function, f"{symbol}_emergency"),

@@ -18,6 +18,7 @@ from mbcasadi.control.safe_output.holding_command import motors_of
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.control.safe_output.static_load import Array
 from mbcasadi.description.status import OUTPUTS
+from mbcasadi.linalg.symbols import Sym
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import actuator_model
 from mbcasadi.system.ranges import require_ranges
@@ -134,7 +135,7 @@ def finite_start(start: ca.DM) -> Array:
     return np.where(np.isfinite(column), column, 0.0)
 
 
-def _split_state(fallback: ca.Function, state: ca.SX) -> list[ca.SX]:
+def _split_state(fallback: ca.Function, state: Sym) -> list[Sym]:
     """Return q, v and ref of a Function."""
     ends = np.cumsum([0, *(fallback.numel_in(i) for i in range(3))]).tolist()
     return list(ca.vertsplit(state, ends))

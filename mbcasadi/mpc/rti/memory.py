@@ -103,11 +103,15 @@ class Memory:
         pending = ca.reshape(flat[2], self.width, self.columns)
         return MemoryContents(X, U, pending, *flat[3:])
 
-    def first(self, guess: OcpSolution, pending: Array) -> Array:
-        """Return z of a guess, with the pending controls (columns, nu)."""
+    def first(self, guess: OcpSolution, pending: Array, is_plan: bool) -> Array:
+        """Return z of a guess, with the pending controls (columns, nu).
+
+        One that is no plan counts as one that has ended: its controls are never put out.
+        """
+        unsolved = np.array([0.0 if is_plan else self.ocp.horizon])
         before = np.repeat(self.ocp.parameters()[:1], self.columns, axis=0)
         columns = np.hstack([pending, before[:, list(self.read)]])
-        contents = [guess.x, guess.u, columns, np.zeros(1), self.resting, self.hold.safe.z0]
+        contents = [guess.x, guess.u, columns, unsolved, self.resting, self.hold.safe.z0]
         return np.concatenate([part.ravel() for part in contents])
 
     def predict_state(self) -> ca.Function:

@@ -251,7 +251,7 @@ class RtiStages:
         is_planned = ca.logic_and(kept, count <= N)
         kept = ca.logic_and(kept, status != Status.FAILED)
         kept = ca.logic_and(kept, is_bounded(ca.vec(X), ca.vec(U)))
-        count = ca.if_else(ca.logic_or(kept, bad), count, 0)
+        count = ca.if_else(ca.logic_or(kept, bad), count, N)  # a fresh guess is no plan
         control = U[:, 0]
         X, U = (ca.if_else(kept, old, new) for old, new in zip((X, U), fresh, strict=True))
         return Plan(X, U, control, is_planned, count, kept)
