@@ -15,10 +15,7 @@ def external_c(law: Law) -> str:
             )
     calls = [f"arg[{i}]" for i in range(len(law.inputs))]
     calls += [f"res[{i}]" for i in range(len(law.outputs))]
-    # A controller whose arithmetic fails puts out what is safe; a bare Function puts out nothing.
-    error = "< 0" if law.u_safe is None else f"== {law.name.upper()}_BAD_MEMORY"
     values: dict[str, str | int] = {
-        "error": error,
         "sparsities": "".join(arrays),
         "call": "".join(f", {c}" for c in calls),
         "n_in": len(law.inputs),

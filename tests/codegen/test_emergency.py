@@ -6,7 +6,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
-from emergency_problems import ARM, Faulty, acceleration, foreign, made, pointer
+from support.emergency_problems import ARM, Faulty, acceleration, foreign, made, pointer
 
 import mbcasadi.codegen as codegen
 from mbcasadi.description import Emergency

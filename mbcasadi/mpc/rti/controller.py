@@ -66,8 +66,8 @@ class RealTimeIteration:
 
         Args:
             guess: of states and controls, from the moment at which the first control acts.
-            pending: (d, nu) pending controls, newest last; zero, clipped to their bounds, by
-                default.
+            pending: (d, nu) pending controls, newest last; by default those that hold the
+                actuators at the first state of the guess that the law was made with.
 
         Raises:
             ShapeError: a guess of another problem, or NaN.

@@ -7,7 +7,6 @@ import subprocess
 import casadi as ca
 import mujoco
 import numpy as np
-from test_c_program import solver_flags
 
 import mbcasadi as mb
 import mbcasadi.codegen as codegen
@@ -93,7 +92,10 @@ class Faulty:
             '#include "faulty.c"\nvoid set_busy(void *m, int n) { ((struct memory *)m)->busy = n; }'
         )
         command = [*find_compiler(), "-O0", "-shared", "-fPIC", str(hooks), f"-I{project.folder}"]
-        subprocess.run([*command, *solver_flags(project), "-lm", "-o", str(library)], check=True)
+        if project.manifest["solver"]:
+            solver = project.folder / "daqp"
+            command += ["-isystem", f"{solver}/include", f"{solver}/libdaqpstat.a"]
+        subprocess.run([*command, "-lm", "-o", str(library)], check=True)
         self.library = ctypes.CDLL(str(library))
 
     def memory(self):
