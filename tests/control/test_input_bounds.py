@@ -1,6 +1,6 @@
 """Which inputs are refused does not depend on units, and none that overflows gets through.
 
-A jib that carries its load on a trolley, by hand: with the trolley at x, the boom at the angle φ and
+A jib that carries its load on a trolley, by hand: with the trolley at x, the boom at φ and
 the load m in the plane (x cos φ, x sin φ) of gravity g along -y, the forces at rest are
 
     m g x cos φ   at the boom,    m g sin φ   at the trolley.
