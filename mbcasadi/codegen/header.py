@@ -32,9 +32,7 @@ def header_h(law: Law) -> str:
         else "",
         "arguments": "\n".join(_argument_lines(law)),
         "aliasing": "\n * z and z_next may be the same array." if law.has_state else "",
-        "null_state": ", a null z as @name@_z0".replace("@name@", law.name)
-        if law.has_state
-        else "",
+        "null_state": f", a null z as {law.name}_z0" if law.has_state else "",
         "returns": returns,
         "emergency": _emergency(law),
         "parameters": parameters(law),
@@ -138,7 +136,7 @@ def _constant_declarations(law: Law) -> str:
         for name, values in law.constants
     ]
     return (
-        "\n/* Limits of the control, its value where there is neither state nor memory, initial state. */\n"
+        "\n/* Limits of the control, its value without state and memory, initial state. */\n"
         + "\n".join(rows)
         + "\n"
         if rows
