@@ -121,6 +121,23 @@ def test_a_servo_without_solution_stays_where_it_was_and_a_motor_follows_its_loa
     np.testing.assert_allclose(u[3:], 2 * [[0.6 + 0.7, 0.7 + 0.9]])  # load + length, load + damping
 
 
+@pytest.mark.parametrize("solved_before", [0, 1, 4, None])
+def test_the_emergency_of_several_ticks_is_that_of_so_many_ticks_without_anything(solved_before):
+    safe = safe_output([0, 1])
+    begin = [] if solved_before is None else [(1, 1, [1.0, -1.5], OFFER)]
+    begin += (solved_before or 0) * [(0, 0, NO, NAN)]
+    emergency = safe.emergency(0).function
+    s = [ca.SX.sym(n, k) for n, k in (("z", safe.size), ("o", 4), ("m", 1), ("s", 1), ("u", 2))]
+    step, z = ca.Function("step", s, safe.step(*s)[1:]), safe.z0
+    for measured, solved, u, offered in begin:
+        z = step(z, offered, measured, solved, u)[1]
+    for missed in range(1, 8):
+        expected = ticks(safe, [*begin, *missed * [(0, 0, NO, NAN)]])[-1]
+        np.testing.assert_allclose(np.array(emergency(z, missed)[0]).ravel(), expected)
+    once = emergency(emergency(z, 1)[1], 1)[0]  # its next state goes on by one tick
+    np.testing.assert_allclose(np.array(emergency(z, 2)[0]), np.array(once))
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300, -1e9, 0.7, UNSEEN])
 def test_any_memory_gives_a_finite_command_within_limits(bad):
     safe = safe_output([0, 1])
