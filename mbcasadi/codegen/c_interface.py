@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.codegen.emergency_function import rename_emergency, require_emergency
 from mbcasadi.codegen.names import parameter, require_identifier
 from mbcasadi.codegen.stage_functions import (
     patterns,
@@ -21,6 +22,7 @@ from mbcasadi.codegen.stage_functions import (
 )
 from mbcasadi.codegen.unit_rows import UnitRows, unit_rows
 from mbcasadi.description import Controller, Signal, TuningParameter
+from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column
 
@@ -59,6 +61,11 @@ class Law:
         staged: whether a least-distance problem is solved between the two Functions.
         rows: its rows where they are constant; then no Function gives them.
         tuning: entries of the input `tuning`; a null pointer there means their defaults.
+        u_safe: (nu,) the control where there is neither a state nor a memory; None for a bare
+            Function.
+        emergency: (memory, missed) → (u, memory_next), renamed, or None: see
+            `description.Emergency`.
+        held_first: row of z at which its memory begins.
     """
 
     name: str
@@ -74,6 +81,24 @@ class Law:
     source: str = ""
     notes: tuple[tuple[str, str], ...] = ()
     tuning: tuple[TuningParameter, ...] = ()
+    u_safe: NDArray[np.float64] | None = None
+    emergency: ca.Function | None = None
+    held_first: int = 0
+
+    @property
+    def generated(self) -> tuple[ca.Function, ...]:
+        """All Functions of which there is C."""
+        return self.functions if self.emergency is None else (*self.functions, self.emergency)
+
+    @property
+    def nu(self) -> int:
+        """Number of controls; zero for a bare Function."""
+        return 0 if self.u_safe is None else self.u_safe.size
+
+    @property
+    def held(self) -> int:
+        """Number of entries of z that the safe output remembers."""
+        return 0 if self.emergency is None else int(self.emergency.numel_in(0))
 
     @property
     def has_state(self) -> bool:
@@ -83,7 +108,12 @@ class Law:
     @property
     def constants(self) -> list[tuple[str, list[float]]]:
         """Names and values of the arrays that the header declares."""
-        vectors = (("u_min", self.u_min), ("u_max", self.u_max), ("z0", self.z0))
+        vectors = (
+            ("u_min", self.u_min),
+            ("u_max", self.u_max),
+            ("u_safe", self.u_safe),
+            ("z0", self.z0),
+        )
         constants = [(name, values.tolist()) for name, values in vectors if values is not None]
         defaults = [parameter.default for parameter in self.tuning]
         return [*constants, ("tuning_default", defaults)] if defaults else constants
@@ -145,12 +175,14 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
     violation = controller.contract_violation()
     if violation:
         raise ExportError(f"controller {controller.name!r} has {violation}")
+    require_emergency(controller)
     functions = stage_functions(controller, symbol)
     staged = controller.stages is not None
     rows = unit_rows(_rows_function(functions)) if staged else None
     if rows is not None:
         functions = tuple(without_rows(stage) for stage in functions)
     nu = function.numel_out("u") if "u" in function.name_out() else controller.u_min.size
+    emergency = controller.emergency
     return Law(
         name=symbol,
         inputs=_ports(function, "in", controller.inputs),
@@ -165,6 +197,11 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
         source=controller.source,
         notes=tuple(sorted(controller.notes.items())),
         tuning=controller.tuning,
+        u_safe=safe_command(controller),
+        emergency=None
+        if emergency is None
+        else rename_emergency(emergency.function, f"{symbol}_emergency"),
+        held_first=0 if emergency is None else emergency.first,
     )
 
 

@@ -32,7 +32,9 @@ def header_h(law: Law) -> str:
         else "",
         "arguments": "\n".join(_argument_lines(law)),
         "aliasing": "\n * z and z_next may be the same array." if law.has_state else "",
+        "null_state": f", a null z as {law.name}_z0" if law.has_state else "",
         "returns": returns,
+        "emergency": _emergency(law),
         "parameters": parameters(law),
         "functions": "the functions below"
         if law.prepared_from
@@ -48,6 +50,20 @@ def header_h(law: Law) -> str:
         "NAME": upper,
     }
     return template("header.h.in", values).strip() + "\n"
+
+
+def _emergency(law: Law) -> str:
+    """Return the remark on ticks that cannot run; a bare Function has none."""
+    if not law.nu:
+        return ""
+    upper, has_flags = law.name.upper(), find_port(law.outputs, "flags")
+    mark = " and a flag" if has_flags else ""
+    status = Status.BAD_INPUT if find_port(law.outputs, "status") else f"{upper}_FAILED"
+    source = "that of the state z" if law.emergency else f"the last command, then {law.name}_u_safe"
+    return template(
+        "emergency.h.in",
+        {"source": source, "status": status, "mark": mark, "name": law.name, "NAME": upper},
+    ).rstrip()
 
 
 def _phases(law: Law) -> str:
@@ -120,7 +136,11 @@ def _constant_declarations(law: Law) -> str:
         for name, values in law.constants
     ]
     return (
-        "\n/* Limits of the control, initial state. */\n" + "\n".join(rows) + "\n" if rows else ""
+        "\n/* Limits of the control, its value without state and memory, initial state. */\n"
+        + "\n".join(rows)
+        + "\n"
+        if rows
+        else ""
     )
 
 

@@ -68,6 +68,7 @@ class Manifest(TypedDict):
     outputs: list[SignalEntry]
     u_min: list[float | None] | None
     u_max: list[float | None] | None
+    u_safe: list[float] | None
     z0: list[float] | None
     flag_bits: dict[str, int]
     tuning: list[TuningEntry]
@@ -118,6 +119,7 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "outputs": [_signal_entry(p) for p in law.outputs],
         "u_min": _numbers(law.u_min),
         "u_max": _numbers(law.u_max),
+        "u_safe": None if law.u_safe is None else law.u_safe.tolist(),
         "z0": None if law.z0 is None else law.z0.tolist(),
         "flag_bits": {str(flag.name): int(flag) for flag in Flag},
         "tuning": [_tuning_entry(parameter) for parameter in law.tuning],

@@ -2,9 +2,8 @@
 
 from itertools import accumulate
 
-from mbcasadi.codegen.c_interface import Law, Port, find_port
+from mbcasadi.codegen.c_interface import Law, Port
 from mbcasadi.codegen.text import comma_list, template
-from mbcasadi.description.status import Status
 
 FIELDS = {"A_qp": "p->A", "lba": "p->lba", "uba": "p->uba", "active0": "p->active"}
 FIELDS |= {"carry": "p->carry"}
@@ -53,7 +52,7 @@ def phases_c(law: Law, entry: dict[str, str | int]) -> str:
     results = [
         f"  m->res[{i}] = {pointers[name]};\n" for i, name in enumerate(law.preparation.name_out())
     ]
-    bind = [f"  in[{i}] = {law.inputs[i].identifier};\n" for i in places]
+    bind = [f"  in[{i}] = {argument(law, law.inputs[i])};\n" for i in places]
     normal = "  if (!failed) m->ldp.normal = ldp_normalise(&m->ldp);\n"
     values = entry | {
         "known": len(places),
@@ -63,10 +62,8 @@ def phases_c(law: Law, entry: dict[str, str | int]) -> str:
         "prepare_results": "".join(results),
         "prepare_rows": normal if prepares_rows(law) else "",
         "forget_rows": "  m->ldp.normal = 0;\n" if prepares_rows(law) else "",
-        "unprepared": _unprepared_c(law),
         "bind_known": "".join(bind),
         "known_parameters": known_parameters(law),
-        "refuse": _refuse(law),
     }
     for phase, is_whole in (("feedback", 0), ("step", 1)):
         tick_values = values | {"phase": phase, "whole": is_whole}
@@ -79,55 +76,11 @@ def known_parameters(law: Law) -> str:
     return "".join(f", const double *{port.identifier}" for port in law.prepared_from)
 
 
-def output_loops(law: Law, entries: dict[str, str]) -> list[str]:
-    """Return the C that writes a value to every entry of an output, 0 where none is chosen."""
-    lines = []
-    for k, port in enumerate(law.outputs):
-        value = entries.get(port.name, "0")
-        if port.size:
-            lines += [
-                f"  if (out[{k}])",
-                f"    for (i = 0; i < {port.size}; ++i) out[{k}][i] = {value};",
-            ]
-    return lines
-
-
-def zero_control(law: Law) -> str:
-    """Return the entry of u that is zero within its limits."""
-    return f"fmin(fmax(0, {law.name}_u_min[i]), {law.name}_u_max[i])"
-
-
-def _unprepared_c(law: Law) -> str:
-    state = find_port(law.inputs, "z")
-    entries = {"u": zero_control(law), "status": str(Status.BAD_INPUT), "residual": "HUGE_VAL"}
-    if state is not None:
-        place = f"in[{law.inputs.index(state)}]"
-        entries["z_next"] = f"{place} ? {place}[i] : 0"
-    code = Status.BAD_INPUT if _status(law) else f"{law.name.upper()}_FAILED"
-    return "\n".join(
-        [
-            "/* Nothing is prepared: zero control within its limits, the state as it was. */",
-            "static int unprepared(const double **in, double **out) {",
-            "  int i;",
-            "  (void)in;",
-            *output_loops(law, entries),
-            f"  return {code};",
-            "}",
-            "",
-        ]
-    )
-
-
-def _refuse(law: Law) -> str:
-    """Return the C for a law that does not itself detect a missing preparation."""
-    status = _status(law)
-    if status is None:
-        return "  if (!prepared) return unprepared(in, out);\n"
-    place = law.outputs.index(status)
-    return (
-        f"  if (!prepared && out[{place}][0] != {Status.BAD_INPUT}) return unprepared(in, out);\n"
-    )
-
-
-def _status(law: Law) -> Port | None:
-    return find_port(law.outputs, "status")
+def argument(law: Law, port: Port) -> str:
+    """Return the C of one input: null is the default of `tuning`, the initial state for z."""
+    defaults = {"tuning": f"{law.name}_tuning_default"}
+    if law.has_state:
+        defaults["z"] = f"{law.name}_z0"
+    if port.name not in defaults:
+        return port.identifier
+    return f"{port.identifier} ? {port.identifier} : {defaults[port.name]}"

@@ -16,6 +16,7 @@ def memory_doubles(law: Law) -> int:
     work = work_sizes(law)
     total = work["sz_w"] + work["sz_iw"] + work["sz_arg"] + work["sz_res"] + 4
     total += 0 if law.z0 is None else law.z0.size
+    total += law.nu
     if law.staged:
         n, m = max(1, law.n), max(1, law.m)
         rows = 0 if law.rows is not None else max(1, int(law.pattern.nnz())) + m * n + m

@@ -10,7 +10,13 @@ from mbcasadi.description.constraints import (
     TendonCoupling,
     Weld,
 )
-from mbcasadi.description.controller import Controller, Limits, Signal, TuningParameter
+from mbcasadi.description.controller import (
+    Controller,
+    Emergency,
+    Limits,
+    Signal,
+    TuningParameter,
+)
 from mbcasadi.description.coverage import Coverage, CoverageItem
 from mbcasadi.description.qp_stages import LeastDistanceStages
 from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
@@ -24,6 +30,7 @@ __all__ = [
     "Controller",
     "Coverage",
     "CoverageItem",
+    "Emergency",
     "Equality",
     "FixedTendon",
     "Frame",

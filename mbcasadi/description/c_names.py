@@ -12,7 +12,8 @@ protected public template this throw true try typename using virtual main
 abs sin cos tan asin acos atan atan2 sinh cosh tanh exp log sqrt pow fabs floor ceil fmin fmax
 hypot erf memset memcpy malloc free casadi_int casadi_real c_float
 memory in out m p tick_ code_ status_value NAN INFINITY
-evaluate safe_output status_code preparation unprepared run_tick KNOWN
+evaluate safe_output broken completed interrupting uninitialised unprepared is_finite is_ready
+preparation is_prepared run_tick KNOWN INT_MAX
 NX ACTIVE LOWER IMMUTABLE SOFT BINARY N_CONSTR N_SIMPLE SQUARE ARSUM
 """
 RESERVED = frozenset(RESERVED_WORDS.split())

@@ -70,6 +70,33 @@ class Limits:
     soft: tuple[bool, ...]
 
 
+LAST_COMMAND = 0.01
+"""s during which the last solved command is still used, at least one tick."""
+
+
+def ticks_of_last_command(period: float) -> int:
+    """Return the ticks without a solution in which the last command is used."""
+    return max(1, round(LAST_COMMAND / period))
+
+
+@dataclass(frozen=True)
+class Emergency:
+    """The output of a tick of which nothing could be computed, from the state alone.
+
+    The generated C calls it where the law itself cannot run: without memory, during another call
+    on the same memory, after an arithmetic breakdown.
+
+    Attributes:
+        function: (memory, missed) → (u, memory_next), in SX: the safe output on the last of
+            `missed` ticks (at least 1) without measurement and solution. It is finite and within
+            the limits whatever the memory holds.
+        first: row of z at which the memory begins.
+    """
+
+    function: ca.Function
+    first: int
+
+
 @dataclass(frozen=True)
 class Controller:
     """A discrete-time control law with explicit state.
@@ -102,6 +129,9 @@ class Controller:
         delay: ticks from a measurement to the moment at which u acts, as the law assumes.
         limits: further bounded quantities: rates, states, outputs.
         tuning: names, defaults and bounds of the input `tuning`, where there is one.
+        emergency: the output where the law cannot run. Without one the generated C keeps the last
+            finite control for `LAST_COMMAND` seconds, then gives a constant: what the law gives for
+            NaN if its status says that this is the safe output, else zero within the limits.
     """
 
     name: str
@@ -125,6 +155,7 @@ class Controller:
     delay: int = 0
     limits: Limits | None = None
     tuning: tuple[TuningParameter, ...] = ()
+    emergency: Emergency | None = None
 
     @property
     def default_tuning(self) -> NDArray[np.float64]:

@@ -29,12 +29,19 @@ class Flag(IntFlag):
     `SATURATED`: an entry of u lay outside its limits before it was clipped. `RELAXED`: a soft
     constraint is violated with slack. `GATED`: a measurement was rejected. `CLIPPED`: a reference
     that asks for far more than actuators and gravity can give was taken for a nearer one.
+
+    Set by the generated C only, with status 3: `UNPREPARED`: a feedback without a preparation from
+    its inputs. `INTERRUPTING`: the call interrupted another one on the same memory.
+    `UNINITIALISED`: the memory is not ready.
     """
 
     SATURATED = 1
     RELAXED = 2
     GATED = 4
     CLIPPED = 8
+    UNPREPARED = 16
+    INTERRUPTING = 32
+    UNINITIALISED = 64
 
 
 OUTPUTS = ("u", "z_next", "status", "flags", "residual")

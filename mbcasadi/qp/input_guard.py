@@ -4,7 +4,7 @@ Comparisons are written so that NaN fails them, and choices as `condition ? a : 
 that is not chosen has no effect.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
@@ -12,8 +12,24 @@ from numpy.typing import NDArray
 
 from mbcasadi.linalg.symbols import Sym
 
-LARGEST_INPUT = 1e12
-"""Inputs whose absolute values add up to more than this count as bad."""
+Array = NDArray[np.float64]
+
+LARGEST_STATE = 1e12
+"""A measured q and v count as bad where their absolute values, each in the unit of its coordinate
+(`system.coordinates.state_sizes`) and s, add up to more than this. A double resolves 1e-16 of
+itself: farther away the shape of a mechanism is known to less than 1e-4 of its size. In these units
+nothing overflows: terms are of degree 5 in (q, v) at most, and their squares reach 1e120. In the
+user's units the bound would be a thousand times nearer in millimetres than in metres."""
+
+LARGEST_INPUT = 1e20
+"""Other inputs whose absolute values add up to more than this count as bad: references, gains,
+forces, states of a law. Their units are the user's.
+
+It refuses nothing sensible: 1e9 N m, a hundred times the torque of the largest machines, are
+1e18 g mm²/s². It lets no overflow through: terms are products of three of them at most, two gains
+and a reference for example, and the square of one is 1e120; norms leave 1e180 to the numbers of a
+model. What overflows all the same is not finite, and a comparison with that is false. The number
+stays below `UNBOUNDED`, from which on a bound is none."""
 
 LARGEST_CONTROL = 1e300
 """Controls whose absolute value is larger count as infinite. Their units are the user's: the torque
@@ -29,18 +45,30 @@ MASK_ON = 0.5
 """Entries of the mask above this are on."""
 
 
-def input_validity(values: Iterable[ca.SX], q: ca.SX, quaternions: Sequence[int]) -> ca.SX:
-    """Return whether inputs are finite, of bounded size, and their quaternions not degenerate.
+def is_bounded(*values: Sym) -> Sym:
+    """Return whether columns are finite, and their entries together at most `LARGEST_INPUT`."""
+    return ca.sum1(ca.fabs(ca.vertcat(*values))) <= LARGEST_INPUT
+
+
+def state_validity(state: tuple[Sym, Sym], sizes: tuple[Array, Array]) -> Sym:
+    """Return whether a measured state is finite and at most `LARGEST_STATE` away.
 
     Args:
-        values: all inputs to check.
+        state: q (nq,), v (nv,).
+        sizes: the unit of each entry.
+    """
+    shares = (x / ca.DM(size) for x, size in zip(state, sizes, strict=True))
+    return ca.sum1(ca.fabs(ca.vertcat(*shares))) <= LARGEST_STATE
+
+
+def quaternion_validity(q: ca.SX, quaternions: Sequence[int]) -> ca.SX:
+    """Return whether no quaternion is degenerate.
+
+    Args:
         q: (nq,) configuration.
         quaternions: first row in q of each quaternion.
     """
-    size = ca.SX(0)
-    for value in values:
-        size = size + ca.sum1(ca.fabs(value))
-    valid = size <= LARGEST_INPUT
+    valid = ca.SX(1)
     for place in quaternions:
         valid = ca.logic_and(valid, ca.sumsqr(q[place : place + 4]) >= LEAST_QUAT2)
     return valid

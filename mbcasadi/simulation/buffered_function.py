@@ -34,6 +34,11 @@ class BufferedFunction:
         # CasADi's stubs show the C signature (pointer, size); its wrapper takes a memoryview.
         setter(index, array.data)
 
+    @property
+    def failed(self) -> bool:
+        """Whether the last call could not be completed; no error is raised for that."""
+        return bool(self._buffer.ret())
+
     def __call__(self, *values: Array | float) -> list[Array]:
         """Return all outputs as vectors."""
         for argument, value in zip(self._arguments, values, strict=True):

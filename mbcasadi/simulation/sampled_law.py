@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.description import Controller
-from mbcasadi.description.controller import HasController
+from mbcasadi.description.controller import HasController, ticks_of_last_command
+from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
 from mbcasadi.simulation.buffered_function import Array, BufferedFunction
@@ -100,6 +101,8 @@ class _ControllerFunction:
     """The Function of a `Controller`, with its state z."""
 
     def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+        self._last, self._age = safe_command(controller), 0
         self._function = BufferedFunction(controller.function)
         f = controller.function
         self._names_in, self._names_out = f.name_in(), f.name_out()
@@ -111,8 +114,23 @@ class _ControllerFunction:
         values = default | inputs
         arguments = [column(name, values[name], self._sizes[name]) for name in self._names_in]
         outputs = dict(zip(self._names_out, self._function(*arguments), strict=True))
+        if not np.isfinite([*outputs["u"], *outputs.get("status", [])]).all():
+            return self._broken()
         self._z = outputs.get("z_next", self._z)
+        self._last, self._age = outputs["u"], 0
         return outputs["u"]
+
+    def _broken(self) -> Array:
+        """Return the safe output after an arithmetic breakdown, as the generated C does."""
+        controller, z0 = self._controller, np.array(self._controller.z0, dtype=float).ravel()
+        emergency, z, self._z = controller.emergency, self._z, z0
+        self._age += 1
+        if emergency is None:
+            young = self._age <= ticks_of_last_command(controller.period)
+            return self._last if young else safe_command(controller)
+        held = slice(emergency.first, emergency.first + emergency.function.numel_in(0))
+        u, self._z[held] = (np.asarray(x).ravel() for x in emergency.function(z[held], 1))
+        return np.asarray(u)
 
 
 def _require_fit(controller: Controller, system: System, reference: Signal | None) -> None:

@@ -86,6 +86,17 @@ def quaternion_places(system: System) -> list[int]:
     return [j.qpos + shift[j.kind] for j in system.tree.joints if j.kind in shift]
 
 
+def state_sizes(system: System) -> tuple[Array, Array]:
+    """Return the unit of each entry of q (nq,) and v (nv,): 1 for rotations, else a length.
+
+    v is counted in these units per second. Those of q are the ones of v, moved by `dq/dt = N v`.
+    """
+    of_v = system.scales.coordinates
+    moved = [np.abs(np.asarray(system.velocity_map(q))) @ of_v for q, _ in system.scales.states]
+    of_q = np.max(moved, axis=0)
+    return np.where(of_q > 0, of_q, 1.0), np.where(of_v > 0, of_v, 1.0)
+
+
 def authored_pose(system: System) -> Array:
     """Return the model's `q0`.
 

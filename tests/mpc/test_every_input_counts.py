@@ -104,7 +104,8 @@ def test_each_entry_that_is_no_number_is_bad_input(kind):
         if name == "z":
             continue
         for entry in range(value.size):
-            for bad in (np.nan, -np.inf, 1e13):
+            far = (1e13,) if name in ("q", "v") else ()  # of the mechanism's own size
+            for bad in (np.nan, -np.inf, 1e21, *far):
                 wrong = value.copy()
                 wrong[entry] = bad
                 out = call(good | {name: wrong})

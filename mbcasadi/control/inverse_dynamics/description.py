@@ -63,6 +63,7 @@ def controller_data(
         monitor=monitor,
         monitors=_monitors(setup),
         contacts=tuple(setup.contacts),
+        emergency=stages.safe.emergency(len(stages.row_names)),
     )
 
 

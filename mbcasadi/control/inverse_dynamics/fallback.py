@@ -15,8 +15,11 @@ from mbcasadi.control.safe_output.safe_output import SafeOutput
 
 
 def offered_hold(setup: Setup, qp: CondensedProblem) -> dict[str, ca.SX]:
-    """Return what `finish` needs for the safe output, by name; contacts that are on carry load."""
-    if setup.safe_output_kind != "safe":
+    """Return the command that holds the pose of a tick; contacts that are on carry load.
+
+    Its parts are by name; there are none where the safe output remembers nothing.
+    """
+    if not setup.safe_output_size:
         return {}
     hold = holding_command(
         setup.system,
@@ -26,13 +29,14 @@ def offered_hold(setup: Setup, qp: CondensedProblem) -> dict[str, ca.SX]:
         (qp.problem.dynamics.G, qp.scales.rows**-2.0),
         qp.scales.actuators**-2.0,
     )
-    return {"hold.load": hold.load, "hold.own": hold.own, "measured": qp.inputs.accepted}
+    return {"hold.load": hold.load, "hold.own": hold.own}
 
 
 def safe_output_of(
     setup: Setup,
     symbols: dict[str, ca.SX],
     hold: dict[str, ca.SX],
+    no_force: ca.SX,
     limits: tuple[Array, Array],
 ) -> SafeOutput:
     """Return the safe output of a controller.
@@ -41,15 +45,19 @@ def safe_output_of(
         setup: the options.
         symbols: inputs of the controller, by name.
         hold: `offered_hold` of these symbols.
+        no_force: (nu,) control of zero actuator force, of these symbols.
         limits: (nu,) each, that the control never leaves.
     """
-    start = np.zeros(2 * setup.system.nu)
+    column = ca.vertcat(no_force, ca.SX.zeros(setup.system.nu))
     if hold:
-        inputs = {name: symbols[name] for name in symbols if name != "z"}
         column = ca.vertcat(hold["hold.load"], hold["hold.own"])
-        at = ca.Function("start", list(inputs.values()), [column], list(inputs), ["start"])
-        nominal = nominal_inputs(setup)
-        start = np.asarray(at(**{name: nominal[name] for name in inputs})["start"]).ravel()
+    nominal = nominal_inputs(setup)
+    if setup.fallback_law is not None:
+        command = setup.fallback_law(*(nominal[name] for name in ("q", "v", "ref", "mask")))
+        column = ca.vertcat(command, ca.SX.zeros(setup.system.nu))
+    inputs = {name: symbols[name] for name in symbols if name != "z"}
+    at = ca.Function("start", list(inputs.values()), [column], list(inputs), ["start"])
+    start = np.asarray(at(**{name: nominal[name] for name in inputs})["start"]).ravel()
     return SafeOutput(
         kind=setup.safe_output_kind,
         names=setup.system.actuator_names,
@@ -81,4 +89,4 @@ def offered_output(
     if setup.fallback_law is not None:
         at, _ = guard_inputs(setup, inputs)
         return ca.densify(setup.fallback_law(at.q, at.v, at.ref, at.on)), at.accepted
-    return ca.if_else(known["valid"], no_force, 0), known["valid"]
+    return no_force, known["measured"]

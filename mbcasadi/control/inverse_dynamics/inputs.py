@@ -9,12 +9,14 @@ import numpy as np
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.qp.input_guard import (
     MASK_ON,
-    input_validity,
+    is_bounded,
     normalise_quaternions,
+    quaternion_validity,
     replace_invalid,
+    state_validity,
 )
 from mbcasadi.system.closing import close_state
-from mbcasadi.system.coordinates import quaternion_places
+from mbcasadi.system.coordinates import quaternion_places, state_sizes
 
 MEASURED = ("q", "v", "act")
 
@@ -73,8 +75,13 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
     measured = {name: symbols[name] for name in MEASURED if name in symbols}
     commanded = {name: symbols[name] for name in ("ref", "mask")}
     quaternions, nominal = quaternion_places(setup.system), nominal_inputs(setup)
-    is_measured = input_validity(measured.values(), measured["q"], quaternions)
-    is_commanded = input_validity(commanded.values(), measured["q"], ())
+    is_measured = ca.logic_and(
+        state_validity((measured["q"], measured["v"]), state_sizes(setup.system)),
+        quaternion_validity(measured["q"], quaternions),
+    )
+    if "act" in measured:
+        is_measured = ca.logic_and(is_measured, is_bounded(measured["act"]))
+    is_commanded = is_bounded(*commanded.values())
     safe = replace_invalid(is_measured, measured, nominal)
     safe |= replace_invalid(is_commanded, commanded, nominal)
     q, on = normalise_quaternions(safe["q"], quaternions), safe["mask"] > MASK_ON

@@ -43,6 +43,7 @@ from mbcasadi.linalg import solve_upper
 from mbcasadi.qp.input_guard import active_signs, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds
+from mbcasadi.system.actuator_model import ActuatorModel
 
 Array = NDArray[np.float64]
 
@@ -81,7 +82,8 @@ def make_stages(setup: Setup) -> Stages:
     symbols["z"] = z
     A_qp, lba, uba = least_distance(setup, qp)
     hold = offered_hold(setup, qp)
-    carry, layout = pack(_values_of_finish(setup, qp) | hold)
+    offered = hold if setup.safe_output_kind == "safe" else {}
+    carry, layout = pack(_values_of_finish(setup, qp) | offered)
     build = ca.Function(
         "build",
         list(symbols.values()),
@@ -91,7 +93,7 @@ def make_stages(setup: Setup) -> Stages:
         {"cse": True},
     )
     limits = control_limits(setup, problem)
-    safe = safe_output_of(setup, symbols, hold, limits)
+    safe = safe_output_of(setup, symbols, hold, _no_force(problem.actuators), limits)
     finish = _finish(setup, qp, layout, symbols, safe)
     reads_inputs = safe.kind != "zero"
     return Stages(
@@ -159,6 +161,7 @@ def _values_of_finish(setup: Setup, qp: CondensedProblem) -> dict[str, ca.SX]:
         "size": length(ca.sqrt(tasks.weight) * error),
         "rate": setup.contact_damping + length(problem.v / size),
         "valid": qp.valid,
+        "measured": qp.inputs.accepted,
         "clipped": qp.clipped,
     }
 
@@ -214,10 +217,10 @@ def _finish(
         ),
     )
     optimal = status <= int(Status.SUBOPTIMAL)
-    no_force = _controls(problem, known, ca.fmin(ca.fmax(0, known["p_min"]), known["p_max"]))
+    no_force = _no_force(_actuators(problem, known))
     offered, measured = offered_output(setup, known, inputs, no_force)
     memory = inputs["z"][m:, 0] if safe.size else ca.SX(0, 1)
-    u_solved = _controls(problem, known, p)
+    u_solved = _actuators(problem, known).controls(p)
     u_free, u, remembered = safe.step(memory, offered, measured, optimal, u_solved)
     clipped = ca.logic_and(known["valid"], known["clipped"])
     flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
@@ -233,10 +236,21 @@ def _finish(
     )
 
 
-def _controls(problem: Problem, known: dict[str, ca.SX], p: ca.SX) -> ca.SX:
-    """Return the controls of the actuator forces p, from carried numbers."""
-    actuators = replace(problem.actuators, gain=known["gain"], bias=known["bias"], act=known["act"])
-    return actuators.controls(p)
+def _actuators(problem: Problem, known: dict[str, ca.SX]) -> ActuatorModel:
+    """Return the actuators of carried numbers."""
+    return replace(
+        problem.actuators,
+        gain=known["gain"],
+        bias=known["bias"],
+        act=known["act"],
+        lower=known["p_min"],
+        upper=known["p_max"],
+    )
+
+
+def _no_force(actuators: ActuatorModel) -> ca.SX:
+    """Return the control (nu,) of zero actuator force within its limits."""
+    return actuators.controls(ca.fmin(ca.fmax(ca.SX(0), actuators.lower), actuators.upper))
 
 
 def _cost(setup: Setup, qp: CondensedProblem, known: dict[str, ca.SX]) -> Cost:

@@ -8,7 +8,7 @@ no command. The core knows nothing of the latter, so another safe output needs n
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import casadi as ca
@@ -18,6 +18,7 @@ from mbcasadi.control.safe_output.holding_command import motors_of
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.control.safe_output.static_load import Array
 from mbcasadi.description.status import OUTPUTS
+from mbcasadi.linalg.symbols import Sym
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import actuator_model
 from mbcasadi.system.ranges import require_ranges
@@ -94,12 +95,25 @@ class Core:
         """
         offered = {"safe": core["hold"], "zero": core["no_force"], "hold": core["hold"][:0, 0]}
         if self.fallback is not None:
-            ends = np.cumsum([0, *(self.fallback.numel_in(i) for i in range(3))]).tolist()
-            offered["law"] = self.fallback(*ca.vertsplit(core["state"], ends))
+            offered["law"] = self.fallback(*_split_state(self.fallback, core["state"]))
         _, limited, memory_next = self.safe.step(
             memory, offered[self.safe.kind], core["accepted"], solved, u
         )
         return limited, memory_next
+
+    def with_safe(self, kind: str, fallback: ca.Function | None) -> "Core":
+        """Return the core with a safe output of `FALLBACKS`, or "law" and its Function."""
+        f = self.function
+        at_nan = f.call([ca.DM.nan(f.numel_in(i), 1) for i in range(f.n_in())])
+        core = dict(zip(CORE, at_nan, strict=True))  # at the authored pose at rest
+        start = core["hold"]
+        if kind == "zero":
+            start = ca.vertcat(core["no_force"], ca.DM.zeros(self.safe.nu))
+        if fallback is not None:
+            command = fallback.call(_split_state(fallback, core["state"]))[0]
+            start = ca.vertcat(command, ca.DM.zeros(self.safe.nu))
+        safe = replace(self.safe, kind=kind, start=finite_start(start))
+        return replace(self, safe=safe, fallback=fallback)
 
 
 def no_force_at(system: System, q: ca.SX, v: ca.SX, period: float) -> ca.SX:
@@ -112,8 +126,19 @@ def start_of(system: System, hold: ca.Function) -> Array:
     """Return load and own at the authored pose at rest, of a Function (inputs) → (hold)."""
     q0 = np.zeros(system.nq) if system.tree is None else np.asarray(system.tree.q0, dtype=float)
     others = {"mask": 1.0} if "mask" in hold.name_in() else {}
-    start = np.asarray(hold(q=q0, **others)["hold"]).ravel()
-    return np.where(np.isfinite(start), start, 0.0)
+    return finite_start(hold(q=q0, **others)["hold"])
+
+
+def finite_start(start: ca.DM) -> Array:
+    """Return load and own (2 nu,), zero where the authored pose gives none."""
+    column = np.asarray(start.full()).ravel()
+    return np.where(np.isfinite(column), column, 0.0)
+
+
+def _split_state(fallback: ca.Function, state: Sym) -> list[Sym]:
+    """Return q, v and ref of a Function."""
+    ends = np.cumsum([0, *(fallback.numel_in(i) for i in range(3))]).tolist()
+    return list(ca.vertsplit(state, ends))
 
 
 def safe_output_of(system: System, limits: Array, start: Array, period: float) -> SafeOutput:

@@ -58,8 +58,9 @@ from mbcasadi.description import Controller, TuningParameter
 from mbcasadi.description.status import LAW_STATUS, Flag, Status
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.input_guard import (
-    LARGEST_INPUT,
+    LARGEST_CONTROL,
     clamp,
+    is_bounded,
     is_saturated,
 )
 from mbcasadi.shapes import real_array, require_identifier, require_positive
@@ -140,6 +141,7 @@ def make_law(
         monitor=_monitor(command, symbols, core.safe.size),
         monitors=monitors(tracked) if command.error is not None else (),
         tuning=tuple(tuning),
+        emergency=core.safe.emergency(z0.size),
     )
     desired = _desired_fun(f"{name}_desired", command, symbols, z_next)
     desired = with_memory(desired, z0.size, 0, core.safe.size)
@@ -197,7 +199,6 @@ def _core(
 ) -> Core:
     """Return the law without its safe output."""
     values = dict(outputs) | {"accepted": accepted}
-    values["no_force"] = ca.if_else(accepted, values["no_force"], 0)
     inputs = list(symbols.values())
     function = ca.Function(
         f"{name}_core",
@@ -216,8 +217,9 @@ def _outputs(
 ) -> dict[str, ca.SX]:
     desired = ca.densify(command.u)
     residual = ca.densify(ca.vertcat(ca.SX(0, 1), *command.residual.values()))
-    total = sum((ca.sum1(ca.fabs(part)) for part in (desired, z_next, residual)), ca.SX(0))
-    solved = ca.logic_and(command.solvable, total <= LARGEST_INPUT)  # false for NaN
+    total = ca.sum1(ca.fabs(ca.vertcat(desired, residual)))
+    finite = ca.logic_and(total <= LARGEST_CONTROL, is_bounded(z_next))  # false for NaN
+    solved = ca.logic_and(command.solvable, finite)
     sound = ca.logic_and(valid, solved)
     valid = ca.logic_and(valid, command.trusted)
     usable = ca.logic_and(valid, solved)

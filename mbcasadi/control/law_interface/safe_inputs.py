@@ -10,16 +10,17 @@ from mbcasadi.control.law_interface.law import Array, LawInputs
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import TuningParameter
 from mbcasadi.qp.input_guard import (
-    LARGEST_INPUT,
     MASK_ON,
-    input_validity,
+    is_bounded,
     is_within,
     normalise_quaternions,
+    quaternion_validity,
     replace_invalid,
+    state_validity,
 )
 from mbcasadi.system import System
 from mbcasadi.system.closing import close_state
-from mbcasadi.system.coordinates import equality_groups, quaternion_places
+from mbcasadi.system.coordinates import equality_groups, quaternion_places, state_sizes
 
 
 def input_symbols(
@@ -67,8 +68,11 @@ def safe_inputs(
     quaternions = quaternion_places(system)
     measured = {name: symbols[name] for name in ("q", "v")}
     others = {name: value for name, value in symbols.items() if name not in measured}
-    is_measured = input_validity(measured.values(), symbols["q"], quaternions)
-    valid = input_validity(others.values(), symbols["q"], ())
+    is_measured = ca.logic_and(
+        state_validity((symbols["q"], symbols["v"]), state_sizes(system)),
+        quaternion_validity(symbols["q"], quaternions),
+    )
+    valid = is_bounded(*others.values())
     nominal = {name: ca.DM.zeros(value.numel()) for name, value in symbols.items()}
     if tuning:
         lower, upper = (
@@ -107,7 +111,7 @@ def close_inputs(system: System, at: LawInputs) -> tuple[LawInputs, ca.SX]:
 
 def finite_state(z: ca.SX, z0: Array) -> ca.SX:
     """Return the state as it came in, the initial one where it holds NaN or huge numbers."""
-    return ca.if_else(ca.sum1(ca.fabs(z)) <= LARGEST_INPUT, z, ca.DM(z0)) if z0.size else z
+    return ca.if_else(is_bounded(z), z, ca.DM(z0)) if z0.size else z
 
 
 def _split(column: ca.SX, sizes: Mapping[str, int]) -> dict[str, ca.SX]:

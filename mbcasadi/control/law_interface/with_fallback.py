@@ -35,10 +35,10 @@ def with_fallback(law: Law, fallback: str | ca.Function) -> Law:
         )
     if isinstance(fallback, ca.Function):
         _require_sizes(law, fallback)
-        chosen = replace(core, safe=replace(core.safe, kind="law"), fallback=fallback)
+        chosen = core.with_safe("law", fallback)
     else:
         require_choice("fallback", fallback, FALLBACKS)
-        chosen = replace(core, safe=replace(core.safe, kind=fallback), fallback=None)
+        chosen = core.with_safe(fallback, None)
     sizes = core.nz, core.safe.size, chosen.safe.size
     monitor = controller.monitor
     return replace(
@@ -53,6 +53,7 @@ def with_fallback(law: Law, fallback: str | ca.Function) -> Law:
             z0=np.append(controller.z0[: core.nz], chosen.safe.z0),
             notes=controller.notes | {"status": LAW_STATUS.summary(DESCRIPTIONS[chosen.safe.kind])},
             monitor=None if monitor is None else with_memory(monitor, *sizes),
+            emergency=chosen.safe.emergency(core.nz),
         ),
     )
 

@@ -236,6 +236,7 @@ class _Wrap:
             z0=np.concatenate([inner.z0, qp.z0]),
             stages=stages,
             notes=inner.notes | {"limits": "nearest feasible acceleration by a QP"},
+            emergency=self.safe_core.safe.emergency(self.law.core.nz),
             monitor=self._monitor(),
         )
 

@@ -20,7 +20,7 @@ import numpy as np
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.qp.input_guard import LARGEST_INPUT
+from mbcasadi.qp.input_guard import LARGEST_INPUT, is_bounded
 
 DOUBTED_AFTER = 2
 """Samples outside the gate, one after another, from which the status is not 0."""
@@ -128,7 +128,7 @@ class InnovationGate:
             memory: (2 + ny,).
         """
         gate, W, k = self.gate, ca.DM(self.whiten), self.limit
-        sound = ca.sum1(ca.fabs(memory)) <= LARGEST_INPUT
+        sound = is_bounded(memory)
         memory = ca.if_else(sound, memory, ca.DM(self.start))
         count = ca.fmin(ca.fmax(ca.floor(memory[0]), -gate.fail_after), gate.fail_after)
         agreed = ca.fmin(ca.fmax(ca.floor(memory[1]), 0), gate.accept_after)

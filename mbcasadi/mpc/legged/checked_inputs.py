@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.mpc.legged.rigid_body import NX, WRENCH, SingleRigidBody
-from mbcasadi.qp.input_guard import LARGEST_INPUT
+from mbcasadi.qp.input_guard import is_bounded
 from mbcasadi.qp.solver import CLAIMED
 
 CHECKED_INPUTS = ("x0", "feet", "ref", "mask")
@@ -40,7 +40,7 @@ def checked_inputs(
     column = ca.vertcat(*(inputs[key] for key in CHECKED_INPUTS))
     arms = inputs["feet"] - ca.repmat(inputs["x0"][3:6], body.feet, 1)
     near = ca.sum1(ca.fabs(arms)) <= LONGEST_ARM
-    valid = ca.logic_and(ca.sum1(ca.fabs(column)) <= LARGEST_INPUT, near)
+    valid = ca.logic_and(is_bounded(column), near)
     finite_column = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
     ends = np.cumsum([0, *(inputs[key].numel() for key in CHECKED_INPUTS)]).tolist()
     split = ca.vertsplit(finite_column, ends)

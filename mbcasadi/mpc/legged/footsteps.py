@@ -10,7 +10,7 @@ from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.mpc.legged.from_system import rigid_body_state, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait, Path, swing_path
 from mbcasadi.mpc.legged.rigid_body import Array, SingleRigidBody, geometry, next_state
-from mbcasadi.qp.input_guard import LARGEST_INPUT, LEAST_QUAT2
+from mbcasadi.qp.input_guard import LEAST_QUAT2, is_bounded
 from mbcasadi.shapes import require_name
 
 
@@ -221,7 +221,7 @@ def nominal_stance(law: InverseDynamicsQP, q0: Array) -> NominalStance:
 
 def finite(a: ca.SX) -> ca.SX:
     """Return 1 where a vector holds finite numbers of a plausible size, else 0."""
-    return ca.sum1(ca.fabs(a)) <= LARGEST_INPUT
+    return is_bounded(a)
 
 
 def rotate_about_vertical(yaw: ca.SX, a: ca.SX) -> ca.SX:

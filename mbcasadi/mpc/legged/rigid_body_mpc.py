@@ -220,6 +220,7 @@ def _controller_data(
         z0=np.append(np.zeros(rows), problem.safe.z0),
         period=period,
         stages=stages,
+        emergency=problem.safe.emergency(rows),
         notes={
             "law": "MPC of a single rigid body, condensed at run time",
             "horizon": f"{problem.horizon} samples of {period:g} s",

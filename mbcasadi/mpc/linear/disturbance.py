@@ -18,7 +18,7 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.qp.input_guard import LARGEST_INPUT
+from mbcasadi.qp.input_guard import is_bounded
 
 STEADY_STATE_RANK_TOL = 1e-9
 """Singular value, relative to the largest, below which a matrix has lost a rank."""
@@ -130,7 +130,7 @@ def augment_with_disturbance(
 
 def sound_estimate(estimate: Sym) -> tuple[Sym, Sym]:
     """Return (x, d), zero where it holds NaN or huge numbers, and whether it is sound."""
-    sound = ca.sum1(ca.fabs(estimate)) <= LARGEST_INPUT
+    sound = is_bounded(estimate)
     return ca.if_else(sound, estimate, 0), sound
 
 
@@ -144,7 +144,7 @@ def correct(model: DisturbanceModel, y: Sym, estimate: Sym, memory: Sym) -> Corr
         memory: of the gate.
     """
     start, sound = sound_estimate(estimate)
-    measured = ca.sum1(ca.fabs(y)) <= LARGEST_INPUT
+    measured = is_bounded(y)
     e = wrap_angles(y - ca.DM(model.C) @ start, model.wrap)
     e = ca.if_else(measured, e, 0)
     valid = ca.logic_and(sound, measured)

@@ -22,7 +22,7 @@ from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.limits import limits_of
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.qp.input_guard import LARGEST_INPUT
+from mbcasadi.qp.input_guard import is_bounded
 from mbcasadi.system.coordinates import unitless_signal
 
 
@@ -118,12 +118,15 @@ class Interface(ABC):
     def complete(self, controller: Controller) -> Controller:
         """Return the controller completed with the source and monitor of this interface."""
 
+    @abstractmethod
+    def is_measured(self, symbols: Mapping[str, Sym]) -> Sym:
+        """Return whether the measured inputs are finite, and not too far away."""
+
     @final
     def offered(self, symbols: Mapping[str, Sym]) -> tuple[Sym, Sym]:
         """Return what `SafeOutput.step` takes: the hold, and whether the measurement is finite."""
         values = [symbols[signal.name] for signal in self.measured]
-        measured = ca.sum1(ca.fabs(ca.vertcat(*values))) <= LARGEST_INPUT
-        hold = self.hold
+        measured, hold = self.is_measured(symbols), self.hold
         start = type(measured)(ca.DM(hold.safe.start))
         return start if hold.command is None else hold.command(*values), measured
 
@@ -204,6 +207,10 @@ class StateInterface(Interface):
     def inputs(self, symbols: Mapping[str, Sym], estimate: Sym) -> ProblemInputs[Sym]:
         """Return the measurement and the reference, unchanged."""
         return ProblemInputs(symbols[self.name], symbols["ref"], estimate)
+
+    def is_measured(self, symbols: Mapping[str, Sym]) -> Sym:
+        """Return whether the measurement is finite; its units are unknown."""
+        return is_bounded(symbols[self.name])
 
     @cached_property
     def hold(self) -> Hold:

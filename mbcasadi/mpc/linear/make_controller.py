@@ -164,6 +164,7 @@ def _controller(
             limits=interface.limits,
             prediction=prediction,
             prediction_rows=interface.plan_rows,
+            emergency=safe.emergency(len(z) - len(remembered), send=interface.send),
             notes={
                 "law": f"linear MPC, {form}{estimated}",
                 "horizon": f"{problem.horizon} samples of {problem.model.period:g} s",

@@ -23,7 +23,8 @@ from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
 from mbcasadi.mpc.linear.limits import limits_of, limits_of_mechanism
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.system.coordinates import coordinates, rates
+from mbcasadi.qp.input_guard import state_validity
+from mbcasadi.system.coordinates import coordinates, rates, state_sizes
 
 
 @final
@@ -102,6 +103,10 @@ class MechanismInterface(Interface):
         """Return the deviations of state and setpoints."""
         x = self._deviation(self._near(symbols["q"], estimate), symbols["v"])
         return ProblemInputs(x, self._reference(symbols["ref"]), estimate)
+
+    def is_measured(self, symbols: Mapping[str, Sym]) -> Sym:
+        """Return whether q and v are finite, and not too far away."""
+        return state_validity((symbols["q"], symbols["v"]), state_sizes(self.linear.system))
 
     @cached_property
     def hold(self) -> Hold:

@@ -102,6 +102,10 @@ class ObserverInterface(Interface):
             doubted=state.doubted,
         )
 
+    def is_measured(self, symbols: Mapping[str, Sym]) -> Sym:
+        """Return what the outer interface finds."""
+        return self.outer.is_measured(symbols)
+
     @property
     def hold(self) -> Hold:
         """That of the outer interface."""

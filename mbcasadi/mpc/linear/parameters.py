@@ -15,7 +15,7 @@ from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.linear.interface import Interface, ProblemInputs
 from mbcasadi.mpc.linear.prediction import parameters_of
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.qp.input_guard import LARGEST_INPUT, clamp
+from mbcasadi.qp.input_guard import clamp, is_bounded
 
 
 def problem_inputs(
@@ -38,7 +38,7 @@ def problem_inputs(
     symbols = {name: kind.sym(name, size) for name, size in sizes.items()}
     inputs = interface.inputs(symbols, symbols["z"][own_state:behind, 0])
     given = ca.vertcat(*(part for name, part in symbols.items() if name != "z"))
-    sound = ca.sum1(ca.fabs(given)) <= LARGEST_INPUT
+    sound = ca.logic_and(is_bounded(given), interface.is_measured(symbols))
     return symbols, replace(inputs, x0=ca.if_else(sound, inputs.x0, np.inf))
 
 
@@ -55,7 +55,7 @@ def parameters(problem: LinearProblem, x0: Sym, ref: Sym, past: Sym) -> tuple[Sy
     """
     model, places = problem.model, parameters_of(problem)
     column = ca.vertcat(x0, ref, past)
-    valid = ca.sum1(ca.fabs(column)) <= LARGEST_INPUT
+    valid = is_bounded(column)
     safe = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
     past = safe[places.s.stop :, 0]
     x = safe[: model.nx, 0]

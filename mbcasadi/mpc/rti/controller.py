@@ -66,13 +66,13 @@ class RealTimeIteration:
 
         Args:
             guess: of states and controls, from the moment at which the first control acts.
-            pending: (d, nu) pending controls, newest last; zero, clipped to their bounds, by
-                default.
+            pending: (d, nu) pending controls, newest last; by default those that hold the
+                actuators at the first state of the guess that the law was made with.
 
         Raises:
             ShapeError: a guess of another problem, or NaN.
         """
-        return _first_memory(self.memory, guess, pending)
+        return _first_memory(self.memory, guess, pending, is_plan=True)
 
     def trajectory(self, z: Array) -> tuple[Array, Array]:
         """Return x (N + 1, nx) and u (N, nu) in z."""
@@ -113,13 +113,14 @@ def real_time_iteration(
         ocp: the problem; the tick's period is that of its intervals.
         guess: the first guess; by default the motion from rest in the initial pose, without
             control. After a failure it is used again near its first state; elsewhere the measured
-            state is held.
+            state is held. Only a guess that is given here counts as a plan: without a solution its
+            controls are put out.
         delay: d, ticks from a measurement to the moment at which its control acts. The state is
             predicted over them with the pending controls; the guess, and p in `ref`,
             begin at that moment.
         pending: (d, nu) initial pending controls, newest last; at least one with S or du_bounds,
-            whose changes start from it. Zero, clipped to their bounds, by default: give the holding
-            control of a robot that its motors carry.
+            whose changes start from it. By default the safe output at the first state of the guess,
+            which holds the actuators there.
         shift: whether the guess is shifted by one interval each tick.
         tolerance: bound of each residual of the QP for its solution to be accepted.
         solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
@@ -138,7 +139,7 @@ def real_time_iteration(
     first = rollout(ocp, rest, ocp.parameters()) if guess is None else guess
     rows = rows_of(ocp)
     memory = memory_of(ocp, rows.resting, int(delay), _hold_of(ocp, first))
-    z0 = _first_memory(memory, first, pending)
+    z0 = _first_memory(memory, first, pending, is_plan=guess is not None)
     problem = RtiStages(ocp, interval_functions(ocp, rows), rows, memory, z0, shift, tolerance)
     stages = problem.stages()
     _require_determined(problem, stages)
@@ -185,7 +186,9 @@ def _growth(ocp: OptimalControlProblem, z: Array) -> float:
     return float(np.abs(np.linalg.eigvals(A)).max()) if np.all(np.isfinite(A)) else np.inf
 
 
-def _first_memory(memory: Memory, guess: OcpSolution, pending: ArrayLike | None) -> Array:
+def _first_memory(
+    memory: Memory, guess: OcpSolution, pending: ArrayLike | None, *, is_plan: bool
+) -> Array:
     ocp = memory.ocp
     sizes = ((ocp.horizon + 1, ocp.nx), (ocp.horizon, ocp.nu))
     shapes = (guess.x.shape, guess.u.shape)
@@ -193,8 +196,8 @@ def _first_memory(memory: Memory, guess: OcpSolution, pending: ArrayLike | None)
         raise ShapeError(
             f"guess has x {shapes[0]} and u {shapes[1]}; expected {sizes[0]} and {sizes[1]}, finite"
         )
-    at_rest = np.clip(np.zeros((memory.columns, ocp.nu)), *ocp.u_bounds.T)
+    at_rest = np.tile(memory.hold.safe.constant, (memory.columns, 1))
     controls = at_rest if pending is None else real_array("pending", pending)
     if controls.shape != at_rest.shape or not np.all(np.isfinite(controls)):
         raise ShapeError(f"pending has shape {controls.shape}, expected {at_rest.shape}, finite")
-    return memory.first(guess, controls)
+    return memory.first(guess, controls, is_plan)

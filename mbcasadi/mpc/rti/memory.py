@@ -24,7 +24,8 @@ from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.solution import OcpSolution
-from mbcasadi.qp.input_guard import LARGEST_INPUT
+from mbcasadi.qp.input_guard import is_bounded, state_validity
+from mbcasadi.system.coordinates import state_sizes
 
 
 class MemoryContents(NamedTuple, Generic[Sym]):
@@ -102,11 +103,15 @@ class Memory:
         pending = ca.reshape(flat[2], self.width, self.columns)
         return MemoryContents(X, U, pending, *flat[3:])
 
-    def first(self, guess: OcpSolution, pending: Array) -> Array:
-        """Return z of a guess, with the pending controls (columns, nu)."""
+    def first(self, guess: OcpSolution, pending: Array, is_plan: bool) -> Array:
+        """Return z of a guess, with the pending controls (columns, nu).
+
+        One that is no plan counts as one that has ended: its controls are never put out.
+        """
+        unsolved = np.array([0.0 if is_plan else self.ocp.horizon])
         before = np.repeat(self.ocp.parameters()[:1], self.columns, axis=0)
         columns = np.hstack([pending, before[:, list(self.read)]])
-        contents = [guess.x, guess.u, columns, np.zeros(1), self.resting, self.hold.safe.z0]
+        contents = [guess.x, guess.u, columns, unsolved, self.resting, self.hold.safe.z0]
         return np.concatenate([part.ravel() for part in contents])
 
     def predict_state(self) -> ca.Function:
@@ -138,19 +143,25 @@ class Memory:
     def guess(self, inputs: dict[str, ca.MX], z0: Array) -> Guess:
         """Return the contents of z and ref, finite whatever they hold."""
         ocp = self.ocp
-        z_is_finite = ca.sum1(ca.fabs(inputs["z"])) <= LARGEST_INPUT
-        contents = self.split(ca.if_else(z_is_finite, inputs["z"], ca.DM(z0)))
-        is_finite = ca.sum1(ca.fabs(inputs["ref"])) <= LARGEST_INPUT
+        contents = self.split(ca.if_else(is_bounded(inputs["z"]), inputs["z"], ca.DM(z0)))
+        is_finite = is_bounded(inputs["ref"])
         p = ca.if_else(is_finite, inputs["ref"], ca.DM(ocp.parameters().ravel()))
         return Guess(*contents, ca.reshape(p, ocp.np_, ocp.horizon + 1), is_finite)
 
     def start(self, inputs: dict[str, ca.MX], guess: Guess) -> tuple[ca.MX, ca.MX]:
         """Return x0, the guessed one where the measurement is bad, and whether it is good."""
         x0 = self.predict_state()(inputs["q"], inputs["v"], guess.pending, guess.P[:, 0])
-        magnitude = ca.sum1(ca.fabs(ca.vertcat(inputs["q"], inputs["v"], x0)))
+        valid = ca.logic_and(guess.ref_is_finite, self.is_measured(inputs["q"], inputs["v"]))
         # A state that becomes huge in the prediction counts as NaN.
-        valid = ca.logic_and(guess.ref_is_finite, magnitude <= LARGEST_INPUT)
+        valid = ca.logic_and(valid, is_bounded(x0))
         return ca.if_else(valid, x0, guess.X[:, 0]), valid
+
+    def is_measured(self, q: ca.MX, v: ca.MX) -> ca.MX:
+        """Return whether a measured state is finite, and not too far away."""
+        system = self.ocp.system
+        if system is None:
+            return is_bounded(q, v)
+        return state_validity((q, v), state_sizes(system))
 
     def next_pending(self, guess: Guess, u: ca.MX) -> ca.MX:
         """Return the pending controls of the next tick."""

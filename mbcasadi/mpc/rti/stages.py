@@ -25,6 +25,7 @@ from mbcasadi.qp.input_guard import (
     LARGEST_INPUT,
     active_signs,
     clamp,
+    is_bounded,
     is_saturated,
     is_within,
 )
@@ -204,9 +205,8 @@ class RtiStages:
         kept = ca.logic_or(solved, ca.logic_or(bad, motion))
         is_planned = ca.logic_and(kept, count <= N)
         kept = ca.logic_and(kept, status != Status.FAILED)
-        finite = ca.sum1(ca.fabs(ca.vertcat(ca.vec(X), ca.vec(U)))) <= LARGEST_INPUT
-        kept = ca.logic_and(kept, finite)
-        count = ca.if_else(ca.logic_or(kept, bad), count, 0)
+        kept = ca.logic_and(kept, is_bounded(ca.vec(X), ca.vec(U)))
+        count = ca.if_else(ca.logic_or(kept, bad), count, N)  # a fresh guess is no plan
         control = U[:, 0]
         X, U = (ca.if_else(kept, old, new) for old, new in zip((X, U), fresh, strict=True))
         return Plan(X, U, control, is_planned, count, kept)
@@ -214,7 +214,7 @@ class RtiStages:
     def _safe_step(self, inputs: dict[str, ca.MX], guess: Guess, plan: Plan) -> tuple[ca.MX, ca.MX]:
         """Return the control before its limits, and what the safe output remembers."""
         hold, state = self.memory.hold, (inputs["q"], inputs["v"])
-        measured = ca.sum1(ca.fabs(ca.vertcat(*state))) <= LARGEST_INPUT
+        measured = self.memory.is_measured(*state)
         offered = ca.MX(ca.DM(hold.safe.start)) if hold.command is None else hold.command(*state)
         free, _, held = hold.safe.step(guess.held, offered, measured, plan.is_planned, plan.control)
         return free, held
@@ -228,8 +228,7 @@ class RtiStages:
             end = self.ocp.horizon - 1
             x_after = self.ocp.dynamics(X[:, end + 1], U[:, end], P[:, end + 1])
             moved = ca.horzcat(X[:, 1:], x_after), ca.horzcat(U[:, 1:], U[:, end])
-            size = ca.sum1(ca.fabs(x_after))  # where it explodes, the last state is kept
-            moves = ca.logic_and(plan.kept, size <= LARGEST_INPUT)
+            moves = ca.logic_and(plan.kept, is_bounded(x_after))  # else the last state is kept
             X, U = (ca.if_else(moves, *pair) for pair in zip(moved, (X, U), strict=True))
             active = self.rows.shift_active_set(active)
         active = ca.if_else(plan.kept, active, ca.DM(self.rows.resting))

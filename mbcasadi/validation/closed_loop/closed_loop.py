@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Controller
+from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, count_of_periods
@@ -45,7 +46,8 @@ def run_loop(
     """Run the loop and return all measurements, tick by tick.
 
     The first control acts at once and until the second is due. A controller with an input `f_c`
-    gets the force of the equality constraints under the control that still acts. A plant that
+    gets the force of the equality constraints under the control that still acts, at first the safe
+    output of the authored pose. A plant that
     diverges ends the run, and the recording has an event that says so.
 
     Args:
@@ -70,7 +72,7 @@ def run_loop(
     tuning = controller.default_tuning if tuning is None else tuning
     recorder, z = Recorder(), column("z0", controller.z0, controller.z0.size)
     pending: deque[Array] = deque()
-    applied: Array = np.zeros(plant.nu)
+    applied: Array = safe_command(controller)
     events: tuple[str, ...] = ()
     for k in range(ticks):
         t = k * controller.period

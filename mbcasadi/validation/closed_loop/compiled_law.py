@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mbcasadi.codegen import CProject, export_c
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
+from mbcasadi.description.status import Status
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.simulation.buffered_function import BufferedFunction
 
@@ -100,6 +101,8 @@ class Caller:
     def __call__(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """Return all outputs as vectors; `values` may hold more names than there are inputs.
 
+        A call that fails has the status of that, also where the Function has none.
+
         Raises:
             ShapeError: a value with another number of elements than its input.
         """
@@ -107,4 +110,7 @@ class Caller:
         for name, value in inputs.items():
             if value.size != self.size(name):
                 raise ShapeError(f"{name} has {value.size} elements, expected {self.size(name)}")
-        return dict(zip(self.names_out, self._call(*inputs.values()), strict=True))
+        outputs = dict(zip(self.names_out, self._call(*inputs.values()), strict=True))
+        if self._call.failed:
+            outputs["status"] = np.array([float(Status.FAILED)])
+        return outputs

@@ -121,6 +121,23 @@ def test_a_servo_without_solution_stays_where_it_was_and_a_motor_follows_its_loa
     np.testing.assert_allclose(u[3:], 2 * [[0.6 + 0.7, 0.7 + 0.9]])  # load + length, load + damping
 
 
+@pytest.mark.parametrize("solved_before", [0, 1, 4, None])
+def test_the_emergency_of_several_ticks_is_that_of_so_many_ticks_without_anything(solved_before):
+    safe = safe_output([0, 1])
+    begin = [] if solved_before is None else [(1, 1, [1.0, -1.5], OFFER)]
+    begin += (solved_before or 0) * [(0, 0, NO, NAN)]
+    emergency = safe.emergency(0).function
+    s = [ca.SX.sym(n, k) for n, k in (("z", safe.size), ("o", 4), ("m", 1), ("s", 1), ("u", 2))]
+    step, z = ca.Function("step", s, safe.step(*s)[1:]), safe.z0
+    for measured, solved, u, offered in begin:
+        z = step(z, offered, measured, solved, u)[1]
+    for missed in range(1, 8):
+        expected = ticks(safe, [*begin, *missed * [(0, 0, NO, NAN)]])[-1]
+        np.testing.assert_allclose(np.array(emergency(z, missed)[0]).ravel(), expected)
+    once = emergency(emergency(z, 1)[1], 1)[0]  # its next state goes on by one tick
+    np.testing.assert_allclose(np.array(emergency(z, 2)[0]), np.array(once))
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300, -1e9, 0.7, UNSEEN])
 def test_any_memory_gives_a_finite_command_within_limits(bad):
     safe = safe_output([0, 1])
@@ -163,12 +180,14 @@ def test_a_law_takes_a_function_or_a_name_as_its_safe_output():
     held, zero = with_fallback(law, "hold"), with_fallback(law, "zero")
     target = law.ref(posture_q=[0.4, 0.1])
     good, bad = np.array([0.3, -0.5]), np.array([np.nan, 0.0])
+    model = mujoco.MjModel.from_xml_string(SERVOS)
+    no_force = -model.actuator_biasprm[:, 0] / model.actuator_gainprm[:, 0]  # at length 0, at rest
     for kind, each in (("safe", law), ("own", own), ("hold", held), ("zero", zero)):
         u, z, status, *_ = each.function(good, np.zeros(2), target, each.controller.z0)
         np.testing.assert_array_equal(u, law.function(good, np.zeros(2), target, [])[0])
         last, after = np.array(u), np.array(each.function(bad, np.zeros(2), target, z)[0])
         assert int(status) == 0
-        expected = {"own": target[:2, None], "zero": np.zeros((2, 1))}.get(kind, last)
+        expected = {"own": target[:2, None], "zero": no_force[:, None]}.get(kind, last)
         np.testing.assert_allclose(after, expected)
     with pytest.raises(ProblemError, match="'safe', 'hold', 'zero'"):
         with_fallback(law, "stop")

@@ -158,13 +158,15 @@ def test_the_c_equals_the_function_and_bears_bad_input(hanging, tmp_path):
 
 def test_a_state_outside_its_bounds_is_infeasible_and_gives_the_plan():
     ocp = swing_up(q_bounds=[[-0.5, 0.5], [-np.inf, np.inf]])
-    rti = real_time_iteration(ocp)
-    u, z, status, *_ = tick(
-        rti.function, np.array([0.9, 0, 2.0, 0]), setpoint_of(ocp).ravel(), rti.controller.z0
-    )
-    assert status == 2
-    assert u == 0
-    assert np.all(np.isfinite(z))
+    plan = initial_guess(ocp, np.zeros((HORIZON + 1, 4)), np.zeros((HORIZON, 1)))
+    # Without a plan that was given or solved the motor brakes what moves: 20 1/s, at its limit.
+    for guess, expected in ((plan, 0.0), (None, -LIMIT)):
+        rti = real_time_iteration(ocp, guess)
+        x = np.array([0.9, 0, 2.0, 0])
+        u, z, status, *_ = tick(rti.function, x, setpoint_of(ocp).ravel(), rti.controller.z0)
+        assert status == 2
+        assert u == expected
+        assert np.all(np.isfinite(z))
 
 
 def test_a_wrong_solution_of_the_solver_is_not_accepted(hanging):

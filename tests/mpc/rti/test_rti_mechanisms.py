@@ -94,7 +94,7 @@ def test_tasks_are_costs_and_the_plan_has_the_names_of_the_joints():
         system, 15, 0.02, tasks=[task], R=0.01, u_bounds=[[-2, 2]], du_bounds=[[-0.6, 0.6]]
     )
     p, x0 = ocp.parameters(posture_q=0.1), np.append(system.tree.q0, np.zeros(4))
-    rti = real_time_iteration(ocp, delay=1, shift=False)
+    rti = real_time_iteration(ocp, delay=1, shift=False, pending=[[0.0]])
     z, u, status = repeat_ticks(rti, x0, p)
     assert status == 0
     start = ocp.dynamics(np.append(x0, 0.0), 0.0, p[0]).full().ravel()

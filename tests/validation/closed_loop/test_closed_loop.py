@@ -167,6 +167,18 @@ def test_a_plant_that_diverges_ends_the_run_and_fails_it() -> None:
     assert run.recording.ticks < 1000
 
 
+def test_arithmetic_that_breaks_down_is_status_4_also_of_a_law_without_a_status() -> None:
+    q, v, ref = ca.SX.sym("q", 3), ca.SX.sym("v", 3), ca.SX.sym("ref", 2)
+    u = ca.sqrt(0.3 - q[0]) - 0.1 * v[0]  # NaN beyond 0.3 rad
+    broken = ca.Function("broken", [q, v, ref], [u], ["q", "v", "ref"], ["u"])
+    run = crank_run(controller=crank_controller(function=broken), duration=0.5)
+    breaks = run.recording.q[:, 0] > 0.3
+    assert breaks.any()
+    np.testing.assert_array_equal(run.recording.status, 4 * breaks)
+    np.testing.assert_array_equal(run.recording.u[breaks], 0)
+    assert run.recording.ticks == 500  # the plant went on
+
+
 def test_c_that_is_compiled_once_serves_many_runs() -> None:
     with compile_controller(crank_controller()) as law:
         first, second = (crank_run(controller=law, duration=0.1, delay=d) for d in (0, 2))
