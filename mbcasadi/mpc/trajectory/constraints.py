@@ -19,13 +19,18 @@ from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, project_state,
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.coordinates import authored_pose
 
 DEPENDENT = 1e-7
 """Share of the largest pivot below which a row repeats the others."""
 
 
 def pin_independent_coordinates(
-    system: System, symbols: StageSymbols, q: ArrayLike, v: ArrayLike | None = None
+    system: System,
+    symbols: StageSymbols,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
 ) -> list[Bounded]:
     """Return `Z_qᵀ (q ⊖ q_ref) = 0` and `Z_vᵀ (v - v_ref) = 0`: a state by its free directions.
 
@@ -33,12 +38,13 @@ def pin_independent_coordinates(
         system: the mechanism.
         symbols: those of the problem's expressions.
         q, v: (nq,), (nv,) state on the manifold; rest by default.
+        mask: (nc,) rows that are on at that sample; the system's own by default.
 
     Raises:
-        ProblemError: the state is off the manifold.
+        ProblemError: a mask for a system without one; the state is off the manifold.
         ShapeError: a wrong shape, or NaN.
     """
-    place = project_state(system, place_of(system, q, v), TANGENT_RANK_TOL)
+    place = project_state(system, place_of(system, q, v, mask=mask), TANGENT_RANK_TOL)
     now = tangent(system, place, TANGENT_RANK_TOL)
     dq = system.difference(ca.DM(place.q), symbols.q)
     rows = [ca.DM(now.Z_q.T) @ dq, ca.DM(now.Z_v.T) @ (symbols.v - ca.DM(place.v))]
@@ -58,20 +64,21 @@ class Closure:
     of_v: ca.SX
 
 
-def closure(system: System, q: ca.SX, v: ca.SX, near: ArrayLike) -> Closure:
+def closure(system: System, q: ca.SX, v: ca.SX, near: ArrayLike | None) -> Closure:
     """Return independent closure rows, chosen at the pose `near` on the manifold.
 
     Args:
-        system: the mechanism.
+        system: the mechanism; rows that a mask switches are left out.
         q, v: (nq, 1), (nv, 1) symbols.
-        near: (nq,) pose.
+        near: (nq,) pose; the authored one by default.
     """
-    place = project_state(system, place_of(system, near), TANGENT_RANK_TOL)
+    norms = _norms(system, q)
+    if not system.nc or system.mask is not None:
+        return Closure(norms, ca.SX(0, 1))
+    pose = authored_pose(system) if near is None else near
+    place = project_state(system, place_of(system, pose), TANGENT_RANK_TOL)
     rows = numbers(rows_fun(system), place.values)
     at = {"q": q, "v": v, "t": ca.SX(0)}
-    norms = _norms(system, q)
-    if not system.nc:
-        return Closure(norms, ca.SX(0, 1))
     phi = independent(rows["of_phi"] * rows["A"]).T @ ca.SX(evaluate(system.constraint, at))
     psi = independent(rows["A"]).T @ ca.SX(evaluate(system.loop_rate, at))
     return Closure(ca.vertcat(phi, norms), psi)

@@ -15,7 +15,6 @@ from mbcasadi.mpc.trajectory.constraints import closure
 from mbcasadi.mpc.trajectory.layout import Layout, TrajectoryOptions
 from mbcasadi.shapes import bounds, column, real_array
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import authored_pose
 
 
 @dataclass(frozen=True)
@@ -138,15 +137,15 @@ def _closure_rows(
     state: tuple[ArrayLike | None, ArrayLike | None],
     near: ArrayLike | None,
 ) -> list[tuple[str, Bounded]]:
-    """Return closure rows of free coordinates; those with a given growth need none."""
+    """Return closure rows of free coordinates; those with a given growth need none.
+
+    Rows that a mask switches are left to the schedule: off, they are open at the start too.
+    """
     open_q = state[0] is None and (growth is None or bool(np.any(np.isnan(growth))))
     open_v = state[1] is None and growth is None
     if not (open_q or open_v) or (not system.nc and system.nq == system.nv):
         return []
-    place = state[0] if near is None else near
-    rows = closure(
-        system, variables.q, variables.v, authored_pose(system) if place is None else place
-    )
+    rows = closure(system, variables.q, variables.v, state[0] if near is None else near)
     closures = [("loops", rows.of_q)] * open_q + [("rates of loops", rows.of_v)] * open_v
     return [(name, Bounded(row, 0.0, 0.0)) for name, row in closures if row.numel()]
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, null_basis
+from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.collocation import mean_rates
 from mbcasadi.mpc.ocp.shooting import shooting
@@ -172,7 +173,8 @@ def _require_independent(
     slopes_fun = ca.Function("slopes", [X, P], slopes)
     start = slopes_fun(first, parameters[0])[0].full()
     end = slopes_fun(last, parameters[-1])[1].full()
-    moves = _moves(problem, last)
+    mask = slot_slices(ocp.slots).get("mask")  # that of the last interval, where the last step ends
+    moves = _moves(problem, last, None if mask is None else parameters[-2][mask])
     constant = np.zeros((ocp.nx, ocp.nx))
     for part in (layout.durations, layout.start):
         constant[part, part] = np.eye(part.stop - part.start)
@@ -188,10 +190,10 @@ def _require_independent(
     require_independent(names, rows)
 
 
-def _moves(problem: TrajectoryProblem, X: Array) -> Array:
+def _moves(problem: TrajectoryProblem, X: Array, mask: Array | None) -> Array:
     """Return (nx, k) directions in which (q, v) and the control before can move at the end."""
     system, layout = problem.system, problem.layout
-    place = place_of(system, X[: system.nq], X[system.nq : layout.nx])
+    place = place_of(system, X[: system.nq], X[system.nq : layout.nx], mask=mask)
     rows = numbers(rows_fun(system), place.values)
     N = system.velocity_map(place.q).full()
     scale = system.scales.longest_row

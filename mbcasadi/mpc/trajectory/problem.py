@@ -110,7 +110,8 @@ def trajectory_problem(
         time_weight: w, cost of a second.
         q0, v0: (nq,), (nv,) start on the manifold; free where it is not given. Without `q0`,
             `v0` can only be zero.
-        start: rows of q and v at the first sample; closure rows are added where q is free.
+        start: rows of q and v at the first sample; closure rows are added where q is free, but not
+            of rows that a mask switches: `closing` holds those that it closes there.
         periodic: (nq,) growth of each coordinate in a period (zero, or 2π of a crank), NaN where
             the loops determine it: give numbers for as many coordinates as there are freedoms, or
             for all. v returns to its first value.

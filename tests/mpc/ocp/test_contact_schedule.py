@@ -10,11 +10,14 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi.description.status import Status
 from mbcasadi.mpc import (
+    Bounded,
     discrete_dynamics,
     optimal_control_problem,
     optimise,
+    pin_independent_coordinates,
     real_time_iteration,
     solve,
+    stage_symbols,
     trajectory_guess,
     trajectory_problem,
 )
@@ -133,6 +136,24 @@ def test_a_trajectory_is_planned_from_its_first_sample_on(depth, solved):
     on = free.ocp.parameters(mask=landing_at(0))
     guess = trajectory_guess(free, np.zeros((HORIZON + 1, 1)))
     assert optimise(free, guess, on).solved == solved
+
+
+def test_a_trajectory_with_a_free_start_begins_and_ends_in_the_air_where_the_mask_is_off():
+    """A throw of a parabola: no force is needed."""
+    mass, T = point_mass(), 0.4
+    own = stage_symbols(mass)
+    top = GRAVITY * (T / 2) ** 2 / 2
+    problem = trajectory_problem(
+        mass, HORIZON, [T, T], symbols=own, residual=own.u, not_below={"phi0": 1},
+        start=[Bounded(own.q, HEIGHT, HEIGHT)],
+        end=pin_independent_coordinates(mass, own, [HEIGHT], [-GRAVITY * T / 2], [0.0]),
+    )  # fmt: skip
+    off = problem.ocp.parameters(mask=landing_at(HORIZON + 1))
+    solution = optimise(problem, trajectory_guess(problem, np.full((HORIZON + 1, 1), HEIGHT)), off)
+    assert solution.solved, solution.in_words
+    assert solution.cost < 1e-12
+    assert solution.q[HORIZON // 2, 0] == pytest.approx(HEIGHT + top, abs=1e-9)
+    assert solution.v[0, 0] == pytest.approx(GRAVITY * T / 2, abs=1e-9)
 
 
 @pytest.mark.parametrize(("options", "words"), [
