@@ -11,7 +11,7 @@ from campaign.mujoco_mechanics import MujocoMechanics
 from campaign.random_trees import legged, looped_tree
 from campaign.units import SI, Units
 from mbcasadi import models
-from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
+from mbcasadi.control import ComTask, FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact
 
 GRAVITY = 9.81  # m/s²
@@ -142,7 +142,7 @@ def particles(size, units, seed) -> Case:
 
 def by_mujoco(
     name, source, *, size, units, seed, limits=None, poses=(), contacts=(), joints=None, q0=None,
-    kp=None, law=None, priority=1.0, **options,
+    kp=None, law=None, priority=1.0, com=None, **options,
 ) -> Case:  # fmt: skip
     """Return a case of an MJCF text, path or spec: joints track, and the frames `poses`.
 
@@ -155,6 +155,7 @@ def by_mujoco(
         q0: name of a keyframe.
         kp: 1/time² of all tasks.
         law: options of the controller.
+        com: body whose tree's centre of mass tracks.
         priority: of the poses before the joints: a factor of their weights.
         options: fields of the case.
     """
@@ -172,18 +173,16 @@ def by_mujoco(
     for kind, frame in poses:
         weight = np.repeat([1 / length**2, 1.0], 3) * priority * 10 ** rng.uniform(-1, 2)
         judged.append(Pose((kind, frame), frame, kp, weight))
+    if com:
+        judged.append(Pose(("com", com), "com", kp, np.full(3, 1 / length**2)))
     if joints:
         judged.append(posture_of(model, joints, length, kp, rng))
-    tasks = [
-        PostureTask(joints, kp=kp, weight=task.weight)
-        if isinstance(task, Posture)
-        else FrameTask(task.name, kind=task.frame[0], kp=kp, weight=task.weight)
-        for task in judged
-    ]
+    tasks = [task_of(task, joints) for task in judged]
     controller = InverseDynamicsQP(
         system, tasks, contacts, ctrl_limits=limits, period=1e-3 / rate, **(law or {})
     )
-    frames = [*((c.kind, c.frame) for c in contacts), *poses]
+    frames = [(c.kind, c.frame) for c in contacts]
+    frames += [task.frame for task in judged if isinstance(task, Pose)]
     sizes = sizes_of(model, length)
     mechanics = MujocoMechanics(model, frames, sizes)
     return Case(
@@ -192,6 +191,15 @@ def by_mujoco(
         length=length, size=sizes,
         contact_roots=tuple(mechanics.root_of((c.kind, c.frame)) for c in contacts), **options,
     )  # fmt: skip
+
+
+def task_of(task: Posture | Pose, joints) -> PostureTask | FrameTask | ComTask:
+    """Return the controller's task."""
+    if isinstance(task, Posture):
+        return PostureTask(joints, kp=task.kp, weight=task.weight)
+    if task.frame[0] == "com":
+        return ComTask(kp=task.kp, weight=task.weight)
+    return FrameTask(task.name, kind=task.frame[0], kp=task.kp, weight=task.weight)
 
 
 def posture_of(model, joints, length, kp, rng) -> Posture:

@@ -26,7 +26,10 @@ class Posture:
 
 @dataclass(frozen=True)
 class Pose:
-    """Position and orientation of a frame in world axes; `name` is that of the slices."""
+    """Position and orientation of a frame in world axes; `name` is that of the slices.
+
+    The frame `("com", body)` is the centre of mass of the tree of a body: its position alone.
+    """
 
     frame: tuple[str, str]
     name: str
@@ -52,6 +55,7 @@ class Case:
         reach: where given, references are poses at rest that are up to this many metres and rad
             away, in each direction.
         switched_loops: whether the mask may open loops.
+        slipping: whether contacts have a velocity.
     """
 
     name: str
@@ -68,6 +72,7 @@ class Case:
     switched_loops: bool = True
     largest_level: float = 3.0
     noisy: bool = True
+    slipping: bool = False
     reach: float | None = None
     contact_roots: tuple[int, ...] = ()
 

@@ -86,6 +86,15 @@ BUILDERS: dict[str, Callable[[], Case]] = {
         "humanoid", limits="model", poses=[("body", "pelvis")], contacts=feet(SOLES), q0="stand",
         spread=0.05, speed=0.2, largest_level=1.0, size=1.0,
     ),
+    "quadruped_slipping": lambda: robot(
+        "quadruped", limits="model", com="trunk", q0="stand", spread=0.1, seed=6, slipping=True,
+        contacts=feet(FEET), largest_level=1.0, law={"contact_damping": 20.0},
+    ),
+    "humanoid_by_its_mass": lambda: robot(
+        "humanoid", limits="model", com="pelvis", contacts=feet(SOLES), q0="stand", spread=0.05,
+        speed=0.2, largest_level=1.0, size=1.0, seed=7,
+    ),
+    "five_bar_stabilised": lambda: robot("five_bar", limits="model", law={"stabilisation": 50.0}),
     "humanoid_rigid_soles": lambda: robot(
         "humanoid", limits="model", poses=[("body", "pelvis")], contacts=feet(SOLES), q0="stand",
         spread=0.05, speed=0.2, largest_level=0.5, size=1.0, law={"internal_forces": "none"},

@@ -89,6 +89,7 @@ def assemble(case: Case, inputs: Inputs) -> Full:
     nv, nu = at.B.shape
     J = np.vstack([np.zeros((0, nv)), *(x @ f.J[:3] for x, f in zip(axes, frames, strict=True))])
     c_J = np.concatenate([np.zeros(0), *(x @ f.c[:3] for x, f in zip(axes, frames, strict=True))])
+    c_J = c_J + case.controller.contact_damping * (J @ inputs.closed_v)
     L, definite = inertia_root(case, at, inputs.mask[nc:])
     lengths = case.lengths_on(inputs.mask[nc:])
     whitened_A = solve_triangular(L, at.A.T, lower=True).T
@@ -99,7 +100,8 @@ def assemble(case: Case, inputs: Inputs) -> Full:
         [whitened_lengths(case, at, whitened_A, lengths), row_sizes(contact_rows)]
     )
     rows = np.vstack([whitened_A, contact_rows]) / size[:, None]
-    bias = np.concatenate([at.c, contact_bias]) / size
+    loop_bias = at.c + stabilisation(case, inputs)
+    bias = np.concatenate([loop_bias, contact_bias]) / size
     kept, kept_bias, values, rest = independent(rows, bias)
     loop_basis = independent(rows[: len(at.A)], bias[: len(at.A)])[0]
     B, f = solve_triangular(L, at.B, lower=True), solve_triangular(L, at.f, lower=True)
@@ -132,6 +134,15 @@ def assemble(case: Case, inputs: Inputs) -> Full:
         task_weight=np.sqrt(np.concatenate([task.weight for task in case.tasks])),
         floor=NOTHING * natural_error(case) / cost_scale,
     )  # fmt: skip
+
+
+def stabilisation(case: Case, inputs: Inputs) -> Array:
+    """Return `2 ω A v + ω² phi` of the measured state, for each row that is on."""
+    omega, on = case.controller.stabilisation, inputs.mask[len(case.contacts) :]
+    if not omega:
+        return np.zeros(len(inputs.numbers.A))
+    A, phi = case.mechanics.rows(inputs.q, on), case.mechanics.residual(inputs.q, on)
+    return np.asarray(2 * omega * A @ inputs.v + omega**2 * phi)
 
 
 def costs(case: Case, inputs: Inputs, L: Array, scales, internal: Array, sizes):

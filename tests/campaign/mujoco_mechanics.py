@@ -45,7 +45,7 @@ class MujocoMechanics(Mechanics):
         rate = np.abs(v / self.size).max()
         step = STEP / rate if rate > 0 else 0.0
         dA = np.zeros(0)
-        dJ = {key: np.zeros(6) for key in self.frames}
+        dJ = {key: np.zeros(3 if key[0] == "com" else 6) for key in self.frames}
         for k, weight in STENCIL if step else ():
             self._place(self.integrate(q, k * step * v), on)
             dA = (
@@ -131,12 +131,17 @@ class MujocoMechanics(Mechanics):
 
     def _jacobian(self, key: tuple[str, str]) -> Array:
         J = np.zeros((6, self.nv))
+        if key[0] == "com":
+            mujoco.mj_jacSubtreeCom(self.model, self.data, J[:3], self._body(key))
+            return J[:3]
         compute = mujoco.mj_jacSite if key[0] == "site" else mujoco.mj_jacBody
         compute(self.model, self.data, J[:3], J[3:], self._identifier(key))
         return J
 
     def _pose(self, key: tuple[str, str]) -> tuple[Array, Array]:
         data, place = self.data, self._identifier(key)
+        if key[0] == "com":
+            return data.subtree_com[place].copy(), np.eye(3)
         if key[0] == "site":
             return data.site_xpos[place].copy(), data.site_xmat[place].reshape(3, 3).copy()
         return data.xpos[place].copy(), data.xmat[place].reshape(3, 3).copy()

@@ -26,7 +26,9 @@ def draw_inputs(case: Case, number: int, seed: int) -> Inputs | None:
         return None
     at = mechanics.numbers(q, np.zeros(mechanics.nv), on)
     feet = [
-        at.frames[c.kind, c.frame].J[:3] for c, m in zip(case.contacts, mask, strict=False) if m
+        at.frames[c.kind, c.frame].J[:3]
+        for c, m in zip(case.contacts, mask, strict=False)
+        if m and not case.slipping
     ]
     v = case.speed * case.rate * case.size * rng.standard_normal(mechanics.nv)
     v = project(case, np.vstack([at.A, *feet]), v * (rng.random() > 0.1))
@@ -84,14 +86,16 @@ def draw_reference(
         if case.reach is not None:
             turn = case.reach * rng.uniform(-1, 1, 3)
         turn *= min(1.0, LARGEST_TURN / max(np.linalg.norm(turn), 1e-300))
-        x, y, z, w = (Rotation.from_rotvec(turn) * Rotation.from_matrix(frame.rotation)).as_quat()
+        if "quaternion" in place:
+            turned = Rotation.from_rotvec(turn) * Rotation.from_matrix(frame.rotation)
+            ref[place["quaternion"]] = np.roll(turned.as_quat(), 1)  # w first
         away = level * case.length * rng.standard_normal(3)
-        ref[place["quaternion"]] = (w, x, y, z)
         if case.reach is not None:
             ref[place["position"]] = frame.position + case.reach * rng.uniform(-1, 1, 3)
             continue
         ref[place["position"]] = frame.position + away
         for key, scale in (("velocity", case.rate), ("acceleration", case.rate**2)):
             ref[place[key]] = level * scale * case.length * rng.standard_normal(3)
-            ref[place[f"angular_{key}"]] = level * scale * rng.standard_normal(3)
+            if "quaternion" in place:
+                ref[place[f"angular_{key}"]] = level * scale * rng.standard_normal(3)
     return ref
