@@ -12,8 +12,8 @@ y_0 is the force of least norm in range(B) that moves the mechanism as f does. T
 preserves norms. The second term comes as near to `(I - P) f` as the motion permits. Where only
 some multipliers are controlled, it is the least one that gives them.
 
-"Least" and "nearest" are those of a norm. In the Euclidean one they depend on the units of q unless
-the mechanism has weights. The kinetic norm `fᵀ M⁻¹ f` is that of the quasi-forces `u = W⁻¹ f`,
+"Least" and "nearest" are those of a norm, that of the mechanism's weights: see
+`law_interface/weights.py`. The kinetic norm `fᵀ M⁻¹ f` is that of the quasi-forces `u = W⁻¹ f`,
 `M = W Wᵀ`  [A10, section 4.2]: the same in all units. A10's quasi-force is that of all forces but
 Coriolis ones, gravity included: the least actuator force is then the one nearest to the force that
 holds the mechanism still, and with actuators for every force it leaves `u_o = 0`.
@@ -40,7 +40,7 @@ class Actuators:
 
     Attributes:
         X: (nv, k) orthonormal columns, or zero, that span range(B).
-        B_pinv: (nu, nv) `B⁺`.
+        B_pinv: (nu, nv) `B⁺`, least in the metric of controls.
         f_0: (nv, 1) actuator force at u = 0.
     """
 
@@ -98,8 +98,8 @@ class Allocation:
     Attributes:
         mechanism: weighted or not.
         needed: (nv, 1).
-        norm: in which forces are least and nearest; None for the Euclidean one of the mechanism's
-            coordinates.
+        norm: in which forces are least and nearest, of a mechanism without weights; None for that
+            of the mechanism's weighted coordinates.
     """
 
     mechanism: Mechanism
@@ -231,14 +231,14 @@ class Allocation:
 
 def actuators(mechanism: Mechanism) -> Actuators:
     """Return the range of B; constant B is factored when the law is built."""
-    B = ca.SX(mechanism.B)
+    B = ca.SX(mechanism.unit_actuation)
     if not B.is_constant():
         factor = complete_factor(B.T, row_scale=ca.norm_fro(B), rank_tol=mechanism.rank_tol)
         B_pinv = factor.pinv_transposed_times(ca.SX.eye(B.shape[0]))
-        return Actuators(factor.basis.V, B_pinv, mechanism.f_0)
+        return Actuators(factor.basis.V, mechanism.control(B_pinv), mechanism.f_0)
     matrix = np.array(ca.DM(B), dtype=float)
     X, pinv = _range(matrix, mechanism.rank_tol), np.linalg.pinv(matrix, rcond=mechanism.rank_tol)
-    return Actuators(_constant(X), _constant(pinv), mechanism.f_0)
+    return Actuators(_constant(X), mechanism.control(_constant(pinv)), mechanism.f_0)
 
 
 def _range(B: Array, rank_tol: float) -> Array:

@@ -204,7 +204,7 @@ def _whole_force(loop: ForceLoop, allocation: Allocation) -> RegulatedForce:
     error = desired - V @ (V.T @ m.weighted_force(at.f_c))
     integral_now = V @ (V.T @ m.weighted_force(at.z["integral"]))
     force, integral = _feedback_force(loop, allocation.with_force, desired, error, integral_now)
-    lam = m.rows.pinv_transposed_times(ca.horzcat(error, desired))
+    lam = m.multipliers(ca.horzcat(error, desired))
     return RegulatedForce(force, m.joint_force(integral), lam[:, 0], lam[:, 1])
 
 
@@ -215,7 +215,7 @@ def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> Re
     """
     m = allocation.mechanism
     on = m.at.rows[rows]
-    T = m.rows.pinv_transposed_times(ca.SX.eye(m.system.nv))[rows, :]
+    T = m.multipliers(ca.SX.eye(m.system.nv))[rows, :]
     desired = on * m.at.ref["force.lam"]
 
     def force_with(lam: ca.SX) -> PrescribedForce:

@@ -30,6 +30,7 @@ def impedance_control(
     damping: Gain,
     inertia: Gain | None = None,
     joint_damping: float = 0.0,
+    metric: ArrayLike | None = None,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -56,6 +57,7 @@ def impedance_control(
         damping: D, N s/m or N m s/rad.
         inertia: Λ, kg or kg m², positive, a number or one for each row; None for the own one.
         joint_damping: 1/s, of motions that the task leaves free.
+        metric: (nv, nv) W of the force, as in `gravity_compensated_pd`.
         rank_tol: relative length below which rows are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -78,11 +80,12 @@ def impedance_control(
         pull = spring.at(at)
         F = at.ref[force_slot.name] if mass is not None else None
         a = _acceleration(m, pull, mass, F, joint_damping)
-        force = Allocation(m, m.M @ a + m.h).least()
+        w = Mechanism.measured(system, at, rank_tol, metric=metric)
+        force = Allocation(w, w.weighted_force(m.M @ a + m.h)).least()
         return Command(
             u=force.u,
             a=a,
-            residual={"force": force.motion},
+            residual={"force": w.joint_force(force.motion)},
             attainable=force.attainable,
             solvable=is_definite(tree_cholesky(m.M), ca.diag(m.M)),
             error=pull.error,

@@ -158,7 +158,7 @@ def chosen_coordinates(
         system: read from a model.
         q: (nq,) closed pose, not a singular one; the authored pose by default.
         among: names of the joints to choose from; all hinges and slides by default.
-        metric: (nv, nv) weights of velocities; the identity by default.
+        metric: (nv, nv) weights of velocities; those of `law_interface/weights.py` by default.
 
     Raises:
         UnknownNameError: a name in `among` is no hinge or slide.
