@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from mbcasadi.description import Connect, Equality, JointCoupling, Weld
-from mbcasadi.system.scales import Array, model_length
+from mbcasadi.system.natural_sizes import Array, model_length
 from mbcasadi.system.system import System
 
 AUTHORED_SHARE = 0.1
@@ -36,6 +36,25 @@ def residual_sizes(system: System) -> Array:
     return sizes
 
 
+def rate_sizes(system: System, v: Array) -> Array:
+    """Return (nc,) sizes of the rows' rates at a velocity (nv,).
+
+    They are those of `residual_sizes` times the rate of the motion, `System.scales.rate` at least.
+    """
+    rate = np.abs(v / system.scales.coordinates).max(initial=0.0)
+    return residual_sizes(system) * max(float(rate), system.scales.rate)
+
+
+def sized_rows(system: System, A: Array) -> Array:
+    """Return rows (nc, nv) over the sizes of residuals, for rates over the sizes of coordinates."""
+    return np.asarray(A * system.scales.coordinates / residual_sizes(system)[:, None])
+
+
+def longest_row(system: System) -> float:
+    """Return the usual length of the longest row of `sized_rows`; 1 without rows."""
+    return float((system.scales.rows / residual_sizes(system)).max(initial=0.0)) or 1.0
+
+
 def _known_size(system: System, equality: Equality) -> Array | None:
     """Return the sizes (k,) of an equality's residuals, or None where their unit is not known."""
     assert system.tree is not None
@@ -53,15 +72,18 @@ def _known_size(system: System, equality: Equality) -> Array | None:
 
 @lru_cache(maxsize=64)
 def control_sizes(system: System) -> Array:
-    """Return (nu,) `|diag(coordinates) B_i|`, the torque that a unit of each control gives.
+    """Return (nu,) the largest torque on a coordinate that a unit of each control gives.
 
-    A control that has no effect anywhere has the largest size of the others.
+    Its root mean square over poses; forces count with the length of their coordinate. A control
+    that has no effect anywhere has the largest size of the others.
     """
     states, size = system.scales.states, system.scales.coordinates[:, None]
-    squares = [np.sum((size * system.actuation(q).full()) ** 2, axis=0) for q, _ in states]
-    sizes = np.sqrt(np.mean(squares, axis=0))
+    torques = [
+        np.abs(size * system.actuation(q).full()).max(axis=0, initial=0.0) for q, _ in states
+    ]
+    sizes = np.sqrt(np.mean(np.square(torques), axis=0))
     if system.tree is not None:
         B = system.actuation(np.asarray(system.tree.q0, dtype=float)).full()
-        authored = np.linalg.norm(size * B, axis=0)
+        authored = np.abs(size * B).max(axis=0, initial=0.0)
         sizes = np.where(authored > AUTHORED_SHARE * sizes, authored, sizes)
     return np.asarray(np.where(sizes > 0, sizes, sizes.max(initial=0.0) or 1.0))

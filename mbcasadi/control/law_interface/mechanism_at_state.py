@@ -22,7 +22,7 @@ from mbcasadi.linalg import (
 )
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.closing import row_scale_at
-from mbcasadi.system.scales import typical_row_lengths
+from mbcasadi.system.row_lengths import typical_row_lengths
 from mbcasadi.system.sizes import residual_sizes
 
 LAW_RANK_TOL = 1e-6

@@ -40,9 +40,9 @@ def computed_torque(
 
     `a` is the admissible acceleration nearest to that of the task, and the least of those where
     the task leaves motions free; `u` is the least control that gives it. Both norms come from the
-    model, so u does not depend on its units. The forward part is [A16, eq. 19 corrected]. Directions that the
-    task leaves free are damped with `damping`. At its limits u is clipped entry by entry, so the
-    direction of the force changes; use `within_limits` where that matters.
+    model, so u does not depend on its units. The forward part is [A16, eq. 19 corrected].
+    Directions that the task leaves free are damped with `damping`. At its limits u is clipped entry
+    by entry, so the direction of the force changes; use `within_limits` where that matters.
 
     Args:
         system: the mechanism.

@@ -50,11 +50,12 @@ def dependent_regulation(
 
     `V = ½ vᵀ M v + ½ eᵀ K_p e` falls: `V̇ = -vᵀ K_d v - σ ‖e‖ vᵀ K_p η`, passive dampers not
     counted. The σ-term is dry friction. Norms are those of the metric (the paper adds squares of
-    metres and radians): the default one counts a length of the model as 1 rad. With one gain for all coordinates, the mechanism rests
-    where `‖P e‖ <= σ ‖e‖`. So Theorem 2 (`σ > 1` converges) is false: from σ = 1 on friction
-    exceeds the spring at every pose, and the mechanism stays where it is. Below, it stays only
-    where e makes an angle of more than `arccos σ` with the constraint; with σ = 0 where `P e = 0`.
-    With unequal gains the bound is `P K_p e` against `σ ‖e‖ P K_p η`, η along the spring's pull.
+    metres and radians): the default one counts a length of the model as 1 rad. With gains
+    `K_p = k W`, W the metric, the mechanism rests where `‖P e‖ <= σ ‖e‖`. So Theorem 2 (`σ > 1`
+    converges) is false: from σ = 1 on friction exceeds the spring at every pose, and the mechanism
+    stays where it is. Below, it stays only where e makes an angle of more than `arccos σ` with the
+    constraint; with σ = 0 where `P e = 0`. With other gains the bound is `P K_p e` against
+    `σ ‖e‖ P K_p η`, η along the spring's pull.
     The law has no integral: errors that it does not compensate (such as that of a mass) leave an
     offset.
 

@@ -16,7 +16,7 @@ from mbcasadi.shapes import (
 )
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
-from mbcasadi.system.scales import typical_row_lengths
+from mbcasadi.system.row_lengths import typical_row_lengths
 from mbcasadi.system.sizes import residual_sizes
 
 POSE_RANK_TOL = 1e-6

@@ -48,8 +48,9 @@ def quasi_velocity_force(
 
     With `rows`, the force that lam_d leaves open is the least one in the norm `least`.
 
-    Where rows depend on each other, lam is the least one, in the sizes of `residual_sizes`. The motion has priority; the force
-    gets the remaining freedom of the actuators. Status 2 means that one of them is unattainable.
+    Where rows depend on each other, lam is the least one, in the sizes of `residual_sizes`. The
+    motion has priority; the force gets the remaining freedom of the actuators. Status 2 means that
+    one of them is unattainable.
     At saturation u is clipped entry by entry, motion and force both have errors, and the
     integrator takes no step that increases the clipped part.
 
@@ -77,9 +78,7 @@ def quasi_velocity_force(
 
     def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
-        allocation = motion.allocation(
-            motion.mechanism.M @ motion.a + motion.mechanism.h, least
-        )
+        allocation = motion.allocation(motion.mechanism.M @ motion.a + motion.mechanism.h, least)
         m, outcome = allocation.mechanism, loop.tick(allocation)
         return Command(
             u=outcome.force.u,

@@ -61,9 +61,10 @@ def servo_control(
     norm.
 
     Status 2: the rows are unattainable, (33) fails: they contradict each other or a passive
-    constraint, or actuators do not reach them; u is the least-squares one of least norm,
-    squares of the rows as they are given: scale a row to weigh it. `servo_report` says which. Near a pose where K loses rank u grows without bound. At its limits
-    u is clipped entry by entry and the rows are violated; use `within_limits` where they matter.
+    constraint, or actuators do not reach them; u is the least-squares one of least norm, squares of
+    the rows as they are given: scale a row to weigh it. `servo_report` says which. Near a pose
+    where K loses rank u grows without bound. At its limits u is clipped entry by entry and the rows
+    are violated; use `within_limits` where they matter.
 
     Args:
         system: the mechanism; its mask switches passive constraints.

@@ -37,7 +37,7 @@ def lti_inverse_dynamics(
     Its test is `(I - B B⁺)(dx/dt - A x - c) = 0`  [S20, eq. 14].
     `x = (ξ, η)`, `A = dfdx`, `B = dfdu`, `c = drift` are those of `linearize`. The desired rate is
 
-        dξ/dt of the model,   dη/dt = η̇_ref + kd (η_ref - η) + kp Z_vᵀ Z_q (ξ_ref - ξ)
+        dξ/dt of the model,   dη/dt = η̇_ref + kd (η_ref - η) + kp Z_vᵀ W Z_q (ξ_ref - ξ)
 
     so that (14) is a condition on accelerations only. The reference holds `xi`, `eta` (of
     `Linearization.coordinates`) and `eta_dot`.
@@ -65,7 +65,7 @@ def lti_inverse_dynamics(
     B = linear.dfdu
     B_pinv: Array = np.asarray(np.linalg.pinv(B, DESCRIPTOR_INPUT_TOL), dtype=float)
     outside = np.eye(linear.nx) - B @ B_pinv
-    pull = np.hstack([kp * linear.Z_v.T @ linear.Z_q, kd * np.eye(linear.n_v)])
+    pull = np.hstack([kp * linear.to_eta @ linear.Z_q, kd * np.eye(linear.n_v)])
 
     def equations(at: LawInputs) -> Command:
         dq = system.difference(linear.q, at.q)

@@ -15,7 +15,12 @@ import scipy
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
-from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, project_state, tangent
+from mbcasadi.control.regulators.tangent import (
+    TANGENT_RANK_TOL,
+    coordinates_of,
+    project_state,
+    tangent,
+)
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
 from mbcasadi.system import System, evaluate
@@ -27,7 +32,7 @@ DEPENDENT = 1e-7
 def pin_independent_coordinates(
     system: System, symbols: StageSymbols, q: ArrayLike, v: ArrayLike | None = None
 ) -> list[Bounded]:
-    """Return `Z_qᵀ (q ⊖ q_ref) = 0` and `Z_vᵀ (v - v_ref) = 0`: a state by its free directions.
+    """Return `Z_qᵀ W (q ⊖ q_ref) = 0` and `Z_vᵀ W (v - v_ref) = 0`: a state by its free directions.
 
     Args:
         system: the mechanism.
@@ -41,7 +46,8 @@ def pin_independent_coordinates(
     place = project_state(system, place_of(system, q, v), TANGENT_RANK_TOL)
     now = tangent(system, place, TANGENT_RANK_TOL)
     dq = system.difference(ca.DM(place.q), symbols.q)
-    rows = [ca.DM(now.Z_q.T) @ dq, ca.DM(now.Z_v.T) @ (symbols.v - ca.DM(place.v))]
+    to_xi, to_eta = (ca.DM(coordinates_of(system, Z)) for Z in (now.Z_q, now.Z_v))
+    rows = [to_xi @ dq, to_eta @ (symbols.v - ca.DM(place.v))]
     return [Bounded(row, 0.0, 0.0) for row in rows if row.numel()]
 
 

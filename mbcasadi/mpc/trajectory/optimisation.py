@@ -194,9 +194,8 @@ def _moves(problem: TrajectoryProblem, X: Array) -> Array:
     place = place_of(system, X[: system.nq], X[system.nq : layout.nx])
     rows = numbers(rows_fun(system), place.values)
     N = system.velocity_map(place.q).full()
-    scale = system.scales.longest_row
-    Z_q = null_basis(rows["of_phi"] * rows["A"], TANGENT_RANK_TOL, scale=scale)
-    Z_v = null_basis(rows["A"], TANGENT_RANK_TOL, scale=scale)
+    Z_q = null_basis(system, rows["of_phi"] * rows["A"], TANGENT_RANK_TOL)
+    Z_v = null_basis(system, rows["A"], TANGENT_RANK_TOL)
     before = layout.before
     free = np.zeros((layout.size, Z_q.shape[1] + Z_v.shape[1] + before.stop - before.start))
     free[: system.nq, : Z_q.shape[1]] = N @ Z_q

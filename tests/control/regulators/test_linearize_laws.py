@@ -82,7 +82,7 @@ def test_the_cart_pole_is_the_one_of_the_textbook():
     by_hand = np.block([[zero, identity], -np.linalg.solve(M, np.hstack([stiffness, damping]))][:1])
     by_hand = np.vstack([by_hand, -np.linalg.solve(M, np.hstack([stiffness, damping]))])
     T = np.kron(identity, linear.Z_v[[0, 2]])  # (x, θ) of the basis
-    np.testing.assert_allclose(T @ linear.dfdx @ T.T, by_hand, atol=1e-10)
+    np.testing.assert_allclose(T @ linear.dfdx @ np.linalg.inv(T), by_hand, atol=1e-10)
     np.testing.assert_allclose(T @ linear.dfdu, np.vstack([[0], [0], np.linalg.inv(M)[:, :1]]))
 
 
