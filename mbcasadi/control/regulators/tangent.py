@@ -91,9 +91,9 @@ def newton_projection(system: System, place: Place, rank_tol: float) -> Place | 
         phi, psi = rows["phi"].ravel(), rows["psi"].ravel()
         gap = np.abs(phi / size).max(initial=0.0)
         gap = max(gap, np.abs(psi / rate_sizes(system, place.v)).max(initial=0.0))
-        step = -pseudo_inverse(system, rows["of_phi"] * rows["A"], rank_tol) @ phi
+        step = -weighted_inverse(system, rows["of_phi"] * rows["A"], rank_tol) @ phi
         q = np.array(system.integrate(place.q, step)).ravel()
-        v = place.v - pseudo_inverse(system, rows["A"], rank_tol) @ psi
+        v = place.v - weighted_inverse(system, rows["A"], rank_tol) @ psi
         place = replace(place, q=q, v=v)
         if gap < CLOSED:
             return place
@@ -110,10 +110,10 @@ def tangent(system: System, place: Place, rank_tol: float, like: Tangent | None 
         like: bases to turn towards; without them each column is near one coordinate.
     """
     rows = numbers(rows_fun(system), place.values)
-    A_pinv = pseudo_inverse(system, rows["A"], rank_tol)
+    A_pinv = weighted_inverse(system, rows["A"], rank_tol)
     previous = (None, None) if like is None else (like.Z_q, like.Z_v)
-    Z_q = null_basis(system, rows["of_phi"] * rows["A"], rank_tol, previous[0])
-    Z_v = null_basis(system, rows["A"], rank_tol, previous[1])
+    Z_q = free_directions_of(system, rows["of_phi"] * rows["A"], rank_tol, previous[0])
+    Z_v = free_directions_of(system, rows["A"], rank_tol, previous[1])
     return Tangent(Z_q, Z_v, -A_pinv @ rows["psi_q"] @ Z_q, A_pinv, rows["moving"])
 
 
@@ -143,49 +143,67 @@ def require_regular(system: System, place: Place, bases: Tangent, rank_tol: floa
         raise ProblemError(_singular(system, bases, neighbour, rank_tol))
 
 
-def null_basis(system: System, A: Array, rank_tol: float, like: Array | None = None) -> Array:
+def free_directions_of(
+    system: System, A: Array, rank_tol: float, like: Array | None = None
+) -> Array:
     """Return (nv, k) columns with `A Z = 0`, `Zᵀ W Z = I`, `W = diag(1 / size²)`.
+
+    Args:
+        system: the mechanism, with the sizes of coordinates and residuals.
+        A: (nc, nv) rows of it.
+        rank_tol: share of the largest singular value, or of the longest row, that counts as zero.
+        like: (nv, k) bases to turn towards.
+    """
+    size = system.scales.coordinates[:, None]
+    near = None if like is None else like / size
+    return size * null_basis(sized_rows(system, A), rank_tol, near, scale=longest_row(system))
+
+
+def coordinates_of(system: System, Z: Array) -> Array:
+    """Return (k, nv) `Zᵀ W`, the left inverse of a basis of `free_directions_of`."""
+    return np.asarray((Z / system.scales.coordinates[:, None] ** 2).T)
+
+
+def weighted_inverse(system: System, A: Array, rank_tol: float) -> Array:
+    """Return (nv, nc) A⁺, least in the sizes of coordinates, nearest in those of residuals."""
+    inverse = pseudo_inverse(sized_rows(system, A), rank_tol, scale=longest_row(system))
+    size = system.scales.coordinates[:, None]
+    return np.asarray(size * inverse / residual_sizes(system))
+
+
+def null_basis(
+    A: Array, rank_tol: float, like: Array | None = None, *, scale: float = 1.0
+) -> Array:
+    """Return (n, k) orthonormal columns with `A Z = 0`.
 
     Z is turned to be nearest to `like`, or to k unit vectors: those of the coordinates that
     pivoting selects as the most independent. So it varies smoothly with A, and its columns have
     the signs of coordinates.
 
     Args:
-        system: the mechanism, with the sizes of coordinates and residuals.
-        A: (nc, nv) rows of it.
-        rank_tol: share of the largest singular value, or of the longest row, that counts as zero.
-        like: (nv, k).
+        A: (m, n), entries of one unit.
+        rank_tol: share of the largest singular value, or of `scale`, that counts as zero.
+        like: (n, k).
+        scale: usual length of a row.
     """
-    size = system.scales.coordinates
-    _, s, Vt = np.linalg.svd(sized_rows(system, A), full_matrices=True)
-    rank = int(np.sum(s > rank_tol * max(longest_row(system), s.max(initial=0.0))))
+    n = A.shape[1]
+    _, s, Vt = np.linalg.svd(A, full_matrices=True)
+    rank = int(np.sum(s > rank_tol * max(scale, s.max(initial=0.0))))
     Z = Vt[rank:].T
     if Z.shape[1] == 0:
         return Z
     if like is None:
         pivots = np.sort(scipy.linalg.qr(Z.T, pivoting=True, mode="r")[1][: Z.shape[1]])
-        nearest = np.eye(size.size)[:, pivots]
-    else:
-        nearest = like / size[:, None]
-    U, _, Vt = np.linalg.svd(Z.T @ nearest)
-    return np.asarray(size[:, None] * (Z @ U @ Vt))
+        like = np.eye(n)[:, pivots]
+    U, _, Wt = np.linalg.svd(Z.T @ like)
+    return np.asarray(Z @ U @ Wt)
 
 
-def coordinates_of(system: System, Z: Array) -> Array:
-    """Return (k, nv) `Zᵀ W`, the left inverse of a basis of `null_basis`."""
-    return np.asarray((Z / system.scales.coordinates[:, None] ** 2).T)
-
-
-def pseudo_inverse(system: System, A: Array, rank_tol: float) -> Array:
-    """Return (nv, nc) A⁺ in the metric and with the drop rule of `null_basis`.
-
-    It is least in the sizes of the coordinates, and nearest in those of the residuals.
-    """
-    U, s, Vt = np.linalg.svd(sized_rows(system, A), full_matrices=False)
-    significant = s > rank_tol * max(longest_row(system), s.max(initial=0.0))
-    inverse = Vt[significant].T @ (U[:, significant] / s[significant]).T
-    size = system.scales.coordinates[:, None]
-    return np.asarray(size * inverse / residual_sizes(system))
+def pseudo_inverse(A: Array, rank_tol: float, *, scale: float = 1.0) -> Array:
+    """Return A⁺ with the drop rule of `null_basis`."""
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    significant = s > rank_tol * max(scale, s.max(initial=0.0))
+    return np.asarray(Vt[significant].T @ (U[:, significant] / s[significant]).T)
 
 
 def spin(system: System, v: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
-from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, null_basis
+from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, free_directions_of
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.collocation import mean_rates
 from mbcasadi.mpc.ocp.shooting import shooting
@@ -194,8 +194,8 @@ def _moves(problem: TrajectoryProblem, X: Array) -> Array:
     place = place_of(system, X[: system.nq], X[system.nq : layout.nx])
     rows = numbers(rows_fun(system), place.values)
     N = system.velocity_map(place.q).full()
-    Z_q = null_basis(system, rows["of_phi"] * rows["A"], TANGENT_RANK_TOL)
-    Z_v = null_basis(system, rows["A"], TANGENT_RANK_TOL)
+    Z_q = free_directions_of(system, rows["of_phi"] * rows["A"], TANGENT_RANK_TOL)
+    Z_v = free_directions_of(system, rows["A"], TANGENT_RANK_TOL)
     before = layout.before
     free = np.zeros((layout.size, Z_q.shape[1] + Z_v.shape[1] + before.stop - before.start))
     free[: system.nq, : Z_q.shape[1]] = N @ Z_q
