@@ -22,7 +22,7 @@ from mbcasadi.system.sizes import residual_sizes
 
 Array = NDArray[np.float64]
 
-ASSEMBLED_GAP = 1e-12
+ASSEMBLED_GAP = 3e-13
 """Residual of an assembled pose, over its size."""
 
 NEAREST_STEP = 1e-9

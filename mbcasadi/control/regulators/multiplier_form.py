@@ -32,7 +32,7 @@ AT_REST = 1e-8
 """Drift of x, relative to the rate of the linear system, that counts as zero."""
 
 IN_NULL_SPACE = 1e-7
-"""Part of `G N`, relative to the terms of its sums, that counts as zero."""
+"""Part of a row of `G N`, relative to the terms of its sums, that counts as zero."""
 
 IN_CHART = 1e-7
 """The same of `inverse N - I`."""
@@ -92,19 +92,23 @@ def reduce_descriptor(
         ShapeError: a basis that is not one of null(G), or an inverse that is not one of it.
     """
     N = null(full.G, rank_tol) if basis is None else real_array("basis", basis)
-    if np.any(np.abs(full.G @ N) > IN_NULL_SPACE * (np.abs(full.G) @ np.abs(N))):
+    terms = (np.abs(full.G) @ np.abs(N)).max(axis=1, initial=0.0, keepdims=True)
+    if np.any(np.abs(full.G @ N) > IN_NULL_SPACE * terms):
         raise ShapeError("basis holds columns that G does not send to zero; expected G N = 0")
     GS_pinv = np.linalg.pinv(full.G @ full.S, rank_tol)
     L = np.eye(len(full.c)) - full.S @ GS_pinv @ full.G
     left = np.linalg.pinv(N) if inverse is None else np.asarray(inverse, dtype=float)
-    if left.shape != N.T.shape or np.any(
-        np.abs(left @ N - np.eye(N.shape[1])) > IN_CHART * (np.abs(left) @ np.abs(N))
-    ):
+    if left.shape != N.T.shape or not _is_inverse(left, N):
         raise ShapeError(f"inverse has shape {left.shape}; expected {N.T.shape} with inverse N = I")
     rate = L @ full.dfdx
     if full.G_x is not None:
         rate = rate - full.S @ GS_pinv @ full.G_x
     return ReducedDescriptor(left @ rate @ N, left @ L @ full.dfdu, left @ L @ full.c, N)
+
+
+def _is_inverse(left: Array, N: Array) -> bool:
+    rounding = IN_CHART * (np.abs(left) @ np.abs(N)).max(initial=0.0)
+    return bool(np.abs(left @ N - np.eye(N.shape[1])).max(initial=0.0) <= rounding)
 
 
 def require_equilibrium(linear: Linearization) -> None:

@@ -15,6 +15,10 @@ NLP_TOL = 1e-10
 NLP_STEPS = 500
 POLISHING = 10
 
+LEAST_FORCES = 1e-9
+"""Weight of |y|² beside the square of the distance, in the sizes: reactions of repeated rows, which
+nothing else determines, stay small; the pose moves by less than this."""
+
 COUNTING = 1e-7
 """Singular value of the rows, relative to the largest or to 1, that counts as zero."""
 
@@ -53,7 +57,7 @@ def nearest_pose(at_rest: StaticEquilibrium, q0: Array, start: Array) -> tuple[A
 
 
 def _search(at_rest: StaticEquilibrium, q0: Array, start: Array) -> tuple[ca.Function, Array]:
-    """Return the program `min |x|²`, `q = q0 ⊕ size x`, over (x, y), and the lower row bounds.
+    """Return the program `min |x|² + ε |y|²`, `q = q0 ⊕ size x`, and the lower bounds of its rows.
 
     Redundant rows are compressed to those that are independent at `start`, `Uᵀ phi = 0`.
     """
@@ -69,7 +73,8 @@ def _search(at_rest: StaticEquilibrium, q0: Array, start: Array) -> tuple[ca.Fun
     )
     over = ca.DM(limits.G) @ y - ca.DM(limits.d)
     low = np.concatenate([np.zeros(equal.numel()), np.full(over.numel(), -np.inf)])
-    problem = {"x": ca.vertcat(x, y), "f": ca.sumsqr(x), "g": ca.vertcat(equal, over)}
+    cost = ca.sumsqr(x) + LEAST_FORCES * ca.sumsqr(y)
+    problem = {"x": ca.vertcat(x, y), "f": cost, "g": ca.vertcat(equal, over)}
     quiet = {"print_level": 0, "sb": "yes", "tol": NLP_TOL, "max_iter": NLP_STEPS}
     options: dict[str, Any] = {"ipopt": quiet, "print_time": False, "error_on_fail": False}
     return ca.nlpsol("rest", "ipopt", problem, options), low
