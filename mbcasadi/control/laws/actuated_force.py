@@ -134,7 +134,7 @@ class Allocation:
         y = self._least_coordinates
         if limits is not None and np.isfinite(limits).any():
             y = y + self._relief(y, limits)
-        return self._prescribe(y, ca.SX(0, 1), ca.SX(0, 1))
+        return self._prescribe(y, ca.SX(0, 1), ca.SX(1))
 
     def _relief(self, y: ca.SX, limits: Array) -> ca.SX:
         """Return the least step of y that causes no motion and brings u within its limits."""
@@ -156,23 +156,28 @@ class Allocation:
         desired, X = self._into_norm(f_c), self.actuators.X
         y = y + free @ (X.T @ (self._needed - desired))
         missing = desired - self._constraint_force(X @ y)
-        return self._prescribe(y, self._out_of_norm(missing), f_c)
+        attained = self._is_attained(missing, desired)
+        return self._prescribe(y, self._out_of_norm(missing), attained)
 
-    def with_multipliers(self, T: ca.SX, lam: ca.SX) -> PrescribedForce:
+    def with_multipliers(self, T: ca.SX, lam: ca.SX, size: Array) -> PrescribedForce:
         """Return the least force that causes the motion, with `T f_c` nearest to lam.
 
         Args:
             T: (k, nv) rows of `(A⁺)ᵀ`, weighted.
             lam: (k, 1).
+            size: (k,) of the rows' residuals, by which errors of multipliers count.
         """
-        T = T if self.norm is None else T @ self.norm.root.W
+        sizes = ca.DM(size)
+        T = ca.diag(sizes) @ (T if self.norm is None else T @ self.norm.root.W)
         X, y = self.actuators.X, self._least_coordinates
-        error = T @ (self._needed - X @ y) - lam
+        error = T @ (self._needed - X @ y) - sizes * lam
         reach = T @ X @ self._moving_coordinates[1]
         scale = ca.densify(ca.sqrt(ca.sum2(T**2)))
         factor = complete_factor(reach, row_scale=scale, rank_tol=self.mechanism.rank_tol)
         step = factor.pinv_times(error)
-        return self._prescribe(y + step, error - reach @ step, lam)
+        missing = error - reach @ step
+        attained = attainable(missing, sizes * lam, ca.fabs(T) @ ca.fabs(self._needed))
+        return self._prescribe(y + step, missing / sizes, attained)
 
     @property
     def _needed(self) -> ca.SX:
@@ -213,7 +218,7 @@ class Allocation:
         remainder = self._needed - f
         return remainder - self.P @ remainder
 
-    def _prescribe(self, y: ca.SX, missing: ca.SX, desired: ca.SX) -> PrescribedForce:
+    def _prescribe(self, y: ca.SX, missing: ca.SX, attained: ca.SX) -> PrescribedForce:
         f, moving = self.actuators.X @ y, self.P @ self._needed
         motion = moving - self.P @ f
         return PrescribedForce(
@@ -222,10 +227,7 @@ class Allocation:
             self._out_of_norm(self._constraint_force(f)),
             self._out_of_norm(motion),
             missing,
-            ca.logic_and(
-                self._is_attained(motion, moving),
-                attainable(missing, desired, self._needed),
-            ),
+            ca.logic_and(self._is_attained(motion, moving), attained),
         )
 
 

@@ -34,6 +34,7 @@ from mbcasadi.shapes import (
 )
 from mbcasadi.system import System
 from mbcasadi.system.ranges import require_ranges
+from mbcasadi.system.sizes import residual_sizes
 
 LAM_UNIT = "N or N m"
 NOTHING = ca.SX(0, 1)
@@ -219,7 +220,7 @@ def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> Re
     desired = on * m.at.ref["force.lam"]
 
     def force_with(lam: ca.SX) -> PrescribedForce:
-        return allocation.with_multipliers(T, lam)
+        return allocation.with_multipliers(T, lam, residual_sizes(m.system)[rows])
 
     if not loop.gains.feedback:
         return RegulatedForce(force_with(desired), NOTHING, NOTHING, NOTHING)
