@@ -50,7 +50,8 @@ def branch_motion(
     `simulate` uses them (`formulation.branch`). `f_c` includes what the vanished rows carry. Their
     multipliers grow without bound next to the pose; lam is the multiplier of least norm of the
     rows that do not vanish. All is computed in the sizes of coordinates and residuals, so that
-    neither status nor motion depends on the units of the model, and lam is the least in them.
+    neither status nor motion depends on the units of the model. lam is that of least Euclidean norm,
+    which depends on the units of rows that repeat.
 
     Status, one of `BranchStatus`:
 
@@ -122,7 +123,8 @@ def _motion(
     at = _rates_fun(system)(**state.inputs)
     A, Adot = (R @ at[name] @ D for name in ("A", "Adot"))
     c, cdot = (per_row * at[name] for name in ("c", "cdot"))
-    factor = complete_factor(A, **rule)
+    sized_rule: DropRule = {**rule, "row_scale": per_row * rule["row_scale"]}
+    factor = complete_factor(A, **sized_rule)
     speed = ca.norm_2(state.v / size)
     rows = branch_rows(factor, c, Adot, cdot, speed)
     moves = speed > rest_speed
@@ -135,8 +137,8 @@ def _motion(
         D @ at["M"] @ D,
         size * at["h"],
         size * f,
-        ca.vertcat(A, on * rows.W),
-        ca.vertcat(c, on * rows.w),
+        ca.vertcat(at["A"] @ D, on * rows.W),
+        ca.vertcat(at["c"], on * rows.w),
         row_scale=scales,
         rank_tol=rule["rank_tol"],
         pivot=rule["pivot"],
@@ -153,14 +155,14 @@ def _motion(
     singular = loses_rank_along(factor, A_along)
     still = ca.if_else(singular, BranchStatus.AT_REST, BranchStatus.REGULAR)
     status = ca.if_else(moves, moving, still)
-    return _Outputs(a, motion.f_c / size, per_row * motion.lam[:nc], status)
+    return _Outputs(a, motion.f_c / size, motion.lam[:nc], status)
 
 
 def _sized_row_scale(system: System, row_scale: float | None) -> Array:
-    """Return (nc,) the scales of the rows in the sizes of coordinates and residuals."""
+    """Return (nc,) the scales of the rows in the sizes of coordinates."""
     scales = system.scales
     given = 1.0 if row_scale is None else row_scale / scales.row_norms
-    return np.asarray(given * scales.rows / residual_sizes(system))
+    return np.asarray(given * scales.rows)
 
 
 def _generic_velocity(nv: int) -> Array:

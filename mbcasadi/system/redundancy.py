@@ -30,10 +30,10 @@ class Redundancy:
         repeated: row → rows before it whose combination it is.
         residual: largest |phi|, m or rad.
         no_velocity: `max |(I - A A⁺) a0|`: above zero, no velocity obeys all rows. Zero where it is
-            rounding.
+            rounding; the number depends on the units of the rows.
         no_acceleration: `max |(I - A A⁺) c|`, likewise of accelerations.
 
-    A and A⁺ are those in the sizes of coordinates and residuals: no rank depends on units.
+    Rank and verdicts are decided in the sizes of coordinates and residuals, which no unit changes.
     """
 
     rows: int
@@ -143,12 +143,16 @@ def _largest_outside(independent: Array, A: Array, value: Array, sizes: Array) -
         value: (nc,) in the rows' own units.
         sizes: (nc,) of the residuals.
     """
-    outside = value / sizes
+    outside = value
     if len(independent):
         columns = A @ np.linalg.pinv(independent)  # range(A), with as many columns as its rank
-        outside = outside - columns @ np.linalg.lstsq(columns, outside, rcond=None)[0]
-    is_rounding = np.abs(outside) <= CONSISTENT * np.abs(value / sizes).max(initial=0.0)
-    return float(np.max(np.abs(np.where(is_rounding, 0.0, outside * sizes)), initial=0.0))
+        rest = value / sizes
+        rest = rest - columns @ np.linalg.lstsq(columns, rest, rcond=None)[0]
+        if np.all(np.abs(rest) <= CONSISTENT * np.abs(value / sizes).max(initial=0.0)):
+            return 0.0
+        own = sizes[:, None] * columns
+        outside = value - own @ np.linalg.lstsq(own, value, rcond=None)[0]
+    return float(np.max(np.abs(outside), initial=0.0))
 
 
 def _row_text(rows: Sequence[int], singular: str, plural: str) -> str:

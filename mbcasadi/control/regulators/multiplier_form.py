@@ -97,7 +97,7 @@ def reduce_descriptor(
         raise ShapeError("basis holds columns that G does not send to zero; expected G N = 0")
     GS_pinv = np.linalg.pinv(full.G @ full.S, rank_tol)
     L = np.eye(len(full.c)) - full.S @ GS_pinv @ full.G
-    left: Array = np.linalg.pinv(N) if inverse is None else np.asarray(inverse, dtype=float)
+    left = np.asarray(np.linalg.pinv(N) if inverse is None else inverse, dtype=float)
     if left.shape != N.T.shape or not _is_inverse(left, N):
         raise ShapeError(f"inverse has shape {left.shape}; expected {N.T.shape} with inverse N = I")
     rate = L @ full.dfdx
