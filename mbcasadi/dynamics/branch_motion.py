@@ -50,7 +50,7 @@ def branch_motion(
     `simulate` uses them (`formulation.branch`). `f_c` includes what the vanished rows carry. Their
     multipliers grow without bound next to the pose; lam is the multiplier of least norm of the
     rows that do not vanish. All is computed in the sizes of coordinates and residuals, so that
-    neither status nor motion depends on the units of the model. lam is that of least Euclidean norm,
+    neither status nor motion depends on the units of the model. lam has the least Euclidean norm,
     which depends on the units of rows that repeat.
 
     Status, one of `BranchStatus`:

@@ -17,6 +17,7 @@ from mbcasadi.linalg import (
     complement,
     complete_factor,
     complete_factor_scaled,
+    row_basis,
     tree_cholesky,
     tree_solve,
 )
@@ -190,6 +191,24 @@ class Mechanism:
         sizes, rule = ca.DM(size), self.rule
         rule["row_scale"] = rule["row_scale"] / sizes
         return complete_factor(ca.diag(1 / sizes) @ self.A, **rule), sizes
+
+    @cached_property
+    def _across(self) -> tuple[ca.SX, ca.DM]:
+        """Orthonormal basis of `diag(size) range(Aᵀ)`, and the sizes; those are 1 in a metric."""
+        V, size = self.rows.basis.V, self.force_sizes
+        if np.ptp(np.array(size)) == 0.0:
+            return V, ca.DM.ones(self.system.nv)
+        span = ca.diag(size) @ V
+        return row_basis(span.T, row_scale=0.0, rank_tol=0.0, pivot=False).V, size
+
+    def constraint_part(self, force: ca.SX) -> ca.SX:
+        """Return the force in range(Aᵀ) nearest to forces (nv, k).
+
+        In the metric; without one in the sizes of the coordinates.
+        """
+        V, size = self._across
+        sizes = ca.repmat(size, 1, force.shape[1])
+        return V @ (V.T @ (sizes * force)) / sizes
 
     def multipliers(self, f_c: ca.SX) -> ca.SX:
         """Return the least multipliers (nc, k) of constraint forces (nv, k).

@@ -198,12 +198,12 @@ def row_names(system: System) -> tuple[str, ...]:
 def _whole_force(loop: ForceLoop, allocation: Allocation) -> RegulatedForce:
     """Control all of `F_d = Aᵀ lam_d`; the integral is projected on range(Aᵀ) at every tick."""
     m = allocation.mechanism
-    at, V = m.at, m.rows.basis.V
+    at = m.at
     desired = m.A.T @ at.ref["force.lam"]
     if not loop.gains.feedback:
         return RegulatedForce(allocation.with_force(desired), NOTHING, NOTHING, NOTHING)
-    error = desired - V @ (V.T @ m.weighted_force(at.f_c))
-    integral_now = V @ (V.T @ m.weighted_force(at.z["integral"]))
+    error = desired - m.constraint_part(m.weighted_force(at.f_c))
+    integral_now = m.constraint_part(m.weighted_force(at.z["integral"]))
     force, integral = _feedback_force(loop, allocation.with_force, desired, error, integral_now)
     lam = m.multipliers(ca.horzcat(error, desired))
     return RegulatedForce(force, m.joint_force(integral), lam[:, 0], lam[:, 1])

@@ -11,11 +11,11 @@ only, so it is the same.)
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.pivots import leading_rows
 from mbcasadi.control.laws.poses import joint_rates, motions_at
 from mbcasadi.errors import ShapeError
 from mbcasadi.shapes import column, real_array
@@ -221,7 +221,7 @@ def _readable(basis: Array) -> Array:
     count = basis.shape[1]
     if not count:
         return basis
-    pivots = scipy.linalg.qr(basis.T, mode="r", pivoting=True)[1][:count]
+    pivots = leading_rows(basis)
     return np.asarray(np.linalg.solve(basis[pivots].T, basis.T).T)
 
 

@@ -8,8 +8,8 @@ are those in the sizes of the mechanism (`System.scales`), so that no decision d
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 
+from mbcasadi.control.law_interface.pivots import leading_rows
 from mbcasadi.control.regulators.operating_point import Array, Place, numbers, rows_fun
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
@@ -193,8 +193,7 @@ def null_basis(
     if Z.shape[1] == 0:
         return Z
     if like is None:
-        pivots = np.sort(scipy.linalg.qr(Z.T, pivoting=True, mode="r")[1][: Z.shape[1]])
-        like = np.eye(n)[:, pivots]
+        like = np.eye(n)[:, leading_rows(Z)]
     U, _, Wt = np.linalg.svd(Z.T @ like)
     return np.asarray(Z @ U @ Wt)
 
