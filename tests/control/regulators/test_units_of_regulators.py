@@ -139,7 +139,9 @@ def test_gains_agree_in_all_units(units):
             "sampled lqr": regulators.lqr_gain(linear, Q, R, period=T).K,
             "poles": regulators.poles_gain(linear, poles),
             "sampled poles": regulators.poles_gain(linear, poles, period=T),
-            "horizon": regulators.finite_horizon_gains(linear, Q, R, 20, Q_end=Q, period=T)[0],
+            "horizon": regulators.finite_horizon_gains(linear, Q, R, 20, Q_end=Q * u.s, period=T)[
+                0
+            ],
         }
         return {name: full_gain(linear, K, u) for name, K in gains.items()}
 
@@ -159,7 +161,7 @@ def outputs(name, u):
     if name == "lqr":
         law = regulators.lqr(linear, Q, R, period=T)
     elif name == "finite_horizon_lqr":
-        law = regulators.finite_horizon_lqr(linear, Q, R, 20 * T, Q_end=Q, period=T)
+        law = regulators.finite_horizon_lqr(linear, Q, R, 20 * T, Q_end=Q * u.s, period=T)
     elif name == "trajectory_lqr":
         along = regulators.linearize_along(
             system, *(np.tile(x, (20, 1)) for x in (linear.q, linear.v, linear.u))
