@@ -1,5 +1,6 @@
 """Assembly, motion and dynamics of one linkage in several systems of units."""
 
+import casadi as ca
 import numpy as np
 import pytest
 from support.unit_systems import (
@@ -8,7 +9,6 @@ from support.unit_systems import (
     SI,
     assert_same,
     closed_state,
-    controls_of,
     forces_of,
     linkage,
     rates_of,
@@ -20,7 +20,7 @@ import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi.dynamics import branch_motion
 from mbcasadi.dynamics.formulations import FORMULATIONS
-from mbcasadi.simulation import InitialConditions, IntegrationOptions, Switch
+from mbcasadi.simulation import InitialConditions, Switch
 
 AGREE = 1e-9  # relative; rows closed to rounding errors
 OPEN_POSE = np.array([0.12, 0.7, -1.3, 0.1])  # SI
@@ -45,15 +45,13 @@ def test_what_cannot_be_assembled_is_refused_in_all_units(units):
     for u in (SI, units):
         far = linkage(u, copy=True)  # cart and slider move alike: the rod is too short
         with pytest.raises(err.AssemblyError, match="cannot be assembled"):
-            mb.assemble(far.with_rows(*_fixed(far, u)), u.of(KINDS) * OPEN_POSE)
+            mb.assemble(_apart(far, u), u.of(KINDS) * OPEN_POSE)
 
 
-def _fixed(system, u):
-    """Return symbols, and a row that puts the crank where the pin cannot follow."""
-    import casadi as ca
-
+def _apart(system, u):
+    """Return the linkage with cart and slider further apart than crank and rod are long."""
     q, v = ca.SX.sym("q", 4), ca.SX.sym("v", 4)
-    return q, v, q[3] - 2.0 * u.m - q[0]
+    return system.with_rows(q, v, phi=q[3] - 2.0 * u.m - q[0])
 
 
 @pytest.mark.parametrize("units", OTHERS, ids=str)
@@ -63,10 +61,9 @@ def test_motions_agree_in_all_units(units):
     def found(u):
         system = linkage(u)
         v0 = rates_of(u) * [0.5, -1.0, 0.4, 0.2]
-        run = mb.simulate(
-            system, u.of(KINDS) * OPEN_POSE, v0, 0.3 * u.s, rtol=1e-9, atol=1e-11,
-            u=controls_of(u) * [1.0, 0.2, -0.1, 0.5],
-        )  # fmt: skip
+        pull = forces_of(u) * [1.0, 0.2, 0.0, 0.5]
+        q0 = u.of(KINDS) * OPEN_POSE
+        run = mb.simulate(system, q0, v0, 0.3 * u.s, force=lambda *_: pull)
         return {
             "q": run.q[[0, -1]] / u.of(KINDS),
             "v": run.v[[0, -1]] / rates_of(u),
@@ -91,12 +88,10 @@ def test_a_loop_that_closes_a_little_open_is_judged_alike_in_all_units(units, ga
         q, v = state_in(u)
         opened = q + u.of(KINDS) * [0, 0, 0, gap]
         off = InitialConditions(mask=np.zeros(system.nc))
-        close = Switch("close", 0.0, np.repeat([1.0, 1.0, 0.0], [3, 3, system.nc - 6]))
+        rows = np.repeat([1.0, 1.0, 0.0], [3, 3, system.nc - 6])
+        close = Switch("close", 1e-9 * u.s, rows)
         try:
-            mb.simulate(
-                system, opened, v, 1e-3 * u.s, initial=off, switches=[close],
-                integration=IntegrationOptions(),
-            )  # fmt: skip
+            mb.simulate(system, opened, v, 1e-3 * u.s, initial=off, events=[close])
         except err.SimulationError as error:
             return "would close row" in str(error)
         return False
