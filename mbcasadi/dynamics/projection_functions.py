@@ -125,8 +125,8 @@ def force_channels(
 ) -> ca.Function:
     """Return (q, v, f, [t], [mask]) → the force as it moves, and as it loads  [A05, figure 1].
 
-    `f_c = f_c_direct + f_c_coupled` [A05, eq. 32 with the sign of lam turned]. f_c does not depend on
-    the units of q, its parts and lam of repeated rows do: see `formulation.in_metric`.
+    `f_c = f_c_direct + f_c_coupled` [A05, eq. 32 with the sign of lam turned]. f_c does not depend
+    on the units of q, its parts and lam of repeated rows do: see `formulation.in_metric`.
 
     Outputs:
         f_potent, f_impotent: (nv, 1) `P f` moves the mechanism, `(I - P) f` does not.
