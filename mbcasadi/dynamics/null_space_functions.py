@@ -46,10 +46,11 @@ def null_space_inverse_dynamics(
 ) -> ca.Function:
     """Return (q, v, a, [t], [mask]) → (u, lam, residual): S20's inverse dynamics, eq. 20-21.
 
-    `u` is the control of minimum Euclidean norm, which depends on the units of controls
-    (`qr_inverse_dynamics` and `constrained_inverse_dynamics` have a metric), `residual` (nv, 1) what
-    neither actuators nor constraints can give: zero where the motion is possible [S20, eq. 14]. `a` must obey `A a + c = 0`;
-    ranges of u are not considered. The control is that of `constrained_inverse_dynamics`,
+    `u` is the control of minimum Euclidean norm, which depends on the units of controls: that of
+    `constrained_inverse_dynamics(control_metric=np.ones(nu))` where all coordinates have one size,
+    and both take another metric by scaling. `residual` (nv, 1) is what neither actuators nor
+    constraints can give: zero where the motion is possible [S20, eq. 14]. `a` must obey
+    `A a + c = 0`; ranges of u are not considered. The control is that of this function,
     computed with `Z` in the place of the projector.
 
     Args:

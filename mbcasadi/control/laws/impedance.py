@@ -14,7 +14,7 @@ from mbcasadi.control.law_interface.mechanism_at_state import (
 )
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring
-from mbcasadi.control.tasks.task import Gain, Slot, Task, per_row, require_task
+from mbcasadi.control.tasks.task import Gain, Slot, Task, gains_of, per_row, require_task
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import complete_factor, tree_cholesky
@@ -73,7 +73,7 @@ def impedance_control(
             f"impedance needs a positive definite M, but the M of '{system.name}' is singular"
         )
     spring = Spring.of(system, task, stiffness, damping, moving=True)
-    mass, weight = _mass(system, task, inertia), spring.gains.weight
+    mass, weight = _mass(system, task, inertia), gains_of(task, system).weight
     force_slot = _measured_force_slot(system, task)
 
     def equations(at: LawInputs) -> Command:

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
 from mbcasadi.control.regulators.tangent import (
     TANGENT_RANK_TOL,
-    coordinates_of,
     project_state,
     tangent,
 )
@@ -32,7 +31,7 @@ DEPENDENT = 1e-7
 def pin_independent_coordinates(
     system: System, symbols: StageSymbols, q: ArrayLike, v: ArrayLike | None = None
 ) -> list[Bounded]:
-    """Return `Z_qᵀ W (q ⊖ q_ref) = 0` and `Z_vᵀ W (v - v_ref) = 0`: a state by its free directions.
+    """Return `Z_qᵀ (q ⊖ q_ref) = 0` and `Z_vᵀ (v - v_ref) = 0`: a state by its free directions.
 
     Args:
         system: the mechanism.
@@ -46,9 +45,15 @@ def pin_independent_coordinates(
     place = project_state(system, place_of(system, q, v), TANGENT_RANK_TOL)
     now = tangent(system, place, TANGENT_RANK_TOL)
     dq = system.difference(ca.DM(place.q), symbols.q)
-    to_xi, to_eta = (ca.DM(coordinates_of(system, Z)) for Z in (now.Z_q, now.Z_v))
-    rows = [to_xi @ dq, to_eta @ (symbols.v - ca.DM(place.v))]
+    E_q, E_v = (ca.DM(_orthonormal(Z)) for Z in (now.Z_q, now.Z_v))
+    rows = [E_q.T @ dq, E_v.T @ (symbols.v - ca.DM(place.v))]
     return [Bounded(row, 0.0, 0.0) for row in rows if row.numel()]
+
+
+def _orthonormal(Z: Array) -> Array:
+    """Return the orthonormal columns nearest to those of Z: rows in the units of q and v."""
+    U, _, Vt = np.linalg.svd(Z, full_matrices=False)
+    return np.asarray(U @ Vt)
 
 
 @dataclass(frozen=True)
