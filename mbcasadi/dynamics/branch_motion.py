@@ -20,9 +20,12 @@ from mbcasadi.formulation.motion import ConstrainedMotion
 from mbcasadi.linalg import RANK_TOL, DropRule, complement, complete_factor, operations
 from mbcasadi.shapes import require_positive
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.scales import Array
+from mbcasadi.system.sizes import residual_sizes
 
 REST_SPEED = 1e-8
-"""Speed ‖v‖ at or below which v has no direction: what solvers leave of zero."""
+"""Speed, relative to the rate of the mechanism's own motion (`System.scales`), at or below which v
+has no direction: what solvers leave of zero."""
 
 OUTPUTS = ("a", "f_c", "lam", "status")
 
@@ -31,8 +34,8 @@ def branch_motion(
     system: System,
     formulation: str = "projection",
     *,
-    rest_speed: float = REST_SPEED,
-    row_scale: float = 1.0,
+    rest_speed: float | None = None,
+    row_scale: float | None = None,
     rank_tol: float = RANK_TOL,
     pivot: bool = True,
     **options: Unpack[FormulationOptions],
@@ -46,7 +49,9 @@ def branch_motion(
     that vanishes, `yᵀ A = 0`, replaces it: a and f_c are the limits from both sides of the pose, as
     `simulate` uses them (`formulation.branch`). `f_c` includes what the vanished rows carry. Their
     multipliers grow without bound next to the pose; lam is the multiplier of least norm of the
-    rows that do not vanish.
+    rows that do not vanish. All is computed in the sizes of coordinates and residuals, so that
+    neither status nor motion depends on the units of the model. lam has the least Euclidean norm,
+    which depends on the units of rows that repeat.
 
     Status, one of `BranchStatus`:
 
@@ -64,9 +69,9 @@ def branch_motion(
     Args:
         system: the mechanism; its rows are holonomic, with time and mask as they are.
         formulation: one of `FORMULATIONS`.
-        rest_speed: ‖v‖ at or below which the mechanism is at rest, in the units of v.
-        row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`; it decides which poses are
-            singular.
+        rest_speed: norm of v over the sizes of the coordinates, 1/s, at or below which the
+            mechanism is at rest; `REST_SPEED` by default.
+        row_scale, rank_tol, pivot: drop rule, see `Treatment`; it decides which poses are singular.
         options: those of `FormulationOptions` that the formulation takes.
 
     Raises:
@@ -75,10 +80,13 @@ def branch_motion(
             positive definite M.
         ProblemError: `rest_speed` is not positive.
     """
+    if rest_speed is None:
+        rest_speed = REST_SPEED * system.scales.rate
     require_positive(rest_speed=rest_speed)
     _require_holonomic(system)
     equations = equations_of(system, formulation, options)
-    rule: DropRule = {"row_scale": row_scale, "rank_tol": rank_tol, "pivot": pivot}
+    scale = ca.DM(_sized_row_scale(system, row_scale))
+    rule: DropRule = {"row_scale": scale, "rank_tol": rank_tol, "pivot": pivot}
     count = 4 * operations(ca.Sparsity.dense(system.nc, system.nv), pivot) if system.nc else 0
     state = state_symbols(system, choose_kind(system, pivot, count))
     f = type(state.q).sym("f", system.nv)
@@ -110,11 +118,15 @@ def _motion(
     rest_speed: float,
 ) -> _Outputs:
     kind, nc = type(state.q), system.nc
+    size, per_row = ca.DM(system.scales.coordinates), ca.DM(1 / residual_sizes(system))
+    D, R = ca.diag(size), ca.diag(per_row)
     at = _rates_fun(system)(**state.inputs)
-    M, h, A, c, Adot = (at[name] for name in ("M", "h", "A", "c", "Adot"))
-    factor = complete_factor(A, **rule)
-    speed = ca.norm_2(state.v)
-    rows = branch_rows(factor, c, Adot, at["cdot"], speed)
+    A, Adot = (R @ at[name] @ D for name in ("A", "Adot"))
+    c, cdot = (per_row * at[name] for name in ("c", "cdot"))
+    sized_rule: DropRule = {**rule, "row_scale": per_row * rule["row_scale"]}
+    factor = complete_factor(A, **sized_rule)
+    speed = ca.norm_2(state.v / size)
+    rows = branch_rows(factor, c, Adot, cdot, speed)
     moves = speed > rest_speed
     on = ca.logic_and(moves, ca.logic_and(rows.present, 1 - rows.off_branch))
     scales = ca.vertcat(
@@ -122,19 +134,20 @@ def _motion(
         CURVATURE_TOL / rule["rank_tol"] * rows.scale * kind.ones(nc),
     )
     motion: ConstrainedMotion[ca.MX] = equations(
-        M,
-        h,
-        f,
-        ca.vertcat(A, on * rows.W),
-        ca.vertcat(c, on * rows.w),
+        D @ at["M"] @ D,
+        size * at["h"],
+        size * f,
+        ca.vertcat(at["A"] @ D, on * rows.W),
+        ca.vertcat(at["c"], on * rows.w),
         row_scale=scales,
         rank_tol=rule["rank_tol"],
         pivot=rule["pivot"],
     )
-    Addot = _second_rate_fun(system)(**state.inputs, a=motion.a)["Addot"]
+    a = size * motion.a
+    Addot = R @ _second_rate_fun(system)(**state.inputs, a=a)["Addot"] @ D
     is_open = rank_is_open(factor, rows, Adot, Addot)
-    trial = complement(factor.basis.V) @ ca.DM(_generic_velocity(system.nv))
-    A_along = _rates_fun(system)(**(state.inputs | {"v": trial}))["Adot"]
+    trial = size * (complement(factor.basis.V) @ ca.DM(_generic_velocity(system.nv)))
+    A_along = R @ _rates_fun(system)(**(state.inputs | {"v": trial}))["Adot"] @ D
     moving = ca.if_else(rows.present, BranchStatus.TAKEN, BranchStatus.REGULAR)
     moving = ca.if_else(is_open, BranchStatus.DEGENERATE, moving)
     off_branch = ca.logic_and(rows.present, rows.off_branch)
@@ -142,10 +155,17 @@ def _motion(
     singular = loses_rank_along(factor, A_along)
     still = ca.if_else(singular, BranchStatus.AT_REST, BranchStatus.REGULAR)
     status = ca.if_else(moves, moving, still)
-    return _Outputs(motion.a, motion.f_c, motion.lam[:nc], status)
+    return _Outputs(a, motion.f_c / size, motion.lam[:nc], status)
 
 
-def _generic_velocity(nv: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _sized_row_scale(system: System, row_scale: float | None) -> Array:
+    """Return (nc,) the scales of the rows in the sizes of coordinates."""
+    scales = system.scales
+    given = 1.0 if row_scale is None else row_scale / scales.row_norms
+    return np.asarray(given * scales.rows)
+
+
+def _generic_velocity(nv: int) -> Array:
     """Return (nv,) numbers between one half and one and a half, in no simple ratio."""
     return np.asarray(0.5 + np.mod(np.arange(1, nv + 1) * (np.sqrt(5) - 1) / 2, 1.0))
 

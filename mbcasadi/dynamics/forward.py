@@ -47,7 +47,8 @@ def forward_dynamics(
 
     `M a + h = f + f_passive + Aᵀ lam (+ f_n)`, `A a + c = 0`: valid with redundant rows and, in
     the least-squares sense `A⁺ A a = -A⁺ c`, on drifted states. `lam` are the multipliers of
-    minimum norm; `f_c = Aᵀ lam (+ f_n)` is unique.
+    minimum Euclidean norm, which depend on the units of rows that repeat: divide a row by its size
+    (`system.sizes`) for another norm. `f_c = Aᵀ lam (+ f_n)` is unique, in all units.
 
     At a singular pose, where rows vanish, it is the one motion of these equations with the rows
     that are left: finite, and free across the branch. A motion that passes the pose keeps to its

@@ -1,17 +1,21 @@
 """Inverse dynamics of a `System`: of the tree, and of the mechanism with its actuators."""
 
 import casadi as ca
+from numpy.typing import ArrayLike
 
 from mbcasadi.dynamics.terms import (
     Treatment,
     choose_kind,
-    drop_rule,
+    row_scale_of,
     state_symbols,
     terms,
     terms_at,
 )
-from mbcasadi.linalg import complement, complete_factor
+from mbcasadi.formulation.metric import metric_root
+from mbcasadi.linalg import MatrixRoot, complement, complete_factor
+from mbcasadi.shapes import weight
 from mbcasadi.system import System
+from mbcasadi.system.sizes import control_sizes
 
 
 def inverse_dynamics(system: System) -> ca.Function:
@@ -33,14 +37,29 @@ def inverse_dynamics(system: System) -> ca.Function:
     )
 
 
-def constrained_inverse_dynamics(system: System, *, pivot: bool = True) -> ca.Function:
-    """Return (q, v, a, [t]) → (u, f_c, lam, residual): controls of minimum norm for a motion.
+def constrained_inverse_dynamics(
+    system: System, *, control_metric: ArrayLike | None = None, pivot: bool = True
+) -> ca.Function:
+    """Return (q, v, a, [t]) → (u, f_c, lam, residual): the least controls for a motion.
 
     `u = (P B)⁺ P (M a + h - f_passive - f_0)`  [A16, eq. 19 corrected: redundant actuation
     needs the pseudo-inverse]; then `f_c = M a + h - f_passive - f_0 - B u` within range(Aᵀ).
     `residual` (nv, 1) is what neither actuators nor constraints can give: zero where the
-    motion is possible. `a` must obey `A a + c = 0`; ranges of u are not considered.
+    motion is possible. `a` must obey `A a + c = 0`; ranges of u are not considered. P and u are
+    those in the sizes of the mechanism, which no unit changes; lam is the multiplier of least
+    Euclidean norm, which depends on the units of rows that repeat.
+
+    Args:
+        system: the mechanism.
+        control_metric: (nu, nu), or (nu,) for a diagonal one, in which u is least; by default each
+            control counts by the largest torque that it gives. `np.ones(nu)` for the Euclidean one.
+        pivot: as in `forward_dynamics`.
+
+    Raises:
+        ShapeError, ProblemError: a metric of another shape, not symmetric or not definite.
     """
+    size, per_control = ca.DM(system.scales.coordinates), _per_control(system, control_metric)
+    D = ca.diag(size)
     kind = choose_kind(system, pivot)
     state = state_symbols(system, kind)
     a = kind.sym("a", system.nv)
@@ -48,19 +67,21 @@ def constrained_inverse_dynamics(system: System, *, pivot: bool = True) -> ca.Fu
     f_0 = system.actuator_bias(q=state.q, v=state.v)["f_0"]
     B = system.actuation(q=state.q)["B"]
     required_force = M @ a + h - f_0
-    factor = complete_factor(A, **drop_rule(system, state, Treatment(pivot=pivot)))
+    treatment = Treatment(pivot=pivot)
+    row_scale = row_scale_of(system, state.inputs, treatment, MatrixRoot(ca.diag(1 / size), D))
+    factor = complete_factor(A @ D, **treatment.rule(row_scale))
     V = factor.basis.V
-    P = complement(V)
-    actuators = complete_factor(P @ B, row_scale=ca.norm_fro(B), pivot=pivot)
-    u = actuators.pinv_times(P @ required_force)
-    remainder = required_force - B @ u
-    f_c = V @ (V.T @ remainder)
+    P, DB = complement(V), D @ B @ per_control
+    actuators = complete_factor(P @ DB, row_scale=ca.norm_fro(DB), pivot=pivot)
+    unit = actuators.pinv_times(P @ (D @ required_force))
+    remainder = D @ required_force - DB @ unit
+    sized_f_c = V @ (V.T @ remainder)
     inputs = {"q": state.q, "v": state.v, "a": a} | state.last
     outputs = {
-        "u": u,
-        "f_c": f_c,
-        "lam": factor.pinv_transposed_times(f_c),
-        "residual": remainder - f_c,
+        "u": per_control @ unit,
+        "f_c": sized_f_c / size,
+        "lam": factor.pinv_transposed_times(sized_f_c),
+        "residual": (remainder - sized_f_c) / size,
     }
     return ca.Function(
         "constrained_inverse_dynamics",
@@ -70,3 +91,11 @@ def constrained_inverse_dynamics(system: System, *, pivot: bool = True) -> ca.Fu
         list(outputs),
         {"cse": True},
     )
+
+
+def _per_control(system: System, control_metric: ArrayLike | None) -> ca.DM:
+    """Return (nu, nu) `W^{-1/2}` of the metric of controls."""
+    if control_metric is None:
+        return ca.DM(ca.diag(ca.DM(1 / control_sizes(system))))
+    metric = weight("control_metric", control_metric, system.nu, definite=True)
+    return ca.DM(metric_root(metric).inverse)

@@ -46,9 +46,11 @@ def null_space_inverse_dynamics(
 ) -> ca.Function:
     """Return (q, v, a, [t], [mask]) → (u, lam, residual): S20's inverse dynamics, eq. 20-21.
 
-    `u` is the control of minimum norm, `residual` (nv, 1) what neither actuators nor constraints
-    can give: zero where the motion is possible [S20, eq. 14]. `a` must obey `A a + c = 0`;
-    ranges of u are not considered. The control is that of `constrained_inverse_dynamics`,
+    `u` is the control of minimum Euclidean norm, which depends on the units of controls;
+    `constrained_inverse_dynamics` takes a metric. `residual` (nv, 1) is what neither actuators nor
+    constraints can give: zero where the motion is possible [S20, eq. 14]. `a` must obey
+    `A a + c = 0`; ranges of u are not considered. With `control_metric=np.ones(nu)` and coordinates
+    of one size the control of that function is the same one,
     computed with `Z` in the place of the projector.
 
     Args:

@@ -63,6 +63,9 @@ def projection_terms(
     C_c_second`. The matrices `C_c = M Ṗ`, `(I - 2 P) M Ṗ`, `γ Ṗ` hold for admissible v and rows
     without time; `normal` holds always and takes the place of `Ṗ v`.
 
+    P, A⁺ and what is made of them depend on the units of q; `formulation.metric_projector` takes a
+    metric.
+
     Outputs:
         P, Pdot: (nv, nv) projector on null(A) and its rate.
         normal: (nv, 1) `(I - P) a = -A⁺ c`, the acceleration that the constraint requires.
@@ -122,7 +125,8 @@ def force_channels(
 ) -> ca.Function:
     """Return (q, v, f, [t], [mask]) → the force as it moves, and as it loads  [A05, figure 1].
 
-    `f_c = f_c_direct + f_c_coupled` [A05, eq. 32 with the sign of lam turned].
+    `f_c = f_c_direct + f_c_coupled` [A05, eq. 32 with the sign of lam turned]. f_c does not depend
+    on the units of q, its parts and lam of repeated rows do: see `formulation.in_metric`.
 
     Outputs:
         f_potent, f_impotent: (nv, 1) `P f` moves the mechanism, `(I - P) f` does not.

@@ -25,7 +25,8 @@ def udwadia_kalaba_terms(
         a: (nv, 1) acceleration  [L15, eq. 13].
         f_ideal: (nv, 1) `Aᵀ lam`, the same with and without `f_nonideal`  [L15, eq. 11].
         f_n: (nv, 1) the part of `f_nonideal` that acts on the motion  [L15, eq. 12].
-        lam: (nc, 1) multipliers of minimum norm.
+        lam: (nc, 1) multipliers of minimum Euclidean norm; those of rows that repeat depend on
+            the units of the rows.
         a_free: (nv, 1) acceleration without the constraint, `f_nonideal` applied.
         deviation: `(a - a_free)ᵀ M (a - a_free)`, least among all admissible `a` (Gauss).
 

@@ -34,7 +34,8 @@ def virtual_mass_terms(
 
     `M_bar a + C_bar v = P (f + f_passive - g)` for admissible v and rows without time, and
     `d/dt M_bar - 2 C_bar` is skew [A16, eq. 8, Theorem 1], also while the default virtual mass
-    follows the configuration: `C_bar` then holds `μ̇ Q / 2`, which is zero on admissible v.
+    follows the configuration: `C_bar` then holds `μ̇ Q / 2`, which is zero on admissible v. P and
+    what is made of it depend on the units of q; `formulation.in_metric` takes a metric.
 
     Outputs:
         P, Lambda, Omega: (nv, nv) projector on null(A), `Λ = -A⁺ Ȧ`, `Ω = Λ - Λᵀ`.

@@ -10,7 +10,8 @@ class ConstrainedMotion(NamedTuple, Generic[Sym]):
     """Solution of `M a + h = f + Aᵀ lam`, `A a + c = 0`.
 
     Fields: `a` (nv, 1) acceleration; `f_c` (nv, 1) constraint force `Aᵀ lam`; `lam` (nc, 1)
-    multipliers of minimum norm.
+    multipliers of minimum Euclidean norm, which depend on the units of rows that repeat; a and f_c
+    do not.
     """
 
     a: Sym

@@ -42,7 +42,8 @@ class NullSpaceInverse(NamedTuple, Generic[Sym]):
     """Controls and multipliers of a motion: `M a + h = B u + Aᵀ lam + residual`.
 
     Fields: `u` (nu, 1) control of minimum norm; `lam` (nc, 1) multipliers of minimum norm;
-    `residual` (nv, 1) force that neither can give, zero where the motion is possible.
+    `residual` (nv, 1) force that neither can give, zero where the motion is possible. Norms are
+    Euclidean and depend on units: `control.laws.qr_inverse_dynamics` has metrics.
     """
 
     u: Sym

@@ -101,7 +101,8 @@ def projector(
 ) -> Sym:
     """Return `P = I - A⁺ A`, the (n, n) orthogonal projector on null(A)  [A05, eq. 15].
 
-    It is computed as `I - V Vᵀ`.
+    It is computed as `I - V Vᵀ`. It depends on the units of the columns of A; that of a metric is
+    `formulation.metric_projector`.
 
     Args:
         A: (m, n) matrix of any rank.

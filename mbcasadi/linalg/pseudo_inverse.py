@@ -106,6 +106,8 @@ def pinv(
 ) -> Sym:
     """Return the (n, m) Moore-Penrose pseudo-inverse `A⁺`.
 
+    It depends on the units of rows and columns: `D (R A D)⁺ R` is that of sizes D and 1/R.
+
     Args:
         A: (m, n) matrix of any rank.
         row_scale, rank_tol, pivot: drop rule of `row_basis`.

@@ -17,7 +17,8 @@ from mbcasadi.spatial import Move, Step, Turn, vec3, vector_to_child
 Array = NDArray[np.float64]
 
 POSE_ROUNDING = 1e-13
-"""Entries of rotations and positions (m) below this are rounding of exact zeros and ones."""
+"""Entries of rotations below this are rounding of exact zeros and ones; likewise positions, which
+carry 1e-16 of lengths of order one in the units of the model."""
 
 MIN_AXIS_SINE = 0.1
 """Sine of the angle between two axes above which their common normal is well conditioned."""

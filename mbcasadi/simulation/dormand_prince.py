@@ -25,10 +25,11 @@ ERROR_3_WEIGHT = 0.01
 """Share of the estimate of order 3 in the denominator of the estimate [Hairer, II.10]."""
 
 NEGLIGIBLE = 1e-5
-"""Relative size or speed that is too small to derive a first step from, as in SciPy."""
+"""Size that is too small to derive a first step from, in allowed errors; speed, in those per unit
+time. As in SciPy."""
 
 SHORT_FIRST_STEP = 1e-6
-"""s, the first step where size or speed is negligible, as in SciPy."""
+"""First step where size or speed is negligible, in units of time; as in SciPy."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def next_size(h: float, error: float, *, rejected: bool) -> float:
     return h * min(grow, max(SHRINK, factor))
 
 
-def first_size(y: Array, first_rate: Array, scale: Array, longest: float) -> float:
+def first_size(y: Array, first_rate: Array, scale: Array, longest: float, time: float) -> float:
     """Return a careful first step: a hundredth of the time in which y changes by itself.
 
     Args:
@@ -132,10 +133,11 @@ def first_size(y: Array, first_rate: Array, scale: Array, longest: float) -> flo
         first_rate: (n,) its rate.
         scale: (n,) error that is allowed in each entry.
         longest: s, upper limit.
+        time: s, unit of time of the motion.
     """
-    size, speed = np.abs(y / scale).max(initial=0.0), np.abs(first_rate / scale).max(initial=0.0)
-    careful = SHORT_FIRST_STEP if size < NEGLIGIBLE or speed < NEGLIGIBLE else 0.01 * size / speed
-    return float(min(careful, longest))
+    size, change = (np.abs(x / scale).max(initial=0.0) for x in (y, time * first_rate))
+    careful = SHORT_FIRST_STEP if min(size, change) < NEGLIGIBLE else 0.01 * size / change
+    return float(min(careful * time, longest))
 
 
 def interpolant(rate: Rate, step: Step) -> Callable[[float], Array]:

@@ -157,5 +157,5 @@ def _crossing_time(event: Event, start: float, end: float, state: StateAt) -> fl
 
     if value(start) * value(end) >= 0:  # it touches zero at the end
         return end
-    tolerance = EVENT_TIME_TOL * (1 + abs(end))
+    tolerance = EVENT_TIME_TOL * (abs(start) + abs(end))
     return float(brentq(value, start, end, xtol=tolerance, rtol=EVENT_TIME_TOL))

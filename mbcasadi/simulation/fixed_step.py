@@ -188,7 +188,7 @@ def _projection(
         for _ in range(NEWTON_STEPS if system.nc else 0):
             q = newton.call([q, t, mask, offset])[0]
         for _ in range(corrections):
-            v, gap, _, _, _, slip = tangent.call([q, v, t, mask, offset])
+            v, gap, _, _, _, slip, _ = tangent.call([q, v, t, mask, offset])
         return q, v, ca.vertcat(gap, slip)
 
     return project

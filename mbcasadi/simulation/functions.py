@@ -15,11 +15,12 @@ from mbcasadi.linalg import UNROLL_LIMIT, Sym, complete_factor, operations
 from mbcasadi.simulation.options import EquationOptions
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.closing import row_scale_at, worst_gap
+from mbcasadi.system.sizes import residual_sizes
 
 TRUSTED_STEP = 0.1
-"""Rad or m. A direction in which Newton would go further than this is not one of the
-constraint's: it comes from the gap itself (the loop of Bricard has rank 5 when closed and 6 when
-slightly open), so it is dropped until the gap is closed."""
+"""Rad, or share of a length. A direction in which Newton would go further than this is not one of
+the constraint's: it comes from the gap itself (the loop of Bricard has rank 5 when closed and 6
+when slightly open), so it is dropped until the gap is closed."""
 
 ROWS_TO_FACTOR = 3
 """A Function holds about this many times the operations of one factorisation."""
@@ -28,33 +29,37 @@ ROWS_TO_FACTOR = 3
 def newton_fun(system: System, equations: EquationOptions) -> ca.Function:
     """Return (q, t, mask, offset) → (q_next, length): `q ⊕ (-A⁺ phi)`  [A05, eq. 39].
 
-    `length` is the largest entry of the step. Rows that hold for velocities only take no part.
+    A⁺ is that in the sizes of coordinates and residuals, so the step depends on no units. `length`
+    is its largest entry, in these sizes. Rows that hold for velocities only take no part.
     """
     s = _symbols(system, ("q", "t", "mask", "offset"), _constraint_kind(system))
     known = s | {"v": ca.DM.zeros(system.nv)}
     on = s["mask"] * holonomic_rows(system)
-    A = ca.diag(on) @ evaluate(system.loop_jacobian, known)
+    size, row_size = ca.DM(system.scales.coordinates), ca.DM(residual_sizes(system))
+    A = ca.diag(on / row_size) @ evaluate(system.loop_jacobian, known) @ ca.diag(size)
     phi = on * evaluate(system.constraint, known) - s["offset"]
-    norms = ca.DM(system.scales.row_norms)
-    step = ca.norm_inf(ca.densify(phi / norms))  # that the usual row needs
-    least = norms * step / (TRUSTED_STEP * equations.rank_tol)
-    scale = ca.fmax(_usual_scale(system, equations), least)
+    step = ca.norm_inf(ca.densify(phi / system.scales.rows))  # that the usual row needs
+    least = ca.DM(system.scales.rows) / row_size * step / (TRUSTED_STEP * equations.rank_tol)
+    scale = ca.fmax(_sized_scale(system, equations), least)
     factor = complete_factor(A, row_scale=scale, rank_tol=equations.rank_tol)
-    dq = ca.densify(-factor.pinv_times(phi))
-    q_next = system.integrate(s["q"], dq)
-    return _function("newton", s, {"q_next": q_next, "length": ca.norm_inf(dq)})
+    x = ca.densify(-factor.pinv_times(phi / row_size))
+    q_next = system.integrate(s["q"], size * x)
+    return _function("newton", s, {"q_next": q_next, "length": ca.norm_inf(x)})
 
 
 def tangent_fun(system: System, equations: EquationOptions) -> ca.Function:
-    """Return (q, v, t, mask, offset) → (v_next, gap, slip, clearance, rank, slip_next).
+    """Return (q, v, t, mask, offset) → (v_next, gap, slip, clearance, rank, slip_next, off).
 
     `v_next = v - A⁺ psi`, which is `P v` for rows linear in v that do not depend on time; for
-    others it is one Newton step. `gap` and `slip` are the worst of phi and of psi before it,
-    `slip_next` that of psi after it.
-    `clearance` is the shortest remainder of a kept row: it shrinks where a singular pose is near.
+    others it is one Newton step. A⁺ and P are those in the sizes of coordinates and residuals, so
+    v_next depends on no units. `gap` and `slip` are the worst of phi and of psi before it,
+    `slip_next` that of psi after it; `off` (2,) are gap and slip over their sizes.
+    `clearance` is the shortest remainder of a kept row, in the sizes: it shrinks where a singular
+    pose is near.
     """
     s = _symbols(system, ("q", "v", "t", "mask", "offset"), _constraint_kind(system))
-    A = ca.diag(s["mask"]) @ evaluate(system.loop_jacobian, s)
+    size, row_size = ca.DM(system.scales.coordinates), ca.DM(residual_sizes(system))
+    A = ca.diag(s["mask"] / row_size) @ evaluate(system.loop_jacobian, s) @ ca.diag(size)
     psi = s["mask"] * evaluate(system.loop_rate, s)
     phi = s["mask"] * evaluate(system.constraint, s) - s["offset"]
     scale = _scale_at(system, equations, phi)
@@ -64,7 +69,9 @@ def tangent_fun(system: System, equations: EquationOptions) -> ca.Function:
         ca.if_else(used[j] > 0, ca.norm_inf(ca.densify(R[j, :].T)), ca.inf)
         for j in range(R.shape[0])
     ]
-    v_next = ca.densify(s["v"] - factor.pinv_times(psi))
+    v_next = ca.densify(s["v"] - size * factor.pinv_times(psi / row_size))
+    rate = ca.fmax(ca.norm_inf(ca.densify(s["v"] / size)), system.scales.rate)
+    off = (ca.norm_inf(ca.densify(x / row_size)) for x in (phi, psi / rate))
     psi_next = s["mask"] * evaluate(system.loop_rate, s | {"v": v_next})
     outputs = {
         "v_next": v_next,
@@ -73,6 +80,7 @@ def tangent_fun(system: System, equations: EquationOptions) -> ca.Function:
         "clearance": ca.mmin(ca.vertcat(ca.inf, *remainders)),
         "rank": factor.basis.rank,
         "slip_next": ca.norm_inf(ca.densify(psi_next)),
+        "off": ca.vertcat(*off),
     }
     return _function("tangent", s, outputs)
 
@@ -199,9 +207,16 @@ def _usual_scale(system: System, equations: EquationOptions) -> ca.DM:
     return equations.row_scale * ca.DM.ones(system.nc)
 
 
+def _sized_scale(system: System, equations: EquationOptions) -> ca.DM:
+    """Return `_usual_scale` of the rows in the sizes of coordinates and residuals."""
+    scales = system.scales
+    of_size = scales.rows / (scales.row_norms * residual_sizes(system))
+    return ca.DM(of_size) * _usual_scale(system, equations)
+
+
 def _scale_at(system: System, equations: EquationOptions, phi: Sym) -> Sym | ca.DM:
-    """Return (nc,) the scales of the constraint rows at a state with the residual phi."""
-    usual = _usual_scale(system, equations)
+    """Return (nc,) the scales of the sized rows at a state with the residual phi."""
+    usual = _sized_scale(system, equations)
     if equations.row_scale is not None or not system.nc:
         return usual
     gap = worst_gap(phi, ca.DM(system.scales.rows))

@@ -11,12 +11,14 @@ from mbcasadi.simulation.manifold import ManifoldState
 from mbcasadi.simulation.right_hand_side import RightHandSide
 from mbcasadi.simulation.stepper import MotionState
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.sizes import residual_sizes
 
 START_GAP = 1e-8
-"""Residual that a start may have which is not to be assembled."""
+"""Residual, over its size, that a start may have which is not to be assembled."""
 
 CONTRADICTION = 1e-6
-"""Share of `c` by which `A a + c` may miss zero; more means that v0 leads off the manifold."""
+"""Share of `c`, or of the accelerations of the mechanism's own motion, by which `A a + c` may miss
+zero; more means that v0 leads off the manifold."""
 
 
 def initial_mask(system: System, mask: ArrayLike | None) -> Array:
@@ -68,7 +70,8 @@ def require_on_manifold(state: ManifoldState) -> None:
     if max(state.gap, state.slip) > START_GAP:
         raise SimulationError(
             f"the start is off the manifold: residual {state.gap:.3g} of the constraints, "
-            f"{state.slip:.3g} of their rates; give initial=InitialConditions(assemble=True), or "
+            f"{state.slip:.3g} of their rates, over their sizes; give "
+            "initial=InitialConditions(assemble=True), or "
             "integration=IntegrationOptions(project='none')"
         )
 
@@ -95,9 +98,10 @@ def _require_branch(system: System, mask: Array, state: dict[str, Array | float]
     """Raise `SimulationError` where the rows require accelerations that do not exist."""
     c = mask * evaluate(system.loop_bias, state).full().ravel()
     A = mask[:, None] * evaluate(system.loop_jacobian, state).full()
-    residual = np.abs(A @ a + c)
-    if np.any(residual > CONTRADICTION * max(1.0, np.abs(c).max(initial=0.0))):
-        worst = int(np.argmax(residual))
+    residual, size = np.abs(A @ a + c), residual_sizes(system)
+    usual = max(system.scales.rate**2, np.abs(c / size).max(initial=0.0))
+    if np.any(residual > CONTRADICTION * usual * size):
+        worst = int(np.argmax(residual / size))
         raise SimulationError(
             f"the start has no motion: row {worst} ({system.constraint_names[worst]}) would keep "
             f"an acceleration of {residual[worst]:.3g}. Either rows contradict each other, or q0 "

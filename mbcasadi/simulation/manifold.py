@@ -24,11 +24,13 @@ from mbcasadi.simulation.options import EquationOptions
 from mbcasadi.system import System
 
 SMALL_STEP = 1e-10
-"""Rad or m. After a Newton step as small as this, the residual is below rounding errors, also
-where a row is a thousandth of its usual length."""
+"""Rad, or share of a length. After a Newton step as small as this, the residual is below rounding
+errors, also where a row is a thousandth of its usual length. Of velocities: relative to the rate of
+the motion."""
 
 LARGEST_GAP = 1e-9
-"""Residual that a converged pose may have; more means that rows contradict each other."""
+"""Residual, over its size, that a converged pose may have; more means that rows contradict each
+other."""
 
 NEWTON_LIMIT = 20
 """Newton's steps from a stage take two or three."""
@@ -38,8 +40,9 @@ CLEARANCE_SHARE = 1e-3
 rounding errors of 1e-16 into 1e-16 / x² in its direction."""
 
 CROSSING_GAP = 1e-10
-"""Residual that the limit at a pose may have. With more, two branches do not meet there but pass
-each other, as those of a crank and a rod that differ in length by this much do: no limit then."""
+"""Residual, over its size, that the limit at a pose may have. With more, two branches do not meet
+there but pass each other, as those of a crank and a rod that differ in length by this much do: no
+limit then."""
 
 LIMIT_STENCIL = ((1, 0.75), (2, -0.3), (3, 0.05))
 """Places and weights of the limit, on both sides: exact up to the fifth power of time."""
@@ -48,10 +51,11 @@ FIRST_NODE = 0.1
 """Place of the first node, as a share of the step; it doubles until the rank is clear."""
 
 FIRST_LENGTH, LAST_LENGTH = 0.01, 0.05
-"""Rad or m along the path: bounds of the first node's place, in the first and the last trial."""
+"""Rad, or shares of a length, along the path: bounds of the first node's place, in the first and
+the last trial."""
 
 PROBE_LENGTHS = (0.05, -0.05, 0.1, -0.1)
-"""Rad or m along the velocity, where the usual rank is probed around a start."""
+"""Rad, or shares of a length, along the velocity, where the usual rank is probed around a start."""
 
 
 class OffManifoldError(SimulationError):
@@ -62,7 +66,8 @@ class ManifoldState(NamedTuple):
     """A state on the manifold, and how well it is known.
 
     Fields: `q`, `v`; `gap`, `slip` worst residual of phi and psi before the last correction of
-    v; `clearance` shortest remainder of a kept row, infinite without rows; `rank`.
+    v, over their sizes; `clearance` shortest remainder of a kept row, infinite without rows;
+    `rank`.
     """
 
     q: Array
@@ -124,14 +129,15 @@ class Manifold:
             OffManifoldError: rows nonlinear in v, and Newton's steps do not converge.
         """
         for _ in range(NEWTON_LIMIT):
-            v_next, gap, slip, clearance, rank, _ = self._tangent(q, v, t, self.mask, self.offset)
-            change = np.abs(v_next - v).max(initial=0.0)
+            out = self._tangent(q, v, t, self.mask, self.offset)
+            v_next, _, _, clearance, rank, _, off = out
+            is_small = self._is_small_change(v_next - v, v_next)
             v = v_next
-            if not self._nonlinear or change <= SMALL_STEP * (1.0 + np.abs(v).max()):
+            if not self._nonlinear or is_small:
                 break
         else:
             raise OffManifoldError("Newton's steps to an admissible velocity do not converge")
-        return ManifoldState(q, v, float(gap[0]), float(slip[0]), float(clearance[0]), int(rank[0]))
+        return ManifoldState(q, v, float(off[0]), float(off[1]), float(clearance[0]), int(rank[0]))
 
     def project(self, q: Array, v: Array, t: float) -> ManifoldState:
         """Return the state on the manifold nearest to a proposed one.
@@ -142,7 +148,8 @@ class Manifold:
         state = self.admissible(self.pose(q, t), v, t)
         if not state.gap <= LARGEST_GAP:
             raise OffManifoldError(
-                f"constraint rows contradict each other: a residual of {state.gap:.1e} remains"
+                "constraint rows contradict each other: a residual of "
+                f"{state.gap:.1e} of its size remains"
             )
         return state
 
@@ -168,15 +175,16 @@ class Manifold:
         total = np.zeros_like(v)
         for _ in range(NEWTON_LIMIT):
             v_next, impulse = jump(q, v, t, self.mask)
-            change, v = np.abs(v_next - v).max(initial=0.0), v_next
+            is_small = self._is_small_change(v_next - v, v_next)
+            v = v_next
             total += impulse
-            if not self._nonlinear or change <= SMALL_STEP * (1.0 + np.abs(v).max()):
+            if not self._nonlinear or is_small:
                 return v, total
         raise OffManifoldError("Newton's steps to an admissible velocity do not converge")
 
     def probe_usual_rank(self, q: Array, v: Array, t: float) -> None:
         """Update the usual rank by states shortly before and after this one on its path."""
-        speed = np.abs(v).max(initial=0.0)
+        speed = self._speed(v)
         for length in PROBE_LENGTHS if speed > 0 else ():
             try:
                 self.update_usual_rank(self._state_after(q, v, t, length / speed))
@@ -194,7 +202,7 @@ class Manifold:
             t: s, its time.
             spacing: s, size of the step that led there.
         """
-        speed = np.abs(v).max(initial=0.0)
+        speed = self._speed(v)
         s = min(FIRST_NODE * spacing, FIRST_LENGTH / speed) if speed > 0 else np.inf
         while 0 < s * speed <= LAST_LENGTH:
             try:
@@ -215,6 +223,14 @@ class Manifold:
         """Return pose and velocity of the limit that the nodes surround."""
         shift = limit_of(nodes, lambda node: self.difference(q, node.state.q)[0])
         return self.integrate(q, shift)[0], limit_of(nodes, lambda node: node.state.v)
+
+    def _speed(self, v: Array) -> float:
+        """Return the largest velocity over the size of its coordinate, 1/s."""
+        return float(np.abs(v / self.system.scales.coordinates).max(initial=0.0))
+
+    def _is_small_change(self, change: Array, v: Array) -> bool:
+        rate = self.system.scales.rate + self._speed(v)
+        return self._speed(change) <= SMALL_STEP * rate
 
     def _state_after(self, q: Array, v: Array, t: float, duration: float) -> ManifoldState:
         return self.project(self.integrate(q, duration * v)[0], v, t + duration)

@@ -53,7 +53,9 @@ def simulate(
         formulation: one of `dynamics.FORMULATIONS`.
         controller: evaluated once each period, its output constant until the next; with a
             reference in a `ControlLoop`. Without one, u = 0.
-        rtol, atol: relative and absolute error of one step, in each coordinate.
+        rtol, atol: relative and absolute error of one step, in each coordinate. atol is in rad and
+            in lengths of the model, for velocities times the rate of its own motion: sizes of
+            `System.scales`.
         force: (t, q, v) → (nv,) applied force; a CasADi Function with these inputs serves too.
         times: (nt,) when samples are kept, s, sorted; every accepted step by default. The states
             before and after an event or a switch are kept too.

@@ -36,7 +36,8 @@ class StepControl:
     """Tolerances of one step, and its limits.
 
     Attributes:
-        rtol, atol: relative and absolute tolerance; angles of ball and free joints count as one.
+        rtol, atol: relative and absolute tolerance, the latter in the sizes of `System.scales`;
+            angles of ball and free joints count as one.
         max_step: s.
         max_steps: accepted and rejected steps of one run.
         span: s, how long the run is.
@@ -71,6 +72,9 @@ class Stepper:
         self._right_hand_side, self._control = right_hand_side, control
         self._nv = right_hand_side.system.nv
         self._sizes = _CoordinateSizes(right_hand_side.system)
+        self._time = 1.0 / right_hand_side.system.scales.rate
+        coordinates, na = right_hand_side.system.scales.coordinates, right_hand_side.system.na
+        self._absolute = np.concatenate([coordinates, coordinates / self._time, np.ones(na)])
         self._keep_last_rate = keep_last_rate
         self._first_rate: Array | None = None
         self._h = 0.0
@@ -124,7 +128,7 @@ class Stepper:
         if self._h == 0.0:
             scale = self._scale(start.q, y, y)
             y_size = np.concatenate([self._sizes(start.q), y[self._nv :]])
-            self._h = dormand_prince.first_size(y_size, rate, scale, longest)
+            self._h = dormand_prince.first_size(y_size, rate, scale, longest, self._time)
         self._first_rate = rate
         return rate
 
@@ -153,7 +157,7 @@ class Stepper:
         if t > self._milestone[0] + STALL_SHARE * self._control.span:
             self._milestone = (t, trials)
         stalled = trials - self._milestone[1] > STALL_STEPS
-        if stalled or self._h <= SHORTEST * max(1.0, abs(t)):
+        if stalled or self._h <= SHORTEST * max(self._time, abs(t)):
             raise SimulationError(f"the step size collapsed at t = {t:.9g} s: {reason}")
         if trials > self._control.max_steps:
             raise SimulationError(
@@ -165,7 +169,7 @@ class Stepper:
         nv = self._nv
         size = np.maximum(np.abs(y), np.abs(y_next))
         size[:nv] = self._sizes(q) + np.abs(y_next[:nv])
-        return self._control.atol + self._control.rtol * size
+        return self._control.atol * self._absolute + self._control.rtol * size
 
 
 class _CoordinateSizes:

@@ -9,9 +9,10 @@ from mbcasadi.simulation.events import Event, EventRecord, Switch
 from mbcasadi.simulation.functions import energy_fun
 from mbcasadi.simulation.manifold import Manifold
 from mbcasadi.system import evaluate
+from mbcasadi.system.sizes import residual_sizes
 
 CLOSING_GAP = 1e-6
-"""Residual at which a row may close, in its unit; the remainder is removed by Newton's steps."""
+"""Residual, over its size, at which a row may close; Newton's steps remove the remainder."""
 
 
 class TopologyChange:
@@ -65,9 +66,10 @@ class TopologyChange:
         """Set the new rows on the manifold; return the gap of those that close."""
         phi = evaluate(self._system.constraint, {"q": q, "t": t}).full().ravel()
         gap = float(np.abs(phi[closing]).max(initial=0.0))
-        if gap > CLOSING_GAP and not event.hold:
+        sized = np.abs(phi) * closing / residual_sizes(self._system)
+        if sized.max(initial=0.0) > CLOSING_GAP and not event.hold:
             names = self._system.constraint_names
-            worst = int(np.argmax(np.abs(phi) * closing))
+            worst = int(np.argmax(sized))
             raise SimulationError(
                 f"'{event.name}' at t = {t:.9g} s would close row {worst} ({names[worst]}), which "
                 f"is open by {phi[worst]:.3g}; give hold=True to hold the rows as they are, or "

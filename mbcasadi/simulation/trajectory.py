@@ -30,8 +30,9 @@ class Trajectory:
     Attributes:
         t: (nt,) s.
         q, v, a: (nt, nq), (nt, nv), (nt, nv) configuration, velocity, acceleration.
-        lam: (nt, nc) multipliers of minimum norm. Where a row vanishes they grow without bound,
-            and at the very pose they say nothing about it.
+        lam: (nt, nc) multipliers of minimum Euclidean norm, which depend on the units of rows that
+            repeat. Where a row vanishes they grow without bound, and at the very pose they say
+            nothing about it.
         f_c: (nt, nv) constraint force.
         u, act: (nt, nu), (nt, na) control and activations.
         mask: (nt, nc) which rows were active.

@@ -21,7 +21,8 @@ from mbcasadi.system.ranges import Ranges, clip, finite, force_range
 from mbcasadi.system.system import System
 
 LEAST_GAIN2 = 1e-30
-"""Keeps `u = (p - b)/g` finite where a gain passes through zero."""
+"""Keeps `u = (p - b)/g` finite where a gain passes through zero; below the square of any gain in
+any units."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.linalg import Sym, row_basis, solve_kept
 from mbcasadi.system.functions import evaluate
-from mbcasadi.system.scales import typical_row_lengths
+from mbcasadi.system.row_lengths import typical_row_lengths
 
 if TYPE_CHECKING:
     from mbcasadi.system.system import System

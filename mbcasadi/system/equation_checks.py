@@ -16,14 +16,15 @@ from mbcasadi.system.functions import Builder
 Array = NDArray[np.float64]
 
 SINGULAR = 1e-12
-"""Smallest over largest eigenvalue of an M that counts as singular."""
+"""Smallest over largest eigenvalue of an M with ones on its diagonal that counts as singular."""
 
 ROUNDING = 1e-9
 """Difference of M and its transpose, or negative eigenvalue, that is taken for rounding, relative
 to the diagonal."""
 
 LEAST_DIAGONAL = 1e-12
-"""Least entry of the diagonal, relative to the largest, that an entry of M is compared with."""
+"""Least entry of the diagonal, relative to the largest, that an entry of M is compared with: a
+coordinate in units a million times as small has 1e-12 of the inertia."""
 
 SAMPLES = 3  # generic configurations near one
 SPREADS = (
@@ -75,7 +76,7 @@ def check_inertia(mass_matrix: ca.Function) -> bool:
     # An expression may be an inertia in a part of the space only, such as that of a length.
     for q, M in near:
         _require_no_negative_eigenvalue(M, q)
-    ends = [np.linalg.eigvalsh((M + M.T) / 2)[[0, -1]] for _, M in near]
+    ends = [np.linalg.eigvalsh(_with_diagonal_of_one(M))[[0, -1]] for _, M in near]
     return bool(ends) and all(low <= SINGULAR * abs(high) for low, high in ends)
 
 
@@ -130,7 +131,7 @@ def _require_symmetric(M: Array, q: Array) -> None:
 
 def _require_no_negative_eigenvalue(M: Array, q: Array) -> None:
     scale = _diagonal_root(M)
-    eigenvalues, vectors = np.linalg.eigh((M + M.T) / 2 / np.outer(scale, scale))
+    eigenvalues, vectors = np.linalg.eigh(_with_diagonal_of_one(M))
     if eigenvalues[0] < -ROUNDING:
         motion = vectors[:, 0] / scale
         raise ProblemError(
@@ -138,6 +139,12 @@ def _require_no_negative_eigenvalue(M: Array, q: Array) -> None:
             f"energy {motion @ M @ motion / 2:.3g} J at q = {np.round(q, 3)}; expected vᵀ M v >= "
             "0 for every v. Check the signs of masses and of the equations"
         )
+
+
+def _with_diagonal_of_one(M: Array) -> Array:
+    """Return the symmetric part of M for coordinates of equal inertia: no unit has an effect."""
+    scale = _diagonal_root(M)
+    return np.asarray((M + M.T) / 2 / np.outer(scale, scale))
 
 
 def _diagonal_root(M: Array) -> Array:

@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike
 from mbcasadi.shapes import column
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.limits import Array
+from mbcasadi.system.sizes import residual_sizes, sized_rows
 from mbcasadi.system.system import System
 
 REDUNDANT_SHARE = 1e-6  # remainder of a row, relative to its length, that counts as zero
-VANISHING = 1e-9  # length of a row, in its own unit, that counts as zero
-CONSISTENT = 1e-9  # part of the rate or bias outside range(A) that counts as zero
-SHARE = 1e-6  # coefficient of a row in another one that counts as zero
+VANISHING = 1e-9  # length of a row, relative to its usual one, that counts as zero
+CONSISTENT = 1e-9  # part of the rate or bias outside range(A), relative to it, that counts as zero
+SHARE = 1e-6  # coefficient of a row in another one, both of the length one, that counts as zero
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,11 @@ class Redundancy:
         vanishing: rows that are zero here.
         repeated: row → rows before it whose combination it is.
         residual: largest |phi|, m or rad.
-        no_velocity: `max |(I - A A⁺) a0|`: above zero, no velocity obeys all rows.
-        no_acceleration: `max |(I - A A⁺) c|`: above zero, no acceleration obeys all rows.
+        no_velocity: `max |(I - A A⁺) a0|`: above zero, no velocity obeys all rows. Zero where it is
+            rounding; the number depends on the units of the rows.
+        no_acceleration: `max |(I - A A⁺) c|`, likewise of accelerations.
+
+    Rank and verdicts are decided in the sizes of coordinates and residuals, which no unit changes.
     """
 
     rows: int
@@ -44,7 +48,7 @@ class Redundancy:
     @property
     def consistent(self) -> bool:
         """Whether velocities and accelerations exist that obey all rows."""
-        return max(self.no_velocity, self.no_acceleration) < CONSISTENT
+        return self.no_velocity == 0.0 == self.no_acceleration
 
     @property
     def in_words(self) -> str:
@@ -56,9 +60,9 @@ class Redundancy:
             _row_text(self.vanishing, "vanishes here", "vanish here"),
             _row_text(tuple(self.repeated), "repeats others here", "repeat others here"),
         ]
-        if self.no_velocity >= CONSISTENT:
+        if self.no_velocity > 0:
             parts.append(f"no velocity obeys them all (by {self.no_velocity:.1e})")
-        if self.no_acceleration >= CONSISTENT:
+        if self.no_acceleration > 0:
             parts.append(f"no acceleration obeys them all (by {self.no_acceleration:.1e})")
         text = "; ".join(text for text in parts if text)
         head = f"{self.rows} row{'s' * (self.rows > 1)}, rank {self.rank}"
@@ -96,9 +100,12 @@ def redundancy(
     c = on * np.array(evaluate(system.constraint_bias, at)).ravel()
     phi = on * np.array(evaluate(system.constraint, at)).ravel()
     off = tuple(int(i) for i in np.flatnonzero(on == 0))
-    lengths = np.linalg.norm(A, axis=1)
-    vanishing = tuple(int(i) for i in np.flatnonzero((lengths < VANISHING) & (on > 0)))
-    independent, repeated = _split_rows(A, lengths)
+    sizes = residual_sizes(system)
+    sized = sized_rows(system, A)
+    lengths, usual = np.linalg.norm(sized, axis=1), system.scales.rows / sizes
+    is_vanishing = lengths < VANISHING * usual
+    vanishing = tuple(int(i) for i in np.flatnonzero(is_vanishing & (on > 0)))
+    independent, repeated = _split_rows(sized, lengths, ~is_vanishing)
     return Redundancy(
         rows=system.nc,
         rank=len(independent),
@@ -106,16 +113,18 @@ def redundancy(
         vanishing=vanishing,
         repeated=repeated,
         residual=float(np.max(np.abs(phi), initial=0.0)),
-        no_velocity=_largest_outside(A[independent], A, a0),
-        no_acceleration=_largest_outside(A[independent], A, c),
+        no_velocity=_largest_outside(sized[independent], sized, a0, sizes),
+        no_acceleration=_largest_outside(sized[independent], sized, c, sizes),
     )
 
 
-def _split_rows(A: Array, lengths: Array) -> tuple[list[int], dict[int, tuple[int, ...]]]:
+def _split_rows(
+    A: Array, lengths: Array, counting: Array
+) -> tuple[list[int], dict[int, tuple[int, ...]]]:
     """Return rows that are independent of those before them, and the combinations of the others."""
     independent: list[int] = []
     repeated: dict[int, tuple[int, ...]] = {}
-    for i in np.flatnonzero(lengths >= VANISHING):
+    for i in np.flatnonzero(counting):
         row, basis = A[i] / lengths[i], A[independent] / lengths[independent, None]
         shares = np.linalg.lstsq(basis.T, row, rcond=None)[0] if independent else np.zeros(0)
         if independent and np.linalg.norm(row - shares @ basis) < REDUNDANT_SHARE:
@@ -125,13 +134,25 @@ def _split_rows(A: Array, lengths: Array) -> tuple[list[int], dict[int, tuple[in
     return independent, repeated
 
 
-def _largest_outside(independent: Array, A: Array, value: Array) -> float:
-    """Return the largest entry of the part of `value` outside range(A)."""
-    if not len(independent):
-        return float(np.max(np.abs(value), initial=0.0))
-    columns = A @ np.linalg.pinv(independent)  # range(A), with as many columns as its rank
-    x = np.linalg.lstsq(columns, value, rcond=None)[0]
-    return float(np.max(np.abs(value - columns @ x)))
+def _largest_outside(independent: Array, A: Array, value: Array, sizes: Array) -> float:
+    """Return the largest entry of the part of `value` outside range(A), zero where it is rounding.
+
+    Args:
+        independent: (rank, nv) rows of A that span the others.
+        A: (nc, nv) rows over the sizes of residuals.
+        value: (nc,) in the rows' own units.
+        sizes: (nc,) of the residuals.
+    """
+    outside = value
+    if len(independent):
+        columns = A @ np.linalg.pinv(independent)  # range(A), with as many columns as its rank
+        rest = value / sizes
+        rest = rest - columns @ np.linalg.lstsq(columns, rest, rcond=None)[0]
+        if np.all(np.abs(rest) <= CONSISTENT * np.abs(value / sizes).max(initial=0.0)):
+            return 0.0
+        own = sizes[:, None] * columns
+        outside = value - own @ np.linalg.lstsq(own, value, rcond=None)[0]
+    return float(np.max(np.abs(outside), initial=0.0))
 
 
 def _row_text(rows: Sequence[int], singular: str, plural: str) -> str:

@@ -57,7 +57,7 @@ SERVO_LOOP = """
 
 
 def test_the_bias_of_a_servo_is_part_of_what_the_controls_find():
-    """Redundant actuation: of all controls that give a motion, those of least norm."""
+    """Redundant actuation: of all controls that give a motion, those of least torques."""
     system = read_mjcf(SERVO_LOOP)
     q, v, a = np.array([0.4, 0.2]), np.array([1.0, 0.5]), np.array([-2.0, -1.0])
     assert np.abs(system.actuator_bias(q, v).full()).max() > 1
@@ -67,7 +67,10 @@ def test_the_bias_of_a_servo_is_part_of_what_the_controls_find():
     np.testing.assert_allclose(found, a, atol=TOL)
     # controls that do nothing but load the gear: Bᵀ along the row of the coupling
     idle = np.linalg.svd(np.array([[1.0, 0.5]]) @ system.actuation(q).full())[2][1]
-    assert abs(u @ idle) < TOL
+    torques = np.array([40.0, 2.0])  # of a unit of each control
+    assert abs(u @ (torques**2 * idle)) < TOL * 40.0
+    plain = constrained_inverse_dynamics(system, control_metric=np.ones(2))(q=q, v=v, a=a)["u"]
+    assert abs(plain.full().ravel() @ idle) < TOL
 
 
 def test_a_motion_that_no_actuator_can_give_leaves_a_residual():

@@ -85,9 +85,13 @@ def test_a_start_off_the_manifold_is_moved_or_refused_or_taken():
     assert moved.drift[0] < 1e-12
     assert moved.drift_velocity[0] < 1e-12
     as_given, drifting = InitialConditions(assemble=False), IntegrationOptions(project="none")
-    with pytest.raises(SimulationError, match=r"off the manifold: residual 0\.0969"):
+    with pytest.raises(
+        SimulationError, match=r"off the manifold: residual 0\.\d+ of .* over their sizes"
+    ):
         mb.simulate(system, *start, 0.1, initial=as_given)
-    with pytest.raises(SimulationError, match=r"off the manifold: residual 0\.0969"):
+    with pytest.raises(
+        SimulationError, match=r"off the manifold: residual 0\.\d+ of .* over their sizes"
+    ):
         mb.simulate_fixed_step(system, *start, 0.01, 10, keep=10, initial=as_given)
     taken = mb.simulate(system, *start, 0.1, initial=as_given, integration=drifting)
     np.testing.assert_array_equal(taken.q[0], start[0])

@@ -5,8 +5,10 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array, LawInputs
+from mbcasadi.control.law_interface.weights import control_weights_of, weights_of
 from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass
 from mbcasadi.linalg import (
     CompleteFactor,
@@ -15,12 +17,14 @@ from mbcasadi.linalg import (
     complement,
     complete_factor,
     complete_factor_scaled,
+    row_basis,
     tree_cholesky,
     tree_solve,
 )
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.closing import row_scale_at
-from mbcasadi.system.scales import typical_row_lengths
+from mbcasadi.system.row_lengths import typical_row_lengths
+from mbcasadi.system.sizes import residual_sizes
 
 LAW_RANK_TOL = 1e-6
 """Rows of A that are weaker than this, relative to their usual length, are dropped."""
@@ -75,12 +79,29 @@ class Mechanism:
         rank_tol: relative length below which a row of A is dropped.
         weights: `W^{1/2}` and its inverse of a metric [A05, §7.2]; with it the members are those
             of `v_W = W^{1/2} v`, `f_W = W^{-1/2} f`; `joint_rate` and `joint_force` convert back.
+        control_weights: the same of a metric of controls, in which u is least; None for the
+            Euclidean one.
     """
 
     system: System
     at: LawInputs
     rank_tol: float = LAW_RANK_TOL
     weights: MatrixRoot[ca.DM] | None = None
+    control_weights: MatrixRoot[ca.DM] | None = None
+
+    @classmethod
+    def measured(
+        cls,
+        system: System,
+        at: LawInputs,
+        rank_tol: float,
+        *,
+        metric: ArrayLike | None = None,
+        control_metric: ArrayLike | None = None,
+    ) -> "Mechanism":
+        """Return the mechanism with the metrics of `weights.py`, the default ones where None."""
+        weights = weights_of(system, metric)
+        return cls(system, at, rank_tol, weights, control_weights_of(system, control_metric))
 
     @cached_property
     def M(self) -> ca.SX:
@@ -103,6 +124,34 @@ class Mechanism:
     def f_0(self) -> ca.SX:
         """(nv, 1) actuator force at u = 0."""
         return self.weighted_force(self.system.actuator_bias(self.at.q, self.at.v))
+
+    @cached_property
+    def unit_actuation(self) -> ca.SX:
+        """(nv, nu) actuation by controls of the size one in their metric."""
+        return self.B if self.control_weights is None else self.B @ self.control_weights.inverse
+
+    def control(self, weighted: ca.SX) -> ca.SX:
+        """Return u of controls (nu, k) in their metric."""
+        return weighted if self.control_weights is None else self.control_weights.inverse @ weighted
+
+    def weighted_control(self, u: ca.SX) -> ca.SX:
+        """Return controls (nu, k) in their metric."""
+        return u if self.control_weights is None else self.control_weights.root @ u
+
+    def least_control(self, force: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Return `u = (P B)⁺ f`, `f = P (force - f_0)` and `f - P B u`  [A16, eq. 19 corrected].
+
+        u is the least of the controls that come nearest; the last output, the force that no
+        control gives, is zero where the motion is possible.
+
+        Args:
+            force: (nv, 1) of the actuators.
+        """
+        desired, PB = self.P @ (force - self.f_0), self.P @ self.unit_actuation
+        scale = self.scale_of_forces(self.unit_actuation)
+        actuators = complete_factor(PB, row_scale=scale, rank_tol=self.rank_tol)
+        unit = actuators.pinv_times(desired)
+        return self.control(unit), desired, desired - PB @ unit
 
     @cached_property
     def A(self) -> ca.SX:
@@ -132,6 +181,45 @@ class Mechanism:
             row_scale=self._row_scale(scales.rows),
             rank_tol=self.rank_tol,
         )
+
+    @cached_property
+    def _sized_rows(self) -> tuple[CompleteFactor[ca.SX], ca.DM] | None:
+        """Factors of the rows over the sizes of their residuals; None where these are equal."""
+        size = residual_sizes(self.system)
+        if not size.size or np.ptp(size) == 0.0:
+            return None
+        sizes, rule = ca.DM(size), self.rule
+        rule["row_scale"] = rule["row_scale"] / sizes
+        return complete_factor(ca.diag(1 / sizes) @ self.A, **rule), sizes
+
+    @cached_property
+    def _across(self) -> tuple[ca.SX, ca.DM]:
+        """Orthonormal basis of `diag(size) range(Aᵀ)`, and the sizes; those are 1 in a metric."""
+        V, size = self.rows.basis.V, self.force_sizes
+        if np.ptp(np.array(size)) == 0.0:
+            return V, ca.DM.ones(self.system.nv)
+        span = ca.diag(size) @ V
+        return row_basis(span.T, row_scale=0.0, rank_tol=0.0, pivot=False).V, size
+
+    def constraint_part(self, force: ca.SX) -> ca.SX:
+        """Return the force in range(Aᵀ) nearest to forces (nv, k).
+
+        In the metric; without one in the sizes of the coordinates.
+        """
+        V, size = self._across
+        sizes = ca.repmat(size, 1, force.shape[1])
+        return V @ (V.T @ (sizes * force)) / sizes
+
+    def multipliers(self, f_c: ca.SX) -> ca.SX:
+        """Return the least multipliers (nc, k) of constraint forces (nv, k).
+
+        Least in `Σ (size_i lam_i)²`, sizes of `residual_sizes`: where rows repeat, no share
+        depends on the units.
+        """
+        if self._sized_rows is None:
+            return self.rows.pinv_transposed_times(f_c)
+        factor, sizes = self._sized_rows
+        return factor.pinv_transposed_times(f_c) / ca.repmat(sizes, 1, f_c.shape[1])
 
     @property
     def rule(self) -> DropRule:

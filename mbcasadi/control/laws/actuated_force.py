@@ -12,8 +12,8 @@ y_0 is the force of least norm in range(B) that moves the mechanism as f does. T
 preserves norms. The second term comes as near to `(I - P) f` as the motion permits. Where only
 some multipliers are controlled, it is the least one that gives them.
 
-"Least" and "nearest" are those of a norm. In the Euclidean one they depend on the units of q unless
-the mechanism has weights. The kinetic norm `fᵀ M⁻¹ f` is that of the quasi-forces `u = W⁻¹ f`,
+"Least" and "nearest" are those of a norm, that of the mechanism's weights: see
+`law_interface/weights.py`. The kinetic norm `fᵀ M⁻¹ f` is that of the quasi-forces `u = W⁻¹ f`,
 `M = W Wᵀ`  [A10, section 4.2]: the same in all units. A10's quasi-force is that of all forces but
 Coriolis ones, gravity included: the least actuator force is then the one nearest to the force that
 holds the mechanism still, and with actuators for every force it leaves `u_o = 0`.
@@ -40,7 +40,7 @@ class Actuators:
 
     Attributes:
         X: (nv, k) orthonormal columns, or zero, that span range(B).
-        B_pinv: (nu, nv) `B⁺`.
+        B_pinv: (nu, nv) `B⁺`, least in the metric of controls.
         f_0: (nv, 1) actuator force at u = 0.
     """
 
@@ -98,8 +98,8 @@ class Allocation:
     Attributes:
         mechanism: weighted or not.
         needed: (nv, 1).
-        norm: in which forces are least and nearest; None for the Euclidean one of the mechanism's
-            coordinates.
+        norm: in which forces are least and nearest, of a mechanism without weights; None for that
+            of the mechanism's weighted coordinates.
     """
 
     mechanism: Mechanism
@@ -134,7 +134,7 @@ class Allocation:
         y = self._least_coordinates
         if limits is not None and np.isfinite(limits).any():
             y = y + self._relief(y, limits)
-        return self._prescribe(y, ca.SX(0, 1), ca.SX(0, 1))
+        return self._prescribe(y, ca.SX(0, 1), ca.SX(1))
 
     def _relief(self, y: ca.SX, limits: Array) -> ca.SX:
         """Return the least step of y that causes no motion and brings u within its limits."""
@@ -156,23 +156,28 @@ class Allocation:
         desired, X = self._into_norm(f_c), self.actuators.X
         y = y + free @ (X.T @ (self._needed - desired))
         missing = desired - self._constraint_force(X @ y)
-        return self._prescribe(y, self._out_of_norm(missing), f_c)
+        attained = self._is_attained(missing, desired)
+        return self._prescribe(y, self._out_of_norm(missing), attained)
 
-    def with_multipliers(self, T: ca.SX, lam: ca.SX) -> PrescribedForce:
+    def with_multipliers(self, T: ca.SX, lam: ca.SX, size: Array) -> PrescribedForce:
         """Return the least force that causes the motion, with `T f_c` nearest to lam.
 
         Args:
             T: (k, nv) rows of `(A⁺)ᵀ`, weighted.
             lam: (k, 1).
+            size: (k,) of the rows' residuals, by which errors of multipliers count.
         """
-        T = T if self.norm is None else T @ self.norm.root.W
+        sizes = ca.DM(size)
+        T = ca.diag(sizes) @ (T if self.norm is None else T @ self.norm.root.W)
         X, y = self.actuators.X, self._least_coordinates
-        error = T @ (self._needed - X @ y) - lam
+        error = T @ (self._needed - X @ y) - sizes * lam
         reach = T @ X @ self._moving_coordinates[1]
         scale = ca.densify(ca.sqrt(ca.sum2(T**2)))
         factor = complete_factor(reach, row_scale=scale, rank_tol=self.mechanism.rank_tol)
         step = factor.pinv_times(error)
-        return self._prescribe(y + step, error - reach @ step, lam)
+        missing = error - reach @ step
+        attained = attainable(missing, sizes * lam, ca.fabs(T) @ ca.fabs(self._needed))
+        return self._prescribe(y + step, missing / sizes, attained)
 
     @property
     def _needed(self) -> ca.SX:
@@ -213,7 +218,7 @@ class Allocation:
         remainder = self._needed - f
         return remainder - self.P @ remainder
 
-    def _prescribe(self, y: ca.SX, missing: ca.SX, desired: ca.SX) -> PrescribedForce:
+    def _prescribe(self, y: ca.SX, missing: ca.SX, attained: ca.SX) -> PrescribedForce:
         f, moving = self.actuators.X @ y, self.P @ self._needed
         motion = moving - self.P @ f
         return PrescribedForce(
@@ -222,23 +227,20 @@ class Allocation:
             self._out_of_norm(self._constraint_force(f)),
             self._out_of_norm(motion),
             missing,
-            ca.logic_and(
-                self._is_attained(motion, moving),
-                attainable(missing, desired, self._needed),
-            ),
+            ca.logic_and(self._is_attained(motion, moving), attained),
         )
 
 
 def actuators(mechanism: Mechanism) -> Actuators:
     """Return the range of B; constant B is factored when the law is built."""
-    B = ca.SX(mechanism.B)
+    B = ca.SX(mechanism.unit_actuation)
     if not B.is_constant():
         factor = complete_factor(B.T, row_scale=ca.norm_fro(B), rank_tol=mechanism.rank_tol)
         B_pinv = factor.pinv_transposed_times(ca.SX.eye(B.shape[0]))
-        return Actuators(factor.basis.V, B_pinv, mechanism.f_0)
+        return Actuators(factor.basis.V, mechanism.control(B_pinv), mechanism.f_0)
     matrix = np.array(ca.DM(B), dtype=float)
     X, pinv = _range(matrix, mechanism.rank_tol), np.linalg.pinv(matrix, rcond=mechanism.rank_tol)
-    return Actuators(_constant(X), _constant(pinv), mechanism.f_0)
+    return Actuators(_constant(X), mechanism.control(_constant(pinv)), mechanism.f_0)
 
 
 def _range(B: Array, rank_tol: float) -> Array:

@@ -21,7 +21,6 @@ from mbcasadi.control.tasks.task import (
     require_task,
     tracked_rows,
 )
-from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System
 
 
@@ -30,6 +29,8 @@ def computed_torque(
     task: Task,
     *,
     damping: float = 0.0,
+    metric: ArrayLike | None = None,
+    control_metric: ArrayLike | None = None,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -37,15 +38,19 @@ def computed_torque(
 ) -> Law:
     """Return `u = (P B)⁺ P (M a + h - f_0)`, `a = a_across + (J P)⁺ (a_des - c_J - J a_across)`.
 
-    `a` is the admissible acceleration nearest to that of the task, `u` the control of
-    minimum norm that gives it. The forward part is [A16, eq. 19 corrected]. Directions that the
-    task leaves free are damped with `damping`. At its limits u is clipped entry by entry, so the
-    direction of the force changes; use `within_limits` where that matters.
+    `a` is the admissible acceleration nearest to that of the task, and the least of those where
+    the task leaves motions free; `u` is the least control that gives it. Both norms come from the
+    model, so u does not depend on its units. The forward part is [A16, eq. 19 corrected].
+    Directions that the task leaves free are damped with `damping`. At its limits u is clipped entry
+    by entry, so the direction of the force changes; use `within_limits` where that matters.
 
     Args:
         system: the mechanism.
         task: `PostureTask`, `FrameTask` or your own; its slices form the reference.
         damping: 1/s, of motions that the task leaves free.
+        metric: (nv, nv) W, symmetric positive definite, of accelerations and forces; by default
+            that of `law_interface/weights.py`, `np.eye(nv)` for the Euclidean one.
+        control_metric: (nu, nu), or (nu,) for a diagonal one, of controls; in the same way.
         rank_tol: relative length below which rows of A, J P and P B are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -57,14 +62,16 @@ def computed_torque(
     gains = gains_of(task, system)
 
     def equations(at: LawInputs) -> Command:
-        mechanism = Mechanism(system, at, rank_tol)
+        mechanism = Mechanism.measured(
+            system, at, rank_tol, metric=metric, control_metric=control_metric
+        )
         rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
         a = nearest_acceleration(mechanism, rows, gains.weight, damping)
-        u, desired, missing = allocate(mechanism, a)
+        u, desired, missing = mechanism.least_control(mechanism.M @ a + mechanism.h)
         return Command(
             u=u,
-            a=a,
-            residual={"force": missing},
+            a=mechanism.joint_rate(a),
+            residual={"force": mechanism.joint_force(missing)},
             attainable=mechanism.is_attained(missing, desired),
             error=rows.error,
             target=rows.target,
@@ -92,28 +99,17 @@ def nearest_acceleration(
         rows: of the task.
         weight: (k,) of the rows, where the mechanism cannot do what all of them ask for.
         damping: 1/s, of directions that the task leaves free.
+
+    Returns:
+        (nv, 1) in the mechanism's weighted coordinates.
     """
     P, across = mechanism.P, mechanism.a_across
     root = ca.DM(np.sqrt(weight))
-    J = ca.diag(root) @ rows.J
+    J = ca.diag(root) @ mechanism.weighted_rows(ca.SX(rows.J))
     factor = mechanism.factor_along(J)
     a = across + factor.pinv_times(root * (rows.a_des - rows.c) - J @ across)
     if not damping:
         return a
     V = factor.basis.V
-    v_free = P @ mechanism.at.v
+    v_free = P @ mechanism.weighted_rate(mechanism.at.v)
     return a - damping * (v_free - V @ (V.T @ v_free))
-
-
-def allocate(mechanism: Mechanism, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return `u = (P B)⁺ f`, `f = P (M a + h - f_0)` and `f - P B u`  [A16, eq. 19 corrected].
-
-    u has the minimum norm among the controls that come nearest; the last output, the force that
-    no control gives, is zero where the motion is possible.
-    """
-    m = mechanism
-    desired = m.P @ (m.M @ a + m.h - m.f_0)
-    PB = m.P @ m.B
-    actuators = complete_factor(PB, row_scale=m.scale_of_forces(m.B), rank_tol=m.rank_tol)
-    u = actuators.pinv_times(desired)
-    return u, desired, desired - PB @ u

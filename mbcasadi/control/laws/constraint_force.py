@@ -16,7 +16,7 @@ from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
-from mbcasadi.control.laws.poses import POSE_RANK_TOL, rows_at, weights_of
+from mbcasadi.control.laws.poses import joint_rates, motions_at, rows_at
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
@@ -56,7 +56,8 @@ def constraint_force_control(
         system: the mechanism.
         gains: of the feedback; None is feedforward alone, without an input `f_c`.
         rows: names of the multipliers to control, as "pin.2"; None for the whole force.
-        metric: (nv, nv) W, symmetric positive definite; the identity by default.
+        metric: (nv, nv) W, symmetric positive definite; by default that of
+            `law_interface/weights.py`, `np.eye(nv)` for the Euclidean one.
         rank_tol: relative length below which a row of A is dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -64,11 +65,10 @@ def constraint_force_control(
         ProblemError: the options do not fit, or the sampled force loop diverges.
     """
     require_law_arguments(system, rank_tol)
-    weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
     def equations(at: LawInputs) -> Command:
-        m = Mechanism(system, at, rank_tol, weights)
+        m = Mechanism.measured(system, at, rank_tol, metric=metric)
         moving = m.P @ m.weighted_force(at.ref["motion.f"])
         a = m.acceleration(moving)
         outcome = loop.tick(Allocation(m, m.M @ a + m.h))
@@ -107,7 +107,8 @@ class MultiplierTracking:
     Attributes:
         rank, rows: of A at the pose.
         least: `σ_min = √λ_min(A Aᵀ)`, zero where rows depend on each other.
-        largest: largest singular value of A.
+        largest: largest singular value of A. Both have the units of A; of `A W^{-1/2}` with a
+            metric.
     """
 
     rank: int
@@ -134,7 +135,9 @@ class MultiplierTracking:
         )
 
 
-def multiplier_tracking(system: System, q: ArrayLike) -> MultiplierTracking:
+def multiplier_tracking(
+    system: System, q: ArrayLike, *, metric: ArrayLike | None = None
+) -> MultiplierTracking:
     """Return whether `σ_min ‖e_lam‖ <= ‖e_F‖` bounds e_lam at q  [A05, eq. 53, Remark 5].
 
     σ_min is the least singular value of Aᵀ, `√λ_min(A Aᵀ)` (corrected: the paper prints `Aᵀ A`,
@@ -143,12 +146,15 @@ def multiplier_tracking(system: System, q: ArrayLike) -> MultiplierTracking:
     Args:
         system: the mechanism.
         q: (nq,) closed pose.
+        metric: (nv, nv) W of `‖e_F‖² = e_Fᵀ W⁻¹ e_F`; the identity by default. σ_min depends on
+            the units of q without one, and always on those of the rows; the verdict on neither.
     """
     A = rows_at(system, q)
+    rank = system.nv - motions_at(system, q).shape[1]
     size = np.zeros(system.nc)
-    singular_values = np.linalg.svd(A, compute_uv=False)
+    weighted = A if metric is None else A @ joint_rates(system, metric)
+    singular_values = np.linalg.svd(weighted, compute_uv=False)
     size[: len(singular_values)] = singular_values
     largest = float(size.max(initial=0.0))
-    rank = int(np.sum(size > POSE_RANK_TOL * max(system.scales.longest_row, largest)))
     least = float(size.min(initial=np.inf)) if rank == system.nc else 0.0
     return MultiplierTracking(rank, system.nc, least, largest)

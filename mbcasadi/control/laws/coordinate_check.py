@@ -13,7 +13,12 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at, sampled_poses
+from mbcasadi.control.laws.poses import (
+    POSE_RANK_TOL,
+    joint_rates,
+    motions_at,
+    sampled_poses,
+)
 from mbcasadi.control.laws.task_coordinates import Coordinates, chosen_coordinates
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_kind
@@ -26,7 +31,7 @@ STARTS = 64
 """Random configurations from which poses of a system without an authored one are sought."""
 
 NEAR, WIDE = 0.2, 1.0
-"""Spread of both, rad or m."""
+"""Spread of both, rad or lengths of the model."""
 
 ADVICE = "joint_coordinates, function_coordinates or chosen_coordinates makes them"
 
@@ -104,7 +109,7 @@ def _counts(system: System, theta: Coordinates) -> list[_Count]:
     counts = []
     for q in _poses(system):
         Z = motions_at(system, q)
-        J = np.array(theta.rows(q, np.zeros(system.nv))[1])
+        J = np.array(theta.rows(q, np.zeros(system.nv))[1]) @ joint_rates(system, None)
         free = np.eye(system.nv) if system.mask is not None else Z
         counts.append(_Count(Z.shape[1], _rank(J @ Z), _rank(J @ free)))
     return counts

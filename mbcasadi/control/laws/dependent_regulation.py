@@ -18,13 +18,11 @@ from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mech
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation import virtual_mass as virtual_mass_motion
-from mbcasadi.linalg import complete_factor
 from mbcasadi.shapes import real_array, require_numbers, require_positive
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rates
 
 Gain = float | Sequence[float]
-ATTAINED = 1e-6  # share of the desired force; a missing part below it is rounding
 STICKS = 1.0  # sigma from which Theorem 2 was claimed, and the mechanism sticks
 
 
@@ -36,6 +34,8 @@ def dependent_regulation(
     sigma: float = 0.5,
     rest_speed: float = 1e-2,
     virtual_mass: float | None = None,
+    metric: ArrayLike | None = None,
+    control_metric: ArrayLike | None = None,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -49,11 +49,13 @@ def dependent_regulation(
     reach every motion.
 
     `V = ½ vᵀ M v + ½ eᵀ K_p e` falls: `V̇ = -vᵀ K_d v - σ ‖e‖ vᵀ K_p η`, passive dampers not
-    counted. The σ-term is dry friction. With one gain for all coordinates, the mechanism rests
-    where `‖P e‖ <= σ ‖e‖`. So Theorem 2 (`σ > 1` converges) is false: from σ = 1 on friction
-    exceeds the spring at every pose, and the mechanism stays where it is. Below, it stays only
-    where e makes an angle of more than `arccos σ` with the constraint; with σ = 0 where `P e = 0`.
-    With unequal gains the bound is `P K_p e` against `σ ‖e‖ P K_p η`, η along the spring's pull.
+    counted. The σ-term is dry friction. Norms are those of the metric (the paper adds squares of
+    metres and radians): the default one counts a length of the model as 1 rad. With gains
+    `K_p = k W`, W the metric, the mechanism rests where `‖P e‖ <= σ ‖e‖`. So Theorem 2 (`σ > 1`
+    converges) is false: from σ = 1 on friction exceeds the spring at every pose, and the mechanism
+    stays where it is. Below, it stays only where e makes an angle of more than `arccos σ` with the
+    constraint; with σ = 0 where `P e = 0`. With other gains the bound is `P K_p e` against
+    `σ ‖e‖ P K_p η`, η along the spring's pull.
     The law has no integral: errors that it does not compensate (such as that of a mass) leave an
     offset.
 
@@ -65,11 +67,13 @@ def dependent_regulation(
         system: the mechanism.
         kp: stiffness of each coordinate, N/m or N m/rad; a number or (nv,).
         kd: damping of each coordinate, N s/m or N m s/rad.
-        sigma: share of the dry friction. `‖e‖` adds the squares of metres and radians as they are.
-        rest_speed: speed ‖v‖ below which friction turns into damping. A sampled law needs
-            `period σ ‖K_p e‖ / rest_speed` below twice the inertia to avoid chattering.
+        sigma: share of the dry friction.
+        rest_speed: speed ‖v‖ below which friction turns into damping, 1/s in the default metric. A
+            sampled law needs `period σ ‖K_p e‖ / rest_speed` below twice the inertia to avoid
+            chattering.
         virtual_mass: μ of the desired acceleration, `M̄ = P M P + μ Q`; inside the interval
             [A16, eq. 12] by default. No control and no motion depends on it.
+        metric, control_metric: of ‖e‖, ‖v‖ and P, and of u, as in `computed_torque`.
         rank_tol: relative length below which rows of A and P B are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -88,20 +92,21 @@ def dependent_regulation(
     _warn_of_sticking(sigma)
 
     def equations(at: LawInputs) -> Command:
-        m = Mechanism(system, at, rank_tol)
+        m = Mechanism.measured(system, at, rank_tol, metric=metric, control_metric=control_metric)
         error = system.difference(at.ref["q"], at.q)
-        spring = gains["kp"] * (error + sigma * ca.norm_2(error) * _direction(at.v, rest_speed))
-        desired_force = _static_force(system, at) - spring - gains["kd"] * at.v
-        u, missing = least_control(m, desired_force)
-        size2 = ca.sumsqr(m.P @ (desired_force - m.f_0))
+        distance, speed = (ca.norm_2(m.weighted_rate(x)) for x in (error, at.v))
+        direction = at.v / ca.fmax(speed, rest_speed)  # η, zero at rest [A16, eq. 22]
+        spring = gains["kp"] * (error + sigma * distance * direction)
+        desired_force = m.weighted_force(_static_force(system, at) - spring - gains["kd"] * at.v)
+        u, desired, missing = m.least_control(desired_force)
         motion = virtual_mass_motion(
             m.M, m.h, desired_force, m.A, m.c, virtual_mass=virtual_mass, **m.rule
         )
         return Command(
             u=u,
-            a=motion.a,
-            residual={"force": missing},
-            attainable=ca.sumsqr(missing) <= ATTAINED**2 * (1 + size2),
+            a=m.joint_rate(motion.a),
+            residual={"force": m.joint_force(missing)},
+            attainable=m.is_attained(missing, desired),
             error=-error,
             target=at.ref["q"] if system.nq == system.nv else None,
         )
@@ -117,19 +122,6 @@ def dependent_regulation(
         period=period,
         notes={"law": "regulation of dependent coordinates", "sigma": _sigma_text(sigma)},
     )
-
-
-def least_control(m: Mechanism, f: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return `u = Γ (f - f_0)` and `P (f - f_0 - B u)`  [A16, eq. 16, 18]."""
-    along, PB = m.P @ (f - m.f_0), m.P @ m.B
-    actuators = complete_factor(PB, row_scale=m.scale_of_forces(m.B), rank_tol=m.rank_tol)
-    u = actuators.pinv_times(along)
-    return u, along - PB @ u
-
-
-def _direction(v: ca.SX, rest_speed: float) -> ca.SX:
-    """Return the direction η of the motion  [A16, eq. 22], zero at rest."""
-    return v / ca.fmax(ca.norm_2(v), rest_speed)
 
 
 def _static_force(system: System, at: LawInputs) -> ca.SX:

@@ -13,7 +13,7 @@ from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.laws.dependent_regulation import error_units, least_control
+from mbcasadi.control.laws.dependent_regulation import error_units
 from mbcasadi.control.laws.quasi_velocity_motion import gain_matrix, require_still_rows
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.system import System, evaluate
@@ -25,6 +25,8 @@ def dependent_tracking(
     *,
     kp: ArrayLike = 10.0,
     kd: ArrayLike,
+    metric: ArrayLike | None = None,
+    control_metric: ArrayLike | None = None,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -55,6 +57,7 @@ def dependent_tracking(
         kp: K_p, 1/s, a positive number, one for each rate, or (nv, nv) symmetric positive
             definite.
         kd: K_d, N s/m or N m s/rad, as K_p.
+        metric, control_metric: of P and of u, as in `computed_torque`.
         rank_tol: relative length below which rows of A and P B are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -72,16 +75,18 @@ def dependent_tracking(
     turning = _turning_fun(system)
 
     def equations(at: LawInputs) -> Command:
-        m = Mechanism(system, at, rank_tol)
+        m = Mechanism.measured(system, at, rank_tol, metric=metric, control_metric=control_metric)
         s, s_dot, error = _desired_velocity(m, K_p, turning)
         C = system.coriolis_matrix(at.q, at.v)
-        force = m.M @ s_dot + C @ (s - at.v) + m.h - K_d @ (m.P @ (at.v - s))
-        u, missing = least_control(m, force)
+        admissible = m.joint_rate(m.P @ m.weighted_rate(at.v - s))
+        pull = C @ (s - at.v) - K_d @ admissible
+        force = m.M @ m.weighted_rate(s_dot) + m.h + m.weighted_force(pull)
+        u, desired, missing = m.least_control(force)
         return Command(
             u=u,
-            a=m.acceleration(force),
-            residual={"force": missing},
-            attainable=m.is_attained(missing, m.P @ (force - m.f_0)),
+            a=m.joint_rate(m.acceleration(force)),
+            residual={"force": m.joint_force(missing)},
+            attainable=m.is_attained(missing, desired),
             error=error,
             target=at.ref["q"] if system.nq == system.nv else None,
         )
@@ -105,15 +110,16 @@ def dependent_tracking(
 
 
 def _desired_velocity(m: Mechanism, K_p: ca.DM, turning: ca.Function) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return s, its rate along the motion, and the error e."""
+    """Return s, its rate along the motion, and the error e, in the model's coordinates."""
     system, at = m.system, m.at
     e, e_rate = _error(system, at)
     w = at.ref["v"] + K_p @ e
     w_rate = at.ref["a"] + K_p @ e_rate
-    s = m.P @ w
-    A_s, A_y = turning(at.q, at.v, at.rows, s, m.rows.pinv_transposed_times(w))
-    bend = -m.rows.pinv_times(A_s) - m.P @ A_y  # Λ P w + P Λᵀ w
-    return s, bend + m.P @ w_rate, e
+    s = m.joint_rate(m.P @ m.weighted_rate(w))
+    y = m.rows.pinv_transposed_times(m.weighted_rate(w))
+    A_s, A_y = turning(at.q, at.v, at.rows, s, y)
+    bend = -m.rows.pinv_times(A_s) - m.P @ m.weighted_force(A_y)  # Λ P w + P Λᵀ w
+    return s, m.joint_rate(bend + m.P @ m.weighted_rate(w_rate)), e
 
 
 def _error(system: System, at: LawInputs) -> tuple[ca.SX, ca.SX]:

@@ -34,6 +34,7 @@ from mbcasadi.shapes import (
 )
 from mbcasadi.system import System
 from mbcasadi.system.ranges import require_ranges
+from mbcasadi.system.sizes import residual_sizes
 
 LAM_UNIT = "N or N m"
 NOTHING = ca.SX(0, 1)
@@ -197,14 +198,14 @@ def row_names(system: System) -> tuple[str, ...]:
 def _whole_force(loop: ForceLoop, allocation: Allocation) -> RegulatedForce:
     """Control all of `F_d = Aᵀ lam_d`; the integral is projected on range(Aᵀ) at every tick."""
     m = allocation.mechanism
-    at, V = m.at, m.rows.basis.V
+    at = m.at
     desired = m.A.T @ at.ref["force.lam"]
     if not loop.gains.feedback:
         return RegulatedForce(allocation.with_force(desired), NOTHING, NOTHING, NOTHING)
-    error = desired - V @ (V.T @ m.weighted_force(at.f_c))
-    integral_now = V @ (V.T @ m.weighted_force(at.z["integral"]))
+    error = desired - m.constraint_part(m.weighted_force(at.f_c))
+    integral_now = m.constraint_part(m.weighted_force(at.z["integral"]))
     force, integral = _feedback_force(loop, allocation.with_force, desired, error, integral_now)
-    lam = m.rows.pinv_transposed_times(ca.horzcat(error, desired))
+    lam = m.multipliers(ca.horzcat(error, desired))
     return RegulatedForce(force, m.joint_force(integral), lam[:, 0], lam[:, 1])
 
 
@@ -215,11 +216,11 @@ def _multipliers(loop: ForceLoop, allocation: Allocation, rows: list[int]) -> Re
     """
     m = allocation.mechanism
     on = m.at.rows[rows]
-    T = m.rows.pinv_transposed_times(ca.SX.eye(m.system.nv))[rows, :]
+    T = m.multipliers(ca.SX.eye(m.system.nv))[rows, :]
     desired = on * m.at.ref["force.lam"]
 
     def force_with(lam: ca.SX) -> PrescribedForce:
-        return allocation.with_multipliers(T, lam)
+        return allocation.with_multipliers(T, lam, residual_sizes(m.system)[rows])
 
     if not loop.gains.feedback:
         return RegulatedForce(force_with(desired), NOTHING, NOTHING, NOTHING)

@@ -30,6 +30,7 @@ def gravity_compensated_pd(
     *,
     stiffness: Gain,
     damping: Gain,
+    metric: ArrayLike | None = None,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -53,6 +54,8 @@ def gravity_compensated_pd(
         task: `PostureTask`, `FrameTask` or your own; x are its rows, its own gains have no effect.
         stiffness: K, N/m or N m/rad, a number or one for each row.
         damping: D, N s/m or N m s/rad.
+        metric: (nv, nv) W, symmetric positive definite: the least force is that of `fᵀ W⁻¹ f`; by
+            default that of `law_interface/weights.py`, `np.eye(nv)` for the Euclidean one.
         rank_tol: relative length below which rows of A and P X are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -64,15 +67,15 @@ def gravity_compensated_pd(
     spring = Spring.of(system, task, stiffness, damping)
 
     def equations(at: LawInputs) -> Command:
-        m = Mechanism(system, at, rank_tol)
+        m = Mechanism.measured(system, at, rank_tol, metric=metric)
         pull = spring.at(at)
         v_0 = ca.SX.zeros(system.nv)
         static = system.gravity_force(at.q) - system.passive_force(at.q, v_0)
-        force = Allocation(m, static + pull.J.T @ pull.force).least()
+        force = Allocation(m, m.weighted_force(static + pull.J.T @ pull.force)).least()
         return Command(
             u=force.u,
-            a=m.acceleration(force.f),
-            residual={"force": force.motion},
+            a=m.joint_rate(m.acceleration(force.f)),
+            residual={"force": m.joint_force(force.motion)},
             attainable=force.attainable,
             error=pull.error,
             target=pull.target,

@@ -16,7 +16,6 @@ from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mech
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
-from mbcasadi.control.laws.poses import weights_of
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     desired_motion,
@@ -61,7 +60,8 @@ def hybrid_motion_force_control(
         rows: names of the multipliers to control, as "pin.2"; None for the whole force.
         kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
         damping: 1/s, of motions that θ does not determine.
-        metric: (nv, nv) W, symmetric positive definite; the identity by default.
+        metric: (nv, nv) W, symmetric positive definite; by default that of
+            `law_interface/weights.py`, `np.eye(nv)` for the Euclidean one.
         rank_tol: relative length below which rows of A, J P and P X are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -71,11 +71,10 @@ def hybrid_motion_force_control(
     require_law_arguments(system, rank_tol, damping=damping)
     theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
     motion = motion_gains(theta, kp, kd)
-    weights = weights_of(system, metric)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
     def equations(at: LawInputs) -> Command:
-        m = Mechanism(system, at, rank_tol, weights)
+        m = Mechanism.measured(system, at, rank_tol, metric=metric)
         desired = desired_motion(m, theta, at.ref, motion, damping)
         outcome = loop.tick(Allocation(m, m.M @ desired.a + m.h))
         return Command(

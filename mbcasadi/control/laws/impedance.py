@@ -14,7 +14,7 @@ from mbcasadi.control.law_interface.mechanism_at_state import (
 )
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.gravity_compensation import Pull, Spring
-from mbcasadi.control.tasks.task import Gain, Slot, Task, per_row, require_task
+from mbcasadi.control.tasks.task import Gain, Slot, Task, gains_of, per_row, require_task
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import complete_factor, tree_cholesky
@@ -30,6 +30,7 @@ def impedance_control(
     damping: Gain,
     inertia: Gain | None = None,
     joint_damping: float = 0.0,
+    metric: ArrayLike | None = None,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -51,11 +52,13 @@ def impedance_control(
 
     Args:
         system: the mechanism, M positive definite.
-        task: a `FrameTask`, or any other; x are its rows, its own gains have no effect.
+        task: a `FrameTask`, or any other; x are its rows. Its own kp and kd have no effect, its
+            weight only where its rows contradict each other.
         stiffness: K, N/m or N m/rad, a number or one for each row.
         damping: D, N s/m or N m s/rad.
         inertia: Λ, kg or kg m², positive, a number or one for each row; None for the own one.
         joint_damping: 1/s, of motions that the task leaves free.
+        metric: (nv, nv) W of the force, as in `gravity_compensated_pd`.
         rank_tol: relative length below which rows are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -70,19 +73,20 @@ def impedance_control(
             f"impedance needs a positive definite M, but the M of '{system.name}' is singular"
         )
     spring = Spring.of(system, task, stiffness, damping, moving=True)
-    mass = _mass(system, task, inertia)
+    mass, weight = _mass(system, task, inertia), gains_of(task, system).weight
     force_slot = _measured_force_slot(system, task)
 
     def equations(at: LawInputs) -> Command:
         m = Mechanism(system, at, rank_tol)
         pull = spring.at(at)
         F = at.ref[force_slot.name] if mass is not None else None
-        a = _acceleration(m, pull, mass, F, joint_damping)
-        force = Allocation(m, m.M @ a + m.h).least()
+        a = _acceleration(m, pull, weight, mass, F, joint_damping)
+        w = Mechanism.measured(system, at, rank_tol, metric=metric)
+        force = Allocation(w, w.weighted_force(m.M @ a + m.h)).least()
         return Command(
             u=force.u,
             a=a,
-            residual={"force": force.motion},
+            residual={"force": w.joint_force(force.motion)},
             attainable=force.attainable,
             solvable=is_definite(tree_cholesky(m.M), ca.diag(m.M)),
             error=pull.error,
@@ -102,26 +106,34 @@ def impedance_control(
 
 
 def _acceleration(
-    m: Mechanism, pull: Pull, mass: Array | None, F: ca.SX | None, joint_damping: float
+    m: Mechanism,
+    pull: Pull,
+    weight: Array,
+    mass: Array | None,
+    F: ca.SX | None,
+    joint_damping: float,
 ) -> ca.SX:
     """Return the acceleration that the control gives before F acts.
 
     In quasi-velocities `v̄ = Wᵀ v`: `ā = V1 v̄̇_o + J̄⁺ (ẍ_d - c - J a_0 + Λ⁻¹ (K e + D ė))` with
-    `J̄ = J W⁻ᵀ (I - V1 V1ᵀ)`, so that `Λ_own⁻¹ = J̄ J̄ᵀ`.
+    `J̄ = J W⁻ᵀ (I - V1 V1ᵀ)`, so that `Λ_own⁻¹ = J̄ J̄ᵀ`. Rows that contradict each other count by
+    their weight (k,).
     """
+    share = ca.DM(np.sqrt(weight))
     root = root_factor(m.M)
     rows = constraint_basis(root, m.A, **m.rule)
     V1 = rows.V1
     J_W = root.divide(pull.J.T).T
     length = ca.densify(ca.sqrt(ca.sum2(J_W**2)))
     J_bar = ca.densify(J_W - (J_W @ V1) @ V1.T)
-    factor = complete_factor(J_bar, row_scale=length, rank_tol=m.rank_tol)
+    factor = complete_factor(ca.diag(share) @ J_bar, row_scale=share * length, rank_tol=m.rank_tol)
     bar = V1 @ rows.rate(m.c)
     missing = pull.a_ref - pull.c - J_W @ bar
     if mass is None or F is None:
-        bar = bar + factor.pinv_times(missing) + J_bar.T @ pull.force
+        bar = bar + factor.pinv_times(share * missing) + J_bar.T @ pull.force
     else:
-        bar = bar + factor.pinv_times(missing + (pull.force + F) / mass) - J_bar.T @ F
+        wanted = missing + (pull.force + F) / mass
+        bar = bar + factor.pinv_times(share * wanted) - J_bar.T @ F
     if joint_damping:
         v_free = root.W.T @ m.at.v
         for V in (V1, factor.basis.V):

@@ -11,16 +11,17 @@ only, so it is the same.)
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.laws.poses import motions_at, weights_of
+from mbcasadi.control.law_interface.pivots import leading_rows
+from mbcasadi.control.laws.poses import joint_rates, motions_at
 from mbcasadi.errors import ShapeError
 from mbcasadi.shapes import column, real_array
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
+from mbcasadi.system.sizes import control_sizes
 
 UNDRIVEN = 1e-6
 """Cosine of the angle between a motion and the actuators' forces below which it is not driven."""
@@ -146,12 +147,14 @@ def input_reach(
 
     With orthonormal bases Z of null(A) and X of range(B), the singular values of `Xᵀ Z` are the
     cosines between motions and actuator forces: one along the forces, zero across them. Whether
-    they are zero does not depend on the metric; how large they are does.
+    they are zero does not depend on the metric; how large they are does. The default metric comes
+    from the model, so no unit has an effect.
 
     Args:
         system: the mechanism.
         q: (nq,) closed pose.
-        metric: (nv, nv) W of velocities; forces are measured by its inverse. Identity by default.
+        metric: (nv, nv) W of velocities; forces are measured by its inverse. That of
+            `law_interface/weights.py` by default, `np.eye(nv)` for the Euclidean one.
         mask: (nc,) rows that are on; all by default.
         v: (nv,) velocity, for rows `psi(q, v, t)` that are nonlinear in it; rest by default.
         t: s, for rows that move.
@@ -159,15 +162,12 @@ def input_reach(
     require_system(system)
     pose = column("q", q, system.nq)
     Z = motions_at(system, pose, metric=metric, mask=mask, v=v, t=t)
-    B = system.actuation(pose).full()
-    weights = weights_of(system, metric)
-    to_joint = np.eye(system.nv) if weights is None else weights.inverse.full()
-    X = _range(to_joint @ B)
+    to_joint = joint_rates(system, metric)
+    X = _range(to_joint @ system.actuation(pose).full() / control_sizes(system))
     _, size, Vt = np.linalg.svd(X.T @ Z)
     cosines = np.zeros(Z.shape[1])
     cosines[: len(size)] = size
-    directions = to_joint @ Z @ Vt.T
-    directions = directions / np.maximum(np.linalg.norm(directions, axis=0), np.finfo(float).tiny)
+    directions = Z @ Vt.T
     is_undriven = cosines <= UNDRIVEN
     driven = np.flatnonzero(~is_undriven)
     weakest = directions[:, driven[-1]] if driven.size else np.zeros(system.nv)
@@ -176,8 +176,8 @@ def input_reach(
         system.name,
         rates(system).components,
         to_joint @ Z,
-        _readable(directions[:, is_undriven]),
-        weakest,
+        _unit_columns(to_joint @ _readable(directions[:, is_undriven])),
+        _unit_columns(to_joint @ weakest),
         margin,
     )
 
@@ -217,13 +217,17 @@ def _motions(count: int) -> str:
 
 
 def _readable(basis: Array) -> Array:
-    """Return a basis of the same space (nv, j) whose motions have few joints each, unit columns."""
+    """Return a basis of the same space (nv, j) whose motions have few joints each."""
     count = basis.shape[1]
     if not count:
         return basis
-    pivots = scipy.linalg.qr(basis.T, mode="r", pivoting=True)[1][:count]
-    sparse = np.linalg.solve(basis[pivots].T, basis.T).T
-    return np.asarray(sparse / np.linalg.norm(sparse, axis=0))
+    pivots = leading_rows(basis)
+    return np.asarray(np.linalg.solve(basis[pivots].T, basis.T).T)
+
+
+def _unit_columns(X: Array) -> Array:
+    """Return the columns with the length one, or zero."""
+    return np.asarray(X / np.maximum(np.linalg.norm(X, axis=0), np.finfo(float).tiny))
 
 
 def _range(B: Array) -> Array:

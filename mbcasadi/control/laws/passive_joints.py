@@ -13,7 +13,6 @@ from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.coordinate_check import coordinates_of
-from mbcasadi.control.laws.poses import weights_of
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     desired_motion,
@@ -54,7 +53,8 @@ def passive_joint_control(
             be among them.
         kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
         damping: 1/s, of motions that θ does not determine.
-        metric: (nv, nv) W, symmetric positive definite: the norm is `fᵀ W⁻¹ f`.
+        metric: (nv, nv) W, symmetric positive definite: the norm is `fᵀ W⁻¹ f`; by default that
+            of `law_interface/weights.py`, `np.eye(nv)` for the Euclidean one.
         rank_tol: relative length below which rows of A, J P and P X are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -64,10 +64,9 @@ def passive_joint_control(
     require_law_arguments(system, rank_tol, damping=damping)
     theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
     gains = motion_gains(theta, kp, kd)
-    weights = weights_of(system, metric)
 
     def equations(at: LawInputs) -> Command:
-        m = Mechanism(system, at, rank_tol, weights)
+        m = Mechanism.measured(system, at, rank_tol, metric=metric)
         desired = desired_motion(m, theta, at.ref, gains, damping)
         force = Allocation(m, m.M @ desired.a + m.h).least()
         return Command(

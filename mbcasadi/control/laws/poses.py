@@ -1,46 +1,32 @@
 """Rows and motions of a mechanism at one pose, and sampled poses of its workspace."""
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
+from mbcasadi.control.law_interface.weights import weights_of
 from mbcasadi.errors import ShapeError
-from mbcasadi.formulation.metric import metric_root
-from mbcasadi.linalg import MatrixRoot
 from mbcasadi.shapes import (
     column,
     number,
     real_array,
     require_numbers,
     require_positive,
-    require_shape,
 )
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import authored_pose
+from mbcasadi.system.row_lengths import typical_row_lengths
+from mbcasadi.system.sizes import residual_sizes
 
 POSE_RANK_TOL = 1e-6
-"""Singular values of A below this share of the largest, or of the usual length of the longest row,
-count as zero at a pose."""
+"""Singular values of A, its rows over the sizes of their residuals, count as zero at a pose below
+this share of the largest, or of the usual length of the longest row."""
 
 CLOSED = 1e-10
-"""Residual of the rows, in their units, below which a pose counts as closed."""
+"""Residual, over its size, below which a row counts as closed."""
 
 CLOSING_STEPS = 30
-
-
-def weights_of(system: System, metric: ArrayLike | None) -> MatrixRoot[ca.DM] | None:
-    """Return `W^{1/2}` and `W^{-1/2}` of a metric  [A05, §7.2], or None without one.
-
-    Raises:
-        ShapeError: not (nv, nv), not symmetric or not positive definite.
-    """
-    if metric is None:
-        return None
-    root = metric_root(real_array("metric", metric))
-    require_shape("metric", root.root, (system.nv, system.nv), "(nv, nv)")
-    return root
 
 
 def rows_at(
@@ -85,17 +71,26 @@ def motions_at(
     Args:
         system: the mechanism.
         q: (nq,) closed pose.
-        metric: (nv, nv) W of velocities; the identity by default.
+        metric: (nv, nv) W of velocities; that of `weights_of` by default.
         mask, v, t: as in `rows_at`.
     """
-    A = rows_at(system, q, mask, v=v, t=t)
-    weights = weights_of(system, metric)
-    if weights is not None:
-        A = A @ weights.inverse.full()
+    A = rows_at(system, q, mask, v=v, t=t) @ joint_rates(system, metric)
+    A = A / residual_sizes(system)[:, None]
     _, size, Vt = np.linalg.svd(A)
-    usual = system.scales.longest_row if weights is None else 0.0
-    rank = int(np.sum(size > POSE_RANK_TOL * max(usual, size.max(initial=0.0))))
+    rank = int(np.sum(size > POSE_RANK_TOL * max(_usual_length(system, metric), *size, 0.0)))
     return np.asarray(Vt[rank:].T)
+
+
+def joint_rates(system: System, metric: ArrayLike | None) -> Array:
+    """Return (nv, nv) `W^{-1/2}`, from weighted velocities to v."""
+    weights = weights_of(system, metric)
+    return np.eye(system.nv) if weights is None else np.asarray(weights.inverse.full())
+
+
+def _usual_length(system: System, metric: ArrayLike | None) -> float:
+    """Return the usual length of the longest row, over the sizes of residuals, in a metric."""
+    lengths = typical_row_lengths(system, system.scales.states, joint_rates(system, metric))
+    return float((lengths / residual_sizes(system)).max(initial=0.0))
 
 
 def sampled_poses(
@@ -109,13 +104,14 @@ def sampled_poses(
     """Return (n, nq) closed poses around q0, `n <= count`: a sample of the workspace.
 
     Random steps from q0, normal with the deviation `spread`, are moved onto the rows by Newton's
-    method; those that do not close are left out. Joint limits are ignored.
+    method, in the sizes of `System.scales`; those that do not close are left out. Joint limits
+    are ignored.
 
     Args:
         system: the mechanism.
         count: of random steps.
         q0: (nq,) closed pose; the authored one by default.
-        spread: rad or m, a number or (nv,).
+        spread: (nv,) in rad or m; or a number, in rad and in lengths of the model.
         seed: of the random numbers.
 
     Raises:
@@ -135,15 +131,17 @@ def sampled_poses(
     if not system.nc:
         return np.asarray(q.T)
     phi, A = system.constraint.map(count), system.constraint_jacobian
-    rows = A.map(count)
+    rows, per_row = A.map(count), 1 / residual_sizes(system)[:, None]
+    size = system.scales.coordinates
     for _ in range(CLOSING_STEPS):
-        gap = phi(q).full()
+        gap = per_row * phi(q).full()
         if np.abs(gap).max(initial=0.0) <= CLOSED:
             break
         blocks = rows(q).full().reshape(system.nc, count, system.nv).transpose(1, 0, 2)
+        blocks = per_row * blocks * size
         back = np.linalg.pinv(blocks, rcond=POSE_RANK_TOL) @ gap.T[:, :, None]
-        q = np.asarray(move(q, -back[:, :, 0].T).full())
-    return np.asarray(q.T[np.abs(phi(q).full()).max(axis=0) <= CLOSED])
+        q = np.asarray(move(q, -size[:, None] * back[:, :, 0].T).full())
+    return np.asarray(q.T[np.abs(per_row * phi(q).full()).max(axis=0) <= CLOSED])
 
 
 def _spread(system: System, spread: ArrayLike) -> Array:
@@ -151,7 +149,6 @@ def _spread(system: System, spread: ArrayLike) -> Array:
     given = real_array("spread", spread)
     if given.shape not in {(), (system.nv,)} or not np.all(np.isfinite(given) & (given >= 0)):
         raise ShapeError(
-            f"spread is {given.tolist()}; expected a number or ({system.nv},), at least zero, "
-            "in rad or m"
+            f"spread is {given.tolist()}; expected a number or ({system.nv},), at least zero"
         )
-    return np.broadcast_to(given, (system.nv,))
+    return given * system.scales.coordinates if given.shape == () else given

@@ -18,7 +18,7 @@ from mbcasadi.control.law_interface.mechanism_at_state import (
 )
 from mbcasadi.control.laws.actuated_force import actuators
 from mbcasadi.control.laws.coordinate_check import coordinates_of
-from mbcasadi.control.laws.poses import motions_at, weights_of
+from mbcasadi.control.laws.poses import joint_rates, motions_at
 from mbcasadi.control.laws.task_coordinates import (
     Coordinates,
     desired_motion,
@@ -28,6 +28,7 @@ from mbcasadi.control.tasks.task import Gain
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import authored_pose
+from mbcasadi.system.sizes import control_sizes
 
 
 def projected_inverse_dynamics(
@@ -47,9 +48,9 @@ def projected_inverse_dynamics(
 
     The error obeys `ë + G_D ė + G_P e = 0` where θ has as many entries as the mechanism has
     motions. f has the least norm of all forces with that motion (Theorem 4): any other differs by
-    a force in range(Aᵀ), which is orthogonal to it. With a metric W, P and the norm
-    `‖f‖² = fᵀ W⁻¹ f` are those of `v_W = W^{1/2} v` [A05, eq. 49-50]; with one that has the right
-    units, the control does not depend on the units of the model.
+    a force in range(Aᵀ), which is orthogonal to it. P and the norm
+    `‖f‖² = fᵀ W⁻¹ f` are those of `v_W = W^{1/2} v` with a metric W [A05, eq. 49-50]. The default
+    one comes from the model, so the control does not depend on its units.
 
     It needs actuators for all of null(A). Where joints are passive, `passive_joint_control` adds
     the missing part. Status 2 means that f is outside the actuators' range, or that the
@@ -62,7 +63,8 @@ def projected_inverse_dynamics(
         coordinates: θ; `chosen_coordinates(system)` by default.
         kp, kd: G_P, 1/s², and G_D, 1/s, numbers or one for each entry; G_D is critical by default.
         damping: 1/s, of motions that θ does not determine.
-        metric: (nv, nv) W, symmetric positive definite; the identity by default.
+        metric: (nv, nv) W, symmetric positive definite; by default that of
+            `law_interface/weights.py`, `np.eye(nv)` for the Euclidean one.
         rank_tol: relative length below which rows of A and J P are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -72,11 +74,10 @@ def projected_inverse_dynamics(
     require_law_arguments(system, rank_tol, damping=damping)
     theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
     gains = motion_gains(theta, kp, kd)
-    weights = weights_of(system, metric)
     _require_reach(system, metric)
 
     def equations(at: LawInputs) -> Command:
-        m = Mechanism(system, at, rank_tol, weights)
+        m = Mechanism.measured(system, at, rank_tol, metric=metric)
         desired = desired_motion(m, theta, at.ref, gains, damping)
         f = m.P @ (m.M @ desired.a + m.h)
         reach = actuators(m)
@@ -108,10 +109,7 @@ def _require_reach(system: System, metric: ArrayLike | None) -> None:
     if system.tree is None or not system.nu:
         return
     q0 = authored_pose(system)
-    B = system.actuation(q0).full()
-    weights = weights_of(system, metric)
-    if weights is not None:
-        B = weights.inverse.full() @ B
+    B = joint_rates(system, metric) @ system.actuation(q0).full() / control_sizes(system)
     U, size, _ = np.linalg.svd(B, full_matrices=False)
     X = U[:, size > LAW_RANK_TOL * size.max(initial=0.0)]
     Z = motions_at(system, q0, metric=metric)

@@ -21,6 +21,8 @@ def qr_inverse_dynamics(
     task: Task,
     *,
     damping: float = 0.0,
+    metric: ArrayLike | None = None,
+    control_metric: ArrayLike | None = None,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -43,6 +45,7 @@ def qr_inverse_dynamics(
         system: the mechanism.
         task: the motion to track; its slices form the reference.
         damping: 1/s, of motions that the task leaves free.
+        metric, control_metric: as in `computed_torque`.
         rank_tol: relative length below which rows of A and J P, and columns of Zᵀ B, are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -54,17 +57,17 @@ def qr_inverse_dynamics(
     gains = gains_of(task, system)
 
     def equations(at: LawInputs) -> Command:
-        m = Mechanism(system, at, rank_tol)
+        m = Mechanism.measured(system, at, rank_tol, metric=metric, control_metric=control_metric)
         rows = task.rows(system, at.q, at.v, own_slices(task, system, at.ref), gains)
         a = nearest_acceleration(m, rows, gains.weight, damping)
         force = m.h - m.f_0
-        u, lam, missing = null_space_inverse(m.M, force, m.A, m.B, a, **m.rule)
+        u, lam, missing = null_space_inverse(m.M, force, m.A, m.unit_actuation, a, **m.rule)
         needed = m.P @ (m.M @ a + force)
         return Command(
-            u=u,
-            a=a,
-            f_c=m.A.T @ lam,
-            residual={"force": missing},
+            u=m.control(u),
+            a=m.joint_rate(a),
+            f_c=m.joint_force(m.A.T @ lam),
+            residual={"force": m.joint_force(missing)},
             attainable=m.is_attained(missing, needed),
             error=rows.error,
             target=rows.target,

@@ -14,7 +14,6 @@ from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL
-from mbcasadi.control.laws.actuated_force import Allocation
 from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.force_loop import ForceGains, force_loop
 from mbcasadi.control.laws.quasi_velocity_motion import LEAST, require_plain
@@ -49,8 +48,9 @@ def quasi_velocity_force(
 
     With `rows`, the force that lam_d leaves open is the least one in the norm `least`.
 
-    Where rows depend on each other, lam is that of least norm. The motion has priority; the force
-    gets the remaining freedom of the actuators. Status 2 means that one of them is unattainable.
+    Where rows depend on each other, lam is the least one, in the sizes of `residual_sizes`. The
+    motion has priority; the force gets the remaining freedom of the actuators. Status 2 means that
+    one of them is unattainable.
     At saturation u is clipped entry by entry, motion and force both have errors, and the
     integrator takes no step that increases the clipped part.
 
@@ -78,14 +78,14 @@ def quasi_velocity_force(
 
     def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
-        m = motion.mechanism
-        outcome = loop.tick(Allocation(m, m.M @ motion.a + m.h, motion.norm(least)))
+        allocation = motion.allocation(motion.mechanism.M @ motion.a + motion.mechanism.h, least)
+        m, outcome = allocation.mechanism, loop.tick(allocation)
         return Command(
             u=outcome.force.u,
             a=motion.a,
-            f_c=outcome.force.f_c,
+            f_c=m.joint_force(outcome.force.f_c),
             z_next={"integral": outcome.integral},
-            residual={"motion": outcome.force.motion, "force": outcome.force.force},
+            residual={"motion": m.joint_force(outcome.force.motion), "force": outcome.force.force},
             attainable=outcome.force.attainable,
             solvable=motion.has_definite_inertia,
             error=ca.vertcat(motion.error, outcome.error),

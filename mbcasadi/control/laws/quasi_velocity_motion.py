@@ -20,7 +20,7 @@ corrected; the printed Γ is not skew, and the decay of ε would not follow). A 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, is_definite
-from mbcasadi.control.laws.actuated_force import KineticNorm
+from mbcasadi.control.law_interface.weights import weights_of
+from mbcasadi.control.laws.actuated_force import Allocation, KineticNorm
 from mbcasadi.control.laws.task_coordinates import Coordinates
 from mbcasadi.control.tasks.task import per_row
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
@@ -40,7 +41,7 @@ from mbcasadi.system import System, evaluate
 
 LEAST = ("quasi_force", "force")
 """Norms in which the control with a motion is least: `fᵀ M⁻¹ f` of all forces but Coriolis ones, or
-the Euclidean norm of the actuators' force."""
+that of the actuators' force in the sizes of the coordinates (`law_interface/weights.py`)."""
 
 
 @dataclass(frozen=True)
@@ -157,14 +158,15 @@ class QuasiMotion:
         inertial = m.M @ self.s_dot + self.C @ (self.s - m.at.v)
         return inertial - self.root.W @ (self.kd @ self.epsilon) + m.h
 
-    def norm(self, least: str) -> KineticNorm | None:
-        """Return the norm in which forces are compared, of `LEAST`."""
-        if least == "force":
-            return None
+    def allocation(self, needed: ca.SX, least: str) -> Allocation:
+        """Return the allocation of a force (nv, 1) in one of the norms `LEAST`."""
         m = self.mechanism
+        if least == "force":
+            weighted = replace(m, weights=weights_of(m.system, None))
+            return Allocation(weighted, weighted.weighted_force(needed))
         gravity = m.system.gravity_force(m.at.q)
         static = gravity - m.system.passive_force(m.at.q, m.at.v)
-        return KineticNorm(self.root, self.across.V1, static)
+        return Allocation(m, needed, KineticNorm(self.root, self.across.V1, static))
 
     @cached_property
     def a(self) -> ca.SX:

@@ -9,7 +9,7 @@ from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
-from mbcasadi.control.laws.actuated_force import Allocation
+from mbcasadi.control.law_interface.weights import control_weights_of
 from mbcasadi.control.laws.coordinate_check import coordinates_of, require_coordinates
 from mbcasadi.control.laws.quasi_velocity_motion import (
     LEAST,
@@ -54,8 +54,9 @@ def quasi_velocity_tracking(
     actuators for all of null(A). Of the controls with the desired motion and within limits, u is
     the one of least quasi-force `fᵀ M⁻¹ f`, f all forces but Coriolis ones, gravity included
     [A10, section 4.2]: with an actuator at every joint and no limit that is `u_o = 0`, no force
-    control. With `least="force"` it is the one of least Euclidean force of the actuators, which
-    depends on the units of q. Actuators that repeat each other share their force by the least u.
+    control. With `least="force"` it is the one of least force of the actuators, in the sizes of
+    the coordinates. Actuators that repeat each other share their force by the least u, in
+    the sizes of the controls: neither depends on the units of the model.
 
     Status 2 means that the actuators do not reach the motion; u is then the nearest in the same
     norm, and `residual` the missing force. Where no control within limits has the motion, u is
@@ -88,11 +89,12 @@ def quasi_velocity_tracking(
 
     def equations(at: LawInputs) -> Command:
         motion = motion_at(at)
-        force = Allocation(motion.mechanism, motion.force, motion.norm(least)).least(limits)
+        allocation = motion.allocation(motion.force, least)
+        force = allocation.least(limits)
         return Command(
             u=force.u,
             a=motion.a,
-            residual={"force": force.motion},
+            residual={"force": allocation.mechanism.joint_force(force.motion)},
             attainable=force.attainable,
             solvable=motion.has_definite_inertia,
             error=motion.error,
@@ -155,4 +157,10 @@ def motion_of(
         gain_matrix("quasi-velocities", "kd", kd, rates(system).components),
     )
     turning = turning_fun(system, coordinates)
-    return lambda at: QuasiMotion(Mechanism(system, at, rank_tol), coordinates, *gains, turning)
+    weights = control_weights_of(system, None)
+
+    def motion_at(at: LawInputs) -> QuasiMotion:
+        mechanism = Mechanism(system, at, rank_tol, control_weights=weights)
+        return QuasiMotion(mechanism, coordinates, *gains, turning)
+
+    return motion_at

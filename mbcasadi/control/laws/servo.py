@@ -31,7 +31,6 @@ FORMS = ("least_norm", "figures")
 """`(A_s G B)⁺` of the constrained mechanism, or `(A_s M⁻¹ B)⁺` as in the paper's figures."""
 
 STABILISED = Baumgarte(10.0, 10.0)  # 1/s, critically damped
-ATTAINED = 1e-6  # share of the desired acceleration; a missing part below it is rounding
 HALF = 0.5  # above it, an entry of `off` releases a row
 
 
@@ -42,6 +41,7 @@ def servo_control(
     form: str = "least_norm",
     baumgarte: Baumgarte | None = STABILISED,
     f_nonideal: ca.Function | None = None,
+    control_metric: ArrayLike | None = None,
     rank_tol: float = LAW_RANK_TOL,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -61,9 +61,10 @@ def servo_control(
     norm.
 
     Status 2: the rows are unattainable, (33) fails: they contradict each other or a passive
-    constraint, or actuators do not reach them; u is the least-squares one of least norm.
-    `servo_report` says which. Near a pose where K loses rank u grows without bound. At its limits
-    u is clipped entry by entry and the rows are violated; use `within_limits` where they matter.
+    constraint, or actuators do not reach them; u is the least-squares one of least norm, squares of
+    the rows as they are given: scale a row to weigh it. `servo_report` says which. Near a pose
+    where K loses rank u grows without bound. At its limits u is clipped entry by entry and the rows
+    are violated; use `within_limits` where they matter.
 
     Args:
         system: the mechanism; its mask switches passive constraints.
@@ -74,6 +75,8 @@ def servo_control(
         baumgarte: servo rows decay as `φ̈ + 2αφ̇ + β²φ = 0`; rows for velocities as `exp(-2αt)`.
             None as in [L15, eq. 47]: an error stays, and grows linearly where it has a rate.
         f_nonideal: (q, v) → (C): (nv, 1), for example friction of the passive constraints.
+        control_metric: (nu, nu), or (nu,) for a diagonal one, in which u is least; by default that
+            of `law_interface/weights.py`.
         rank_tol: relative length below which rows of A and of `A_s G B` are dropped.
         ctrl_limits, period, name: as in `make_law`.
 
@@ -96,7 +99,7 @@ def servo_control(
     _require_rows(servo, system)
 
     def equations(at: LawInputs) -> Command:
-        m = Mechanism(system, at, rank_tol)
+        m = Mechanism.measured(system, at, rank_tol, control_metric=control_metric)
         signals = tuple(at.ref.get(each, ca.SX(0, 1)) for each in SIGNALS)
         on = ca.SX(at.ref["off"] < HALF)
         task = servo_task(
@@ -107,14 +110,15 @@ def servo_control(
             baumgarte=baumgarte,
             f_nonideal=f_nonideal,
         )
+        s = m.weighted_control(at.ref["s"])
         if form == "least_norm":
-            u = least_norm_control(task, at.ref["s"], rank_tol)
+            u = least_norm_control(task, s, rank_tol)
             solvable = m.has_unique_motion
         else:
             L = tree_cholesky(m.M)
-            u = figures_control(task, tree_solve(L, m.B), at.ref["s"], rank_tol)
+            u = figures_control(task, tree_solve(L, m.unit_actuation), s, rank_tol)
             solvable = is_definite(L, ca.diag(m.M))
-        return replace(_command(task, u, _target(servo, at, on)), solvable=solvable)
+        return replace(_command(m, task, u, _target(servo, at, on)), solvable=solvable)
 
     return make_law(
         system,
@@ -129,13 +133,12 @@ def servo_control(
     )
 
 
-def _command(task: ServoTask, u: ca.SX, target: ca.SX) -> Command:
-    missing = task.K @ u - task.w
+def _command(m: Mechanism, task: ServoTask, u: ca.SX, target: ca.SX) -> Command:
     return Command(
-        u=u,
-        a=task.a_0 + task.GB @ u,
-        residual={"servo": missing},
-        attainable=ca.sumsqr(missing) <= ATTAINED**2 * (1 + ca.sumsqr(task.w)),
+        u=m.control(u),
+        a=m.joint_rate(task.a_0 + task.GB @ u),
+        residual={"servo": task.K @ u - task.w},
+        attainable=task.is_attained(u),
         error=-task.error,
         target=target,
     )

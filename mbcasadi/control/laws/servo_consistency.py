@@ -151,13 +151,13 @@ def servo_report(
 
 
 def _terms_fun(system: System, servo: ServoRows, baumgarte: Baumgarte | None) -> ca.Function:
-    """Return (q, v, y, ydot, yddot, rows) → (A_s, b_s, a_0, G, B, M̄⁻¹)."""
+    """Return (q, v, y, ydot, yddot, rows) → (A_s, b_s, a_0, G, B, M̄⁻¹), weighted."""
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     y, ydot, yddot = (ca.SX.sym(name, len(servo.signals)) for name in ("y", "ydot", "yddot"))
     rows = ca.SX.sym("rows", system.nc)
     at = LawInputs(q=q, v=v, ref={}, z={}, rows=rows, f_c=ca.SX.zeros(system.nv))
     masked = system if system.mask is not None else system.with_mask()
-    m = Mechanism(masked, at, LAW_RANK_TOL)
+    m = Mechanism.measured(masked, at, LAW_RANK_TOL)
     task = servo_task(m, servo, (y, ydot, yddot), baumgarte=baumgarte)
     eye = ca.SX.eye(system.nv)
     inverse = tree_solve(m.M_bar_root, eye)

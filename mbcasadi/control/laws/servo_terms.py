@@ -11,7 +11,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.constraints import stabilised_bias
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.mechanism_at_state import ATTAIN_TOL, Mechanism
 from mbcasadi.control.laws.servo_rows import ServoRows
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics.terms import rates_of
@@ -19,12 +19,12 @@ from mbcasadi.linalg import complete_factor
 
 
 class ServoTask(NamedTuple):
-    """`A_s a = b_s` for the motion `a = a_0 + GB u`.
+    """`A_s a = b_s` for the motion `a = a_0 + GB u`, in the mechanism's weighted coordinates.
 
     Fields: `A_s` (k, nv), `b_s` (k, 1) stabilised; `a_0` (nv, 1) the constrained acceleration at
-    u = 0, non-ideal forces included; `GB` (nv, nu) the response of the acceleration; `error`
-    (k, 1) how far the rows are violated, in their own units; `sizes` (nv, 1) those of the rates,
-    which make rotations and translations comparable.
+    u = 0, non-ideal forces included; `GB` (nv, nu) the response of the acceleration to controls
+    of the size one in their metric; `error` (k, 1) how far the rows are violated, in their own
+    units; `sizes` (nv, 1) those of the rates, which make rotations and translations comparable.
     """
 
     A_s: ca.SX
@@ -48,6 +48,13 @@ class ServoTask(NamedTuple):
     def w(self) -> ca.SX:
         """(k, 1) acceleration that the control must add, `b_s - A_s a_0`."""
         return self.b_s - self.A_s @ self.a_0
+
+    def is_attained(self, u: ca.SX) -> ca.SX:
+        """Return whether a control gives each row, to `ATTAIN_TOL` of what the row is a sum of."""
+        terms = ca.fabs(self.b_s) + ca.fabs(self.A_s) @ ca.fabs(self.a_0)
+        terms = terms + ca.fabs(self.K) @ ca.fabs(u)
+        met = ca.fabs(self.K @ u - self.w) <= ATTAIN_TOL * terms
+        return ca.mmin(ca.densify(met))
 
 
 def servo_task(
@@ -78,13 +85,13 @@ def servo_task(
     c = form.c
     if baumgarte is not None:
         c = stabilised_bias(c, form.psi, form.phi, *rates_of(baumgarte, servo.count))
-    applied = m.f_0 if f_nonideal is None else m.f_0 + f_nonideal(*state)
+    applied = m.f_0 if f_nonideal is None else m.f_0 + m.weighted_force(f_nonideal(*state))
     error = ca.vertcat(form.phi[: servo.holonomic], form.psi[servo.holonomic :])
     return ServoTask(
-        A_s=ca.SX(ca.diag(on) @ form.A),
+        A_s=m.weighted_rows(ca.SX(ca.diag(on) @ form.A)),
         b_s=-on * c,
         a_0=m.acceleration(applied),
-        GB=m.response(m.B),
+        GB=m.response(m.unit_actuation),
         error=on * error,
         sizes=m.force_sizes,
     )
@@ -93,7 +100,8 @@ def servo_task(
 def least_norm_control(task: ServoTask, s: ca.SX, rank_tol: float) -> ca.SX:
     """Return `u = K⁺ w + (I - K⁺ K) s`, `K = A_s G B`  [L15, eq. 35, corrected].
 
-    With s = 0 no control that keeps the servo rows as well is smaller.
+    With s = 0 no control that keeps the servo rows as well is smaller. u and s (nu, 1) are those
+    in the metric of controls.
     """
     scale = task.scale_of(task.GB)
     factor = complete_factor(task.K, row_scale=scale, rank_tol=rank_tol)
@@ -109,8 +117,9 @@ def figures_control(task: ServoTask, MinvB: ca.SX, s: ca.SX, rank_tol: float) ->
 
     Args:
         task: the servo rows at one state.
-        MinvB: (nv, nu) `M⁻¹ B`, the response with all loops open.
-        s: (nu, 1) control of which the part without effect on the rows is added.
+        MinvB: (nv, nu) `M⁻¹ B`, the response with all loops open, as `GB`.
+        s: (nu, 1) control of which the part without effect on the rows is added; like u in the
+            metric of controls.
         rank_tol: relative length below which a row of F is dropped.
     """
     scale = task.scale_of(MinvB)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attainable
+from mbcasadi.control.law_interface.pivots import leading_rows
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at
 from mbcasadi.control.tasks.task import Gain, Slot, per_row
 from mbcasadi.errors import ProblemError, ShapeError
@@ -158,7 +158,7 @@ def chosen_coordinates(
         system: read from a model.
         q: (nq,) closed pose, not a singular one; the authored pose by default.
         among: names of the joints to choose from; all hinges and slides by default.
-        metric: (nv, nv) weights of velocities; the identity by default.
+        metric: (nv, nv) weights of velocities; those of `law_interface/weights.py` by default.
 
     Raises:
         UnknownNameError: a name in `among` is no hinge or slide.
@@ -182,8 +182,7 @@ def chosen_coordinates(
             f"{', '.join(names)} do not determine the {k} motions of '{system.name}'; give others, "
             "or function_coordinates(system, theta)"
         )
-    order = scipy.linalg.qr(Z_scalar.T, mode="r", pivoting=True)[1]
-    return joint_coordinates(system, [names[i] for i in sorted(order[:k])])
+    return joint_coordinates(system, [names[i] for i in leading_rows(Z_scalar)])
 
 
 def desired_motion(

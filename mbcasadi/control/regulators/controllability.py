@@ -14,16 +14,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbcasadi.control.regulators.linearization import Linearization
-from mbcasadi.control.regulators.modes import Mode, continuous_eigenvalue, generator, mode_of
+from mbcasadi.control.regulators.modes import (
+    Mode,
+    continuous_eigenvalue,
+    generator,
+    mode_of,
+    scaled_generator,
+)
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
+from mbcasadi.system.sizes import control_sizes
 
 REACH_TOL = 1e-8
 """A direction that a control moves by less than this, relative to the norms of dfdx and dfdu in
 scaled coordinates, counts as one that it cannot move."""
 
 ROUNDING = 1e-12
-"""Size of dfdu, relative to `M⁻¹ B` of the mechanism without constraints, that counts as zero."""
+"""Size of dfdu, relative to `M⁻¹ B` of the mechanism without constraints, that counts as zero; both
+in the sizes of coordinates and controls."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +93,12 @@ def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Control
         linear: the linear system.
         tol: see `REACH_TOL`.
     """
-    A, B = generator(linear)
-    scale = _scale(linear, A)
-    scaled, reduced = A * scale / scale[:, None], B / scale[:, None]
+    scaled, scale = scaled_generator(linear)
+    controls = control_sizes(linear.system)
+    reduced = generator(linear)[1] / scale[:, None] / controls
     size = float(np.linalg.norm(reduced, 2)) if reduced.size else 0.0
-    reduced = reduced / size if size > _rounding(linear) else 0 * reduced
+    rounding = _rounding(linear, controls) / scale.max(initial=0.0) if scale.size else 0.0
+    reduced = reduced / size if size > rounding else 0 * reduced
     reachable = _reachable_basis(scaled, reduced, tol)
     rank = reachable.shape[1]
     full = np.linalg.qr(np.hstack([reachable, np.eye(linear.nx)]))[0]
@@ -124,21 +133,17 @@ def require_stabilisable(linear: Linearization, *, tol: float = REACH_TOL) -> Co
     return report
 
 
-def _rounding(linear: Linearization) -> float:
-    """Return the rounding error in dfdu of a control that only presses on constraints."""
-    M = np.array(linear.system.mass_matrix(linear.q))
-    B = np.array(linear.system.actuation(linear.q))
+def _rounding(linear: Linearization, controls: Array) -> float:
+    """Return the rounding error in dfdu of a control that only presses on constraints.
+
+    Args:
+        linear: the linear system.
+        controls: (nu,) sizes of the controls.
+    """
+    size = linear.system.scales.coordinates
+    M = np.array(linear.system.mass_matrix(linear.q)) * np.outer(size, size)
+    B = size[:, None] * np.array(linear.system.actuation(linear.q)) / controls
     return float(ROUNDING * np.linalg.norm(np.linalg.pinv(M) @ B))
-
-
-def _scale(linear: Linearization, A: Array) -> Array:
-    """Return (nx,) units of x in which position and velocity change at the same rate."""
-    below = A[linear.n_q :]
-    slow, fast = below[:, : linear.n_q], below[:, linear.n_q :]
-    rates = [np.sqrt(np.linalg.norm(slow)), np.linalg.norm(fast)]
-    rate = float(max(rates))
-    rate = rate if rate > np.finfo(float).eps else 1.0
-    return np.concatenate([np.ones(linear.n_q), np.full(linear.n_v, rate)])
 
 
 def _reachable_basis(A: Array, B: Array, tol: float) -> Array:
@@ -166,7 +171,8 @@ def _modes(
     for s, y in zip(values, vectors.T, strict=True):
         if s.imag < 0:
             continue
-        z = np.linalg.lstsq(inside - s * np.eye(inside.shape[0]), -coupling @ y, rcond=1e-8)[0]
+        shifted = inside - s * np.eye(inside.shape[0])
+        z = np.linalg.lstsq(shifted, -coupling @ y, rcond=REACH_TOL)[0]
         x = scale * (reachable @ z + unreachable @ y)
         modes.append(mode_of(linear, continuous_eigenvalue(linear, complex(s)), x))
     return modes

@@ -8,14 +8,16 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.free_directions import (
     FREE_TOL,
+    in_units,
     persistent_directions,
     range_basis,
 )
 from mbcasadi.control.regulators.loads import BALANCED, Loads, null
 from mbcasadi.control.regulators.operating_point import Array, place_of
+from mbcasadi.control.regulators.rest_search import nearest_pose
 from mbcasadi.control.regulators.static_equilibrium import (
+    RestSizes,
     StaticEquilibrium,
-    nearest_pose,
     rest_equations,
 )
 from mbcasadi.control.regulators.text import (
@@ -32,8 +34,11 @@ from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rate_names
 from mbcasadi.system.ranges import require_ranges
+from mbcasadi.system.sizes import control_sizes, rate_sizes
 
 AT_LIMIT = 1e-9
+"""Distance of a control from its limit, in loads and relative to it, that counts as none; and rate
+of rows at rest, over its size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +48,13 @@ class Equilibrium:
     Attributes:
         system: the mechanism.
         q, u: (nq,), (nu,) pose and holding control.
-        lam: (nc,) multipliers, the least ones where rows repeat.
+        lam: (nc,) multipliers, the least ones, each times the size of its row's residual, where
+            rows repeat.
         contact_forces: (k, 3) force on each foot, N: along its normal, t1, t2.
         residual: (nv,) unbalanced force, N or N m; rounding errors.
         free_directions: (nv, ·) orthonormal δq along which the pose can move and still be held, to
-            first order, by an adapted control (regardless of its limits).
+            first order, by an adapted control (regardless of its limits). Their span depends on no
+            units of the model, which columns are orthonormal does.
         neutral_directions: (nv, ·) the same with the control unchanged.
         control_directions: (nu, ·) δu that change only internal forces.
         at_limit: controls at a limit of their range.
@@ -103,9 +110,10 @@ def equilibrium(
     """Return the pose nearest to q0 that can be held at rest, with the least control for it.
 
     First q: the assembled pose nearest to q0 if it can be held, else the nearest one that can
-    (`min |q ⊖ q0|²`, a local minimum). Then u: least norm, within its ranges where they bind; then
-    the least reactions. Passive joints, redundant rows and springs are part of the equations;
-    joint ranges are ignored.
+    (`min |q ⊖ q0|²` in the sizes of the coordinates, a local minimum). Then u: the least one, each
+    control by the largest torque that it gives, within its ranges where they bind; then the least
+    reactions. Nothing depends on the units of the model. Passive joints, redundant rows and springs
+    are part of the equations; joint ranges are ignored.
 
     Args:
         system: the mechanism.
@@ -152,11 +160,12 @@ def _start(system: System, q0: ArrayLike | None) -> Array:
 
 def _require_rest(system: System, q: Array, mask: Array) -> None:
     rate = evaluate(system.loop_rate, {"q": q, "v": np.zeros(system.nv)}) if system.nc else 0.0
-    if np.abs(mask * np.array(rate).ravel()).max(initial=0.0) > AT_LIMIT:
+    sized = mask * np.array(rate).ravel() / rate_sizes(system, np.zeros(system.nv))
+    if np.abs(sized).max(initial=0.0) > AT_LIMIT:
         raise ProblemError(f"'{system.name}' has rows that require a motion: it has no rest")
 
 
-def _require_force(system: System, q: Array, u: Array) -> None:
+def _require_force(system: System, q: Array, u: Array, sizes: RestSizes) -> None:
     """Raise where an actuator's own force range clips the holding force.
 
     Raises:
@@ -165,8 +174,9 @@ def _require_force(system: System, q: Array, u: Array) -> None:
     v_0 = np.zeros(system.nv)
     linear_force = np.array(system.actuation(q) @ u + system.actuator_bias(q, v_0)).ravel()
     actual_force = np.array(system.actuator_force(q, v_0, u)).ravel() if system.nu else linear_force
-    difference = np.abs(actual_force - linear_force)
-    if difference.max(initial=0.0) > BALANCED * (1.0 + np.abs(linear_force).max(initial=0.0)):
+    torques = (sizes.coordinates * x for x in (actual_force - linear_force, linear_force))
+    difference, largest = (np.abs(x).max(initial=0.0) for x in torques)
+    if difference > BALANCED * (sizes.load + largest):
         force = largest_entries(rate_names(system), actual_force - linear_force)
         raise ProblemError(
             f"'{system.name}': force ranges of the actuators clip the force that holds the pose, "
@@ -182,11 +192,13 @@ def _report(
     control: Array | None,
     ranges: Array | None,
 ) -> Equilibrium:
-    u = loads.y[: system.nu] if control is None else control
-    reactions = loads.y[at_rest.nu :]
+    y = at_rest.forces_of(loads.y)
+    u = y[: system.nu] if control is None else control
+    reactions = y[at_rest.nu :]
     if ranges is not None:
-        _require_force(system, q, u)
-    value = at_rest.at(q, loads.y)
+        _require_force(system, q, u, at_rest.sizes)
+    value = at_rest.sized_at(q, y)
+    coordinates, forces = at_rest.sizes.coordinates, at_rest.sizes.forces
     gap_q = value["gap_q"][: value["gap_q"].shape[0] - at_rest.held]
     reacting = value["E"][:, at_rest.nu :]
     inner = null(value["E"], FREE_TOL)[: at_rest.nu]
@@ -196,19 +208,24 @@ def _report(
         u=u,
         lam=reactions[: system.nc],
         contact_forces=_in_axes(at_rest.contacts, reactions[system.nc :]),
-        residual=value["unbalanced"].ravel(),
-        free_directions=persistent_directions(gap_q, value["unbalanced_q"], value["E"]),
-        neutral_directions=persistent_directions(gap_q, value["unbalanced_q"], reacting),
-        control_directions=range_basis(inner),
-        at_limit=_at_limit(system, u, ranges),
+        residual=at_rest.at(q, y)["unbalanced"].ravel(),
+        free_directions=in_units(
+            persistent_directions(gap_q, value["unbalanced_q"], value["E"]), coordinates
+        ),
+        neutral_directions=in_units(
+            persistent_directions(gap_q, value["unbalanced_q"], reacting), coordinates
+        ),
+        control_directions=in_units(range_basis(inner), 1 / forces[: at_rest.nu]),
+        at_limit=_at_limit(system, u, ranges, at_rest.sizes.load),
     )
 
 
-def _at_limit(system: System, u: Array, ranges: Array | None) -> tuple[str, ...]:
+def _at_limit(system: System, u: Array, ranges: Array | None, load: float) -> tuple[str, ...]:
     """Return the names of the controls at a limit of their range."""
     if ranges is None:
         return ()
-    close = np.abs(u[:, None] - ranges).min(axis=1, initial=np.inf) < AT_LIMIT
+    distance = np.abs(u[:, None] - ranges).min(axis=1, initial=np.inf)
+    close = distance < AT_LIMIT * (load / control_sizes(system) + np.abs(u))
     return tuple(
         name for name, is_close in zip(system.actuator_names, close, strict=True) if is_close
     )
@@ -224,12 +241,15 @@ def _failure_message(system: System, at_rest: StaticEquilibrium, loads: Loads) -
     """Return a message with the forces that cannot be balanced at the assembled pose."""
     head = f"'{system.name}': no equilibrium was found near q0"
     if not loads.balanced:
-        force = largest_entries(rate_names(system), loads.unbalanced)
+        sizes = at_rest.sizes
+        unbalanced = loads.unbalanced * sizes.load / sizes.coordinates
+        force = largest_entries(rate_names(system), unbalanced)
         return (
             f"{head}: at the assembled pose neither control nor constraint balances {force} "
             "(N or N m). Start nearer to a pose at rest, or free held coordinates"
         )
-    over = at_rest.limits.G @ loads.y - at_rest.limits.d
+    y = at_rest.forces_of(loads.y)
+    over = at_rest.limits.G @ y - at_rest.limits.d
     names = (*system.actuator_names[: at_rest.nu], *(f"row {n}" for n in system.constraint_names))
     feet = tuple(f"foot {c.frame}" for c in at_rest.contacts for _ in range(3))
     touched = np.abs(at_rest.limits.G[over > 0]).max(axis=0, initial=0.0) > 0
@@ -237,5 +257,5 @@ def _failure_message(system: System, at_rest: StaticEquilibrium, loads: Loads) -
     weak_names = ", ".join(weak)
     if not any(name in weak for name in system.actuator_names):
         return f"{head} within the limits of {weak_names}"
-    needed = named_values(system.actuator_names, loads.y[: at_rest.nu])
+    needed = named_values(system.actuator_names, y[: at_rest.nu])
     return f"{head} within limits: beyond them {weak_names}; without limits {needed}"

@@ -30,7 +30,7 @@ def feedback(
     name: str = "feedback",
     notes: Mapping[str, str] | None = None,
 ) -> Law:
-    """Return `u = u_0 - K x`, `x = (Z_qᵀ (q ⊖ q_0), Z_vᵀ (v - v_0))`.
+    """Return `u = u_0 - K x`, `x = (Z_qᵀ W (q ⊖ q_0), Z_vᵀ W (v - v_0))`; see `linearize`.
 
     The part of a measured state across the constraints does not enter x: a small gap of a loop,
     or noise that is no motion of the mechanism, has no effect on the control. u is clipped at its

@@ -6,12 +6,14 @@ from mbcasadi.control.regulators.loads import null
 from mbcasadi.control.regulators.operating_point import Array
 
 FREE_TOL = 1e-8
-"""Singular value, relative to the largest stiffness (1 N m/rad at least), of a direction along
+"""Singular value, relative to the largest stiffness (a load per rad at least), of a direction along
 which an equilibrium persists."""
 
 
 def persistent_directions(gap_q: Array, unbalanced_q: Array, E: Array) -> Array:
     """Return δq with `gap_q δq = 0` and `unbalanced_q δq` in range(E), orthonormal columns.
+
+    All in the sizes of `RestSizes`.
 
     Args:
         gap_q: (m, nv) derivative of the constraint rows.
@@ -30,8 +32,18 @@ def persistent_directions(gap_q: Array, unbalanced_q: Array, E: Array) -> Array:
 
 
 def range_basis(columns: Array) -> Array:
-    """Return orthonormal columns that span the range of `columns`."""
+    """Return orthonormal columns that span the range of `columns`, in the sizes."""
     if columns.size == 0:
         return np.zeros((columns.shape[0], 0))
     U, s, _ = np.linalg.svd(columns, full_matrices=False)
     return np.asarray(U[:, s > FREE_TOL])
+
+
+def in_units(basis: Array, size: Array) -> Array:
+    """Return orthonormal columns of the model's units with the span of `diag(size) basis`.
+
+    The span depends on no units; what is orthonormal does.
+    """
+    if np.ptp(size) == 0.0 if size.size else True:
+        return basis
+    return np.asarray(np.linalg.qr(size[:, None] * basis)[0])

@@ -4,10 +4,13 @@ Coordinates of a small deviation, `x = (ξ, η)`:
 
     δq = Z_q ξ,    δv = Z_v η - A⁺ (∂psi/∂q) Z_q ξ
 
-`Z_q` spans null(A_phi) (rows of phi alone), `Z_v` null(A) (all rows): orthonormal, of any rank of
-A. Deviations are tangent ones, `q ⊕ δq`: a quaternion counts three. The second term keeps the
-velocity admissible where the constraints turn; it vanishes at rest. Conversely `ξ = Z_qᵀ δq` and
-`η = Z_vᵀ δv`, so the coordinates of a measured state follow from two products.
+`Z_q` spans null(A_phi) (rows of phi alone), `Z_v` null(A) (all rows), of any rank of A. They are
+orthonormal in the metric `W = diag(1 / size²)`, sizes of `System.scales.coordinates`: ξ counts
+radians and lengths of the model, and no law depends on the model's units. Where all joints are
+hinges W is the identity. Deviations are tangent ones, `q ⊕ δq`: a quaternion counts three. The
+second term keeps the velocity admissible where the constraints turn; it vanishes at rest.
+Conversely `ξ = Z_qᵀ W δq` and `η = Z_vᵀ W δv`, so the coordinates of a measured state follow from
+two products.
 """
 
 from dataclasses import dataclass
@@ -28,6 +31,7 @@ from mbcasadi.control.regulators.operating_point import (
 from mbcasadi.control.regulators.tangent import (
     TANGENT_RANK_TOL,
     Tangent,
+    coordinates_of,
     project_state,
     require_regular,
     spin,
@@ -46,7 +50,7 @@ class Linearization:
         system: the mechanism.
         q, v, u, t, mask: the operating point, closed to rounding errors.
         dfdx, dfdu, drift: (nx, nx), (nx, nu), (nx,); drift is zero at an equilibrium.
-        Z_q, Z_v: (nv, n_q), (nv, n_v) bases, `x = (ξ, η)`.
+        Z_q, Z_v: (nv, n_q), (nv, n_v) bases, `x = (ξ, η)`, orthonormal in the metric W.
         slope: (nv, n_q) `-A⁺ (∂psi/∂q) Z_q`.
         period: sample time of a discrete system, s; None for a continuous one.
     """
@@ -96,14 +100,24 @@ class Linearization:
         return np.hstack([self.slope, self.Z_v])
 
     @property
+    def to_xi(self) -> Array:
+        """(n_q, nv) `Z_qᵀ W`, so that `ξ = to_xi δq`."""
+        return coordinates_of(self.system, self.Z_q)
+
+    @property
+    def to_eta(self) -> Array:
+        """(n_v, nv) `Z_vᵀ W`, so that `η = to_eta δv`."""
+        return coordinates_of(self.system, self.Z_v)
+
+    @property
     def from_dq(self) -> Array:
         """(nx, nv) part of `x = from_dq δq + from_dv δv`."""
-        return np.vstack([self.Z_q.T, np.zeros((self.n_v, self.Z_q.shape[0]))])
+        return np.vstack([self.to_xi, np.zeros((self.n_v, self.Z_q.shape[0]))])
 
     @property
     def from_dv(self) -> Array:
         """(nx, nv) part of `x = from_dq δq + from_dv δv`."""
-        return np.vstack([np.zeros((self.n_q, self.Z_v.shape[0])), self.Z_v.T])
+        return np.vstack([np.zeros((self.n_q, self.Z_v.shape[0])), self.to_eta])
 
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return x (nx,) of a measured state."""
@@ -121,7 +135,7 @@ class Linearization:
         """Return `coordinates` as a Function (q, v) → (x), for a controller in C."""
         q, v = ca.SX.sym("q", self.system.nq), ca.SX.sym("v", self.system.nv)
         dq = self.system.difference(self.q, q)
-        xi, eta = ca.DM(self.Z_q.T) @ dq, ca.DM(self.Z_v.T) @ (v - self.v)
+        xi, eta = ca.DM(self.to_xi) @ dq, ca.DM(self.to_eta) @ (v - self.v)
         return ca.Function("coordinates", [q, v], [ca.vertcat(xi, eta)], ["q", "v"], ["x"])
 
     def output_matrix(self, output: ca.Function) -> Array:
@@ -145,13 +159,13 @@ def linearize(
 ) -> Linearization:
     """Return the linear system near (q, v, u) on the constraint manifold.
 
-        dξ/dt = Z_qᵀ (v + (slope - ½ W Z_q) ξ + Z_v η)
-        dη/dt = Z_vᵀ (a + (∂a/∂q Z_q + ∂a/∂v slope) ξ + ∂a/∂v Z_v η + ∂a/∂u δu)
+        dξ/dt = Z_qᵀ W (v + (slope - ½ Ω Z_q) ξ + Z_v η)
+        dη/dt = Z_vᵀ W (a + (∂a/∂q Z_q + ∂a/∂v slope) ξ + ∂a/∂v Z_v η + ∂a/∂u δu)
 
-    `W` holds `[ω]×` of ball and free joints, zero elsewhere. This is the exact Jacobian of the
-    motion in the coordinates `ξ = Z_qᵀ (q ⊖ q_0)`, `η = Z_vᵀ (v - v_0)` of the manifold, at rest or
-    in motion. Derivatives of the projected motion follow implicit rules, so rows may be redundant.
-    The control's force is `B u + f_0`; passive forces and servos are included.
+    `Ω` holds `[ω]×` of ball and free joints, zero elsewhere. This is the exact Jacobian of the
+    motion in the coordinates `ξ = Z_qᵀ W (q ⊖ q_0)`, `η = Z_vᵀ W (v - v_0)` of the manifold, at
+    rest or in motion. Derivatives of the projected motion follow implicit rules, so rows may be
+    redundant. The control's force is `B u + f_0`; passive forces and servos are included.
 
     Args:
         system: the mechanism.
@@ -159,7 +173,8 @@ def linearize(
         v, u: (nv,), (nu,) velocity and control, zero by default.
         t: s, for constraints that depend on time; the linear system is that of this instant.
         mask: (nc,) rows that are on; the system's own by default.
-        rank_tol: singular value of A, relative to the largest (one at least), that counts as zero.
+        rank_tol: singular value of A, in the sizes of coordinates and residuals, that counts as
+            zero; relative to the largest, the longest row's usual length at least.
 
     Raises:
         ShapeError: a wrong shape, or NaN.
@@ -195,15 +210,16 @@ def assemble_state(
         turning: (nv, n_q) contribution of the chart to dξ/dt.
     """
     Z_q, Z_v, slope = bases.Z_q, bases.Z_v, bases.slope
+    to_xi, to_eta = coordinates_of(system, Z_q), coordinates_of(system, Z_v)
     a_q, a_v = motion["a_q"], motion["a_v"]
     dfdx = np.block(
         [
-            [Z_q.T @ (slope + turning), Z_q.T @ Z_v],
-            [Z_v.T @ (a_q @ Z_q + a_v @ slope), Z_v.T @ a_v @ Z_v],
+            [to_xi @ (slope + turning), to_xi @ Z_v],
+            [to_eta @ (a_q @ Z_q + a_v @ slope), to_eta @ a_v @ Z_v],
         ]
     )
-    dfdu = np.vstack([np.zeros((Z_q.shape[1], system.nu)), Z_v.T @ motion["a_u"]])
-    drift = np.concatenate([Z_q.T @ place.v, Z_v.T @ motion["a"].ravel()])
+    dfdu = np.vstack([np.zeros((Z_q.shape[1], system.nu)), to_eta @ motion["a_u"]])
+    drift = np.concatenate([to_xi @ place.v, to_eta @ motion["a"].ravel()])
     return Linearization(
         system=system,
         q=place.q,

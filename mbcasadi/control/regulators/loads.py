@@ -1,4 +1,8 @@
-"""Forces that hold a pose: controls of least norm, then reactions of least norm, within limits."""
+"""Forces that hold a pose: controls of least norm, then reactions of least norm, within limits.
+
+All numbers have the sizes of `RestSizes`, one being the largest load of the mechanism: no result
+depends on the units of a model.
+"""
 
 from dataclasses import dataclass
 
@@ -11,13 +15,13 @@ ROUNDING = 1e-10
 """Singular value, relative to the largest, that counts as zero."""
 
 BALANCED = 1e-9
-"""Unbalanced force, relative to the largest one that acts, that counts as zero."""
+"""Unbalanced force, in loads and relative to the largest one, that counts as zero."""
 
 REACTION_WEIGHT = 1e-4
 """Weight of reactions beside controls where limits bind: controls come within 1e-8 of the least."""
 
 SATISFIED = 1e-9
-"""Violation of a limit, relative to its size, that counts as none."""
+"""Violation of a limit, in loads and relative to its size, that counts as none."""
 
 
 @dataclass(frozen=True)

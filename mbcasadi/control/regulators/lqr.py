@@ -18,6 +18,7 @@ from mbcasadi.control.law_interface.law import Law
 from mbcasadi.control.regulators.controllability import require_stabilisable
 from mbcasadi.control.regulators.feedback import feedback, finite_matrix, require_continuous
 from mbcasadi.control.regulators.linearization import Linearization
+from mbcasadi.control.regulators.modes import relative_drift
 from mbcasadi.control.regulators.observability import require_weighted
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.regulators.riccati import Regulator, regulator, sampled_regulator
@@ -25,7 +26,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_positive, weight
 
 AT_REST = 1e-6
-"""Largest drift of an equilibrium, relative to the norms of dfdx and dfdu (one at least)."""
+"""Largest drift of an equilibrium, relative to the rate of the linear system or the mechanism."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,8 @@ def gain_in_full_coordinates(linear: Linearization, K: Array) -> Array:
 
 def require_equilibrium(linear: Linearization) -> None:
     """Raise `ProblemError` unless the operating point of the linear system is at rest."""
-    size = max(1.0, float(np.linalg.norm(linear.dfdx)), float(np.linalg.norm(linear.dfdu)))
     drift = float(np.abs(linear.drift).max(initial=0.0))
-    if drift > AT_REST * size:
+    if relative_drift(linear) > AT_REST:
         raise ProblemError(
             f"'{linear.system.name}' does not rest where it was linearised: x drifts at "
             f"{drift:.3g} per second; expected an equilibrium and its holding control: see "

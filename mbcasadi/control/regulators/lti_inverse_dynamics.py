@@ -14,12 +14,14 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_numbers
+from mbcasadi.system.sizes import control_sizes
 
 CONSISTENT = 1e-6
-"""Part of the desired rate outside range(B), relative to it, above which it is unattainable."""
+"""Part of the desired rate outside range(B), relative to the terms that it is the sum of, above
+which it is unattainable."""
 
 DESCRIPTOR_INPUT_TOL = 1e-10
-"""Singular value of dfdu, relative to the largest, that counts as zero."""
+"""Singular value of dfdu, relative to the largest in the sizes of controls, that counts as zero."""
 
 
 def lti_inverse_dynamics(
@@ -37,7 +39,7 @@ def lti_inverse_dynamics(
     Its test is `(I - B B⁺)(dx/dt - A x - c) = 0`  [S20, eq. 14].
     `x = (ξ, η)`, `A = dfdx`, `B = dfdu`, `c = drift` are those of `linearize`. The desired rate is
 
-        dξ/dt of the model,   dη/dt = η̇_ref + kd (η_ref - η) + kp Z_vᵀ Z_q (ξ_ref - ξ)
+        dξ/dt of the model,   dη/dt = η̇_ref + kd (η_ref - η) + kp Z_vᵀ W Z_q (ξ_ref - ξ)
 
     so that (14) is a condition on accelerations only. The reference holds `xi`, `eta` (of
     `Linearization.coordinates`) and `eta_dot`.
@@ -46,7 +48,8 @@ def lti_inverse_dynamics(
 
     It holds near the operating point: the error grows with the square of the distance. Status 2
     means that (14) fails: fewer actuators than freedoms, and a motion that they cannot cause; u is
-    then the nearest. At saturation u is clipped entry by entry.
+    then the nearest in x. Of redundant actuators it is the least, each control by the largest
+    torque that it gives. At saturation u is clipped entry by entry.
 
     Args:
         linear: a continuous linear system.
@@ -63,9 +66,10 @@ def lti_inverse_dynamics(
     require_numbers(kp=kp, kd=kd, tol=tol)
     n_q, system = linear.n_q, linear.system
     B = linear.dfdu
-    B_pinv: Array = np.asarray(np.linalg.pinv(B, DESCRIPTOR_INPUT_TOL), dtype=float)
+    sizes = control_sizes(system)[:, None]
+    B_pinv: Array = np.asarray(np.linalg.pinv(B / sizes.T, DESCRIPTOR_INPUT_TOL) / sizes)
     outside = np.eye(linear.nx) - B @ B_pinv
-    pull = np.hstack([kp * linear.Z_v.T @ linear.Z_q, kd * np.eye(linear.n_v)])
+    pull = np.hstack([kp * linear.to_eta @ linear.Z_q, kd * np.eye(linear.n_v)])
 
     def equations(at: LawInputs) -> Command:
         dq = system.difference(linear.q, at.q)
@@ -75,16 +79,17 @@ def lti_inverse_dynamics(
         eta_dot = at.ref["eta_dot"] + _product(pull, error)
         missing = ca.vertcat(ca.SX.zeros(n_q), eta_dot - rate[n_q:])
         unreachable = _product(outside, missing)
+        terms = ca.sumsqr(missing) + ca.sumsqr(eta_dot) + ca.sumsqr(rate[n_q:])
         return Command(
             u=ca.DM(linear.u) + _product(B_pinv, missing),
             a=_product(linear.slope, rate[:n_q]) + _product(linear.Z_v, eta_dot),
             residual={"rate": unreachable},
-            attainable=ca.sumsqr(unreachable) <= tol**2 * (1 + ca.sumsqr(missing)),
+            attainable=ca.sumsqr(unreachable) <= tol**2 * terms,
             error=error[:n_q],
             target=at.ref["xi"],
         )
 
-    sizes = {"xi": n_q, "eta": linear.n_v, "eta_dot": linear.n_v}
+    slots = {"xi": n_q, "eta": linear.n_v, "eta_dot": linear.n_v}
     return make_law(
         system,
         name,
@@ -92,7 +97,7 @@ def lti_inverse_dynamics(
         closes_state=False,
         slots=[
             Slot(key, tuple(f"{key}{i}" for i in range(size)), ("",) * size)
-            for key, size in sizes.items()
+            for key, size in slots.items()
         ],
         tracked=[(f"xi{i}", "") for i in range(n_q)],
         ctrl_limits=ctrl_limits,

@@ -10,8 +10,8 @@ from mbcasadi.control.regulators.text import shorten
 from mbcasadi.system.coordinates import rate_names
 
 STEADY = 1e-6
-"""Real part of an eigenvalue, relative to the norm of dfdx, that counts as zero: an eigenvalue
-that is zero twice comes out of rounding errors as the square root of 1e-16."""
+"""Real part of an eigenvalue, relative to the norm of dfdx in scaled coordinates, that counts as
+zero: an eigenvalue that is zero twice comes out of rounding errors as the square root of 1e-16."""
 
 MOVES = 0.2
 """Share of the largest entry from which on a joint counts as moving in a mode."""
@@ -28,7 +28,8 @@ class Mode:
     Attributes:
         eigenvalue: s, 1/s; of a discrete system that of the continuous one behind it.
         decays: whether the mode is stable.
-        shape: (nv,) complex δq, its largest entry one; δv where no position moves.
+        shape: (nv,) complex δq, one for the joint that moves most in rad and lengths of the model;
+            δv where no position moves.
         joints: those that move in it, the largest motion first.
     """
 
@@ -51,18 +52,17 @@ class Mode:
 
 def mode_of(linear: Linearization, s: complex, x: Array) -> Mode:
     """Return the mode of an eigenvalue and a vector x (nx,) of the linear system."""
-    shape = linear.to_dq @ x
-    if np.abs(shape).max(initial=0.0) <= STEADY * np.abs(x).max():
+    scaled_A, scale = scaled_generator(linear)
+    shape, unit = linear.to_dq @ x, linear.system.scales.coordinates
+    if np.abs(shape / unit).max(initial=0.0) <= STEADY * np.abs(x / scale).max():
         shape = linear.to_dv @ x
-    largest = shape[np.abs(shape).argmax()]
-    shape = shape / largest
-    size = np.abs(shape)
+    size = np.abs(shape / unit)
+    shape, size = shape / shape[size.argmax()], size / size.max()
     names = rate_names(linear.system)
     joints = tuple(
         names[i] for i in np.argsort(-size.round(ALIKE), kind="stable") if size[i] >= MOVES
     )
-    scale = float(np.linalg.norm(generator(linear)[0], 2))
-    steady = STEADY * scale
+    steady = STEADY * float(np.linalg.norm(scaled_A, 2))
     s = complex(0.0 if abs(s.real) < steady else s.real, 0.0 if abs(s.imag) < steady else s.imag)
     return Mode(s, s.real < 0, shape, joints)
 
@@ -72,6 +72,38 @@ def generator(linear: Linearization) -> tuple[Array, Array]:
     if linear.period is None:
         return linear.dfdx, linear.dfdu
     return (linear.dfdx - np.eye(linear.nx)) / linear.period, linear.dfdu / linear.period
+
+
+def rate_of(linear: Linearization) -> float:
+    """Return the rate of the system's own motion, 1/s: that of the mechanism at least."""
+    A = generator(linear)[0]
+    return max(_own_rate(linear, A), linear.system.scales.rate)
+
+
+def relative_drift(linear: Linearization) -> float:
+    """Return the largest drift of x, relative to the rate of the system's own motion."""
+    rate = rate_of(linear)
+    scale = np.concatenate([np.full(linear.n_q, rate), np.full(linear.n_v, rate**2)])
+    return float(np.abs(linear.drift / scale).max(initial=0.0))
+
+
+def scaled_generator(linear: Linearization) -> tuple[Array, Array]:
+    """Return `S⁻¹ dfdx S` and the diagonal (nx,) of S.
+
+    S holds units of x in which position and velocity change at the same rate: 1 for ξ, 1/s for η.
+    """
+    A = generator(linear)[0]
+    rate = _own_rate(linear, A)
+    if rate <= np.finfo(float).eps * linear.system.scales.rate:
+        rate = linear.system.scales.rate
+    scale = np.concatenate([np.ones(linear.n_q), np.full(linear.n_v, rate)])
+    return A * scale / scale[:, None], scale
+
+
+def _own_rate(linear: Linearization, A: Array) -> float:
+    """Return the rate at which velocities change by positions and by themselves, 1/s."""
+    slow, fast = A[linear.n_q :, : linear.n_q], A[linear.n_q :, linear.n_q :]
+    return float(max(np.sqrt(np.linalg.norm(slow)), np.linalg.norm(fast)))
 
 
 def continuous_eigenvalue(linear: Linearization, s: complex) -> complex:

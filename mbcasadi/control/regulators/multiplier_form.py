@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
+from mbcasadi.control.regulators.modes import relative_drift
 from mbcasadi.control.regulators.operating_point import Array, motion_fun, numbers, rows_fun
 from mbcasadi.control.regulators.tangent import spin
 from mbcasadi.errors import ProblemError, ShapeError
@@ -28,11 +29,13 @@ DESCRIPTOR_RANK_TOL = 1e-9
 """Singular value, relative to the largest, that counts as zero."""
 
 AT_REST = 1e-8
-"""Drift of x that counts as zero."""
+"""Drift of x, relative to the rate of the linear system, that counts as zero."""
 
 IN_NULL_SPACE = 1e-7
+"""Part of a row of `G N`, relative to the terms of its sums, that counts as zero."""
 
 IN_CHART = 1e-7
+"""The same of `inverse N - I`."""
 
 
 class DescriptorForm(NamedTuple):
@@ -82,19 +85,20 @@ def reduce_descriptor(
         basis: (n, k) columns N with `G N = 0`; an orthonormal one of null(G) by default.
         inverse: (k, n) with `inverse N = I`, the coordinates `z = inverse x`; N⁺ by default. At
             rest all give the same; at a state that moves they are different charts.
-        rank_tol: singular value, relative to the largest, that counts as zero.
+        rank_tol: singular value of G, relative to the largest in the units of x, that is zero;
+            scale x, or give a basis, where its entries have different units.
 
     Raises:
         ShapeError: a basis that is not one of null(G), or an inverse that is not one of it.
     """
     N = null(full.G, rank_tol) if basis is None else real_array("basis", basis)
-    size = 1.0 + float(np.abs(N).max(initial=0.0))
-    if np.abs(full.G @ N).max(initial=0.0) > IN_NULL_SPACE * size:
+    terms = (np.abs(full.G) @ np.abs(N)).max(axis=1, initial=0.0, keepdims=True)
+    if np.any(np.abs(full.G @ N) > IN_NULL_SPACE * terms):
         raise ShapeError("basis holds columns that G does not send to zero; expected G N = 0")
     GS_pinv = np.linalg.pinv(full.G @ full.S, rank_tol)
     L = np.eye(len(full.c)) - full.S @ GS_pinv @ full.G
-    left = np.linalg.pinv(N) if inverse is None else np.asarray(inverse, dtype=float)
-    if left.shape != N.T.shape or np.abs(left @ N - np.eye(N.shape[1])).max(initial=0.0) > IN_CHART:
+    left = np.asarray(np.linalg.pinv(N) if inverse is None else inverse, dtype=float)
+    if left.shape != N.T.shape or not _is_inverse(left, N):
         raise ShapeError(f"inverse has shape {left.shape}; expected {N.T.shape} with inverse N = I")
     rate = L @ full.dfdx
     if full.G_x is not None:
@@ -102,11 +106,15 @@ def reduce_descriptor(
     return ReducedDescriptor(left @ rate @ N, left @ L @ full.dfdu, left @ L @ full.c, N)
 
 
+def _is_inverse(left: Array, N: Array) -> bool:
+    rounding = IN_CHART * (np.abs(left) @ np.abs(N)).max(initial=0.0)
+    return bool(np.abs(left @ N - np.eye(N.shape[1])).max(initial=0.0) <= rounding)
+
+
 def require_equilibrium(linear: Linearization) -> None:
     """Raise `ProblemError` unless the operating point is an equilibrium, at rest."""
     drift = float(np.abs(linear.drift).max(initial=0.0))
-    size = max(1.0, float(np.linalg.norm(linear.dfdx)), float(np.linalg.norm(linear.dfdu)))
-    if linear.period is not None or drift > AT_REST * size:
+    if linear.period is not None or relative_drift(linear) > AT_REST:
         raise ProblemError(
             f"expected a continuous linearisation of an equilibrium; found period {linear.period}, "
             f"drift {drift:.1e}: a constant G holds at rest only. See mb.equilibrium"

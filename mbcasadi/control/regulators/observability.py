@@ -12,15 +12,18 @@ from mbcasadi.control.regulators.modes import (
     STEADY,
     Mode,
     continuous_eigenvalue,
-    generator,
     mode_of,
+    scaled_generator,
 )
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
 
 SEEN = 1e-7
-"""Size of a mode in y, relative to the norms of dfdx and C, below which it is unobservable. Double
-eigenvalues have errors of the square root of 1e-16."""
+"""Size of a mode in y, relative to the norms of dfdx and of each row of C in scaled coordinates,
+below which it is unobservable. Double eigenvalues have errors of the square root of 1e-16."""
+
+NOTHING = 1e-12
+"""A row of C shorter than this share of the longest one holds rounding errors only."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,9 @@ def observability(linear: Linearization, C: Array) -> Observability:
         linear: the linear system, continuous or discrete.
         C: (ny, nx), for example `linear.output_matrix(output)`.
     """
-    A = generator(linear)[0]
+    A, scale = scaled_generator(linear)
     size = max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny) if A.size else 1.0
-    strength = float(np.linalg.norm(C, 2)) if C.size else 0.0
-    normalised = C / strength if strength > 0 else C
+    normalised = _rows_of_length_one(C * scale)
     modes: list[Mode] = []
     for s in np.linalg.eigvals(A) if A.size else []:
         stacked = np.vstack([(A - s * np.eye(linear.nx)) / size, normalised])
@@ -78,9 +80,16 @@ def observability(linear: Linearization, C: Array) -> Observability:
             continue
         if any(abs(eigenvalue - other) < STEADY * size for other in eigenvalues):
             continue
-        modes.append(mode_of(linear, eigenvalue, Vh[-1].conj()))
+        modes.append(mode_of(linear, eigenvalue, scale * Vh[-1].conj()))
     ordered = tuple(sorted(modes, key=lambda mode: -mode.eigenvalue.real))
     return Observability(linear.system.name, linear.nx, ordered)
+
+
+def _rows_of_length_one(C: Array) -> Array:
+    """Return rows of the length one, so that the units of each measurement have no effect."""
+    length = np.linalg.norm(C, axis=1)
+    seen = length > NOTHING * length.max(initial=0.0)
+    return np.asarray(C[seen] / length[seen, None])
 
 
 def require_detectable(linear: Linearization, C: Array) -> Observability:

@@ -17,7 +17,7 @@ from mbcasadi.system import System, evaluate
 Array = NDArray[np.float64]
 
 INSIDE = 1e-9
-"""Relative difference of an actuator force and its linear law that counts as clipped."""
+"""Difference of an actuator force and its linear law, relative to them, that counts as clipped."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def motion_fun(system: System, rank_tol: float) -> ca.Function:
 
     `lam, lam_q, lam_v, lam_u` are the multipliers and their derivatives. `a_q` and `lam_q` are
     tangent derivatives; all of them follow the implicit rules of `dynamics.derivatives`. `clip` is
-    the difference of the actuators' real force and `B u + f_0`.
+    the difference of the actuators' real force and `B u + f_0`, relative to the larger one.
     """
     dynamics = forward_dynamics_derivatives(system, rank_tol=rank_tol)
     force = _force_fun(system)
@@ -154,7 +154,7 @@ def require_linear(system: System, place: Place, clip: Array) -> None:
     Raises:
         ProblemError: u is outside a range; a small change of it then has no effect.
     """
-    if float(clip.max(initial=0.0)) > INSIDE * (1.0 + float(np.abs(place.u).max(initial=0.0))):
+    if float(clip.max(initial=0.0)) > INSIDE:
         raise ProblemError(
             f"'{system.name}': u = {place.u} is beyond the range of a control or of a force, "
             "where the force does not follow u; expected a control inside its ranges"
@@ -162,12 +162,19 @@ def require_linear(system: System, place: Place, clip: Array) -> None:
 
 
 def _force_fun(system: System) -> ca.Function:
-    """Return (q, v, u) → (f, f_q, f_v, B, clip), `f = B u + f_0` with tangent derivatives."""
+    """Return (q, v, u) → (f, f_q, f_v, B, clip), `f = B u + f_0` with tangent derivatives.
+
+    `clip` compares forces as torques, in the sizes of the coordinates.
+    """
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
     u = ca.SX.sym("u", system.nu)
     B, N = system.actuation(q), system.velocity_map(q)
     f = B @ u + system.actuator_bias(q, v)
-    clip = ca.norm_inf(system.actuator_force(q, v, u) - f) if system.nu else ca.SX(0)
+    clip: ca.SX | ca.DM = ca.SX(0)
+    if system.nu:
+        real, size = system.actuator_force(q, v, u), system.scales.coordinates
+        terms = ca.fmax(ca.norm_inf(ca.densify(size * real)), ca.norm_inf(ca.densify(size * f)))
+        clip = ca.norm_inf(ca.densify(size * (real - f))) / ca.fmax(terms, np.finfo(float).tiny)
     outputs = [f, ca.jacobian(f, q) @ N, ca.jacobian(f, v), B, clip]
     return ca.Function("force", [q, v, u], [ca.densify(x) for x in outputs])
 

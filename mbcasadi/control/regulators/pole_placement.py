@@ -13,14 +13,17 @@ from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.feedback import feedback, require_continuous
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.lqr import require_equilibrium
+from mbcasadi.control.regulators.modes import scaled_generator
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.system.sizes import control_sizes
 
 MISSED = 1e-6
 """Distance of a pole from its desired place, relative to the fastest one, that is an error."""
 
 REDUNDANT = 1e-10
-"""Singular value of dfdu, relative to the largest, of controls without a common effect."""
+"""Singular value of dfdu, relative to the largest in the sizes of controls, of controls without a
+common effect."""
 
 
 def pole_placement(
@@ -62,7 +65,8 @@ def poles_gain(
     """Return K (nu, nx) that gives `dfdx - dfdu K` these eigenvalues.
 
     With a period, the poles s become `e^(s period)` of the system under exact hold. Of redundant
-    motors K commands no combination that only changes internal forces.
+    motors K commands no combination that only changes internal forces, each control by the largest
+    torque that it gives. Nothing depends on the units of the model.
 
     Args:
         linear: from `linearize` at an equilibrium.
@@ -88,13 +92,10 @@ def poles_gain(
         raise ProblemError(f"{report.in_words}. Poles can be placed of controllable systems only")
     system = linear if period is None else discretize(linear, period)
     placed = desired if period is None else np.exp(desired * period)
-    mix = _independent(system.dfdu)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the resulting poles are checked below
-        try:
-            K = mix @ scipy.signal.place_poles(system.dfdx, system.dfdu @ mix, placed).gain_matrix
-        except ValueError as error:
-            raise ProblemError(f"poles {list(poles)}: {error}") from error
+    try:
+        K = _placed_gain(system, placed)
+    except ValueError as error:
+        raise ProblemError(f"poles {list(poles)}: {error}") from error
     eigenvalues = np.linalg.eigvals(system.dfdx - system.dfdu @ K)
     rates = eigenvalues if period is None else np.log(eigenvalues) / period
     distance = max(float(np.abs(rates - pole).min()) for pole in desired)
@@ -104,6 +105,23 @@ def poles_gain(
             "differ from each other, or a system that is easier to control"
         )
     return np.asarray(K)
+
+
+def _placed_gain(system: Linearization, poles: Array) -> Array:
+    """Return K (nu, nx) of SciPy, found for numbers without units: many K have the same poles.
+
+    Raises:
+        ValueError: SciPy does not place these poles.
+    """
+    scale, controls = scaled_generator(system)[1], control_sizes(system.system)
+    A = system.dfdx * scale / scale[:, None]
+    B = system.dfdu / scale[:, None] / controls
+    rate, strength = (1.0 if system.period else np.linalg.norm(A, 2)), np.linalg.norm(B)
+    mix = _independent(B)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the resulting poles are checked
+        placed = scipy.signal.place_poles(A / rate, B @ mix / strength, poles / rate)
+    return np.asarray(mix @ placed.gain_matrix * rate / strength / controls[:, None] / scale)
 
 
 def _independent(dfdu: Array) -> Array:

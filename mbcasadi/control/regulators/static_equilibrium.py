@@ -1,14 +1,17 @@
-"""Equations of a mechanism at rest, and the search for the nearest pose that can be held.
+"""Equations of a mechanism at rest.
 
     phi(q) = 0,   h - f_passive - f_0 = B u + Aᵀ lam
 
 Feet on the ground are three rows each, `p(q) - p(q_0) = 0`, whose multipliers are the forces on
 them in world axes; held coordinates are rows without a multiplier.
+
+All decisions are taken on numbers without units: coordinates and rows over their sizes, forces and
+limits over the largest load of the mechanism, controls by the torque that they give.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -20,13 +23,25 @@ from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows
 from mbcasadi.shapes import require_name
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rate_names
+from mbcasadi.system.sizes import control_sizes, residual_sizes
 
-NLP_TOL = 1e-10
-NLP_STEPS = 500
-POLISHING = 10
 
-RESTART_DISTANCES = (0.0, 0.05, 0.3)
-"""Rad or m. A search that fails starts again at this distance."""
+@dataclass(frozen=True)
+class RestSizes:
+    """What coordinates, rows and forces at rest are compared with.
+
+    Attributes:
+        coordinates: (nv,) sizes of the coordinates.
+        rows: (m,) sizes of the residuals.
+        forces: (ny,) torque of a unit of each control and reaction.
+        load: largest torque of the terms of `h - f_passive - f_0 - B u` over poses, or the largest
+            limit; 1 where nothing acts.
+    """
+
+    coordinates: Array
+    rows: Array
+    forces: Array
+    load: float
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,7 @@ class StaticEquilibrium:
         limits: of `y = (u, lam, contact forces)`.
         mask: (nc,) rows that are on, of `rested`.
         equations: (q, y) → (gap, unbalanced, E, gap_q, unbalanced_q), tangent derivatives along q.
+        sizes: with which numbers lose their units.
     """
 
     rested: System
@@ -50,16 +66,40 @@ class StaticEquilibrium:
     limits: Limits
     mask: Array
     equations: ca.Function
+    sizes: RestSizes
 
     def at(self, q: Array, y: Array | None = None) -> dict[str, Array]:
         """Return the equations' values at a pose and forces (none by default)."""
         forces = np.zeros(self.limits.G.shape[1]) if y is None else y
         return numbers(self.equations, {"q": q, "y": forces})
 
+    def sized_at(self, q: Array, y: Array | None = None) -> dict[str, Array]:
+        """Return the values of `at` in the sizes; y (ny,) is that of the model."""
+        value, size = self.at(q, y), self.sizes
+        coordinates = size.coordinates
+        return {
+            "gap": value["gap"].ravel() / size.rows,
+            "unbalanced": coordinates * value["unbalanced"].ravel() / size.load,
+            "E": coordinates[:, None] * value["E"] / size.forces,
+            "gap_q": value["gap_q"] * coordinates / size.rows[:, None],
+            "unbalanced_q": value["unbalanced_q"] * np.outer(coordinates, coordinates) / size.load,
+        }
+
+    @cached_property
+    def sized_limits(self) -> Limits:
+        """The limits in the sizes, rows of the length one."""
+        G = self.limits.G * self.sizes.load / self.sizes.forces
+        length = np.linalg.norm(G, axis=1)
+        return Limits(G / length[:, None], self.limits.d / length)
+
+    def forces_of(self, sized: Array) -> Array:
+        """Return y (ny,) of the model."""
+        return np.asarray(sized * self.sizes.load / self.sizes.forces)
+
     def loads_at(self, q: Array) -> Loads:
-        """Return the least forces that hold a pose, or come nearest to it."""
-        values = self.at(q)
-        return loads(values["E"], values["unbalanced"].ravel(), self.limits, self.nu)
+        """Return the least forces that hold a pose, or come nearest to it, in the sizes."""
+        values = self.sized_at(q)
+        return loads(values["E"], values["unbalanced"], self.sized_limits, self.nu)
 
 
 def rest_equations(
@@ -105,29 +145,8 @@ def rest_equations(
         limits=limits,
         mask=on,
         equations=_equations(rested, q, on, pushing, control),
+        sizes=_sizes(rested, q0, pushing, control, limits),
     )
-
-
-def nearest_pose(at_rest: StaticEquilibrium, q0: Array, start: Array) -> tuple[Array, Loads] | None:
-    """Return the pose nearest to q0 that can be held, with its forces, or None.
-
-    An interior-point method finds it, Newton's steps of least norm close it to rounding errors.
-    """
-    rng = np.random.default_rng(0)
-    solver, compress = _search(at_rest, q0, start)
-    start_step = np.array(at_rest.rested.difference(q0, start)).ravel()
-    y = at_rest.loads_at(start).y
-    for size in RESTART_DISTANCES:
-        guess = start_step + size * rng.standard_normal(start_step.size)
-        out = solver(x0=np.concatenate([guess, y]), lbg=compress, ubg=np.zeros(compress.size))
-        x = np.array(out["x"]).ravel()
-        q = np.array(at_rest.rested.integrate(q0, x[: start_step.size])).ravel()
-        q = _newton_refinement(at_rest, q, x[start_step.size :])
-        solution = at_rest.loads_at(q)
-        gap = np.abs(at_rest.at(q)["gap"]).max(initial=0.0)
-        if solution.balanced and solution.feasible and gap < NLP_TOL:
-            return q, solution
-    return None
 
 
 def _equations(
@@ -161,6 +180,30 @@ def _equations(
     )
 
 
+def _sizes(
+    rested: System, q0: Array, pushing: int, control: Array | None, limits: Limits
+) -> RestSizes:
+    """Return the sizes of a mechanism at rest near q0; the first `pushing` rows have forces."""
+    coordinates, rows = rested.scales.coordinates, residual_sizes(rested)
+    controls = control_sizes(rested) if control is None else np.zeros(0)
+    forces = np.append(controls, rows[:pushing])
+    largest = 0.0
+    for q in (q0, *(q for q, _ in rested.scales.states)):
+        still = np.zeros(rested.nv)
+        terms = [rested.bias_force(q, still), rested.passive_force(q, still)]
+        terms.append(rested.actuator_bias(q, still))
+        if control is not None:
+            terms.append(rested.actuation(q) @ control)
+        largest = max(
+            largest,
+            *(float(np.abs(coordinates * x.full().ravel()).max(initial=0.0)) for x in terms),
+        )
+    if largest == 0.0:  # nothing acts: as strong as its actuators
+        ends = np.abs(limits.G[:, : controls.size]).T * np.abs(limits.d)
+        largest = float((ends * controls[:, None]).max(initial=0.0))
+    return RestSizes(coordinates, rows, forces, largest or 1.0)
+
+
 def _foot(system: System, contact: Contact, q: ca.SX, q0: Array) -> ca.SX:
     """Return (3, 1) the displacement of a foot from its place at q0."""
     pose = system.frame(contact.frame, contact.kind).pose
@@ -192,43 +235,3 @@ def _limits(
                 rows.append(padded)
                 bounds.append(np.full(len(block), bound))
     return Limits(np.vstack(rows), np.concatenate(bounds))
-
-
-def _search(at_rest: StaticEquilibrium, q0: Array, start: Array) -> tuple[ca.Function, Array]:
-    """Return the program `min |q ⊖ q0|²` over (dq, y), and the lower bounds of its rows.
-
-    Redundant rows are compressed to those that are independent at `start`, `Uᵀ phi = 0`.
-    """
-    dq, y = ca.SX.sym("dq", at_rest.rested.nv), ca.SX.sym("y", at_rest.limits.G.shape[1])
-    q = at_rest.rested.integrate(q0, dq)
-    values = at_rest.equations(q=q, y=y)
-    U, s, _ = np.linalg.svd(at_rest.at(start)["gap_q"], full_matrices=False)
-    counting = U[:, s > 1e-7 * max(1.0, s.max(initial=0.0))]
-    equal = ca.vertcat(ca.DM(counting.T) @ values["gap"], values["unbalanced"])
-    over = ca.DM(at_rest.limits.G) @ y - ca.DM(at_rest.limits.d)
-    low = np.concatenate([np.zeros(equal.numel()), np.full(over.numel(), -np.inf)])
-    problem = {"x": ca.vertcat(dq, y), "f": ca.sumsqr(dq), "g": ca.vertcat(equal, over)}
-    quiet = {"print_level": 0, "sb": "yes", "tol": NLP_TOL, "max_iter": NLP_STEPS}
-    options: dict[str, Any] = {"ipopt": quiet, "print_time": False, "error_on_fail": False}
-    return ca.nlpsol("rest", "ipopt", problem, options), low
-
-
-def _newton_refinement(at_rest: StaticEquilibrium, q: Array, y: Array) -> Array:
-    """Return the pose with its equations closed, controls at their limits held there."""
-    at_limit = at_rest.limits.G @ y - at_rest.limits.d > -1e-6 * (1 + np.abs(at_rest.limits.d))
-    G, nv = at_rest.limits.G[at_limit], at_rest.rested.nv
-    for _ in range(POLISHING):
-        value = at_rest.at(q, y)
-        gap, unbalanced = value["gap"].ravel(), value["unbalanced"].ravel()
-        J = np.block(
-            [
-                [value["gap_q"], np.zeros((gap.size, y.size))],
-                [value["unbalanced_q"], -value["E"]],
-                [np.zeros((len(G), nv)), G],
-            ]
-        )
-        error = np.concatenate([gap, unbalanced, G @ y - at_rest.limits.d[at_limit]])
-        step = -np.linalg.lstsq(J, error, rcond=1e-9)[0]
-        q = np.array(at_rest.rested.integrate(q, step[:nv])).ravel()
-        y = y + step[nv:]
-    return q

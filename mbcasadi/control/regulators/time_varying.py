@@ -1,11 +1,12 @@
 """Linear systems along a motion, with bases that vary smoothly.
 
-Near a motion `(q_r, v_r, u_r)` the coordinates are `ξ = Z_qᵀ (q ⊖ q_r)`, `η = Z_vᵀ (v - v_r)`,
-with bases that turn. Each basis is the one nearest to that of the sample before (Procrustes): in
-the limit `Zᵀ Ż = 0`, `Ż = -A⁺ Ȧ Z`. Then
+Near a motion `(q_r, v_r, u_r)` the coordinates are `ξ = Z_qᵀ W (q ⊖ q_r)`, `η = Z_vᵀ W (v - v_r)`,
+with bases that turn, orthonormal in the metric W of `linearization.py`. Each basis is the one
+nearest to that of the sample before (Procrustes): in the limit `Zᵀ W Ż = 0`, `Ż = -A⁺ Ȧ Z`. Then,
+with `Y_q = Z_qᵀ W`, `Y_v = Z_vᵀ W` and Ω the spin of ball and free joints,
 
-    dξ/dt = Z_qᵀ (slope - W Z_q) ξ + Z_qᵀ Z_v η
-    dη/dt = Z_vᵀ (∂a/∂q Z_q + ∂a/∂v slope - Ȧᵀ A⁺ᵀ slope) ξ + Z_vᵀ ∂a/∂v Z_v η + Z_vᵀ ∂a/∂u δu
+    dξ/dt = Y_q (slope - Ω Z_q) ξ + Y_q Z_v η
+    dη/dt = (Y_v (∂a/∂q Z_q + ∂a/∂v slope) - Z_vᵀ Ȧᵀ A⁺ᵀ W slope) ξ + Y_v (∂a/∂v Z_v η + ∂a/∂u δu)
 """
 
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from mbcasadi.control.regulators.operating_point import (
 from mbcasadi.control.regulators.tangent import (
     TANGENT_RANK_TOL,
     Tangent,
+    coordinates_of,
     project_state,
     require_regular,
     spin,
@@ -75,7 +77,8 @@ def linearize_along(
         bases = _next(system, place, rank_tol, bases, k)
         require_linear(system, place, motion["clip"])
         linear = assemble_state(system, place, bases, motion, -spin(system, place.v) @ bases.Z_q)
-        turned = bases.Z_v.T @ bases.moving.T @ bases.A_pinv.T @ bases.slope
+        leaning = coordinates_of(system, bases.slope).T  # W slope
+        turned = bases.Z_v.T @ bases.moving.T @ bases.A_pinv.T @ leaning
         linear.dfdx[linear.n_q :, : linear.n_q] -= turned
         systems.append(replace(linear, drift=np.zeros(linear.nx)))
     return tuple(systems)

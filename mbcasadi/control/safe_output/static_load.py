@@ -31,7 +31,8 @@ UNCARRIED = 1e-6
 they reach with less than its root, relative to their usual reach, counts as not carried."""
 
 LEAST_INERTIA = 1e-9
-"""Share of the largest inertia below which a pose's inertia matrix is completed."""
+"""Share of the largest inertia, in the sizes of the coordinates, below which a pose's inertia
+matrix is completed."""
 
 
 def static_forces(
@@ -93,9 +94,10 @@ def _still(system: System) -> ca.SX:
 
 def _seen(system: System, rows_at: Callable[[Array, Array], Array]) -> Array:
     """Return the median over closed poses of the inertia that rows (k, nv) see; never infinite."""
-    mobilities = []
+    mobilities, size = [], system.scales.coordinates
     for q, v in system.scales.states:
-        M, rows = np.asarray(system.mass_matrix(q)), rows_at(q, v)
+        M = np.asarray(system.mass_matrix(q)) * np.outer(size, size)
+        rows = rows_at(q, v) * size
         least = LEAST_INERTIA * max(np.abs(M).max(), np.finfo(float).tiny)
         response = np.linalg.lstsq(M + least * np.eye(len(M)), rows.T, rcond=None)[0]
         mobilities.append(np.einsum("ij,ji->i", rows, response))

@@ -15,7 +15,11 @@ import scipy
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
-from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, project_state, tangent
+from mbcasadi.control.regulators.tangent import (
+    TANGENT_RANK_TOL,
+    project_state,
+    tangent,
+)
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols
 from mbcasadi.system import System, evaluate
@@ -47,8 +51,15 @@ def pin_independent_coordinates(
     place = project_state(system, place_of(system, q, v, mask=mask), TANGENT_RANK_TOL)
     now = tangent(system, place, TANGENT_RANK_TOL)
     dq = system.difference(ca.DM(place.q), symbols.q)
-    rows = [ca.DM(now.Z_q.T) @ dq, ca.DM(now.Z_v.T) @ (symbols.v - ca.DM(place.v))]
+    E_q, E_v = (ca.DM(_orthonormal(Z)) for Z in (now.Z_q, now.Z_v))
+    rows = [E_q.T @ dq, E_v.T @ (symbols.v - ca.DM(place.v))]
     return [Bounded(row, 0.0, 0.0) for row in rows if row.numel()]
+
+
+def _orthonormal(Z: Array) -> Array:
+    """Return the orthonormal columns nearest to those of Z: rows in the units of q and v."""
+    U, _, Vt = np.linalg.svd(Z, full_matrices=False)
+    return np.asarray(U @ Vt)
 
 
 @dataclass(frozen=True)

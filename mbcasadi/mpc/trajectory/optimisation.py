@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
-from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, null_basis
+from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, free_directions_of
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.collocation import mean_rates
@@ -196,9 +196,8 @@ def _moves(problem: TrajectoryProblem, X: Array, mask: Array | None) -> Array:
     place = place_of(system, X[: system.nq], X[system.nq : layout.nx], mask=mask)
     rows = numbers(rows_fun(system), place.values)
     N = system.velocity_map(place.q).full()
-    scale = system.scales.longest_row
-    Z_q = null_basis(rows["of_phi"] * rows["A"], TANGENT_RANK_TOL, scale=scale)
-    Z_v = null_basis(rows["A"], TANGENT_RANK_TOL, scale=scale)
+    Z_q = free_directions_of(system, rows["of_phi"] * rows["A"], TANGENT_RANK_TOL)
+    Z_v = free_directions_of(system, rows["A"], TANGENT_RANK_TOL)
     before = layout.before
     free = np.zeros((layout.size, Z_q.shape[1] + Z_v.shape[1] + before.stop - before.start))
     free[: system.nq, : Z_q.shape[1]] = N @ Z_q

@@ -2,21 +2,32 @@
 
 from collections.abc import Iterator
 
+import mujoco
 import numpy as np
 
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.comparison import Comparison
 from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.unit_scales import unit_scale
 
 
-def closure_metrics(recording: Recording, comparison: Comparison | None) -> Iterator[Metric]:
+def closure_metrics(
+    recording: Recording, comparison: Comparison | None, model: mujoco.MjModel
+) -> Iterator[Metric]:
     """Yield gaps and residuals in MuJoCo, and with a comparison also of our equations.
 
     Nothing is yielded where no equality constraint exerts a force.
+
+    Args:
+        recording, comparison: of the run.
+        model: of the plant, for its extent.
     """
     if not recording.equality_force.any():
         return
-    yield Metric("closure.plant", float(recording.closure.max()), "m", "worst gap in MuJoCo")
+    gap = float(recording.closure.max())
+    yield Metric("closure.plant", gap, "m", "worst gap in MuJoCo")
+    share = gap / unit_scale(model, "m")
+    yield Metric("closure.share", share, "", "worst gap, of the extent of the model")
     yield Metric("closure.rows", float(recording.residual.max()), "m or rad", "worst row in MuJoCo")
     if comparison is None:
         return

@@ -41,7 +41,10 @@ class Comparison:
 
 
 def relative_difference(values: Array, reference: Array) -> Array:
-    """Return `‖values - reference‖ / max(‖reference‖, FLOOR · largest)` for each row."""
+    """Return `‖values - reference‖ / max(‖reference‖, FLOOR · largest)` for each row.
+
+    All entries are in one unit: see `compare_run`.
+    """
     size = np.linalg.norm(reference, axis=1)
     scale = np.maximum(size, FLOOR * size.max(initial=0.0))
     difference = np.linalg.norm(values - reference, axis=1)
@@ -67,13 +70,14 @@ def compare_run(
     mujoco_force = recording.equality_force[::stride]
     (phi,) = evaluate_rows(system.constraint, q)
     phi = phi if mask is None else phi * mask[::stride]
+    size = system.scales.coordinates  # forces as torques, accelerations as those of angles
     return Comparison(
         t=recording.t[::stride],
         drift=np.abs(phi).max(axis=1, initial=0.0),
         force=force,
         mujoco_force=mujoco_force,
-        force_error=relative_difference(force, mujoco_force),
-        acceleration_error=relative_difference(a, recording.a[::stride]),
+        force_error=relative_difference(force * size, mujoco_force * size),
+        acceleration_error=relative_difference(a / size, recording.a[::stride] / size),
     )
 
 

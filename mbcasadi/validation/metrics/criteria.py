@@ -18,7 +18,7 @@ DEFAULTS: dict[str, float] = {
     "status.safe_output": 0.0,
     "tracking.rms_share": 0.05,
     "tracking.hold_share": 0.1,
-    "closure.plant": 1e-3,
+    "closure.share": 1e-3,
     "cone.plant": 0.0,
     "cone.controller": -ON_THE_CONE,
 }

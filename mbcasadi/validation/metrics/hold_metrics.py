@@ -20,11 +20,11 @@ from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.metric import Metric
 from mbcasadi.validation.metrics.state_components import dof_units
 from mbcasadi.validation.metrics.tracking_metrics import (
-    SMALLEST_AMPLITUDE,
     TrackingStatistics,
     rows_of_scope,
     tracking_statistics,
 )
+from mbcasadi.validation.metrics.unit_scales import unit_scale
 
 HOLD_SHARE = "tracking.hold_share"
 LATE = 0.25  # share of the run, at its end, in which a constant target is reached
@@ -51,7 +51,7 @@ class HoldStatistics:
     def share(self) -> float:
         """`late / (scale + start)`; NaN without a scale and a deviation at the start."""
         whole = self.scale + self.start
-        return self.late / whole if whole > SMALLEST_AMPLITUDE else float("nan")
+        return self.late / whole if whole > 0 else float("nan")
 
 
 def hold_statistics(
@@ -65,37 +65,24 @@ def hold_statistics(
             each degree of freedom, the units are those of the plant's coordinates.
         settle: s at the start that count as a transient.
     """
-    rows = tracking_statistics(controller, recording, settle)
+    rows = tracking_statistics(controller, recording, settle, model)
     units = [row.unit for row in rows]
     if len(rows) == model.nv and not any(units):
         units = [*dof_units(model)]
     end = float(recording.t[-1])
     begin = end - LATE * max(0.0, end - settle)
-    late = tracking_statistics(controller, recording, begin)
+    late = tracking_statistics(controller, recording, begin, model)
     return tuple(
         HoldStatistics(
             name=row.name,
             unit=unit,
             late=late[i].rms,
             start=float(np.abs(recording.monitor["error"][0, i])),
-            scale=hold_scale(model, unit),
+            scale=unit_scale(model, unit),
         )
         for i, (row, unit) in enumerate(zip(rows, units, strict=True))
         if not row.moves
     )
-
-
-def hold_scale(model: mujoco.MjModel, unit: str) -> float:
-    """Return what an error of 100 % is in this unit; 0 for a unit without a scale.
-
-    1 rad; the extent of the model (MuJoCo's `stat.extent`), m; the same per second; the model's
-    weight, N (mass times extent per s² without gravity), and that times the extent, N m.
-    """
-    extent = float(model.stat.extent)
-    gravity = float(np.linalg.norm(model.opt.gravity)) or extent
-    weight = float(np.sum(model.body_mass)) * gravity
-    scales = {"rad": 1.0, "m": extent, "N": weight, "N m": weight * extent}
-    return scales.get(unit.removesuffix("/s"), 0.0)
 
 
 def hold_metrics(

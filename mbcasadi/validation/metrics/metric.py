@@ -47,6 +47,7 @@ METRICS: dict[str, MetricKind] = {
     ),
     "tracking.hold_share": MetricKind("error of constant targets at the end, of scale", "share"),
     "closure.plant": MetricKind("gap of the loops in MuJoCo", "length"),
+    "closure.share": MetricKind("gap of the loops in MuJoCo, of the model's extent", "share"),
     "closure.rows": MetricKind("worst equality residual in MuJoCo"),
     "closure.model": MetricKind("residual of our constraint equations"),
     "agreement.force_median": MetricKind("constraint force against MuJoCo, median difference"),

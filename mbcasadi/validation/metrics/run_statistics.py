@@ -63,7 +63,7 @@ def run_statistics(
     Raises:
         UnknownNameError: a criterion names a task or component that the controller does not have.
     """
-    tracking = tracking_statistics(controller, recording, criteria.settle)
+    tracking = tracking_statistics(controller, recording, criteria.settle, plant.model)
     held = hold_statistics(controller, recording, plant.model, criteria.settle)
     bounded_rows = margins(controller, recording)
     plans = predictions(controller, recording, plant, criteria.settle)
@@ -74,7 +74,7 @@ def run_statistics(
         metrics=(
             *tracking_metrics(tracking, criteria.scopes),
             *hold_metrics(held, tracking, criteria.scopes),
-            *closure_metrics(recording, comparison),
+            *closure_metrics(recording, comparison, plant.model),
             *torque_metrics(controller, recording),
             *margin_metrics(bounded_rows),
             *contact_metrics(controller, recording),

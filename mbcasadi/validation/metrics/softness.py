@@ -142,5 +142,5 @@ def _differences(
 
 
 def _median(difference: Array, scale: Array) -> float:
-    floor = max(FLOOR * float(scale.max(initial=0.0)), SMALLEST_DIFFERENCE)
+    floor = max(FLOOR * float(scale.max(initial=0.0)), np.finfo(float).tiny)
     return float(np.median(np.linalg.norm(difference, axis=1) / np.maximum(scale, floor)))

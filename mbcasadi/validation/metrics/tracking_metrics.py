@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,10 +12,11 @@ from mbcasadi.errors import UnknownNameError
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import saturation
 from mbcasadi.validation.metrics.metric import Metric
+from mbcasadi.validation.metrics.unit_scales import unit_scale
 
 Array = NDArray[np.float64]
 
-# Targets that move less than this (m or rad) have no amplitude.
+# Targets that move less than this share of their scale (`unit_scale`) have no amplitude.
 SMALLEST_AMPLITUDE = 1e-6
 
 
@@ -27,6 +29,7 @@ class TrackingStatistics:
         rms, peak: of the error.
         amplitude: half of the target's range; 0 where it is constant.
         rms_free: RMS over the ticks without a saturated motor, NaN if there are none.
+        scale: of its unit: 1 rad, the extent of the model, its weight; 1 for other units.
     """
 
     name: str
@@ -35,11 +38,12 @@ class TrackingStatistics:
     peak: float
     amplitude: float
     rms_free: float
+    scale: float = 1.0
 
     @property
     def moves(self) -> bool:
         """Whether the target has an amplitude."""
-        return self.amplitude > SMALLEST_AMPLITUDE
+        return self.amplitude > SMALLEST_AMPLITUDE * self.scale
 
     def share(self, value: float) -> float:
         """Return `value` over the amplitude, NaN where the target is constant."""
@@ -47,9 +51,18 @@ class TrackingStatistics:
 
 
 def tracking_statistics(
-    controller: Controller, recording: Recording, settle: float = 0.0
+    controller: Controller,
+    recording: Recording,
+    settle: float = 0.0,
+    model: mujoco.MjModel | None = None,
 ) -> tuple[TrackingStatistics, ...]:
-    """Return the tracking error of each component, from `settle` s on; () without a monitor."""
+    """Return the tracking error of each component, from `settle` s on; () without a monitor.
+
+    Args:
+        controller, recording: of the run.
+        settle: s at the start that are left out.
+        model: of the plant, for the scales of the units; without it they are 1.
+    """
     if not {"target", "error"} <= recording.monitor.keys():
         return ()
     late = recording.t >= settle
@@ -64,6 +77,7 @@ def tracking_statistics(
             peak=float(np.abs(error[late, i]).max(initial=0.0)),
             amplitude=float(np.ptp(target[late, i])) / 2 if late.any() else 0.0,
             rms_free=root_mean_square(error[free, i]),
+            scale=1.0 if model is None else unit_scale(model, units[i]) or 1.0,
         )
         for i in range(error.shape[1])
     )

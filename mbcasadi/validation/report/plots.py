@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.metrics import SMALLEST_AMPLITUDE, active_contacts, predicted_margin
+from mbcasadi.validation.metrics import active_contacts, predicted_margin
 from mbcasadi.validation.run import Run
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _legend(axes: "Axes") -> None:
 def moving_components(run: Run, unit: str) -> list[int]:
     """Return the components in this unit whose target moves, those that move most first."""
     rows = [i for i, row in enumerate(run.tracking) if row.unit == unit]
-    moving = [i for i in rows if run.tracking[i].amplitude > SMALLEST_AMPLITUDE]
+    moving = [i for i in rows if run.tracking[i].moves]
     return sorted(moving, key=lambda i: -run.tracking[i].amplitude)
 
 
@@ -173,9 +173,12 @@ def closure(run: Run) -> Draw:
         largest = float(record.closure.max())
         if largest > 0:
             axes.set_ylim(largest * 1e-4, largest * 5)
+        extent = largest / run.metric("closure.share") if largest > 0 else 1.0
+        units = {"closure.plant": 1.0, "closure.share": extent}
         for verdict in run.verdicts:
-            if verdict.metric == "closure.plant" and verdict.limit < largest * 5:
-                axes.axhline(verdict.limit, color=LIMIT, linestyle=":", linewidth=1.0)
+            limit = verdict.limit * units.get(verdict.metric, np.inf)
+            if limit < largest * 5:
+                axes.axhline(limit, color=LIMIT, linestyle=":", linewidth=1.0)
         label_axes(axes, "m", legend=True)
 
     return draw

@@ -71,7 +71,7 @@ def test_the_margin_is_the_force_that_a_motion_costs():
     """The least force in range(B) that moves along the weakest motion is 1 / margin as large."""
     system = system_of("planar_3rrr")
     q = system.tree.q0
-    report = input_reach(system, q)
+    report = input_reach(system, q, metric=np.eye(system.nv))
     weakest = report.weakest / np.linalg.norm(report.weakest)
     PB = projector(system, q) @ system.actuation(q).full()
     least = np.linalg.norm(np.linalg.pinv(PB, 1e-9) @ weakest)

@@ -85,19 +85,23 @@ def test_lambda_maps_rates_of_theta_to_admissible_velocities(name):
         np.testing.assert_allclose(Lam @ (J @ rate), rate, atol=ROUNDING)  # range(Λ) = null(A)
 
 
-@pytest.mark.parametrize("metric", [None, "length"])
+@pytest.mark.parametrize("metric", [None, "euclidean", "length"])
 @pytest.mark.parametrize("name", [*DRIVEN, "prr_arm", "five_bar"])
 def test_no_other_control_with_the_same_motion_has_a_smaller_norm(name, metric):
     system = system_of(name)
     theta = joint_coordinates(system, THETA.get(name, ("tip", "q2")))
     turns = [joint.kind == "hinge" for joint in system.tree.joints]
-    W = None if metric is None else np.array(length_metric(turns, 0.3))
+    length = np.max(system.scales.coordinates * ~np.array(turns)) or 1.0  # of the model, m
+    own = np.array(length_metric(turns, length))
+    W = {None: own, "euclidean": np.eye(system.nv), "length": np.array(length_metric(turns, 0.3))}
+    W = W[metric]
     build = projected_inverse_dynamics if name in DRIVEN else passive_joint_control
-    law = build(system, theta, metric=W, ctrl_limits=np.tile([-1e6, 1e6], (system.nu, 1)))
+    option = {} if metric is None else {"metric": W}
+    law = build(system, theta, **option, ctrl_limits=np.tile([-1e6, 1e6], (system.nu, 1)))
     q, v = closed_states(system, 8)
     u = outputs_of(law, q, v, random_references(len(theta.names), q.shape[1]))["u"]
     a, _ = motion_under(system, q, v, u)
-    weight = np.eye(system.nv) if W is None else np.linalg.inv(W)
+    weight = np.linalg.inv(W)
     rng = np.random.default_rng(4)
     B = system.actuation(q[:, 0]).full()
     for i in range(q.shape[1]):
@@ -269,8 +273,9 @@ def test_joints_are_chosen_so_that_they_determine_the_motion():
         system = system_of(name)
         theta = chosen_coordinates(system)
         names = [joint.name for joint in system.tree.joints]
-        Z = np.linalg.svd(projector(system, system.tree.q0))[0]
         k = round(np.trace(projector(system, system.tree.q0)))
+        A = np.array(system.constraint_jacobian(system.tree.q0)) * system.scales.coordinates
+        Z = np.linalg.svd(A)[2][::-1].T  # in rad and lengths of the model
         assert len(theta.names) == k
         dofs = [names.index(n) for n in theta.names]
         spread = np.linalg.svd(Z[dofs, :k])[1]

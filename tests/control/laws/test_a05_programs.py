@@ -21,9 +21,10 @@ BAD = (np.nan, np.inf, -np.inf, 1e300)
 
 def laws():
     crank, arm = system_of("slider_crank_driven"), system_of("prr_arm")
+    platform = system_of("planar_3rrr")
     return {
         "projected": projected_inverse_dynamics(crank, joint_coordinates(crank, ("crank",))),
-        "passive": passive_joint_control(system_of("planar_3rrr")),
+        "passive": passive_joint_control(platform, ctrl_limits=np.tile([-300.0, 300.0], (3, 1))),
         "force": constraint_force_control(
             crank, ForceGains(0.5, 40.0), ctrl_limits=np.tile([-15.0, 15.0], (3, 1))
         ),

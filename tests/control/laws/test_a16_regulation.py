@@ -29,7 +29,8 @@ def arms():
 @pytest.fixture(scope="module")
 def law(arms):
     wide = np.tile([-1e4, 1e4], (arms.nu, 1))
-    return dependent_regulation(arms, kp=KP, kd=KD, sigma=SIGMA, ctrl_limits=wide)
+    plain = {"metric": np.eye(arms.nv), "control_metric": np.eye(arms.nu)}  # as in the paper
+    return dependent_regulation(arms, kp=KP, kd=KD, sigma=SIGMA, ctrl_limits=wide, **plain)
 
 
 def random_inputs(arms, mask, seed=1):
@@ -96,7 +97,9 @@ def test_the_virtual_mass_changes_no_desired_acceleration_which_is_that_of_the_m
     at = random_inputs(arms, CARRY, seed=3)
     default = outputs_of(law.desired, at)["a"]
     for mass in (1e-2, 10.0):
-        other = dependent_regulation(arms, kp=KP, kd=KD, sigma=SIGMA, virtual_mass=mass)
+        other = dependent_regulation(
+            arms, kp=KP, kd=KD, sigma=SIGMA, virtual_mass=mass, metric=np.eye(arms.nv)
+        )
         a = outputs_of(other.desired, at)["a"]
         np.testing.assert_allclose(a, default, atol=1e-6 * np.abs(default).max())
     f = np.array(arms.actuation(np.zeros(arms.nq))) @ outputs_of(law.function, at)["u"]

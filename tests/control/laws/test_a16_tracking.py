@@ -55,7 +55,9 @@ def test_the_energy_of_the_velocity_error_falls_by_damping_alone(mask):
     rows = np.repeat(mask, 6).astype(float)
     K_d = np.diag(np.linspace(1.0, 9.0, 9))
     K_d[0, 3] = K_d[3, 0] = 0.7
-    law = dependent_tracking(every, kp=KP, kd=K_d, ctrl_limits=wide(every))
+    law = dependent_tracking(
+        every, kp=KP, kd=K_d, metric=np.eye(9), ctrl_limits=wide(every)
+    )  # P as in the paper
     rng, fd = np.random.default_rng(4), mb.forward_dynamics(every)
     q_all, v_all = manifold_states(arms, 3, 5, rows=rows)
     for q, v in zip(q_all.T, v_all.T, strict=True):

@@ -75,7 +75,13 @@ def test_velocity_rows_follow_their_signal_and_decay_at_twice_alpha(arms):
 
 
 def test_rows_are_released_one_by_one_and_cost_nothing_then(arms):
-    law = servo_control(arms, bar_rows(arms), baumgarte=RATES, ctrl_limits=wide_limits(arms))
+    law = servo_control(
+        arms,
+        bar_rows(arms),
+        baumgarte=RATES,
+        control_metric=np.eye(arms.nu),
+        ctrl_limits=wide_limits(arms),
+    )
     at = robots_at(arms, law, seed=9)
     at["ref"][law.reference["s"]] = 0
     full = outputs_of(law.function, at)["u"]

@@ -42,7 +42,12 @@ def arms():
 @pytest.fixture(scope="module", params=FORMS)
 def robots_law(arms, request):
     return servo_control(
-        arms, bar_rows(arms), form=request.param, baumgarte=RATES, ctrl_limits=wide_limits(arms)
+        arms,
+        bar_rows(arms),
+        form=request.param,
+        baumgarte=RATES,
+        control_metric=np.eye(arms.nu),
+        ctrl_limits=wide_limits(arms),
     )
 
 
@@ -60,7 +65,13 @@ def test_the_stabilised_rows_are_kept_and_the_loop_stays_closed(arms, robots_law
 def test_the_torques_range_as_in_the_papers_figures_and_at_least_norm(arms, form, published):
     t = np.linspace(0, 2 * np.pi, 2001)
     q, v = run_path(str(EXAMPLE))["on_the_path"](t)
-    law = servo_control(arms, bar_rows(arms), form=form, ctrl_limits=wide_limits(arms))
+    law = servo_control(
+        arms,
+        bar_rows(arms),
+        form=form,
+        control_metric=np.eye(arms.nu),
+        ctrl_limits=wide_limits(arms),
+    )
     ref = np.vstack([*bar_path(t), np.zeros((9, t.size))])
     out = outputs_of(law.function, {"q": q, "v": v, "ref": ref, "z": np.zeros((0, t.size))})
     for i, (low, high) in enumerate(published):

@@ -77,7 +77,7 @@ def test_the_motion_and_the_load_are_those_of_forward_dynamics(system):
 
 def test_the_control_solves_the_quadratic_program_of_s20(weak):
     """min |u| with M a + h = B u + Aᵀ lam, nearest where there is none: KKT conditions."""
-    law = qr_inverse_dynamics(weak, PLATFORM)
+    law = qr_inverse_dynamics(weak, PLATFORM, metric=np.eye(weak.nv))
     for q, v, A in states(weak, 10):
         ref = np.concatenate([q[6:], v[6:], [1.0, 2.0, -3.0]])
         out, desired = outputs_of(law.function, q, v, ref), outputs_of(law.desired, q, v, ref)

@@ -203,7 +203,8 @@ def chart(system, linear, x):
     xi, eta = x[: linear.n_q], x[linear.n_q :]
     is_holonomic = holonomic_rows(system, linear.q, linear.t)
     A, A_phi = jacobians(system, linear.q, linear.v, linear.t)
-    across_q, across_v = _range(A_phi.T), _range(A.T)
+    size2 = system.scales.coordinates[:, None] ** 2  # across, in the metric of the bases
+    across_q, across_v = size2 * _range(A_phi.T), size2 * _range(A.T)
 
     def pose(y):
         return np.array(system.integrate(linear.q, linear.Z_q @ xi + across_q @ y)).ravel()
@@ -251,4 +252,4 @@ def field(system, dynamics, linear, x, u):
     inputs["f"] = np.array(system.actuator_force(q, v, u)).ravel() if system.nu else 0 * v
     a = np.array(dynamics(**{n: inputs[n] for n in dynamics.name_in()})["a"]).ravel()
     rate = np.array(chart_rate(system)(linear.q, q, v)).ravel()
-    return np.concatenate([linear.Z_q.T @ rate, linear.Z_v.T @ a])
+    return np.concatenate([linear.to_xi @ rate, linear.to_eta @ a])

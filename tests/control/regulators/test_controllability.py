@@ -94,7 +94,7 @@ def test_the_modes_shape_is_a_motion_that_no_control_moves():
     (mode,) = controllability(linear).unreached
     assert mode.decays
     s, shape = mode.eigenvalue, mode.shape
-    x = np.concatenate([linear.Z_q.T @ shape, linear.Z_v.T @ (s * shape)])
+    x = np.concatenate([linear.to_xi @ shape, linear.to_eta @ (s * shape)])
     np.testing.assert_allclose(linear.dfdx @ x, s * x, atol=1e-8)
 
 

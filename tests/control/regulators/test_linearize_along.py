@@ -44,7 +44,7 @@ def test_the_bases_turn_smoothly():
     along = linearize_along(system, path.q, path.v, np.zeros((STEPS + 1, system.nu)))
     for one, other in pairwise(along):
         assert np.abs(one.Z_v - other.Z_v).max() < 10 * PERIOD
-        turn = one.Z_v.T @ other.Z_v
+        turn = one.to_eta @ other.Z_v
         np.testing.assert_allclose(turn, turn.T, atol=1e-12)  # nearest: no turn within the space
 
 

@@ -12,7 +12,7 @@ from mbcasadi.validation import validate
 
 MODEL = models.path("planar_biped")
 FLOOR, COUNTED_ON = 0.35, 0.28  # friction of the plant, and of the law
-PUSH, PUSHED = 170.0, (0.3, 0.5)  # N on the trunk; s
+PUSH, PUSHED = 190.0, (0.3, 0.5)  # N on the trunk; s
 DURATION = 1.6  # s
 SOLE = (
     r'\g<0><geom type="sphere" size="0.02" \1 mass="0" contype="1" '

@@ -6,11 +6,13 @@ import casadi as ca
 import numpy as np
 import pytest
 import quadprog
+import scipy
 
 import mbcasadi.errors as err
 from mbcasadi import models
 from mbcasadi.codegen import export_c
 from mbcasadi.control.regulators import equilibrium, linearize
+from mbcasadi.control.regulators.tangent import null_basis
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.mpc import force_output, friction_output, linear_mpc
 from mbcasadi.mpc.linear.force_outputs import force_slopes
@@ -146,7 +148,9 @@ def test_solutions_with_force_rows_are_those_of_an_independent_solver(biped):
     rng, count = np.random.default_rng(3), 1000
     ref = mpc.ref(setpoint_q=linear.q, setpoint_u=linear.u)
     solve = mpc.function.map(count)
-    states = [linear.state(0.6 * rng.standard_normal(linear.nx)) for _ in range(count)]
+    E = null_basis(np.array(linear.system.constraint_jacobian(linear.q)), 1e-7)
+    to_x = scipy.linalg.block_diag(linear.to_xi @ E, linear.to_eta @ E)  # of rad and m
+    states = [linear.state(0.55 * to_x @ rng.standard_normal(linear.nx)) for _ in range(count)]
     q, v = (np.array(part).T for part in zip(*states, strict=True))
     columns = [np.tile(part[:, None], (1, count)) for part in (ref, mpc.controller.z0)]
     u, _, status, *_ = (np.array(out) for out in solve(q, v, *columns))

