@@ -23,14 +23,15 @@ from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.stage import Bounded, Stage
 from mbcasadi.shapes import require_positive, unique
 from mbcasadi.simulation.functions import holonomic_rows
-from mbcasadi.system import evaluate
+from mbcasadi.system import System, evaluate
+from mbcasadi.system.sizes import residual_sizes
 
-CLOSING = 5e-3
-"""Largest distance from which a row may close, in the row's unit."""
+CLOSING = 0.01
+"""Largest distance from which a row may close, over the size of its residual."""
 
-DEPTH = 0.02
-"""Largest depth of a row "not below" at the given state, in its unit. A contact of MuJoCo with its
-default `solref` gives way by 7 mm for each m/s of a landing."""
+DEPTH = 0.04
+"""Largest depth of a row "not below" at the given state, over the size of its residual. A contact
+of MuJoCo with its default `solref` gives way by 7 mm for each m/s of a landing."""
 
 
 class ScheduleRows(NamedTuple):
@@ -42,23 +43,24 @@ class ScheduleRows(NamedTuple):
 
 
 def schedule_rows(
-    stage: Stage, closing: float, depth: float, not_below: Mapping[str, int]
+    stage: Stage, closing: float | None, depth: float | None, not_below: Mapping[str, int]
 ) -> ScheduleRows:
     """Return the rows of a stage whose system has a mask; none otherwise.
 
     Args:
         stage: symbols and parameters.
-        closing: largest distance from which a row may close, in its unit.
-        depth: largest depth of a row "not below" at the given state, in its unit; `closing` where
-            that is larger.
+        closing: largest distance from which a row may close, in its unit; by default `CLOSING`
+            times the size of its residual.
+        depth: largest depth of a row "not below" at the given state, in its unit; by default
+            `DEPTH` times that size; `closing` where that is larger.
         not_below: 1 for `phi >= 0`, -1 for `phi <= 0`, by the name of the row.
 
     Raises:
         ProblemError: a distance that is not positive; another sign; no such row, one of velocities
             only, or no mask.
     """
-    require_positive(closing=closing, depth=depth)
-    depth = max(depth, closing)
+    given_lengths = {"closing": closing, "depth": depth}
+    require_positive(**{name: x for name, x in given_lengths.items() if x is not None})
     system = stage.system
     if system.mask is None:
         if not_below:
@@ -68,22 +70,30 @@ def schedule_rows(
             )
         return ScheduleRows((), (), np.empty((0, 2)))
     names, of_q = unique(system.constraint_names), holonomic_rows(system).full().ravel() > 0
+    near = _lengths(system, closing, CLOSING)
+    far = np.maximum(_lengths(system, depth, DEPTH), near)
     _check(system.name, not_below, [n for n, yes in zip(names, of_q, strict=True) if yes])
     inputs = {"q": stage.variables.q, "v": ca.DM.zeros(system.nv), "t": stage.ref.get("t", 0)}
     phi, mask = ca.SX(evaluate(system.constraint, inputs)), stage.ref["mask"]
-    switched = [name for name, yes in zip(names, of_q, strict=True) if yes]
+    switched = [i for i, yes in enumerate(of_q) if yes]
     closed = [
-        Bounded((mask * phi)[names.index(name)], -closing, closing, name=f"closing.{name}")
-        for name in switched
+        Bounded((mask * phi)[i], -near[i], near[i], name=f"closing.{names[i]}") for i in switched
     ]
+    sides = {names.index(name): sign for name, sign in not_below.items()}
     above = [
-        Bounded(sign * phi[names.index(name)], -closing, name=f"not_below.{name}")
-        for name, sign in not_below.items()
+        Bounded(sign * phi[i], -near[i], name=f"not_below.{names[i]}") for i, sign in sides.items()
     ]
-    sides = {0: [-closing, closing], 1: [-depth, closing], -1: [-closing, depth]}
-    given = [sides[not_below.get(name, 0)] for name in switched]
-    given += [[-depth, np.inf]] * len(above)
+    given = [
+        [-far[i] if sides.get(i) == 1 else -near[i], far[i] if sides.get(i) == -1 else near[i]]
+        for i in switched
+    ]
+    given += [[-far[i], np.inf] for i in sides]
     return ScheduleRows((*closed, *above), tuple(above), np.reshape(given, (-1, 2)))
+
+
+def _lengths(system: System, given: float | None, share: float) -> Array:
+    """Return (nc,) a length for each row: the given one, or a share of its residual's size."""
+    return share * residual_sizes(system) if given is None else np.full(system.nc, float(given))
 
 
 def _check(system: str, not_below: Mapping[str, int], valid: list[str]) -> None:

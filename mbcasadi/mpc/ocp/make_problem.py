@@ -23,7 +23,7 @@ from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.actuator_limits import change_rows, control_bounds, force_rows
 from mbcasadi.mpc.ocp.constraints import penalties_of
-from mbcasadi.mpc.ocp.contact_schedule import CLOSING, DEPTH, schedule_rows
+from mbcasadi.mpc.ocp.contact_schedule import schedule_rows
 from mbcasadi.mpc.ocp.cost import end_residuals, stage_residuals, weight_root
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
@@ -50,8 +50,8 @@ def optimal_control_problem(
     du_bounds: ArrayLike | None = None,
     q_bounds: ArrayLike | None = None,
     v_bounds: ArrayLike | None = None,
-    closing: float = CLOSING,
-    depth: float = DEPTH,
+    closing: float | None = None,
+    depth: float | None = None,
     not_below: Mapping[str, int] = MappingProxyType({}),
     name: str = "ocp",
     step: StepOptions = DEFAULT_STEP,
@@ -80,12 +80,13 @@ def optimal_control_problem(
         du_bounds: (nu, 2) of `u_k - u_{k-1}`, per interval.
         q_bounds, v_bounds: (nq, 2), (nv, 2), from the second sample on.
         closing: largest distance, in a row's unit, from which a mask may close it: the step moves
-            it onto `phi = 0`. A schedule that closes a row farther away is infeasible.
+            it onto `phi = 0`; by default 1 % of a length of the model, or of 1 rad. A schedule that
+            closes a row farther away is infeasible.
         not_below: rows that a mask switches and that are unilateral, by name: 1 for `phi >= 0`, -1
             for `phi <= 0`, kept at all samples.
         depth: largest depth, in a row's unit, of a row "not below" in x0, which is measured: where
             feet land, the contacts of a plant give way by more than `closing`, which planned
-            samples keep. A larger `closing` counts in its place.
+            samples keep; 4 % by default. A larger `closing` counts in its place.
         name: a C identifier.
         step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`.
 

@@ -23,7 +23,6 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.integrators.step import free_step_fun, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.collocation import MOST_POINTS
-from mbcasadi.mpc.ocp.contact_schedule import CLOSING
 from mbcasadi.mpc.ocp.make_problem import optimal_control_problem
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, StageSymbols, stage_symbols
@@ -92,7 +91,7 @@ def trajectory_problem(
     u_bounds: ArrayLike | None = None,
     q_bounds: ArrayLike | None = None,
     v_bounds: ArrayLike | None = None,
-    closing: float = CLOSING,
+    closing: float | None = None,
     not_below: Mapping[str, int] = MappingProxyType({}),
     u_rates: ArrayLike | None = None,
     rate_weight: float = 0.0,

@@ -150,7 +150,7 @@ def test_solutions_with_force_rows_are_those_of_an_independent_solver(biped):
     solve = mpc.function.map(count)
     E = null_basis(np.array(linear.system.constraint_jacobian(linear.q)), 1e-7)
     to_x = scipy.linalg.block_diag(linear.to_xi @ E, linear.to_eta @ E)  # of rad and m
-    states = [linear.state(0.55 * to_x @ rng.standard_normal(linear.nx)) for _ in range(count)]
+    states = [linear.state(0.6 * to_x @ rng.standard_normal(linear.nx)) for _ in range(count)]
     q, v = (np.array(part).T for part in zip(*states, strict=True))
     columns = [np.tile(part[:, None], (1, count)) for part in (ref, mpc.controller.z0)]
     u, _, status, *_ = (np.array(out) for out in solve(q, v, *columns))

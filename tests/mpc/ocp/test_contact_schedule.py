@@ -21,10 +21,10 @@ from mbcasadi.mpc import (
     trajectory_guess,
     trajectory_problem,
 )
-from mbcasadi.mpc.ocp.contact_schedule import CLOSING, DEPTH
 from mbcasadi.system import from_lagrangian
 
 HORIZON, PERIOD, GRAVITY, HEIGHT = 20, 0.02, 9.81, 0.1
+CLOSING, DEPTH = 5e-3, 0.02  # m
 FALL = np.sqrt(2 * HEIGHT / GRAVITY)  # s, 0.143: between the samples 7 and 8
 
 
@@ -38,6 +38,7 @@ def point_mass():
 
 
 def problem(**options):
+    options = {"closing": CLOSING, "depth": DEPTH} | options
     return optimal_control_problem(point_mass(), HORIZON, PERIOD, R=1.0, **options)
 
 
@@ -61,6 +62,30 @@ def test_a_plan_lands_when_a_falling_mass_can_and_not_before_or_after(sample, so
         assert solution.x[:, 0].min() >= -1.01 * CLOSING
         speeds = np.diff(solution.x[: sample + 1, 0]) / PERIOD  # no step is longer than the fall's
         assert np.abs(speeds).max() < 1.2 * np.sqrt(2 * GRAVITY * HEIGHT)
+
+
+def ball(unit):
+    """Return a ball above a floor, one metre of which has `unit` units, and its radius."""
+    radius = 0.1 * unit
+    free = mb.read_mjcf(
+        f"""<mujoco><option gravity="0 0 {-GRAVITY * unit}"/><worldbody><body>
+        <joint name="z" type="slide" axis="0 0 1"/><geom size="{radius}" mass="1"/></body>
+        </worldbody><actuator><motor joint="z"/></actuator></mujoco>"""
+    )
+    q, v = ca.SX.sym("q"), ca.SX.sym("v")
+    return free.with_rows(q, v, phi=q - radius).with_mask(), radius
+
+
+def test_by_default_both_distances_are_shares_of_the_mechanism():
+    bounds = {}
+    for unit in (1.0, 1e3):
+        system, radius = ball(unit)
+        ocp = optimal_control_problem(system, HORIZON, PERIOD, R=1, not_below={"phi0": 1})
+        bounds[unit] = np.vstack([ocp.path_bounds, ocp.first_path_bounds]) / radius
+    np.testing.assert_allclose(bounds[1e3], bounds[1.0], rtol=1e-6)
+    closing, depth = bounds[1.0][0, 1], -bounds[1.0][-1, 0]
+    assert depth == pytest.approx(4 * closing)
+    assert 1e-3 < closing < 0.1
 
 
 def test_without_the_side_of_the_row_a_mass_may_pass_its_floor_until_it_closes():
@@ -131,7 +156,7 @@ def test_no_plan_goes_as_deep_as_a_measurement_may():
 def test_a_trajectory_is_planned_from_its_first_sample_on(depth, solved):
     begins = {"q0": [-depth], "v0": [0.0], "u_rates": [[-50.0, 50.0]]}
     free = trajectory_problem(
-        point_mass(), HORIZON, [0.4, 0.4], R=1.0, not_below={"phi0": 1}, **begins
+        point_mass(), HORIZON, [0.4, 0.4], R=1.0, not_below={"phi0": 1}, closing=CLOSING, **begins
     )
     on = free.ocp.parameters(mask=landing_at(0))
     guess = trajectory_guess(free, np.zeros((HORIZON + 1, 1)))
@@ -213,7 +238,7 @@ def test_a_hopper_that_is_asked_to_hop_flies(hopper):
     ocp = optimal_control_problem(
         system, N, 0.03, Q=np.r_[1, 5, 5, np.full(4, 0.1), np.full(7, 0.01)], R=0.1,
         Q_end=np.r_[1, 50, 50, np.ones(4), np.full(7, 0.1)],
-        not_below={"phi0": 1, "phi1": 1},
+        not_below={"phi0": 1, "phi1": 1}, closing=CLOSING,
     )  # fmt: skip
     p = ocp.parameters(mask=mask, setpoint_q=pose)
     solution = solve(ocp, np.r_[pose, np.zeros(7)], p, solver="ipopt")
