@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.law import Array, LawInputs
-from mbcasadi.control.law_interface.weights import control_weights_of, weights_of
+from mbcasadi.control.law_interface.verdicts import attainable, is_definite
+from mbcasadi.control.law_interface.weights import (
+    WeightedQuantities,
+    control_weights_of,
+    weights_of,
+)
 from mbcasadi.formulation.virtual_mass import constraint_mass, mean_mass
 from mbcasadi.linalg import (
     CompleteFactor,
@@ -30,47 +35,8 @@ LAW_RANK_TOL = 1e-6
 """Rows of A that are weaker than this, relative to their usual length, are dropped."""
 
 
-ATTAIN_TOL = 1e-6
-"""Share of a desired force or acceleration that may be missing before a law reports it as
-unattainable. The gaps of a plant's soft loops are smaller."""
-
-
-DEFINITE_TOL = 1e-12
-"""Share of a diagonal entry that elimination must leave for a matrix to count as definite. A
-singular one leaves some 1e-15 by rounding."""
-
-
-def attainable(missing: ca.SX, *desired: ca.SX) -> ca.SX:
-    """Return whether the missing part is small relative to the desired values, `ATTAIN_TOL`.
-
-    Args:
-        missing: (k,) what is left of the desired value.
-        desired: (k,) each: that value, and what it is the difference of, so that rounding of a
-            value that cancels counts as none.
-    """
-    size2 = sum((ca.sumsqr(value) for value in desired), ca.SX(0))
-    return ca.sumsqr(missing) <= ATTAIN_TOL**2 * size2
-
-
-def is_definite(L: ca.SX, diagonal: ca.SX) -> ca.SX:
-    """Return whether a symmetric matrix is positive definite, NaN included in "no".
-
-    `L_kk²` is what elimination leaves of the entry k of the diagonal.
-
-    Args:
-        L: (n, n) `tree_cholesky` of the matrix.
-        diagonal: (n, 1) of the matrix.
-    """
-    definite = ca.SX(1)
-    for k in range(L.shape[0]):
-        pivot, entry = L[k, k], diagonal[k]
-        enough = ca.logic_and(entry > 0, pivot**2 > DEFINITE_TOL * entry)
-        definite = ca.logic_and(definite, enough)
-    return definite
-
-
 @dataclass(frozen=True)
-class Mechanism:
+class Mechanism(WeightedQuantities):
     """`M a + h = B u + f_0 + Aᵀ lam`, `A a + c = 0`; passive forces are inside h.
 
     Attributes:
@@ -129,14 +95,6 @@ class Mechanism:
     def unit_actuation(self) -> ca.SX:
         """(nv, nu) actuation by controls of the size one in their metric."""
         return self.B if self.control_weights is None else self.B @ self.control_weights.inverse
-
-    def control(self, weighted: ca.SX) -> ca.SX:
-        """Return u of controls (nu, k) in their metric."""
-        return weighted if self.control_weights is None else self.control_weights.inverse @ weighted
-
-    def weighted_control(self, u: ca.SX) -> ca.SX:
-        """Return controls (nu, k) in their metric."""
-        return u if self.control_weights is None else self.control_weights.root @ u
 
     def least_control(self, force: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Return `u = (P B)⁺ f`, `f = P (force - f_0)` and `f - P B u`  [A16, eq. 19 corrected].
@@ -293,23 +251,3 @@ class Mechanism:
     def acceleration(self, force: ca.SX) -> ca.SX:
         """Return a (nv, 1) under the applied force (nv, 1), with `A a + c = 0`  [A16, eq. 27]."""
         return self.response(force - self.h - self.M @ self.a_across) + self.a_across
-
-    def weighted_force(self, force: ca.SX) -> ca.SX:
-        """Return `W^{-1/2} f` of generalised forces (nv, k)."""
-        return force if self.weights is None else self.weights.inverse @ force
-
-    def weighted_rate(self, v: ca.SX) -> ca.SX:
-        """Return `W^{1/2} v` of velocities or accelerations (nv, k)."""
-        return v if self.weights is None else self.weights.root @ v
-
-    def weighted_rows(self, J: ca.SX) -> ca.SX:
-        """Return `J W^{-1/2}`, the rows (k, nv) that take weighted velocities."""
-        return J if self.weights is None else J @ self.weights.inverse
-
-    def joint_rate(self, rate: ca.SX) -> ca.SX:
-        """Return `W^{-1/2} a_W` of weighted velocities or accelerations (nv, k)."""
-        return rate if self.weights is None else self.weights.inverse @ rate
-
-    def joint_force(self, weighted: ca.SX) -> ca.SX:
-        """Return `W^{1/2} f_W` of weighted forces (nv, k)."""
-        return weighted if self.weights is None else self.weights.root @ weighted

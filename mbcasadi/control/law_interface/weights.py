@@ -62,3 +62,38 @@ def _of_sizes(size: Array) -> Weights | None:
     if np.ptp(size) <= EQUAL * size.max(initial=0.0) if size.size else True:
         return None
     return MatrixRoot(ca.diag(ca.DM(size)), ca.diag(ca.DM(1 / size)))
+
+
+class WeightedQuantities:
+    """Rates, forces and controls in their metrics, and back; the same where that is Euclidean."""
+
+    weights: Weights | None
+    control_weights: Weights | None
+
+    def control(self, weighted: ca.SX) -> ca.SX:
+        """Return u of controls (nu, k) in their metric."""
+        return weighted if self.control_weights is None else self.control_weights.inverse @ weighted
+
+    def weighted_control(self, u: ca.SX) -> ca.SX:
+        """Return controls (nu, k) in their metric."""
+        return u if self.control_weights is None else self.control_weights.root @ u
+
+    def weighted_force(self, force: ca.SX) -> ca.SX:
+        """Return `W^{-1/2} f` of generalised forces (nv, k)."""
+        return force if self.weights is None else self.weights.inverse @ force
+
+    def weighted_rate(self, v: ca.SX) -> ca.SX:
+        """Return `W^{1/2} v` of velocities or accelerations (nv, k)."""
+        return v if self.weights is None else self.weights.root @ v
+
+    def weighted_rows(self, J: ca.SX) -> ca.SX:
+        """Return `J W^{-1/2}`, the rows (k, nv) that take weighted velocities."""
+        return J if self.weights is None else J @ self.weights.inverse
+
+    def joint_rate(self, rate: ca.SX) -> ca.SX:
+        """Return `W^{-1/2} a_W` of weighted velocities or accelerations (nv, k)."""
+        return rate if self.weights is None else self.weights.inverse @ rate
+
+    def joint_force(self, weighted: ca.SX) -> ca.SX:
+        """Return `W^{1/2} f_W` of weighted forces (nv, k)."""
+        return weighted if self.weights is None else self.weights.root @ weighted

@@ -26,7 +26,8 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attainable
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.verdicts import attainable
 from mbcasadi.formulation.root import RootFactor
 from mbcasadi.linalg import bounded_least_norm, complement, complete_factor, row_basis
 

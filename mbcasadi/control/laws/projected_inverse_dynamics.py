@@ -11,11 +11,8 @@ from numpy.typing import ArrayLike
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
-from mbcasadi.control.law_interface.mechanism_at_state import (
-    ATTAIN_TOL,
-    LAW_RANK_TOL,
-    Mechanism,
-)
+from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
+from mbcasadi.control.law_interface.verdicts import ATTAIN_TOL
 from mbcasadi.control.laws.actuated_force import actuators
 from mbcasadi.control.laws.coordinate_check import coordinates_of
 from mbcasadi.control.laws.poses import joint_rates, motions_at

@@ -27,7 +27,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, is_definite
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
+from mbcasadi.control.law_interface.verdicts import is_definite
 from mbcasadi.control.law_interface.weights import weights_of
 from mbcasadi.control.laws.actuated_force import Allocation, KineticNorm
 from mbcasadi.control.laws.task_coordinates import Coordinates

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
-from mbcasadi.control.law_interface.mechanism_at_state import Mechanism, attainable
+from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.law_interface.pivots import leading_rows
+from mbcasadi.control.law_interface.verdicts import attainable
 from mbcasadi.control.laws.poses import POSE_RANK_TOL, motions_at
 from mbcasadi.control.tasks.task import Gain, Slot, per_row
 from mbcasadi.errors import ProblemError, ShapeError
