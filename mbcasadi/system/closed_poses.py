@@ -35,7 +35,7 @@ small as the gap that is left."""
 
 
 def closed_poses(system: "System", rng: np.random.Generator) -> list[Array]:
-    """Return poses at random that Newton's steps have closed; those that stay open if all do.
+    """Return poses at random that Newton's steps have closed, as they were drawn if none closes.
 
     Those of given equations are sought where the first ones have closed.
     """
@@ -60,13 +60,13 @@ def _closed_from(system: "System", rng: np.random.Generator, size: Array) -> lis
     lengths = typical_row_lengths(system, measured, np.diag(size)) if measured else 1.0
     on = np.ones(system.nc) if system.mask is None else np.asarray(system.mask)
     closed: list[Array] = []
-    open_poses: list[Array] = []
     for start in starts:
         q, is_closed = _close(system, start, on / lengths)
-        (closed if is_closed else open_poses).append(q)
+        if is_closed:
+            closed.append(q)
         if len(closed) == SAMPLES:
             break
-    return closed or open_poses
+    return closed or starts[:SAMPLES]
 
 
 def _random_pose(system: "System", rng: np.random.Generator, size: Array) -> Array:

@@ -87,16 +87,15 @@ def _coordinate_scales(system: "System", poses: list[Array]) -> Array:
 def _scales_by_inertia(system: "System", poses: list[Array]) -> Array:
     """Return coordinates of equal kinetic energy, of the size of the poses' spread.
 
-    A coordinate without inertia gets the scale with which its share in its rows equals that of
-    the others.
+    That is at least the size at which the equations change: few poses close, and those may be near
+    each other. A coordinate without inertia gets the scale with which its share in its rows equals
+    that of the others.
     """
     inertia = np.mean([np.diag(np.asarray(system.mass_matrix(q))) for q in poses], axis=0)
-    spread = np.std(poses, axis=0)
+    spread = np.maximum(np.std(poses, axis=0), sizes_of_equations(system))
     massive = inertia > 0
     moving = massive & (spread > 0)
     size = np.zeros(system.nv)
-    if not moving.any():
-        moving, spread = massive, sizes_of_equations(system)
     energy = float(np.median((np.sqrt(np.abs(inertia)) * spread)[moving])) if moving.any() else 1.0
     size[massive] = energy / np.sqrt(inertia[massive])
     if massive.all():
