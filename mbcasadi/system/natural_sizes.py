@@ -26,7 +26,7 @@ DECADES, PER_DECADE = 12, 4
 BISECTIONS = 50
 """Of a quarter of a decade: to rounding errors."""
 
-CHANGED = 0.1
+CHANGED = 0.5
 """Share of the entries that vary, each counted by `r² / (1 + r²)` with its relative change r, from
 which the equations count as changed."""
 
