@@ -6,12 +6,10 @@ that a model in other units gives the same numbers. The `System` that is compare
 them: a wrong one must not choose how it is judged.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mbcasadi.description import RigidTree
 from mbcasadi.description.tree import QPOS_SIZE
@@ -122,14 +120,14 @@ class _Poses:
             data.qvel = size
             mujoco.mj_fwdVelocity(model, data)
             added = np.abs(size * (data.qfrc_passive - at_rest)).sum()
-            measured.append((trace, np.linalg.norm(size * at_rest), added))
+            measured.append(np.array([trace, np.linalg.norm(size * at_rest), added]))
         known = _known_rows(numbers)
         rows = np.maximum(known, _usual(lengths))
         mass, springs, dampers = _usual(measured)
         return _Poses(float(mass), float(springs), float(dampers), np.where(rows > 0, rows, 1.0))
 
 
-def _usual(values: Sequence[ArrayLike]) -> Array:
+def _usual(values: list[Array]) -> Array:
     return np.asarray(np.sqrt(np.mean(np.square(values), axis=0)))
 
 
