@@ -9,13 +9,15 @@ from collections.abc import Callable
 import mujoco
 import numpy as np
 import pytest
-from support.hard_cases import ACTUATORS, EQUALITIES, HARD_CASES, JOINTS, TENDONS, arm, mjcf
 from support.model_units import configuration_in, coordinate_sizes, in_units
+from support.unit_cases import CASES
 from support.unit_systems import SI, Units
 
 from mbcasadi import models
 from mbcasadi.system import read_mjcf
-from mbcasadi.validation.agreement import compare, judge
+from mbcasadi.validation.agreement import compare, judge, weights
+from mbcasadi.validation.agreement.samples import random_sample
+from mbcasadi.validation.agreement.sizes import measure_sizes
 
 MM_G_S = Units(m=1e3, kg=1e3)
 KM_T_MIN = Units(m=1e-3, kg=1e-3, s=1 / 60)
@@ -26,45 +28,6 @@ FEW = {"states": 3, "frames": 1}
 
 PLANTED = 1e-6  # relative, in one number
 ROUNDING = 1e-11  # a tenth of what agrees; measured 2e-12
-
-WITHOUT_GRAVITY = '<option gravity="0 0 0"/>'
-CASES = {
-    "free and ball joints": JOINTS["free and ball joints on two trees"],
-    "several joints": JOINTS["several joints on one body"],
-    "springs": JOINTS["joint ref and springref"],
-    "weld": EQUALITIES["weld with anchor, relpose and torquescale"],
-    "joint couplings": EQUALITIES["joint couplings"],
-    "tendon couplings": EQUALITIES["tendon couplings"],
-    "repeated and empty rows": EQUALITIES["repeated and empty rows"],
-    "tendons": TENDONS["fixed tendons with spring, dead band, damper and armature"],
-    "sites": ACTUATORS["sites"],
-    "servos on a ball joint": ACTUATORS["servos on a ball joint"],
-    "activation states": ACTUATORS["activation states"],
-    "ranges": ACTUATORS["force ranges of joints and tendons"],
-    "compensation": HARD_CASES["gravity compensation"],
-    "no gravity": mjcf(arm(), option=WITHOUT_GRAVITY),
-    "no gravity, servo": mjcf(
-        arm('<joint name="a" axis="0 1 0" damping=".3"/>', '<joint name="b" type="slide"/>'),
-        '<actuator><position joint="b" kp="20" kv="2"/><motor joint="a" ctrlrange="-2 3"/>'
-        "</actuator>",
-        WITHOUT_GRAVITY,
-    ),
-    "no gravity, dampers": mjcf(
-        arm('<joint name="a" axis="0 1 0" damping=".3"/>', '<joint name="b" damping="2"/>'),
-        '<actuator><motor joint="a"/></actuator>',
-        WITHOUT_GRAVITY,
-    ),
-    "linear rows": mjcf(
-        '<body><joint name="a" type="slide"/><geom size=".1"/></body>'
-        '<body pos="1 0 0"><joint name="b" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body>',
-        '<equality><joint joint1="a" joint2="b" polycoef="0 .3 0 0 0"/></equality>',
-        WITHOUT_GRAVITY,
-    ),
-    "slides only": mjcf(
-        '<body><joint type="slide" stiffness="7"/><geom size=".1" mass="2"/>'
-        '<body><joint type="slide" axis="1 1 0"/><geom size=".1" mass="1"/></body></body>'
-    ),
-}
 
 
 def changed(model: mujoco.MjModel, change: Callable[[mujoco.MjModel], None]) -> mujoco.MjModel:
@@ -112,6 +75,31 @@ def test_a_right_model_agrees_in_all_units(name: str) -> None:
         assert judge(entries).passed, (units, judge(entries))
         worst = max(entries, key=lambda entry: entry.error)
         assert worst.error < ROUNDING, (units, worst)
+
+
+@pytest.mark.parametrize("name", ["weld", "joint couplings", "no gravity, servo"])
+def test_natural_sizes_are_those_of_the_units(name: str) -> None:
+    model = mujoco.MjModel.from_xml_string(CASES[name])
+
+    def measured(u: Units) -> dict[str, np.ndarray]:
+        new, size = in_units(model, u), coordinate_sizes(model, u)
+        s = random_sample(new, measure_sizes(new), np.random.default_rng(1))
+        rows = s.sizes.rows / (u.m if name == "weld" else 1.0)
+        return {
+            "velocity": s.v / size * u.s,
+            "force": weights.of_force(s) * size / u.torque,
+            "energy": weights.of_energy(s) / u.torque,
+            "actuation": weights.of_actuation(s) * size[:, None] / u.torque,
+            "frame": weights.of_frame_bias(s)[:3] / u.m * u.s**2,
+            "residual": rows[:3],
+            "residual bias": weights.of_constraint_bias(s)[:3] / s.sizes.rows[:3] * u.s**2,
+        }
+
+    expected = measured(SI)
+    assert expected["energy"] > 0.1
+    for units in OTHERS:
+        for key, value in measured(units).items():
+            np.testing.assert_allclose(value, expected[key], rtol=1e-9, err_msg=key)
 
 
 def scale_mass(model: mujoco.MjModel) -> None:
@@ -213,3 +201,16 @@ def test_a_packaged_model_is_judged_alike_in_all_units(name: str) -> None:
         found = errors(new, changed(new, scale_mass))
         for quantity, error in reference.items():
             assert found[quantity] == pytest.approx(error, rel=1e-3, abs=ROUNDING), quantity
+
+
+def test_a_turned_site_far_from_the_origin_is_found() -> None:
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><body pos="1e5 0 0"><joint axis="0 1 0"/><geom size=".1" pos=".2 0 0"/>'
+        '<site name="s" pos=".1 0 0" quat="1 .1 .2 .3"/></body></worldbody></mujoco>'
+    )
+
+    def turn(new: mujoco.MjModel) -> None:
+        new.site_quat[0] += PLANTED * np.array([0.0, 1.0, 0.0, 0.0])
+
+    assert judge(compare(read_mjcf(model), model, **FEW)).passed
+    assert errors(model, changed(model, turn))["site 's': pose"] > PLANTED / 10
