@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from mbcasadi.description import Connect, Equality, JointCoupling, Weld
+from mbcasadi.description import Connect, Equality, JointCoupling, RigidTree, Weld
 from mbcasadi.system.natural_sizes import Array, model_length
 from mbcasadi.system.system import System
 
@@ -29,7 +29,8 @@ def residual_sizes(system: System) -> Array:
     sizes = system.scales.rows.copy()
     first = 0
     for equality in system.equalities:
-        known = _known_size(system, equality)
+        assert system.tree is not None
+        known = known_residual_sizes(system.tree, equality)
         if known is not None:
             sizes[first : first + equality.size] = known
         first += equality.size
@@ -55,17 +56,16 @@ def longest_row(system: System) -> float:
     return float((system.scales.rows / residual_sizes(system)).max(initial=0.0)) or 1.0
 
 
-def _known_size(system: System, equality: Equality) -> Array | None:
+def known_residual_sizes(tree: RigidTree, equality: Equality) -> Array | None:
     """Return the sizes (k,) of an equality's residuals, or None where their unit is not known."""
-    assert system.tree is not None
-    length = model_length(system.tree)
+    length = model_length(tree)
     if isinstance(equality, Connect):
         return np.full(3, length)
     if isinstance(equality, Weld):
         turn = abs(equality.torquescale) / 2  # of `vec` of a quaternion, for 1 rad
         return np.repeat([length, turn if turn > 0 else 1.0], 3)
     if isinstance(equality, JointCoupling):
-        kind = system.tree.joints[equality.joint1].kind
+        kind = tree.joints[equality.joint1].kind
         return np.array([length if kind == "slide" else 1.0])
     return None
 

@@ -79,6 +79,12 @@ LINKAGE = """
 
 
 def linkage(u, *, driven=False, limit=1e3, copy=False, switchable=False):
+    """Return the System of `linkage_text`, with a mask where it is switchable."""
+    text = linkage_text(u, driven=driven, limit=limit, copy=copy)
+    return mb.read_mjcf(text, switchable=switchable)
+
+
+def linkage_text(u, *, driven=False, limit=1e3, copy=False):
     """Return a cart with a crank and a rod to a slider, its pin said twice, in units u.
 
     Args:
@@ -86,7 +92,6 @@ def linkage(u, *, driven=False, limit=1e3, copy=False, switchable=False):
         driven: a motor at the rod too, so that every joint has one.
         limit: of the controls, N and N m.
         copy: cart and slider also move alike.
-        switchable: with a mask.
     """
     torque, inertia = u.torque, u.kg * u.m**2
     numbers = {
@@ -98,8 +103,7 @@ def linkage(u, *, driven=False, limit=1e3, copy=False, switchable=False):
     }  # fmt: skip
     numbers = {name: f"{value:.17g}" for name, value in numbers.items()}
     rod = f'<motor name="rod" joint="rod" ctrlrange="-{numbers["t"]} {numbers["t"]}"/>'
-    text = LINKAGE.format(**numbers, rod=rod if driven else "", copy="true" if copy else "false")
-    return mb.read_mjcf(text, switchable=switchable)
+    return LINKAGE.format(**numbers, rod=rod if driven else "", copy="true" if copy else "false")
 
 
 def rates_of(u):

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.validation.agreement.mujoco_values import Sample
+from mbcasadi.validation.agreement.samples import Sample
 
 Array = NDArray[np.float64]
 

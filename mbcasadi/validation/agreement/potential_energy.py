@@ -3,7 +3,8 @@
 import mujoco
 import numpy as np
 
-from mbcasadi.validation.agreement.mujoco_values import Array, Sample
+from mbcasadi.validation.agreement.manifold import Array
+from mbcasadi.validation.agreement.samples import Sample
 
 
 def potential_energy(s: Sample) -> Array:

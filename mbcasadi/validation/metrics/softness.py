@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.errors import SimulationError
 from mbcasadi.plant import Plant, soften
+from mbcasadi.system import System
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.comparison import FLOOR, evaluate_rows
 
@@ -68,22 +69,26 @@ class Softness:
 
 
 def softness_sweep(
-    make_plant: Callable[[], Plant], dynamics: ca.Function, recording: Recording
+    make_plant: Callable[[], Plant], system: System, dynamics: ca.Function, recording: Recording
 ) -> Softness:
     """Evaluate the visited states in plants of different softness.
 
+    Forces count as torques, so that the medians have no unit: see `compare_run`.
+
     Args:
         make_plant: returns a new plant, as in the run.
-        dynamics: (q, v, f) → (a, f_c, lam) of rigid constraints.
+        system: the model as our equations see it.
+        dynamics: (q, v, f) → (a, f_c, lam) of its rigid constraints.
         recording: the run whose states and controls are used.
     """
     ticks = np.linspace(0, recording.ticks - 1, min(MOST_STATES, recording.ticks)).astype(int)
-    own, scale = _differences(make_plant(), dynamics, recording, ticks)
+    size = system.scales.coordinates
+    own, scale = _differences(make_plant(), size, dynamics, recording, ticks)
     rows = []
     for impedance in IMPEDANCES:
         plant = make_plant()
         soften(plant.model, 2 * plant.timestep, impedance)
-        rows.append(_differences(plant, dynamics, recording, ticks)[0])
+        rows.append(_differences(plant, size, dynamics, recording, ticks)[0])
     s = np.array([(1 - d) / d for d in IMPEDANCES[-3:]])
     rigid = extrapolate_to_zero(s, np.array(rows[-3:]))
     return Softness(
@@ -122,9 +127,21 @@ def extrapolate_to_zero(s: Array, values: Array) -> Array:
 
 
 def _differences(
-    plant: Plant, dynamics: ca.Function, recording: Recording, ticks: NDArray[np.int64]
+    plant: Plant,
+    size: Array,
+    dynamics: ca.Function,
+    recording: Recording,
+    ticks: NDArray[np.int64],
 ) -> tuple[Array, Array]:
-    """Return (n, nv) `f_c` by our equations minus MuJoCo's, and (n,) the norm of MuJoCo's."""
+    """Return (n, nv) `f_c` by our equations minus MuJoCo's, and (n,) the norm of MuJoCo's.
+
+    Args:
+        plant: MuJoCo's, with some softness.
+        size: (nv,) of the coordinates; forces times it are torques.
+        dynamics: (q, v, f) → (a, f_c, lam) of rigid constraints.
+        recording: the run.
+        ticks: (n,) of the run that count.
+    """
     states, mujoco_force = [], []
     for k in ticks:
         try:
@@ -137,8 +154,8 @@ def _differences(
         states.append((measured.q, measured.v, measured.actuator_force + other))
         mujoco_force.append(measured.equality_force)
     inputs = (np.array(rows) for rows in zip(*states, strict=True))
-    force = evaluate_rows(dynamics, *inputs)[1]
-    return force - np.array(mujoco_force), np.linalg.norm(mujoco_force, axis=1)
+    force, reference = size * evaluate_rows(dynamics, *inputs)[1], size * np.array(mujoco_force)
+    return force - reference, np.linalg.norm(reference, axis=1)
 
 
 def _median(difference: Array, scale: Array) -> float:

@@ -51,7 +51,7 @@ def compare_with_model(
     if softness and switched:
         note = "Softness was not swept: the plant's constraints were switched."
         return ModelComparison(comparison, notes=(note,))
-    sweep = softness_sweep(plants.make, dynamics, recording) if softness else None
+    sweep = softness_sweep(plants.make, system, dynamics, recording) if softness else None
     return ModelComparison(comparison, sweep)
 
 

@@ -1,0 +1,216 @@
+"""The comparison with MuJoCo has no unit: a micrometre is judged as a metre is.
+
+Models are converted number by number, and MuJoCo itself says that they are the same mechanism.
+"""
+
+import copy
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+import pytest
+from support.model_units import configuration_in, coordinate_sizes, in_units
+from support.unit_cases import CASES
+from support.unit_systems import SI, Units
+
+from mbcasadi import models
+from mbcasadi.system import read_mjcf
+from mbcasadi.validation.agreement import compare, judge, weights
+from mbcasadi.validation.agreement.samples import random_sample
+from mbcasadi.validation.agreement.sizes import measure_sizes
+
+MM_G_S = Units(m=1e3, kg=1e3)
+KM_T_MIN = Units(m=1e-3, kg=1e-3, s=1 / 60)
+# Of 1e-6 m and 1e6 m; the masses keep the inertias above MuJoCo's smallest number
+MICROMETRE, MEGAMETRE = Units(m=1e-6, kg=1e9), Units(m=1e6)
+OTHERS = (MM_G_S, KM_T_MIN, MICROMETRE, MEGAMETRE)
+FEW = {"states": 3, "frames": 1}
+
+PLANTED = 1e-6  # relative, in one number
+ROUNDING = 1e-11  # a tenth of what agrees; measured 2e-12
+
+
+def changed(model: mujoco.MjModel, change: Callable[[mujoco.MjModel], None]) -> mujoco.MjModel:
+    """Return a copy with one number changed."""
+    new = copy.copy(model)
+    change(new)
+    return new
+
+
+def errors(model: mujoco.MjModel, wrong: mujoco.MjModel) -> dict[str, float]:
+    """Return the errors of the system of a wrong model."""
+    entries = compare(read_mjcf(wrong), model, **FEW)
+    return {entry.quantity: entry.error for entry in entries}
+
+
+def assert_same_mechanism(model: mujoco.MjModel, new: mujoco.MjModel, u: Units) -> None:
+    """Assert that MuJoCo's own forces of the two are the same."""
+    rng, size = np.random.default_rng(5), coordinate_sizes(model, u)
+    q, v = np.array(model.qpos0), rng.normal(size=model.nv)
+    mujoco.mj_integratePos(model, q, rng.normal(size=model.nv), 1.0)
+    act, found = rng.normal(size=model.na), []
+    ctrl = np.full(model.nu, 0.1)
+    for each, position, rate in (
+        (model, q, v),
+        (new, configuration_in(model, q, u), v * size / u.s),
+    ):
+        data = mujoco.MjData(each)
+        data.qpos, data.qvel, data.act, data.ctrl = position, rate, act, ctrl
+        mujoco.mj_forward(each, data)
+        mujoco.mj_energyVel(each, data)
+        found.append((data.energy[1], data.qfrc_smooth.copy()))
+    (energy, force), (other_energy, other_force) = found
+    np.testing.assert_allclose(other_energy, energy * u.torque, rtol=1e-10)
+    scale = np.abs(force).max() + energy  # SI: the force of a mechanism without forces is rounding
+    np.testing.assert_allclose(other_force * size / u.torque / scale, force / scale, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_right_model_agrees_in_all_units(name: str) -> None:
+    model = mujoco.MjModel.from_xml_string(CASES[name])
+    for units in (SI, *OTHERS):
+        new = in_units(model, units)
+        assert_same_mechanism(model, new, units)
+        entries = compare(read_mjcf(new), new, **FEW)
+        assert judge(entries).passed, (units, judge(entries))
+        worst = max(entries, key=lambda entry: entry.error)
+        assert worst.error < ROUNDING, (units, worst)
+
+
+@pytest.mark.parametrize("name", ["weld", "joint couplings", "no gravity, servo"])
+def test_natural_sizes_are_those_of_the_units(name: str) -> None:
+    model = mujoco.MjModel.from_xml_string(CASES[name])
+
+    def measured(u: Units) -> dict[str, np.ndarray]:
+        new, size = in_units(model, u), coordinate_sizes(model, u)
+        s = random_sample(new, measure_sizes(new), np.random.default_rng(1))
+        rows = s.sizes.rows / (u.m if name == "weld" else 1.0)
+        return {
+            "velocity": s.v / size * u.s,
+            "force": weights.of_force(s) * size / u.torque,
+            "energy": weights.of_energy(s) / u.torque,
+            "actuation": weights.of_actuation(s) * size[:, None] / u.torque,
+            "frame": weights.of_frame_bias(s)[:3] / u.m * u.s**2,
+            "residual": rows[:3],
+            "residual bias": weights.of_constraint_bias(s)[:3] / s.sizes.rows[:3] * u.s**2,
+        }
+
+    expected = measured(SI)
+    assert expected["energy"] > 0.1
+    for units in OTHERS:
+        for key, value in measured(units).items():
+            np.testing.assert_allclose(value, expected[key], rtol=1e-9, err_msg=key)
+
+
+def scale_mass(model: mujoco.MjModel) -> None:
+    model.body_mass[1:] *= 1 + PLANTED * np.arange(1, model.nbody)
+
+
+def scale_inertia(model: mujoco.MjModel) -> None:
+    model.body_inertia[-1] *= 1 + PLANTED
+
+
+def scale_gravity(model: mujoco.MjModel) -> None:
+    model.opt.gravity *= 1 + PLANTED
+
+
+def scale_stiffness(model: mujoco.MjModel) -> None:
+    model.jnt_stiffness[:] *= 1 + PLANTED
+
+
+def scale_damping(model: mujoco.MjModel) -> None:
+    model.dof_damping[:] *= 1 + PLANTED
+
+
+def scale_anchor(model: mujoco.MjModel) -> None:
+    model.eq_data[0, :3] *= 1 + PLANTED
+
+
+def scale_coupling(model: mujoco.MjModel) -> None:
+    model.eq_data[0, 1] *= 1 + PLANTED
+
+
+def scale_coefficient(model: mujoco.MjModel) -> None:
+    model.wrap_prm[0] *= 1 + PLANTED
+
+
+def scale_site(model: mujoco.MjModel) -> None:
+    model.site_pos[:] *= 1 + PLANTED
+
+
+def scale_gain(model: mujoco.MjModel) -> None:
+    model.actuator_gainprm[0, 0] *= 1 + PLANTED
+
+
+def scale_bias(model: mujoco.MjModel) -> None:
+    model.actuator_biasprm[0, 2] *= 1 + PLANTED
+
+
+def scale_time(model: mujoco.MjModel) -> None:
+    model.actuator_dynprm[2, 0] *= 1 + PLANTED
+
+
+FORCES, ENERGIES = {"bias_force", "gravity_force"}, {"kinetic_energy", "potential_energy"}
+ROWS = {"constraint", "constraint_jacobian", "constraint_bias"}
+PLANTS = [
+    ("free and ball joints", scale_mass, {"mass_matrix", *FORCES, *ENERGIES}),
+    ("several joints", scale_inertia, {"mass_matrix", "bias_force", "kinetic_energy"}),
+    ("several joints", scale_gravity, {*FORCES, "potential_energy"}),
+    ("springs", scale_stiffness, {"passive_force", "potential_energy"}),
+    ("weld", scale_anchor, ROWS),
+    ("joint couplings", scale_coupling, {"constraint", "constraint_jacobian"}),
+    ("tendons", scale_coefficient, {"mass_matrix", "passive_force", *ENERGIES}),
+    ("sites", scale_site, {"actuation", "actuator_force", "actuator_bias"}),
+    ("activation states", scale_gain, {"actuation", "actuator_force"}),
+    ("activation states", scale_time, {"act_dot"}),
+    ("no gravity", scale_mass, {"mass_matrix", "bias_force", "kinetic_energy"}),
+    ("no gravity, servo", scale_damping, {"passive_force"}),
+    ("no gravity, servo", scale_bias, {"actuator_force", "actuator_bias"}),
+    ("no gravity, servo", scale_gain, {"actuation", "actuator_force"}),
+    ("no gravity, dampers", scale_damping, {"passive_force"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "plant", "expected"), PLANTS, ids=[f"{n}: {p.__name__}" for n, p, _ in PLANTS]
+)
+def test_one_wrong_number_gives_the_same_errors_in_all_units(
+    name: str, plant: Callable[[mujoco.MjModel], None], expected: set[str]
+) -> None:
+    model = mujoco.MjModel.from_xml_string(CASES[name])
+    reference = errors(model, changed(model, plant))
+    wrong = {quantity for quantity, error in reference.items() if error > 1e-10}
+    assert {quantity for quantity in wrong if ":" not in quantity} == expected
+    assert max(reference.values()) > PLANTED / 10
+    for units in (KM_T_MIN, MICROMETRE, MEGAMETRE):
+        new = in_units(model, units)
+        found = errors(new, changed(new, plant))
+        assert found.keys() == reference.keys()
+        for quantity, error in reference.items():
+            assert found[quantity] == pytest.approx(error, rel=1e-3, abs=ROUNDING), quantity
+
+
+@pytest.mark.parametrize("name", ["four_bar", "planar_3rrr", "quadruped"])
+def test_a_packaged_model_is_judged_alike_in_all_units(name: str) -> None:
+    model = mujoco.MjModel.from_xml_path(str(models.path(name)))
+    reference = errors(model, changed(model, scale_mass))
+    assert reference["mass_matrix"] > 1e-10
+    for units in (MM_G_S, KM_T_MIN):
+        new = in_units(model, units)
+        assert judge(compare(read_mjcf(new), new, **FEW)).passed
+        found = errors(new, changed(new, scale_mass))
+        for quantity, error in reference.items():
+            assert found[quantity] == pytest.approx(error, rel=1e-3, abs=ROUNDING), quantity
+
+
+def test_a_turned_site_far_from_the_origin_is_found() -> None:
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><body pos="1e5 0 0"><joint axis="0 1 0"/><geom size=".1" pos=".2 0 0"/>'
+        '<site name="s" pos=".1 0 0" quat="1 .1 .2 .3"/></body></worldbody></mujoco>'
+    )
+
+    def turn(new: mujoco.MjModel) -> None:
+        new.site_quat[0] += PLANTED * np.array([0.0, 1.0, 0.0, 0.0])
+
+    assert judge(compare(read_mjcf(model), model, **FEW)).passed
+    assert errors(model, changed(model, turn))["site 's': pose"] > PLANTED / 10
