@@ -3,10 +3,10 @@
 The robot of example 21 stands on contacts. Its regulator assumes pins: after a push of 220 N,
 a third of its weight, for 0.2 s it requires forces that would pull a foot down, the foot lifts or
 slips, and it falls; at 1 kHz it withstands one of the two pushes. So does an MPC with torque limits
-alone, a foot in the air: these limits are not active. With the friction cone and a least load of both
-feet among its rows, each a bound of the loop's constraint force, the MPC bends the trunk instead
-and recovers. All have the same weights, and but for one the same period of 10 ms. The plant is
-10 % heavier and acts one tick late, which only the MPCs take into account.
+alone, a foot in the air: these limits are not active. With the friction cone and a least load of
+both feet among its rows, each a bound of the loop's constraint force, the MPC bends the trunk
+instead and recovers. All have the same weights, and but for one the same period of 10 ms. The plant
+is 10 % heavier and acts one tick late, which only the MPCs take into account.
 
 You will see the hip and the trunk under these laws, pushed from both sides.
 """

@@ -13,33 +13,62 @@ Array = NDArray[np.float64]
 
 # Newton's method converges quadratically: a state that needs more steps is far from the manifold.
 CLOSURE_STEPS = 50
-CLOSURE_TOL = 1e-10  # m or rad
+CLOSURE_TOL = 1e-10  # rad, or share of the model's extent
 # Singular values below this share of the largest count as redundant rows.
 ROW_CUTOFF = 1e-8
+
+SLIDE, FREE = int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_FREE)
 
 
 def close_equalities(model: mujoco.MjModel, data: mujoco.MjData) -> None:
     """Move q and v onto the equality constraints; rows may be redundant.
 
-    Newton's method on q with MuJoCo's own residual and Jacobian, then `v -= J⁺ J v`.
+    Newton's method on q with MuJoCo's own residual and Jacobian, then `v -= J⁺ J v`; lengths count
+    as shares of the model's extent.
 
     Raises:
         SimulationError: no closed state is near q.
     """
+    size = _coordinate_sizes(model)
     for _ in range(CLOSURE_STEPS):
         mujoco.mj_forward(model, data)
-        J = api.equality_jacobian(model, data)
-        residual = np.array(data.efc_pos[: data.ne])
+        rows = _row_sizes(model, data)
+        J = api.equality_jacobian(model, data) * size / rows[:, None]
+        residual = np.array(data.efc_pos[: data.ne]) / rows
         if np.abs(residual).max(initial=0.0) < CLOSURE_TOL:
             break
-        step = np.linalg.pinv(J, rcond=ROW_CUTOFF) @ residual
+        step = size * (np.linalg.pinv(J, rcond=ROW_CUTOFF) @ residual)
         mujoco.mj_integratePos(model, data.qpos, -step, 1.0)
     else:
         raise SimulationError(
-            f"the equality constraints are violated by {np.abs(residual).max():.3g} at the "
+            f"the equality constraints are violated by {np.abs(residual * rows).max():.3g} at the "
             "given q, and Newton's method finds no closed state nearby; start from a closed state"
         )
-    data.qvel[:] -= np.linalg.pinv(J, rcond=ROW_CUTOFF) @ (J @ data.qvel)
+    speed = data.qvel / size
+    data.qvel[:] -= size * (np.linalg.pinv(J, rcond=ROW_CUTOFF) @ (J @ speed))
+
+
+def _coordinate_sizes(model: mujoco.MjModel) -> Array:
+    """Return (nv,) the extent of the model for translations, and 1 rad."""
+    size = np.ones(model.nv)
+    for kind, dof in zip(model.jnt_type, model.jnt_dofadr, strict=True):
+        count = {SLIDE: 1, FREE: 3}.get(int(kind), 0)
+        size[dof : dof + count] = model.stat.extent
+    return size
+
+
+def _row_sizes(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
+    """Return (ne,) the extent of the model for rows of lengths, and 1 for those of angles."""
+    rows = np.array(data.efc_id[: data.ne])
+    size = np.full(rows.size, float(model.stat.extent))
+    for equality in np.unique(rows):
+        places = np.flatnonzero(rows == equality)
+        kind, joint = int(model.eq_type[equality]), int(model.eq_obj1id[equality])
+        if kind == int(mujoco.mjtEq.mjEQ_WELD):
+            size[places[3:]] = 1.0
+        elif kind == int(mujoco.mjtEq.mjEQ_JOINT) and int(model.jnt_type[joint]) != SLIDE:
+            size[places] = 1.0
+    return size
 
 
 def closure_gap(model: mujoco.MjModel, data: mujoco.MjData) -> float:

@@ -37,6 +37,7 @@ def in_units(model, u):
     _convert_equalities(new, u, size)
     _convert_actuators(new, u)
     mujoco.mj_setConst(new, mujoco.MjData(new))
+    new.stat.extent = model.stat.extent * u.m  # of geoms, which are not converted
     for name in OFFSETS_THAT_COUNT:
         getattr(new, name)[:] = getattr(model, name)
     return new

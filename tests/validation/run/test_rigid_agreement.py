@@ -78,7 +78,7 @@ def test_the_rigid_recipe_agrees_with_our_forward_dynamics_on_consistent_states(
 @pytest.mark.parametrize("name", ["four_bar", *OTHER_LOOPS])
 def test_a_rigid_system_of_mujocos_own_matrices_gives_our_acceleration(name: str) -> None:
     seen = sample(name, impedance=0.9999)
-    assert np.linalg.norm(seen.a_rigid, axis=1).min() > 0.1
+    assert np.median(np.linalg.norm(seen.a_rigid, axis=1)) > 1.0
     assert np.median(relative_difference(ours(name, seen), seen.a_rigid)) < OWN_MATRICES
 
 
