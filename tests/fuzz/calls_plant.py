@@ -1,0 +1,99 @@
+"""Right calls of code generation, the plant, validation and the models."""
+
+import casadi as ca
+import mujoco
+import numpy as np
+
+import mbcasadi as mb
+from fuzz import examples as ex
+from mbcasadi import validation
+from mbcasadi.validation import agreement, spec
+
+SPEC = {
+    "type": "inverse_dynamics_qp",
+    "task": [{"type": "posture", "joints": ["crank"], "kp": 100.0}],
+}
+
+
+def calls_of_codegen():
+    project = ex.project()
+    names = project.manifest
+    call = {"self": project, "inputs": ex.inputs_of(project)}
+    memory = {"memory": project.memory()}
+    sine = ca.Function("sine", [ca.SX.sym("x")], [ca.SX(1)], ["x"], ["y"])
+    home = "mbcasadi.codegen."
+    return {
+        home + "export_c": {"controller": sine, "folder": ex.folder() / "sine", "overwrite": True},
+        home + "open_project": {"folder": project.folder},
+        home + "CProject.build": {"self": project},
+        home + "CProject.size": {"self": project},
+        home + "CProject.load": {"self": project},
+        home + "CProject.build_example": {"self": project},
+        home + "CProject.step": call | memory,
+        home + "CProject.prepare": call | memory,
+        home + "CProject.feedback": call | memory,
+        home + "CProject.time": call | {"repeats": 1},
+    }
+
+
+def calls_of_plants():
+    world, home = ex.world(), "mbcasadi.plant."
+    own = {"self": world}
+    return {
+        home + "Plant": {"source": ex.FOUR_BAR},
+        home + "Plant.keyframe": {"self": ex.standing(), "name": "stand"},
+        home + "Plant.integrate": own | {"q": world.q0, "dv": np.zeros(3)},
+        home + "Plant.reset": own,
+        home + "Plant.apply_force": own | {"force": np.zeros(3)},
+        home + "Plant.switch_equalities": own | {"active": {"pin": True}},
+        home + "Plant.step": own | {"u": np.zeros(1)},
+        home + "Plant.measure": own | {"u": np.zeros(1)},
+        home + "Plant.contact_forces": {"self": ex.standing(), "names": ["FL"]},
+        home + "Plant.frame_position": own | {"name": "tracer"},
+        home + "compile_model": {"source": ex.FOUR_BAR},
+        home + "draw_frames": {"model": ex.model(), "q": np.zeros((1, 3)), "width": 8, "height": 8},
+        home + "make_rigid": {"model": ex.model()},
+        home + "perturb": {"model": ex.model(), "errors": {"mass": 0.0}},
+        home + "soften": {"model": ex.model(), "time_constant": 0.02, "impedance": 0.9},
+    }
+
+
+def calls_of_validation():
+    law, home = ex.compiled(), "mbcasadi.validation."
+    trial = {"controller": law, "model": ex.FOUR_BAR, "duration": 2e-3}
+    report = ex.report()
+    return {
+        home + "validate": trial,
+        home + "campaign": trial | {"cases": validation.cases([0])},
+        home + "cases": {"seeds": [0]},
+        home + "compile_controller": {"controller": law},
+        home + "outer_law": {"controller": law, "planner": None, "command": None},
+        home + "Criteria": {},
+        home + "ReportOptions": {},
+        home + "ScenarioOptions": {},
+        home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
+        home + "Run.metric": {"self": report.runs[0], "name": "effort.rms"},
+        home + "agreement.compare": {"system": ex.four_bar(), "model": ex.model(), "states": 1},
+        home + "agreement.judge": {"entries": [agreement.Agreement("M", 0.0, 0, "kg")]},
+        home + "spec.read_spec": {"path": ex.spec_file()},
+        home + "spec.parse_spec": {"tables": SPEC},
+        home + "spec.build_experiment": {"spec": ex.own_spec(), "model": ex.FOUR_BAR},
+        home + "spec.experiment_for_system": {
+            "spec": ex.own_spec(), "system": ex.four_bar(), "q0": ex.four_bar().tree.q0,
+        },
+        home + "spec.run_spec": {"spec": ex.own_spec(), "model": ex.FOUR_BAR},
+        home + "spec.run_campaign": {"spec": ex.own_spec(), "model": ex.FOUR_BAR, "runs": 1},
+        home + "spec.Spec.with_trial": {"self": ex.own_spec()},
+    }  # fmt: skip
+
+
+def calls_of_data():
+    return {
+        "mbcasadi.models.path": {"name": "four_bar"},
+        "mbcasadi.description.Coverage.by": {"self": ex.four_bar().coverage, "treatment": "used"},
+        "mbcasadi.description.Coverage.refusal": {"self": ex.four_bar().coverage, "member": "bias_force"},
+    }
+
+
+def calls():
+    return {**calls_of_codegen(), **calls_of_plants(), **calls_of_validation(), **calls_of_data()}

@@ -1,0 +1,254 @@
+"""Small objects for right calls, each made once."""
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import casadi as ca
+import mujoco
+import numpy as np
+from support.mpc_mechanisms import sliding_mass
+
+import mbcasadi as mb
+from mbcasadi import control, models, mpc, plant, validation
+from mbcasadi.control import laws, regulators
+from mbcasadi.validation import run, spec
+from mbcasadi.validation.closed_loop import Scenario
+
+FOUR_BAR = models.path("four_bar")
+JOINTS = ("left_proximal", "right_proximal")
+FEET = ("FL", "FR", "RL", "RR")
+STEPS, PERIOD = 4, 0.1
+
+
+@cache
+def four_bar():
+    return mb.read_mjcf(FOUR_BAR)
+
+
+@cache
+def five_bar():
+    return mb.read_mjcf(models.path("five_bar"))
+
+
+@cache
+def quadruped():
+    return mb.read_mjcf(models.path("quadruped"))
+
+
+@cache
+def mass():
+    return sliding_mass(ctrl_range=[[-3.0, 3.0]])
+
+
+@cache
+def model():
+    """A fresh copy is made by each call that changes it."""
+    return mujoco.MjModel.from_xml_path(str(FOUR_BAR))
+
+
+@cache
+def symbols():
+    """q and v of the four-bar."""
+    return ca.SX.sym("q", 3), ca.SX.sym("v", 3)
+
+
+@cache
+def one_symbol():
+    """q and v of a system with one coordinate."""
+    return ca.SX.sym("q"), ca.SX.sym("v")
+
+
+@cache
+def theta():
+    return laws.joint_coordinates(five_bar(), JOINTS)
+
+
+@cache
+def law():
+    return laws.computed_torque(five_bar(), control.PostureTask())
+
+
+@cache
+def servo():
+    q, v = ca.SX.sym("q", 4), ca.SX.sym("v", 4)
+    return q, v, laws.servo_rows(five_bar(), q, v, phi=q[0] - 0.1)
+
+
+@cache
+def linear():
+    return mb.linearize(four_bar(), mb.equilibrium(four_bar()))
+
+
+@cache
+def along():
+    rows = (np.tile(x, (3, 1)) for x in (linear().q, linear().v, linear().u))
+    return regulators.linearize_along(four_bar(), *rows)
+
+
+@cache
+def encoder():
+    return regulators.encoders(four_bar(), ["crank"])
+
+
+@cache
+def estimator():
+    return regulators.kalman(linear(), encoder(), np.repeat([0.0, 1.0], 3), 1e-6)
+
+
+@cache
+def inverse_dynamics():
+    return control.InverseDynamicsQP(four_bar(), [control.PostureTask(("crank",))])
+
+
+@cache
+def descriptor():
+    return regulators.descriptor_form(linear())
+
+
+@cache
+def plain_model():
+    return mpc.LinearModel.of([[1.0, 0.1], [0.0, 1.0]], [[0.0], [0.1]], 0.1)
+
+
+@cache
+def linear_mpc():
+    return mpc.linear_mpc(linear(), 3, np.ones(6), 1.0)
+
+
+@cache
+def ocp():
+    return mpc.optimal_control_problem(mass(), STEPS, PERIOD, Q=np.ones(2), R=1.0)
+
+
+@cache
+def ocp_guess():
+    return mpc.initial_guess(ocp(), np.zeros(2), np.zeros(1))
+
+
+@cache
+def iteration():
+    return mpc.real_time_iteration(ocp())
+
+
+@cache
+def trajectory_problem():
+    own = mpc.stage_symbols(mass())
+    return mpc.trajectory_problem(
+        mass(), STEPS, (0.4, 0.4), q0=[0.0], v0=[0.0], symbols=own, residual=own.u
+    )
+
+
+@cache
+def path():
+    own = mpc.stage_symbols(mass())
+    return mpc.pose_path(mass(), own.q, own.q, np.linspace(0, 0.4, 5), np.linspace(0, 1, 5)[:, None])
+
+
+@cache
+def trajectory_guess():
+    return mpc.trajectory_guess(trajectory_problem(), np.zeros((5, 1)))
+
+
+@cache
+def trajectory():
+    return mpc.optimise(trajectory_problem(), trajectory_guess())
+
+
+@cache
+def feet():
+    return [mb.Contact(name, friction=0.6, sides=4) for name in FEET]
+
+
+@cache
+def stand():
+    return quadruped().tree.keyframes["stand"]
+
+
+@cache
+def rigid_body():
+    return mpc.single_rigid_body(quadruped(), feet(), stand())
+
+
+@cache
+def rigid_body_mpc():
+    return mpc.single_rigid_body_mpc(rigid_body(), 2, [50.0] * 6 + [1.0] * 6, 1e-6)
+
+
+@cache
+def motion():
+    """A simulated fall of the four-bar, of one step."""
+    return mb.simulate(four_bar(), four_bar().tree.q0, np.zeros(3), 1e-3)
+
+
+@cache
+def world():
+    return plant.Plant(FOUR_BAR)
+
+
+@cache
+def folder():
+    return Path(tempfile.mkdtemp(prefix="mbcasadi-fuzz-"))
+
+
+@cache
+def project():
+    """The compiled C of a law without a solver."""
+    return mb.export_c(regulators.lqr(linear(), np.ones(6), 1.0), folder() / "lqr")
+
+
+@cache
+def walking_law():
+    tasks = [control.FrameTask("trunk", kind="body", name="trunk")]
+    tasks += [control.FrameTask(name, orientation="") for name in FEET]
+    return control.InverseDynamicsQP(
+        quadruped(), tasks, feet(), force_weight=1e-3, force_reference=True, period=0.002
+    )
+
+
+def inputs_of(project):
+    f = lqr().function
+    return {name: np.zeros((1, f.numel_in(name))) for name in f.name_in()}
+
+
+@cache
+def lqr():
+    return regulators.lqr(linear(), np.ones(6), 1.0)
+
+
+@cache
+def compiled():
+    law = lqr().controller
+    return validation.CompiledLaw(law, project().load(), project())
+
+
+@cache
+def standing():
+    return plant.Plant(models.path("quadruped"))
+
+
+@cache
+def report():
+    return validation.validate(compiled(), FOUR_BAR, 2e-3)
+
+
+SPEC = """
+type = "inverse_dynamics_qp"
+[[task]]
+type = "posture"
+joints = ["crank"]
+[trial]
+duration = 0.002
+"""
+
+
+@cache
+def spec_file():
+    file = folder() / "spec.toml"
+    file.write_text(SPEC)
+    return file
+
+
+@cache
+def own_spec():
+    return spec.read_spec(spec_file())
