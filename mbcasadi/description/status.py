@@ -28,7 +28,7 @@ class Flag(IntFlag):
 
     `SATURATED`: an entry of u lay outside its limits before it was clipped. `RELAXED`: a soft
     constraint is violated with slack. `GATED`: a measurement was rejected. `CLIPPED`: a reference
-    that asks for far more than the actuators can give was taken for a nearer one.
+    that asks for far more than actuators and gravity can give was taken for a nearer one.
     """
 
     SATURATED = 1

@@ -57,12 +57,13 @@ def clipped(full: Full, limits: Array) -> Full:
 
     Args:
         full: the problem.
-        limits: (k,) of the tasks' errors, unweighted.
+        limits: (k,) of the accelerations that tasks ask for, unweighted; the largest excess is the
+            factor.
     """
     root = full.task_weight / full.cost_scale
     largest = np.where(root > 0, root * np.minimum(limits, HUGE), HUGE)
     error = error_at_zero(full)
-    change = error / max(1.0, np.max(np.abs(error) / largest)) - error
+    change = error / max(1.0, np.max(np.abs(full.task_right) / largest)) - error
     r = full.r.copy()
     r[: len(change)] -= change
     return replace(full, r=r, task_right=full.task_right - change)

@@ -232,8 +232,8 @@ def optimality(each: Case, inputs: Inputs, state, found, clipped: bool) -> tuple
     E, e = zeros(len(q), nu), zeros(len(q), 1)
     errors = [t[i, 0] - right[i] for i in range(len(q))]
     excess = arb(1)
-    for error, limit in zip(errors, each.controller.stages.scales.errors, strict=True):
-        share = abs(error) / arb(float(limit)) if clipped and np.isfinite(limit) else arb(0)
+    for asked, limit in zip(right, each.controller.stages.scales.asked, strict=True):
+        share = abs(asked) / arb(float(limit)) if clipped and np.isfinite(limit) else arb(0)
         excess = share if float(share.mid()) > float(excess.mid()) else excess
     for i in range(len(q)):
         e[i, 0] = roots[i] * errors[i] / excess

@@ -13,6 +13,7 @@ from mbcasadi import models
 
 REACH = 1.0  # m, rad
 GO2_LEGS = ("FL", "FR", "RL", "RR")
+CASSIE_SOLE = ((0.01, 0.03, 0.0), (-0.08, 0.08, 0.0))
 G1_SOLE = ((-0.05, 0.025, -0.03), (-0.05, -0.025, -0.03), (0.12, 0.03, -0.03), (0.12, -0.03, -0.03))
 
 
@@ -38,6 +39,21 @@ def cassie(on_ground=True, **options) -> Case:
         "Cassie", str(robot("men__agility_cassie__cassie")), q0="home",
         contacts=soles if on_ground else (),
         poses=[("body", "cassie-pelvis")], **({"spread": 0.01} | options),
+    )  # fmt: skip
+
+
+def cassie_on_four_points(**options) -> Case:
+    """Cassie at its home pose on heel and toe of both feet; all motors, the pelvis alone tracks."""
+    points = [
+        (f"{side}_{k}", f"{side}-foot", place)
+        for side in ("left", "right")
+        for k, place in enumerate(CASSIE_SOLE)
+    ]
+    source = with_sites(robot("men__agility_cassie__cassie"), points)
+    return at_reach(
+        "Cassie on four points", source, q0="home", joints=(), poses=[("body", "cassie-pelvis")],
+        contacts=feet([name for name, *_ in points], friction=0.7, sides=4),
+        **({"spread": 0.003} | options),
     )  # fmt: skip
 
 
@@ -99,6 +115,7 @@ ROBOTS: dict[str, Callable[[], Case]] = {
     "robot_biped": biped,
     "robot_cassie": cassie,
     "robot_cassie_pelvis_only": lambda: cassie(joints=()),
+    "robot_cassie_on_four_points": cassie_on_four_points,
     "robot_cassie_in_the_air": lambda: cassie(on_ground=False, spread=0.1),
     "robot_cassie_pelvis_in_the_air": lambda: cassie(on_ground=False, joints=(), spread=0.1),
     "robot_go2": go2,

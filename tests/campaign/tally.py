@@ -80,5 +80,9 @@ def table(tallies: list[Tally]) -> str:
     lines += [f"{'no closed pose':20s}{everything.skipped:7d}"]
     lines += [f"{'clipped references':20s}{everything.clipped:7d}", ""]
     for tally in tallies:
-        lines += [f"{tally.name} --state {k}: {kind} {note}" for k, kind, note in tally.listed]
+        shown: Counter = Counter()
+        for number, kind, note in sorted(tally.listed):
+            shown[kind] += 1
+            if shown[kind] <= SHOWN:
+                lines.append(f"{tally.name} --state {number}: {kind} {note}")
     return "\n".join(lines)

@@ -77,18 +77,18 @@ def condensed_problem(
 def _clip_errors(
     problem: Problem, condensed: Condensed, scales: ProblemScales
 ) -> tuple[Problem, ca.SX]:
-    """Return the problem with all errors times one factor, such that each is within its limit.
+    """Return the problem with all errors divided by the largest excess of a reference.
 
-    One factor keeps the direction: entry by entry, a motor could turn round. The second value is
-    whether an error was beyond its limit.
+    What a task asks for, less `J̇ v`, has a limit: more cannot be reached. What is shortened are the
+    errors without actuator forces, by one factor: entry by entry, a motor could turn round. The
+    second value is whether a task asked for more than its limit.
     """
-    limited = [i for i, limit in enumerate(scales.errors) if np.isfinite(limit)]
+    limited = [i for i, limit in enumerate(scales.asked) if np.isfinite(limit)]
     if not limited:
         return problem, ca.SX(0)
     tasks = problem.tasks
-    drift = ca.densify(tasks.J @ condensed.t)
-    error = drift + tasks.offset
-    excess = ca.mmax(ca.fabs(error[limited, 0]) / ca.DM(scales.errors[limited]))
+    drift, offset = ca.densify(tasks.J @ condensed.t), ca.densify(tasks.offset)
+    excess = ca.mmax(ca.fabs(offset[limited, 0]) / ca.DM(scales.asked[limited]))
     clipped = excess > 1
-    offset = ca.if_else(clipped, error / excess - drift, ca.densify(tasks.offset))
+    offset = ca.if_else(clipped, (drift + offset) / excess - drift, offset)
     return replace(problem, tasks=replace(tasks, offset=offset)), clipped

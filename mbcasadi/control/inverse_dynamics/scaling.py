@@ -19,9 +19,10 @@ from mbcasadi.description.qp_stages import UNBOUNDED
 
 Array = NDArray[np.float64]
 
-LARGEST_ERROR = 100.0
-"""Where a task asks for more than this many times what the actuators can give, all of them ask for
-the same share of it: the direction counts, and the QP keeps its digits."""
+FAR = 10.0
+"""A task is far out of reach where it asks for this many times what actuators and gravity can
+give. Below, the compromise between tasks counts; beyond, only the direction, and the QP keeps its
+digits."""
 
 MOVABLE = 1e-6
 """Task rows that move less than this share of the others have no limit: nothing moves them."""
@@ -39,8 +40,9 @@ class ProblemScales:
         coordinates: (nv,) square root of the inertia of each coordinate.
         actuators: (nu,) `(bᵀ M⁻¹ b)^½` of each actuator.
         inequalities: (k,) value of each inequality by forces of unit size.
-        errors: (k,) largest error of each task row that is asked for: `LARGEST_ERROR` times the
-            acceleration that all actuators together give it; infinite where one has no limit.
+        asked: (k,) largest acceleration of each task row that is asked for: `FAR` times what all
+            actuators at their limits and gravity give it; infinite where one has no limit.
+            `|J a| ≤ ‖J L⁻ᵀ‖ ‖Lᵀ a‖`, and constraints only shorten `‖Lᵀ a‖` (Gauss).
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass.
@@ -50,7 +52,7 @@ class ProblemScales:
     coordinates: Array
     actuators: Array
     inequalities: Array
-    errors: Array
+    asked: Array
     task: float
     contact: float
 
@@ -70,7 +72,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         symbols: inputs of the controller, by name.
         problem: expressions of these inputs.
     """
-    M, _, B, G, _ = problem.definite
+    M, h, B, G, _ = problem.definite
     L = linalg.tree_cholesky(M)
     X, Y = linalg.tree_solve_transposed(L, G.T), linalg.tree_solve_transposed(L, B)
     E = ca.diag(ca.sqrt(problem.tasks.weight)) @ problem.tasks.J
@@ -79,6 +81,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         "rows": ca.sum1(X**2).T,
         "coordinates": ca.diag(M),
         "actuators": ca.sum1(Y**2).T,
+        "unforced": ca.norm_2(linalg.tree_solve_transposed(L, h)),
         "limits": ca.fmax(ca.fabs(problem.actuators.lower), ca.fabs(problem.actuators.upper)),
         "reach": ca.sqrt(ca.sum1(linalg.tree_solve_transposed(L, problem.tasks.J.T) ** 2)).T,
         "tasks": ca.sum1(linalg.tree_solve_transposed(L, E.T) ** 2).T,
@@ -101,7 +104,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
     definite = [x for x in samples if all(np.all(np.isfinite(value)) for value in x.values())]
     if not definite:
         definite = [{key: np.ones_like(value) for key, value in samples[0].items()}]
-    return _scales(definite, contact_scale(setup))
+    return _scales(definite, contact_scale(setup), _largest_fall(setup))
 
 
 def contact_scale(setup: Setup) -> float:
@@ -109,6 +112,14 @@ def contact_scale(setup: Setup) -> float:
     tree = setup.system.tree
     mass = 0.0 if tree is None else sum(body.mass for body in tree.bodies)
     return float(mass**-0.5) if mass > 0 else 1.0
+
+
+def _largest_fall(setup: Setup) -> float:
+    """Return `m^½ g`: no free or constrained fall has a larger `(aᵀ M a)^½`."""
+    tree = setup.system.tree
+    if tree is None:
+        return float("inf")
+    return float(np.linalg.norm(tree.gravity)) / contact_scale(setup)
 
 
 def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Array]]:
@@ -122,7 +133,7 @@ def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Ar
     return sampled
 
 
-def _scales(samples: list[dict[str, Array]], contact: float) -> ProblemScales:
+def _scales(samples: list[dict[str, Array]], contact: float, fall: float) -> ProblemScales:
     """Return the scales from values at poses where the inertia is definite."""
     usual = {key: _usual([sample[key].ravel() for sample in samples]) for key in samples[0]}
     rows = _floored(np.sqrt(usual["rows"]))
@@ -135,12 +146,12 @@ def _scales(samples: list[dict[str, Array]], contact: float) -> ProblemScales:
     ]
     seen = usual["tasks"][usual["tasks"] > 0]
     limits = usual["limits"]
-    strength = float(np.linalg.norm(actuators * limits))
+    strength = float(np.linalg.norm(actuators * limits)) + min(usual["unforced"][0], fall)
     bounded = limits.size > 0 and np.all(limits < UNBOUNDED)
     reach = usual["reach"]
     reached = reach > MOVABLE * reach.max(initial=0.0)
     return ProblemScales(
-        errors=np.where(reached & bounded, LARGEST_ERROR * strength * reach, np.inf),
+        asked=np.where(reached & bounded, FAR * strength * reach, np.inf),
         rows=rows,
         coordinates=_floored(np.sqrt(usual["coordinates"])),
         actuators=actuators,
