@@ -106,7 +106,7 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
             "unknowns": law.n,
             "rows": law.m,
             "primal_tolerance": C_PRIMAL_TOLERANCE,
-            "iteration_limit": 2 * iteration_limit(law),
+            "iteration_limit": 3 * iteration_limit(law),
         }
         versions["daqp"] = "0.5"
     return {

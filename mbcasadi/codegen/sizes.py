@@ -21,7 +21,7 @@ def memory_doubles(law: Law) -> int:
         rows = 0 if law.rows is not None else max(1, int(law.pattern.nnz())) + m * n + m
         carry = max(1, int(law.functions[0].nnz_out("carry")))
         integers = m + n + 1
-        total += rows + 5 * m + 3 * n + carry + (n + 1) * (n + 2) // 2 + 5 * (n + 1) + 2
+        total += rows + 4 * m + n * (n + 5) + carry + (n + 1) * (n + 2) // 2 + 5 * (n + 1) + 2
         total += (integers + 1) // 2 + SOLVER_STRUCTURES
     if law.preparation is not None:
         known_size, prepared = (

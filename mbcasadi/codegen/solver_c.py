@@ -9,11 +9,13 @@ from mbcasadi.codegen.text import comma_list, constant, number, template
 from mbcasadi.codegen.unit_rows import FAR, UnitRows
 from mbcasadi.description.qp_stages import (
     C_PRIMAL_TOLERANCE,
+    DEPENDENT,
     LEAST_DISTANCE,
     PROOF_RADIUS,
     PROOF_ROUNDING,
     RAY_ROUNDING,
     REFINED,
+    ROUNDING,
     SMALL_DISTANCE,
     ZERO_BOUND,
     ZERO_ROW,
@@ -34,6 +36,8 @@ def least_distance_c(law: Law) -> str:
         "iteration_limit": iteration_limit(law),
         "primal_tol": number(C_PRIMAL_TOLERANCE),
         "refined": number(REFINED),
+        "rounding": number(ROUNDING),
+        "dependent": number(DEPENDENT),
         "least_distance": number(LEAST_DISTANCE),
         "small_distance": number(SMALL_DISTANCE),
         "far": number(FAR),
@@ -47,6 +51,8 @@ def least_distance_c(law: Law) -> str:
         "NAME": law.name.upper(),
     }
     values |= _rows_of_a_tick(law) if law.rows is None else _constant_rows(law.rows)
+    second = {key: values[key] for key in ("n_array", "scale")}
+    values["second"] = template("dual_active_set.c.in", second)
     return template("least_distance.c.in", values) + "\n"
 
 

@@ -108,7 +108,7 @@ class Contact:
     two tangents that complete a right-handed frame.
 
     Attributes:
-        frame: name of the site or body that touches.
+        frame: name of the site or body that touches, or of a frame of `System.with_frame`.
         normal: (3,) unit normal in world axes, pointing from the ground into the robot.
         friction: Coulomb coefficient mu.
         sides: sides of the inner friction pyramid, 3 to 360.

@@ -23,8 +23,15 @@ SMALL_DISTANCE = 1e-3
 least 1."""
 
 REFINED = 1e-12
-"""An active row of unit length that misses its bound by more than this, relative to the scale of
-the problem, is solved for again: nearly parallel active rows cost the solver its digits."""
+"""Where an active row of unit length misses its bound by more than this, relative to the scale of
+the problem, a second method solves again: nearly parallel active rows cost DAQP its digits."""
+
+ROUNDING = 1e-14
+"""The second method stops where no row of unit length is violated by more, relative to the scale of
+the problem: what nearly parallel rows miss is many times as much in x."""
+
+DEPENDENT = 1e-11
+"""A row of unit length that differs by less from a sum of active rows depends on them."""
 
 ZERO_ROW = 1e-14
 """Rows shorter than this times the longest count as zero: their contact is off."""
@@ -35,7 +42,7 @@ ZERO_BOUND = 1e-9
 RAY_ROUNDING = 1e-12
 """Entries of a proof below this times the largest are rounding errors."""
 
-PROOF_RADIUS = 1e3
+PROOF_RADIUS = 1e8
 """Distance from zero, relative to the scale of the problem, within which a proof of infeasibility
 holds."""
 

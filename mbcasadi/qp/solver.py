@@ -10,18 +10,16 @@ from mbcasadi.description.qp_stages import (
     PLUGIN_PRIMAL_TOLERANCE,
     REFINED,
     UNBOUNDED,
+    ZERO_ROW,
     SolverFlag,
 )
 from mbcasadi.errors import SolverError
-from mbcasadi.linalg import complete_factor
+from mbcasadi.qp.dual_active_set import dual_active_set_fun
 from mbcasadi.qp.infeasibility import proves_infeasible
 from mbcasadi.qp.scaled_problem import ScaledProblem, contradicts, scaled_problem
 
 STATIONARY = 1e-6
 """Relative size of `x + A_qpᵀ lam_a`, and of a violation, up to which DAQP claims an optimum."""
-
-ACTIVE_RANK_TOL = 1e-12
-"""Active rows of unit length that are independent by less than this are dependent."""
 
 QRQP = {"print_iter": False, "print_header": False, "print_info": False, "print_time": False}
 
@@ -95,8 +93,9 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     A plugin's success flag does not exist inside an MX graph. DAQP returns `x + A_qpᵀ lam_a = 0`
     and x inside the bounds where it claims an optimum, and elsewhere not: without this x and lam_a
     are zero, as in the exported C. Where it finds the rows infeasible, `lam_a` of rows of unit
-    length is the proof. qrqp always counts as claiming an optimum. A problem that a plugin would
-    refuse by an exception is not passed to it.
+    length is the proof. qrqp always counts as claiming an optimum, unless DAQP, or the second
+    method, proves that there is none. A problem that a plugin would refuse by an exception is not
+    passed to it.
     """
     given = stages.problem().call(inputs, True, False)
     carry, prepared = given[4:]
@@ -105,15 +104,16 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     x, lam = conic(*problem[:3])
     if not stages.m:
         return _Solution(problem.unit * x, lam, problem.posed, carry, prepared)
-    without = ca.if_else(contradicts(*given[:3]), SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
     if solver == "daqp":
-        proven = proves_infeasible(*problem[:3], lam / problem.length, ca.MX(1))
-        x, lam = _refined(problem, x, lam)
-        optimal = ca.logic_and(problem.posed, _is_optimum(problem, x, lam))
-        without = ca.if_else(ca.logic_and(problem.posed, proven), SolverFlag.INFEASIBLE, without)
+        x, lam, claim = _certain(problem, x, lam)
+        optimal = ca.logic_and(problem.posed, claim == SolverFlag.OPTIMAL)
+        proven = ca.logic_and(problem.posed, claim == SolverFlag.INFEASIBLE)
         x, lam = ca.if_else(optimal, x, 0), ca.if_else(optimal, lam, 0)
     else:
-        optimal = problem.posed
+        proven = _proven_where(ca.logic_not(_is_optimum(problem, x, lam)), problem)
+        optimal = ca.logic_and(problem.posed, ca.logic_not(proven))
+    impossible = ca.logic_or(contradicts(*given[:3]), proven)
+    without = ca.if_else(impossible, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
     flag = ca.if_else(optimal, SolverFlag.OPTIMAL, without)
     unit = problem.unit
     return _Solution(unit * x, unit * problem.factor * lam, flag, carry, prepared)
@@ -126,6 +126,36 @@ def _conic_fun(solver: str, n: int, m: int, rows: ca.Sparsity) -> ca.Function:
     A, lower, upper = ca.MX.sym("A", rows), ca.MX.sym("lower", m), ca.MX.sym("upper", m)
     found = conic(h=ca.DM.eye(n), g=ca.DM.zeros(n), a=A, lba=lower, uba=upper)
     return ca.Function("solve", [A, lower, upper], [found["x"], found["lam_a"]])
+
+
+def infeasible_where(doubted: ca.MX, A_qp: ca.MX | ca.DM, lba: ca.MX, uba: ca.MX) -> ca.MX:
+    """Return whether a problem is doubted, and no x satisfies `lba <= A_qp x <= uba`.
+
+    The proof is one row that cannot be met, or multipliers by Farkas' lemma (see `infeasibility`),
+    DAQP's or those of the second method. They run only where the problem is doubted.
+
+    Args:
+        doubted: whether the proof is wanted.
+        A_qp, lba, uba: (m, n), (m,), (m,) of the least-distance problem.
+    """
+    rows = ca.MX(A_qp)
+    if not rows.shape[0]:
+        return ca.MX(0)
+    alone = ca.logic_and(doubted, contradicts(rows, lba, uba))
+    return ca.logic_or(alone, _proven_where(doubted, scaled_problem(rows, lba, uba)))
+
+
+def _proven_where(doubted: ca.MX, problem: ScaledProblem) -> ca.MX:
+    """Return whether a problem is doubted and DAQP finds a proof that its rows are infeasible."""
+    s = [ca.MX.sym(f"s{i}", value.sparsity()) for i, value in enumerate(problem)]
+    given = ScaledProblem(*s)
+    m, n = given.A.shape
+    x, lam = _conic_fun("daqp", n, m, given.A.sparsity())(*given[:3])
+    claim = _certain(given, x, lam)[2]
+    proven = ca.logic_and(given.posed, claim == SolverFlag.INFEASIBLE)
+    tried = ca.Function("tried", s, [proven])
+    spared = ca.Function("spared", s, [ca.MX(0)])
+    return ca.MX(ca.Function.if_else("prove", tried, spared)(doubted, *problem))
 
 
 def _gap(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
@@ -141,30 +171,45 @@ def _gap(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
     )
 
 
-def _refined(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> tuple[ca.MX, ca.MX]:
-    """Return the solution, computed once more from its active rows where it is not exact.
+def _certain(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
+    """Return x, lam and a `SolverFlag`: of a second method where DAQP stops or misses active rows.
 
-    DAQP factors `A Aᵀ` of the active rows: where they are nearly parallel, x misses their bounds.
-    An orthogonal factorisation of the rows themselves keeps the digits: `x + A⁺ (b - A x)`. The
-    exported C factors anew instead. The result counts where it misses less and no multiplier
-    changes its sign.
+    Where that one stops too, DAQP's result is kept.
     """
-    values = (*problem, x, lam)
+    claim = _claim(problem, x, lam)
+    doubtful = ca.logic_and(
+        claim != SolverFlag.INFEASIBLE,
+        ca.logic_or(claim == SolverFlag.STOPPED, ca.norm_inf(_gap(problem, x, lam)) > REFINED),
+    )
+    values = [*problem[:4], x, lam, claim]
     s = [ca.MX.sym(f"s{i}", value.sparsity()) for i, value in enumerate(values)]
-    given, x_0, lam_0 = ScaledProblem(*s[:-2]), s[-2], s[-1]
-    missed = _gap(given, x_0, lam_0)
-    rows = ca.diag((lam_0 != 0) / given.length) @ given.A
-    factor = complete_factor(ca.densify(rows), row_scale=0.0, rank_tol=ACTIVE_RANK_TOL)
-    x_1 = x_0 + factor.pinv_times(missed)
-    lam_1 = -factor.pinv_transposed_times(x_1) / given.length
-    closer = ca.norm_inf(_gap(given, x_1, lam_0)) < ca.norm_inf(missed)
-    same = ca.mmin(lam_0 * lam_1) >= 0
-    better = ca.logic_and(closer, same)
-    outputs = [ca.if_else(better, x_1, x_0), ca.if_else(better, lam_1, lam_0)]
-    again, once = ca.Function("again", s, outputs), ca.Function("once", s, [x_0, lam_0])
-    refine = ca.Function.if_else("refine", again, once)
-    result = refine(ca.norm_inf(_gap(problem, x, lam)) > REFINED, *values)
-    return result[0], result[1]
+    A, lower, upper, length = s[:4]
+    present = length > ZERO_ROW * ca.mmax(length)
+    x_2, lam_2, flag = dual_active_set_fun(*A.shape)(
+        ca.densify(ca.diag(present / length) @ A),
+        ca.if_else(present, lower / length, -ca.inf),
+        ca.if_else(present, upper / length, ca.inf),
+    )
+    # a proof is checked as DAQP's is
+    proven = proves_infeasible(A, lower, upper, lam_2 / length, ca.MX(1))
+    certain = ca.logic_or(
+        flag == SolverFlag.OPTIMAL, ca.logic_and(flag == SolverFlag.INFEASIBLE, proven)
+    )
+    answer = [
+        ca.if_else(certain, new, old)
+        for new, old in zip((x_2, lam_2 / length, flag), s[4:], strict=True)
+    ]
+    again = ca.Function("again", s, answer)
+    either = ca.Function.if_else("either", again, ca.Function("once", s, s[4:]))
+    found = either(doubtful, *values)
+    return found[0], found[1], found[2]
+
+
+def _claim(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:
+    """Return the `SolverFlag` of DAQP's result."""
+    proven = proves_infeasible(*problem[:3], lam / problem.length, ca.MX(1))
+    without = ca.if_else(proven, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
+    return ca.if_else(_is_optimum(problem, x, lam), SolverFlag.OPTIMAL, without)
 
 
 def _is_optimum(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:

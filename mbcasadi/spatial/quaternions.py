@@ -78,6 +78,28 @@ def transpose(R: Mat3) -> Mat3:
     )
 
 
+def quaternion_of(R: Mat3) -> Quat:
+    """Return a unit quaternion of the rotation matrix `R`.
+
+    Each row of `4 q qᵀ`, linear in R, is a multiple of the quaternion; the one with the largest
+    diagonal entry has at least the length two, so nothing vanishes at half a turn.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = R
+    trace = a + e + i
+    rows: tuple[Quat, ...] = (
+        (1.0 + trace, h - f, c - g, d - b),
+        (h - f, 1.0 + 2.0 * a - trace, b + d, c + g),
+        (c - g, b + d, 1.0 + 2.0 * e - trace, f + h),
+        (d - b, c + g, f + h, 1.0 + 2.0 * i - trace),
+    )
+    largest, size = rows[0], rows[0][0]
+    for k in (1, 2, 3):
+        longer = rows[k][k] > size
+        w, x, y, z = (ca.if_else(longer, rows[k][j], largest[j]) for j in range(4))
+        largest, size = (w, x, y, z), ca.if_else(longer, rows[k][k], size)
+    return normalise(largest)
+
+
 def exponential(w: Vec3) -> Quat:
     """Return `(cos |w|/2, sin(|w|/2)/|w| w)`, the quaternion of the rotation vector `w`, rad."""
     square = dot(w, w)

@@ -1,7 +1,7 @@
 """`System`, the mechanism as named Functions, and the functions that create one."""
 
 from mbcasadi.system.equations import from_equations, from_lagrangian
-from mbcasadi.system.frames import FrameFunctions
+from mbcasadi.system.frames import Carrier, FrameFunctions
 from mbcasadi.system.from_mjcf import read_mjcf
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.limits import Limits
@@ -10,6 +10,7 @@ from mbcasadi.system.rows import Rows
 from mbcasadi.system.system import System
 
 __all__ = [
+    "Carrier",
     "FrameFunctions",
     "Limits",
     "Redundancy",

@@ -17,12 +17,14 @@ from mbcasadi.constraints import user_rows
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
 from mbcasadi.errors import ProblemError, ShapeError, UnsupportedFeatureError
 from mbcasadi.shapes import column, require_kind, require_name, require_shape
-from mbcasadi.system.frames import FrameFunctions, expression_frame, frame_functions
+from mbcasadi.system.expression_frames import expression_frame, require_rotation
+from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
 from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 from mbcasadi.system.scales import Scales, measure_scales
+from mbcasadi.system.tree_frames import frame_functions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,25 +169,34 @@ class System:
     ) -> "System":
         """Return this system with a frame that is given as expressions of q.
 
-        `frame(name)` then has it, for tasks of its position, `Contact(name, normal, friction)` of
-        `equilibrium`, and rows of your own. For systems from a Lagrangian or from equations, which
-        have no other frames, and for points of a model that carry no site.
+        `frame(name)` then has it, for a `FrameTask`, for `Contact(name, normal, friction)` of
+        `InverseDynamicsQP` and `equilibrium`, and for rows of your own. For systems from a
+        Lagrangian or from equations, which have no other frames, and for points of a model that
+        carry no site. Where two bodies touch each other, the position is that of one point seen
+        from the other.
 
         Args:
             name: of the frame; its kind is "site".
             q: (nq, 1) symbols.
             position: (3, 1) origin in world axes, m.
-            rotation: (3, 3) rotation `R_WB`; None for a point, whose angular rows are zero.
+            rotation: (3, 3) rotation `R_WB`; None for a point, whose angular rows are zero. Tasks
+                of orientation need it, and contacts of several points on one body.
 
         Raises:
-            ShapeError: a wrong shape, or a symbol that is not in q.
-            ProblemError: a site of this name is there already.
+            ShapeError: a wrong shape, a symbol that is not in q, or an expression that is NaN or
+                infinite at all sampled poses.
+            ProblemError: a site of this name is there already, or the rotation is none.
         """
         require_kind("q", q, ca.SX, "symbols, as ca.SX.sym gives them")
         require_shape("q", q, (self.nq, 1), "(nq, 1)")
+        if not q.is_valid_input():
+            raise ShapeError(f"q holds expressions: {q}; expected a column of symbols (ca.SX.sym)")
         functions = expression_frame(name, q, position, rotation, self.velocity_map(q))
+        if rotation is not None:
+            require_rotation(functions, [pose for pose, _ in self.scales.states])
         sites = () if self.tree is None else self.tree.frames
-        present = [f.name for f in sites if f.kind == "site"] + [n for _, n in self._frames]
+        present = [f.name for f in sites if f.kind == "site"]
+        present += [n for kind, n in self._frames if kind == "site"]
         if name in present:
             raise ProblemError(f"'{self.name}' has a frame '{name}' already; give another name")
         return replace(self, _frames={**self._frames, ("site", name): functions})

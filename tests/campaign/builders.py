@@ -142,7 +142,7 @@ def particles(size, units, seed) -> Case:
 
 def by_mujoco(
     name, source, *, size, units, seed, limits=None, poses=(), contacts=(), joints=None, q0=None,
-    kp=None, law=None, **options,
+    kp=None, law=None, priority=1.0, **options,
 ) -> Case:  # fmt: skip
     """Return a case of an MJCF text, path or spec: joints track, and the frames `poses`.
 
@@ -155,6 +155,7 @@ def by_mujoco(
         q0: name of a keyframe.
         kp: 1/time² of all tasks.
         law: options of the controller.
+        priority: of the poses before the joints: a factor of their weights.
         options: fields of the case.
     """
     rng = np.random.default_rng(seed)
@@ -169,7 +170,7 @@ def by_mujoco(
         limits = model.actuator_ctrlrange.copy()
     judged: list[Posture | Pose] = []
     for kind, frame in poses:
-        weight = np.repeat([1 / length**2, 1.0], 3) * 10 ** rng.uniform(-1, 2)
+        weight = np.repeat([1 / length**2, 1.0], 3) * priority * 10 ** rng.uniform(-1, 2)
         judged.append(Pose((kind, frame), frame, kp, weight))
     if joints:
         judged.append(posture_of(model, joints, length, kp, rng))

@@ -111,6 +111,7 @@ def humanoid(**options) -> Case:
 
 ROBOTS: dict[str, Callable[[], Case]] = {
     "robot_quadruped": quadruped,
+    "robot_quadruped_base_first": lambda: quadruped(priority=1e6, reach=3.0),
     "robot_humanoid": humanoid,
     "robot_biped": biped,
     "robot_cassie": cassie,
@@ -119,6 +120,7 @@ ROBOTS: dict[str, Callable[[], Case]] = {
     "robot_cassie_in_the_air": lambda: cassie(on_ground=False, spread=0.1),
     "robot_cassie_pelvis_in_the_air": lambda: cassie(on_ground=False, joints=(), spread=0.1),
     "robot_go2": go2,
+    "robot_go2_base_first": lambda: go2(priority=1e6, reach=3.0),
     "robot_go2_base_only": lambda: go2(joints=()),
     "robot_g1": g1,
     "robot_aloha": aloha,

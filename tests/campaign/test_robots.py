@@ -19,11 +19,13 @@ from campaign.states import draw_inputs
 from mbcasadi.description.status import Flag
 
 NAMES = (
-    "robot_quadruped", "robot_humanoid", "robot_biped", "robot_cassie", "robot_cassie_pelvis_only",
+    "robot_quadruped", "robot_quadruped_base_first", "robot_humanoid", "robot_biped",
+    "robot_cassie", "robot_cassie_pelvis_only",
+    "robot_cassie_on_four_points",
     "robot_go2", "robot_g1", "robot_aloha",
 )  # fmt: skip
 STATES = 30
-FAR = ("robot_quadruped", "robot_cassie", "robot_go2", "robot_aloha_hands_only")
+FAR = ("robot_quadruped", "robot_cassie_on_four_points", "robot_go2", "robot_aloha_hands_only")
 IN_FULL = 6  # of them are judged in all unknowns too
 
 

@@ -1,23 +1,24 @@
-"""Each exit flag of DAQP, and what a controller is told: infeasible only with a proof."""
+"""Each exit flag of DAQP, what the second method makes of it, and what a controller is told."""
 
 import os
+import re
 
 import casadi as ca
 import numpy as np
 import pytest
-from codegen_problems import least_distance_controller
+from codegen_problems import least_distance_controller, reference
 from scipy.optimize import linprog
 
 import mbcasadi.codegen as codegen
 from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import Status
+from mbcasadi.qp import dual_active_set
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import DENSE_SOLVERS, controller_fun
 
 N, M = 3, 5
 SOLVED, INFEASIBLE, STOPPED = 0, 2, 4
-EXITS = {2: STOPPED, 1: SOLVED, 0: STOPPED, -1: STOPPED, -2: STOPPED, -3: STOPPED, -4: STOPPED,
-         -5: STOPPED, -6: STOPPED, -7: STOPPED}  # fmt: skip
+EXITS = (2, 1, 0, -1, -2, -3, -4, -5, -6, -7)
 STUB = """
 #include <stdlib.h>
 #include <daqp/daqp.h>
@@ -36,6 +37,19 @@ def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exits")
     (folder / "stub.h").write_text(STUB)
     project = codegen.export_c(least_distance_controller(N, M), folder / "c")
+    return project.load(flags=("-O0", "-include", str(folder / "stub.h")))
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """Return the same with no step left for either method."""
+    folder = tmp_path_factory.mktemp("stopped")
+    (folder / "stub.h").write_text(STUB)
+    project = codegen.export_c(least_distance_controller(N, M, "stopping"), folder / "c")
+    source = project.folder / "stopping.c"
+    text, changed = re.subn(r"(#define LDP_ITERATIONS) \d+", r"\1 0", source.read_text())
+    assert changed == 1
+    source.write_text(text)
     return project.load(flags=("-O0", "-include", str(folder / "stub.h")))
 
 
@@ -66,13 +80,26 @@ def answer(law, problem, warm=None):
 
 
 @pytest.mark.parametrize("wanted", EXITS)
-def test_a_solver_that_only_stopped_proves_nothing(wanted, program, monkeypatch):
+def test_what_the_solver_leaves_is_solved_by_the_second_method(wanted, program, monkeypatch):
     monkeypatch.setenv("WANTED_EXIT", str(wanted))
     assert os.environ["WANTED_EXIT"] == str(wanted)
-    x, active, status, lam = answer(program, feasible(np.random.default_rng(0)))
-    assert status == EXITS[wanted]
-    assert np.any(x) == (wanted == 1)
-    assert np.any(np.concatenate([active, lam])) == (wanted == 1)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        A, lower, upper = feasible(rng)
+        x, active, status, lam = answer(program, (A, lower, upper))
+        assert status == SOLVED
+        np.testing.assert_allclose(x, reference(A, lower, upper), rtol=1e-9)
+        np.testing.assert_array_equal(np.sign(lam), active)
+        if wanted != 1:  # a false claim is for the controller's own check
+            assert answer(program, contradictory(rng))[2] == INFEASIBLE
+
+
+@pytest.mark.parametrize("wanted", set(EXITS) - {1})
+def test_solvers_that_only_stopped_prove_nothing(wanted, stopped, monkeypatch):
+    monkeypatch.setenv("WANTED_EXIT", str(wanted))
+    x, active, status, lam = answer(stopped, feasible(np.random.default_rng(0)))
+    assert status == STOPPED
+    assert not np.any(np.concatenate([x, active, lam]))
 
 
 def test_problems_are_infeasible_exactly_where_linear_programming_says_so(program, function):
@@ -90,13 +117,18 @@ def test_problems_are_infeasible_exactly_where_linear_programming_says_so(progra
     assert min(seen.values()) > 100
 
 
-def test_the_function_says_stopped_where_the_plugin_reaches_its_limit(function, monkeypatch):
+def test_the_function_says_stopped_where_both_methods_reach_their_limit(function, monkeypatch):
     options = {"error_on_fail": False, "daqp": DENSE_SOLVERS["daqp"]["daqp"] | {"iter_limit": 2}}
     monkeypatch.setitem(DENSE_SOLVERS, "daqp", options)
     short = controller_fun("law", least_distance_controller(N, M).stages, "daqp")
-    problem = feasible(np.random.default_rng(2))
-    assert answer(function, problem)[2] == SOLVED
-    assert answer(short, problem)[2] == STOPPED
+    monkeypatch.setattr(dual_active_set, "iteration_limit", lambda *_: 0)
+    shorter = controller_fun("law", least_distance_controller(N, M).stages, "daqp")
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        problem = feasible(rng)
+        assert answer(function, problem)[2] == SOLVED
+        assert answer(short, problem)[2] == SOLVED  # by the second method
+        assert answer(shorter, problem)[2] == STOPPED
 
 
 @pytest.mark.parametrize(("flag", "violated", "status"), [

@@ -11,23 +11,32 @@ PROBLEMS = 150
 # Errors relative to the length of the solution, on rows of unit length; DAQP's tolerance is 1e-11.
 SOLUTION_TOL = 1e-9
 UNBOUNDED = 1e30
+NO_DAQP = """
+#include <daqp/daqp.h>
+static int no_daqp(DAQPWorkspace *work) { (void)work; return EXIT_CYCLE; }
+#define daqp_ldp no_daqp
+"""
 
 
 class Solver:
     """The loaded controller as a plain NumPy function."""
 
-    def __init__(self, folder):
-        project = codegen.export_c(least_distance_controller(N, M), folder)
-        self.law = project.load()
+    def __init__(self, folder, method):
+        project = codegen.export_c(least_distance_controller(N, M, method), folder / method)
+        (folder / "no_daqp.h").write_text(NO_DAQP)
+        flags = ("-O2",) if method == "both" else ("-O2", "-include", str(folder / "no_daqp.h"))
+        self.law = project.load(flags=flags)
+        self.tolerance = 1e-11 if method == "both" else 1e-14
 
     def __call__(self, A: Array, lower: Array, upper: Array, active: Array):
         x, active, status, lam = (np.array(v) for v in self.law(A, lower, upper, active))
         return x.ravel(), active.ravel(), int(status.item()), lam.ravel()
 
 
-@pytest.fixture(scope="module")
-def solver(tmp_path_factory):
-    return Solver(tmp_path_factory.mktemp("ldp") / "out")
+@pytest.fixture(scope="module", params=["both", "second_method"])
+def solver(request, tmp_path_factory):
+    """Return both methods as they are exported, then the second one alone."""
+    return Solver(tmp_path_factory.mktemp("ldp"), request.param)
 
 
 def around(rng, A: Array) -> tuple[Array, Array, Array]:
@@ -79,7 +88,7 @@ def masked_rows(rng):
 
 def nearly_parallel(rng):
     A = rng.normal(size=(M, N))
-    A[M // 2 :] = A[: M // 2] + 1e-4 * rng.normal(size=(M // 2, N))
+    A[M // 2 :] = A[: M // 2] + 10.0 ** rng.uniform(-7, -2) * rng.normal(size=(M // 2, N))
     return A, *around(rng, A)[1:]
 
 
@@ -144,6 +153,25 @@ def test_feasible_problems_are_solved_to_the_optimum(family, solver):
             compared += 1
             assert np.max(np.abs(x - second)) < SOLUTION_TOL * max(1.0, np.max(np.abs(second)))
     assert compared > 0.9 * PROBLEMS
+
+
+@pytest.mark.parametrize("apart", [1e-1, 1e-3, 1e-5])
+def test_a_sum_of_nearly_parallel_rows_is_found(apart, solver):
+    """What a row may be violated by is one over the distance of the rows times as much in x."""
+    rng = np.random.default_rng(9)
+    for k in range(PROBLEMS):
+        A = rng.normal(size=(M, N))
+        A[1:4] = A[0] + apart * rng.normal(size=(3, N))
+        expected = rng.uniform(0.1, 1, 4) @ A[:4]
+        lower, upper = (
+            A @ expected - rng.exponential(size=M),
+            A @ expected + rng.exponential(size=M),
+        )
+        lower[:4] = A[:4] @ expected
+        x, _, status, lam = solver(A, lower, upper, np.zeros(M))
+        assert status == 0, f"problem {k}"
+        assert residual(A, lower, upper, x, lam) < SOLUTION_TOL, f"problem {k}"
+        assert np.max(np.abs(x - expected)) < 100 * solver.tolerance / apart, f"problem {k}"
 
 
 def contradicting_rows(rng):

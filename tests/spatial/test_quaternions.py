@@ -10,6 +10,7 @@ from mbcasadi.spatial import (
     exponential,
     logarithm,
     multiply,
+    quaternion_of,
     rotation,
     velocity_matrix,
 )
@@ -53,6 +54,22 @@ def test_rotation_matrix_agrees_with_scipy():
     for quat in random_quats(20):
         reference = Rotation.from_quat(np.roll(quat, -1)).as_matrix()
         np.testing.assert_allclose(number(rot_fun, quat), reference, atol=ROUNDING)
+
+
+def test_a_rotation_matrix_has_its_quaternion_at_half_turns_too():
+    R = ca.SX.sym("R", 3, 3)
+    quat_fun = ca.Function(
+        "quat", [R], [ca.vertcat(*quaternion_of([parts(R[i, :], 3) for i in range(3)]))]
+    )
+    half_turns = [np.append(0.0, axis) for axis in np.eye(3)] + [np.array([0.0, 0.6, 0.0, -0.8])]
+    near = [quat + 1e-9 for quat in half_turns]
+    for quat in (*random_quats(20), *half_turns, *near, np.array([1.0, 0, 0, 0])):
+        rotation_of = Rotation.from_quat(np.roll(quat, -1))
+        ours, theirs = (
+            number(quat_fun, rotation_of.as_matrix()),
+            rotation_of.as_quat()[[3, 0, 1, 2]],
+        )
+        np.testing.assert_allclose(ours * np.sign(ours @ theirs), theirs, atol=ROUNDING)
 
 
 def test_conjugate_is_the_inverse():

@@ -19,20 +19,16 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from mbcasadi import linalg, model
-from mbcasadi.description import Contact, Frame, RigidTree
-from mbcasadi.errors import ProblemError
-from mbcasadi.model.placement import rotation_of
+from mbcasadi import linalg
+from mbcasadi.description import Contact
 from mbcasadi.qp.friction_cone import contact_axes
-from mbcasadi.system import System
+from mbcasadi.system import FrameFunctions, System
+from mbcasadi.system.rigid_points import points_by_body
 
 Array = NDArray[np.float64]
 
 CONSTANT_RANK_TOL = 1e-9
 """Relative size of what counts as a zero singular value of the constant point map."""
-
-LEAST_ARM = 1e-6
-"""m; arms of points below this count as zero."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +37,13 @@ class ContactGroup:
 
     Attributes:
         members: indices into the list of contacts.
-        root: frame of the body, origin at the mean of the points.
+        frame: the axes of the body, origin at the mean of the points.
         arms: (k, 3) points in that frame, m.
         axes: for each point (3, 3) rows n, t1, t2 in world axes.
     """
 
     members: tuple[int, ...]
-    root: Frame
+    frame: FrameFunctions
     arms: Array
     axes: tuple[Array, ...]
 
@@ -75,43 +71,14 @@ def contact_groups_of(system: System, contacts: Sequence[Contact]) -> tuple[Cont
 
     Raises:
         UnknownNameError: a contact's frame is not in the model.
-        ProblemError: a contact sits on the world.
+        ProblemError, ShapeError: as in `points_by_body`.
     """
-    groups: dict[int, list[tuple[int, Frame]]] = {}
-    for i, contact in enumerate(contacts):
-        frame = system.frame(contact.frame, contact.kind).frame
-        assert system.tree is not None
-        root = system.tree.bodies[frame.body].weld_root
-        if root == 0:
-            raise ProblemError(
-                f"contact {contact.frame!r} is fixed to the world; expected a frame that moves"
-            )
-        groups.setdefault(root, []).append((i, frame))
+    frames = [system.frame(contact.frame, contact.kind) for contact in contacts]
+    axes = [contact_axes(np.asarray(contact.normal, dtype=float)) for contact in contacts]
     return tuple(
-        _contact_group(system.tree, root, group, contacts) for root, group in groups.items()
+        ContactGroup(body.members, body.frame, body.arms, tuple(axes[i] for i in body.members))
+        for body in points_by_body(system, frames)
     )
-
-
-def _contact_group(
-    tree: RigidTree | None, root: int, group: list[tuple[int, Frame]], contacts: Sequence[Contact]
-) -> ContactGroup:
-    assert tree is not None
-    points = np.array([point_on(tree, root, frame) for _, frame in group])
-    centre = points.mean(axis=0)
-    frame = Frame("", "body", root, centre, np.array([1.0, 0.0, 0.0, 0.0]))
-    members = tuple(i for i, _ in group)
-    axes = tuple(contact_axes(np.asarray(contacts[i].normal, dtype=float)) for i in members)
-    return ContactGroup(members, frame, points - centre, axes)
-
-
-def point_on(tree: RigidTree, root: int, frame: Frame) -> Array:
-    """Return the origin of a frame in the axes of the body `root` that it is fixed to."""
-    point, body = np.asarray(frame.pos, dtype=float), frame.body
-    while body != root:
-        carrier = tree.bodies[body]
-        point = carrier.pos + rotation_of(carrier.quat) @ point
-        body = carrier.parent
-    return point
 
 
 def contact_rows(
@@ -134,7 +101,7 @@ def contact_rows(
         internal: give each body with redundant points its internal forces.
     """
     nv, nc = system.nv, on.numel()
-    parts = [_group_rows(system, group, on, state, damping, internal) for group in groups]
+    parts = [_group_rows(group, on, state, damping, internal) for group in groups]
     J = ca.vertcat(ca.SX(0, nv), *(part.J for part in parts))
     c = ca.vertcat(ca.SX(0, 1), *(part.c for part in parts))
     of_lam = ca.SX(3 * nc, J.shape[0])
@@ -150,24 +117,21 @@ def contact_rows(
 
 
 def _group_rows(
-    system: System,
     group: ContactGroup,
     on: ca.SX,
     state: tuple[ca.SX, ca.SX],
     damping: float,
     internal: bool,
 ) -> ContactRows:
+    """Return the rows of one body."""
     q, v = state
-    tree = system.tree
-    assert tree is not None
-    J = model.frame_jacobian(tree, group.root, q)
-    c = model.frame_bias(tree, group.root, q, v)
+    J, c = ca.SX(group.frame.jacobian(q)), ca.SX(group.frame.bias(q, v))
     if len(group.members) == 1:
         axes, s = ca.DM(group.axes[0]), on[group.members[0]]
         rows = ca.sparsify(axes) @ J[:3, :]
         bias = axes @ c[:3] + damping * (rows @ v) if damping else axes @ c[:3]
         return ContactRows(s * rows, s * bias, ca.SX.eye(3), ca.SX(3, 0))
-    R = model.frame_pose(tree, group.root, q)[1]
+    R = ca.SX(group.frame.pose(q)[1])
     return _shared_rows(group, on, (J, c, R, v), damping, internal)
 
 
@@ -182,7 +146,7 @@ def _shared_rows(
     J, c, R, v = motion
     E, C, Z = point_map(group.arms)
     S = ca.vertcat(*(on[i] for i in group.members for _ in range(3)))
-    scale = ca.DM(np.maximum(np.linalg.norm(E, axis=0), LEAST_ARM))
+    scale = ca.DM(np.linalg.norm(E, axis=0))
     basis = linalg.row_basis(
         (ca.SX(ca.sparsify(ca.DM(E))) * ca.repmat(S, 1, E.shape[1])).T,
         row_scale=scale,
@@ -214,7 +178,7 @@ def point_map(arms: Array) -> tuple[Array, Array, Array]:
     """
     skews = [np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) for x, y, z in arms]
     E = np.vstack([np.hstack([np.eye(3), -skew]) for skew in skews])
-    size = max(float(np.abs(arms).max()), LEAST_ARM)
+    size = float(np.abs(arms).max()) or 1.0
     scaled = E / np.array([1, 1, 1, size, size, size])
     full, upper, order = scipy.linalg.qr(scaled, pivoting=True)
     diagonal = np.abs(np.diag(upper))

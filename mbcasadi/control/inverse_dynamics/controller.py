@@ -47,7 +47,8 @@ class InverseDynamicsQP(Setup):
     Args:
         system: the mechanism.
         tasks: the desired motions, `PostureTask`, `FrameTask` or your own `Task`.
-        contacts: points that push on the world, each with a friction cone.
+        contacts: points that push on the world, each with a friction cone: sites, bodies, or frames
+            of `System.with_frame`.
         torque_weight: weight of the actuator forces p (N or N m), relative and positive: the
             cost is `½ Σ r_i (p_i - p_ref,i)²` with `r_i = torque_weight · τ² / I_i`, where I_i is
             the inertia that actuator i sees and τ² the tasks' cost of a unit acceleration

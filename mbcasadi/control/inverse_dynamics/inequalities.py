@@ -36,6 +36,11 @@ class Rows:
         """Return the middle of the inequality (m,)."""
         return ca.densify(self.C_p @ p + self.C_lam @ lam + self.C_w @ w)
 
+    def size(self, p: ca.SX, lam: ca.SX, w: ca.SX) -> ca.SX:
+        """Return what the middle of the inequality (m,) would be if nothing in it cancelled."""
+        terms = ((self.C_p, p), (self.C_lam, lam), (self.C_w, w))
+        return ca.densify(sum((ca.fabs(C) @ ca.fabs(x) for C, x in terms), ca.SX(0)))
+
 
 @dataclass(frozen=True)
 class JointSums:

@@ -4,7 +4,7 @@ Whatever solver ran, its solution is accepted only if these five numbers are sma
 
     dynamics         |M a - f - B p - Gᵀ lam|, entry by entry over the inertia's root
     constraint       |G a + c| over the rows' lengths, that of dropped rows over their allowance
-    primal           violation of the inequalities over their units
+    primal           violation of the inequalities, each over what is in it
     stationarity     |L⁻ᵀ (∇ cost + Aᵀ mu)|
     complementarity  Σ |mu_i gap_i|
 
@@ -27,6 +27,10 @@ from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length, positive
 from mbcasadi.qp.whitening import Whitened
 
 RESIDUALS = ("dynamics", "constraint", *QP_RESIDUALS)
+
+ROUNDED = 1e-2
+"""Share of the usual forces that counts as part of each inequality: where nothing else is in it,
+this times the tolerance is rounding."""
 
 NOTHING = 1e-150
 """Size that stands for zero in a denominator: a problem without forces and accelerations."""
@@ -116,13 +120,14 @@ def residuals(
     value = rows.value(p, lam, w)
     above, below = value - rows.upper, rows.lower - value
     size_x = length(candidate.x) + whitened.distance + cost.size + NOTHING
+    usual = rows.size(p, lam, w) + ca.DM(ROUNDED * scales.inequalities) * forces
     gradient = cost_gradient(candidate, (a, lam), condensed, cost)
     gradient = gradient + row_gradient(candidate, condensed, rows)
     gaps = ca.fabs(positive(mu) * above) + ca.fabs(positive(-mu) * below)
     return ca.vertcat(
         length(unbalanced / ca.DM(scales.coordinates)) / forces,
         _constraint_residual(dynamics, condensed, scales, allowance, a, kinetic),
-        length((positive(above) + positive(below)) / ca.DM(scales.inequalities)) / forces,
+        length((positive(above) + positive(below)) / usual),
         length(whitened.L_inv.T @ gradient) / size_x,
         ca.sum1(gaps) / size_x**2,
     )

@@ -45,7 +45,8 @@ class ProblemScales:
             `|J a| ≤ ‖J L⁻ᵀ‖ ‖Lᵀ a‖`, and constraints only shorten `‖Lᵀ a‖` (Gauss).
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
-        contact: size of a contact force of 1 N: that of a force on the whole mass.
+        contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
+            of the contacts where equations do not tell the mass.
     """
 
     rows: Array
@@ -104,22 +105,40 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
     definite = [x for x in samples if all(np.all(np.isfinite(value)) for value in x.values())]
     if not definite:
         definite = [{key: np.ones_like(value) for key, value in samples[0].items()}]
-    return _scales(definite, contact_scale(setup), _largest_fall(setup))
+    return _scales(definite, problem.contacts.J.shape[0], setup)
 
 
-def contact_scale(setup: Setup) -> float:
-    """Return `m^-½` of the whole mass m, kg; 1 where the system was given by equations."""
+def whole_mass(setup: Setup) -> float:
+    """Return the mass of a tree's bodies, kg; 0 where equations do not tell it."""
     tree = setup.system.tree
-    mass = 0.0 if tree is None else sum(body.mass for body in tree.bodies)
-    return float(mass**-0.5) if mass > 0 else 1.0
+    return 0.0 if tree is None else float(sum(body.mass for body in tree.bodies))
+
+
+def contact_scale(setup: Setup, rows: Array) -> float:
+    """Return `m^-½` of the whole mass m, kg.
+
+    Equations do not tell the mass: there it is the median length of the rows that can move.
+
+    Args:
+        setup: the options.
+        rows: length of the contacts' rows in the inertia's metric.
+    """
+    mass = whole_mass(setup)
+    if mass > 0:
+        return float(mass**-0.5)
+    moving = rows[rows > MOVABLE * rows.max(initial=0.0)]
+    return float(np.median(moving)) if moving.size else 1.0
 
 
 def _largest_fall(setup: Setup) -> float:
-    """Return `m^½ g`: no free or constrained fall has a larger `(aᵀ M a)^½`."""
+    """Return `m^½ g`: no free or constrained fall has a larger `(aᵀ M a)^½`.
+
+    Infinite for equations, which tell neither mass nor gravity.
+    """
     tree = setup.system.tree
     if tree is None:
         return float("inf")
-    return float(np.linalg.norm(tree.gravity)) / contact_scale(setup)
+    return float(whole_mass(setup) ** 0.5 * np.linalg.norm(tree.gravity))
 
 
 def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Array]]:
@@ -133,11 +152,18 @@ def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Ar
     return sampled
 
 
-def _scales(samples: list[dict[str, Array]], contact: float, fall: float) -> ProblemScales:
-    """Return the scales from values at poses where the inertia is definite."""
+def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemScales:
+    """Return the scales from values at poses where the inertia is definite.
+
+    Args:
+        samples: the values.
+        nj: number of contact rows, the last ones.
+        setup: the options.
+    """
     usual = {key: _usual([sample[key].ravel() for sample in samples]) for key in samples[0]}
     rows = _floored(np.sqrt(usual["rows"]))
     actuators = _floored(np.sqrt(usual["actuators"]))
+    contact = contact_scale(setup, np.sqrt(usual["rows"][usual["rows"].size - nj :]))
     values = [
         np.abs(sample["of_p"]) @ (1 / actuators)
         + (np.abs(sample["of_lam"]) @ (1 / rows) if rows.size else 0.0)
@@ -146,7 +172,9 @@ def _scales(samples: list[dict[str, Array]], contact: float, fall: float) -> Pro
     ]
     seen = usual["tasks"][usual["tasks"] > 0]
     limits = usual["limits"]
-    strength = float(np.linalg.norm(actuators * limits)) + min(usual["unforced"][0], fall)
+    strength = float(np.linalg.norm(actuators * limits)) + min(
+        usual["unforced"][0], _largest_fall(setup)
+    )
     bounded = limits.size > 0 and np.all(limits < UNBOUNDED)
     reach = usual["reach"]
     reached = reach > MOVABLE * reach.max(initial=0.0)

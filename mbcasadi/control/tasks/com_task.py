@@ -88,6 +88,7 @@ class ComTask(Task):
         if tree is None:
             raise ProblemError(
                 f"{self.name}: '{system.name}' is given by equations and has no bodies; expected a "
-                "system read from a model"
+                "system read from a model, or a FrameTask of a frame at the centre of mass, "
+                "given with System.with_frame"
             )
         return system.cached_function("center_of_mass", lambda: center_of_mass_fun(tree))

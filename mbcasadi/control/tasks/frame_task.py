@@ -8,7 +8,6 @@ import numpy as np
 
 from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task
 from mbcasadi.errors import ProblemError
-from mbcasadi.model.transmission import frame_quat
 from mbcasadi.spatial import Quat, conjugate, logarithm, multiply, stack
 from mbcasadi.system import System
 
@@ -23,7 +22,7 @@ class FrameTask(Task):
     leads from the present orientation to the desired one. Quaternions are w x y z.
 
     Attributes:
-        frame: name of the site or body.
+        frame: name of the site or body, or of a frame of `System.with_frame`.
         kind: "site" or "body".
         position: world axes along which the position is controlled, "" for none.
         orientation: world axes about which the orientation is controlled, "" for none.
@@ -55,7 +54,7 @@ class FrameTask(Task):
         """Return x, y, z of the position, then rx, ry, rz of the rotation."""
         frame = system.frame(self.frame, self.kind)
         if self.orientation:
-            frame.frame  # noqa: B018  # refuses a frame that is given as an expression
+            frame.quaternion  # noqa: B018  # refuses a point without a rotation
         return tuple(self.position) + tuple(f"r{axis}" for axis in self.orientation)
 
     def units(self, system: System) -> tuple[str, ...]:  # noqa: ARG002  # the interface's
@@ -97,10 +96,7 @@ class FrameTask(Task):
             values["position"] = p[[AXES.index(a) for a in self.position]]
             values["velocity"] = values["acceleration"] = np.zeros(len(self.position))
         if self.orientation:
-            assert system.tree is not None
-            symbol = ca.SX.sym("q", system.nq)
-            quat = ca.vertcat(*frame_quat(system.tree, frame.frame, symbol))
-            values["quaternion"] = np.array(ca.Function("quat", [symbol], [quat])(q)).ravel()
+            values["quaternion"] = np.array(frame.quaternion(q)).ravel()
             rest = np.zeros(len(self.orientation))
             values["angular_velocity"] = values["angular_acceleration"] = rest
         return values
@@ -114,10 +110,10 @@ class FrameTask(Task):
             errors.append(ref["position"] - p)
             targets.append(ref["position"])
         if self.orientation:
-            assert system.tree is not None
             rows = [AXES.index(a) for a in self.orientation]
             target = _unit(ref["quaternion"])
-            apart = multiply(target, conjugate(frame_quat(system.tree, frame.frame, q)))
+            w, x, y, z = ca.vertsplit(ca.densify(frame.quaternion(q)))
+            apart = multiply(target, conjugate((w, x, y, z)))
             errors.append(stack(logarithm(apart))[rows])
             targets.append(stack(logarithm(target))[rows])
         return ca.vertcat(*errors), ca.vertcat(*targets)

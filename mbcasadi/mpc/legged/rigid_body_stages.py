@@ -9,7 +9,6 @@ solution is checked by the problem with states: the motion is run forward, the c
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -19,35 +18,17 @@ from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.mpc.legged.checked_inputs import CheckedInputs, checked_inputs
 from mbcasadi.mpc.legged.rigid_body import (
     NX,
     ROWS,
-    WRENCH,
     Array,
     IntervalFunctions,
     SingleRigidBody,
     rows_of,
 )
-from mbcasadi.qp.input_guard import LARGEST_INPUT, active_signs, is_saturated
+from mbcasadi.qp.input_guard import active_signs, is_saturated
 from mbcasadi.qp.kkt_residuals import judge
-from mbcasadi.qp.solver import CLAIMED
-
-CHECKED_INPUTS = ("x0", "feet", "ref", "mask")
-
-LONGEST_ARM = 1e3
-"""m; feet farther than this from the centre of mass count as bad input: beside their moments the
-weight of forces would be lost in rounding."""
-
-
-class CheckedInputs(NamedTuple):
-    """The inputs, finite: `on` (feet,) and `G` (6, 3 feet) for each interval."""
-
-    x0: ca.MX
-    refs: list[ca.MX]
-    turn: ca.MX
-    G: list[ca.MX]
-    on: list[ca.MX]
-    valid: ca.MX
 
 
 @dataclass(frozen=True)
@@ -88,27 +69,9 @@ class RigidBodyStages:
         sizes["z"] += self.safe.size
         return {key: ca.MX.sym(key, size) for key, size in sizes.items()}
 
-    def _checked_inputs(self, inputs: dict[str, ca.MX]) -> CheckedInputs:
-        column = ca.vertcat(*(inputs[key] for key in CHECKED_INPUTS))
-        arms = inputs["feet"] - ca.repmat(inputs["x0"][3:6], self.body.feet, 1)
-        near = ca.sum1(ca.fabs(arms)) <= LONGEST_ARM
-        valid = ca.logic_and(ca.sum1(ca.fabs(column)) <= LARGEST_INPUT, near)
-        finite_column = ca.if_else(valid, column, ca.DM.zeros(column.shape[0]))
-        ends = np.cumsum([0, *(inputs[key].numel() for key in CHECKED_INPUTS)]).tolist()
-        split = ca.vertsplit(finite_column, ends)
-        x0, feet, ref, mask = split
-        turn, G = self.intervals.geometry.call([x0, feet])
-        on_ground = ca.vertsplit(mask > CLAIMED, self.body.feet)
-        on_columns = [
-            ca.repmat(ca.vec(ca.repmat(flags.T, 3, 1)).T, WRENCH, 1) for flags in on_ground
-        ]
-        return CheckedInputs(
-            x0, ca.vertsplit(ref, NX), turn, [G * flags for flags in on_columns], on_ground, valid
-        )
-
     def _build(self) -> ca.Function:
         inputs = self._inputs()
-        checked = self._checked_inputs(inputs)
+        checked = checked_inputs(self.body, self.intervals.geometry, inputs)
         gains = self._gains(checked)
         forces = self._motion(checked, gains, ca.MX.zeros(self.nf * self.horizon))[0]
         lower, upper = self._bounds(checked, forces)
@@ -125,7 +88,7 @@ class RigidBodyStages:
         where the solution is accepted.
         """
         inputs = self._inputs()
-        checked = self._checked_inputs(inputs)
+        checked = checked_inputs(self.body, self.intervals.geometry, inputs)
         forces, states = self._motion(checked, self._gains(checked), candidate(**inputs)["x"])
         outputs = [ca.horzcat(checked.x0, *states), ca.horzcat(*forces)]
         return ca.Function("prediction", list(inputs.values()), outputs, list(inputs), ["x", "u"])
@@ -186,7 +149,7 @@ class RigidBodyStages:
 
     def _finish(self) -> ca.Function:
         inputs, m, n = self._inputs(), self.rows * self.horizon, self.nf * self.horizon
-        checked = self._checked_inputs(inputs)
+        checked = checked_inputs(self.body, self.intervals.geometry, inputs)
         shapes = [(self.nf, self.nf), (self.nf, NX), (self.nf, 1)] * self.horizon
         ends = np.cumsum([0, *(a * b for a, b in shapes)]).tolist()
         sizes = {"carry": ends[-1], "x": n, "lam_a": m, "active": m, "flag": 1}

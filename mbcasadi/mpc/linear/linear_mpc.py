@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.mpc.linear.checks import check_outputs
-from mbcasadi.mpc.linear.controller import LinearMPC, condensed_mpc, solver_of_form, sparse_mpc
-from mbcasadi.mpc.linear.mechanism import MechanismInterface, deviation_model
+from mbcasadi.mpc.linear.controller import LinearMPC
+from mbcasadi.mpc.linear.deviation_model import deviation_model
+from mbcasadi.mpc.linear.make_controller import condensed_mpc, solver_of_form, sparse_mpc
+from mbcasadi.mpc.linear.mechanism import MechanismInterface
 from mbcasadi.mpc.linear.prediction_model import Output
 from mbcasadi.mpc.linear.problem import linear_problem
 from mbcasadi.mpc.linear.sparse_form import multiplier_problem, multipliers_of, sparse_problem

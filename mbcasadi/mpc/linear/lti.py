@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from numpy.typing import ArrayLike
 
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.controller import LinearMPC, condensed_mpc, solver_of_form, sparse_mpc
+from mbcasadi.mpc.linear.controller import LinearMPC
 from mbcasadi.mpc.linear.interface import StateInterface
+from mbcasadi.mpc.linear.make_controller import condensed_mpc, solver_of_form, sparse_mpc
 from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
 from mbcasadi.mpc.linear.problem import linear_problem
 from mbcasadi.mpc.linear.sparse_form import sparse_problem

@@ -13,7 +13,6 @@ measurement that the noise does not explain is not believed at once: see `Gate`
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,14 +21,14 @@ from mbcasadi.control.regulators.innovation_gate import DEFAULT_GATE, Gate, requ
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.measurements import coordinate_rows
 from mbcasadi.errors import ProblemError
-from mbcasadi.mpc.linear.controller import LinearMPC, condensed_mpc, solver_of_form
-from mbcasadi.mpc.linear.disturbance import Noise, augment_with_disturbance, block_diagonal, matrix
-from mbcasadi.mpc.linear.interface import Interface, StateInterface
-from mbcasadi.mpc.linear.mechanism import MechanismInterface, deviation_model
-from mbcasadi.mpc.linear.observer import ObserverInterface
-from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
-from mbcasadi.mpc.linear.problem import LinearProblem, linear_problem
-from mbcasadi.shapes import weight
+from mbcasadi.mpc.linear.controller import LinearMPC
+from mbcasadi.mpc.linear.deviation_model import deviation_model
+from mbcasadi.mpc.linear.disturbance import Noise, matrix
+from mbcasadi.mpc.linear.disturbance_controller import disturbance_mpc
+from mbcasadi.mpc.linear.interface import StateInterface
+from mbcasadi.mpc.linear.mechanism import MechanismInterface
+from mbcasadi.mpc.linear.prediction_model import LinearModel, Output
+from mbcasadi.mpc.linear.problem import linear_problem
 
 POSITION_DEVIATION = 0.1
 """rad or m: standard deviation of a position from its prediction, where no noise is given."""
@@ -99,7 +98,7 @@ def offset_free_lti(
     C = matrix("measured", measured, np.eye(model.nx), columns=model.nx)
     whole = np.array_equal(C, np.eye(model.nx))
     interface = StateInterface(problem, "y", tuple(f"y{i}" for i in range(len(C))), whole)
-    return _offset_free(
+    return disturbance_mpc(
         problem,
         interface,
         C=C,
@@ -184,7 +183,7 @@ def offset_free_mpc(
     deviation = np.repeat(
         [POSITION_DEVIATION, POSITION_DEVIATION / period], [linear.n_q, linear.n_v]
     )
-    return _offset_free(
+    return disturbance_mpc(
         problem,
         MechanismInterface(
             linear, problem, deviations.u_limits, coordinate_rows(linear.system, wrap)
@@ -201,57 +200,8 @@ def offset_free_mpc(
     )
 
 
-def _offset_free(
-    problem: LinearProblem,
-    interface: Interface,
-    *,
-    C: np.ndarray,
-    tracked: ArrayLike,
-    disturbances: ArrayLike | None,
-    noise: Noise,
-    gate: Gate | None,
-    innovation: Array | None = None,
-    wrap: tuple[int, ...] = (),
-    solver: str | None,
-    tolerance: float,
-    name: str,
-) -> LinearMPC:
-    """Return the controller of (x, d) behind an estimator of both."""
-    nx = problem.model.nx
-    B_d = matrix("disturbances", disturbances, np.eye(nx), rows=nx)
-    covariances = (
-        weight("noise.state", noise.state, nx),
-        weight("noise.disturbance", noise.disturbance, B_d.shape[1]),
-        weight("noise.measurement", noise.measurement, C.shape[0], definite=True),
-    )
-    H = matrix("tracked", tracked, None, columns=nx)
-    augmented = augment_with_disturbance(
-        problem, B_d, C, H, covariances, gate=gate, innovation=innovation, wrap=wrap
-    )
-    unpriced = np.zeros((B_d.shape[1],) * 2)
-    of_both = replace(
-        problem,
-        model=augmented.model,
-        Q=block_diagonal(problem.Q, unpriced),
-        P=block_diagonal(problem.P, unpriced),
-        outputs=tuple(_without_disturbance(output, B_d.shape[1]) for output in problem.outputs),
-    )
-    return condensed_mpc(
-        of_both,
-        ObserverInterface(interface, augmented, nx),
-        solver=solver_of_form("condensed", solver),
-        tolerance=tolerance,
-        name=name,
-    )
-
-
 def _require_constant(model: LinearModel) -> None:
     if model.varies:
         raise ProblemError(
             "steady states need a constant model; expected matrices without a leading axis"
         )
-
-
-def _without_disturbance(output: Output, nd: int) -> Output:
-    """Return the rows over (x, d) and u."""
-    return replace(output, C=np.hstack([output.C, np.zeros((output.C.shape[0], nd))]))

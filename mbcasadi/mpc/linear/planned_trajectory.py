@@ -11,10 +11,11 @@ import numpy as np
 from mbcasadi.description import LeastDistanceStages
 from mbcasadi.description.status import Status
 from mbcasadi.mpc.linear.interface import Interface
+from mbcasadi.mpc.linear.parameters import parameters, past_controls_size, problem_inputs
 from mbcasadi.mpc.linear.prediction import parameters_of, predict
 from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.linear.stages import LinearStages, parameters, past_controls_size, problem_inputs
+from mbcasadi.mpc.linear.stages import LinearStages
 from mbcasadi.qp.solver import candidate_fun
 
 

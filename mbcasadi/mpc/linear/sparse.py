@@ -2,6 +2,10 @@
 
 The same problem as the condensed form, for solvers that use sparsity, and for the inspection of a
 mechanism's multipliers. For C use the condensed form: it is smaller and faster.
+
+These solvers give no proof that a problem is infeasible, or one with the errors of their stopping
+rule. Where their solution violates a row, the proof is that of the condensed form, from the rows
+without states: the status of both is the same.
 """
 
 from dataclasses import dataclass
@@ -13,24 +17,22 @@ from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.mpc.linear.condensing import unknowns_of
 from mbcasadi.mpc.linear.interface import Interface
-from mbcasadi.mpc.linear.planned_trajectory import plan_fun
-from mbcasadi.mpc.linear.prediction_model import Array
-from mbcasadi.mpc.linear.problem import LinearProblem
-from mbcasadi.mpc.linear.sparse_form import SparseProblem
-from mbcasadi.mpc.linear.stages import (
+from mbcasadi.mpc.linear.parameters import (
     acting_control,
     next_past_controls,
     parameters,
     past_controls_size,
     problem_inputs,
-    safe_step,
-    shift_bound,
-    unbounded_control,
 )
-from mbcasadi.qp.infeasibility import proves_infeasible
+from mbcasadi.mpc.linear.planned_trajectory import plan_fun
+from mbcasadi.mpc.linear.prediction_model import Array
+from mbcasadi.mpc.linear.problem import LinearProblem
+from mbcasadi.mpc.linear.sparse_form import SparseProblem
+from mbcasadi.mpc.linear.stages import safe_step, shift_bound, unbounded_control
+from mbcasadi.mpc.linear.whitened_problem import LeastDistanceProblem
 from mbcasadi.qp.input_guard import is_saturated
 from mbcasadi.qp.kkt_residuals import judge
-from mbcasadi.qp.solver import CLAIMED, SPARSE_SOLVERS
+from mbcasadi.qp.solver import CLAIMED, SPARSE_SOLVERS, infeasible_where
 
 ROUNDS = 20
 """Rounds of scaling; each halves the orders of magnitude between entries."""
@@ -55,6 +57,7 @@ def sparse_functions(
     name: str,
     problem: LinearProblem,
     sparse: SparseProblem,
+    rows: LeastDistanceProblem,
     interface: Interface,
     *,
     solver: str,
@@ -66,6 +69,7 @@ def sparse_functions(
         name: of the controller.
         problem: with the states of θ.
         sparse: the QP that is made from it.
+        rows: the same QP without states, in which infeasibility is proven.
         interface: its measurement and its control.
         solver: one of `SPARSE_SOLVERS`.
         tolerance: bound of each residual for a solution to be accepted.
@@ -74,7 +78,9 @@ def sparse_functions(
     symbols, inputs = problem_inputs(interface, ca.MX, nz)
     past = symbols["z"][:nz, 0]
     theta, valid = parameters(problem, inputs.x0, inputs.ref, past)
-    w, residual, flag = _solve(sparse, theta, solver, unknowns_of(problem))
+    w, residual = _solve(sparse, theta, solver, unknowns_of(problem))
+    impossible = _infeasible(rows, theta, ca.logic_not(residual[0] <= tolerance))
+    flag = ca.if_else(impossible, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
     status = judge(residual, flag=flag, valid=valid > CLAIMED, tolerance=tolerance)
     optimal = status <= Status.SUBOPTIMAL
     nu = problem.model.nu
@@ -102,10 +108,15 @@ def sparse_functions(
     )
 
 
-def _solve(
-    sparse: SparseProblem, theta: ca.MX, solver: str, moves: int
-) -> tuple[ca.MX, ca.MX, ca.MX]:
-    """Return (w, residual, flag), residuals of the scaled QP; the first `moves` of w are kept.
+def _infeasible(rows: LeastDistanceProblem, theta: ca.MX, doubted: ca.MX) -> ca.MX:
+    """Return whether a solution is doubted, and it is proven that there is none."""
+    shift = ca.DM(rows.E) @ theta
+    lba, uba = (shift_bound(bound, shift) for bound in (rows.l_0, rows.u_0))
+    return infeasible_where(doubted, ca.sparsify(ca.DM(rows.A)), lba, uba)
+
+
+def _solve(sparse: SparseProblem, theta: ca.MX, solver: str, moves: int) -> tuple[ca.MX, ca.MX]:
+    """Return (w, residual), residuals of the scaled QP; the first `moves` of w are kept.
 
     Accelerations of a joint with a stiff servo are 1e6 times its angle: unscaled, they hide the
     errors of the controls.
@@ -131,8 +142,7 @@ def _solve(
         ca.norm_2(H @ w + g + A.T @ lam) / (size + ca.norm_2(g)),
         ca.sum1(ca.fabs(lam * ca.if_else(lam > 0, above, below))) / size**2,
     )
-    proven = proves_infeasible(ca.MX(A), lower, upper, lam, ca.MX(1))
-    return scale * w, residual, ca.if_else(proven, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
+    return scale * w, residual
 
 
 def _units(H: Array, E: Array, moves: int) -> tuple[Array, Array]:

@@ -130,6 +130,11 @@ def path_rows(ocp: OptimalControlProblem) -> RowSet:
     return row_set(ocp.path_bounds, ocp.path_penalties)
 
 
+def first_path_rows(ocp: OptimalControlProblem) -> RowSet:
+    """Return the rows of the path at the given state, whose bounds may differ."""
+    return row_set(ocp.first_path_bounds, ocp.path_penalties)
+
+
 def end_rows(ocp: OptimalControlProblem) -> RowSet:
     """Return the rows at the end."""
     return row_set(ocp.end_bounds, ocp.end_penalties)
@@ -165,13 +170,15 @@ def describe_violations(
     """Return one sentence for each value that leaves its bounds.
 
     Args:
-        names, bounds: of the values, (r, 2).
+        names: of the values.
+        bounds: (samples, r, 2), or (r, 2) of all samples.
         values: (samples, r).
         first: number of the first sample.
         tolerance: largest excess that is ignored.
     """
     sentences = []
-    for name, (low, high), value in zip(names, bounds, values.T, strict=True):
+    low_all, high_all = np.moveaxis(np.broadcast_to(bounds, (*values.shape, 2)), 2, 0)
+    for name, low, high, value in zip(names, low_all.T, high_all.T, values.T, strict=True):
         for relation, excess in (
             ("exceeds its upper", value - high),
             ("falls below its lower", low - value),

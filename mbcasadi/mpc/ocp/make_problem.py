@@ -23,7 +23,7 @@ from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.mpc.ocp.actuator_limits import change_rows, control_bounds, force_rows
 from mbcasadi.mpc.ocp.constraints import penalties_of
-from mbcasadi.mpc.ocp.contact_schedule import CLOSING, schedule_rows
+from mbcasadi.mpc.ocp.contact_schedule import CLOSING, DEPTH, schedule_rows
 from mbcasadi.mpc.ocp.cost import end_residuals, stage_residuals, weight_root
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.stage import Bounded, Stage, StageSymbols, slots_of, stage_symbols
@@ -51,6 +51,7 @@ def optimal_control_problem(
     q_bounds: ArrayLike | None = None,
     v_bounds: ArrayLike | None = None,
     closing: float = CLOSING,
+    depth: float = DEPTH,
     not_below: Mapping[str, int] = MappingProxyType({}),
     name: str = "ocp",
     step: StepOptions = DEFAULT_STEP,
@@ -82,6 +83,9 @@ def optimal_control_problem(
             it onto `phi = 0`. A schedule that closes a row farther away is infeasible.
         not_below: rows that a mask switches and that are unilateral, by name: 1 for `phi >= 0`, -1
             for `phi <= 0`, kept at all samples.
+        depth: largest depth, in a row's unit, of a row "not below" in x0, which is measured: where
+            feet land, the contacts of a plant give way by more than `closing`, which planned
+            samples keep. A larger `closing` counts in its place.
         name: a C identifier.
         step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`.
 
@@ -106,10 +110,11 @@ def optimal_control_problem(
     ending = end_residuals(stage, Q_end, terminal)
     if not running and not ending:
         raise ProblemError(f"{name}: no cost; give Q, R, Q_end, S, tasks, residual or terminal")
-    contacts = schedule_rows(stage, closing, not_below)
+    contacts = schedule_rows(stage, closing, depth, not_below)
     limits = [*force_rows(stage), *change_rows(stage, rates)]
     path_rows = _stack_rows("path", [*path, *limits, *contacts.path])
     end_rows = _stack_rows("end", [*end, *contacts.end])
+    first_given = len(path_rows.bounds) - len(contacts.given)
     return OptimalControlProblem(
         name=name,
         horizon=N,
@@ -129,7 +134,8 @@ def optimal_control_problem(
         path_penalties=path_rows.penalties,
         end_penalties=end_rows.penalties,
         du_bounds=rates,
-        given_rows=len(contacts.path),
+        given_rows=tuple(range(first_given, len(path_rows.bounds))),
+        given_bounds=contacts.given if len(contacts.given) else None,
         rest=stage.rest(),
         tracking=stage.tracking(),
         system=system,

@@ -48,8 +48,9 @@ class OptimalControlProblem:
         path_penalties, end_penalties: (ng, 2), (ne, 2) of ρ₁ and ρ₂, inf for hard rows; None where
             all rows are hard.
         du_bounds: (nu, 2) of the change of u, which are rows of the path too; None for none.
-        given_rows: number of the last rows of the path that the given state must keep too, even in
-            a real-time iteration: those of a schedule of contacts.
+        given_rows, given_bounds: rows of the path, by index, that the given state must keep too,
+            even in a real-time iteration, and their own bounds there, (n, 2): those of a schedule
+            of contacts. None for none.
         rest: (nx,) state at rest in the initial pose; None for zeros.
         tracking: (q, p) → (target, error) of the setpoint at one sample, for reports; None where
             there is no setpoint. Its rows are named by "tracked" and "tracked_units" in `labels`.
@@ -75,7 +76,8 @@ class OptimalControlProblem:
     path_penalties: Array | None = None
     end_penalties: Array | None = None
     du_bounds: Array | None = None
-    given_rows: int = 0
+    given_rows: tuple[int, ...] = ()
+    given_bounds: Array | None = None
     rest: Array | None = None
     tracking: ca.Function | None = None
     system: System | None = None
@@ -119,6 +121,14 @@ class OptimalControlProblem:
                 raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
             p[: array.shape[0] if is_schedule else N + 1, place] = array
         return p
+
+    @property
+    def first_path_bounds(self) -> Array:
+        """(ng, 2) bounds of the path at the given state, with its own where it has any."""
+        limits = self.path_bounds.copy()
+        if self.given_bounds is not None:
+            limits[list(self.given_rows)] = self.given_bounds
+        return limits
 
     @property
     def nx(self) -> int:

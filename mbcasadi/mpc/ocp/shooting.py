@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from mbcasadi.mpc.ocp.constraints import RowSet, end_rows, path_rows
+from mbcasadi.mpc.ocp.constraints import RowSet, end_rows, first_path_rows, path_rows
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 
 
@@ -160,6 +160,6 @@ def _w_bounds(ocp: OptimalControlProblem) -> Array:
 
 
 def _g_bounds(ocp: OptimalControlProblem) -> Array:
-    zero, along = np.zeros((ocp.nx, 2)), path_rows(ocp).bounds
+    zero, first, along = np.zeros((ocp.nx, 2)), first_path_rows(ocp).bounds, path_rows(ocp).bounds
     later = np.tile(np.vstack([zero, along]), (ocp.horizon - 1, 1))
-    return np.vstack([zero, zero, along, later, end_rows(ocp).bounds])
+    return np.vstack([zero, zero, first, later, end_rows(ocp).bounds])

@@ -194,7 +194,8 @@ def violations_of(
         tolerance: least violation that is reported, in the row's unit.
     """
     along, at_end = values_of(ocp, x, u, p)
-    sentences = describe_violations(ocp.names("path"), ocp.path_bounds, along, 0, tolerance)
+    limits = np.array([ocp.first_path_bounds, *[ocp.path_bounds] * (ocp.horizon - 1)])
+    sentences = describe_violations(ocp.names("path"), limits, along, 0, tolerance)
     sentences += describe_violations(
         ocp.names("end"), ocp.end_bounds, at_end[None], ocp.horizon, tolerance
     )

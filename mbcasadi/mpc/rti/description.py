@@ -100,7 +100,10 @@ def _prediction(problem: RtiStages) -> ca.Function:
 
 
 def _limits(ocp: OptimalControlProblem, states: list[int]) -> Limits | None:
-    """Return bounded states, and rows of the path at the first sample's p; None without any."""
+    """Return bounded states, and rows of the path at the first sample's p; None without any.
+
+    They are measured, so that the bounds of the given state hold.
+    """
     count, soft = len(states) + len(ocp.path_bounds), _soft(ocp)
     if not count:
         return None
@@ -112,7 +115,7 @@ def _limits(ocp: OptimalControlProblem, states: list[int]) -> Limits | None:
     }
     x = ocp.state(*([inputs["q"], inputs["v"]] + [inputs["u_last"]] * ocp.has_rates))
     value = ca.vertcat(x[states], ocp.path(x, inputs["u"], inputs["ref"][: ocp.np_]))
-    bounds = np.vstack([ocp.x_bounds[states], ocp.path_bounds])
+    bounds = np.vstack([ocp.x_bounds[states], ocp.first_path_bounds])
     return Limits(
         ca.Function("limits", [*inputs.values()], [ca.densify(value)], [*inputs], ["value"]),
         Signal("value", tuple(names), ("",) * count),

@@ -18,6 +18,7 @@ from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.rti.condensing import IntervalFunctions
 from mbcasadi.mpc.rti.constraints import Rows
 from mbcasadi.mpc.rti.memory import Guess, Memory
+from mbcasadi.mpc.rti.preparation import Preparation, Prepared
 from mbcasadi.mpc.rti.recovery import fresh_guess, is_motion
 from mbcasadi.mpc.rti.residuals import Candidate, residuals
 from mbcasadi.qp.input_guard import (
@@ -29,19 +30,6 @@ from mbcasadi.qp.input_guard import (
 )
 from mbcasadi.qp.kkt_residuals import judge
 from mbcasadi.qp.solver import CLAIMED
-
-
-class Prepared(NamedTuple):
-    """The result of `prepare`: one column of `lin` and of `gain` for each interval, and the end.
-
-    `complete` is one; any other value means that nothing was prepared.
-    """
-
-    complete: ca.MX
-    lin: ca.MX
-    gain: ca.MX
-    cost: ca.MX
-    end: ca.MX
 
 
 class Plan(NamedTuple):
@@ -85,44 +73,12 @@ class RtiStages:
 
     def stages(self) -> LeastDistanceStages:
         """Return the Functions."""
-        return LeastDistanceStages(self._build(), self._finish(), self.prepare())
-
-    def prepare(self) -> ca.Function:
-        """Return (ref, z) → (prepared, A_qp): everything that needs no measured state."""
-        ocp, N = self.ocp, self.ocp.horizon
-        inputs = {key: self.memory.inputs()[key] for key in ("ref", "z")}
-        guess = self.memory.guess(inputs, self.z0)
-        X, U, P = guess.X, guess.U, guess.P
-        backward = list(reversed(range(N)))
-        lin = self.intervals.linearise.map(N)(X[:, :N], U, P[:, :N], X[:, 1:])
-        cost, end = self.intervals.ending(X[:, N], P[:, N])
-        _, gain = self.intervals.riccati.mapaccum("riccati_all", N, 1)(cost, lin[:, backward])
-        gain = gain[:, backward]
-        zeros = ca.MX.zeros(ocp.nx, N * ocp.nu)
-        loop = self.intervals.rows.mapaccum("rows_all", N, 1)
-        X_of_w, rows = loop(zeros, lin, gain, ca.DM.eye(N))
-        end_of_w = end[:, : ocp.nx] @ X_of_w[:, (N - 1) * N * ocp.nu :]
-        blocks = Prepared(ca.MX(1), lin, gain, cost, end)
-        prepared = ca.vertcat(*(ca.vec(block) for block in blocks))
-        A_qp = self.rows.matrix(rows.T, end_of_w)
-        names = ["prepared", "A_qp"]
-        return ca.Function("prepare", list(inputs.values()), [prepared, A_qp], list(inputs), names)
-
-    def _split_prepared(self, column: ca.MX) -> Prepared:
-        ocp, N = self.ocp, self.ocp.horizon
-        n_lin, n_gain = self.intervals.linearise.numel_out(0), self.intervals.riccati.numel_out(1)
-        sizes = [(1, 1), (n_lin, N), (n_gain, N), (ocp.nx, ocp.nx + 1)]
-        sizes.append((len(ocp.end_bounds), ocp.nx + 1))
-        blocks = ca.vertsplit(column, np.cumsum([0, *(a * b for a, b in sizes)]).tolist())
-        return Prepared(
-            *(ca.reshape(block, *size) for block, size in zip(blocks, sizes, strict=True))
-        )
+        return LeastDistanceStages(self._build(), self._finish(), self.preparation.function())
 
     @property
-    def _n_prepared(self) -> int:
-        ocp, N = self.ocp, self.ocp.horizon
-        per = self.intervals.linearise.numel_out(0) + self.intervals.riccati.numel_out(1)
-        return 1 + N * per + (ocp.nx + len(ocp.end_bounds)) * (ocp.nx + 1)
+    def preparation(self) -> Preparation:
+        """The phase before the state is measured."""
+        return Preparation(self.ocp, self.intervals, self.rows, self.memory, self.z0)
 
     def _deviations(self, dx0: ca.MX, prepared: Prepared, w: ca.MX) -> tuple[ca.MX, ca.MX]:
         """Return deviations ξ_0..ξ_N and υ_0..υ_{N-1} from the guess."""
@@ -144,9 +100,9 @@ class RtiStages:
         return along, prepared.end[:, : ocp.nx] @ xi[:, N] + prepared.end[:, ocp.nx]
 
     def _build(self) -> ca.Function:
-        inputs = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", self._n_prepared)}
+        inputs = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", self.preparation.size)}
         guess = self.memory.guess(inputs, self.z0)
-        prepared = self._split_prepared(inputs["prepared"])
+        prepared = self.preparation.split(inputs["prepared"])
         x0, _ = self.memory.start(inputs, guess)
         zeros = ca.MX.zeros(self.rows.n[0])
         deviations = self._deviations(x0 - guess.X[:, 0], prepared, zeros)
@@ -164,11 +120,11 @@ class RtiStages:
 
     def _finish(self) -> ca.Function:
         rows = self.rows
-        inputs = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", self._n_prepared)}
+        inputs = self.memory.inputs() | {"prepared": ca.MX.sym("prepared", self.preparation.size)}
         sizes = {"carry": 0, "x": sum(rows.n), "lam_a": rows.m, "active": rows.m, "flag": 1}
         qp: dict[str, ca.MX] = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
         guess = self.memory.guess(inputs, self.z0)
-        prepared = self._split_prepared(inputs["prepared"])
+        prepared = self.preparation.split(inputs["prepared"])
         x0, is_finite = self.memory.start(inputs, guess)
         valid = ca.logic_and(is_finite, prepared.complete > CLAIMED)
         xi, upsilon = self._deviations(x0 - guess.X[:, 0], prepared, qp["x"][: rows.n[0]])
@@ -215,11 +171,10 @@ class RtiStages:
 
     def _closes_from_afar(self, x0: ca.MX, guess: Guess) -> ca.MX:
         """Return whether a row of the schedule is violated at the given state."""
-        count = self.ocp.given_rows
-        if not count:
+        limits = self.ocp.given_bounds
+        if limits is None:
             return ca.MX(0)
-        limits = self.ocp.path_bounds[-count:]
-        value = self.ocp.path(x0, guess.U[:, 0], guess.P[:, 0])[-count:, 0]
+        value = self.ocp.path(x0, guess.U[:, 0], guess.P[:, 0])[list(self.ocp.given_rows), 0]
         return ca.logic_not(is_within(value, limits[:, 0].tolist(), limits[:, 1].tolist()))
 
     def _control(self, u: ca.MX, guess: Guess) -> ca.MX:

@@ -39,6 +39,8 @@ def problem_with_durations(
 ) -> OptimalControlProblem:
     """Return the problem in X, from one in (q, v) with intervals of a second.
 
+    Its first state is planned like all others, so no row has bounds of its own there.
+
     Args:
         base: the problem in (q, v).
         layout: of X.
@@ -78,6 +80,8 @@ def problem_with_durations(
         nominal=nominal,
         rest=None,
         path_penalties=_hard(base.path_penalties, len(path_bounds)),
+        given_rows=(),
+        given_bounds=None,
         end_penalties=_hard(base.end_penalties, len(end_bounds)),
     )
 

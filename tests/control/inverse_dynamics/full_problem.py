@@ -159,19 +159,15 @@ def full_problem(system, q, v, tasks, contacts, limits, on=None, *, weights):
     f = column(system.passive_force(q, v)) - column(system.bias_force(q, v))
     on = np.ones(len(contacts)) if on is None else on
     active = [contact for contact, flag in zip(contacts, on, strict=True) if flag]
-    rows, biases, faces = [], [], []
+    rows, biases, bodies = [], [], {}
     for k, contact in enumerate(active):
         frame = system.frame(contact.frame, contact.kind)
         axes = frame_axes(contact.normal)
         rows.append(axes @ numbers(frame.jacobian(q))[:3])
         biases.append(axes @ column(frame.bias(q, v))[:3])
-        for i in range(contact.sides):
-            angle = 2 * np.pi * i / contact.sides
-            face = np.zeros(3 * len(active))
-            inner = contact.friction * np.cos(np.pi / contact.sides)
-            face[3 * k : 3 * k + 3] = [-inner, np.cos(angle), np.sin(angle)]
-            faces.append(face)
-    nf, nc = 3 * len(active), system.nc
+        body = bodies.setdefault(frame.carrier.body, [])
+        body.append((k, axes, column(frame.pose(q)[0])))
+    nc = system.nc
     return Full(
         M=numbers(system.mass_matrix(q)),
         f=f,
@@ -180,17 +176,13 @@ def full_problem(system, q, v, tasks, contacts, limits, on=None, *, weights):
         c=column(system.constraint_bias(q, v)) if nc else np.zeros(0),
         J=np.vstack([np.zeros((0, system.nv)), *rows]),
         c_contact=np.concatenate([np.zeros(0), *biases]),
-        pyramid=np.array(faces).reshape(len(faces), nf),
+        pyramid=pyramid(active),
         tasks=tasks,
         limits=np.asarray(limits),
-        internal=internal_projector(system, q, active),
+        internal=internal_projector(bodies.values(), len(active)),
         torque_weight=np.asarray(weights.actuators),
         internal_weight=weights.internal,
-        normal_range=[
-            (c.min_force, np.inf if c.max_force is None else c.max_force)
-            for c in active
-            if c.min_force > 0 or c.max_force is not None
-        ],
+        normal_range=normal_ranges(active),
     )
 
 
@@ -202,17 +194,37 @@ def frame_axes(normal):
     return np.vstack([n, t1, np.cross(n, t1)])
 
 
-def internal_projector(system, q, contacts):
-    """Return the projector onto forces that do nothing to the body that carries them."""
-    projector = np.zeros((3 * len(contacts), 3 * len(contacts)))
-    bodies = {}
+def normal_ranges(contacts):
+    """Return the ranges of the normal forces, of contacts that have one."""
+    return [
+        (c.min_force, np.inf if c.max_force is None else c.max_force)
+        for c in contacts
+        if c.min_force > 0 or c.max_force is not None
+    ]
+
+
+def pyramid(contacts):
+    """Return the rows F of `F f <= 0`: the faces of all pyramids."""
+    faces = []
     for k, contact in enumerate(contacts):
-        frame = system.frame(contact.frame, contact.kind)
-        root = system.tree.bodies[frame.frame.body].weld_root
-        bodies.setdefault(root, []).append(
-            (k, frame_axes(contact.normal), column(frame.pose(q)[0]))
-        )
-    for points in bodies.values():
+        for i in range(contact.sides):
+            angle = 2 * np.pi * i / contact.sides
+            face = np.zeros(3 * len(contacts))
+            inner = contact.friction * np.cos(np.pi / contact.sides)
+            face[3 * k : 3 * k + 3] = [-inner, np.cos(angle), np.sin(angle)]
+            faces.append(face)
+    return np.array(faces).reshape(len(faces), 3 * len(contacts))
+
+
+def internal_projector(bodies, nc):
+    """Return the projector onto forces that do nothing to the body that carries them.
+
+    Args:
+        bodies: for each body its contacts: (index, axes, place in the world).
+        nc: number of contacts.
+    """
+    projector = np.zeros((3 * nc, 3 * nc))
+    for points in bodies:
         if len(points) == 1:
             continue
         centre = np.mean([p for _, _, p in points], axis=0)

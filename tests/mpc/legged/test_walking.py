@@ -1,5 +1,6 @@
 """A legged robot as one rigid body, gaits, and the guide between its two controllers."""
 
+import casadi as ca
 import mujoco
 import numpy as np
 import pytest
@@ -126,6 +127,27 @@ def test_tasks_that_the_planner_does_not_know_hold_the_nominal_pose(robot):
     quat = held["head.quaternion"]
     np.testing.assert_allclose(Rotation.from_quat(quat[[1, 2, 3, 0]]).as_matrix(), R, atol=1e-9)
     assert np.abs(held["posture.v"]).max() == 0
+
+
+def test_feet_may_be_points_given_as_expressions(robot):
+    """The same places by their equations: guide and inverse dynamics do not see the difference."""
+    q, system, names = ca.SX.sym("q", 19), robot.system, tuple(f"{name} point" for name in FEET)
+    for name, site in zip(names, FEET, strict=True):
+        system = system.with_frame(name, q, system.frame(site).pose(q)[0])
+    tasks = [robot.law.tasks[0], *(FrameTask(name, orientation="") for name in names)]
+    options = {"force_weight": 1e-3, "force_reference": True, "period": 0.002}
+    law = InverseDynamicsQP(system, tasks, contacts(names), **options)
+    guide, rng = robot.planner(law=law), np.random.default_rng(2)
+    for _ in range(3):
+        q0 = column(system.integrate(robot.q0, 0.05 * rng.standard_normal(18)))
+        v, t = 0.2 * rng.standard_normal(18), 0.3 + rng.random()
+        plain, points = (robot.say(t, q0, v, guide=g) for g in (robot.guide, guide))
+        for name in ("ref", "mask", "outer_feet"):
+            np.testing.assert_allclose(points[name], plain[name], atol=ROUNDING)
+        first, second = (w.solve(q0, v, plain["ref"], plain["mask"]) for w in (robot.law, law))
+        assert first.solved
+        assert second.solved
+        np.testing.assert_allclose(second.u, first.u, atol=1e-8 * np.abs(first.u).max())
 
 
 @pytest.mark.parametrize("duty", [0.4, 0.55, 1.0])

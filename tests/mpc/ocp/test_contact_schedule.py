@@ -9,8 +9,16 @@ from support.corpora import packaged_model
 import mbcasadi as mb
 import mbcasadi.errors as err
 from mbcasadi.description.status import Status
-from mbcasadi.mpc import discrete_dynamics, optimal_control_problem, real_time_iteration, solve
-from mbcasadi.mpc.ocp.contact_schedule import CLOSING
+from mbcasadi.mpc import (
+    discrete_dynamics,
+    optimal_control_problem,
+    optimise,
+    real_time_iteration,
+    solve,
+    trajectory_guess,
+    trajectory_problem,
+)
+from mbcasadi.mpc.ocp.contact_schedule import CLOSING, DEPTH
 from mbcasadi.system import from_lagrangian
 
 HORIZON, PERIOD, GRAVITY, HEIGHT = 20, 0.02, 9.81, 0.1
@@ -85,9 +93,52 @@ def test_an_almost_closed_row_closes():
     assert solve(wide, [HEIGHT, 0], p, solver="ipopt").solved
 
 
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize(
+    ("depth", "solved"),
+    [(CLOSING, True), (0.9 * DEPTH, True), (1.1 * DEPTH, False), (-2 * CLOSING, False)],
+)
+def test_a_measured_contact_that_has_given_way_is_closed(side, depth, solved):
+    """Below the floor is a landing of the plant, up to `DEPTH`; above it is no contact."""
+    ocp = problem(not_below={"phi0": side})
+    p = ocp.parameters(mask=landing_at(0))
+    solution = solve(ocp, [-side * depth, 0.0], p, solver="ipopt")
+    assert solution.solved == solved
+    if solved:
+        assert solution.violations == ()
+        assert np.abs(solution.x[1:, 0]).max() < 1e-9  # m; a plan is on the floor
+    rti = real_time_iteration(ocp, shift=False)
+    _, _, status, *_ = rti.function(-side * depth, 0.0, p.ravel(), rti.controller.z0)
+    assert int(status) == (Status.SOLVED if solved else Status.INFEASIBLE)
+    limits = rti.controller.limits
+    assert limits is not None
+    value = limits.value(q=-side * depth, v=0, ref=p.ravel())["value"].full().ravel()
+    assert np.all((limits.lower <= value) & (value <= limits.upper)) == solved
+
+
+def test_no_plan_goes_as_deep_as_a_measurement_may():
+    ocp = problem(not_below={"phi0": 1})
+    off = ocp.parameters(mask=landing_at(HORIZON + 1))
+    falling, jumping = np.array([-0.9 * DEPTH, 0.0]), np.array([-0.9 * DEPTH, 4.0])
+    assert not solve(ocp, falling, off, solver="ipopt").solved
+    assert solve(ocp, jumping, off, solver="ipopt").solved
+
+
+@pytest.mark.parametrize(("depth", "solved"), [(0.9 * CLOSING, True), (0.9 * DEPTH, False)])
+def test_a_trajectory_is_planned_from_its_first_sample_on(depth, solved):
+    begins = {"q0": [-depth], "v0": [0.0], "u_rates": [[-50.0, 50.0]]}
+    free = trajectory_problem(
+        point_mass(), HORIZON, [0.4, 0.4], R=1.0, not_below={"phi0": 1}, **begins
+    )
+    on = free.ocp.parameters(mask=landing_at(0))
+    guess = trajectory_guess(free, np.zeros((HORIZON + 1, 1)))
+    assert optimise(free, guess, on).solved == solved
+
+
 @pytest.mark.parametrize(("options", "words"), [
     ({"closing": 0.0}, "closing = 0.0; expected a finite, positive"),
     ({"closing": np.nan}, "closing = nan"),
+    ({"depth": -0.01}, "depth = -0.01; expected a finite, positive"),
     ({"not_below": {"floor": 1}}, r"no row 'floor' of positions.*\['phi0'\]"),
     ({"not_below": {"phi0": 0}}, "phi0 has the sign 0; expected 1 or -1"),
 ])  # fmt: skip

@@ -1,0 +1,174 @@
+"""Contacts and tasks of frames given as expressions, against MuJoCo's matrices and a second QP."""
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+from expression_frame_mechanisms import (
+    FEET,
+    GRAMS,
+    MILLIMETRES,
+    five_bar,
+    random_reference,
+    random_state,
+    slab,
+    slices_of,
+)
+from full_problem import solve
+from mujoco_problem import mujoco_full_problem
+
+from mbcasadi.codegen import export_c
+from mbcasadi.control import InverseDynamicsQP
+from mbcasadi.description.status import Status
+
+JUDGED = 1e-7  # relative: two solvers and two models, condition numbers up to 1e9
+SAME = 1e-6  # of twins, relative: scales are medians over other poses, weights shares of 1e-8
+UNITS = 1e-6  # of two systems of units, relative
+C = 1e-9  # the C and the Function, relative
+# The weight on forces, 1/N², alone determines those that move nothing: the twins agree on it.
+BY_FORCES = {"force_weight": 1.0, "internal_force_weight": 1e-8, "torque_weight": 1e-8}
+
+
+def law_of(system, twins, **options):
+    return InverseDynamicsQP(system, twins.tasks, twins.contacts, **options)
+
+
+def mask_of(law, on):
+    return np.concatenate([on, np.ones(len(law.mask_names) - len(on))])
+
+
+def judged(twins, law, q, v, ref, on, **changes):
+    """Return the optimum of the full problem with MuJoCo's M, h, J and J̇v."""
+    tasks = [(task, slices_of(law, ref, task)) for task in twins.tasks]
+    full = mujoco_full_problem(
+        twins.model, q, v, tasks, twins.contacts,
+        weights=law.force_weights, loops=twins.loops, on=on,
+    )  # fmt: skip
+    return solve(replace(full, **changes))
+
+
+def assert_close(got, expected, tolerance, label, least=1.0):
+    size = max(least, np.abs(expected).max(initial=0.0))
+    np.testing.assert_allclose(got, expected, atol=tolerance * size, rtol=0, err_msg=label)
+
+
+@pytest.mark.parametrize("make", [slab, five_bar])
+@pytest.mark.parametrize("form", ["tree", "lagrangian"])
+def test_every_set_of_contacts_gets_the_optimum_of_the_full_problem(make, form):
+    twins, rng = make(), np.random.default_rng(3)
+    law = law_of(getattr(twins, form), twins)
+    solved, pressed, infeasible = 0, 0, 0
+    for k in range(24):
+        q, v = random_state(twins, rng, speed=4.0 if k % 6 == 0 else 0.4)
+        ref = random_reference(law, q, rng)
+        on = (rng.random(len(twins.contacts)) < 0.8).astype(float)
+        answer, got = judged(twins, law, q, v, ref, on), law.solve(q, v, ref, mask_of(law, on))
+        assert answer.feasible == (got.status == Status.SOLVED), got.explain()
+        if not answer.feasible:
+            infeasible += got.status == Status.INFEASIBLE
+            continue
+        solved += 1
+        assert_close(got.a, answer.a, JUDGED, "a")
+        assert_close(got.p, answer.p, JUDGED, "p")
+        assert_close(got.contact_forces[on > 0], answer.force, JUDGED, "forces")
+        assert not np.any(got.contact_forces[on == 0])
+        pressed += bool(np.abs(answer.force).max(initial=0.0) > 1.0)
+    assert solved >= 16
+    assert pressed >= 8
+    assert infeasible or make is five_bar
+
+
+@pytest.mark.parametrize("make", [slab, five_bar])
+def test_a_lagrangian_gets_the_controls_and_forces_of_its_mjcf(make):
+    twins, rng = make(), np.random.default_rng(4)
+    laws = [law_of(system, twins, **BY_FORCES) for system in (twins.tree, twins.lagrangian)]
+    for _ in range(8):
+        q, v = random_state(twins, rng)
+        ref = random_reference(laws[0], q, rng, 0.3)
+        first, second = (law.solve(q, v, ref) for law in laws)
+        assert first.solved, first.explain()
+        assert second.solved, second.explain()
+        for name in ("u", "a", "contact_forces"):
+            assert_close(getattr(second, name), getattr(first, name), SAME, name)
+        np.testing.assert_allclose(laws[1].reference_at(q), laws[0].reference_at(q), atol=1e-12)
+
+
+@pytest.mark.parametrize("make", [slab, five_bar])
+def test_millimetres_and_grams_change_nothing(make):
+    metres, others = make(), make(MILLIMETRES, GRAMS)
+    laws = [law_of(twins.lagrangian, twins) for twins in (metres, others)]
+    newton = GRAMS * MILLIMETRES
+    weights = [law.force_weights for law in laws]
+    by_torques = weights[0].actuators / weights[1].actuators
+    np.testing.assert_allclose(by_torques, (newton * MILLIMETRES) ** 2, rtol=UNITS)
+    assert weights[0].internal / weights[1].internal == pytest.approx(newton**2, rel=UNITS)
+    rng, linear = np.random.default_rng(5), ("position", "velocity", "acceleration")
+    for _ in range(6):
+        q, v = random_state(metres, rng)
+        ref = random_reference(laws[0], q, rng, 0.3)
+        scaled = ref.copy()
+        for name, place in laws[0].reference.items():
+            scaled[place] *= MILLIMETRES if name.split(".")[1] in linear else 1.0
+        first = laws[0].solve(q, v, ref)
+        second = laws[1].solve(*others.lagrangian_state(q, v, MILLIMETRES), scaled)
+        assert first.status == second.status
+        assert_close(second.u / (newton * MILLIMETRES), first.u, UNITS, "u")
+        assert_close(second.contact_forces / newton, first.contact_forces, UNITS, "forces")
+
+
+def test_the_generated_c_answers_as_the_function_does(tmp_path):
+    twins, rng = slab(), np.random.default_rng(6)
+    law = law_of(twins.lagrangian, twins, name="law")
+    exported = export_c(law, tmp_path / "law").load()
+    seen = set()
+    for k in range(60):
+        q, v = random_state(twins, rng, speed=4.0 if k % 6 == 0 else 0.4)
+        if k % 20 == 7:
+            q[0] = np.nan
+        ref = law.reference_at(np.zeros(8))
+        mask = rng.random(4) < 0.9
+        ours, theirs = (
+            [np.array(out).ravel() for out in call(q, v, ref, mask, law.z0)]
+            for call in (law.function, exported)
+        )
+        assert ours[2] == theirs[2]
+        assert_close(theirs[0], ours[0], C, "u")
+        seen.add(int(ours[2][0]))
+    assert {Status.SOLVED, Status.INFEASIBLE, Status.BAD_INPUT} <= seen
+
+
+def test_sites_and_expressions_on_one_body_share_its_load():
+    """A site of the body tells its axes: a point beside it needs none of its own."""
+    twins, rng = slab(), np.random.default_rng(7)
+    q = ca.SX.sym("q", 8)
+    system = twins.tree
+    p, R = system.frame("foot_2").pose(q)
+    system = system.with_frame("turned", q, p, R @ R.T @ R)
+    system = system.with_frame("point", q, system.frame("foot_3").pose(q)[0])
+    renamed = {"foot_2": "turned", "foot_3": "point"}
+    contacts = [replace(c, frame=renamed.get(c.frame, c.frame)) for c in twins.contacts]
+    mixed, plain = law_of(system, twins._replace(contacts=contacts)), law_of(system, twins)
+    (group,) = mixed.contact_groups
+    assert group.members == (0, 1, 2, 3)
+    np.testing.assert_allclose(group.arms, plain.contact_groups[0].arms, atol=1e-14)
+    for on in ((1, 1, 1, 1), (1, 0, 1, 1), (0, 1, 1, 0)):
+        q, v = random_state(twins, rng)
+        ref = random_reference(plain, q, rng, 0.3)
+        first, second = (law.solve(q, v, ref, on) for law in (plain, mixed))
+        assert first.status == second.status
+        assert_close(second.u, first.u, C, "u")
+        assert_close(second.contact_forces, first.contact_forces, C, "forces")
+
+
+def test_points_of_a_lagrangian_are_grouped_by_their_bodies():
+    """The deck's feet are one body; the tool is another, although its site is an expression too."""
+    twins = slab()
+    contacts = [twins.contacts[0], replace(twins.contacts[1], frame="tool"), twins.contacts[2]]
+    law = law_of(twins.lagrangian, twins._replace(contacts=contacts))
+    assert [group.members for group in law.contact_groups] == [(0, 2), (1,)]
+    by_tree = law_of(twins.tree, twins._replace(contacts=contacts)).contact_groups
+    assert [group.members for group in by_tree] == [(0, 2), (1,)]
+    feet = [twins.model.site(FEET[k]).pos for k in (0, 2)]
+    apart = np.linalg.norm(law.contact_groups[0].arms[0] - law.contact_groups[0].arms[1])
+    assert apart == pytest.approx(np.linalg.norm(feet[0] - feet[1]), rel=1e-12)
