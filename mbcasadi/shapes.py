@@ -1,42 +1,18 @@
 """Checks of shapes, numbers and names at public entry points, in the words of the docstrings."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import described as described
+from mbcasadi.argument_kinds import real_array as real_array
 from mbcasadi.description.c_names import is_c_name
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 
 Array = NDArray[np.float64]
-
-
-def real_array(name: str, value: object) -> Array:
-    """Return `value` as an array of real numbers.
-
-    Raises:
-        ShapeError: it has masked or complex entries, which NumPy would turn into plain real ones
-            silently, or entries that are no numbers.
-    """
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ShapeError(
-            f"{name} has {int(value.mask.sum())} masked entries; expected a number in each: "
-            "fill them, or leave them out"
-        )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # CasADi's note that it was asked for an array
-            array: NDArray[Any] = np.asarray(value)
-        if array.dtype.kind == "c":
-            raise ShapeError(f"{name} is complex; expected real numbers: give its real part")
-        return array.astype(float, copy=False)
-    except (TypeError, ValueError, RuntimeError, NotImplementedError, Warning) as error:
-        if isinstance(error, ShapeError):
-            raise
-        raise ShapeError(f"{name} is {described(value)}; expected numbers") from None
 
 
 def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> NDArray[np.float64]:
@@ -57,13 +33,6 @@ def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> ND
     if finite and not np.all(np.isfinite(array)):
         raise ShapeError(f"{name} holds NaN or infinity: {array.ravel()}; expected finite numbers")
     return array.reshape(size).copy()
-
-
-def described(value: object) -> str:
-    """Return a value for a message: short texts and numbers as they are, others by their kind."""
-    if value is None or isinstance(value, (str, int, float)):
-        return repr(value)
-    return f"a {type(value).__name__}"
 
 
 def require_kind(name: str, value: object, kind: type, advice: str = "") -> None:

@@ -51,7 +51,7 @@ def calls_of_ocps():
         "collocation_guess": {
             "ocp": mpc.direct_collocation(ocp, system), "system": system, "guess": guess,
         },
-        "initial_guess": {"ocp": ocp, "x": np.zeros(2), "u": np.zeros(1)},
+        "initial_guess": {"ocp": ocp, "x": np.zeros((5, 2)), "u": np.zeros((4, 1))},
         "rollout": {"ocp": ocp, "x0": np.zeros(2), "p": np.zeros(0)},
         "solve": {"ocp": ocp, "x0": np.zeros(2)},
         "ocp_solver": {"ocp": ocp},
@@ -74,7 +74,7 @@ def calls_of_trajectories():
         "pin_independent_coordinates": {"system": system, "symbols": own, "q": [0.0]},
         "pose_path": {
             "system": system, "q": own.q, "value": own.q, "times": [0.0, 0.1, 0.2],
-            "targets": [[0.0], [0.1], [0.2]],
+            "targets": [[0.0], [0.1], [0.2]], "q0": [0.0],
         },
         "PosePath.guess": {"self": ex.path(), "problem": problem},
         "trajectory_problem": {

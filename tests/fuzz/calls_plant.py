@@ -42,7 +42,7 @@ def calls_of_plants():
     return {
         home + "Plant": {"source": ex.FOUR_BAR},
         home + "Plant.keyframe": {"self": ex.standing(), "name": "stand"},
-        home + "Plant.integrate": own | {"q": world.q0, "dv": np.zeros(3)},
+        home + "Plant.integrate": own | {"q": ex.four_bar().tree.q0, "dv": np.zeros(3)},
         home + "Plant.reset": own,
         home + "Plant.apply_force": own | {"force": np.zeros(3)},
         home + "Plant.switch_equalities": own | {"active": {"pin": True}},

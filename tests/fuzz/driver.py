@@ -1,64 +1,79 @@
 """Calls a function with one wrong argument after the other."""
 
+import contextlib
 import inspect
-import re
-import time
+import signal
+import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
-from fuzz.wrong_values import Wrong, never, perhaps, spoiled
+import mbcasadi
+from fuzz.wrong_values import with_wrong_fields, wrong_values
 from mbcasadi.errors import MbcasadiError
 
-
-@dataclass(frozen=True)
-class Finding:
-    argument: str
-    wrong: str
-    outcome: str
-    seconds: float = 0.0
-
-    def __str__(self) -> str:
-        return f"{self.argument} = {self.wrong}: {self.outcome}"
+LONGEST = 10  # s; a call that takes longer hangs
+PACKAGE = Path(mbcasadi.__file__).parent
 
 
-def annotation_of(parameter: inspect.Parameter) -> str:
-    note = parameter.annotation
-    text = "Any" if note is inspect.Parameter.empty else str(note)
-    if isinstance(note, type):
-        text = note.__name__
-    return text.replace("NoneType", "None") + (" None" if parameter.default is None else "")
+class Hanging(BaseException):
+    """A call took too long."""
 
 
-def values_for(parameter: inspect.Parameter) -> Iterator[tuple[Wrong, bool]]:
-    """Yield wrong values of an argument, and whether each must be refused."""
-    note = annotation_of(parameter)
-    anything = note == "bool" or note == "Any" or note == "object"
-    for wrong in never():
-        allowed = anything or any(re.search(rf"\b{re.escape(w)}\b", note) for w in wrong.allowed)
-        yield wrong, not allowed
-    for wrong in perhaps():
-        yield wrong, False
-    for name, objects in spoiled().items():
-        if re.search(rf"\b{name}\b", note):
-            many = "Sequence[" in note
-            for text, value in objects:
-                yield Wrong(text, [value] if many else value), True
+def parameters_of(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the arguments that are fuzzed: all but the object itself."""
+    return [name for name in inspect.signature(function).parameters if name != "self"]
 
 
-def outcome_of(call: Callable[..., Any], arguments: dict[str, Any]) -> str:
-    """Return "", "accepted", or the name of an exception that is none of ours."""
+def answer(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    """Call a function; what makes a context is entered and left.
+
+    A class method is bound already, and has no `self`.
+    """
+    result = function(**arguments)
+    if hasattr(result, "__enter__") and hasattr(result, "gen"):
+        with result:
+            pass
+
+
+@contextlib.contextmanager
+def time_limit() -> Iterator[None]:
+    """Raise `Hanging` in what takes too long."""
+
+    def stop(*_: object) -> None:
+        raise Hanging(f"no answer within {LONGEST} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST)
     try:
-        result = call(**arguments)
-        if hasattr(result, "__enter__") and hasattr(result, "gen"):
-            with result:
-                pass
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def fault_of(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
+    """Return what is wrong with the outcome of a call, or nothing."""
+    try:
+        with time_limit():
+            answer(function, arguments)
     except MbcasadiError:
         return ""
-    except Exception as error:
-        last = error.__traceback__
-        while last.tb_next is not None:
-            last = last.tb_next
-        code = last.tb_frame.f_code
-        return f"{type(error).__name__}: {str(error)[:90]!r} at {code.co_filename.split('site-packages/')[-1].split('fuzz/mbcasadi/')[-1]}:{last.tb_lineno}"
-    return "accepted"
+    except (Exception, Hanging) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = [f for f in frames if f.filename.startswith(str(PACKAGE))]
+        place = f"{ours[-1].filename.removeprefix(str(PACKAGE))[1:]}:{ours[-1].lineno}" if ours else ""
+        return f"{type(error).__name__}: {str(error)[:100]!r} at {place}"
+    return ""
+
+
+def faults_of(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, str]:
+    """Return the faults by the argument that was wrong, with its value."""
+    faults = {}
+    for name in parameters_of(function):
+        valid = arguments.get(name, inspect.signature(function).parameters[name].default)
+        for wrong, value in {**wrong_values(), **with_wrong_fields(valid)}.items():
+            fault = fault_of(function, {**arguments, name: value})
+            if fault:
+                faults[f"{name} = {wrong}"] = fault
+    return faults

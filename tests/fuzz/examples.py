@@ -123,7 +123,7 @@ def ocp():
 
 @cache
 def ocp_guess():
-    return mpc.initial_guess(ocp(), np.zeros(2), np.zeros(1))
+    return mpc.initial_guess(ocp(), np.zeros((STEPS + 1, 2)), np.zeros((STEPS, 1)))
 
 
 @cache
@@ -142,7 +142,8 @@ def trajectory_problem():
 @cache
 def path():
     own = mpc.stage_symbols(mass())
-    return mpc.pose_path(mass(), own.q, own.q, np.linspace(0, 0.4, 5), np.linspace(0, 1, 5)[:, None])
+    times, targets = np.linspace(0, 0.4, 5), np.linspace(0, 1, 5)[:, None]
+    return mpc.pose_path(mass(), own.q, own.q, times, targets, q0=[0.0])
 
 
 @cache
@@ -237,7 +238,7 @@ type = "inverse_dynamics_qp"
 [[task]]
 type = "posture"
 joints = ["crank"]
-[trial]
+[validation]
 duration = 0.002
 """
 

@@ -1,96 +1,87 @@
-"""Values that an argument is not, and which of them an annotation allows after all."""
+"""Values that an argument is not, or hardly ever is."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any
 
 import casadi as ca
 import numpy as np
-
 from fuzz import examples as ex
-from mbcasadi.description import Baumgarte, Contact
-from mbcasadi.errors import MbcasadiError
 
-__all__ = ["MbcasadiError", "Wrong", "never", "perhaps", "spoiled"]
+import mbcasadi as mb
+from mbcasadi import control, mpc, simulation
+from mbcasadi.control import laws
 
+MADE_BY_USERS = (
+    mb.Baumgarte,
+    mb.Contact,
+    mb.Event,
+    mb.Switch,
+    control.Gains,
+    laws.ForceGains,
+    mpc.Bounded,
+    mpc.Noise,
+    mpc.Output,
+    mpc.SwingParameters,
+    simulation.ControlLoop,
+    simulation.SampledLaw,
+)
+"""Data that hold what they are given: the functions that take them check their fields."""
 
-@dataclass(frozen=True)
-class Wrong:
-    """One value with its name for messages.
-
-    Attributes:
-        name: of the value.
-        value: itself.
-        allowed: words of an annotation that make it a right value.
-    """
-
-    name: str
-    value: Any
-    allowed: tuple[str, ...] = ()
-
-
-NUMBERS = ("ArrayLike", "Array", "Sequence[float]", "ndarray", "_NestedSequence", "Expression")
-SYMBOLS = ("SX", "MX", "DM", "Sym", "_NestedSequence", "Any")
-
-
-def never() -> list[Wrong]:
-    """Return values that are refused unless the annotation names their kind."""
-    return [
-        Wrong("object()", object()),
-        Wrong("None", None, ("None", "Optional")),
-        Wrong("a text", "no such name", ("str", "Path")),
-        Wrong("a System", ex.four_bar(), ("System",)),
-        Wrong("a Linearization", ex.linear(), ("Linearization",)),
-        Wrong("a Law", ex.law(), ("Law", "HasController")),
-        Wrong("a class", int, ("type",)),
-        Wrong("NaN", float("nan")),
-        Wrong("a mapping", {"no such name": 1.0}, ("Mapping", "dict")),
-        Wrong("[None]", [None]),
-        Wrong("ragged rows", [[1.0, 2.0], [3.0]]),
-        Wrong("three indices", np.zeros((2, 2, 2))),
-        Wrong("complex numbers", np.array([0.1 + 1j, 0.2])),
-        Wrong("masked numbers", np.ma.masked_array([0.1, 0.2], mask=[False, True])),
-        Wrong("NaN in an array", np.array([np.nan, 0.0])),
-        Wrong("a symbol of another shape", ca.SX.sym("wrong", 5, 2)),
-    ]
-
-
-def perhaps() -> list[Wrong]:
-    """Return values that may be right: an answer or an exception of ours, nothing else."""
-    return [
-        Wrong("True", True),
-        Wrong("-1", -1),
-        Wrong("0", 0),
-        Wrong("infinity", float("inf")),
-        Wrong("1.5", 1.5),
-        Wrong("an empty list", []),
-        Wrong("an empty text", ""),
-        Wrong("an empty matrix", np.zeros((0, 0))),
-        Wrong("a name twice", ["a", "a"]),
-        Wrong("an empty mapping", {}),
-    ]
+NUMBERS = {
+    "NaN": float("nan"),
+    "infinity": float("inf"),
+    "-1": -1,
+    "0": 0,
+    "1.5": 1.5,
+    "True": True,
+}
+OBJECTS = {
+    "object()": object(),
+    "None": None,
+    "a text": "no such name",
+    "an empty text": "",
+    "a class": int,
+    "an empty mapping": {},
+    "a mapping": {"no such name": 1.0},
+    "an empty list": [],
+    "[None]": [None],
+    "a name twice": ["a", "a"],
+}
+ARRAYS = {
+    "ragged rows": [[1.0, 2.0], [3.0]],
+    "three indices": np.zeros((2, 2, 2)),
+    "complex numbers": np.array([0.1 + 1j, 0.2]),
+    "masked numbers": np.ma.masked_array([0.1, 0.2], mask=[False, True]),
+    "NaN in an array": np.array([np.nan, 0.0]),
+    "an empty matrix": np.zeros((0, 0)),
+    "a symbol of another shape": ca.SX.sym("wrong", 5, 2),
+}
 
 
-def spoiled() -> dict[str, list[tuple[str, Any]]]:
-    """Return, by the name of a data class, objects of it with one wrong field."""
-    return {type(each).__name__: list(_spoil(each)) for each in right_data()}
+@cache
+def wrong_values() -> dict[str, Any]:
+    """Return the wrong values by their names."""
+    ours = {
+        "a System": ex.four_bar(),
+        "a Linearization": ex.linear(),
+        "a Law": ex.law(),
+    }
+    return {**OBJECTS, **ours, **NUMBERS, **ARRAYS}
 
 
-def right_data() -> tuple[Any, ...]:
-    """Return one object of each data class that a user makes and that others check."""
-    return (
-        Baumgarte(1.0, 1.0),
-        Contact("tracer"),
-    )
-
-
-def _spoil(each: Any) -> Iterator[tuple[str, Any]]:
-    """Yield objects with one wrong field."""
-    for part in fields(each):
-        kind = str(part.type)
-        for name, value in (("object()", object()), ("NaN", np.nan), ("None", None), ("a text", "no such name"), ("-1", -1)):
-            if name == "None" and "None" in kind or kind == "bool":
-                continue
-            yield f"{type(each).__name__}({part.name}={name})", replace(each, **{part.name: value})
+def with_wrong_fields(value: Any) -> dict[str, Any]:
+    """Return copies of what users make, each with one wrong field; of a list, its first item."""
+    if isinstance(value, (list, tuple)) and not isinstance(value, MADE_BY_USERS):
+        items = with_wrong_fields(value[0]) if value else {}
+        return {name: [item, *value[1:]] for name, item in items.items()}
+    if not isinstance(value, MADE_BY_USERS):
+        return {}
+    few = {"object()": object(), "None": None, "a text": "no such name", **NUMBERS, **ARRAYS}
+    names = [field.name for field in fields(value)] if is_dataclass(value) else value._fields
+    copy = replace if is_dataclass(value) else lambda old, **new: old._replace(**new)
+    return {
+        f"{type(value).__name__}({name}={wrong})": copy(value, **{name: each})
+        for name in names
+        for wrong, each in few.items()
+    }
