@@ -12,6 +12,7 @@ import types
 import typing
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar, Union, is_typeddict
@@ -46,22 +47,32 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def entry(*args: P.args, **kwargs: P.kwargs) -> R:
         hints = _hints(function)
         for name, value in signature.bind(*args, **kwargs).arguments.items():
-            if name in hints:
+            kind = signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_POSITIONAL and name in hints:
+                for item in value:
+                    _require(name, item, hints[name])
+            elif kind is inspect.Parameter.VAR_KEYWORD:
+                for key, item in value.items():
+                    _require(key, item, hints.get(key, hints.get(name, Any)))
+            elif name in hints:
                 _require(name, value, hints[name])
         return function(*args, **kwargs)
 
     return entry
 
 
-def require_fields(data: object) -> None:
+def require_fields(data: Any) -> None:
     """Raise unless each field of a dataclass is what its annotation says.
 
     Raises:
         ShapeError: a field is no array of numbers.
         ProblemError: a field is of another kind.
     """
-    for name, hint in _hints(type(data)).items():
-        _require(name, getattr(data, name), hint)
+    kind: Any = type(data)
+    hints = _hints(kind)
+    for field in fields(data):
+        if field.init:
+            _require(field.name, getattr(data, field.name), hints[field.name])
 
 
 def described(value: object) -> str:
@@ -91,7 +102,9 @@ def real_array(name: str, value: object) -> NDArray[np.float64]:
             array: NDArray[Any] = np.asarray(value)
         if array.dtype.kind == "c":
             raise ShapeError(f"{name} is complex; expected real numbers: give its real part")
-        if array.dtype.kind in "USM" or (array.dtype.kind == "O" and None in array.ravel().tolist()):
+        if array.dtype.kind in "USM" or (
+            array.dtype.kind == "O" and None in array.ravel().tolist()
+        ):
             raise TypeError("texts and None, which NumPy takes for numbers")
         return array.astype(float, copy=False)
     except (TypeError, ValueError, RuntimeError, NotImplementedError, Warning) as error:
@@ -102,27 +115,32 @@ def real_array(name: str, value: object) -> NDArray[np.float64]:
 
 @cache
 def _hints(owner: Any) -> dict[str, Any]:
-    """Return the annotations of the arguments, or of a dataclass's fields."""
+    """Return the annotations of arguments, those of `**options: Unpack[...]` among them."""
     hints = typing.get_type_hints(owner)
     hints.pop("return", None)
-    parameters = {} if isinstance(owner, type) else inspect.signature(owner).parameters
-    rest = [n for n, p in parameters.items() if p.kind in {p.VAR_KEYWORD, p.VAR_POSITIONAL}]
-    return {name: hint for name, hint in hints.items() if name not in rest}
+    for name, hint in list(hints.items()):  # `**options: Unpack[Options]`
+        if typing.get_origin(hint) is typing.Unpack:
+            del hints[name]
+            hints |= typing.get_type_hints(*typing.get_args(hint))
+    return hints
 
 
 def _require(name: str, value: object, hint: Any) -> None:
     """Raise unless a value is what an annotation says."""
     alternatives = _alternatives(hint)
-    if any(each is Any or each is object for each in alternatives):
+    if any(_is(value, each) for each in alternatives):
         return
-    only = alternatives[0] if len(alternatives) == 1 else None
-    if only is ArrayLike:  # its message is more exact
-        real_array(name, value)
-    elif not any(_is(value, each) for each in alternatives):
-        expected = " or ".join(dict.fromkeys(_words(each) for each in alternatives))
-        advice = next((f": {MAKERS[w]}" for a in alternatives if (w := _name(a)) in MAKERS), "")
-        kind = ShapeError if ArrayLike in alternatives else ProblemError
-        raise kind(f"{name} is {_found(value, alternatives)}; expected {expected}{advice}")
+    if ArrayLike in alternatives and isinstance(value, (np.ndarray, list, tuple)):
+        real_array(name, value)  # its message is more exact
+    found = f"= {value}" if _is_real(value) else f"is {_found(value, alternatives)}"
+    expected = " or ".join(dict.fromkeys(_words(each) for each in alternatives))
+    advice = next((f": {MAKERS[w]}" for a in alternatives if (w := _name(a)) in MAKERS), "")
+    kind = ShapeError if ArrayLike in alternatives else ProblemError
+    raise kind(f"{name} {found}; expected {expected}{advice}")
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _alternatives(hint: Any) -> list[Any]:
@@ -132,7 +150,7 @@ def _alternatives(hint: Any) -> list[Any]:
     if typing.get_origin(hint) not in {Union, types.UnionType}:
         return [_without_dtype(hint)]
     parts = typing.get_args(hint)
-    known = NUMBERS <= set(parts)
+    known = set(parts) >= NUMBERS
     given = [part for part in parts if not (known and part in NUMBERS)]
     single = [alternative for part in given for alternative in _alternatives(part)]
     return [*single, ArrayLike] if known else single
@@ -230,12 +248,18 @@ def _name(hint: Any) -> str:
 def _words(hint: Any) -> str:
     """Return what one part of an annotation says, for a message."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if _name(hint).startswith("Has"):  # a protocol of one attribute
+        return f"an object with a {_name(hint).removeprefix('Has').lower()}"
     if hint in WORDS:
         return WORDS[hint]
     if origin is Literal:
         return ", ".join(map(repr, parts))
     if origin is not None and issubclass(origin, Mapping):
-        return "a mapping by name" if len(parts) < 2 else f"a mapping from {_all_words(parts[0])} to {_all_words(parts[1])}"
+        return (
+            "a mapping by name"
+            if len(parts) < 2
+            else f"a mapping from {_all_words(parts[0])} to {_all_words(parts[1])}"
+        )
     if origin is not None and issubclass(origin, Callable):  # type: ignore[arg-type]
         return "a function"
     if origin is not None and issubclass(origin, Sequence):
@@ -254,8 +278,8 @@ def _found(value: object, alternatives: list[Any]) -> str:
     """Return what was found: the kind of a value, or of its first wrong item."""
     for each in alternatives:
         origin, parts = typing.get_origin(each), typing.get_args(each)
-        sequence = isinstance(value, (list, tuple)) and origin is not None
-        if sequence and issubclass(origin, Sequence):
-            wrong = next((v for v in value if not _one_of(v, parts[0])), None)
-            return f"a list with {described(wrong)} in it" if len(value) else "empty"
+        sequence = isinstance(origin, type) and issubclass(origin, Sequence)
+        if sequence and isinstance(value, (list, tuple)):
+            wrong = [item for item in value if not _one_of(item, parts[0])]
+            return f"a list with {described(wrong[0])}" if wrong else f"{len(value)} long"
     return described(value)

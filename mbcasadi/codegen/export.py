@@ -6,6 +6,7 @@ from pathlib import Path
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.c_interface import Law, law_from_controller, law_from_function
 from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
@@ -22,6 +23,7 @@ from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ExportError
 
 
+@checked
 def export_c(
     controller: Controller | HasController | ca.Function,
     folder: str | Path,

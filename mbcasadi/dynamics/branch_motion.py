@@ -5,6 +5,7 @@ from typing import NamedTuple, Unpack
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description.status import BranchStatus
 from mbcasadi.dynamics.formulations import FormulationOptions, equations_of
 from mbcasadi.dynamics.terms import State, choose_kind, rates, state_symbols, terms
@@ -27,6 +28,7 @@ REST_SPEED = 1e-8
 OUTPUTS = ("a", "f_c", "lam", "status")
 
 
+@checked
 def branch_motion(
     system: System,
     formulation: str = "projection",

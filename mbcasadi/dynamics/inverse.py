@@ -2,6 +2,7 @@
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.terms import (
     Treatment,
     choose_kind,
@@ -14,6 +15,7 @@ from mbcasadi.linalg import complement, complete_factor
 from mbcasadi.system import System
 
 
+@checked
 def inverse_dynamics(system: System) -> ca.Function:
     """Return (q, v, a, [t]) → (f): `f = M a + h - f_passive`, the force that the motion needs.
 
@@ -33,6 +35,7 @@ def inverse_dynamics(system: System) -> ca.Function:
     )
 
 
+@checked
 def constrained_inverse_dynamics(system: System, *, pivot: bool = True) -> ca.Function:
     """Return (q, v, a, [t]) → (u, f_c, lam, residual): controls of minimum norm for a motion.
 

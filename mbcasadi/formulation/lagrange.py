@@ -10,6 +10,7 @@ range, `V_iᵀ a = -(A⁺ c)ᵀ V_i`, and the system with the rows `Vᵀ` is sol
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.formulation.motion import ConstrainedMotion
 from mbcasadi.linalg import (
     RANK_TOL,
@@ -21,6 +22,7 @@ from mbcasadi.linalg import (
 )
 
 
+@checked
 def lagrange(
     M: Sym,
     h: Sym,

@@ -23,6 +23,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.motion import ConstrainedMotion, Equations
 from mbcasadi.linalg import RANK_TOL, MatrixRoot, Sym, matrix_root, projector
@@ -32,6 +33,7 @@ SYMMETRY_TOL = 1e-12
 """Relative difference of opposite entries that a metric given as numbers may have."""
 
 
+@checked
 def in_metric(equations: Equations, metric: Sym | ca.DM | ArrayLike) -> Equations:
     """Return the formulation that computes in the coordinates of a metric  [A05, §7.2].
 
@@ -85,6 +87,7 @@ def metric_root(metric: Sym | ca.DM | ArrayLike) -> MatrixRoot[Any]:
     return MatrixRoot(ca.diag(root), ca.diag(1 / root))
 
 
+@checked
 def metric_projector(
     A: Sym,
     metric: Sym | ca.DM | ArrayLike,
@@ -107,6 +110,7 @@ def metric_projector(
     return projector(A_W, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
 
 
+@checked
 def length_metric(rotational: Sequence[bool], length: float) -> ca.DM:
     """Return the metric that counts one radian as a `length`: `diag(length² or 1)`.
 
@@ -125,6 +129,7 @@ def length_metric(rotational: Sequence[bool], length: float) -> ca.DM:
     return ca.diag(ca.DM([length**2 if angular else 1.0 for angular in rotational]))
 
 
+@checked
 def limit_metric(force_limits: ArrayLike) -> ca.DM:
     """Return `W = diag(f_max²)`: forces are measured by the share of their limits  [A05, §7.2].
 

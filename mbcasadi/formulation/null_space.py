@@ -12,6 +12,7 @@ from typing import Generic, NamedTuple
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.formulation.motion import ConstrainedMotion
 from mbcasadi.linalg import (
     RANK_TOL,
@@ -50,6 +51,7 @@ class NullSpaceInverse(NamedTuple, Generic[Sym]):
     residual: Sym
 
 
+@checked
 def null_space(
     M: Sym,
     h: Sym,

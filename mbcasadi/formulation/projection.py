@@ -9,6 +9,7 @@ MuJoCo's.)
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation.motion import ConstrainedMotion
 from mbcasadi.linalg import (
@@ -27,6 +28,7 @@ INERTIAS = ("M_c", "M_c_prime", "M_c_second")
 """Names of the constraint inertias of [A05, eq. 23, 28, 29]."""
 
 
+@checked
 def constraint_inertia(M: Sym, P: Sym) -> Sym:
     """Return `M_c = M + P M - (P M)ᵀ`  [A05, eq. 23-24].
 
@@ -82,6 +84,7 @@ def inertia_norm(M: Sym) -> Sym:
     return ca.sqrt(ca.sumsqr(M))
 
 
+@checked
 def projection(
     M: Sym,
     h: Sym,

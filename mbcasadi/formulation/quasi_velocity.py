@@ -13,11 +13,13 @@ as the bodies are light, and a heavy body must not make a row look like a repeat
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.formulation.motion import ConstrainedMotion
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import RANK_TOL, Sym
 
 
+@checked
 def quasi_velocity(
     M: Sym,
     h: Sym,

@@ -16,6 +16,7 @@ from typing import Generic, NamedTuple
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.formulation.motion import ConstrainedMotion
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import RANK_TOL, Sym
@@ -36,6 +37,7 @@ class SplitMotion(NamedTuple, Generic[Sym]):
     lam: Sym
 
 
+@checked
 def udwadia_kalaba(
     M: Sym,
     h: Sym,

@@ -11,6 +11,7 @@ poses too, and `M` needs to be definite on null(A) only.
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.formulation.motion import ConstrainedMotion
 from mbcasadi.linalg import RANK_TOL, Sym, complement, complete_factor, tree_cholesky, tree_solve
@@ -50,6 +51,7 @@ def mean_mass(M: Sym, P: Sym, rank: Sym | float) -> Sym:
     return total / ca.if_else(moves, freedom, nv)
 
 
+@checked
 def virtual_mass(
     M: Sym,
     h: Sym,

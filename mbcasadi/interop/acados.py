@@ -5,6 +5,7 @@ from typing import Any
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour
 from mbcasadi.mpc.integrators.step import discrete_dynamics
@@ -17,6 +18,7 @@ from mbcasadi.mpc.integrators.step_options import (
 from mbcasadi.system import System
 
 
+@checked
 def to_acados_model(
     system: System,
     period: float | None = None,

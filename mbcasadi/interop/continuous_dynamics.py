@@ -13,12 +13,14 @@ from types import ModuleType
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import MissingExtraError, ProblemError
 from mbcasadi.mpc.integrators.manifold_step import force_fun
 from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS, DynamicsOptions
 from mbcasadi.system import System
 
 
+@checked
 def continuous_dynamics(
     system: System, dynamics: DynamicsOptions = DEFAULT_DYNAMICS
 ) -> ca.Function:

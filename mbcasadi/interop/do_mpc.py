@@ -4,6 +4,7 @@ from typing import Any
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour
 from mbcasadi.mpc.integrators.step import discrete_dynamics
@@ -16,6 +17,7 @@ from mbcasadi.mpc.integrators.step_options import (
 from mbcasadi.system import System
 
 
+@checked
 def to_do_mpc_model(
     system: System,
     period: float | None = None,

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour
 from mbcasadi.mpc.integrators.step import require_horizon
@@ -29,6 +30,7 @@ class RockitProblem(NamedTuple):
     mask: ca.MX | None
 
 
+@checked
 def to_rockit(
     system: System,
     horizon: int,

@@ -15,6 +15,7 @@ from typing import Generic
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg import gram_schmidt
 from mbcasadi.linalg.factor import null_columns, operations, row_factor
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
@@ -49,6 +50,7 @@ class RowBasis(Generic[Sym]):
     rank: Sym
 
 
+@checked
 def row_basis(
     A: Sym,
     *,
@@ -77,6 +79,7 @@ def row_basis(
     return RowBasis(V, R, used, kept, ca.sum1(kept))
 
 
+@checked
 def row_basis_fun(
     pattern: ca.Sparsity,
     *,
@@ -96,6 +99,7 @@ def row_basis_fun(
     return named_function("row_basis", {"A": A}, outputs)
 
 
+@checked
 def projector(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> Sym:
@@ -110,6 +114,7 @@ def projector(
     return complement(row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot).V)
 
 
+@checked
 def projector_fun(
     pattern: ca.Sparsity,
     *,
@@ -128,6 +133,7 @@ def projector_fun(
     return named_function("projector", {"A": A}, {"P": P})
 
 
+@checked
 def rank(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> Sym:
@@ -140,6 +146,7 @@ def rank(
     return row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot).rank
 
 
+@checked
 def rank_fun(
     pattern: ca.Sparsity,
     *,
@@ -158,6 +165,7 @@ def rank_fun(
     return named_function("rank", {"A": A}, {"rank": out})
 
 
+@checked
 def null_basis(A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL) -> Sym:
     """Return `Z` (n, n) with `A Z = 0`: orthonormal columns after `rank` zero columns.
 
@@ -169,6 +177,7 @@ def null_basis(A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float 
     return null_columns(A, threshold2)
 
 
+@checked
 def null_basis_fun(
     pattern: ca.Sparsity, *, row_scale: ca.DM | float = 1.0, rank_tol: float = RANK_TOL
 ) -> ca.Function:
@@ -178,6 +187,7 @@ def null_basis_fun(
     return named_function("null_basis", {"A": A}, {"Z": Z})
 
 
+@checked
 def complement(V: Sym) -> Sym:
     """Return `I - V Vᵀ` for (n, k) columns that are orthonormal or zero."""
     n = V.shape[0]

@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.basis import RANK_TOL
 from mbcasadi.linalg.householder import one_hot
 from mbcasadi.linalg.symbols import Sym
@@ -37,6 +38,7 @@ class _Step(NamedTuple, Generic[Sym]):
     pending: Sym
 
 
+@checked
 def bounded_least_norm(
     N: Sym,
     lower: Sym,

@@ -11,6 +11,7 @@ from typing import Generic, NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.basis import row_basis
 from mbcasadi.linalg.factor import operations
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
@@ -29,6 +30,7 @@ class MatrixRoot(NamedTuple, Generic[Sym]):
     inverse: Sym
 
 
+@checked
 def matrix_root(M: Sym) -> MatrixRoot[Sym]:
     """Return `M^{1/2}` and `M^{-1/2}`.
 
@@ -41,6 +43,7 @@ def matrix_root(M: Sym) -> MatrixRoot[Sym]:
     return _root(M)
 
 
+@checked
 def matrix_root_fun(pattern: ca.Sparsity) -> ca.Function:
     """Return `matrix_root` as a Function (M) → (root, inverse); above the limit, a loop."""
     M = symbol("M", pattern, root_operations(pattern.size1()))
@@ -48,6 +51,7 @@ def matrix_root_fun(pattern: ca.Sparsity) -> ca.Function:
     return named_function("matrix_root", {"M": M}, out._asdict())
 
 
+@checked
 def root_operations(n: int) -> int:
     """Return about how many operations `matrix_root` takes on an (n, n) matrix."""
     wide = ca.horzcat(ca.Sparsity.dense(n, n), ca.Sparsity.diag(n))

@@ -8,9 +8,11 @@ iterative refinement removes what growth of the factors may have cost.
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
 
 
+@checked
 def positive_solve(A: Sym, b: Sym) -> Sym:
     """Return `A⁻¹ b` for A (n, n) with positive definite symmetric part.
 
@@ -25,6 +27,7 @@ def positive_solve(A: Sym, b: Sym) -> Sym:
     return ca.repmat(scale, 1, b.shape[1]) * _solve(unit_diagonal, rhs)
 
 
+@checked
 def positive_solve_fun(pattern: ca.Sparsity, rhs_pattern: ca.Sparsity) -> ca.Function:
     """Return `positive_solve` as a Function (A, b) → (x), unrolled."""
     A, b = ca.SX.sym("A", pattern), ca.SX.sym("b", rhs_pattern)

@@ -11,6 +11,7 @@ from typing import Generic
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg import gram_schmidt
 from mbcasadi.linalg.basis import RANK_TOL, RowBasis, drop_threshold2, null_basis, row_basis
 from mbcasadi.linalg.factor import operations, row_factor_and_null
@@ -31,15 +32,18 @@ class CompleteFactor(Generic[Sym]):
     U: Sym
     T: Sym
 
+    @checked
     def pinv_times(self, b: Sym) -> Sym:
         """Return `A⁺ b` for an (m, p) right-hand side: least squares, minimum norm."""
         return self.basis.V @ ca.solve(self.T.T, self.U.T @ b)
 
+    @checked
     def pinv_transposed_times(self, b: Sym) -> Sym:
         """Return `A⁺ᵀ b` for an (n, p) right-hand side."""
         return self.U @ ca.solve(self.T, self.basis.V.T @ b)
 
 
+@checked
 def complete_factor(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> CompleteFactor[Sym]:
@@ -58,6 +62,7 @@ def complete_factor(
     return CompleteFactor(basis, U, T)
 
 
+@checked
 def complete_factor_scaled(
     A: Sym, column_scale: ca.DM, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL
 ) -> CompleteFactor[Sym]:
@@ -80,6 +85,7 @@ def complete_factor_scaled(
     return CompleteFactor(RowBasis(basis.V, R, basis.used, scaled.kept, scaled.rank), U, T)
 
 
+@checked
 def complete_factor_and_null_basis(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> tuple[CompleteFactor[Sym], Sym]:
@@ -101,6 +107,7 @@ def complete_factor_and_null_basis(
     ), Z
 
 
+@checked
 def pinv(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> Sym:
@@ -114,6 +121,7 @@ def pinv(
     return factor.basis.V @ ca.solve(factor.T.T, factor.U.T)
 
 
+@checked
 def pinv_fun(
     pattern: ca.Sparsity,
     *,
@@ -132,6 +140,7 @@ def pinv_fun(
     return named_function("pinv", {"A": A}, {"A_pinv": out})
 
 
+@checked
 def damped_pinv(A: Sym, damping: Sym | float) -> Sym:
     """Return `Aᵀ (A Aᵀ + d² I)⁻¹`, smooth in A whatever its rank.
 
@@ -149,6 +158,7 @@ def damped_pinv(A: Sym, damping: Sym | float) -> Sym:
     return basis.V[:n, :] @ ca.solve(basis.R.T, type(A).eye(m)) if m else A.T
 
 
+@checked
 def damped_pinv_fun(pattern: ca.Sparsity) -> ca.Function:
     """Return `damped_pinv` as a Function (A, damping) → (A_pinv)."""
     m = pattern.size1()

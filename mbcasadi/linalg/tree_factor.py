@@ -9,9 +9,11 @@ factor fills in.
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
 
 
+@checked
 def tree_cholesky(M: Sym) -> Sym:
     """Return lower triangular `L` with `M = Lᵀ L`.
 
@@ -34,6 +36,7 @@ def tree_cholesky(M: Sym) -> Sym:
     return L
 
 
+@checked
 def tree_cholesky_fun(pattern: ca.Sparsity) -> ca.Function:
     """Return `tree_cholesky` as a Function (M) → (L) for matrices with this pattern.
 
@@ -44,6 +47,7 @@ def tree_cholesky_fun(pattern: ca.Sparsity) -> ca.Function:
     return named_function("tree_cholesky", {"M": M}, {"L": L})
 
 
+@checked
 def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
     """Return `L⁻ᵀ b` for `L` of `tree_cholesky`, from the leaves to the roots.
 
@@ -59,6 +63,7 @@ def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
     return x
 
 
+@checked
 def tree_solve_lower(L: Sym, b: Sym) -> Sym:
     """Return `L⁻¹ b` for `L` of `tree_cholesky`, from the roots to the leaves."""
     if not isinstance(L, ca.SX):
@@ -71,11 +76,13 @@ def tree_solve_lower(L: Sym, b: Sym) -> Sym:
     return x
 
 
+@checked
 def tree_solve(L: Sym, b: Sym) -> Sym:
     """Return `M⁻¹ b = L⁻¹ L⁻ᵀ b` for `L` of `tree_cholesky(M)`."""
     return tree_solve_lower(L, tree_solve_transposed(L, b))
 
 
+@checked
 def tree_solve_fun(pattern: ca.Sparsity, columns: int = 1) -> ca.Function:
     """Return `M⁻¹ b` as a Function (M, b) → (x) for an M with this pattern."""
     n = pattern.size1()

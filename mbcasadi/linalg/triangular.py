@@ -2,14 +2,17 @@
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.basis import RowBasis
 
 
+@checked
 def inverse_diagonal(basis: RowBasis[ca.SX]) -> ca.SX:
     """Return (m,) reciprocals of the diagonal of R, zero for dropped rows."""
     return basis.kept / ca.if_else(basis.kept, ca.diag(basis.R), 1)
 
 
+@checked
 def solve_upper(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
     """Return `R⁻¹ b` by back substitution; zero rows where `inv_diag` is zero."""
     x = ca.SX(b)
@@ -20,6 +23,7 @@ def solve_upper(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
     return x
 
 
+@checked
 def solve_upper_transposed(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
     """Return `R⁻ᵀ b` by forward substitution; zero rows where `inv_diag` is zero."""
     x = ca.SX(b)
@@ -30,6 +34,7 @@ def solve_upper_transposed(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
     return x
 
 
+@checked
 def solve_kept(basis: RowBasis[ca.SX], b: ca.SX) -> ca.SX:
     """Return the shortest x (n,) with `A_i x = b_i` for each row that is kept.
 

@@ -12,6 +12,8 @@ Example:
 
 from pathlib import Path
 
+from mbcasadi.argument_kinds import checked
+
 _HERE = Path(__file__).resolve().parent
 _REPOSITORY = _HERE.parents[1] / "mujoco_models"
 _FOLDER = _HERE if any(_HERE.glob("*.xml")) else _REPOSITORY
@@ -23,6 +25,7 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in _FOLDER.glob("*.xml")))
 
 
+@checked
 def path(name: str) -> Path:
     """Return the MJCF file of the model `name` (with or without `.xml`).
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import AssemblyError, ShapeError
 from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation.functions import holonomic_rows
@@ -38,6 +39,7 @@ RESTARTS = 4
 """Random poses at each distance."""
 
 
+@checked
 def assemble(
     system: System,
     q0: ArrayLike,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import MotionError, ProblemError, SimulationError
 from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation.buffered_function import Array
@@ -21,6 +22,7 @@ from mbcasadi.simulation.trajectory import Trajectory
 from mbcasadi.system import System
 
 
+@checked
 def simulate(
     system: System,
     q0: ArrayLike,

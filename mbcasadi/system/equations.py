@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import user_rows
 from mbcasadi.errors import ShapeError
 from mbcasadi.shapes import real_array, require_shape, unique
@@ -25,6 +26,7 @@ from mbcasadi.system.rows import builders_of, rows_as_functions
 from mbcasadi.system.system import System
 
 
+@checked
 def from_lagrangian(
     q: ca.SX,
     v: ca.SX,
@@ -76,6 +78,7 @@ def from_lagrangian(
     )
 
 
+@checked
 def from_equations(
     q: ca.SX,
     v: ca.SX,

@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ShapeError
 from mbcasadi.shapes import real_array, require_shape
 
@@ -69,6 +70,7 @@ def evaluate(member: ca.Function, values: Mapping[str, ca.SX]) -> ca.SX: ...
 def evaluate(member: ca.Function, values: Mapping[str, ca.MX]) -> ca.MX: ...
 @overload
 def evaluate(member: ca.Function, values: Mapping[str, ca.DM | ArrayLike]) -> ca.DM: ...
+@checked
 def evaluate(member: ca.Function, values: Mapping[str, Any]) -> Any:  # CasADi's stubs mix no kinds
     """Return the only output of a member, from a mapping that holds its inputs."""
     return member(**{name: values[name] for name in member.name_in()})[member.name_out(0)]

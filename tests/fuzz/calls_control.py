@@ -3,7 +3,6 @@
 import casadi as ca
 import numpy as np
 
-import mbcasadi as mb
 from fuzz import examples as ex
 from mbcasadi import control
 from mbcasadi.benchmarks.law_cases import system_of
@@ -25,7 +24,10 @@ def _task(name, task):
     gains = control.Gains(*(np.ones(len(task.components(system))) for _ in range(3)))
     home = f"mbcasadi.control.{name}"
     return {
-        **{f"{home}.{m}": {"self": task, "system": system} for m in ("components", "units", "slots")},
+        **{
+            f"{home}.{m}": {"self": task, "system": system}
+            for m in ("components", "units", "slots")
+        },
         f"{home}.residual": state,
         f"{home}.rows": state | {"gains": gains},
         f"{home}.hold_reference": {"self": task, "system": system, "q": system.tree.q0},
@@ -98,10 +100,18 @@ def calls_of_regulators():
         "finite_horizon_gains": {"linear": linear, **WEIGHTS, "ticks": 2, "period": 1e-3},
         "finite_horizon_lqr": {"linear": linear, **WEIGHTS, "duration": 2e-3},
         "gain_in_full_coordinates": feedback,
-        "kalman": {"linear": linear, "output": ex.encoder(), "W": np.repeat([0, 1.0], 3), "V": 1e-6},
+        "kalman": {
+            "linear": linear,
+            "output": ex.encoder(),
+            "W": np.repeat([0, 1.0], 3),
+            "V": 1e-6,
+        },
         "linearize": rest,
         "linearize_along": {n: [x] if n != "system" else x for n, x in rest.items()},
-        "lqg": {"estimator": ex.estimator(), "K": regulators.lqr_gain(linear, **WEIGHTS, period=1e-3).K},
+        "lqg": {
+            "estimator": ex.estimator(),
+            "K": regulators.lqr_gain(linear, **WEIGHTS, period=1e-3).K,
+        },
         "lqr": {"linear": linear, **WEIGHTS},
         "lqr_gain": {"linear": linear, **WEIGHTS},
         "lti_inverse_dynamics": {"linear": linear},
@@ -117,10 +127,16 @@ def calls_of_regulators():
         "Linearization.state": {"self": linear, "x": np.zeros(2)},
         "Linearization.output_matrix": {"self": linear, "output": ex.encoder()},
         "KalmanFilter.correct": {
-            "self": ex.estimator(), "x": ca.SX.sym("x", 2), "y": ca.SX.sym("y"),
+            "self": ex.estimator(),
+            "x": ca.SX.sym("x", 2),
+            "y": ca.SX.sym("y"),
             "memory": ca.SX.sym("m", 20),
         },
-        "KalmanFilter.predict": {"self": ex.estimator(), "x": ca.SX.sym("x", 2), "u": ca.SX.sym("u")},
+        "KalmanFilter.predict": {
+            "self": ex.estimator(),
+            "x": ca.SX.sym("x", 2),
+            "u": ca.SX.sym("u"),
+        },
     }
     return {home + name: arguments for name, arguments in calls.items()}
 
@@ -135,7 +151,10 @@ def calls_of_tasks():
         **_task("ComTask", control.ComTask(axes="xz")),
         **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),
         **_task("PostureTask", control.PostureTask()),
-        "mbcasadi.control.InverseDynamicsQP": {"system": system, "tasks": [control.PostureTask(("crank",))]},
+        "mbcasadi.control.InverseDynamicsQP": {
+            "system": system,
+            "tasks": [control.PostureTask(("crank",))],
+        },
         "mbcasadi.control.InverseDynamicsQP.problem": state,
         "mbcasadi.control.InverseDynamicsQP.solve": state,
         "mbcasadi.control.InverseDynamicsQP.reference_at": {"self": ctl, "q": system.tree.q0},

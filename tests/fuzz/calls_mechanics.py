@@ -3,10 +3,8 @@
 import casadi as ca
 import numpy as np
 
-import mbcasadi as mb
 from fuzz import examples as ex
-from mbcasadi import formulation, linalg, simulation
-from mbcasadi.linalg import RowBasis
+from mbcasadi import formulation, linalg
 
 
 def calls_of_systems():
@@ -70,7 +68,14 @@ def calls_of_formulations():
     h, f = ca.SX.sym("h", 3), ca.SX.sym("f", 3)
     motion = {"M": M, "h": h, "f": f, "A": A, "c": c}
     home = "mbcasadi.formulation."
-    names = ("lagrange", "null_space", "projection", "quasi_velocity", "udwadia_kalaba", "virtual_mass")
+    names = (
+        "lagrange",
+        "null_space",
+        "projection",
+        "quasi_velocity",
+        "udwadia_kalaba",
+        "virtual_mass",
+    )
     return {
         **{home + name: motion for name in names},
         home + "constraint_inertia": {"M": M, "P": ca.SX.sym("P", 3, 3)},

@@ -3,7 +3,6 @@
 import casadi as ca
 import numpy as np
 
-import mbcasadi as mb
 from fuzz import examples as ex
 from mbcasadi import mpc
 

@@ -1,13 +1,11 @@
 """Right calls of code generation, the plant, validation and the models."""
 
 import casadi as ca
-import mujoco
 import numpy as np
 
-import mbcasadi as mb
 from fuzz import examples as ex
 from mbcasadi import validation
-from mbcasadi.validation import agreement, spec
+from mbcasadi.validation import agreement
 
 SPEC = {
     "type": "inverse_dynamics_qp",
@@ -91,7 +89,10 @@ def calls_of_data():
     return {
         "mbcasadi.models.path": {"name": "four_bar"},
         "mbcasadi.description.Coverage.by": {"self": ex.four_bar().coverage, "treatment": "used"},
-        "mbcasadi.description.Coverage.refusal": {"self": ex.four_bar().coverage, "member": "bias_force"},
+        "mbcasadi.description.Coverage.refusal": {
+            "self": ex.four_bar().coverage,
+            "member": "bias_force",
+        },
     }
 
 

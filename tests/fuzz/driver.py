@@ -62,7 +62,9 @@ def fault_of(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
     except (Exception, Hanging) as error:
         frames = traceback.extract_tb(error.__traceback__)
         ours = [f for f in frames if f.filename.startswith(str(PACKAGE))]
-        place = f"{ours[-1].filename.removeprefix(str(PACKAGE))[1:]}:{ours[-1].lineno}" if ours else ""
+        place = (
+            f"{ours[-1].filename.removeprefix(str(PACKAGE))[1:]}:{ours[-1].lineno}" if ours else ""
+        )
         return f"{type(error).__name__}: {str(error)[:100]!r} at {place}"
     return ""
 

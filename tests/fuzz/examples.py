@@ -12,8 +12,7 @@ from support.mpc_mechanisms import sliding_mass
 import mbcasadi as mb
 from mbcasadi import control, models, mpc, plant, validation
 from mbcasadi.control import laws, regulators
-from mbcasadi.validation import run, spec
-from mbcasadi.validation.closed_loop import Scenario
+from mbcasadi.validation import spec
 
 FOUR_BAR = models.path("four_bar")
 JOINTS = ("left_proximal", "right_proximal")

@@ -6,9 +6,9 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from fuzz import examples as ex
 
 import mbcasadi as mb
+from fuzz import examples as ex
 from mbcasadi import control, mpc, simulation
 from mbcasadi.control import laws
 

@@ -207,7 +207,7 @@ def test_what_makes_no_sense_is_refused(carts, rails):
         to_opti(carts, 0, 0.1, q)
     with pytest.raises(err.ProblemError, match=r"horizon = 2.5; expected"):
         to_rockit(carts, 2.5, 0.1, ocp=FakeOcp())
-    with pytest.raises(err.ProblemError, match="period = nan; expected a positive"):
+    with pytest.raises(err.ProblemError, match="period = nan; expected a number"):
         to_rockit(carts, 2, np.nan, ocp=FakeOcp())
     with pytest.raises(err.ShapeError, match=r"q0 has shape \(3,\), expected \(2,\)"):
         to_opti(carts, 2, 0.1, [0, 0, 0])

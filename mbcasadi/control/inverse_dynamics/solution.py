@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import Flag, Status
@@ -40,6 +41,7 @@ class CondensedQP(NamedTuple):
     t: Array
 
     @classmethod
+    @checked
     def of(cls, matrices: Mapping[str, Array], row_names: tuple[str, ...]) -> "CondensedQP":
         """Return the QP of the matrices of an inspection, by name."""
         parts = {key: matrices[key] for key in ("H", "A_qp", "T")}

@@ -30,6 +30,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.fallback import (
     CORE,
     Core,
@@ -67,6 +68,7 @@ from mbcasadi.system import System
 from mbcasadi.system.ranges import require_ranges
 
 
+@checked
 def make_law(
     system: System,
     name: str,

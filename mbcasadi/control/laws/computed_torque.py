@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -25,6 +26,7 @@ from mbcasadi.linalg import complete_factor
 from mbcasadi.system import System
 
 
+@checked
 def computed_torque(
     system: System,
     task: Task,

@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.actuated_force import Allocation, PrescribedForce
 from mbcasadi.control.tasks.task import Slot
@@ -60,6 +61,7 @@ class ForceGains:
         """Whether the loop uses a measured force."""
         return self.proportional > 0 or self.integral > 0
 
+    @checked
     def radius(self, period: float) -> float:
         """Return the largest |z| of the sampled loop; below one the error decays."""
         if not self.integral:

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.coordinate_check import require_coordinates
@@ -51,6 +52,7 @@ class GainCondition:
         """Whether `λ_min(K_p) > c_l c_v`  [A10, eq. 46]."""
         return self.kp > self.required
 
+    @checked
     def bound(self, t: ArrayLike, theta0: float, epsilon0: float) -> Array:
         """Return the bound of ‖θ̃(t)‖ under `quasi_velocity_tracking`  [A10, eq. 45 corrected].
 
@@ -85,6 +87,7 @@ class GainCondition:
         )
 
 
+@checked
 def gain_condition(
     system: System,
     coordinates: Coordinates,

@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.poses import motions_at, weights_of
@@ -133,6 +134,7 @@ class WorkspaceInputReach:
         return text + f"Worst pose, q = ({pose}): {self.worst.in_words}"
 
 
+@checked
 def input_reach(
     system: System,
     q: ArrayLike,
@@ -182,6 +184,7 @@ def input_reach(
     )
 
 
+@checked
 def workspace_input_reach(
     system: System,
     poses: ArrayLike,

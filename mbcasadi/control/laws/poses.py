@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.errors import ShapeError
@@ -98,6 +99,7 @@ def motions_at(
     return np.asarray(Vt[rank:].T)
 
 
+@checked
 def sampled_poses(
     system: System,
     count: int,

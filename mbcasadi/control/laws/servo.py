@@ -5,6 +5,7 @@ from dataclasses import replace
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -35,6 +36,7 @@ ATTAINED = 1e-6  # share of the desired acceleration; a missing part below it is
 HALF = 0.5  # above it, an entry of `off` releases a row
 
 
+@checked
 def servo_control(
     system: System,
     servo: ServoRows,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import user_rows
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.tasks.task import Slot
@@ -60,6 +61,7 @@ class ServoRows:
         """Number of rows k."""
         return len(self.names)
 
+    @checked
     def at(self, *values: ca.SX) -> ServoForm:
         """Return the rows for (q, v, y, ydot, yddot)."""
         return ServoForm(*self.form(*values))
@@ -71,6 +73,7 @@ class ServoRows:
         return tuple(Slot(name, self.signals, ("",) * len(self.signals)) for name in SIGNALS)
 
 
+@checked
 def servo_rows(
     system: System,
     q: ca.SX,
@@ -140,6 +143,7 @@ def servo_rows(
     )
 
 
+@checked
 def keep_rows(
     system: System,
     rows: Rows,

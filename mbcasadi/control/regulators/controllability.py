@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.modes import Mode, continuous_eigenvalue, generator, mode_of
 from mbcasadi.control.regulators.operating_point import Array
@@ -78,6 +79,7 @@ class Controllability:
         return "; ".join(lines)
 
 
+@checked
 def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Controllability:
     """Return which modes are controllable, for a continuous or a discrete system.
 
@@ -108,6 +110,7 @@ def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Control
     )
 
 
+@checked
 def require_stabilisable(linear: Linearization, *, tol: float = REACH_TOL) -> Controllability:
     """Return the report if feedback can stabilise the system.
 

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
@@ -39,6 +40,7 @@ from mbcasadi.shapes import count_of_periods, require_positive, weight
 from mbcasadi.system import System
 
 
+@checked
 def finite_horizon_lqr(
     linear: Linearization,
     Q: ArrayLike,
@@ -73,6 +75,7 @@ def finite_horizon_lqr(
     return _gain_schedule_law(linear.system, [linear] * ticks, gains, ctrl_limits, period, name)
 
 
+@checked
 def finite_horizon_gains(
     linear: Linearization,
     Q: ArrayLike,
@@ -100,6 +103,7 @@ def finite_horizon_gains(
     return backward_riccati([tick] * ticks, _end(linear, Q, R, Q_end, period, linear))[0]
 
 
+@checked
 def trajectory_lqr(
     along: Sequence[Linearization],
     Q: ArrayLike,
@@ -137,6 +141,7 @@ def trajectory_lqr(
     return _gain_schedule_law(along[0].system, rows, gains, ctrl_limits, period, name)
 
 
+@checked
 def trajectory_gains(
     along: Sequence[Linearization],
     Q: ArrayLike,

@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.equilibrium import Equilibrium
 from mbcasadi.control.regulators.operating_point import (
     Array,
@@ -105,12 +106,14 @@ class Linearization:
         """(nx, nv) part of `x = from_dq δq + from_dv δv`."""
         return np.vstack([np.zeros((self.n_q, self.Z_v.shape[0])), self.Z_v.T])
 
+    @checked
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return x (nx,) of a measured state."""
         dq = self.system.difference(self.q, column("q", q, self.system.nq))
         dv = column("v", v, self.system.nv) - self.v
         return np.asarray(self.from_dq @ np.array(dq).ravel() + self.from_dv @ dv)
 
+    @checked
     def state(self, x: ArrayLike) -> tuple[Array, Array]:
         """Return (q, v) of coordinates x, on the manifold to first order."""
         values = column("x", x, self.nx)
@@ -124,6 +127,7 @@ class Linearization:
         xi, eta = ca.DM(self.Z_q.T) @ dq, ca.DM(self.Z_v.T) @ (v - self.v)
         return ca.Function("coordinates", [q, v], [ca.vertcat(xi, eta)], ["q", "v"], ["x"])
 
+    @checked
     def output_matrix(self, output: ca.Function) -> Array:
         """Return (ny, nx) `δy = C x` of a Function (q, [v]) → (y).
 
@@ -133,6 +137,7 @@ class Linearization:
         return output_matrix(self, output)
 
 
+@checked
 def linearize(
     system: System,
     q: ArrayLike | Equilibrium,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Law
 from mbcasadi.control.regulators.controllability import require_stabilisable
 from mbcasadi.control.regulators.feedback import feedback, finite_matrix, require_continuous
@@ -37,6 +38,7 @@ class Weights:
     N: Array
 
 
+@checked
 def lqr(
     linear: Linearization,
     Q: ArrayLike,
@@ -76,6 +78,7 @@ def lqr(
     )
 
 
+@checked
 def lqr_gain(
     linear: Linearization,
     Q: ArrayLike,
@@ -133,6 +136,7 @@ def manifold_weights(
     return Weights(T.T @ natural @ T, control, T.T @ cross)
 
 
+@checked
 def gain_in_full_coordinates(linear: Linearization, K: Array) -> Array:
     """Return (nu, 2 nv) `K (from_dq, from_dv)`, the gain on (δq, δv); it depends on no basis."""
     return np.asarray(K @ np.hstack([linear.from_dq, linear.from_dv]))

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.regulators.linearization import Linearization
@@ -22,6 +23,7 @@ DESCRIPTOR_INPUT_TOL = 1e-10
 """Singular value of dfdu, relative to the largest, that counts as zero."""
 
 
+@checked
 def lti_inverse_dynamics(
     linear: Linearization,
     *,

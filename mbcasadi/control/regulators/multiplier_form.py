@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
 from mbcasadi.control.regulators.operating_point import Array, motion_fun, numbers, rows_fun
@@ -62,6 +63,7 @@ class ReducedDescriptor(NamedTuple):
     N: Array
 
 
+@checked
 def reduce_descriptor(
     full: DescriptorForm,
     *,
@@ -113,6 +115,7 @@ def require_equilibrium(linear: Linearization) -> None:
         )
 
 
+@checked
 def descriptor_form(linear: Linearization) -> DescriptorForm:
     """Return S20's form (7) of a mechanism near a state, `x = (δq, δv)`, λ the change of lam.
 

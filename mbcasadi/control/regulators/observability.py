@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.modes import (
     STEADY,
@@ -57,6 +58,7 @@ class Observability:
         return "; ".join([*lines, *(f"unseen: {mode.in_words}" for mode in self.unseen)])
 
 
+@checked
 def observability(linear: Linearization, C: Array) -> Observability:
     """Return which modes are unobservable in `y = C x`.
 

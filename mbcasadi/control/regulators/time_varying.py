@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.discrete import hold_matrices
 from mbcasadi.control.regulators.linearization import Linearization, assemble_state
 from mbcasadi.control.regulators.operating_point import (
@@ -37,6 +38,7 @@ from mbcasadi.shapes import real_array, require_positive
 from mbcasadi.system import System
 
 
+@checked
 def linearize_along(
     system: System,
     q: ArrayLike,
@@ -81,6 +83,7 @@ def linearize_along(
     return tuple(systems)
 
 
+@checked
 def discretize_along(linear: Sequence[Linearization], period: float) -> tuple[Linearization, ...]:
     """Return the steps from each sample to the next, one fewer than there are samples.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task
 from mbcasadi.description.tree import DOF_SIZE, QPOS_SIZE, Joint
 from mbcasadi.errors import ProblemError
@@ -35,6 +36,7 @@ class PostureTask(Task):
     weight: Gain = 1.0
     name: str = "posture"
 
+    @checked
     def components(self, system: System) -> tuple[str, ...]:
         """Return the joints' names, with a suffix for each rate of ball and free joints."""
         if system.tree is None:
@@ -45,12 +47,14 @@ class PostureTask(Task):
             for rate in RATES[joint.kind]
         )
 
+    @checked
     def units(self, system: System) -> tuple[str, ...]:
         """Return m or rad for each row."""
         if system.tree is None:
             return ("",) * system.nv
         return tuple(unit for joint in self._chosen(system) for unit in RATE_UNITS[joint.kind])
 
+    @checked
     def slots(self, system: System) -> tuple[Slot, ...]:
         """Return the slices q, v and a."""
         rates = self.components(system)
@@ -68,6 +72,7 @@ class PostureTask(Task):
             Slot(f"{self.name}.a", rates, tuple(per(unit, "s²") for unit in rate_units)),
         )
 
+    @checked
     def residual(
         self,
         system: System,
@@ -89,6 +94,7 @@ class PostureTask(Task):
         target = system.difference(self._origin(system), q_ref)[dofs]
         return Residual(J, ca.SX(len(dofs), 1), error, target, ref["v"], ref["a"])
 
+    @checked
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the chosen joints' present coordinates, at rest."""
         rest = np.zeros(len(self._dofs(system)))

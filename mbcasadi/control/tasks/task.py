@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import real_array, require_kind
 from mbcasadi.system import System
@@ -131,6 +132,7 @@ class Task(ABC):
             ref: the task's slices by their names without the task's.
         """
 
+    @checked
     @final
     def rows(
         self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains

@@ -23,6 +23,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
@@ -63,6 +64,7 @@ class WalkingPlanner:
         return self.controller.z0
 
 
+@checked
 def walking_planner(
     law: InverseDynamicsQP,
     mpc: SingleRigidBodyMPC,

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.reference import fill_reference, slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller
@@ -50,10 +51,12 @@ class LinearMPC:
         """Slice of the reference by its slot's name."""
         return slot_slices(self.slots)
 
+    @checked
     def ref(self, **values: ArrayLike) -> Array:
         """Return the reference with these slices, zero elsewhere; dots are written as `_`."""
         return fill_reference(self.slots, values)
 
+    @checked
     def schedule(self, **values: ArrayLike) -> Array:
         """Return the reference of a law with a preview, from one row for each sample 1 … N.
 
@@ -81,6 +84,7 @@ class LinearMPC:
             entries |= {f"{name}{k + 1}": row for k, row in enumerate(rows)}
         return fill_reference(self.slots, entries)
 
+    @checked
     def violations(self, *inputs: ArrayLike) -> tuple[Violation, ...]:
         """Return the bounds that the plan of this step violates, each with `in_words`.
 

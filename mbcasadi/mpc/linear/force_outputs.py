@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import motion_fun, numbers
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
@@ -49,6 +50,7 @@ def force_slopes(linear: Linearization) -> ForceSlopes:
     return ForceSlopes(motion["lam"].ravel(), of_state, motion["lam_u"])
 
 
+@checked
 def force_output(
     linear: Linearization,
     name: str,
@@ -92,6 +94,7 @@ def force_output(
     return Output(name, C, D, low, high, linear_penalty, quadratic_penalty)
 
 
+@checked
 def friction_output(
     linear: Linearization,
     name: str,

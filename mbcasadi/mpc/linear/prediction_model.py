@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array
 
@@ -27,6 +28,7 @@ class LinearModel:
     period: float
 
     @classmethod
+    @checked
     def of(
         cls, A: ArrayLike, B: ArrayLike, period: float, drift: ArrayLike | None = None
     ) -> "LinearModel":
@@ -72,6 +74,7 @@ class LinearModel:
         """Whether each interval has matrices of its own."""
         return self.A.ndim == 3
 
+    @checked
     def interval(self, k: int) -> tuple[Array, Array, Array]:
         """Return A, B and drift of the interval k."""
         if self.varies:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
 
@@ -44,6 +45,7 @@ class TerminalSet:
     K: Array
     steps: int
 
+    @checked
     def contains(self, x: Array, u: Array) -> bool:
         """Return whether (x_N, u_{N-1}) lies in the set."""
         return bool(np.all(self.of_x @ x + self.of_u @ u <= 1 + NEW))

@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description.status import QP_STATUS, Status
 from mbcasadi.errors import ShapeError
 from mbcasadi.mpc.ocp.constraints import describe_violations, end_rows, path_rows
@@ -83,6 +84,7 @@ class OcpSolution:
         )
 
 
+@checked
 def initial_guess(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> OcpSolution:
     """Return a guess for `OcpSolver` from states (N + 1, nx) and controls (N, nu).
 
@@ -115,6 +117,7 @@ def initial_guess(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> Ocp
     )
 
 
+@checked
 def rollout(ocp: OptimalControlProblem, x0: Array, p: Array, u: Array | None = None) -> OcpSolution:
     """Return the motion from x0 under u as a guess.
 

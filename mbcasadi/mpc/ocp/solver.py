@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ShapeError, SolverError
 from mbcasadi.mpc.ocp.constraints import end_rows
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
@@ -117,6 +118,7 @@ class OcpSolver:
         )
 
 
+@checked
 def solve(
     ocp: OptimalControlProblem,
     x0: ArrayLike,
@@ -145,6 +147,7 @@ def solve(
     return built(x0, p, guess)
 
 
+@checked
 def ocp_solver(
     ocp: OptimalControlProblem,
     solver: str = "ipopt",

@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.feedback import deviations, setpoint_slots
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
@@ -57,6 +58,7 @@ class StageSymbols:
     t: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
 
+@checked
 def stage_symbols(system: System, **parameters: int) -> StageSymbols:
     """Return symbols for costs and constraints; `parameters` are own ones by size.
 

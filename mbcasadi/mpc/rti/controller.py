@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.safe_output.mechanism_hold import (
     Hold,
     hold_of_controls,
@@ -61,6 +62,7 @@ class RealTimeIteration:
         assert stages.prepare is not None
         return stages.prepare
 
+    @checked
     def z(self, guess: OcpSolution, pending: ArrayLike | None = None) -> Array:
         """Return the state that begins with this guess.
 
@@ -74,12 +76,14 @@ class RealTimeIteration:
         """
         return _first_memory(self.memory, guess, pending)
 
+    @checked
     def trajectory(self, z: Array) -> tuple[Array, Array]:
         """Return x (N + 1, nx) and u (N, nu) in z."""
         nx, nu, N = self.ocp.nx, self.ocp.nu, self.ocp.horizon
         flat, ends = real_array("z", z).ravel(), nx * (N + 1)
         return flat[:ends].reshape(N + 1, nx), flat[ends : ends + nu * N].reshape(N, nu)
 
+    @checked
     def violations(self, z: Array, p: ArrayLike | None = None) -> tuple[str, ...]:
         """Return a sentence for each row of path and end that the plan in z violates.
 
@@ -92,6 +96,7 @@ class RealTimeIteration:
         return violations_of(self.ocp, x, u, parameters)
 
 
+@checked
 def real_time_iteration(
     ocp: OptimalControlProblem,
     guess: OcpSolution | None = None,

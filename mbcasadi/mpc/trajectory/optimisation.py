@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, null_basis
 from mbcasadi.errors import ProblemError, ShapeError
@@ -49,6 +50,7 @@ class TrajectorySolver:
         return TrajectorySolution(self.problem, solution)
 
 
+@checked
 def trajectory_solver(
     problem: TrajectoryProblem,
     solver: str = "ipopt",
@@ -70,6 +72,7 @@ def trajectory_solver(
     return TrajectorySolver(problem, program_solver(program, solver, hessian, tolerance, options))
 
 
+@checked
 def optimise(
     problem: TrajectoryProblem,
     guess: OcpSolution,
@@ -98,6 +101,7 @@ def optimise(
     return built(guess, p)
 
 
+@checked
 def trajectory_guess(
     problem: TrajectoryProblem,
     q: ArrayLike,

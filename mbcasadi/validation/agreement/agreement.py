@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ModelError, UnsupportedFeatureError
 from mbcasadi.mjcf import capture_warnings
 from mbcasadi.system import FrameFunctions, System
@@ -75,6 +76,7 @@ class Check(NamedTuple):
     value: Value
 
 
+@checked
 def compare(
     system: System, model: mujoco.MjModel, states: int = 20, seed: int = 0, frames: int = 6
 ) -> list[Agreement]:

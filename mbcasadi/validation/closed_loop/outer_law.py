@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import CProject, TickTimes, export_c
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
@@ -60,6 +61,7 @@ class OuterLaw:
         record: inputs, `u` and `status` of its ticks since `reset`; name → rows.
     """
 
+    @checked
     def __init__(
         self, law: CompiledLaw, planner: Planner, project: CProject, command: Command
     ) -> None:
@@ -124,6 +126,7 @@ class OuterLaw:
         return self.law.project.time(inputs, repeats=1)
 
 
+@checked
 @contextmanager
 def outer_law(
     controller: Controller | HasController, planner: Planner, command: Command

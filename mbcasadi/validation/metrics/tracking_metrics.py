@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Controller
 from mbcasadi.errors import UnknownNameError
 from mbcasadi.validation.closed_loop import Recording
@@ -41,6 +42,7 @@ class TrackingStatistics:
         """Whether the target has an amplitude."""
         return self.amplitude > SMALLEST_AMPLITUDE
 
+    @checked
     def share(self, value: float) -> float:
         """Return `value` over the amplitude, NaN where the target is constant."""
         return value / self.amplitude if self.moves else float("nan")
