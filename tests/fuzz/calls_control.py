@@ -19,10 +19,10 @@ def _bilinear(call):
 def _task(name, task):
     """Right calls of the methods of a task on the five-bar."""
     system, q, v = ex.five_bar(), ca.SX.sym("q", 4), ca.SX.sym("v", 4)
-    ref = {slot.name: ca.SX.sym("r", slot.size) for slot in task.slots(system)}
+    ref = {slot.name.rpartition(".")[2]: ca.SX.sym("r", slot.size) for slot in task.slots(system)}
     state = {"self": task, "system": system, "q": q, "v": v, "ref": ref}
     gains = control.Gains(*(np.ones(len(task.components(system))) for _ in range(3)))
-    home = f"mbcasadi.control.{name}"
+    home = f"control.{name}"
     return {
         **{
             f"{home}.{m}": {"self": task, "system": system}
@@ -38,7 +38,7 @@ def calls_of_laws():
     system, theta, task = ex.five_bar(), ex.theta(), control.PostureTask()
     q, v, servo = ex.servo()
     q0, pd = system.tree.q0, {"stiffness": 1.0, "damping": 1.0}
-    home = "mbcasadi.control.laws."
+    home = "control.laws."
     with_task = {"system": system, "task": task}
     with_theta = {"system": system, "coordinates": theta}
     calls = {
@@ -49,7 +49,7 @@ def calls_of_laws():
         "constraint_force_control": {"system": system},
         "dependent_regulation": {"system": system, "kp": 1.0, "kd": 1.0},
         "dependent_tracking": {"system": system, "kd": 1.0},
-        "hybrid_motion_force_control": with_theta,
+        "hybrid_motion_force_control": with_theta | {"gains": laws.ForceGains(0.5, 1.0)},
         "passive_joint_control": with_theta,
         "projected_inverse_dynamics": with_theta | {"system": system_of("five_bar_driven")},
         "quasi_velocity_force": with_theta,
@@ -84,7 +84,7 @@ def calls_of_laws():
 
 
 def calls_of_regulators():
-    linear, home = ex.linear(), "mbcasadi.control.regulators."
+    linear, home = ex.linear(), "control.regulators."
     K = regulators.lqr_gain(linear, **WEIGHTS).K
     feedback = {"linear": linear, "K": K}
     along = {"along": ex.along(), **WEIGHTS, "period": 1e-3}
@@ -130,7 +130,7 @@ def calls_of_regulators():
             "self": ex.estimator(),
             "x": ca.SX.sym("x", 2),
             "y": ca.SX.sym("y"),
-            "memory": ca.SX.sym("m", 20),
+            "memory": ca.SX.sym("m", 3),
         },
         "KalmanFilter.predict": {
             "self": ex.estimator(),
@@ -145,23 +145,19 @@ def calls_of_tasks():
     ctl, system = ex.inverse_dynamics(), ex.four_bar()
     state = {"self": ctl, "q": system.tree.q0, "v": np.zeros(3)}
     return {
-        "mbcasadi.control.ComTask": {},
-        "mbcasadi.control.FrameTask": {"frame": "tool"},
-        "mbcasadi.control.PostureTask": {},
+        "control.ComTask": {},
+        "control.FrameTask": {"frame": "tool"},
+        "control.PostureTask": {},
         **_task("ComTask", control.ComTask(axes="xz")),
         **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),
         **_task("PostureTask", control.PostureTask()),
-        "mbcasadi.control.InverseDynamicsQP": {
+        "control.InverseDynamicsQP": {
             "system": system,
             "tasks": [control.PostureTask(("crank",))],
         },
-        "mbcasadi.control.InverseDynamicsQP.problem": state,
-        "mbcasadi.control.InverseDynamicsQP.solve": state,
-        "mbcasadi.control.InverseDynamicsQP.reference_at": {"self": ctl, "q": system.tree.q0},
-        "mbcasadi.control.with_fallback": {"law": ex.law(), "fallback": "zero"},
-        "mbcasadi.control.CondensedQP.of": None,
+        "control.InverseDynamicsQP.problem": state,
+        "control.InverseDynamicsQP.solve": state,
+        "control.InverseDynamicsQP.reference_at": {"self": ctl, "q": system.tree.q0},
+        "control.with_fallback": {"law": ex.law(), "fallback": "zero"},
+        "control.CondensedQP.of": {"matrices": ex.matrices(), "row_names": ("a", "b")},
     }
-
-
-def calls():
-    return calls_of_laws() | calls_of_regulators() | calls_of_tasks()

@@ -12,15 +12,16 @@ def calls_of_systems():
     angle, rate = ex.one_symbol()
     state = {"self": system, "q": q, "v": v}
     equations = {"q": angle, "v": rate}
-    home = "mbcasadi.system."
+    home = "system."
     calls = {
-        "read_mjcf": {"source": ex.FOUR_BAR},
+        "read_mjcf": {"source": str(ex.FOUR_BAR)},
         "from_lagrangian": equations | {"kinetic": rate**2},
         "from_equations": equations | {"M": ca.SX(1), "h": ca.SX(0)},
         "redundancy": {"system": system, "q": system.tree.q0},
         "evaluate": {"member": system.mass_matrix, "values": {"q": system.tree.q0}},
         "System.member": {"self": system, "name": "mass_matrix"},
         "System.require_available": {"self": system},
+        "System.cached_function": {"self": system, "key": "own", "make": ex.sine},
         "System.frame": {"self": system, "name": "tracer"},
         "System.with_frame": state | {"name": "own", "position": ca.SX(3, 1)},
         "System.rows": state | {"phi": q[0]},
@@ -31,7 +32,7 @@ def calls_of_systems():
 
 
 def calls_of_dynamics():
-    home, system = "mbcasadi.dynamics.", {"system": ex.four_bar()}
+    home, system = "dynamics.", {"system": ex.four_bar()}
     names = (
         "actuation_map", "branch_motion", "constrained_inverse_dynamics", "constraint_force",
         "force_channels", "forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics",
@@ -45,7 +46,7 @@ def calls_of_dynamics():
 def calls_of_simulation():
     system = ex.four_bar()
     rest = {"system": system, "q0": system.tree.q0, "v0": np.zeros(3)}
-    home = "mbcasadi.simulation."
+    home = "simulation."
     calls = {
         "assemble": {"system": system, "q0": system.tree.q0},
         "simulate": rest | {"duration": 1e-3},
@@ -67,7 +68,7 @@ def calls_of_formulations():
     M, A, c = ca.SX.sym("M", 3, 3), ca.SX.sym("A", 2, 3), ca.SX.sym("c", 2)
     h, f = ca.SX.sym("h", 3), ca.SX.sym("f", 3)
     motion = {"M": M, "h": h, "f": f, "A": A, "c": c}
-    home = "mbcasadi.formulation."
+    home = "formulation."
     names = (
         "lagrange",
         "null_space",
@@ -93,7 +94,7 @@ def calls_of_linalg():
     L = linalg.tree_cholesky(M)
     pattern, square = ca.Sparsity.dense(2, 3), ca.Sparsity.dense(3, 3)
     inv = ca.SX.sym("inv", 3)
-    home = "mbcasadi.linalg."
+    home = "linalg."
     calls = {
         **{name: {"A": A} for name in ("complete_factor", "complete_factor_and_null_basis",
            "null_basis", "pinv", "projector", "rank", "row_basis")},
@@ -120,13 +121,3 @@ def calls_of_linalg():
         "CompleteFactor.pinv_transposed_times": {"self": factor, "b": b},
     }  # fmt: skip
     return {home + name: arguments for name, arguments in calls.items()}
-
-
-def calls():
-    return {
-        **calls_of_systems(),
-        **calls_of_dynamics(),
-        **calls_of_simulation(),
-        **calls_of_formulations(),
-        **calls_of_linalg(),
-    }

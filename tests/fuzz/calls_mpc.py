@@ -1,16 +1,20 @@
 """Right calls of MPC, trajectory optimisation and the hand-over to other libraries."""
 
+from types import SimpleNamespace
+
 import casadi as ca
 import numpy as np
+from support.interop_stand_ins import FakeDoMpc, FakeOcp
 
 from fuzz import examples as ex
+from fuzz.driver import Fresh
 from mbcasadi import mpc
 
 
 def calls_of_linear_mpc():
     linear, plain = ex.linear(), ex.plain_model()
     weights, cost = {"Q": np.ones(2), "R": 1.0}, {"Q": np.ones(6), "R": 1.0}
-    controller = ex.linear_mpc()
+    controller = ex.lti_mpc()
     lti = {"model": plain, "horizon": 2, **weights}
     return {
         "LinearModel.of": {"A": np.eye(2), "B": np.ones((2, 1)), "period": 0.1},
@@ -24,10 +28,10 @@ def calls_of_linear_mpc():
         "force_output": {"linear": linear, "name": "pin", "rows": np.eye(3)[:1]},
         "friction_output": {"linear": linear, "name": "pin", "constraint": "pin", "friction": 0.5},
         "Noise": {},
-        "LinearMPC.ref": {"self": controller},
-        "LinearMPC.schedule": {"self": controller},
-        "LinearMPC.violations": {"self": controller},
-        "TerminalSet.contains": None,
+        "LinearMPC.ref": {"self": controller, "values": {"x1": np.zeros(2)}},
+        "LinearMPC.schedule": {"self": controller, "values": {"x": np.zeros(2)}},
+        "LinearMPC.violations": {"self": controller, "inputs": ex.zeros_of(controller.function)},
+        "TerminalSet.contains": {"self": ex.terminal_set(), "x": np.zeros(2), "u": np.zeros(1)},
     }
 
 
@@ -116,18 +120,17 @@ def calls_of_walking():
 
 
 def calls_of_interop():
-    system, home = {"system": ex.mass()}, "mbcasadi.interop."
+    system, home = {"system": ex.mass()}, "interop."
     ticks = system | {"horizon": 2, "period": 0.1}
     return {
         home + "continuous_dynamics": system,
-        home + "to_acados_model": system,
-        home + "to_do_mpc_model": system,
+        home + "to_acados_model": system | {"model": Fresh(SimpleNamespace)},
+        home + "to_do_mpc_model": system | {"model": Fresh(FakeDoMpc)},
         home + "to_opti": ticks | {"q0": [0.0]},
-        home + "to_rockit": ticks,
+        home + "to_rockit": ticks | {"ocp": Fresh(FakeOcp)},
     }
 
 
-def calls():
+def calls_of_mpc():
     parts = (calls_of_linear_mpc, calls_of_ocps, calls_of_trajectories, calls_of_walking)
-    own = {f"mbcasadi.mpc.{name}": call for part in parts for name, call in part().items()}
-    return own | calls_of_interop()
+    return {f"mpc.{name}": call for part in parts for name, call in part().items()}

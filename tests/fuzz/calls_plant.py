@@ -1,6 +1,5 @@
 """Right calls of code generation, the plant, validation and the models."""
 
-import casadi as ca
 import numpy as np
 
 from fuzz import examples as ex
@@ -15,27 +14,31 @@ SPEC = {
 
 def calls_of_codegen():
     project = ex.project()
-    names = project.manifest
-    call = {"self": project, "inputs": ex.inputs_of(project)}
+    call = {"self": project, "inputs": {}}
     memory = {"memory": project.memory()}
-    sine = ca.Function("sine", [ca.SX.sym("x")], [ca.SX(1)], ["x"], ["y"])
-    home = "mbcasadi.codegen."
+    phases = ex.iteration_project()
+    ticks = {"self": phases, "memory": phases.memory(), "inputs": {}}
+    home = "codegen."
     return {
-        home + "export_c": {"controller": sine, "folder": ex.folder() / "sine", "overwrite": True},
+        home + "export_c": {
+            "controller": ex.sine(),
+            "folder": ex.folder() / "sine",
+            "overwrite": True,
+        },
         home + "open_project": {"folder": project.folder},
         home + "CProject.build": {"self": project},
         home + "CProject.size": {"self": project},
         home + "CProject.load": {"self": project},
         home + "CProject.build_example": {"self": project},
         home + "CProject.step": call | memory,
-        home + "CProject.prepare": call | memory,
-        home + "CProject.feedback": call | memory,
+        home + "CProject.prepare": ticks,
+        home + "CProject.feedback": ticks,
         home + "CProject.time": call | {"repeats": 1},
     }
 
 
 def calls_of_plants():
-    world, home = ex.world(), "mbcasadi.plant."
+    world, home = ex.world(), "plant."
     own = {"self": world}
     return {
         home + "Plant": {"source": ex.FOUR_BAR},
@@ -57,7 +60,7 @@ def calls_of_plants():
 
 
 def calls_of_validation():
-    law, home = ex.compiled(), "mbcasadi.validation."
+    law, home = ex.compiled(), "validation."
     trial = {"controller": law, "model": ex.FOUR_BAR, "duration": 2e-3}
     report = ex.report()
     return {
@@ -65,7 +68,12 @@ def calls_of_validation():
         home + "campaign": trial | {"cases": validation.cases([0])},
         home + "cases": {"seeds": [0]},
         home + "compile_controller": {"controller": law},
-        home + "outer_law": {"controller": law, "planner": None, "command": None},
+        home + "outer_law": {"controller": law, "planner": ex.planner(), "command": np.zeros(1)},
+        home + "OuterLaw": {
+            "law": law, "planner": ex.planner(), "project": ex.project(), "command": np.zeros(1),
+        },
+        home + "Predictions.share": {"self": ex.predictions(), "lag": 1},
+        home + "TrackingStatistics.share": {"self": ex.tracking(), "value": 0.1},
         home + "Criteria": {},
         home + "ReportOptions": {},
         home + "ScenarioOptions": {},
@@ -87,14 +95,10 @@ def calls_of_validation():
 
 def calls_of_data():
     return {
-        "mbcasadi.models.path": {"name": "four_bar"},
-        "mbcasadi.description.Coverage.by": {"self": ex.four_bar().coverage, "treatment": "used"},
-        "mbcasadi.description.Coverage.refusal": {
+        "models.path": {"name": "four_bar"},
+        "description.Coverage.by": {"self": ex.four_bar().coverage, "treatment": "used"},
+        "description.Coverage.refusal": {
             "self": ex.four_bar().coverage,
             "member": "bias_force",
         },
     }
-
-
-def calls():
-    return {**calls_of_codegen(), **calls_of_plants(), **calls_of_validation(), **calls_of_data()}

@@ -5,6 +5,7 @@ import inspect
 import signal
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +21,45 @@ class Hanging(BaseException):
     """A call took too long."""
 
 
-def parameters_of(function: Callable[..., Any]) -> list[str]:
-    """Return the names of the arguments that are fuzzed: all but the object itself."""
-    return [name for name in inspect.signature(function).parameters if name != "self"]
+@dataclass(frozen=True)
+class Fresh:
+    """An argument that the call changes: a new one is made for each call."""
+
+    make: Callable[[], Any]
+
+
+def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the arguments that are fuzzed: all but the object itself."""
+    parameters = inspect.signature(function).parameters
+    return {name: p for name, p in parameters.items() if name != "self"}
 
 
 def answer(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
     """Call a function; what makes a context is entered and left.
 
-    A class method is bound already, and has no `self`.
+    A table gives `*args` as a tuple and `**options` as a dictionary, by their names.
     """
-    result = function(**arguments)
+    given = {n: v.make() if isinstance(v, Fresh) else v for n, v in arguments.items()}
+    positional: list[Any] = []
+    for name, parameter in parameters_of(function).items():
+        if name in given and parameter.kind is parameter.VAR_POSITIONAL:
+            positional = [given.pop(n) for n in ("self",) if n in given] + [*given.pop(name)]
+        elif name in given and parameter.kind is parameter.VAR_KEYWORD:
+            given |= given.pop(name)
+    result = function(*positional, **given)
     if hasattr(result, "__enter__") and hasattr(result, "gen"):
         with result:
             pass
+
+
+def changed(arguments: dict[str, Any], parameter: inspect.Parameter, value: Any) -> dict[str, Any]:
+    """Return the arguments of a call with one wrong value."""
+    name, given = parameter.name, arguments.get(parameter.name)
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        value = (value, *(given or ())[1:])
+    if parameter.kind is parameter.VAR_KEYWORD:
+        value = {next(iter(given or {}), "no_such_option"): value}
+    return {**arguments, name: value}
 
 
 @contextlib.contextmanager
@@ -72,10 +98,10 @@ def fault_of(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
 def faults_of(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, str]:
     """Return the faults by the argument that was wrong, with its value."""
     faults = {}
-    for name in parameters_of(function):
-        valid = arguments.get(name, inspect.signature(function).parameters[name].default)
+    for name, parameter in parameters_of(function).items():
+        valid = arguments.get(name, parameter.default)
         for wrong, value in {**wrong_values(), **with_wrong_fields(valid)}.items():
-            fault = fault_of(function, {**arguments, name: value})
+            fault = fault_of(function, changed(arguments, parameter, value))
             if fault:
                 faults[f"{name} = {wrong}"] = fault
     return faults

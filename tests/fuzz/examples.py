@@ -3,6 +3,7 @@
 import tempfile
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import casadi as ca
 import mujoco
@@ -111,8 +112,18 @@ def plain_model():
 
 
 @cache
-def linear_mpc():
-    return mpc.linear_mpc(linear(), 3, np.ones(6), 1.0)
+def lti_mpc():
+    return mpc.lti_mpc(plain_model(), 2, np.ones(2), 1.0, preview=True)
+
+
+@cache
+def terminal_set():
+    row = np.ones((1, 2))
+    return mpc.TerminalSet(row, np.ones((1, 1)), row, 1)
+
+
+def zeros_of(function):
+    return tuple(np.zeros(function.numel_in(i)) for i in range(function.n_in()))
 
 
 @cache
@@ -206,9 +217,22 @@ def walking_law():
     )
 
 
-def inputs_of(project):
-    f = lqr().function
-    return {name: np.zeros((1, f.numel_in(name))) for name in f.name_in()}
+@cache
+def iteration_project():
+    """The compiled C of a law whose tick has two phases."""
+    return mb.export_c(iteration(), folder() / "iteration")
+
+
+@cache
+def sine():
+    x = ca.SX.sym("x")
+    return ca.Function("sine", [x], [ca.sin(x)], ["x"], ["y"])
+
+
+@cache
+def matrices():
+    names = ("H", "A_qp", "T", "g", "lba", "uba", "t")
+    return {name: np.ones((2, 2)) for name in names}
 
 
 @cache
@@ -220,6 +244,29 @@ def lqr():
 def compiled():
     law = lqr().controller
     return validation.CompiledLaw(law, project().load(), project())
+
+
+@cache
+def planner():
+    """A planner that hands the state on to the outer law."""
+    sizes = {"q": 3, "v": 3, "command": 1, "u": 1, "t": 1, "z": 1}
+    given = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+    law = lqr().function
+    outer = {f"outer_{n}": ca.SX(law.numel_in(n), 1) for n in law.name_in() if n != "z"}
+    out = {"ref": ca.SX(1), "mask": ca.SX(1), **outer, "z_next": given["z"]}
+    function = ca.Function("plan", [*given.values()], [*out.values()], [*given], [*out])
+    return SimpleNamespace(function=function, z0=np.zeros(1), u0=np.zeros(1), every=1, delay=0)
+
+
+@cache
+def predictions():
+    one = validation.PredictionStatistics("q", "rad", (0.1,), (0.1,), (0.2,))
+    return validation.Predictions({"next": 1}, 1e-3, 2, 0, (one,), (one,), 1, None)
+
+
+@cache
+def tracking():
+    return validation.TrackingStatistics("q", "rad", 0.1, 0.2, 0.3, 0.1)
 
 
 @cache

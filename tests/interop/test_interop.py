@@ -8,7 +8,8 @@ import casadi as ca
 import interop_cases as cases
 import numpy as np
 import pytest
-from interop_cases import PERIOD, QUIET, FakeDoMpc, FakeOcp, as_function, runge_kutta
+from interop_cases import PERIOD, QUIET, runge_kutta
+from support.interop_stand_ins import FakeDoMpc, FakeOcp, as_function
 
 import mbcasadi.errors as err
 from mbcasadi.description import Baumgarte
