@@ -30,6 +30,7 @@ MAKERS = {
     "System": "read_mjcf, from_lagrangian or from_equations makes one",
     "Linearization": "linearize makes one",
     "OptimalControlProblem": "optimal_control_problem makes one",
+    "Task": "PostureTask, FrameTask, ComTask or one of your own",
     "SX": "symbols or expressions, as ca.SX.sym gives them",
 }
 """What makes the objects that users do not construct themselves."""
@@ -164,8 +165,10 @@ def _without_dtype(hint: Any) -> Any:
 def _is(value: object, hint: Any) -> bool:
     """Whether a value is what one part of an annotation says."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
-    if hint is Any or hint is object or is_typeddict(hint):
+    if hint is Any or hint is object:
         return True
+    if is_typeddict(hint):
+        return isinstance(value, Mapping)
     if hint is ArrayLike:
         return _is_array(value)
     if hint in SCALARS:
@@ -216,8 +219,10 @@ def _is_number(value: object) -> bool:
 
 
 def _is_whole(value: object) -> bool:
-    """Whether a value is of a kind that counts; 5.0 is not, since nothing can be done 5.0 times."""
-    return hasattr(value, "__index__") and np.ndim(value) == 0  # type: ignore[arg-type]
+    """Whether a value counts something; 5.0 does not, since nothing is done 5.0 times."""
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value.item()
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 SCALARS: dict[Any, Callable[[object], bool]] = {
@@ -238,6 +243,15 @@ WORDS = {
     str: "a text",
     type(None): "None",
     ArrayLike: "numbers",
+}
+
+
+PLURALS = {
+    float: "numbers",
+    int: "whole numbers",
+    complex: "numbers, complex or real",
+    bool: "True or False",
+    str: "texts",
 }
 
 
@@ -263,9 +277,9 @@ def _words(hint: Any) -> str:
     if origin is not None and issubclass(origin, Callable):  # type: ignore[arg-type]
         return "a function"
     if origin is not None and issubclass(origin, Sequence):
-        items = [part for part in parts if part is not Ellipsis]
-        count = f" of {len(items)}" if issubclass(origin, tuple) and Ellipsis not in parts else ""
-        return f"a list{count}, each {_all_words(items[0])}"
+        items = PLURALS.get(parts[0], f"{_name(parts[0])} objects")
+        fixed = issubclass(origin, tuple) and Ellipsis not in parts
+        return f"a list of {len(parts)} {items}" if fixed else f"a list of {items}"
     name = _name(hint)
     return f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}"
 

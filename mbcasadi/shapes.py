@@ -35,6 +35,26 @@ def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> ND
     return array.reshape(size).copy()
 
 
+def matrix(name: str, value: object, shape: tuple[int, ...], *, finite: bool = True) -> Array:
+    """Return `value` as a float array of this shape.
+
+    Args:
+        name: of the value, for messages.
+        value: anything that NumPy turns into such an array.
+        shape: of the array.
+        finite: refuse NaN and infinity.
+
+    Raises:
+        ShapeError: another shape, no real numbers, or NaN or infinity while `finite` is set.
+    """
+    array = real_array(name, value)
+    if array.shape != shape:
+        raise ShapeError(f"{name} has shape {array.shape}, expected {shape}")
+    if finite and not np.all(np.isfinite(array)):
+        raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
+    return array.copy()
+
+
 def require_kind(name: str, value: object, kind: type, advice: str = "") -> None:
     """Raise `ProblemError` unless `value` is of this kind.
 
@@ -71,6 +91,25 @@ def require_shape(name: str, value: Any, shape: tuple[int, int], meaning: str = 
     if found != shape:
         hint = f" = {meaning}" if meaning else ""
         raise ShapeError(f"{name} has shape {found}, expected {shape}{hint}")
+
+
+def require_square(name: str, value: Any) -> None:
+    """Raise `ShapeError` unless a matrix or a sparsity pattern is square."""
+    rows, columns = value.shape
+    if rows != columns:
+        raise ShapeError(f"{name} has shape {(rows, columns)}, expected a square matrix")
+
+
+def require_rows(name: str, value: Any, rows: int) -> None:
+    """Raise `ShapeError` unless a matrix has this number of rows."""
+    if value.shape[0] != rows:
+        raise ShapeError(f"{name} has shape {value.shape}, expected {rows} rows")
+
+
+def require_scale(name: str, value: Any, count: int) -> None:
+    """Raise `ShapeError` unless an expression is a number or has one for each row, (count, 1)."""
+    if getattr(value, "shape", ()) not in {(), (1, 1), (count, 1)}:
+        raise ShapeError(f"{name} has shape {value.shape}, expected a number or ({count}, 1)")
 
 
 def require_each(name: str, given: object, kind: type) -> None:
@@ -122,6 +161,13 @@ def require_positive(**numbers: float) -> None:
             raise ProblemError(f"{name} = {value}; expected a finite, positive number")
 
 
+def require_share(**numbers: float) -> None:
+    """Raise `ProblemError` for a number that is not a share: at least zero and below one."""
+    for name, value in numbers.items():
+        if not 0 <= number(name, value) < 1:
+            raise ProblemError(f"{name} = {value}; expected a share, at least 0 and below 1")
+
+
 PERIOD_ROUNDING = 1e-6
 """Difference of a ratio of times from a whole number that counts as rounding."""
 
@@ -129,7 +175,7 @@ PERIOD_ROUNDING = 1e-6
 def require_whole(least: int, **numbers: float) -> None:
     """Raise `ProblemError` for a number that is not whole, or less than the least one."""
     for name, value in numbers.items():
-        if isinstance(value, str) or not float(value).is_integer() or value < least:
+        if not number(name, value).is_integer() or value < least:
             raise ProblemError(f"{name} = {value}; expected a whole number, at least {least}")
 
 

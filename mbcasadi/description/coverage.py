@@ -38,5 +38,5 @@ class Coverage:
 
     def refusal(self, member: str) -> CoverageItem | None:
         """Return the item that makes one `System` member unavailable, or None."""
-        refused = self.by("refused")
+        refused = self.by("refused") if isinstance(member, str) else ()
         return next((i for i in refused if member in (i.member, *i.also)), None)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TypedDict
 
-import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.errors import UnsupportedFeatureError
@@ -86,7 +85,7 @@ def equations_of(
     equations = partial(FORMULATIONS[formulation], **bound_options)
     if metric is None:
         return equations
-    require_shape("metric", ca.DM(real_array("metric", metric)), (system.nv, system.nv))
+    require_shape("metric", real_array("metric", metric), (system.nv, system.nv))
     return in_metric(equations, metric)
 
 

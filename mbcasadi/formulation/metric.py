@@ -106,7 +106,9 @@ def metric_projector(
         metric: (nv, nv) symmetric positive definite.
         row_scale, rank_tol, pivot: drop rule of `linalg.row_basis` for the rows of `A_W`.
     """
-    A_W: Sym = A @ metric_root(metric).inverse
+    inverse = metric_root(metric).inverse
+    require_shape("A", A, (A.shape[0], inverse.shape[0]), "(nc, nv)")
+    A_W: Sym = A @ inverse
     return projector(A_W, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
 
 
@@ -153,7 +155,7 @@ def _positive_definite(metric: ca.DM | ArrayLike) -> ca.DM:
         ShapeError: it is not square, not symmetric or not positive definite.
     """
     W = real_array("metric", metric).copy()
-    if W.ndim != 2 or W.shape[0] != W.shape[1]:
+    if W.ndim != 2 or W.shape[0] != W.shape[1] or not W.size:
         raise ShapeError(f"metric has shape {W.shape}, expected (nv, nv)")
     if not np.all(np.isfinite(W)) or np.any(np.abs(W - W.T) > SYMMETRY_TOL * np.abs(W).max()):
         raise ShapeError("metric is not symmetric and finite; expected W = Wᵀ")

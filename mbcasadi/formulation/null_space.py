@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple
 import casadi as ca
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.formulation.motion import ConstrainedMotion, require_motion
 from mbcasadi.linalg import (
     RANK_TOL,
     CompleteFactor,
@@ -77,6 +77,7 @@ def null_space(
         c: (nc, 1) constraint bias, `A a + c = 0`.
         row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
     """
+    require_motion(M, h, f, A, c)
     factor, Z = complete_factor_and_null_basis(
         A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot
     )

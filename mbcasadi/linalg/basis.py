@@ -19,6 +19,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg import gram_schmidt
 from mbcasadi.linalg.factor import null_columns, operations, row_factor
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
+from mbcasadi.shapes import require_scale
 
 RANK_TOL = 1e-10
 """Relative length of a remainder that counts as zero, the default of every drop rule. Doubles
@@ -206,5 +207,8 @@ def drop_threshold2(
         A: (m, n) matrix.
         row_scale, row_norms, rank_tol: as in `row_basis`.
     """
+    require_scale("row_scale", row_scale, A.shape[0])
+    if row_norms is not None:
+        require_scale("row_norms", row_norms, A.shape[0])
     size2 = ca.densify(ca.sum2(A**2)) if row_norms is None else row_norms**2
     return rank_tol**2 * ca.fmax(size2, row_scale**2)

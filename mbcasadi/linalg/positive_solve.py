@@ -10,6 +10,7 @@ import numpy as np
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
+from mbcasadi.shapes import require_rows, require_square
 
 
 @checked
@@ -20,6 +21,8 @@ def positive_solve(A: Sym, b: Sym) -> Sym:
         A: (n, n) matrix, `xᵀ A x > 0`; it need not be symmetric.
         b: (n, p) right-hand side.
     """
+    require_square("A", A)
+    require_rows("b", b, A.shape[0])
     n = A.shape[0]
     scale = 1 / ca.sqrt(ca.diag(A))
     unit_diagonal = ca.repmat(scale, 1, n) * A * ca.repmat(scale.T, n, 1)

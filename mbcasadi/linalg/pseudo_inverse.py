@@ -16,6 +16,7 @@ from mbcasadi.linalg import gram_schmidt
 from mbcasadi.linalg.basis import RANK_TOL, RowBasis, drop_threshold2, null_basis, row_basis
 from mbcasadi.linalg.factor import operations, row_factor_and_null
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
+from mbcasadi.shapes import require_rows, require_scale, require_shape
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,13 @@ class CompleteFactor(Generic[Sym]):
     @checked
     def pinv_times(self, b: Sym) -> Sym:
         """Return `A⁺ b` for an (m, p) right-hand side: least squares, minimum norm."""
+        require_rows("b", b, self.U.shape[0])
         return self.basis.V @ ca.solve(self.T.T, self.U.T @ b)
 
     @checked
     def pinv_transposed_times(self, b: Sym) -> Sym:
         """Return `A⁺ᵀ b` for an (n, p) right-hand side."""
+        require_rows("b", b, self.basis.V.shape[0])
         return self.U @ ca.solve(self.T, self.basis.V.T @ b)
 
 
@@ -75,6 +78,7 @@ def complete_factor_scaled(
         column_scale: (n,) positive.
         row_scale, rank_tol: drop rule of `row_basis` for the scaled rows.
     """
+    require_shape("column_scale", column_scale, (A.shape[1], 1), "(n, 1)")
     if np.ptp(np.array(column_scale)) == 0.0:
         return complete_factor(A, row_scale=row_scale / float(column_scale[0]), rank_tol=rank_tol)
     scaled = row_basis(A @ ca.diag(column_scale), row_scale=row_scale, rank_tol=rank_tol)
@@ -153,6 +157,7 @@ def damped_pinv(A: Sym, damping: Sym | float) -> Sym:
         damping: d > 0, in the unit of A.
     """
     m, n = A.shape
+    require_scale("damping", damping, 1)
     wide = ca.horzcat(A, damping * type(A).eye(m))
     basis = row_basis(wide, row_scale=0.0, rank_tol=0.0, pivot=False)
     return basis.V[:n, :] @ ca.solve(basis.R.T, type(A).eye(m)) if m else A.T

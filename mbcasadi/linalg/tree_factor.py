@@ -11,6 +11,7 @@ import numpy as np
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
+from mbcasadi.shapes import require_rows, require_square, require_whole
 
 
 @checked
@@ -21,6 +22,7 @@ def tree_cholesky(M: Sym) -> Sym:
         M: (n, n) symmetric positive definite; only its lower triangle is read. Structural
             zeros of SX stay zeros, and none is filled where M is the inertia of a tree.
     """
+    require_square("M", M)
     if not isinstance(M, ca.SX):
         return tree_cholesky_fun(M.sparsity())(M)
     L = ca.tril(ca.SX(M))
@@ -42,6 +44,7 @@ def tree_cholesky_fun(pattern: ca.Sparsity) -> ca.Function:
 
     Small or sparse matrices are unrolled, large ones become a loop.
     """
+    require_square("M", pattern)
     M = symbol("M", pattern, factor_operations(pattern))
     L = tree_cholesky(M) if isinstance(M, ca.SX) else _cholesky_in_loop(M)
     return named_function("tree_cholesky", {"M": M}, {"L": L})
@@ -53,6 +56,7 @@ def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
 
     A sparse `b` (SX) stays sparse: an entry spreads to the ancestors of its joint only.
     """
+    _require_equations(L, b)
     if not isinstance(L, ca.SX):
         return ca.solve(L.T, b)
     x = ca.SX(b)
@@ -66,6 +70,7 @@ def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
 @checked
 def tree_solve_lower(L: Sym, b: Sym) -> Sym:
     """Return `L⁻¹ b` for `L` of `tree_cholesky`, from the roots to the leaves."""
+    _require_equations(L, b)
     if not isinstance(L, ca.SX):
         return ca.solve(L, b)
     x = ca.SX(b)
@@ -85,10 +90,17 @@ def tree_solve(L: Sym, b: Sym) -> Sym:
 @checked
 def tree_solve_fun(pattern: ca.Sparsity, columns: int = 1) -> ca.Function:
     """Return `M⁻¹ b` as a Function (M, b) → (x) for an M with this pattern."""
+    require_square("M", pattern)
+    require_whole(0, columns=columns)
     n = pattern.size1()
     count = factor_operations(pattern) + 4 * columns * ca.tril(pattern).nnz()
     M, b = symbol("M", pattern, count), symbol("b", ca.Sparsity.dense(n, columns), count)
     return named_function("tree_solve", {"M": M, "b": b}, {"x": tree_solve(tree_cholesky(M), b)})
+
+
+def _require_equations(L: Sym, b: Sym) -> None:
+    require_square("L", L)
+    require_rows("b", b, L.shape[0])
 
 
 def factor_operations(pattern: ca.Sparsity) -> int:

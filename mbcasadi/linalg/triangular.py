@@ -4,6 +4,7 @@ import casadi as ca
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.basis import RowBasis
+from mbcasadi.shapes import require_rows, require_shape, require_square
 
 
 @checked
@@ -15,6 +16,7 @@ def inverse_diagonal(basis: RowBasis[ca.SX]) -> ca.SX:
 @checked
 def solve_upper(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
     """Return `R⁻¹ b` by back substitution; zero rows where `inv_diag` is zero."""
+    _require_equations(R, inv_diag, b)
     x = ca.SX(b)
     for i in reversed(range(R.shape[0])):
         x[i, :] = x[i, :] * inv_diag[i]
@@ -26,12 +28,19 @@ def solve_upper(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
 @checked
 def solve_upper_transposed(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
     """Return `R⁻ᵀ b` by forward substitution; zero rows where `inv_diag` is zero."""
+    _require_equations(R, inv_diag, b)
     x = ca.SX(b)
     for i in range(R.shape[0]):
         for j in (j for j in range(i) if R.sparsity().has_nz(j, i)):
             x[i, :] = x[i, :] - R[j, i] * x[j, :]
         x[i, :] = x[i, :] * inv_diag[i]
     return x
+
+
+def _require_equations(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> None:
+    require_square("R", R)
+    require_shape("inv_diag", inv_diag, (R.shape[0], 1))
+    require_rows("b", b, R.shape[0])
 
 
 @checked

@@ -69,6 +69,8 @@ def perturb(
         UnknownNameError: an unknown parameter.
         SimulationError: a factor would not be positive.
     """
+    if seed is not None and seed < 0:
+        raise SimulationError(f"seed = {seed}; expected a whole number, at least 0")
     rng = None if seed is None else np.random.default_rng(seed)
     factors = {}
     for name, error in errors.items():

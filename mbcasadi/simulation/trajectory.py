@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import MissingExtraError
+from mbcasadi.errors import MissingExtraError, SimulationError
 from mbcasadi.simulation.events import EventRecord
 
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ def _panels(trajectory: Trajectory) -> dict[str, Array]:
 @contextmanager
 def _complete_or_not(path: Path) -> Iterator[Path]:
     """Give a file beside `path` to write to, which takes its place when that has succeeded."""
+    if path.is_dir():
+        raise SimulationError(f"{path} is a folder; expected the name of a file")
     with tempfile.NamedTemporaryFile(
         dir=path.parent, prefix=path.name, suffix=".part", delete=False
     ) as file:

@@ -56,6 +56,8 @@ def from_lagrangian(
     Raises:
         ShapeError, ProblemError: as in `from_equations`; kinetic energies are never negative.
     """
+    require_shape("q", q, (q.numel(), 1), "(nv, 1)")
+    require_shape("v", v, (q.numel(), 1), "(nv, 1)")
     kinetic = matrix("kinetic", kinetic, (1, 1))
     potential = matrix("potential", potential, (1, 1))
     momentum = ca.gradient(kinetic, v)

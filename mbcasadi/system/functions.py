@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import ShapeError
+from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array, require_shape
 
 Expression = ca.SX | ca.DM | ArrayLike
@@ -72,7 +72,17 @@ def evaluate(member: ca.Function, values: Mapping[str, ca.MX]) -> ca.MX: ...
 def evaluate(member: ca.Function, values: Mapping[str, ca.DM | ArrayLike]) -> ca.DM: ...
 @checked
 def evaluate(member: ca.Function, values: Mapping[str, Any]) -> Any:  # CasADi's stubs mix no kinds
-    """Return the only output of a member, from a mapping that holds its inputs."""
+    """Return the only output of a member, from a mapping that holds its inputs.
+
+    Raises:
+        ProblemError: the mapping lacks an input.
+    """
+    for name in member.name_in():
+        if name not in values:
+            raise ProblemError(
+                f"'{member.name()}' lacks its input '{name}'; expected "
+                f"{', '.join(member.name_in())}"
+            )
     return member(**{name: values[name] for name in member.name_in()})[member.name_out(0)]
 
 

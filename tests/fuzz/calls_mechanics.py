@@ -14,7 +14,7 @@ def calls_of_systems():
     equations = {"q": angle, "v": rate}
     home = "system."
     calls = {
-        "read_mjcf": {"source": str(ex.FOUR_BAR)},
+        "read_mjcf": {"source": ex.FOUR_BAR},
         "from_lagrangian": equations | {"kinetic": rate**2},
         "from_equations": equations | {"M": ca.SX(1), "h": ca.SX(0)},
         "redundancy": {"system": system, "q": system.tree.q0},
@@ -23,7 +23,7 @@ def calls_of_systems():
         "System.require_available": {"self": system},
         "System.cached_function": {"self": system, "key": "own", "make": ex.sine},
         "System.frame": {"self": system, "name": "tracer"},
-        "System.with_frame": state | {"name": "own", "position": ca.SX(3, 1)},
+        "System.with_frame": {"self": system, "q": q, "name": "own", "position": ca.SX(3, 1)},
         "System.rows": state | {"phi": q[0]},
         "System.with_rows": state | {"phi": q[0]},
         "System.with_mask": {"self": system},
@@ -50,7 +50,7 @@ def calls_of_simulation():
     calls = {
         "assemble": {"system": system, "q0": system.tree.q0},
         "simulate": rest | {"duration": 1e-3},
-        "simulate_fixed_step": rest | {"step": 1e-3, "count": 2},
+        "simulate_fixed_step": rest | {"step": 1e-3, "count": 2, "keep": 1},
         "Trajectory.save_npz": {"self": ex.motion(), "path": ex.folder() / "motion.npz"},
         "Trajectory.save_csv": {"self": ex.motion(), "path": ex.folder() / "motion.csv"},
         "ControlLoop": {"controller": ex.inverse_dynamics()},

@@ -72,7 +72,7 @@ def calls_of_validation():
         home + "OuterLaw": {
             "law": law, "planner": ex.planner(), "project": ex.project(), "command": np.zeros(1),
         },
-        home + "Predictions.share": {"self": ex.predictions(), "lag": 1},
+        home + "Predictions.share": {"self": ex.predictions(), "lag": 0},
         home + "TrackingStatistics.share": {"self": ex.tracking(), "value": 0.1},
         home + "Criteria": {},
         home + "ReportOptions": {},

@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.argument_kinds import checked
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.actuated_force import Allocation, PrescribedForce
 from mbcasadi.control.tasks.task import Slot
@@ -64,6 +64,8 @@ class ForceGains:
     @checked
     def radius(self, period: float) -> float:
         """Return the largest |z| of the sampled loop; below one the error decays."""
+        require_fields(self)
+        require_positive(period=period)
         if not self.integral:
             return float(self.proportional ** (1 / self.delay))
         p, i = self.proportional, self.integral * period
@@ -178,6 +180,7 @@ def force_loop(
 
 def require_stable(gains: ForceGains, period: float) -> None:
     """Raise `ProblemError` unless the gains are in range and the sampled loop converges."""
+    require_fields(gains)
     require_positive(period=period)
     require_numbers(proportional=gains.proportional, integral=gains.integral)
     require_whole(1, delay=gains.delay)  # a measured force is at least one sample late

@@ -16,7 +16,7 @@ from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.quasi_velocity_equations import free_basis, free_basis_near
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import complete_factor
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import real_array, require_numbers
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rates
 
@@ -65,6 +65,7 @@ class GainCondition:
             theta0: ‖θ̃(0)‖.
             epsilon0: ‖ε(0)‖.
         """
+        require_numbers(theta0=theta0, epsilon0=epsilon0)
         at = real_array("t", t)
         slow, fast = np.exp(-self.kp * at), np.exp(-self.kd * at)
         if abs(self.kp - self.kd) < CLOSE * self.kp:

@@ -64,6 +64,10 @@ class ServoRows:
     @checked
     def at(self, *values: ca.SX) -> ServoForm:
         """Return the rows for (q, v, y, ydot, yddot)."""
+        if len(values) != self.form.n_in():
+            raise ShapeError(f"{len(values)} arguments; expected q, v, y, ydot and yddot")
+        for i, value in enumerate(values):
+            require_shape(self.form.name_in(i), value, self.form.size_in(i))
         return ServoForm(*self.form(*values))
 
     def slots(self) -> tuple[Slot, ...]:
@@ -163,6 +167,12 @@ def keep_rows(
     """
     require_system(system)
     require_kind("rows", rows, Rows, "System.rows makes them")
+    found = rows.bias.numel_in("q"), rows.bias.numel_in("v")
+    if found != (system.nq, system.nv):
+        raise ProblemError(
+            f"rows are of another system: their q and v have {found[0]} and {found[1]} entries, "
+            f"those of '{system.name}' {system.nq} and {system.nv}"
+        )
     if "t" in rows.bias.name_in():
         raise ProblemError(
             "servo rows depend on time, and a law has no clock; give what moves as y to servo_rows"

@@ -18,6 +18,7 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.modes import Mode, continuous_eigenvalue, generator, mode_of
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_share
 
 REACH_TOL = 1e-8
 """A direction that a control moves by less than this, relative to the norms of dfdx and dfdu in
@@ -87,6 +88,7 @@ def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Control
         linear: the linear system.
         tol: see `REACH_TOL`.
     """
+    require_share(tol=tol)
     A, B = generator(linear)
     scale = _scale(linear, A)
     scaled, reduced = A * scale / scale[:, None], B / scale[:, None]

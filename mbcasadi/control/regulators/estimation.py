@@ -46,7 +46,7 @@ from mbcasadi.description.status import Flag
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.symbols import named_function
 from mbcasadi.qp.input_guard import clamp
-from mbcasadi.shapes import require_positive, weight
+from mbcasadi.shapes import require_positive, require_shape, weight
 from mbcasadi.system import evaluate
 from mbcasadi.system.ranges import require_ranges
 
@@ -122,6 +122,9 @@ class KalmanFilter:
             y: (ny,) measurement.
             memory: of the gate.
         """
+        require_shape("x", x, (self.linear.nx, 1), "(nx, 1)")
+        require_shape("y", y, (self.y_0.size, 1), "(ny, 1)")
+        require_shape("memory", memory, (self.gate0.size, 1))
         e = wrap_angles(y - self.y_0 - ca.DM(self.C) @ x, self.wrap)
         if self.gate is None:
             off = ca.SX(0)
@@ -132,6 +135,8 @@ class KalmanFilter:
     @checked
     def predict(self, x: ca.SX, u: ca.SX) -> ca.SX:
         """Return `A x + B (u - u_0)`."""
+        require_shape("x", x, (self.linear.nx, 1), "(nx, 1)")
+        require_shape("u", u, (self.linear.nu, 1), "(nu, 1)")
         return ca.DM(self.linear.dfdx) @ x + ca.DM(self.linear.dfdu) @ (u - self.linear.u)
 
 

@@ -36,7 +36,7 @@ from mbcasadi.control.regulators.riccati import backward_riccati, sample_cost
 from mbcasadi.control.regulators.schedule import STEP, next_step, schedule_gains
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import count_of_periods, require_positive, weight
+from mbcasadi.shapes import count_of_periods, require_positive, require_whole, weight
 from mbcasadi.system import System
 
 
@@ -98,6 +98,8 @@ def finite_horizon_gains(
         ShapeError, ProblemError: as in `lqr_gain`.
     """
     require_continuous(linear)
+    require_positive(period=period)
+    require_whole(0, ticks=ticks)
     weights = manifold_weights(linear, Q, R)
     tick = sample_cost(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
     return backward_riccati([tick] * ticks, _end(linear, Q, R, Q_end, period, linear))[0]

@@ -35,7 +35,7 @@ from mbcasadi.control.regulators.tangent import (
     tangent,
 )
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, require_share
 from mbcasadi.system import System, evaluate
 
 
@@ -179,6 +179,7 @@ def linearize(
                 "linearize(system, q, v, u)"
             )
         u, q = q.u, q.q
+    require_share(rank_tol=rank_tol)
     place = project_state(system, place_of(system, q, v, u, t, mask), rank_tol)
     bases = tangent(system, place, rank_tol)
     require_regular(system, place, bases, rank_tol)

@@ -23,7 +23,7 @@ from mbcasadi.control.regulators.observability import require_weighted
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.regulators.riccati import Regulator, regulator, sampled_regulator
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_positive, weight
+from mbcasadi.shapes import matrix, require_positive, weight
 
 AT_REST = 1e-6
 """Largest drift of an equilibrium, relative to the norms of dfdx and dfdu (one at least)."""
@@ -139,7 +139,8 @@ def manifold_weights(
 @checked
 def gain_in_full_coordinates(linear: Linearization, K: Array) -> Array:
     """Return (nu, 2 nv) `K (from_dq, from_dv)`, the gain on (δq, δv); it depends on no basis."""
-    return np.asarray(K @ np.hstack([linear.from_dq, linear.from_dv]))
+    gain = matrix("K", K, (linear.nu, linear.nx))
+    return np.asarray(gain @ np.hstack([linear.from_dq, linear.from_dv]))
 
 
 def require_equilibrium(linear: Linearization) -> None:

@@ -61,6 +61,7 @@ def lti_inverse_dynamics(
     """
     if linear.period is not None:
         raise ProblemError("a discrete linear system; expected the continuous one of linearize()")
+    require_numbers(kp=kp)
     kd = 2 * float(np.sqrt(kp)) if kd is None else kd
     require_numbers(kp=kp, kd=kd, tol=tol)
     n_q, system = linear.n_q, linear.system

@@ -22,7 +22,7 @@ from mbcasadi.control.regulators.loads import null
 from mbcasadi.control.regulators.operating_point import Array, motion_fun, numbers, rows_fun
 from mbcasadi.control.regulators.tangent import spin
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import real_array, require_share
 from mbcasadi.system import System, evaluate
 
 DESCRIPTOR_RANK_TOL = 1e-9
@@ -89,13 +89,16 @@ def reduce_descriptor(
     Raises:
         ShapeError: a basis that is not one of null(G), or an inverse that is not one of it.
     """
+    require_share(rank_tol=rank_tol)
     N = null(full.G, rank_tol) if basis is None else real_array("basis", basis)
+    if N.ndim != 2 or N.shape[0] != full.G.shape[1]:
+        raise ShapeError(f"basis has shape {N.shape}, expected ({full.G.shape[1]}, k)")
     size = 1.0 + float(np.abs(N).max(initial=0.0))
     if np.abs(full.G @ N).max(initial=0.0) > IN_NULL_SPACE * size:
         raise ShapeError("basis holds columns that G does not send to zero; expected G N = 0")
     GS_pinv = np.linalg.pinv(full.G @ full.S, rank_tol)
     L = np.eye(len(full.c)) - full.S @ GS_pinv @ full.G
-    left = np.linalg.pinv(N) if inverse is None else np.asarray(inverse, dtype=float)
+    left = np.linalg.pinv(N) if inverse is None else real_array("inverse", inverse)
     if left.shape != N.T.shape or np.abs(left @ N - np.eye(N.shape[1])).max(initial=0.0) > IN_CHART:
         raise ShapeError(f"inverse has shape {left.shape}; expected {N.T.shape} with inverse N = I")
     rate = L @ full.dfdx

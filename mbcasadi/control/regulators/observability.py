@@ -18,6 +18,7 @@ from mbcasadi.control.regulators.modes import (
 )
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import matrix, real_array
 
 SEEN = 1e-7
 """Size of a mode in y, relative to the norms of dfdx and C, below which it is unobservable. Double
@@ -66,6 +67,8 @@ def observability(linear: Linearization, C: Array) -> Observability:
         linear: the linear system, continuous or discrete.
         C: (ny, nx), for example `linear.output_matrix(output)`.
     """
+    C = real_array("C", C)
+    matrix("C", C, (len(C) if C.ndim else 0, linear.nx))
     A = generator(linear)[0]
     size = max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny) if A.size else 1.0
     strength = float(np.linalg.norm(C, 2)) if C.size else 0.0

@@ -118,7 +118,7 @@ def _places(
 ) -> list[Place]:
     rows = {"q": real_array("q", q), "v": real_array("v", v), "u": real_array("u", u)}
     sizes = {"q": system.nq, "v": system.nv, "u": system.nu}
-    count = len(rows["q"])
+    count = len(rows["q"]) if rows["q"].ndim else 0
     for name, array in rows.items():
         if array.shape != (count, sizes[name]) or count == 0:
             raise ShapeError(

@@ -7,9 +7,10 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.argument_kinds import checked, require_fields
-from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task
+from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task, require_state
 from mbcasadi.errors import ProblemError
 from mbcasadi.model import center_of_mass_fun
+from mbcasadi.shapes import column
 from mbcasadi.system import System
 
 AXES = "xyz"
@@ -67,6 +68,7 @@ class ComTask(Task):
     @checked
     def residual(self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX]) -> Residual:
         """Return the chosen rows of the error, the Jacobian and the bias."""
+        require_state(self, system, q, v, ref)
         p, J, bias = self._center_of_mass(system)(q, v)
         rows, target = self._rows, ref["position"]
         return Residual(
@@ -81,7 +83,8 @@ class ComTask(Task):
     @checked
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the present position, at rest."""
-        p = self._center_of_mass(system)(q, np.zeros(system.nv))[0]
+        pose = column("q", q, system.nq)
+        p = self._center_of_mass(system)(pose, np.zeros(system.nv))[0]
         rest, position = np.zeros(len(self.axes)), np.array(p).ravel()[self._rows]
         return {"position": position, "velocity": rest, "acceleration": rest}
 

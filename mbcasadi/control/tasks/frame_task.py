@@ -7,8 +7,9 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.argument_kinds import checked, require_fields
-from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task
+from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task, require_state
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import column
 from mbcasadi.spatial import Quat, conjugate, logarithm, multiply, stack
 from mbcasadi.system import System
 
@@ -85,6 +86,7 @@ class FrameTask(Task):
         Args:
             system, q, v, ref: as in `Task.residual`.
         """
+        require_state(self, system, q, v, ref)
         frame = system.frame(self.frame, self.kind)
         chosen = [AXES.index(a) for a in self.position]
         chosen += [3 + AXES.index(a) for a in self.orientation]
@@ -97,6 +99,7 @@ class FrameTask(Task):
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the frame's present pose, at rest."""
         frame = system.frame(self.frame, self.kind)
+        q = column("q", q, system.nq)
         values: dict[str, Array] = {}
         if self.position:
             p = np.array(frame.pose(q)[0]).ravel()

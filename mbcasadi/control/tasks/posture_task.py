@@ -7,10 +7,10 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task
+from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task, require_state
 from mbcasadi.description.tree import DOF_SIZE, QPOS_SIZE, Joint
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_name
+from mbcasadi.shapes import column, require_name
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import COORDINATES, RATE_UNITS, RATES, UNITS, per, qualified_name
 
@@ -77,7 +77,7 @@ class PostureTask(Task):
         self,
         system: System,
         q: ca.SX,
-        v: ca.SX,  # noqa: ARG002  # the interface's
+        v: ca.SX,
         ref: Mapping[str, ca.SX],
     ) -> Residual:
         """Return the chosen joints' errors, and the selection of their rates.
@@ -85,6 +85,7 @@ class PostureTask(Task):
         Args:
             system, q, v, ref: as in `Task.residual`.
         """
+        require_state(self, system, q, v, ref)
         dofs, places = self._dofs(system), self._places(system)
         q_ref = ca.SX(q)
         for i, place in enumerate(places):
@@ -98,7 +99,8 @@ class PostureTask(Task):
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the chosen joints' present coordinates, at rest."""
         rest = np.zeros(len(self._dofs(system)))
-        return {"q": q[self._places(system)], "v": rest, "a": rest}
+        pose = column("q", q, system.nq)
+        return {"q": pose[self._places(system)], "v": rest, "a": rest}
 
     def _chosen(self, system: System) -> tuple[Joint, ...]:
         assert system.tree is not None

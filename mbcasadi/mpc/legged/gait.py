@@ -13,7 +13,7 @@ import numpy as np
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.shapes import require_positive
+from mbcasadi.shapes import require_positive, require_scale, require_whole
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,12 @@ class Gait:
             horizon: number of intervals.
             period: length of one, s.
         """
+        require_whole(1, horizon=horizon)
+        require_positive(period=period)
         return ca.vertcat(*(self.on_ground(t + (k + 0.5) * period) for k in range(horizon)))
 
     def _phases(self, t: Sym) -> list[Sym]:
+        require_scale("t", t, 1)
         strides = [(t - self.start) / self.period + offset for offset in self.offsets]
         return [stride - ca.floor(stride) for stride in strides]
 

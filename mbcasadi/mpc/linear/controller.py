@@ -16,7 +16,7 @@ from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
 from mbcasadi.mpc.linear.violations import Violation, hard_violations, soft_violations
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import column, real_array
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class LinearMPC:
             if name not in {"x", "q", "v"}:
                 entries[name] = rows
                 continue
-            rows = np.tile(rows, (N, 1)) if rows.ndim == 1 else rows
+            rows = np.tile(rows, (N, 1)) if rows.ndim < 2 else rows
             if len(rows) != N:
                 raise ProblemError(
                     f"the schedule of {name} has {len(rows)} samples, the horizon {N}; expected "
@@ -94,6 +94,14 @@ class LinearMPC:
         Args:
             inputs: of the controller, in its order.
         """
+        law = self.controller.function
+        if len(inputs) != law.n_in():
+            raise ProblemError(
+                f"{len(inputs)} inputs; expected those of the controller: "
+                f"{', '.join(law.name_in())}"
+            )
+        for i, value in enumerate(inputs):
+            column(law.name_in(i), value, law.numel_in(i), finite=False)
         violations = soft_violations(self.controller, self.problem, inputs)
         if violations is not None:
             return violations

@@ -89,9 +89,18 @@ def force_output(
             "that a control loads"
         )
     still = pick @ slopes.lam
-    ends = (np.broadcast_to(real_array("bounds", end), len(pick)) for end in (lower, upper))
-    low, high = (end - still for end in ends)
+    low, high = (
+        end_of(label, end, len(pick)) - still for label, end in (("lower", lower), ("upper", upper))
+    )
     return Output(name, C, D, low, high, linear_penalty, quadratic_penalty)
+
+
+def end_of(label: str, value: ArrayLike, count: int) -> Array:
+    """Return the (count,) lower or upper ends of rows from one number, or one for each."""
+    given = real_array(label, value)
+    if given.shape not in {(), (count,)}:
+        raise ShapeError(f"{label} has shape {given.shape}, expected a number or ({count},)")
+    return np.broadcast_to(given, (count,))
 
 
 @checked

@@ -89,6 +89,7 @@ class OptimalControlProblem:
         """Return a name for each row of "x", "u", "path" or "end"."""
         sizes = {"x": self.nx, "u": self.nu}
         sizes |= {"path": len(self.path_bounds), "end": len(self.end_bounds)}
+        require_name("rows", of, list(sizes))
         labels = self.labels.get(of, ())[: sizes[of]]
         return (*labels, *(f"{of}{i}" for i in range(len(labels), sizes[of])))
 

@@ -13,6 +13,7 @@ from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array
+from mbcasadi.shapes import require_shape, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, rates
 
@@ -66,7 +67,8 @@ def stage_symbols(system: System, **parameters: int) -> StageSymbols:
         ProblemError: an own parameter has the name of a slice that the system has: mask, t.
     """
     own_of_system = {"mask": system.mask is not None, "t": system.timed}
-    for name in parameters:
+    for name, size in parameters.items():
+        require_whole(0, **{f"size of {name}": size})
         if own_of_system.get(name):
             raise ProblemError(
                 f"parameter {name!r}: '{system.name}' has a {name} of its own at each sample; use "
@@ -117,6 +119,8 @@ class Stage:
         Raises:
             ShapeError: an expression depends on other symbols.
         """
+        for each in expressions:
+            require_shape(f"a part of {name}", each, (each.numel(), 1), "a column")
         x = ca.vertcat(self.variables.q, self.variables.v, self.u_last)
         p = ca.vertcat(ca.SX(0, 1), *self.ref.values())
         inputs = {"x": x, "p": p} if last else {"x": x, "u": self.variables.u, "p": p}

@@ -29,7 +29,14 @@ from mbcasadi.mpc.rti.description import controller_data
 from mbcasadi.mpc.rti.memory import Memory, memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.solver import controller_fun, require_solver
-from mbcasadi.shapes import real_array, require_identifier, require_positive, require_whole
+from mbcasadi.shapes import (
+    column,
+    matrix,
+    real_array,
+    require_identifier,
+    require_positive,
+    require_whole,
+)
 
 EXPLODES = 1e3
 """Growth of a deviation in one interval that shows an unstable integrator, not a mechanism."""
@@ -80,7 +87,7 @@ class RealTimeIteration:
     def trajectory(self, z: Array) -> tuple[Array, Array]:
         """Return x (N + 1, nx) and u (N, nu) in z."""
         nx, nu, N = self.ocp.nx, self.ocp.nu, self.ocp.horizon
-        flat, ends = real_array("z", z).ravel(), nx * (N + 1)
+        flat, ends = column("z", z, self.controller.z0.size, finite=False), nx * (N + 1)
         return flat[:ends].reshape(N + 1, nx), flat[ends : ends + nu * N].reshape(N, nu)
 
     @checked
@@ -92,7 +99,8 @@ class RealTimeIteration:
             p: (N + 1, np) parameters; nominal by default.
         """
         x, u = self.trajectory(z)
-        parameters = self.ocp.parameters() if p is None else real_array("p", p)
+        size = (self.ocp.horizon + 1, self.ocp.np_)
+        parameters = self.ocp.parameters() if p is None else matrix("p", p, size)
         return violations_of(self.ocp, x, u, parameters)
 
 

@@ -24,7 +24,7 @@ from mbcasadi.mpc.trajectory.constraints import require_independent
 from mbcasadi.mpc.trajectory.initial_state import complete_start
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import matrix, real_array
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _require_independent(
     """
     ocp, layout = problem.ocp, problem.layout
     first, last = guess.x[0], guess.x[-1]
-    parameters = ocp.nominal if p is None else real_array("p", p)
+    parameters = ocp.nominal if p is None else matrix("p", p, (ocp.horizon + 1, ocp.np_))
     assert parameters is not None
     X, P = ca.MX.sym("X", ocp.nx), ca.MX.sym("P", ocp.np_)
     slopes = [ca.jacobian(problem.start.rows(X), X), ca.jacobian(ocp.end(X, P), X)]

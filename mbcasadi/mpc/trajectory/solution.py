@@ -123,9 +123,11 @@ class TrajectorySolution:
         """
         require_name("beyond", beyond, BEYOND)
         instants = real_array("times", times)
-        if instants.ndim != 1 or not np.all(np.isfinite(instants)):
-            raise ShapeError(f"times have shape {instants.shape}, expected (n,), all finite")
-        if instants.size and instants.min() < 0:
+        if instants.ndim != 1 or not instants.size or not np.all(np.isfinite(instants)):
+            raise ShapeError(
+                f"times have shape {instants.shape}, expected (n,), one at least, all finite"
+            )
+        if instants.min() < 0:
             raise ProblemError(
                 f"time {instants.min()} s is before the start of the trajectory, 0 s"
             )

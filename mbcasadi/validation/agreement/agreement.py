@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ModelError, UnsupportedFeatureError
 from mbcasadi.mjcf import capture_warnings
+from mbcasadi.shapes import require_whole
 from mbcasadi.system import FrameFunctions, System
 from mbcasadi.validation.agreement import frame_values
 from mbcasadi.validation.agreement import mujoco_values as mj
@@ -99,6 +100,8 @@ def compare(
         ModelError: system and model differ in size.
     """
     _require_same_size(system, model)
+    require_whole(1, states=states)
+    require_whole(0, seed=seed, frames=frames)
     checks, refused = _member_checks(system)
     for kind in ("site", "body"):
         for i in frame_values.spread_ids(model, kind, frames):

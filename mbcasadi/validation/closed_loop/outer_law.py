@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import casadi as ca
 import numpy as np
@@ -30,6 +30,7 @@ Command = Callable[[float], ArrayLike] | ArrayLike
 OUTER = "outer_"  # prefix of the planner's outputs that are inputs of the outer law
 
 
+@runtime_checkable
 class Planner(Protocol):
     """What connects an outer law with an inner one, for example a footstep planner.
 

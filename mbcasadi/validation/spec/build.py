@@ -67,6 +67,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         UnknownNameError: the model lacks a frame, joint, actuator, key frame or mask entry.
         ProblemError: the problem contradicts itself.
     """
+    q0 = column("q0", q0, system.nq)
     tasks = [make_task(table) for table in spec.task]
     controller = InverseDynamicsQP(
         system,
