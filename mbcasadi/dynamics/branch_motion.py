@@ -75,9 +75,9 @@ def branch_motion(
         UnknownNameError: no such formulation or option; the message lists the names.
         UnsupportedFeatureError: rows that hold for velocities only, or a formulation that needs a
             positive definite M.
-        ProblemError: `rest_speed` is not positive.
+        ProblemError: `rest_speed` or `rank_tol` is not positive.
     """
-    require_positive(rest_speed=rest_speed)
+    require_positive(rest_speed=rest_speed, rank_tol=rank_tol)
     _require_holonomic(system)
     equations = equations_of(system, formulation, options)
     rule: DropRule = {"row_scale": row_scale, "rank_tol": rank_tol, "pivot": pivot}

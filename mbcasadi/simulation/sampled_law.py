@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
@@ -28,6 +29,9 @@ class SampledLaw:
     law: Callable[[float, Array, Array], ArrayLike]
     period: float
 
+    def __post_init__(self) -> None:
+        require_fields(self)
+
 
 Signal = Callable[[float], ArrayLike]
 
@@ -46,6 +50,9 @@ class ControlLoop:
     controller: "Controller | HasController | SampledLaw"
     reference: Signal | None = None
     mask: Signal | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
 
 
 AnyController = Controller | HasController | SampledLaw | ControlLoop

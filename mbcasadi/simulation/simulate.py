@@ -128,5 +128,7 @@ def _require_positive_tolerances(duration: float, rtol: float, atol: float) -> N
     for name, value in (("duration", duration), ("rtol", rtol)):
         if not (value > 0 and np.isfinite(value)):
             raise ProblemError(f"{name} is {value}; expected a finite number above 0")
-    if not atol >= 0:
-        raise ProblemError(f"atol is {atol}; expected a number of at least 0")
+    if not atol > 0:
+        raise ProblemError(
+            f"atol is {atol}; expected a number above 0: near zero nothing else bounds an error"
+        )

@@ -78,7 +78,12 @@ def calls_of_laws():
             "epsilon0": 0.1,
         },
         "Law.ref": {"self": ex.law(), "posture_q": np.zeros(4)},
-        "ServoRows.at": {"self": servo},
+        "ServoRows.at": {
+            "self": servo,
+            "values": tuple(
+                ca.SX.sym(*part) for part in (("q", 4), ("v", 4), ("y", 0), ("y", 0), ("y", 0))
+            ),
+        },
     }
     return {home + name: arguments for name, arguments in calls.items()}
 
@@ -147,7 +152,6 @@ def calls_of_tasks():
     return {
         "control.ComTask": {},
         "control.FrameTask": {"frame": "tool"},
-        "control.PostureTask": {},
         **_task("ComTask", control.ComTask(axes="xz")),
         **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),
         **_task("PostureTask", control.PostureTask()),

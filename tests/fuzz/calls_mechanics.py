@@ -3,8 +3,9 @@
 import casadi as ca
 import numpy as np
 
+import mbcasadi as mb
 from fuzz import examples as ex
-from mbcasadi import formulation, linalg
+from mbcasadi import formulation, linalg, simulation
 
 
 def calls_of_systems():
@@ -40,26 +41,35 @@ def calls_of_dynamics():
         "quasi_velocity_curvature", "quasi_velocity_motion", "quasi_velocity_terms",
         "udwadia_kalaba_terms", "virtual_mass_terms",
     )  # fmt: skip
-    return {home + name: system for name in names}
+    drift = {"baumgarte": mb.Baumgarte(10.0, 10.0)}
+    return {home + name: system for name in names} | {
+        home + name: system | drift
+        for name in ("constraint_force", "forward_dynamics", "forward_dynamics_derivatives")
+    }
 
 
 def calls_of_simulation():
-    system = ex.four_bar()
+    system = ex.four_bar().with_mask()
     rest = {"system": system, "q0": system.tree.q0, "v0": np.zeros(3)}
+    sampled = simulation.SampledLaw(lambda *_: np.zeros(1), 1e-3)
+    events = [
+        simulation.Event("up", lambda *_: 1.0, mask=np.ones(3)),
+        simulation.Switch("on", 1e-3, np.ones(3)),
+    ]
     home = "simulation."
     calls = {
         "assemble": {"system": system, "q0": system.tree.q0},
-        "simulate": rest | {"duration": 1e-3},
+        "simulate": rest | {"duration": 1e-3, "controller": sampled, "events": events},
         "simulate_fixed_step": rest | {"step": 1e-3, "count": 2, "keep": 1},
         "Trajectory.save_npz": {"self": ex.motion(), "path": ex.folder() / "motion.npz"},
         "Trajectory.save_csv": {"self": ex.motion(), "path": ex.folder() / "motion.csv"},
-        "ControlLoop": {"controller": ex.inverse_dynamics()},
+        "ControlLoop": {"controller": sampled},
+        "SampledLaw": {"law": lambda *_: np.zeros(1), "period": 1e-2},
+        "Event": {"name": "up", "when": lambda *_: 1.0},
+        "Switch": {"name": "off", "time": 1e-3, "mask": np.zeros(3)},
         "EquationOptions": {},
         "InitialConditions": {},
         "IntegrationOptions": {},
-        "SampledLaw": {"law": lambda t, q, v: np.zeros(1), "period": 1e-2},
-        "Event": {"name": "up", "when": lambda t, q, v: v[0]},
-        "Switch": {"name": "off", "time": 1e-3, "mask": np.zeros(3)},
     }
     return {home + name: arguments for name, arguments in calls.items()}
 

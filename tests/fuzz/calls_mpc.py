@@ -15,19 +15,27 @@ def calls_of_linear_mpc():
     linear, plain = ex.linear(), ex.plain_model()
     weights, cost = {"Q": np.ones(2), "R": 1.0}, {"Q": np.ones(6), "R": 1.0}
     controller = ex.lti_mpc()
-    lti = {"model": plain, "horizon": 2, **weights}
+    rows = mpc.Output("sum", np.ones((1, 2)), np.zeros((1, 1)), [-9.0], [9.0])
+    lti = {"model": plain, "horizon": 2, **weights, "outputs": [rows]}
     return {
         "LinearModel.of": {"A": np.eye(2), "B": np.ones((2, 1)), "period": 0.1},
         "LinearModel.interval": {"self": plain, "k": 0},
+        "Noise": {},
+        "Output": {
+            "name": "sum",
+            "C": np.ones((1, 2)),
+            "D": np.zeros((1, 1)),
+            "lower": -9,
+            "upper": 9,
+        },
         "linear_mpc": {"linear": linear, "horizon": 2, **cost},
         "linear_problem": lti,
         "lti_mpc": lti,
-        "offset_free_lti": lti | {"tracked": [[1.0, 0.0]]},
+        "offset_free_lti": lti | {"tracked": [[1.0, 0.0]], "noise": mpc.Noise()},
         "offset_free_mpc": {"linear": linear, "horizon": 2, **cost, "tracked": np.eye(6)[:1]},
         "deviation_output": {"linear": linear, "name": "lean", "row": np.eye(6)[0]},
         "force_output": {"linear": linear, "name": "pin", "rows": np.eye(3)[:1]},
         "friction_output": {"linear": linear, "name": "pin", "constraint": "pin", "friction": 0.5},
-        "Noise": {},
         "LinearMPC.ref": {"self": controller, "values": {"x1": np.zeros(2)}},
         "LinearMPC.schedule": {"self": controller, "values": {"x": np.zeros(2)}},
         "LinearMPC.violations": {"self": controller, "inputs": ex.zeros_of(controller.function)},
@@ -41,6 +49,7 @@ def calls_of_ocps():
     iteration = ex.iteration()
     z = iteration.z(guess)
     return {
+
         "Bounded": {"value": own.q},
         "DynamicsOptions": {},
         "DynamicsOptions.acceleration_fun": {"self": mpc.DynamicsOptions(), "system": system},
@@ -49,13 +58,16 @@ def calls_of_ocps():
         "stage_symbols": {"system": system},
         "discrete_dynamics": {"system": system, "period": 0.1},
         "step_fun": {"system": system, "period": 0.1},
-        "optimal_control_problem": {"system": system, "horizon": 2, "period": 0.1, "R": 1.0},
+        "optimal_control_problem": {
+            "system": system, "horizon": 2, "period": 0.1, "R": 1.0, "symbols": own,
+            "path": [mpc.Bounded(own.q, -9.0, 9.0)],
+        },
         "direct_collocation": {"ocp": ocp, "system": system},
         "collocation_guess": {
             "ocp": mpc.direct_collocation(ocp, system), "system": system, "guess": guess,
         },
         "initial_guess": {"ocp": ocp, "x": np.zeros((5, 2)), "u": np.zeros((4, 1))},
-        "rollout": {"ocp": ocp, "x0": np.zeros(2), "p": np.zeros(0)},
+        "rollout": {"ocp": ocp, "x0": np.zeros(2), "p": ocp.parameters()},
         "solve": {"ocp": ocp, "x0": np.zeros(2)},
         "ocp_solver": {"ocp": ocp},
         "real_time_iteration": {"ocp": ocp},
@@ -106,6 +118,7 @@ def calls_of_walking():
         "Gait.swing_share": {"self": gait, "t": t},
         "Gait.schedule": {"self": gait, "t": t, "horizon": 2, "period": 0.03},
         "trot": {"period": 0.5},
+
         "SwingParameters": {},
         "SingleRigidBody": {"mass": 10.0, "inertia": np.eye(3)},
         "single_rigid_body": {"system": ex.quadruped(), "contacts": ex.feet(), "q0": ex.stand()},
@@ -115,6 +128,7 @@ def calls_of_walking():
         },
         "walking_planner": {
             "law": ex.walking_law(), "mpc": ex.rigid_body_mpc(), "gait": gait, "q0": ex.stand(),
+            "stepping": mpc.SwingParameters(),
         },
     }  # fmt: skip
 

@@ -259,6 +259,11 @@ def planner():
 
 
 @cache
+def planner_project():
+    return mb.export_c(planner().function, folder() / "planner")
+
+
+@cache
 def predictions():
     one = validation.PredictionStatistics("q", "rad", (0.1,), (0.1,), (0.2,))
     return validation.Predictions({"next": 1}, 1e-3, 2, 0, (one,), (one,), 1, None)

@@ -1,6 +1,6 @@
 """Values that an argument is not, or hardly ever is."""
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
@@ -9,23 +9,9 @@ import numpy as np
 
 import mbcasadi as mb
 from fuzz import examples as ex
-from mbcasadi import control, mpc, simulation
-from mbcasadi.control import laws
+from mbcasadi import control
 
-MADE_BY_USERS = (
-    mb.Baumgarte,
-    mb.Contact,
-    mb.Event,
-    mb.Switch,
-    control.Gains,
-    laws.ForceGains,
-    mpc.Bounded,
-    mpc.Noise,
-    mpc.Output,
-    mpc.SwingParameters,
-    simulation.ControlLoop,
-    simulation.SampledLaw,
-)
+MADE_BY_USERS = (mb.Baumgarte, mb.Contact, control.Gains)
 """Data that hold what they are given: the functions that take them check their fields."""
 
 NUMBERS = {
@@ -71,17 +57,18 @@ def wrong_values() -> dict[str, Any]:
 
 
 def with_wrong_fields(value: Any) -> dict[str, Any]:
-    """Return copies of what users make, each with one wrong field; of a list, its first item."""
+    """Return copies of what users make, each with one wrong field; of a list, each item's."""
     if isinstance(value, (list, tuple)) and not isinstance(value, MADE_BY_USERS):
-        items = with_wrong_fields(value[0]) if value else {}
-        return {name: [item, *value[1:]] for name, item in items.items()}
+        return {
+            name: [*value[:k], wrong, *value[k + 1 :]]
+            for k, item in enumerate(value)
+            for name, wrong in with_wrong_fields(item).items()
+        }
     if not isinstance(value, MADE_BY_USERS):
         return {}
     few = {"object()": object(), "None": None, "a text": "no such name", **NUMBERS, **ARRAYS}
-    names = [field.name for field in fields(value)] if is_dataclass(value) else value._fields
-    copy = replace if is_dataclass(value) else lambda old, **new: old._replace(**new)
     return {
-        f"{type(value).__name__}({name}={wrong})": copy(value, **{name: each})
-        for name in names
+        f"{type(value).__name__}({field.name}={wrong})": replace(value, **{field.name: each})
+        for field in fields(value)
         for wrong, each in few.items()
     }

@@ -56,6 +56,9 @@ class ForceGains:
     delay: int = 1
     allow_unstable: bool = False
 
+    def __post_init__(self) -> None:
+        require_fields(self)
+
     @property
     def feedback(self) -> bool:
         """Whether the loop uses a measured force."""
@@ -64,7 +67,6 @@ class ForceGains:
     @checked
     def radius(self, period: float) -> float:
         """Return the largest |z| of the sampled loop; below one the error decays."""
-        require_fields(self)
         require_positive(period=period)
         if not self.integral:
             return float(self.proportional ** (1 / self.delay))
@@ -180,7 +182,6 @@ def force_loop(
 
 def require_stable(gains: ForceGains, period: float) -> None:
     """Raise `ProblemError` unless the gains are in range and the sampled loop converges."""
-    require_fields(gains)
     require_positive(period=period)
     require_numbers(proportional=gains.proportional, integral=gains.integral)
     require_whole(1, delay=gains.delay)  # a measured force is at least one sample late

@@ -34,7 +34,7 @@ from mbcasadi.control.regulators.tangent import (
     tangent,
 )
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.shapes import real_array, require_positive
+from mbcasadi.shapes import real_array, require_positive, require_share
 from mbcasadi.system import System
 
 
@@ -66,6 +66,7 @@ def linearize_along(
     """
     if system.nc and "v" in system.loop_jacobian.name_in():
         raise ProblemError(f"'{system.name}' has rows nonlinear in v; linearise single states")
+    require_share(rank_tol=rank_tol)
     places = _places(system, q, v, u, t, mask)
     first = project_state(system, places[0], rank_tol)
     require_regular(system, first, tangent(system, first, rank_tol), rank_tol)

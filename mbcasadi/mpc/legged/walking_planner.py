@@ -23,7 +23,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.argument_kinds import checked, require_fields
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
@@ -110,7 +110,6 @@ def walking_planner(
     require_whole(0, delay=delay)
     require_identifier("name", name)
     stepping = stepping or SwingParameters()
-    require_fields(stepping)
     require_numbers(**vars(stepping))
     stance = nominal_stance(law, column("q0", q0, law.system.nq))
     equations = PlannerEquations(

@@ -17,6 +17,7 @@ from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import motion_fun, numbers
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.mpc.linear.checks import end_of
 from mbcasadi.mpc.linear.prediction_model import Array, Output
 from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows, require_sides
 from mbcasadi.shapes import real_array, require_name
@@ -93,14 +94,6 @@ def force_output(
         end_of(label, end, len(pick)) - still for label, end in (("lower", lower), ("upper", upper))
     )
     return Output(name, C, D, low, high, linear_penalty, quadratic_penalty)
-
-
-def end_of(label: str, value: ArrayLike, count: int) -> Array:
-    """Return the (count,) lower or upper ends of rows from one number, or one for each."""
-    given = real_array(label, value)
-    if given.shape not in {(), (count,)}:
-        raise ShapeError(f"{label} has shape {given.shape}, expected a number or ({count},)")
-    return np.broadcast_to(given, (count,))
 
 
 @checked

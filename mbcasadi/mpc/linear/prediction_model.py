@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.argument_kinds import checked
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array
 
@@ -106,6 +106,9 @@ class Output:
     upper: Array
     linear_penalty: float = 0.0
     quadratic_penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_fields(self)
 
     @property
     def soft(self) -> bool:
