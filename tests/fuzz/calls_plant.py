@@ -70,7 +70,8 @@ def calls_of_validation():
         home + "compile_controller": {"controller": law},
         home + "outer_law": {"controller": law, "planner": ex.planner(), "command": np.zeros(1)},
         home + "OuterLaw": {
-            "law": law, "planner": ex.planner(), "project": ex.planner_project(), "command": np.zeros(1),
+            "law": law, "planner": ex.planner(), "project": ex.planner_project(),
+            "command": np.zeros(1),
         },
         home + "Predictions.share": {"self": ex.predictions(), "lag": 0},
         home + "TrackingStatistics.share": {"self": ex.tracking(), "value": 0.1},

@@ -87,7 +87,7 @@ def fault_of(function: Callable[..., Any], arguments: dict[str, Any]) -> str:
             answer(function, arguments)
     except MbcasadiError:
         return ""
-    except (Exception, Hanging) as error:
+    except (Exception, Hanging) as error:  # noqa: BLE001  # any other one is the finding
         frames = traceback.extract_tb(error.__traceback__)
         ours = [f for f in frames if f.filename.startswith(str(PACKAGE))]
         place = (
@@ -112,7 +112,11 @@ def faults_of(function: Callable[..., Any], arguments: dict[str, Any]) -> dict[s
 
 
 def _is_right(value: Any, annotation: str) -> bool:
-    """Whether a value is a usual one: a number between others, or a function of the user."""
-    if isinstance(value, (bool, float)) and value in {True, 1.5}:
+    """Whether a value is a usual one, as the annotation says, or a function of the user."""
+    if value is None:
+        return "None" in annotation
+    if value is True:
+        return "bool" in annotation or "float" in annotation
+    if isinstance(value, float) and value == 1.5:
         return "float" in annotation
     return callable(value) and "Callable" in annotation
