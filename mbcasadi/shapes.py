@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.argument_kinds import described as described
-from mbcasadi.argument_kinds import real_array as real_array
 from mbcasadi.description.c_names import is_c_name
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
+from mbcasadi.real_numbers import described as described
+from mbcasadi.real_numbers import real_array as real_array
 
 Array = NDArray[np.float64]
 

@@ -3,7 +3,6 @@
 import tempfile
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import casadi as ca
 import mujoco
@@ -11,9 +10,8 @@ import numpy as np
 from support.mpc_mechanisms import sliding_mass
 
 import mbcasadi as mb
-from mbcasadi import control, models, mpc, plant, validation
+from mbcasadi import control, models, mpc
 from mbcasadi.control import laws, regulators
-from mbcasadi.validation import spec
 
 FOUR_BAR = models.path("four_bar")
 JOINTS = ("left_proximal", "right_proximal")
@@ -193,19 +191,8 @@ def motion():
 
 
 @cache
-def world():
-    return plant.Plant(FOUR_BAR)
-
-
-@cache
 def folder():
     return Path(tempfile.mkdtemp(prefix="mbcasadi-fuzz-"))
-
-
-@cache
-def project():
-    """The compiled C of a law without a solver."""
-    return mb.export_c(regulators.lqr(linear(), np.ones(6), 1.0), folder() / "lqr")
 
 
 @cache
@@ -218,89 +205,12 @@ def walking_law():
 
 
 @cache
-def iteration_project():
-    """The compiled C of a law whose tick has two phases."""
-    return mb.export_c(iteration(), folder() / "iteration")
-
-
-@cache
-def sine():
-    x = ca.SX.sym("x")
-    return ca.Function("sine", [x], [ca.sin(x)], ["x"], ["y"])
-
-
-@cache
 def matrices():
     names = ("H", "A_qp", "T", "g", "lba", "uba", "t")
     return {name: np.ones((2, 2)) for name in names}
 
 
 @cache
-def lqr():
-    return regulators.lqr(linear(), np.ones(6), 1.0)
-
-
-@cache
-def compiled():
-    law = lqr().controller
-    return validation.CompiledLaw(law, project().load(), project())
-
-
-@cache
-def planner():
-    """A planner that hands the state on to the outer law."""
-    sizes = {"q": 3, "v": 3, "command": 1, "u": 1, "t": 1, "z": 1}
-    given = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
-    law = lqr().function
-    outer = {f"outer_{n}": ca.SX(law.numel_in(n), 1) for n in law.name_in() if n != "z"}
-    out = {"ref": ca.SX(1), "mask": ca.SX(1), **outer, "z_next": given["z"]}
-    function = ca.Function("plan", [*given.values()], [*out.values()], [*given], [*out])
-    return SimpleNamespace(function=function, z0=np.zeros(1), u0=np.zeros(1), every=1, delay=0)
-
-
-@cache
-def planner_project():
-    return mb.export_c(planner().function, folder() / "planner")
-
-
-@cache
-def predictions():
-    one = validation.PredictionStatistics("q", "rad", (0.1,), (0.1,), (0.2,))
-    return validation.Predictions({"next": 1}, 1e-3, 2, 0, (one,), (one,), 1, None)
-
-
-@cache
-def tracking():
-    return validation.TrackingStatistics("q", "rad", 0.1, 0.2, 0.3, 0.1)
-
-
-@cache
-def standing():
-    return plant.Plant(models.path("quadruped"))
-
-
-@cache
-def report():
-    return validation.validate(compiled(), FOUR_BAR, 2e-3)
-
-
-SPEC = """
-type = "inverse_dynamics_qp"
-[[task]]
-type = "posture"
-joints = ["crank"]
-[validation]
-duration = 0.002
-"""
-
-
-@cache
-def spec_file():
-    file = folder() / "spec.toml"
-    file.write_text(SPEC)
-    return file
-
-
-@cache
-def own_spec():
-    return spec.read_spec(spec_file())
+def sine():
+    x = ca.SX.sym("x")
+    return ca.Function("sine", [x], [ca.sin(x)], ["x"], ["y"])
