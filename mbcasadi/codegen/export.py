@@ -20,7 +20,6 @@ from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
-from mbcasadi.errors import ExportError
 
 
 @checked
@@ -80,12 +79,7 @@ def _law(controller: Controller | HasController | ca.Function, name: str | None)
         return law_from_function(controller, name)
     if isinstance(controller, Controller):
         return law_from_controller(controller, name)
-    if isinstance(controller, HasController):
-        return law_from_controller(controller.controller, name)
-    raise ExportError(
-        f"cannot export a {type(controller).__name__}; expected a Controller, an object with a "
-        "`controller`, or a casadi.Function"
-    )
+    return law_from_controller(controller.controller, name)
 
 
 def _contents(

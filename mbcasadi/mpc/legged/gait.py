@@ -54,12 +54,12 @@ class Gait:
         return self.period - self.stance
 
     @checked
-    def on_ground(self, t: Sym) -> Sym:
+    def on_ground(self, t: Sym | float) -> Sym:
         """Return 1 for each foot on the ground at time t, else 0; numbers or symbols."""
         return ca.vertcat(*(ca.logic_or(t < self.start, p < self.duty) for p in self._phases(t)))
 
     @checked
-    def swing_share(self, t: Sym) -> Sym | ca.DM:
+    def swing_share(self, t: Sym | float) -> Sym | ca.DM:
         """Return the share of its swing that each foot has completed; 0 on the ground."""
         if self.duty >= 1:
             return ca.DM.zeros(len(self.offsets))
@@ -67,7 +67,7 @@ class Gait:
         return ca.vertcat(*(ca.if_else(t < self.start, 0, ca.fmax(s, 0)) for s in shares))
 
     @checked
-    def schedule(self, t: Sym, horizon: int, period: float) -> Sym:
+    def schedule(self, t: Sym | float, horizon: int, period: float) -> Sym:
         """Return which feet are on the ground in the middle of each interval, one after another.
 
         Args:
@@ -79,7 +79,7 @@ class Gait:
         require_positive(period=period)
         return ca.vertcat(*(self.on_ground(t + (k + 0.5) * period) for k in range(horizon)))
 
-    def _phases(self, t: Sym) -> list[Sym]:
+    def _phases(self, t: Sym | float) -> list[Sym]:
         require_scale("t", t, 1)
         strides = [(t - self.start) / self.period + offset for offset in self.offsets]
         return [stride - ca.floor(stride) for stride in strides]
