@@ -80,15 +80,13 @@ def _require(name: str, value: object, hint: Any) -> None:
     alternatives = parts_of(hint)
     if ArrayLike in alternatives and isinstance(value, (np.ndarray, list, tuple)):
         real_array(name, value)  # its message is more exact
-    found = f"= {value}" if _is_real(value) else f"is {_found(value, alternatives)}"
+    is_number = isinstance(value, (float, int)) and not isinstance(value, bool)
+    of_number = float in alternatives or int in alternatives
+    found = f"= {value}" if is_number and of_number else f"is {_found(value, alternatives)}"
     expected = " or ".join(dict.fromkeys(_words(each) for each in alternatives))
     advice = next((f": {MAKERS[w]}" for a in alternatives if (w := _name(a)) in MAKERS), "")
     kind = ShapeError if ArrayLike in alternatives else ProblemError
     raise kind(f"{name} {found}; expected {expected}{advice}")
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 WORDS = {

@@ -75,14 +75,14 @@ WRONG = [
     ({"count": 1.5}, "count = 1.5; expected a whole number"),
     ({"count": True}, "count is True; expected a whole number"),
     ({"count": int}, "count is the class int; expected a whole number"),
-    ({"text": 1}, "text = 1; expected a text"),
+    ({"text": 1}, "text is 1; expected a text"),
     ({"on": "no"}, "on is 'no'; expected True or False"),
-    ({"on": 1}, "on = 1; expected True or False"),
+    ({"on": 1}, "on is 1; expected True or False"),
     ({"names": "ab"}, "names is 'ab'; expected a list of texts"),
     ({"names": ["a", 1]}, "names is a list with 1; expected a list of texts"),
     ({"pair": (1.0,)}, "pair is 1 long; expected a list of 2 numbers"),
     ({"weights": {"a": "b"}}, "weights is a dict; expected a mapping from a text to a number or"),
-    ({"call": 1}, "call = 1; expected a function or None"),
+    ({"call": 1}, "call is 1; expected a function or None"),
     ({"kind": "geom"}, "kind is 'geom'; expected 'site', 'body'"),
     ({"symbols": ca.MX.sym("x")}, "symbols is a MX; expected a SX or a number: symbols or"),
     ({"gain": "high"}, "gain is 'high'; expected a number"),
@@ -124,7 +124,7 @@ def test_each_of_several_arguments_is_checked_by_its_name():
         return len(symbols) + len(values)
 
     assert several(ca.SX(1), ca.SX(2), a=1.0) == 3
-    with pytest.raises(ProblemError, match="symbols = 2; expected a SX"):
+    with pytest.raises(ProblemError, match="symbols is 2; expected a SX"):
         several(ca.SX(1), 2)
     with pytest.raises(ProblemError, match="b is 'c'; expected a number"):
         several(a=1.0, b="c")
