@@ -105,7 +105,7 @@ PLURALS = {
     int: "whole numbers",
     complex: "numbers, complex or real",
     bool: "True or False",
-    str: "texts",
+    str: "names",
 }
 
 

@@ -78,8 +78,8 @@ WRONG = [
     ({"text": 1}, "text is 1; expected a text"),
     ({"on": "no"}, "on is 'no'; expected True or False"),
     ({"on": 1}, "on is 1; expected True or False"),
-    ({"names": "ab"}, "names is 'ab'; expected a list of texts"),
-    ({"names": ["a", 1]}, "names is a list with 1; expected a list of texts"),
+    ({"names": "ab"}, "names is 'ab'; expected a list of names"),
+    ({"names": ["a", 1]}, "names is a list with 1; expected a list of names"),
     ({"pair": (1.0,)}, "pair is 1 long; expected a list of 2 numbers"),
     ({"weights": {"a": "b"}}, "weights is a dict; expected a mapping from a text to a number or"),
     ({"call": 1}, "call is 1; expected a function or None"),
@@ -157,5 +157,5 @@ def test_data_check_their_fields():
     assert Data(1, ("a",)).rate == 1
     with pytest.raises(ProblemError, match="rate is None; expected a number"):
         Data(None)
-    with pytest.raises(ProblemError, match="names is a list with 1; expected a list of texts"):
+    with pytest.raises(ProblemError, match="names is a list with 1; expected a list of names"):
         Data(1.0, [1])

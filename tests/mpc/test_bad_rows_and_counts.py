@@ -109,9 +109,7 @@ TIMES = {
 def test_a_delay_is_a_whole_number_of_ticks(kind, delay):
     if kind == "force loop" and isinstance(delay, str):
         return
-    with pytest.raises(
-        err.ProblemError, match=r"delays? .*; expected (a|a list of) (whole )?number"
-    ):
+    with pytest.raises(err.ProblemError, match=r"delays? .*; expected .*number"):
         TIMES[kind](delay)
 
 

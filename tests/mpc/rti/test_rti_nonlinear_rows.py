@@ -147,9 +147,13 @@ def test_a_row_without_sense_is_refused():
         ({"lower": 2.0, "upper": 1.0, "name": "gate"}, r"gate\[0\] is 2.0 to 1.0: empty"),
         ({"lower": np.nan}, r"path\[0\] has shape \(1, 2\), expected \(1, 2\), without NaN"),
     ):
-        with pytest.raises(err.MbcasadiError, match=message):
+
+        def problem(given=given):
             row = Bounded(s.q[0], **({"upper": 1.0} | given))
-            optimal_control_problem(system, N, 0.05, R=1.0, symbols=s, path=[row])
+            return optimal_control_problem(system, N, 0.05, R=1.0, symbols=s, path=[row])
+
+        with pytest.raises(err.MbcasadiError, match=message):
+            problem()
     with pytest.raises(err.ProblemError, match=r"du_bounds\[0\] is 1.0 to -1.0: empty"):
         optimal_control_problem(system, N, 0.05, R=1.0, du_bounds=[[1, -1]])
     with pytest.raises(err.ProblemError, match="S has the eigenvalue -1"):
