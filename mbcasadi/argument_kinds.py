@@ -142,8 +142,12 @@ def _found(value: object, alternatives: list[Any]) -> str:
     """Return what was found: the kind of a value, or of its first wrong item."""
     for each in alternatives:
         origin, parts = typing.get_origin(each), typing.get_args(each)
-        sequence = isinstance(origin, type) and issubclass(origin, Sequence)
-        if sequence and isinstance(value, (list, tuple)):
+        kind = origin if isinstance(origin, type) else object
+        if issubclass(kind, Mapping) and isinstance(value, Mapping):
+            wrong = [k for k, item in value.items() if not is_any_of(item, parts[1])]
+            found = f"{described(value[wrong[0]])} for {wrong[0]!r}" if wrong else "other names"
+            return f"a mapping with {found}"
+        if issubclass(kind, Sequence) and isinstance(value, (list, tuple)):
             wrong = [item for item in value if not is_any_of(item, parts[0])]
             return f"a list with {described(wrong[0])}" if wrong else f"{len(value)} long"
     return described(value)

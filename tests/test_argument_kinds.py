@@ -81,7 +81,10 @@ WRONG = [
     ({"names": "ab"}, "names is 'ab'; expected a list of names"),
     ({"names": ["a", 1]}, "names is a list with 1; expected a list of names"),
     ({"pair": (1.0,)}, "pair is 1 long; expected a list of 2 numbers"),
-    ({"weights": {"a": "b"}}, "weights is a dict; expected a mapping from a text to a number or"),
+    (
+        {"weights": {"a": "b"}},
+        "weights is a mapping with 'b' for 'a'; expected a mapping from a text to a number or",
+    ),
     ({"call": 1}, "call is 1; expected a function or None"),
     ({"kind": "geom"}, "kind is 'geom'; expected 'site', 'body'"),
     ({"symbols": ca.MX.sym("x")}, "symbols is a MX; expected a SX or a number: symbols or"),

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Controller
 from mbcasadi.errors import UnknownNameError
+from mbcasadi.shapes import number
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import saturation
 from mbcasadi.validation.metrics.metric import Metric
@@ -42,10 +42,13 @@ class TrackingStatistics:
         """Whether the target has an amplitude."""
         return self.amplitude > SMALLEST_AMPLITUDE
 
-    @checked
     def share(self, value: float) -> float:
-        """Return `value` over the amplitude, NaN where the target is constant."""
-        return value / self.amplitude if self.moves else float("nan")
+        """Return `value`, or NaN, over the amplitude; NaN where the target is constant.
+
+        Raises:
+            ProblemError: the value is no number.
+        """
+        return number("value", value) / self.amplitude if self.moves else float("nan")
 
 
 def tracking_statistics(
