@@ -83,7 +83,7 @@ WRONG = [
     ({"pair": (1.0,)}, "pair is 1 long; expected a list of 2 numbers"),
     (
         {"weights": {"a": "b"}},
-        "weights is a mapping with 'b' for 'a'; expected a mapping from a text to a number or",
+        "weights is a mapping with 'b' for 'a'; expected a mapping from",
     ),
     ({"call": 1}, "call is 1; expected a function or None"),
     ({"kind": "geom"}, "kind is 'geom'; expected 'site', 'body'"),

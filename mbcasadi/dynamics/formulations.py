@@ -32,8 +32,8 @@ class FormulationOptions(TypedDict, total=False):
 
     semidefinite: bool
     inertia: str
-    gamma: float
-    virtual_mass: float
+    gamma: float | None
+    virtual_mass: float | None
     root: str
 
 
