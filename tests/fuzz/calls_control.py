@@ -1,4 +1,4 @@
-"""Right calls of the control laws, the regulators, the tasks and inverse dynamics."""
+"""Valid calls of the control laws, the regulators, the tasks and inverse dynamics."""
 
 import casadi as ca
 import numpy as np
@@ -17,7 +17,7 @@ def _bilinear(call):
 
 
 def _task(name, task):
-    """Right calls of the methods of a task on the five-bar."""
+    """Valid calls of the methods of a task on the five-bar."""
     system, q, v = ex.five_bar(), ca.SX.sym("q", 4), ca.SX.sym("v", 4)
     ref = {slot.name.rpartition(".")[2]: ca.SX.sym("r", slot.size) for slot in task.slots(system)}
     state = {"self": task, "system": system, "q": q, "v": v, "ref": ref}

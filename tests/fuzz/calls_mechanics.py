@@ -1,4 +1,4 @@
-"""Right calls of systems, dynamics, simulation, formulations and linear algebra."""
+"""Valid calls of systems, dynamics, simulation, formulations and linear algebra."""
 
 import casadi as ca
 import numpy as np

@@ -1,4 +1,4 @@
-"""Right calls of MPC, trajectory optimisation and the hand-over to other libraries."""
+"""Valid calls of MPC, trajectory optimisation and the hand-over to other libraries."""
 
 from types import SimpleNamespace
 

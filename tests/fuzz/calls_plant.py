@@ -1,4 +1,4 @@
-"""Right calls of code generation, the plant, validation and the models."""
+"""Valid calls of code generation, the plant, validation and the models."""
 
 import numpy as np
 

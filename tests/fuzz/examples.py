@@ -1,4 +1,4 @@
-"""Small objects for right calls, each made once."""
+"""Small objects for valid calls, each made once."""
 
 import tempfile
 from functools import cache

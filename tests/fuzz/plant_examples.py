@@ -1,4 +1,4 @@
-"""Exports, plants and reports for right calls, each made once."""
+"""Exports, plants and reports for valid calls, each made once."""
 
 from functools import cache
 from types import SimpleNamespace
