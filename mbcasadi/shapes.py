@@ -1,7 +1,6 @@
 """Checks of shapes, numbers and names at public entry points, in the words of the docstrings."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,33 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description.c_names import is_c_name
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
+from mbcasadi.real_numbers import described as described
+from mbcasadi.real_numbers import real_array as real_array
 
 Array = NDArray[np.float64]
-
-
-def real_array(name: str, value: object) -> Array:
-    """Return `value` as an array of real numbers.
-
-    Raises:
-        ShapeError: it has masked or complex entries, which NumPy would turn into plain real ones
-            silently, or entries that are no numbers.
-    """
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ShapeError(
-            f"{name} has {int(value.mask.sum())} masked entries; expected a number in each: "
-            "fill them, or leave them out"
-        )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # CasADi's note that it was asked for an array
-            array: NDArray[Any] = np.asarray(value)
-        if array.dtype.kind == "c":
-            raise ShapeError(f"{name} is complex; expected real numbers: give its real part")
-        return array.astype(float, copy=False)
-    except (TypeError, ValueError, RuntimeError, NotImplementedError, Warning) as error:
-        if isinstance(error, ShapeError):
-            raise
-        raise ShapeError(f"{name} is {described(value)}; expected numbers") from None
 
 
 def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> NDArray[np.float64]:
@@ -59,11 +35,24 @@ def column(name: str, value: ArrayLike, size: int, *, finite: bool = True) -> ND
     return array.reshape(size).copy()
 
 
-def described(value: object) -> str:
-    """Return a value for a message: short texts and numbers as they are, others by their kind."""
-    if value is None or isinstance(value, (str, int, float)):
-        return repr(value)
-    return f"a {type(value).__name__}"
+def matrix(name: str, value: object, shape: tuple[int, ...], *, finite: bool = True) -> Array:
+    """Return `value` as a float array of this shape.
+
+    Args:
+        name: of the value, for messages.
+        value: anything that NumPy turns into such an array.
+        shape: of the array.
+        finite: refuse NaN and infinity.
+
+    Raises:
+        ShapeError: another shape, no real numbers, or NaN or infinity while `finite` is set.
+    """
+    array = real_array(name, value)
+    if array.shape != shape:
+        raise ShapeError(f"{name} has shape {array.shape}, expected {shape}")
+    if finite and not np.all(np.isfinite(array)):
+        raise ShapeError(f"{name} holds NaN or infinity; expected finite numbers")
+    return array.copy()
 
 
 def require_kind(name: str, value: object, kind: type, advice: str = "") -> None:
@@ -102,6 +91,25 @@ def require_shape(name: str, value: Any, shape: tuple[int, int], meaning: str = 
     if found != shape:
         hint = f" = {meaning}" if meaning else ""
         raise ShapeError(f"{name} has shape {found}, expected {shape}{hint}")
+
+
+def require_square(name: str, value: Any) -> None:
+    """Raise `ShapeError` unless a matrix or a sparsity pattern is square."""
+    rows, columns = value.shape
+    if rows != columns:
+        raise ShapeError(f"{name} has shape {(rows, columns)}, expected a square matrix")
+
+
+def require_rows(name: str, value: Any, rows: int) -> None:
+    """Raise `ShapeError` unless a matrix has this number of rows."""
+    if value.shape[0] != rows:
+        raise ShapeError(f"{name} has shape {value.shape}, expected {rows} rows")
+
+
+def require_scale(name: str, value: Any, count: int) -> None:
+    """Raise `ShapeError` unless an expression is a number or has one for each row, (count, 1)."""
+    if getattr(value, "shape", ()) not in {(), (1, 1), (count, 1)}:
+        raise ShapeError(f"{name} has shape {value.shape}, expected a number or ({count}, 1)")
 
 
 def require_each(name: str, given: object, kind: type) -> None:
@@ -153,6 +161,13 @@ def require_positive(**numbers: float) -> None:
             raise ProblemError(f"{name} = {value}; expected a finite, positive number")
 
 
+def require_share(**numbers: float) -> None:
+    """Raise `ProblemError` for a number that is not a share: at least zero and below one."""
+    for name, value in numbers.items():
+        if not 0 <= number(name, value) < 1:
+            raise ProblemError(f"{name} = {value}; expected a share, at least 0 and below 1")
+
+
 PERIOD_ROUNDING = 1e-6
 """Difference of a ratio of times from a whole number that counts as rounding."""
 
@@ -160,7 +175,7 @@ PERIOD_ROUNDING = 1e-6
 def require_whole(least: int, **numbers: float) -> None:
     """Raise `ProblemError` for a number that is not whole, or less than the least one."""
     for name, value in numbers.items():
-        if isinstance(value, str) or not float(value).is_integer() or value < least:
+        if not number(name, value).is_integer() or value < least:
             raise ProblemError(f"{name} = {value}; expected a whole number, at least {least}")
 
 

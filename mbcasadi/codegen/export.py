@@ -6,6 +6,7 @@ from pathlib import Path
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.c_interface import Law, law_from_controller, law_from_function
 from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
@@ -19,9 +20,9 @@ from mbcasadi.codegen.manifest import DaqpOrigin, manifest, manifest_text
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
-from mbcasadi.errors import ExportError
 
 
+@checked
 def export_c(
     controller: Controller | HasController | ca.Function,
     folder: str | Path,
@@ -78,12 +79,7 @@ def _law(controller: Controller | HasController | ca.Function, name: str | None)
         return law_from_function(controller, name)
     if isinstance(controller, Controller):
         return law_from_controller(controller, name)
-    if isinstance(controller, HasController):
-        return law_from_controller(controller.controller, name)
-    raise ExportError(
-        f"cannot export a {type(controller).__name__}; expected a Controller, an object with a "
-        "`controller`, or a casadi.Function"
-    )
+    return law_from_controller(controller.controller, name)
 
 
 def _contents(

@@ -10,6 +10,7 @@ from pathlib import Path
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_memory
 from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
 from mbcasadi.codegen.count import Size
@@ -57,6 +58,7 @@ class CProject:
         """Lines of generated C."""
         return self.source.read_bytes().count(b"\n")
 
+    @checked
     def build(self, cc: str | None = None, flags: Sequence[str] | None = None) -> BuildResult:
         """Compile the shared library that `load` opens, unless it is up to date.
 
@@ -73,6 +75,7 @@ class CProject:
         command = (*self._command(cc, flags), "-shared", "-fPIC", *map(str, sources))
         return self._compile(command, library_name(f"{self.name}_{self._key(command)}"))
 
+    @checked
     def size(self, cc: str | None = None, flags: Sequence[str] | None = None) -> Size:
         """Build, and return the size of the export.
 
@@ -89,6 +92,7 @@ class CProject:
             result,
         )
 
+    @checked
     def load(self, cc: str | None = None, flags: Sequence[str] | None = None) -> ca.Function:
         """Return the compiled C as a `ca.Function` with the law's inputs and outputs.
 
@@ -101,6 +105,7 @@ class CProject:
         """Build, and return a new block of memory for `step`, `prepare` and `feedback`."""
         return new_memory(self.manifest, self.build().path)
 
+    @checked
     def step(self, memory: Memory, inputs: Mapping[str, ArrayLike]) -> dict[str, Array]:
         """Call the C's step: one whole tick. Inputs that are missing count as zeros.
 
@@ -113,6 +118,7 @@ class CProject:
         """
         return call_tick(self.manifest, "step", memory, inputs)
 
+    @checked
     def prepare(self, memory: Memory, inputs: Mapping[str, ArrayLike]) -> None:
         """Call the C's prepare: the part of a tick that needs no measurement.
 
@@ -122,6 +128,7 @@ class CProject:
         """
         call_prepare(self.manifest, memory, inputs)
 
+    @checked
     def feedback(self, memory: Memory, inputs: Mapping[str, ArrayLike]) -> dict[str, Array]:
         """Call the C's feedback with all inputs, those of the preparation unchanged.
 
@@ -130,6 +137,7 @@ class CProject:
         """
         return call_tick(self.manifest, "feedback", memory, inputs)
 
+    @checked
     def build_example(
         self, cc: str | None = None, flags: Sequence[str] | None = None
     ) -> BuildResult:
@@ -151,6 +159,7 @@ class CProject:
             )
         return process.stdout
 
+    @checked
     def time(
         self,
         inputs: Mapping[str, ArrayLike],
@@ -224,6 +233,7 @@ class CProject:
         return hashlib.sha256(content.encode()).hexdigest()[:12]
 
 
+@checked
 def open_project(folder: str | Path, *, progress: Callable[[str], None] | None = None) -> CProject:
     """Return the folder of an earlier export as a `CProject`.
 

@@ -50,6 +50,7 @@ def user_rows(
     Raises:
         ShapeError: A and a0 do not belong together.
     """
+    require_shape("t", t, (1, 1))
     require_shape("a0", a0, (int(A.shape[0]), 1), "one for each row of A")
     of_phi = ca.jacobian(phi, q) @ N
     of_psi = ca.jacobian(psi, v)

@@ -34,9 +34,10 @@ class Coverage:
 
     def by(self, treatment: Treatment) -> tuple[CoverageItem, ...]:
         """Return the items with this treatment."""
-        return tuple(item for item in self.items if item.treatment == treatment)
+        known = treatment if isinstance(treatment, str) else ""
+        return tuple(item for item in self.items if item.treatment == known)
 
     def refusal(self, member: str) -> CoverageItem | None:
         """Return the item that makes one `System` member unavailable, or None."""
-        refused = self.by("refused")
+        refused = self.by("refused") if isinstance(member, str) else ()
         return next((i for i in refused if member in (i.member, *i.also)), None)

@@ -5,6 +5,7 @@ from typing import NamedTuple, Unpack
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description.status import BranchStatus
 from mbcasadi.dynamics.formulations import FormulationOptions, equations_of
 from mbcasadi.dynamics.terms import State, choose_kind, rates, state_symbols, terms
@@ -30,6 +31,7 @@ has no direction: what solvers leave of zero."""
 OUTPUTS = ("a", "f_c", "lam", "status")
 
 
+@checked
 def branch_motion(
     system: System,
     formulation: str = "projection",
@@ -78,11 +80,11 @@ def branch_motion(
         UnknownNameError: no such formulation or option; the message lists the names.
         UnsupportedFeatureError: rows that hold for velocities only, or a formulation that needs a
             positive definite M.
-        ProblemError: `rest_speed` is not positive.
+        ProblemError: `rest_speed` or `rank_tol` is not positive.
     """
     if rest_speed is None:
         rest_speed = REST_SPEED * system.scales.rate
-    require_positive(rest_speed=rest_speed)
+    require_positive(rest_speed=rest_speed, rank_tol=rank_tol)
     _require_holonomic(system)
     equations = equations_of(system, formulation, options)
     scale = ca.DM(_sized_row_scale(system, row_scale))

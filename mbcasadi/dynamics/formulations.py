@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TypedDict
 
-import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.errors import UnsupportedFeatureError
@@ -33,8 +32,8 @@ class FormulationOptions(TypedDict, total=False):
 
     semidefinite: bool
     inertia: str
-    gamma: float
-    virtual_mass: float
+    gamma: float | None
+    virtual_mass: float | None
     root: str
 
 
@@ -86,7 +85,7 @@ def equations_of(
     equations = partial(FORMULATIONS[formulation], **bound_options)
     if metric is None:
         return equations
-    require_shape("metric", ca.DM(real_array("metric", metric)), (system.nv, system.nv))
+    require_shape("metric", real_array("metric", metric), (system.nv, system.nv))
     return in_metric(equations, metric)
 
 

@@ -5,6 +5,7 @@ from typing import Unpack
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics.derivatives import (
     OUTPUTS,
@@ -31,6 +32,7 @@ DEFAULT = "projection"
 """The formulation where none is named."""
 
 
+@checked
 def forward_dynamics(
     system: System,
     formulation: str = DEFAULT,
@@ -99,6 +101,7 @@ def forward_dynamics(
     )
 
 
+@checked
 def forward_dynamics_derivatives(
     system: System,
     formulation: str = DEFAULT,
@@ -159,6 +162,7 @@ def forward_dynamics_derivatives(
     )
 
 
+@checked
 def constraint_force(
     system: System,
     formulation: str = DEFAULT,

@@ -3,6 +3,7 @@
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.terms import (
     Treatment,
     choose_kind,
@@ -18,6 +19,7 @@ from mbcasadi.system import System
 from mbcasadi.system.sizes import control_sizes
 
 
+@checked
 def inverse_dynamics(system: System) -> ca.Function:
     """Return (q, v, a, [t]) → (f): `f = M a + h - f_passive`, the force that the motion needs.
 
@@ -37,6 +39,7 @@ def inverse_dynamics(system: System) -> ca.Function:
     )
 
 
+@checked
 def constrained_inverse_dynamics(
     system: System, *, control_metric: ArrayLike | None = None, pivot: bool = True
 ) -> ca.Function:

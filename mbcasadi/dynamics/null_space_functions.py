@@ -2,12 +2,14 @@
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.terms import Treatment, choose_kind, drop_rule, state_symbols, terms_at
 from mbcasadi.formulation.null_space import null_space_inverse, reduced_equations
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.system import System
 
 
+@checked
 def null_space_terms(
     system: System,
     *,
@@ -37,6 +39,7 @@ def null_space_terms(
     return _function("null_space_terms", state.inputs, equations._asdict())
 
 
+@checked
 def null_space_inverse_dynamics(
     system: System,
     *,

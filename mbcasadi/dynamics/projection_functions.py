@@ -2,6 +2,7 @@
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.terms import State, Treatment, drop_rule, rates, state_symbols, terms
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
 from mbcasadi.formulation.projection import (
@@ -49,6 +50,7 @@ def moving_terms_fun(system: System) -> ca.Function:
     )
 
 
+@checked
 def projection_terms(
     system: System,
     *,
@@ -116,6 +118,7 @@ def projection_terms(
     return dense_function("projection_terms", state.inputs, outputs)
 
 
+@checked
 def force_channels(
     system: System,
     *,

@@ -7,6 +7,7 @@ The equations and the letters are those of `formulation.quasi_velocity_equations
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.terms import (
     State,
     Treatment,
@@ -27,6 +28,7 @@ from mbcasadi.linalg import RANK_TOL, Sym, root_operations
 from mbcasadi.system import System
 
 
+@checked
 def quasi_velocity_terms(
     system: System,
     *,
@@ -71,6 +73,7 @@ def quasi_velocity_terms(
     return _function("quasi_velocity_terms", inputs, equations._asdict() | {"lam": lam})
 
 
+@checked
 def quasi_velocity_motion(
     system: System,
     *,
@@ -117,6 +120,7 @@ def quasi_velocity_motion(
     return _function("quasi_velocity_motion", inputs, {"dq": dq, "dv_r": dv_r, "V2": V2})
 
 
+@checked
 def quasi_velocity_curvature(system: System, *, root: str = "cholesky") -> ca.Function:
     """Return (q, v1, v2) → (R), the curvature of the inertia as a metric, (nv, nv) and skew.
 

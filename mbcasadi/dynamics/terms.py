@@ -11,6 +11,7 @@ from mbcasadi.constraints import stabilised_bias
 from mbcasadi.description import Baumgarte
 from mbcasadi.errors import ShapeError
 from mbcasadi.linalg import RANK_TOL, DropRule, MatrixRoot, Sym, kind_for, operations
+from mbcasadi.shapes import real_array
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.closing import row_scale_fun
 
@@ -180,7 +181,7 @@ def rates_of(baumgarte: Baumgarte, nc: int) -> tuple[ca.DM, ca.DM]:
     """
     columns = []
     for name in ("alpha", "beta"):
-        values = np.asarray(getattr(baumgarte, name), dtype=float)
+        values = real_array(f"Baumgarte {name}", getattr(baumgarte, name))
         if values.shape not in {(), (nc,)}:
             raise ShapeError(
                 f"Baumgarte {name} has shape {values.shape}, expected a scalar or ({nc},), "

@@ -2,6 +2,7 @@
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.terms import Treatment, choose_kind, drop_rule, state_symbols, terms_at
 from mbcasadi.errors import UnsupportedFeatureError
 from mbcasadi.formulation.root import ROOTS
@@ -11,6 +12,7 @@ from mbcasadi.shapes import require_name
 from mbcasadi.system import System
 
 
+@checked
 def udwadia_kalaba_terms(
     system: System,
     *,

@@ -2,6 +2,7 @@
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.projection_functions import (
     dense_function,
     moving_terms_fun,
@@ -22,6 +23,7 @@ from mbcasadi.linalg import RANK_TOL, complement, complete_factor
 from mbcasadi.system import System
 
 
+@checked
 def virtual_mass_terms(
     system: System,
     *,
@@ -87,6 +89,7 @@ def virtual_mass_terms(
     return dense_function("virtual_mass_terms", state.inputs, outputs)
 
 
+@checked
 def actuation_map(
     system: System,
     *,

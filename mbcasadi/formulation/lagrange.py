@@ -10,7 +10,8 @@ range, `V_iᵀ a = -(A⁺ c)ᵀ V_i`, and the system with the rows `Vᵀ` is sol
 
 import casadi as ca
 
-from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.argument_kinds import checked
+from mbcasadi.formulation.motion import ConstrainedMotion, require_motion
 from mbcasadi.linalg import (
     RANK_TOL,
     Sym,
@@ -21,6 +22,7 @@ from mbcasadi.linalg import (
 )
 
 
+@checked
 def lagrange(
     M: Sym,
     h: Sym,
@@ -52,6 +54,7 @@ def lagrange(
         semidefinite: M is positive semidefinite, and definite on null(A).
         row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
     """
+    require_motion(M, h, f, A, c)
     factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     V, used = factor.basis.V, factor.basis.used
     a_across = factor.pinv_times(c)  # minus the acceleration that the constraint requires

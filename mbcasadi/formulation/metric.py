@@ -23,6 +23,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.motion import ConstrainedMotion, Equations
 from mbcasadi.linalg import RANK_TOL, MatrixRoot, Sym, matrix_root, projector
@@ -32,6 +33,7 @@ SYMMETRY_TOL = 1e-12
 """Relative difference of opposite entries that a metric given as numbers may have."""
 
 
+@checked
 def in_metric(equations: Equations, metric: Sym | ca.DM | ArrayLike) -> Equations:
     """Return the formulation that computes in the coordinates of a metric  [A05, §7.2].
 
@@ -85,6 +87,7 @@ def metric_root(metric: Sym | ca.DM | ArrayLike) -> MatrixRoot[Any]:
     return MatrixRoot(ca.diag(root), ca.diag(1 / root))
 
 
+@checked
 def metric_projector(
     A: Sym,
     metric: Sym | ca.DM | ArrayLike,
@@ -103,10 +106,13 @@ def metric_projector(
         metric: (nv, nv) symmetric positive definite.
         row_scale, rank_tol, pivot: drop rule of `linalg.row_basis` for the rows of `A_W`.
     """
-    A_W: Sym = A @ metric_root(metric).inverse
+    inverse = metric_root(metric).inverse
+    require_shape("A", A, (A.shape[0], inverse.shape[0]), "(nc, nv)")
+    A_W: Sym = A @ inverse
     return projector(A_W, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
 
 
+@checked
 def length_metric(rotational: Sequence[bool], length: float) -> ca.DM:
     """Return the metric that counts one radian as a `length`: `diag(length² or 1)`.
 
@@ -125,6 +131,7 @@ def length_metric(rotational: Sequence[bool], length: float) -> ca.DM:
     return ca.diag(ca.DM([length**2 if angular else 1.0 for angular in rotational]))
 
 
+@checked
 def limit_metric(force_limits: ArrayLike) -> ca.DM:
     """Return `W = diag(f_max²)`: forces are measured by the share of their limits  [A05, §7.2].
 
@@ -148,7 +155,7 @@ def _positive_definite(metric: ca.DM | ArrayLike) -> ca.DM:
         ShapeError: it is not square, not symmetric or not positive definite.
     """
     W = real_array("metric", metric).copy()
-    if W.ndim != 2 or W.shape[0] != W.shape[1]:
+    if W.ndim != 2 or W.shape[0] != W.shape[1] or not W.size:
         raise ShapeError(f"metric has shape {W.shape}, expected (nv, nv)")
     if not np.all(np.isfinite(W)) or np.any(np.abs(W - W.T) > SYMMETRY_TOL * np.abs(W).max()):
         raise ShapeError("metric is not symmetric and finite; expected W = Wᵀ")

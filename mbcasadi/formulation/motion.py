@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Generic, NamedTuple
 
 from mbcasadi.linalg import Sym
+from mbcasadi.shapes import require_shape, require_square
 
 
 class ConstrainedMotion(NamedTuple, Generic[Sym]):
@@ -17,6 +18,22 @@ class ConstrainedMotion(NamedTuple, Generic[Sym]):
     a: Sym
     f_c: Sym
     lam: Sym
+
+
+def require_motion(M: Sym, h: Sym, f: Sym, A: Sym, c: Sym) -> None:
+    """Raise `ShapeError` unless the arguments of a formulation fit together.
+
+    Args:
+        M: (nv, nv).
+        h, f: (nv, 1).
+        A, c: (nc, nv), (nc, 1).
+    """
+    require_square("M", M)
+    nv, nc = M.shape[0], A.shape[0]
+    require_shape("h", h, (nv, 1), "(nv, 1)")
+    require_shape("f", f, (nv, 1), "(nv, 1)")
+    require_shape("A", A, (nc, nv), "(nc, nv)")
+    require_shape("c", c, (nc, 1), "(nc, 1)")
 
 
 Equations = Callable[..., ConstrainedMotion[Any]]

@@ -12,7 +12,8 @@ from typing import Generic, NamedTuple
 
 import casadi as ca
 
-from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.argument_kinds import checked
+from mbcasadi.formulation.motion import ConstrainedMotion, require_motion
 from mbcasadi.linalg import (
     RANK_TOL,
     CompleteFactor,
@@ -51,6 +52,7 @@ class NullSpaceInverse(NamedTuple, Generic[Sym]):
     residual: Sym
 
 
+@checked
 def null_space(
     M: Sym,
     h: Sym,
@@ -76,6 +78,7 @@ def null_space(
         c: (nc, 1) constraint bias, `A a + c = 0`.
         row_scale, rank_tol, pivot: drop rule of `linalg.row_basis`.
     """
+    require_motion(M, h, f, A, c)
     factor, Z = complete_factor_and_null_basis(
         A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot
     )

@@ -9,8 +9,9 @@ MuJoCo's.)
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
-from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.formulation.motion import ConstrainedMotion, require_motion
 from mbcasadi.linalg import (
     RANK_TOL,
     Sym,
@@ -21,12 +22,13 @@ from mbcasadi.linalg import (
     tree_cholesky,
     tree_solve,
 )
-from mbcasadi.shapes import require_name
+from mbcasadi.shapes import require_name, require_shape, require_square
 
 INERTIAS = ("M_c", "M_c_prime", "M_c_second")
 """Names of the constraint inertias of [A05, eq. 23, 28, 29]."""
 
 
+@checked
 def constraint_inertia(M: Sym, P: Sym) -> Sym:
     """Return `M_c = M + P M - (P M)ᵀ`  [A05, eq. 23-24].
 
@@ -37,6 +39,8 @@ def constraint_inertia(M: Sym, P: Sym) -> Sym:
         M: (nv, nv) joint-space inertia, symmetric positive definite.
         P: (nv, nv) projector on null(A).
     """
+    require_square("M", M)
+    require_shape("P", P, (M.shape[0], M.shape[0]), "(nv, nv)")
     PM = P @ M
     return M + PM - PM.T
 
@@ -82,6 +86,7 @@ def inertia_norm(M: Sym) -> Sym:
     return ca.sqrt(ca.sumsqr(M))
 
 
+@checked
 def projection(
     M: Sym,
     h: Sym,
@@ -122,6 +127,7 @@ def projection(
         UnknownNameError: no such inertia; the message lists the names.
         ProblemError: γ is not positive, or given for an inertia without it.
     """
+    require_motion(M, h, f, A, c)
     _check_options(inertia, gamma)
     factor = complete_factor(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     V = factor.basis.V

@@ -13,11 +13,13 @@ as the bodies are light, and a heavy body must not make a row look like a repeat
 
 import casadi as ca
 
-from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.argument_kinds import checked
+from mbcasadi.formulation.motion import ConstrainedMotion, require_motion
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import RANK_TOL, Sym
 
 
+@checked
 def quasi_velocity(
     M: Sym,
     h: Sym,
@@ -50,6 +52,7 @@ def quasi_velocity(
     Raises:
         UnknownNameError: no such root; the message lists the names.
     """
+    require_motion(M, h, f, A, c)
     factor = root_factor(M, root)
     rows = constraint_basis(factor, A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot)
     u = factor.divide(f - h)

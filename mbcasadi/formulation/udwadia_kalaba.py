@@ -16,7 +16,8 @@ from typing import Generic, NamedTuple
 
 import casadi as ca
 
-from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.argument_kinds import checked
+from mbcasadi.formulation.motion import ConstrainedMotion, require_motion
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import RANK_TOL, Sym
 from mbcasadi.shapes import require_shape
@@ -36,6 +37,7 @@ class SplitMotion(NamedTuple, Generic[Sym]):
     lam: Sym
 
 
+@checked
 def udwadia_kalaba(
     M: Sym,
     h: Sym,
@@ -69,6 +71,9 @@ def udwadia_kalaba(
         UnknownNameError: no such root; the message lists the names.
         ShapeError: `f_nonideal` has another shape than `f`.
     """
+    require_motion(M, h, f, A, c)
+    if f_nonideal is not None:
+        require_shape("f_nonideal", f_nonideal, (M.shape[0], 1), "(nv, 1)")
     split = nonideal_split(
         M,
         h,

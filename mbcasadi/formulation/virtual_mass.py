@@ -11,9 +11,11 @@ poses too, and `M` needs to be definite on null(A) only.
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
-from mbcasadi.formulation.motion import ConstrainedMotion
+from mbcasadi.formulation.motion import ConstrainedMotion, require_motion
 from mbcasadi.linalg import RANK_TOL, Sym, complement, complete_factor, tree_cholesky, tree_solve
+from mbcasadi.shapes import require_scale
 
 
 def constraint_mass(M: Sym, P: Sym, virtual_mass: Sym | float) -> Sym:
@@ -50,6 +52,7 @@ def mean_mass(M: Sym, P: Sym, rank: Sym | float) -> Sym:
     return total / ca.if_else(moves, freedom, nv)
 
 
+@checked
 def virtual_mass(
     M: Sym,
     h: Sym,
@@ -81,6 +84,9 @@ def virtual_mass(
     Raises:
         ProblemError: μ is not positive.
     """
+    require_motion(M, h, f, A, c)
+    if virtual_mass is not None:
+        require_scale("virtual_mass", virtual_mass, 1)
     if isinstance(virtual_mass, int | float) and not virtual_mass > 0:
         raise ProblemError(
             f"virtual_mass is {virtual_mass}, expected a positive number in the unit of M"

@@ -5,6 +5,7 @@ from typing import Any
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour
 from mbcasadi.mpc.integrators.step import discrete_dynamics
@@ -14,9 +15,11 @@ from mbcasadi.mpc.integrators.step_options import (
     DynamicsOptions,
     StepOptions,
 )
+from mbcasadi.shapes import described
 from mbcasadi.system import System
 
 
+@checked
 def to_acados_model(
     system: System,
     period: float | None = None,
@@ -53,6 +56,9 @@ def to_acados_model(
     if model is None:
         hint = "it comes with acados: https://docs.acados.org/installation"
         model = neighbour("acados_template", hint).AcadosModel()
+    frozen = getattr(getattr(model, "__dataclass_params__", None), "frozen", False)
+    if not hasattr(model, "__dict__") or isinstance(model, type) or frozen:
+        raise ProblemError(f"model is {described(model)}; expected an AcadosModel to fill")
     x, u = ca.MX.sym("x", system.nq + system.nv), ca.MX.sym("u", system.nu)
     xdot, t = ca.MX.sym("xdot", system.nq + system.nv), ca.MX.sym("t")
     mask = ca.MX.sym("p", 0 if system.mask is None else system.nc)

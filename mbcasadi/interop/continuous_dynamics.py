@@ -8,17 +8,21 @@ stabilises this drift. Steps of `discrete_dynamics` end on it, and on unit quate
 """
 
 import importlib
+from collections.abc import Sequence
 from types import ModuleType
 
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import MissingExtraError, ProblemError
 from mbcasadi.mpc.integrators.manifold_step import force_fun
 from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS, DynamicsOptions
+from mbcasadi.shapes import described
 from mbcasadi.system import System
 
 
+@checked
 def continuous_dynamics(
     system: System, dynamics: DynamicsOptions = DEFAULT_DYNAMICS
 ) -> ca.Function:
@@ -51,6 +55,12 @@ def continuous_dynamics(
     a = dynamics.acceleration_fun(system)(q=q, v=v, f=f, **signals)["a"]
     xdot = ca.densify(ca.vertcat(system.velocity_map(q) @ v, a))
     return ca.Function("dynamics", [x, u, p], [xdot], ["x", "u", "p"], ["xdot"])
+
+
+def require_methods(name: str, value: object, methods: Sequence[str], kind: str) -> None:
+    """Raise `ProblemError` unless an object of another package has these methods."""
+    if not all(callable(getattr(value, method, None)) for method in methods):
+        raise ProblemError(f"{name} is {described(value)}; expected {kind}")
 
 
 def neighbour(module: str, how: str) -> ModuleType:

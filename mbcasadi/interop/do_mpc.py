@@ -4,8 +4,9 @@ from typing import Any
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
-from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour
+from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour, require_methods
 from mbcasadi.mpc.integrators.step import discrete_dynamics
 from mbcasadi.mpc.integrators.step_options import (
     DEFAULT_DYNAMICS,
@@ -16,6 +17,7 @@ from mbcasadi.mpc.integrators.step_options import (
 from mbcasadi.system import System
 
 
+@checked
 def to_do_mpc_model(
     system: System,
     period: float | None = None,
@@ -56,6 +58,7 @@ def to_do_mpc_model(
         kind, motion = "discrete", discrete_dynamics(system, period, step or DEFAULT_STEP)
     if model is None:
         model = neighbour("do_mpc", "pip install do-mpc").model.Model(kind, "MX")
+    require_methods("model", model, ("set_variable", "set_rhs", "setup"), "a do_mpc.model.Model")
     q = model.set_variable("_x", "q", (system.nq, 1))
     v = model.set_variable("_x", "v", (system.nv, 1))
     u = model.set_variable("_u", "u", (system.nu, 1)) if system.nu else ca.MX(0, 1)

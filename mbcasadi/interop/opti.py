@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_STEP, StepOptions
 from mbcasadi.shapes import column
@@ -30,6 +31,7 @@ class OptiProblem(NamedTuple):
     p: ca.MX
 
 
+@checked
 def to_opti(
     system: System,
     horizon: int,

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
-from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour
+from mbcasadi.interop.continuous_dynamics import continuous_dynamics, neighbour, require_methods
 from mbcasadi.mpc.integrators.step import require_horizon
 from mbcasadi.mpc.integrators.step_options import DEFAULT_DYNAMICS, DynamicsOptions
 from mbcasadi.system import System
@@ -29,6 +30,7 @@ class RockitProblem(NamedTuple):
     mask: ca.MX | None
 
 
+@checked
 def to_rockit(
     system: System,
     horizon: int,
@@ -58,6 +60,7 @@ def to_rockit(
     motion = continuous_dynamics(system, dynamics)
     if ocp is None:
         ocp = neighbour("rockit", "pip install rockit-meco").Ocp(T=N * period)
+    require_methods("ocp", ocp, ("state", "control", "set_der"), "a rockit Ocp or stage")
     q, v = ocp.state(system.nq), ocp.state(system.nv)
     u = ocp.control(system.nu) if system.nu else ca.MX(0, 1)
     mask = None if system.mask is None else ocp.parameter(system.nc, grid="control")

@@ -15,9 +15,11 @@ from typing import Generic
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg import gram_schmidt
 from mbcasadi.linalg.factor import null_columns, operations, row_factor
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
+from mbcasadi.shapes import require_scale
 
 RANK_TOL = 1e-10
 """Relative length of a remainder that counts as zero, the default of every drop rule. Doubles
@@ -49,6 +51,7 @@ class RowBasis(Generic[Sym]):
     rank: Sym
 
 
+@checked
 def row_basis(
     A: Sym,
     *,
@@ -77,6 +80,7 @@ def row_basis(
     return RowBasis(V, R, used, kept, ca.sum1(kept))
 
 
+@checked
 def row_basis_fun(
     pattern: ca.Sparsity,
     *,
@@ -96,6 +100,7 @@ def row_basis_fun(
     return named_function("row_basis", {"A": A}, outputs)
 
 
+@checked
 def projector(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> Sym:
@@ -111,6 +116,7 @@ def projector(
     return complement(row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot).V)
 
 
+@checked
 def projector_fun(
     pattern: ca.Sparsity,
     *,
@@ -129,6 +135,7 @@ def projector_fun(
     return named_function("projector", {"A": A}, {"P": P})
 
 
+@checked
 def rank(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> Sym:
@@ -141,6 +148,7 @@ def rank(
     return row_basis(A, row_scale=row_scale, rank_tol=rank_tol, pivot=pivot).rank
 
 
+@checked
 def rank_fun(
     pattern: ca.Sparsity,
     *,
@@ -159,6 +167,7 @@ def rank_fun(
     return named_function("rank", {"A": A}, {"rank": out})
 
 
+@checked
 def null_basis(A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL) -> Sym:
     """Return `Z` (n, n) with `A Z = 0`: orthonormal columns after `rank` zero columns.
 
@@ -170,6 +179,7 @@ def null_basis(A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float 
     return null_columns(A, threshold2)
 
 
+@checked
 def null_basis_fun(
     pattern: ca.Sparsity, *, row_scale: ca.DM | float = 1.0, rank_tol: float = RANK_TOL
 ) -> ca.Function:
@@ -179,6 +189,7 @@ def null_basis_fun(
     return named_function("null_basis", {"A": A}, {"Z": Z})
 
 
+@checked
 def complement(V: Sym) -> Sym:
     """Return `I - V Vᵀ` for (n, k) columns that are orthonormal or zero."""
     n = V.shape[0]
@@ -197,5 +208,8 @@ def drop_threshold2(
         A: (m, n) matrix.
         row_scale, row_norms, rank_tol: as in `row_basis`.
     """
+    require_scale("row_scale", row_scale, A.shape[0])
+    if row_norms is not None:
+        require_scale("row_norms", row_norms, A.shape[0])
     size2 = ca.densify(ca.sum2(A**2)) if row_norms is None else row_norms**2
     return rank_tol**2 * ca.fmax(size2, row_scale**2)

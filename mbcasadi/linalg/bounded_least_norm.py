@@ -13,10 +13,12 @@ from typing import Generic, NamedTuple
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.basis import RANK_TOL
 from mbcasadi.linalg.householder import one_hot
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.linalg.tree_factor import tree_cholesky, tree_solve
+from mbcasadi.shapes import require_scale, require_shape, require_whole
 
 FAR = 1e30
 """Length of a step that nothing bounds."""
@@ -37,6 +39,7 @@ class _Step(NamedTuple, Generic[Sym]):
     pending: Sym
 
 
+@checked
 def bounded_least_norm(
     N: Sym,
     lower: Sym,
@@ -58,6 +61,11 @@ def bounded_least_norm(
         rank_tol: relative length that counts as zero.
     """
     m = N.shape[0]
+    require_shape("lower", lower, (m, 1))
+    require_shape("upper", upper, (m, 1))
+    require_scale("row_scale", row_scale, m)
+    if steps is not None:
+        require_whole(0, steps=steps)
     length = ca.densify(ca.sqrt(ca.sum2(N**2)))
     counts = length > rank_tol * row_scale
     inverse = counts / ca.if_else(counts, length, 1)

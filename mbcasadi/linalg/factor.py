@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg import gram_schmidt, householder, symbols
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
 
@@ -44,6 +45,7 @@ def _null_part(Q: Sym, used: Sym) -> Sym:
     return Q * ca.repmat(in_null.T, n, 1)
 
 
+@checked
 def operations(pattern: ca.Sparsity, pivot: bool) -> int:
     """Return about how many operations `row_basis` takes on a matrix with this pattern."""
     if pivot:

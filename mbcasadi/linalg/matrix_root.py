@@ -11,10 +11,12 @@ from typing import Generic, NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.basis import row_basis
 from mbcasadi.linalg.factor import operations
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
 from mbcasadi.linalg.tree_factor import tree_cholesky, tree_solve_lower
+from mbcasadi.shapes import require_square, require_whole
 
 SMALLEST_SINGULAR_VALUE = 1e-8
 """Lower bound of the singular values of `L / |L|`: the condition of M may reach 1e16."""
@@ -29,6 +31,7 @@ class MatrixRoot(NamedTuple, Generic[Sym]):
     inverse: Sym
 
 
+@checked
 def matrix_root(M: Sym) -> MatrixRoot[Sym]:
     """Return `M^{1/2}` and `M^{-1/2}`.
 
@@ -41,15 +44,19 @@ def matrix_root(M: Sym) -> MatrixRoot[Sym]:
     return _root(M)
 
 
+@checked
 def matrix_root_fun(pattern: ca.Sparsity) -> ca.Function:
     """Return `matrix_root` as a Function (M) → (root, inverse); above the limit, a loop."""
+    require_square("M", pattern)
     M = symbol("M", pattern, root_operations(pattern.size1()))
     out = _root(M)
     return named_function("matrix_root", {"M": M}, out._asdict())
 
 
+@checked
 def root_operations(n: int) -> int:
     """Return about how many operations `matrix_root` takes on an (n, n) matrix."""
+    require_whole(0, n=n)
     wide = ca.horzcat(ca.Sparsity.dense(n, n), ca.Sparsity.diag(n))
     return STEPS * (operations(wide, False) + 2 * n**3)
 

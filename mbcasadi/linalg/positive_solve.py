@@ -8,9 +8,12 @@ iterative refinement removes what growth of the factors may have cost.
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
+from mbcasadi.shapes import require_rows, require_square
 
 
+@checked
 def positive_solve(A: Sym, b: Sym) -> Sym:
     """Return `A⁻¹ b` for A (n, n) with positive definite symmetric part.
 
@@ -18,6 +21,8 @@ def positive_solve(A: Sym, b: Sym) -> Sym:
         A: (n, n) matrix, `xᵀ A x > 0`; it need not be symmetric.
         b: (n, p) right-hand side.
     """
+    require_square("A", A)
+    require_rows("b", b, A.shape[0])
     n = A.shape[0]
     scale = 1 / ca.sqrt(ca.diag(A))
     unit_diagonal = ca.repmat(scale, 1, n) * A * ca.repmat(scale.T, n, 1)
@@ -25,6 +30,7 @@ def positive_solve(A: Sym, b: Sym) -> Sym:
     return ca.repmat(scale, 1, b.shape[1]) * _solve(unit_diagonal, rhs)
 
 
+@checked
 def positive_solve_fun(pattern: ca.Sparsity, rhs_pattern: ca.Sparsity) -> ca.Function:
     """Return `positive_solve` as a Function (A, b) → (x), unrolled."""
     A, b = ca.SX.sym("A", pattern), ca.SX.sym("b", rhs_pattern)

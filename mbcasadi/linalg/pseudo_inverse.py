@@ -11,10 +11,12 @@ from typing import Generic
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg import gram_schmidt
 from mbcasadi.linalg.basis import RANK_TOL, RowBasis, drop_threshold2, null_basis, row_basis
 from mbcasadi.linalg.factor import operations, row_factor_and_null
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
+from mbcasadi.shapes import require_rows, require_scale, require_shape
 
 
 @dataclass(frozen=True)
@@ -31,15 +33,20 @@ class CompleteFactor(Generic[Sym]):
     U: Sym
     T: Sym
 
+    @checked
     def pinv_times(self, b: Sym) -> Sym:
         """Return `A⁺ b` for an (m, p) right-hand side: least squares, minimum norm."""
+        require_rows("b", b, self.U.shape[0])
         return self.basis.V @ ca.solve(self.T.T, self.U.T @ b)
 
+    @checked
     def pinv_transposed_times(self, b: Sym) -> Sym:
         """Return `A⁺ᵀ b` for an (n, p) right-hand side."""
+        require_rows("b", b, self.basis.V.shape[0])
         return self.U @ ca.solve(self.T, self.basis.V.T @ b)
 
 
+@checked
 def complete_factor(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> CompleteFactor[Sym]:
@@ -58,6 +65,7 @@ def complete_factor(
     return CompleteFactor(basis, U, T)
 
 
+@checked
 def complete_factor_scaled(
     A: Sym, column_scale: ca.DM, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL
 ) -> CompleteFactor[Sym]:
@@ -70,6 +78,7 @@ def complete_factor_scaled(
         column_scale: (n,) positive.
         row_scale, rank_tol: drop rule of `row_basis` for the scaled rows.
     """
+    require_shape("column_scale", column_scale, (A.shape[1], 1), "(n, 1)")
     if np.ptp(np.array(column_scale)) == 0.0:
         return complete_factor(A, row_scale=row_scale / float(column_scale[0]), rank_tol=rank_tol)
     scaled = row_basis(A @ ca.diag(column_scale), row_scale=row_scale, rank_tol=rank_tol)
@@ -80,6 +89,7 @@ def complete_factor_scaled(
     return CompleteFactor(RowBasis(basis.V, R, basis.used, scaled.kept, scaled.rank), U, T)
 
 
+@checked
 def complete_factor_and_null_basis(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> tuple[CompleteFactor[Sym], Sym]:
@@ -101,6 +111,7 @@ def complete_factor_and_null_basis(
     ), Z
 
 
+@checked
 def pinv(
     A: Sym, *, row_scale: Sym | ca.DM | float = 1.0, rank_tol: float = RANK_TOL, pivot: bool = True
 ) -> Sym:
@@ -116,6 +127,7 @@ def pinv(
     return factor.basis.V @ ca.solve(factor.T.T, factor.U.T)
 
 
+@checked
 def pinv_fun(
     pattern: ca.Sparsity,
     *,
@@ -134,6 +146,7 @@ def pinv_fun(
     return named_function("pinv", {"A": A}, {"A_pinv": out})
 
 
+@checked
 def damped_pinv(A: Sym, damping: Sym | float) -> Sym:
     """Return `Aᵀ (A Aᵀ + d² I)⁻¹`, smooth in A whatever its rank.
 
@@ -146,11 +159,13 @@ def damped_pinv(A: Sym, damping: Sym | float) -> Sym:
         damping: d > 0, in the unit of A.
     """
     m, n = A.shape
+    require_scale("damping", damping, 1)
     wide = ca.horzcat(A, damping * type(A).eye(m))
     basis = row_basis(wide, row_scale=0.0, rank_tol=0.0, pivot=False)
     return basis.V[:n, :] @ ca.solve(basis.R.T, type(A).eye(m)) if m else A.T
 
 
+@checked
 def damped_pinv_fun(pattern: ca.Sparsity) -> ca.Function:
     """Return `damped_pinv` as a Function (A, damping) → (A_pinv)."""
     m = pattern.size1()

@@ -5,6 +5,8 @@ from typing import Any, TypedDict, TypeVar, cast
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
+
 Sym = TypeVar("Sym", ca.SX, ca.MX, ca.DM)
 """A matrix: of scalars (`SX`, unrolled C), as a whole (`MX`, loops in C), or of numbers."""
 
@@ -20,6 +22,7 @@ class DropRule(TypedDict):
     pivot: bool
 
 
+@checked
 def kind_for(operations: int, limit: int | None = None) -> type[ca.MX]:
     """Return `ca.SX` for up to `limit` operations (default `UNROLL_LIMIT`), else `ca.MX`.
 

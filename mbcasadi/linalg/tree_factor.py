@@ -9,9 +9,12 @@ factor fills in.
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
+from mbcasadi.shapes import require_rows, require_square, require_whole
 
 
+@checked
 def tree_cholesky(M: Sym) -> Sym:
     """Return lower triangular `L` with `M = Lᵀ L`.
 
@@ -19,6 +22,7 @@ def tree_cholesky(M: Sym) -> Sym:
         M: (n, n) symmetric positive definite; only its lower triangle is read. Structural
             zeros of SX stay zeros, and none is filled where M is the inertia of a tree.
     """
+    require_square("M", M)
     if not isinstance(M, ca.SX):
         return tree_cholesky_fun(M.sparsity())(M)
     L = ca.tril(ca.SX(M))
@@ -34,21 +38,25 @@ def tree_cholesky(M: Sym) -> Sym:
     return L
 
 
+@checked
 def tree_cholesky_fun(pattern: ca.Sparsity) -> ca.Function:
     """Return `tree_cholesky` as a Function (M) → (L) for matrices with this pattern.
 
     Small or sparse matrices are unrolled, large ones become a loop.
     """
+    require_square("M", pattern)
     M = symbol("M", pattern, factor_operations(pattern))
     L = tree_cholesky(M) if isinstance(M, ca.SX) else _cholesky_in_loop(M)
     return named_function("tree_cholesky", {"M": M}, {"L": L})
 
 
+@checked
 def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
     """Return `L⁻ᵀ b` for `L` of `tree_cholesky`, from the leaves to the roots.
 
     A sparse `b` (SX) stays sparse: an entry spreads to the ancestors of its joint only.
     """
+    _require_equations(L, b)
     if not isinstance(L, ca.SX):
         return ca.solve(L.T, b)
     x = ca.SX(b)
@@ -59,8 +67,10 @@ def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
     return x
 
 
+@checked
 def tree_solve_lower(L: Sym, b: Sym) -> Sym:
     """Return `L⁻¹ b` for `L` of `tree_cholesky`, from the roots to the leaves."""
+    _require_equations(L, b)
     if not isinstance(L, ca.SX):
         return ca.solve(L, b)
     x = ca.SX(b)
@@ -71,17 +81,26 @@ def tree_solve_lower(L: Sym, b: Sym) -> Sym:
     return x
 
 
+@checked
 def tree_solve(L: Sym, b: Sym) -> Sym:
     """Return `M⁻¹ b = L⁻¹ L⁻ᵀ b` for `L` of `tree_cholesky(M)`."""
     return tree_solve_lower(L, tree_solve_transposed(L, b))
 
 
+@checked
 def tree_solve_fun(pattern: ca.Sparsity, columns: int = 1) -> ca.Function:
     """Return `M⁻¹ b` as a Function (M, b) → (x) for an M with this pattern."""
+    require_square("M", pattern)
+    require_whole(0, columns=columns)
     n = pattern.size1()
     count = factor_operations(pattern) + 4 * columns * ca.tril(pattern).nnz()
     M, b = symbol("M", pattern, count), symbol("b", ca.Sparsity.dense(n, columns), count)
     return named_function("tree_solve", {"M": M, "b": b}, {"x": tree_solve(tree_cholesky(M), b)})
+
+
+def _require_equations(L: Sym, b: Sym) -> None:
+    require_square("L", L)
+    require_rows("b", b, L.shape[0])
 
 
 def factor_operations(pattern: ca.Sparsity) -> int:

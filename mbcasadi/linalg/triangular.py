@@ -2,16 +2,21 @@
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.basis import RowBasis
+from mbcasadi.shapes import require_rows, require_shape, require_square
 
 
+@checked
 def inverse_diagonal(basis: RowBasis[ca.SX]) -> ca.SX:
     """Return (m,) reciprocals of the diagonal of R, zero for dropped rows."""
     return basis.kept / ca.if_else(basis.kept, ca.diag(basis.R), 1)
 
 
+@checked
 def solve_upper(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
     """Return `R⁻¹ b` by back substitution; zero rows where `inv_diag` is zero."""
+    _require_equations(R, inv_diag, b)
     x = ca.SX(b)
     for i in reversed(range(R.shape[0])):
         x[i, :] = x[i, :] * inv_diag[i]
@@ -20,8 +25,10 @@ def solve_upper(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
     return x
 
 
+@checked
 def solve_upper_transposed(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
     """Return `R⁻ᵀ b` by forward substitution; zero rows where `inv_diag` is zero."""
+    _require_equations(R, inv_diag, b)
     x = ca.SX(b)
     for i in range(R.shape[0]):
         for j in (j for j in range(i) if R.sparsity().has_nz(j, i)):
@@ -30,6 +37,13 @@ def solve_upper_transposed(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> ca.SX:
     return x
 
 
+def _require_equations(R: ca.SX, inv_diag: ca.SX, b: ca.SX) -> None:
+    require_square("R", R)
+    require_shape("inv_diag", inv_diag, (R.shape[0], 1))
+    require_rows("b", b, R.shape[0])
+
+
+@checked
 def solve_kept(basis: RowBasis[ca.SX], b: ca.SX) -> ca.SX:
     """Return the shortest x (n,) with `A_i x = b_i` for each row that is kept.
 

@@ -12,6 +12,9 @@ Example:
 
 from pathlib import Path
 
+from mbcasadi.argument_kinds import checked
+from mbcasadi.errors import UnknownNameError
+
 _HERE = Path(__file__).resolve().parent
 _REPOSITORY = _HERE.parents[1] / "mujoco_models"
 _FOLDER = _HERE if any(_HERE.glob("*.xml")) else _REPOSITORY
@@ -23,13 +26,14 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in _FOLDER.glob("*.xml")))
 
 
+@checked
 def path(name: str) -> Path:
     """Return the MJCF file of the model `name` (with or without `.xml`).
 
     Raises:
-        KeyError: there is no such model; the message lists the valid names.
+        UnknownNameError: there is no such model; the message lists the valid names.
     """
     stem = name.removesuffix(".xml")
     if stem not in names():
-        raise KeyError(f"unknown model {name!r}; there are: {', '.join(names())}")
+        raise UnknownNameError(f"unknown model {name!r}; there are: {', '.join(names())}")
     return _FOLDER / f"{stem}.xml"

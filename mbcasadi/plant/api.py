@@ -11,12 +11,13 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ModelError
 
 Array = NDArray[np.float64]
 
 #: What a plant is made from: MJCF or URDF file, XML text, `MjSpec` or `MjModel`.
-Source: TypeAlias = "str | Path | mujoco.MjSpec | mujoco.MjModel"
+Source: TypeAlias = str | Path | mujoco.MjSpec | mujoco.MjModel
 
 # Warnings that invalidate a simulation. The others (a full contact buffer, a singular inertia)
 # come with one of these, or with a message of their own.
@@ -28,6 +29,7 @@ _DIVERGENCE = {
 }
 
 
+@checked
 def compile_model(source: Source) -> mujoco.MjModel:
     """Return a new model, compiled from `source` (an `MjModel` is copied).
 

@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ShapeError
 
 _SCRIPT = Path(__file__).with_name("draw_process.py")
@@ -35,6 +36,7 @@ class Frames:
     reason: str = ""
 
 
+@checked
 def draw_frames(
     model: mujoco.MjModel,
     q: NDArray[np.float64],

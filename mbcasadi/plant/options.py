@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import SimulationError, UnknownNameError
 
 # The stiffest impedance that MuJoCo admits (it clamps to 0.9999), constant over all depths.
@@ -22,6 +23,7 @@ _SCALED = {
 }
 
 
+@checked
 def make_rigid(model: mujoco.MjModel) -> None:
     """Make equality constraints as rigid as MuJoCo can, with a suitable integrator.
 
@@ -34,6 +36,7 @@ def make_rigid(model: mujoco.MjModel) -> None:
     soften(model, 2 * model.opt.timestep, RIGID_IMPEDANCE[0])
 
 
+@checked
 def soften(model: mujoco.MjModel, time_constant: float, impedance: float) -> None:
     """Give every equality `solref = (time_constant, 1)` and a constant impedance.
 
@@ -49,6 +52,7 @@ def soften(model: mujoco.MjModel, time_constant: float, impedance: float) -> Non
     model.eq_solimp[:] = (impedance, impedance, *RIGID_IMPEDANCE[2:])
 
 
+@checked
 def perturb(
     model: mujoco.MjModel, errors: Mapping[str, float], seed: int | None = None
 ) -> dict[str, NDArray[np.float64]]:
@@ -65,6 +69,8 @@ def perturb(
         UnknownNameError: an unknown parameter.
         SimulationError: a factor would not be positive.
     """
+    if seed is not None and seed < 0:
+        raise SimulationError(f"seed = {seed}; expected a whole number, at least 0")
     rng = None if seed is None else np.random.default_rng(seed)
     factors = {}
     for name, error in errors.items():

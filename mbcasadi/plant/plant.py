@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ShapeError, SimulationError, UnknownNameError
 from mbcasadi.plant import api, equalities, options
 from mbcasadi.plant.contacts import (
@@ -31,6 +32,7 @@ class Plant:
         seed: None gives every body the same error; a number draws one for each.
     """
 
+    @checked
     def __init__(
         self,
         source: api.Source,
@@ -110,6 +112,7 @@ class Plant:
         limited = np.array(self.model.actuator_ctrllimited, dtype=bool)[:, None]
         return np.where(limited, self.model.actuator_ctrlrange, [-np.inf, np.inf])
 
+    @checked
     def keyframe(self, name: str) -> Array:
         """Return the (nq,) configuration of the key frame `name`.
 
@@ -122,12 +125,14 @@ class Plant:
             raise UnknownNameError(f"unknown key frame {name!r}; this model has: {valid}")
         return np.array(self.model.key_qpos[names.index(name)])
 
+    @checked
     def integrate(self, q: ArrayLike | None, dv: ArrayLike) -> Array:
         """Return (nq,) `q ⊕ dv` for a tangent step `dv` (nv,), from `qpos0` where q is None."""
         result = _column("q", self.model.qpos0 if q is None else q, self.nq).copy()
         mujoco.mj_integratePos(self.model, result, _column("dv", dv, self.nv), 1.0)
         return result
 
+    @checked
     def reset(
         self,
         q: ArrayLike | None = None,
@@ -158,10 +163,12 @@ class Plant:
         mujoco.mj_forward(self.model, self.data)
         self._check()
 
+    @checked
     def apply_force(self, force: ArrayLike) -> None:
         """Apply the generalised force (nv,) from outside, until the next call or `reset`."""
         self.data.qfrc_applied[:] = _column("force", force, self.nv)
 
+    @checked
     def switch_equalities(self, active: Mapping[str, bool]) -> None:
         """Switch equality constraints on or off by name; `reset` restores the model's state.
 
@@ -170,6 +177,7 @@ class Plant:
         """
         equalities.switch_equalities(self.model, self.data, active)
 
+    @checked
     def step(self, u: ArrayLike, steps: int = 1) -> None:
         """Apply the control `u` (nu,) for `steps` time steps.
 
@@ -181,6 +189,7 @@ class Plant:
             mujoco.mj_step(self.model, self.data)
         self._check()
 
+    @checked
     def measure(self, u: ArrayLike) -> Measurement:
         """Return accelerations and forces at the present state under `u` (nu,), without a step."""
         model, data = self.model, self.data
@@ -203,6 +212,7 @@ class Plant:
             energy=float(np.sum(data.energy)),
         )
 
+    @checked
     def contact_forces(
         self, names: Sequence[str], kind: FrameKind = "site"
     ) -> dict[str, ContactForce]:
@@ -213,6 +223,7 @@ class Plant:
         frames = [find_frame(self.model, name, kind) for name in names]
         return dict(zip(names, contact_forces(self.model, self.data, frames), strict=True))
 
+    @checked
     def frame_position(self, name: str, kind: FrameKind = "site") -> Array:
         """Return the (3,) position of a site, geom or body at the last evaluation, m."""
         return np.array(frame_position(self.data, find_frame(self.model, name, kind)))

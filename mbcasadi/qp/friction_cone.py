@@ -15,8 +15,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_kind
 
 Array = NDArray[np.float64]
 
@@ -72,6 +74,8 @@ def require_contacts(contacts: Sequence[Contact]) -> None:
         ProblemError: friction, sides, normal or force limits that define no cone.
     """
     for contact in contacts:
+        require_kind("contact", contact, Contact)
+        require_fields(contact)
         label = f"contact {contact.frame!r}"
         normal = np.asarray(contact.normal, dtype=float)
         length = float(np.linalg.norm(normal)) if normal.shape == (3,) else 0.0

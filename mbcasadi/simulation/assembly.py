@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import AssemblyError, ShapeError
 from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation.functions import holonomic_rows
@@ -48,6 +49,7 @@ FIRST_DAMPING = 1e-3
 """Of the descent, relative to the square of the largest singular value."""
 
 
+@checked
 def assemble(
     system: System,
     q0: ArrayLike,

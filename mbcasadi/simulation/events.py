@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.simulation.buffered_function import Array
 
 StateAt = Callable[[float], tuple[Array, Array, Array]]
@@ -43,6 +44,9 @@ class Event:
     hold: bool = False
     stop: bool = False
 
+    def __post_init__(self) -> None:
+        require_fields(self)
+
 
 @dataclass(frozen=True)
 class Switch:
@@ -59,6 +63,9 @@ class Switch:
     time: float
     mask: ArrayLike
     hold: bool = False
+
+    def __post_init__(self) -> None:
+        require_fields(self)
 
 
 @dataclass(frozen=True)

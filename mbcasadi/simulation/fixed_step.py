@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import MotionError, ProblemError
 from mbcasadi.shapes import column
 from mbcasadi.simulation.assembly import assemble
@@ -39,6 +40,7 @@ NEWTON_STEPS = 2
 """A step of h leaves gaps of h² before them, h⁸ after them."""
 
 
+@checked
 def simulate_fixed_step(
     system: System,
     q0: ArrayLike,

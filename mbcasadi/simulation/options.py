@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics import FormulationOptions
 from mbcasadi.errors import ProblemError
@@ -39,6 +40,7 @@ class InitialConditions:
     assemble: bool = True
 
     def __post_init__(self) -> None:
+        require_fields(self)
         if not np.isfinite(self.t0):
             raise ProblemError(f"t0 is {self.t0} s; expected a finite number")
 
@@ -66,6 +68,7 @@ class IntegrationOptions:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
+        require_fields(self)
         require_name("project", self.project, PROJECTIONS)
         for name in ("max_step", "max_steps"):
             value = getattr(self, name)
@@ -92,6 +95,7 @@ class EquationOptions:
     formulation_options: FormulationOptions = field(default_factory=FormulationOptions)
 
     def __post_init__(self) -> None:
+        require_fields(self)
         if self.row_scale is not None and not (np.isfinite(self.row_scale) and self.row_scale >= 0):
             raise ProblemError(f"row_scale is {self.row_scale}; expected a number of at least 0")
         if not 0 <= self.rank_tol < 1:

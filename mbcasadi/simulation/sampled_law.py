@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController, ticks_of_last_command
 from mbcasadi.description.safe_command import safe_command
@@ -29,6 +30,9 @@ class SampledLaw:
     law: Callable[[float, Array, Array], ArrayLike]
     period: float
 
+    def __post_init__(self) -> None:
+        require_fields(self)
+
 
 Signal = Callable[[float], ArrayLike]
 
@@ -47,6 +51,9 @@ class ControlLoop:
     controller: "Controller | HasController | SampledLaw"
     reference: Signal | None = None
     mask: Signal | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
 
 
 AnyController = Controller | HasController | SampledLaw | ControlLoop

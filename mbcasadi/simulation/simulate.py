@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import MotionError, ProblemError, SimulationError
 from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation.buffered_function import Array
@@ -21,6 +22,7 @@ from mbcasadi.simulation.trajectory import Trajectory
 from mbcasadi.system import System
 
 
+@checked
 def simulate(
     system: System,
     q0: ArrayLike,
@@ -128,5 +130,7 @@ def _require_positive_tolerances(duration: float, rtol: float, atol: float) -> N
     for name, value in (("duration", duration), ("rtol", rtol)):
         if not (value > 0 and np.isfinite(value)):
             raise ProblemError(f"{name} is {value}; expected a finite number above 0")
-    if not atol >= 0:
-        raise ProblemError(f"atol is {atol}; expected a number of at least 0")
+    if not atol > 0:
+        raise ProblemError(
+            f"atol is {atol}; expected a number above 0: near zero nothing else bounds an error"
+        )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.errors import MissingExtraError
+from mbcasadi.argument_kinds import checked
+from mbcasadi.errors import MissingExtraError, SimulationError
 from mbcasadi.simulation.events import EventRecord
 
 if TYPE_CHECKING:
@@ -70,12 +71,14 @@ class Trajectory:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
+    @checked
     def save_npz(self, path: str | os.PathLike[str]) -> Path:
         """Write all arrays for `numpy.load`; the file appears when it is complete."""
         with _complete_or_not(Path(path)) as part, part.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **self.arrays())
         return Path(path)
 
+    @checked
     def save_csv(self, path: str | os.PathLike[str]) -> Path:
         """Write a table with a line for each time and a heading such as `q0`; complete or not."""
         columns = {name: value.reshape(len(self.t), -1) for name, value in self.arrays().items()}
@@ -128,6 +131,8 @@ def _panels(trajectory: Trajectory) -> dict[str, Array]:
 @contextmanager
 def _complete_or_not(path: Path) -> Iterator[Path]:
     """Give a file beside `path` to write to, which takes its place when that has succeeded."""
+    if path.is_dir():
+        raise SimulationError(f"{path} is a folder; expected the name of a file")
     with tempfile.NamedTemporaryFile(
         dir=path.parent, prefix=path.name, suffix=".part", delete=False
     ) as file:

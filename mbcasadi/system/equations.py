@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import user_rows
 from mbcasadi.errors import ShapeError
 from mbcasadi.shapes import real_array, require_shape, unique
@@ -25,6 +26,7 @@ from mbcasadi.system.rows import builders_of, rows_as_functions
 from mbcasadi.system.system import System
 
 
+@checked
 def from_lagrangian(
     q: ca.SX,
     v: ca.SX,
@@ -54,6 +56,8 @@ def from_lagrangian(
     Raises:
         ShapeError, ProblemError: as in `from_equations`; kinetic energies are never negative.
     """
+    require_shape("q", q, (q.numel(), 1), "(nv, 1)")
+    require_shape("v", v, (q.numel(), 1), "(nv, 1)")
     kinetic = matrix("kinetic", kinetic, (1, 1))
     potential = matrix("potential", potential, (1, 1))
     momentum = ca.gradient(kinetic, v)
@@ -76,6 +80,7 @@ def from_lagrangian(
     )
 
 
+@checked
 def from_equations(
     q: ca.SX,
     v: ca.SX,

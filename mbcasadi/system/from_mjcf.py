@@ -1,25 +1,24 @@
 """From a MuJoCo model to a `System`."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi import constraints, mjcf, model
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Actuator, Equality, RigidTree
+from mbcasadi.mjcf import Source
 from mbcasadi.system.functions import Builder
 from mbcasadi.system.limits import Array, Limits, infinite_ranges
 from mbcasadi.system.pieces import kinetic_energy, rate_of
 from mbcasadi.system.system import System
 
-if TYPE_CHECKING:
-    from mbcasadi.mjcf import Source
-
 MemberData = tuple[str, dict[str, ca.SX], str, Callable[[], ca.SX]]
 
 
-def read_mjcf(source: "Source", *, switchable: bool = False) -> System:
+@checked
+def read_mjcf(source: Source, *, switchable: bool = False) -> System:
     """Read a MuJoCo model into exact, differentiable CasADi Functions.
 
     The model always passes through MuJoCo's own compiler. Equality constraints that the file

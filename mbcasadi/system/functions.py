@@ -7,7 +7,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.errors import ShapeError
+from mbcasadi.argument_kinds import checked
+from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array, require_shape
 
 Expression = ca.SX | ca.DM | ArrayLike
@@ -69,8 +70,19 @@ def evaluate(member: ca.Function, values: Mapping[str, ca.SX]) -> ca.SX: ...
 def evaluate(member: ca.Function, values: Mapping[str, ca.MX]) -> ca.MX: ...
 @overload
 def evaluate(member: ca.Function, values: Mapping[str, ca.DM | ArrayLike]) -> ca.DM: ...
+@checked
 def evaluate(member: ca.Function, values: Mapping[str, Any]) -> Any:  # CasADi's stubs mix no kinds
-    """Return the only output of a member, from a mapping that holds its inputs."""
+    """Return the only output of a member, from a mapping that holds its inputs.
+
+    Raises:
+        ProblemError: the mapping lacks an input.
+    """
+    for name in member.name_in():
+        if name not in values:
+            raise ProblemError(
+                f"'{member.name()}' lacks its input '{name}'; expected "
+                f"{', '.join(member.name_in())}"
+            )
     return member(**{name: values[name] for name in member.name_in()})[member.name_out(0)]
 
 

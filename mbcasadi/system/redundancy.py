@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.shapes import column
 from mbcasadi.system.functions import evaluate
 from mbcasadi.system.limits import Array
@@ -69,6 +70,7 @@ class Redundancy:
         return f"{head}: {text}" if text else f"{head}: all independent here"
 
 
+@checked
 def redundancy(
     system: System,
     q: ArrayLike,

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import user_rows
 from mbcasadi.description import Actuator, Coverage, Equality, RigidTree
 from mbcasadi.errors import ProblemError, ShapeError, UnsupportedFeatureError
@@ -102,6 +103,7 @@ class System:
     integrate = Member("(q, dv) → (q_next): (nq,), manifold plus.")
     difference = Member("(q0, q1) → (dv): (nv,), manifold minus, `q1 = q0 ⊕ dv`.")
 
+    @checked
     def member(self, name: str) -> ca.Function:
         """Return the member Function `name`.
 
@@ -115,6 +117,7 @@ class System:
             self._cache[name] = self.builders[name]()
         return self._cache[name]
 
+    @checked
     def require_available(self, *names: str) -> None:
         """Raise unless the model's features leave these members right.
 
@@ -134,6 +137,7 @@ class System:
         sizes = ", ".join(f"{key}={getattr(self, key)}" for key in ("nq", "nv", "nu", "na", "nc"))
         return f"System('{self.name}', {sizes})"
 
+    @checked
     def cached_function(self, key: str, make: Builder) -> ca.Function:
         """Return the Function that `make` builds, cached for this system and `key`.
 
@@ -143,6 +147,7 @@ class System:
             self._cache[key] = make()
         return self._cache[key]
 
+    @checked
     def frame(self, name: str, kind: str = "site") -> FrameFunctions:
         """Return pose, Jacobian, velocity and bias Functions of a site or body.
 
@@ -164,6 +169,7 @@ class System:
             self._frames[key] = frame_functions(self.tree, valid[name])
         return self._frames[key]
 
+    @checked
     def with_frame(
         self, name: str, q: ca.SX, position: Expression, rotation: Expression | None = None
     ) -> "System":
@@ -201,6 +207,7 @@ class System:
             raise ProblemError(f"'{self.name}' has a frame '{name}' already; give another name")
         return replace(self, _frames={**self._frames, ("site", name): functions})
 
+    @checked
     def rows(
         self,
         q: ca.SX,
@@ -229,6 +236,7 @@ class System:
         expressions = user_rows(q, v, self.velocity_map(q), **matrices, t=time)
         return rows_as_functions(expressions, q, v, t)
 
+    @checked
     def with_rows(
         self,
         q: ca.SX,
@@ -263,6 +271,7 @@ class System:
             _cache={},
         )
 
+    @checked
     def with_mask(self, mask: ArrayLike | None = None) -> "System":
         """Return this system with rows that can be switched at run time.
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError, SimulationError
@@ -24,6 +25,7 @@ from mbcasadi.validation.report import Campaign, Case, Outcome
 from mbcasadi.validation.run import initial_configuration
 
 
+@checked
 def campaign(
     controller: Controller | HasController,
     model: Source,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
@@ -50,6 +51,7 @@ RUN_FROM = 0.3  # share of the work before the simulation: generating and compil
 TIMED_TICKS = 2000  # ticks that are timed in C, from the start of the run
 
 
+@checked
 def validate(
     controller: Controller | HasController,
     model: Source,

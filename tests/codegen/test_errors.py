@@ -10,7 +10,13 @@ import pytest
 from codegen_problems import least_distance_controller, planar_arm, saturated_controller
 
 import mbcasadi.codegen as codegen
-from mbcasadi.errors import CompilerError, ExportError, ShapeError, UnknownNameError
+from mbcasadi.errors import (
+    CompilerError,
+    ExportError,
+    ProblemError,
+    ShapeError,
+    UnknownNameError,
+)
 
 
 def contents_of(folder: Path) -> dict[str, bytes]:
@@ -131,7 +137,7 @@ def test_an_illegal_c_identifier_is_refused(name, tmp_path):
 
 
 def test_an_object_of_another_kind_is_refused(tmp_path):
-    with pytest.raises(ExportError, match="cannot export a str; expected a Controller"):
+    with pytest.raises(ProblemError, match="expected a Controller"):
         codegen.export_c("controller", tmp_path / "out")
 
 

@@ -1,4 +1,4 @@
-"""Mechanisms that are handed on, and stand-ins for the objects that take them."""
+"""Mechanisms that are handed on."""
 
 import casadi as ca
 import numpy as np
@@ -47,10 +47,6 @@ def runge_kutta(f, x, h):
     return x + h / 6 * (k1 + 2 * k2 + 2 * k3 + f(x + h * k3))
 
 
-def as_function(expression, *symbols):
-    return ca.Function("f", list(symbols), [expression])
-
-
 def swing(four_bar, moving):
     """Return the states and controls that Opti finds to slow the moving four-bar down."""
     x0, _ = moving
@@ -59,61 +55,3 @@ def swing(four_bar, moving):
     opti.solver("ipopt", QUIET)
     solution = opti.solve()
     return np.asarray(solution.value(x)), np.atleast_2d(solution.value(u))
-
-
-class FakeDoMpc:
-    """The documented part of `do_mpc.model.Model`."""
-
-    def __init__(self):
-        self.symbols, self.right, self.done = {}, {}, False
-
-    def set_variable(self, var_type, var_name, shape):
-        assert not self.done
-        self.symbols[var_type, var_name] = ca.MX.sym(var_name, *shape)
-        return self.symbols[var_type, var_name]
-
-    def set_rhs(self, var_name, expr):
-        assert not self.done
-        assert expr.shape == self.symbols["_x", var_name].shape
-        self.right[var_name] = expr
-
-    def setup(self):
-        self.done = True
-
-    @property
-    def function(self):
-        right = ca.vertcat(*(self.right[name] for name in ("q", "v")))
-        return as_function(right, *self.symbols.values())
-
-
-class FakeOcp:
-    """The documented part of `rockit.Ocp`."""
-
-    def __init__(self):
-        self.t, self.states, self.controls, self.parameters = ca.MX.sym("t"), [], [], []
-        self.der, self.values = {}, []
-
-    def state(self, n_rows):
-        self.states.append(ca.MX.sym("x", n_rows))
-        return self.states[-1]
-
-    def control(self, n_rows):
-        self.controls.append(ca.MX.sym("u", n_rows))
-        return self.controls[-1]
-
-    def parameter(self, n_rows, grid):
-        assert grid == "control"
-        self.parameters.append(ca.MX.sym("p", n_rows))
-        return self.parameters[-1]
-
-    def set_der(self, state, der):
-        assert state.shape == der.shape
-        self.der[id(state)] = der
-
-    def set_value(self, parameter, value):
-        self.values.append((parameter, value))
-
-    @property
-    def function(self):
-        right = ca.vertcat(*(self.der[id(state)] for state in self.states))
-        return as_function(right, *self.states, *self.controls, *self.parameters, self.t)

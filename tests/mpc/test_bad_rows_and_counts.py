@@ -52,9 +52,11 @@ def test_rows_of_a_plain_model_are_matrices_of_numbers(C):
 
 
 def test_a_penalty_that_is_no_number_is_refused():
-    wrong = Output("speed", [[0.0, 1.0]], [[0.0]], [-1.0], [1.0], 1.0, np.nan)
+    rows = ("speed", [[0.0, 1.0]], [[0.0]], [-1.0], [1.0], 1.0)
+    with pytest.raises(err.ProblemError, match="quadratic_penalty = nan; expected a number"):
+        Output(*rows, np.nan)
     with pytest.raises(err.ProblemError, match="output 'speed' has a negative penalty"):
-        lti_mpc(MODEL, 5, [1.0, 1.0], 1.0, outputs=[wrong])
+        lti_mpc(MODEL, 5, [1.0, 1.0], 1.0, outputs=[Output(*rows, -1.0)])
 
 
 def test_an_unknown_form_is_refused_with_the_valid_ones(linear):
@@ -64,16 +66,16 @@ def test_an_unknown_form_is_refused_with_the_valid_ones(linear):
 
 @pytest.mark.parametrize("wrong", [{"substeps": 1.5}, {"newton": 0.5}])
 def test_steps_are_counted_in_whole_numbers(wrong):
-    with pytest.raises(err.ProblemError, match="expected whole numbers"):
+    with pytest.raises(err.ProblemError, match="whole number"):
         StepOptions(**wrong)
 
 
 def test_one_row_in_place_of_a_list_is_refused(linear):
     row = deviation_output(linear, "lean", np.eye(6)[0], -1.0, 1.0)
-    with pytest.raises(err.ShapeError, match="outputs is a Output; expected a list of Output"):
+    with pytest.raises(err.ProblemError, match="outputs is a Output; expected a list of Output"):
         linear_mpc(linear, 5, np.ones(6), 1.0, outputs=row)
     own = stage_symbols(linear.system)
-    with pytest.raises(err.ShapeError, match=r"path holds a SX; expected a list of Bounded"):
+    with pytest.raises(err.ProblemError, match=r"path is a list with a SX; expected a list of B"):
         optimal_control_problem(linear.system, 5, 0.01, Q=np.ones(6), path=[own.q])
 
 
@@ -84,7 +86,7 @@ def test_a_mistyped_option_of_a_formulation_is_refused_with_the_valid_ones():
 
 
 def test_a_system_in_place_of_its_linear_model_is_refused(linear):
-    with pytest.raises(err.ProblemError, match="linear is a System; expected what"):
+    with pytest.raises(err.ProblemError, match="linear is a System; expected a Linear"):
         linear_mpc(linear.system, 5, np.ones(6), 1.0)
 
 
@@ -107,13 +109,13 @@ TIMES = {
 def test_a_delay_is_a_whole_number_of_ticks(kind, delay):
     if kind == "force loop" and isinstance(delay, str):
         return
-    with pytest.raises(err.ProblemError, match=r"delay = .*; expected a whole number, at least"):
+    with pytest.raises(err.ProblemError, match=r"delays? .*; expected .*number"):
         TIMES[kind](delay)
 
 
 @pytest.mark.parametrize("error", [-0.1, np.nan, np.inf])
 def test_an_error_of_the_start_is_a_size(error):
-    with pytest.raises(err.ProblemError, match=r"start_error = .*not negative"):
+    with pytest.raises(err.ProblemError, match=r"start_error.*(not negative|of numbers)"):
         cases([0], start_errors=[error])
 
 

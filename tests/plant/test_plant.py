@@ -278,5 +278,5 @@ def test_a_renderer_that_does_not_exist_is_a_reason_not_a_crash(
 @pytest.mark.parametrize("bad", [np.ma.masked_array([0.0, 1.0, 0.0], [0, 1, 0]), np.zeros(3) + 1j])
 def test_masked_and_complex_states_are_refused(bad):
     plant = Plant(models.path("four_bar"))
-    with pytest.raises(ShapeError, match="masked or complex entries"):
+    with pytest.raises(ShapeError, match=r"masked entries|is complex"):
         plant.reset(bad)

@@ -31,7 +31,7 @@ START = ([0.3, -0.3], [1.0, -1.0])
         ({"v0": [[1, 2, 3]]}, ShapeError, "v0 has shape"),
         ({"v0": [np.inf, 0]}, ShapeError, "v0 holds NaN or infinity"),
         ({"duration": -1.0}, ProblemError, "duration is -1.0"),
-        ({"duration": np.nan}, ProblemError, "duration is nan"),
+        ({"duration": np.nan}, ProblemError, "duration = nan"),
         ({"duration": np.inf}, ProblemError, "finite"),
         ({"rtol": 0.0}, ProblemError, "rtol is 0.0"),
         ({"atol": -1.0}, ProblemError, "atol is -1.0"),
@@ -59,7 +59,7 @@ def test_bad_input_is_refused_in_words(change, error, words):
 @pytest.mark.parametrize(
     ("options", "change", "error", "words"),
     [
-        (InitialConditions, {"t0": np.nan}, ProblemError, "t0 is nan s"),
+        (InitialConditions, {"t0": np.nan}, ProblemError, "t0 = nan"),
         (IntegrationOptions, {"max_step": 0.0}, ProblemError, "max_step is 0.0"),
         (IntegrationOptions, {"max_steps": 0}, ProblemError, "max_steps is 0"),
         (
@@ -69,9 +69,9 @@ def test_bad_input_is_refused_in_words(change, error, words):
             "valid: 'stage', 'step', 'none'",
         ),
         (EquationOptions, {"row_scale": -1.0}, ProblemError, "row_scale is -1.0"),
-        (EquationOptions, {"rank_tol": np.nan}, ProblemError, "rank_tol is nan"),
+        (EquationOptions, {"rank_tol": np.nan}, ProblemError, "rank_tol = nan"),
         (EquationOptions, {"rank_tol": 1.0}, ProblemError, "from 0 to below 1"),
-        (EquationOptions, {"baumgarte": 5.0}, ProblemError, r"a float; expected a Baumgarte\("),
+        (EquationOptions, {"baumgarte": 5.0}, ProblemError, "expected a Baumgarte or None"),
     ],
 )
 def test_options_check_themselves(options, change, error, words):

@@ -150,7 +150,7 @@ def test_a_controller_with_a_state_and_a_reference_reaches_it():
         mb.simulate(system, [0.0], [0.0], 1.0, controller=controller(0.02))
     with pytest.raises(ProblemError, match="made for other sizes"):
         mb.simulate(particle(2), [0, 0], [0, 0], 1.0, controller=loop)
-    with pytest.raises(ProblemError, match="cannot simulate a function"):
+    with pytest.raises(ProblemError, match="controller is a function; expected a Controller"):
         mb.simulate(system, [0.0], [0.0], 1.0, controller=lambda *_: 0)
 
 

@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.inverse_dynamics.description import controller_data
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
@@ -82,6 +83,7 @@ class InverseDynamicsQP(Setup):
     """
 
     def __post_init__(self) -> None:
+        require_fields(self)
         super().__post_init__()
         _ = self.function  # built here, so that errors of the build are raised here
 
@@ -124,6 +126,7 @@ class InverseDynamicsQP(Setup):
     def _candidate(self) -> ca.Function:
         return candidate_fun(self.stages.qp, self.solver)
 
+    @checked
     def problem(
         self,
         q: ArrayLike,
@@ -144,6 +147,7 @@ class InverseDynamicsQP(Setup):
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
         return CondensedQP.of(matrices, self.row_names)
 
+    @checked
     def solve(
         self,
         q: ArrayLike,

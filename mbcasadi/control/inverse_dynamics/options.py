@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactGroup, contact_groups_of
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
@@ -162,6 +163,7 @@ class Setup:
         """Ranges of controls and of actuator forces."""
         return require_ranges(self.system, self.ctrl_limits, self.force_limits)
 
+    @checked
     def reference_at(self, q: ArrayLike) -> Array:
         """Return the reference (nref,) that holds the configuration q, at rest."""
         ref, pose = np.zeros(self.nref), column("q", q, self.system.nq, finite=False)

@@ -7,9 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.description.status import Flag, Status
+from mbcasadi.errors import ProblemError
 
 Array = NDArray[np.float64]
 
@@ -40,8 +42,14 @@ class CondensedQP(NamedTuple):
     t: Array
 
     @classmethod
+    @checked
     def of(cls, matrices: Mapping[str, Array], row_names: tuple[str, ...]) -> "CondensedQP":
         """Return the QP of the matrices of an inspection, by name."""
+        for key in ("H", "A_qp", "T", "g", "lba", "uba", "t"):
+            if key not in matrices:
+                raise ProblemError(
+                    f"the matrices of the QP lack '{key}'; expected those of `problem`"
+                )
         parts = {key: matrices[key] for key in ("H", "A_qp", "T")}
         flat = {key: matrices[key].ravel() for key in ("g", "lba", "uba", "t")}
         return cls(row_names=row_names, **parts, **flat)

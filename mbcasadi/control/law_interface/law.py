@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.fallback import Core
 from mbcasadi.control.tasks.reference import fill_reference, slot_slices
 from mbcasadi.control.tasks.task import Slot
@@ -101,6 +102,7 @@ class Law:
         """Slice of the reference by its slot's name."""
         return slot_slices(self.slots)
 
+    @checked
     def ref(self, **values: ArrayLike) -> Array:
         """Return the reference with these slices, zero elsewhere; dots are written as `_`.
 

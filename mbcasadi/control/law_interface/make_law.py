@@ -30,6 +30,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.fallback import (
     CORE,
     Core,
@@ -63,11 +64,12 @@ from mbcasadi.qp.input_guard import (
     is_bounded,
     is_saturated,
 )
-from mbcasadi.shapes import real_array, require_identifier, require_positive
+from mbcasadi.shapes import real_array, require_identifier, require_positive, require_shape
 from mbcasadi.system import System
 from mbcasadi.system.ranges import require_ranges
 
 
+@checked
 def make_law(
     system: System,
     name: str,
@@ -117,6 +119,7 @@ def make_law(
         at, closed = close_inputs(system, at)
         valid, accepted = ca.logic_and(valid, closed), ca.logic_and(accepted, closed)
     command = equations(at)
+    require_shape("u of the equations", command.u, (system.nu, 1), "(nu, 1)")
     z_next = ca.vertcat(ca.SX(0, 1), *(command.z_next.get(key, at.z[key]) for key in initial))
     outputs = _outputs(command, z_next, finite_state(symbols["z"], z0), valid, limits)
     core = _core(

@@ -5,6 +5,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.fallback import Core, with_memory
 from mbcasadi.control.law_interface.law import Law
 from mbcasadi.control.law_interface.signals import with_components
@@ -15,6 +16,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_choice, require_kind
 
 
+@checked
 def with_fallback(law: Law, fallback: str | ca.Function) -> Law:
     """Return a law or regulator with another safe output.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -22,6 +23,7 @@ from mbcasadi.system import System
 from mbcasadi.system.coordinates import rates
 
 
+@checked
 def constraint_force_control(
     system: System,
     gains: ForceGains | None = None,
@@ -135,6 +137,7 @@ class MultiplierTracking:
         )
 
 
+@checked
 def multiplier_tracking(
     system: System, q: ArrayLike, *, metric: ArrayLike | None = None
 ) -> MultiplierTracking:

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -26,6 +27,7 @@ Gain = float | Sequence[float]
 STICKS = 1.0  # sigma from which Theorem 2 was claimed, and the mechanism sticks
 
 
+@checked
 def dependent_regulation(
     system: System,
     *,

@@ -9,6 +9,7 @@ coordinates are chosen, and its size and its C stay the same when loops open and
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -20,6 +21,7 @@ from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import coordinates, per, rates
 
 
+@checked
 def dependent_tracking(
     system: System,
     *,

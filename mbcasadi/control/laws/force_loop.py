@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.actuated_force import Allocation, PrescribedForce
 from mbcasadi.control.tasks.task import Slot
@@ -56,13 +57,18 @@ class ForceGains:
     delay: int = 1
     allow_unstable: bool = False
 
+    def __post_init__(self) -> None:
+        require_fields(self)
+
     @property
     def feedback(self) -> bool:
         """Whether the loop uses a measured force."""
         return self.proportional > 0 or self.integral > 0
 
+    @checked
     def radius(self, period: float) -> float:
         """Return the largest |z| of the sampled loop; below one the error decays."""
+        require_positive(period=period)
         if not self.integral:
             return float(self.proportional ** (1 / self.delay))
         p, i = self.proportional, self.integral * period

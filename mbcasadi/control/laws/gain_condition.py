@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.coordinate_check import require_coordinates
@@ -15,7 +16,7 @@ from mbcasadi.errors import ShapeError
 from mbcasadi.formulation.quasi_velocity_equations import free_basis, free_basis_near
 from mbcasadi.formulation.root import constraint_basis, root_factor
 from mbcasadi.linalg import complete_factor
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import real_array, require_numbers
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.coordinates import rates
 
@@ -51,6 +52,7 @@ class GainCondition:
         """Whether `λ_min(K_p) > c_l c_v`  [A10, eq. 46]."""
         return self.kp > self.required
 
+    @checked
     def bound(self, t: ArrayLike, theta0: float, epsilon0: float) -> Array:
         """Return the bound of ‖θ̃(t)‖ under `quasi_velocity_tracking`  [A10, eq. 45 corrected].
 
@@ -63,6 +65,7 @@ class GainCondition:
             theta0: ‖θ̃(0)‖.
             epsilon0: ‖ε(0)‖.
         """
+        require_numbers(theta0=theta0, epsilon0=epsilon0)
         at = real_array("t", t)
         slow, fast = np.exp(-self.kp * at), np.exp(-self.kd * at)
         if abs(self.kp - self.kd) < CLOSE * self.kp:
@@ -85,6 +88,7 @@ class GainCondition:
         )
 
 
+@checked
 def gain_condition(
     system: System,
     coordinates: Coordinates,

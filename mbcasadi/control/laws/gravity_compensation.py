@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -24,6 +25,7 @@ from mbcasadi.control.tasks.task import (
 from mbcasadi.system import System
 
 
+@checked
 def gravity_compensated_pd(
     system: System,
     task: Task,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -25,6 +26,7 @@ from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
 
 
+@checked
 def hybrid_motion_force_control(
     system: System,
     coordinates: Coordinates | None = None,

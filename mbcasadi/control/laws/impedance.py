@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -19,6 +20,7 @@ from mbcasadi.shapes import require_positive
 from mbcasadi.system import System
 
 
+@checked
 def impedance_control(
     system: System,
     task: Task,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.pivots import leading_rows
@@ -134,6 +135,7 @@ class WorkspaceInputReach:
         return text + f"Worst pose, q = ({pose}): {self.worst.in_words}"
 
 
+@checked
 def input_reach(
     system: System,
     q: ArrayLike,
@@ -182,6 +184,7 @@ def input_reach(
     )
 
 
+@checked
 def workspace_input_reach(
     system: System,
     poses: ArrayLike,

@@ -7,6 +7,7 @@ necessary force on the constraint  [A05, section 7.4].
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -22,6 +23,7 @@ from mbcasadi.control.tasks.task import Gain
 from mbcasadi.system import System
 
 
+@checked
 def passive_joint_control(
     system: System,
     coordinates: Coordinates | None = None,

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.weights import weights_of
@@ -93,6 +94,7 @@ def _usual_length(system: System, metric: ArrayLike | None) -> float:
     return float((lengths / residual_sizes(system)).max(initial=0.0))
 
 
+@checked
 def sampled_poses(
     system: System,
     count: int,

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -28,6 +29,7 @@ from mbcasadi.system.coordinates import authored_pose
 from mbcasadi.system.sizes import control_sizes
 
 
+@checked
 def projected_inverse_dynamics(
     system: System,
     coordinates: Coordinates | None = None,

@@ -6,6 +6,7 @@ multiplier and gives the control; the upper part gives the multiplier.
 
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -16,6 +17,7 @@ from mbcasadi.formulation.null_space import null_space_inverse
 from mbcasadi.system import System
 
 
+@checked
 def qr_inverse_dynamics(
     system: System,
     task: Task,

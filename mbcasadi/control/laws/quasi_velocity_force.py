@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -23,6 +24,7 @@ from mbcasadi.shapes import require_choice
 from mbcasadi.system import System
 
 
+@checked
 def quasi_velocity_force(
     system: System,
     coordinates: Coordinates | None = None,

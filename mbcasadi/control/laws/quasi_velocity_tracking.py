@@ -5,6 +5,7 @@ from collections.abc import Callable
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -25,6 +26,7 @@ from mbcasadi.system.coordinates import rates
 from mbcasadi.system.ranges import require_ranges
 
 
+@checked
 def quasi_velocity_tracking(
     system: System,
     coordinates: Coordinates | None = None,
@@ -113,6 +115,7 @@ def quasi_velocity_tracking(
     )
 
 
+@checked
 def composite_error(
     system: System,
     coordinates: Coordinates,

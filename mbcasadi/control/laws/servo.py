@@ -5,6 +5,7 @@ from dataclasses import replace
 import casadi as ca
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_law_arguments
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
@@ -31,6 +32,7 @@ STABILISED = Baumgarte(10.0, 10.0)  # 1/s, critically damped
 HALF = 0.5  # above it, an entry of `off` releases a row
 
 
+@checked
 def servo_control(
     system: System,
     servo: ServoRows,

@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
@@ -76,6 +77,7 @@ class ServoReport:
         return " ".join(self.sentences)
 
 
+@checked
 def servo_report(
     system: System,
     servo: ServoRows,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import user_rows
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.tasks.task import Slot
@@ -60,8 +61,13 @@ class ServoRows:
         """Number of rows k."""
         return len(self.names)
 
+    @checked
     def at(self, *values: ca.SX) -> ServoForm:
         """Return the rows for (q, v, y, ydot, yddot)."""
+        if len(values) != self.form.n_in():
+            raise ShapeError(f"{len(values)} arguments; expected q, v, y, ydot and yddot")
+        for i, value in enumerate(values):
+            require_shape(self.form.name_in(i), value, self.form.size_in(i))
         return ServoForm(*self.form(*values))
 
     def slots(self) -> tuple[Slot, ...]:
@@ -71,6 +77,7 @@ class ServoRows:
         return tuple(Slot(name, self.signals, ("",) * len(self.signals)) for name in SIGNALS)
 
 
+@checked
 def servo_rows(
     system: System,
     q: ca.SX,
@@ -140,6 +147,7 @@ def servo_rows(
     )
 
 
+@checked
 def keep_rows(
     system: System,
     rows: Rows,
@@ -159,6 +167,12 @@ def keep_rows(
     """
     require_system(system)
     require_kind("rows", rows, Rows, "System.rows makes them")
+    found = rows.bias.numel_in("q"), rows.bias.numel_in("v")
+    if found != (system.nq, system.nv):
+        raise ProblemError(
+            f"rows are of another system: their q and v have {found[0]} and {found[1]} entries, "
+            f"those of '{system.name}' {system.nq} and {system.nv}"
+        )
     if "t" in rows.bias.name_in():
         raise ProblemError(
             "servo rows depend on time, and a law has no clock; give what moves as y to servo_rows"

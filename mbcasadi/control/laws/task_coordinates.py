@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
@@ -77,6 +78,7 @@ class DesiredMotion:
     target: ca.SX
 
 
+@checked
 def joint_coordinates(system: System, joints: Sequence[str]) -> Coordinates:
     """Return θ made of hinges and slides, by name.
 
@@ -99,6 +101,7 @@ def joint_coordinates(system: System, joints: Sequence[str]) -> Coordinates:
     return function_coordinates(system, theta, names=joints, units=units)
 
 
+@checked
 def function_coordinates(
     system: System,
     theta: ca.Function,
@@ -143,6 +146,7 @@ def function_coordinates(
     return Coordinates(row_names, row_units, theta, rows)
 
 
+@checked
 def chosen_coordinates(
     system: System,
     q: ArrayLike | None = None,

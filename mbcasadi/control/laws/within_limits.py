@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.options import CONTACT_RANK_TOL
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
@@ -32,6 +33,7 @@ KINETIC_SHARE = 1e-3
 """Weight of the kinetic measure beside a task of weight one: it determines the free motions."""
 
 
+@checked
 def within_limits(
     law: Law,
     *,

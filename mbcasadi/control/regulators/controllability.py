@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.modes import (
     Mode,
@@ -23,6 +24,7 @@ from mbcasadi.control.regulators.modes import (
 )
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_share
 from mbcasadi.system.sizes import control_sizes
 
 REACH_TOL = 1e-8
@@ -86,6 +88,7 @@ class Controllability:
         return "; ".join(lines)
 
 
+@checked
 def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Controllability:
     """Return which modes are controllable, for a continuous or a discrete system.
 
@@ -93,6 +96,7 @@ def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Control
         linear: the linear system.
         tol: see `REACH_TOL`.
     """
+    require_share(tol=tol)
     scaled, scale = scaled_generator(linear)
     controls = control_sizes(linear.system)
     reduced = generator(linear)[1] / scale[:, None] / controls
@@ -117,6 +121,7 @@ def controllability(linear: Linearization, *, tol: float = REACH_TOL) -> Control
     )
 
 
+@checked
 def require_stabilisable(linear: Linearization, *, tol: float = REACH_TOL) -> Controllability:
     """Return the report if feedback can stabilise the system.
 

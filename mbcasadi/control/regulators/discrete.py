@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import scipy
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_positive
 
 
+@checked
 def discretize(linear: Linearization, period: float) -> Linearization:
     """Return `x_next = dfdx x + dfdu δu + drift` with the exact hold over one period.
 

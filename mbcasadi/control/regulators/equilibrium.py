@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.free_directions import (
     FREE_TOL,
     in_units,
@@ -97,6 +98,7 @@ class Equilibrium:
         return "; ".join(sentences)
 
 
+@checked
 def equilibrium(
     system: System,
     q0: ArrayLike | None = None,

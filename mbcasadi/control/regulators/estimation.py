@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
@@ -45,7 +46,7 @@ from mbcasadi.description.status import Flag
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.symbols import named_function
 from mbcasadi.qp.input_guard import clamp
-from mbcasadi.shapes import require_positive, weight
+from mbcasadi.shapes import require_positive, require_shape, weight
 from mbcasadi.system import evaluate
 from mbcasadi.system.ranges import require_ranges
 
@@ -112,6 +113,7 @@ class KalmanFilter:
         """Memory of the gate at first; no entries without a gate."""
         return np.zeros(0) if self.gate is None else self.gate.start
 
+    @checked
     def correct(self, x: ca.SX, y: ca.SX, memory: ca.SX) -> Corrected:
         """Return `x + L (y - y_0 - C x)`, or x where the gate rejects y.
 
@@ -120,6 +122,9 @@ class KalmanFilter:
             y: (ny,) measurement.
             memory: of the gate.
         """
+        require_shape("x", x, (self.linear.nx, 1), "(nx, 1)")
+        require_shape("y", y, (self.y_0.size, 1), "(ny, 1)")
+        require_shape("memory", memory, (self.gate0.size, 1))
         e = wrap_angles(y - self.y_0 - ca.DM(self.C) @ x, self.wrap)
         if self.gate is None:
             off = ca.SX(0)
@@ -127,11 +132,15 @@ class KalmanFilter:
         decision = self.gate.decide(e, memory)
         return Corrected(x + ca.DM(self.gains.L) @ ca.if_else(decision.used, e, 0), decision)
 
+    @checked
     def predict(self, x: ca.SX, u: ca.SX) -> ca.SX:
         """Return `A x + B (u - u_0)`."""
+        require_shape("x", x, (self.linear.nx, 1), "(nx, 1)")
+        require_shape("u", u, (self.linear.nu, 1), "(nu, 1)")
         return ca.DM(self.linear.dfdx) @ x + ca.DM(self.linear.dfdu) @ (u - self.linear.u)
 
 
+@checked
 def kalman(
     linear: Linearization,
     output: ca.Function,
@@ -177,6 +186,7 @@ def kalman(
     return KalmanFilter(step, output, y_0, C, gains, of_gains, rows)
 
 
+@checked
 def lqg(
     estimator: KalmanFilter,
     K: ArrayLike,

@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
@@ -20,6 +21,7 @@ from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rate_names, rates
 
 
+@checked
 def feedback(
     linear: Linearization,
     K: ArrayLike,

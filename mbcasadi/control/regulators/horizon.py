@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
@@ -35,10 +36,11 @@ from mbcasadi.control.regulators.riccati import backward_riccati, sample_cost
 from mbcasadi.control.regulators.schedule import STEP, next_step, schedule_gains
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import count_of_periods, require_positive, weight
+from mbcasadi.shapes import count_of_periods, require_positive, require_whole, weight
 from mbcasadi.system import System
 
 
+@checked
 def finite_horizon_lqr(
     linear: Linearization,
     Q: ArrayLike,
@@ -73,6 +75,7 @@ def finite_horizon_lqr(
     return _gain_schedule_law(linear.system, [linear] * ticks, gains, ctrl_limits, period, name)
 
 
+@checked
 def finite_horizon_gains(
     linear: Linearization,
     Q: ArrayLike,
@@ -95,11 +98,14 @@ def finite_horizon_gains(
         ShapeError, ProblemError: as in `lqr_gain`.
     """
     require_continuous(linear)
+    require_positive(period=period)
+    require_whole(0, ticks=ticks)
     weights = manifold_weights(linear, Q, R)
     tick = sample_cost(linear.dfdx, linear.dfdu, weights.Q, weights.R, period)
     return backward_riccati([tick] * ticks, _end(linear, Q, R, Q_end, period, linear))[0]
 
 
+@checked
 def trajectory_lqr(
     along: Sequence[Linearization],
     Q: ArrayLike,
@@ -137,6 +143,7 @@ def trajectory_lqr(
     return _gain_schedule_law(along[0].system, rows, gains, ctrl_limits, period, name)
 
 
+@checked
 def trajectory_gains(
     along: Sequence[Linearization],
     Q: ArrayLike,

@@ -17,6 +17,7 @@ from typing import Generic
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.symbols import Sym
@@ -53,6 +54,7 @@ class Gate:
     largest_step: float = np.inf
 
     def __post_init__(self) -> None:
+        require_fields(self)
         if not 0 < self.false_alarm < 1:
             raise ProblemError(f"false_alarm = {self.false_alarm}; expected a share in (0, 1)")
         counts = (self.accept_after, self.fail_after)

@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.equilibrium import Equilibrium
 from mbcasadi.control.regulators.operating_point import (
     Array,
@@ -38,7 +39,7 @@ from mbcasadi.control.regulators.tangent import (
     tangent,
 )
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, require_share
 from mbcasadi.system import System, evaluate
 
 
@@ -119,12 +120,14 @@ class Linearization:
         """(nx, nv) part of `x = from_dq δq + from_dv δv`."""
         return np.vstack([np.zeros((self.n_q, self.Z_v.shape[0])), self.to_eta])
 
+    @checked
     def coordinates(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return x (nx,) of a measured state."""
         dq = self.system.difference(self.q, column("q", q, self.system.nq))
         dv = column("v", v, self.system.nv) - self.v
         return np.asarray(self.from_dq @ np.array(dq).ravel() + self.from_dv @ dv)
 
+    @checked
     def state(self, x: ArrayLike) -> tuple[Array, Array]:
         """Return (q, v) of coordinates x, on the manifold to first order."""
         values = column("x", x, self.nx)
@@ -138,6 +141,7 @@ class Linearization:
         xi, eta = ca.DM(self.to_xi) @ dq, ca.DM(self.to_eta) @ (v - self.v)
         return ca.Function("coordinates", [q, v], [ca.vertcat(xi, eta)], ["q", "v"], ["x"])
 
+    @checked
     def output_matrix(self, output: ca.Function) -> Array:
         """Return (ny, nx) `δy = C x` of a Function (q, [v]) → (y).
 
@@ -147,6 +151,7 @@ class Linearization:
         return output_matrix(self, output)
 
 
+@checked
 def linearize(
     system: System,
     q: ArrayLike | Equilibrium,
@@ -189,6 +194,7 @@ def linearize(
                 "linearize(system, q, v, u)"
             )
         u, q = q.u, q.q
+    require_share(rank_tol=rank_tol)
     place = project_state(system, place_of(system, q, v, u, t, mask), rank_tol)
     bases = tangent(system, place, rank_tol)
     require_regular(system, place, bases, rank_tol)

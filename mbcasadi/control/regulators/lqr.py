@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Law
 from mbcasadi.control.regulators.controllability import require_stabilisable
 from mbcasadi.control.regulators.feedback import feedback, finite_matrix, require_continuous
@@ -23,7 +24,7 @@ from mbcasadi.control.regulators.observability import require_weighted
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.regulators.riccati import Regulator, regulator, sampled_regulator
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_positive, weight
+from mbcasadi.shapes import matrix, require_positive, weight
 
 AT_REST = 1e-6
 """Largest drift of an equilibrium, relative to the rate of the linear system or the mechanism."""
@@ -38,6 +39,7 @@ class Weights:
     N: Array
 
 
+@checked
 def lqr(
     linear: Linearization,
     Q: ArrayLike,
@@ -77,6 +79,7 @@ def lqr(
     )
 
 
+@checked
 def lqr_gain(
     linear: Linearization,
     Q: ArrayLike,
@@ -134,9 +137,11 @@ def manifold_weights(
     return Weights(T.T @ natural @ T, control, T.T @ cross)
 
 
+@checked
 def gain_in_full_coordinates(linear: Linearization, K: Array) -> Array:
     """Return (nu, 2 nv) `K (from_dq, from_dv)`, the gain on (δq, δv); it depends on no basis."""
-    return np.asarray(K @ np.hstack([linear.from_dq, linear.from_dv]))
+    gain = matrix("K", K, (linear.nu, linear.nx))
+    return np.asarray(gain @ np.hstack([linear.from_dq, linear.from_dv]))
 
 
 def require_equilibrium(linear: Linearization) -> None:

@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Array, Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.regulators.linearization import Linearization
@@ -24,6 +25,7 @@ DESCRIPTOR_INPUT_TOL = 1e-10
 """Singular value of dfdu, relative to the largest in the sizes of controls, that counts as zero."""
 
 
+@checked
 def lti_inverse_dynamics(
     linear: Linearization,
     *,
@@ -62,6 +64,7 @@ def lti_inverse_dynamics(
     """
     if linear.period is not None:
         raise ProblemError("a discrete linear system; expected the continuous one of linearize()")
+    require_numbers(kp=kp)
     kd = 2 * float(np.sqrt(kp)) if kd is None else kd
     require_numbers(kp=kp, kd=kd, tol=tol)
     n_q, system = linear.n_q, linear.system

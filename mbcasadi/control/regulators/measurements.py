@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_name
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import rate_names, rates
 
 
+@checked
 def encoders(system: System, positions: Sequence[str], speeds: Sequence[str] = ()) -> ca.Function:
     """Return (q, v) → (y): positions, then speeds, of coordinates given by name.
 

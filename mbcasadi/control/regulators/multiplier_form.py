@@ -16,13 +16,14 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.loads import null
 from mbcasadi.control.regulators.modes import relative_drift
 from mbcasadi.control.regulators.operating_point import Array, motion_fun, numbers, rows_fun
 from mbcasadi.control.regulators.tangent import spin
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import real_array, require_share
 from mbcasadi.system import System, evaluate
 
 DESCRIPTOR_RANK_TOL = 1e-9
@@ -65,6 +66,7 @@ class ReducedDescriptor(NamedTuple):
     N: Array
 
 
+@checked
 def reduce_descriptor(
     full: DescriptorForm,
     *,
@@ -91,13 +93,16 @@ def reduce_descriptor(
     Raises:
         ShapeError: a basis that is not one of null(G), or an inverse that is not one of it.
     """
+    require_share(rank_tol=rank_tol)
     N = null(full.G, rank_tol) if basis is None else real_array("basis", basis)
+    if N.ndim != 2 or N.shape[0] != full.G.shape[1]:
+        raise ShapeError(f"basis has shape {N.shape}, expected ({full.G.shape[1]}, k)")
     terms = (np.abs(full.G) @ np.abs(N)).max(axis=1, initial=0.0, keepdims=True)
     if np.any(np.abs(full.G @ N) > IN_NULL_SPACE * terms):
         raise ShapeError("basis holds columns that G does not send to zero; expected G N = 0")
     GS_pinv = np.linalg.pinv(full.G @ full.S, rank_tol)
     L = np.eye(len(full.c)) - full.S @ GS_pinv @ full.G
-    left = np.asarray(np.linalg.pinv(N) if inverse is None else inverse, dtype=float)
+    left = np.asarray(np.linalg.pinv(N)) if inverse is None else real_array("inverse", inverse)
     if left.shape != N.T.shape or not _is_inverse(left, N):
         raise ShapeError(f"inverse has shape {left.shape}; expected {N.T.shape} with inverse N = I")
     rate = L @ full.dfdx
@@ -121,6 +126,7 @@ def require_equilibrium(linear: Linearization) -> None:
         )
 
 
+@checked
 def descriptor_form(linear: Linearization) -> DescriptorForm:
     """Return S20's form (7) of a mechanism near a state, `x = (δq, δv)`, λ the change of lam.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.modes import (
     STEADY,
@@ -17,6 +18,7 @@ from mbcasadi.control.regulators.modes import (
 )
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import matrix, real_array
 
 SEEN = 1e-7
 """Size of a mode in y, relative to the norms of dfdx and of each row of C in scaled coordinates,
@@ -60,6 +62,7 @@ class Observability:
         return "; ".join([*lines, *(f"unseen: {mode.in_words}" for mode in self.unseen)])
 
 
+@checked
 def observability(linear: Linearization, C: Array) -> Observability:
     """Return which modes are unobservable in `y = C x`.
 
@@ -67,6 +70,8 @@ def observability(linear: Linearization, C: Array) -> Observability:
         linear: the linear system, continuous or discrete.
         C: (ny, nx), for example `linear.output_matrix(output)`.
     """
+    C = real_array("C", C)
+    matrix("C", C, (len(C) if C.ndim else 0, linear.nx))
     A, scale = scaled_generator(linear)
     size = max(float(np.linalg.norm(A, 2)), np.finfo(float).tiny) if A.size else 1.0
     normalised = _rows_of_length_one(C * scale)

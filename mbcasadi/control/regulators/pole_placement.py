@@ -7,6 +7,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Law
 from mbcasadi.control.regulators.controllability import controllability
 from mbcasadi.control.regulators.discrete import discretize
@@ -26,6 +27,7 @@ REDUNDANT = 1e-10
 common effect."""
 
 
+@checked
 def pole_placement(
     linear: Linearization,
     poles: Sequence[complex],
@@ -59,6 +61,7 @@ def pole_placement(
     )
 
 
+@checked
 def poles_gain(
     linear: Linearization, poles: Sequence[complex], *, period: float | None = None
 ) -> Array:

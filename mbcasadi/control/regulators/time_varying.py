@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.discrete import hold_matrices
 from mbcasadi.control.regulators.linearization import Linearization, assemble_state
 from mbcasadi.control.regulators.operating_point import (
@@ -35,10 +36,11 @@ from mbcasadi.control.regulators.tangent import (
     tangent,
 )
 from mbcasadi.errors import ProblemError, ShapeError
-from mbcasadi.shapes import real_array, require_positive
+from mbcasadi.shapes import real_array, require_positive, require_share
 from mbcasadi.system import System
 
 
+@checked
 def linearize_along(
     system: System,
     q: ArrayLike,
@@ -66,6 +68,7 @@ def linearize_along(
     """
     if system.nc and "v" in system.loop_jacobian.name_in():
         raise ProblemError(f"'{system.name}' has rows nonlinear in v; linearise single states")
+    require_share(rank_tol=rank_tol)
     places = _places(system, q, v, u, t, mask)
     first = project_state(system, places[0], rank_tol)
     require_regular(system, first, tangent(system, first, rank_tol), rank_tol)
@@ -84,6 +87,7 @@ def linearize_along(
     return tuple(systems)
 
 
+@checked
 def discretize_along(linear: Sequence[Linearization], period: float) -> tuple[Linearization, ...]:
     """Return the steps from each sample to the next, one fewer than there are samples.
 
@@ -118,7 +122,7 @@ def _places(
 ) -> list[Place]:
     rows = {"q": real_array("q", q), "v": real_array("v", v), "u": real_array("u", u)}
     sizes = {"q": system.nq, "v": system.nv, "u": system.nu}
-    count = len(rows["q"])
+    count = len(rows["q"]) if rows["q"].ndim else 0
     for name, array in rows.items():
         if array.shape != (count, sizes[name]) or count == 0:
             raise ShapeError(

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task
+from mbcasadi.argument_kinds import checked, require_fields
+from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task, require_state
 from mbcasadi.errors import ProblemError
 from mbcasadi.model import center_of_mass_fun
+from mbcasadi.shapes import column
 from mbcasadi.system import System
 
 AXES = "xyz"
@@ -32,6 +34,7 @@ class ComTask(Task):
     name: str = "com"
 
     def __post_init__(self) -> None:
+        require_fields(self)
         if (
             not self.axes
             or len(set(self.axes)) != len(self.axes)
@@ -41,15 +44,18 @@ class ComTask(Task):
                 f"{self.name}: axes={self.axes!r}; expected letters of 'xyz', each once"
             )
 
+    @checked
     def components(self, system: System) -> tuple[str, ...]:
         """Return the axes."""
         self._center_of_mass(system)
         return tuple(self.axes)
 
+    @checked
     def units(self, system: System) -> tuple[str, ...]:  # noqa: ARG002  # the interface's
         """Return m for each axis."""
         return ("m",) * len(self.axes)
 
+    @checked
     def slots(self, system: System) -> tuple[Slot, ...]:
         """Return the slices of the position, of its rate and of its acceleration."""
         rows = self.components(system)
@@ -59,8 +65,10 @@ class ComTask(Task):
             for quantity, unit in units.items()
         )
 
+    @checked
     def residual(self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX]) -> Residual:
         """Return the chosen rows of the error, the Jacobian and the bias."""
+        require_state(self, system, q, v, ref)
         p, J, bias = self._center_of_mass(system)(q, v)
         rows, target = self._rows, ref["position"]
         return Residual(
@@ -72,9 +80,11 @@ class ComTask(Task):
             a_ref=ref["acceleration"],
         )
 
+    @checked
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the present position, at rest."""
-        p = self._center_of_mass(system)(q, np.zeros(system.nv))[0]
+        pose = column("q", q, system.nq)
+        p = self._center_of_mass(system)(pose, np.zeros(system.nv))[0]
         rest, position = np.zeros(len(self.axes)), np.array(p).ravel()[self._rows]
         return {"position": position, "velocity": rest, "acceleration": rest}
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task
+from mbcasadi.argument_kinds import checked, require_fields
+from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task, require_state
 from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import column
 from mbcasadi.spatial import Quat, conjugate, logarithm, multiply, stack
 from mbcasadi.system import System
 
@@ -41,6 +43,7 @@ class FrameTask(Task):
     name: str = ""
 
     def __post_init__(self) -> None:
+        require_fields(self)
         object.__setattr__(self, "name", self.name or self.frame)
         for label, axes in (("position", self.position), ("orientation", self.orientation)):
             if len(set(axes)) != len(axes) or not set(axes) <= set(AXES):
@@ -50,6 +53,7 @@ class FrameTask(Task):
         if not self.position + self.orientation:
             raise ProblemError(f"{self.name}: no axis of position or orientation is controlled")
 
+    @checked
     def components(self, system: System) -> tuple[str, ...]:
         """Return x, y, z of the position, then rx, ry, rz of the rotation."""
         frame = system.frame(self.frame, self.kind)
@@ -57,10 +61,12 @@ class FrameTask(Task):
             frame.quaternion  # noqa: B018  # refuses a point without a rotation
         return tuple(self.position) + tuple(f"r{axis}" for axis in self.orientation)
 
+    @checked
     def units(self, system: System) -> tuple[str, ...]:  # noqa: ARG002  # the interface's
         """Return m for positions, rad for rotations."""
         return ("m",) * len(self.position) + ("rad",) * len(self.orientation)
 
+    @checked
     def slots(self, system: System) -> tuple[Slot, ...]:  # noqa: ARG002  # the interface's
         """Return the slices of the pose, of its rate and of its acceleration."""
         linear, angular = tuple(self.position), tuple(f"r{axis}" for axis in self.orientation)
@@ -73,12 +79,14 @@ class FrameTask(Task):
             slots.append(Slot(name, angular, (unit,) * len(angular)))
         return tuple(slots[:3] * bool(linear) + slots[3:] * bool(angular))
 
+    @checked
     def residual(self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX]) -> Residual:
         """Return the chosen rows of the frame's error, Jacobian and bias.
 
         Args:
             system, q, v, ref: as in `Task.residual`.
         """
+        require_state(self, system, q, v, ref)
         frame = system.frame(self.frame, self.kind)
         chosen = [AXES.index(a) for a in self.position]
         chosen += [3 + AXES.index(a) for a in self.orientation]
@@ -87,9 +95,11 @@ class FrameTask(Task):
         v_ref, a_ref = self._rates(ref, "velocity"), self._rates(ref, "acceleration")
         return Residual(J, c, errors, targets, v_ref, a_ref)
 
+    @checked
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the frame's present pose, at rest."""
         frame = system.frame(self.frame, self.kind)
+        q = column("q", q, system.nq)
         values: dict[str, Array] = {}
         if self.position:
             p = np.array(frame.pose(q)[0]).ravel()

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task
+from mbcasadi.argument_kinds import checked
+from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task, require_state
 from mbcasadi.description.tree import DOF_SIZE, QPOS_SIZE, Joint
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_name
+from mbcasadi.shapes import column, require_name
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import COORDINATES, RATE_UNITS, RATES, UNITS, per, qualified_name
 
@@ -35,6 +36,7 @@ class PostureTask(Task):
     weight: Gain = 1.0
     name: str = "posture"
 
+    @checked
     def components(self, system: System) -> tuple[str, ...]:
         """Return the joints' names, with a suffix for each rate of ball and free joints."""
         if system.tree is None:
@@ -45,12 +47,14 @@ class PostureTask(Task):
             for rate in RATES[joint.kind]
         )
 
+    @checked
     def units(self, system: System) -> tuple[str, ...]:
         """Return m or rad for each row."""
         if system.tree is None:
             return ("",) * system.nv
         return tuple(unit for joint in self._chosen(system) for unit in RATE_UNITS[joint.kind])
 
+    @checked
     def slots(self, system: System) -> tuple[Slot, ...]:
         """Return the slices q, v and a."""
         rates = self.components(system)
@@ -68,11 +72,12 @@ class PostureTask(Task):
             Slot(f"{self.name}.a", rates, tuple(per(unit, "s²") for unit in rate_units)),
         )
 
+    @checked
     def residual(
         self,
         system: System,
         q: ca.SX,
-        v: ca.SX,  # noqa: ARG002  # the interface's
+        v: ca.SX,
         ref: Mapping[str, ca.SX],
     ) -> Residual:
         """Return the chosen joints' errors, and the selection of their rates.
@@ -80,6 +85,7 @@ class PostureTask(Task):
         Args:
             system, q, v, ref: as in `Task.residual`.
         """
+        require_state(self, system, q, v, ref)
         dofs, places = self._dofs(system), self._places(system)
         q_ref = ca.SX(q)
         for i, place in enumerate(places):
@@ -89,10 +95,12 @@ class PostureTask(Task):
         target = system.difference(self._origin(system), q_ref)[dofs]
         return Residual(J, ca.SX(len(dofs), 1), error, target, ref["v"], ref["a"])
 
+    @checked
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the chosen joints' present coordinates, at rest."""
         rest = np.zeros(len(self._dofs(system)))
-        return {"q": q[self._places(system)], "v": rest, "a": rest}
+        pose = column("q", q, system.nq)
+        return {"q": pose[self._places(system)], "v": rest, "a": rest}
 
     def _chosen(self, system: System) -> tuple[Joint, ...]:
         assert system.tree is not None

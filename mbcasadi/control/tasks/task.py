@@ -19,8 +19,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import real_array, require_kind
+from mbcasadi.shapes import column, real_array, require_kind, require_shape
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -131,6 +132,7 @@ class Task(ABC):
             ref: the task's slices by their names without the task's.
         """
 
+    @checked
     @final
     def rows(
         self, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX], gains: Gains
@@ -144,12 +146,39 @@ class Task(ABC):
             gains: from `gains_of`.
         """
         r = self.residual(system, q, v, ref)
-        a_des = r.a_ref + gains.kd * (r.v_ref - r.J @ v) + gains.kp * r.error
+        kp, kd = (_gain_column(n, getattr(gains, n), r.error.numel()) for n in ("kp", "kd"))
+        a_des = r.a_ref + kd * (r.v_ref - r.J @ v) + kp * r.error
         return TaskRows(ca.sparsify(r.J), r.c, a_des, r.error, r.target)
 
     @abstractmethod
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the slices of a reference that holds the configuration q, at rest."""
+
+
+def _gain_column(name: str, gain: Array | ca.SX, count: int) -> Array | ca.SX:
+    """Return gains that are one for each row, (count,); tuned ones are expressions."""
+    if isinstance(gain, ca.SX):
+        require_shape(name, gain, (count, 1))
+        return gain
+    return column(name, gain, count)
+
+
+def require_state(task: Task, system: System, q: ca.SX, v: ca.SX, ref: Mapping[str, ca.SX]) -> None:
+    """Raise unless a state and a reference are those of a task on a system.
+
+    Raises:
+        ShapeError: q, v or a slice has a wrong shape.
+        ProblemError: the reference lacks a slice of the task.
+    """
+    require_shape("q", q, (system.nq, 1), "(nq, 1)")
+    require_shape("v", v, (system.nv, 1), "(nv, 1)")
+    slots = {slot.name.removeprefix(f"{task.name}."): slot for slot in task.slots(system)}
+    for name, slot in slots.items():
+        if name not in ref:
+            raise ProblemError(
+                f"the reference of '{task.name}' has no '{name}'; expected {', '.join(slots)}"
+            )
+        require_shape(f"'{name}' of the reference of '{task.name}'", ref[name], (slot.size, 1))
 
 
 TASK_ADVICE = "PostureTask, FrameTask, ComTask or one of your own"

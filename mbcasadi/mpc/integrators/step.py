@@ -16,6 +16,7 @@ from typing import Any
 
 import casadi as ca
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.dynamics.slopes import scalar_if_small
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.errors import ProblemError
@@ -32,6 +33,7 @@ UNROLLED = 20_000
 """Operations of a step with its slopes up to which both are scalar code."""
 
 
+@checked
 def discrete_dynamics(
     system: System, period: float, step: StepOptions = DEFAULT_STEP
 ) -> ca.Function:
@@ -56,6 +58,7 @@ def discrete_dynamics(
     return ca.Function("dynamics", [x, u, p], [x_next], ["x", "u", "p"], ["x_next"])
 
 
+@checked
 def step_fun(system: System, period: float, step: StepOptions = DEFAULT_STEP) -> ca.Function:
     """Return (q, v, u, [t], [mask]) → (q_next, v_next), one period on the manifold.
 

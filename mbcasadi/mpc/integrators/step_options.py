@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.dynamics.formulations import FormulationOptions, option_names
@@ -46,6 +47,7 @@ class DynamicsOptions:
     formulation_options: FormulationOptions = field(default_factory=FormulationOptions)
 
     def __post_init__(self) -> None:
+        require_fields(self)
         valid = option_names(self.formulation)
         for name in self.formulation_options:
             require_name(f"option of formulation '{self.formulation}'", name, valid)
@@ -65,6 +67,7 @@ class DynamicsOptions:
         has_other_options = self.formulation_options or self.metric is not None
         return self.formulation == FORMULATION and not has_other_options
 
+    @checked
     def acceleration_fun(self, system: System) -> ca.Function:
         """Return `forward_dynamics` of the system with these options."""
         return forward_dynamics(
@@ -100,6 +103,7 @@ class StepOptions(DynamicsOptions):
     newton: int = 2
 
     def __post_init__(self) -> None:
+        require_fields(self)
         super().__post_init__()
         if self.order not in TABLEAUS:
             require_name("order", str(self.order), [str(order) for order in TABLEAUS])

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.mpc.legged.from_system import rigid_body_state, trunk_joint
 from mbcasadi.mpc.legged.gait import Gait, Path, swing_path
@@ -31,6 +32,9 @@ class SwingParameters:
     reach: float = 0.15
     max_drift: float = 0.1
     ground_penetration: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_fields(self)
 
 
 class NominalStance(NamedTuple):

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Contact, Joint
 from mbcasadi.errors import ProblemError
 from mbcasadi.model import center_of_mass_arm, center_of_mass_velocity
@@ -28,6 +29,7 @@ UPRIGHT = 1e-9  # of a contact's unit normal beside the vertical
 LARGEST_SHARE = 2.0  # of the weight, on one foot without a limit of its own
 
 
+@checked
 def single_rigid_body(
     system: System, contacts: Sequence[Contact], q0: ArrayLike
 ) -> SingleRigidBody:
@@ -75,6 +77,7 @@ def single_rigid_body(
     )
 
 
+@checked
 def rigid_body_state(system: System) -> ca.Function:
     """Return (q, v) → (x, R, arm): the state (rpy, p, ω, v) of the single rigid body.
 

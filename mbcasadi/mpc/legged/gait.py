@@ -10,9 +10,10 @@ from typing import Generic, NamedTuple
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.symbols import Sym
-from mbcasadi.shapes import require_positive
+from mbcasadi.shapes import require_positive, require_scale, require_whole
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Gait:
     start: float = 0.0
 
     def __post_init__(self) -> None:
+        require_fields(self)
         require_positive(period=self.period, duty=self.duty)
         if self.duty > 1:
             raise ProblemError(f"duty = {self.duty}; expected a share of the period, at most 1")
@@ -51,18 +53,21 @@ class Gait:
         """Time for which a foot swings, s."""
         return self.period - self.stance
 
-    def on_ground(self, t: Sym) -> Sym:
+    @checked
+    def on_ground(self, t: Sym | float) -> Sym:
         """Return 1 for each foot on the ground at time t, else 0; numbers or symbols."""
         return ca.vertcat(*(ca.logic_or(t < self.start, p < self.duty) for p in self._phases(t)))
 
-    def swing_share(self, t: Sym) -> Sym | ca.DM:
+    @checked
+    def swing_share(self, t: Sym | float) -> Sym | ca.DM:
         """Return the share of its swing that each foot has completed; 0 on the ground."""
         if self.duty >= 1:
             return ca.DM.zeros(len(self.offsets))
         shares = ((p - self.duty) / (1 - self.duty) for p in self._phases(t))
         return ca.vertcat(*(ca.if_else(t < self.start, 0, ca.fmax(s, 0)) for s in shares))
 
-    def schedule(self, t: Sym, horizon: int, period: float) -> Sym:
+    @checked
+    def schedule(self, t: Sym | float, horizon: int, period: float) -> Sym:
         """Return which feet are on the ground in the middle of each interval, one after another.
 
         Args:
@@ -70,13 +75,17 @@ class Gait:
             horizon: number of intervals.
             period: length of one, s.
         """
+        require_whole(1, horizon=horizon)
+        require_positive(period=period)
         return ca.vertcat(*(self.on_ground(t + (k + 0.5) * period) for k in range(horizon)))
 
-    def _phases(self, t: Sym) -> list[Sym]:
+    def _phases(self, t: Sym | float) -> list[Sym]:
+        require_scale("t", t, 1)
         strides = [(t - self.start) / self.period + offset for offset in self.offsets]
         return [stride - ca.floor(stride) for stride in strides]
 
 
+@checked
 def trot(period: float, duty: float = 0.5, start: float = 0.0) -> Gait:
     """Return the gait of front left, front right, rear left and rear right foot in two pairs."""
     return Gait(period, duty, (0.0, 0.5, 0.5, 0.0), start)

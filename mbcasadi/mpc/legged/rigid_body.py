@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
 
 Array = NDArray[np.float64]
@@ -50,6 +51,7 @@ class SingleRigidBody:
     gravity: tuple[float, float, float] = GRAVITY
 
     def __post_init__(self) -> None:
+        require_fields(self)
         if np.shape(self.gravity) != (3,) or not np.all(np.isfinite(self.gravity)):
             raise ProblemError(f"gravity = {self.gravity}; expected three numbers, m/s²")
         if not self.gravity[2] < 0:

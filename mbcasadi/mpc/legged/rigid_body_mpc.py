@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.description.status import QP_STATUS
 from mbcasadi.errors import ProblemError
@@ -128,6 +129,7 @@ class SingleRigidBodyMPC:
         )
 
 
+@checked
 def single_rigid_body_mpc(
     body: SingleRigidBody,
     horizon: int,

@@ -23,6 +23,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.description import Controller, Signal
 from mbcasadi.errors import ProblemError
@@ -30,7 +31,7 @@ from mbcasadi.mpc.legged.footsteps import PlannerEquations, SwingParameters, nom
 from mbcasadi.mpc.legged.gait import Gait
 from mbcasadi.mpc.legged.rigid_body import Array
 from mbcasadi.mpc.legged.rigid_body_mpc import SingleRigidBodyMPC
-from mbcasadi.shapes import column, require_numbers, require_whole
+from mbcasadi.shapes import column, require_identifier, require_numbers, require_whole
 
 PERIOD_ROUNDING = 1e-6  # up to which a ratio of periods counts as a whole number
 
@@ -63,6 +64,7 @@ class WalkingPlanner:
         return self.controller.z0
 
 
+@checked
 def walking_planner(
     law: InverseDynamicsQP,
     mpc: SingleRigidBodyMPC,
@@ -106,6 +108,7 @@ def walking_planner(
             f"the MPC's period {mpc.controller.period:g} s is not a multiple of {law.period:g} s"
         )
     require_whole(0, delay=delay)
+    require_identifier("name", name)
     stepping = stepping or SwingParameters()
     require_numbers(**vars(stepping))
     stance = nominal_stance(law, column("q0", q0, law.system.nq))

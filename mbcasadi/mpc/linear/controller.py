@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.reference import fill_reference, slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.description import Controller
@@ -15,7 +16,7 @@ from mbcasadi.mpc.linear.prediction_model import Array
 from mbcasadi.mpc.linear.problem import LinearProblem
 from mbcasadi.mpc.linear.sparse_form import SparseProblem
 from mbcasadi.mpc.linear.violations import Violation, hard_violations, soft_violations
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import column, real_array
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,12 @@ class LinearMPC:
         """Slice of the reference by its slot's name."""
         return slot_slices(self.slots)
 
+    @checked
     def ref(self, **values: ArrayLike) -> Array:
         """Return the reference with these slices, zero elsewhere; dots are written as `_`."""
         return fill_reference(self.slots, values)
 
+    @checked
     def schedule(self, **values: ArrayLike) -> Array:
         """Return the reference of a law with a preview, from one row for each sample 1 … N.
 
@@ -72,7 +75,7 @@ class LinearMPC:
             if name not in {"x", "q", "v"}:
                 entries[name] = rows
                 continue
-            rows = np.tile(rows, (N, 1)) if rows.ndim == 1 else rows
+            rows = np.tile(rows, (N, 1)) if rows.ndim < 2 else rows
             if len(rows) != N:
                 raise ProblemError(
                     f"the schedule of {name} has {len(rows)} samples, the horizon {N}; expected "
@@ -81,6 +84,7 @@ class LinearMPC:
             entries |= {f"{name}{k + 1}": row for k, row in enumerate(rows)}
         return fill_reference(self.slots, entries)
 
+    @checked
     def violations(self, *inputs: ArrayLike) -> tuple[Violation, ...]:
         """Return the bounds that the plan of this step violates, each with `in_words`.
 
@@ -90,6 +94,14 @@ class LinearMPC:
         Args:
             inputs: of the controller, in its order.
         """
+        law = self.controller.function
+        if len(inputs) != law.n_in():
+            raise ProblemError(
+                f"{len(inputs)} inputs; expected those of the controller: "
+                f"{', '.join(law.name_in())}"
+            )
+        for i, value in enumerate(inputs):
+            column(law.name_in(i), value, law.numel_in(i), finite=False)
         violations = soft_violations(self.controller, self.problem, inputs)
         if violations is not None:
             return violations

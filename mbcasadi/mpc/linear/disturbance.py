@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.regulators.innovation_gate import (
     Gate,
     InnovationGate,
@@ -40,6 +41,9 @@ class Noise:
     state: ArrayLike = 1.0
     disturbance: ArrayLike = 0.1
     measurement: ArrayLike = 0.1
+
+    def __post_init__(self) -> None:
+        require_fields(self)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import motion_fun, numbers
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL
 from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.mpc.linear.checks import end_of
 from mbcasadi.mpc.linear.prediction_model import Array, Output
 from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows, require_sides
 from mbcasadi.shapes import real_array, require_name
@@ -49,6 +51,7 @@ def force_slopes(linear: Linearization) -> ForceSlopes:
     return ForceSlopes(motion["lam"].ravel(), of_state, motion["lam_u"])
 
 
+@checked
 def force_output(
     linear: Linearization,
     name: str,
@@ -87,11 +90,13 @@ def force_output(
             "that a control loads"
         )
     still = pick @ slopes.lam
-    ends = (np.broadcast_to(real_array("bounds", end), len(pick)) for end in (lower, upper))
-    low, high = (end - still for end in ends)
+    low, high = (
+        end_of(label, end, len(pick)) - still for label, end in (("lower", lower), ("upper", upper))
+    )
     return Output(name, C, D, low, high, linear_penalty, quadratic_penalty)
 
 
+@checked
 def friction_output(
     linear: Linearization,
     name: str,

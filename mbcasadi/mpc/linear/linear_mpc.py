@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.mpc.linear.checks import check_outputs
 from mbcasadi.mpc.linear.controller import LinearMPC
@@ -22,6 +23,7 @@ from mbcasadi.mpc.linear.sparse_form import multiplier_problem, multipliers_of, 
 from mbcasadi.shapes import weight
 
 
+@checked
 def linear_mpc(
     linear: Linearization,
     horizon: int,
@@ -112,6 +114,7 @@ def linear_mpc(
     )
 
 
+@checked
 def deviation_output(
     linear: Linearization,
     name: str,

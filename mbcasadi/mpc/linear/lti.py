@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.controller import LinearMPC
 from mbcasadi.mpc.linear.interface import StateInterface
@@ -13,6 +14,7 @@ from mbcasadi.mpc.linear.problem import linear_problem
 from mbcasadi.mpc.linear.sparse_form import sparse_problem
 
 
+@checked
 def lti_mpc(
     model: LinearModel,
     horizon: int,

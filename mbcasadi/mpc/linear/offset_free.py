@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.innovation_gate import DEFAULT_GATE, Gate, require_rows
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.measurements import coordinate_rows
@@ -34,6 +35,7 @@ POSITION_DEVIATION = 0.1
 """rad or m: standard deviation of a position from its prediction, where no noise is given."""
 
 
+@checked
 def offset_free_lti(
     model: LinearModel,
     horizon: int,
@@ -113,6 +115,7 @@ def offset_free_lti(
     )
 
 
+@checked
 def offset_free_mpc(
     linear: Linearization,
     horizon: int,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import real_array
 
@@ -27,6 +28,7 @@ class LinearModel:
     period: float
 
     @classmethod
+    @checked
     def of(
         cls, A: ArrayLike, B: ArrayLike, period: float, drift: ArrayLike | None = None
     ) -> "LinearModel":
@@ -42,7 +44,7 @@ class LinearModel:
             ProblemError: a period that is not positive.
         """
         a, b = real_array("A", A), real_array("B", B)
-        nx = a.shape[-1]
+        nx = a.shape[-1] if a.ndim else 0
         if a.ndim not in {2, 3} or b.ndim != a.ndim or a.shape[-2] != nx or b.shape[-2] != nx:
             raise ShapeError(
                 f"A has shape {a.shape} and B {b.shape}, expected (nx, nx) and (nx, nu), both "
@@ -72,11 +74,14 @@ class LinearModel:
         """Whether each interval has matrices of its own."""
         return self.A.ndim == 3
 
+    @checked
     def interval(self, k: int) -> tuple[Array, Array, Array]:
         """Return A, B and drift of the interval k."""
-        if self.varies:
-            return self.A[k], self.B[k], self.drift[k]
-        return self.A, self.B, self.drift
+        if not self.varies:
+            return self.A, self.B, self.drift
+        if not 0 <= k < len(self.A):
+            raise ProblemError(f"k = {k}; expected an interval from 0 to {len(self.A) - 1}")
+        return self.A[k], self.B[k], self.drift[k]
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,9 @@ class Output:
     upper: Array
     linear_penalty: float = 0.0
     quadratic_penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_fields(self)
 
     @property
     def soft(self) -> bool:

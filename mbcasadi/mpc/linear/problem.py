@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.checks import check_outputs
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
@@ -71,6 +72,7 @@ class LinearProblem:
         return max(self.delay, int(self.has_rates))
 
 
+@checked
 def linear_problem(
     model: LinearModel,
     horizon: int,

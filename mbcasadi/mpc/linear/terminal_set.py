@@ -15,8 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.linear.prediction_model import Array, LinearModel, Output
+from mbcasadi.shapes import column
 
 NEW = 1e-9
 """Excess of a row over its bound of one, on the set so far, above which it counts as new."""
@@ -44,8 +46,11 @@ class TerminalSet:
     K: Array
     steps: int
 
+    @checked
     def contains(self, x: Array, u: Array) -> bool:
         """Return whether (x_N, u_{N-1}) lies in the set."""
+        x = column("x", x, self.of_x.shape[1])
+        u = column("u", u, self.of_u.shape[1])
         return bool(np.all(self.of_x @ x + self.of_u @ u <= 1 + NEW))
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.manifold_step import back_fun, force_fun
@@ -30,6 +31,7 @@ MOST_POINTS = 9
 """Largest number of Gauss points that CasADi tabulates."""
 
 
+@checked
 def direct_collocation(
     ocp: OptimalControlProblem,
     system: System,
@@ -116,6 +118,7 @@ class Interval:
         return {} if self.t is None else {"t": self.t + c * self.h}
 
 
+@checked
 def collocation_guess(
     ocp: OptimalControlProblem, system: System, guess: OcpSolution
 ) -> OcpSolution:

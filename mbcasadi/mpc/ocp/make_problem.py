@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.integrators.step import discrete_dynamics, require_horizon
@@ -31,6 +32,7 @@ from mbcasadi.shapes import bounds, real_array, require_each
 from mbcasadi.system import System
 
 
+@checked
 def optimal_control_problem(
     system: System,
     horizon: int,

@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
@@ -83,13 +84,16 @@ class OptimalControlProblem:
     system: System | None = None
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    @checked
     def names(self, of: str) -> tuple[str, ...]:
         """Return a name for each row of "x", "u", "path" or "end"."""
         sizes = {"x": self.nx, "u": self.nu}
         sizes |= {"path": len(self.path_bounds), "end": len(self.end_bounds)}
+        require_name("rows", of, list(sizes))
         labels = self.labels.get(of, ())[: sizes[of]]
         return (*labels, *(f"{of}{i}" for i in range(len(labels), sizes[of])))
 
+    @checked
     def parameters(self, **values: ArrayLike) -> Array:
         """Return p (N + 1, np) with these slices, nominal elsewhere; dots are written as `_`.
 

@@ -17,12 +17,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description.status import QP_STATUS, Status
 from mbcasadi.errors import ShapeError
 from mbcasadi.mpc.ocp.constraints import describe_violations, end_rows, path_rows
 from mbcasadi.mpc.ocp.problem import Array, OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, values_of
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import column, matrix, real_array
 
 NOTICED = 1e-6
 """Least violation of a row, in its unit, that is reported."""
@@ -83,6 +84,7 @@ class OcpSolution:
         )
 
 
+@checked
 def initial_guess(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> OcpSolution:
     """Return a guess for `OcpSolver` from states (N + 1, nx) and controls (N, nu).
 
@@ -115,6 +117,7 @@ def initial_guess(ocp: OptimalControlProblem, x: ArrayLike, u: ArrayLike) -> Ocp
     )
 
 
+@checked
 def rollout(ocp: OptimalControlProblem, x0: Array, p: Array, u: Array | None = None) -> OcpSolution:
     """Return the motion from x0 under u as a guess.
 
@@ -126,7 +129,10 @@ def rollout(ocp: OptimalControlProblem, x0: Array, p: Array, u: Array | None = N
         p: (N + 1, np) parameters.
         u: (N, nu) controls, clipped to their bounds; zero by default.
     """
-    controls = np.zeros((ocp.horizon, ocp.nu)) if u is None else u
+    x0 = column("x0", x0, ocp.nx, finite=False)
+    p = matrix("p", p, (ocp.horizon + 1, ocp.np_), finite=False)
+    size = (ocp.horizon, ocp.nu)
+    controls = np.zeros(size) if u is None else matrix("u", u, size, finite=False)
     controls = np.clip(controls, *ocp.u_bounds.T)
     motion = ocp.dynamics.mapaccum(ocp.horizon)(x0, controls.T, p[:-1].T).full().T
     x = np.vstack([x0, motion])

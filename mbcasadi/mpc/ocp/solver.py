@@ -9,12 +9,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ShapeError, SolverError
 from mbcasadi.mpc.ocp.constraints import end_rows
 from mbcasadi.mpc.ocp.problem import OptimalControlProblem
 from mbcasadi.mpc.ocp.shooting import Shooting, shooting
 from mbcasadi.mpc.ocp.solution import OcpSolution, SolverStats, check_solution, flat, rollout
-from mbcasadi.shapes import column, real_array
+from mbcasadi.shapes import column, real_array, require_name
 
 OCP_TOLERANCE = 1e-6
 """Largest residual of an accepted solution, in the units of states and rows."""
@@ -117,6 +118,7 @@ class OcpSolver:
         )
 
 
+@checked
 def solve(
     ocp: OptimalControlProblem,
     x0: ArrayLike,
@@ -145,6 +147,7 @@ def solve(
     return built(x0, p, guess)
 
 
+@checked
 def ocp_solver(
     ocp: OptimalControlProblem,
     solver: str = "ipopt",
@@ -186,6 +189,8 @@ def program_solver(
         SolverError: as in `ocp_solver`.
     """
     kind = _hessian_of(solver, hessian)
+    for name in options or {}:
+        require_name(f"option of {solver}", name.partition(".")[0], ca.nlpsol_options(solver))
     solver_options: dict[str, Any] = {
         "print_time": False,
         "error_on_fail": False,

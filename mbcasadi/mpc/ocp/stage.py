@@ -7,11 +7,13 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.regulators.feedback import deviations, setpoint_slots
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Slot, Task
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.problem import Array
+from mbcasadi.shapes import require_shape, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import coordinates, rates
 
@@ -37,6 +39,9 @@ class Bounded:
     quadratic_penalty: float = 0.0
     name: str = ""
 
+    def __post_init__(self) -> None:
+        require_fields(self)
+
 
 @dataclass(frozen=True)
 class StageSymbols:
@@ -57,6 +62,7 @@ class StageSymbols:
     t: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
 
+@checked
 def stage_symbols(system: System, **parameters: int) -> StageSymbols:
     """Return symbols for costs and constraints; `parameters` are own ones by size.
 
@@ -64,7 +70,8 @@ def stage_symbols(system: System, **parameters: int) -> StageSymbols:
         ProblemError: an own parameter has the name of a slice that the system has: mask, t.
     """
     own_of_system = {"mask": system.mask is not None, "t": system.timed}
-    for name in parameters:
+    for name, size in parameters.items():
+        require_whole(0, **{f"size of {name}": size})
         if own_of_system.get(name):
             raise ProblemError(
                 f"parameter {name!r}: '{system.name}' has a {name} of its own at each sample; use "
@@ -115,6 +122,8 @@ class Stage:
         Raises:
             ShapeError: an expression depends on other symbols.
         """
+        for each in expressions:
+            require_shape(f"a part of {name}", each, (each.numel(), 1), "a column")
         x = ca.vertcat(self.variables.q, self.variables.v, self.u_last)
         p = ca.vertcat(ca.SX(0, 1), *self.ref.values())
         inputs = {"x": x, "p": p} if last else {"x": x, "u": self.variables.u, "p": p}

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.safe_output.mechanism_hold import (
     Hold,
     hold_of_controls,
@@ -28,7 +29,14 @@ from mbcasadi.mpc.rti.description import controller_data
 from mbcasadi.mpc.rti.memory import Memory, memory_of
 from mbcasadi.mpc.rti.stages import RtiStages
 from mbcasadi.qp.solver import controller_fun, require_solver
-from mbcasadi.shapes import real_array, require_identifier, require_positive, require_whole
+from mbcasadi.shapes import (
+    column,
+    matrix,
+    real_array,
+    require_identifier,
+    require_positive,
+    require_whole,
+)
 
 EXPLODES = 1e3
 """Growth of a deviation in one interval that shows an unstable integrator, not a mechanism."""
@@ -61,6 +69,7 @@ class RealTimeIteration:
         assert stages.prepare is not None
         return stages.prepare
 
+    @checked
     def z(self, guess: OcpSolution, pending: ArrayLike | None = None) -> Array:
         """Return the state that begins with this guess.
 
@@ -74,12 +83,14 @@ class RealTimeIteration:
         """
         return _first_memory(self.memory, guess, pending, is_plan=True)
 
+    @checked
     def trajectory(self, z: Array) -> tuple[Array, Array]:
         """Return x (N + 1, nx) and u (N, nu) in z."""
         nx, nu, N = self.ocp.nx, self.ocp.nu, self.ocp.horizon
-        flat, ends = real_array("z", z).ravel(), nx * (N + 1)
+        flat, ends = column("z", z, self.controller.z0.size, finite=False), nx * (N + 1)
         return flat[:ends].reshape(N + 1, nx), flat[ends : ends + nu * N].reshape(N, nu)
 
+    @checked
     def violations(self, z: Array, p: ArrayLike | None = None) -> tuple[str, ...]:
         """Return a sentence for each row of path and end that the plan in z violates.
 
@@ -88,10 +99,12 @@ class RealTimeIteration:
             p: (N + 1, np) parameters; nominal by default.
         """
         x, u = self.trajectory(z)
-        parameters = self.ocp.parameters() if p is None else real_array("p", p)
+        size = (self.ocp.horizon + 1, self.ocp.np_)
+        parameters = self.ocp.parameters() if p is None else matrix("p", p, size)
         return violations_of(self.ocp, x, u, parameters)
 
 
+@checked
 def real_time_iteration(
     ocp: OptimalControlProblem,
     guess: OcpSolution | None = None,

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.operating_point import numbers, place_of, rows_fun
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, project_state
 from mbcasadi.errors import ProblemError
@@ -24,6 +25,7 @@ SINGULAR = 1e-6
 """Share of the product of the rows' lengths below which the determinant counts as zero."""
 
 
+@checked
 def actuation_measure(system: System, q: ca.SX, near: ArrayLike) -> ca.SX:
     """Return the measure of the head of this file, one at `near`.
 

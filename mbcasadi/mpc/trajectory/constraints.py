@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
 from mbcasadi.control.regulators.tangent import (
     TANGENT_RANK_TOL,
@@ -29,6 +30,7 @@ DEPENDENT = 1e-7
 """Share of the largest pivot below which a row repeats the others."""
 
 
+@checked
 def pin_independent_coordinates(
     system: System,
     symbols: StageSymbols,

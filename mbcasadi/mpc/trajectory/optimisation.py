@@ -12,6 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.operating_point import Array, numbers, place_of, rows_fun
 from mbcasadi.control.regulators.tangent import TANGENT_RANK_TOL, free_directions_of
 from mbcasadi.control.tasks.reference import slot_slices
@@ -24,7 +25,7 @@ from mbcasadi.mpc.trajectory.constraints import require_independent
 from mbcasadi.mpc.trajectory.initial_state import complete_start
 from mbcasadi.mpc.trajectory.problem import TrajectoryProblem
 from mbcasadi.mpc.trajectory.solution import TrajectorySolution
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import matrix, real_array
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class TrajectorySolver:
         return TrajectorySolution(self.problem, solution)
 
 
+@checked
 def trajectory_solver(
     problem: TrajectoryProblem,
     solver: str = "ipopt",
@@ -71,6 +73,7 @@ def trajectory_solver(
     return TrajectorySolver(problem, program_solver(program, solver, hessian, tolerance, options))
 
 
+@checked
 def optimise(
     problem: TrajectoryProblem,
     guess: OcpSolution,
@@ -99,6 +102,7 @@ def optimise(
     return built(guess, p)
 
 
+@checked
 def trajectory_guess(
     problem: TrajectoryProblem,
     q: ArrayLike,
@@ -166,7 +170,7 @@ def _require_independent(
     """
     ocp, layout = problem.ocp, problem.layout
     first, last = guess.x[0], guess.x[-1]
-    parameters = ocp.nominal if p is None else real_array("p", p)
+    parameters = ocp.nominal if p is None else matrix("p", p, (ocp.horizon + 1, ocp.np_))
     assert parameters is not None
     X, P = ca.MX.sym("X", ocp.nx), ca.MX.sym("P", ocp.np_)
     slopes = [ca.jacobian(problem.start.rows(X), X), ca.jacobian(ocp.end(X, P), X)]

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.laws.poses import POSE_RANK_TOL
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.dynamics.inverse import constrained_inverse_dynamics
@@ -45,6 +46,7 @@ class PosePath:
     u: Array
     missing: Array
 
+    @checked
     def guess(self, problem: TrajectoryProblem) -> OcpSolution:
         """Return a guess for a problem with the same number and length of intervals.
 
@@ -62,6 +64,7 @@ class PosePath:
         return trajectory_guess(problem, self.q, self.v, mean, durations=np.diff(ends))
 
 
+@checked
 def pose_path(
     system: System,
     q: ca.SX,

@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.task import Task
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.integrators.step import free_step_fun, require_horizon
@@ -61,12 +62,14 @@ class TrajectoryProblem:
         """(nu, 2) bounds of the controls."""
         return self.ocp.u_bounds[: self.layout.nu]
 
+    @checked
     def lengths(self, durations: Array) -> Array:
         """Return h (N,) of each interval, s."""
         counts = np.array(self.options.counts)
         return np.repeat(durations / counts, counts)
 
 
+@checked
 def trajectory_problem(
     system: System,
     horizon: int,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.regulators.time_varying import linearize_along
@@ -22,6 +23,7 @@ from mbcasadi.shapes import require_positive, require_whole
 SETPOINTS = ("setpoint.q", "setpoint.v", "setpoint.u")
 
 
+@checked
 def reference_from_trajectory(
     solution: TrajectorySolution,
     ocp: OptimalControlProblem,
@@ -54,6 +56,7 @@ def reference_from_trajectory(
     return reference
 
 
+@checked
 def tracking_guess(
     solution: TrajectorySolution,
     ocp: OptimalControlProblem,
@@ -78,6 +81,7 @@ def tracking_guess(
     return initial_guess(ocp, x, u[:-1])
 
 
+@checked
 def linearize_trajectory(
     solution: TrajectorySolution, period: float, laps: int = 1
 ) -> tuple[Linearization, ...]:

@@ -7,6 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.dynamics.inverse import constrained_inverse_dynamics
@@ -103,6 +104,7 @@ class TrajectorySolution:
             rank=rank.astype(np.int64),
         )
 
+    @checked
     def at(self, times: ArrayLike, beyond: str = "hold") -> tuple[Array, Array, Array]:
         """Return q (n, nq), v (n, nv), u (n, nu) at any times, on the manifold.
 
@@ -121,9 +123,11 @@ class TrajectorySolution:
         """
         require_name("beyond", beyond, BEYOND)
         instants = real_array("times", times)
-        if instants.ndim != 1 or not np.all(np.isfinite(instants)):
-            raise ShapeError(f"times have shape {instants.shape}, expected (n,), all finite")
-        if instants.size and instants.min() < 0:
+        if instants.ndim != 1 or not instants.size or not np.all(np.isfinite(instants)):
+            raise ShapeError(
+                f"times have shape {instants.shape}, expected (n,), one at least, all finite"
+            )
+        if instants.min() < 0:
             raise ProblemError(
                 f"time {instants.min()} s is before the start of the trajectory, 0 s"
             )

@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.feedback import deviations
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.tasks.task import Slot
@@ -29,6 +30,7 @@ from mbcasadi.simulation.recorder import map_samples
 from mbcasadi.system import System
 
 
+@checked
 def trajectory_mpc(
     solution: TrajectorySolution,
     horizon: int,
@@ -78,6 +80,7 @@ def trajectory_mpc(
     return real_time_iteration(ocp, guess, delay=delay, name=name)
 
 
+@checked
 def time_varying_model(
     solution: TrajectorySolution,
     ocp: OptimalControlProblem,

@@ -13,8 +13,10 @@ import casadi as ca
 import mujoco
 import numpy as np
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ModelError, UnsupportedFeatureError
 from mbcasadi.mjcf import capture_warnings
+from mbcasadi.shapes import require_whole
 from mbcasadi.system import FrameFunctions, System
 from mbcasadi.validation.agreement import frame_values
 from mbcasadi.validation.agreement.manifold import Array, smooth_copy
@@ -61,6 +63,7 @@ class Check(NamedTuple):
     value: Value
 
 
+@checked
 def compare(
     system: System, model: mujoco.MjModel, states: int = 20, seed: int = 0, frames: int = 6
 ) -> list[Agreement]:
@@ -83,6 +86,8 @@ def compare(
         ModelError: system and model differ in size.
     """
     _require_same_size(system, model)
+    require_whole(1, states=states)
+    require_whole(0, seed=seed, frames=frames)
     checks, refused = _member_checks(system)
     for kind in ("site", "body"):
         for i in frame_values.spread_ids(model, kind, frames):

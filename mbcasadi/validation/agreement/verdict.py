@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.shapes import require_name
 from mbcasadi.validation.agreement.agreement import EXACT, Agreement
 
@@ -25,6 +26,7 @@ class Verdict(NamedTuple):
     allowed: tuple[str, ...]
 
 
+@checked
 def judge(
     entries: Sequence[Agreement], tolerance: float = EXACT, allow_missing: Sequence[str] = ()
 ) -> Verdict:

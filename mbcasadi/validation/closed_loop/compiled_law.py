@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import CProject, export_c
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
@@ -60,6 +61,7 @@ def controller_of(controller: Controller | HasController) -> Controller:
     return controller
 
 
+@checked
 @contextmanager
 def compile_controller(
     controller: Controller | HasController, progress: Callable[[str], None] | None = None

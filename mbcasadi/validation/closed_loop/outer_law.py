@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import CProject, TickTimes, export_c
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
@@ -29,6 +30,7 @@ Command = Callable[[float], ArrayLike] | ArrayLike
 OUTER = "outer_"  # prefix of the planner's outputs that are inputs of the outer law
 
 
+@runtime_checkable
 class Planner(Protocol):
     """What connects an outer law with an inner one, for example a footstep planner.
 
@@ -60,6 +62,7 @@ class OuterLaw:
         record: inputs, `u` and `status` of its ticks since `reset`; name → rows.
     """
 
+    @checked
     def __init__(
         self, law: CompiledLaw, planner: Planner, project: CProject, command: Command
     ) -> None:
@@ -124,6 +127,7 @@ class OuterLaw:
         return self.law.project.time(inputs, repeats=1)
 
 
+@checked
 @contextmanager
 def outer_law(
     controller: Controller | HasController, planner: Planner, command: Command

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column, require_whole
 from mbcasadi.validation.closed_loop.outer_law import OuterLaw
@@ -49,6 +50,7 @@ class ScenarioOptions:
     seed: int | None = None
 
     def __post_init__(self) -> None:
+        require_fields(self)
         if self.timestep is not None and not self.timestep > 0:
             raise ProblemError(f"timestep is {self.timestep} s; expected a positive number")
         if self.seed is not None and self.seed < 0:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.validation.metrics.metric import METRICS, Metric, base_name
 
@@ -43,6 +44,7 @@ class Criteria:
     settle: float = 0.0
 
     def __post_init__(self) -> None:
+        require_fields(self)
         for name, limit in (self.limits or {}).items():
             require_metric(name)
             if not isinstance(limit, (int, float)) or math.isnan(limit):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Controller
 from mbcasadi.plant import Plant
 from mbcasadi.validation.closed_loop import Recording
@@ -79,6 +80,7 @@ class Predictions:
     plans: int
     curves: PlanCurves
 
+    @checked
     def share(self, lag: int) -> float:
         """Return the error of the states over their motion; NaN where nothing moves.
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.description import Controller
 from mbcasadi.errors import UnknownNameError
+from mbcasadi.shapes import number
 from mbcasadi.validation.closed_loop import Recording
 from mbcasadi.validation.metrics.control_metrics import saturation
 from mbcasadi.validation.metrics.metric import Metric
@@ -46,8 +47,12 @@ class TrackingStatistics:
         return self.amplitude > SMALLEST_AMPLITUDE * self.scale
 
     def share(self, value: float) -> float:
-        """Return `value` over the amplitude, NaN where the target is constant."""
-        return value / self.amplitude if self.moves else float("nan")
+        """Return `value`, or NaN, over the amplitude; NaN where the target is constant.
+
+        Raises:
+            ProblemError: the value is no number.
+        """
+        return number("value", value) / self.amplitude if self.moves else float("nan")
 
 
 def tracking_statistics(

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.shapes import require_numbers, require_whole
 from mbcasadi.validation.metrics import Metric, Verdict
 from mbcasadi.validation.report.plain_data import Plain, package_versions, plain_data
@@ -34,6 +35,7 @@ class Case:
     start_error: float
 
 
+@checked
 def cases(
     seeds: Sequence[int],
     perturbs: Sequence[Mapping[str, float]] = ({},),

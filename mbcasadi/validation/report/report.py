@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation.report.findings import findings
 from mbcasadi.validation.report.html import page
@@ -60,6 +61,7 @@ class Report:
         """
         return page(self.runs, self.title, package_versions())
 
+    @checked
     def save(self, path: str | Path) -> Path:
         """Write the report as `.json` or `.html`; return the path.
 

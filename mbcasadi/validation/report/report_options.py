@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
@@ -35,6 +36,7 @@ class ReportOptions:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
+        require_fields(self)
         if self.undelayed is not None and not self.what_if:
             raise ProblemError(
                 "undelayed is used by the repetitions of what_if only; give what_if=True too"

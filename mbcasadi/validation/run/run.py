@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen import TickTimes
 from mbcasadi.description import Controller
 from mbcasadi.validation.closed_loop import Recording
@@ -67,6 +68,7 @@ class Run:
         """Whether every criterion is fulfilled."""
         return all(verdict.passed for verdict in self.verdicts)
 
+    @checked
     def metric(self, name: str) -> float:
         """Return the value of a metric, NaN where the run does not have it."""
         return next((m.value for m in self.metrics if m.name == name), math.nan)

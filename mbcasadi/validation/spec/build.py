@@ -8,6 +8,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
@@ -38,6 +39,7 @@ class Experiment:
     mask: Callable[[float], Array] | None
 
 
+@checked
 def build_experiment(spec: Spec, model: Path) -> Experiment:
     """Build the controller of a spec for a model, from a start on its constraints.
 
@@ -52,6 +54,7 @@ def build_experiment(spec: Spec, model: Path) -> Experiment:
     return experiment_for_system(spec, system, plant.q)
 
 
+@checked
 def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
     """Build the controller of a spec for a system that was read from a model.
 
@@ -64,6 +67,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         UnknownNameError: the model lacks a frame, joint, actuator, key frame or mask entry.
         ProblemError: the problem contradicts itself.
     """
+    q0 = column("q0", q0, system.nq)
     tasks = [make_task(table) for table in spec.task]
     controller = InverseDynamicsQP(
         system,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.validation.campaign import campaign
 from mbcasadi.validation.closed_loop import Progress, ScenarioOptions
 from mbcasadi.validation.metrics import Criteria
@@ -12,6 +13,7 @@ from mbcasadi.validation.spec.schema import Spec
 from mbcasadi.validation.validate import validate
 
 
+@checked
 def run_spec(spec: Spec, model: Path, report: ReportOptions | None = None) -> Report:
     """Build the controller of a spec, export it to C and run that C against MuJoCo.
 
@@ -43,6 +45,7 @@ def run_spec(spec: Spec, model: Path, report: ReportOptions | None = None) -> Re
     )
 
 
+@checked
 def run_campaign(
     spec: Spec,
     model: Path,

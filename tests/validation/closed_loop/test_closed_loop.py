@@ -236,7 +236,7 @@ def test_a_missing_or_misshapen_reference_is_refused() -> None:
 
 
 def test_only_a_controller_can_be_validated() -> None:
-    with pytest.raises(ProblemError, match="cannot validate a Function"):
+    with pytest.raises(ProblemError, match="controller is a Function; expected a Controller"):
         validate(crank_controller().function, FOUR_BAR, 1.0)  # type: ignore[arg-type]
     x = ca.SX.sym("x")
     odd = ca.Function("odd", [x], [x], ["wind"], ["u"])

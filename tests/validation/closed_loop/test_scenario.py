@@ -15,7 +15,7 @@ OUTER = object.__new__(OuterLaw)  # the checks do not look into it
     ("options", "message"),
     [
         ({"timestep": 0.0}, "timestep is 0.0 s; expected a positive number"),
-        ({"timestep": float("nan")}, "timestep is nan s"),
+        ({"timestep": float("nan")}, "timestep = nan"),
         ({"seed": -1}, "seed is -1; expected a non-negative integer"),
         ({"outer": OUTER, "mask": [1.0]}, "give mask or outer, not both"),
     ],

@@ -1,0 +1,127 @@
+"""What an annotation of an argument says, and whether a value is that.
+
+An annotation is a union of parts: a class, `float`, `Sequence[str]`, `ArrayLike` and so on.
+`ArrayLike` is itself a union in NumPy and counts as one part here.
+"""
+
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, is_typeddict
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.errors import ShapeError
+from mbcasadi.real_numbers import real_array
+
+NUMBERS = frozenset(typing.get_args(ArrayLike))
+"""Parts of NumPy's `ArrayLike`."""
+
+
+@cache
+def hints_of(owner: Any) -> dict[str, Any]:
+    """Return the annotations of arguments, those of `**options: Unpack[...]` among them."""
+    hints = typing.get_type_hints(owner)
+    hints.pop("return", None)
+    for name, hint in list(hints.items()):  # `**options: Unpack[Options]`
+        if typing.get_origin(hint) is typing.Unpack:
+            del hints[name]
+            hints |= typing.get_type_hints(*typing.get_args(hint))
+    return hints
+
+
+def parts_of(hint: Any) -> list[Any]:
+    """Return the parts of a union; `ArrayLike`, itself a union, is one part."""
+    if isinstance(hint, TypeVar):
+        return list(hint.__constraints__) or [Any]
+    if typing.get_origin(hint) not in {Union, types.UnionType}:
+        return [_without_dtype(hint)]
+    parts = typing.get_args(hint)
+    known = set(parts) >= NUMBERS
+    given = [part for part in parts if not (known and part in NUMBERS)]
+    single = [each for part in given for each in parts_of(part)]
+    return [*single, ArrayLike] if known else single
+
+
+def _without_dtype(hint: Any) -> Any:
+    """Return `ArrayLike` for arrays of numbers: what NumPy turns into one is one."""
+    return ArrayLike if typing.get_origin(hint) is np.ndarray else hint
+
+
+def _is(value: object, hint: Any) -> bool:
+    """Whether a value is what one part of an annotation says."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any or hint is object:
+        return True
+    if is_typeddict(hint):
+        return isinstance(value, Mapping)
+    if hint is ArrayLike:
+        return _is_array(value)
+    if hint in SCALARS:
+        return SCALARS[hint](value)
+    if origin is Literal:
+        return isinstance(value, str) and value in parts
+    if origin is not None and issubclass(origin, Callable):  # type: ignore[arg-type]
+        return callable(value)
+    if origin is not None and issubclass(origin, Mapping):
+        return isinstance(value, Mapping) and all(
+            is_any_of(k, parts[0]) and is_any_of(v, parts[1]) for k, v in value.items()
+        )
+    if origin is not None and issubclass(origin, Sequence):
+        return _is_sequence(value, origin, parts)
+    return isinstance(value, origin or hint)
+
+
+def is_any_of(value: object, hint: Any) -> bool:
+    """Whether a value is what an annotation says."""
+    return any(_is(value, each) for each in parts_of(hint))
+
+
+def _is_sequence(value: object, origin: type, parts: tuple[Any, ...]) -> bool:
+    """Whether a value is a sequence of such items; a text alone is none."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
+        return False
+    if isinstance(value, np.ndarray) and value.ndim != 1:
+        return False
+    fixed = issubclass(origin, tuple) and Ellipsis not in parts
+    if fixed:
+        return len(value) == len(parts) and all(map(is_any_of, value, parts))
+    return all(is_any_of(item, parts[0]) for item in value)
+
+
+def _is_array(value: object) -> bool:
+    try:
+        real_array("", value)
+    except ShapeError:
+        return False
+    return value is not None
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value is one real number; infinity is one, NaN is not."""
+    if isinstance(value, (str, bytes)) or not _is_array(value):
+        return False
+    array = real_array("", value)
+    return not array.ndim and not math.isnan(float(array))
+
+
+def _is_whole(value: object) -> bool:
+    """Whether a value counts something; 5.0 does not, since nothing is done 5.0 times."""
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value.item()
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+SCALARS: dict[Any, Callable[[object], bool]] = {
+    float: _is_number,
+    int: _is_whole,
+    complex: lambda value: isinstance(value, (int, float, complex, np.number)),
+    bool: lambda value: isinstance(value, (bool, np.bool_)),
+    str: lambda value: isinstance(value, str),
+    Path: lambda value: isinstance(value, Path),
+    type(None): lambda value: value is None,
+}

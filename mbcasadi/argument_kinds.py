@@ -1,0 +1,153 @@
+"""Checks at public entry points that an argument is what its annotation says.
+
+Annotations are checked by mypy in this package and by nothing in a program of a user, where a
+wrong argument would fail far inside, in words of NumPy or CasADi. `checked` reads the annotations
+of a function and refuses what is none of them before the function starts. Sizes, ranges and names
+are for the function itself (`mbcasadi.shapes`).
+"""
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import wraps
+from typing import Any, Literal, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.annotations import hints_of, is_any_of, parts_of
+from mbcasadi.errors import ProblemError, ShapeError
+from mbcasadi.real_numbers import described, real_array
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MAKERS = {
+    "System": "read_mjcf, from_lagrangian or from_equations makes one",
+    "Linearization": "linearize makes one",
+    "OptimalControlProblem": "optimal_control_problem makes one",
+    "Task": "PostureTask, FrameTask, ComTask or one of your own",
+    "SX": "symbols or expressions, as ca.SX.sym gives them",
+}
+"""What makes the objects that users do not construct themselves."""
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that refuses arguments which are not what its annotations say.
+
+    The wrapper raises `ShapeError` for what is no array of numbers, and `ProblemError` for what
+    is of another kind.
+    """
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def entry(*args: P.args, **kwargs: P.kwargs) -> R:
+        hints = hints_of(function)
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            kind = signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_POSITIONAL and name in hints:
+                for item in value:
+                    _require(name, item, hints[name])
+            elif kind is inspect.Parameter.VAR_KEYWORD:
+                for key, item in value.items():
+                    _require(key, item, hints.get(key, hints.get(name, Any)))
+            elif name in hints:
+                _require(name, value, hints[name])
+        return function(*args, **kwargs)
+
+    return entry
+
+
+def require_fields(data: Any) -> None:
+    """Raise unless each field of a dataclass is what its annotation says.
+
+    Raises:
+        ShapeError: a field is no array of numbers.
+        ProblemError: a field is of another kind.
+    """
+    kind: Any = type(data)
+    hints = hints_of(kind)
+    for field in fields(data):
+        if field.init:
+            _require(field.name, getattr(data, field.name), hints[field.name])
+
+
+def _require(name: str, value: object, hint: Any) -> None:
+    """Raise unless a value is what an annotation says."""
+    if is_any_of(value, hint):
+        return
+    alternatives = parts_of(hint)
+    if ArrayLike in alternatives and isinstance(value, (np.ndarray, list, tuple)):
+        real_array(name, value)  # its message is more exact
+    is_number = isinstance(value, (float, int)) and not isinstance(value, bool)
+    of_number = float in alternatives or int in alternatives
+    found = f"= {value}" if is_number and of_number else f"is {_found(value, alternatives)}"
+    expected = " or ".join(dict.fromkeys(_words(each) for each in alternatives))
+    advice = next((f": {MAKERS[w]}" for a in alternatives if (w := _name(a)) in MAKERS), "")
+    kind = ShapeError if ArrayLike in alternatives else ProblemError
+    raise kind(f"{name} {found}; expected {expected}{advice}")
+
+
+WORDS = {
+    float: "a number",
+    int: "a whole number",
+    complex: "a number, complex or real",
+    bool: "True or False",
+    str: "a text",
+    type(None): "None",
+    ArrayLike: "numbers",
+}
+
+
+PLURALS = {
+    float: "numbers",
+    int: "whole numbers",
+    complex: "numbers, complex or real",
+    bool: "True or False",
+    str: "names",
+}
+
+
+def _name(hint: Any) -> str:
+    return str(getattr(typing.get_origin(hint) or hint, "__name__", ""))
+
+
+def _words(hint: Any) -> str:
+    """Return what one part of an annotation says, for a message."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if _name(hint).startswith("Has"):  # a protocol of one attribute
+        return f"an object with a {_name(hint).removeprefix('Has').lower()}"
+    if hint in WORDS:
+        return WORDS[hint]
+    if origin is Literal:
+        return ", ".join(map(repr, parts))
+    if origin is not None and issubclass(origin, Mapping):
+        return f"a mapping from {_all_words(parts[0])} to {_all_words(parts[1])}"
+    if origin is not None and issubclass(origin, Callable):  # type: ignore[arg-type]
+        return "a function"
+    if origin is not None and issubclass(origin, Sequence):
+        items = PLURALS.get(parts[0], f"{_name(parts[0])} objects")
+        fixed = issubclass(origin, tuple) and Ellipsis not in parts
+        return f"a list of {len(parts)} {items}" if fixed else f"a list of {items}"
+    name = _name(hint)
+    return f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}"
+
+
+def _all_words(hint: Any) -> str:
+    return " or ".join(_words(each) for each in parts_of(hint))
+
+
+def _found(value: object, alternatives: list[Any]) -> str:
+    """Return what was found: the kind of a value, or of its first wrong item."""
+    for each in alternatives:
+        origin, parts = typing.get_origin(each), typing.get_args(each)
+        kind = origin if isinstance(origin, type) else object
+        if issubclass(kind, Mapping) and isinstance(value, Mapping):
+            wrong = [k for k, item in value.items() if not is_any_of(item, parts[1])]
+            found = f"{described(value[wrong[0]])} for {wrong[0]!r}" if wrong else "other names"
+            return f"a mapping with {found}"
+        if issubclass(kind, Sequence) and isinstance(value, (list, tuple)):
+            wrong = [item for item in value if not is_any_of(item, parts[0])]
+            return f"a list with {described(wrong[0])}" if wrong else f"{len(value)} long"
+    return described(value)

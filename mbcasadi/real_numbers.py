@@ -1,0 +1,45 @@
+"""Arrays of real numbers, and the words for what is none."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.errors import ShapeError
+
+
+def described(value: object) -> str:
+    """Return a value for a message: short texts and numbers as they are, others by their kind."""
+    if value is None or isinstance(value, (str, int, float)):
+        return repr(value)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return f"a {type(value).__name__}"
+
+
+def real_array(name: str, value: object) -> NDArray[np.float64]:
+    """Return `value` as an array of real numbers.
+
+    Raises:
+        ShapeError: it has masked or complex entries, which NumPy would turn into plain real ones
+            silently, or entries that are no numbers.
+    """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ShapeError(
+            f"{name} has {int(value.mask.sum())} masked entries; expected a number in each: "
+            "fill them, or leave them out"
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # CasADi's note that it was asked for an array
+            array: NDArray[Any] = np.asarray(value)
+        if array.dtype.kind == "c":
+            raise ShapeError(f"{name} is complex; expected real numbers: give its real part")
+        if array.dtype.kind in "USMm" or any(each is None for each in array.ravel().tolist()):
+            raise TypeError("NumPy would turn texts and dates into numbers, None into NaN")
+        return array.astype(float, copy=False)
+    except (TypeError, ValueError, RuntimeError, NotImplementedError, Warning) as error:
+        if isinstance(error, ShapeError):
+            raise
+        raise ShapeError(f"{name} is {described(value)}; expected numbers") from None

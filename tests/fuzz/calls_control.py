@@ -1,0 +1,167 @@
+"""Valid calls of the control laws, the regulators, the tasks and inverse dynamics."""
+
+import casadi as ca
+import numpy as np
+
+from fuzz import examples as ex
+from mbcasadi import control
+from mbcasadi.benchmarks.law_cases import system_of
+from mbcasadi.control import laws, regulators
+
+WEIGHTS = {"Q": np.ones(6), "R": 1.0}
+
+
+def _bilinear(call):
+    """A law of one line: u = -v of the motors."""
+    return laws.Command(u=-call.v[:2], a=ca.SX(4, 1))
+
+
+def _task(name, task):
+    """Valid calls of the methods of a task on the five-bar."""
+    system, q, v = ex.five_bar(), ca.SX.sym("q", 4), ca.SX.sym("v", 4)
+    ref = {slot.name.rpartition(".")[2]: ca.SX.sym("r", slot.size) for slot in task.slots(system)}
+    state = {"self": task, "system": system, "q": q, "v": v, "ref": ref}
+    gains = control.Gains(*(np.ones(len(task.components(system))) for _ in range(3)))
+    home = f"control.{name}"
+    return {
+        **{
+            f"{home}.{m}": {"self": task, "system": system}
+            for m in ("components", "units", "slots")
+        },
+        f"{home}.residual": state,
+        f"{home}.rows": state | {"gains": gains},
+        f"{home}.hold_reference": {"self": task, "system": system, "q": system.tree.q0},
+    }
+
+
+def calls_of_laws():
+    system, theta, task = ex.five_bar(), ex.theta(), control.PostureTask()
+    q, v, servo = ex.servo()
+    q0, pd = system.tree.q0, {"stiffness": 1.0, "damping": 1.0}
+    home = "control.laws."
+    with_task = {"system": system, "task": task}
+    with_theta = {"system": system, "coordinates": theta}
+    calls = {
+        "computed_torque": with_task,
+        "qr_inverse_dynamics": with_task,
+        "gravity_compensated_pd": with_task | pd,
+        "impedance_control": with_task | pd,
+        "constraint_force_control": {"system": system},
+        "dependent_regulation": {"system": system, "kp": 1.0, "kd": 1.0},
+        "dependent_tracking": {"system": system, "kd": 1.0},
+        "hybrid_motion_force_control": with_theta | {"gains": laws.ForceGains(0.5, 1.0)},
+        "passive_joint_control": with_theta,
+        "projected_inverse_dynamics": with_theta | {"system": system_of("five_bar_driven")},
+        "quasi_velocity_force": with_theta,
+        "quasi_velocity_tracking": with_theta,
+        "servo_control": {"system": system, "servo": servo},
+        "within_limits": {"law": ex.law()},
+        "servo_report": {"system": system, "servo": servo, "q": q0},
+        "servo_rows": {"system": system, "q": q, "v": v, "phi": q[0]},
+        "keep_rows": {"system": system, "rows": system.rows(q, v, phi=q[0])},
+        "input_reach": {"system": system, "q": q0},
+        "workspace_input_reach": {"system": system, "poses": q0},
+        "sampled_poses": {"system": system, "count": 2},
+        "multiplier_tracking": {"system": system, "q": q0},
+        "joint_coordinates": {"system": system, "joints": ex.JOINTS},
+        "function_coordinates": {"system": system, "theta": theta.theta},
+        "chosen_coordinates": {"system": system},
+        "composite_error": with_theta,
+        "gain_condition": with_theta | {"q": [q0], "v": [0 * q0]},
+        "make_law": {"system": system, "name": "own", "equations": _bilinear, "slots": ()},
+        "ForceGains": {"proportional": 0.5},
+        "ForceGains.radius": {"self": laws.ForceGains(0.5, 1.0), "period": 1e-3},
+        "GainCondition.bound": {
+            "self": laws.gain_condition(system, theta, [q0], [0 * q0]),
+            "t": [0.0, 0.1],
+            "theta0": 0.1,
+            "epsilon0": 0.1,
+        },
+        "Law.ref": {"self": ex.law(), "posture_q": np.zeros(4)},
+        "ServoRows.at": {
+            "self": servo,
+            "values": tuple(
+                ca.SX.sym(*part) for part in (("q", 4), ("v", 4), ("y", 0), ("y", 0), ("y", 0))
+            ),
+        },
+    }
+    return {home + name: arguments for name, arguments in calls.items()}
+
+
+def calls_of_regulators():
+    linear, home = ex.linear(), "control.regulators."
+    K = regulators.lqr_gain(linear, **WEIGHTS).K
+    feedback = {"linear": linear, "K": K}
+    along = {"along": ex.along(), **WEIGHTS, "period": 1e-3}
+    rest = {"system": ex.four_bar(), "q": linear.q, "v": linear.v, "u": linear.u}
+    calls = {
+        "controllability": {"linear": linear},
+        "descriptor_form": {"linear": linear},
+        "discretize": {"linear": linear, "period": 1e-3},
+        "discretize_along": {"linear": ex.along(), "period": 1e-3},
+        "encoders": {"system": ex.four_bar(), "positions": ["crank"]},
+        "equilibrium": {"system": ex.four_bar()},
+        "feedback": feedback,
+        "finite_horizon_gains": {"linear": linear, **WEIGHTS, "ticks": 2, "period": 1e-3},
+        "finite_horizon_lqr": {"linear": linear, **WEIGHTS, "duration": 2e-3},
+        "gain_in_full_coordinates": feedback,
+        "kalman": {
+            "linear": linear,
+            "output": ex.encoder(),
+            "W": np.repeat([0, 1.0], 3),
+            "V": 1e-6,
+        },
+        "linearize": rest,
+        "linearize_along": {n: [x] if n != "system" else x for n, x in rest.items()},
+        "lqg": {
+            "estimator": ex.estimator(),
+            "K": regulators.lqr_gain(linear, **WEIGHTS, period=1e-3).K,
+        },
+        "lqr": {"linear": linear, **WEIGHTS},
+        "lqr_gain": {"linear": linear, **WEIGHTS},
+        "lti_inverse_dynamics": {"linear": linear},
+        "observability": {"linear": linear, "C": linear.output_matrix(ex.encoder())},
+        "pole_placement": {"linear": linear, "poles": [-5.0, -6.0]},
+        "poles_gain": {"linear": linear, "poles": [-5.0, -6.0]},
+        "reduce_descriptor": {"full": ex.descriptor()},
+        "require_stabilisable": {"linear": linear},
+        "trajectory_gains": along,
+        "trajectory_lqr": along,
+        "Gate": {},
+        "Linearization.coordinates": {"self": linear, "q": linear.q, "v": linear.v},
+        "Linearization.state": {"self": linear, "x": np.zeros(2)},
+        "Linearization.output_matrix": {"self": linear, "output": ex.encoder()},
+        "KalmanFilter.correct": {
+            "self": ex.estimator(),
+            "x": ca.SX.sym("x", 2),
+            "y": ca.SX.sym("y"),
+            "memory": ca.SX.sym("m", 3),
+        },
+        "KalmanFilter.predict": {
+            "self": ex.estimator(),
+            "x": ca.SX.sym("x", 2),
+            "u": ca.SX.sym("u"),
+        },
+    }
+    return {home + name: arguments for name, arguments in calls.items()}
+
+
+def calls_of_tasks():
+    ctl, system = ex.inverse_dynamics(), ex.four_bar()
+    state = {"self": ctl, "q": system.tree.q0, "v": np.zeros(3)}
+    return {
+        "control.ComTask": {},
+        "control.FrameTask": {"frame": "tool"},
+        **_task("ComTask", control.ComTask(axes="xz")),
+        **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),
+        **_task("PostureTask", control.PostureTask()),
+        "control.InverseDynamicsQP": {
+            "system": system,
+            "tasks": [control.PostureTask(("crank",))],
+        },
+        "control.InverseDynamicsQP.problem": state,
+        "control.InverseDynamicsQP.solve": state,
+        "control.InverseDynamicsQP.reference_at": {"self": ctl, "q": system.tree.q0},
+        "control.with_fallback": {"law": ex.law(), "fallback": "zero"},
+        "control.CondensedQP.of": {"matrices": ex.matrices(), "row_names": ("a", "b")},
+    }

@@ -1,0 +1,150 @@
+"""Valid calls of MPC, trajectory optimisation and the hand-over to other libraries."""
+
+from types import SimpleNamespace
+
+import casadi as ca
+import numpy as np
+from support.interop_stand_ins import FakeDoMpc, FakeOcp
+
+from fuzz import examples as ex
+from fuzz.driver import Fresh
+from mbcasadi import mpc
+
+
+def calls_of_linear_mpc():
+    linear, plain = ex.linear(), ex.plain_model()
+    weights, cost = {"Q": np.ones(2), "R": 1.0}, {"Q": np.ones(6), "R": 1.0}
+    controller = ex.lti_mpc()
+    rows = mpc.Output("sum", np.ones((1, 2)), np.zeros((1, 1)), [-9.0], [9.0])
+    lti = {"model": plain, "horizon": 2, **weights, "outputs": [rows]}
+    return {
+        "LinearModel.of": {"A": np.eye(2), "B": np.ones((2, 1)), "period": 0.1},
+        "LinearModel.interval": {"self": plain, "k": 0},
+        "Noise": {},
+        "Output": {
+            "name": "sum",
+            "C": np.ones((1, 2)),
+            "D": np.zeros((1, 1)),
+            "lower": -9,
+            "upper": 9,
+        },
+        "linear_mpc": {"linear": linear, "horizon": 2, **cost},
+        "linear_problem": lti,
+        "lti_mpc": lti,
+        "offset_free_lti": lti | {"tracked": [[1.0, 0.0]], "noise": mpc.Noise()},
+        "offset_free_mpc": {"linear": linear, "horizon": 2, **cost, "tracked": np.eye(6)[:1]},
+        "deviation_output": {"linear": linear, "name": "lean", "row": np.eye(6)[0]},
+        "force_output": {"linear": linear, "name": "pin", "rows": np.eye(3)[:1]},
+        "friction_output": {"linear": linear, "name": "pin", "constraint": "pin", "friction": 0.5},
+        "LinearMPC.ref": {"self": controller, "values": {"x1": np.zeros(2)}},
+        "LinearMPC.schedule": {"self": controller, "values": {"x": np.zeros(2)}},
+        "LinearMPC.violations": {"self": controller, "inputs": ex.zeros_of(controller.function)},
+        "TerminalSet.contains": {"self": ex.terminal_set(), "x": np.zeros(2), "u": np.zeros(1)},
+    }
+
+
+def calls_of_ocps():
+    ocp, guess, system = ex.ocp(), ex.ocp_guess(), ex.mass()
+    own = mpc.stage_symbols(system)
+    iteration = ex.iteration()
+    z = iteration.z(guess)
+    return {
+
+        "Bounded": {"value": own.q},
+        "DynamicsOptions": {},
+        "DynamicsOptions.acceleration_fun": {"self": mpc.DynamicsOptions(), "system": system},
+        "StepOptions": {},
+        "StepOptions.acceleration_fun": {"self": mpc.StepOptions(), "system": system},
+        "stage_symbols": {"system": system},
+        "discrete_dynamics": {"system": system, "period": 0.1},
+        "step_fun": {"system": system, "period": 0.1},
+        "optimal_control_problem": {
+            "system": system, "horizon": 2, "period": 0.1, "R": 1.0, "symbols": own,
+            "path": [mpc.Bounded(own.q, -9.0, 9.0)],
+        },
+        "direct_collocation": {"ocp": ocp, "system": system},
+        "collocation_guess": {
+            "ocp": mpc.direct_collocation(ocp, system), "system": system, "guess": guess,
+        },
+        "initial_guess": {"ocp": ocp, "x": np.zeros((5, 2)), "u": np.zeros((4, 1))},
+        "rollout": {"ocp": ocp, "x0": np.zeros(2), "p": ocp.parameters()},
+        "solve": {"ocp": ocp, "x0": np.zeros(2)},
+        "ocp_solver": {"ocp": ocp},
+        "real_time_iteration": {"ocp": ocp},
+        "OptimalControlProblem.names": {"self": ocp, "of": "x"},
+        "OptimalControlProblem.parameters": {"self": ocp},
+        "RealTimeIteration.z": {"self": iteration, "guess": guess},
+        "RealTimeIteration.trajectory": {"self": iteration, "z": z},
+        "RealTimeIteration.violations": {"self": iteration, "z": z},
+    }  # fmt: skip
+
+
+def calls_of_trajectories():
+    system, problem, solution = ex.mass(), ex.trajectory_problem(), ex.trajectory()
+    own, ocp = mpc.stage_symbols(system), ex.ocp()
+    along = {"solution": solution, "ocp": ocp}
+    q = ex.symbols()[0]
+    return {
+        "actuation_measure": {"system": ex.four_bar(), "q": q, "near": ex.four_bar().tree.q0},
+        "pin_independent_coordinates": {"system": system, "symbols": own, "q": [0.0]},
+        "pose_path": {
+            "system": system, "q": own.q, "value": own.q, "times": [0.0, 0.1, 0.2],
+            "targets": [[0.0], [0.1], [0.2]], "q0": [0.0],
+        },
+        "PosePath.guess": {"self": ex.path(), "problem": problem},
+        "trajectory_problem": {
+            "system": system, "horizon": 2, "duration": (0.1, 0.2), "time_weight": 1.0,
+        },
+        "trajectory_guess": {"problem": problem, "q": np.zeros((5, 1))},
+        "trajectory_solver": {"problem": problem},
+        "optimise": {"problem": problem, "guess": ex.trajectory_guess()},
+        "TrajectoryProblem.lengths": {"self": problem, "durations": np.array([0.4])},
+        "TrajectorySolution.at": {"self": solution, "times": [0.0, 0.1]},
+        "linearize_trajectory": {"solution": solution, "period": 0.1},
+        "reference_from_trajectory": along,
+        "time_varying_model": along,
+        "tracking_guess": along,
+        "trajectory_mpc": {
+            "solution": solution, "horizon": 2, "period": 0.1, "Q": np.ones(2), "R": 1.0,
+        },
+    }  # fmt: skip
+
+
+def calls_of_walking():
+    gait, t = mpc.trot(0.48), ca.SX.sym("t")
+    return {
+        "Gait": {"period": 0.5, "duty": 0.5, "offsets": (0.0, 0.5)},
+        "Gait.on_ground": {"self": gait, "t": t},
+        "Gait.swing_share": {"self": gait, "t": t},
+        "Gait.schedule": {"self": gait, "t": t, "horizon": 2, "period": 0.03},
+        "trot": {"period": 0.5},
+
+        "SwingParameters": {},
+        "SingleRigidBody": {"mass": 10.0, "inertia": np.eye(3)},
+        "single_rigid_body": {"system": ex.quadruped(), "contacts": ex.feet(), "q0": ex.stand()},
+        "rigid_body_state": {"system": ex.quadruped()},
+        "single_rigid_body_mpc": {
+            "body": ex.rigid_body(), "horizon": 2, "Q": [50.0] * 6 + [1.0] * 6, "rho": 1e-6,
+        },
+        "walking_planner": {
+            "law": ex.walking_law(), "mpc": ex.rigid_body_mpc(), "gait": gait, "q0": ex.stand(),
+            "stepping": mpc.SwingParameters(),
+        },
+    }  # fmt: skip
+
+
+def calls_of_interop():
+    system, home = {"system": ex.mass()}, "interop."
+    ticks = system | {"horizon": 2, "period": 0.1}
+    return {
+        home + "continuous_dynamics": system,
+        home + "to_acados_model": system | {"model": Fresh(SimpleNamespace)},
+        home + "to_do_mpc_model": system | {"model": Fresh(FakeDoMpc)},
+        home + "to_opti": ticks | {"q0": [0.0]},
+        home + "to_rockit": ticks | {"ocp": Fresh(FakeOcp)},
+    }
+
+
+def calls_of_mpc():
+    parts = (calls_of_linear_mpc, calls_of_ocps, calls_of_trajectories, calls_of_walking)
+    return {f"mpc.{name}": call for part in parts for name, call in part().items()}

@@ -1,0 +1,108 @@
+"""Valid calls of code generation, the plant, validation and the models."""
+
+import numpy as np
+
+from fuzz import examples as ex
+from fuzz import plant_examples as plants
+from mbcasadi import validation
+from mbcasadi.validation import agreement
+
+SPEC = {
+    "type": "inverse_dynamics_qp",
+    "task": [{"type": "posture", "joints": ["crank"], "kp": 100.0}],
+}
+
+
+def calls_of_codegen():
+    project = plants.project()
+    call = {"self": project, "inputs": {}}
+    memory = {"memory": project.memory()}
+    phases = plants.iteration_project()
+    ticks = {"self": phases, "memory": phases.memory(), "inputs": {}}
+    home = "codegen."
+    return {
+        home + "export_c": {
+            "controller": ex.sine(),
+            "folder": ex.folder() / "sine",
+            "overwrite": True,
+        },
+        home + "open_project": {"folder": project.folder},
+        home + "CProject.build": {"self": project},
+        home + "CProject.size": {"self": project},
+        home + "CProject.load": {"self": project},
+        home + "CProject.build_example": {"self": project},
+        home + "CProject.step": call | memory,
+        home + "CProject.prepare": ticks,
+        home + "CProject.feedback": ticks,
+        home + "CProject.time": call | {"repeats": 1},
+    }
+
+
+def calls_of_plants():
+    world, home = plants.world(), "plant."
+    own = {"self": world}
+    return {
+        home + "Plant": {"source": ex.FOUR_BAR},
+        home + "Plant.keyframe": {"self": plants.standing(), "name": "stand"},
+        home + "Plant.integrate": own | {"q": ex.four_bar().tree.q0, "dv": np.zeros(3)},
+        home + "Plant.reset": own,
+        home + "Plant.apply_force": own | {"force": np.zeros(3)},
+        home + "Plant.switch_equalities": own | {"active": {"pin": True}},
+        home + "Plant.step": own | {"u": np.zeros(1)},
+        home + "Plant.measure": own | {"u": np.zeros(1)},
+        home + "Plant.contact_forces": {"self": plants.standing(), "names": ["FL"]},
+        home + "Plant.frame_position": own | {"name": "tracer"},
+        home + "compile_model": {"source": ex.FOUR_BAR},
+        home + "draw_frames": {"model": ex.model(), "q": np.zeros((1, 3)), "width": 8, "height": 8},
+        home + "make_rigid": {"model": ex.model()},
+        home + "perturb": {"model": ex.model(), "errors": {"mass": 0.0}},
+        home + "soften": {"model": ex.model(), "time_constant": 0.02, "impedance": 0.9},
+    }
+
+
+def calls_of_validation():
+    law, home = plants.compiled(), "validation."
+    trial = {"controller": law, "model": ex.FOUR_BAR, "duration": 2e-3}
+    report = plants.report()
+    return {
+        home + "validate": trial,
+        home + "campaign": trial | {"cases": validation.cases([0])},
+        home + "cases": {"seeds": [0]},
+        home + "compile_controller": {"controller": law},
+        home + "outer_law": {
+            "controller": law, "planner": plants.planner(), "command": np.zeros(1),
+        },
+        home + "OuterLaw": {
+            "law": law, "planner": plants.planner(), "project": plants.planner_project(),
+            "command": np.zeros(1),
+        },
+        home + "Predictions.share": {"self": plants.predictions(), "lag": 0},
+        home + "TrackingStatistics.share": {"self": plants.tracking(), "value": 0.1},
+        home + "Criteria": {},
+        home + "ReportOptions": {},
+        home + "ScenarioOptions": {},
+        home + "Report.save": {"self": report, "path": ex.folder() / "report.json"},
+        home + "Run.metric": {"self": report.runs[0], "name": "effort.rms"},
+        home + "agreement.compare": {"system": ex.four_bar(), "model": ex.model(), "states": 1},
+        home + "agreement.judge": {"entries": [agreement.Agreement("M", 0.0, 0, "kg")]},
+        home + "spec.read_spec": {"path": plants.spec_file()},
+        home + "spec.parse_spec": {"tables": SPEC},
+        home + "spec.build_experiment": {"spec": plants.own_spec(), "model": ex.FOUR_BAR},
+        home + "spec.experiment_for_system": {
+            "spec": plants.own_spec(), "system": ex.four_bar(), "q0": ex.four_bar().tree.q0,
+        },
+        home + "spec.run_spec": {"spec": plants.own_spec(), "model": ex.FOUR_BAR},
+        home + "spec.run_campaign": {"spec": plants.own_spec(), "model": ex.FOUR_BAR, "runs": 1},
+        home + "spec.Spec.with_trial": {"self": plants.own_spec()},
+    }  # fmt: skip
+
+
+def calls_of_data():
+    return {
+        "models.path": {"name": "four_bar"},
+        "description.Coverage.by": {"self": ex.four_bar().coverage, "treatment": "used"},
+        "description.Coverage.refusal": {
+            "self": ex.four_bar().coverage,
+            "member": "bias_force",
+        },
+    }

@@ -1,0 +1,101 @@
+"""Exports, plants and reports for valid calls, each made once."""
+
+from functools import cache
+from types import SimpleNamespace
+
+import casadi as ca
+import numpy as np
+
+import mbcasadi as mb
+from fuzz import examples as ex
+from mbcasadi import models, plant, validation
+from mbcasadi.control import regulators
+from mbcasadi.validation import spec
+
+
+@cache
+def world():
+    return plant.Plant(ex.FOUR_BAR)
+
+
+@cache
+def project():
+    """The compiled C of a law without a solver."""
+    return mb.export_c(regulators.lqr(ex.linear(), np.ones(6), 1.0), ex.folder() / "lqr")
+
+
+@cache
+def iteration_project():
+    """The compiled C of a law whose tick has two phases."""
+    return mb.export_c(ex.iteration(), ex.folder() / "iteration")
+
+
+@cache
+def lqr():
+    return regulators.lqr(ex.linear(), np.ones(6), 1.0)
+
+
+@cache
+def compiled():
+    law = lqr().controller
+    return validation.CompiledLaw(law, project().load(), project())
+
+
+@cache
+def planner():
+    """A planner that hands the state on to the outer law."""
+    sizes = {"q": 3, "v": 3, "command": 1, "u": 1, "t": 1, "z": 1}
+    given = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+    law = lqr().function
+    outer = {f"outer_{n}": ca.SX(law.numel_in(n), 1) for n in law.name_in() if n != "z"}
+    out = {"ref": ca.SX(1), "mask": ca.SX(1), **outer, "z_next": given["z"]}
+    function = ca.Function("plan", [*given.values()], [*out.values()], [*given], [*out])
+    return SimpleNamespace(function=function, z0=np.zeros(1), u0=np.zeros(1), every=1, delay=0)
+
+
+@cache
+def planner_project():
+    return mb.export_c(planner().function, ex.folder() / "planner")
+
+
+@cache
+def predictions():
+    one = validation.PredictionStatistics("q", "rad", (0.1,), (0.1,), (0.2,))
+    return validation.Predictions({"next": 1}, 1e-3, 2, 0, (one,), (one,), 1, None)
+
+
+@cache
+def tracking():
+    return validation.TrackingStatistics("q", "rad", 0.1, 0.2, 0.3, 0.1)
+
+
+@cache
+def standing():
+    return plant.Plant(models.path("quadruped"))
+
+
+@cache
+def report():
+    return validation.validate(compiled(), ex.FOUR_BAR, 2e-3)
+
+
+SPEC = """
+type = "inverse_dynamics_qp"
+[[task]]
+type = "posture"
+joints = ["crank"]
+[validation]
+duration = 0.002
+"""
+
+
+@cache
+def spec_file():
+    file = ex.folder() / "spec.toml"
+    file.write_text(SPEC)
+    return file
+
+
+@cache
+def own_spec():
+    return spec.read_spec(spec_file())

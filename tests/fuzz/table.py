@@ -1,0 +1,39 @@
+"""All valid calls by the path of what is called; a package's calls are made when one is needed."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from fuzz import calls_control, calls_mechanics, calls_mpc, calls_plant
+
+Calls = dict[str, dict[str, Any]]
+
+CALLS_OF: dict[str, Callable[[], Calls]] = {
+    "codegen": calls_plant.calls_of_codegen,
+    "control": calls_control.calls_of_tasks,
+    "control.laws": calls_control.calls_of_laws,
+    "control.regulators": calls_control.calls_of_regulators,
+    "description": calls_plant.calls_of_data,
+    "dynamics": calls_mechanics.calls_of_dynamics,
+    "formulation": calls_mechanics.calls_of_formulations,
+    "interop": calls_mpc.calls_of_interop,
+    "linalg": calls_mechanics.calls_of_linalg,
+    "models": calls_plant.calls_of_data,
+    "mpc": calls_mpc.calls_of_mpc,
+    "plant": calls_plant.calls_of_plants,
+    "simulation": calls_mechanics.calls_of_simulation,
+    "system": calls_mechanics.calls_of_systems,
+    "validation": calls_plant.calls_of_validation,
+}
+
+
+@cache
+def calls_of(package: str) -> Calls:
+    """Return the calls of a package."""
+    return CALLS_OF[package]()
+
+
+def arguments_of(path: str) -> dict[str, Any]:
+    """Return the arguments of the valid call; a `KeyError` is a lack of the table."""
+    package = max((name for name in CALLS_OF if path.startswith(f"{name}.")), key=len)
+    return calls_of(package)[path]

@@ -1,0 +1,46 @@
+"""Each public callable answers its valid call, and refuses wrong arguments in our own words.
+
+One argument at a time is replaced by each of the wrong values. Accepted is an answer, or one of
+the exceptions of `mbcasadi.errors`; an exception of Python, NumPy, CasADi or MuJoCo is a fault,
+as is a call that does not come back.
+"""
+
+import numpy as np
+import pytest
+
+from fuzz.driver import answer, fault_of, faults_of
+from fuzz.public_names import public_callables
+from fuzz.table import CALLS_OF, arguments_of, calls_of
+from mbcasadi.errors import ShapeError
+
+CALLABLES = public_callables()
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    """Let calls that write do it in a folder of the test, and one renderer be tried."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MUJOCO_GL", "osmesa")
+
+
+@pytest.mark.parametrize("path", sorted(CALLABLES))
+def test_a_wrong_argument_gets_an_answer_or_an_exception_of_ours(path):
+    arguments = arguments_of(path)
+    answer(CALLABLES[path], arguments)
+    faults = faults_of(CALLABLES[path], arguments)
+    assert not faults, "\n".join(f"{path}({wrong}): {fault}" for wrong, fault in faults.items())
+
+
+def test_the_table_has_a_valid_call_of_each_public_callable_and_of_nothing_else():
+    listed = [path for package in CALLS_OF for path in calls_of(package)]
+    assert sorted(set(listed)) == sorted(CALLABLES)
+
+
+def test_the_driver_tells_faults_from_answers_and_from_exceptions_of_ours():
+    def own(x):
+        raise ShapeError("x is wrong")
+
+    assert fault_of(abs, {}).startswith("TypeError")
+    assert fault_of(np.linalg.inv, {"a": np.zeros((2, 2))}).startswith("LinAlgError")
+    assert fault_of(own, {"x": 1}) == ""
+    assert fault_of(np.zeros, {"shape": 1}) == ""
