@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from mbcasadi.errors import ShapeError
 
+NOT_NUMBERS = (TypeError, ValueError, RuntimeError, NotImplementedError, Warning)
+"""What NumPy, CasADi and others' arrays raise where they are no array of numbers."""
+
 
 def described(value: object) -> str:
     """Return a value for a message: short texts and numbers as they are, others by their kind."""
@@ -25,6 +28,8 @@ def real_array(name: str, value: object) -> NDArray[np.float64]:
         ShapeError: it has masked or complex entries, which NumPy would turn into plain real ones
             silently, or entries that are no numbers.
     """
+    if type(value) is np.ndarray and value.dtype.kind in "fiub":  # nothing to find out
+        return value.astype(float, copy=False)
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ShapeError(
             f"{name} has {int(value.mask.sum())} masked entries; expected a number in each: "
@@ -34,12 +39,11 @@ def real_array(name: str, value: object) -> NDArray[np.float64]:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # CasADi's note that it was asked for an array
             array: NDArray[Any] = np.asarray(value)
-        if array.dtype.kind == "c":
-            raise ShapeError(f"{name} is complex; expected real numbers: give its real part")
         if array.dtype.kind in "USMm" or any(each is None for each in array.ravel().tolist()):
             raise TypeError("NumPy would turn texts and dates into numbers, None into NaN")
-        return array.astype(float, copy=False)
-    except (TypeError, ValueError, RuntimeError, NotImplementedError, Warning) as error:
-        if isinstance(error, ShapeError):
-            raise
+        numbers = array if array.dtype.kind == "c" else array.astype(float, copy=False)
+    except NOT_NUMBERS:
         raise ShapeError(f"{name} is {described(value)}; expected numbers") from None
+    if numbers.dtype.kind == "c":
+        raise ShapeError(f"{name} is complex; expected real numbers: give its real part")
+    return numbers

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.errors import ShapeError, SimulationError, UnknownNameError
+from mbcasadi.errors import ProblemError, ShapeError, SimulationError, UnknownNameError
 from mbcasadi.plant import api, equalities, options
 from mbcasadi.plant.contacts import (
     ContactForce,
@@ -17,6 +17,7 @@ from mbcasadi.plant.contacts import (
     frame_position,
 )
 from mbcasadi.plant.measurement import Measurement
+from mbcasadi.real_numbers import real_array
 
 Array = NDArray[np.float64]
 
@@ -177,19 +178,20 @@ class Plant:
         """
         equalities.switch_equalities(self.model, self.data, active)
 
-    @checked
-    def step(self, u: ArrayLike, steps: int = 1) -> None:
+    def step(self, u: ArrayLike, steps: int = 1) -> None:  # called often: checked by hand
         """Apply the control `u` (nu,) for `steps` time steps.
 
         Raises:
             SimulationError: the simulation diverged (NaN or huge numbers).
+            ShapeError, ProblemError: no control (nu,), or no whole number of steps.
         """
         self.data.ctrl[:] = _column("u", u, self.nu)
+        if not isinstance(steps, (int, np.integer)):
+            raise ProblemError(f"steps is {steps!r}; expected a whole number")
         for _ in range(steps):
             mujoco.mj_step(self.model, self.data)
         self._check()
 
-    @checked
     def measure(self, u: ArrayLike) -> Measurement:
         """Return accelerations and forces at the present state under `u` (nu,), without a step."""
         model, data = self.model, self.data
@@ -238,9 +240,7 @@ class Plant:
 
 
 def _column(name: str, value: ArrayLike, size: int) -> Array:
-    if np.ma.is_masked(value) or np.iscomplexobj(value):
-        raise ShapeError(f"{name} has masked or complex entries; expected real numbers")
-    array = np.asarray(value, dtype=float)
+    array = real_array(name, value)
     if array.shape not in {(size,), (size, 1)}:
         raise ShapeError(f"{name} has shape {array.shape}, expected ({size},)")
     if not np.isfinite(array).all():

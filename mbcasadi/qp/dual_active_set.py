@@ -36,7 +36,7 @@ class Progress(NamedTuple):
 
     Fields: `X` (2m, n) pseudo-inverse of the active rows, transposed; `x` (n,); `multiplier` (2m,)
     not negative; `active` (2m,) zeros and ones; `entering` (2m,) one at the row that is being
-    made active; `pushed` its multiplier; `flag` a `SolverFlag`, `STOPPED` while under way.
+    made active; `entering_multiplier` of that row; `flag` a `SolverFlag`, `STOPPED` while running.
     """
 
     X: ca.MX
@@ -44,7 +44,7 @@ class Progress(NamedTuple):
     multiplier: ca.MX
     active: ca.MX
     entering: ca.MX
-    pushed: ca.MX
+    entering_multiplier: ca.MX
     flag: ca.MX
 
 
@@ -66,7 +66,7 @@ def dual_active_set_fun(m: int, n: int) -> ca.Function:
         multiplier=none,
         active=none,
         entering=none,
-        pushed=ca.MX(0),
+        entering_multiplier=ca.MX(0),
         flag=ca.MX(int(SolverFlag.STOPPED)),
     )
     block = _block_fun(2 * m, n)
@@ -83,7 +83,7 @@ def iteration_limit(m: int, n: int) -> int:
 
 
 def _block_fun(m: int, n: int) -> ca.Function:
-    """Return (under way, progress, C, d) → (progress): some steps, or none."""
+    """Return (running, progress, C, d) → (progress): some steps, or none."""
     shapes = ((m, n), (n, 1), (m, 1), (m, 1), (m, 1), (1, 1), (1, 1))
     given = [ca.MX.sym(f"s{i}", *shape) for i, shape in enumerate(shapes)]
     C, d = ca.MX.sym("C", m, n), ca.MX.sym("d", m)
@@ -104,7 +104,7 @@ def _step(at: Progress, C: ca.MX, d: ca.MX) -> Progress:
     choosing = ca.sum1(at.entering) < 1
     done = ca.logic_and(choosing, outside <= ROUNDING)
     entering = ca.if_else(choosing, _first_largest(violated), at.entering)
-    pushed = ca.if_else(choosing, 0, at.pushed)
+    pushed = ca.if_else(choosing, 0, at.entering_multiplier)
 
     share, rest, length2 = _split(at.X, C, entering)
     blocks = ca.logic_and(at.active > 0, share > RAY_ROUNDING)
@@ -132,7 +132,7 @@ def _step(at: Progress, C: ca.MX, d: ca.MX) -> Progress:
 
     moved = Progress(X, x, multiplier, active, ca.if_else(enters, 0, entering), pushed, at.flag)
     ray = at._replace(multiplier=entering - share, flag=ca.MX(int(SolverFlag.INFEASIBLE)))
-    with_entering = at.multiplier + at.pushed * at.entering
+    with_entering = at.multiplier + at.entering_multiplier * at.entering
     ended = at._replace(multiplier=with_entering, flag=ca.MX(int(SolverFlag.OPTIMAL)))
     rests = at.flag != SolverFlag.STOPPED
     done = ca.logic_or(done, ca.logic_and(stuck, outside <= PLUGIN_PRIMAL_TOLERANCE))

@@ -4,11 +4,10 @@ Lengths, masses and times are converted, and with them state, reference, gains, 
 A slider-crank of 1 mm, 1 m and 1 km is such a conversion; so is one in grams and milliseconds.
 """
 
-from dataclasses import dataclass
-
 import casadi as ca
 import numpy as np
 import pytest
+from support.unit_systems import OTHERS, Units
 
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, PostureTask
@@ -17,29 +16,14 @@ from mbcasadi.control.laws import computed_torque, function_coordinates, passive
 AGREE = 1e-8  # relative; factorisations of a condition up to 1e6 in other roundings
 
 
-@dataclass(frozen=True)
-class Units:
-    """How many new units a metre, a kilogram and a second have."""
-
-    m: float = 1.0
-    kg: float = 1.0
-    s: float = 1.0
-
-    @property
-    def rates(self):
-        """Of two angles and a position, per second."""
-        return np.array([1.0, 1.0, self.m]) / self.s
-
-    @property
-    def pose(self):
-        return np.array([1.0, 1.0, self.m])
-
-    @property
-    def torque(self):
-        return self.kg * self.m**2 / self.s**2
+def pose_sizes(units):
+    """Of two angles and a position."""
+    return units.of(("rad", "rad", "m"))
 
 
-OTHERS = (Units(m=1e3), Units(m=1e-3), Units(kg=1e3, s=1e3), Units(m=1e3, kg=1e3, s=10.0))
+def rate_sizes(units):
+    """Of two angles and a position, per second."""
+    return pose_sizes(units) / units.s
 
 
 def slider_crank(units, limit=np.inf):
@@ -63,11 +47,11 @@ def state(units, a=0.7):
     b = -np.arcsin(0.6 * np.sin(a))
     rate = -0.6 * np.cos(a) / np.cos(b)
     x, speed = 0.3 * np.cos(a) + 0.5 * np.cos(b), -0.3 * np.sin(a) - 0.5 * np.sin(b) * rate
-    return units.pose * [a, b, x], units.rates * [1.0, rate, speed]
+    return pose_sizes(units) * [a, b, x], rate_sizes(units) * [1.0, rate, speed]
 
 
 def task(units):
-    weights = np.array([1.0, 0.5, 3.0]) / (units.rates / units.s) ** 2
+    weights = np.array([1.0, 0.5, 3.0]) / (rate_sizes(units) / units.s) ** 2
     return PostureTask(kp=100.0 / units.s**2, weight=weights)
 
 
@@ -76,14 +60,14 @@ def solved(units, limit, a):
         slider_crank(units, limit), [task(units)], stabilisation=20.0 / units.s
     )
     q, v = state(units, a)
-    ref = np.concatenate([q + units.pose * [0.1, 0.0, 0.02], 0 * v, 0 * v])
+    ref = np.concatenate([q + pose_sizes(units) * [0.1, 0.0, 0.02], 0 * v, 0 * v])
     solution = controller.solve(q, v, ref)
     force = np.array(controller.system.constraint_jacobian(q)).T @ solution.lam
     return {
         "status": solution.status,
         "kept": solution.independent_rows,
-        "a": solution.a / units.rates * units.s,
-        "force": force / units.torque * units.pose,
+        "a": solution.a / rate_sizes(units) * units.s,
+        "force": force / units.torque * pose_sizes(units),
         "u": solution.u / units.torque,
     }
 
@@ -118,7 +102,7 @@ def test_laws_agree_in_all_units(units, rank_tol):
         for name, law in laws.items():
             ref = np.zeros(law.function.numel_in("ref"))
             if name == "computed":
-                ref[law.reference["posture.q"]] = q + u.pose * [0.1, 0.0, 0.02]
+                ref[law.reference["posture.q"]] = q + pose_sizes(u) * [0.1, 0.0, 0.02]
             else:
                 ref[law.reference["theta.q"]] = q[0] + 0.1
             out = law.function(q=q, v=v, ref=ref, z=np.zeros(0))

@@ -50,7 +50,7 @@ def test_every_tick_is_solved_and_the_hopper_stays_where_it_is(hopping, share):
     names, runs = hopping
     run = runs[share]
     assert np.all(run["status"] == 0)
-    assert run["sole"].min() < -0.01  # m: the floor gives way, by more than a plan may
+    assert run["sole"].min() < -0.01  # m: it penetrates the floor by more than a plan may
     assert np.abs(run["x"]).max() < 0.1
     assert np.abs(run["lean"]).max() < 0.5  # rad
     landed = names["LANDED"] * round(names["PERIOD"] / (run["t"][1] - run["t"][0]))

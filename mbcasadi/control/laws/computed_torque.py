@@ -59,7 +59,7 @@ def computed_torque(
     Raises:
         ProblemError, UnknownNameError: the task or the options do not fit the system.
     """
-    require_law_arguments(system, rank_tol, damping=damping)
+    require_law_arguments(rank_tol, damping=damping)
     require_task("task", task)
     gains = gains_of(task, system)
 

@@ -66,7 +66,7 @@ def constraint_force_control(
     Raises:
         ProblemError: the options do not fit, or the sampled force loop diverges.
     """
-    require_law_arguments(system, rank_tol)
+    require_law_arguments(rank_tol)
     loop = force_loop(system, gains, rows, period, ctrl_limits)
 
     def equations(at: LawInputs) -> Command:

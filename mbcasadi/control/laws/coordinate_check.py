@@ -11,7 +11,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.poses import (
     POSE_RANK_TOL,
@@ -72,7 +71,6 @@ def coordinates_of(
 
 def require_coordinates(system: System, coordinates: object) -> None:
     """Raise `ProblemError` unless an argument is coordinates for this system."""
-    require_system(system)
     require_kind("coordinates", coordinates, Coordinates, ADVICE)
     assert isinstance(coordinates, Coordinates)
     nq, nv = coordinates.rows.numel_in("q"), coordinates.rows.numel_in("v")

@@ -85,7 +85,7 @@ def dependent_regulation(
     Warns:
         UserWarning: σ >= 1.
     """
-    require_law_arguments(system, rank_tol)
+    require_law_arguments(rank_tol)
     gains = {"kp": _per_coordinate("kp", kp, system), "kd": _per_coordinate("kd", kd, system)}
     require_numbers(sigma=sigma)
     require_positive(rest_speed=rest_speed)

@@ -67,7 +67,7 @@ def dependent_tracking(
         ProblemError: gains that are not positive, or what `make_law` refuses.
         UnsupportedFeatureError: rows that are not `A(q) v = 0`.
     """
-    require_law_arguments(system, rank_tol)
+    require_law_arguments(rank_tol)
     require_still_rows(system)
     speeds = rates(system)
     K_p, K_d = (

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.laws.coordinate_check import require_coordinates
 from mbcasadi.control.laws.quasi_velocity_motion import decay_rate, gain_matrix, require_plain
@@ -114,7 +113,6 @@ def gain_condition(
     Raises:
         ShapeError: q and v are not samples of this system.
     """
-    require_system(system)
     require_coordinates(system, coordinates)
     require_plain(system)
     poses, speeds = (np.atleast_2d(real_array(n, x)) for n, x in (("q", q), ("v", v)))

@@ -64,7 +64,7 @@ def gravity_compensated_pd(
     Raises:
         ProblemError, UnknownNameError: the task or the options do not fit the system.
     """
-    require_law_arguments(system, rank_tol)
+    require_law_arguments(rank_tol)
     require_task("task", task)
     spring = Spring.of(system, task, stiffness, damping)
 

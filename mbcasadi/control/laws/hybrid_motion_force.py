@@ -70,7 +70,7 @@ def hybrid_motion_force_control(
     Raises:
         ProblemError: the options do not fit, or the sampled force loop diverges.
     """
-    require_law_arguments(system, rank_tol, damping=damping)
+    require_law_arguments(rank_tol, damping=damping)
     theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
     motion = motion_gains(theta, kp, kd)
     loop = force_loop(system, gains, rows, period, ctrl_limits)

@@ -65,7 +65,7 @@ def impedance_control(
         ProblemError, UnknownNameError: the task or the options do not fit the system.
         UnsupportedFeatureError: M is only semidefinite.
     """
-    require_law_arguments(system, rank_tol, joint_damping=joint_damping)
+    require_law_arguments(rank_tol, joint_damping=joint_damping)
     require_task("task", task)
     if system.semidefinite:
         raise UnsupportedFeatureError(

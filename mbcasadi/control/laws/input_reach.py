@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.pivots import leading_rows
 from mbcasadi.control.laws.poses import joint_rates, motions_at
@@ -161,7 +160,6 @@ def input_reach(
         v: (nv,) velocity, for rows `psi(q, v, t)` that are nonlinear in it; rest by default.
         t: s, for rows that move.
     """
-    require_system(system)
     pose = column("q", q, system.nq)
     Z = motions_at(system, pose, metric=metric, mask=mask, v=v, t=t)
     to_joint = joint_rates(system, metric)
@@ -204,7 +202,6 @@ def workspace_input_reach(
     Raises:
         ShapeError: not (n, nq), or no pose.
     """
-    require_system(system)
     poses_2d = np.atleast_2d(real_array("poses", poses))
     if poses_2d.ndim != 2 or poses_2d.shape[1] != system.nq or not len(poses_2d):
         raise ShapeError(f"poses has shape {poses_2d.shape}, expected (n, {system.nq}) = (n, nq)")

@@ -63,7 +63,7 @@ def passive_joint_control(
     Raises:
         ProblemError: the options do not fit the system.
     """
-    require_law_arguments(system, rank_tol, damping=damping)
+    require_law_arguments(rank_tol, damping=damping)
     theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
     gains = motion_gains(theta, kp, kd)
 

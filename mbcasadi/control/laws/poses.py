@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.weights import weights_of
 from mbcasadi.errors import ShapeError
@@ -47,7 +46,6 @@ def rows_at(
         v: (nv,) velocity; rest by default. It matters for rows that are nonlinear in v.
         t: s.
     """
-    require_system(system)
     place = column("q", q, system.nq)
     on = column("mask", np.ones(system.nc) if mask is None else mask, system.nc)
     rate = column("v", np.zeros(system.nv) if v is None else v, system.nv)
@@ -120,7 +118,6 @@ def sampled_poses(
         ProblemError: no count or a negative seed.
         ShapeError: q0 or `spread` of a wrong shape, or not finite and at least zero.
     """
-    require_system(system)
     require_positive(count=count)
     require_numbers(seed=seed)
     count = int(count)

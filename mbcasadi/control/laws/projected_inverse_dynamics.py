@@ -70,7 +70,7 @@ def projected_inverse_dynamics(
     Raises:
         ProblemError: the options do not fit, or the actuators miss a motion at the authored pose.
     """
-    require_law_arguments(system, rank_tol, damping=damping)
+    require_law_arguments(rank_tol, damping=damping)
     theta = coordinates_of(system, coordinates, allow_free=damping > 0, metric=metric)
     gains = motion_gains(theta, kp, kd)
     _require_reach(system, metric)

@@ -71,7 +71,7 @@ def quasi_velocity_force(
         UnknownNameError: no such row; the message lists them.
         UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.
     """
-    require_law_arguments(system, rank_tol)
+    require_law_arguments(rank_tol)
     require_choice("least", least, LEAST)
     require_plain(system)
     theta = coordinates_of(system, coordinates, allow_free=allow_free)

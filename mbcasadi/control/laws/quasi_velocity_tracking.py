@@ -82,7 +82,7 @@ def quasi_velocity_tracking(
         ProblemError: the options do not fit.
         UnsupportedFeatureError: M is only semidefinite, or rows are not `A(q) v = 0`.
     """
-    require_law_arguments(system, rank_tol)
+    require_law_arguments(rank_tol)
     require_choice("least", least, LEAST)
     require_plain(system)
     theta = coordinates_of(system, coordinates, allow_free=allow_free)
@@ -133,7 +133,7 @@ def composite_error(
         kp: K_p, as in `quasi_velocity_tracking`.
         rank_tol: relative length below which rows of A and B_θ are dropped.
     """
-    require_law_arguments(system, rank_tol)
+    require_law_arguments(rank_tol)
     require_coordinates(system, coordinates)
     motion_at = motion_of(system, coordinates, kp, 1.0, rank_tol)
     q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)

@@ -84,7 +84,7 @@ def servo_control(
         ShapeError: `f_nonideal` is no (q, v) → (nv, 1).
         UnsupportedFeatureError: "figures", and M is only semidefinite.
     """
-    require_law_arguments(system, rank_tol)
+    require_law_arguments(rank_tol)
     require_kind("servo", servo, ServoRows, SERVO_ADVICE)
     if baumgarte is not None:
         require_kind("baumgarte", baumgarte, Baumgarte, BAUMGARTE_ADVICE)

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import LawInputs
 from mbcasadi.control.law_interface.mechanism_at_state import LAW_RANK_TOL, Mechanism
 from mbcasadi.control.laws.servo_response import ServoResponse, servo_response
@@ -106,7 +105,6 @@ def servo_report(
         ProblemError: M is not positive definite on the free motions at q.
         ShapeError: a vector of a wrong size.
     """
-    require_system(system)
     require_kind("servo", servo, ServoRows, SERVO_ADVICE)
     if baumgarte is not None:
         require_kind("baumgarte", baumgarte, Baumgarte, BAUMGARTE_ADVICE)

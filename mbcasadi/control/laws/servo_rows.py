@@ -13,7 +13,6 @@ import casadi as ca
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.constraints import user_rows
-from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.shapes import require_kind, require_shape, require_texts
@@ -107,7 +106,6 @@ def servo_rows(
         ShapeError: a wrong shape, a symbol that is none of q, v, y, or a y that is no symbol.
         ProblemError: no rows, or names that are not one for each.
     """
-    require_system(system)
     for name, symbols in (("q", q), ("v", v), ("y", ca.SX(0, 1) if y is None else y)):
         require_kind(name, symbols, ca.SX, "symbols, as ca.SX.sym gives them")
     require_shape("q", q, (system.nq, 1), "(nq, 1)")
@@ -165,7 +163,6 @@ def keep_rows(
     Raises:
         ProblemError: they depend on time.
     """
-    require_system(system)
     require_kind("rows", rows, Rows, "System.rows makes them")
     found = rows.bias.numel_in("q"), rows.bias.numel_in("v")
     if found != (system.nq, system.nv):

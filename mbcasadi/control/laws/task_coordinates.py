@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.law_interface.arguments import require_system
 from mbcasadi.control.law_interface.law import Array
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.law_interface.pivots import leading_rows
@@ -86,7 +85,6 @@ def joint_coordinates(system: System, joints: Sequence[str]) -> Coordinates:
         UnknownNameError: no such joint; the message lists those that can be taken.
         ProblemError: no joints, or one of them twice.
     """
-    require_system(system)
     require_texts("joints", joints)
     scalar = _scalar_joints(system)
     for name in joints:
@@ -120,7 +118,6 @@ def function_coordinates(
         ShapeError: the Function has another signature, or the names are not k.
         ProblemError: theta is no Function, or a name occurs twice.
     """
-    require_system(system)
     require_kind("theta", theta, ca.Function, "(q) -> (theta)")
     for label, texts in {"names": names, "units": units}.items():
         if texts is not None:
@@ -169,7 +166,6 @@ def chosen_coordinates(
         UnknownNameError: a name in `among` is no hinge or slide.
         ProblemError: the hinges and slides do not determine the motion, or there is none.
     """
-    require_system(system)
     if among is not None:
         require_texts("among", among)
     scalar = _scalar_joints(system)

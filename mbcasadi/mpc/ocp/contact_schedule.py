@@ -6,8 +6,8 @@ rows of the path leave it nothing to move, and keep open unilateral rows on thei
     -closing <= mask_i phi_i(q) <= closing           at the start of every interval
     sign_i phi_i(q) >= -closing                      at every sample, for rows "not below"
 
-The given state is not planned but measured. Where feet land, the contacts of a plant have given
-way, and for rows "not below" both bounds towards the closed side are wider there:
+The given state is not planned but measured. Where feet land, they penetrate the floor of a
+plant, and for rows "not below" both bounds towards the closed side are wider there:
 
     sign_i phi_i(q) >= -depth,   sign_i mask_i phi_i(q) >= -depth        at the given state
 """
@@ -30,8 +30,8 @@ CLOSING = 0.01
 """Largest distance from which a row may close, over the size of its residual."""
 
 DEPTH = 0.04
-"""Largest depth of a row "not below" at the given state, over the size of its residual. A contact
-of MuJoCo with its default `solref` gives way by 7 mm for each m/s of a landing."""
+"""Largest depth of a row "not below" at the given state, over the size of its residual. With
+MuJoCo's default `solref` a foot that lands penetrates the floor by 7 mm for each m/s."""
 
 
 class ScheduleRows(NamedTuple):

@@ -87,7 +87,7 @@ def optimal_control_problem(
         not_below: rows that a mask switches and that are unilateral, by name: 1 for `phi >= 0`, -1
             for `phi <= 0`, kept at all samples.
         depth: largest depth, in a row's unit, of a row "not below" in x0, which is measured: where
-            feet land, the contacts of a plant give way by more than `closing`, which planned
+            feet land, they penetrate the floor of a plant by more than `closing`, which planned
             samples keep; 4 % by default. A larger `closing` counts in its place.
         name: a C identifier.
         step: options of the integrator: `StepOptions(order=, substeps=, newton=, ...)`.
