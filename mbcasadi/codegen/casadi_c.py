@@ -4,6 +4,7 @@ import re
 
 import casadi as ca
 
+from mbcasadi.codegen.loops import with_loops
 from mbcasadi.errors import ExportError
 
 # Headers that CasADi's own runtime includes; anything else is a foreign library.
@@ -24,6 +25,7 @@ def generate(functions: tuple[ca.Function, ...], prefix: str) -> str:
         generator.add(function)
     text = str(generator.dump())
     _refuse(text, functions)
+    text = with_loops(text)
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).strip()
     if "CASADI_PRINTF" in text:
         text = re.sub(r"#include <stdio\.h>\n", SILENT, text, count=1)

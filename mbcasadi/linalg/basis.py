@@ -16,7 +16,7 @@ from typing import Generic
 import casadi as ca
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.linalg import gram_schmidt
+from mbcasadi.linalg import gram_schmidt, loops
 from mbcasadi.linalg.factor import null_columns, operations, row_factor
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
 from mbcasadi.shapes import require_scale
@@ -73,8 +73,12 @@ def row_basis(
             `rank_tol` of `ONE_PASS_TOL` or more one pass serves, else two.
     """
     threshold2 = drop_threshold2(A, row_scale, row_norms, rank_tol)
-    if isinstance(A, ca.SX) and not pivot and rank_tol >= ONE_PASS_TOL:
-        V, R, kept = gram_schmidt.factor(A, threshold2, passes=1)
+    if not isinstance(A, ca.DM) and not pivot and rank_tol >= ONE_PASS_TOL:
+        V, R, kept = (
+            loops.row_factor(A, threshold2)
+            if isinstance(A, ca.MX)
+            else gram_schmidt.factor(A, threshold2, passes=1)
+        )
         return RowBasis(V, R, kept, kept, ca.sum1(kept))
     V, R, used, kept = row_factor(A, threshold2, pivot)
     return RowBasis(V, R, used, kept, ca.sum1(kept))
@@ -211,5 +215,8 @@ def drop_threshold2(
     require_scale("row_scale", row_scale, A.shape[0])
     if row_norms is not None:
         require_scale("row_norms", row_norms, A.shape[0])
-    size2 = ca.densify(ca.sum2(A**2)) if row_norms is None else row_norms**2
+    if row_norms is not None:
+        size2 = row_norms**2
+    else:
+        size2 = loops.row_squares(A) if isinstance(A, ca.MX) else ca.densify(ca.sum2(A**2))
     return rank_tol**2 * ca.fmax(size2, row_scale**2)

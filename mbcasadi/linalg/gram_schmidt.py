@@ -92,21 +92,37 @@ def _two_classical_passes(V: ca.SX, w: ca.SX) -> tuple[ca.SX, ca.SX]:
 def factor_in_loop(A: ca.MX, threshold2: ca.MX) -> OrderedFactor[ca.MX]:
     """Factor as `factor` does, with one row in a loop: short code for large matrices."""
     m, n = A.shape
+    loop = _step_fun(m, n).mapaccum("gram_schmidt_loop", m, 1)
+    V_all, R, kept_all = loop(ca.MX.zeros(n, m), A.T, ca.DM.eye(m), threshold2.T)
+    return OrderedFactor(
+        V_all[:, -m:], ca.triu(R), kept_all.T
+    )  # what is below the diagonal is zero
+
+
+def factor_in_calls(A: ca.MX, threshold2: ca.MX) -> OrderedFactor[ca.MX]:
+    """Factor as `factor_in_loop` does, with less memory and longer code."""
+    m, n = A.shape
+    step, V = _step_fun(m, n), ca.MX.zeros(n, m)
+    columns, flags = [], []
+    for i in range(m):
+        V, column, kept = step(V, A[i, :].T, ca.DM.eye(m)[:, i], threshold2[i])
+        columns.append(column)
+        flags.append(kept)
+    return OrderedFactor(V, ca.triu(ca.horzcat(*columns)), ca.vertcat(*flags))
+
+
+def _step_fun(m: int, n: int) -> ca.Function:
+    """Return (V, a, place, threshold2) → (V_next, column of R, kept) for a row a of m."""
     V, a = ca.MX.sym("V", n, m), ca.MX.sym("a", n)
     place, limit = ca.MX.sym("place", m), ca.MX.sym("threshold2")
     first = V.T @ a
     w = a - V @ first
     second = V.T @ w
     v, size, kept = normalize(w - V @ second, limit)
-    step = ca.Function(
+    return ca.Function(
         "gram_schmidt_step",
         [V, a, place, limit],
         [V + v @ place.T, first + second + size * place, kept],
         ["V", "a", "place", "threshold2"],
         ["V_next", "column", "kept"],
     )
-    loop = step.mapaccum("gram_schmidt_loop", m, 1)
-    V_all, R, kept_all = loop(ca.MX.zeros(n, m), A.T, ca.DM.eye(m), threshold2.T)
-    return OrderedFactor(
-        V_all[:, -m:], ca.triu(R), kept_all.T
-    )  # what is below the diagonal is zero

@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.linalg import loops
 from mbcasadi.linalg.symbols import Sym, named_function, symbol
 from mbcasadi.shapes import require_rows, require_square, require_whole
 
@@ -46,7 +47,7 @@ def tree_cholesky_fun(pattern: ca.Sparsity) -> ca.Function:
     """
     require_square("M", pattern)
     M = symbol("M", pattern, factor_operations(pattern))
-    L = tree_cholesky(M) if isinstance(M, ca.SX) else _cholesky_in_loop(M)
+    L = tree_cholesky(M) if isinstance(M, ca.SX) else loops.cholesky_in_loop(M)
     return named_function("tree_cholesky", {"M": M}, {"L": L})
 
 
@@ -57,7 +58,9 @@ def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
     A sparse `b` (SX) stays sparse: an entry spreads to the ancestors of its joint only.
     """
     _require_equations(L, b)
-    if not isinstance(L, ca.SX):
+    if isinstance(L, ca.MX):
+        return loops.solve_tree(L, b, transposed=True)
+    if isinstance(L, ca.DM):
         return ca.solve(L.T, b)
     x = ca.SX(b)
     for k in reversed(range(L.shape[0])):
@@ -71,7 +74,9 @@ def tree_solve_transposed(L: Sym, b: Sym) -> Sym:
 def tree_solve_lower(L: Sym, b: Sym) -> Sym:
     """Return `L⁻¹ b` for `L` of `tree_cholesky`, from the roots to the leaves."""
     _require_equations(L, b)
-    if not isinstance(L, ca.SX):
+    if isinstance(L, ca.MX):
+        return loops.solve_tree(L, b, transposed=False)
+    if isinstance(L, ca.DM):
         return ca.solve(L, b)
     x = ca.SX(b)
     for k in range(L.shape[0]):
@@ -120,21 +125,3 @@ def reciprocal(x: ca.SX) -> ca.SX:
 def _entries(L: ca.SX, k: int) -> list[int]:
     """Return the columns left of the diagonal in which row `k` has an entry."""
     return [i for i in range(k) if L.sparsity().has_nz(k, i)]
-
-
-def _cholesky_in_loop(M: ca.MX) -> ca.MX:
-    n = M.shape[0]
-    S, place, above = ca.MX.sym("S", n, n), ca.MX.sym("place", n), ca.MX.sym("above", n)
-    column = S @ place
-    row = column * above / ca.sqrt(ca.dot(place, column))
-    step = named_function(
-        "tree_cholesky_step",
-        {"S": S, "place": place, "above": above},
-        {"S_next": S - row @ row.T, "row": row},
-    )
-    loop = step.mapaccum("tree_cholesky_loop", n, 1)
-    last_first = list(reversed(range(n)))
-    above_all = ca.densify(ca.DM(ca.Sparsity.upper(n), 1))
-    symmetric = ca.densify(ca.tril(M) + ca.tril(M, False).T)
-    _, rows = loop(symmetric, ca.DM.eye(n)[:, last_first], above_all[:, last_first])
-    return ca.tril(rows[:, last_first].T)

@@ -15,17 +15,31 @@ from mbcasadi.description.qp_stages import UNBOUNDED
 
 
 class Whitened(NamedTuple):
-    """`y = y_0 + L_inv x`, `H = Lᵀ L`.
+    """`y = y_0 + (L_inv x_1, x_2 / √free)`, `H = Lᵀ L`.
 
     Attributes:
-        y_0: (n,) the unconstrained optimum, `-H⁻¹ g`.
-        L_inv: (n, n) lower triangular.
-        distance: length of `L⁻ᵀ g`: the scale of rounding errors in x.
+        y_0: (n,) the unconstrained optimum.
+        L_inv: (k, k) lower triangular, for the first k unknowns.
+        free: (n - k,) Hessian of the others, diagonal.
+        distance: length of x between y = 0 and y_0: the scale of rounding errors in x.
     """
 
     y_0: ca.SX
     L_inv: ca.SX
+    free: ca.DM
     distance: ca.SX
+
+    def unknown(self, x: ca.SX) -> ca.SX:
+        """Return y (n,)."""
+        k = self.L_inv.shape[0]
+        first = linalg.product(self.L_inv, x[:k, 0])
+        return self.y_0 + ca.vertcat(first, x[k:, 0] / ca.sqrt(self.free))
+
+    def gradient(self, by_y: ca.SX) -> ca.SX:
+        """Return a gradient (n,) by x."""
+        k = self.L_inv.shape[0]
+        first = linalg.product(self.L_inv.T, by_y[:k, 0])
+        return ca.vertcat(first, by_y[k:, 0] / ca.sqrt(self.free))
 
 
 class LeastDistance(NamedTuple):
@@ -36,21 +50,25 @@ class LeastDistance(NamedTuple):
     uba: ca.SX
 
 
-def whiten(H: ca.SX, g: ca.SX) -> Whitened:
-    """Return the substitution that makes the Hessian the identity.
+def whiten(H: ca.SX, g: ca.SX, free: ca.DM) -> Whitened:
+    """Return the substitution that makes the Hessian `diagcat(H, diag(free))` the identity.
 
     Args:
-        H: (n, n) symmetric positive definite; only its lower triangle is read.
+        H: (k, k) symmetric positive definite; only its lower triangle is read.
         g: (n,) gradient.
+        free: (n - k,) positive.
     """
-    L = linalg.tree_cholesky(H)
-    half = linalg.tree_solve_transposed(L, g)
-    L_inv = linalg.tree_solve_lower(L, ca.SX.eye(H.shape[0]))
-    return Whitened(-linalg.tree_solve_lower(L, half), L_inv, ca.norm_2(half))
+    k = H.shape[0]
+    L_inv, root = linalg.inverse_factor(H), ca.sqrt(free)
+    half = ca.vertcat(linalg.product(L_inv.T, g[:k, 0]), g[k:, 0] / root)
+    y_0 = ca.vertcat(linalg.product(L_inv, half[:k, 0]), half[k:, 0] / root)
+    return Whitened(-y_0, L_inv, free, ca.norm_2(half))
 
 
 def shift_bounds(bounds: ca.SX, by: ca.SX) -> ca.SX:
-    """Return `bounds - by`, keeping the constants ±UNBOUNDED."""
+    """Return `bounds - by`, keeping ±UNBOUNDED."""
+    if isinstance(bounds, ca.MX):
+        return linalg.fused(lambda b, x: ca.if_else(ca.fabs(b) < UNBOUNDED, b - x, b), bounds, by)
     shifted = (
         bounds[i] if is_unbounded(bounds[i]) else bounds[i] - by[i] for i in range(by.numel())
     )

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from mbcasadi.linalg import Sym
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -14,15 +16,22 @@ class Layout:
         patterns: sparsity of each matrix.
         entries: for each of its nonzeros, a float or an index.
         size: length of the carried vector.
+        turned: names of matrices whose transposes are carried.
     """
 
     patterns: dict[str, ca.Sparsity]
     entries: dict[str, tuple[float | int, ...]]
     size: int
+    turned: frozenset[str] = frozenset()
 
 
-def pack(values: Mapping[str, ca.SX]) -> tuple[ca.SX, Layout]:
-    """Return a column of the distinct entries that are not constant, and how to read it."""
+def pack(values: Mapping[str, Sym]) -> tuple[Sym, Layout]:
+    """Return a column of the entries that are not constant, and how to read it.
+
+    Entries of scalar expressions that are equal are carried once.
+    """
+    if any(isinstance(value, ca.MX) for value in values.values()):
+        return _pack_matrices(values)
     column: list[ca.SX] = []
     places: dict[int, int] = {}
     entries: dict[str, tuple[float | int, ...]] = {}
@@ -42,8 +51,29 @@ def pack(values: Mapping[str, ca.SX]) -> tuple[ca.SX, Layout]:
     return ca.vertcat(ca.SX(0, 1), *column), Layout(patterns, entries, len(column))
 
 
-def unpack(layout: Layout, column: ca.SX) -> dict[str, ca.SX]:
+def _pack_matrices(values: Mapping[str, ca.MX]) -> tuple[ca.MX, Layout]:
+    """Return the matrices one behind the other."""
+    column, size = [ca.MX(0, 1)], 0
+    patterns, entries, turned = {}, {}, set()
+    for name, value in values.items():
+        matrix = ca.MX(ca.evalf(value)) if isinstance(value, ca.SX) else ca.MX(value)
+        if matrix.is_op(ca.OP_TRANSPOSE):
+            matrix = matrix.dep(0)
+            turned.add(name)
+        patterns[name] = matrix.sparsity()
+        if matrix.is_constant():
+            entries[name] = tuple(matrix.to_DM().nonzeros())
+            continue
+        entries[name] = tuple(range(size, size + matrix.nnz()))
+        column.append(ca.sparsity_cast(matrix, ca.Sparsity.dense(matrix.nnz(), 1)))
+        size += matrix.nnz()
+    return ca.vertcat(*column), Layout(patterns, entries, size, frozenset(turned))
+
+
+def unpack(layout: Layout, column: Sym) -> dict[str, Sym]:
     """Return the matrices of a carried column."""
+    if isinstance(column, ca.MX):
+        return _unpack_matrices(layout, column)
     matrices = {}
     for name, pattern in layout.patterns.items():
         entries = [
@@ -52,3 +82,26 @@ def unpack(layout: Layout, column: ca.SX) -> dict[str, ca.SX]:
         ]
         matrices[name] = ca.SX(pattern, ca.vertcat(ca.SX(0, 1), *entries))
     return matrices
+
+
+def _unpack_matrices(layout: Layout, column: ca.MX) -> dict[str, ca.MX]:
+    carried = {name: _is_carried(entries) for name, entries in layout.entries.items()}
+    sizes = [len(layout.entries[name]) for name, is_carried in carried.items() if is_carried]
+    pieces = iter(ca.vertsplit(column, [0, *_sums(sizes)]))
+    matrices = {}
+    for name, pattern in layout.patterns.items():
+        matrix = (
+            ca.sparsity_cast(next(pieces), pattern)
+            if carried[name]
+            else ca.MX(ca.DM(pattern, layout.entries[name]))
+        )
+        matrices[name] = matrix.T if name in layout.turned else matrix
+    return matrices
+
+
+def _is_carried(entries: tuple[float | int, ...]) -> bool:
+    return bool(entries) and isinstance(entries[0], int)
+
+
+def _sums(sizes: list[int]) -> list[int]:
+    return [sum(sizes[: i + 1]) for i in range(len(sizes))]

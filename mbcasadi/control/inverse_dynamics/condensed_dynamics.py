@@ -2,11 +2,14 @@
 
 From `M a = f + B p + Gᵀ lam` and `G a + c = 0` follow
 
-    a = T p + t,   lam = -R⁻¹ (Y_B p + y_0),
+    a = T p + t,   lam = -(E p + e),
 
 whatever the rank of G: with `M = Lᵀ L` and `X = L⁻ᵀ Gᵀ = Y R` (columns of Y orthonormal, those
-of dependent rows zero) the projector in the mass metric is `I - Y Yᵀ`. Dependent rows get a
-zero multiplier. Nothing here inverts `G M⁻¹ Gᵀ`.
+of dependent rows zero) the projector in the mass metric is `I - Y Yᵀ`, and `F = L⁻¹ Y` gives
+
+    T = M⁻¹ B - F Fᵀ B,   E = R⁻¹ Fᵀ B,   t = M⁻¹ f - F y_0,   e = R⁻¹ y_0,   y_0 = Fᵀ f + R⁻ᵀ c.
+
+Dependent rows get a zero multiplier. Nothing here inverts `G M⁻¹ Gᵀ`.
 
 Where M is singular (a massless coordinate, Euler parameters) it is replaced by `M + s V Vᵀ`, with
 V from the active bilateral rows, and f by `f + s V Vᵀ a`, which these rows determine: the motion
@@ -18,6 +21,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.lifted import in_scalars
 from mbcasadi.qp.kkt_residuals import length
 from mbcasadi.system.actuator_model import direct_drives
 
@@ -45,9 +49,7 @@ class Condensed(NamedTuple):
 
     Attributes:
         T, t: `a = T p + t`, (nv, np) and (nv,).
-        Y_B, y_0: (m, np), (m,) of `lam = -R⁻¹ (Y_B p + y_0)`.
-        R: (m, m) upper triangular.
-        R_inv_diag: (m,) reciprocals of its diagonal, zero for dropped rows.
+        E, e: `lam = -(E p + e)`, (m, np) and (m,).
         kept: (m,) one for kept rows, zero for dependent, vanishing or inactive ones.
         a_ref: size `(aᵀ M a)^½` of the accelerations that forces and constraints require.
         slip: size `(vᵀ M v)^½` of the part of v across the kept rows.
@@ -57,65 +59,104 @@ class Condensed(NamedTuple):
 
     T: ca.SX
     t: ca.SX
-    Y_B: ca.SX
-    y_0: ca.SX
-    R: ca.SX
-    R_inv_diag: ca.SX
+    E: ca.SX
+    e: ca.SX
     kept: ca.SX
     a_ref: ca.SX
     slip: ca.SX
     definite: ca.SX
+
+    def acceleration(self, p: ca.SX) -> ca.SX:
+        """Return a (nv,)."""
+        return linalg.product(self.T, p) + self.t
+
+    def multipliers(self, p: ca.SX) -> ca.SX:
+        """Return lam (m,)."""
+        return -(linalg.product(self.E, p) + self.e)
 
 
 LEAST_PIVOT = 1e-11
 """A pivot of M below this share of its diagonal entry is rounding: M is not definite."""
 
 
-def condense(
-    dynamics: Dynamics, v: ca.SX, *, row_scale: ca.SX | ca.DM, rank_tol: float
-) -> Condensed:
-    """Return the condensed dynamics.
+class Rooted(NamedTuple):
+    """The dynamics in the coordinates `L a`, `M = Lᵀ L`, in which the inertia is the identity.
 
-    With `F = L⁻¹ Y`: `T = M⁻¹ B - F Y_B`, `Y_B = Fᵀ B`, `y_0 = Fᵀ f + R⁻ᵀ c`,
-    `t = M⁻¹ f - F y_0`.
+    Attributes:
+        L: (nv, nv) lower triangular.
+        X: (m, nv) the rows `G L⁻¹`.
+        Z: (np, nv) `Bᵀ L⁻¹`.
+        fall: (nv,) `M⁻¹ f`, the acceleration of the free mechanism.
+        a_fall: its size, `|L⁻ᵀ f|`.
+        rates: (nv,) `L v`.
+        definite: see `Condensed`.
+    """
+
+    L: ca.SX
+    X: ca.SX
+    Z: ca.SX
+    fall: ca.SX
+    a_fall: ca.SX
+    rates: ca.SX
+    definite: ca.SX
+
+
+def rooted(dynamics: Dynamics, v: ca.SX) -> Rooted:
+    """Return the dynamics in coordinates in which the inertia is the identity.
 
     Args:
         dynamics: the matrices, M definite; structural zeros are used.
         v: (nv,) velocity.
+    """
+    given = {key: getattr(dynamics, key) for key in ("M", "f", "B", "G")} | {"v": v}
+    return Rooted(*in_scalars("root", _rooted, given))
+
+
+def _rooted(given: dict[str, ca.SX]) -> Rooted:
+    L = linalg.tree_cholesky(given["M"])
+    force = linalg.tree_solve_transposed(L, given["f"])
+    return Rooted(
+        L=L,
+        X=linalg.tree_solve_transposed(L, given["G"].T).T,
+        Z=linalg.tree_solve_transposed(L, given["B"]).T,
+        fall=linalg.tree_solve_lower(L, force),
+        a_fall=length(force),
+        rates=L @ given["v"],
+        definite=ca.mmin(ca.densify(ca.diag(L) ** 2 / ca.diag(given["M"]))),
+    )
+
+
+def condense(
+    dynamics: Dynamics, root: Rooted, *, row_scale: ca.SX | ca.DM, rank_tol: float
+) -> Condensed:
+    """Return the condensed dynamics.
+
+    Args:
+        dynamics: the matrices, M definite.
+        root: the same in other coordinates.
         row_scale: (m,) usual length of each row in the mass metric.
         rank_tol: a row is dropped when the part of it that is independent of the rows above,
             in the mass metric, is at most this fraction of its own length or of its usual one
             (so that a vanishing row is dropped too).
     """
-    M, f, B, G, c = dynamics
-    L = linalg.tree_cholesky(M)
-    X = linalg.tree_solve_transposed(L, G.T)
-    basis = linalg.row_basis(X.T, row_scale=row_scale, rank_tol=rank_tol, pivot=False)
-    R, R_inv_diag = basis.R, linalg.inverse_diagonal(basis)
+    B, L = dynamics.B, root.L
+    basis = linalg.row_basis(root.X, row_scale=row_scale, rank_tol=rank_tol, pivot=False)
+    R, inverse = basis.R, linalg.inverse_diagonal(basis)
     F = linalg.tree_solve_lower(L, basis.V)
-    Y_B = F.T @ B
-    y_c = linalg.solve_upper_transposed(R, R_inv_diag, c)
-    y_0 = F.T @ f + y_c
-    Z, z = linalg.tree_solve_transposed(L, B), linalg.tree_solve_transposed(L, f)
-    T = linalg.tree_solve_lower(L, Z) - F @ Y_B
+    Y_B = linalg.product(F.T, B)
+    y_c = linalg.solve_upper_transposed(R, inverse, dynamics.c)
+    y_0 = linalg.product(F.T, dynamics.f) + y_c
+    T = (linalg.tree_solve_lower(L, root.Z.T).T - linalg.product(Y_B.T, F.T)).T
     return Condensed(
-        T=_symmetric_rows(T, B, Z, Y_B),
-        t=linalg.tree_solve_lower(L, z) - F @ y_0,
-        Y_B=Y_B,
-        y_0=y_0,
-        R=R,
-        R_inv_diag=R_inv_diag,
+        T=_symmetric_rows(T, B, root.Z, Y_B),
+        t=root.fall - linalg.product(F, y_0),
+        E=linalg.solve_upper(R, inverse, Y_B),
+        e=linalg.solve_upper(R, inverse, y_0),
         kept=basis.kept,
-        a_ref=length(z) + length(y_c),
-        slip=length(basis.V.T @ (L @ v)),
-        definite=ca.mmin(ca.densify(ca.diag(L) ** 2 / ca.diag(M))),
+        a_ref=root.a_fall + length(y_c),
+        slip=length(linalg.product(basis.V.T, root.rates)),
+        definite=root.definite,
     )
-
-
-def multipliers(condensed: Condensed, p: ca.SX) -> ca.SX:
-    """Return `lam = -R⁻¹ (Y_B p + y_0)` (m,)."""
-    rhs = condensed.Y_B @ p + condensed.y_0
-    return -linalg.solve_upper(condensed.R, condensed.R_inv_diag, rhs)
 
 
 def _symmetric_rows(T: ca.SX, B: ca.SX, Z: ca.SX, Y_B: ca.SX) -> ca.SX:
@@ -124,10 +165,10 @@ def _symmetric_rows(T: ca.SX, B: ca.SX, Z: ca.SX, Y_B: ca.SX) -> ca.SX:
     `Bᵀ T = Zᵀ Z - Y_Bᵀ Y_B` is symmetric; where a column of B is one constant on one joint,
     that joint's row of T is a row of this matrix over the constant.
     """
-    direct = direct_drives(B)
+    direct = direct_drives(B) if isinstance(B, ca.SX) else {}
     if not direct:
         return T
-    S = ca.triu(Z.T @ Z - Y_B.T @ Y_B)
+    S = ca.triu(Z @ Z.T - Y_B.T @ Y_B)
     S = ca.triu2symm(S)
     for column, (dof, gear) in direct.items():
         T[dof, :] = S[column, :] / gear

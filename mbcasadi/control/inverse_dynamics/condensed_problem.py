@@ -5,16 +5,15 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, condense
-from mbcasadi.control.inverse_dynamics.inputs import Inputs, guard_inputs
+from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, condense, rooted
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import (
     ForceWeights,
     Problem,
-    assemble_problem,
     objective,
 )
-from mbcasadi.control.inverse_dynamics.scaling import ProblemScales, measure_problem
+from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.qp.whitening import Whitened, whiten
 from mbcasadi.system.closing import row_scale_at
 
@@ -24,19 +23,15 @@ class CondensedProblem:
     """The QP in y = (p, w), and what it was made from.
 
     Attributes:
-        inputs: what the QP was made from.
-        valid: whether the inputs were valid.
         clipped: whether a task asked for so much that its error was clipped.
         problem: the parts of the QP.
         scales: the units of the problem.
         weights: of the forces.
-        condensed: `a = T p + t` and the multipliers that follow from p.
-        H, g: lower triangle (n, n) of the Hessian and gradient (n,) at y = 0.
-        whitened: `y = y_0 + L_inv x`.
+        condensed: motion and multipliers that follow from p.
+        H, g: cost at y = 0, see `objective`.
+        whitened: y as a function of the unknown x of the QP.
     """
 
-    inputs: Inputs
-    valid: ca.SX
     clipped: ca.SX
     problem: Problem
     scales: ProblemScales
@@ -47,31 +42,25 @@ class CondensedProblem:
     whitened: Whitened
 
 
-def condensed_problem(
-    setup: Setup, symbols: dict[str, ca.SX], scales: ProblemScales | None = None
-) -> CondensedProblem:
-    """Return the QP at symbolic inputs.
+def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> CondensedProblem:
+    """Return the QP at a state.
 
     Args:
         setup: the options.
-        symbols: inputs of the controller, by name.
-        scales: the units of the problem, where they are known already.
+        problem: its parts, as scalars or as matrices.
+        units: of the problem.
     """
-    inputs, valid = guard_inputs(setup, symbols)
-    problem = assemble_problem(setup, inputs)
-    units = measure_problem(setup, symbols, problem) if scales is None else scales
     condensed = condense(
         problem.definite,
-        problem.v,
+        rooted(problem.definite, problem.v),
         row_scale=row_scale_at(ca.DM(units.rows), setup.rank_tol, problem.gap),
         rank_tol=setup.rank_tol,
     )
     problem, clipped = _clip_errors(problem, condensed, units)
     weights = units.force_weights(setup)
-    H, g = objective(setup, problem, condensed, weights)
-    return CondensedProblem(
-        inputs, valid, clipped, problem, units, weights, condensed, H, g, whiten(H, g)
-    )
+    H, g, free = objective(setup, problem, condensed, weights)
+    whitened = whiten(H, g, free)
+    return CondensedProblem(clipped, problem, units, weights, condensed, H, g, whitened)
 
 
 def _clip_errors(
@@ -86,9 +75,19 @@ def _clip_errors(
     limited = [i for i, limit in enumerate(scales.asked) if np.isfinite(limit)]
     if not limited:
         return problem, ca.SX(0)
-    tasks = problem.tasks
-    drift, offset = ca.densify(tasks.J @ condensed.t), ca.densify(tasks.offset)
-    excess = ca.mmax(ca.fabs(offset[limited, 0]) / ca.DM(scales.asked[limited]))
-    clipped = excess > 1
-    offset = ca.if_else(clipped, (drift + offset) / excess - drift, offset)
+    tasks, asked = problem.tasks, ca.DM(scales.asked[limited])
+    drift = ca.densify(linalg.product(tasks.J, condensed.t))
+    shortened = linalg.fused(
+        lambda offset, drift: _shortened(offset, drift, limited, asked),
+        ca.densify(tasks.offset),
+        drift,
+    )
+    offset, clipped = shortened[:-1, 0], shortened[-1, 0]
     return replace(problem, tasks=replace(tasks, offset=offset)), clipped
+
+
+def _shortened(offset: ca.SX, drift: ca.SX, limited: list[int], asked: ca.DM) -> ca.SX:
+    """Return the offset, shortened where it is too long, and whether it was."""
+    excess = ca.mmax(ca.fabs(offset[limited, 0]) / asked)
+    clipped = excess > 1
+    return ca.vertcat(ca.if_else(clipped, (drift + offset) / excess - drift, offset), clipped)

@@ -3,9 +3,10 @@
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
-from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, nominal_inputs
+from mbcasadi.control.inverse_dynamics.inputs import Inputs, guard_inputs, nominal_inputs
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
+from mbcasadi.control.inverse_dynamics.problem import Problem
+from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.control.safe_output.holding_command import (
     HoldingCommand,
     holding_command,
@@ -14,7 +15,9 @@ from mbcasadi.control.safe_output.holding_command import (
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 
 
-def offered_hold(setup: Setup, qp: CondensedProblem) -> dict[str, ca.SX]:
+def offered_hold(
+    setup: Setup, at: Inputs, problem: Problem, scales: ProblemScales
+) -> dict[str, ca.SX]:
     """Return the command that holds the pose of a tick; contacts that are on carry load.
 
     Its parts are by name; there are none where the safe output remembers nothing.
@@ -25,9 +28,9 @@ def offered_hold(setup: Setup, qp: CondensedProblem) -> dict[str, ca.SX]:
         setup.system,
         setup.ranges,
         setup.period,
-        (qp.inputs.q, qp.inputs.v),
-        (qp.problem.dynamics.G, qp.scales.rows**-2.0),
-        qp.scales.actuators**-2.0,
+        (at.q, at.v),
+        (problem.dynamics.G, scales.rows**-2.0),
+        scales.actuators**-2.0,
     )
     return {"hold.load": hold.load, "hold.own": hold.own}
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows
 from mbcasadi.description import Contact, RigidTree
 from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.linalg import product
 from mbcasadi.qp.friction_cone import pyramid_rows
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import ActuatorModel
@@ -34,12 +35,14 @@ class Rows:
 
     def value(self, p: ca.SX, lam: ca.SX, w: ca.SX) -> ca.SX:
         """Return the middle of the inequality (m,)."""
-        return ca.densify(self.C_p @ p + self.C_lam @ lam + self.C_w @ w)
+        of_forces = product(self.C_p, p) + product(self.C_lam, lam)
+        return ca.densify(of_forces + product(self.C_w, w))
 
     def size(self, p: ca.SX, lam: ca.SX, w: ca.SX) -> ca.SX:
         """Return what the middle of the inequality (m,) would be if nothing in it cancelled."""
-        terms = ((self.C_p, p), (self.C_lam, lam), (self.C_w, w))
-        return ca.densify(sum((ca.fabs(C) @ ca.fabs(x) for C, x in terms), ca.SX(0)))
+        C_p, C_lam, C_w = (ca.fabs(C) for C in (self.C_p, self.C_lam, self.C_w))
+        of_forces = product(C_p, ca.fabs(p)) + product(C_lam, ca.fabs(lam))
+        return ca.densify(of_forces + product(C_w, ca.fabs(w)))
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 import casadi as ca
 
-from mbcasadi.control.inverse_dynamics.condensed_dynamics import multipliers
 from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
-from mbcasadi.control.inverse_dynamics.inputs import input_symbols
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
+from mbcasadi.control.inverse_dynamics.lifted import lifted
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.posed import has_loops
+from mbcasadi.control.inverse_dynamics.problem import assemble_problem
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
-from mbcasadi.linalg import solve_upper
 from mbcasadi.qp.kkt_residuals import positive
 
 
@@ -24,30 +25,32 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     """
     symbols = input_symbols(setup, 0)
     del symbols["z"]
-    qp = condensed_problem(setup, symbols, scales)
+    problem = assemble_problem(setup, guard_inputs(setup, symbols)[0])
+    arguments = symbols
+    if has_loops(problem):  # as in a tick: what is inspected has its rounding errors
+        problem, arguments = lifted("terms", symbols, problem)
+    qp = condensed_problem(setup, problem, scales)
     problem, condensed, whitened = qp.problem, qp.condensed, qp.whitened
     nu, rows = setup.system.nu, problem.rows
     n, first = nu + problem.contacts.of_w.shape[1], setup.system.nc
-    of_lam = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B)
-    lam_0 = multipliers(condensed, ca.SX.zeros(nu))
-    constant = rows.C_lam @ lam_0
-    x = ca.SX.sym("x", n)
-    y = whitened.y_0 + whitened.L_inv @ x
+    constant = -rows.C_lam @ condensed.e
+    x = type(arguments["q"]).sym("x", n)
+    y = whitened.unknown(x)
     p = ca.fmin(ca.fmax(y[:nu, 0], problem.actuators.lower), problem.actuators.upper)
     w = y[nu:, 0]
-    lam = multipliers(condensed, p)
+    lam = condensed.multipliers(p)
     value = rows.value(p, lam, w)
     outputs = {
-        "H": ca.tril2symm(qp.H),
+        "H": ca.diagcat(ca.tril2symm(ca.tril(qp.H)), ca.diag(whitened.free)),
         "g": qp.g,
-        "A_qp": ca.densify(ca.horzcat(rows.C_p + rows.C_lam @ of_lam, rows.C_w)),
+        "A_qp": ca.densify(ca.horzcat(rows.C_p - rows.C_lam @ condensed.E, rows.C_w)),
         "lba": rows.lower - constant,
         "uba": rows.upper - constant,
         "T": ca.densify(condensed.T),
         "t": condensed.t,
         "y": y,
         "p": p,
-        "a": condensed.T @ p + condensed.t,
+        "a": condensed.acceleration(p),
         "lam": lam[:first, 0],
         "contact_force": problem.contacts.of_lam @ lam[first:, 0] + problem.contacts.of_w @ w,
         "independent_rows": condensed.kept,
@@ -57,7 +60,7 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     }
     dense = [ca.densify(value) for value in outputs.values()]
     return ca.Function(
-        "inspect", [*symbols.values(), x], dense, [*symbols, "x"], list(outputs), {"cse": True}
+        "inspect", [*arguments.values(), x], dense, [*arguments, "x"], list(outputs), {"cse": True}
     )
 
 

@@ -202,25 +202,31 @@ def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
 
 def objective(
     setup: Setup, problem: Problem, condensed: Condensed, weights: ForceWeights
-) -> tuple[ca.SX, ca.SX]:
-    """Return the Hessian's lower triangle (n, n) and the gradient (n,) at y = (p, w) = 0."""
-    nw, r_p, r_w = problem.contacts.of_w.shape[1], ca.DM(weights.actuators), weights.internal
-    root = ca.sqrt(problem.tasks.weight)
-    E = (ca.diag(root) @ problem.tasks.J) @ condensed.T
-    e = root * (problem.tasks.J @ condensed.t + problem.tasks.offset)
-    H = ca.diagcat(ca.tril(E.T @ E) + ca.diag(r_p), r_w * ca.SX.eye(nw))
-    g = ca.vertcat(E.T @ e - r_p * problem.p_ref, ca.SX(nw, 1))
-    if setup.force_weight and problem.contacts.J.shape[0]:
+) -> tuple[ca.SX, ca.SX, ca.DM]:
+    """Return the QP's cost at y = (p, w) = 0, see `qp.whitening.whiten`.
+
+    The Hessian's lower triangle (k, k) of the unknowns that it couples, the gradient (n,), and the
+    diagonal of the other unknowns.
+    """
+    nw, tasks = problem.contacts.of_w.shape[1], problem.tasks
+    r_p, r_w = ca.DM(weights.actuators), weights.internal * ca.DM.ones(nw)
+    E_rows = linalg.product(condensed.T.T, tasks.J.T)
+    missing = tasks.weight * (linalg.product(tasks.J, condensed.t) + tasks.offset)
+    H = linalg.weighted_gram(E_rows, tasks.weight, r_p)
+    g = ca.vertcat(linalg.product(E_rows, missing) - r_p * problem.p_ref, ca.DM.zeros(nw))
+    if setup.force_weight and problem.contacts.of_lam.shape[1]:
         F, f = contact_force_map(problem, condensed)
-        H += setup.force_weight * ca.tril(F.T @ F)
-        g += setup.force_weight * (F.T @ (f - problem.f_ref))
-    return H, ca.densify(g)
+        push = setup.force_weight * ca.DM.ones(F.shape[0])
+        H = ca.diagcat(H, ca.diag(r_w)) + linalg.weighted_gram(F.T, push)
+        g += setup.force_weight * linalg.product(F.T, f - problem.f_ref)
+        r_w = ca.DM(0, 1)
+    return H, ca.densify(g), r_w
 
 
 def contact_force_map(problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca.SX]:
     """Return `F`, `f` of the contact forces `F y + f`."""
-    first = problem.dynamics.G.shape[0] - problem.contacts.J.shape[0]
-    of_p = -linalg.solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B)[first:, :]
-    constant = -linalg.solve_upper(condensed.R, condensed.R_inv_diag, condensed.y_0)[first:, 0]
-    F = ca.horzcat(problem.contacts.of_lam @ of_p, problem.contacts.of_w)
-    return F, problem.contacts.of_lam @ constant
+    of_lam = problem.contacts.of_lam
+    first = condensed.e.shape[0] - of_lam.shape[1]
+    of_p = -linalg.product(of_lam, condensed.E[first:, :])
+    F = ca.horzcat(of_p, problem.contacts.of_w)
+    return F, -linalg.product(of_lam, condensed.e[first:, 0])

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import casadi as ca
 
 from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics, multipliers
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
+from mbcasadi.control.inverse_dynamics.lifted import in_scalars
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length, positive
@@ -111,35 +112,54 @@ def residuals(
         allowance: what a dropped row may be violated by.
     """
     p, w, mu = candidate.p, candidate.w, candidate.mu
-    a = condensed.T @ p + condensed.t
-    lam = multipliers(condensed, p)
-    Ma = dynamics.M @ a
-    kinetic = ca.sqrt(ca.fmax(ca.dot(a, Ma), 0)) + condensed.a_ref + NOTHING
-    forces = kinetic + length(ca.DM(scales.actuators) * p) + length(ca.DM(scales.rows) * lam)
-    unbalanced = Ma - dynamics.f - dynamics.B @ p - dynamics.G.T @ lam
-    value = rows.value(p, lam, w)
-    above, below = value - rows.upper, rows.lower - value
-    size_x = length(candidate.x) + whitened.distance + cost.size + NOTHING
-    usual = rows.size(p, lam, w) + ca.DM(ROUNDED * scales.inequalities) * forces
+    a, lam = condensed.acceleration(p), condensed.multipliers(p)
     gradient = cost_gradient(candidate, (a, lam), condensed, cost)
     gradient = gradient + row_gradient(candidate, condensed, rows)
-    gaps = ca.fabs(positive(mu) * above) + ca.fabs(positive(-mu) * below)
+    known = {
+        "p": p,
+        "mu": mu,
+        "x": candidate.x,
+        "a": a,
+        "lam": lam,
+        "M_a": linalg.product(dynamics.M, a),
+        "f": dynamics.f + linalg.product(dynamics.B, p) + linalg.product(dynamics.G.T, lam),
+        "rows": linalg.product(dynamics.G, a) + dynamics.c,
+        "value": rows.value(p, lam, w),
+        "within": rows.size(p, lam, w),
+        "lower": rows.lower,
+        "upper": rows.upper,
+        "gradient": whitened.gradient(gradient),
+        "kept": condensed.kept,
+        "a_ref": condensed.a_ref,
+        "slip": condensed.slip,
+        "distance": whitened.distance,
+        "size": cost.size,
+        "rate": allowance.rate,
+    }
+    return in_scalars("residuals", lambda k: [_relative(k, scales, allowance)], known)[0]
+
+
+def _relative(known: dict[str, ca.SX], scales: ProblemScales, allowance: Allowance) -> ca.SX:
+    """Return the residuals (5,) from the sums that they compare."""
+    k = known
+    kinetic = ca.sqrt(ca.fmax(ca.dot(k["a"], k["M_a"]), 0)) + k["a_ref"] + NOTHING
+    forces = length(ca.DM(scales.actuators) * k["p"]) + length(ca.DM(scales.rows) * k["lam"])
+    forces = kinetic + forces
+    above, below = k["value"] - k["upper"], k["lower"] - k["value"]
+    usual = k["within"] + ca.DM(ROUNDED * scales.inequalities) * forces
+    size_x = length(k["x"]) + k["distance"] + k["size"] + NOTHING
+    gaps = ca.fabs(positive(k["mu"]) * above) + ca.fabs(positive(-k["mu"]) * below)
     return ca.vertcat(
-        length(unbalanced / ca.DM(scales.coordinates)) / forces,
-        _constraint_residual(dynamics, condensed, scales, allowance, a, kinetic),
+        length((k["M_a"] - k["f"]) / ca.DM(scales.coordinates)) / forces,
+        _constraint_residual(k, scales, allowance, kinetic),
         length((positive(above) + positive(below)) / usual),
-        length(whitened.L_inv.T @ gradient) / size_x,
+        length(k["gradient"]) / size_x,
         ca.sum1(gaps) / size_x**2,
     )
 
 
 def _constraint_residual(
-    dynamics: Dynamics,
-    condensed: Condensed,
-    scales: ProblemScales,
-    allowance: Allowance,
-    a: ca.SX,
-    kinetic: ca.SX,
+    known: dict[str, ca.SX], scales: ProblemScales, allowance: Allowance, kinetic: ca.SX
 ) -> ca.SX:
     """Return the largest violation of a row, of dropped ones relative to what is explained.
 
@@ -147,15 +167,15 @@ def _constraint_residual(
     `rank_tol · |G_i| · |a|`, and than a velocity across the kept rows can.
 
     Args:
-        dynamics, condensed, scales, allowance: as in `residuals`.
-        a: (nv,) acceleration.
-        kinetic: its size.
+        known: `rows`, `kept`, `slip` and `rate`.
+        scales, allowance: as in `residuals`.
+        kinetic: size of the acceleration.
     """
-    if not dynamics.G.shape[0]:
+    if not known["rows"].shape[0]:
         return ca.SX(0)
-    violation = ca.fabs(dynamics.G @ a + dynamics.c) / ca.DM(scales.rows)
-    explained = allowance.rank_tol * kinetic + allowance.rate * condensed.slip
-    share = ca.if_else(condensed.kept, 1 / kinetic, allowance.tolerance / explained)
+    violation = ca.fabs(known["rows"]) / ca.DM(scales.rows)
+    explained = allowance.rank_tol * kinetic + known["rate"] * known["slip"]
+    share = ca.if_else(known["kept"], 1 / kinetic, allowance.tolerance / explained)
     return length(violation * share)
 
 
@@ -174,26 +194,23 @@ def cost_gradient(
     """
     a, lam = motion
     p, w = candidate.p, candidate.w
-    misses = cost.weight * (cost.J @ a + cost.offset)
-    by_p = condensed.T.T @ (cost.J.T @ misses) + ca.DM(cost.weights.actuators) * (p - cost.p_ref)
+    misses = cost.weight * (linalg.product(cost.J, a) + cost.offset)
+    by_a = linalg.product(cost.J.T, misses)
+    by_p = linalg.product(condensed.T.T, by_a) + ca.DM(cost.weights.actuators) * (p - cost.p_ref)
     by_w = cost.weights.internal * w
     if cost.force_weight:
         first = lam.numel() - cost.of_lam.shape[1]
-        force = cost.of_lam @ lam[first:, 0] + cost.of_w @ w - cost.f_ref
-        by_lam = ca.vertcat(ca.SX(first, 1), cost.of_lam.T @ force)
-        by_p = by_p + cost.force_weight * _through_multipliers(condensed, by_lam)
-        by_w = by_w + cost.force_weight * (cost.of_w.T @ force)
+        force = linalg.product(cost.of_lam, lam[first:, 0]) + linalg.product(cost.of_w, w)
+        force = force - cost.f_ref
+        by_lam = linalg.product(cost.of_lam.T, force)
+        by_p -= cost.force_weight * linalg.product(condensed.E[first:, :].T, by_lam)
+        by_w += cost.force_weight * linalg.product(cost.of_w.T, force)
     return ca.vertcat(by_p, by_w)
 
 
 def row_gradient(candidate: Candidate, condensed: Condensed, rows: Rows) -> ca.SX:
-    """Return `A_yᵀ mu`: `C_pᵀ mu + (∂lam/∂p)ᵀ C_lamᵀ mu` and `C_wᵀ mu`."""
+    """Return `A_yᵀ mu`: `C_pᵀ mu - Eᵀ C_lamᵀ mu` and `C_wᵀ mu`."""
     mu = candidate.mu
-    by_p = rows.C_p.T @ mu + _through_multipliers(condensed, rows.C_lam.T @ mu)
-    return ca.vertcat(by_p, rows.C_w.T @ mu)
-
-
-def _through_multipliers(condensed: Condensed, by_lam: ca.SX) -> ca.SX:
-    """Return `(∂lam/∂p)ᵀ by_lam = -Y_Bᵀ R⁻ᵀ by_lam`."""
-    rhs = ca.densify(by_lam)
-    return -condensed.Y_B.T @ linalg.solve_upper_transposed(condensed.R, condensed.R_inv_diag, rhs)
+    by_lam = linalg.product(rows.C_lam.T, mu)
+    by_p = linalg.product(rows.C_p.T, mu) - linalg.product(condensed.E.T, by_lam)
+    return ca.vertcat(by_p, linalg.product(rows.C_w.T, mu))

@@ -12,7 +12,6 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights, Problem
 from mbcasadi.description.qp_stages import UNBOUNDED
@@ -73,39 +72,58 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         symbols: inputs of the controller, by name.
         problem: expressions of these inputs.
     """
-    M, h, B, G, _ = problem.definite
-    L = linalg.tree_cholesky(M)
-    X, Y = linalg.tree_solve_transposed(L, G.T), linalg.tree_solve_transposed(L, B)
-    E = ca.diag(ca.sqrt(problem.tasks.weight)) @ problem.tasks.J
-    rows = problem.rows
+    M, f, B, G, _ = problem.definite
+    rows, actuators = problem.rows, problem.actuators
     outputs = {
-        "rows": ca.sum1(X**2).T,
-        "coordinates": ca.diag(M),
-        "actuators": ca.sum1(Y**2).T,
-        "unforced": ca.norm_2(linalg.tree_solve_transposed(L, h)),
-        "limits": ca.fmax(ca.fabs(problem.actuators.lower), ca.fabs(problem.actuators.upper)),
-        "reach": ca.sqrt(ca.sum1(linalg.tree_solve_transposed(L, problem.tasks.J.T) ** 2)).T,
-        "tasks": ca.sum1(linalg.tree_solve_transposed(L, E.T) ** 2).T,
+        "M": M,
+        "f": f,
+        "B": B,
+        "G": G,
+        "J": problem.tasks.J,
+        "limits": ca.fmax(ca.fabs(actuators.lower), ca.fabs(actuators.upper)),
         "of_p": rows.C_p,
         "of_lam": rows.C_lam,
         "of_w": rows.C_w,
     }
     inputs = {name: symbols[name] for name in symbols if name != "z"}
-    measure = ca.Function(
+    matrices = ca.Function(
         "measure",
         list(inputs.values()),
         [ca.densify(x) for x in outputs.values()],
         list(inputs),
         list(outputs),
     )
+    weight = np.asarray(problem.tasks.weight).ravel()
     samples = [
-        {key: np.asarray(x) for key, x in measure(**values).items()}
+        _sizes({key: np.asarray(x) for key, x in matrices(**values).items()}, weight)
         for values in _sampled_inputs(setup, inputs)
     ]
     definite = [x for x in samples if all(np.all(np.isfinite(value)) for value in x.values())]
     if not definite:
         definite = [{key: np.ones_like(value) for key, value in samples[0].items()}]
-    return _scales(definite, problem.contacts.J.shape[0], setup)
+    return _scales(definite, problem.contacts.of_lam.shape[1], setup)
+
+
+def _sizes(matrices: dict[str, Array], weight: Array) -> dict[str, Array]:
+    """Return sizes in the metric of the inertia at one pose; NaN where it is not definite."""
+    try:
+        inverse = np.linalg.inv(np.linalg.cholesky(matrices["M"]))
+    except np.linalg.LinAlgError:
+        inverse = np.full_like(matrices["M"], np.nan)
+
+    def squares(rows: Array) -> Array:
+        return np.sum((rows @ inverse.T) ** 2, axis=1)
+
+    reach = squares(matrices["J"])
+    kept = {key: matrices[key] for key in ("limits", "of_p", "of_lam", "of_w")}
+    return kept | {
+        "rows": squares(matrices["G"]),
+        "coordinates": np.diag(matrices["M"]),
+        "actuators": squares(matrices["B"].T),
+        "unforced": np.sqrt(squares(matrices["f"].T)),
+        "reach": np.sqrt(reach),
+        "tasks": weight * reach,
+    }
 
 
 def whole_mass(setup: Setup) -> float:

@@ -11,39 +11,23 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.carry import Layout, pack, unpack
-from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
-    LEAST_PIVOT,
-    Condensed,
-    Dynamics,
-    multipliers,
-)
+from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.carry import pack
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem, condensed_problem
-from mbcasadi.control.inverse_dynamics.fallback import (
-    offered_hold,
-    offered_output,
-    safe_output_of,
-)
+from mbcasadi.control.inverse_dynamics.fallback import offered_hold, safe_output_of
+from mbcasadi.control.inverse_dynamics.finish import FinishStage, carried_values
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.inputs import input_symbols, state_size
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, state_size
+from mbcasadi.control.inverse_dynamics.lifted import lifted
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.problem import Problem
-from mbcasadi.control.inverse_dynamics.residuals import (
-    RESIDUALS,
-    Allowance,
-    Candidate,
-    Cost,
-    residuals,
-)
-from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.control.inverse_dynamics.posed import Posed, has_loops, no_force
+from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem
+from mbcasadi.control.inverse_dynamics.scaling import ProblemScales, measure_problem
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
-from mbcasadi.description.status import OUTPUTS, Flag, Status
-from mbcasadi.linalg import solve_upper
-from mbcasadi.qp.input_guard import active_signs, is_saturated
-from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
+from mbcasadi.qp.input_guard import active_signs
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds
-from mbcasadi.system.actuator_model import ActuatorModel
 
 Array = NDArray[np.float64]
 
@@ -73,38 +57,50 @@ class Stages:
     finish_from_carry: ca.Function | None
 
 
-def make_stages(setup: Setup) -> Stages:
-    """Return the build and finish Functions of a controller."""
+def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
+    """Return the build and finish Functions of a controller.
+
+    Args:
+        setup: the options.
+        loops: whether products and factors of matrices become loops in C; by default where
+            there are many operations in them.
+    """
     symbols = input_symbols(setup, 0)
-    qp = condensed_problem(setup, symbols)
-    problem, m = qp.problem, len(qp.problem.rows.names)
-    z = ca.SX.sym("z", state_size(setup, m))
-    symbols["z"] = z
-    A_qp, lba, uba = least_distance(setup, qp)
-    hold = offered_hold(setup, qp)
+    at, valid = guard_inputs(setup, symbols)
+    problem = assemble_problem(setup, at)
+    scales = measure_problem(setup, symbols, problem)
+    hold = offered_hold(setup, at, problem, scales)
+    limits = control_limits(setup, problem)
+    safe = safe_output_of(setup, symbols, hold, no_force(problem.actuators), limits)
+    m = len(problem.rows.names)
+    symbols["z"] = ca.SX.sym("z", state_size(setup, m))
     offered = hold if setup.safe_output_kind == "safe" else {}
-    carry, layout = pack(_values_of_finish(setup, qp) | offered)
+    posed = Posed(_without_reports(problem), valid, at.accepted, offered)
+    arguments = symbols
+    if has_loops(problem) if loops is None else loops:
+        posed, arguments = lifted("terms", symbols, posed)
+    qp = condensed_problem(setup, posed.problem, scales)
+    A_qp, lba, uba = least_distance(setup, qp)
+    carry, layout = pack(carried_values(setup, qp, posed))
     build = ca.Function(
         "build",
-        list(symbols.values()),
-        [A_qp, lba, uba, active_signs(z[:m, 0]), carry],
-        list(symbols),
+        list(arguments.values()),
+        [A_qp, lba, uba, active_signs(arguments["z"][:m, 0]), carry],
+        list(arguments),
         ["A_qp", "lba", "uba", "active0", "carry"],
         {"cse": True},
     )
-    limits = control_limits(setup, problem)
-    safe = safe_output_of(setup, symbols, hold, _no_force(problem.actuators), limits)
-    finish = _finish(setup, qp, layout, symbols, safe)
+    finish = FinishStage(setup, qp, layout, safe, type(carry))
     reads_inputs = safe.kind != "zero"
     return Stages(
-        qp=LeastDistanceStages(build, finish),
+        qp=LeastDistanceStages(build, finish.function(symbols)),
         row_names=problem.rows.names,
         u_min=limits[0],
         u_max=limits[1],
         nw=problem.contacts.of_w.shape[1],
-        scales=qp.scales,
+        scales=scales,
         safe=safe,
-        finish_from_carry=None if reads_inputs else _finish(setup, qp, layout, {}, safe),
+        finish_from_carry=None if reads_inputs else finish.function({}),
     )
 
 
@@ -112,13 +108,24 @@ def least_distance(setup: Setup, qp: CondensedProblem) -> LeastDistance:
     """Return the inequalities over the whitened unknown, as a least-distance problem."""
     nu, rows = setup.system.nu, qp.problem.rows
     condensed, whitened = qp.condensed, qp.whitened
-    in_p, in_w = whitened.L_inv[:nu, :], whitened.L_inv[nu:, :]
-    of_lam = -solve_upper(condensed.R, condensed.R_inv_diag, condensed.Y_B @ in_p)
-    A = rows.C_p @ in_p + rows.C_lam @ of_lam + rows.C_w @ in_w
     p_0, w_0 = whitened.y_0[:nu, 0], whitened.y_0[nu:, 0]
-    at_0 = rows.value(p_0, multipliers(condensed, p_0), w_0)
+    at_0 = rows.value(p_0, condensed.multipliers(p_0), w_0)
     lba, uba = shift_bounds(rows.lower, at_0), shift_bounds(rows.upper, at_0)
-    return LeastDistance(ca.densify(A), lba, uba)
+    return LeastDistance(ca.densify(_rows_of_x(nu, rows, condensed, whitened)), lba, uba)
+
+
+def _rows_of_x(nu: int, rows: Rows, condensed: Condensed, whitened: Whitened) -> ca.SX:
+    """Return the inequalities' matrix over the whitened unknown."""
+    L_inv = whitened.L_inv
+    coupled = L_inv.shape[0]
+    of_p = L_inv.T[:, :nu] if coupled > nu else L_inv.T  # p as a function of x, transposed
+    of_lam = linalg.product(of_p, condensed.E.T)
+    A = linalg.product(of_p, rows.C_p.T) - linalg.product(of_lam, rows.C_lam.T)
+    if coupled > nu:
+        A = A + linalg.product(L_inv.T[:, nu:], rows.C_w.T)
+    else:
+        A = ca.vertcat(A, ca.diag(1 / ca.sqrt(whitened.free)) @ rows.C_w.T)
+    return A.T
 
 
 def control_limits(setup: Setup, problem: Problem) -> tuple[Array, Array]:
@@ -138,126 +145,11 @@ def control_limits(setup: Setup, problem: Problem) -> tuple[Array, Array]:
     return lower, upper
 
 
-def _values_of_finish(setup: Setup, qp: CondensedProblem) -> dict[str, ca.SX]:
-    """Return everything that `finish` needs, by name."""
-    problem = qp.problem
-    actuators, rows, tasks = problem.actuators, problem.rows, problem.tasks
-    size = ca.DM(setup.system.scales.coordinates)
-    error = tasks.J @ qp.condensed.t + tasks.offset
-    return {
-        **{f"dynamics.{key}": value for key, value in problem.dynamics._asdict().items()},
-        **{f"condensed.{key}": value for key, value in qp.condensed._asdict().items()},
-        **{f"whitened.{key}": value for key, value in qp.whitened._asdict().items()},
-        **{key: getattr(rows, key) for key in ("C_p", "C_lam", "C_w", "lower", "upper")},
-        **{key: getattr(actuators, key) for key in ("gain", "bias", "act")},
-        "p_min": actuators.lower,
-        "p_max": actuators.upper,
-        "J": tasks.J,
-        "offset": tasks.offset,
-        "p_ref": problem.p_ref,
-        "f_ref": problem.f_ref,
-        "of_lam": problem.contacts.of_lam,
-        "of_w": problem.contacts.of_w,
-        "size": length(ca.sqrt(tasks.weight) * error),
-        "rate": setup.contact_damping + length(problem.v / size),
-        "valid": qp.valid,
-        "measured": qp.inputs.accepted,
-        "clipped": qp.clipped,
-    }
-
-
-def _finish(
-    setup: Setup,
-    qp: CondensedProblem,
-    layout: Layout,
-    inputs: dict[str, ca.SX],
-    safe: SafeOutput,
-) -> ca.Function:
-    """Return the stage behind the solver; `inputs` are what the safe output may read."""
-    problem = qp.problem
-    nu, m, nw = setup.system.nu, len(problem.rows.names), problem.contacts.of_w.shape[1]
-    solver = {
-        "x": ca.SX.sym("x", nu + nw),
-        "lam_a": ca.SX.sym("lam_a", m),
-        "active": ca.SX.sym("active", m),
-        "flag": ca.SX.sym("flag"),
-    }
-    carry = ca.SX.sym("carry", layout.size)
-    known = unpack(layout, carry)
-    whitened = Whitened(*(known[f"whitened.{key}"] for key in Whitened._fields))
-    condensed = Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields))
-    y = whitened.y_0 + whitened.L_inv @ solver["x"]
-    p = ca.fmin(ca.fmax(y[:nu, 0], known["p_min"]), known["p_max"])
-    residual = residuals(
-        Candidate(p, y[nu:, 0], solver["lam_a"], solver["x"]),
-        Dynamics(*(known[f"dynamics.{key}"] for key in Dynamics._fields)),
-        condensed,
-        whitened,
-        Rows(
-            C_p=known["C_p"],
-            C_lam=known["C_lam"],
-            C_w=known["C_w"],
-            lower=known["lower"],
-            upper=known["upper"],
-            names=problem.rows.names,
-        ),
-        _cost(setup, qp, known),
-        qp.scales,
-        Allowance(setup.rank_tol, known["rate"], setup.tolerance),
-    )
-    small = {name: residual[i] <= setup.tolerance for i, name in enumerate(RESIDUALS)}
-    status = judge(
-        residual[len(RESIDUALS) - len(QP_RESIDUALS) :, 0],
-        flag=solver["flag"],
-        valid=known["valid"],
-        tolerance=setup.tolerance,
-        consistent=ca.logic_and(
-            condensed.definite >= LEAST_PIVOT,
-            ca.logic_and(small["dynamics"], small["constraint"]),
-        ),
-    )
-    optimal = status <= int(Status.SUBOPTIMAL)
-    no_force = _no_force(_actuators(problem, known))
-    offered, measured = offered_output(setup, known, inputs, no_force)
-    memory = inputs["z"][m:, 0] if safe.size else ca.SX(0, 1)
-    u_solved = _actuators(problem, known).controls(p)
-    u_free, u, remembered = safe.step(memory, offered, measured, optimal, u_solved)
-    clipped = ca.logic_and(known["valid"], known["clipped"])
-    flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
-    active = optimal * active_signs(solver["active"])
-    z_next = ca.vertcat(active, remembered)
-    return ca.Function(
-        "finish",
-        [*inputs.values(), carry, *solver.values()],
-        [u, z_next, status, flags, ca.if_else(known["valid"], residual, np.inf)],
-        [*inputs, "carry", *solver],
-        list(OUTPUTS),
-        {"cse": True},
-    )
-
-
-def _actuators(problem: Problem, known: dict[str, ca.SX]) -> ActuatorModel:
-    """Return the actuators of carried numbers."""
+def _without_reports(problem: Problem) -> Problem:
+    """Return the problem without what only reports and its assembly read."""
+    nothing = ca.SX(0, 1)
     return replace(
-        problem.actuators,
-        gain=known["gain"],
-        bias=known["bias"],
-        act=known["act"],
-        lower=known["p_min"],
-        upper=known["p_max"],
-    )
-
-
-def _no_force(actuators: ActuatorModel) -> ca.SX:
-    """Return the control (nu,) of zero actuator force within its limits."""
-    return actuators.controls(ca.fmin(ca.fmax(ca.SX(0), actuators.lower), actuators.upper))
-
-
-def _cost(setup: Setup, qp: CondensedProblem, known: dict[str, ca.SX]) -> Cost:
-    keys = ("J", "offset", "p_ref", "of_lam", "of_w", "f_ref", "size")
-    return Cost(
-        weight=qp.problem.tasks.weight,
-        weights=qp.weights,
-        force_weight=setup.force_weight,
-        **{key: known[key] for key in keys},
+        problem,
+        contacts=replace(problem.contacts, J=nothing, c=nothing),
+        tasks=replace(problem.tasks, error=nothing, target=nothing),
     )

@@ -1,0 +1,171 @@
+"""The stage of a control step behind the solver: residuals, status, output.
+
+It recovers the actuator forces, clips them to their ranges, computes the residuals and chooses the
+output.
+"""
+
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.carry import Layout, unpack
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import LEAST_PIVOT, Condensed, Dynamics
+from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
+from mbcasadi.control.inverse_dynamics.fallback import offered_output
+from mbcasadi.control.inverse_dynamics.inequalities import Rows
+from mbcasadi.control.inverse_dynamics.lifted import in_scalars
+from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
+from mbcasadi.control.inverse_dynamics.residuals import (
+    RESIDUALS,
+    Allowance,
+    Candidate,
+    Cost,
+    residuals,
+)
+from mbcasadi.control.safe_output.safe_output import SafeOutput
+from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.qp.input_guard import active_signs, is_saturated
+from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
+from mbcasadi.qp.whitening import Whitened
+
+ROWS = ("C_p", "C_lam", "C_w", "lower", "upper")
+ACTUATORS = ("gain", "bias", "act", "lower", "upper")
+WHITENED = ("y_0", "L_inv", "distance")
+COST = ("J", "offset", "p_ref", "of_lam", "of_w", "f_ref", "size")
+JUDGED = ("valid", "measured", "clipped")
+
+
+def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str, ca.SX]:
+    """Return everything that the stage needs, by name."""
+    problem, tasks = qp.problem, qp.problem.tasks
+    error = linalg.product(tasks.J, qp.condensed.t) + tasks.offset
+    speed = length(problem.v / ca.DM(setup.system.scales.coordinates))
+    cost = {
+        "J": tasks.J,
+        "offset": tasks.offset,
+        "p_ref": problem.p_ref,
+        "of_lam": problem.contacts.of_lam,
+        "of_w": problem.contacts.of_w,
+        "f_ref": problem.f_ref,
+        "size": length(ca.sqrt(tasks.weight) * error),
+    }
+    return {
+        **{f"dynamics.{key}": value for key, value in problem.dynamics._asdict().items()},
+        **{f"condensed.{key}": value for key, value in qp.condensed._asdict().items()},
+        **{f"whitened.{key}": getattr(qp.whitened, key) for key in WHITENED},
+        **{f"rows.{key}": getattr(problem.rows, key) for key in ROWS},
+        **{f"actuators.{key}": getattr(problem.actuators, key) for key in ACTUATORS},
+        **{f"cost.{key}": value for key, value in cost.items()},
+        "rate": setup.contact_damping + speed,
+        "valid": posed.valid,
+        "measured": posed.measured,
+        "clipped": qp.clipped,
+        **posed.hold,
+    }
+
+
+@dataclass(frozen=True)
+class FinishStage:
+    """What the stage is made from.
+
+    Attributes:
+        setup: the options.
+        qp: the problem that was solved.
+        layout: of the numbers that are carried over.
+        safe: the output of a tick without a solution.
+        kind: of expressions: scalars, or matrices.
+    """
+
+    setup: Setup
+    qp: CondensedProblem
+    layout: Layout
+    safe: SafeOutput
+    kind: type[ca.SX]
+
+    def function(self, inputs: dict[str, ca.SX]) -> ca.Function:
+        """Return (inputs, carry, x, lam_a, active, flag) → (outputs of the controller).
+
+        Args:
+            inputs: symbols of what the safe output may read.
+        """
+        given = {name: self.kind.sym(name, x.numel()) for name, x in inputs.items()}
+        m, nw = len(self.qp.problem.rows.names), self.qp.problem.contacts.of_w.shape[1]
+        sizes = {"x": self.setup.system.nu + nw, "lam_a": m, "active": m, "flag": 1}
+        solver = {name: self.kind.sym(name, size) for name, size in sizes.items()}
+        carry = self.kind.sym("carry", self.layout.size)
+        known = unpack(self.layout, carry)
+        residual, p = self._residuals(known, solver["x"], solver["lam_a"])
+        judged = {
+            key: value
+            for key, value in known.items()
+            if key in JUDGED or key.startswith(("actuators.", "hold.")) or key.endswith("definite")
+        }
+        judged |= {"residual": residual, "p": p, "active": solver["active"], "flag": solver["flag"]}
+        judged |= {f"input.{name}": value for name, value in given.items()}
+        return ca.Function(
+            "finish",
+            [*given.values(), carry, *solver.values()],
+            in_scalars("outcome", self._outcome, judged),
+            [*given, "carry", *solver],
+            list(OUTPUTS),
+            {"cse": True},
+        )
+
+    def _residuals(self, known: dict[str, ca.SX], x: ca.SX, lam_a: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the residuals and the actuator forces of the solver's result."""
+        qp, setup = self.qp, self.setup
+        parts = {"whitened.free": qp.whitened.free} | known
+        whitened = Whitened(*(parts[f"whitened.{key}"] for key in Whitened._fields))
+        y, nu = whitened.unknown(x), setup.system.nu
+        lower, upper = known["actuators.lower"], known["actuators.upper"]
+        p = ca.fmin(ca.fmax(y[:nu, 0], lower), upper)
+        cost = Cost(
+            weight=qp.problem.tasks.weight,
+            weights=qp.weights,
+            force_weight=setup.force_weight,
+            **{key: known[f"cost.{key}"] for key in COST},
+        )
+        rows = {key: known[f"rows.{key}"] for key in ROWS}
+        residual = residuals(
+            Candidate(p, y[nu:, 0], lam_a, x),
+            Dynamics(*(known[f"dynamics.{key}"] for key in Dynamics._fields)),
+            Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields)),
+            whitened,
+            Rows(**rows, names=qp.problem.rows.names),
+            cost,
+            qp.scales,
+            Allowance(setup.rank_tol, known["rate"], setup.tolerance),
+        )
+        return residual, p
+
+    def _outcome(self, known: dict[str, ca.SX]) -> list[ca.SX]:
+        """Return the controller's outputs."""
+        tolerance, residual, valid = self.setup.tolerance, known["residual"], known["valid"]
+        small = {name: residual[i] <= tolerance for i, name in enumerate(RESIDUALS)}
+        status = judge(
+            residual[len(RESIDUALS) - len(QP_RESIDUALS) :, 0],
+            flag=known["flag"],
+            valid=valid,
+            tolerance=tolerance,
+            consistent=ca.logic_and(
+                known["condensed.definite"] >= LEAST_PIVOT,
+                ca.logic_and(small["dynamics"], small["constraint"]),
+            ),
+        )
+        optimal = status <= int(Status.SUBOPTIMAL)
+        actuators = replace(
+            self.qp.problem.actuators, **{key: known[f"actuators.{key}"] for key in ACTUATORS}
+        )
+        inputs = {key[6:]: value for key, value in known.items() if key.startswith("input.")}
+        offered, measured = offered_output(self.setup, known, inputs, no_force(actuators))
+        m = len(self.qp.problem.rows.names)
+        memory = inputs["z"][m:, 0] if self.safe.size else ca.SX(0, 1)
+        u_solved = actuators.controls(known["p"])
+        u_free, u, remembered = self.safe.step(memory, offered, measured, optimal, u_solved)
+        clipped = ca.logic_and(valid, known["clipped"])
+        flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
+        z_next = ca.vertcat(optimal * active_signs(known["active"]), remembered)
+        return [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]

@@ -1,0 +1,85 @@
+"""Scalar expressions, nested in dataclasses, as matrices: outputs of one Function of scalars.
+
+What depends on the robot (inertia, Jacobians) is written out in C, operation by operation; products
+and factors of these matrices become loops (`linalg.loops`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
+
+import casadi as ca
+
+T = TypeVar("T")
+
+SPARSE = 0.35
+"""A matrix with a smaller share of nonzeros than this is stored without its zeros: where there are
+more, loops over whole columns are the faster ones."""
+
+
+def lifted(name: str, symbols: Mapping[str, ca.SX], parts: T) -> tuple[T, dict[str, ca.SX]]:
+    """Return `parts` as matrices, and the symbols of matrices that they depend on.
+
+    Both kinds of expressions offer the same operations, so they keep the type of the scalars.
+
+    Args:
+        name: of the Function of scalars.
+        symbols: its inputs, by name.
+        parts: expressions of these, in dicts, dataclasses and named tuples.
+    """
+    found: dict[int, ca.SX] = {}
+    _each_matrix(parts, lambda x: found.setdefault(id(x), x))
+    computed = [x for x in found.values() if not x.is_constant()]
+    function = ca.Function(
+        name,
+        list(symbols.values()),
+        [_stored(x) for x in computed],
+        {"cse": True, "never_inline": True},
+    )
+    arguments = {key: ca.MX.sym(key, x.numel()) for key, x in symbols.items()}
+    results = function.call(list(arguments.values()))
+    by_id = {id(x): ca.MX(ca.evalf(x)) for x in found.values() if x.is_constant()}
+    by_id |= {id(x): result for x, result in zip(computed, results, strict=True)}
+    matrices: T = _each_matrix(parts, lambda x: by_id[id(x)])
+    return matrices, cast(dict[str, ca.SX], arguments)
+
+
+def _stored(x: ca.SX) -> ca.SX:
+    """Return the matrix with or without its zeros; an inertia and its factor keep them."""
+    is_square = x.shape[0] == x.shape[1]
+    return x if is_square or x.nnz() < SPARSE * x.numel() else ca.densify(x)
+
+
+def _each_matrix(parts: Any, change: Callable[[ca.SX], Any]) -> Any:
+    """Return the parts with `change` applied to each matrix of scalars."""
+    if isinstance(parts, ca.SX):
+        return change(parts)
+    if isinstance(parts, dict):
+        return {key: _each_matrix(value, change) for key, value in parts.items()}
+    if isinstance(parts, tuple) and hasattr(parts, "_fields"):
+        return type(parts)(*(_each_matrix(value, change) for value in parts))
+    if is_dataclass(parts) and not isinstance(parts, type):
+        values = {field.name: getattr(parts, field.name) for field in fields(parts)}
+        return replace(parts, **{key: _each_matrix(value, change) for key, value in values.items()})
+    return parts
+
+
+def in_scalars(
+    name: str, function: Callable[[dict[str, ca.SX]], Sequence[ca.SX]], given: Mapping[str, Any]
+) -> list[Any]:
+    """Return the results of a function of scalar expressions, at expressions or at matrices.
+
+    Args:
+        name: of the Function that is called where matrices are given.
+        function: from expressions by name to its results.
+        given: expressions, or matrices, by name.
+    """
+    if not any(isinstance(value, ca.MX) for value in given.values()):
+        return list(function(dict(given)))
+    matrices = {key: ca.MX(value) for key, value in given.items()}
+    symbols = {key: ca.SX.sym("x", matrix.sparsity()) for key, matrix in matrices.items()}
+    results = [_stored(x) for x in function(symbols)]
+    options = {"cse": True, "never_inline": True}
+    whole = ca.Function(name, list(symbols.values()), results, options)
+    called: list[Any] = whole.call(list(matrices.values()))
+    return called
