@@ -10,6 +10,17 @@ FUNCTION = re.compile(
 )
 """A Function with a body of its own, in CasADi's text."""
 
+DEFINITION = re.compile(
+    r"(?:/\* .*\n)?static int (?P<function>casadi_f\d+)\(.*\) \{\n(?:.*\n)*?\}\n\n?"
+    r"|static const casadi_(?:int|real) (?P<constant>casadi_[sc]\d+)\[\d+\] =\s*\{[^}]*\};\n\n?"
+)
+PREFIX = re.compile(r"#define (casadi_\w+) CASADI_PREFIX\(\w+\)\n")
+CALL = re.compile(
+    r"(?P<arguments>(?: +(?:arg1|res1)\[\d+\]=.*;\n)+) +if \((?P<function>casadi_f\d+)\(arg1, res1,"
+)
+USES = 2
+"""An internal name that nobody uses stands in its `#define` and in its definition."""
+
 
 def with_loops(text: str) -> str:
     """Return CasADi's C with the bodies of known Functions replaced by loops."""
@@ -17,7 +28,46 @@ def with_loops(text: str) -> str:
     if first is None:
         return text
     routines = template("loops.c.in", {}) + "\n"
-    return text[: first.start()] + routines + FUNCTION.sub(_loop, text[first.start() :])
+    text = text[: first.start()] + routines + FUNCTION.sub(_loop, text[first.start() :])
+    return _without_checks(_without_unused(text))
+
+
+def _without_unused(text: str) -> str:
+    """Return the text without what only the replaced bodies called or read."""
+    while True:
+        names = {_name(found) for found in DEFINITION.finditer(text)}
+        unused = {name for name in names if len(re.findall(rf"\b{name}\b", text)) <= USES}
+        if not unused:
+            return text
+        text = _without(text, unused)
+
+
+def _without(text: str, names: set[str]) -> str:
+    """Return the text without the definitions of these names."""
+    text = DEFINITION.sub(lambda found: "" if _name(found) in names else found[0], text)
+    return PREFIX.sub(lambda found: "" if found[1] in names else found[0], text)
+
+
+def _name(found: re.Match[str]) -> str:
+    return found["function"] or found["constant"]
+
+
+def _without_checks(text: str) -> str:
+    """Return the text without checks of arguments in Functions whose callers pass all of them."""
+    calls: dict[str, list[str]] = {}
+    for call in CALL.finditer(text):
+        calls.setdefault(call["function"], []).append(call["arguments"])
+
+    def unchecked(found: re.Match[str]) -> str:
+        name = found["function"]
+        passed = calls.get(name or "", [])
+        every = passed and len(re.findall(rf"\b{name}\(arg", text)) == len(passed)
+        if not every or any(re.search(r"\]=0;", arguments) for arguments in passed):
+            return found[0]
+        body = re.sub(r"arg\[(\d+)\]\? (arg\[\1\]\[\d+\]) : 0;", r"\2;", found[0])
+        return re.sub(r"if \(res\[\d+\]!=0\) ", "", body)
+
+    return DEFINITION.sub(unchecked, text)
 
 
 def _loop(found: re.Match[str]) -> str:

@@ -153,7 +153,7 @@ def solve_tree(L: ca.MX, b: ca.MX, *, transposed: bool) -> ca.MX:
         [pattern, ca.Sparsity.dense(k, n)],
         lambda factor, c: [ca.solve(factor.T if transposed else factor, c.T).T],
         sizes=(n, k),
-        tables=(ends, column[order], order),
+        tables=(ends.tolist(), column[order].tolist(), order.tolist()),
     )
     return f(L, ca.densify(b.T)).T
 
@@ -188,7 +188,7 @@ def row_factor(A: ca.MX, threshold2: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
     if not m:
         return ca.MX(n, 0), ca.MX(0, 0), ca.MX(0, 1)
     touched = _touched(A.sparsity())
-    start = np.cumsum([0, *map(len, touched)])
+    start = np.cumsum([0, *map(len, touched)]).tolist()
     columns = [column for row in touched for column in row]
 
     def body(a: ca.MX, limit: ca.MX) -> list[ca.MX]:

@@ -1,6 +1,7 @@
 """Products and factors of scalars (`SX`, straight-line C) or of matrices (`MX`, loops in C)."""
 
 from collections.abc import Callable
+from typing import Any
 
 import casadi as ca
 
@@ -53,6 +54,10 @@ def fused(function: Callable[..., Sym], *arguments: Sym) -> Sym:
     """
     if not any(isinstance(argument, ca.MX) for argument in arguments):
         return function(*arguments)
-    symbols = [ca.SX.sym(f"x{i}", ca.MX(x).sparsity()) for i, x in enumerate(arguments)]
-    result = function(*symbols)
-    return ca.Function("fused", symbols, [result], {"cse": True, "never_inline": True})(*arguments)
+    symbols: list[Any] = [
+        ca.SX.sym(f"x{i}", argument.sparsity()) for i, argument in enumerate(arguments)
+    ]
+    options = {"cse": True, "never_inline": True}
+    whole = ca.Function("fused", symbols, [function(*symbols)], options)
+    result: Sym = whole(*arguments)
+    return result

@@ -23,7 +23,7 @@ def solve_upper(R: Sym, inv_diag: Sym, b: Sym) -> Sym:
     _require_equations(R, inv_diag, b)
     if isinstance(b, ca.MX) or isinstance(R, ca.MX):
         return loops.solve_rows(R, inv_diag, b, transposed=False)
-    x = ca.SX(b)
+    x = type(b)(b)
     for i in reversed(range(R.shape[0])):
         x[i, :] = x[i, :] * inv_diag[i]
         for j in (j for j in range(i) if R.sparsity().has_nz(j, i)):
@@ -37,7 +37,7 @@ def solve_upper_transposed(R: Sym, inv_diag: Sym, b: Sym) -> Sym:
     _require_equations(R, inv_diag, b)
     if isinstance(b, ca.MX) or isinstance(R, ca.MX):
         return loops.solve_rows(R, inv_diag, b, transposed=True)
-    x = ca.SX(b)
+    x = type(b)(b)
     for i in range(R.shape[0]):
         for j in (j for j in range(i) if R.sparsity().has_nz(j, i)):
             x[i, :] = x[i, :] - R[j, i] * x[j, :]

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import casadi as ca
-
-from mbcasadi.linalg import Sym
 
 
 @dataclass(frozen=True)
@@ -25,13 +24,14 @@ class Layout:
     turned: frozenset[str] = frozenset()
 
 
-def pack(values: Mapping[str, Sym]) -> tuple[Sym, Layout]:
+def pack(values: Mapping[str, ca.SX]) -> tuple[ca.SX, Layout]:
     """Return a column of the entries that are not constant, and how to read it.
 
     Entries of scalar expressions that are equal are carried once.
     """
     if any(isinstance(value, ca.MX) for value in values.values()):
-        return _pack_matrices(values)
+        matrices, layout = _pack_matrices(cast(Mapping[str, ca.MX | ca.SX], values))
+        return cast(ca.SX, matrices), layout
     column: list[ca.SX] = []
     places: dict[int, int] = {}
     entries: dict[str, tuple[float | int, ...]] = {}
@@ -51,7 +51,7 @@ def pack(values: Mapping[str, Sym]) -> tuple[Sym, Layout]:
     return ca.vertcat(ca.SX(0, 1), *column), Layout(patterns, entries, len(column))
 
 
-def _pack_matrices(values: Mapping[str, ca.MX]) -> tuple[ca.MX, Layout]:
+def _pack_matrices(values: Mapping[str, ca.MX | ca.SX]) -> tuple[ca.MX, Layout]:
     """Return the matrices one behind the other."""
     column, size = [ca.MX(0, 1)], 0
     patterns, entries, turned = {}, {}, set()
@@ -70,10 +70,10 @@ def _pack_matrices(values: Mapping[str, ca.MX]) -> tuple[ca.MX, Layout]:
     return ca.vertcat(*column), Layout(patterns, entries, size, frozenset(turned))
 
 
-def unpack(layout: Layout, column: Sym) -> dict[str, Sym]:
+def unpack(layout: Layout, column: ca.SX) -> dict[str, ca.SX]:
     """Return the matrices of a carried column."""
     if isinstance(column, ca.MX):
-        return _unpack_matrices(layout, column)
+        return cast(dict[str, ca.SX], _unpack_matrices(layout, column))
     matrices = {}
     for name, pattern in layout.patterns.items():
         entries = [

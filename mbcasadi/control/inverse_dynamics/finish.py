@@ -5,6 +5,7 @@ output.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -117,8 +118,12 @@ class FinishStage:
     def _residuals(self, known: dict[str, ca.SX], x: ca.SX, lam_a: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the residuals and the actuator forces of the solver's result."""
         qp, setup = self.qp, self.setup
-        parts = {"whitened.free": qp.whitened.free} | known
-        whitened = Whitened(*(parts[f"whitened.{key}"] for key in Whitened._fields))
+        whitened = Whitened(
+            y_0=known["whitened.y_0"],
+            L_inv=known["whitened.L_inv"],
+            free=qp.whitened.free,
+            distance=known["whitened.distance"],
+        )
         y, nu = whitened.unknown(x), setup.system.nu
         lower, upper = known["actuators.lower"], known["actuators.upper"]
         p = ca.fmin(ca.fmax(y[:nu, 0], lower), upper)
@@ -156,9 +161,8 @@ class FinishStage:
             ),
         )
         optimal = status <= int(Status.SUBOPTIMAL)
-        actuators = replace(
-            self.qp.problem.actuators, **{key: known[f"actuators.{key}"] for key in ACTUATORS}
-        )
+        carried: dict[str, Any] = {key: known[f"actuators.{key}"] for key in ACTUATORS}
+        actuators = replace(self.qp.problem.actuators, **carried)
         inputs = {key[6:]: value for key, value in known.items() if key.startswith("input.")}
         offered, measured = offered_output(self.setup, known, inputs, no_force(actuators))
         m = len(self.qp.problem.rows.names)

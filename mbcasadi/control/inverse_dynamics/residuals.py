@@ -136,7 +136,10 @@ def residuals(
         "size": cost.size,
         "rate": allowance.rate,
     }
-    return in_scalars("residuals", lambda k: [_relative(k, scales, allowance)], known)[0]
+    relative: list[ca.SX] = in_scalars(
+        "residuals", lambda k: [_relative(k, scales, allowance)], known
+    )
+    return relative[0]
 
 
 def _relative(known: dict[str, ca.SX], scales: ProblemScales, allowance: Allowance) -> ca.SX:

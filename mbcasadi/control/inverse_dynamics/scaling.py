@@ -112,7 +112,7 @@ def _sizes(matrices: dict[str, Array], weight: Array) -> dict[str, Array]:
         inverse = np.full_like(matrices["M"], np.nan)
 
     def squares(rows: Array) -> Array:
-        return np.sum((rows @ inverse.T) ** 2, axis=1)
+        return np.asarray(np.sum((rows @ inverse.T) ** 2, axis=1))
 
     reach = squares(matrices["J"])
     kept = {key: matrices[key] for key in ("limits", "of_p", "of_lam", "of_w")}

@@ -1,0 +1,192 @@
+"""Matrix operations that exported C writes as loops, against NumPy, in Python and in C.
+
+One library holds all of them, in sizes below, at and above the vectors of a processor.
+"""
+
+from importlib.resources import files
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from mbcasadi import linalg
+from mbcasadi.codegen import export_c
+from mbcasadi.codegen.loops import with_loops
+from mbcasadi.description.loops import LOOPS
+from mbcasadi.linalg import loops
+
+SIZES = ((1, 1, 1), (3, 7, 2), (4, 8, 5), (12, 18, 13), (9, 30, 17))  # rows, unknowns, columns
+ROUNDING = 1e-11  # matrices of condition below 1e3, sums of at most 30 products
+RANK_TOL = 1e-3
+
+
+def pattern_of_tree(n: int) -> np.ndarray:
+    """Return the lower triangle of an inertia: a base of up to four joints, then two limbs."""
+    parents = [i - 1 for i in range(n)]
+    if n > 6:
+        parents[4 + (n - 4) // 2] = 3
+    mask = np.eye(n)
+    for k in range(n):
+        i = parents[k]
+        while i >= 0:
+            mask[k, i] = 1
+            i = parents[i]
+    return mask
+
+
+def operations_of(m: int, n: int, k: int) -> ca.Function:
+    """Return all loops of some sizes as one Function."""
+    A, B = ca.MX.sym("A", m, n), ca.MX.sym("B", n, k)
+    S = ca.MX.sym("S", ca.sparsify(ca.DM(np.tri(n, k, 1) - np.tri(n, k, -3))).sparsity())
+    L = ca.MX.sym("L", ca.sparsify(ca.DM(pattern_of_tree(n))).sparsity())
+    H, x, y = ca.MX.sym("H", n, n), ca.MX.sym("x", n), ca.MX.sym("y", m)
+    basis = linalg.row_basis(A, row_scale=1.0, rank_tol=RANK_TOL, pivot=False)
+    inverse = linalg.inverse_diagonal(basis)
+    outputs = {
+        "A_times_B": linalg.product(A, B),
+        "A_times_S": linalg.product(A, S),
+        "S_turned_times_B": linalg.product(S.T, B),
+        "both_turned": linalg.product(B.T, A.T),
+        "A_times_A_turned": linalg.product(A, A.T),
+        "A_times_x": linalg.product(A, x),
+        "A_turned_times_y": linalg.product(A.T, y),
+        "S_turned_times_x": linalg.product(S.T, x),
+        "L_times_x": linalg.product(L, x),
+        "gram": linalg.weighted_gram(B.T, ca.MX.ones(n) * 2, ca.MX.ones(k) * 3),
+        "squares": loops.row_squares(A),
+        "solved": linalg.tree_solve_lower(L, B),
+        "solved_turned": linalg.tree_solve_transposed(L, B),
+        "V": basis.V,
+        "R": basis.R,
+        "kept": basis.kept,
+        "R_inverse": linalg.solve_upper(basis.R, inverse, ca.MX.eye(m)),
+        "R_inverse_turned": linalg.solve_upper_transposed(basis.R, inverse, ca.MX.eye(m)),
+        "factor": linalg.inverse_factor(H),
+    }
+    inputs = {"A": A, "B": B, "S": S, "L": L, "H": H, "x": x, "y": y}
+    return ca.Function(
+        f"loops_{m}_{n}_{k}",
+        list(inputs.values()),
+        [ca.densify(value) for value in outputs.values()],
+        list(inputs),
+        list(outputs),
+    )
+
+
+def values_of(m: int, n: int, k: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return matrices with zero, repeated and dependent rows in A, where it has several."""
+    A = rng.standard_normal((m, n))
+    if m > 3:
+        A[1], A[3] = 0.0, A[0] - 2 * A[2]
+    L = pattern_of_tree(n) * rng.standard_normal((n, n)) + 4 * np.eye(n)
+    K = np.tril(rng.standard_normal((n, n))) + 4 * np.eye(n)
+    S = (np.tri(n, k, 1) - np.tri(n, k, -3)) * rng.standard_normal((n, k))
+    vectors = {"x": rng.standard_normal(n), "y": rng.standard_normal(m)}
+    return {"A": A, "B": rng.standard_normal((n, k)), "S": S, "L": L, "H": K.T @ K} | vectors
+
+
+@pytest.fixture(scope="module")
+def evaluations(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, ...], Any]:
+    """Return for each size the Function in Python and in C, of one library."""
+    functions = {size: operations_of(*size) for size in SIZES}
+    inputs = [ca.MX.sym("i", f.sparsity_in(i)) for f in functions.values() for i in range(f.n_in())]
+    outputs, first = [], 0
+    for f in functions.values():
+        outputs += f.call(inputs[first : first + f.n_in()])
+        first += f.n_in()
+    whole = ca.Function("whole", inputs, outputs)
+    project = export_c(whole, tmp_path_factory.mktemp("loops") / "whole")
+    generated = project.load()
+    found, first, last = {}, 0, 0
+    for size, f in functions.items():
+        found[size] = (f, generated, slice(first, first + f.n_in()), slice(last, last + f.n_out()))
+        first, last = first + f.n_in(), last + f.n_out()
+    return found
+
+
+def results_of(
+    evaluation: Any, language: str, given: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the outputs of one size by name."""
+    f, generated, ours, answers = evaluation
+    arguments = [
+        ca.project(ca.DM(given[name]), f.sparsity_in(i)) for i, name in enumerate(f.name_in())
+    ]
+    if language == "Python":
+        results = f.call(arguments)
+    else:
+        everything = [ca.DM.ones(generated.sparsity_in(i)) for i in range(generated.n_in())]
+        everything[ours] = arguments
+        results = generated.call(everything)[answers]
+    return {name: np.array(x) for name, x in zip(f.name_out(), results, strict=True)}
+
+
+@pytest.mark.parametrize("language", ["Python", "C"])
+@pytest.mark.parametrize("size", SIZES)
+def test_loops_compute_what_numpy_does(evaluations, size, language):
+    given = values_of(*size, np.random.default_rng(sum(size)))
+    found = results_of(evaluations[size], language, given)
+    A, B, S, L, H = (given[key] for key in "ABSLH")
+    x, y, k = given["x"][:, None], given["y"][:, None], size[2]
+    expected = {
+        "A_times_B": A @ B,
+        "A_times_S": A @ S,
+        "S_turned_times_B": S.T @ B,
+        "both_turned": B.T @ A.T,
+        "A_times_A_turned": A @ A.T,
+        "A_times_x": A @ x,
+        "A_turned_times_y": A.T @ y,
+        "S_turned_times_x": S.T @ x,
+        "L_times_x": L @ x,
+        "gram": 2 * B.T @ B + 3 * np.eye(k),
+        "squares": np.sum(A**2, axis=1)[:, None],
+        "solved": np.linalg.solve(L, B),
+        "solved_turned": np.linalg.solve(L.T, B),
+    }
+    for key, value in expected.items():
+        np.testing.assert_allclose(found[key], value, atol=ROUNDING * 100, err_msg=key)
+    assert_is_row_basis(A, found["V"], found["R"], found["kept"])
+    factor = np.linalg.inv(found["factor"])
+    np.testing.assert_array_equal(found["factor"], np.tril(found["factor"]))
+    np.testing.assert_allclose(factor.T @ factor, H, atol=ROUNDING * np.abs(H).max() * 100)
+
+
+def assert_is_row_basis(A, V, R, kept):
+    """Assert `A[kept] = (V R)ᵀ` with orthonormal columns, and that dropped rows are dependent."""
+    on = kept.ravel() > 0
+    assert on.sum() == np.linalg.matrix_rank(A)
+    np.testing.assert_allclose(V.T @ V, np.diag(kept.ravel()), atol=ROUNDING)
+    np.testing.assert_allclose((V @ R).T, A, atol=ROUNDING * 100)
+    np.testing.assert_array_equal(R, np.triu(R))
+
+
+@pytest.mark.parametrize("language", ["Python", "C"])
+def test_solves_with_dropped_rows_leave_zeros_there(evaluations, language):
+    given = values_of(12, 18, 13, np.random.default_rng(5))
+    found = results_of(evaluations[12, 18, 13], language, given)
+    R, kept = found["R"], found["kept"]
+    solved, transposed = found["R_inverse"], found["R_inverse_turned"]
+    on = kept.ravel() > 0
+    assert not solved[~on].any()
+    assert not transposed[~on].any()
+    core = np.linalg.inv(R[np.ix_(on, on)])
+    np.testing.assert_allclose(solved[np.ix_(on, on)], core, atol=ROUNDING * 100)
+    np.testing.assert_allclose(transposed[np.ix_(on, on)], core.T, atol=ROUNDING * 100)
+
+
+def test_a_loop_of_another_process_keeps_casadis_text(monkeypatch):
+    f = operations_of(3, 7, 2)
+    generator = ca.CodeGenerator("f", {"with_header": False})
+    generator.add(f)
+    text = str(generator.dump())
+    assert "LOOPS_INLINE" in with_loops(text)
+    monkeypatch.setattr("mbcasadi.codegen.loops.LOOPS", {})
+    assert "/* loops_product" in with_loops(text)
+    assert "loops_product(3, 7, 2" not in with_loops(text)
+
+
+def test_every_loop_has_a_routine_in_c(evaluations):
+    template = files("mbcasadi.codegen").joinpath("templates", "loops.c.in").read_text()
+    for loop in LOOPS.values():
+        assert f"void {loop.routine}(" in template
