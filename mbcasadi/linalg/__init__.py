@@ -17,7 +17,7 @@ from mbcasadi.linalg.bounded_least_norm import bounded_least_norm
 from mbcasadi.linalg.factor import operations
 from mbcasadi.linalg.matrix_root import MatrixRoot, matrix_root, matrix_root_fun, root_operations
 from mbcasadi.linalg.positive_solve import positive_solve, positive_solve_fun
-from mbcasadi.linalg.products import fused, inverse_factor, product, weighted_gram
+from mbcasadi.linalg.products import inverse_factor, product, weighted_gram
 from mbcasadi.linalg.pseudo_inverse import (
     CompleteFactor,
     complete_factor,
@@ -59,7 +59,6 @@ __all__ = [
     "complete_factor_scaled",
     "damped_pinv",
     "damped_pinv_fun",
-    "fused",
     "inverse_diagonal",
     "inverse_factor",
     "kind_for",

@@ -12,6 +12,7 @@ import casadi as ca
 
 from mbcasadi import linalg
 from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.linalg.scalars import in_scalars
 
 
 class Whitened(NamedTuple):
@@ -67,12 +68,19 @@ def whiten(H: ca.SX, g: ca.SX, free: ca.DM) -> Whitened:
 
 def shift_bounds(bounds: ca.SX, by: ca.SX) -> ca.SX:
     """Return `bounds - by`, keeping ±UNBOUNDED."""
-    if isinstance(bounds, ca.MX):
-        return linalg.fused(lambda b, x: ca.if_else(ca.fabs(b) < UNBOUNDED, b - x, b), bounds, by)
-    shifted = (
-        bounds[i] if is_unbounded(bounds[i]) else bounds[i] - by[i] for i in range(by.numel())
-    )
-    return ca.vertcat(ca.SX(0, 1), *shifted)
+    shifted: ca.SX = in_scalars("shift", _shifted, {"bounds": bounds, "by": by})[0]
+    return shifted
+
+
+def _shifted(given: dict[str, ca.SX]) -> list[ca.SX]:
+    bounds, by = given["bounds"], given["by"]
+    return [ca.vertcat(ca.SX(0, 1), *(_less(bounds[i], by[i]) for i in range(by.numel())))]
+
+
+def _less(bound: ca.SX, by: ca.SX) -> ca.SX:
+    if bound.is_constant():
+        return bound if is_unbounded(bound) else bound - by
+    return ca.if_else(ca.fabs(bound) < UNBOUNDED, bound - by, bound)
 
 
 def is_unbounded(bound: ca.SX) -> bool:

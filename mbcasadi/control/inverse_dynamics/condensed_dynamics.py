@@ -21,7 +21,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.lifted import in_scalars
+from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.kkt_residuals import length
 from mbcasadi.system.actuator_model import direct_drives
 

@@ -14,6 +14,7 @@ from mbcasadi.control.inverse_dynamics.problem import (
     objective,
 )
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.whitening import Whitened, whiten
 from mbcasadi.system.closing import row_scale_at
 
@@ -77,17 +78,16 @@ def _clip_errors(
         return problem, ca.SX(0)
     tasks, asked = problem.tasks, ca.DM(scales.asked[limited])
     drift = ca.densify(linalg.product(tasks.J, condensed.t))
-    shortened = linalg.fused(
-        lambda offset, drift: _shortened(offset, drift, limited, asked),
-        ca.densify(tasks.offset),
-        drift,
+    offset, clipped = in_scalars(
+        "shorten",
+        lambda given: _shortened(given["offset"], given["drift"], limited, asked),
+        {"offset": ca.densify(tasks.offset), "drift": drift},
     )
-    offset, clipped = shortened[:-1, 0], shortened[-1, 0]
     return replace(problem, tasks=replace(tasks, offset=offset)), clipped
 
 
-def _shortened(offset: ca.SX, drift: ca.SX, limited: list[int], asked: ca.DM) -> ca.SX:
+def _shortened(offset: ca.SX, drift: ca.SX, limited: list[int], asked: ca.DM) -> list[ca.SX]:
     """Return the offset, shortened where it is too long, and whether it was."""
     excess = ca.mmax(ca.fabs(offset[limited, 0]) / asked)
     clipped = excess > 1
-    return ca.vertcat(ca.if_else(clipped, (drift + offset) / excess - drift, offset), clipped)
+    return [ca.if_else(clipped, (drift + offset) / excess - drift, offset), clipped]

@@ -16,7 +16,6 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import LEAST_PIVOT, Co
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
 from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.lifted import in_scalars
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
 from mbcasadi.control.inverse_dynamics.residuals import (
@@ -28,6 +27,7 @@ from mbcasadi.control.inverse_dynamics.residuals import (
 )
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
+from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.input_guard import active_signs, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
 from mbcasadi.qp.whitening import Whitened

@@ -4,11 +4,11 @@ import casadi as ca
 
 from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
-from mbcasadi.control.inverse_dynamics.lifted import lifted
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import has_loops
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.linalg.scalars import lifted
 from mbcasadi.qp.kkt_residuals import positive
 
 

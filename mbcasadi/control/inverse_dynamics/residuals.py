@@ -21,9 +21,9 @@ import casadi as ca
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.lifted import in_scalars
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length, positive
 from mbcasadi.qp.whitening import Whitened
 

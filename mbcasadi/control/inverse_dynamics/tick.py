@@ -19,13 +19,13 @@ from mbcasadi.control.inverse_dynamics.fallback import offered_hold, safe_output
 from mbcasadi.control.inverse_dynamics.finish import FinishStage, carried_values
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, state_size
-from mbcasadi.control.inverse_dynamics.lifted import lifted
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, has_loops, no_force
 from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales, measure_problem
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
+from mbcasadi.linalg.scalars import lifted
 from mbcasadi.qp.input_guard import active_signs
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds
 

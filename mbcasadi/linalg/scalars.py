@@ -1,4 +1,4 @@
-"""Scalar expressions, nested in dataclasses, as matrices: outputs of one Function of scalars.
+"""Scalar expressions as matrices: outputs of one Function of scalars.
 
 What depends on the robot (inertia, Jacobians) is written out in C, operation by operation; products
 and factors of these matrices become loops (`linalg.loops`).
