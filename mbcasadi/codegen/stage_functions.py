@@ -1,6 +1,6 @@
 """The Functions around the QP solver, checked against each other and renamed for the C.
 
-A law has one Function, or `build` and `finish` with DAQP between them, or these two and the
+A law has one Function, or `build` and `finish` with the solver between them, or these two and the
 `prepare` of a preparation phase.
 """
 

@@ -33,6 +33,10 @@ the problem: what nearly parallel rows miss is many times as much in x."""
 DEPENDENT = 1e-11
 """A row of unit length that differs by less from a sum of active rows depends on them."""
 
+INDEPENDENT = 1e-6
+"""A row of a warm start that differs by less from a sum of those before is left out: where it is
+active, it enters again."""
+
 ZERO_ROW = 1e-14
 """Rows shorter than this times the longest count as zero: their contact is off."""
 

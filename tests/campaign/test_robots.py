@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from campaign.judge import NEEDLESS, WRONG, judge
-from campaign.least_distance import judge_least_distance
+from campaign.condensed_form import judge_least_distance
 from campaign.robots import robot_case
 from campaign.run import SEED
 from campaign.states import draw_inputs
