@@ -1,7 +1,7 @@
 """The exported law: its named signals, and the Functions that compute it.
 
 A law is either plain arithmetic (one Function) or contains a least-distance problem
-(two Functions, `build` and `finish`, with the solver between them), whose preparation may be a phase of
+(`build` and `finish`, with the solver between them), whose preparation may be a phase of
 its own. The Functions are renamed after the export, so that several exports can be linked into one
 program.
 """
@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.codegen.constant_rows import ConstantRows, constant_rows_of
 from mbcasadi.codegen.emergency_function import rename_emergency, require_emergency
 from mbcasadi.codegen.names import parameter, require_identifier
 from mbcasadi.codegen.stage_functions import (
@@ -21,12 +22,10 @@ from mbcasadi.codegen.stage_functions import (
     stage_functions,
     without_rows,
 )
-from mbcasadi.codegen.constant_rows import ConstantRows, constant_rows_of
 from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column
-
 
 Solver = Literal["mbcasadi", "daqp"]
 """The solver of a law's least-distance problem."""

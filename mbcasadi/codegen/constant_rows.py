@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from mbcasadi.description.qp_stages import ZERO_ROW
 
+FULL_SHARE = 0.5
+"""Rows with a greater share of nonzeros are stored with their zeros."""
+
 FAR = 1e150
 """Above this, squares overflow."""
 
@@ -38,13 +41,22 @@ class ConstantRows:
 
     @property
     def pattern(self) -> ca.Sparsity:
-        """(m, n) where the rows have numbers."""
-        return ca.sparsify(ca.DM(self.A)).sparsity()
+        """(m, n) where the rows are stored."""
+        return stored_pattern(ca.sparsify(ca.DM(self.A)).sparsity())
 
     @property
     def nonzeros(self) -> list[float]:
-        """The numbers, column by column."""
-        return [float(number) for number in ca.sparsify(ca.DM(self.A)).nonzeros()]
+        """The stored numbers, column by column."""
+        return [float(number) for number in ca.project(ca.DM(self.A), self.pattern).nonzeros()]
+
+
+def stored_pattern(pattern: ca.Sparsity) -> ca.Sparsity:
+    """Return the pattern in which rows are stored: full where zeros are in the minority.
+
+    Loops of a fixed length over whole columns are then the faster ones.
+    """
+    full = pattern.nnz() >= FULL_SHARE * pattern.numel()
+    return ca.Sparsity.dense(*pattern.shape) if full else pattern
 
 
 def constant_rows_of(function: ca.Function) -> ConstantRows | None:

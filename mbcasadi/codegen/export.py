@@ -52,8 +52,8 @@ def export_c(
         example: inputs for the example program; z0 and the Function's defaults otherwise.
         solver: of the QP, if the controller solves one: "mbcasadi" is part of the C, "daqp" needs
             DAQP's library.
-        daqp: where that library comes from: "wheel" copies the one for this machine into the export,
-            "system" expects it at build time.
+        daqp: where that library comes from: "wheel" copies the one for this machine into the
+            export, "system" expects it at build time.
         progress: called with one line for each step.
 
     Returns:

@@ -1,7 +1,7 @@
 """The numbers of the least-distance solver in double or single precision.
 
-Single precision takes its tolerances from its epsilon: sums of rounding errors in proportion, a power
-of epsilon as the same power.
+Single precision takes its tolerances from its epsilon: sums of rounding errors in proportion, a
+power of epsilon as the same power.
 """
 
 import math
@@ -41,31 +41,25 @@ POWERS = {
 }
 """Numbers that single precision takes as the same power of its epsilon."""
 
+MUCH = 0.1
+"""Squared length of a unit row beside the active ones below which it is projected twice: once keeps
+all digits but half of one."""
+
 FLOAT_RANGE = {"far": 1e18, "least_distance": 1e-15, "unbounded": UNBOUNDED}
 DOUBLE_RANGE = {"far": FAR, "least_distance": LEAST_DISTANCE, "unbounded": UNBOUNDED}
 
 
-def numbers_of(real: Real) -> dict[str, str | int]:
+def numbers_of(real: Real) -> dict[str, str]:
     """Return the values of the solver's template that depend on the precision."""
     if real == "double":
-        numbers = POWERS | DOUBLE_RANGE | {"rounding": ROUNDING}
+        numbers = POWERS | DOUBLE_RANGE | {"rounding": ROUNDING, "much": MUCH}
+        names = {"real": real, "sqrt": "sqrt", "abs": "fabs", "fma": "fma"}
         values = {name: number(value) for name, value in numbers.items()}
-        return values | {
-            "real": real,
-            "sqrt": "sqrt",
-            "abs": "fabs",
-            "fma": "fma",
-            "least_square": "DBL_MIN",
-        }
+        return values | names | {"least_square": "DBL_MIN"}
     single, double = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
     power = math.log(single) / math.log(double)
     numbers = {name: value**power for name, value in POWERS.items()} | FLOAT_RANGE
-    numbers["rounding"] = ROUNDING * single / double
-    values = {name: f"{value:.6g}f" for name, value in numbers.items()}
-    return values | {
-        "real": real,
-        "sqrt": "sqrtf",
-        "abs": "fabsf",
-        "fma": "fmaf",
-        "least_square": "FLT_MIN",
-    }
+    numbers |= {"rounding": ROUNDING * single / double, "much": MUCH}
+    names = {"real": real, "sqrt": "sqrtf", "abs": "fabsf", "fma": "fmaf"}
+    values = {name: f"{value:.6e}f" for name, value in numbers.items()}
+    return values | names | {"least_square": "FLT_MIN"}

@@ -2,7 +2,7 @@
 
 from mbcasadi.codegen.c_interface import Law
 
-SOLVER_SCALARS, SOLVER_INTEGERS = 6, 7  # of `struct ldp`, beside its arrays
+SOLVER_SCALARS, SOLVER_INTEGERS = 6, 8  # of `struct ldp`, beside its arrays
 
 # DAQP's two structures in doubles, rounded up, on a 64-bit target.
 DAQP_STRUCTURES = 56
@@ -44,7 +44,7 @@ def _solver_doubles(law: Law) -> int:
     carry = max(1, int(law.functions[0].nnz_out("carry")))
     factors = n * n + n * (n + 1) // 2
     integers = 2 * n + m + SOLVER_INTEGERS
-    return rows + 5 * m + carry + factors + 8 * n + SOLVER_SCALARS + (integers + 1) // 2
+    return rows + 5 * m + carry + factors + 9 * n + SOLVER_SCALARS + (integers + 1) // 2
 
 
 def _daqp_doubles(n: int, m: int) -> int:

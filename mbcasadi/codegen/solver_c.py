@@ -1,5 +1,7 @@
 """The solver's part of a law's C."""
 
+from collections.abc import Mapping
+
 import casadi as ca
 
 from mbcasadi.codegen.c_interface import Law
@@ -18,22 +20,30 @@ def least_distance_c(law: Law) -> str:
     if prepares_rows(law):
         rows["measured"] = "p->measured"
     text = solver_c(law.pattern, rows, carry, iteration_limit(law))
-    return text + daqp_c(law, rows) if law.has_daqp else text
+    if not law.has_daqp:
+        return text
+    return text + daqp_c(law.m, law.n, rows, constant=law.rows is not None)
 
 
-def daqp_c(law: Law, rows: dict[str, str | int]) -> str:
-    """Return the C that solves the law's least-distance problem by DAQP."""
+def daqp_c(m: int, n: int, rows: Mapping[str, str], *, constant: bool) -> str:
+    """Return the C of DAQP around `solver_c`, which it needs before it: `daqp_solve`.
+
+    Args:
+        m, n: sizes of the rows.
+        rows: as in `solver_c`.
+        constant: whether the rows never change.
+    """
     values: dict[str, str | int] = {
-        "n_array": max(1, law.n),
-        "m_array": max(1, law.m),
+        "n_array": max(1, n),
+        "m_array": max(1, m),
         "refined": number(REFINED),
-        "constant": int(law.rows is not None),
+        "constant": int(constant),
     }
-    return template("daqp.c.in", values | rows)
+    return template("daqp.c.in", {**values, **rows})
 
 
 def solver_c(
-    pattern: ca.Sparsity, rows: dict[str, str | int], carry: int, limit: int, real: Real = "double"
+    pattern: ca.Sparsity, rows: Mapping[str, str], carry: int, limit: int, real: Real = "double"
 ) -> str:
     """Return the C of the solver: `struct ldp` and `ldp_solve`.
 
@@ -58,6 +68,7 @@ def solver_c(
         "stopped": int(SolverFlag.STOPPED),
         "infeasible": int(SolverFlag.INFEASIBLE),
     }
-    values |= numbers_of(real) | rows
+    values |= {**numbers_of(real), **rows}
     values["active_rows"] = template("active_rows.c.in", values)
+    values["farkas"] = template("farkas.c.in", values)
     return template("least_distance.c.in", values) + "\n"

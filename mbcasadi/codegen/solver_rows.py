@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from mbcasadi.codegen.text import comma_list, constant, template
 from mbcasadi.codegen.constant_rows import ConstantRows
+from mbcasadi.codegen.text import comma_list, constant, template
 
 
 class Run(NamedTuple):
@@ -21,7 +21,7 @@ class Run(NamedTuple):
     start: int
 
 
-def rows_of_a_tick(pattern: ca.Sparsity) -> dict[str, str | int]:
+def rows_of_a_tick(pattern: ca.Sparsity) -> dict[str, str]:
     """Return the template values for rows that each tick computes."""
     nnz, m = max(1, int(pattern.nnz())), max(1, pattern.size1())
     values = {"matrix": "p->A", "length2": "p->length2", "measured": "ldp_measure(p)"}
@@ -32,7 +32,7 @@ def rows_of_a_tick(pattern: ca.Sparsity) -> dict[str, str | int]:
     }
 
 
-def constant_rows(rows: ConstantRows) -> dict[str, str | int]:
+def constant_rows(rows: ConstantRows) -> dict[str, str]:
     """Return the template values for rows that are constants, with their lengths."""
     values = {"matrix": "ldp_A", "length2": "ldp_length2", "measured": "1"}
     tables = constant("static const ldp_real", "ldp_A", rows.nonzeros)
