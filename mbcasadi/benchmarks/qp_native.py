@@ -1,4 +1,4 @@
-"""Ours and DAQP in C on the same least-distance problems, from no active set and from the last one."""
+"""Ours and DAQP in C on the same least-distance problems, cold and warm."""
 
 import ctypes
 import tempfile
@@ -43,7 +43,7 @@ def native_times(
     """
     A, lower, upper = problems
     ticks, m, n = A.shape
-    fixed = bool(np.all(A == A[0]))
+    fixed = bool(np.all(A[0] == A))
     rows = constant_rows(ConstantRows(A[0])) if fixed else rows_of_a_tick(ca.Sparsity.dense(m, n))
     pattern = ConstantRows(A[0]).pattern if fixed else ca.Sparsity.dense(m, n)
     text = HEAD + solver_c(pattern, rows, 0, most_iterations(m, n))
