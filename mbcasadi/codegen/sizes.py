@@ -4,6 +4,8 @@ from mbcasadi.codegen.c_interface import Law
 
 SOLVER_SCALARS, SOLVER_INTEGERS = 6, 8  # of `struct ldp`, beside its arrays
 
+LEAST_UNKNOWNS = 2  # for which there is memory: compilers warn of loops over arrays of one
+
 # DAQP's two structures in doubles, rounded up, on a 64-bit target.
 DAQP_STRUCTURES = 56
 
@@ -27,7 +29,7 @@ def memory_doubles(law: Law) -> int:
     if law.staged:
         total += _solver_doubles(law)
     if law.has_daqp:
-        total += _daqp_doubles(max(1, law.n), max(1, law.m))
+        total += _daqp_doubles(max(LEAST_UNKNOWNS, law.n), max(1, law.m))
     if law.preparation is not None:
         known_size, prepared = (
             sum(p.size for p in law.prepared_from),
@@ -39,7 +41,7 @@ def memory_doubles(law: Law) -> int:
 
 def _solver_doubles(law: Law) -> int:
     """Return the size of `struct ldp`."""
-    n, m = max(1, law.n), max(1, law.m)
+    n, m = max(LEAST_UNKNOWNS, law.n), max(1, law.m)
     rows = 0 if law.rows is not None else max(1, int(law.pattern.nnz())) + m
     carry = max(1, int(law.functions[0].nnz_out("carry")))
     factors = n * n + n * (n + 1) // 2

@@ -7,7 +7,7 @@ import casadi as ca
 from mbcasadi.codegen.c_interface import Law
 from mbcasadi.codegen.phases import prepares_rows
 from mbcasadi.codegen.precision import Real, numbers_of
-from mbcasadi.codegen.sizes import iteration_limit
+from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, iteration_limit
 from mbcasadi.codegen.solver_rows import constant_rows, rows_of_a_tick
 from mbcasadi.codegen.text import number, template
 from mbcasadi.description.qp_stages import REFINED, SolverFlag
@@ -34,7 +34,7 @@ def daqp_c(m: int, n: int, rows: Mapping[str, str], *, constant: bool) -> str:
         constant: whether the rows never change.
     """
     values: dict[str, str | int] = {
-        "n_array": max(1, n),
+        "n_array": max(LEAST_UNKNOWNS, n),
         "m_array": max(1, m),
         "refined": number(REFINED),
         "constant": int(constant),
@@ -54,7 +54,7 @@ def solver_c(
         limit: of iterations.
         real: the C type of all numbers.
     """
-    m, n = max(1, pattern.size1()), max(1, pattern.size2())
+    m, n = max(1, pattern.size1()), max(LEAST_UNKNOWNS, pattern.size2())
     values: dict[str, str | int] = {
         "n": pattern.size2(),
         "m": pattern.size1(),
