@@ -173,7 +173,7 @@ def _compare(
 ) -> None:
     """Add the peers' times; `u = turned x + u_0` is the first control of a solution x."""
     to_first_control, u_0, ours = first_controls
-    A, lower, upper = _problems(controller, record)
+    A, lower, upper = least_distance_problems(controller, record)
     label = f"whole tick against the QP alone: {A.shape[2]} unknowns"
     peers = tick_peers.solvers(tick_peers.from_least_distance(A, lower, upper))
     if np.array_equal(A[0], A[-1]):
@@ -207,7 +207,9 @@ def closed_loop(
     return record, np.array(controls), np.array(states)
 
 
-def _problems(controller: Controller, record: dict[str, Array]) -> tuple[Array, Array, Array]:
+def least_distance_problems(
+    controller: Controller, record: dict[str, Array]
+) -> tuple[Array, Array, Array]:
     """Return A (ticks, m, n), lower and upper (ticks, m) of the least-distance problems."""
     stages, ticks = controller.stages, len(record["x0"])
     assert stages is not None

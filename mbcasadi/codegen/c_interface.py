@@ -1,17 +1,19 @@
 """The exported law: its named signals, and the Functions that compute it.
 
 A law is either plain arithmetic (one Function) or contains a least-distance problem
-(two Functions, `build` and `finish`, with DAQP between them), whose preparation may be a phase of
+(`build` and `finish`, with the solver between them), whose preparation may be a phase of
 its own. The Functions are renamed after the export, so that several exports can be linked into one
 program.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.codegen.constant_rows import ConstantRows, constant_rows_of
 from mbcasadi.codegen.emergency_function import rename_emergency, require_emergency
 from mbcasadi.codegen.names import parameter, require_identifier
 from mbcasadi.codegen.stage_functions import (
@@ -20,11 +22,13 @@ from mbcasadi.codegen.stage_functions import (
     stage_functions,
     without_rows,
 )
-from mbcasadi.codegen.unit_rows import UnitRows, unit_rows
 from mbcasadi.description import Controller, Signal, TuningParameter
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ExportError
 from mbcasadi.shapes import column
+
+Solver = Literal["mbcasadi", "daqp"]
+"""The solver of a law's least-distance problem."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Law:
         u_min, u_max, z0, period: of a `Controller`; None and (0,) for a bare Function.
         staged: whether a least-distance problem is solved between the two Functions.
         rows: its rows where they are constant; then no Function gives them.
+        solver: of that problem.
         tuning: entries of the input `tuning`; a null pointer there means their defaults.
         u_safe: (nu,) the control where there is neither a state nor a memory; None for a bare
             Function.
@@ -77,13 +82,19 @@ class Law:
     z0: NDArray[np.float64] | None = None
     period: float | None = None
     staged: bool = False
-    rows: UnitRows | None = None
+    rows: ConstantRows | None = None
+    solver: Solver = "mbcasadi"
     source: str = ""
     notes: tuple[tuple[str, str], ...] = ()
     tuning: tuple[TuningParameter, ...] = ()
     u_safe: NDArray[np.float64] | None = None
     emergency: ca.Function | None = None
     held_first: int = 0
+
+    @property
+    def has_daqp(self) -> bool:
+        """Whether the C calls DAQP."""
+        return self.staged and self.solver == "daqp"
 
     @property
     def generated(self) -> tuple[ca.Function, ...]:
@@ -133,7 +144,7 @@ class Law:
     def pattern(self) -> ca.Sparsity:
         """The pattern of A_qp."""
         if self.rows is not None:
-            return ca.Sparsity.dense(*self.rows.A.shape)
+            return self.rows.pattern
         return _rows_function(self.functions).sparsity_out("A_qp")
 
     @property
@@ -163,7 +174,7 @@ def law_from_function(function: ca.Function, name: str | None) -> Law:
     )
 
 
-def law_from_controller(controller: Controller, name: str | None) -> Law:
+def law_from_controller(controller: Controller, name: str | None, solver: Solver) -> Law:
     """Return a controller as a law, after checking that its parts fit together.
 
     Raises:
@@ -178,7 +189,7 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
     require_emergency(controller)
     functions = stage_functions(controller, symbol)
     staged = controller.stages is not None
-    rows = unit_rows(_rows_function(functions)) if staged else None
+    rows = constant_rows_of(_rows_function(functions)) if staged else None
     if rows is not None:
         functions = tuple(without_rows(stage) for stage in functions)
     nu = function.numel_out("u") if "u" in function.name_out() else controller.u_min.size
@@ -194,6 +205,7 @@ def law_from_controller(controller: Controller, name: str | None) -> Law:
         period=float(controller.period),
         staged=staged,
         rows=rows,
+        solver=solver,
         source=controller.source,
         notes=tuple(sorted(controller.notes.items())),
         tuning=controller.tuning,

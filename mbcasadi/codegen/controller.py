@@ -48,7 +48,8 @@ def _controller_values(law: Law) -> dict[str, str | int]:
         bind.append(f"  if (!out[{k}]) out[{k}] = &status_value;\n")
     work = work_sizes(law)
     values: dict[str, str | int] = {
-        "stage_members": "  struct ldp ldp;\n" if law.staged else "",
+        "stage_members": _stage_members(law),
+        "initial_limit": "  m->ldp.limit = LDP_ITERATIONS;\n" if law.staged else "",
         "state_member": f"  double state[{state.size}];\n" if keep and state else "",
         "last_member": last_member(law),
         "initial_last": initial_last(law),
@@ -72,8 +73,18 @@ def _controller_values(law: Law) -> dict[str, str | int]:
     return values
 
 
+def _stage_members(law: Law) -> str:
+    if not law.staged:
+        return ""
+    return "  struct ldp ldp;\n" + ("  struct daqp daqp;\n" if law.has_daqp else "")
+
+
 def _body(law: Law) -> str:
+    solve = "  flag = ldp_solve(p);\n  if (p->posed > 0) m->exit_flag = (int)flag;\n"
+    if law.has_daqp:
+        solve = "  flag = daqp_solve(p, &m->daqp, &m->exit_flag);\n"
     values: dict[str, str | int] = {
+        "solve": solve,
         "n_in": len(law.inputs),
         "n_out": len(law.outputs),
         "build_arguments": build_arguments(law) if law.staged else "",
@@ -92,8 +103,4 @@ def _constant_definitions(law: Law) -> str:
 def _solver_definitions(law: Law) -> str:
     if not law.staged:
         return ""
-    return "".join(
-        f"\nint {law.name}_{field}(const void *memory) {{\n"
-        f"  return memory ? ((const struct memory *)memory)->{field} : 0;\n}}\n"
-        for field in ("exit_flag", "iterations")
-    )
+    return template("accessors.c.in", {"name": law.name, "NAME": law.name.upper()})

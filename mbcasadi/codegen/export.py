@@ -7,7 +7,7 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.codegen.c_interface import Law, law_from_controller, law_from_function
+from mbcasadi.codegen.c_interface import Law, Solver, law_from_controller, law_from_function
 from mbcasadi.codegen.controller import controller_c
 from mbcasadi.codegen.count import operations
 from mbcasadi.codegen.daqp import wheel_files
@@ -31,6 +31,7 @@ def export_c(
     overwrite: bool = False,
     discard_changes: bool = False,
     example: Mapping[str, ArrayLike] | None = None,
+    solver: Solver = "mbcasadi",
     daqp: DaqpOrigin = "wheel",
     progress: Callable[[str], None] | None = None,
 ) -> CProject:
@@ -49,8 +50,10 @@ def export_c(
         discard_changes: with `overwrite`, also delete changed files of an earlier export, and
             files of others in its folder.
         example: inputs for the example program; z0 and the Function's defaults otherwise.
-        daqp: "wheel" copies the solver's library for this machine into the export, "system"
-            expects it at build time. Without effect if the controller solves no QP.
+        solver: of the QP, if the controller solves one: "mbcasadi" is part of the C, "daqp" needs
+            DAQP's library.
+        daqp: where that library comes from: "wheel" copies the one for this machine into the
+            export, "system" expects it at build time.
         progress: called with one line for each step.
 
     Returns:
@@ -64,7 +67,7 @@ def export_c(
     target = Path(folder).absolute()
     remove_stale_staging(target)
     refuse_existing(target, overwrite=overwrite, discard_changes=discard_changes)
-    law = _law(controller, name)
+    law = _law(controller, name, solver)
     count = sum(operations(f) for f in law.functions)
     report(f"{law.name}: generating C for {count} operations")
     contents = _contents(law, example, daqp)
@@ -74,12 +77,14 @@ def export_c(
     return open_project(target, progress=progress)
 
 
-def _law(controller: Controller | HasController | ca.Function, name: str | None) -> Law:
+def _law(
+    controller: Controller | HasController | ca.Function, name: str | None, solver: Solver
+) -> Law:
     if isinstance(controller, ca.Function):
         return law_from_function(controller, name)
     if isinstance(controller, Controller):
-        return law_from_controller(controller, name)
-    return law_from_controller(controller.controller, name)
+        return law_from_controller(controller, name, solver)
+    return law_from_controller(controller.controller, name, solver)
 
 
 def _contents(
@@ -94,6 +99,6 @@ def _contents(
         "README.md": readme(law, daqp),
     }
     contents = {file: text.encode() for file, text in texts.items()}
-    if law.staged and daqp == "wheel":
+    if law.has_daqp and daqp == "wheel":
         contents |= wheel_files()
     return contents | {MANIFEST: manifest_text(manifest(law, daqp, contents)).encode()}

@@ -82,7 +82,7 @@ def cmake_lists(law: Law, daqp: DaqpOrigin) -> str:
     return template(
         "CMakeLists.txt.in",
         {
-            "daqp": snippet if law.staged else "",
+            "daqp": snippet if law.has_daqp else "",
             "optimisation": " ".join(recommended_flags(law)),
             "name": law.name,
         },
@@ -91,7 +91,7 @@ def cmake_lists(law: Law, daqp: DaqpOrigin) -> str:
 
 def readme(law: Law, daqp: DaqpOrigin) -> str:
     """Return `README.md`."""
-    shipped = law.staged and daqp == "wheel"
+    shipped = law.has_daqp and daqp == "wheel"
     subject = "A control function" if law.u_min is not None else "A function"
     period = f", sampled every {number(law.period)} s" if law.period is not None else ""
     origin = f" made from {law.source}" if law.source else ""
@@ -105,7 +105,7 @@ def readme(law: Law, daqp: DaqpOrigin) -> str:
             "daqp_row": "| `daqp/` | the solver's headers and static library |\n"
             if shipped
             else "",
-            "daqp_flags": link if law.staged else "",
+            "daqp_flags": link if law.has_daqp else "",
             "optimisation": " ".join(recommended_flags(law)),
             "bytes": 8 * memory_doubles(law),
             "call": "".join(f", {p.identifier}" for p in law.inputs + law.outputs),
@@ -153,19 +153,20 @@ def _row(side: str, port: Port) -> str:
 
 
 def _solver_page(law: Law, daqp: DaqpOrigin) -> str:
-    origin = (
-        "`daqp/` holds DAQP's library for the machine that exported, and its licence."
-        if daqp == "wheel"
-        else "DAQP is not part of this folder."
-    )
-    return template(
-        "readme_solver.md.in",
-        {
-            "n": law.n,
-            "m": law.m,
-            "iterations": iteration_limit(law),
-            "primal_tol": number(C_PRIMAL_TOLERANCE),
-            "daqp_origin": origin,
-            "name": law.name,
-        },
-    )
+    values: dict[str, str | int] = {
+        "n": law.n,
+        "m": law.m,
+        "iterations": iteration_limit(law),
+        "primal_tol": number(C_PRIMAL_TOLERANCE),
+        "name": law.name,
+    }
+    method = "method.md.in"
+    if law.has_daqp:
+        method = "method_daqp.md.in"
+        values["daqp_origin"] = (
+            "`daqp/` holds DAQP's library for the machine that exported, and its licence."
+            if daqp == "wheel"
+            else "DAQP is not part of this folder."
+        )
+    values["method"] = template(method, values).rstrip()
+    return template("readme_solver.md.in", values)

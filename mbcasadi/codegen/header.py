@@ -6,6 +6,7 @@ from mbcasadi.codegen.c_interface import Law, Port, find_port
 from mbcasadi.codegen.phases import known_parameters
 from mbcasadi.codegen.sizes import memory_doubles
 from mbcasadi.codegen.text import number, package_version, template, unique_identifiers
+from mbcasadi.description.qp_stages import SolverFlag
 from mbcasadi.description.status import Status
 
 
@@ -147,8 +148,12 @@ def _constant_declarations(law: Law) -> str:
 def _solver_declarations(law: Law) -> str:
     if not law.staged:
         return ""
-    return (
-        "\n/* DAQP's exit flag (1: optimal) and iterations of the last tick. */\n"
-        f"int {law.name}_exit_flag(const void *memory);\n"
-        f"int {law.name}_iterations(const void *memory);\n"
-    )
+    values = {
+        "codes": "DAQP's exit flag (1: optimal)"
+        if law.has_daqp
+        else f"The solver's exit flag ({SolverFlag.OPTIMAL:d}: optimal, {SolverFlag.STOPPED:d}: "
+        f"stopped, {SolverFlag.INFEASIBLE:d}: infeasible)",
+        "name": law.name,
+        "NAME": law.name.upper(),
+    }
+    return "\n" + template("accessors.h.in", values)

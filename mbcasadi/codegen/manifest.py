@@ -17,6 +17,11 @@ from mbcasadi.description import TuningParameter
 from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE
 from mbcasadi.description.status import Flag
 
+DAQP = "DAQP"
+"""Its name in the manifest."""
+
+DAQP_VERSION = "0.5"
+
 DaqpOrigin = Literal["wheel", "system"]
 
 # Above this size of one C function, gcc needs minutes at -O2 and beyond.
@@ -49,7 +54,7 @@ class SolverEntry(TypedDict):
     """The QP solver and its settings."""
 
     name: str
-    interface: str
+    version: str
     origin: str
     unknowns: int
     rows: int
@@ -98,18 +103,8 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         hashed: contents of the other files, by name.
     """
     versions = {"mbcasadi": package_version(), "casadi": ca.CasadiMeta.version()}
-    solver: SolverEntry | None = None
-    if law.staged:
-        solver = {
-            "name": "DAQP",
-            "interface": "0.5",
-            "origin": f"casadi {ca.CasadiMeta.version()} wheel" if daqp == "wheel" else "system",
-            "unknowns": law.n,
-            "rows": law.m,
-            "primal_tolerance": C_PRIMAL_TOLERANCE,
-            "iteration_limit": 3 * iteration_limit(law),
-        }
-        versions["daqp"] = "0.5"
+    if law.has_daqp:
+        versions["daqp"] = DAQP_VERSION
     return {
         "format": 1,
         "name": law.name,
@@ -128,10 +123,27 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in law.functions},
         "largest_function": max(largest_body(f) for f in law.functions),
         "flags": list(recommended_flags(law)),
-        "solver": solver,
+        "solver": _solver_entry(law, daqp) if law.staged else None,
         "notes": dict(law.notes),
         "versions": versions,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(hashed.items())},
+    }
+
+
+def _solver_entry(law: Law, daqp: DaqpOrigin) -> SolverEntry:
+    if law.has_daqp:
+        origin = f"casadi {ca.CasadiMeta.version()} wheel" if daqp == "wheel" else "system"
+        name, version = DAQP, DAQP_VERSION
+    else:
+        origin, name, version = "generated", "mbcasadi", package_version()
+    return {
+        "name": name,
+        "version": version,
+        "origin": origin,
+        "unknowns": law.n,
+        "rows": law.m,
+        "primal_tolerance": C_PRIMAL_TOLERANCE,
+        "iteration_limit": (3 if law.has_daqp else 1) * iteration_limit(law),
     }
 
 

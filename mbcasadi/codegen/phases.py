@@ -53,7 +53,7 @@ def phases_c(law: Law, entry: dict[str, str | int]) -> str:
         f"  m->res[{i}] = {pointers[name]};\n" for i, name in enumerate(law.preparation.name_out())
     ]
     bind = [f"  in[{i}] = {argument(law, law.inputs[i])};\n" for i in places]
-    normal = "  if (!failed) m->ldp.normal = ldp_normalise(&m->ldp);\n"
+    normal = "  if (!failed) m->ldp.measured = ldp_measure(&m->ldp);\n"
     values = entry | {
         "known": len(places),
         "known_input": comma_list(places),
@@ -61,7 +61,7 @@ def phases_c(law: Law, entry: dict[str, str | int]) -> str:
         "prepared": int(law.preparation.nnz_out("prepared")),
         "prepare_results": "".join(results),
         "prepare_rows": normal if prepares_rows(law) else "",
-        "forget_rows": "  m->ldp.normal = 0;\n" if prepares_rows(law) else "",
+        "forget_rows": "  m->ldp.measured = 0;\n" if prepares_rows(law) else "",
         "bind_known": "".join(bind),
         "known_parameters": known_parameters(law),
     }

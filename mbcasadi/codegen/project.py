@@ -15,7 +15,7 @@ from mbcasadi.codegen.calls import Array, Memory, call_prepare, call_tick, new_m
 from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
 from mbcasadi.codegen.count import Size
 from mbcasadi.codegen.earlier_export import BUILD_FOLDER, MANIFEST
-from mbcasadi.codegen.manifest import Manifest
+from mbcasadi.codegen.manifest import DAQP, Manifest
 from mbcasadi.codegen.timing import TickTimes, run_timing, timing_c
 from mbcasadi.errors import ExportError
 
@@ -217,9 +217,10 @@ class CProject:
         return result
 
     def _solver_flags(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        if self.manifest["solver"] is None:
+        solver = self.manifest["solver"]
+        if solver is None or solver["name"] != DAQP:
             return (), ()
-        if self.manifest["solver"]["origin"] == "system":
+        if solver["origin"] == "system":
             return (), ("-ldaqpstat",)
         daqp = self.folder / "daqp"
         return ("-isystem", str(daqp / "include")), (str(daqp / "libdaqpstat.a"),)

@@ -2,13 +2,22 @@
 
 from mbcasadi.codegen.c_interface import Law
 
+SOLVER_SCALARS, SOLVER_INTEGERS = 6, 8  # of `struct ldp`, beside its arrays
+
+LEAST_UNKNOWNS = 2  # for which there is memory: compilers warn of loops over arrays of one
+
 # DAQP's two structures in doubles, rounded up, on a 64-bit target.
-SOLVER_STRUCTURES = 56
+DAQP_STRUCTURES = 56
 
 
 def iteration_limit(law: Law) -> int:
-    """Return DAQP's iteration limit: a cold start adds and drops each row a few times."""
-    return 50 + 10 * (law.n + law.m)
+    """Return the iteration limit of a law's solver."""
+    return most_iterations(law.m, law.n)
+
+
+def most_iterations(m: int, n: int) -> int:
+    """Return the iteration limit: a cold start adds and drops each row a few times."""
+    return 50 + 10 * (n + m)
 
 
 def memory_doubles(law: Law) -> int:
@@ -18,12 +27,9 @@ def memory_doubles(law: Law) -> int:
     total += 0 if law.z0 is None else law.z0.size
     total += law.nu
     if law.staged:
-        n, m = max(1, law.n), max(1, law.m)
-        rows = 0 if law.rows is not None else max(1, int(law.pattern.nnz())) + m * n + m
-        carry = max(1, int(law.functions[0].nnz_out("carry")))
-        integers = m + n + 1
-        total += rows + 4 * m + n * (n + 5) + carry + (n + 1) * (n + 2) // 2 + 5 * (n + 1) + 2
-        total += (integers + 1) // 2 + SOLVER_STRUCTURES
+        total += _solver_doubles(law)
+    if law.has_daqp:
+        total += _daqp_doubles(max(LEAST_UNKNOWNS, law.n), max(1, law.m))
     if law.preparation is not None:
         known_size, prepared = (
             sum(p.size for p in law.prepared_from),
@@ -31,6 +37,23 @@ def memory_doubles(law: Law) -> int:
         )
         total += max(1, known_size) + max(1, int(prepared)) + 2
     return total
+
+
+def _solver_doubles(law: Law) -> int:
+    """Return the size of `struct ldp`."""
+    n, m = max(LEAST_UNKNOWNS, law.n), max(1, law.m)
+    rows = 0 if law.rows is not None else max(1, int(law.pattern.nnz())) + m
+    carry = max(1, int(law.functions[0].nnz_out("carry")))
+    factors = n * n + n * (n + 1) // 2
+    integers = 2 * n + m + SOLVER_INTEGERS
+    return rows + 5 * m + carry + factors + 9 * n + SOLVER_SCALARS + (integers + 1) // 2
+
+
+def _daqp_doubles(n: int, m: int) -> int:
+    """Return the size of `struct daqp`."""
+    factors = (n + 1) * (n + 2) // 2 + 5 * (n + 1)
+    integers = m + n + 2
+    return m * n + 3 * m + 2 * n + factors + (integers + 1) // 2 + DAQP_STRUCTURES
 
 
 def work_sizes(law: Law) -> dict[str, int]:

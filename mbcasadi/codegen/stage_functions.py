@@ -1,6 +1,6 @@
 """The Functions around the QP solver, checked against each other and renamed for the C.
 
-A law has one Function, or `build` and `finish` with DAQP between them, or these two and the
+A law has one Function, or `build` and `finish` with the solver between them, or these two and the
 `prepare` of a preparation phase.
 """
 
@@ -9,6 +9,7 @@ from typing import cast
 
 import casadi as ca
 
+from mbcasadi.codegen.constant_rows import stored_pattern
 from mbcasadi.description import Controller, LeastDistanceStages
 from mbcasadi.errors import ExportError
 
@@ -81,9 +82,11 @@ def patterns(function: ca.Function) -> list[ca.Sparsity]:
 
 
 def _dense_outputs(function: ca.Function) -> list[ca.Sparsity]:
-    """Keep the zeros of A_qp, fill the vectors."""
+    """Keep the zeros of A_qp where they are many, fill the vectors."""
     return [
-        function.sparsity_out(i) if name == "A_qp" else ca.Sparsity.dense(*function.size_out(i))
+        stored_pattern(function.sparsity_out(i))
+        if name == "A_qp"
+        else ca.Sparsity.dense(*function.size_out(i))
         for i, name in enumerate(function.name_out())
     ]
 

@@ -10,7 +10,8 @@ UNBOUNDED = 1e30
 
 C_PRIMAL_TOLERANCE = 1e-11
 """Distance by which the generated C lets a row of unit length be violated, relative to the scale of
-the problem. DAQP meets 1e-12 on degenerate problems, and cycles on some of them at 1e-13."""
+the problem, where no step makes it smaller; as a rule it is below `ROUNDING`. It is the tolerance
+of DAQP, which meets 1e-12 on degenerate problems and cycles on some of them at 1e-13."""
 
 PLUGIN_PRIMAL_TOLERANCE = 1e-10
 """The same for CasADi's plugin."""
@@ -27,11 +28,15 @@ REFINED = 1e-12
 the problem, a second method solves again: nearly parallel active rows cost DAQP its digits."""
 
 ROUNDING = 1e-14
-"""The second method stops where no row of unit length is violated by more, relative to the scale of
-the problem: what nearly parallel rows miss is many times as much in x."""
+"""Our dual active-set method stops where no row of unit length is violated by more, relative to the
+scale of the problem: what nearly parallel rows miss is many times as much in x."""
 
 DEPENDENT = 1e-11
 """A row of unit length that differs by less from a sum of active rows depends on them."""
+
+INDEPENDENT = 1e-6
+"""A row of a warm start that differs by less from a sum of those before is left out: where it is
+active, it enters again."""
 
 ZERO_ROW = 1e-14
 """Rows shorter than this times the longest count as zero: their contact is off."""

@@ -4,7 +4,7 @@
 
 CasADi's plugin for DAQP factors `A Aᵀ` of the active rows, which costs nearly parallel rows twice
 the digits. Here the pseudo-inverse X of the active rows is kept: a row that enters or leaves is an
-update of rank one. The generated C has the same method (`dual_active_set.c.in`).
+update of rank one. The generated C has the same method on orthogonal factors (`active_rows.c.in`).
 
 Source: D. Goldfarb, A. Idnani, A numerically stable dual method for solving strictly convex
 quadratic programs, Mathematical Programming 27 (1983).

@@ -93,8 +93,8 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     A plugin's success flag does not exist inside an MX graph. DAQP returns `x + A_qpᵀ lam_a = 0`
     and x inside the bounds where it claims an optimum, and elsewhere not: without this x and lam_a
     are zero, as in the exported C. Where it finds the rows infeasible, `lam_a` of rows of unit
-    length is the proof. qrqp always counts as claiming an optimum, unless DAQP, or the second
-    method, proves that there is none. A problem that a plugin would refuse by an exception is not
+    length is the proof. qrqp always counts as claiming an optimum, unless the second method
+    proves that there is none. A problem that a plugin would refuse by an exception is not
     passed to it.
     """
     given = stages.problem().call(inputs, True, False)
@@ -131,8 +131,8 @@ def _conic_fun(solver: str, n: int, m: int, rows: ca.Sparsity) -> ca.Function:
 def infeasible_where(doubted: ca.MX, A_qp: ca.MX | ca.DM, lba: ca.MX, uba: ca.MX) -> ca.MX:
     """Return whether a problem is doubted, and no x satisfies `lba <= A_qp x <= uba`.
 
-    The proof is one row that cannot be met, or multipliers by Farkas' lemma (see `infeasibility`),
-    DAQP's or those of the second method. They run only where the problem is doubted.
+    The proof is one row that cannot be met, or multipliers by Farkas' lemma (see `infeasibility`)
+    of the second method, which runs only where the problem is doubted.
 
     Args:
         doubted: whether the proof is wanted.
@@ -146,13 +146,11 @@ def infeasible_where(doubted: ca.MX, A_qp: ca.MX | ca.DM, lba: ca.MX, uba: ca.MX
 
 
 def _proven_where(doubted: ca.MX, problem: ScaledProblem) -> ca.MX:
-    """Return whether a problem is doubted and DAQP finds a proof that its rows are infeasible."""
+    """Return whether a problem is doubted and there is a proof that its rows are infeasible."""
     s = [ca.MX.sym(f"s{i}", value.sparsity()) for i, value in enumerate(problem)]
     given = ScaledProblem(*s)
-    m, n = given.A.shape
-    x, lam = _conic_fun("daqp", n, m, given.A.sparsity())(*given[:3])
-    claim = _certain(given, x, lam)[2]
-    proven = ca.logic_and(given.posed, claim == SolverFlag.INFEASIBLE)
+    _, _, flag = _dual_active_set(*given[:4])
+    proven = ca.logic_and(given.posed, flag == SolverFlag.INFEASIBLE)
     tried = ca.Function("tried", s, [proven])
     spared = ca.Function("spared", s, [ca.MX(0)])
     return ca.MX(ca.Function.if_else("prove", tried, spared)(doubted, *problem))
@@ -183,26 +181,31 @@ def _certain(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> tuple[ca.MX, ca.MX
     )
     values = [*problem[:4], x, lam, claim]
     s = [ca.MX.sym(f"s{i}", value.sparsity()) for i, value in enumerate(values)]
-    A, lower, upper, length = s[:4]
-    present = length > ZERO_ROW * ca.mmax(length)
-    x_2, lam_2, flag = dual_active_set_fun(*A.shape)(
-        ca.densify(ca.diag(present / length) @ A),
-        ca.if_else(present, lower / length, -ca.inf),
-        ca.if_else(present, upper / length, ca.inf),
-    )
-    # a proof is checked as DAQP's is
-    proven = proves_infeasible(A, lower, upper, lam_2 / length, ca.MX(1))
-    certain = ca.logic_or(
-        flag == SolverFlag.OPTIMAL, ca.logic_and(flag == SolverFlag.INFEASIBLE, proven)
-    )
-    answer = [
-        ca.if_else(certain, new, old)
-        for new, old in zip((x_2, lam_2 / length, flag), s[4:], strict=True)
-    ]
+    second = _dual_active_set(*s[:4])
+    certain = second[2] != SolverFlag.STOPPED
+    answer = [ca.if_else(certain, new, old) for new, old in zip(second, s[4:], strict=True)]
     again = ca.Function("again", s, answer)
     either = ca.Function.if_else("either", again, ca.Function("once", s, s[4:]))
     found = either(doubtful, *values)
     return found[0], found[1], found[2]
+
+
+def _dual_active_set(
+    A: ca.MX, lower: ca.MX, upper: ca.MX, length: ca.MX
+) -> tuple[ca.MX, ca.MX, ca.MX]:
+    """Return x, lam and the `SolverFlag` of the second method; its proof is checked too."""
+    present = length > ZERO_ROW * ca.mmax(length)
+    x, lam, flag = dual_active_set_fun(*A.shape)(
+        ca.densify(ca.diag(present / length) @ A),
+        ca.if_else(present, lower / length, -ca.inf),
+        ca.if_else(present, upper / length, ca.inf),
+    )
+    lam = lam / length
+    false = ca.logic_and(
+        flag == SolverFlag.INFEASIBLE,
+        ca.logic_not(proves_infeasible(A, lower, upper, lam, ca.MX(1))),
+    )
+    return x, lam, ca.if_else(false, SolverFlag.STOPPED, flag)
 
 
 def _claim(problem: ScaledProblem, x: ca.MX, lam: ca.MX) -> ca.MX:

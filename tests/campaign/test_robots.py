@@ -11,8 +11,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from campaign.condensed_form import judge_least_distance
 from campaign.judge import NEEDLESS, WRONG, judge
-from campaign.least_distance import judge_least_distance
 from campaign.robots import robot_case
 from campaign.run import SEED
 from campaign.states import draw_inputs

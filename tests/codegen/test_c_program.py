@@ -32,7 +32,7 @@ def project(tmp_path_factory):
 def solver_flags(*projects):
     flags = []
     for p in projects:
-        if p.manifest["solver"]:
+        if (p.folder / "daqp").exists():
             flags += ["-isystem", f"{p.folder}/daqp/include", f"{p.folder}/daqp/libdaqpstat.a"]
     return flags
 

@@ -65,7 +65,8 @@ def test_the_example_runs_on_the_given_state(tmp_path):
 
 
 def test_the_manifest_describes_the_files(tmp_path):
-    project = export(lambda: least_distance_controller(3, 4), tmp_path / "out")
+    controller = least_distance_controller(3, 4)
+    project = codegen.export_c(controller, tmp_path / "out", solver="daqp")
     manifest = json.loads((project.folder / "manifest.json").read_text())
     files = {p.relative_to(project.folder).as_posix() for p in project.folder.rglob("*.*")}
     files.add("daqp/LICENSE")
@@ -81,14 +82,24 @@ def test_the_manifest_describes_the_files(tmp_path):
 
 
 def test_an_export_without_the_solver_names_where_it_is_expected(tmp_path):
-    project = codegen.export_c(least_distance_controller(2, 2), tmp_path / "out", daqp="system")
+    controller = least_distance_controller(2, 2)
+    project = codegen.export_c(controller, tmp_path / "out", solver="daqp", daqp="system")
     assert not (project.folder / "daqp").exists()
     assert project.manifest["solver"]["origin"] == "system"
-    shipped = (
-        codegen.export_c(least_distance_controller(2, 2), tmp_path / "shipped").folder / "daqp"
-    )
+    shipped = codegen.export_c(controller, tmp_path / "shipped", solver="daqp").folder / "daqp"
     law = project.load(flags=["-O1", f"-I{shipped}/include", f"-L{shipped}"])
     assert float(law(np.eye(2), 1, 2, 0)[2]) == 0
+
+
+def test_the_solver_of_the_default_needs_no_library(tmp_path):
+    project = codegen.export_c(least_distance_controller(3, 4), tmp_path / "out")
+    assert project.manifest["solver"]["name"] == "mbcasadi"
+    assert set(project.manifest["versions"]) == {"mbcasadi", "casadi"}
+    for path in project.folder.iterdir():
+        assert "daqp" not in path.name.lower()
+        assert path.is_dir() or "daqp" not in path.read_text().lower(), path
+    compiler = project.build().command
+    assert not any("daqp" in word for word in compiler)
 
 
 def test_a_folder_that_no_export_wrote_is_no_project(tmp_path):

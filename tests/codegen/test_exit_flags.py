@@ -1,4 +1,4 @@
-"""Each exit flag of DAQP, what the second method makes of it, and what a controller is told."""
+"""Each exit flag of DAQP, what our method makes of it, and what a controller is told."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def program(tmp_path_factory):
     """Return the C, whose solver may report any exit flag."""
     folder = tmp_path_factory.mktemp("exits")
     (folder / "stub.h").write_text(STUB)
-    project = codegen.export_c(least_distance_controller(N, M), folder / "c")
+    project = codegen.export_c(least_distance_controller(N, M), folder / "c", solver="daqp")
     return project.load(flags=("-O0", "-include", str(folder / "stub.h")))
 
 
@@ -45,7 +45,8 @@ def stopped(tmp_path_factory):
     """Return the same with no step left for either method."""
     folder = tmp_path_factory.mktemp("stopped")
     (folder / "stub.h").write_text(STUB)
-    project = codegen.export_c(least_distance_controller(N, M, "stopping"), folder / "c")
+    controller = least_distance_controller(N, M, "stopping")
+    project = codegen.export_c(controller, folder / "c", solver="daqp")
     source = project.folder / "stopping.c"
     text, changed = re.subn(r"(#define LDP_ITERATIONS) \d+", r"\1 0", source.read_text())
     assert changed == 1
@@ -80,7 +81,7 @@ def answer(law, problem, warm=None):
 
 
 @pytest.mark.parametrize("wanted", EXITS)
-def test_what_the_solver_leaves_is_solved_by_the_second_method(wanted, program, monkeypatch):
+def test_what_daqp_leaves_is_solved_by_our_method(wanted, program, monkeypatch):
     monkeypatch.setenv("WANTED_EXIT", str(wanted))
     assert os.environ["WANTED_EXIT"] == str(wanted)
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The solver in the generated C, against a second method and the optimality conditions."""
+"""The solvers in the generated C, against a second method and the optimality conditions."""
 
 import numpy as np
 import pytest
@@ -22,20 +22,22 @@ class Solver:
     """The loaded controller as a plain NumPy function."""
 
     def __init__(self, folder, method):
-        project = codegen.export_c(least_distance_controller(N, M, method), folder / method)
+        chosen = "mbcasadi" if method == "mbcasadi" else "daqp"
+        controller = least_distance_controller(N, M, f"by_{method}")
+        project = codegen.export_c(controller, folder / method, solver=chosen)
         (folder / "no_daqp.h").write_text(NO_DAQP)
-        flags = ("-O2",) if method == "both" else ("-O2", "-include", str(folder / "no_daqp.h"))
-        self.law = project.load(flags=flags)
-        self.tolerance = 1e-11 if method == "both" else 1e-14
+        stops = ("-include", str(folder / "no_daqp.h")) if method == "daqp_stops" else ()
+        self.law = project.load(flags=("-O2", *stops))
+        self.tolerance = 1e-11 if method == "daqp" else 1e-14
 
     def __call__(self, A: Array, lower: Array, upper: Array, active: Array):
         x, active, status, lam = (np.array(v) for v in self.law(A, lower, upper, active))
         return x.ravel(), active.ravel(), int(status.item()), lam.ravel()
 
 
-@pytest.fixture(scope="module", params=["both", "second_method"])
+@pytest.fixture(scope="module", params=["mbcasadi", "daqp", "daqp_stops"])
 def solver(request, tmp_path_factory):
-    """Return both methods as they are exported, then the second one alone."""
+    """Return the solver of the default, DAQP, and DAQP that always stops early."""
     return Solver(tmp_path_factory.mktemp("ldp"), request.param)
 
 

@@ -100,8 +100,7 @@ def run(project_and_folder, *flags):
     wrap = [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc")]
     command = [*find_compiler(), "-std=c99", "-Wall", "-Wextra", "-Werror"]
     command += ["-Wno-unused-parameter", *flags, *wrap, f"-I{project.folder}"]
-    command += ["-isystem", f"{project.folder}/daqp/include", str(folder / "program.c")]
-    command += [f"{project.folder}/{project.name}.c", f"{project.folder}/daqp/libdaqpstat.a"]
+    command += [str(folder / "program.c"), f"{project.folder}/{project.name}.c"]
     built = subprocess.run([*command, "-lm", "-o", folder / "program"], capture_output=True)
     assert built.returncode == 0, built.stderr.decode()
     process = subprocess.run(

@@ -44,7 +44,7 @@ int main(void) {{
     if (phased_feedback(moved, q, ref, z, u, z, 0, 0)) return 7;
     memcpy(memory, moved, sizeof moved);
     if (!same(u, expected, 3) || !same(z, w, 4)) return 8;
-    if (phased_exit_flag(moved) != 1 || phased_iterations(moved) < 1) return 9;
+    if (phased_exit_flag(moved) != 1 || (k == 0 && phased_iterations(moved) < 1)) return 9;
   }}
   if (z[0] == 0 && z[1] == 0 && z[2] == 0 && z[3] == 0) return 10;
   if (phased_prepare(memory, ref, z) || phased_feedback(memory, q, ref, z, 0, 0, 0, 0)) return 11;
@@ -163,5 +163,5 @@ def test_the_control_function_allocates_no_memory_and_writes_no_output(project, 
     subprocess.run([*command, "-o", str(target)], check=True)
     listing = subprocess.run(["nm", "-u", str(target)], capture_output=True, text=True, check=True)
     symbols = {line.split()[-1].removeprefix("_") for line in listing.stdout.splitlines()}
-    assert symbols & {"memcmp", "sqrt", "daqp_ldp"}  # the list is one
+    assert symbols & {"memcmp", "sqrt"}  # the list is one
     assert not symbols & {"malloc", "calloc", "realloc", "free", "printf", "puts", "fwrite"}

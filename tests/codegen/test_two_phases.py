@@ -12,7 +12,7 @@ import mbcasadi.codegen as codegen
 from mbcasadi.errors import ExportError, ShapeError, UnknownNameError
 
 STATES = 1000
-SOLVER_TOL = 1e-9  # two builds of DAQP, each with a tolerance of its own: 1e-10 and 1e-11
+SOLVER_TOL = 1e-9  # DAQP in Python has a tolerance of 1e-10
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["rows prepared", "rows built"])

@@ -92,9 +92,6 @@ class Faulty:
             '#include "faulty.c"\nvoid set_busy(void *m, int n) { ((struct memory *)m)->busy = n; }'
         )
         command = [*find_compiler(), "-O0", "-shared", "-fPIC", str(hooks), f"-I{project.folder}"]
-        if project.manifest["solver"]:
-            solver = project.folder / "daqp"
-            command += ["-isystem", f"{solver}/include", f"{solver}/libdaqpstat.a"]
         subprocess.run([*command, "-lm", "-o", str(library)], check=True)
         self.library = ctypes.CDLL(str(library))
 

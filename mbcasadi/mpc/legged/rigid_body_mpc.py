@@ -154,7 +154,7 @@ def single_rigid_body_mpc(
         rho: weight of forces, 1/N².
         period: sample time, s.
         tolerance: bound of each residual for a solution to be accepted.
-        solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
+        solver: "daqp", or "qrqp", for the Function in Python; the C has its own.
         name: a C identifier.
 
     Raises:

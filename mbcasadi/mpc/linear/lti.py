@@ -45,7 +45,7 @@ def lti_mpc(
         form: "condensed", whose unknowns are the controls, for C; "sparse", whose unknowns include
             the states, for Python.
         solver: of the Function in Python: "daqp" or "qrqp" for the condensed form, "proxqp",
-            "piqp" or "qrqp" for the sparse one; the C export of the condensed form uses DAQP.
+            "piqp" or "qrqp" for the sparse one; the C of the condensed form has its own.
         name: a C identifier.
 
     Raises:

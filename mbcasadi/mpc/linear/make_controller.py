@@ -36,7 +36,7 @@ def condensed_mpc(
     Args:
         problem: cost, horizon and bounds.
         interface: its measurement and its control.
-        solver: of the Function in Python; the C export uses DAQP.
+        solver: of the Function in Python; the C has its own.
         tolerance: bound of each residual for a solution to be accepted.
         name: a C identifier.
 

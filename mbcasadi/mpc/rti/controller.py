@@ -136,7 +136,7 @@ def real_time_iteration(
             which holds the actuators there.
         shift: whether the guess is shifted by one interval each tick.
         tolerance: bound of each residual of the QP for its solution to be accepted.
-        solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
+        solver: "daqp", or "qrqp", for the Function in Python; the C has its own.
         name: a C identifier.
 
     Raises:

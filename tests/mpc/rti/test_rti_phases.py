@@ -10,7 +10,7 @@ from mbcasadi.mpc.rti.controller import real_time_iteration
 
 HORIZON, PERIOD, LIMIT, RATE = 20, 0.04, 12.0, 5.0
 STATES, PUSHED = 1000, 25
-SAME_C = 1e-9  # two builds of DAQP
+SAME_C = 1e-9  # and DAQP in Python
 SOLVED, BAD_INPUT = 0, 3
 OPTIONS = {
     "plain": ({}, 0),

@@ -1,0 +1,65 @@
+"""The numbers of the least-distance solver in double or single precision.
+
+Single precision takes its tolerances from its epsilon: sums of rounding errors in proportion, a
+power of epsilon as the same power.
+"""
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from mbcasadi.codegen.constant_rows import FAR
+from mbcasadi.codegen.text import number
+from mbcasadi.description.qp_stages import (
+    C_PRIMAL_TOLERANCE,
+    DEPENDENT,
+    INDEPENDENT,
+    LEAST_DISTANCE,
+    PROOF_RADIUS,
+    PROOF_ROUNDING,
+    RAY_ROUNDING,
+    ROUNDING,
+    SMALL_DISTANCE,
+    UNBOUNDED,
+    ZERO_BOUND,
+    ZERO_ROW,
+)
+
+Real = Literal["double", "float"]
+
+POWERS = {
+    "primal_tol": C_PRIMAL_TOLERANCE,
+    "dependent": DEPENDENT,
+    "independent": INDEPENDENT,
+    "small_distance": SMALL_DISTANCE,
+    "zero_row": ZERO_ROW,
+    "zero_bound": ZERO_BOUND,
+    "ray_rounding": RAY_ROUNDING,
+    "proof_radius": PROOF_RADIUS,
+    "proof_rounding": PROOF_ROUNDING,
+}
+"""Numbers that single precision takes as the same power of its epsilon."""
+
+MUCH = 0.1
+"""Squared length of a unit row beside the active ones below which it is projected twice: once keeps
+all digits but half of one."""
+
+FLOAT_RANGE = {"far": 1e18, "least_distance": 1e-15, "unbounded": UNBOUNDED}
+DOUBLE_RANGE = {"far": FAR, "least_distance": LEAST_DISTANCE, "unbounded": UNBOUNDED}
+
+
+def numbers_of(real: Real) -> dict[str, str]:
+    """Return the values of the solver's template that depend on the precision."""
+    if real == "double":
+        numbers = POWERS | DOUBLE_RANGE | {"rounding": ROUNDING, "much": MUCH}
+        names = {"real": real, "sqrt": "sqrt", "abs": "fabs", "fma": "fma"}
+        values = {name: number(value) for name, value in numbers.items()}
+        return values | names | {"least_square": "DBL_MIN"}
+    single, double = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
+    power = math.log(single) / math.log(double)
+    numbers = {name: value**power for name, value in POWERS.items()} | FLOAT_RANGE
+    numbers |= {"rounding": ROUNDING * single / double, "much": MUCH}
+    names = {"real": real, "sqrt": "sqrtf", "abs": "fabsf", "fma": "fmaf"}
+    values = {name: f"{value:.6e}f" for name, value in numbers.items()}
+    return values | names | {"least_square": "FLT_MIN"}
