@@ -87,6 +87,8 @@ def _times_vector(A: ca.MX, x: ca.MX) -> ca.MX:
     m, k = A.shape
     turned = A.is_op(ca.OP_TRANSPOSE)
     matrix = A.dep(0) if turned else A
+    if matrix.is_constant() and not A.is_dense():
+        return _times_constant(matrix.to_DM().T if turned else matrix.to_DM(), x)
     if A.is_dense():
         name, sizes = ("loops_times_turned", (m, k)) if turned else ("loops_times", (m, k))
         tables: tuple[list[int], ...] = ()
@@ -96,6 +98,14 @@ def _times_vector(A: ca.MX, x: ca.MX) -> ca.MX:
         tables = (matrix.sparsity().colind(), matrix.sparsity().row())
     body = (lambda a, b: [a.T @ b]) if turned else _times
     return _call(name, sizes, (matrix, x), body, tables)
+
+
+def _times_constant(A: ca.DM, x: ca.MX) -> ca.MX:
+    """Return `A @ x` for a constant, sparse A: few operations, many of them with 1."""
+    symbol = ca.SX.sym("x", x.shape[0])
+    options = {"never_inline": True}
+    result: ca.MX = ca.Function("times", [symbol], [ca.densify(A @ symbol)], options)(x)
+    return result
 
 
 def _times(A: ca.MX, B: ca.MX) -> list[ca.MX]:
@@ -187,9 +197,6 @@ def row_factor(A: ca.MX, threshold2: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
     m, n = A.shape
     if not m:
         return ca.MX(n, 0), ca.MX(0, 0), ca.MX(0, 1)
-    touched = _touched(A.sparsity())
-    start = np.cumsum([0, *map(len, touched)]).tolist()
-    columns = [column for row in touched for column in row]
 
     def body(a: ca.MX, limit: ca.MX) -> list[ca.MX]:
         V, R, kept = gram_schmidt.factor_in_calls(a, limit)
@@ -200,15 +207,17 @@ def row_factor(A: ca.MX, threshold2: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
         [ca.Sparsity.dense(m, n), ca.Sparsity.dense(m, 1)],
         body,
         sizes=(m, n),
-        tables=(start, columns),
+        tables=_touched(A.sparsity()),
         work=_padded(m) * (n + 1),
     )
     V_rows, R_rows, kept = f(ca.densify(A), ca.densify(threshold2))
     return V_rows.T, R_rows.T, kept
 
 
-def _touched(pattern: ca.Sparsity) -> list[list[int]]:
-    """Return the columns in which each row has an entry, its own or one of a row before it."""
+def _touched(pattern: ca.Sparsity) -> tuple[list[int], list[int]]:
+    """Return the first column in which each row has an entry, its own or of a row before it that
+    it shares a column with, and the one behind the last.
+    """
     filled: list[np.ndarray] = []
     for row in np.array(ca.DM(pattern, 1), dtype=bool):
         fill = row.copy()
@@ -216,7 +225,9 @@ def _touched(pattern: ca.Sparsity) -> list[list[int]]:
             if np.any(before & fill):
                 fill |= before
         filled.append(fill)
-    return [np.flatnonzero(fill).tolist() for fill in filled]
+    places = [np.flatnonzero(fill) for fill in filled]
+    first = [int(place[0]) if place.size else 0 for place in places]
+    return first, [int(place[-1]) + 1 if place.size else 0 for place in places]
 
 
 def inverse_factor(H: ca.MX) -> ca.MX:

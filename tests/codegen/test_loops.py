@@ -53,7 +53,7 @@ def operations_of(m: int, n: int, k: int) -> ca.Function:
         "A_turned_times_y": linalg.product(A.T, y),
         "S_turned_times_x": linalg.product(S.T, x),
         "L_times_x": linalg.product(L, x),
-        "gram": linalg.weighted_gram(B.T, ca.MX.ones(n) * 2, ca.MX.ones(k) * 3),
+        "gram": linalg.weighted_gram(B.T, ca.DM.ones(n) * 2, ca.DM.ones(k) * 3),
         "squares": loops.row_squares(A),
         "solved": linalg.tree_solve_lower(L, B),
         "solved_turned": linalg.tree_solve_transposed(L, B),
