@@ -1,6 +1,7 @@
 """Loops in place of the bodies of Functions that CasADi would write as straight-line text."""
 
 import re
+from collections import Counter
 
 from mbcasadi.codegen.text import comma_list, template
 from mbcasadi.description.loops import LOOPS, Loop
@@ -35,8 +36,9 @@ def with_loops(text: str) -> str:
 def _without_unused(text: str) -> str:
     """Return the text without what only the replaced bodies called or read."""
     while True:
+        uses = Counter(re.findall(r"\bcasadi_[fsc]\d+\b", text))
         names = {_name(found) for found in DEFINITION.finditer(text)}
-        unused = {name for name in names if len(re.findall(rf"\b{name}\b", text)) <= USES}
+        unused = {name for name in names if uses[name] <= USES}
         if not unused:
             return text
         text = _without(text, unused)
@@ -55,13 +57,14 @@ def _name(found: re.Match[str]) -> str:
 def _without_checks(text: str) -> str:
     """Return the text without checks of arguments in Functions whose callers pass all of them."""
     calls: dict[str, list[str]] = {}
+    uses = Counter(re.findall(r"\b(casadi_f\d+)\(arg", text))
     for call in CALL.finditer(text):
         calls.setdefault(call["function"], []).append(call["arguments"])
 
     def unchecked(found: re.Match[str]) -> str:
         name = found["function"]
         passed = calls.get(name or "", [])
-        every = passed and len(re.findall(rf"\b{name}\(arg", text)) == len(passed)
+        every = passed and uses[name or ""] == len(passed)
         if not every or any(re.search(r"\]=0;", arguments) for arguments in passed):
             return found[0]
         body = re.sub(r"arg\[(\d+)\]\? (arg\[\1\]\[\d+\]) : 0;", r"\2;", found[0])

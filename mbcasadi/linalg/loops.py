@@ -215,8 +215,9 @@ def row_factor(A: ca.MX, threshold2: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
 
 
 def _touched(pattern: ca.Sparsity) -> tuple[list[int], list[int]]:
-    """Return the first column in which each row has an entry, its own or of a row before it that
-    it shares a column with, and the one behind the last.
+    """Return for each row the first column in which it has an entry, and the one behind the last.
+
+    Entries are its own, and those of rows before it that it shares a column with.
     """
     filled: list[np.ndarray] = []
     for row in np.array(ca.DM(pattern, 1), dtype=bool):
