@@ -28,7 +28,7 @@ from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import RANK_TOL, DropRule, MatrixRoot, Sym, tree_cholesky, tree_solve
 from mbcasadi.system import System
 
-DEFAULT = "projection"
+DEFAULT = "limbwise"
 """The formulation where none is named."""
 
 

@@ -81,6 +81,7 @@ def calls_of_formulations():
     home = "formulation."
     names = (
         "lagrange",
+        "limbwise",
         "null_space",
         "projection",
         "quasi_velocity",
