@@ -14,6 +14,8 @@ of it is, as a share of the row, at most `rank_tol · max(1, row_scale / |A_i|)`
 """
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.formulation.lagrange import lagrange
@@ -23,6 +25,7 @@ from mbcasadi.linalg import (
     DropRule,
     Sym,
     limb_factor,
+    limbs_of,
     tree_cholesky,
     tree_solve_lower,
     tree_solve_transposed,
@@ -74,3 +77,20 @@ def _threshold2(A: ca.SX, X: ca.SX, row_scale: ca.SX | ca.DM | float, rank_tol: 
     there = size2 > 0
     share = ca.densify(ca.sum1(X**2).T) / ca.if_else(there, size2, 1)
     return rank_tol**2 * ca.if_else(there, share * ca.fmax(size2, row_scale**2), 1)
+
+
+def limbwise_operations(M: ca.Sparsity, A: ca.Sparsity) -> int:
+    """Return about how many operations `limbwise` takes on matrices with these patterns."""
+    L = np.tril(_filled(M))
+    X = _filled(A).T
+    count = 0
+    for k in reversed(range(L.shape[0])):  # what elimination fills, as `tree_cholesky` goes
+        carriers = np.flatnonzero(L[k, :k])
+        L[np.ix_(carriers, carriers)] |= np.tri(carriers.size, dtype=bool)
+        X[carriers] |= X[k]
+        count += carriers.size**2 + 2 * carriers.size * int(X[k].sum() + 3)
+    return count + limbs_of(ca.sparsify(ca.DM(X.T.astype(float))).sparsity()).operations
+
+
+def _filled(pattern: ca.Sparsity) -> NDArray[np.bool_]:
+    return np.array(ca.DM(pattern, 1), dtype=bool).reshape(pattern.shape)

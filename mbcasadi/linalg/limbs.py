@@ -27,7 +27,7 @@ class Limb:
     def operations(self) -> int:
         """About how many operations the pivoted elimination of the own columns takes."""
         m, n = len(self.rows), len(self.columns)
-        return sum(4 * m * (n - k) + 3 * m * m for k in range(min(m, n)))
+        return sum(8 * m * max(n - k, 0) + 3 * m * m for k in range(m))
 
 
 @dataclass(frozen=True)
