@@ -3,7 +3,6 @@
 from mbcasadi.constraints.points_of_bodies import (
     PointsOfBody,
     independent_rows,
-    independent_scales,
     points_of_bodies,
 )
 from mbcasadi.constraints.rows import bias, jacobian, residual
@@ -14,7 +13,6 @@ __all__ = [
     "UserRows",
     "bias",
     "independent_rows",
-    "independent_scales",
     "jacobian",
     "points_of_bodies",
     "residual",

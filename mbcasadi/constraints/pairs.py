@@ -112,9 +112,7 @@ def _in_world(motion: LinkMotion, pose: LinkPose, point: Vec3) -> tuple[Vec3, Ve
     return a, dw, w
 
 
-def anchor_on_link(
-    chain: Chain, body: int, point: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def anchor_on_link(chain: Chain, body: int, point: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a point of a body in the frame of the link that carries the body, m."""
     pose = chain.body_pose[body]
     return np.asarray(pose.R @ point + pose.p)

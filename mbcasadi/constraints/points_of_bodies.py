@@ -13,6 +13,9 @@ of the constant turning part, `(-s_i [r_i]×) = Q_ω S Vᵀ`,
 
 So `A⁺ = A_r⁺ Qᵀ`: `A_r a + Qᵀ c = 0` holds in the same least-squares sense, and the multipliers of
 least norm are `Q lam_r`. Three points or more give six rows, two give five, whatever the pose.
+
+Rows that a mask S switches one by one are factored as the Function runs, `S E = Q U` with the
+(3k, 6) map `E_i = s_i [I, -[R r_i]×]`: `A_r = U [J_v; J_ω]` has six rows, zero ones among them.
 """
 
 from collections.abc import Sequence
@@ -24,6 +27,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.constraints.pairs import anchor_on_link, gap_jacobian, pair_of
 from mbcasadi.description import Connect, Equality, RigidTree
+from mbcasadi.linalg import row_basis
 from mbcasadi.model.chain import WORLD, Chain, chain_of
 
 Array = NDArray[np.float64]
@@ -40,6 +44,7 @@ class PointsOfBody:
         rows: (3k,) places of their rows among those of all constraints.
         mean: a connection of the mean of the points.
         signs: (k,) one where the body is the first one of the connection, else minus one.
+        arms: (k, 3) points in the axes of the link, from their mean, m.
         turning: (3k, r) orthonormal `Q_ω`.
         of_turn: (r, 3) `S Vᵀ`.
     """
@@ -47,22 +52,15 @@ class PointsOfBody:
     rows: tuple[int, ...]
     mean: Connect
     signs: Array
+    arms: Array
     turning: Array
     of_turn: Array
 
-    @property
-    def shares(self) -> Array:
-        """(3 + r, 3k) how much of each squared row is in the squared independent rows."""
-        k = self.signs.size
-        moving = np.tile(np.eye(3) / k, k)
-        turned = (self.turning**2).reshape(k, 3, self.turning.shape[1]).mean(axis=1)
-        return np.vstack([moving, np.repeat(turned, 3, axis=0).T])
-
 
 def points_of_bodies(
-    tree: RigidTree, equalities: Sequence[Equality]
+    tree: RigidTree, equalities: Sequence[Equality], least: int = 2
 ) -> tuple[PointsOfBody, ...]:
-    """Return the bodies that two connections or more hold to the world."""
+    """Return the bodies that `least` connections or more hold to the world."""
     chain = chain_of(tree)
     places = np.cumsum([0, *(equality.size for equality in equalities)])
     held: dict[int, list[tuple[int, int, Array, int]]] = {}
@@ -71,12 +69,10 @@ def points_of_bodies(
             continue
         links = chain.body_link[equality.body1], chain.body_link[equality.body2]
         if links[0] == WORLD and links[1] != WORLD:
-            held.setdefault(links[1], []).append(
-                (int(first), equality.body2, equality.anchor2, -1)
-            )
+            held.setdefault(links[1], []).append((int(first), equality.body2, equality.anchor2, -1))
         elif links[1] == WORLD and links[0] != WORLD:
             held.setdefault(links[0], []).append((int(first), equality.body1, equality.anchor1, 1))
-    return tuple(_of_body(chain, points) for points in held.values() if len(points) > 1)
+    return tuple(_of_body(chain, points) for points in held.values() if len(points) >= least)
 
 
 def _of_body(chain: Chain, points: Sequence[tuple[int, int, Array, int]]) -> PointsOfBody:
@@ -92,41 +88,37 @@ def _of_body(chain: Chain, points: Sequence[tuple[int, int, Array, int]]) -> Poi
     pose = chain.body_pose[body]
     rows = tuple(first + axis for first, *_ in points for axis in range(3))
     held = Connect("mean", body, 0, pose.R.T @ (mean - pose.p), np.zeros(3))
-    return PointsOfBody(rows, held, signs, Q[:, :r], S[:r, None] * Vt[:r])
+    return PointsOfBody(rows, held, signs, arms, Q[:, :r], S[:r, None] * Vt[:r])
 
 
 def independent_rows(
-    tree: RigidTree, groups: Sequence[PointsOfBody], A: ca.SX, q: ca.SX
+    tree: RigidTree,
+    groups: Sequence[PointsOfBody],
+    A: ca.SX,
+    q: ca.SX,
+    mask: ca.SX | None = None,
 ) -> tuple[ca.SX, ca.SX]:
     """Return `A_r` (m, nv) and `Q` (nc, m), `A = Q A_r`; rows of no group come first, as they are.
 
     Args:
         tree: the mechanism.
         groups: of `points_of_bodies`.
-        A: (nc, nv) rows of all constraints.
+        A: (nc, nv) rows of all constraints, zero where they are switched off.
         q: (nq, 1) configuration.
+        mask: (nc, 1) one for each row that is switched on, else zero; None where all are.
     """
     nc = A.shape[0]
     others = other_rows(groups, nc)
     rows, maps = [A[others, :]], [ca.SX.eye(nc)[:, others]]
     for group in groups:
-        J, Q = _independent_rows_of(tree, group, q)
+        places = list(group.rows)
+        on = None if mask is None else mask[places]
+        J, Q = _independent_rows_of(tree, group, q, on)
         of_all = ca.SX(nc, Q.shape[1])
-        of_all[list(group.rows), :] = Q
+        of_all[places, :] = Q
         rows.append(J)
         maps.append(of_all)
     return ca.sparsify(ca.vertcat(*rows)), ca.sparsify(ca.horzcat(*maps))
-
-
-def independent_scales(groups: Sequence[PointsOfBody], nc: int) -> ca.DM:
-    """Return (m, nc) shares: the squared scales of the independent rows of those of all rows."""
-    others = other_rows(groups, nc)
-    parts = [np.eye(nc)[others]]
-    for group in groups:
-        of_all = np.zeros((group.shares.shape[0], nc))
-        of_all[:, list(group.rows)] = group.shares
-        parts.append(of_all)
-    return ca.sparsify(ca.DM(np.vstack(parts)))
 
 
 def other_rows(groups: Sequence[PointsOfBody], nc: int) -> list[int]:
@@ -136,13 +128,30 @@ def other_rows(groups: Sequence[PointsOfBody], nc: int) -> list[int]:
 
 
 def _independent_rows_of(
-    tree: RigidTree, group: PointsOfBody, q: ca.SX
+    tree: RigidTree, group: PointsOfBody, q: ca.SX, on: ca.SX | None
 ) -> tuple[ca.SX, ca.SX]:
+    """Return `A_r` and Q of one body."""
     pair = pair_of(tree, group.mean, q)
     J_v, J_w = gap_jacobian(pair, relative=True)
     R = ca.horzcat(*(ca.vertcat(*column) for column in pair.poses[pair.links[0]].columns))
+    if on is not None:
+        Q, U = _switched(group, R, on)
+        return U @ ca.vertcat(J_v, J_w), Q
     k = group.signs.size
     rows = ca.vertcat(np.sqrt(k) * J_v, ca.SX(ca.DM(group.of_turn)) @ (R.T @ J_w))
-    moving = [ca.SX(ca.DM.eye(3)) * (sign / np.sqrt(k)) for sign in group.signs]
+    moving = [ca.SX.eye(3) * (sign / np.sqrt(k)) for sign in group.signs]
     turning = [R @ ca.DM(part) for part in np.split(group.turning, k)]
     return rows, ca.horzcat(ca.vertcat(*moving), ca.vertcat(*turning))
+
+
+def _switched(group: PointsOfBody, R: ca.SX, on: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return Q and U with `S E = Q U`, for rows that are switched one by one."""
+    parts = [
+        sign * ca.horzcat(ca.SX.eye(3), -ca.skew(R @ ca.DM(arm)))
+        for sign, arm in zip(group.signs, group.arms, strict=True)
+    ]
+    E = ca.repmat(on, 1, 6) * ca.vertcat(*parts)
+    k, size = group.signs.size, np.linalg.norm(group.arms)
+    usual = ca.DM([np.sqrt(k)] * 3 + [size or 1.0] * 3)
+    basis = row_basis(E.T, row_scale=usual, rank_tol=RANK_TOL)
+    return basis.V, basis.R

@@ -27,8 +27,8 @@ from mbcasadi.system import System
 class FormulationOptions(TypedDict, total=False):
     """Options of single formulations; each takes those of its own docstring.
 
-    Keys: `semidefinite` of "limbwise" and "lagrange"; `inertia`, `gamma` of "projection"; `virtual_mass` of
-    "virtual_mass"; `root` of "quasi_velocity" and "udwadia_kalaba".
+    Keys: `semidefinite` of "limbwise" and "lagrange"; `inertia`, `gamma` of "projection";
+    `virtual_mass` of "virtual_mass"; `root` of "quasi_velocity" and "udwadia_kalaba".
     """
 
     semidefinite: bool

@@ -1,29 +1,28 @@
 """Constraint rows without the redundancy that is known when a Function is built.
 
 `A = Q A_r` with orthonormal columns of Q (`constraints.points_of_bodies`): `A_r a + Qᵀ c = 0` has
-the same motion, and `lam = Q lam_r`. Rows that a mask switches are left as they are.
+the same motion, and `lam = Q lam_r`.
 """
 
-from typing import Generic, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Generic
 
 import casadi as ca
 
-from mbcasadi.constraints import (
-    PointsOfBody,
-    independent_rows,
-    independent_scales,
-    points_of_bodies,
-)
-from mbcasadi.dynamics.terms import State, Terms
+from mbcasadi.constraints import PointsOfBody, independent_rows, points_of_bodies
+from mbcasadi.dynamics.terms import State, Terms, state_symbols
 from mbcasadi.linalg import Sym
 from mbcasadi.system import System
 
 
-class ReducedRows(NamedTuple, Generic[Sym]):
+@dataclass(frozen=True)
+class ReducedRows(Generic[Sym]):
     """Rows `A a + c = 0` in place of those of the system.
 
-    Fields: `A` (m, nv); `c` (m, 1); `row_scale` of these rows; `Q` (nc, m), `lam = Q lam_r`, or
-    None where they are the rows of the system.
+    Attributes:
+        A, c: (m, nv), (m, 1).
+        row_scale: of these rows.
+        Q: (nc, m), `lam = Q lam_r`; None where they are the rows of the system.
     """
 
     A: Sym
@@ -51,12 +50,13 @@ def reduced_rows(
     if not groups:
         return ReducedRows(terms.A, terms.c, row_scale, None)
     if isinstance(state.q, ca.SX):
-        A, Q = _rows(system, groups, cast(ca.SX, terms.A), cast(ca.SX, state.q))
+        A, Q = _rows(system, groups, state, terms.A)
     else:
-        A, Q = _rows_fun(system, groups)(terms.A, state.q)
-    if not isinstance(row_scale, float):
-        row_scale = ca.sqrt(independent_scales(groups, system.nc) @ row_scale**2)
-    return ReducedRows(cast(Sym, A), Q.T @ terms.c, row_scale, cast(Sym, Q))
+        inputs = {key: x for key, x in state.inputs.items() if key in ("q", "mask")}
+        A, Q = _rows_fun(system, groups)(A=terms.A, **inputs).values()
+    if not isinstance(row_scale, float):  # a row of A_r is a combination of length one
+        row_scale = ca.sqrt((Q**2).T @ row_scale**2)
+    return ReducedRows(A, Q.T @ terms.c, row_scale, Q)
 
 
 def reduced_pattern(system: System, A: ca.Sparsity) -> ca.Sparsity:
@@ -66,28 +66,40 @@ def reduced_pattern(system: System, A: ca.Sparsity) -> ca.Sparsity:
         system: the mechanism.
         A: (nc, nv) sparsity of all rows.
     """
-    groups = _groups(system)
-    rows = _rows(system, groups, ca.SX.sym("A", A), ca.SX.sym("q", system.nq))[0]
-    return rows.sparsity()
+    state = state_symbols(system, ca.SX)
+    return _rows(system, _groups(system), state, ca.SX.sym("A", A))[0].sparsity()
+
+
+LEAST_SWITCHED = 3
+"""Points of a body that a mask switches: two have six rows as they are."""
 
 
 def _groups(system: System) -> tuple[PointsOfBody, ...]:
-    if system.tree is None or system.mask is not None:
+    if system.tree is None:
         return ()
-    return points_of_bodies(system.tree, system.equalities)
+    least = 2 if system.mask is None else LEAST_SWITCHED
+    return points_of_bodies(system.tree, system.equalities, least)
 
 
 def _rows(
-    system: System, groups: tuple[PointsOfBody, ...], A: ca.SX, q: ca.SX
+    system: System, groups: tuple[PointsOfBody, ...], state: State[ca.SX], A: ca.SX
 ) -> tuple[ca.SX, ca.SX]:
     if not groups or system.tree is None:
         return A, ca.SX.eye(system.nc)
-    return independent_rows(system.tree, groups, A, q)
+    return independent_rows(system.tree, groups, A, state.q, state.mask)
 
 
 def _rows_fun(system: System, groups: tuple[PointsOfBody, ...]) -> ca.Function:
-    """Return (A, q) → (A_r, Q)."""
-    A = ca.SX.sym("A", system.loop_jacobian.sparsity_out("A"))
-    q = ca.SX.sym("q", system.nq)
-    outputs = _rows(system, groups, A, q)
-    return ca.Function("independent_rows", [A, q], outputs, ["A", "q"], ["A_r", "Q"], {"cse": True})
+    """Return (A, q, [mask]) → (A_r, Q)."""
+    state = state_symbols(system, ca.SX)
+    inputs = {"A": ca.SX.sym("A", system.loop_jacobian.sparsity_out("A")), "q": state.q}
+    inputs |= {} if state.mask is None else {"mask": state.mask}
+    outputs = _rows(system, groups, state, inputs["A"])
+    return ca.Function(
+        "independent_rows",
+        list(inputs.values()),
+        outputs,
+        list(inputs),
+        ["A_r", "Q"],
+        {"cse": True},
+    )

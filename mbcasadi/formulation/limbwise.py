@@ -30,6 +30,7 @@ from mbcasadi.linalg import (
     tree_solve_lower,
     tree_solve_transposed,
 )
+from mbcasadi.shapes import require_scale
 
 
 @checked
@@ -64,6 +65,7 @@ def limbwise(
     if semidefinite or not isinstance(A, ca.SX):
         rule: DropRule = {"row_scale": row_scale, "rank_tol": rank_tol, "pivot": pivot}
         return lagrange(M, h, f, A, c, semidefinite=semidefinite, **rule)
+    require_scale("row_scale", row_scale, A.shape[0])
     L = tree_cholesky(M)
     X = tree_solve_transposed(L, A.T)
     y0 = tree_solve_transposed(L, f - h)

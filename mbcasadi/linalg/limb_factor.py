@@ -29,7 +29,7 @@ from mbcasadi.argument_kinds import checked
 from mbcasadi.linalg.gram_schmidt import normalize
 from mbcasadi.linalg.householder import one_hot, reflector
 from mbcasadi.linalg.limbs import Limb, limbs_of
-from mbcasadi.shapes import require_rows
+from mbcasadi.shapes import require_rows, require_shape
 
 LEAST_SCORE = 1e-40
 """Score of a row that is left without an own remainder: every step takes one row."""
@@ -103,6 +103,7 @@ def limb_factor(G: ca.SX, threshold2: ca.SX) -> LimbFactor:
         G: (m, n) matrix; its structural zeros tell the limbs.
         threshold2: (m, 1) positive; a row is dropped when its squared remainder is not above it.
     """
+    require_shape("threshold2", threshold2, (G.shape[0], 1), "(m, 1)")
     limbs = limbs_of(G.sparsity())
     shared = G[:, list(limbs.shared)]
     rows = [row for limb in limbs.groups for row in _limb_rows(G, shared, limb, threshold2)]
@@ -181,14 +182,13 @@ def _null_rows(U: ca.SX, kept: ca.SX, H: ca.SX) -> ca.SX:
     Row d of `U⁻ᵀ H` is one where row d of `H G` is dropped.
     """
     m = U.shape[0]
-    inverse, null = [ca.SX(0, m)], [ca.SX(0, m)]
+    lower, null = ca.SX(0, m), ca.SX(0, m)
     for d in range(m):
         unit = ca.SX(1, m)
         unit[d] = 1
-        row = unit - U[:d, d].T @ ca.vertcat(*inverse)
-        inverse.append(row)
-        n = (1 - kept[d]) * (row @ H)
-        for other in null[1:]:
+        row = unit - U[:d, d].T @ lower
+        n: ca.SX = (1 - kept[d]) * (row @ H)
+        for other in ca.vertsplit(null):
             n = n - (n @ other.T) @ other
-        null.append(normalize(n, 0)[0])
-    return ca.vertcat(*null)
+        lower, null = ca.vertcat(lower, row), ca.vertcat(null, normalize(n, ca.SX(0))[0])
+    return null

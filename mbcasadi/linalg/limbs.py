@@ -13,6 +13,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.argument_kinds import checked
+
 Pattern = NDArray[np.bool_]
 
 
@@ -45,6 +47,7 @@ class Limbs:
         return sum(limb.operations for limb in self.groups) + 6 * m * nb**2 + m**2 * nb + null
 
 
+@checked
 def limbs_of(pattern: ca.Sparsity) -> Limbs:
     """Return the limbs whose factorisation takes the fewest operations.
 
@@ -68,7 +71,7 @@ def _candidates(filled: Pattern) -> Iterator[Limbs]:
 
 def _groups(filled: Pattern, shared: NDArray[np.bool_]) -> Iterator[Limb]:
     """Return the rows that are joined by columns that are not shared; rows without any, alone."""
-    left = [i for i in range(filled.shape[0])]
+    left = list(range(filled.shape[0]))
     while left:
         rows = {left[0]}
         columns = filled[left[0]] & ~shared
