@@ -34,6 +34,10 @@ from mbcasadi.shapes import require_rows, require_shape
 LEAST_SCORE = 1e-40
 """Score of a row that is left without an own remainder: every step takes one row."""
 
+REFINEMENTS = 1
+"""Steps of refinement. Near a dependency multipliers are large, and without a step the rows hold
+to rounding of these; with it they hold to rounding of the solution."""
+
 
 class Row(NamedTuple):
     """One row of `H G`.
@@ -74,9 +78,12 @@ class LimbFactor(NamedTuple):
         """
         require_rows("y0", y0, self.G.shape[1])
         require_rows("c", c, self.G.shape[0])
-        gap = self.H @ (self.G @ y0 + self._without_null(c))
-        lam = self._without_null(-self.H.T @ self._multipliers(gap))
-        return y0 + self.G.T @ lam, lam
+        c = self._without_null(c)
+        y, lam = y0, ca.SX(self.G.shape[0], 1)
+        for _ in range(1 + REFINEMENTS):
+            step = -self.H.T @ self._multipliers(self.H @ (self.G @ y + c))
+            y, lam = y + self.G.T @ step, lam + step
+        return y, self._without_null(lam)
 
     def _multipliers(self, gap: ca.SX) -> ca.SX:
         """Return μ of the rows of `H G`, by one sweep down and one up."""
