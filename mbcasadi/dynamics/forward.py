@@ -75,7 +75,8 @@ def forward_dynamics(
         formulation: one of `FORMULATIONS`.
         row_scale, rank_tol: drop rule; see `Treatment`.
         pivot: safest where constraints are redundant; without it, independent constraints on
-            different branches take a half to a fifth of the time.
+            different branches take a half to a fifth of the time. The default formulation
+            exchanges rows inside limbs in any case.
         metric: (nv, nv) symmetric positive definite weight of velocities  [A05, section 7.2];
             see `formulation.in_metric`. It changes rounding and the drop rule, not the motion.
         baumgarte: stabilisation of drift, `c + 2 α psi + β² phi`.
