@@ -4,6 +4,11 @@ Rows of a mechanism's leg touch the joints of the leg and of what carries it. Wi
 columns (those of the floating base, say) the rows fall apart into groups, and no group has a
 structural entry in the own columns of another one. Structure alone decides, so groups are the same
 for all values and all masks.
+
+Inside a limb rows are taken by their size; between limbs in their order. That is right where what
+is left of a limb's rows is small by accident of a pose, as of a straight leg. Rows for which a limb
+has no own column are left at all poses: where more than `MOST_LEFT` are, one may repeat others
+behind a row that nearly does, and the order would decide on the rank. Such limbs are not divided.
 """
 
 from collections.abc import Iterator
@@ -17,6 +22,9 @@ from mbcasadi.argument_kinds import checked
 
 Pattern = NDArray[np.bool_]
 
+MOST_LEFT = 2
+"""Rows without an own column of their limb: of two, none repeats others behind a third one."""
+
 
 @dataclass(frozen=True)
 class Limb:
@@ -24,6 +32,11 @@ class Limb:
 
     rows: tuple[int, ...]
     columns: tuple[int, ...]
+
+    @property
+    def left(self) -> int:
+        """Number of rows for which there is no own column."""
+        return max(0, len(self.rows) - len(self.columns))
 
     @property
     def operations(self) -> int:
@@ -51,8 +64,7 @@ class Limbs:
 def limbs_of(pattern: ca.Sparsity) -> Limbs:
     """Return the limbs whose factorisation takes the fewest operations.
 
-    Columns are shared from some number of rows on that touch them; the shared ones are never more
-    than half of the columns in use, and every limb has columns of its own.
+    Columns are shared from some number of rows on that touch them.
     """
     filled = np.array(ca.DM(pattern, 1), dtype=bool).reshape(pattern.shape)
     return min(_candidates(filled), key=lambda limbs: limbs.operations)
@@ -64,8 +76,7 @@ def _candidates(filled: Pattern) -> Iterator[Limbs]:
     for least in np.unique(touching[touching > 1]):
         shared = touching >= least
         groups = tuple(_groups(filled, shared))
-        own = all(len(limb.columns) > 0 for limb in groups)
-        if own and len(groups) > 1:
+        if len(groups) > 1 and sum(limb.left for limb in groups) <= MOST_LEFT:
             yield Limbs(tuple(int(j) for j in np.flatnonzero(shared)), groups)
 
 

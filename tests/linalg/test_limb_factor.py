@@ -187,12 +187,24 @@ def test_limbs_are_the_legs_beside_the_base_and_loops_that_share_nothing():
     assert [limb.rows for limb in dense.groups] == [(0, 1, 2, 3, 4)]
 
 
-def test_rows_without_own_columns_stay_with_the_others():
-    """Otherwise nothing would order them by size before their rank is decided."""
-    pattern = block_arrow([(3, 3), (3, 3)], BASE)
-    pattern[0, BASE:] = False
-    limbs = linalg.limbs_of(sparsity(pattern))
-    assert all(limb.columns for limb in limbs.groups)
+def test_a_row_that_repeats_those_of_other_limbs_is_recognised_behind_a_weak_one():
+    """Each of three limbs leaves a row of the base: w, then `w + 1e-8 d`, then d."""
+    pattern = block_arrow([(2, 1)] * 3, 4)
+    assert len(linalg.limbs_of(sparsity(pattern)).groups) == 1
+    assert len(linalg.limbs_of(sparsity(block_arrow([(2, 1), (2, 1), (2, 2)], 4))).groups) == 3
+    rng = np.random.default_rng(9)
+    G = rng.standard_normal(pattern.shape) * pattern
+    w, d = rng.standard_normal((2, 4))
+    for k, left in enumerate((w, w + 1e-8 * d, d)):
+        G[2 * k + 1] = 0.5 * G[2 * k]
+        G[2 * k + 1, :4] += left
+    y0 = rng.standard_normal(G.shape[1])
+    c = -G @ rng.standard_normal(G.shape[1])
+    y, _, rank = solve(nearest_fun(pattern), G, y0, c)
+    assert rank == 5
+    independent = [0, 1, 2, 4, 5]
+    expected, _, _ = reference(G[independent], y0, c[independent])
+    np.testing.assert_allclose(y, expected, atol=1e-6)
 
 
 def test_four_legs_with_their_solution_take_less_than_two_thirds_of_one_dense_factor():
