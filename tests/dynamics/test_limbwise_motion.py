@@ -85,8 +85,8 @@ def test_standing_robots_take_the_operations_of_their_limbs():
     for name, system in (("quadruped", quadruped()), ("humanoid", humanoid())):
         count = mb.forward_dynamics(system).expand().n_instructions()
         counts[name] = count - terms_fun(system).n_instructions()
-    assert counts["quadruped"] < 15_000
-    assert counts["humanoid"] < 22_000
+    assert counts["quadruped"] < 16_500
+    assert counts["humanoid"] < 24_000
 
 
 @functools.cache
