@@ -53,7 +53,8 @@ def reduced_rows(
         A, Q = _rows(system, groups, state, terms.A)
     else:
         inputs = {key: x for key, x in state.inputs.items() if key in ("q", "mask")}
-        A, Q = _rows_fun(system, groups)(A=terms.A, **inputs).values()
+        reduced = _rows_fun(system, groups)(A=terms.A, **inputs)
+        A, Q = reduced["A_r"], reduced["Q"]
     if not isinstance(row_scale, float):  # a row of A_r is a combination of length one
         row_scale = ca.sqrt((Q**2).T @ row_scale**2)
     return ReducedRows(A, Q.T @ terms.c, row_scale, Q)

@@ -109,7 +109,8 @@ def limb_factor(G: ca.SX, threshold2: ca.SX) -> LimbFactor:
 
     Args:
         G: (m, n) matrix; its structural zeros tell the limbs.
-        threshold2: (m, 1) positive; a row is dropped when its squared remainder is not above it.
+        threshold2: (m, 1) a row is dropped when its squared remainder is not above it; rows are
+            compared by their squared remainders beside it.
     """
     require_shape("threshold2", threshold2, (G.shape[0], 1), "(m, 1)")
     limbs = limbs_of(G.sparsity())
@@ -131,7 +132,7 @@ def _limb_rows(G: ca.SX, shared: ca.SX, limb: Limb, threshold2: ca.SX) -> Iterat
     m, n = len(limb.rows), len(limb.columns)
     places = list(limb.rows)
     own, limits = ca.densify(G[places, list(limb.columns)]), threshold2[places]
-    weight, H, left = 1 / limits, ca.SX.eye(m), ca.SX.ones(m)
+    weight, H, left = _weight(limits), ca.SX.eye(m), ca.SX.ones(m)
     for k in range(m):
         tail = own[:, k:]
         e = _strongest(tail, weight, left) if k < m - 1 else left
@@ -202,7 +203,7 @@ class _Shared:
         if not rows:
             return
         h, w, sigma2, threshold2 = (ca.vertcat(*parts) for parts in zip(*rows, strict=True))
-        weight, left, phi = 1 / threshold2, ca.SX.ones(len(rows)), w @ self._C
+        weight, left, phi = _weight(threshold2), ca.SX.ones(len(rows)), w @ self._C
         for k in range(len(rows)):
             e = left
             if k < len(rows) - 1:
@@ -211,6 +212,11 @@ class _Shared:
             left = left - e
             chosen, share = self.take(Row(e.T @ h, e.T @ w, e.T @ sigma2, e.T @ threshold2))
             phi = phi - (phi @ (chosen * share)) @ chosen.T
+
+
+def _weight(threshold2: ca.SX) -> ca.SX:
+    """Return what squared remainders are multiplied by, to be compared with each other."""
+    return 1 / ca.if_else(threshold2 > 0, threshold2, 1)
 
 
 def _column(parts: Iterable[ca.SX]) -> ca.SX:

@@ -180,6 +180,22 @@ def test_a_row_that_repeats_others_is_recognised_behind_a_weak_one():
     assert float(in_order[3]) == 3
 
 
+def test_without_a_tolerance_independent_rows_are_kept_and_rows_of_zeros_are_not():
+    pattern = PATTERNS["four legs"]
+    G = ca.SX.sym("G", sparsity(pattern))
+    y0, c = ca.SX.sym("y0", G.shape[1]), ca.SX.sym("c", G.shape[0])
+    factor = linalg.limb_factor(G, ca.SX.zeros(G.shape[0]))
+    rank = ca.sum1(factor.inverse > 0)
+    function = ca.Function("nearest", [G, y0, c], [*factor.nearest(y0, c), rank])
+    rng = np.random.default_rng(16)
+    values = rng.standard_normal(pattern.shape) * pattern
+    values[3:6] = 0
+    at, bias = rng.standard_normal(G.shape[1]), rng.standard_normal(G.shape[0])
+    expected, found = reference(values, at, bias), solve(function, values, at, bias)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=EXACT * 1e2)
+
+
 def test_limbs_are_the_legs_beside_the_base_and_loops_that_share_nothing():
     legs = linalg.limbs_of(sparsity(PATTERNS["four legs"]))
     assert legs.shared == tuple(range(BASE))
