@@ -43,13 +43,13 @@ to rounding of these; with it they hold to rounding of the solution."""
 class Row(NamedTuple):
     """One row of `H G`.
 
-    Fields: `h` (1, m) the row of H; `w` (1, nb) its shared part; `sigma2` (1, 1) the square of its
+    Fields: `h` (1, m) the row of H; `w` (1, nb) its shared part; `sigma` (1, 1) the size of its
     own part; `threshold2` (1, 1) of the row of G that it was made from.
     """
 
     h: ca.SX
     w: ca.SX
-    sigma2: ca.SX
+    sigma: ca.SX
     threshold2: ca.SX
 
 
@@ -137,14 +137,14 @@ def _limb_rows(G: ca.SX, shared: ca.SX, limb: Limb, threshold2: ca.SX) -> Iterat
         tail = own[:, k:]
         e = _strongest(tail, weight, left) if k < m - 1 else left
         left = left - e if k < m - 1 else ca.SX(m, 1)
-        h, sigma2 = e.T @ H, ca.SX(1, 1)
+        h, sigma = e.T @ H, ca.SX(1, 1)
         if k < n:
-            own, sigma2 = _reflected(own, k, e)
+            own, sigma = _reflected(own, k, e)
             ratio = left * own[:, k] * _safe_inverse(e.T @ own[:, k])
             H = H - ratio @ h
         of_all = ca.SX(1, G.shape[0])
         of_all[:, places] = h
-        yield Row(of_all, h @ shared[places, :], sigma2, e.T @ limits)
+        yield Row(of_all, h @ shared[places, :], sigma, e.T @ limits)
 
 
 def _strongest(tail: ca.SX, weight: ca.SX, left: ca.SX) -> ca.SX:
@@ -155,15 +155,16 @@ def _strongest(tail: ca.SX, weight: ca.SX, left: ca.SX) -> ca.SX:
 
 
 def _reflected(own: ca.SX, k: int, e: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the matrix with the marked row in column k from there on, and its squared size."""
+    """Return the matrix with the marked row in column k from there on, and the row's size."""
     tail = own[:, k:]
     x = (e.T @ tail).T
     size2 = ca.sumsqr(x)
+    there = size2 > 0
     if tail.shape[1] > 1:
         head = ca.SX(ca.DM.eye(tail.shape[1])[:, 0])
-        u, beta = reflector(x, head, size2 > 0)
+        u, beta = reflector(x, head, there)
         own[:, k:] = tail - (tail @ u) @ (beta * u).T
-    return own, size2
+    return own, there * ca.sqrt(ca.if_else(there, size2, 1))  # no root of zero: it has no slope
 
 
 def _safe_inverse(x: ca.SX) -> ca.SX:
@@ -189,10 +190,10 @@ class _Shared:
     def take(self, row: Row) -> tuple[ca.SX, ca.SX]:
         """Add a row; return φ and the factor of `C φ φᵀ`."""
         phi = self._C.T @ row.w.T
-        alpha = ca.sumsqr(phi) + row.sigma2
+        alpha = ca.sumsqr(phi) + row.sigma**2
         keep = alpha > row.threshold2
         safe = ca.if_else(keep, alpha, 1)
-        reach, share = self._C @ phi, keep / (safe + ca.sqrt(row.sigma2 * safe))
+        reach, share = self._C @ phi, keep / (safe + row.sigma * ca.sqrt(safe))
         self._C = self._C - (reach * share) @ phi.T
         self._taken.append((reach.T, keep / safe, keep))
         self.rows.append(row)
@@ -202,15 +203,15 @@ class _Shared:
         """Add rows, the largest remainder beside its threshold first."""
         if not rows:
             return
-        h, w, sigma2, threshold2 = (ca.vertcat(*parts) for parts in zip(*rows, strict=True))
+        h, w, sigma, threshold2 = (ca.vertcat(*parts) for parts in zip(*rows, strict=True))
         weight, left, phi = _weight(threshold2), ca.SX.ones(len(rows)), w @ self._C
         for k in range(len(rows)):
             e = left
             if k < len(rows) - 1:
-                alpha = ca.densify(ca.sum2(phi**2) + sigma2)
+                alpha = ca.densify(ca.sum2(phi**2) + sigma**2)
                 e = one_hot(left * (alpha * weight + LEAST_SCORE))
             left = left - e
-            chosen, share = self.take(Row(e.T @ h, e.T @ w, e.T @ sigma2, e.T @ threshold2))
+            chosen, share = self.take(Row(e.T @ h, e.T @ w, e.T @ sigma, e.T @ threshold2))
             phi = phi - (phi @ (chosen * share)) @ chosen.T
 
 

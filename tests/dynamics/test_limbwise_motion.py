@@ -158,6 +158,27 @@ def test_four_straight_legs_side_by_side_hold_the_trunk_by_three_forces_along_th
     assert_equal_motion(of_matrices()(**at, f=f), expected)
 
 
+@pytest.mark.parametrize("angle", [0.4, 0.0])
+def test_derivatives_through_the_scalars_are_those_of_differences_at_straight_legs_too(angle):
+    values = with_bent_knees(np.full(4, angle))
+    motion, rng = of_matrices(), np.random.default_rng(17)
+    pattern = motion.sparsity_in("A")
+    direction = rng.standard_normal(values["A"].shape) * (np.array(ca.DM(pattern, 1)) != 0)
+    symbols = motion.mx_in()
+    a, place = motion.call(symbols)[0], motion.name_in().index("A")
+    seed = ca.project(ca.DM(direction), pattern)
+    slope = ca.Function(
+        "slope", symbols, [ca.jtimes(a, symbols[place], seed)], motion.name_in(), ["s"]
+    )
+    step = 1e-5  # differences of fourth order
+    expected = sum(
+        weight * motion(**(values | {"A": values["A"] + k * step * direction}))["a"].full()
+        for k, weight in {-2: 1, -1: -8, 1: 8, 2: -1}.items()
+    ) / (12 * step)
+    found = slope(**values)["s"].full()
+    np.testing.assert_allclose(found, expected, atol=1e-7 * np.abs(expected).max())
+
+
 def test_units_of_length_change_no_rank_and_no_motion():
     """Lengths of rows are those of the kinetic energy: a metre or a millimetre, they are alike."""
     values = with_bent_knees(np.zeros(4))
