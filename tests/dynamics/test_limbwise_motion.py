@@ -158,12 +158,15 @@ def test_four_straight_legs_side_by_side_hold_the_trunk_by_three_forces_along_th
     assert_equal_motion(of_matrices()(**at, f=f), expected)
 
 
-@pytest.mark.parametrize("angle", [0.4, 0.0])
-def test_derivatives_through_the_scalars_are_those_of_differences_at_straight_legs_too(angle):
+@pytest.mark.parametrize(("angle", "lifted"), [(0.4, 0), (0.0, 0), (0.4, 2)])
+def test_derivatives_through_the_scalars_are_those_of_differences(angle, lifted):
+    """At straight legs and beside lifted ones, whose rows are zero, too."""
     values = with_bent_knees(np.full(4, angle))
+    values["A"][: 3 * lifted], values["c"][: 3 * lifted] = 0, 0
     motion, rng = of_matrices(), np.random.default_rng(17)
     pattern = motion.sparsity_in("A")
     direction = rng.standard_normal(values["A"].shape) * (np.array(ca.DM(pattern, 1)) != 0)
+    direction[: 3 * lifted] = 0
     symbols = motion.mx_in()
     a, place = motion.call(symbols)[0], motion.name_in().index("A")
     seed = ca.project(ca.DM(direction), pattern)
