@@ -7,28 +7,15 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Baumgarte
-from mbcasadi.dynamics.derivatives import (
-    OUTPUTS,
-    implicit_jacobian,
-    jacobian_fun,
-    motion_and_jacobian,
-)
-from mbcasadi.dynamics.formulations import FormulationOptions, equations_of, operations_of_root
-from mbcasadi.dynamics.terms import (
-    State,
-    Terms,
-    Treatment,
-    choose_kind,
-    row_scale_of,
-    state_symbols,
-    terms_at,
-)
-from mbcasadi.formulation import ConstrainedMotion, Equations
+from mbcasadi.dynamics.derivatives import OUTPUTS, implicit_jacobian, motion_and_jacobian
+from mbcasadi.dynamics.formulations import FormulationOptions, equations_of
+from mbcasadi.dynamics.forward_core import dynamics_inputs, forward_core, kind_of_core
+from mbcasadi.dynamics.terms import Treatment, state_symbols
 from mbcasadi.formulation.metric import metric_root
-from mbcasadi.linalg import RANK_TOL, DropRule, MatrixRoot, Sym, tree_cholesky, tree_solve
+from mbcasadi.linalg import RANK_TOL
 from mbcasadi.system import System
 
-DEFAULT = "projection"
+DEFAULT = "limbwise"
 """The formulation where none is named."""
 
 
@@ -65,7 +52,8 @@ def forward_dynamics(
         formulation: one of `FORMULATIONS`.
         row_scale, rank_tol: drop rule; see `Treatment`.
         pivot: safest where constraints are redundant; without it, independent constraints on
-            different branches take a half to a fifth of the time.
+            different branches take a half to a fifth of the time. The default formulation
+            exchanges rows inside limbs in any case.
         metric: (nv, nv) symmetric positive definite weight of velocities  [A05, section 7.2];
             see `formulation.in_metric`. It changes rounding and the drop rule, not the motion.
         baumgarte: stabilisation of drift, `c + 2 α psi + β² phi`.
@@ -81,11 +69,14 @@ def forward_dynamics(
     """
     equations = equations_of(system, formulation, options, metric)
     treatment = Treatment(row_scale, rank_tol, pivot, baumgarte)
-    core = _core(system, equations, treatment, None if metric is None else metric_root(metric))
+    kind = kind_of_core(system, formulation, equations, pivot, weighted=metric is not None)
+    core = forward_core(
+        system, equations, treatment, None if metric is None else metric_root(metric), kind
+    )
     # A Function of matrices around the core: CasADi then uses the core's own Jacobian,
     # where a Function of scalars would be differentiated through its operations.
     state = state_symbols(system, ca.MX)
-    inputs = _inputs(system, state)
+    inputs = dynamics_inputs(system, state)
     motion = core(**inputs)
     if nonideal:
         f_nonideal = ca.MX.sym("f_nonideal", system.nv)
@@ -138,7 +129,7 @@ def forward_dynamics_derivatives(
         **options,
     )
     state = state_symbols(system, ca.MX)
-    inputs = _inputs(system, state)
+    inputs = dynamics_inputs(system, state)
     if formulation == DEFAULT and not options:
         # All formulations give the same motion: this one by what its derivatives need anyway.
         a, lam, J = motion_and_jacobian(system, state, inputs["f"], treatment)
@@ -204,21 +195,6 @@ def constraint_force(
     return ca.Function("constraint_force", inputs, outputs[1:], names, list(OUTPUTS[1:]))
 
 
-def _solve_motion(
-    terms: Terms[Sym], f: Sym, equations: Equations, rule: DropRule
-) -> ConstrainedMotion[Sym]:
-    """Return the motion; without constraints every formulation is `a = M⁻¹ (f - h)`."""
-    if terms.A.shape[0] == 0:
-        a = tree_solve(tree_cholesky(terms.M), f - terms.h)
-        return ConstrainedMotion(a, 0 * f, type(f)(0, 1))
-    return equations(terms.M, terms.h, f, terms.A, terms.c, **rule)
-
-
-def _inputs(system: System, state: State[Sym]) -> dict[str, Sym]:
-    """Return q, v, a symbol of f, and the optional inputs."""
-    return {"q": state.q, "v": state.v, "f": type(state.q).sym("f", system.nv)} | state.last
-
-
 def _motion_with_nonideal_force(
     core: ca.Function, inputs: dict[str, ca.MX], f_nonideal: ca.MX
 ) -> dict[str, ca.MX]:
@@ -230,39 +206,3 @@ def _motion_with_nonideal_force(
     """
     motion = core(**(inputs | {"f": inputs["f"] + f_nonideal}))
     return {"a": motion["a"], "f_c": motion["f_c"] + f_nonideal}
-
-
-def _core(
-    system: System,
-    equations: Equations,
-    treatment: Treatment,
-    root: MatrixRoot[ca.DM] | None,
-) -> ca.Function:
-    """Return the forward dynamics as one Function with its own Jacobian.
-
-    Args:
-        system: the mechanism.
-        equations: of its motion.
-        treatment: how rows are treated.
-        root: of the metric of the equations, or None.
-    """
-    name = "forward_dynamics_core"
-    root_operations = operations_of_root(equations, system.nv)
-    state = state_symbols(system, choose_kind(system, treatment.pivot, root_operations))
-    inputs = _inputs(system, state)
-    terms = terms_at(system, state, treatment.baumgarte)
-    row_scale = row_scale_of(system, state.inputs, treatment, root)
-    motion = _solve_motion(terms, inputs["f"], equations, treatment.rule(row_scale))
-    options: dict[str, bool | int | ca.Function] = {
-        "cse": True,
-        # the same for every formulation
-        "custom_jacobian": system.cached_function(
-            f"jac_{name} {treatment.key}", lambda: jacobian_fun(system, name, treatment)
-        ),
-        "jac_penalty": 0,  # directional derivatives by way of this Jacobian
-        "enable_forward": False,
-        "enable_reverse": False,
-    }
-    return ca.Function(
-        name, list(inputs.values()), list(motion), list(inputs), list(OUTPUTS), options
-    )

@@ -15,6 +15,8 @@ from mbcasadi.linalg.basis import (
 )
 from mbcasadi.linalg.bounded_least_norm import bounded_least_norm
 from mbcasadi.linalg.factor import operations
+from mbcasadi.linalg.limb_factor import LimbFactor, limb_factor
+from mbcasadi.linalg.limbs import Limb, Limbs, limbs_of
 from mbcasadi.linalg.matrix_root import MatrixRoot, matrix_root, matrix_root_fun, root_operations
 from mbcasadi.linalg.positive_solve import positive_solve, positive_solve_fun
 from mbcasadi.linalg.products import inverse_factor, product, weighted_gram
@@ -49,6 +51,9 @@ __all__ = [
     "UNROLL_LIMIT",
     "CompleteFactor",
     "DropRule",
+    "Limb",
+    "LimbFactor",
+    "Limbs",
     "MatrixRoot",
     "RowBasis",
     "Sym",
@@ -62,6 +67,8 @@ __all__ = [
     "inverse_diagonal",
     "inverse_factor",
     "kind_for",
+    "limb_factor",
+    "limbs_of",
     "matrix_root",
     "matrix_root_fun",
     "null_basis",

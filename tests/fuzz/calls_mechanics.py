@@ -81,6 +81,7 @@ def calls_of_formulations():
     home = "formulation."
     names = (
         "lagrange",
+        "limbwise",
         "null_space",
         "projection",
         "quasi_velocity",
@@ -121,6 +122,8 @@ def calls_of_linalg():
         "inverse_diagonal": {"basis": basis},
         "inverse_factor": {"H": M},
         "kind_for": {"operations": 10},
+        "limb_factor": {"G": A, "threshold2": rhs},
+        "limbs_of": {"pattern": pattern},
         "matrix_root": {"M": M},
         "operations": {"pattern": pattern, "pivot": True},
         "positive_solve": {"A": M, "b": b},
@@ -132,6 +135,7 @@ def calls_of_linalg():
         "solve_upper_transposed": {"R": M, "inv_diag": inv, "b": b},
         "tree_cholesky": {"M": M},
         "weighted_gram": {"E": A, "weight": ca.DM.ones(3), "shift": ca.DM.ones(2)},
+        "LimbFactor.nearest": {"self": linalg.limb_factor(A, rhs), "y0": b, "c": rhs},
         "CompleteFactor.pinv_times": {"self": factor, "b": rhs},
         "CompleteFactor.pinv_transposed_times": {"self": factor, "b": b},
     }  # fmt: skip
