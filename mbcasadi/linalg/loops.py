@@ -147,6 +147,16 @@ def row_squares(A: ca.MX) -> ca.MX:
     return _call("loops_row_squares", A.shape, [ca.densify(A)], lambda a: [ca.sum2(a**2)])
 
 
+def _solve(A: ca.MX, b: ca.MX) -> ca.MX:
+    """Return `A⁻¹ b` for a triangular A, with two columns at least.
+
+    CasADi 3.8 finds no dependence of the solution on a single column, and Jacobians of zero.
+    """
+    if b.shape[1] > 1:
+        return ca.solve(A, b)
+    return ca.solve(A, ca.horzcat(b, b))[:, 0]
+
+
 def solve_tree(L: ca.MX, b: ca.MX, *, transposed: bool) -> ca.MX:
     """Return `L⁻¹ b`, or `L⁻ᵀ b`, for the factor of `tree_cholesky` and a matrix b (n, k)."""
     n, k = b.shape
@@ -161,7 +171,7 @@ def solve_tree(L: ca.MX, b: ca.MX, *, transposed: bool) -> ca.MX:
     f = loop_function(
         name,
         [pattern, ca.Sparsity.dense(k, n)],
-        lambda factor, c: [ca.solve(factor.T if transposed else factor, c.T).T],
+        lambda factor, c: [_solve(factor.T if transposed else factor, c.T).T],
         sizes=(n, k),
         tables=(ends.tolist(), column[order].tolist(), order.tolist()),
     )
@@ -184,7 +194,7 @@ def solve_rows(R: ca.MX, inv_diag: ca.MX, b: ca.MX, *, transposed: bool) -> ca.M
         kept = inverse != 0
         diagonal = ca.if_else(kept, 1 / ca.if_else(kept, inverse, 1), 1)
         whole = ca.triu(r.T, False) * ca.repmat(kept.T, m, 1) + ca.diag(diagonal)
-        return [ca.solve(whole.T if transposed else whole, ca.repmat(kept, 1, k) * c.T).T]
+        return [_solve(whole.T if transposed else whole, ca.repmat(kept, 1, k) * c.T).T]
 
     name = "loops_solve_rows_transposed" if transposed else "loops_solve_rows"
     dense = ca.Sparsity.dense
