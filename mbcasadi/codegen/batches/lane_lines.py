@@ -62,7 +62,7 @@ STRUCTURE = re.compile(
             r"",
             r"return 0;",
             r"\}",
-            r"(?:const )?casadi_(?:int|real) [^=]*;",
+            r"(?:const )?casadi_(?:int|real)\*? [^=]*;",
             r"(?:const )?casadi_(?:int|real) (?:[*\w, ]|=(?:w|arg|res)\+\d+)*;",
             r"(?:arg|res)1\[\d+\]=.*;",
             r"(?:arg|res)1 = (?:arg|res)\+\d+;",

@@ -29,11 +29,11 @@ RUNTIME_FUNCTION = re.compile(
 TABLE = re.compile(
     r"^static const casadi_real (casadi_\w+\[\d+\]) =\s*\{(.*?)\};", re.MULTILINE | re.DOTALL
 )
-INTEGERS = re.compile(r"^static const casadi_int casadi_s\d+\[\d+\] = \{[^}]*\};", re.MULTILINE)
+INTEGERS = re.compile(r"^static const casadi_int casadi_s\d+\[\d+\] =\s*\{[^}]*\};", re.MULTILINE)
 NAMES = re.compile(r"^#define casadi_(\w+) CASADI_PREFIX\(\w+\)$", re.MULTILINE)
 NONZEROS = re.compile(r"\w+(?:\[(\d+)(?:x(\d+))?(?:,(\d+)nz)?\])?")
 SIGNATURE = r"(const lanes **arg, lanes **res, casadi_int *iw, lanes *w, int mem)"
-ZERO = re.compile(r"(\*[xy]\+\+|casadi_real (?:r|ret)|\bret|w\[[^\]]+\]) ?= ?0\.?;")
+ZERO = re.compile(r"(\*[xy]\+\+|casadi_real (?:r|ret)|\bret|w\[\w+(?:\[\w+\])?\]) ?= ?0\.?;")
 
 
 @dataclass(frozen=True)
