@@ -22,7 +22,10 @@ PAIRS = """\
 """
 
 
-CONSTANTS = "#define casadi_inf INFINITY\n#define casadi_nan NAN\n"
+CONSTANTS = (
+    "typedef long long int casadi_int;\n#define casadi_inf INFINITY\n#define casadi_nan NAN\n"
+)
+ENTRY = "casadi_f0(m->arg, m->res, m->iw, m->w, 0)"
 ONE_LANE = (
     "\n#define LANES 1\ntypedef real lanes;\nstatic lanes all(double x) { return (lanes)x; }\n"
 )
@@ -70,40 +73,26 @@ def batch_text(
     Raises:
         ExportError: a part has no generated C, or needs a foreign library.
     """
-    scalar = generate((function,), f"{name}_scalar")
+    scalar = _internal(generate((function,), f"{name}_scalar"), name)
     pointers = max(function.sz_arg(), function.sz_res())
     inner = lane_text(
         scalar, prefix=f"{name}_lane", scalar_prefix=f"{name}_scalar", pointers=pointers
     )
     for symbol in inner.scalar_symbols:
         scalar = scalar.replace(f"static int {symbol}(", f"int {symbol}(")
-    head = INCLUDES + STRICT_ARITHMETIC
-    plain = f"typedef {real} real;\n#define casadi_real real\n"
-    lanes = f"typedef {real} real;\ntypedef long long int casadi_int;\n{CONSTANTS}"
-    lanes += lane_runtime(real) + HIDDEN + inner.text + VISIBLE
+    head, ports = f"{INCLUDES}{STRICT_ARITHMETIC}typedef {real} real;\n", ports_of(function)
+    plain = f"#define casadi_real real\n{HIDDEN}{scalar}{VISIBLE}{ONE_LANE}"
+    lanes = f"{CONSTANTS}{lane_runtime(real)}{HIDDEN}{inner.text}{VISIBLE}"
     return BatchText(
-        head
-        + plain
-        + HIDDEN
-        + scalar
-        + VISIBLE
-        + ONE_LANE
-        + run_c(
-            ports_of(function),
-            f"{name}_scalar",
-            feedback,
-            f"{function.name()}(m->arg, m->res, m->iw, m->w, 0)",
-        ),
-        head
-        + lanes
-        + run_c(
-            ports_of(function),
-            f"{name}_lane",
-            feedback,
-            "casadi_f0(m->arg, m->res, m->iw, m->w, 0)",
-        ),
+        head + plain + run_c(ports, f"{name}_scalar", feedback, ENTRY),
+        head + lanes + run_c(ports, f"{name}_lane", feedback, ENTRY),
         inner.scalar_functions,
     )
+
+
+def _internal(text: str, name: str) -> str:
+    """Return CasADi's text without the functions for its loader, which bear the user's name."""
+    return text.split(f"CASADI_SYMBOL_EXPORT int {name}(", 1)[0]
 
 
 def lane_runtime(real: str) -> str:

@@ -164,6 +164,13 @@ def test_steps_feed_outputs_back():
     assert np.allclose(given["angle"][:, 0], angle, rtol=0, atol=AGREEMENT)
 
 
+@pytest.mark.parametrize("name", ["all", "lanes", "transpose", "casadi_f0", "part", "wide_sin"])
+def test_a_function_may_have_the_name_of_one_in_the_c(name):
+    x = ca.SX.sym("x")
+    batch = mb.batch(ca.Function(name, [x], [ca.sin(x)], ["x"], ["y"]), threads=1)
+    assert np.allclose(batch(np.arange(3.0))["y"][:, 0], np.sin(np.arange(3.0)), rtol=1e-15)
+
+
 def test_a_folder_keeps_the_library(tmp_path):
     function = random_function(1)
     first = mb.batch(function, folder=tmp_path)
