@@ -19,10 +19,10 @@ from mbcasadi.codegen.batches.library import (
     BatchLibrary,
     build_library,
     compiler_command,
-    has_vectors,
 )
 from mbcasadi.codegen.batches.rank_decisions import decides_rank_below_float
 from mbcasadi.codegen.compiler import find_compiler
+from mbcasadi.codegen.compiler_features import has_vectors
 from mbcasadi.codegen.count import largest_body, operations
 from mbcasadi.codegen.manifest import COMPILER_CLIFF
 from mbcasadi.codegen.names import require_identifier

@@ -2,11 +2,8 @@
 
 import ctypes
 import hashlib
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
+from mbcasadi.codegen.compiler_features import native_flags
 from mbcasadi.errors import ExportError
 
 ALIGNMENT = 64
@@ -21,14 +19,6 @@ ALIGNMENT = 64
 
 WARNINGS_OFF = ("-w",)
 ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing")
-VECTORS = """\
-typedef double v __attribute__((vector_size(16)));
-#ifndef __GNUC__
-#error "no vectors"
-#endif
-v f(v a, v b);
-v f(v a, v b) { return (v)((a < b) & (1.0 - a == b)); }
-"""
 
 
 class Port(ctypes.Structure):
@@ -123,29 +113,6 @@ def _loaded(built: BuildResult, symbol: str) -> BatchLibrary:
     run.restype = None
     run.argtypes = (ctypes.c_void_p,) * 2 + (ctypes.c_longlong,) * 3 + (ctypes.c_void_p,)
     return BatchLibrary(int(lanes()), built, int(memory()), run)
-
-
-@cache
-def has_vectors(command: tuple[str, ...]) -> bool:
-    """Return whether a compiler knows vectors of lanes, GCC's extension of C."""
-    return _accepts((*command, "-c"), VECTORS)
-
-
-@cache
-def native_flags(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the flag for this machine's instructions where the compiler knows it."""
-    flag = next(
-        (f for f in ("-march=native", "-mcpu=native") if _accepts((*command, f, "-c"))), None
-    )
-    return () if flag is None else (flag,)
-
-
-def _accepts(command: tuple[str, ...], text: str = "int x;\n") -> bool:
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "probe.c")
-        source.write_text(text, encoding="utf-8")
-        full = [*command, "-Werror", "-Wno-psabi", str(source), "-o", str(Path(folder, "probe.o"))]
-        return subprocess.run(full, capture_output=True, check=False).returncode == 0
 
 
 def compiler_command(cc: str | None, flags: Sequence[str] | None, level: str) -> tuple[str, ...]:
