@@ -22,7 +22,7 @@ def start_of(model):
 
 
 @pytest.mark.parametrize(
-    "model", ["four_bar", "slider_crank", "five_bar", "cart_pole"]
+    "model", ["four_bar", "slider_crank", "five_bar", "particle_on_circle"]
 )
 def test_compiled_steps_are_those_of_casadi(model):
     system, q0, v0 = start_of(model)
@@ -62,14 +62,14 @@ def test_one_step_over_many_states_is_the_run_of_each():
 
 
 def test_a_missing_compiler_is_said(monkeypatch):
-    system, q0, v0 = start_of("cart_pole")
+    system, q0, v0 = start_of("particle_on_circle")
     monkeypatch.setenv("CC", "no_such_compiler")
     with pytest.raises(CompilerError, match="no_such_compiler"):
         mb.simulate_fixed_step(system, q0, v0, H, 100, keep=100, compiled=True)
 
 
 def test_preparation_is_reported():
-    system, q0, v0 = start_of("cart_pole")
+    system, q0, v0 = start_of("particle_on_circle")
     texts = []
     mb.simulate_fixed_step(
         system, q0, v0, H, 10, keep=10, compiled=True, progress=lambda text, _: texts.append(text)
