@@ -32,7 +32,9 @@ from mbcasadi.codegen.batches.rank_decisions import decides_rank_below_float
 from mbcasadi.codegen.compiled_function import compiled_function
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import SolverError
-from mbcasadi.simulation import fixed_step_fun, simulate_fixed_step
+from mbcasadi.simulation import fixed_step_fun
+from mbcasadi.simulation.buffered_function import BufferedFunction
+from mbcasadi.simulation.fixed_step import block_fun
 from mbcasadi.system import System, read_mjcf
 
 Array = NDArray[np.float64]
@@ -42,8 +44,8 @@ LOOPS = ("four_bar", "slider_crank")
 VARIABLE = "MBCASADI_BENCH_MODELS"
 STATES, ROUNDS = 2048, 8
 QUICK_STATES, QUICK_ROUNDS = 256, 2
-STEP, STEPS, QUICK_STEPS = 1e-3, 20_000, 1000  # s
-ROLLOUTS, ROLLOUT_STEPS = 512, 50
+STEP, STEPS = 1e-3, 1000  # s
+RUNS, STEPS_OF_RUN = 512, 10
 SPREAD = 0.3  # of joint positions about the authored pose, rad or m
 AGREEMENT = {"double": 1e-9, "float": 1e-2}  # relative, of accelerations, or times do not compare
 STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS
@@ -58,7 +60,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     for path in (*(models.path(name) for name in PACKAGE_MODELS), *further):
         add_dynamics(results, path, count, rounds)
     for name in LOOPS:
-        add_steps(results, models.path(name), QUICK_STEPS if quick else STEPS, rounds)
+        add_steps(results, models.path(name), rounds)
     return results
 
 
@@ -186,44 +188,33 @@ def rollout_call(model: Any, starts: Array, steps: int, threads: int) -> Callabl
     return lambda: runner.rollout(model, data, starts, nstep=steps, state=result)
 
 
-def add_steps(results: dict[str, Any], path: Path, count: int, rounds: int) -> None:
-    """Add the rows of fixed steps: one long run, and many short ones in lanes."""
+def add_steps(results: dict[str, Any], path: Path, rounds: int) -> None:
+    """Add the rows of fixed steps: blocks of `simulate_fixed_step`, and many runs in lanes."""
     system = read_mjcf(path)
     q0, v0 = authored_pose(system), np.zeros(system.nv)
-    keep = count // 2
-    many = batch(fixed_step_fun(system, STEP), feedback=FED_BACK, threads=1)
-    start: dict[str, Any] = {
-        "q": np.tile(q0, (ROLLOUTS, 1)), "v": v0, "act": np.zeros(system.na), "drift": np.zeros(2),
-        "t": 0.0, "mask": np.ones(system.nc), "u": np.zeros(system.nu),
-    }  # fmt: skip
-
-    def simulated(steps: int, *, compiled: bool) -> None:
-        simulate_fixed_step(system, q0, v0, STEP, steps, keep=keep, compiled=compiled)
-
-    calls: dict[Any, Callable[[], Any]] = {
-        "one": lambda: simulated(keep, compiled=True),
-        "run": lambda: simulated(keep + count, compiled=True),
-        "one, plain": lambda: simulated(keep, compiled=False),
-        "run, plain": lambda: simulated(keep + count, compiled=False),
-        "many": lambda: many(**start, steps=ROLLOUT_STEPS),
+    step = fixed_step_fun(system, STEP)
+    block = block_fun(step, STEPS)
+    compiled, plain = BufferedFunction(compiled_function(block)), BufferedFunction(block)
+    many = batch(step, feedback=FED_BACK, threads=1)
+    act, drift = np.zeros(system.na), np.zeros(2)
+    mask, u = np.ones(system.nc), np.zeros(system.nu)
+    start = (q0, v0, act, drift, np.zeros(STEPS), mask, u)
+    starts = (np.tile(q0, (RUNS, 1)), v0, act, drift, 0.0, mask, u)
+    ours: dict[str, tuple[Callable[[], Any], int]] = {
+        "simulate_fixed_step, compiled": (lambda: compiled(*start), STEPS),
+        "simulate_fixed_step": (lambda: plain(*start), STEPS),
+        f"batch of {RUNS} runs": (lambda: many(*starts, steps=STEPS_OF_RUN), RUNS * STEPS_OF_RUN),
     }
-    simulated(keep, compiled=True)  # compile
     peers = {}
     for integrator in ("RK4", "EULER"):
         model = mujoco.MjModel.from_xml_path(str(path))
         model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")
         model.opt.timestep = STEP
-        peers[integrator] = f"mujoco.rollout, {integrator}"
-        starts = mujoco_states(model, q0[None, :], v0[None, :])
-        calls[peers[integrator]] = rollout_call(model, starts, count, 1)
-    times = best_times(calls, max(2, rounds // 3))
-    own = {
-        "simulate_fixed_step, compiled": (times["run"] - times["one"]) / count,
-        "simulate_fixed_step": (times["run, plain"] - times["one, plain"]) / count,
-        f"batch of {ROLLOUTS} rollouts, 1 thread": times["many"] / (ROLLOUTS * ROLLOUT_STEPS),
-    }
+        states = mujoco_states(model, q0[None, :], v0[None, :])
+        peers[f"mujoco.rollout, {integrator}"] = rollout_call(model, states, STEPS, 1)
+    times = best_times({name: call for name, (call, _) in ours.items()} | peers, rounds)
     results["rows"] += [
-        row(path.stem, f"a step of {STEP:g} s, {quantity}", seconds, peer, times[peer] / count)
-        for quantity, seconds in own.items()
-        for peer in peers.values()
+        row(path.stem, f"step of {STEP:g} s, {name}", times[name] / n, peer, times[peer] / STEPS)
+        for name, (_, n) in ours.items()
+        for peer in peers
     ]

@@ -79,7 +79,7 @@ def simulate_fixed_step(
     manifold = Manifold(system, equations, mask)
     q, v, act = _start(manifold, q0, v0, initial)
     single = fixed_step_fun(system, step, formulation, force=force, equations=equations)
-    steps = _block_fun(single, keep)
+    steps = block_fun(single, keep)
     if compiled:
         if progress:
             progress("compiling the steps", 0.0)
@@ -127,7 +127,7 @@ def _start(
     return q, v, act
 
 
-def _block_fun(step: ca.Function, count: int) -> ca.Function:
+def block_fun(step: ca.Function, count: int) -> ca.Function:
     """Return (q, v, act, drift, times, mask, u) → the first four after `count` steps."""
     repeated = step.mapaccum("steps", count, STATE)
     s = {name: ca.MX.sym(name, step.numel_in(name)) for name in step.name_in()}

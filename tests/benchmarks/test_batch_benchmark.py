@@ -31,9 +31,16 @@ def test_dynamics_have_rows_beside_every_peer():
     assert set(results["lanes"]) == {f"quadruped, nv 18: {real}" for real in ("double", "float")}
 
 
+def test_steps_have_rows_beside_both_integrators():
+    results = empty()
+    batch.add_steps(results, models.path("slider_crank"), 1)
+    assert len(results["rows"]) == 6
+    assert all(0 < row["ours"] < 1e-2 for row in results["rows"])
+
+
 def test_further_models_come_from_the_environment(monkeypatch):
     seen = []
-    monkeypatch.setattr(batch, "add_dynamics", lambda results, path, *_: seen.append(path.name))
+    monkeypatch.setattr(batch, "add_dynamics", lambda _, path, *__: seen.append(path.name))
     monkeypatch.setattr(batch, "add_steps", lambda *_: None)
     monkeypatch.setenv(batch.VARIABLE, "/a/b.xml:/c/d.xml")
     batch.run(quick=True)
