@@ -119,7 +119,7 @@ def authored_pose(system: System) -> Array:
 
 def require_agreement(
     function: ca.Function,
-    ours: Mapping[tuple[str, int], Callable[[], Any]],
+    ours: Mapping[Any, Callable[[], Any]],
     values: Sequence[Array],
 ) -> None:
     """Raise `SolverError` where a batch is not CasADi's evaluation."""

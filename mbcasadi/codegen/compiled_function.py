@@ -1,9 +1,6 @@
 """A Function as compiled C, for callers that only want it to be fast."""
 
-import atexit
 import hashlib
-import shutil
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from mbcasadi.codegen.compiler_features import native_flags
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
 from mbcasadi.codegen.count import largest_body
 from mbcasadi.codegen.manifest import COMPILER_CLIFF
+from mbcasadi.codegen.process_folder import process_folder
 
 INTERFACE = """\
 #include <math.h>
@@ -46,14 +44,7 @@ def compiled_function(function: ca.Function) -> ca.Function:
 def _library(text: str, command: tuple[str, ...]) -> Path:
     """Compile a text; the library stays until the process ends."""
     key = hashlib.sha256("\0".join((text, *command)).encode()).hexdigest()[:12]
-    source = _folder() / f"{key}.c"
+    source = process_folder() / f"{key}.c"
     source.write_text(text, encoding="utf-8")
     full = (*command, "-shared", "-fPIC", str(source), "-lm")
-    return compile_c(full, _folder() / library_name(key)).path
-
-
-@cache
-def _folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="mbcasadi-compiled-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+    return compile_c(full, process_folder() / library_name(key)).path

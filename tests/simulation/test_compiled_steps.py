@@ -6,7 +6,8 @@ import pytest
 
 import mbcasadi as mb
 from mbcasadi import models
-from mbcasadi.codegen import compiled_function
+from mbcasadi.codegen.compiled_function import compiled_function
+from mbcasadi.codegen.process_folder import process_folder
 from mbcasadi.errors import CompilerError
 from mbcasadi.simulation import fixed_step_fun
 
@@ -77,8 +78,8 @@ def test_preparation_is_reported():
 
 def test_the_same_c_is_compiled_once():
     x = ca.SX.sym("x")
-    made = [compiled_function.compiled_function(ca.Function("f", [x], [x + 1])) for _ in range(2)]
+    made = [compiled_function(ca.Function("f", [x], [x + 1])) for _ in range(2)]
     assert made[0](1) == made[1](1) == 2
-    files = set(compiled_function._folder().glob("*.c"))
-    compiled_function.compiled_function(ca.Function("f", [x], [x + 1]))
-    assert set(compiled_function._folder().glob("*.c")) == files
+    files = set(process_folder().glob("*.c"))
+    compiled_function(ca.Function("f", [x], [x + 1]))
+    assert set(process_folder().glob("*.c")) == files

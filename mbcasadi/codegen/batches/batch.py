@@ -26,6 +26,7 @@ from mbcasadi.codegen.compiler_features import has_vectors
 from mbcasadi.codegen.count import largest_body, operations
 from mbcasadi.codegen.manifest import COMPILER_CLIFF
 from mbcasadi.codegen.names import require_identifier
+from mbcasadi.codegen.process_folder import process_folder
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.errors import ProblemError
@@ -69,7 +70,7 @@ def batch(
         feedback: output → input that it replaces where a call has several `steps`.
         lanes: whether vectors are used where the compiler has them; else the scalar path.
         folder: where the C and the library stay; a library of the same C is used again. A
-            temporary folder by default.
+            folder that lasts as long as the process by default.
         cc: the compiler, as in `CProject.build`.
         flags: compiler flags in the place of `-O2` (`-O1` for very large Functions) and of the
             flag for this machine's instructions.
@@ -168,4 +169,6 @@ def require_threads(threads: int | None) -> int:
 
 
 def _folder(folder: str | Path | None) -> Path:
-    return Path(tempfile.mkdtemp(prefix="mbcasadi-batch-") if folder is None else folder).absolute()
+    if folder is None:
+        return Path(tempfile.mkdtemp(dir=process_folder()))
+    return Path(folder).absolute()
