@@ -1,5 +1,6 @@
 """A controller's exported tick over many states is its tick state by state."""
 
+import casadi as ca
 import numpy as np
 import pytest
 from codegen_problems import least_distance_controller, reference, saturated_controller
@@ -46,6 +47,40 @@ def test_the_state_of_a_controller_is_fed_back_over_steps_and_starts_at_z0():
     given = batch(q=q, v=v, steps=7)
     assert np.allclose(given["u"], np.clip(-20 * q - 3 * v, -5, 5), atol=1e-13)
     assert np.all(given["z_next"] == controller.z0[0] + 7)
+
+
+def two_masses():
+    """q'' = u by one step of 0.002 s, forces held: (q, v, u) → (q_next, v_next)."""
+    q, v, u = ca.MX.sym("q", 2), ca.MX.sym("v", 2), ca.MX.sym("u", 2)
+    h = 0.002
+    outputs = [q + h * v + h**2 / 2 * u, v + h * u]
+    return ca.Function("masses", [u, q, v], outputs, ["u", "q", "v"], ["q_next", "v_next"])
+
+
+CLOSED = {"q_next": "q", "v_next": "v", "z_next": "z"}
+
+
+def test_many_closed_loops_run_in_one_call():
+    batch = mb.batch(saturated_controller("closed"), plant=two_masses(), feedback=CLOSED)
+    rng = np.random.default_rng(8)
+    q, v = rng.normal(size=(2, 21, 2))
+    given = batch(q=q, v=v, steps=300)
+    for _ in range(300):
+        u = np.clip(-20 * q - 3 * v, -5, 5)
+        q, v = q + 0.002 * v + 0.002**2 / 2 * u, v + 0.002 * u
+    assert np.allclose(given["q_next"], q, rtol=0, atol=1e-12)
+    assert np.allclose(given["v_next"], v, rtol=0, atol=1e-12)
+    assert np.all(given["z_next"] == 3 + 300)
+
+
+def test_a_plant_that_does_not_fit_is_refused():
+    x = ca.SX.sym("x", 3)
+    for names, message in ((("q", "v_next"), "q is 3x1"), (("w", "u"), "u is an output")):
+        plant = ca.Function("plant", [x], [x], names[:1], names[1:])
+        with pytest.raises(ProblemError, match=message):
+            mb.batch(saturated_controller(), plant=plant)
+    with pytest.raises(ProblemError, match="plant is for a controller"):
+        mb.batch(two_masses(), plant=two_masses())
 
 
 def test_a_state_that_is_not_finite_gets_its_safe_output_and_disturbs_no_other():

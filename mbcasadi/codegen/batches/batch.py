@@ -9,12 +9,18 @@ from typing import Literal
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.batches.arrays import BatchPort
 from mbcasadi.codegen.batches.batch_c import BatchText, batch_text
 from mbcasadi.codegen.batches.batch_function import BatchFunction
-from mbcasadi.codegen.batches.controller_batch import controller_library
+from mbcasadi.codegen.batches.controller_batch import (
+    Patterns,
+    closed_loop_patterns,
+    controller_library,
+    patterns_of,
+)
 from mbcasadi.codegen.batches.library import (
     BatchLibrary,
     build_library,
@@ -42,6 +48,7 @@ def batch(
     real: Real = "double",
     threads: int | None = None,
     feedback: Mapping[str, str] | None = None,
+    plant: ca.Function | None = None,
     lanes: bool = True,
     folder: str | Path | None = None,
     cc: str | None = None,
@@ -68,6 +75,8 @@ def batch(
             tolerance below float's rounding.
         threads: that share a call; the usable cores by default.
         feedback: output → input that it replaces where a call has several `steps`.
+        plant: with a controller: a step of what it moves, evaluated after each tick. Its inputs are
+            outputs of the controller (u), inputs of both (q, v), or inputs of the batch of its own.
         lanes: whether vectors are used where the compiler has them; else the scalar path.
         folder: where the C and the library stay; a library of the same C is used again. A
             folder that lasts as long as the process by default.
@@ -86,28 +95,32 @@ def batch(
     count = require_threads(threads)
     place = _folder(folder)
     pairs = dict(feedback or {})
+    defaults: dict[str, NDArray[np.float64]] = {}
+    apart: tuple[str, ...] = ()
     if isinstance(function, ca.Function):
-        require_fit(function, real, pairs)
-        report(f"{function.name()}: generating C for {operations(function)} operations")
-        text = batch_text(function, function.name(), real, pairs)
+        name, (inputs, outputs) = function.name(), patterns_of(function)
+        require_fit(name, (inputs, outputs), pairs)
+        require_alone(function, real, plant)
+        report(f"{name}: generating C for {operations(function)} operations")
+        text = batch_text(function, name, real, pairs)
         library = _library(function, text, place, lanes=lanes, cc=cc, flags=flags)
-        ports, defaults = function, {}
         apart = text.scalar_functions
     else:
         controller = function if isinstance(function, Controller) else function.controller
         if real != "double":
             raise ProblemError(f"a controller's tick has real = 'double' only, not {real!r}")
-        require_fit(controller.function, real, pairs)
-        library = controller_library(controller, place, pairs, cc=cc, flags=flags)
-        ports, apart = controller.function, ()
-        defaults = {"z": np.asarray(controller.z0, float)}
-        if "tuning" in ports.name_in():
-            defaults["tuning"] = np.array([p.default for p in controller.tuning])
-    report(f"{ports.name()}: compiled in {library.build.seconds:.1f} s, {library.lanes} lanes")
+        name, (inputs, outputs) = (
+            controller.name,
+            closed_loop_patterns(controller.function, plant),
+        )
+        require_fit(name, (inputs, outputs), pairs)
+        library = controller_library(controller, place, pairs, plant=plant, cc=cc, flags=flags)
+        defaults = controller_defaults(controller)
+    report(f"{name}: compiled in {library.build.seconds:.1f} s, {library.lanes} lanes")
     return BatchFunction(
-        name=ports.name(),
-        inputs=tuple(BatchPort(n, ports.sparsity_in(n)) for n in ports.name_in()),
-        outputs=tuple(BatchPort(n, ports.sparsity_out(n)) for n in ports.name_out()),
+        name=name,
+        inputs=tuple(BatchPort(port, pattern) for port, pattern in inputs.items()),
+        outputs=tuple(BatchPort(port, pattern) for port, pattern in outputs.items()),
         real=real,
         threads=count,
         feedback=pairs,
@@ -138,20 +151,39 @@ def _library(
     return build_library(sources, f"{name}_lane", folder, command)
 
 
-def require_fit(function: ca.Function, real: Real, feedback: Mapping[str, str]) -> None:
-    """Raise where a Function cannot be evaluated in this type, or with this feedback."""
-    require_identifier(function.name())
-    if not function.n_out():
-        raise ProblemError(f"{function.name()} has no outputs; expected at least one")
-    for output, name in feedback.items():
-        require_name("output", output, function.name_out())
-        require_name("input", name, function.name_in())
-        given, taken = function.sparsity_out(output), function.sparsity_in(name)
+def controller_defaults(controller: Controller) -> dict[str, NDArray[np.float64]]:
+    """Return the inputs that a tick may leave out."""
+    defaults = {"z": np.asarray(controller.z0, float)}
+    if "tuning" in controller.function.name_in():
+        defaults["tuning"] = np.array([p.default for p in controller.tuning])
+    return defaults
+
+
+def require_fit(
+    name: str, patterns: tuple[Patterns, Patterns], feedback: Mapping[str, str]
+) -> None:
+    """Raise where a Function cannot be evaluated with this feedback."""
+    require_identifier(name)
+    inputs, outputs = patterns
+    if not outputs:
+        raise ProblemError(f"{name} has no outputs; expected at least one")
+    for output, taker in feedback.items():
+        require_name("output", output, list(outputs))
+        require_name("input", taker, list(inputs))
+        given, taken = outputs[output], inputs[taker]
         if given != taken:
             raise ProblemError(
-                f"feedback: {output} is {given.dim()} and {name} is {taken.dim()}; expected the "
+                f"feedback: {output} is {given.dim()} and {taker} is {taken.dim()}; expected the "
                 "same entries"
             )
+
+
+def require_alone(function: ca.Function, real: Real, plant: ca.Function | None) -> None:
+    """Raise for a plant without a controller, and for a rank that float cannot decide."""
+    if plant is not None:
+        raise ProblemError(
+            f"plant is for a controller, and {function.name()} is a Function: call the plant in it"
+        )
     if real == "float" and decides_rank_below_float(function):
         raise ProblemError(
             f"{function.name()} compares with a tolerance below float's rounding (a rank, a drop "

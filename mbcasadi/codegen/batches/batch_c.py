@@ -73,7 +73,7 @@ def batch_text(
     Raises:
         ExportError: a part has no generated C, or needs a foreign library.
     """
-    scalar = _internal(generate((function,), f"{name}_scalar"), name)
+    scalar = without_loader(generate((function,), f"{name}_scalar"), name)
     pointers = max(function.sz_arg(), function.sz_res())
     inner = lane_text(
         scalar, prefix=f"{name}_lane", scalar_prefix=f"{name}_scalar", pointers=pointers
@@ -90,7 +90,7 @@ def batch_text(
     )
 
 
-def _internal(text: str, name: str) -> str:
+def without_loader(text: str, name: str) -> str:
     """Return CasADi's text without the functions for its loader, which bear the user's name."""
     return text.split(f"CASADI_SYMBOL_EXPORT int {name}(", 1)[0]
 
