@@ -181,6 +181,20 @@ def test_a_folder_keeps_the_library(tmp_path):
     assert (tmp_path / "random_1_lanes.c").exists()
 
 
+def test_a_compiler_without_vectors_gets_the_scalar_path(tmp_path):
+    """A compiler that stops at the extension, as one that does not know it."""
+    compiler = tmp_path / "plain_cc"
+    refuse = (
+        'for word in "$@"; do case $word in *.c) grep -q vector_size $word && exit 1; esac; done'
+    )
+    compiler.write_text(f'#!/bin/sh\n{refuse}\nexec cc "$@"\n')
+    compiler.chmod(0o755)
+    function = random_function(4)
+    batch = mb.batch(function, cc=str(compiler))
+    assert batch.lanes == 1
+    assert_as_casadi(function, batch, squeezed(inputs(function)))
+
+
 @pytest.mark.parametrize("width", [16, 32])
 def test_every_width_of_vectors_gives_the_same_bits(width):
     function = random_function(2, size=80)
