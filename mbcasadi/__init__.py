@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         simulation,
         validation,
     )
-    from mbcasadi.codegen import export_c, open_project
+    from mbcasadi.codegen import batch, export_c, open_project
     from mbcasadi.control.regulators.equilibrium import equilibrium
     from mbcasadi.control.regulators.linearization import linearize
     from mbcasadi.description import Baumgarte, Contact, Controller
@@ -57,7 +57,7 @@ _PACKAGES = (
     "validation",
 )
 _HOMES = {
-    "mbcasadi.codegen": ("export_c", "open_project"),
+    "mbcasadi.codegen": ("batch", "export_c", "open_project"),
     "mbcasadi.control.regulators": ("equilibrium", "linearize"),
     "mbcasadi.description": ("Baumgarte", "Contact", "Controller"),
     "mbcasadi.dynamics": ("constraint_force", "forward_dynamics", "inverse_dynamics"),
@@ -91,6 +91,7 @@ __all__ = [
     "System",
     "Trajectory",
     "assemble",
+    "batch",
     "campaign",
     "codegen",
     "constraint_force",

@@ -7,7 +7,7 @@ from typing import Protocol, TypedDict
 from mbcasadi import benchmarks
 from mbcasadi.errors import UnknownNameError
 
-SUITES = ("kernels", "dynamics", "formulations", "qp", "tick", "laws", "mpc")
+SUITES = ("kernels", "dynamics", "formulations", "qp", "tick", "laws", "mpc", "batch")
 
 
 class BenchmarkRow(TypedDict):

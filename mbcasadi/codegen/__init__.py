@@ -1,5 +1,7 @@
 """From a controller, or any CasADi Function, to a self-contained folder of C99."""
 
+from mbcasadi.codegen.batches.batch import batch
+from mbcasadi.codegen.batches.batch_function import BatchFunction
 from mbcasadi.codegen.calls import Memory
 from mbcasadi.codegen.compiler import BuildResult
 from mbcasadi.codegen.count import Size
@@ -7,4 +9,14 @@ from mbcasadi.codegen.export import export_c
 from mbcasadi.codegen.project import CProject, open_project
 from mbcasadi.codegen.timing import TickTimes
 
-__all__ = ["BuildResult", "CProject", "Memory", "Size", "TickTimes", "export_c", "open_project"]
+__all__ = [
+    "BatchFunction",
+    "BuildResult",
+    "CProject",
+    "Memory",
+    "Size",
+    "TickTimes",
+    "batch",
+    "export_c",
+    "open_project",
+]

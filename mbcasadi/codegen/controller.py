@@ -23,6 +23,20 @@ STRICT_ARITHMETIC = """\
 #endif
 """
 
+# CasADi's runtime functions are not static, so that position-independent code must leave them
+# replaceable: it calls them through a table and inlines none. Hidden, they cost nothing. The text
+# includes no header in between, but for <math.h>, which is included before.
+HIDDEN = """\
+#if defined(__GNUC__) && !defined(_WIN32)
+#pragma GCC visibility push(hidden)
+#endif
+"""
+VISIBLE = """\
+#if defined(__GNUC__) && !defined(_WIN32)
+#pragma GCC visibility pop
+#endif
+"""
+
 
 def controller_c(law: Law) -> str:
     """Return `<name>.c`: CasADi's C, the solver's setting, and the functions of the header."""
@@ -30,7 +44,8 @@ def controller_c(law: Law) -> str:
     head = f'#include "{law.name}.h"\n\n{includes}\n{STRICT_ARITHMETIC}\n'
     glue = template("controller.c.in", _controller_values(law))
     solver = least_distance_c(law) if law.staged else ""
-    return head + generate(law.generated, law.name) + "\n" + solver + glue.rstrip() + "\n"
+    internal = HIDDEN + generate(law.generated, law.name) + VISIBLE
+    return head + internal + "\n" + solver + glue.rstrip() + "\n"
 
 
 def _controller_values(law: Law) -> dict[str, str | int]:

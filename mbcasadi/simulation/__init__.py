@@ -6,6 +6,7 @@ from mbcasadi.simulation.fixed_step import simulate_fixed_step
 from mbcasadi.simulation.options import EquationOptions, InitialConditions, IntegrationOptions
 from mbcasadi.simulation.sampled_law import ControlLoop, SampledLaw
 from mbcasadi.simulation.simulate import simulate
+from mbcasadi.simulation.step_function import fixed_step_fun
 from mbcasadi.simulation.trajectory import Trajectory
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Switch",
     "Trajectory",
     "assemble",
+    "fixed_step_fun",
     "simulate",
     "simulate_fixed_step",
 ]

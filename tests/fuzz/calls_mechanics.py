@@ -60,6 +60,7 @@ def calls_of_simulation():
     calls = {
         "assemble": {"system": system, "q0": system.tree.q0},
         "simulate": rest | {"duration": 1e-3, "controller": sampled, "events": events},
+        "fixed_step_fun": {"system": system, "step": 1e-3},
         "simulate_fixed_step": rest | {"step": 1e-3, "count": 2, "keep": 1},
         "Trajectory.save_npz": {"self": ex.motion(), "path": ex.folder() / "motion.npz"},
         "Trajectory.save_csv": {"self": ex.motion(), "path": ex.folder() / "motion.csv"},

@@ -21,6 +21,7 @@ def calls_of_codegen():
     ticks = {"self": phases, "memory": phases.memory(), "inputs": {}}
     home = "codegen."
     return {
+        home + "batch": {"function": ex.sine()},
         home + "export_c": {
             "controller": ex.sine(),
             "folder": ex.folder() / "sine",

@@ -1,0 +1,1 @@
+"""A Function over many states: lanes of vectors, threads, NumPy in and out."""

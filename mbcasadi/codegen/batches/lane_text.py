@@ -1,0 +1,182 @@
+"""The C that CasADi generates, as a second file for vectors of lanes.
+
+Each C function of a CasADi Function is rewritten line by line. One that holds a line without a
+form in lanes (a branch on a value, a solver) calls its scalar form for each lane, and those around
+it stay in lanes.
+"""
+
+import re
+from dataclasses import dataclass
+
+from mbcasadi.codegen.batches.lane_lines import RUNTIME, in_lanes
+from mbcasadi.codegen.text import template
+from mbcasadi.errors import ExportError
+
+LANE_FUNCTIONS = ("fabs", "sign", "sq", "fmin", "fmax", "log1p", "expm1", "hypot")
+MOST_STACK = 100_000
+"""Numbers of one state that a call in the scalar form may copy; they are on the stack."""
+
+BODY = re.compile(
+    r"(?P<comment>/\*[^\n]*\*/)\n"
+    r"static int (?P<symbol>casadi_f\d+)\([^\n]*\) \{\n(?P<body>.*?)^\}\n",
+    re.MULTILINE | re.DOTALL,
+)
+RUNTIME_FUNCTION = re.compile(
+    r"^(?:static )?(?:void|int|casadi_int|const casadi_\w+\*|casadi_real) casadi_(?P<name>[a-z]\w*)"
+    r"\((?:[^;{]*)\) ?\{(?:[^\n]*\}$|.*?^\}$)",
+    re.MULTILINE | re.DOTALL,
+)
+TABLE = re.compile(
+    r"^static const casadi_real (casadi_\w+\[\d+\]) =\s*\{(.*?)\};", re.MULTILINE | re.DOTALL
+)
+INTEGERS = re.compile(r"^static const casadi_int casadi_s\d+\[\d+\] =\s*\{[^}]*\};", re.MULTILINE)
+NAMES = re.compile(r"^#define casadi_(\w+) CASADI_PREFIX\(\w+\)$", re.MULTILINE)
+NONZEROS = re.compile(r"\w+(?:\[(\d+)(?:x(\d+))?(?:,(\d+)nz)?\])?")
+SIGNATURE = r"(const lanes **arg, lanes **res, casadi_int *iw, lanes *w, int mem)"
+ZERO = re.compile(r"(\*[xy]\+\+|casadi_real (?:r|ret)|\bret|w\[\w+(?:\[\w+\])?\]) ?= ?0\.?;")
+
+
+@dataclass(frozen=True)
+class LaneText:
+    """The text for lanes.
+
+    Attributes:
+        text: C of all functions; the entry is `casadi_f0`.
+        scalar_functions: those that run in each lane apart, by CasADi's signature.
+        scalar_symbols: their names in the scalar text, which must not be static there.
+    """
+
+    text: str
+    scalar_functions: tuple[str, ...]
+    scalar_symbols: tuple[str, ...]
+
+
+def lane_text(text: str, *, prefix: str, scalar_prefix: str, pointers: int) -> LaneText:
+    """Return the C of `casadi_c.generate` for lanes.
+
+    Args:
+        text: the scalar C.
+        prefix, scalar_prefix: of internal symbols, here and in the scalar C.
+        pointers: room for pointers that a call of a scalar form has, inputs or outputs.
+
+    Raises:
+        ExportError: the text has not the shape of CasADi's C.
+    """
+    bodies = {match["symbol"]: match for match in BODY.finditer(text)}
+    if "casadi_f0" not in bodies:
+        raise ExportError(
+            "the C of CasADi has no function 'casadi_f0'; expected that of CasADi 3.8"
+        )
+    parts = [*_names(text, prefix), *INTEGERS.findall(text), *_tables(text)]
+    parts += _runtime(text)
+    parts += [f"static int {symbol}{SIGNATURE};" for symbol in bodies]
+    scalar = []
+    for symbol, match in bodies.items():
+        lines = _lanes(match["body"])
+        if lines is None:
+            scalar.append(symbol)
+            parts.append(_scalar_call(match, scalar_prefix, pointers))
+        else:
+            parts.append(f"static int {symbol}{SIGNATURE} {{\n(void)mem;\n{lines}\n}}\n")
+    signatures = tuple(bodies[symbol]["comment"][2:-2].strip() for symbol in scalar)
+    return LaneText("\n".join(parts) + "\n", signatures, tuple(scalar))
+
+
+def _names(text: str, prefix: str) -> list[str]:
+    """Return the names of internal symbols, and lanes for the operations that are functions."""
+    operations = {name: f"lanes_{name}" for name in LANE_FUNCTIONS}
+    names = [name for name in NAMES.findall(text) if name not in operations]
+    names += [name for name in ("copy", "clear", "dot") if name not in names]
+    lines = [f"#define casadi_{name} {prefix}_{name}" for name in names]
+    lines += [f"#define casadi_{name} {value}" for name, value in operations.items()]
+    return [*lines, "#define casadi_real lanes", "#define CASADI_CAST(x, y) ((x)y)"]
+
+
+def _tables(text: str) -> list[str]:
+    """Return the constant arrays, each number in every lane."""
+    tables = []
+    for name, numbers in TABLE.findall(text):
+        entries = ", ".join(f"EVERY_LANE({number.strip()})" for number in numbers.split(","))
+        tables.append(f"static const lanes {name} = {{{entries}}};")
+    return tables
+
+
+def _runtime(text: str) -> list[str]:
+    functions = []
+    for match in RUNTIME_FUNCTION.finditer(text):
+        if match["name"] in RUNTIME:
+            body = ZERO.sub(lambda zero: f"{zero[1]} = (lanes){{0}};", match[0])
+            functions.append(body.replace("sqrt(", "lanes_sqrt("))
+    return functions
+
+
+def _lanes(body: str) -> str | None:
+    """Return a body for lanes; None where one of its lines has no such form."""
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
+    lines = [in_lanes(line.strip()) for line in body.split("\n")]
+    if any(line is None for line in lines):
+        return None
+    return "\n".join(fuse_sines([line for line in lines if line]))
+
+
+SINE = re.compile(r"(a\d+) = lanes_(sin|cos)\((a\d+)\);")
+ASSIGNED = re.compile(r"(a\d+) ?=(?!=)")
+
+
+def fuse_sines(lines: list[str]) -> list[str]:
+    """Return the lines with one call for the sine and the cosine of the same value.
+
+    A value is known by its variable and the number of assignments to it so far.
+    """
+    versions: dict[str, int] = {}
+    pairs: dict[tuple[str, int], dict[str, int]] = {}
+    for k, line in enumerate(lines):
+        if match := SINE.fullmatch(line):
+            key = (match[3], versions.get(match[3], 0))
+            pairs.setdefault(key, {}).setdefault(match[2], k)
+        if match := ASSIGNED.match(line):
+            versions[match[1]] = versions.get(match[1], 0) + 1
+    fused, kept = list(lines), [pair for pair in pairs.values() if len(pair) == 2]
+    for number, pair in enumerate(kept):
+        first = min(pair.values())
+        argument = SINE.fullmatch(lines[first])[3]  # type: ignore[index]
+        both = f"lanes_sincos({argument}, sine + {number}, cosine + {number});"
+        for name, k in pair.items():
+            target = SINE.fullmatch(lines[k])[1]  # type: ignore[index]
+            source = "sine" if name == "sin" else "cosine"
+            fused[k] = f"{both if k == first else ''}{target} = {source}[{number}];"
+    room = [f"lanes sine[{len(kept)}], cosine[{len(kept)}];"] if kept else []
+    return room + fused
+
+
+def _scalar_call(match: re.Match[str], scalar_prefix: str, pointers: int) -> str:
+    inputs, outputs = match["comment"][2:-2].strip().split(":", 1)[1].split("->")
+    sizes_in, sizes_out = _sizes(inputs), _sizes(outputs)
+    if sum(sizes_in) + sum(sizes_out) > MOST_STACK:
+        raise ExportError(
+            f"a call of {match['comment'][2:-2].strip()} in each lane copies more than "
+            f"{MOST_STACK} numbers; use lanes=False"
+        )
+    values: dict[str, str | int] = {
+        "symbol": match["symbol"],
+        "scalar": match["symbol"].replace("casadi", f"{scalar_prefix}_cg", 1),
+        "n_in": len(sizes_in),
+        "n_out": len(sizes_out),
+        "sizes_in": ", ".join(map(str, sizes_in)) or "0",
+        "sizes_out": ", ".join(map(str, sizes_out)) or "0",
+        "size_in": sum(sizes_in),
+        "size_out": sum(sizes_out),
+        "sz_arg": pointers,
+        "sz_res": pointers,
+    }
+    return template("lane_scalar_call.c.in", values)
+
+
+def _sizes(ports: str) -> list[int]:
+    """Return the nonzeros of each port of a signature `(q[3],M[3x3,6nz])`."""
+    sizes = []
+    for port in NONZEROS.finditer(ports):
+        rows, columns, nonzeros = (int(n) if n else None for n in port.groups())
+        dense = (1 if rows is None else rows) * (1 if columns is None else columns)
+        sizes.append(dense if nonzeros is None else nonzeros)
+    return sizes

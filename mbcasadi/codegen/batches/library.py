@@ -1,0 +1,131 @@
+"""The compiled library of a batch, and its calls."""
+
+import ctypes
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.codegen.compiler import BuildResult, compile_c, find_compiler, library_name
+from mbcasadi.codegen.compiler_features import native_flags
+from mbcasadi.errors import ExportError
+
+ALIGNMENT = 64
+"""Bytes; of the longest vectors."""
+
+WARNINGS_OFF = ("-w",)
+ARITHMETIC = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing")
+
+
+class Port(ctypes.Structure):
+    """One input or output: `struct batch_port` of the C."""
+
+    _fields_ = (
+        ("base", ctypes.c_void_p),
+        ("stride", ctypes.c_longlong),
+        ("offset", ctypes.c_void_p),
+        ("together", ctypes.c_longlong),
+    )
+
+
+@dataclass(frozen=True)
+class BatchLibrary:
+    """One path through a compiled batch.
+
+    Attributes:
+        lanes: states that are evaluated side by side.
+        build: of the library.
+    """
+
+    lanes: int
+    build: BuildResult
+    memory_bytes: int
+    run_c: Any
+
+    def memory(self) -> NDArray[np.uint8]:
+        """Return memory for one thread, aligned for vectors."""
+        block = np.zeros(self.memory_bytes + ALIGNMENT, np.uint8)
+        start = -block.ctypes.data % ALIGNMENT
+        return block[start : start + self.memory_bytes]
+
+    def run(
+        self,
+        ports: tuple[Any, Any],
+        states: tuple[int, int],
+        steps: int,
+        memory: NDArray[np.uint8],
+    ) -> None:
+        """Evaluate some states; other Python threads run meanwhile."""
+        self.run_c(*ports, *states, steps, ctypes.c_void_p(memory.ctypes.data))
+
+
+def build_library(
+    sources: Mapping[str, str],
+    symbol: str,
+    folder: Path,
+    command: tuple[str, ...],
+    libraries: Sequence[str] = (),
+) -> BatchLibrary:
+    """Write and compile sources in a folder, unless the same library is there, and load it.
+
+    Args:
+        sources: text by file name.
+        symbol: prefix of the functions that run it.
+        folder: of sources and library.
+        command: compiler and flags.
+        libraries: further words of the command, behind the sources.
+
+    Raises:
+        CompilerError: the compiler failed.
+        ExportError: the folder cannot be written, or the library not be loaded.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, text in sources.items():
+            (folder / file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ExportError(
+            f"cannot write {folder}: {error.strerror or error}; choose a folder that can be written"
+        ) from error
+    words = "\0".join((*command, *libraries, *sources.values()))
+    key = hashlib.sha256(words.encode()).hexdigest()[:12]
+    path = folder / library_name(f"{symbol}_{key}")
+    full = (*command, "-shared", "-fPIC", *(str(folder / file) for file in sources))
+    full = (*full, *libraries, "-lm")
+    built = BuildResult(path, full, 0.0) if path.exists() else compile_c(full, path)
+    return _loaded(built, symbol)
+
+
+def _loaded(built: BuildResult, symbol: str) -> BatchLibrary:
+    try:
+        library = ctypes.CDLL(str(built.path))
+    except OSError as error:
+        raise ExportError(
+            f"cannot load {built.path}: {error}; compile it for this machine"
+        ) from error
+    lanes, memory = getattr(library, f"{symbol}_lanes"), getattr(library, f"{symbol}_memory")
+    memory.restype = ctypes.c_longlong
+    run = getattr(library, f"{symbol}_run")
+    run.restype = None
+    run.argtypes = (ctypes.c_void_p,) * 2 + (ctypes.c_longlong,) * 3 + (ctypes.c_void_p,)
+    return BatchLibrary(int(lanes()), built, int(memory()), run)
+
+
+def compiler_command(cc: str | None, flags: Sequence[str] | None, level: str) -> tuple[str, ...]:
+    """Return the compiler's command without files.
+
+    Args:
+        cc: the compiler; as in `find_compiler`.
+        flags: in place of the level and this machine's instructions.
+        level: of optimisation.
+
+    Raises:
+        CompilerError: there is no compiler.
+    """
+    command = find_compiler(cc)
+    chosen = (level, *native_flags(command)) if flags is None else tuple(flags)
+    return (*command, "-std=gnu99", *chosen, *ARITHMETIC, *WARNINGS_OFF)

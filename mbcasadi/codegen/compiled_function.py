@@ -1,0 +1,50 @@
+"""A Function as compiled C, for callers that only want it to be fast."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import casadi as ca
+
+from mbcasadi.codegen.casadi_c import generate
+from mbcasadi.codegen.compiler import compile_c, find_compiler, library_name
+from mbcasadi.codegen.compiler_features import native_flags
+from mbcasadi.codegen.controller import HIDDEN, VISIBLE
+from mbcasadi.codegen.count import largest_body
+from mbcasadi.codegen.manifest import COMPILER_CLIFF
+from mbcasadi.codegen.process_folder import process_folder
+
+INTERFACE = """\
+#include <math.h>
+#if defined(__GNUC__) && !defined(_WIN32)
+#define CASADI_SYMBOL_EXPORT __attribute__((visibility("default")))
+#endif
+"""
+
+
+def compiled_function(function: ca.Function) -> ca.Function:
+    """Return the same Function as compiled C, in a temporary folder of this process.
+
+    The C does the operations of the Function in their order, without fused ones, so the results
+    are those of CasADi's own evaluation up to the C library's elementary functions. The same C is
+    compiled once in a process.
+
+    Raises:
+        CompilerError: there is no compiler, or it failed.
+        ExportError: a part has no generated C, or needs a foreign library.
+    """
+    name = function.name()
+    text = INTERFACE + HIDDEN + generate((function,), name) + VISIBLE
+    level = "-O1" if largest_body(function) > COMPILER_CLIFF else "-O2"
+    cc = find_compiler()
+    return ca.external(name, str(_library(text, (*cc, "-std=c99", level, *native_flags(cc)))))
+
+
+@cache
+def _library(text: str, command: tuple[str, ...]) -> Path:
+    """Compile a text; the library stays until the process ends."""
+    key = hashlib.sha256("\0".join((text, *command)).encode()).hexdigest()[:12]
+    source = process_folder() / f"{key}.c"
+    source.write_text(text, encoding="utf-8")
+    full = (*command, "-shared", "-fPIC", str(source), "-lm")
+    return compile_c(full, process_folder() / library_name(key)).path

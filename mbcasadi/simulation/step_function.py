@@ -1,0 +1,96 @@
+"""One step of a fixed size, projected at every stage, as one Function."""
+
+from collections.abc import Callable
+
+import casadi as ca
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.shapes import require_positive
+from mbcasadi.simulation.functions import (
+    constraints_unroll,
+    has_nonlinear_rates,
+    newton_fun,
+    rate_fun,
+    tangent_fun,
+)
+from mbcasadi.simulation.options import EquationOptions
+from mbcasadi.system import System
+
+NEWTON_STEPS = 2
+"""A step of h leaves gaps of h² before them, h⁸ after them."""
+
+
+@checked
+def fixed_step_fun(
+    system: System,
+    step: float,
+    formulation: str = "projection",
+    *,
+    force: ca.Function | None = None,
+    equations: EquationOptions | None = None,
+) -> ca.Function:
+    """Return one classical Runge-Kutta step of order 4, projected at every stage.
+
+    (q, v, act, drift, t, mask, u) → (q_next, v_next, act_next, drift_next, t_next), with
+
+        k1 = F(y),  k2 = F(Π(y + h k1/2)),  k3 = F(Π(y + h k2/2)),  k4 = F(Π(y + h k3)),
+        y⁺ = Π(y + h (k1 + 2 k2 + 2 k3 + k4)/6)
+
+    Π is a fixed number of Newton's steps, so that the operations do not depend on the data. The
+    start is a state of the mechanism; `drift` (2,) is the largest gap of phi and of psi so far.
+
+    Args:
+        system: the mechanism.
+        step: h, s.
+        formulation: one of `dynamics.FORMULATIONS`.
+        force: a Function (t, q, v) → (nv,), the applied force; none by default.
+        equations: drop rule of dependent rows, stabilisation, options of the formulation.
+
+    Raises:
+        ProblemError, UnknownNameError: an argument does not fit.
+    """
+    require_positive(step=step)
+    h, nv, equations = step, system.nv, equations or EquationOptions()
+    sizes = {"q": system.nq, "v": nv, "act": system.na, "drift": 2, "t": 1}
+    sizes |= {"mask": system.nc, "u": system.nu}
+    s: dict[str, ca.MX] = {name: ca.MX.sym(name, size) for name, size in sizes.items()}
+    project = _projection(system, equations, s["mask"])
+    rate = rate_fun(system, formulation, equations)
+
+    def state(y: ca.MX, t: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
+        return project(system.integrate(s["q"], y[:nv]), y[nv : 2 * nv], t)
+
+    def F(q: ca.MX, v: ca.MX, act: ca.MX, t: ca.MX) -> ca.MX:
+        f = ca.DM.zeros(nv) if force is None else force(t, q, v)
+        return ca.vcat(rate.call([s["q"], q, v, t, act, s["u"], f, s["mask"]]))
+
+    start = ca.vertcat(ca.DM.zeros(nv), s["v"], s["act"])
+    t, y, k = s["t"], start, [F(s["q"], s["v"], s["act"], s["t"])]
+    for share in (0.5, 0.5, 1.0):
+        y = start + share * h * k[-1]
+        q, v, _ = state(y, t + share * h)
+        k.append(F(q, v, y[2 * nv :], t + share * h))
+    y = start + h / 6 * (k[0] + 2 * k[1] + 2 * k[2] + k[3])
+    q, v, drift = state(y, t + h)
+    outputs = [q, v, y[2 * nv :], ca.fmax(s["drift"], drift), t + h]
+    names = ["q_next", "v_next", "act_next", "drift_next", "t_next"]
+    function = ca.Function("step", list(s.values()), outputs, list(s), names)
+    return function.expand("step", {"cse": True}) if constraints_unroll(system) else function
+
+
+def _projection(
+    system: System, equations: EquationOptions, mask: ca.MX
+) -> Callable[[ca.MX, ca.MX, ca.MX], tuple[ca.MX, ca.MX, ca.MX]]:
+    """Return (q, v, t) → (q, v, drift) after Newton's steps, drift of phi and of psi."""
+    newton, tangent = newton_fun(system, equations), tangent_fun(system, equations)
+    offset = ca.DM.zeros(system.nc)
+    corrections = NEWTON_STEPS if has_nonlinear_rates(system) else 1
+
+    def project(q: ca.MX, v: ca.MX, t: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
+        for _ in range(NEWTON_STEPS if system.nc else 0):
+            q = newton.call([q, t, mask, offset])[0]
+        for _ in range(corrections):
+            v, gap, _, _, _, slip, _ = tangent.call([q, v, t, mask, offset])
+        return q, v, ca.vertcat(gap, slip)
+
+    return project
