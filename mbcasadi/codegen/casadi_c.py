@@ -14,8 +14,13 @@ OWN_HEADERS = frozenset({"math.h", "stdio.h", "stdarg.h", "string.h"})
 SILENT = "#define CASADI_PRINTF(...) ((void)0)\n"
 
 
-def generate(functions: tuple[ca.Function, ...], prefix: str) -> str:
+def generate(functions: tuple[ca.Function, ...], prefix: str, *, loops: bool = True) -> str:
     """Return one C translation unit with these Functions; internal symbols carry `prefix`.
+
+    Args:
+        functions: in one text.
+        prefix: of internal symbols.
+        loops: write matrix operations as loops of ours where there are some.
 
     Raises:
         ExportError: a Function has no generated C, or its C needs a foreign library.
@@ -25,7 +30,7 @@ def generate(functions: tuple[ca.Function, ...], prefix: str) -> str:
         generator.add(function)
     text = str(generator.dump())
     _refuse(text, functions)
-    text = with_loops(text)
+    text = with_loops(text) if loops else text
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).strip()
     if "CASADI_PRINTF" in text:
         text = re.sub(r"#include <stdio\.h>\n", SILENT, text, count=1)

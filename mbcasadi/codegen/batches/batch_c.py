@@ -73,7 +73,7 @@ def batch_text(
     Raises:
         ExportError: a part has no generated C, or needs a foreign library.
     """
-    scalar = without_loader(generate((function,), f"{name}_scalar"), name)
+    scalar = without_loader(generate((function,), f"{name}_scalar", loops=False), name)
     pointers = max(function.sz_arg(), function.sz_res())
     inner = lane_text(
         scalar, prefix=f"{name}_lane", scalar_prefix=f"{name}_scalar", pointers=pointers

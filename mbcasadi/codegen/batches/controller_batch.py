@@ -1,6 +1,5 @@
 """The exported tick of a controller over many states, alone or with a step of what it moves."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -97,17 +96,9 @@ def controller_library(
     source = head + ONE_LANE + run_c(ports, f"{name}_tick", feedback, call)
     level, *others = project.manifest["flags"]
     command = compiler_command(cc, flags, level)
-    command = (
-        *command,
-        *others,
-        f"-I{project.folder}",
-        "-isystem",
-        f"{project.folder}/daqp/include",
-    )
-    solver = project.manifest["solver"]
-    libraries = [f"{project.folder}{os.sep}daqp{os.sep}libdaqpstat.a"] if solver else []
+    command = (*command, *others, f"-I{project.folder}")
     sources = {f"{name}.c": project.source.read_text(), f"{name}_tick.c": source}
-    return build_library(sources, f"{name}_tick", folder, command, libraries)
+    return build_library(sources, f"{name}_tick", folder, command)
 
 
 def _plant_call(plant: ca.Function, inputs: list[str], outputs: list[str], memory: int) -> str:
