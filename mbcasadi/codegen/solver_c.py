@@ -69,6 +69,6 @@ def solver_c(
         "infeasible": int(SolverFlag.INFEASIBLE),
     }
     values |= {**numbers_of(real), **rows}
-    values["active_rows"] = template("active_rows.c.in", values)
-    values["farkas"] = template("farkas.c.in", values)
+    for part in ("active_rows", "multipliers", "farkas"):
+        values[part] = template(f"{part}.c.in", values)
     return template("least_distance.c.in", values) + "\n"

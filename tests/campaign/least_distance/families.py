@@ -207,6 +207,20 @@ def sum_apart(rng, size) -> Problems:
     return A, low, high
 
 
+def near_rows_apart(rng, size) -> Problems:
+    """The same with rows that are nearly parallel."""
+    A, low, high = plain(rng, size)
+    few = min(size.n, size.m - 1)
+    apart = 10.0 ** rng.uniform(-3, -1, size=(size.k, 1, 1))
+    A[:, 1:few] = A[:, :1] + apart * A[:, 1:few]
+    weights = rng.uniform(0.1, 1.1, size=(size.k, few))
+    A[:, few] = -np.einsum("kf,kfn->kn", weights, A[:, :few])
+    gap = 10.0 ** rng.uniform(-2, 1, size=size.k)
+    low[:, few] = gap - np.einsum("kf,kf->k", weights, low[:, :few])
+    high[:, : few + 1] = np.inf
+    return A, low, high
+
+
 def equalities_apart(rng, size) -> Problems:
     A, low, high = dependent_equalities(rng, size)
     few = max(1, size.n // 3)
@@ -244,6 +258,7 @@ FAMILIES: dict[Callable[..., Problems], str] = {
     masked: FEASIBLE, nearly_parallel: FEASIBLE, nearly_in_a_subspace: FEASIBLE,
     badly_scaled: FEASIBLE, large_and_small: FEASIBLE, low_rank: FEASIBLE, integers: FEASIBLE,
     tangent: FEASIBLE, pyramids: FEASIBLE, pair_apart: INFEASIBLE, sum_apart: INFEASIBLE,
+    near_rows_apart: INFEASIBLE,
     equalities_apart: INFEASIBLE, one_row_impossible: INFEASIBLE, hardly_apart: UNKNOWN,
     random_bounds: UNKNOWN,
 }  # fmt: skip

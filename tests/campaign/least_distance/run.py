@@ -12,8 +12,8 @@ from campaign.least_distance.program import Answers, Judge, Solver
 from mbcasadi.description.qp_stages import C_PRIMAL_TOLERANCE, PROOF_RADIUS, SolverFlag
 
 SEED = 11
-SIZES = ((4, 3), (12, 6), (20, 8), (32, 12), (24, 24), (69, 41))  # rows, unknowns
-SHARES = (0.2, 0.25, 0.25, 0.2, 0.08, 0.02)
+SIZES = ((4, 3), (12, 6), (20, 8), (32, 12), (24, 24), (69, 41), (200, 60))  # rows, unknowns
+SHARES = (0.2, 0.25, 0.25, 0.2, 0.08, 0.015, 0.005)
 PART = 2000  # problems at once
 UNIT = 2  # the solver's scale is a power of two: up to twice the judge's
 TOLERANCES = np.array([UNIT * C_PRIMAL_TOLERANCE, UNIT * C_PRIMAL_TOLERANCE, 1e-13, 1e-10])

@@ -21,11 +21,12 @@ from mujoco_problem import mujoco_full_problem
 from mbcasadi.codegen import export_c
 from mbcasadi.control import InverseDynamicsQP
 from mbcasadi.description.status import Status
+from mbcasadi.qp import solver as qp_solver
 
 JUDGED = 1e-7  # relative: two solvers and two models, condition numbers up to 1e9
 SAME = 1e-6  # of twins, relative: scales are medians over other poses, weights shares of 1e-8
 UNITS = 1e-6  # of two systems of units, relative
-C = 1e-9  # the C and the Function, relative
+C = 1e-10  # the C and the Function, relative
 # The weight on forces, 1/N², alone determines those that move nothing: the twins agree on it.
 BY_FORCES = {"force_weight": 1.0, "internal_force_weight": 1e-8, "torque_weight": 1e-8}
 
@@ -117,7 +118,9 @@ def test_millimetres_and_grams_change_nothing(make):
         assert_close(second.contact_forces / newton, first.contact_forces, UNITS, "forces")
 
 
-def test_the_generated_c_answers_as_the_function_does(tmp_path):
+def test_the_generated_c_answers_as_the_function_does(tmp_path, monkeypatch):
+    """The Function solves by its second method: DAQP's plugin loses digits that are compared."""
+    monkeypatch.setattr(qp_solver, "REFINED", -1.0)
     twins, rng = slab(), np.random.default_rng(6)
     law = law_of(twins.lagrangian, twins, name="law")
     exported = export_c(law, tmp_path / "law").load()
