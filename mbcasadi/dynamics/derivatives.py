@@ -15,7 +15,13 @@ redundant rows included. So the cost is the Jacobian of inverse dynamics and pro
 import casadi as ca
 
 from mbcasadi.description import Baumgarte
+from mbcasadi.dynamics.inverse_derivatives import (
+    coordinate_chart,
+    force_derivatives,
+    tangent_chart,
+)
 from mbcasadi.dynamics.response import response
+from mbcasadi.dynamics.row_derivatives import Fixed, row_derivatives
 from mbcasadi.dynamics.slopes import product
 from mbcasadi.dynamics.terms import (
     State,
@@ -23,7 +29,6 @@ from mbcasadi.dynamics.terms import (
     choose_kind,
     row_scale_of,
     state_symbols,
-    terms,
     terms_fun,
 )
 from mbcasadi.linalg import UNROLL_LIMIT
@@ -33,34 +38,41 @@ OUTPUTS = ("a", "f_c", "lam")
 """Outputs of a forward dynamics Function."""
 
 
-def residual_jacobian_fun(system: System, baumgarte: Baumgarte | None = None) -> ca.Function:
+def residual_jacobian_fun(
+    system: System, baumgarte: Baumgarte | None = None, *, tangent: bool = False
+) -> ca.Function:
     """Return the Jacobians that implicit rules need, as one Function that shares its terms.
 
     (q, v, a, lam, e, w, [t], [mask]) → (for x in q, v, [t]: id_x, force_x, row_x, gap_x, share_x),
     the derivatives of `M a + h` (inverse dynamics), `Aᵀ lam`, `A a + c`, `Aᵀ e` and `A w`.
+
+    Args:
+        system: the mechanism.
+        baumgarte: stabilisation of drift.
+        tangent: those by q are along `q ⊕ dq`, else by the coordinates of q.
     """
     state = state_symbols(system, ca.SX)
-    M, h, A, c = terms(system, state, baumgarte)
-    a, lam = ca.SX.sym("a", system.nv), ca.SX.sym("lam", system.nc)
-    e, w = ca.SX.sym("e", system.nc), ca.SX.sym("w", system.nv)
-    values = {"id": M @ a + h, "force": A.T @ lam, "row": A @ a + c, "gap": A.T @ e, "share": A @ w}
-    # Shared before they are differentiated; afterwards only those of the constraints, which
-    # halves them, while on the inertia's it would take seconds and save 3 %.
-    values = dict(zip(values, ca.cse(list(values.values())), strict=True))
+    sizes = {"a": system.nv, "lam": system.nc, "e": system.nc, "w": system.nv}
+    fixed = Fixed(**{key: ca.SX.sym(key, size) for key, size in sizes.items()})
+    chart = (tangent_chart if tangent else coordinate_chart)(system, state.q)
+    id_q, id_v = force_derivatives(system, state, fixed.a, chart)
+    of_force = {"id_q": id_q, "id_v": id_v} | (
+        {} if state.t is None else {"id_t": ca.SX(system.nv, 1)}
+    )
+    of_rows = row_derivatives(system, state, fixed, chart, baumgarte)
     outputs = {
-        f"{name}_{x}": ca.jacobian(value, symbol)
-        for x, symbol in state.of_qv.items()
-        for name, value in values.items()
+        f"{name}_{x}": (of_force if name == "id" else of_rows)[f"{name}_{x}"]
+        for x in state.of_qv
+        for name in ("id", "force", "row", "gap", "share")
     }
-    rows = [key for key in outputs if not key.startswith("id_")]
-    outputs |= dict(zip(rows, ca.cse([outputs[key] for key in rows]), strict=True))
-    inputs = {"q": state.q, "v": state.v, "a": a, "lam": lam, "e": e, "w": w} | state.last
+    inputs = {"q": state.q, "v": state.v} | fixed._asdict() | state.last
     return ca.Function(
         "residual_jacobian",
         list(inputs.values()),
         list(outputs.values()),
         list(inputs),
         list(outputs),
+        {"cse": True},
     )
 
 
@@ -122,7 +134,7 @@ def jacobian_fun(system: System, name: str, treatment: Treatment) -> ca.Function
 
 
 def motion_and_jacobian(
-    system: System, state: State[ca.MX], f: ca.MX, treatment: Treatment
+    system: System, state: State[ca.MX], f: ca.MX, treatment: Treatment, *, tangent: bool = False
 ) -> tuple[ca.MX, ca.MX, dict[tuple[str, str], ca.MX]]:
     """Return a, lam and their Jacobians by one factorisation of A.
 
@@ -131,16 +143,24 @@ def motion_and_jacobian(
         state: symbols of q, v and the optional inputs.
         f: (nv, 1) applied force.
         treatment: how rows are treated.
+        tangent: derivatives by q are along `q ⊕ dq`, else by the coordinates of q.
     """
     terms_now, unit = _terms_and_response(system, state, treatment)
     r, c = f - terms_now["h"], terms_now["c"]
     a = unit["a_f"] @ r + unit["a_c"] @ c
     lam = unit["a_c"].T @ r + unit["lam_c"] @ c
-    return a, lam, _blocks(system, state, (a, lam), (terms_now, unit), treatment)
+    residual = residual_jacobian_fun(system, treatment.baumgarte, tangent=tangent)
+    return a, lam, _blocks(state, (a, lam), (terms_now, unit), residual)
 
 
 def implicit_jacobian(
-    system: System, state: State[ca.MX], a: ca.MX, lam: ca.MX, treatment: Treatment
+    system: System,
+    state: State[ca.MX],
+    a: ca.MX,
+    lam: ca.MX,
+    treatment: Treatment,
+    *,
+    tangent: bool = False,
 ) -> dict[tuple[str, str], ca.MX]:
     """Return the block of each output (a, f_c, lam) and input (q, v, f, [t]) at a motion.
 
@@ -149,9 +169,11 @@ def implicit_jacobian(
         state: symbols of q, v and the optional inputs.
         a, lam: (nv, 1), (nc, 1) the motion.
         treatment: how rows are treated.
+        tangent: derivatives by q are along `q ⊕ dq`, else by the coordinates of q.
     """
     terms_and_response = _terms_and_response(system, state, treatment)
-    return _blocks(system, state, (a, lam), terms_and_response, treatment)
+    residual = residual_jacobian_fun(system, treatment.baumgarte, tangent=tangent)
+    return _blocks(state, (a, lam), terms_and_response, residual)
 
 
 Matrices = dict[str, ca.MX]
@@ -168,24 +190,23 @@ def _terms_and_response(
 
 
 def _blocks(
-    system: System,
     state: State[ca.MX],
     motion: tuple[ca.MX, ca.MX],
     terms_and_response: tuple[Matrices, Matrices],
-    treatment: Treatment,
+    residual: ca.Function,
 ) -> dict[tuple[str, str], ca.MX]:
     (a, lam), (terms_now, unit) = motion, terms_and_response
     M = terms_now["M"]
     e, w = unit["N_left"] @ terms_now["c"], unit["A_pinv"] @ lam
-    J = residual_jacobian_fun(system, treatment.baumgarte)(**state.inputs, a=a, lam=lam, e=e, w=w)
+    J = residual(**state.inputs, a=a, lam=lam, e=e, w=w)
     blocks: dict[tuple[str, str], ca.MX] = {}
     for x in state.of_qv:
         partial = {key: J[f"{key}_{x}"] for key in ("id", "force", "row", "gap", "share")}
         blocks |= {(key, x): block for key, block in _input_jacobians(M, unit, partial).items()}
     blocks["a", "f"] = unit["a_f"]
-    blocks["f_c", "f"] = M @ unit["a_f"] - ca.MX.eye(system.nv)
+    blocks["f_c", "f"] = M @ unit["a_f"] - ca.MX.eye(a.shape[0])
     blocks["lam", "f"] = unit["a_c"].T
-    if system.nc == 0:
+    if lam.shape[0] == 0:
         zeros = {key: ca.MX(*block.shape) for key, block in blocks.items() if key[0] == "f_c"}
         return blocks | zeros
     return blocks

@@ -8,7 +8,7 @@
 Velocities after an impact are such motions too: `M v⁺ = M v + Aᵀ Λ`, `A v⁺ + a0 = 0`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import casadi as ca
 
@@ -22,6 +22,9 @@ Equations = Mapping[str, ca.SX]
 UNROLLED_PRODUCT = 4_000
 """Operations of a product up to which it is scalar code; beyond, a loop is as fast and short."""
 
+Residual = Callable[..., dict[str, ca.SX]]
+"""(a, lam, e) → Jacobians balance_x, row_x, gap_x of the residuals by each input x."""
+
 RESIDUALS = ("balance", "row", "gap")
 """Residuals that the implicit rule differentiates: `M a - r - Aᵀ lam`, `A a + c`, `Aᵀ e`."""
 
@@ -34,6 +37,7 @@ def slopes_fun(
     treatment: Treatment,
     *,
     semidefinite: bool = False,
+    residual: Residual | None = None,
 ) -> ca.Function:
     """Return (inputs) → (a, slopes), slopes (nv, ·) along some of the inputs side by side.
 
@@ -44,13 +48,16 @@ def slopes_fun(
         equations: expressions of the inputs.
         treatment: the drop rule.
         semidefinite: M is positive semidefinite, and definite on null(A).
+        residual: gives the Jacobians of the residuals; None to differentiate the equations.
     """
     symbols = {key: ca.MX.sym(key, symbol.shape) for key, symbol in inputs.items()}
     terms = _terms_fun(inputs, equations)(**symbols)
     pattern = {key: equations[key].sparsity() for key in ("M", "A")}
     unit = _motion_response_fun(pattern, treatment, semidefinite)(**terms)
     motion = {key: unit[key] for key in ("a", "lam", "e")}
-    jacobians = _residual_jacobian_fun(inputs, along, equations)(**symbols, **motion)
+    if residual is None:
+        residual = _differentiated(inputs, along, equations)
+    jacobians = _residual_jacobian_fun(inputs, equations["A"].shape, residual)(**symbols, **motion)
     slopes = ca.horzcat(
         *(_input_slopes(unit, {key: jacobians[f"{key}_{x}"] for key in RESIDUALS}) for x in along)
     )
@@ -115,20 +122,35 @@ def _motion_response_fun(
 
 
 def _residual_jacobian_fun(
-    inputs: Mapping[str, ca.SX], along: tuple[str, ...], equations: Equations
+    inputs: Mapping[str, ca.SX], shape: tuple[int, int], residual: Residual
 ) -> ca.Function:
     """Return (inputs, a, lam, e) → (balance_x, row_x, gap_x, ...), the residuals' Jacobians."""
-    M, r, A, c = (equations[key] for key in ("M", "r", "A", "c"))
-    nc, nv = A.shape
+    nc, nv = shape
     motion = {key: ca.SX.sym(key, n) for key, n in (("a", nv), ("lam", nc), ("e", nc))}
-    a, lam, e = motion.values()
-    values = dict(zip(RESIDUALS, ca.cse([M @ a - r - A.T @ lam, A @ a + c, A.T @ e]), strict=True))
-    outputs = {
-        f"{key}_{x}": ca.jacobian(value, inputs[x]) for x in along for key, value in values.items()
-    }
-    shared = ca.cse([*outputs.values()])
+    outputs = residual(**motion)
     symbols = dict(inputs) | motion
-    return ca.Function("residual_slopes", [*symbols.values()], shared, [*symbols], [*outputs])
+    names = ([*symbols], [*outputs])
+    return ca.Function(
+        "residual_slopes", [*symbols.values()], [*outputs.values()], *names, {"cse": True}
+    )
+
+
+def _differentiated(
+    inputs: Mapping[str, ca.SX], along: tuple[str, ...], equations: Equations
+) -> Residual:
+    """Return the residuals' Jacobians by differentiation of the equations."""
+
+    def jacobians(a: ca.SX, lam: ca.SX, e: ca.SX) -> dict[str, ca.SX]:
+        M, r, A, c = (equations[key] for key in ("M", "r", "A", "c"))
+        parts = ca.cse([M @ a - r - A.T @ lam, A @ a + c, A.T @ e])
+        values = dict(zip(RESIDUALS, parts, strict=True))
+        return {
+            f"{key}_{x}": ca.jacobian(value, inputs[x])
+            for x in along
+            for key, value in values.items()
+        }
+
+    return jacobians
 
 
 def _input_slopes(unit: Mapping[str, ca.MX], jacobians: Mapping[str, ca.MX]) -> ca.MX:
