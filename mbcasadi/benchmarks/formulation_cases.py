@@ -21,6 +21,7 @@ from mbcasadi.linalg import UNROLL_LIMIT, operations
 from mbcasadi.system import System
 
 VARIANTS: dict[str, tuple[str, dict[str, str | bool]]] = {
+    "limbwise": ("limbwise", {}),
     "lagrange": ("lagrange", {}),
     "lagrange, rows in order": ("lagrange", {"pivot": False}),
     "projection, M_c": ("projection", {"inertia": "M_c"}),

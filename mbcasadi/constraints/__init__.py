@@ -1,6 +1,21 @@
 """Bilateral constraints: of a `RigidTree` (connect, weld, couplings) and written by a user."""
 
+from mbcasadi.constraints.points_of_bodies import (
+    PointsOfBody,
+    independent_rows,
+    points_of_bodies,
+)
 from mbcasadi.constraints.rows import bias, jacobian, residual
 from mbcasadi.constraints.user import UserRows, stabilised_bias, user_rows
 
-__all__ = ["UserRows", "bias", "jacobian", "residual", "stabilised_bias", "user_rows"]
+__all__ = [
+    "PointsOfBody",
+    "UserRows",
+    "bias",
+    "independent_rows",
+    "jacobian",
+    "points_of_bodies",
+    "residual",
+    "stabilised_bias",
+    "user_rows",
+]

@@ -39,8 +39,8 @@ def pair_of(tree: RigidTree, equality: Connect | Weld, q: ca.SX) -> Pair:
     chain = chain_of(tree)
     links = (chain.body_link[equality.body1], chain.body_link[equality.body2])
     local = (
-        _on_link(chain, equality.body1, equality.anchor1),
-        _on_link(chain, equality.body2, equality.anchor2),
+        vec3(anchor_on_link(chain, equality.body1, equality.anchor1)),
+        vec3(anchor_on_link(chain, equality.body2, equality.anchor2)),
     )
     poses = link_poses(chain, q, set(links))
     points = (
@@ -112,6 +112,7 @@ def _in_world(motion: LinkMotion, pose: LinkPose, point: Vec3) -> tuple[Vec3, Ve
     return a, dw, w
 
 
-def _on_link(chain: Chain, body: int, point: NDArray[np.float64]) -> Vec3:
+def anchor_on_link(chain: Chain, body: int, point: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a point of a body in the frame of the link that carries the body, m."""
     pose = chain.body_pose[body]
-    return vec3(pose.R @ point + pose.p)
+    return np.asarray(pose.R @ point + pose.p)

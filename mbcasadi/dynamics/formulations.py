@@ -12,6 +12,7 @@ from mbcasadi.formulation import (
     Equations,
     in_metric,
     lagrange,
+    limbwise,
     null_space,
     projection,
     quasi_velocity,
@@ -26,8 +27,8 @@ from mbcasadi.system import System
 class FormulationOptions(TypedDict, total=False):
     """Options of single formulations; each takes those of its own docstring.
 
-    Keys: `semidefinite` of "lagrange"; `inertia`, `gamma` of "projection"; `virtual_mass` of
-    "virtual_mass"; `root` of "quasi_velocity" and "udwadia_kalaba".
+    Keys: `semidefinite` of "limbwise" and "lagrange"; `inertia`, `gamma` of "projection";
+    `virtual_mass` of "virtual_mass"; `root` of "quasi_velocity" and "udwadia_kalaba".
     """
 
     semidefinite: bool
@@ -38,6 +39,7 @@ class FormulationOptions(TypedDict, total=False):
 
 
 FORMULATIONS: dict[str, Equations] = {
+    "limbwise": limbwise,
     "lagrange": lagrange,
     "projection": projection,
     "virtual_mass": virtual_mass,
@@ -48,6 +50,7 @@ FORMULATIONS: dict[str, Equations] = {
 """Name → equations; each takes (M, h, f, A, c) and the drop rule of `linalg.row_basis`."""
 
 SEMIDEFINITE: dict[str, FormulationOptions] = {
+    "limbwise": {"semidefinite": True},
     "lagrange": {"semidefinite": True},
     "virtual_mass": {},
     "projection": {"inertia": "M_c_second"},
@@ -121,5 +124,5 @@ def _options_for_semidefinite(
     raise UnsupportedFeatureError(
         f"formulation '{formulation}'{with_options} needs a positive definite M, but the M of "
         f"'{system.name}' is singular (definite on the free directions at best); use "
-        "'lagrange', 'virtual_mass' or 'projection' with inertia='M_c_second'"
+        "'limbwise', 'lagrange', 'virtual_mass' or 'projection' with inertia='M_c_second'"
     )

@@ -14,6 +14,7 @@ from mbcasadi.dynamics.derivatives import (
     motion_and_jacobian,
 )
 from mbcasadi.dynamics.formulations import FormulationOptions, equations_of, operations_of_root
+from mbcasadi.dynamics.reduced_rows import reduced_pattern, reduced_rows
 from mbcasadi.dynamics.terms import (
     State,
     Terms,
@@ -24,11 +25,20 @@ from mbcasadi.dynamics.terms import (
     terms_at,
 )
 from mbcasadi.formulation import ConstrainedMotion, Equations
+from mbcasadi.formulation.limbwise import limbwise_operations
 from mbcasadi.formulation.metric import metric_root
-from mbcasadi.linalg import RANK_TOL, DropRule, MatrixRoot, Sym, tree_cholesky, tree_solve
+from mbcasadi.linalg import (
+    RANK_TOL,
+    DropRule,
+    MatrixRoot,
+    Sym,
+    kind_for,
+    tree_cholesky,
+    tree_solve,
+)
 from mbcasadi.system import System
 
-DEFAULT = "projection"
+DEFAULT = "limbwise"
 """The formulation where none is named."""
 
 
@@ -81,7 +91,10 @@ def forward_dynamics(
     """
     equations = equations_of(system, formulation, options, metric)
     treatment = Treatment(row_scale, rank_tol, pivot, baumgarte)
-    core = _core(system, equations, treatment, None if metric is None else metric_root(metric))
+    kind = _kind(system, formulation, equations, pivot, weighted=metric is not None)
+    core = _core(
+        system, equations, treatment, None if metric is None else metric_root(metric), kind
+    )
     # A Function of matrices around the core: CasADi then uses the core's own Jacobian,
     # where a Function of scalars would be differentiated through its operations.
     state = state_symbols(system, ca.MX)
@@ -231,11 +244,32 @@ def _motion_with_nonideal_force(
     return {"a": motion["a"], "f_c": motion["f_c"] + f_nonideal}
 
 
+def _kind(
+    system: System, formulation: str, equations: Equations, pivot: bool, *, weighted: bool
+) -> type[ca.MX]:
+    """Return `ca.SX` where the solve is small enough to unroll, on the patterns as they are.
+
+    Args:
+        system: the mechanism.
+        formulation: its name.
+        equations: the formulation with its options.
+        pivot: whether all rows are factored with pivoting.
+        weighted: the equations are in a metric, which fills M and A.
+    """
+    sparse = formulation == "limbwise" and not (weighted or system.semidefinite)
+    if system.nc and not sparse:
+        return choose_kind(system, pivot, operations_of_root(equations, system.nv))
+    M = system.mass_matrix.sparsity_out("M")
+    A = system.loop_jacobian.sparsity_out("A") if system.nc else ca.Sparsity(0, system.nv)
+    return kind_for(limbwise_operations(M, reduced_pattern(system, A)))
+
+
 def _core(
     system: System,
     equations: Equations,
     treatment: Treatment,
     root: MatrixRoot[ca.DM] | None,
+    kind: type[ca.MX],
 ) -> ca.Function:
     """Return the forward dynamics as one Function with its own Jacobian.
 
@@ -244,14 +278,17 @@ def _core(
         equations: of its motion.
         treatment: how rows are treated.
         root: of the metric of the equations, or None.
+        kind: of its expressions.
     """
     name = "forward_dynamics_core"
-    root_operations = operations_of_root(equations, system.nv)
-    state = state_symbols(system, choose_kind(system, treatment.pivot, root_operations))
+    state = state_symbols(system, kind)
     inputs = _inputs(system, state)
     terms = terms_at(system, state, treatment.baumgarte)
     row_scale = row_scale_of(system, state.inputs, treatment, root)
-    motion = _solve_motion(terms, inputs["f"], equations, treatment.rule(row_scale))
+    rows = reduced_rows(system, state, terms, row_scale)
+    terms = terms._replace(A=rows.A, c=rows.c)
+    motion = _solve_motion(terms, inputs["f"], equations, treatment.rule(rows.row_scale))
+    motion = motion._replace(lam=rows.all_multipliers(motion.lam))
     options: dict[str, bool | int | ca.Function] = {
         "cse": True,
         # the same for every formulation

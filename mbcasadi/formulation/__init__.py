@@ -1,6 +1,7 @@
 """Equations of constrained motion: matrices in, matrices out, one method in each file."""
 
 from mbcasadi.formulation.lagrange import lagrange
+from mbcasadi.formulation.limbwise import limbwise
 from mbcasadi.formulation.metric import (
     in_metric,
     length_metric,
@@ -21,6 +22,7 @@ __all__ = [
     "in_metric",
     "lagrange",
     "length_metric",
+    "limbwise",
     "limit_metric",
     "metric_projector",
     "null_space",

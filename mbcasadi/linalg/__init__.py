@@ -15,6 +15,8 @@ from mbcasadi.linalg.basis import (
 )
 from mbcasadi.linalg.bounded_least_norm import bounded_least_norm
 from mbcasadi.linalg.factor import operations
+from mbcasadi.linalg.limb_factor import LimbFactor, limb_factor
+from mbcasadi.linalg.limbs import Limb, Limbs, limbs_of
 from mbcasadi.linalg.matrix_root import MatrixRoot, matrix_root, matrix_root_fun, root_operations
 from mbcasadi.linalg.positive_solve import positive_solve, positive_solve_fun
 from mbcasadi.linalg.pseudo_inverse import (
@@ -48,6 +50,9 @@ __all__ = [
     "UNROLL_LIMIT",
     "CompleteFactor",
     "DropRule",
+    "Limb",
+    "LimbFactor",
+    "Limbs",
     "MatrixRoot",
     "RowBasis",
     "Sym",
@@ -60,6 +65,8 @@ __all__ = [
     "damped_pinv_fun",
     "inverse_diagonal",
     "kind_for",
+    "limb_factor",
+    "limbs_of",
     "matrix_root",
     "matrix_root_fun",
     "null_basis",

@@ -119,5 +119,6 @@ def test_every_formulation_is_among_the_variants():
         "quasi_velocity",
         "udwadia_kalaba",
         "null_space",
+        "limbwise",
     }
-    assert len(labelled()) == 12
+    assert len(labelled()) == 13

@@ -55,7 +55,7 @@ def test_the_acceleration_near_a_singular_pose_is_that_along_the_branch(label):
 def test_formulations_that_need_a_definite_inertia_refuse_another_by_name():
     it = mechanism("euler_parameters")
     served = {labelled()[label][0] for label in variants(it)}
-    assert served == {"lagrange", "projection", "virtual_mass"}
+    assert served == {"limbwise", "lagrange", "projection", "virtual_mass"}
     for label, (formulation, options) in labelled().items():
         if label not in variants(it):
             with pytest.raises(UnsupportedFeatureError, match=f"'{formulation}'.*definite M"):

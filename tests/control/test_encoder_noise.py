@@ -24,7 +24,14 @@ LOOPS = (
     "parallelogram",
     "four_bar",
 )  # ranks 5, 3, 2 and 2 of 6, 6, 6, 3
-FORMULATIONS = ("projection", "lagrange", "virtual_mass", "udwadia_kalaba", "quasi_velocity")
+FORMULATIONS = (
+    "limbwise",
+    "projection",
+    "lagrange",
+    "virtual_mass",
+    "udwadia_kalaba",
+    "quasi_velocity",
+)
 
 
 def closed_state(system, spread, seed=1):

@@ -44,12 +44,14 @@ def test_acceleration_is_that_of_a_rigid_system_from_mujocos_matrices(name, form
 
 
 def test_formulations_agree_on_drifted_states_and_multipliers():
+    """Gaps of some mm; rules of different metrics drop different rows where 20 cm are open."""
     robot = the_case("standing_quadruped")
     first, *others = (forward_dynamics(robot.system, name) for name in FORMULATIONS)
     rng = np.random.default_rng(42)
     for _ in range(5):
-        q = robot.system.integrate(robot.system.tree.q0, 0.2 * rng.standard_normal(18))
+        q = robot.system.integrate(robot.system.tree.q0, 5e-3 * rng.standard_normal(18))
         v, f = rng.standard_normal(18), rng.standard_normal(18)
+        assert np.abs(robot.system.constraint(q).full()).max() > 2e-3
         expected = first(q=q, v=v, f=f)
         for other in others:
             for key, found in other(q=q, v=v, f=f).items():

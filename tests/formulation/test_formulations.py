@@ -10,6 +10,7 @@ from support.compiled import compiled
 from mbcasadi.formulation import (
     constraint_inertia,
     lagrange,
+    limbwise,
     null_space,
     projection,
     quasi_velocity,
@@ -17,7 +18,15 @@ from mbcasadi.formulation import (
     virtual_mass,
 )
 
-FORMULATIONS = [lagrange, projection, virtual_mass, quasi_velocity, udwadia_kalaba, null_space]
+FORMULATIONS = [
+    limbwise,
+    lagrange,
+    projection,
+    virtual_mass,
+    quasi_velocity,
+    udwadia_kalaba,
+    null_space,
+]
 CASES = [(4, 6, 4), (6, 6, 3), (3, 5, 0), (0, 4, 0), (5, 4, 2), (2, 7, 2)]
 RELATIVE_TOL = 1e-10  # matrices of condition below 1e4
 

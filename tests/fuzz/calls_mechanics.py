@@ -81,6 +81,7 @@ def calls_of_formulations():
     home = "formulation."
     names = (
         "lagrange",
+        "limbwise",
         "null_space",
         "projection",
         "quasi_velocity",
@@ -120,6 +121,8 @@ def calls_of_linalg():
         "damped_pinv": {"A": A, "damping": 0.1},
         "inverse_diagonal": {"basis": basis},
         "kind_for": {"operations": 10},
+        "limb_factor": {"G": A, "threshold2": rhs},
+        "limbs_of": {"pattern": pattern},
         "matrix_root": {"M": M},
         "operations": {"pattern": pattern, "pivot": True},
         "positive_solve": {"A": M, "b": b},
@@ -129,6 +132,7 @@ def calls_of_linalg():
         "solve_upper": {"R": M, "inv_diag": inv, "b": b},
         "solve_upper_transposed": {"R": M, "inv_diag": inv, "b": b},
         "tree_cholesky": {"M": M},
+        "LimbFactor.nearest": {"self": linalg.limb_factor(A, rhs), "y0": b, "c": rhs},
         "CompleteFactor.pinv_times": {"self": factor, "b": rhs},
         "CompleteFactor.pinv_transposed_times": {"self": factor, "b": b},
     }  # fmt: skip

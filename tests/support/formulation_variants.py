@@ -23,7 +23,7 @@ OWN_OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "udwadia_kalaba": ({"root": "symmetric"}, {"root": "cholesky"}),
 }
 LARGE = 15  # degrees of freedom
-FOR_SEMIDEFINITE = ("lagrange", "virtual_mass", "projection inertia=M_c_second")
+FOR_SEMIDEFINITE = ("limbwise", "lagrange", "virtual_mass", "projection inertia=M_c_second")
 
 
 def labelled() -> dict[str, tuple[str, dict[str, Any]]]:
