@@ -19,7 +19,7 @@ from mbcasadi.linalg import UNROLL_LIMIT
 Equations = Mapping[str, ca.SX]
 """M, r, A, c and row_scale as expressions of the symbols."""
 
-UNROLLED_PRODUCT = 4_000
+UNROLLED_PRODUCT = 12_000
 """Operations of a product up to which it is scalar code; beyond, a loop is as fast and short."""
 
 Residual = Callable[..., dict[str, ca.SX]]
