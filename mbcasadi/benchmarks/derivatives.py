@@ -138,9 +138,7 @@ def _add_case(results: dict[str, Any], case: Case, work: Path, rounds: int) -> N
     system = case.system()
     states = random_states(system, SPREAD, STATES)
     np.savetxt(work / "states.txt", states, fmt="%.17g")
-    builds: dict[str, Callable[[], ca.Function]] = {
-        "forward dynamics": partial(forward_dynamics_derivatives, system)
-    }
+    builds: dict[str, Callable[[], ca.Function]] = {}
     if not case.points:
         builds["inverse dynamics"] = partial(inverse_dynamics_derivatives, system)
     builds["forward dynamics"] = partial(forward_dynamics_derivatives, system)
