@@ -70,8 +70,8 @@ def build_mujoco(work: Path, flags: Sequence[str]) -> Peer:
     return Peer(name, None if reason else program, reason, _mujoco_input)
 
 
-def build_pinocchio(work: Path, flags: Sequence[str]) -> Peer:
-    """Compile the program that instantiates Pinocchio's templates; takes about a minute."""
+def build_pinocchio(work: Path, flags: Sequence[str], source: str = "kernels_pinocchio") -> Peer:
+    """Compile a program that instantiates Pinocchio's templates; takes about a minute."""
     name = "Pinocchio C++"
     prefix = _pinocchio_prefix()
     if prefix is None:
@@ -80,10 +80,10 @@ def build_pinocchio(work: Path, flags: Sequence[str]) -> Peer:
     eigen = [p for p in (prefix / "include/eigen3", Path("/usr/include/eigen3")) if p.is_dir()]
     if not eigen:
         return Peer(name, None, "its headers need Eigen's; install cmeel-eigen", _pinocchio_input)
-    program = work / "kernels_pinocchio"
+    program = work / source
     command = [os.environ.get("CXX", "c++"), "-std=c++17", *flags, *PINOCCHIO_DEFINES]
     command += [f"-I{NATIVE}", f"-I{prefix / 'include'}", f"-I{eigen[0]}"]
-    command += [str(NATIVE / "kernels_pinocchio.cpp"), "-o", str(program)]
+    command += [str(NATIVE / f"{source}.cpp"), "-o", str(program)]
     reason = _compile(command)
     return Peer(name, None if reason else program, reason, _pinocchio_input)
 

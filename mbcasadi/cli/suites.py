@@ -7,7 +7,7 @@ from typing import Protocol, TypedDict
 from mbcasadi import benchmarks
 from mbcasadi.errors import UnknownNameError
 
-SUITES = ("kernels", "derivatives", "formulations", "qp", "tick", "laws", "mpc")
+SUITES = ("kernels", "dynamics", "derivatives", "formulations", "qp", "tick", "laws", "mpc")
 
 
 class BenchmarkRow(TypedDict):

@@ -154,4 +154,4 @@ def _switched(group: PointsOfBody, R: ca.SX, on: ca.SX) -> tuple[ca.SX, ca.SX]:
     k, size = group.signs.size, np.linalg.norm(group.arms)
     usual = ca.DM([np.sqrt(k)] * 3 + [size or 1.0] * 3)
     basis = row_basis(E.T, row_scale=usual, rank_tol=RANK_TOL)
-    return basis.V, basis.R
+    return ca.repmat(on, 1, basis.V.shape[1]) * basis.V, basis.R  # exact zeros where off

@@ -7,35 +7,12 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Baumgarte
-from mbcasadi.dynamics.derivatives import (
-    OUTPUTS,
-    implicit_jacobian,
-    jacobian_fun,
-    motion_and_jacobian,
-)
-from mbcasadi.dynamics.formulations import FormulationOptions, equations_of, operations_of_root
-from mbcasadi.dynamics.reduced_rows import reduced_pattern, reduced_rows
-from mbcasadi.dynamics.terms import (
-    State,
-    Terms,
-    Treatment,
-    choose_kind,
-    row_scale_of,
-    state_symbols,
-    terms_at,
-)
-from mbcasadi.formulation import ConstrainedMotion, Equations
-from mbcasadi.formulation.limbwise import limbwise_operations
+from mbcasadi.dynamics.derivatives import OUTPUTS, implicit_jacobian, motion_and_jacobian
+from mbcasadi.dynamics.formulations import FormulationOptions, equations_of
+from mbcasadi.dynamics.forward_core import dynamics_inputs, forward_core, kind_of_core
+from mbcasadi.dynamics.terms import Treatment, state_symbols
 from mbcasadi.formulation.metric import metric_root
-from mbcasadi.linalg import (
-    RANK_TOL,
-    DropRule,
-    MatrixRoot,
-    Sym,
-    kind_for,
-    tree_cholesky,
-    tree_solve,
-)
+from mbcasadi.linalg import RANK_TOL
 from mbcasadi.system import System
 
 DEFAULT = "limbwise"
@@ -75,7 +52,8 @@ def forward_dynamics(
         formulation: one of `FORMULATIONS`.
         row_scale, rank_tol: drop rule; see `Treatment`.
         pivot: safest where constraints are redundant; without it, independent constraints on
-            different branches take a half to a fifth of the time.
+            different branches take a half to a fifth of the time. The default formulation
+            exchanges rows inside limbs in any case.
         metric: (nv, nv) symmetric positive definite weight of velocities  [A05, section 7.2];
             see `formulation.in_metric`. It changes rounding and the drop rule, not the motion.
         baumgarte: stabilisation of drift, `c + 2 α psi + β² phi`.
@@ -91,14 +69,14 @@ def forward_dynamics(
     """
     equations = equations_of(system, formulation, options, metric)
     treatment = Treatment(row_scale, rank_tol, pivot, baumgarte)
-    kind = _kind(system, formulation, equations, pivot, weighted=metric is not None)
-    core = _core(
+    kind = kind_of_core(system, formulation, equations, pivot, weighted=metric is not None)
+    core = forward_core(
         system, equations, treatment, None if metric is None else metric_root(metric), kind
     )
     # A Function of matrices around the core: CasADi then uses the core's own Jacobian,
     # where a Function of scalars would be differentiated through its operations.
     state = state_symbols(system, ca.MX)
-    inputs = _inputs(system, state)
+    inputs = dynamics_inputs(system, state)
     motion = core(**inputs)
     if nonideal:
         f_nonideal = ca.MX.sym("f_nonideal", system.nv)
@@ -151,7 +129,7 @@ def forward_dynamics_derivatives(
         **options,
     )
     state = state_symbols(system, ca.MX)
-    inputs = _inputs(system, state)
+    inputs = dynamics_inputs(system, state)
     if formulation == DEFAULT and not options:
         # All formulations give the same motion: this one by what its derivatives need anyway.
         a, lam, J = motion_and_jacobian(system, state, inputs["f"], treatment, tangent=True)
@@ -216,21 +194,6 @@ def constraint_force(
     return ca.Function("constraint_force", inputs, outputs[1:], names, list(OUTPUTS[1:]))
 
 
-def _solve_motion(
-    terms: Terms[Sym], f: Sym, equations: Equations, rule: DropRule
-) -> ConstrainedMotion[Sym]:
-    """Return the motion; without constraints every formulation is `a = M⁻¹ (f - h)`."""
-    if terms.A.shape[0] == 0:
-        a = tree_solve(tree_cholesky(terms.M), f - terms.h)
-        return ConstrainedMotion(a, 0 * f, type(f)(0, 1))
-    return equations(terms.M, terms.h, f, terms.A, terms.c, **rule)
-
-
-def _inputs(system: System, state: State[Sym]) -> dict[str, Sym]:
-    """Return q, v, a symbol of f, and the optional inputs."""
-    return {"q": state.q, "v": state.v, "f": type(state.q).sym("f", system.nv)} | state.last
-
-
 def _motion_with_nonideal_force(
     core: ca.Function, inputs: dict[str, ca.MX], f_nonideal: ca.MX
 ) -> dict[str, ca.MX]:
@@ -242,63 +205,3 @@ def _motion_with_nonideal_force(
     """
     motion = core(**(inputs | {"f": inputs["f"] + f_nonideal}))
     return {"a": motion["a"], "f_c": motion["f_c"] + f_nonideal}
-
-
-def _kind(
-    system: System, formulation: str, equations: Equations, pivot: bool, *, weighted: bool
-) -> type[ca.MX]:
-    """Return `ca.SX` where the solve is small enough to unroll, on the patterns as they are.
-
-    Args:
-        system: the mechanism.
-        formulation: its name.
-        equations: the formulation with its options.
-        pivot: whether all rows are factored with pivoting.
-        weighted: the equations are in a metric, which fills M and A.
-    """
-    sparse = formulation == "limbwise" and not (weighted or system.semidefinite)
-    if system.nc and not sparse:
-        return choose_kind(system, pivot, operations_of_root(equations, system.nv))
-    M = system.mass_matrix.sparsity_out("M")
-    A = system.loop_jacobian.sparsity_out("A") if system.nc else ca.Sparsity(0, system.nv)
-    return kind_for(limbwise_operations(M, reduced_pattern(system, A)))
-
-
-def _core(
-    system: System,
-    equations: Equations,
-    treatment: Treatment,
-    root: MatrixRoot[ca.DM] | None,
-    kind: type[ca.MX],
-) -> ca.Function:
-    """Return the forward dynamics as one Function with its own Jacobian.
-
-    Args:
-        system: the mechanism.
-        equations: of its motion.
-        treatment: how rows are treated.
-        root: of the metric of the equations, or None.
-        kind: of its expressions.
-    """
-    name = "forward_dynamics_core"
-    state = state_symbols(system, kind)
-    inputs = _inputs(system, state)
-    terms = terms_at(system, state, treatment.baumgarte)
-    row_scale = row_scale_of(system, state.inputs, treatment, root)
-    rows = reduced_rows(system, state, terms, row_scale)
-    terms = terms._replace(A=rows.A, c=rows.c)
-    motion = _solve_motion(terms, inputs["f"], equations, treatment.rule(rows.row_scale))
-    motion = motion._replace(lam=rows.all_multipliers(motion.lam))
-    options: dict[str, bool | int | ca.Function] = {
-        "cse": True,
-        # the same for every formulation
-        "custom_jacobian": system.cached_function(
-            f"jac_{name} {treatment.key}", lambda: jacobian_fun(system, name, treatment)
-        ),
-        "jac_penalty": 0,  # directional derivatives by way of this Jacobian
-        "enable_forward": False,
-        "enable_reverse": False,
-    }
-    return ca.Function(
-        name, list(inputs.values()), list(motion), list(inputs), list(OUTPUTS), options
-    )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.formulation.lagrange import lagrange
 from mbcasadi.formulation.motion import ConstrainedMotion, require_motion
+from mbcasadi.formulation.udwadia_kalaba import udwadia_kalaba
 from mbcasadi.linalg import (
     RANK_TOL,
     DropRule,
@@ -48,8 +49,8 @@ def limbwise(
 ) -> ConstrainedMotion[Sym]:
     """Return `a = L⁻¹ y` with the y nearest to `L⁻ᵀ (f - h)`.
 
-    Scalar code (SX) with a definite M uses the structural zeros of M and A. All else is solved as
-    in `lagrange`, which gives the same motion: in loops, and with inertia across the constraint.
+    Scalar code (SX) with a definite M uses the structural zeros of M and A. Other kinds are solved
+    in loops by `udwadia_kalaba`, and a semidefinite M by `lagrange`, which give the same motion.
 
     Args:
         M: (nv, nv) inertia, symmetric positive definite; a tree's structural zeros are used.
@@ -59,12 +60,14 @@ def limbwise(
         c: (nc, 1) constraint bias, `A a + c = 0`.
         semidefinite: M is positive semidefinite, and definite on null(A).
         row_scale, rank_tol: drop rule of `linalg.row_basis`, shares of rows measured as above.
-        pivot: of `lagrange`; rows are exchanged inside limbs in any case.
+        pivot: of these two; rows are exchanged inside limbs in any case.
     """
     require_motion(M, h, f, A, c)
-    if semidefinite or not isinstance(A, ca.SX):
-        rule: DropRule = {"row_scale": row_scale, "rank_tol": rank_tol, "pivot": pivot}
-        return lagrange(M, h, f, A, c, semidefinite=semidefinite, **rule)
+    rule: DropRule = {"row_scale": row_scale, "rank_tol": rank_tol, "pivot": pivot}
+    if semidefinite:
+        return lagrange(M, h, f, A, c, semidefinite=True, **rule)
+    if not isinstance(A, ca.SX):
+        return udwadia_kalaba(M, h, f, A, c, **rule)
     require_scale("row_scale", row_scale, A.shape[0])
     L = tree_cholesky(M)
     X = tree_solve_transposed(L, A.T)

@@ -13,14 +13,15 @@ touches own columns ``X`` of its limb and shared columns ``W``.
    the squared remainder of Gram-Schmidt over all columns, at the price of the shared ones. This is
    the square-root measurement update of J. E. Potter (Battin, Astronautical Guidance, 1964) with
    the variance σᵢ², zero included: nothing is divided by σᵢ, so all sizes are exact alike.
-   A row whose αᵢ is not above its threshold is dropped.
+   A row whose αᵢ is not above its threshold is dropped. The last rows of the limbs, those that a
+   straight leg leaves to the shared columns, come last, in the order of their remainders.
 3. ``H G = Uᵀ D`` with orthogonal rows D and unit upper triangular U, ``uₖᵢ = Kₖᵀ wᵢ / αₖ``: two
    sweeps over the rows solve ``Uᵀ α U μ = H (G y0 + c)``, and ``y = y0 - Gᵀ Hᵀ μ``.
 4. Rows that were dropped give the left null vectors of G. Without their share, contradicting c
    hold in the least-squares sense, and multipliers have the least norm.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -113,10 +114,14 @@ def limb_factor(G: ca.SX, threshold2: ca.SX) -> LimbFactor:
     require_shape("threshold2", threshold2, (G.shape[0], 1), "(m, 1)")
     limbs = limbs_of(G.sparsity())
     shared = G[:, list(limbs.shared)]
-    rows = [row for limb in limbs.groups for row in _limb_rows(G, shared, limb, threshold2)]
+    parts = [list(_limb_rows(G, shared, limb, threshold2)) for limb in limbs.groups]
+    base = _Shared(shared.shape[1])
+    for row in (row for part in parts for row in part[:-1]):
+        base.take(row)
+    base.take_by_size([part[-1] for part in parts])
+    rows, K, inverse, kept = base.rows, *base.remainders()
     H = ca.vertcat(ca.SX(0, G.shape[0]), *(row.h for row in rows))
     w = ca.vertcat(ca.SX(0, shared.shape[1]), *(row.w for row in rows))
-    K, inverse, kept = _remainders(rows, shared.shape[1])
     U = ca.triu(K @ w.T, False) * ca.repmat(inverse, 1, len(rows))
     return LimbFactor(G, H, w, K, inverse, _null_rows(U, kept, H))
 
@@ -166,21 +171,50 @@ def _safe_inverse(x: ca.SX) -> ca.SX:
     return there / ca.if_else(there, x, 1)
 
 
-def _remainders(rows: list[Row], nb: int) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return (m, nb) K, (m, 1) reciprocals of α, zero where dropped, and (m, 1) flags."""
-    C = ca.SX.eye(nb)
-    K, inverse, kept = [ca.SX(0, nb)], [ca.SX(0, 1)], [ca.SX(0, 1)]
-    for row in rows:
-        phi = C.T @ row.w.T
+class _Shared:
+    """What rows leave of the shared columns, one row after the other; see the head of this file."""
+
+    def __init__(self, nb: int) -> None:
+        self.rows: list[Row] = []
+        self._C = ca.SX.eye(nb)
+        self._taken: list[tuple[ca.SX, ca.SX, ca.SX]] = []
+
+    def remainders(self) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Return (m, nb) K, (m, 1) reciprocals of α, zero where dropped, and (m, 1) flags."""
+        K, inverse, kept = zip(*self._taken, strict=True) if self._taken else ((), (), ())
+        nb = self._C.shape[0]
+        return ca.vertcat(ca.SX(0, nb), *K), _column(inverse), _column(kept)
+
+    def take(self, row: Row) -> tuple[ca.SX, ca.SX]:
+        """Add a row; return φ and the factor of `C φ φᵀ`."""
+        phi = self._C.T @ row.w.T
         alpha = ca.sumsqr(phi) + row.sigma2
         keep = alpha > row.threshold2
         safe = ca.if_else(keep, alpha, 1)
-        reach = C @ phi
-        C = C - (reach * (keep / (safe + ca.sqrt(row.sigma2 * safe)))) @ phi.T
-        K.append(reach.T)
-        inverse.append(keep / safe)
-        kept.append(keep)
-    return ca.vertcat(*K), ca.vertcat(*inverse), ca.vertcat(*kept)
+        reach, share = self._C @ phi, keep / (safe + ca.sqrt(row.sigma2 * safe))
+        self._C = self._C - (reach * share) @ phi.T
+        self._taken.append((reach.T, keep / safe, keep))
+        self.rows.append(row)
+        return phi, share
+
+    def take_by_size(self, rows: Sequence[Row]) -> None:
+        """Add rows, the largest remainder beside its threshold first."""
+        if not rows:
+            return
+        h, w, sigma2, threshold2 = (ca.vertcat(*parts) for parts in zip(*rows, strict=True))
+        weight, left, phi = 1 / threshold2, ca.SX.ones(len(rows)), w @ self._C
+        for k in range(len(rows)):
+            e = left
+            if k < len(rows) - 1:
+                alpha = ca.densify(ca.sum2(phi**2) + sigma2)
+                e = one_hot(left * (alpha * weight + LEAST_SCORE))
+            left = left - e
+            chosen, share = self.take(Row(e.T @ h, e.T @ w, e.T @ sigma2, e.T @ threshold2))
+            phi = phi - (phi @ (chosen * share)) @ chosen.T
+
+
+def _column(parts: Iterable[ca.SX]) -> ca.SX:
+    return ca.vertcat(ca.SX(0, 1), *parts)
 
 
 def _null_rows(U: ca.SX, kept: ca.SX, H: ca.SX) -> ca.SX:

@@ -4,6 +4,12 @@ Rows of a mechanism's leg touch the joints of the leg and of what carries it. Wi
 columns (those of the floating base, say) the rows fall apart into groups, and no group has a
 structural entry in the own columns of another one. Structure alone decides, so groups are the same
 for all values and all masks.
+
+Inside a limb rows are taken by their size, and so are the last rows of all limbs (`limb_factor`),
+what a straight leg leaves to the shared columns. Other rows of a limb are taken before those of the
+next one. A limb with two rows more than own columns would have such a row at all poses: it might
+nearly repeat others where a later row repeats them, and the order would decide on the rank.
+Limbs like this are not divided.
 """
 
 from collections.abc import Iterator
@@ -17,6 +23,9 @@ from mbcasadi.argument_kinds import checked
 
 Pattern = NDArray[np.bool_]
 
+MOST_LEFT = 1
+"""Rows of a limb for which it has no own column."""
+
 
 @dataclass(frozen=True)
 class Limb:
@@ -24,6 +33,11 @@ class Limb:
 
     rows: tuple[int, ...]
     columns: tuple[int, ...]
+
+    @property
+    def left(self) -> int:
+        """Number of rows for which there is no own column."""
+        return max(0, len(self.rows) - len(self.columns))
 
     @property
     def operations(self) -> int:
@@ -43,16 +57,17 @@ class Limbs:
     def operations(self) -> int:
         """About how many operations the factorisation of `limb_factor` takes."""
         m, nb = sum(len(limb.rows) for limb in self.groups), len(self.shared)
+        limbs = sum(limb.operations for limb in self.groups)
+        last = len(self.groups) ** 2 * (4 * nb + m)  # the order of their last rows
         null = m**3 // 3 + 2 * m**3  # left null vectors, orthonormal
-        return sum(limb.operations for limb in self.groups) + 6 * m * nb**2 + m**2 * nb + null
+        return limbs + last + 6 * m * nb**2 + m**2 * nb + null
 
 
 @checked
 def limbs_of(pattern: ca.Sparsity) -> Limbs:
     """Return the limbs whose factorisation takes the fewest operations.
 
-    Columns are shared from some number of rows on that touch them; the shared ones are never more
-    than half of the columns in use, and every limb has columns of its own.
+    Columns are shared from some number of rows on that touch them, and every limb has own ones.
     """
     filled = np.array(ca.DM(pattern, 1), dtype=bool).reshape(pattern.shape)
     return min(_candidates(filled), key=lambda limbs: limbs.operations)
@@ -64,8 +79,8 @@ def _candidates(filled: Pattern) -> Iterator[Limbs]:
     for least in np.unique(touching[touching > 1]):
         shared = touching >= least
         groups = tuple(_groups(filled, shared))
-        own = all(len(limb.columns) > 0 for limb in groups)
-        if own and len(groups) > 1:
+        divided = all(limb.columns and limb.left <= MOST_LEFT for limb in groups)
+        if len(groups) > 1 and divided:
             yield Limbs(tuple(int(j) for j in np.flatnonzero(shared)), groups)
 
 

@@ -1,4 +1,4 @@
-"""Independent rows of points on one body against singular values, at poses on and off the ground."""
+"""Independent rows of points on one body against singular values, on the ground and off it."""
 
 import casadi as ca
 import mujoco

@@ -104,15 +104,20 @@ def parallel_legs(rng, strength, turn):
     `turn` is how far apart the shared parts of these directions are: they are four equal rows
     where it is zero.
     """
-    G = rng.standard_normal((LEG * LEGS, BASE + LEG * LEGS)) * PATTERNS["four legs"]
     common = rng.standard_normal(BASE)
+    left = [common + turn * rng.standard_normal(BASE) for _ in range(LEGS)]
+    return straight_legs(rng, strength, left)
+
+
+def straight_legs(rng, strength, left):
+    """Return rows of legs with this strength in a direction whose shared part is given."""
+    G = rng.standard_normal((LEG * LEGS, BASE + LEG * LEGS)) * PATTERNS["four legs"]
     for k in range(LEGS):
         rows, own = slice(LEG * k, LEG * k + LEG), slice(BASE + LEG * k, BASE + LEG * k + LEG)
         U, _ = np.linalg.qr(rng.standard_normal((LEG, LEG)))
         V, _ = np.linalg.qr(rng.standard_normal((LEG, LEG)))
         G[rows, own] = U @ np.diag([1.0, 0.4, strength]) @ V.T
-        weak = common + turn * rng.standard_normal(BASE)
-        G[rows, :BASE] += np.outer(U[:, 2], weak - U[:, 2] @ G[rows, :BASE])
+        G[rows, :BASE] += np.outer(U[:, 2], left[k] - U[:, 2] @ G[rows, :BASE])
     return G
 
 
@@ -187,16 +192,48 @@ def test_limbs_are_the_legs_beside_the_base_and_loops_that_share_nothing():
     assert [limb.rows for limb in dense.groups] == [(0, 1, 2, 3, 4)]
 
 
-def test_rows_without_own_columns_stay_with_the_others():
-    """Otherwise nothing would order them by size before their rank is decided."""
-    pattern = block_arrow([(3, 3), (3, 3)], BASE)
-    pattern[0, BASE:] = False
-    limbs = linalg.limbs_of(sparsity(pattern))
-    assert all(limb.columns for limb in limbs.groups)
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 0, 1)])
+@pytest.mark.parametrize(("rows", "groups"), [(2, 3), (3, 1)])
+def test_a_row_that_repeats_those_of_other_limbs_is_recognised_behind_a_weak_one(
+    rows, groups, order
+):
+    """Each of three limbs has one own column and leaves rows of the base: w, w + 1e-8 d and d."""
+    pattern = block_arrow([(rows, 1)] * 3, 4)
+    assert len(linalg.limbs_of(sparsity(pattern)).groups) == groups
+    rng = np.random.default_rng(9)
+    G = rng.standard_normal(pattern.shape) * pattern
+    w, d = rng.standard_normal((2, 4))
+    left = (w, w + 1e-8 * d, d)
+    for k in range(3):
+        first = rows * k
+        G[first + 1 : first + rows] = np.outer(np.full(rows - 1, 0.5), G[first])
+        G[first + 1, :4] += left[order[k]]
+    y0 = rng.standard_normal(G.shape[1])
+    c = -G @ rng.standard_normal(G.shape[1])
+    y, _, rank = solve(nearest_fun(pattern), G, y0, c)
+    assert rank == 5
+    nearly_repeated = rows * order.index(1) + 1
+    independent = [i for i in range(3 * rows) if i % rows < 2 and i != nearly_repeated]
+    expected, _, _ = reference(G[independent], y0, c[independent])
+    np.testing.assert_allclose(y, expected, atol=1e-6)
 
 
-def test_four_legs_with_their_solution_take_less_than_two_thirds_of_one_dense_factor():
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 3, 0, 2)])
+def test_of_straight_legs_one_that_repeats_others_is_recognised_behind_a_weak_one(order):
+    """What the four legs leave to the base is w, `w + 1e-8 d`, d and `w - d`: two of four."""
+    rng = np.random.default_rng(10)
+    w, d = rng.standard_normal((2, BASE))
+    left = (w, w + 1e-8 * d, d, w - d)
+    G = straight_legs(rng, 0.0, [left[k] for k in order])
+    y0 = rng.standard_normal(G.shape[1])
+    c = -G @ rng.standard_normal(G.shape[1])
+    y, _, rank = solve(nearest_fun(PATTERNS["four legs"]), G, y0, c)
+    assert rank == 10
+    np.testing.assert_allclose(G @ y + c, 0, atol=1e-6)
+
+
+def test_four_legs_with_their_solution_take_less_than_three_quarters_of_a_dense_factor():
     pattern = sparsity(PATTERNS["four legs"])
     count = nearest_fun(PATTERNS["four legs"]).n_instructions()
-    assert count < 12_000  # 10.9 k
-    assert 3 * count < 2 * linalg.operations(pattern, True)
+    assert count < 14_000  # 12.9 k
+    assert 4 * count < 3 * linalg.operations(pattern, True)

@@ -1,0 +1,44 @@
+"""The benchmark of constrained forward dynamics returns its rows; no time is judged."""
+
+import numpy as np
+import pytest
+
+from mbcasadi.benchmarks import dynamics, dynamics_cases
+from mbcasadi.benchmarks.kernel_peers import Peer
+from mbcasadi.system import read_mjcf
+
+
+@pytest.fixture(scope="module")
+def quick_run():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dynamics, "FLAGS", ("-O0",))
+        absent = Peer("Pinocchio C++", None, "install pin", lambda *_: ("", []))
+        patch.setattr(dynamics, "build_pinocchio", lambda *_: absent)
+        yield dynamics.run(quick=True)
+
+
+def test_a_quick_run_has_a_row_with_its_size(quick_run):
+    (row,) = quick_run["rows"]
+    assert set(row) == {"model", "quantity", "ours", "peer", "peer_time", "ratio"}
+    assert row["model"] == "quadruped on four feet, nv 18, nc 12"
+    assert 0 < row["ours"] < 1e-3
+    assert row["peer"] == "Pinocchio C++ (absent: install pin)"
+    assert quick_run["lines"][row["model"]] > quick_run["operations"][row["model"]] > 5000
+
+
+def test_states_are_closed_and_move_along_the_constraints():
+    system = read_mjcf(dynamics_cases.CASES[0].spec())
+    for state in dynamics.closed_states(system):
+        q, v, _ = np.split(state, [system.nq, system.nq + system.nv])
+        assert np.abs(system.constraint(q).full()).max() < 1e-9
+        assert np.abs(system.loop_rate(q, v).full()).max() < 1e-9
+
+
+def test_robots_of_others_are_taken_from_the_folder_that_is_named(monkeypatch, tmp_path):
+    monkeypatch.delenv(dynamics_cases.FOLDER, raising=False)
+    others = [case for case in dynamics_cases.CASES if not case.own]
+    assert [case.path for case in others] == [None] * len(others)
+    monkeypatch.setenv(dynamics_cases.FOLDER, str(tmp_path))
+    file = tmp_path / others[0].file
+    file.touch()
+    assert [case.path for case in others] == [file] + [None] * (len(others) - 1)
