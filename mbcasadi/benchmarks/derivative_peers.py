@@ -6,12 +6,13 @@ A call from Python costs about 0.5 to 1 µs beside the C++ code that it runs.
 import importlib
 import importlib.util
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.benchmarks.dynamics_cases import Points
 from mbcasadi.benchmarks.kernel_peers import WORLD, attach_bodies, weld_inertias
 from mbcasadi.description import RigidTree
 
@@ -32,15 +33,13 @@ class Pinocchio:
         same: whether its inertia at a state is ours.
     """
 
-    def __init__(
-        self, tree: RigidTree, points: Mapping[str, Sequence[Array]], soles: Sequence[str]
-    ) -> None:
+    def __init__(self, tree: RigidTree, held: Mapping[str, Points]) -> None:
         """Build the model.
 
         Args:
             tree: the mechanism.
-            points: contact points, by the name of their body, in its frame.
-            soles: bodies that are held in all six directions.
+            held: points by the name of their body, in its frame; a body with several points is
+                held in all six directions.
         """
         pin = importlib.import_module("pinocchio")
 
@@ -49,16 +48,12 @@ class Pinocchio:
         self.data = self.model.createData()
         self.contacts = []
         names = {body.name: i for i, body in enumerate(tree.bodies)}
-        for kind, held in (
-            (pin.ContactType.CONTACT_3D, points),
-            (pin.ContactType.CONTACT_6D, {name: [np.zeros(3)] for name in soles}),
-        ):
-            for name, positions in held.items():
-                joint, pose = places[names[name]]
-                for p in positions:
-                    at = pin.SE3(pose.R, pose.R @ p + pose.p)
-                    contact = pin.RigidConstraintModel(kind, self.model, joint, at, pin.LOCAL)
-                    self.contacts.append(contact)
+        for name, positions in held.items():
+            joint, pose = places[names[name]]
+            whole = len(positions) > 1
+            kind = pin.ContactType.CONTACT_6D if whole else pin.ContactType.CONTACT_3D
+            at = pin.SE3(pose.R, pose.R @ np.mean(positions, axis=0) + pose.p)
+            self.contacts.append(pin.RigidConstraintModel(kind, self.model, joint, at, pin.LOCAL))
 
     def inertia(self, tree: RigidTree, q: Array) -> float:
         """Return the sum of the diagonal of M over slides and hinges."""

@@ -3,29 +3,28 @@
 Ours is compiled with `FLAGS` and called by a C program that times itself, caches warm. The peer is
 called from Python (`derivative_peers`), on the same tree and states: `computeRNEADerivatives`,
 `computeABADerivatives`, and with contacts `constraintDynamics` with
-`computeConstraintDynamicsDerivatives`. Where eight points hold two feet, its feet are two
-six-dimensional contacts. Beside the times are the operations written out, and the seconds and
+`computeConstraintDynamicsDerivatives`. A body that several points hold is one six-dimensional
+contact there. Beside the times are the operations written out, and the seconds and
 the memory of the compiler.
 
-Real robots are included from the folder of MJCF files that `MBCASADI_ROBOTS` names.
+Robots of others are timed where `MBCASADI_BENCH_MODELS` names a folder that has their files.
 """
 
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import casadi as ca
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi import models
 from mbcasadi.benchmarks.derivative_peers import SUMS_AGREE, Pinocchio, installed, median_time
+from mbcasadi.benchmarks.dynamics_cases import CASES, Standing
 from mbcasadi.benchmarks.formulation_cases import random_states
 from mbcasadi.benchmarks.formulations import count_written_out
 from mbcasadi.benchmarks.kernel_peers import NATIVE
@@ -35,80 +34,20 @@ from mbcasadi.dynamics import forward_dynamics_derivatives, inverse_dynamics_der
 from mbcasadi.system import System, read_mjcf
 
 FLAGS = ("-O2", "-march=native")
-ROBOTS = "MBCASADI_ROBOTS"
 STATES = 16
 SPREAD = 0.1  # of the states about the authored pose, rad or m
 
-Points = Mapping[str, Sequence[tuple[float, float, float]]]
+PANDA = Standing("Panda, free", "men__franka_emika_panda__panda.xml")
 
 
-@dataclass(frozen=True)
-class Case:
-    """A model and the points or bodies of it that are held to the world.
-
-    Attributes:
-        name: of the problem.
-        path: MJCF file.
-        points: of connections, by the name of their body, in its frame, m.
-        soles: bodies that the peer holds in six directions, in the place of the points.
-    """
-
-    name: str
-    path: Path
-    points: Points = field(default_factory=dict)
-    soles: tuple[str, ...] = ()
-
-    def system(self) -> System:
-        """Return the system with its points held, without contacts."""
-        spec = mujoco.MjSpec.from_file(str(self.path))
-        spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
-        for body, positions in self.points.items():
-            for position in positions:
-                equality = spec.add_equality()
-                equality.type = mujoco.mjtEq.mjEQ_CONNECT
-                equality.objtype = mujoco.mjtObj.mjOBJ_BODY
-                equality.name1, equality.name2 = body, "world"
-                equality.data[:3] = position
-        return read_mjcf(spec)
-
-
-QUADRUPED_FEET: Points = {f"{foot}_foot": [(0.0, 0.0, 0.0)] for foot in ("FL", "FR", "RL", "RR")}
-GO2_FEET: Points = {f"{foot}_calf": [(-0.002, 0.0, -0.213)] for foot in ("FL", "FR", "RL", "RR")}
-G1_SOLES = ("left_ankle_roll_link", "right_ankle_roll_link")
-G1_POINTS: Points = {
-    sole: [(x, y, -0.03) for x in (-0.05, 0.12) for y in (-0.03, 0.03)] for sole in G1_SOLES
-}
-
-
-ROBOT_CASES: tuple[tuple[str, str, Points, tuple[str, ...]], ...] = (
-    ("panda", "Panda", {}, ()),
-    ("go2", "Go2", {}, ()),
-    ("go2", "Go2 on four feet", GO2_FEET, ()),
-    ("g1", "G1", {}, ()),
-    ("g1", "G1 on eight points", G1_POINTS, G1_SOLES),
-    ("cassie", "Cassie with its loops", {}, ()),
-)
-"""End of the file's name, name of the problem, points, soles."""
-
-
-def default_cases() -> tuple[Case, ...]:
-    """Return the models of the package and, where the folder is named, real robots."""
-    quadruped = models.path("quadruped")
-    cases = [
-        Case("quadruped", quadruped),
-        Case("quadruped on four feet", quadruped, QUADRUPED_FEET),
-        Case("humanoid", models.path("humanoid")),
-    ]
-    folder = os.environ.get(ROBOTS)
-    files = (
-        {} if folder is None else {p.stem.split("__")[-1]: p for p in Path(folder).glob("*.xml")}
-    )
-    cases += [
-        Case(name, files[file], points, soles)
-        for file, name, points, soles in ROBOT_CASES
-        if file in files
-    ]
-    return tuple(cases)
+def default_cases() -> tuple[Standing, ...]:
+    """Return those of `dynamics_cases` that are there, each one free before it stands."""
+    cases = []
+    for case in (*CASES, PANDA):
+        if case.held:
+            cases.append(replace(case, name=f"{case.name.split()[0]}, free", held={}))
+        cases.append(case)
+    return tuple(case for case in cases if case.path is not None)
 
 
 def run(quick: bool = False) -> dict[str, Any]:
@@ -133,13 +72,13 @@ def run(quick: bool = False) -> dict[str, Any]:
     return results
 
 
-def _add_case(results: dict[str, Any], case: Case, work: Path, rounds: int) -> None:
+def _add_case(results: dict[str, Any], case: Standing, work: Path, rounds: int) -> None:
     """Add the rows of one case: of inverse dynamics where nothing is held, and of forward."""
-    system = case.system()
+    system = read_mjcf(case.spec())
     states = random_states(system, SPREAD, STATES)
     np.savetxt(work / "states.txt", states, fmt="%.17g")
     builds: dict[str, Callable[[], ca.Function]] = {}
-    if not case.points:
+    if not case.held:
         builds["inverse dynamics"] = partial(inverse_dynamics_derivatives, system)
     builds["forward dynamics"] = partial(forward_dynamics_derivatives, system)
     peer, times = _peer(case, system, states, rounds)
@@ -156,24 +95,23 @@ def _add_case(results: dict[str, Any], case: Case, work: Path, rounds: int) -> N
 
 
 def _peer(
-    case: Case, system: System, states: NDArray[np.float64], rounds: int
+    case: Standing, system: System, states: NDArray[np.float64], rounds: int
 ) -> tuple[str, dict[str, float]]:
     """Return the peer's name and its times by quantity."""
     tree = system.tree
     assert tree is not None  # it was read from a model
     if not installed():
         return "Pinocchio (absent: install pin)", {}
-    if system.nc and not case.points:
+    if system.nc and not case.held:
         return "- (Pinocchio's reader has no loops)", {}
-    points = {} if case.soles else {k: [np.array(p) for p in v] for k, v in case.points.items()}
-    peer = Pinocchio(tree, points, case.soles)
+    peer = Pinocchio(tree, case.held)
     q = states[0, : tree.nq]
     M = system.mass_matrix(q).full()
     dofs = [joint.dof for joint in tree.joints if joint.kind in ("slide", "hinge")]
     if not np.isclose(peer.inertia(tree, q), M[dofs, dofs].sum(), rtol=SUMS_AGREE):
         return "Pinocchio (computes another M: not compared)", {}
     calls = {"inverse dynamics": peer.inverse, "forward dynamics": peer.forward}
-    name = f"Pinocchio {peer.version} from Python" + (", 6D contacts" if case.soles else "")
+    name = f"Pinocchio {peer.version} from Python"
     return name, {
         quantity: median_time(make(tree, states), STATES, rounds)
         for quantity, make in calls.items()
