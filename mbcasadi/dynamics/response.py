@@ -19,6 +19,7 @@ from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.formulation.lagrange import mean_inertia
 from mbcasadi.formulation.limbwise import limbwise_operations
 from mbcasadi.linalg import (
+    UNROLL_LIMIT,
     CompleteFactor,
     DropRule,
     Sym,
@@ -45,25 +46,20 @@ class Response(NamedTuple, Generic[Sym]):
     factor: CompleteFactor[Sym]
 
 
-LIMB_LIMIT = 20_000
-"""Operations of `formulation.limbwise` up to which its response, about three times as long, is
-scalar code."""
-
-
 def response_fun(
     M: ca.Sparsity, A: ca.Sparsity, treatment: Treatment, semidefinite: bool
 ) -> ca.Function:
     """Return (M, A, row_scale) → (a_f, a_c, lam_c, N_left), the response of motion.
 
     `∂a = a_f ∂f + a_c ∂c` and `∂lam = a_cᵀ ∂f + lam_c ∂c`; `N_left = I - A A⁺`. Limb by limb where
-    M is definite and the patterns are sparse enough for scalar code; else by dense factors.
+    M is definite and the motion itself is scalar code, a third as long; else by dense factors.
 
     Args:
         M, A: (nv, nv), (nc, nv) patterns.
         treatment: the drop rule.
         semidefinite: M is positive semidefinite, and definite on null(A).
     """
-    if not semidefinite and limbwise_operations(M, A) <= LIMB_LIMIT:
+    if not semidefinite and limbwise_operations(M, A) <= UNROLL_LIMIT:
         return limb_response_fun(M, A, treatment.rank_tol)
     nc, nv = A.shape
     count = 4 * nv * (nv + nc) ** 2  # solves for nv + nc columns
