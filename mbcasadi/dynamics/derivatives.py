@@ -7,13 +7,12 @@ Differentiate what the motion satisfies, not how it was computed. With `x` any o
     ρ₁ = ∂(M a + h - Aᵀ lam)/∂x - ∂f/∂x,   ρ₂ = ∂(A a + c)/∂x - a_cᵀ ∂(Aᵀ e)/∂x,
 
 where `-a_c`, of the response of a to c (`dynamics.response`), is a pseudo-inverse of A in the
-metric M,
-and a, lam and the contradiction `e = (I - A A⁺) c` (zero on the manifold) are held fixed:
-the motion's own equations with `ρ₁`, `ρ₂` in the place of `h`, `c`. This follows from
-Golub and Pereyra's differentials of the projector and holds wherever the rank is constant,
-redundant rows included. So the cost is the Jacobian of inverse dynamics and products. Directions
-that leave the manifold may change the rank of a loop; along them lam has no derivative, and the part of
-`∂lam` in null(Aᵀ) has no meaning.
+metric M, and a, lam and the contradiction `e = (I - A A⁺) c` (zero on the manifold) are held fixed:
+the motion's own equations with `ρ₁`, `ρ₂` in the place of `h`, `c`. This follows from Golub and
+Pereyra's differentials of the projector and holds wherever the rank is constant, redundant rows
+included. So the cost is the Jacobian of inverse dynamics and products. Directions that leave the
+manifold may change the rank of a loop; along them lam has no derivative, and the part of `∂lam` in
+null(Aᵀ) has no meaning.
 """
 
 from typing import NamedTuple
