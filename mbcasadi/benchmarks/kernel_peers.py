@@ -121,11 +121,11 @@ def _mujoco_input(model: TimedModel, _: Path) -> tuple[str, list[str]]:
 def _pinocchio_input(model: TimedModel, folder: Path) -> tuple[str, list[str]]:
     """Write the tree as numbers: joints at their anchors, in the axes of their bodies."""
     tree = model.tree
-    carried = _attach_bodies(tree)
+    carried = attach_bodies(tree)
     lines = []
     for j, parent, at in carried.joints:
         joint = tree.joints[j]
-        mass, com, inertia = _weld_inertias(carried.inertias.get(j, []))
+        mass, com, inertia = weld_inertias(carried.inertias.get(j, []))
         numbers = [*joint.axis, joint.ref, *at.R.ravel(), *at.p, tree.armature[joint.dof]]
         numbers += [mass, *com, *(inertia[r, c] for r in range(3) for c in range(r + 1))]
         lines.append(f"{parent} {KINDS[joint.kind]} {_text(numbers)}")
@@ -154,7 +154,7 @@ class Carried:
     inertias: dict[int, list[Inertia]]
 
 
-def _attach_bodies(tree: RigidTree) -> Carried:
+def attach_bodies(tree: RigidTree) -> Carried:
     """Walk the bodies; a joint's frame has its origin at the anchor and its body's axes."""
     carried = Carried([], [(WORLD, Pose.identity())], {})
     for body in tree.bodies[1:]:
@@ -172,7 +172,7 @@ def _attach_bodies(tree: RigidTree) -> Carried:
     return carried
 
 
-def _weld_inertias(bodies: Sequence[Inertia]) -> Inertia:
+def weld_inertias(bodies: Sequence[Inertia]) -> Inertia:
     """Return mass, centre of mass and inertia about it of bodies that are welded together."""
     mass = sum(m for m, _, _ in bodies)
     weighted = sum((m * c for m, c, _ in bodies), np.zeros(3))

@@ -7,7 +7,17 @@ from typing import Protocol, TypedDict
 from mbcasadi import benchmarks
 from mbcasadi.errors import UnknownNameError
 
-SUITES = ("kernels", "dynamics", "formulations", "qp", "tick", "laws", "mpc", "batch")
+SUITES = (
+    "kernels",
+    "dynamics",
+    "derivatives",
+    "formulations",
+    "qp",
+    "tick",
+    "laws",
+    "mpc",
+    "batch",
+)
 
 
 class BenchmarkRow(TypedDict):

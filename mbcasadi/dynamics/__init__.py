@@ -8,6 +8,7 @@ from mbcasadi.dynamics.forward import (
     forward_dynamics_derivatives,
 )
 from mbcasadi.dynamics.inverse import constrained_inverse_dynamics, inverse_dynamics
+from mbcasadi.dynamics.inverse_derivatives import inverse_dynamics_derivatives
 from mbcasadi.dynamics.null_space_functions import null_space_inverse_dynamics, null_space_terms
 from mbcasadi.dynamics.projection_functions import force_channels, projection_terms
 from mbcasadi.dynamics.quasi_velocity_functions import (
@@ -29,6 +30,7 @@ __all__ = [
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
     "null_space_inverse_dynamics",
     "null_space_terms",
     "projection_terms",

@@ -132,16 +132,15 @@ def forward_dynamics_derivatives(
     inputs = dynamics_inputs(system, state)
     if formulation == DEFAULT and not options:
         # All formulations give the same motion: this one by what its derivatives need anyway.
-        a, lam, J = motion_and_jacobian(system, state, inputs["f"], treatment)
+        a, lam, J = motion_and_jacobian(system, state, inputs["f"], treatment, tangent=True)
     else:
         motion = fd(**inputs)
         a, lam = motion["a"], motion["lam"]
-        J = implicit_jacobian(system, state, a, lam, treatment)
-    N = system.velocity_map(state.q)
+        J = implicit_jacobian(system, state, a, lam, treatment, tangent=True)
     outputs = {}
     for key, value in (("a", a), ("lam", lam)):
         outputs[key] = value
-        outputs[f"d{key}dq"] = J[key, "q"] @ N
+        outputs[f"d{key}dq"] = J[key, "q"]
         outputs[f"d{key}dv"] = J[key, "v"]
         outputs[f"d{key}df"] = J[key, "f"]
     return ca.Function(

@@ -34,6 +34,10 @@ class ReducedRows(Generic[Sym]):
         """Return the (nc, 1) multipliers of least norm of all rows of the system."""
         return lam if self.Q is None else self.Q @ lam
 
+    def of_all(self, rows: Sym) -> Sym:
+        """Return (m, ·) `Qᵀ rows` of (nc, ·) values of all rows of the system."""
+        return rows if self.Q is None else self.Q.T @ rows
+
 
 def reduced_rows(
     system: System, state: State[Sym], terms: Terms[Sym], row_scale: Sym | float

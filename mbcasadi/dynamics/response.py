@@ -14,12 +14,18 @@ from typing import Generic, NamedTuple
 
 import casadi as ca
 
+from mbcasadi.dynamics.limb_response import limb_response_fun
+from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.formulation.lagrange import mean_inertia
+from mbcasadi.formulation.limbwise import limbwise_operations
 from mbcasadi.linalg import (
+    UNROLL_LIMIT,
     CompleteFactor,
     DropRule,
     Sym,
     complete_factor,
+    kind_for,
+    operations,
     tree_cholesky,
     tree_solve,
     tree_solve_lower,
@@ -38,6 +44,37 @@ class Response(NamedTuple, Generic[Sym]):
     a_c: Sym
     lam_c: Sym
     factor: CompleteFactor[Sym]
+
+
+def response_fun(
+    M: ca.Sparsity, A: ca.Sparsity, treatment: Treatment, semidefinite: bool
+) -> ca.Function:
+    """Return (M, A, row_scale) → (a_f, a_c, lam_c, N_left), the response of motion.
+
+    `∂a = a_f ∂f + a_c ∂c` and `∂lam = a_cᵀ ∂f + lam_c ∂c`; `N_left = I - A A⁺`. Limb by limb where
+    M is definite and the motion itself is scalar code, a third as long; else by dense factors.
+
+    Args:
+        M, A: (nv, nv), (nc, nv) patterns.
+        treatment: the drop rule.
+        semidefinite: M is positive semidefinite, and definite on null(A).
+    """
+    if not semidefinite and limbwise_operations(M, A) <= UNROLL_LIMIT:
+        return limb_response_fun(M, A, treatment.rank_tol)
+    nc, nv = A.shape
+    count = 4 * nv * (nv + nc) ** 2  # solves for nv + nc columns
+    count += 2 * operations(A, treatment.pivot) if nc else 0
+    kind = kind_for(count)
+    s = {"M": kind.sym("M", M), "A": kind.sym("A", A), "row_scale": kind.sym("row_scale", nc)}
+    unit = response(s["M"], s["A"], treatment.rule(s["row_scale"]), semidefinite)
+    outputs = {
+        "a_f": unit.a_f,
+        "a_c": unit.a_c,
+        "lam_c": unit.lam_c,
+        "N_left": kind.eye(nc) - unit.factor.U @ unit.factor.U.T,
+    }
+    dense = [ca.densify(part) for part in outputs.values()]
+    return ca.Function("response", [*s.values()], dense, [*s], [*outputs], {"cse": True})
 
 
 def response(M: Sym, A: Sym, rule: DropRule, semidefinite: bool = False) -> Response[Sym]:

@@ -3,24 +3,27 @@
 `M a = r + Aᵀ lam`, `A a + c = 0` with all terms functions of symbols z. By the implicit rule of
 `dynamics.derivatives`, with a, lam and `e = (I - A A⁺) c` held fixed on the right,
 
-    ∂a = a_c (∂(A a + c) + A⁺ᵀ ∂(Aᵀ e)) - a_f ∂(M a - r - Aᵀ lam).
+    ∂a = a_c (∂(A a + c) - a_cᵀ ∂(Aᵀ e)) - a_f ∂(M a - r - Aᵀ lam).
 
 Velocities after an impact are such motions too: `M v⁺ = M v + Aᵀ Λ`, `A v⁺ + a0 = 0`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import casadi as ca
 
-from mbcasadi.dynamics.response import response
+from mbcasadi.dynamics.response import response_fun
 from mbcasadi.dynamics.terms import Treatment
-from mbcasadi.linalg import UNROLL_LIMIT, kind_for, operations
+from mbcasadi.linalg import UNROLL_LIMIT
 
 Equations = Mapping[str, ca.SX]
 """M, r, A, c and row_scale as expressions of the symbols."""
 
-UNROLLED_PRODUCT = 4_000
+UNROLLED_PRODUCT = 12_000
 """Operations of a product up to which it is scalar code; beyond, a loop is as fast and short."""
+
+Residual = Callable[..., dict[str, ca.SX]]
+"""(a, lam, e) → Jacobians balance_x, row_x, gap_x of the residuals by each input x."""
 
 RESIDUALS = ("balance", "row", "gap")
 """Residuals that the implicit rule differentiates: `M a - r - Aᵀ lam`, `A a + c`, `Aᵀ e`."""
@@ -34,6 +37,7 @@ def slopes_fun(
     treatment: Treatment,
     *,
     semidefinite: bool = False,
+    residual: Residual | None = None,
 ) -> ca.Function:
     """Return (inputs) → (a, slopes), slopes (nv, ·) along some of the inputs side by side.
 
@@ -44,13 +48,15 @@ def slopes_fun(
         equations: expressions of the inputs.
         treatment: the drop rule.
         semidefinite: M is positive semidefinite, and definite on null(A).
+        residual: gives the Jacobians of the residuals; None to differentiate the equations.
     """
     symbols = {key: ca.MX.sym(key, symbol.shape) for key, symbol in inputs.items()}
     terms = _terms_fun(inputs, equations)(**symbols)
-    pattern = {key: equations[key].sparsity() for key in ("M", "A")}
-    unit = _motion_response_fun(pattern, treatment, semidefinite)(**terms)
+    unit = _motion_response(terms, treatment, semidefinite)
     motion = {key: unit[key] for key in ("a", "lam", "e")}
-    jacobians = _residual_jacobian_fun(inputs, along, equations)(**symbols, **motion)
+    if residual is None:
+        residual = _differentiated(inputs, along, equations)
+    jacobians = _residual_jacobian_fun(inputs, equations["A"].shape, residual)(**symbols, **motion)
     slopes = ca.horzcat(
         *(_input_slopes(unit, {key: jacobians[f"{key}_{x}"] for key in RESIDUALS}) for x in along)
     )
@@ -85,57 +91,60 @@ def _terms_fun(inputs: Mapping[str, ca.SX], equations: Equations) -> ca.Function
     return ca.Function("terms", [*inputs.values()], [*equations.values()], *names, {"cse": True})
 
 
-def _motion_response_fun(
-    pattern: Mapping[str, ca.Sparsity], treatment: Treatment, semidefinite: bool
-) -> ca.Function:
-    """Return (M, r, A, c, row_scale) → (a, lam, e, a_f, a_c, A_pinv)."""
-    nc, nv = pattern["A"].shape
-    # factorisations, then products of three (nv, nv + nc) matrices
-    count = 2 * operations(pattern["A"], treatment.pivot) if nc else 0
-    count += 3 * nv * nv * (nv + nc)
-    kind = kind_for(count)
-    M, A = kind.sym("M", pattern["M"]), kind.sym("A", pattern["A"])
-    r, c = kind.sym("r", nv), kind.sym("c", nc)
-    row_scale = kind.sym("row_scale", nc)
-    unit = response(M, A, treatment.rule(row_scale), semidefinite)
-    A_pinv = unit.factor.pinv_times(kind.eye(nc))
-    outputs = {
-        "a": unit.a_f @ r + unit.a_c @ c,
-        "lam": unit.a_c.T @ r + unit.lam_c @ c,
-        "e": c - unit.factor.U @ (unit.factor.U.T @ c),
-        "a_f": unit.a_f,
-        "a_c": unit.a_c,
-        "A_pinv": A_pinv,
+def _motion_response(
+    terms: Mapping[str, ca.MX], treatment: Treatment, semidefinite: bool
+) -> dict[str, ca.MX]:
+    """Return a, lam, e, a_f, a_c of the terms M, r, A, c, row_scale."""
+    patterns = terms["M"].sparsity(), terms["A"].sparsity()
+    function = response_fun(*patterns, treatment, semidefinite)
+    unit = function(M=terms["M"], A=terms["A"], row_scale=terms["row_scale"])
+    r, c = terms["r"], terms["c"]
+    return {
+        "a": unit["a_f"] @ r + unit["a_c"] @ c,
+        "lam": unit["a_c"].T @ r + unit["lam_c"] @ c,
+        "e": unit["N_left"] @ c,
+        "a_f": unit["a_f"],
+        "a_c": unit["a_c"],
     }
-    symbols = {"M": M, "r": r, "A": A, "c": c, "row_scale": row_scale}
-    dense = [ca.densify(part) for part in outputs.values()]
-    return ca.Function(
-        "motion_response", [*symbols.values()], dense, [*symbols], [*outputs], {"cse": True}
-    )
 
 
 def _residual_jacobian_fun(
-    inputs: Mapping[str, ca.SX], along: tuple[str, ...], equations: Equations
+    inputs: Mapping[str, ca.SX], shape: tuple[int, int], residual: Residual
 ) -> ca.Function:
     """Return (inputs, a, lam, e) → (balance_x, row_x, gap_x, ...), the residuals' Jacobians."""
-    M, r, A, c = (equations[key] for key in ("M", "r", "A", "c"))
-    nc, nv = A.shape
+    nc, nv = shape
     motion = {key: ca.SX.sym(key, n) for key, n in (("a", nv), ("lam", nc), ("e", nc))}
-    a, lam, e = motion.values()
-    values = dict(zip(RESIDUALS, ca.cse([M @ a - r - A.T @ lam, A @ a + c, A.T @ e]), strict=True))
-    outputs = {
-        f"{key}_{x}": ca.jacobian(value, inputs[x]) for x in along for key, value in values.items()
-    }
-    shared = ca.cse([*outputs.values()])
+    outputs = residual(**motion)
     symbols = dict(inputs) | motion
-    return ca.Function("residual_slopes", [*symbols.values()], shared, [*symbols], [*outputs])
+    names = ([*symbols], [*outputs])
+    return ca.Function(
+        "residual_slopes", [*symbols.values()], [*outputs.values()], *names, {"cse": True}
+    )
+
+
+def _differentiated(
+    inputs: Mapping[str, ca.SX], along: tuple[str, ...], equations: Equations
+) -> Residual:
+    """Return the residuals' Jacobians by differentiation of the equations."""
+
+    def jacobians(a: ca.SX, lam: ca.SX, e: ca.SX) -> dict[str, ca.SX]:
+        M, r, A, c = (equations[key] for key in ("M", "r", "A", "c"))
+        parts = ca.cse([M @ a - r - A.T @ lam, A @ a + c, A.T @ e])
+        values = dict(zip(RESIDUALS, parts, strict=True))
+        return {
+            f"{key}_{x}": ca.jacobian(value, inputs[x])
+            for x in along
+            for key, value in values.items()
+        }
+
+    return jacobians
 
 
 def _input_slopes(unit: Mapping[str, ca.MX], jacobians: Mapping[str, ca.MX]) -> ca.MX:
-    """Return `a_c (row + A⁺ᵀ gap) - a_f balance`, in scalars that use the Jacobians' zeros."""
-    values = {key: unit[key] for key in ("a_f", "a_c", "A_pinv")} | dict(jacobians)
+    """Return `a_c (row - a_cᵀ gap) - a_f balance`, in scalars that use the Jacobians' zeros."""
+    values = {key: unit[key] for key in ("a_f", "a_c")} | dict(jacobians)
     s = {key: ca.MX.sym(key, value.sparsity()) for key, value in values.items()}
-    across = s["row"] + s["A_pinv"].T @ s["gap"]
+    across = s["row"] - s["a_c"].T @ s["gap"]
     slopes = ca.densify(s["a_c"] @ across - s["a_f"] @ s["balance"])
     function = ca.Function("input_slopes", [*s.values()], [slopes], [*s], ["slopes"])
     return scalar_if_small(function, UNROLLED_PRODUCT)(**values)["slopes"]

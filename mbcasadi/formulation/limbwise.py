@@ -72,11 +72,13 @@ def limbwise(
     L = tree_cholesky(M)
     X = tree_solve_transposed(L, A.T)
     y0 = tree_solve_transposed(L, f - h)
-    y, lam = limb_factor(X.T, _threshold2(A, X, row_scale, rank_tol)).nearest(y0, c)
+    y, lam = limb_factor(X.T, remainder_limits(A, X, row_scale, rank_tol)).nearest(y0, c)
     return ConstrainedMotion(tree_solve_lower(L, y), A.T @ lam, lam)
 
 
-def _threshold2(A: ca.SX, X: ca.SX, row_scale: ca.SX | ca.DM | float, rank_tol: float) -> ca.SX:
+def remainder_limits(
+    A: ca.SX, X: ca.SX, row_scale: ca.SX | ca.DM | float, rank_tol: float
+) -> ca.SX:
     """Return the (nc, 1) squared lengths at or below which a remainder of X counts as zero."""
     size2 = ca.densify(ca.sum2(A**2))
     there = size2 > 0

@@ -15,6 +15,7 @@ from mbcasadi.model.coriolis import coriolis_matrix
 from mbcasadi.model.energy import gravity_force, potential_energy
 from mbcasadi.model.frames import frame_bias, frame_jacobian, frame_pose, frame_velocity
 from mbcasadi.model.inertia import mass_matrix
+from mbcasadi.model.inverse_dynamics_derivatives import inverse_dynamics_derivatives
 from mbcasadi.model.newton_euler import bias_force, inverse_dynamics
 from mbcasadi.model.passive import passive_force
 from mbcasadi.model.transmission import actuator_length, tendon_length
@@ -39,6 +40,7 @@ __all__ = [
     "gravity_force",
     "integrate",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
     "mass_matrix",
     "passive_force",
     "potential_energy",

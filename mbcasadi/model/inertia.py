@@ -7,14 +7,13 @@ import casadi as ca
 from mbcasadi.description import Actuator, Joint, RigidTree
 from mbcasadi.description.tree import DOF_SIZE
 from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
-from mbcasadi.model.motion import Wrench, steps_of, wrench_on_dofs
+from mbcasadi.model.motion import Wrench, steps_of, wrench_before, wrench_on_dofs
 from mbcasadi.model.transmission import moment_row, tendon_row
 from mbcasadi.spatial import (
     Moments,
     Scalar,
     Step,
     moments_to_parent,
-    wrench_to_parent,
 )
 
 Steps = list[tuple[Step, ...]]
@@ -50,7 +49,7 @@ def mass_matrix(tree: RigidTree, q: ca.SX, actuators: Sequence[Actuator] = ()) -
                 wrench, between = before_joint[j].rotation_wrench(2), link.before
             else:
                 between = steps[j]
-            at_parent = _wrench_before(between, wrench)
+            at_parent = wrench_before(between, wrench)
             _project_on_ancestors(chain, steps, link.parent, dof, at_parent, entries)
     M = ca.SX(tree.nv, tree.nv)
     for (row, column), value in entries.items():
@@ -120,13 +119,6 @@ def _composites(chain: Chain, steps: Steps) -> tuple[list[Moments], list[Moments
     return composite, before_joint
 
 
-def _wrench_before(steps: tuple[Step, ...], wrench: Wrench) -> Wrench:
-    """Return a wrench in the frame that the steps start from."""
-    for step in reversed(steps):
-        wrench = wrench_to_parent(step, *wrench)
-    return wrench
-
-
 def _column(dof: int, rows: list[tuple[int, Scalar]]) -> dict[tuple[int, int], Scalar]:
     """Return the entries of one column above the diagonal."""
     return {(min(row, dof), max(row, dof)): value for row, value in rows}
@@ -158,5 +150,5 @@ def _project_on_ancestors(
     while i != WORLD:
         link = chain.links[i]
         entries.update(_column(dof, wrench_on_dofs(link, wrench, steps[i])))
-        wrench = _wrench_before(steps[i], wrench)
+        wrench = wrench_before(steps[i], wrench)
         i = link.parent

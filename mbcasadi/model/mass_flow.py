@@ -29,6 +29,9 @@ from mbcasadi.spatial import (
     vector_to_parent,
 )
 
+RatedSteps = tuple[tuple[Step, Vec3], ...]
+"""Steps, each with the rate of its shift, in the axes of the shift, m/s."""
+
 
 @dataclass(frozen=True)
 class Travel:
@@ -40,7 +43,7 @@ class Travel:
         w: angular velocity of the link in its axes, rad/s.
     """
 
-    steps: tuple[tuple[Step, Vec3], ...]
+    steps: RatedSteps
     before: Vec3
     w: Vec3
 
@@ -112,12 +115,12 @@ def link_travels(chain: Chain, q: ca.SX, v: ca.SX) -> list[Travel]:
                 steps.append((step, add(cross(w, step.by), slide)))
             else:
                 steps.append((step, ZERO3))
-                w = add(vector_to_child(step, w), _spin(link, v))
+                w = add(vector_to_child(step, w), joint_spin(link, v))
         travels.append(Travel(tuple(steps), before, w))
     return travels
 
 
-def _spin(link: Link, v: ca.SX) -> Vec3:
+def joint_spin(link: Link, v: ca.SX) -> Vec3:
     """Return the angular velocity of a link relative to its parent, in the link's axes."""
     dof = link.joint.dof
     match link.joint.kind:
@@ -145,7 +148,7 @@ def carried_subtrees(
         link, subtree, steps = chain.links[i], carried[i], travels[i].plain
         if link.parent == WORLD and link.joint.kind != "hinge":
             continue
-        subtree = subtree.in_rotating_axes(_spin(link, v))
+        subtree = subtree.in_rotating_axes(joint_spin(link, v))
         slide: Vec3 = (0.0, 0.0, v[link.joint.dof]) if link.joint.kind == "slide" else ZERO3
         for step in reversed(steps[len(link.before) :]):
             subtree = subtree.to_parent(step, slide)

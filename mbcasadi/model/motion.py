@@ -1,6 +1,7 @@
 """Steps of a link at a configuration, and poses of links in the world."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -22,6 +23,7 @@ from mbcasadi.spatial import (
     scale,
     transpose,
     vector_to_parent,
+    wrench_to_parent,
 )
 
 QUARTER_TOLERANCE = 1e-13
@@ -115,6 +117,13 @@ def from_columns(columns: tuple[Vec3, Vec3, Vec3], a: Vec3) -> Vec3:
     """Return `R a` from the columns of R."""
     x, y, z = (scale(factor, column) for factor, column in zip(a, columns, strict=True))
     return add(add(x, y), z)
+
+
+def wrench_before(steps: Sequence[Step], wrench: Wrench) -> Wrench:
+    """Return a wrench in the frame that the steps start from."""
+    for step in reversed(steps):
+        wrench = wrench_to_parent(step, *wrench)
+    return wrench
 
 
 def wrench_on_dofs(link: Link, wrench: Wrench, steps: tuple[Step, ...]) -> list[tuple[int, Scalar]]:

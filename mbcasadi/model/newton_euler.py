@@ -11,9 +11,9 @@ import casadi as ca
 from mbcasadi.description import Actuator, RigidTree
 from mbcasadi.model.chain import WORLD, Chain, Link, chain_of
 from mbcasadi.model.inertia import armature_matrix
-from mbcasadi.model.motion import Wrench, steps_of, wrench_on_dofs
+from mbcasadi.model.motion import Wrench, steps_of, wrench_before, wrench_on_dofs
 from mbcasadi.model.recursion import LinkMotion, link_motions, rows_times
-from mbcasadi.spatial import add, cross, scale, wrench_to_parent
+from mbcasadi.spatial import Mat3, Scalar, Step, Vec3, add, cross, scale
 
 
 def bias_force(tree: RigidTree, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -53,36 +53,60 @@ def inverse_dynamics(
 
 def _joint_forces(chain: Chain, q: ca.SX, motions: dict[int, LinkMotion]) -> ca.SX:
     """Return (nv, 1) what the joints must do to move the links so."""
-    wrenches = [_newton_euler(link, motions[i]) for i, link in enumerate(chain.links)]
+    steps = [steps_of(link, q) for link in chain.links]
     forces = ca.SX(chain.tree.nv, 1)
-    for i in reversed(range(len(chain.links))):
-        link = chain.links[i]
-        steps = steps_of(link, q)
-        for row, value in wrench_on_dofs(link, wrenches[i], steps):
+    for i, (wrench, _) in enumerate(carried_wrenches(chain, steps, motions)):
+        for row, value in wrench_on_dofs(chain.links[i], wrench, steps[i]):
             forces[row] = value
+    return ca.sparsify(forces)
+
+
+def carried_wrenches(
+    chain: Chain, steps: list[tuple[Step, ...]], motions: dict[int, LinkMotion]
+) -> list[tuple[Wrench, Wrench]]:
+    """Return for each link the wrench that moves all that it carries.
+
+    Args:
+        chain: the links.
+        steps: of each link at the configuration.
+        motions: of the links.
+
+    Returns:
+        Wrenches in the frame of the link, and in its frame before the joint's motion.
+    """
+    wrenches = [_newton_euler(link, motions[i]) for i, link in enumerate(chain.links)]
+    before_joint = list(wrenches)
+    for i in reversed(range(len(chain.links))):
+        link, fixed = chain.links[i], len(chain.links[i].before)
+        before_joint[i] = wrench_before(steps[i][fixed:], wrenches[i])
         if link.parent == WORLD:
             continue
-        force, moment = wrenches[i]
-        for step in reversed(steps):
-            force, moment = wrench_to_parent(step, force, moment)
+        force, moment = wrench_before(steps[i][:fixed], before_joint[i])
         below = wrenches[link.parent]
         wrenches[link.parent] = (add(below[0], force), add(below[1], moment))
-    return ca.sparsify(forces)
+    return list(zip(wrenches, before_joint, strict=True))
 
 
 def _newton_euler(link: Link, motion: LinkMotion) -> Wrench:
     """Return the wrench on the link's own mass, about its origin, in its axes."""
-    m, s, (xx, yy, zz, xy, xz, yz) = (
-        link.moments.mass,
-        link.moments.first,
-        link.moments.second,
-    )
-    U, w = motion.U, motion.w
-    force = add(scale(m, motion.a), rows_times(U, s))
-    x2, y2, z2 = (c * c for c in w)
-    spin = (
-        U[2][0] * xy + U[2][1] * yy - U[1][0] * xz - U[1][2] * zz + (z2 - y2) * yz,
-        U[0][1] * yz + U[0][2] * zz - U[2][0] * xx - U[2][1] * xy + (x2 - z2) * xz,
-        U[1][0] * xx - U[0][1] * yy + U[1][2] * xz - U[0][2] * yz + (y2 - x2) * xy,
-    )
+    m, s = link.moments.mass, link.moments.first
+    force = add(scale(m, motion.a), rows_times(motion.U, s))
+    x2, y2, z2 = (c * c for c in motion.w)
+    spin = moment_of_field(motion.U, (z2 - y2, x2 - z2, y2 - x2), link.moments.second)
     return force, add(cross(s, motion.a), spin)
+
+
+def moment_of_field(U: Mat3, spread: Vec3, second: tuple[Scalar, ...]) -> Vec3:
+    """Return `∫ r × U r dm`.
+
+    Args:
+        U: rows of the field.
+        spread: `U_zz - U_yy`, `U_xx - U_zz`, `U_yy - U_xx`.
+        second: mass moments as (xx, yy, zz, xy, xz, yz), kg m².
+    """
+    xx, yy, zz, xy, xz, yz = second
+    return (
+        U[2][0] * xy + U[2][1] * yy - U[1][0] * xz - U[1][2] * zz + spread[0] * yz,
+        U[0][1] * yz + U[0][2] * zz - U[2][0] * xx - U[2][1] * xy + spread[1] * xz,
+        U[1][0] * xx - U[0][1] * yy + U[1][2] * xz - U[0][2] * yz + spread[2] * xy,
+    )

@@ -1,6 +1,6 @@
 """Velocities and accelerations of links, from the roots to the leaves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 
@@ -30,12 +30,15 @@ class LinkMotion:
         dw: angular acceleration, rad/s².
         a: acceleration of the origin minus gravity, m/s².
         U: rows of `[dw]× + [w]×[w]×`; a point at r accelerates with `a + U r`.
+        carrier: motion of what carries the joint, about the joint's origin: in the axes before the
+            turn of a hinge, in the axes of the link for other joints; None for the world.
     """
 
     w: Vec3
     dw: Vec3
     a: Vec3
     U: tuple[Vec3, Vec3, Vec3]
+    carrier: "LinkMotion | None" = None
 
     def acceleration_at(self, point: Vec3) -> Vec3:
         """Return the acceleration minus gravity of a point of the link, in link axes."""
@@ -72,7 +75,8 @@ def _child_motion(
     kind, dof = link.joint.kind, link.joint.dof
     if kind == "free":
         a = vector_to_child(steps[-1], add(parent.a, entries(dv, dof)))
-        return _motion(entries(v, dof + 3), entries(dv, dof + 3), a)
+        carrier = _motion(ZERO3, ZERO3, a)
+        return _motion(entries(v, dof + 3), entries(dv, dof + 3), a, carrier)
     a, w, dw = parent.a, parent.w, parent.dw
     before = steps[: len(link.before)]
     for step in before:
@@ -82,13 +86,16 @@ def _child_motion(
     joint_step = steps[len(before)]
     if kind == "slide":
         return _slide(joint_step, _motion(w, dw, a), v[dof], dv[dof])
+    carrier = _motion(w, dw, a)
     a, w, dw = (vector_to_child(joint_step, x) for x in (a, w, dw))
+    if kind == "ball":
+        carrier = _motion(w, dw, a)
     rate: Vec3 = entries(v, dof) if kind == "ball" else (0.0, 0.0, v[dof])
     rise: Vec3 = entries(dv, dof) if kind == "ball" else (0.0, 0.0, dv[dof])
-    motion = _motion(add(w, rate), add(add(dw, cross(w, rate)), rise), a)
+    motion = _motion(add(w, rate), add(add(dw, cross(w, rate)), rise), a, carrier)
     # The origin slides along the axis, which parent and child share: the child's U serves too.
     a = motion.acceleration_at((0.0, 0.0, link.after))
-    return LinkMotion(motion.w, motion.dw, a, motion.U)
+    return replace(motion, a=a)
 
 
 def _slide(step: Step, still: LinkMotion, rate: ca.SX, rise: ca.SX) -> LinkMotion:
@@ -101,10 +108,11 @@ def _slide(step: Step, still: LinkMotion, rate: ca.SX, rise: ca.SX) -> LinkMotio
     """
     assert isinstance(step, Move)
     along = add(cross(scale(2.0 * rate, still.w), (0.0, 0.0, 1.0)), (0.0, 0.0, rise))
-    return LinkMotion(still.w, still.dw, add(still.acceleration_at(step.by), along), still.U)
+    a = add(still.acceleration_at(step.by), along)
+    return LinkMotion(still.w, still.dw, a, still.U, carrier=still)
 
 
-def _motion(w: Vec3, dw: Vec3, a: Vec3) -> LinkMotion:
+def _motion(w: Vec3, dw: Vec3, a: Vec3, carrier: LinkMotion | None = None) -> LinkMotion:
     """Return a motion with its matrix `U = [dw]× + w wᵀ - |w|² 1`."""
     xx, yy, zz = (c * c for c in w)
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
@@ -113,7 +121,7 @@ def _motion(w: Vec3, dw: Vec3, a: Vec3) -> LinkMotion:
         (xy + dw[2], -(xx + zz), yz - dw[0]),
         (xz - dw[1], yz + dw[0], -(xx + yy)),
     )
-    return LinkMotion(w, dw, a, U)
+    return LinkMotion(w, dw, a, U, carrier)
 
 
 def rows_times(rows: tuple[Vec3, Vec3, Vec3], a: Vec3) -> Vec3:

@@ -37,9 +37,9 @@ def calls_of_dynamics():
     names = (
         "actuation_map", "branch_motion", "constrained_inverse_dynamics", "constraint_force",
         "force_channels", "forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics",
-        "null_space_inverse_dynamics", "null_space_terms", "projection_terms",
-        "quasi_velocity_curvature", "quasi_velocity_motion", "quasi_velocity_terms",
-        "udwadia_kalaba_terms", "virtual_mass_terms",
+        "inverse_dynamics_derivatives", "null_space_inverse_dynamics", "null_space_terms",
+        "projection_terms", "quasi_velocity_curvature", "quasi_velocity_motion",
+        "quasi_velocity_terms", "udwadia_kalaba_terms", "virtual_mass_terms",
     )  # fmt: skip
     drift = {"baumgarte": mb.Baumgarte(10.0, 10.0)}
     return {home + name: system for name in names} | {

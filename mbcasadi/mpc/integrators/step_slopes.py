@@ -10,12 +10,17 @@ are those of the map itself, off the manifold and with redundant rows too.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import casadi as ca
+import numpy as np
 
-from mbcasadi.dynamics.slopes import scalar_if_small, slopes_fun
+from mbcasadi.dynamics.inverse_derivatives import coordinate_chart, force_derivatives
+from mbcasadi.dynamics.row_derivatives import Fixed, row_derivatives
+from mbcasadi.dynamics.slopes import Residual, scalar_if_small, slopes_fun
 from mbcasadi.dynamics.terms import State, Treatment, row_scale_of, state_symbols, terms
 from mbcasadi.linalg import complement, complete_factor
+from mbcasadi.model import inverse_dynamics_derivatives
 from mbcasadi.simulation.functions import chart_rate_fun, holonomic_rows
 from mbcasadi.system import System, evaluate
 
@@ -32,9 +37,9 @@ def acceleration_slopes_fun(system: System, treatment: Treatment) -> ca.Function
     u = ca.SX.sym("u", system.nu)
     inputs = {"q": state.q, "v": state.v, "u": u} | state.last
     M, h, A, c = terms(system, state, treatment.baumgarte)
-    pull = (
-        system.actuation(state.q) @ u + system.actuator_bias(state.q, state.v) if system.nu else 0
-    )
+    pull = ca.SX(system.nv, 1)
+    if system.nu:
+        pull = system.actuation(state.q) @ u + system.actuator_bias(state.q, state.v)
     along = tuple(key for key in inputs if key != "mask")
     equations = {"M": M, "r": ca.densify(pull - h), "A": A, "c": ca.densify(c)}
     equations["row_scale"] = row_scale_column(system, inputs, treatment)
@@ -45,7 +50,35 @@ def acceleration_slopes_fun(system: System, treatment: Treatment) -> ca.Function
         equations,
         treatment,
         semidefinite=system.semidefinite,
+        residual=_acceleration_residual(system, inputs, pull, treatment),
     )
+
+
+def _acceleration_residual(
+    system: System, inputs: Mapping[str, ca.SX], pull: ca.SX, treatment: Treatment
+) -> Residual | None:
+    """Return the Jacobians of the residuals under the force `pull`, recursively of a tree."""
+    if system.tree is None:
+        return None
+    state = State(inputs["q"], inputs["v"], inputs.get("t"), inputs.get("mask"))
+    chart, no_share = coordinate_chart(system, state.q), ca.SX(system.nv, 1)
+    nv, nc = system.nv, system.nc
+
+    def jacobians(a: ca.SX, lam: ca.SX, e: ca.SX) -> dict[str, ca.SX]:
+        fixed = Fixed(a, lam, e, no_share)
+        of_force = dict(zip(("q", "v"), force_derivatives(system, state, a, chart), strict=True))
+        of_rows = row_derivatives(system, state, fixed, chart, treatment.baumgarte)
+        out: dict[str, ca.SX] = {}
+        for x in (key for key in inputs if key != "mask"):
+            n = inputs[x].shape[0]
+            of_pull = ca.jacobian(pull, inputs[x])
+            force = of_rows.get(f"force_{x}", ca.SX(nv, n))
+            out[f"balance_{x}"] = of_force.get(x, ca.SX(nv, n)) - of_pull - force
+            out[f"row_{x}"] = of_rows.get(f"row_{x}", ca.SX(nc, n))
+            out[f"gap_{x}"] = of_rows.get(f"gap_{x}", ca.SX(nv, n))
+        return out
+
+    return jacobians
 
 
 def landing_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
@@ -64,7 +97,36 @@ def landing_slopes_fun(system: System, treatment: Treatment) -> ca.Function:
         equations,
         treatment,
         semidefinite=system.semidefinite,
+        residual=_landing_residual(system, s, equations),
     )
+
+
+def _landing_residual(
+    system: System, inputs: Mapping[str, ca.SX], equations: Mapping[str, ca.SX]
+) -> Residual | None:
+    """Return the Jacobians of `M (v⁺ - v) - Aᵀ Λ` and of the rows, that of the inertia recursively.
+
+    It is the force of inverse dynamics at rest and without gravity.
+    """
+    if system.tree is None:
+        return None
+    tree = replace(system.tree, gravity=np.zeros(3))
+    q, chart, nv = inputs["q"], coordinate_chart(system, inputs["q"]), system.nv
+    A, c, M = equations["A"], equations["c"], equations["M"]
+
+    def jacobians(a: ca.SX, lam: ca.SX, e: ca.SX) -> dict[str, ca.SX]:
+        change, rest = a - inputs["v"], ca.SX(nv, 1)
+        by_q, _ = inverse_dynamics_derivatives(tree, q, rest, change, system.actuators)
+        of_inertia = {"q": chart.from_tangent(by_q), "v": -M}
+        forces = ca.cse([A.T @ lam, A @ a + c, A.T @ e])
+        out: dict[str, ca.SX] = {}
+        for x in (key for key in inputs if key != "mask"):
+            force, row, gap = (ca.jacobian(value, inputs[x]) for value in forces)
+            balance = of_inertia.get(x, ca.SX(*force.shape)) - force
+            out |= {f"balance_{x}": balance, f"row_{x}": row, f"gap_{x}": gap}
+        return out
+
+    return jacobians
 
 
 def newton_slopes_fun(system: System, treatment: Treatment) -> ca.Function:

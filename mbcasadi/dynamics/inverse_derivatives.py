@@ -1,0 +1,92 @@
+"""Derivatives of inverse dynamics of a `System`: recursively of a tree, by AD of equations."""
+
+from typing import NamedTuple
+
+import casadi as ca
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.dynamics.terms import State, state_symbols
+from mbcasadi.model import inverse_dynamics_derivatives as of_tree
+from mbcasadi.system import System
+
+
+class Chart(NamedTuple):
+    """Coordinates of a derivative by the configuration.
+
+    Fields: `along` (nq, k) directions of dq, None for the coordinates of q themselves;
+    `of_tangent` (nv, k) the same directions as tangent steps.
+    """
+
+    along: ca.SX | None
+    of_tangent: ca.SX | None
+
+    def jacobian(self, value: ca.SX, q: ca.SX) -> ca.SX:
+        """Return the derivative of an expression of q."""
+        J = ca.jacobian(value, q)
+        return J if self.along is None else ca.sparsify(J @ self.along)
+
+    def from_tangent(self, derivative: ca.SX) -> ca.SX:
+        """Return a derivative along `q ⊕ dq` in these coordinates."""
+        return derivative if self.of_tangent is None else ca.sparsify(derivative @ self.of_tangent)
+
+
+def tangent_chart(system: System, q: ca.SX) -> Chart:
+    """Return the chart of derivatives along `q ⊕ dq`."""
+    return Chart(None if system.nq == system.nv else system.velocity_map(q), None)
+
+
+def coordinate_chart(system: System, q: ca.SX) -> Chart:
+    """Return the chart of derivatives by the coordinates of q.
+
+    `dq/dt = N v` with orthogonal columns of N, and members of a tree do not depend on the lengths
+    of quaternions: `∂F/∂q = T N⁺` of their tangent derivatives T.
+    """
+    if system.nq == system.nv:
+        return Chart(None, None)
+    N = system.velocity_map(q)
+    return Chart(None, ca.sparsify(ca.diag(1 / ca.densify(ca.sum1(N**2).T)) @ N.T))
+
+
+@checked
+def inverse_dynamics_derivatives(system: System) -> ca.Function:
+    """Return (q, v, a, [t]) → (dfdq, dfdv, dfda) of `f = M a + h - f_passive`.
+
+    Derivatives with respect to q are tangent ones, (nv, nv): along `q ⊕ dq`. `dfda` is M.
+    Of a system that was read from a model they follow the recursion of
+    `model.derivative_recursion`.
+    """
+    state = state_symbols(system, ca.SX)
+    a = ca.SX.sym("a", system.nv)
+    by_q, by_v = force_derivatives(system, state, a, tangent_chart(system, state.q))
+    inputs = {"q": state.q, "v": state.v, "a": a} | state.last
+    outputs = {"dfdq": by_q, "dfdv": by_v, "dfda": system.mass_matrix(state.q)}
+    return ca.Function(
+        "inverse_dynamics_derivatives",
+        list(inputs.values()),
+        list(outputs.values()),
+        list(inputs),
+        list(outputs),
+        {"cse": True},
+    )
+
+
+def force_derivatives(
+    system: System, state: State[ca.SX], a: ca.SX, chart: Chart
+) -> tuple[ca.SX, ca.SX]:
+    """Return the derivatives of `M a + h - f_passive` by q in a chart, and by v.
+
+    Args:
+        system: the mechanism.
+        state: symbols of its inputs.
+        a: (nv, 1) acceleration.
+        chart: coordinates of the derivative by q.
+    """
+    q, v = state.q, state.v
+    f_passive = system.passive_force(q, v)
+    if system.tree is None:
+        force = ca.cse(system.mass_matrix(q) @ a + system.bias_force(q, v) - f_passive)
+        return chart.jacobian(force, q), ca.jacobian(force, v)
+    system.require_available("mass_matrix", "bias_force")
+    by_q, by_v = of_tree(system.tree, q, v, a, system.actuators)
+    by_q = chart.from_tangent(by_q) - chart.jacobian(f_passive, q)
+    return ca.sparsify(by_q), ca.sparsify(by_v - ca.jacobian(f_passive, v))

@@ -1,0 +1,131 @@
+"""Derivatives of the constraint rows of a `System`: of pairs of points by formulas, else by AD.
+
+Of `A a + c`, of the forces `Aᵀ lam` and `Aᵀ e`, and of `A w`, with a, lam, e and w held fixed.
+"""
+
+from collections.abc import Container
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.constraints.pair_derivatives import PairDerivatives, pair_derivatives
+from mbcasadi.constraints.pairs import pair_of
+from mbcasadi.description import Baumgarte, Connect, Weld
+from mbcasadi.dynamics.inverse_derivatives import Chart
+from mbcasadi.dynamics.terms import State, rates_of, terms
+from mbcasadi.system import System
+
+PAIR_ROWS = 3
+"""Rows of a connect, and the first ones of a weld: the gap between two points."""
+
+
+class Fixed(NamedTuple):
+    """What is held fixed: `a`, `w` (nv, 1), `lam`, `e` (nc, 1)."""
+
+    a: ca.SX
+    lam: ca.SX
+    e: ca.SX
+    w: ca.SX
+
+
+def row_derivatives(
+    system: System,
+    state: State[ca.SX],
+    fixed: Fixed,
+    chart: Chart,
+    baumgarte: Baumgarte | None = None,
+) -> dict[str, ca.SX]:
+    """Return for x in q, v, [t]: row_x, force_x, gap_x, share_x.
+
+    They are the derivatives of `A a + c`, `Aᵀ lam`, `Aᵀ e` and `A w`.
+
+    Args:
+        system: the mechanism.
+        state: symbols of its inputs.
+        fixed: what is held fixed.
+        chart: coordinates of derivatives by q.
+        baumgarte: stabilisation of drift.
+    """
+    pairs = _pairs(system)
+    total = _of_other_rows(system, state, fixed, chart, (pairs, baumgarte))
+    on = ca.SX.ones(system.nc) if state.mask is None else state.mask
+    for first, equality in pairs.items():
+        assert system.tree is not None  # pairs belong to trees
+        derivatives = pair_derivatives(pair_of(system.tree, equality, state.q), state.v, fixed.a)
+        rows = slice(first, first + PAIR_ROWS)
+        place = ca.SX.eye(system.nc)[:, rows] @ ca.diag(on[rows])
+        by_q, by_v = derivatives.rows(system.nv)
+        if baumgarte is not None:
+            of_drift = _of_drift(system, state, derivatives, rows, baumgarte)
+            by_q, by_v = by_q + of_drift[0], by_v + of_drift[1]
+        tangent = {"row_q": place @ by_q, "share_q": place @ derivatives.share(system.nv, fixed.w)}
+        for key, lam in (("force_q", fixed.lam), ("gap_q", fixed.e)):
+            tangent[key] = derivatives.force(system.nv, on[rows] * lam[rows])
+        for key, derivative in tangent.items():
+            total[key] += chart.from_tangent(derivative)
+        total["row_v"] += place @ by_v
+    return {key: ca.sparsify(value) for key, value in total.items()}
+
+
+def _pairs(system: System) -> dict[int, Connect | Weld]:
+    """Return the pairs of points of a tree by their first rows."""
+    places = np.cumsum([0, *(equality.size for equality in system.equalities)])
+    return {
+        int(first): equality
+        for first, equality in zip(places, system.equalities, strict=False)
+        if isinstance(equality, Connect | Weld)
+    }
+
+
+def _of_other_rows(
+    system: System,
+    state: State[ca.SX],
+    fixed: Fixed,
+    chart: Chart,
+    given: tuple[Container[int], Baumgarte | None],
+) -> dict[str, ca.SX]:
+    """Return the derivatives of all rows but those of pairs, with the sizes of all.
+
+    Args:
+        system, state, fixed, chart: as in `row_derivatives`.
+        given: first rows of the pairs, and the stabilisation.
+    """
+    pairs, baumgarte = given
+    firsts = [i for i in range(system.nc) if i in pairs]
+    of_pairs = {first + k for first in firsts for k in range(PAIR_ROWS)}
+    rest = [i for i in range(system.nc) if i not in of_pairs]
+    _, _, A, c = terms(system, state, baumgarte)
+    A, c, place = A[rest, :], c[rest], ca.SX.eye(system.nc)[:, rest]
+    values = {
+        "force": A.T @ fixed.lam[rest],
+        "row": A @ fixed.a + c,
+        "gap": A.T @ fixed.e[rest],
+        "share": A @ fixed.w,
+    }
+    # Shared before they are differentiated, and afterwards: this halves them.
+    values = dict(zip(values, ca.cse(list(values.values())), strict=True))
+    jacobians = {}
+    for x, symbol in state.of_qv.items():
+        for name, value in values.items():
+            J = chart.jacobian(value, symbol) if x == "q" else ca.jacobian(value, symbol)
+            jacobians[f"{name}_{x}"] = place @ J if name in ("row", "share") else J
+    return dict(zip(jacobians, ca.cse(list(jacobians.values())), strict=True))
+
+
+def _of_drift(
+    system: System,
+    state: State[ca.SX],
+    derivatives: PairDerivatives,
+    rows: slice,
+    baumgarte: Baumgarte,
+) -> tuple[ca.SX, ca.SX]:
+    """Return the derivatives (3, nv) of `2 α psi + β² phi` of a pair by `q ⊕ dq` and by v.
+
+    `psi = A v` with A as the pair is seen from what carries it, phi as it is seen from the world.
+    """
+    alpha, beta = (ca.diag(rate[rows]) for rate in rates_of(baumgarte, system.nc))
+    of_rate = derivatives.share(system.nv, state.v)
+    of_gap = system.constraint_jacobian(state.q)[rows, :]
+    of_speed = system.loop_jacobian(state.q)[rows, :]
+    return 2 * alpha @ of_rate + beta**2 @ of_gap, 2 * alpha @ of_speed
