@@ -26,7 +26,7 @@ DaqpOrigin = Literal["wheel", "system"]
 
 # Above this size of one C function, gcc needs minutes at -O2 and beyond.
 COMPILER_CLIFF = 50_000
-DEFAULT_FLAGS = ("-O2",)
+DEFAULT_FLAGS = ("-O3",)
 LARGE_FLAGS = ("-O1",)
 
 

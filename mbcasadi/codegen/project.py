@@ -65,7 +65,7 @@ class CProject:
         Args:
             cc: the compiler; $CC, then `cc`, `gcc` or `clang` on the PATH by default.
             flags: optimisation flags, e.g. `("-O3", "-march=native")`; the manifest's by
-                default: `-O2`, or `-O1` where one function is so large that the compiler
+                default: `-O3`, or `-O1` where one function is so large that the compiler
                 would need minutes.
 
         Raises:

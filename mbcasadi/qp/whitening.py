@@ -21,26 +21,26 @@ class Whitened(NamedTuple):
     Attributes:
         y_0: (n,) the unconstrained optimum.
         L_inv: (k, k) lower triangular, for the first k unknowns.
-        free: (n - k,) Hessian of the others, diagonal.
+        free: Hessian of each of the others, which nothing couples.
         distance: length of x between y = 0 and y_0: the scale of rounding errors in x.
     """
 
     y_0: ca.SX
     L_inv: ca.SX
-    free: ca.DM
+    free: float
     distance: ca.SX
 
     def unknown(self, x: ca.SX) -> ca.SX:
         """Return y (n,)."""
         k = self.L_inv.shape[0]
         first = linalg.product(self.L_inv, x[:k, 0])
-        return self.y_0 + ca.vertcat(first, x[k:, 0] / ca.sqrt(self.free))
+        return self.y_0 + ca.vertcat(first, self.free**-0.5 * x[k:, 0])
 
     def gradient(self, by_y: ca.SX) -> ca.SX:
         """Return a gradient (n,) by x."""
         k = self.L_inv.shape[0]
         first = linalg.product(self.L_inv.T, by_y[:k, 0])
-        return ca.vertcat(first, by_y[k:, 0] / ca.sqrt(self.free))
+        return ca.vertcat(first, self.free**-0.5 * by_y[k:, 0])
 
 
 class LeastDistance(NamedTuple):
@@ -51,16 +51,16 @@ class LeastDistance(NamedTuple):
     uba: ca.SX
 
 
-def whiten(H: ca.SX, g: ca.SX, free: ca.DM) -> Whitened:
-    """Return the substitution that makes the Hessian `diagcat(H, diag(free))` the identity.
+def whiten(H: ca.SX, g: ca.SX, free: float) -> Whitened:
+    """Return the substitution that makes the Hessian `diagcat(H, free I)` the identity.
 
     Args:
         H: (k, k) symmetric positive definite; only its lower triangle is read.
         g: (n,) gradient.
-        free: (n - k,) positive.
+        free: positive.
     """
     k = H.shape[0]
-    L_inv, root = linalg.inverse_factor(H), ca.sqrt(free)
+    L_inv, root = linalg.inverse_factor(H), free**0.5
     half = ca.vertcat(linalg.product(L_inv.T, g[:k, 0]), g[k:, 0] / root)
     y_0 = ca.vertcat(linalg.product(L_inv, half[:k, 0]), half[k:, 0] / root)
     return Whitened(-y_0, L_inv, free, ca.norm_2(half))

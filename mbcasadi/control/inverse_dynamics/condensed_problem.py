@@ -59,8 +59,8 @@ def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> C
     )
     problem, clipped = _clip_errors(problem, condensed, units)
     weights = units.force_weights(setup)
-    H, g, free = objective(setup, problem, condensed, weights)
-    whitened = whiten(H, g, free)
+    H, g = objective(setup, problem, condensed, weights)
+    whitened = whiten(H, g, weights.internal)
     return CondensedProblem(clipped, problem, units, weights, condensed, H, g, whitened)
 
 

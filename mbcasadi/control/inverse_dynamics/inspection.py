@@ -41,7 +41,7 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     lam = condensed.multipliers(p)
     value = rows.value(p, lam, w)
     outputs = {
-        "H": ca.diagcat(ca.tril2symm(ca.tril(qp.H)), ca.diag(whitened.free)),
+        "H": ca.diagcat(ca.tril2symm(ca.tril(qp.H)), whitened.free * ca.DM.eye(n - qp.H.shape[0])),
         "g": qp.g,
         "A_qp": ca.densify(ca.horzcat(rows.C_p - rows.C_lam @ condensed.E, rows.C_w)),
         "lba": rows.lower - constant,

@@ -202,14 +202,13 @@ def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
 
 def objective(
     setup: Setup, problem: Problem, condensed: Condensed, weights: ForceWeights
-) -> tuple[ca.SX, ca.SX, ca.DM]:
-    """Return the QP's cost at y = (p, w) = 0, see `qp.whitening.whiten`.
+) -> tuple[ca.SX, ca.SX]:
+    """Return the QP's cost at y = (p, w) = 0: lower triangle of the Hessian, gradient (n,).
 
-    The Hessian's lower triangle (k, k) of the unknowns that it couples, the gradient (n,), and the
-    diagonal of the other unknowns.
+    The Hessian (k, k) is that of p where nothing couples w with it: that of w is `r_w I`.
     """
     nw, tasks = problem.contacts.of_w.shape[1], problem.tasks
-    r_p, r_w = ca.DM(weights.actuators), weights.internal * ca.DM.ones(nw)
+    r_p, r_w = ca.DM(weights.actuators), weights.internal
     E_rows = linalg.product(condensed.T.T, tasks.J.T)
     missing = tasks.weight * (linalg.product(tasks.J, condensed.t) + tasks.offset)
     H = linalg.weighted_gram(E_rows, tasks.weight, r_p)
@@ -217,10 +216,9 @@ def objective(
     if setup.force_weight and problem.contacts.of_lam.shape[1]:
         F, f = contact_force_map(problem, condensed)
         push = setup.force_weight * ca.DM.ones(F.shape[0])
-        H = ca.diagcat(H, ca.diag(r_w)) + linalg.weighted_gram(F.T, push)
+        H = ca.diagcat(H, r_w * ca.DM.eye(nw)) + linalg.weighted_gram(F.T, push)
         g += setup.force_weight * linalg.product(F.T, f - problem.f_ref)
-        r_w = ca.DM(0, 1)
-    return H, ca.densify(g), r_w
+    return H, ca.densify(g)
 
 
 def contact_force_map(problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca.SX]:

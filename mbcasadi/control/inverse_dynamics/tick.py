@@ -124,7 +124,7 @@ def _rows_of_x(nu: int, rows: Rows, condensed: Condensed, whitened: Whitened) ->
     if coupled > nu:
         A = A + linalg.product(L_inv.T[:, nu:], rows.C_w.T)
     else:
-        A = ca.vertcat(A, ca.diag(1 / ca.sqrt(whitened.free)) @ rows.C_w.T)
+        A = ca.vertcat(A, ca.densify(whitened.free**-0.5 * rows.C_w.T))
     return A.T
 
 
