@@ -72,7 +72,7 @@ class InverseDynamicsQP(Setup):
             `control/safe_output`); "hold" the last u; "zero" actuator force within limits.
         fallback_law: a Function (q, v, ref, mask) → (u) in place of `fallback`.
         period: sample time, s.
-        solver: "daqp", or "qrqp", for the Function in Python; the C export uses DAQP.
+        solver: "daqp", or "qrqp", for the Function in Python; exported C has a solver of its own.
         name: a C identifier.
 
     Raises:
