@@ -19,6 +19,8 @@ from mbcasadi.linalg import loops
 SIZES = ((1, 1, 1), (3, 7, 2), (4, 8, 5), (12, 18, 13), (9, 30, 17))  # rows, unknowns, columns
 ROUNDING = 1e-11  # matrices of condition below 1e3, sums of at most 30 products
 RANK_TOL = 1e-3
+LANGUAGES = ("Python", "C", "C without vectors")
+NO_VECTORS = ("-O1", "-U__SSE2__", "-U__aarch64__")
 
 
 def pattern_of_tree(n: int) -> np.ndarray:
@@ -97,7 +99,7 @@ def evaluations(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, ...
         first += f.n_in()
     whole = ca.Function("whole", inputs, outputs)
     project = export_c(whole, tmp_path_factory.mktemp("loops") / "whole")
-    generated = project.load()
+    generated = {"C": project.load(), "C without vectors": project.load(flags=NO_VECTORS)}
     found, first, last = {}, 0, 0
     for size, f in functions.items():
         found[size] = (f, generated, slice(first, first + f.n_in()), slice(last, last + f.n_out()))
@@ -116,13 +118,14 @@ def results_of(
     if language == "Python":
         results = f.call(arguments)
     else:
-        everything = [ca.DM.ones(generated.sparsity_in(i)) for i in range(generated.n_in())]
+        whole = generated[language]
+        everything = [ca.DM.ones(whole.sparsity_in(i)) for i in range(whole.n_in())]
         everything[ours] = arguments
-        results = generated.call(everything)[answers]
+        results = whole.call(everything)[answers]
     return {name: np.array(x) for name, x in zip(f.name_out(), results, strict=True)}
 
 
-@pytest.mark.parametrize("language", ["Python", "C"])
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("size", SIZES)
 def test_loops_compute_what_numpy_does(evaluations, size, language):
     given = values_of(*size, np.random.default_rng(sum(size)))
@@ -161,7 +164,7 @@ def assert_is_row_basis(A, V, R, kept):
     np.testing.assert_array_equal(R, np.triu(R))
 
 
-@pytest.mark.parametrize("language", ["Python", "C"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_solves_with_dropped_rows_leave_zeros_there(evaluations, language):
     given = values_of(12, 18, 13, np.random.default_rng(5))
     found = results_of(evaluations[12, 18, 13], language, given)
