@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 
 FRICTION, SIDES = 0.6, 4  # of the contacts
 BASE_WEIGHT, POSTURE_WEIGHT = 10.0, 0.1
+KP, KD = 100.0, 20.0  # 1/s², 1/s: the tasks' own, critically damped
 SWAY = np.array([0.04, 0.04, 0.02, 0.08, 0.08, 0.08])  # of a quadruped's base, m and rad
 PHASE = np.radians([0, 90, 180, 45, 135, 0])
 FREQUENCY, PERIOD = 0.5, 1e-3  # Hz, s

@@ -41,7 +41,6 @@ LIBRARIES = ("-ltsid", "-leiquadprog", "-lpinocchio_default")
 INSTALL = 'install tsid==1.7.1 pin==3.4.0 "cmeel-urdfdom<5" "cmeel-tinyxml2<11" "cmeel-eigen<5"'
 ABSENT = f"{INSTALL} in an environment of its own, set {PREFIX} to its cmeel.prefix"
 
-GAINS = (100.0, 20.0)  # of both tasks, 1/s² and 1/s
 FORCE_WEIGHT = 1e-5  # of the contact forces, as in TSID's examples
 SCALE = 1e4  # of equal costs: eiquadprog adds 1e-8 to the Hessian; above 1e5 it loses digits
 
@@ -162,7 +161,9 @@ class Stance:
         limits = self.of_joints @ self.controller.system.limits.ctrl
         torque_weights = self.of_joints @ self.controller.force_weights.actuators
         lines = [
-            np.concatenate([weights, GAINS, [0.0 if equal else FORCE_WEIGHT], cone]),
+            np.concatenate(
+                [weights, [tick_cases.KP, tick_cases.KD], [0.0 if equal else FORCE_WEIGHT], cone]
+            ),
             *limits.T,
             scale * torque_weights if equal else np.zeros(len(limits)),
             np.array([len(self.case.feet)]),
