@@ -13,7 +13,6 @@ their files.
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +29,11 @@ from mbcasadi.benchmarks.tick_robots import (
     TURNS,
     Tick,
     exported,
+    exported_text,
     require_same,
     rows_beside_straight_line,
     rows_beside_tsid,
     sizes,
-    straight_line,
 )
 from mbcasadi.codegen import export_c
 from mbcasadi.control import InverseDynamicsQP
@@ -57,7 +56,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     cases = [QUADRUPED] if quick else [QUADRUPED, *robots()]
     ticks, turns = (QUICK_TICKS, 1) if quick else (TICKS, TURNS)
     flags: tuple[tuple[str, ...] | None, ...] = (NATIVE,) if quick else (NATIVE, None)
-    results: dict[str, Any] = {"rows": [], "flags of TSID": " ".join(tick_tsid.FLAGS)}
+    results: dict[str, Any] = {"rows": [], "flags of TSID": tick_tsid.FLAGS_TEXT}
     with tempfile.TemporaryDirectory(prefix="mbcasadi-tick-") as name:
         folder = Path(name)
         program = tick_tsid.build(folder)
@@ -69,12 +68,10 @@ def run(quick: bool = False) -> dict[str, Any]:
                 results["rows"] += rows_beside_tsid(tick, program, each, turns)
             if case is QUADRUPED:
                 results["rows"] += solver_rows(tick, folder, quick=quick)
-            if case is QUADRUPED and not quick:
-                text = replace(
-                    tick, project=export_c(straight_line(tick.controller), folder / "text")
-                )
-                results["straight-line text"] = sizes(text, (NATIVE,))
-                results["rows"] += rows_beside_straight_line(tick, text, turns)
+                if not quick:
+                    text = exported_text(tick, folder / "text")
+                    results["quadruped as straight-line text"] = sizes(text, (NATIVE,))
+                    results["rows"] += rows_beside_straight_line(tick, text, turns)
     return results
 
 

@@ -30,10 +30,8 @@ NATIVE = ("-O3", "-march=native")
 TURNS = 3
 EVICTED = 200  # ticks with swept caches
 COMPARED = 40  # ticks whose torques are compared
-SAME_TORQUES = 1e-3  # N m, of up to 40; eiquadprog stops at 1e-5
-SAME_MOTION = (
-    0.05  # of the largest joint acceleration; the costs of forces bias the tasks unequally
-)
+SAME_TORQUES = 1e-3  # N m, of up to 40; eiquadprog adds 1e-8 to the Hessian
+SAME_MOTION = 0.05  # of the largest joint acceleration; TSID's cost of forces biases the tasks
 INTERNAL_FORCE_WEIGHT = 1e-10  # of the compared controller: TSID has no such cost
 MEGABYTE, KILOBYTE = 1e6, 1e3
 
@@ -48,7 +46,7 @@ class Tick:
         case: the robot.
         controller: its law.
         project: the C.
-        states: (ticks, nq) and (ticks, nv); the first one is held.
+        states: (ticks, nq) and (ticks, nv); the first pose is held.
         seconds: of the processor, for the controller and for its export.
     """
 
@@ -180,6 +178,15 @@ def require_same(tick: Tick, program: tick_tsid.Program) -> dict[str, float]:
 def straight_line(controller: InverseDynamicsQP) -> Controller:
     """Return the same controller without loops over matrices."""
     return replace(controller.controller, stages=make_stages(controller, loops=False).qp)
+
+
+def exported_text(tick: Tick, folder: Path) -> Tick:
+    """Return the same tick as straight-line text, exported into a new folder."""
+    begin = time.process_time()
+    law = straight_line(tick.controller)
+    made = time.process_time()
+    project = export_c(law, folder)
+    return replace(tick, project=project, seconds=(made - begin, time.process_time() - made))
 
 
 def rows_beside_straight_line(tick: Tick, text: Tick, turns: int) -> list[dict[str, Any]]:

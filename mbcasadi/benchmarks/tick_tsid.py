@@ -8,7 +8,8 @@ its own, whose folder `cmeel.prefix` the environment variable `MBCASADI_TSID_PRE
         "cmeel-urdfdom<5" "cmeel-tinyxml2<11" "cmeel-eigen<5"
     export MBCASADI_TSID_PREFIX=$(echo $PWD/tsid/lib/python3*/site-packages/cmeel.prefix)
 
-The program has the flags of the wheels' libraries (no `-march`: Eigen's alignment would differ).
+Its libraries are those of the wheels, which run on any processor of their kind, and the program is
+compiled alike: with `-march=native` Eigen's alignment would be another one than theirs.
 """
 
 import os
@@ -37,6 +38,7 @@ Array = NDArray[np.float64]
 
 PREFIX = "MBCASADI_TSID_PREFIX"
 FLAGS = ("-O3", "-DNDEBUG")
+FLAGS_TEXT = f"{' '.join(FLAGS)}, with the libraries of the wheels as they are"
 LIBRARIES = ("-ltsid", "-leiquadprog", "-lpinocchio_default")
 INSTALL = 'install tsid==1.7.1 pin==3.4.0 "cmeel-urdfdom<5" "cmeel-tinyxml2<11" "cmeel-eigen<5"'
 ABSENT = f"{INSTALL} in an environment of its own, set {PREFIX} to its cmeel.prefix"
