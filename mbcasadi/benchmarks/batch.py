@@ -7,11 +7,9 @@ given for each: other work of the machine lengthens some. A peer does what it ca
 - `mujoco.rollout` takes whole steps (with actuators and integration, without contacts and limits);
 - CasADi's `map` evaluates our Function; "compiled" is the same C by `ca.external`, in one thread.
 
-Paths of further MJCF or URDF files may stand in the environment's MBCASADI_BENCH_MODELS, separated
-as in PATH.
+Robots of others are timed where `MBCASADI_BENCH_MODELS` names a folder that has their files.
 """
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +23,7 @@ from mujoco import rollout
 from numpy.typing import NDArray
 
 from mbcasadi import models
+from mbcasadi.benchmarks.robots import G1, GO2, robot_path
 from mbcasadi.benchmarks.rows import row
 from mbcasadi.codegen import batch
 from mbcasadi.codegen.batches.batch import Real, require_threads
@@ -40,8 +39,8 @@ from mbcasadi.system import System, read_mjcf
 Array = NDArray[np.float64]
 
 PACKAGE_MODELS = ("quadruped", "humanoid")
+ROBOTS = (GO2, G1)
 LOOPS = ("four_bar", "slider_crank")
-VARIABLE = "MBCASADI_BENCH_MODELS"
 STATES, ROUNDS = 2048, 8
 QUICK_STATES, QUICK_ROUNDS = 256, 2
 STEP, STEPS = 1e-3, 1000  # s
@@ -55,7 +54,7 @@ FED_BACK = {f"{name}_next": name for name in ("q", "v", "act", "drift", "t")}
 def run(quick: bool = False) -> dict[str, Any]:
     """Time batches and steps; `{"rows": [...], "lanes": ..., "compile_seconds": ...}`."""
     results: dict[str, Any] = {"rows": [], "lanes": {}, "compile_seconds": {}}
-    further = [Path(p) for p in os.environ.get(VARIABLE, "").split(os.pathsep) if p]
+    further = [path for path in map(robot_path, ROBOTS) if path is not None]
     count, rounds = (QUICK_STATES, QUICK_ROUNDS) if quick else (STATES, ROUNDS)
     for path in (*(models.path(name) for name in PACKAGE_MODELS), *further):
         add_dynamics(results, path, count, rounds)

@@ -1,6 +1,5 @@
 """Mechanisms whose constrained forward dynamics is timed: robots that stand, and closed loops."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,12 +8,10 @@ import mujoco
 import numpy as np
 
 from mbcasadi import models
+from mbcasadi.benchmarks.robots import CASSIE, G1, GO2, robot_path
 from mbcasadi.description import Frame, RigidTree
 
 Points = tuple[tuple[float, float, float], ...]
-
-FOLDER = "MBCASADI_BENCH_MODELS"
-"""Environment variable with a folder of further robots; files that are not there are left out."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +20,7 @@ class Standing:
 
     Attributes:
         name: what is printed.
-        file: name of one of our models, or the file in the folder of `FOLDER`.
+        file: name of one of our models, or the file in the folder of `robots.FOLDER`.
         held: body → points in its axes, m.
         own: the file is one of our models.
     """
@@ -38,8 +35,7 @@ class Standing:
         """The model's file, or None where it is absent."""
         if self.own:
             return models.path(self.file)
-        path = Path(os.environ.get(FOLDER, "")) / self.file
-        return path if FOLDER in os.environ and path.is_file() else None
+        return robot_path(self.file)
 
     def spec(self) -> mujoco.MjSpec:
         """Return the model with its bodies held, without contacts."""
@@ -87,16 +83,16 @@ CASES = (
     ),
     Standing(
         "Go2 on four feet",
-        "men__unitree_go2__go2.xml",
+        GO2,
         {f"{leg}_calf": ((-0.002, 0.0, -0.213),) for leg in ("FL", "FR", "RL", "RR")},
     ),
     Standing(
         "G1 on two soles, 8 points",
-        "men__unitree_g1__g1.xml",
+        G1,
         {
             f"{side}_ankle_roll_link": _corners(0.12, -0.05, 0.03, -0.03)
             for side in ("left", "right")
         },
     ),
-    Standing("Cassie, its loops", "men__agility_cassie__cassie.xml"),
+    Standing("Cassie, its loops", CASSIE),
 )

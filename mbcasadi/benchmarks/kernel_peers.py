@@ -66,7 +66,7 @@ def build_mujoco(work: Path, flags: Sequence[str]) -> Peer:
     program = work / "kernels_mujoco"
     command = [os.environ.get("CC", "cc"), *flags, f"-I{NATIVE}", f"-I{package / 'include'}"]
     command += [str(NATIVE / "kernels_mujoco.c"), str(libraries[0]), f"-Wl,-rpath,{package}"]
-    reason = _compile([*command, "-o", str(program)])
+    reason = compile_program([*command, "-o", str(program)])
     return Peer(name, None if reason else program, reason, _mujoco_input)
 
 
@@ -75,20 +75,20 @@ def build_pinocchio(work: Path, flags: Sequence[str], source: str = "kernels_pin
     name = "Pinocchio C++"
     prefix = _pinocchio_prefix()
     if prefix is None:
-        return Peer(name, None, "install pin", _pinocchio_input)
+        return Peer(name, None, "install pin", pinocchio_input)
     name = f"Pinocchio {_version('libpinocchio', 'pin')} C++"
     eigen = [p for p in (prefix / "include/eigen3", Path("/usr/include/eigen3")) if p.is_dir()]
     if not eigen:
-        return Peer(name, None, "its headers need Eigen's; install cmeel-eigen", _pinocchio_input)
+        return Peer(name, None, "its headers need Eigen's; install cmeel-eigen", pinocchio_input)
     program = work / source
     command = [os.environ.get("CXX", "c++"), "-std=c++17", *flags, *PINOCCHIO_DEFINES]
     command += [f"-I{NATIVE}", f"-I{prefix / 'include'}", f"-I{eigen[0]}"]
     command += [str(NATIVE / f"{source}.cpp"), "-o", str(program)]
-    reason = _compile(command)
-    return Peer(name, None if reason else program, reason, _pinocchio_input)
+    reason = compile_program(command)
+    return Peer(name, None if reason else program, reason, pinocchio_input)
 
 
-def _compile(command: Sequence[str]) -> str:
+def compile_program(command: Sequence[str]) -> str:
     """Run a compiler; return "" or why it failed."""
     process = subprocess.run(command, capture_output=True, text=True)
     if process.returncode == 0:
@@ -118,7 +118,7 @@ def _mujoco_input(model: TimedModel, _: Path) -> tuple[str, list[str]]:
     ]
 
 
-def _pinocchio_input(model: TimedModel, folder: Path) -> tuple[str, list[str]]:
+def pinocchio_input(model: TimedModel, folder: Path) -> tuple[str, list[str]]:
     """Write the tree as numbers: joints at their anchors, in the axes of their bodies."""
     tree = model.tree
     carried = attach_bodies(tree)

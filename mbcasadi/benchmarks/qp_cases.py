@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mbcasadi import models
 from mbcasadi.benchmarks import mpc, tick
+from mbcasadi.benchmarks.tick_cases import QUADRUPED
 from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description import Contact
@@ -39,8 +40,7 @@ class Case:
 
 def cases(ticks: int) -> Iterator[Case]:
     """Yield the records, each of so many ticks."""
-    path = models.path("quadruped")
-    yield _inverse_dynamics("quadruped", tick.quadruped_controller(path), tick.sway(path, ticks))
+    yield _inverse_dynamics("quadruped", QUADRUPED.controller(), QUADRUPED.sway(ticks))
     humanoid = humanoid_controller()
     yield _inverse_dynamics("humanoid", humanoid, swing(humanoid, ticks))
     for horizon in mpc.HORIZONS:

@@ -1,10 +1,14 @@
 """One whole control tick in generated C: kinematics, dynamics, QP and self-check.
 
-The quadruped of `mujoco_models` sways over its four feet, which stay where they are; every tick
-of the record is timed in a C program, the active set carried from tick to tick as on a robot.
-"warm" runs tick after tick, "evicted" sweeps 64 MiB of memory before each one. Beside it is
-the time that other solvers take for the QP alone, in the usual form (whose torques must be ours)
-and as we condense it. Peers that are not installed are named as absent.
+Robots sway over their feet, which stay where they are; every tick of the record is timed in a C
+program, the active set carried from tick to tick as on a robot. "warm" runs tick after tick,
+"evicted" sweeps 64 MiB of memory before each one. Beside it is TSID's whole tick, timed alike
+(`tick_tsid.py` says how to install it); and for the quadruped the time that other solvers take for
+the QP alone, in the usual form (whose torques must be ours) and as we condense it, and the same
+tick without loops. Peers that are not installed are named as absent.
+
+Go2 and G1 are timed where the environment variable `MBCASADI_BENCH_MODELS` names a folder that has
+their files.
 """
 
 import tempfile
@@ -13,88 +17,81 @@ from pathlib import Path
 from typing import Any
 
 import casadi as ca
-import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from mbcasadi import models
-from mbcasadi.benchmarks import tick_peers
+from mbcasadi.benchmarks import tick_peers, tick_tsid
 from mbcasadi.benchmarks.rows import row
+from mbcasadi.benchmarks.tick_cases import FRICTION, PERIOD, QUADRUPED, TickCase, robots
 from mbcasadi.benchmarks.tick_full_form import full_form
-from mbcasadi.codegen import CProject, TickTimes, export_c
-from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.description import Contact, Controller, LeastDistanceStages, Signal
+from mbcasadi.benchmarks.tick_robots import (
+    NATIVE,
+    TURNS,
+    Tick,
+    exported,
+    exported_text,
+    require_same,
+    rows_beside_straight_line,
+    rows_beside_tsid,
+    sizes,
+)
+from mbcasadi.codegen import export_c
+from mbcasadi.control import InverseDynamicsQP
+from mbcasadi.description import Controller, LeastDistanceStages, Signal
 from mbcasadi.errors import SolverError
-from mbcasadi.system import read_mjcf
 
 Array = NDArray[np.float64]
 
-FLAGS = ("-O3", "-march=native")
-FEET = ("FL", "FR", "RL", "RR")
-FRICTION, LEAST_FORCE = 0.6, 5.0  # of the contacts, N
-SWAY = np.array([0.04, 0.04, 0.02, 0.08, 0.08, 0.08])  # of the trunk, m and rad
-FREQUENCY, PERIOD = 0.5, 1e-3  # Hz, s
 TICKS, QUICK_TICKS = 2000, 200
-REPEATS, EVICTED = 5, 200  # passes over the record, ticks with swept caches
+REPEATS = 5  # passes over the record, of the QP alone
 MOST_PROBLEMS = 300  # for the peers
 SAME_TORQUES = 1e-4  # N m, of 7; solvers stop at different accuracies
 
 
 def run(quick: bool = False) -> dict[str, Any]:
-    """Time the quadruped's tick and its peers; `{"rows": [...], "flags": ..., ...}`."""
-    path = models.path("quadruped")
-    controller = quadruped_controller(path)
-    q, v = sway(path, QUICK_TICKS if quick else TICKS)
-    inputs = {
-        "q": q,
-        "v": v,
-        "ref": np.array(controller.reference_at(q[0]), dtype=float).ravel(),
-        "mask": np.ones(len(FEET)),
-    }
-    with tempfile.TemporaryDirectory(prefix="mbcasadi-tick-") as folder:
-        project = export_c(controller, Path(folder) / "tick")
-        build = project.build(flags=FLAGS)
-        times = tick_times(project, inputs, quick=quick)
-        rows = tick_rows("quadruped", times)
-        rows += usual_form_rows("quadruped", controller, (q, v), times["warm"].median)
-        rows += qp_rows("quadruped", controller.controller, inputs, Path(folder), quick=quick)
-    return {
-        "rows": rows,
-        "flags": " ".join(FLAGS),
-        "operations": project.operations,
-        "compile_seconds": build.seconds,
-        "unsolved": {k: int(np.count_nonzero(t.status)) for k, t in times.items()},
-    }
+    """Time the robots' ticks and their peers; `{"rows": [...], <robot>: sizes, ...}`.
+
+    A quick run has the quadruped alone, one pass over a short record and one set of flags.
+    """
+    cases = [QUADRUPED] if quick else [QUADRUPED, *robots()]
+    ticks, turns = (QUICK_TICKS, 1) if quick else (TICKS, TURNS)
+    flags: tuple[tuple[str, ...] | None, ...] = (NATIVE,) if quick else (NATIVE, None)
+    results: dict[str, Any] = {"rows": [], "flags of TSID": tick_tsid.FLAGS_TEXT}
+    with tempfile.TemporaryDirectory(prefix="mbcasadi-tick-") as name:
+        folder = Path(name)
+        program = tick_tsid.build(folder)
+        for case in cases:
+            tick = exported(case, folder / case.name, ticks)
+            gaps = require_same(tick, program)
+            results[case.name] = sizes(tick, flags) | {"beside TSID": gaps}
+            for each in flags:
+                results["rows"] += rows_beside_tsid(tick, program, each, turns)
+            if case is QUADRUPED:
+                results["rows"] += solver_rows(tick, folder, quick=quick)
+                if not quick:
+                    text = exported_text(tick, folder / "text")
+                    results["quadruped as straight-line text"] = sizes(text, (NATIVE,))
+                    results["rows"] += rows_beside_straight_line(tick, text, turns)
+    return results
 
 
-def tick_times(
-    project: CProject, inputs: Mapping[str, ArrayLike], *, quick: bool = False
-) -> dict[str, TickTimes]:
-    """Return the times of every tick of any exported controller, warm and evicted."""
-    short = {k: np.asarray(a)[:EVICTED] if np.ndim(a) == 2 else a for k, a in inputs.items()}
-    return {
-        "warm": project.time(inputs, 1 if quick else REPEATS, flags=FLAGS),
-        "evicted": project.time(short, 1, evict=True, flags=FLAGS),
-    }
-
-
-def tick_rows(model: str, times: Mapping[str, TickTimes]) -> list[dict[str, Any]]:
-    """Return median and 99th percentile of the whole tick."""
-    return [
-        row(model, f"whole tick, {caches}, {label}", value, tick_peers.TSID_ABSENT, None)
-        for caches, ticks in times.items()
-        for label, value in (("median", ticks.median), ("p99", ticks.p99))
-    ]
+def solver_rows(tick: Tick, folder: Path, *, quick: bool) -> list[dict[str, Any]]:
+    """Return the rows of other QP solvers, in the usual form and as we condense the problem."""
+    whole = tick.project.time(tick.inputs, 1 if quick else REPEATS, flags=NATIVE)
+    rows = usual_form_rows(tick.case, tick.controller, tick.states, whole.median)
+    return rows + qp_rows(
+        tick.case.name, tick.controller.controller, tick.inputs, folder, quick=quick
+    )
 
 
 def usual_form_rows(
-    model: str, controller: InverseDynamicsQP, states: tuple[Array, Array], tick: float
+    case: TickCase, controller: InverseDynamicsQP, states: tuple[Array, Array], tick: float
 ) -> list[dict[str, Any]]:
     """Compare our whole tick with other solvers' time for the QP alone, in its usual form.
 
     Args:
-        model: its name.
-        controller: the whole-body controller.
+        case: the robot.
+        controller: its whole-body controller.
         states: (ticks, nq) and (ticks, nv).
         tick: median time of our whole tick, s.
 
@@ -103,7 +100,8 @@ def usual_form_rows(
     """
     every = max(1, len(states[0]) // MOST_PROBLEMS)
     q, v = (values[::every] for values in states)
-    problems = full_form(controller, FEET, (FRICTION, LEAST_FORCE), (q, v), states[0][0])
+    cone = (FRICTION, case.least_force)
+    problems = full_form(controller, case.sites, cone, (q, v), states[0][0])
     law, ref = controller.function, controller.reference_at(states[0][0])
     ours = [
         np.array(law(a, b, ref, 1, controller.z0)[0]).ravel() for a, b in zip(q, v, strict=True)
@@ -117,7 +115,7 @@ def usual_form_rows(
         for problem, x, u in zip(problems, peer.solutions, ours, strict=False):
             if np.max(np.abs(problem.torques(x) - u)) > SAME_TORQUES:
                 raise SolverError(f"{peer.name}: other torques than ours, the times do not compare")
-        rows.append(row(model, label, tick, peer.name, peer.median))
+        rows.append(row(case.name, label, tick, peer.name, peer.median))
     return rows
 
 
@@ -140,46 +138,10 @@ def qp_rows(
     project = export_c(solver_only(stages), folder / "qp")
     columns = dict(zip(("A", "lower", "upper"), problems, strict=True))
     columns["A"] = columns["A"].transpose(0, 2, 1).reshape(len(columns["A"]), -1)
-    ours = project.time(columns, 1 if quick else REPEATS, flags=FLAGS).median
+    ours = project.time(columns, 1 if quick else REPEATS, flags=NATIVE).median
     label = f"QP alone, condensed: {stages.n} unknowns, {stages.m} rows"
     short = tick_peers.from_least_distance(*(values[:MOST_PROBLEMS] for values in problems))
     return [row(model, label, ours, p.name, p.median) for p in tick_peers.solvers(short)]
-
-
-def quadruped_controller(path: Path) -> InverseDynamicsQP:
-    """Return the whole-body controller of a quadruped that stands on four feet."""
-    return InverseDynamicsQP(
-        read_mjcf(path),
-        tasks=[FrameTask("trunk", weight=10.0), PostureTask(weight=0.1)],
-        contacts=[Contact(f, friction=FRICTION, sides=4, min_force=LEAST_FORCE) for f in FEET],
-        name="quadruped_tick",
-        period=PERIOD,
-    )
-
-
-def sway(path: Path, ticks: int) -> tuple[Array, Array]:
-    """Return (ticks, nq) and (ticks, nv): the trunk sways, the feet stay, `J_foot v = 0`."""
-    model = mujoco.MjModel.from_xml_path(str(path))
-    data = mujoco.MjData(model)
-    mujoco.mj_resetDataKeyframe(model, data, 0)
-    phase = np.array([0, 90, 180, 45, 135, 0]) * np.pi / 180
-    rate = 2 * np.pi * FREQUENCY
-    q, v = np.zeros((ticks, model.nq)), np.zeros((ticks, model.nv))
-    jacobian = np.zeros((3, model.nv))
-    for k in range(ticks):
-        mujoco.mj_kinematics(model, data)
-        mujoco.mj_comPos(model, data)
-        rows = []
-        for foot in FEET:
-            site = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_SITE, foot)
-            mujoco.mj_jacSite(model, data, jacobian, None, site)
-            rows.append(jacobian.copy())
-        J = np.vstack(rows)
-        trunk = SWAY * rate * np.cos(rate * k * PERIOD + phase)
-        legs = -np.linalg.solve(J[:, 6:], J[:, :6] @ trunk)
-        q[k], v[k] = data.qpos, np.concatenate([trunk, legs])
-        mujoco.mj_integratePos(model, data.qpos, v[k], PERIOD)
-    return q, v
 
 
 def record_problems(

@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from mbcasadi.benchmarks.tick_cases import BASE_WEIGHT, KD, KP, POSTURE_WEIGHT
 from mbcasadi.control import InverseDynamicsQP
 
 Array = NDArray[np.float64]
-
-KP, KD = 100.0, 20.0  # 1/s², 1/s: the tasks' own, critically damped
-TRUNK_WEIGHT, POSTURE_WEIGHT = 10.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ def _problem(
         (np.eye(nv, nv + nf, 0)[6:], KP * (stance[7:] - q[7:]) - KD * v[6:]),
         (root[:, None] * T, -root * t),
     ]
-    weights = (TRUNK_WEIGHT, POSTURE_WEIGHT, 1.0)
+    weights = (BASE_WEIGHT, POSTURE_WEIGHT, 1.0)
     H = sum(w * R.T @ R for w, (R, _) in zip(weights, rows, strict=True)) + 0.0
     g = -np.sum([w * R.T @ r for w, (R, r) in zip(weights, rows, strict=True)], axis=0)
     # (a, f) with the same torques and tasks: none is free, but eiquadprog needs a Cholesky factor.

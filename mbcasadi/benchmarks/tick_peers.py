@@ -1,8 +1,7 @@
 """Peers of the control tick: other QP solvers, on our condensed problem and on the usual form.
 
 eiquadprog, the solver of TSID, is timed in a C++ program; quadprog and ProxQP through their
-Python modules, whose calls cost about a microsecond. TSID itself is not timed: the extension
-modules of its wheel (1.10) crash beside every wheel of Pinocchio that they install with.
+Python modules, whose calls cost about a microsecond. TSID's whole tick is in `tick_tsid.py`.
 """
 
 import importlib.util
@@ -28,7 +27,6 @@ UNBOUNDED = 1e20  # bounds beyond are none
 REPEATS = 5
 PROXQP_ACCURACY = 1e-9
 PEERS = ("eiquadprog", "quadprog", "proxsuite")
-TSID_ABSENT = "TSID (absent: its wheel crashes beside the wheels of Pinocchio)"
 
 
 @dataclass(frozen=True)

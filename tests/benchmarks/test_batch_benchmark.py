@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mbcasadi import models
-from mbcasadi.benchmarks import batch
+from mbcasadi.benchmarks import batch, robots
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.errors import SolverError
 from mbcasadi.system import read_mjcf
@@ -38,13 +38,14 @@ def test_steps_have_rows_beside_both_integrators():
     assert all(0 < row["ours"] < 1e-2 for row in results["rows"])
 
 
-def test_further_models_come_from_the_environment(monkeypatch):
+def test_robots_of_others_come_from_the_folder_that_is_named(monkeypatch, tmp_path):
     seen = []
     monkeypatch.setattr(batch, "add_dynamics", lambda _, path, *__: seen.append(path.name))
     monkeypatch.setattr(batch, "add_steps", lambda *_: None)
-    monkeypatch.setenv(batch.VARIABLE, "/a/b.xml:/c/d.xml")
+    monkeypatch.setenv(robots.FOLDER, str(tmp_path))
+    (tmp_path / robots.GO2).touch()
     batch.run(quick=True)
-    assert seen[-2:] == ["b.xml", "d.xml"]
+    assert seen == ["quadruped.xml", "humanoid.xml", robots.GO2]
 
 
 def test_other_accelerations_are_not_timed():

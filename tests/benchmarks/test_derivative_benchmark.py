@@ -1,10 +1,10 @@
 """The benchmark of derivatives returns what `mbcasadi bench` prints; no time is judged."""
 
-from mbcasadi.benchmarks import derivatives, dynamics_cases
+from mbcasadi.benchmarks import derivatives, robots
 
 
 def test_a_case_gives_rows_operations_and_what_the_compiler_took(monkeypatch):
-    monkeypatch.delenv(dynamics_cases.FOLDER, raising=False)
+    monkeypatch.delenv(robots.FOLDER, raising=False)
     monkeypatch.setattr(derivatives, "FLAGS", ("-O0",))
     results = derivatives.run(quick=True)
     quantities = [(row["model"], row["quantity"]) for row in results["rows"]]
@@ -24,6 +24,6 @@ def test_a_case_gives_rows_operations_and_what_the_compiler_took(monkeypatch):
 
 def test_robots_come_from_the_folder_that_is_named(monkeypatch, tmp_path):
     (tmp_path / "men__unitree_go2__go2.xml").write_text("<mujoco/>")
-    monkeypatch.setenv(dynamics_cases.FOLDER, str(tmp_path))
+    monkeypatch.setenv(robots.FOLDER, str(tmp_path))
     names = [case.name for case in derivatives.default_cases()]
     assert names[-2:] == ["Go2, free", "Go2 on four feet"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mbcasadi.benchmarks import dynamics, dynamics_cases
+from mbcasadi.benchmarks import dynamics, dynamics_cases, robots
 from mbcasadi.benchmarks.kernel_peers import Peer
 from mbcasadi.system import read_mjcf
 
@@ -35,10 +35,10 @@ def test_states_are_closed_and_move_along_the_constraints():
 
 
 def test_robots_of_others_are_taken_from_the_folder_that_is_named(monkeypatch, tmp_path):
-    monkeypatch.delenv(dynamics_cases.FOLDER, raising=False)
+    monkeypatch.delenv(robots.FOLDER, raising=False)
     others = [case for case in dynamics_cases.CASES if not case.own]
     assert [case.path for case in others] == [None] * len(others)
-    monkeypatch.setenv(dynamics_cases.FOLDER, str(tmp_path))
+    monkeypatch.setenv(robots.FOLDER, str(tmp_path))
     file = tmp_path / others[0].file
     file.touch()
     assert [case.path for case in others] == [file] + [None] * (len(others) - 1)

@@ -50,7 +50,7 @@ def test_an_absent_peer_is_named(problem, tmp_path, monkeypatch):
 
 
 def test_pinocchio_reads_all_masses_of_moving_bodies(problem, tmp_path):
-    path, _ = kernel_peers._pinocchio_input(problem.model, tmp_path)
+    path, _ = kernel_peers.pinocchio_input(problem.model, tmp_path)
     tree = problem.model.tree
     lines = Path(path).read_text().splitlines()
     masses = [float(line.split()[19]) for line in lines[1 : 1 + len(tree.joints)]]

@@ -10,9 +10,9 @@ import pytest
 from codegen_problems import least_distance_controller, nested_law, saturated_controller
 
 import mbcasadi.codegen as codegen
-from mbcasadi.benchmarks import law_cases, tick
+from mbcasadi.benchmarks import law_cases
+from mbcasadi.benchmarks.tick_cases import QUADRUPED
 from mbcasadi.codegen.controller import HIDDEN, VISIBLE
-from mbcasadi.models import path
 
 INTERFACE = ("", "_n_in", "_n_out", "_incref", "_decref", "_checkout", "_release", "_work")
 INTERFACE += ("_default_in", "_name_in", "_name_out", "_sparsity_in", "_sparsity_out")
@@ -25,7 +25,7 @@ EXPORTS = {
         for case in law_cases.CASES
         if case.law == "impedance_control"
     ),
-    "quadruped": lambda: tick.quadruped_controller(path("quadruped")),
+    "quadruped": QUADRUPED.controller,
 }
 CALLS = 20
 
