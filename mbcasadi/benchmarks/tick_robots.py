@@ -85,7 +85,10 @@ def first_ticks(inputs: Mapping[str, Array], count: int) -> dict[str, ArrayLike]
 
 
 def sizes(tick: Tick, flags: Sequence[Sequence[str] | None]) -> dict[str, Any]:
-    """Return operations, seconds and memory of the Python and of the compiler, and kB."""
+    """Return operations, seconds in Python, seconds and memory of the compiler, library's size.
+
+    Linux counts the process that starts the compiler: its memory is a lower bound of what is given.
+    """
     result: dict[str, Any] = {
         "operations": tick.project.operations,
         "controller, CPU s": round(tick.seconds[0], 2),
