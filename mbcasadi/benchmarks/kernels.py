@@ -1,16 +1,19 @@
 """M, h, frame Jacobians and J̇v in one call: generated C against MuJoCo's C and Pinocchio's C++.
 
 All three are compiled programs that time themselves on the same states, so no Python is in the
-figures. "warm" calls the kernel over and over; "evicted" walks through more memory than the
-last-level cache holds before each call. Ours and the peers' programs are compiled here with
-`FLAGS`; MuJoCo's library is the one of its wheel.
+figures, and every entry of what they compute is compared before the times are. "warm" calls the
+kernel over and over and takes the shortest of many batches; "L2 swept" walks through 4 MiB before
+each call and "last level swept" through more memory than the last-level cache holds, and take the
+median. Each is the least of several turns. Ours and the peers' programs are compiled here with
+`FLAGS`; MuJoCo's library is the one of its wheel. Further robots are read from the folder that
+`MBCASADI_BENCH_MODELS` names.
 """
 
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi import mjcf, model, models
+from mbcasadi.benchmarks.dynamics_cases import FOLDER
 from mbcasadi.benchmarks.kernel_peers import NATIVE, Peer, TimedModel, build_mujoco, build_pinocchio
 from mbcasadi.description import Frame, RigidTree
 
@@ -26,7 +30,16 @@ FLAGS = ("-O3", "-march=native")
 STATES = 64
 MOST_FRAMES = 4
 QUANTITY = "M, h, J, J_dot_v"
-SUMS_AGREE = 1e-9  # relative; the peers compute the same M and h, or they are not compared
+AGREE = 1e-9  # of the largest entry; the peers compute the same numbers, or are not compared
+NAMES = ("kernels", "casadi_f0")  # of the generated functions, clones included
+CACHES = {"warm": "best", "L2 swept": "l2_swept", "last level swept": "evicted"}
+ROBOTS = (
+    "men__franka_emika_panda__panda",
+    "men__unitree_go2__go2",
+    "men__unitree_h1__h1",
+    "men__agility_cassie__cassie",
+    "men__unitree_g1__g1",
+)
 
 
 @dataclass(frozen=True)
@@ -47,16 +60,20 @@ class Rounds:
 
 
 def default_cases() -> tuple[Case, ...]:
-    """Return the arm, quadruped and humanoid that come with the package."""
-    return (
+    """Return the models that come with the package, and the robots that are in the folder."""
+    own = (
         Case(models.path("arm_gripper")),
         Case(models.path("quadruped"), ("FL", "FR", "RL", "RR")),
         Case(models.path("humanoid")),
     )
+    if FOLDER not in os.environ:
+        return own
+    paths = [Path(os.environ[FOLDER]) / f"{name}.xml" for name in ROBOTS]
+    return (*own, *(Case(path) for path in paths if path.is_file()))
 
 
 def run(quick: bool = False, models: Sequence[str | Path] = ()) -> dict[str, Any]:
-    """Time the kernels and return `{"rows": [...], "flags": ..., "operations": {...}}`.
+    """Time the kernels and return `{"rows", "flags", "operations", "code_bytes"}`.
 
     Args:
         quick: fewer samples.
@@ -69,14 +86,17 @@ def run(quick: bool = False, models: Sequence[str | Path] = ()) -> dict[str, Any
     cases = (*default_cases(), *(Case(Path(path)) for path in models))
     rows: list[dict[str, Any]] = []
     operations: dict[str, int] = {}
+    code_bytes: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         peers = (build_mujoco(work, FLAGS), build_pinocchio(work, FLAGS))
         for case in cases:
             problem = Problem.of(case, work)
             operations[problem.name] = problem.function.n_instructions()
+            code_bytes[problem.name] = problem.code_bytes()
             rows += _rows(problem, rounds, peers)
-    return {"rows": rows, "flags": " ".join(FLAGS), "operations": operations}
+    sizes = {"operations": operations, "code_bytes": code_bytes}
+    return {"rows": rows, "flags": " ".join(FLAGS), **sizes}
 
 
 @dataclass(frozen=True)
@@ -87,7 +107,7 @@ class Problem:
     model: TimedModel
     function: ca.Function
     states: Path
-    sums: tuple[float, float]
+    numbers: dict[str, np.ndarray]
     program: Path
 
     @staticmethod
@@ -105,9 +125,26 @@ class Problem:
             model=TimedModel(case.path, tree, frames),
             function=function,
             states=folder / "states.txt",
-            sums=_sums(tree, function, states[0]),
+            numbers=numbers_of(tree, function, states[0]),
             program=_compile(function, folder),
         )
+
+    def agrees(self, printed: dict[str, Any]) -> bool:
+        """Return whether a peer prints the same M, h, J and J_dot_v of slides and hinges."""
+        return all(
+            np.shape(printed.get(name, 0.0)) == own.shape
+            and float(np.abs(own - printed[name]).max()) <= AGREE * float(np.abs(own).max())
+            for name, own in self.numbers.items()
+        )
+
+    def code_bytes(self) -> int:
+        """Return the size of the compiled function, or 0 where there is no `nm`."""
+        if shutil.which("nm") is None:
+            return 0
+        command = ["nm", "-S", "--defined-only", str(self.program)]
+        symbols = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        sizes = [line.split() for line in symbols.splitlines()]
+        return sum(int(size[1], 16) for size in sizes if size[-1].startswith(NAMES))
 
 
 def kernels(tree: RigidTree, frames: Sequence[Frame]) -> ca.Function:
@@ -149,11 +186,22 @@ def _random_states(tree: RigidTree) -> np.ndarray:
     return np.array(rows)
 
 
-def _sums(tree: RigidTree, function: ca.Function, state: np.ndarray) -> tuple[float, float]:
-    """Return the sums of the diagonal of M and of h over slides and hinges."""
-    M, h = (np.array(x) for x in function(state[: tree.nq], state[tree.nq :])[:2])
+def numbers_of(
+    tree: RigidTree, function: ca.Function, state: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return M, h and J of slides and hinges, and J_dot_v, each by rows in one array.
+
+    The peers' dofs of free and ball joints are in other axes.
+    """
+    M, h, *motions = (np.array(x) for x in function(state[: tree.nq], state[tree.nq :]))
     dofs = [joint.dof for joint in tree.joints if joint.kind in ("slide", "hinge")]
-    return float(np.diag(M)[dofs].sum()), float(h[dofs].sum())
+    frames = len(motions) // 2
+    return {
+        "M": M[np.ix_(dofs, dofs)].ravel(),
+        "h": h[dofs].ravel(),
+        "J": np.concatenate([J[:, dofs].ravel() for J in motions[:frames]]),
+        "J_dot_v": np.concatenate(motions[frames:]).ravel(),
+    }
 
 
 def _compile(function: ca.Function, folder: Path) -> Path:
@@ -170,7 +218,7 @@ def _compile(function: ca.Function, folder: Path) -> Path:
 def _rows(problem: Problem, rounds: Rounds, peers: Sequence[Peer]) -> list[dict[str, Any]]:
     commands = [_our_command(problem, rounds)]
     commands += [_peer_command(peer, problem, rounds) for peer in peers if peer.program]
-    times = take_turns(commands, rounds.turns)
+    times = take_turns(commands, rounds.turns, np.min)
     ours, rows = times.pop(0), []
     for peer in peers:
         label, peer_times = peer.name, {}
@@ -178,10 +226,10 @@ def _rows(problem: Problem, rounds: Rounds, peers: Sequence[Peer]) -> list[dict[
             label = f"{peer.name} (absent: {peer.reason})"
         else:
             peer_times = times.pop(0)
-            if not np.allclose(peer_times["sums"], problem.sums, rtol=SUMS_AGREE):
-                label, peer_times = f"{peer.name} (computes another M or h: not compared)", {}
-        for caches in ("warm", "evicted"):
-            time, our_time = peer_times.get(caches), float(ours[caches])
+            if not problem.agrees(peer_times):
+                label, peer_times = f"{peer.name} (computes other numbers: not compared)", {}
+        for caches, key in CACHES.items():
+            time, our_time = peer_times.get(key), float(ours[key])
             rows.append(
                 {
                     "model": f"{problem.name}, nv {problem.model.tree.nv}",
@@ -215,11 +263,13 @@ def _peer_command(peer: Peer, problem: Problem, rounds: Rounds) -> list[str]:
     ]
 
 
-def take_turns(commands: Sequence[Sequence[str]], turns: int) -> list[dict[str, Any]]:
-    """Run the programs one after the other, several times; medians of what each prints."""
+def take_turns(
+    commands: Sequence[Sequence[str]], turns: int, choose: Callable[..., Any] = np.median
+) -> list[dict[str, Any]]:
+    """Run the programs one after the other, several times; medians of what each prints, or so."""
     runs = [[measure(command) for command in commands] for _ in range(turns)]
     return [
-        {name: np.median([run[k][name] for run in runs], axis=0) for name in runs[0][k]}
+        {name: choose([run[k][name] for run in runs], axis=0) for name in runs[0][k]}
         for k in range(len(commands))
     ]
 
