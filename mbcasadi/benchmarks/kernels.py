@@ -24,6 +24,7 @@ import numpy as np
 from mbcasadi import mjcf, model, models
 from mbcasadi.benchmarks.dynamics_cases import FOLDER
 from mbcasadi.benchmarks.kernel_peers import NATIVE, Peer, TimedModel, build_mujoco, build_pinocchio
+from mbcasadi.codegen.compiled_function import function_c
 from mbcasadi.description import Frame, RigidTree
 
 FLAGS = ("-O3", "-march=native")
@@ -31,7 +32,7 @@ STATES = 64
 MOST_FRAMES = 4
 QUANTITY = "M, h, J, J_dot_v"
 AGREE = 1e-9  # of the largest entry; the peers compute the same numbers, or are not compared
-NAMES = ("kernels", "casadi_f0")  # of the generated functions, clones included
+NAMES = ("kernels", "casadi_f0", "double_")  # of the generated functions, clones included
 CACHES = {"warm": "best", "L2 swept": "l2_swept", "last level swept": "evicted"}
 ROBOTS = (
     "men__franka_emika_panda__panda",
@@ -206,9 +207,7 @@ def numbers_of(
 
 def _compile(function: ca.Function, folder: Path) -> Path:
     source, program = folder / "kernels.c", folder / "kernels"
-    generator = ca.CodeGenerator("kernels.c")
-    generator.add(function)
-    source.write_text(generator.dump())
+    source.write_text(function_c(function), encoding="utf-8")
     compiler = os.environ.get("CC", "cc")
     command = [compiler, *FLAGS, f"-I{NATIVE}", str(source), str(NATIVE / "kernels_generated.c")]
     subprocess.run([*command, "-o", str(program), "-lm"], check=True)
