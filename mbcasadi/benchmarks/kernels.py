@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import numpy as np
 from mbcasadi import mjcf, model, models
 from mbcasadi.benchmarks.dynamics_cases import FOLDER
 from mbcasadi.benchmarks.kernel_peers import NATIVE, Peer, TimedModel, build_mujoco, build_pinocchio
+from mbcasadi.benchmarks.programs import take_turns
 from mbcasadi.codegen.compiled_function import function_c
 from mbcasadi.description import Frame, RigidTree
 
@@ -187,9 +188,7 @@ def _random_states(tree: RigidTree) -> np.ndarray:
     return np.array(rows)
 
 
-def numbers_of(
-    tree: RigidTree, function: ca.Function, state: np.ndarray
-) -> dict[str, np.ndarray]:
+def numbers_of(tree: RigidTree, function: ca.Function, state: np.ndarray) -> dict[str, np.ndarray]:
     """Return M, h and J of slides and hinges, and J_dot_v, each by rows in one array.
 
     The peers' dofs of free and ball joints are in other axes.
@@ -260,30 +259,3 @@ def _peer_command(peer: Peer, problem: Problem, rounds: Rounds) -> list[str]:
         *counts,
         *frame_arguments,
     ]
-
-
-def take_turns(
-    commands: Sequence[Sequence[str]], turns: int, choose: Callable[..., Any] = np.median
-) -> list[dict[str, Any]]:
-    """Run the programs one after the other, several times; medians of what each prints, or so."""
-    runs = [[measure(command) for command in commands] for _ in range(turns)]
-    return [
-        {name: choose([run[k][name] for run in runs], axis=0) for name in runs[0][k]}
-        for k in range(len(commands))
-    ]
-
-
-def measure(command: Sequence[str]) -> dict[str, Any]:
-    """Run a timing program on one core and return what it prints: a value or list by name."""
-    pinned = ["taskset", "-c", str(_last_core())] if shutil.which("taskset") else []
-    process = subprocess.run([*pinned, *command], check=True, capture_output=True, text=True)
-    values_by_name: dict[str, Any] = {}
-    for line in process.stdout.splitlines():
-        name, *values = line.split()
-        numbers = [float(value) for value in values]
-        values_by_name[name] = numbers[0] if len(numbers) == 1 else numbers
-    return values_by_name
-
-
-def _last_core() -> int:
-    return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0

@@ -21,8 +21,8 @@ def generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool =
     Args:
         functions: in one text.
         prefix: of internal symbols.
-        by_hand: write scalar functions, and matrix operations, as one would by hand, where possible.
-            Needs `<float.h>` and `<string.h>` before the text.
+        by_hand: write scalar functions and matrix operations as one would by hand, where they
+            are known; needs `<float.h>` and `<string.h>` before the text.
 
     Raises:
         ExportError: a Function has no generated C, or its C needs a foreign library.

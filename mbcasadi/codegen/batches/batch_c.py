@@ -109,7 +109,9 @@ def lane_runtime(real: str) -> str:
         template("lane_types.c.in", values)
         + (PAIRS if floats else "")
         + template("lane_transpose.c.in", values)
-        + template("lane_math.c.in", {"sine_kernels": template("sine_kernels.c.in", {"real": "wide"})})
+        + template(
+            "lane_math.c.in", {"sine_kernels": template("sine_kernels.c.in", {"real": "wide"})}
+        )
         + template("lane_operations.c.in", {"elementary": elementary})
     )
 
