@@ -24,6 +24,7 @@ import numpy as np
 from mbcasadi import mjcf, model, models
 from mbcasadi.benchmarks.dynamics_cases import FOLDER
 from mbcasadi.benchmarks.kernel_peers import NATIVE, Peer, TimedModel, build_mujoco, build_pinocchio
+from mbcasadi.benchmarks.kernel_states import numbers_of, random_states
 from mbcasadi.benchmarks.programs import take_turns
 from mbcasadi.codegen.compiled_function import function_c
 from mbcasadi.description import Frame, RigidTree
@@ -120,7 +121,7 @@ class Problem:
         function = kernels(tree, frames)
         folder = work / f"{case.path.stem}_{len(list(work.iterdir()))}"
         folder.mkdir()
-        states = _random_states(tree)
+        states = random_states(tree, STATES)
         np.savetxt(folder / "states.txt", states, fmt="%.17g")
         return Problem(
             name=case.path.stem,
@@ -169,39 +170,6 @@ def _frames(tree: RigidTree, names: Sequence[str] | None) -> tuple[Frame, ...]:
     ends = [i for i in range(1, len(tree.bodies)) if i not in parents and depths[i] > 0]
     ends = sorted(ends, key=lambda i: -depths[i])[:MOST_FRAMES]
     return tuple(f for f in tree.frames if f.kind == "body" and f.body in ends)
-
-
-def _random_states(tree: RigidTree) -> np.ndarray:
-    """Return (STATES, nq + nv) random states.
-
-    Free bodies do not translate: there the conventions of MuJoCo and Pinocchio for zero
-    acceleration are the same, so that h can be compared.
-    """
-    rng = np.random.default_rng(0)
-    rows = []
-    for _ in range(STATES):
-        q, v = model.random_state(tree, rng)
-        for joint in tree.joints:
-            if joint.kind == "free":
-                v[joint.dof : joint.dof + 3] = 0.0
-        rows.append(np.concatenate([q, v]))
-    return np.array(rows)
-
-
-def numbers_of(tree: RigidTree, function: ca.Function, state: np.ndarray) -> dict[str, np.ndarray]:
-    """Return M, h and J of slides and hinges, and J_dot_v, each by rows in one array.
-
-    The peers' dofs of free and ball joints are in other axes.
-    """
-    M, h, *motions = (np.array(x) for x in function(state[: tree.nq], state[tree.nq :]))
-    dofs = [joint.dof for joint in tree.joints if joint.kind in ("slide", "hinge")]
-    frames = len(motions) // 2
-    return {
-        "M": M[np.ix_(dofs, dofs)].ravel(),
-        "h": h[dofs].ravel(),
-        "J": np.concatenate([J[:, dofs].ravel() for J in motions[:frames]]),
-        "J_dot_v": np.concatenate(motions[frames:]).ravel(),
-    }
 
 
 def _compile(function: ca.Function, folder: Path) -> Path:
