@@ -24,8 +24,8 @@ SINE = re.compile(r"(sin|cos)\(x(\d+)\)")
 
 LEAST_ANGLES = 3
 """From so many on a loop over them is shorter than calls of the C library."""
-MOST_REORDERED = 12_000
-"""Values up to which the order is chosen; it takes time in proportion to the square."""
+MOST_EFFORT = 20_000_000_000
+"""Values times the square of the outputs up to which the order is chosen: about a second."""
 MOST_UNWANTED = 1024
 """Numbers of an input or output up to which one that is not passed is replaced by an array."""
 
@@ -38,6 +38,8 @@ class Values:
         texts: right-hand sides, in which `x3` is value 3.
         operands: the values that each one needs.
         outputs: value → (output, entry) that it is written to.
+        inputs, sizes: input or output → how many of its numbers the function knows.
+        checked: a caller need not pass all inputs and outputs.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -161,7 +163,7 @@ def _lines_of(values: Values, value: int, angles: dict[int, int]) -> list[str]:
 def _angles(values: Values) -> tuple[dict[int, int], list[int]]:
     """Return the values whose sines are taken in one loop, numbered, and what they are made of.
 
-    They depend on no sine themselves. None where there are few.
+    They depend on no sine themselves. Both are empty where there are few.
     """
     late = [False] * len(values.texts)
     angles: dict[int, int] = {}
@@ -187,7 +189,7 @@ def order_of(values: Values) -> list[int]:
     The next output is the one that needs the fewest new values; its operands come depth first,
     the longest one first. So one limb is done after the other, and few values wait.
     """
-    if len(values.texts) > MOST_REORDERED:
+    if len(values.texts) * len(values.outputs) ** 2 > MOST_EFFORT:
         return _depth_first(values, list(values.outputs), [0] * len(values.texts))
     needs: list[int] = []
     for value, operands in enumerate(values.operands):

@@ -10,7 +10,7 @@ from mpmath import mp
 
 from mbcasadi.codegen.compiled_function import compiled_function, function_c
 from mbcasadi.codegen.compiler import compile_c, find_compiler
-from mbcasadi.codegen.scalar_bodies import MOST_REORDERED, MOST_UNWANTED
+from mbcasadi.codegen.scalar_bodies import MOST_EFFORT, MOST_UNWANTED
 
 ROUNDING = 1e-14
 ULPS = 2.0
@@ -105,15 +105,26 @@ def test_no_operation_is_added_and_no_check_is_left():
     assert not re.search(r"\b(sin|cos)\(x[0-3]\)", body[0])
 
 
-@pytest.mark.parametrize("size", [MOST_UNWANTED + 1, MOST_REORDERED // 2 + 1])
-def test_long_functions_are_right_too(size):
+def test_a_function_of_many_inputs_is_right_too():
+    size = MOST_UNWANTED + 1
     x = ca.SX.sym("x", size)
-    total = ca.sum1(ca.sin(x) * x)
-    function = ca.Function("many", [x], [total, x[:3]])
+    function = ca.Function("many", [x], [ca.sum1(ca.sin(x) * x), x[:3]])
     values = np.random.default_rng(2).normal(size=size)
-    found, first = compiled_function(function)(ca.DM(values))
-    assert float(found) == pytest.approx(float(np.sum(np.sin(values) * values)), rel=1e-12)
+    total, first = compiled_function(function)(ca.DM(values))
+    assert float(total) == pytest.approx(float(np.sum(np.sin(values) * values)), rel=1e-12)
     np.testing.assert_array_equal(first.full().ravel(), values[:3])
+
+
+def test_a_function_of_many_outputs_is_written_soon_and_right():
+    size, steps = MOST_UNWANTED, 12
+    x = ca.SX.sym("x", size)
+    values = np.random.default_rng(4).uniform(0.5, 1.0, size)
+    y, expected = x, values
+    for _ in range(steps):
+        y, expected = (y + 1) * x, (expected + 1) * values
+    assert size**2 * 2 * steps * size > MOST_EFFORT
+    found = compiled_function(ca.Function("many", [x], [y]))(ca.DM(values))
+    np.testing.assert_allclose(found.full().ravel(), expected, rtol=1e-12)
 
 
 def test_matrix_functions_call_scalar_ones():
