@@ -28,7 +28,7 @@ from mbcasadi.benchmarks.dynamics_cases import CASES, Standing
 from mbcasadi.benchmarks.formulation_cases import random_states
 from mbcasadi.benchmarks.formulations import count_written_out
 from mbcasadi.benchmarks.kernel_peers import NATIVE
-from mbcasadi.benchmarks.kernels import take_turns
+from mbcasadi.benchmarks.programs import take_turns
 from mbcasadi.benchmarks.rows import row
 from mbcasadi.dynamics import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from mbcasadi.system import System, read_mjcf

@@ -22,7 +22,7 @@ import numpy as np
 
 from mbcasadi.benchmarks.dynamics_cases import CASES, Standing
 from mbcasadi.benchmarks.kernel_peers import NATIVE, Peer, TimedModel, build_pinocchio
-from mbcasadi.benchmarks.kernels import measure
+from mbcasadi.benchmarks.programs import measure
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.system import System, read_mjcf
 

@@ -32,7 +32,7 @@ from mbcasadi.benchmarks.formulation_cases import (
     random_states,
 )
 from mbcasadi.benchmarks.kernel_peers import NATIVE
-from mbcasadi.benchmarks.kernels import take_turns
+from mbcasadi.benchmarks.programs import take_turns
 from mbcasadi.system import read_mjcf
 
 FLAGS = ("-O2", "-march=native")

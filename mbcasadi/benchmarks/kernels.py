@@ -1,9 +1,12 @@
 """M, h, frame Jacobians and J̇v in one call: generated C against MuJoCo's C and Pinocchio's C++.
 
 All three are compiled programs that time themselves on the same states, so no Python is in the
-figures. "warm" calls the kernel over and over; "evicted" walks through more memory than the
-last-level cache holds before each call. Ours and the peers' programs are compiled here with
-`FLAGS`; MuJoCo's library is the one of its wheel.
+figures, and every entry of what they compute is compared before the times are. "warm" calls the
+kernel over and over and takes the shortest of many batches; "L2 swept" walks through 4 MiB before
+each call and "last level swept" through more memory than the last-level cache holds, and take the
+median. Each is the least of several turns. Ours and the peers' programs are compiled here with
+`FLAGS`; MuJoCo's library is the one of its wheel. Further robots are read from the folder that
+`MBCASADI_BENCH_MODELS` names.
 """
 
 import os
@@ -19,14 +22,27 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi import mjcf, model, models
+from mbcasadi.benchmarks.dynamics_cases import FOLDER
 from mbcasadi.benchmarks.kernel_peers import NATIVE, Peer, TimedModel, build_mujoco, build_pinocchio
+from mbcasadi.benchmarks.kernel_states import numbers_of, random_states
+from mbcasadi.benchmarks.programs import take_turns
+from mbcasadi.codegen.compiled_function import function_c
 from mbcasadi.description import Frame, RigidTree
 
 FLAGS = ("-O3", "-march=native")
 STATES = 64
 MOST_FRAMES = 4
 QUANTITY = "M, h, J, J_dot_v"
-SUMS_AGREE = 1e-9  # relative; the peers compute the same M and h, or they are not compared
+AGREE = 1e-9  # of the largest entry; the peers compute the same numbers, or are not compared
+NAMES = ("kernels", "casadi_f0", "double_")  # of the generated functions, clones included
+CACHES = {"warm": "best", "L2 swept": "l2_swept", "last level swept": "evicted"}
+ROBOTS = (
+    "men__franka_emika_panda__panda",
+    "men__unitree_go2__go2",
+    "men__unitree_h1__h1",
+    "men__agility_cassie__cassie",
+    "men__unitree_g1__g1",
+)
 
 
 @dataclass(frozen=True)
@@ -47,16 +63,20 @@ class Rounds:
 
 
 def default_cases() -> tuple[Case, ...]:
-    """Return the arm, quadruped and humanoid that come with the package."""
-    return (
+    """Return the models that come with the package, and the robots that are in the folder."""
+    own = (
         Case(models.path("arm_gripper")),
         Case(models.path("quadruped"), ("FL", "FR", "RL", "RR")),
         Case(models.path("humanoid")),
     )
+    if FOLDER not in os.environ:
+        return own
+    paths = [Path(os.environ[FOLDER]) / f"{name}.xml" for name in ROBOTS]
+    return (*own, *(Case(path) for path in paths if path.is_file()))
 
 
 def run(quick: bool = False, models: Sequence[str | Path] = ()) -> dict[str, Any]:
-    """Time the kernels and return `{"rows": [...], "flags": ..., "operations": {...}}`.
+    """Time the kernels and return `{"rows", "flags", "operations", "code_bytes"}`.
 
     Args:
         quick: fewer samples.
@@ -69,14 +89,17 @@ def run(quick: bool = False, models: Sequence[str | Path] = ()) -> dict[str, Any
     cases = (*default_cases(), *(Case(Path(path)) for path in models))
     rows: list[dict[str, Any]] = []
     operations: dict[str, int] = {}
+    code_bytes: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         peers = (build_mujoco(work, FLAGS), build_pinocchio(work, FLAGS))
         for case in cases:
             problem = Problem.of(case, work)
             operations[problem.name] = problem.function.n_instructions()
+            code_bytes[problem.name] = problem.code_bytes()
             rows += _rows(problem, rounds, peers)
-    return {"rows": rows, "flags": " ".join(FLAGS), "operations": operations}
+    sizes = {"operations": operations, "code_bytes": code_bytes}
+    return {"rows": rows, "flags": " ".join(FLAGS), **sizes}
 
 
 @dataclass(frozen=True)
@@ -87,7 +110,7 @@ class Problem:
     model: TimedModel
     function: ca.Function
     states: Path
-    sums: tuple[float, float]
+    numbers: dict[str, np.ndarray]
     program: Path
 
     @staticmethod
@@ -98,16 +121,33 @@ class Problem:
         function = kernels(tree, frames)
         folder = work / f"{case.path.stem}_{len(list(work.iterdir()))}"
         folder.mkdir()
-        states = _random_states(tree)
+        states = random_states(tree, STATES)
         np.savetxt(folder / "states.txt", states, fmt="%.17g")
         return Problem(
             name=case.path.stem,
             model=TimedModel(case.path, tree, frames),
             function=function,
             states=folder / "states.txt",
-            sums=_sums(tree, function, states[0]),
+            numbers=numbers_of(tree, function, states[0]),
             program=_compile(function, folder),
         )
+
+    def agrees(self, printed: dict[str, Any]) -> bool:
+        """Return whether a peer prints the same M, h, J and J_dot_v of slides and hinges."""
+        return all(
+            np.shape(printed.get(name, 0.0)) == own.shape
+            and float(np.abs(own - printed[name]).max()) <= AGREE * float(np.abs(own).max())
+            for name, own in self.numbers.items()
+        )
+
+    def code_bytes(self) -> int:
+        """Return the size of the compiled function, or 0 where there is no `nm`."""
+        if shutil.which("nm") is None:
+            return 0
+        command = ["nm", "-S", "--defined-only", str(self.program)]
+        symbols = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        sizes = [line.split() for line in symbols.splitlines()]
+        return sum(int(size[1], 16) for size in sizes if size[-1].startswith(NAMES))
 
 
 def kernels(tree: RigidTree, frames: Sequence[Frame]) -> ca.Function:
@@ -132,35 +172,9 @@ def _frames(tree: RigidTree, names: Sequence[str] | None) -> tuple[Frame, ...]:
     return tuple(f for f in tree.frames if f.kind == "body" and f.body in ends)
 
 
-def _random_states(tree: RigidTree) -> np.ndarray:
-    """Return (STATES, nq + nv) random states.
-
-    Free bodies do not translate: there the conventions of MuJoCo and Pinocchio for zero
-    acceleration are the same, so that h can be compared.
-    """
-    rng = np.random.default_rng(0)
-    rows = []
-    for _ in range(STATES):
-        q, v = model.random_state(tree, rng)
-        for joint in tree.joints:
-            if joint.kind == "free":
-                v[joint.dof : joint.dof + 3] = 0.0
-        rows.append(np.concatenate([q, v]))
-    return np.array(rows)
-
-
-def _sums(tree: RigidTree, function: ca.Function, state: np.ndarray) -> tuple[float, float]:
-    """Return the sums of the diagonal of M and of h over slides and hinges."""
-    M, h = (np.array(x) for x in function(state[: tree.nq], state[tree.nq :])[:2])
-    dofs = [joint.dof for joint in tree.joints if joint.kind in ("slide", "hinge")]
-    return float(np.diag(M)[dofs].sum()), float(h[dofs].sum())
-
-
 def _compile(function: ca.Function, folder: Path) -> Path:
     source, program = folder / "kernels.c", folder / "kernels"
-    generator = ca.CodeGenerator("kernels.c")
-    generator.add(function)
-    source.write_text(generator.dump())
+    source.write_text(function_c(function), encoding="utf-8")
     compiler = os.environ.get("CC", "cc")
     command = [compiler, *FLAGS, f"-I{NATIVE}", str(source), str(NATIVE / "kernels_generated.c")]
     subprocess.run([*command, "-o", str(program), "-lm"], check=True)
@@ -170,7 +184,7 @@ def _compile(function: ca.Function, folder: Path) -> Path:
 def _rows(problem: Problem, rounds: Rounds, peers: Sequence[Peer]) -> list[dict[str, Any]]:
     commands = [_our_command(problem, rounds)]
     commands += [_peer_command(peer, problem, rounds) for peer in peers if peer.program]
-    times = take_turns(commands, rounds.turns)
+    times = take_turns(commands, rounds.turns, np.min)
     ours, rows = times.pop(0), []
     for peer in peers:
         label, peer_times = peer.name, {}
@@ -178,10 +192,10 @@ def _rows(problem: Problem, rounds: Rounds, peers: Sequence[Peer]) -> list[dict[
             label = f"{peer.name} (absent: {peer.reason})"
         else:
             peer_times = times.pop(0)
-            if not np.allclose(peer_times["sums"], problem.sums, rtol=SUMS_AGREE):
-                label, peer_times = f"{peer.name} (computes another M or h: not compared)", {}
-        for caches in ("warm", "evicted"):
-            time, our_time = peer_times.get(caches), float(ours[caches])
+            if not problem.agrees(peer_times):
+                label, peer_times = f"{peer.name} (computes other numbers: not compared)", {}
+        for caches, key in CACHES.items():
+            time, our_time = peer_times.get(key), float(ours[key])
             rows.append(
                 {
                     "model": f"{problem.name}, nv {problem.model.tree.nv}",
@@ -213,28 +227,3 @@ def _peer_command(peer: Peer, problem: Problem, rounds: Rounds) -> list[str]:
         *counts,
         *frame_arguments,
     ]
-
-
-def take_turns(commands: Sequence[Sequence[str]], turns: int) -> list[dict[str, Any]]:
-    """Run the programs one after the other, several times; medians of what each prints."""
-    runs = [[measure(command) for command in commands] for _ in range(turns)]
-    return [
-        {name: np.median([run[k][name] for run in runs], axis=0) for name in runs[0][k]}
-        for k in range(len(commands))
-    ]
-
-
-def measure(command: Sequence[str]) -> dict[str, Any]:
-    """Run a timing program on one core and return what it prints: a value or list by name."""
-    pinned = ["taskset", "-c", str(_last_core())] if shutil.which("taskset") else []
-    process = subprocess.run([*pinned, *command], check=True, capture_output=True, text=True)
-    values_by_name: dict[str, Any] = {}
-    for line in process.stdout.splitlines():
-        name, *values = line.split()
-        numbers = [float(value) for value in values]
-        values_by_name[name] = numbers[0] if len(numbers) == 1 else numbers
-    return values_by_name
-
-
-def _last_core() -> int:
-    return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0

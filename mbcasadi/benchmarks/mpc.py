@@ -1,12 +1,12 @@
-"""One tick of linear MPC in generated C, in closed loop, beside the QP alone by other solvers.
+"""One tick of linear MPC in generated C, in closed loop, and its QP beside other solvers.
 
 A double integrator with a sample time of 0.1 s follows a setpoint that jumps: the control is
 bounded, or speed and place too. `ours` is the whole tick in C (products with the state, solver,
-self-check), caches warm, the active set shifted and carried from tick to tick. The peers get the
-condensed QP of the same states; OSQP starts warm, from its solution at the state before. `miss` is
-the largest difference of the first control from ours. "active" times the ticks alone at whose
-solution some bound holds; "p99" takes each tick at the best of its passes, so that it shows
-long ticks and not what else ran. A tick in two phases is timed as a whole and by phase.
+self-check), caches warm, the active set shifted and carried from tick to tick. "QP alone" is the
+condensed QP of consecutive ticks in C on both sides, see `qp`: cold, and warm from the tick before.
+`miss` is the largest difference of x, relative. "active" times the ticks alone at whose solution
+some bound holds; "p99" takes each tick at the best of its passes, so that it shows long ticks and
+not what else ran. A tick in two phases is timed as a whole and by phase.
 
     mbcasadi bench mpc --json > mpc.json
     python -m mbcasadi.benchmarks.mpc mpc.json          # the same as a Markdown table
@@ -22,14 +22,12 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks import mpc_rigid_body, mpc_rti, mpc_solvers, tick_peers
-from mbcasadi.benchmarks.mpc_osqp import osqp_times
+from mbcasadi.benchmarks import mpc_rigid_body, mpc_rti, mpc_solvers
+from mbcasadi.benchmarks.qp_same_problem import same_problem_rows
 from mbcasadi.benchmarks.rows import row, table
 from mbcasadi.codegen import CProject, TickTimes, export_c
 from mbcasadi.description import Controller
 from mbcasadi.mpc import LinearModel, LinearMPC, Output, lti_mpc
-from mbcasadi.mpc.legged.rigid_body import NX
-from mbcasadi.mpc.linear.whitened_problem import least_distance_problem
 
 Array = NDArray[np.float64]
 
@@ -40,7 +38,8 @@ JUMP, HELD = 2.0, 100  # m, and the ticks for which a setpoint stays
 TICKS, REPEATS = 1000, 20
 QUICK_TICKS, QUICK_REPEATS = 120, 2
 STATES, QUICK_STATES = 20, 3  # at which whole problems are solved
-EVERY = 5  # peers get one tick of so many
+PASSES, QUICK_PASSES = 20, 2  # of the QPs alone
+MOST_OF_ROWS = 200  # ticks of a QP alone whose rows change
 SUITE = "mpc"
 
 
@@ -80,19 +79,14 @@ def run(quick: bool = False) -> dict[str, Any]:
 
 
 def _add(results: dict[str, Any], mpc: LinearMPC, folder: Path, *, quick: bool) -> None:
-    m, n = mpc.condensed.C.shape
+    m = mpc.condensed.C.shape[0]
     model = f"double integrator, N = {mpc.problem.horizon}, {m} rows"
     project = export_c(mpc, folder / "c")
     results["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     law = project.load(flags=FLAGS)
-    record, u, z = closed_loop(mpc, law, QUICK_TICKS if quick else TICKS)
-    median = _time_ticks(results, model, project, record, z, quick=quick)
-    sampled = {key: values[::EVERY] for key, values in record.items()}
-    qp, nu = least_distance_problem(mpc.condensed), mpc.problem.model.nu
-    theta = np.hstack([sampled["x0"], sampled["ref"]])
-    u_0 = -theta @ qp.K[:nu].T - qp.k_0[:nu]
-    to_first_control = np.broadcast_to(qp.L_inv[:nu], (len(u_0), nu, n))
-    _compare(results, model, median, mpc.controller, sampled, (to_first_control, u_0, u[::EVERY]))
+    record, _, z = closed_loop(mpc, law, QUICK_TICKS if quick else TICKS)
+    _time_ticks(results, model, project, record, active_sets(mpc.controller, z), quick=quick)
+    _add_qps(results, model, least_distance_problems(mpc.controller, record), quick=quick)
 
 
 def _add_quadruped(results: dict[str, Any], folder: Path, *, quick: bool) -> None:
@@ -101,19 +95,16 @@ def _add_quadruped(results: dict[str, Any], folder: Path, *, quick: bool) -> Non
     results["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     law = project.load(flags=FLAGS)
     ticks = QUICK_TICKS if quick else TICKS
-    record, u, z = mpc_rigid_body.closed_loop(law, mpc.controller.z0, ticks)
-    median = _time_ticks(results, model, project, record, z, quick=quick)
-    sampled = {key: values[::EVERY] for key, values in record.items()}
-    stages, nf = mpc.controller.stages, u.shape[1]
-    assert stages is not None
-    build = stages.build.map(len(sampled["x0"]))
-    carry = np.array(build(*(sampled[k].T for k in stages.build.name_in()))[4]).T
-    to_first_control = np.zeros((len(carry), nf, stages.n))
-    to_first_control[:, :, :nf] = carry[:, : nf * nf].reshape(-1, nf, nf).transpose(0, 2, 1)
-    K = carry[:, nf * nf : nf * (nf + NX)].reshape(-1, NX, nf)
-    kappa = carry[:, nf * (nf + NX) : nf * (nf + NX + 1)]
-    u_0 = -np.einsum("tij,ti->tj", K, sampled["x0"]) - kappa
-    _compare(results, model, median, mpc.controller, sampled, (to_first_control, u_0, u[::EVERY]))
+    record, _, z = mpc_rigid_body.closed_loop(law, mpc.controller.z0, ticks)
+    _time_ticks(results, model, project, record, active_sets(mpc.controller, z), quick=quick)
+    first = {key: values[:MOST_OF_ROWS] for key, values in record.items()}
+    _add_qps(results, model, least_distance_problems(mpc.controller, first), quick=quick)
+
+
+def _add_qps(
+    results: dict[str, Any], model: str, problems: tuple[Array, Array, Array], *, quick: bool
+) -> None:
+    results["rows"] += same_problem_rows(model, problems, QUICK_PASSES if quick else PASSES)
 
 
 def _add_rti(
@@ -122,7 +113,8 @@ def _add_rti(
     project = export_c(case.rti, folder / "c")
     results["compile_seconds"][model] = project.build(flags=FLAGS).seconds
     ticks = QUICK_TICKS if quick else TICKS
-    record, u, active = mpc_rti.closed_loop(case, project.load(flags=FLAGS), ticks)
+    record, u, z = mpc_rti.closed_loop(case, project.load(flags=FLAGS), ticks)
+    active = active_sets(case.rti.controller, z)
     median = _time_ticks(results, model, project, record, active, quick=quick)
     every = slice(0, None, max(1, ticks // (QUICK_STATES if quick else STATES)))
     sampled = {key: values[every] for key, values in record.items()}
@@ -135,7 +127,7 @@ def _time_ticks(
     model: str,
     project: CProject,
     record: dict[str, Array],
-    z: Array,
+    active_set: Array,
     *,
     quick: bool,
 ) -> float:
@@ -143,7 +135,7 @@ def _time_ticks(
     repeats = QUICK_REPEATS if quick else REPEATS
     inputs = {key: values for key, values in record.items() if key != "z"}
     times = project.time(inputs, repeats, flags=FLAGS)
-    active = np.tile(np.any(z != 0, axis=1), repeats)
+    active = np.tile(np.any(active_set != 0, axis=1), repeats)
     times_by_label = {"whole tick": times.median, "p99": _p99_of_best(times, repeats)}
     if np.any(active):
         times_by_label["whole tick, active"] = float(np.median(times.seconds[active]))
@@ -163,29 +155,10 @@ def _p99_of_best(times: TickTimes, repeats: int) -> float:
     return float(np.percentile(times.seconds.reshape(repeats, -1).min(axis=0), 99))
 
 
-def _compare(
-    results: dict[str, Any],
-    model: str,
-    median: float,
-    controller: Controller,
-    record: dict[str, Array],
-    first_controls: tuple[Array, Array, Array],
-) -> None:
-    """Add the peers' times; `u = turned x + u_0` is the first control of a solution x."""
-    to_first_control, u_0, ours = first_controls
-    A, lower, upper = least_distance_problems(controller, record)
-    label = f"whole tick against the QP alone: {A.shape[2]} unknowns"
-    peers = tick_peers.solvers(tick_peers.from_least_distance(A, lower, upper))
-    if np.array_equal(A[0], A[-1]):
-        peers.append(osqp_times(A, lower, upper))
-    for peer in peers:
-        line = row(model, label, median, peer.name, peer.median)
-        if peer.solutions:
-            x = np.array(peer.solutions)[: len(ours)]
-            line["miss"] = float(
-                np.abs(np.einsum("tij,tj->ti", to_first_control, x) + u_0 - ours).max()
-            )
-        results["rows"].append(line)
+def active_sets(controller: Controller, z: Array) -> Array:
+    """Return the entries of states z (ticks, nz) that are the active set."""
+    components = next(signal for signal in controller.inputs if signal.name == "z").components
+    return z[:, [name.startswith("active") for name in components]]
 
 
 def closed_loop(

@@ -117,11 +117,11 @@ def _controller_from_optimum(
 
 
 def closed_loop(case: Case, law: ca.Function, ticks: int) -> tuple[dict[str, Array], Array, Array]:
-    """Return the law's inputs at every tick, its controls, and the active sets handed on."""
+    """Return the law's inputs at every tick, its controls, and the z that it hands on."""
     ocp, x, z = case.rti.ocp, case.start.copy(), case.rti.controller.z0
     nq, p = case.goal.size, ocp.parameters(setpoint_q=case.goal)
     inputs: dict[str, list[Array]] = {key: [] for key in ("q", "v", "ref", "z")}
-    controls, active = [], []
+    controls, states = [], []
     for k in range(ticks):
         if k % EVERY == EVERY - 1:
             x[case.pushed] += case.push
@@ -130,6 +130,6 @@ def closed_loop(case: Case, law: ca.Function, ticks: int) -> tuple[dict[str, Arr
         u, z = (np.array(out).ravel() for out in law(x[:nq], x[nq:], p.ravel(), z)[:2])
         x = np.array(ocp.dynamics(x, u, p[0])).ravel()
         controls.append(u)
-        active.append(z[-ocp.horizon * ocp.nu :])
+        states.append(z)
     record = {key: np.array(values) for key, values in inputs.items()}
-    return record, np.array(controls), np.array(active)
+    return record, np.array(controls), np.array(states)

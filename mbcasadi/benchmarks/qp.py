@@ -1,10 +1,10 @@
 """QPs of the shipped controllers: the same problem in C on both sides, and whole pipelines.
 
 "QP alone" is the condensed least-distance problem of every tick of a record, solved in C by ours,
-by DAQP and by eiquadprog (C++): cold, from no active set, and warm, from the active set of the tick
-before. eiquadprog has no warm start, so its time beside the warm ones is its cold one. "active"
-times the ticks alone at whose solution some row is active. `miss` is the largest difference of x,
-relative to the largest one.
+by DAQP, by eiquadprog (C++), and by OSQP where the rows stay the same: cold, from no active set,
+and warm, from the active set of the tick before. eiquadprog has no warm start, so its time beside
+the warm ones is its cold one; OSQP starts from the solution before. "active" times the ticks alone
+at whose solution some row is active. `miss` is the largest difference of x, relative.
 
 "whole tick" is our pipeline in C, from measurement to control; its peers are called from Python and
 solve the usual full form of the same states, whose building is not timed.
@@ -17,18 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.benchmarks import qp_full_form, tick_peers
+from mbcasadi.benchmarks import qp_full_form
 from mbcasadi.benchmarks.qp_cases import Case, cases
-from mbcasadi.benchmarks.qp_native import FLAGS, NativeTimes, native_times
+from mbcasadi.benchmarks.qp_native import FLAGS
+from mbcasadi.benchmarks.qp_same_problem import MOST_PROBLEMS, same_problem_rows
 from mbcasadi.benchmarks.rows import row
 from mbcasadi.codegen import export_c
 
 Array = NDArray[np.float64]
-Problems = tuple[Array, Array, Array]
-
 TICKS, QUICK_TICKS = 1000, 60
 PASSES, QUICK_PASSES = 20, 2
-MOST_PROBLEMS = 200  # for eiquadprog and for the peers in Python
 
 
 def run(quick: bool = False) -> dict[str, Any]:
@@ -39,44 +37,6 @@ def run(quick: bool = False) -> dict[str, Any]:
         if case.controller is not None:
             rows += pipeline_rows(case, quick=quick)
     return {"rows": rows, "flags": " ".join(FLAGS)}
-
-
-def same_problem_rows(model: str, problems: Problems, passes: int) -> list[dict[str, Any]]:
-    """Compare ours with DAQP and eiquadprog on A (ticks, m, n), lower and upper (ticks, m)."""
-    times = {
-        (warm, daqp): native_times(problems, daqp=daqp, warm=warm, passes=passes)
-        for warm in (False, True)
-        for daqp in (False, True)
-    }
-    active = np.flatnonzero(times[False, False].active)
-    groups = {"": np.arange(len(problems[0]))} | ({", active": active} if len(active) else {})
-    size = f"{problems[0].shape[2]} x {problems[0].shape[1]}"
-    rows = []
-    for group, ticks in groups.items():
-        some = ticks[:: max(1, len(ticks) // MOST_PROBLEMS)]
-        eiquadprog = _eiquadprog(problems, some)
-        for warm in (False, True):
-            ours, daqp = times[warm, False], times[warm, True]
-            quantity = f"QP alone, {'warm' if warm else 'cold'}{group}: {size}"
-            median = float(np.median(ours.seconds[ticks]))
-            peer = float(np.median(daqp.seconds[ticks]))
-            rows.append(row(model, quantity, median, "DAQP, C", peer) | _miss(ours, daqp.x))
-            median = float(np.median(ours.seconds[some]))
-            rows.append(row(model, quantity, median, eiquadprog.name, eiquadprog.median))
-            if len(eiquadprog.solutions) == len(some):
-                there = NativeTimes(ours.seconds[some], ours.x[some], ours.active[some])
-                rows[-1] |= _miss(there, np.array(eiquadprog.solutions))
-    return rows
-
-
-def _miss(ours: NativeTimes, x: Array) -> dict[str, float]:
-    size = max(1.0, float(np.abs(ours.x).max(initial=0.0)))
-    return {"miss": float(np.abs(ours.x - x).max(initial=0.0)) / size}
-
-
-def _eiquadprog(problems: Problems, ticks: NDArray[np.intp]) -> tick_peers.SolverTimes:
-    chosen = tick_peers.from_least_distance(*(values[ticks] for values in problems))
-    return tick_peers.solvers(chosen, only=("eiquadprog",))[0]
 
 
 def pipeline_rows(case: Case, *, quick: bool) -> list[dict[str, Any]]:

@@ -5,15 +5,23 @@ from typing import Any
 
 def table(results: dict[str, Any]) -> str:
     """Return the times as Markdown, from the JSON of `mbcasadi bench mpc`."""
-    lines = ["| problem | what | µs, median | miss of u |", "| --- | --- | ---: | ---: |"]
+    head = ["problem", "what", "ours, µs", "peer", "its µs", "ratio", "miss"]
+    lines = [f"| {' | '.join(head)} |", "| --- | --- | ---: | --- | ---: | ---: | ---: |"]
     for line in results["rows"]:
-        is_ours = line["peer"] == "-"
-        seconds = line["ours"] if is_ours else line["peer_time"]
-        cells = [line["model"], f"ours, {line['quantity']}" if is_ours else line["peer"]]
-        cells.append("-" if seconds is None else f"{1e6 * seconds:.1f}")
-        cells.append("-" if line.get("miss") is None else f"{line['miss']:.0e}")
+        cells = [line["model"], line["quantity"], f"{1e6 * line['ours']:.2f}", line["peer"]]
+        cells += _cells(line)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _cells(line: dict[str, Any]) -> list[str]:
+    """Return the peer's time, the ratio and the miss as text."""
+    time, ratio, miss = line["peer_time"], line["ratio"], line.get("miss")
+    return [
+        "-" if time is None else f"{1e6 * time:.2f}",
+        "-" if ratio is None else f"{ratio:.2f}",
+        "-" if miss is None else f"{miss:.0e}",
+    ]
 
 
 def row(

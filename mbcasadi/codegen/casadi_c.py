@@ -5,6 +5,7 @@ import re
 import casadi as ca
 
 from mbcasadi.codegen.loops import with_loops
+from mbcasadi.codegen.scalar_bodies import with_scalar_bodies
 from mbcasadi.errors import ExportError
 
 # Headers that CasADi's own runtime includes; anything else is a foreign library.
@@ -14,13 +15,14 @@ OWN_HEADERS = frozenset({"math.h", "stdio.h", "stdarg.h", "string.h"})
 SILENT = "#define CASADI_PRINTF(...) ((void)0)\n"
 
 
-def generate(functions: tuple[ca.Function, ...], prefix: str, *, loops: bool = True) -> str:
+def generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool = True) -> str:
     """Return one C translation unit with these Functions; internal symbols carry `prefix`.
 
     Args:
         functions: in one text.
         prefix: of internal symbols.
-        loops: write matrix operations as loops of ours where there are some.
+        by_hand: write scalar functions and matrix operations as one would by hand, where they
+            are known; needs `<float.h>` and `<string.h>` before the text.
 
     Raises:
         ExportError: a Function has no generated C, or its C needs a foreign library.
@@ -30,7 +32,7 @@ def generate(functions: tuple[ca.Function, ...], prefix: str, *, loops: bool = T
         generator.add(function)
     text = str(generator.dump())
     _refuse(text, functions)
-    text = with_loops(text) if loops else text
+    text = with_scalar_bodies(with_loops(text), prefix) if by_hand else text
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).strip()
     if "CASADI_PRINTF" in text:
         text = re.sub(r"#include <stdio\.h>\n", SILENT, text, count=1)

@@ -15,7 +15,9 @@ from mbcasadi.codegen.manifest import COMPILER_CLIFF
 from mbcasadi.codegen.process_folder import process_folder
 
 INTERFACE = """\
+#include <float.h>
 #include <math.h>
+#include <string.h>
 #if defined(__GNUC__) && !defined(_WIN32)
 #define CASADI_SYMBOL_EXPORT __attribute__((visibility("default")))
 #endif
@@ -25,8 +27,8 @@ INTERFACE = """\
 def compiled_function(function: ca.Function) -> ca.Function:
     """Return the same Function as compiled C, in a temporary folder of this process.
 
-    The C does the operations of the Function in their order, without fused ones, so the results
-    are those of CasADi's own evaluation up to the C library's elementary functions. The same C is
+    The C does the operations of the Function, without fused ones, so the results are those of
+    CasADi's own evaluation up to the last bits of elementary functions. The same C is
     compiled once in a process.
 
     Raises:
@@ -34,10 +36,19 @@ def compiled_function(function: ca.Function) -> ca.Function:
         ExportError: a part has no generated C, or needs a foreign library.
     """
     name = function.name()
-    text = INTERFACE + HIDDEN + generate((function,), name) + VISIBLE
+    text = function_c(function)
     level = "-O1" if largest_body(function) > COMPILER_CLIFF else "-O2"
     cc = find_compiler()
     return ca.external(name, str(_library(text, (*cc, "-std=c99", level, *native_flags(cc)))))
+
+
+def function_c(function: ca.Function) -> str:
+    """Return the C of a Function as one text, for `casadi.external`.
+
+    Raises:
+        ExportError: as `compiled_function`.
+    """
+    return INTERFACE + HIDDEN + generate((function,), function.name()) + VISIBLE
 
 
 @cache

@@ -24,20 +24,30 @@ def problem(tmp_path, monkeypatch):
 def test_mujoco_computes_the_same_quantities(problem, tmp_path):
     peer = kernel_peers.build_mujoco(tmp_path, CHEAP)
     rows = kernels._rows(problem, ROUNDS, [peer])
-    assert [row["quantity"].split("(")[1] for row in rows] == ["warm)", "evicted)"]
+    caches = ["warm)", "L2 swept)", "last level swept)"]
+    assert [row["quantity"].split("(")[1] for row in rows] == caches
     for row in rows:
         assert row["peer"].startswith("MuJoCo")
         assert row["ratio"] == pytest.approx(row["ours"] / row["peer_time"])
         assert set(row) == {"model", "quantity", "ours", "peer", "peer_time", "ratio"}
 
 
-def test_a_peer_that_computes_something_else_is_not_compared(problem, tmp_path):
+@pytest.mark.parametrize("name", ["M", "h", "J", "J_dot_v"])
+def test_a_peer_that_computes_something_else_is_not_compared(problem, tmp_path, name):
     peer = kernel_peers.build_mujoco(tmp_path, CHEAP)
-    M_sum, h_sum = problem.sums
-    wrong = dataclasses.replace(problem, sums=(M_sum * 1.001, h_sum))
+    numbers = {key: values.copy() for key, values in problem.numbers.items()}
+    numbers[name][-1] += 1e-6 * np.abs(numbers[name]).max()
+    wrong = dataclasses.replace(problem, numbers=numbers)
     rows = kernels._rows(wrong, ROUNDS, [peer])
-    assert all("computes another M or h" in row["peer"] for row in rows)
+    assert all("computes other numbers" in row["peer"] for row in rows)
     assert all(row["ratio"] is None for row in rows)
+
+
+def test_robots_of_a_folder_are_timed_where_they_are(tmp_path, monkeypatch):
+    own = len(kernels.default_cases())
+    (tmp_path / f"{kernels.ROBOTS[1]}.xml").write_text("<mujoco/>")
+    monkeypatch.setenv(kernels.FOLDER, str(tmp_path))
+    assert [case.path.parent for case in kernels.default_cases()[own:]] == [tmp_path]
 
 
 def test_an_absent_peer_is_named(problem, tmp_path, monkeypatch):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mbcasadi.benchmarks.qp import same_problem_rows
 from mbcasadi.benchmarks.qp_native import native_times
+from mbcasadi.benchmarks.qp_same_problem import same_problem_rows
 from mbcasadi.benchmarks.tick_peers import from_least_distance, solvers
 
 

@@ -73,7 +73,7 @@ def batch_text(
     Raises:
         ExportError: a part has no generated C, or needs a foreign library.
     """
-    scalar = without_loader(generate((function,), f"{name}_scalar", loops=False), name)
+    scalar = without_loader(generate((function,), f"{name}_scalar", by_hand=False), name)
     pointers = max(function.sz_arg(), function.sz_res())
     inner = lane_text(
         scalar, prefix=f"{name}_lane", scalar_prefix=f"{name}_scalar", pointers=pointers
@@ -109,7 +109,9 @@ def lane_runtime(real: str) -> str:
         template("lane_types.c.in", values)
         + (PAIRS if floats else "")
         + template("lane_transpose.c.in", values)
-        + template("lane_math.c.in", {})
+        + template(
+            "lane_math.c.in", {"sine_kernels": template("sine_kernels.c.in", {"real": "wide"})}
+        )
         + template("lane_operations.c.in", {"elementary": elementary})
     )
 
