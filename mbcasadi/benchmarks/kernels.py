@@ -22,10 +22,10 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi import mjcf, model, models
-from mbcasadi.benchmarks.dynamics_cases import FOLDER
 from mbcasadi.benchmarks.kernel_peers import NATIVE, Peer, TimedModel, build_mujoco, build_pinocchio
 from mbcasadi.benchmarks.kernel_states import numbers_of, random_states
 from mbcasadi.benchmarks.programs import take_turns
+from mbcasadi.benchmarks.robots import robot_path
 from mbcasadi.codegen.compiled_function import function_c
 from mbcasadi.description import Frame, RigidTree
 
@@ -69,10 +69,8 @@ def default_cases() -> tuple[Case, ...]:
         Case(models.path("quadruped"), ("FL", "FR", "RL", "RR")),
         Case(models.path("humanoid")),
     )
-    if FOLDER not in os.environ:
-        return own
-    paths = [Path(os.environ[FOLDER]) / f"{name}.xml" for name in ROBOTS]
-    return (*own, *(Case(path) for path in paths if path.is_file()))
+    found = [robot_path(f"{name}.xml") for name in ROBOTS]
+    return (*own, *(Case(path) for path in found if path is not None))
 
 
 def run(quick: bool = False, models: Sequence[str | Path] = ()) -> dict[str, Any]:
