@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mbcasadi import models
-from mbcasadi.benchmarks import kernel_peers, kernels
+from mbcasadi.benchmarks import kernel_peers, kernels, robots
 
 CHEAP = ("-O0",)
 ROUNDS = kernels.Rounds(warm=2, evicted=1)
@@ -46,7 +46,7 @@ def test_a_peer_that_computes_something_else_is_not_compared(problem, tmp_path, 
 def test_robots_of_a_folder_are_timed_where_they_are(tmp_path, monkeypatch):
     own = len(kernels.default_cases())
     (tmp_path / f"{kernels.ROBOTS[1]}.xml").write_text("<mujoco/>")
-    monkeypatch.setenv(kernels.FOLDER, str(tmp_path))
+    monkeypatch.setenv(robots.FOLDER, str(tmp_path))
     assert [case.path.parent for case in kernels.default_cases()[own:]] == [tmp_path]
 
 
