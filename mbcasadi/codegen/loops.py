@@ -16,9 +16,9 @@ DEFINITION = re.compile(
     r"|static const casadi_(?:int|real) (?P<constant>casadi_[sc]\d+)\[\d+\] =\s*\{[^}]*\};\n\n?"
 )
 PREFIX = re.compile(r"#define (casadi_\w+) CASADI_PREFIX\(\w+\)\n")
-CALL = re.compile(
-    r"(?P<arguments>(?: +(?:arg1|res1)\[\d+\]=.*;\n)+) +if \((?P<function>casadi_f\d+)\(arg1, res1,"
-)
+MOST_SHORT = 32767
+"""C's least range of `short`."""
+
 USES = 2
 """An internal name that nobody uses stands in its `#define` and in its definition."""
 
@@ -30,7 +30,7 @@ def with_loops(text: str) -> str:
         return text
     routines = template("loops.c.in", {}) + "\n"
     text = text[: first.start()] + routines + FUNCTION.sub(_loop, text[first.start() :])
-    return _without_checks(_without_unused(text))
+    return _without_unused(text)
 
 
 def _without_unused(text: str) -> str:
@@ -54,30 +54,16 @@ def _name(found: re.Match[str]) -> str:
     return found["function"] or found["constant"]
 
 
-def _without_checks(text: str) -> str:
-    """Return the text without checks of arguments in Functions whose callers pass all of them."""
-    calls: dict[str, list[str]] = {}
-    uses = Counter(re.findall(r"\b(casadi_f\d+)\(arg", text))
-    for call in CALL.finditer(text):
-        calls.setdefault(call["function"], []).append(call["arguments"])
-
-    def unchecked(found: re.Match[str]) -> str:
-        name = found["function"]
-        passed = calls.get(name or "", [])
-        every = passed and uses[name or ""] == len(passed)
-        if not every or any(re.search(r"\]=0;", arguments) for arguments in passed):
-            return found[0]
-        body = re.sub(r"arg\[(\d+)\]\? (arg\[\1\]\[\d+\]) : 0;", r"\2;", found[0])
-        return re.sub(r"if \(res\[\d+\]!=0\) ", "", body)
-
-    return DEFINITION.sub(unchecked, text)
-
-
 def _loop(found: re.Match[str]) -> str:
     loop = LOOPS.get(found["name"])
-    if loop is None:  # of another process: CasADi's text computes the same
+    if loop is None or not _fits(loop):  # of another process, or too large: CasADi's text serves
         return found[0]
     return f"/* {found['name']} */\n{found['head']}{_body(loop)}}}\n"
+
+
+def _fits(loop: Loop) -> bool:
+    """Whether the tables are those of C's `short`."""
+    return all(entry <= MOST_SHORT for table in loop.tables for entry in table)
 
 
 def _body(loop: Loop) -> str:

@@ -18,6 +18,9 @@ from mbcasadi.linalg.symbols import named_function
 MOST_LANES = 8
 """Numbers in a vector of a processor, at most."""
 
+MOST_ROWS = 128
+"""Rows of a row factor in C, `LOOPS_ROWS` of `loops.c.in`; longer ones keep CasADi's text."""
+
 Body = Callable[..., Sequence[ca.MX]]
 
 
@@ -207,6 +210,8 @@ def row_factor(A: ca.MX, threshold2: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
     m, n = A.shape
     if not m:
         return ca.MX(n, 0), ca.MX(0, 0), ca.MX(0, 1)
+    if m > MOST_ROWS:
+        return gram_schmidt.factor_in_loop(ca.densify(A), threshold2)
 
     def body(a: ca.MX, limit: ca.MX) -> list[ca.MX]:
         V, R, kept = gram_schmidt.factor_in_calls(a, limit)

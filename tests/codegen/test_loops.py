@@ -193,3 +193,24 @@ def test_every_loop_has_a_routine_in_c(evaluations):
     template = files("mbcasadi.codegen").joinpath("templates", "loops.c.in").read_text()
     for loop in LOOPS.values():
         assert f"void {loop.routine}(" in template
+
+
+def test_many_rows_keep_casadis_text(tmp_path):
+    """The C of a row factor has room for 128 rows; more must not write beyond it."""
+    A = ca.MX.sym("A", 130, 4)
+    basis = linalg.row_basis(A, row_scale=1.0, rank_tol=RANK_TOL, pivot=False)
+    f = ca.Function("rows", [A], [basis.V, basis.kept])
+    rows = np.random.default_rng(8).standard_normal((130, 4))
+    V, kept = (np.array(x) for x in export_c(f, tmp_path / "c").load()(rows))
+    assert kept.sum() == 4
+    np.testing.assert_allclose(V @ V.T, np.eye(4), atol=ROUNDING)
+
+
+def test_tables_beyond_a_short_keep_casadis_text(monkeypatch):
+    f = operations_of(3, 7, 2)
+    generator = ca.CodeGenerator("f", {"with_header": False})
+    generator.add(f)
+    monkeypatch.setattr("mbcasadi.codegen.loops.MOST_SHORT", 1)
+    text = with_loops(str(generator.dump()))
+    assert "loops_solve_tree(" not in text.split("LOOPS_INLINE void loops_inverse_factor")[1]
+    assert "loops_product(3, 7, 2" in text

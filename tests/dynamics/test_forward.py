@@ -43,20 +43,42 @@ def test_acceleration_is_that_of_a_rigid_system_from_mujocos_matrices(name, form
         np.testing.assert_allclose(f_c, A.T @ lam, atol=1e-9 * max(1, np.abs(f_c).max(initial=0)))
 
 
-def test_formulations_agree_on_drifted_states_and_multipliers():
-    """Gaps of some mm; rules of different metrics drop different rows where 20 cm are open."""
-    robot = the_case("standing_quadruped")
-    first, *others = (forward_dynamics(robot.system, name) for name in FORMULATIONS)
+def drifted(system, rng, spread):
+    """Return q, v, f with an open standing quadruped."""
+    q = system.integrate(system.tree.q0, spread * rng.standard_normal(18)).full().ravel()
+    return q, rng.standard_normal(18), rng.standard_normal(18)
+
+
+@pytest.mark.parametrize(("spread", "apart"), [(5e-3, ()), (0.2, ("limbwise",))])
+def test_formulations_agree_on_drifted_states_and_multipliers(spread, apart):
+    """With 20 cm open, rules in the inertia's metric and in that of v drop different rows."""
+    system = the_case("standing_quadruped").system
+    names = [name for name in FORMULATIONS if name not in apart]
+    first, *others = (forward_dynamics(system, name) for name in names)
     rng = np.random.default_rng(42)
     for _ in range(5):
-        q = robot.system.integrate(robot.system.tree.q0, 5e-3 * rng.standard_normal(18))
-        v, f = rng.standard_normal(18), rng.standard_normal(18)
-        assert np.abs(robot.system.constraint(q).full()).max() > 2e-3
+        q, v, f = drifted(system, rng, spread)
+        assert np.abs(system.constraint(q).full()).max() > 0.4 * spread
         expected = first(q=q, v=v, f=f)
         for other in others:
             for key, found in other(q=q, v=v, f=f).items():
                 size = np.abs(expected[key].full()).max()
                 np.testing.assert_allclose(found, expected[key], atol=1e-9 * size, err_msg=key)
+
+
+def test_limbwise_keeps_all_rows_of_a_state_that_is_far_open():
+    """All 12 rows are independent in the inertia's metric: the motion by NumPy's pseudo-inverse."""
+    system = the_case("standing_quadruped").system
+    fd, rng = forward_dynamics(system, "limbwise"), np.random.default_rng(42)
+    for _ in range(8):
+        q, v, f = drifted(system, rng, 0.2)
+        A, c = system.constraint_jacobian(q).full(), system.constraint_bias(q, v).full().ravel()
+        h = (system.bias_force(q, v) - system.passive_force(q, v)).full().ravel()
+        L = np.linalg.cholesky(system.mass_matrix(q).full())
+        X, y_0 = np.linalg.solve(L, A.T).T, np.linalg.solve(L, f - h)
+        y = y_0 - np.linalg.pinv(X) @ (X @ y_0 + c)
+        a = fd(q=q, v=v, f=f)["a"].full().ravel()
+        np.testing.assert_allclose(a, np.linalg.solve(L.T, y), atol=1e-11 * np.abs(a).max())
 
 
 def test_slider_crank_at_its_singular_pose_takes_a_branch_or_moves_freely():
