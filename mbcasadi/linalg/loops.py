@@ -70,12 +70,16 @@ def product(A: ca.MX, B: ca.MX) -> ca.MX:
         B: (k, n).
     """
     (m, k), n = A.shape, B.shape[1]
+    A, B = _constant_if(A), _constant_if(B)
     if min(m, k, n) == 0 or min(A.nnz(), B.nnz()) == 0:
         return ca.MX.zeros(m, n)
     if n == 1 and B.is_dense():
         return _times_vector(A, B)
     if not A.is_dense():
         return product(B.T, A.T).T if B.is_dense() else product(ca.densify(A), B)
+    chosen = _first_chosen(B) if B.is_constant() else None
+    if chosen is not None:
+        return A[:, chosen : chosen + n]
     if not B.is_dense():
         tables = (B.sparsity().colind(), B.sparsity().row())
         return _call("loops_product_sparse", (m, n), (A, B), _times, tables)
@@ -85,20 +89,36 @@ def product(A: ca.MX, B: ca.MX) -> ca.MX:
     return _call("loops_product", (m, k, n), (A, B), _times)
 
 
+def _first_chosen(B: ca.MX) -> int | None:
+    """Return the first of the columns of A that `A @ B` is, where these follow each other."""
+    row, column = B.sparsity().row(), list(range(B.shape[1]))
+    if B.sparsity().get_col() != column or B.to_DM().nonzeros() != [1.0] * len(column):
+        return None
+    return row[0] if row == [row[0] + j for j in column] else None
+
+
+def _constant_if(A: ca.MX) -> ca.MX:
+    """Return the transpose of a constant as a constant: it need not be turned at run time."""
+    is_turned_constant = A.is_op(ca.OP_TRANSPOSE) and A.dep(0).is_constant()
+    return ca.MX(A.dep(0).to_DM().T) if is_turned_constant else A
+
+
 def _times_vector(A: ca.MX, x: ca.MX) -> ca.MX:
     """Return `A @ x`, column by column, or row by row where A is a transpose."""
     m, k = A.shape
     turned = A.is_op(ca.OP_TRANSPOSE)
     matrix = A.dep(0) if turned else A
-    if matrix.is_constant() and not A.is_dense():
-        return _times_constant(matrix.to_DM().T if turned else matrix.to_DM(), x)
+    if A.is_constant() and not A.is_dense():
+        return _times_constant(A.to_DM(), x)
+    tables: tuple[list[int], ...] = ()
+    sizes: tuple[int, ...] = (m, k)
     if A.is_dense():
-        name, sizes = ("loops_times_turned", (m, k)) if turned else ("loops_times", (m, k))
-        tables: tuple[list[int], ...] = ()
-    else:
-        name = "loops_times_sparse_turned" if turned else "loops_times_sparse"
-        sizes = (m, k)
+        name = "loops_times_turned" if turned else "loops_times"
+    elif turned:
+        name = "loops_times_sparse_turned"
         tables = (matrix.sparsity().colind(), matrix.sparsity().row())
+    else:
+        name, sizes, tables = "loops_times_sparse", (m,), _entries_by_row(matrix.sparsity())
     body = (lambda a, b: [a.T @ b]) if turned else _times
     return _call(name, sizes, (matrix, x), body, tables)
 
@@ -166,19 +186,24 @@ def solve_tree(L: ca.MX, b: ca.MX, *, transposed: bool) -> ca.MX:
     if not k:
         return ca.MX(n, 0)
     pattern = L.sparsity()
-    start, row = np.array(pattern.colind()), np.array(pattern.row())
-    column = np.repeat(np.arange(n), np.diff(start))
-    order = np.lexsort((column, row))  # the entries of each row, its diagonal last
-    ends = np.searchsorted(row[order], np.arange(n + 1))
     name = "loops_solve_tree_transposed" if transposed else "loops_solve_tree"
     f = loop_function(
         name,
         [pattern, ca.Sparsity.dense(k, n)],
         lambda factor, c: [_solve(factor.T if transposed else factor, c.T).T],
         sizes=(n, k),
-        tables=(ends.tolist(), column[order].tolist(), order.tolist()),
+        tables=_entries_by_row(pattern),
     )
     return f(L, ca.densify(b.T)).T
+
+
+def _entries_by_row(pattern: ca.Sparsity) -> tuple[list[int], list[int], list[int]]:
+    """Return where each row begins, and the columns and places of its nonzeros, by column."""
+    start, row = np.array(pattern.colind()), np.array(pattern.row())
+    column = np.repeat(np.arange(pattern.size2()), np.diff(start))
+    order = np.lexsort((column, row))
+    ends = np.searchsorted(row[order], np.arange(pattern.size1() + 1))
+    return ends.tolist(), column[order].tolist(), order.tolist()
 
 
 def solve_rows(R: ca.MX, inv_diag: ca.MX, b: ca.MX, *, transposed: bool) -> ca.MX:

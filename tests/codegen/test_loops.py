@@ -37,12 +37,19 @@ def pattern_of_tree(n: int) -> np.ndarray:
     return mask
 
 
+def constants_of(n: int) -> tuple[ca.DM, ca.DM]:
+    """Return the last two columns of the identity (n, ·), and a sparse matrix (n, n)."""
+    diagonals = np.diag(np.arange(1.0, n + 1)) - np.diag(np.ones(n - 1), -1)
+    return ca.sparsify(ca.DM(np.eye(n)[:, -2:])), ca.sparsify(ca.DM(diagonals))
+
+
 def operations_of(m: int, n: int, k: int) -> ca.Function:
     """Return all loops of some sizes as one Function."""
     A, B = ca.MX.sym("A", m, n), ca.MX.sym("B", n, k)
     S = ca.MX.sym("S", ca.sparsify(ca.DM(np.tri(n, k, 1) - np.tri(n, k, -3))).sparsity())
     L = ca.MX.sym("L", ca.sparsify(ca.DM(pattern_of_tree(n))).sparsity())
     H, x, y = ca.MX.sym("H", n, n), ca.MX.sym("x", n), ca.MX.sym("y", m)
+    chosen, constant = constants_of(n)
     basis = linalg.row_basis(A, row_scale=1.0, rank_tol=RANK_TOL, pivot=False)
     inverse = linalg.inverse_diagonal(basis)
     outputs = {
@@ -51,6 +58,9 @@ def operations_of(m: int, n: int, k: int) -> ca.Function:
         "S_turned_times_B": linalg.product(S.T, B),
         "both_turned": linalg.product(B.T, A.T),
         "A_times_A_turned": linalg.product(A, A.T),
+        "A_times_chosen": linalg.product(A, ca.MX(chosen)),
+        "A_times_constant": linalg.product(A, ca.MX(constant).T),
+        "constant_turned_times_x": linalg.product(ca.MX(constant).T, x),
         "A_times_x": linalg.product(A, x),
         "A_turned_times_y": linalg.product(A.T, y),
         "S_turned_times_x": linalg.product(S.T, x),
@@ -132,8 +142,12 @@ def test_loops_compute_what_numpy_does(evaluations, size, language):
     found = results_of(evaluations[size], language, given)
     A, B, S, L, H = (given[key] for key in "ABSLH")
     x, y, k = given["x"][:, None], given["y"][:, None], size[2]
+    chosen, constant = (np.array(C) for C in constants_of(size[1]))
     expected = {
         "A_times_B": A @ B,
+        "A_times_chosen": A @ chosen,
+        "A_times_constant": A @ constant.T,
+        "constant_turned_times_x": constant.T @ x,
         "A_times_S": A @ S,
         "S_turned_times_B": S.T @ B,
         "both_turned": B.T @ A.T,

@@ -34,6 +34,18 @@ def test_generated_c_equals_the_function_on_random_inputs(make, tmp_path):
         )
 
 
+def test_the_larger_of_a_number_and_nan_is_the_number_in_c(tmp_path):
+    """As IEEE 754's maxNum and minNum, which CasADi evaluates."""
+    x, y = ca.MX.sym("x", 4), ca.MX.sym("y", 4)
+    function = ca.Function("ends", [x, y], [ca.fmax(x, y), ca.fmin(x, y), ca.vertcat(x, y)])
+    compiled = codegen.export_c(function, tmp_path / "out").load()
+    given = np.array([1.0, np.nan, 2.0, np.nan]), np.array([np.nan, -1.0, -3.0, np.nan])
+    for found, expected in zip(compiled(*given), function(*given), strict=True):
+        np.testing.assert_array_equal(np.array(found), np.array(expected))
+    assert np.array(compiled(*given)[0]).ravel()[:3].tolist() == [1.0, -1.0, 2.0]
+    assert np.array(compiled(*given)[1]).ravel()[:3].tolist() == [1.0, -1.0, -3.0]
+
+
 @pytest.mark.parametrize("make", [planar_arm, nested_law])
 def test_the_loaded_function_keeps_names_and_sparsity(make, tmp_path):
     function = make()

@@ -40,7 +40,10 @@ class Rows:
 
     def size(self, p: ca.SX, lam: ca.SX, w: ca.SX) -> ca.SX:
         """Return what the middle of the inequality (m,) would be if nothing in it cancelled."""
-        C_p, C_lam, C_w = (ca.fabs(C) for C in (self.C_p, self.C_lam, self.C_w))
+        C_p, C_lam, C_w = (
+            type(C)(ca.fabs(ca.evalf(C))) if C.is_constant() else ca.fabs(C)
+            for C in (self.C_p, self.C_lam, self.C_w)
+        )
         of_forces = product(C_p, ca.fabs(p)) + product(C_lam, ca.fabs(lam))
         return ca.densify(of_forces + product(C_w, ca.fabs(w)))
 

@@ -5,7 +5,9 @@ clips them to their ranges, computes the residuals and chooses the output. Both 
 expressions (SX): a fixed sequence of operations, without branches or loops that depend on data.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import casadi as ca
 import numpy as np
@@ -25,7 +27,7 @@ from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales, measure_problem
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
-from mbcasadi.linalg.scalars import lifted
+from mbcasadi.linalg.scalars import in_scalars, lifted
 from mbcasadi.qp.input_guard import active_signs
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds
 
@@ -85,7 +87,7 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     build = ca.Function(
         "build",
         list(arguments.values()),
-        [A_qp, lba, uba, active_signs(arguments["z"][:m, 0]), carry],
+        [A_qp, lba, uba, *in_scalars("start", _start, {"z": arguments["z"][:m, 0]}), carry],
         list(arguments),
         ["A_qp", "lba", "uba", "active0", "carry"],
         {"cse": True},
@@ -104,6 +106,11 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     )
 
 
+def _start(given: dict[str, ca.SX]) -> list[ca.SX]:
+    """Return the active set that the solver starts from."""
+    return [active_signs(given["z"])]
+
+
 def least_distance(setup: Setup, qp: CondensedProblem) -> LeastDistance:
     """Return the inequalities over the whitened unknown, as a least-distance problem."""
     nu, rows = setup.system.nu, qp.problem.rows
@@ -116,16 +123,35 @@ def least_distance(setup: Setup, qp: CondensedProblem) -> LeastDistance:
 
 def _rows_of_x(nu: int, rows: Rows, condensed: Condensed, whitened: Whitened) -> ca.SX:
     """Return the inequalities' matrix over the whitened unknown."""
-    L_inv = whitened.L_inv
-    coupled = L_inv.shape[0]
-    of_p = L_inv.T[:, :nu] if coupled > nu else L_inv.T  # p as a function of x, transposed
+    of_x = whitened.L_inv.T  # the coupled unknowns as functions of x, transposed
+    coupled = of_x.shape[0]
+    of_p = of_x[:, :nu] if coupled > nu else of_x
     of_lam = linalg.product(of_p, condensed.E.T)
-    A = linalg.product(of_p, rows.C_p.T) - linalg.product(of_lam, rows.C_lam.T)
-    if coupled > nu:
-        A = A + linalg.product(L_inv.T[:, nu:], rows.C_w.T)
-    else:
-        A = ca.vertcat(A, ca.densify(whitened.free**-0.5 * rows.C_w.T))
-    return A.T
+    columns = []
+    for C_p, C_lam, C_w in _blocks(rows):
+        of_forces = [(of_p, C_p), (of_lam, -C_lam)]
+        if coupled > nu:
+            of_forces.append((of_x[:, nu:], C_w))
+        parts = [linalg.product(of_y, C.T) for of_y, C in of_forces if C.nnz()]
+        columns.append(ca.densify(sum(parts, type(of_x)(coupled, C_p.shape[0]))))
+    A = ca.horzcat(*columns).T
+    return A if coupled > nu else ca.horzcat(A, ca.densify(whitened.free**-0.5 * rows.C_w))
+
+
+def _blocks(rows: Rows) -> Iterator[list[ca.SX]]:
+    """Return C_p, C_lam and C_w of rows that follow each other and have the same of these."""
+    matrices = [rows.C_p, rows.C_lam, rows.C_w]
+    kinds = [tuple(i in set(C.sparsity().row()) for C in matrices) for i in range(len(rows.names))]
+    first = 0
+    for _, same in groupby(kinds):
+        size = len(list(same))
+        yield [_some_rows(C, first, first + size) for C in matrices]
+        first += size
+
+
+def _some_rows(C: ca.SX, first: int, end: int) -> ca.SX:
+    """Return rows of a matrix, those of a constant as a constant."""
+    return type(C)(ca.evalf(C)[first:end, :] if C.is_constant() else C[first:end, :])
 
 
 def control_limits(setup: Setup, problem: Problem) -> tuple[Array, Array]:

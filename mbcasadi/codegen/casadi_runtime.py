@@ -1,0 +1,26 @@
+"""Small functions of CasADi's C runtime, written so that compilers inline them."""
+
+import re
+
+COPY = """\
+void casadi_copy(const casadi_real* x, casadi_int n, casadi_real* y) {
+  if (!y) return;
+  if (x) memcpy(y, x, n * sizeof *y);
+  else memset(y, 0, n * sizeof *y);
+}
+"""
+FMAX = """\
+casadi_real casadi_fmax(casadi_real x, casadi_real y) { return x > y || y != y ? x : y; }
+"""
+FMIN = """\
+casadi_real casadi_fmin(casadi_real x, casadi_real y) { return x < y || y != y ? x : y; }
+"""
+INLINED = {"casadi_copy": COPY, "casadi_fmax": FMAX, "casadi_fmin": FMIN}
+DEFINITION = re.compile(
+    r"^(?:void|casadi_real) (?P<name>casadi_\w+)\([^;]*?\) \{\n(?:.*\n)*?\}\n", flags=re.MULTILINE
+)
+
+
+def with_inlined_runtime(text: str) -> str:
+    """Return CasADi's C with some of its runtime replaced; needs `<string.h>` before the text."""
+    return DEFINITION.sub(lambda found: INLINED.get(found["name"], found[0]), text)
