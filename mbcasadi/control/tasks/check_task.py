@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.tasks.task import Task, own_slices
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_numbers, require_positive
+from mbcasadi.shapes import require_whole
 from mbcasadi.system import System
 
 Array = NDArray[np.float64]
@@ -52,11 +52,12 @@ def check_task(task: Task, system: System, *, states: int = 5, seed: int = 0) ->
         seed: of the states.
 
     Raises:
-        ProblemError: no states or a negative seed; a derivative differs by more than 1e-6 of the largest one, the error does not
-            vanish at `hold_reference`, or it is not finite; the message names the row.
+        ProblemError: a derivative differs by more than 1e-6 of the largest one, the error does not
+            vanish at `hold_reference`, or it is not finite, and the message names the row; or no
+            states, or a negative seed.
     """
-    require_positive(states=states)
-    require_numbers(seed=seed)
+    require_whole(1, states=states)
+    require_whole(0, seed=seed)
     rows = task.components(system)
     if len(task.units(system)) != len(rows):
         raise ProblemError(f"{task.name}: {len(task.units(system))} units for {len(rows)} rows")
