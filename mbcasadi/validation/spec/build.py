@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control import InverseDynamicsQP
+from mbcasadi.control import InverseDynamicsQP, JointLimits
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
@@ -69,6 +69,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         ProblemError: the problem contradicts itself.
     """
     q0 = column("q0", q0, system.nq)
+    joints = spec.limits.joint
     tasks = [make_task(table) for table in spec.task]
     controller = InverseDynamicsQP(
         system,
@@ -78,6 +79,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         name=spec.name,
         ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),
         force_limits=override_limits(system, system.limits.force, spec.limits.force),
+        joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
         **spec.options.model_dump(exclude_none=True),
     )
     t = ca.SX.sym("t")

@@ -44,7 +44,7 @@ from pydantic import Field, ValidationError
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
 from mbcasadi.validation.spec.signals import StrictTable
-from mbcasadi.validation.spec.task_tables import AnyTask, FrameKind
+from mbcasadi.validation.spec.task_tables import AnyTask, FrameKind, Gain
 
 Vector3 = tuple[float, float, float]
 Positive = Annotated[float, Field(gt=0)]
@@ -79,11 +79,22 @@ class MaskSwitch(StrictTable):
     off: tuple[str, ...] = ()
 
 
+class Joints(StrictTable):
+    """Limits of joints, as `JointLimits`; those with a range in the model unless named."""
+
+    joints: tuple[str, ...] | None = None
+    velocity: Gain | None = None
+    acceleration: Gain | None = None
+    braking: Gain | None = None
+    margin: Gain = 0.0
+
+
 class Limits(StrictTable):
     """Limits by the actuator's name, in place of the model's: `crank = [-1.0, 1.0]`."""
 
     ctrl: Annotated[dict[str, Range], Field(default_factory=dict)]
     force: Annotated[dict[str, Range], Field(default_factory=dict)]
+    joint: Joints | None = None
 
 
 class Options(StrictTable):

@@ -156,6 +156,13 @@ def test_the_reference_fills_the_slices_of_the_controller():
     )
 
 
+def test_limits_of_joints_reach_the_controller():
+    experiment = four_bar(limits={"joint": {"joints": ["crank"], "velocity": 2.0, "braking": 9.0}})
+    limited = experiment.controller.limited_joints
+    assert (limited.names, limited.velocity[0], limited.braking[0]) == (("crank",), 2.0, 9.0)
+    assert four_bar().controller.limited_joints is None
+
+
 def test_limits_and_options_reach_the_controller():
     experiment = four_bar(limits={"ctrl": {"crank": [-0.5, 0.25]}}, options={"torque_weight": 3e-3})
     assert experiment.controller.controller.u_max == pytest.approx([0.25])
