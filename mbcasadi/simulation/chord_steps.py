@@ -1,23 +1,24 @@
-"""Back onto the manifold by steps that share a matrix, for integrators of a fixed step.
+"""Back onto the manifold by steps that share the factors of A, for integrators of a fixed step.
 
-Newton's step `q ⊕ B phi` with `B = -A⁺`, in the sizes of coordinates and residuals, leaves `g²` of
-a gap g. A step with the B of a pose at a distance d leaves `g d` (a chord in place of the tangent),
-and so does `v + B psi`. A matrix costs more than ten such steps.
+Newton's step `q ⊕ (-A⁺ phi)`, in the sizes of coordinates and residuals, leaves `g²` of a gap g. A
+step with the factors of A at a pose at a distance d leaves `g d` (a chord in place of the tangent),
+and so does `v - A⁺ psi`. Factors cost as much as some ten such steps.
 
 Gaps of a Runge-Kutta step of size h are `h²` at its stages and `h⁵` at its end, which is `h³` away
 from its last stage. So
 
-    stage:  one step of q, two of v, with the B of the pose where the stage would be;
-    end:    one step of q with the B of the last stage, one of q and two of v with its own,
+    stage:  one step of q, two of v, with the factors at the pose where the stage would be;
+    end:    one step of q with the factors of the last stage, one of q and two of v with its own,
 
 leaves gaps of `h⁴` and slips of `h⁶` at the stages, and at the end both far below rounding.
 """
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import casadi as ca
 
-from mbcasadi.linalg import Sym, kind_for, limb_factor, limbs_of, pinv
+from mbcasadi.linalg import LimbFactor, Sym, kind_for, limb_factor, limbs_of, pinv
 from mbcasadi.linalg.basis import drop_threshold2
 from mbcasadi.linalg.symbols import named_function
 from mbcasadi.simulation.active_rows import active_rows, holonomic_rows, scale_at, trusted_scale
@@ -26,25 +27,28 @@ from mbcasadi.system import System, evaluate
 from mbcasadi.system.sizes import residual_sizes
 
 RATE_STEPS = 2
-"""Steps of v with one matrix; see the head of this file."""
+"""Steps of v with the same factors; see the head of this file."""
+
+Factors = tuple[ca.MX, ...]
+"""What a step of any residual needs at one pose: outputs of `ChordFunctions.factors`."""
 
 
 class Stage(NamedTuple):
     """A state on the manifold.
 
-    Fields: `q`, `v`; `B` (nv, nc), with which its pose was closed.
+    Fields: `q`, `v`; `factors`, with which its pose was closed.
     """
 
     q: ca.MX
     v: ca.MX
-    B: ca.MX
+    factors: Factors
 
 
 class ChordSteps:
     """The steps of one mechanism under one mask."""
 
     def __init__(self, system: System, equations: EquationOptions, mask: ca.MX) -> None:
-        """Build the matrices.
+        """Build the Functions of factors and of steps.
 
         Args:
             system: the mechanism.
@@ -52,36 +56,38 @@ class ChordSteps:
             mask: (nc,) one for each active row, else zero.
         """
         self._system, self._mask = system, mask
-        self._of_phi = matrix_fun(system, equations, of_rates=False)
+        self._of_phi = chord_functions(system, equations, of_rates=False)
         has_other_rows = _has_rows_of_rates(system)
-        self._of_psi = matrix_fun(system, equations, of_rates=True) if has_other_rows else None
+        self._of_psi = chord_functions(system, equations, of_rates=True) if has_other_rows else None
 
     def stage(self, q: ca.MX, v: ca.MX, t: ca.MX) -> Stage:
         """Return the state on the manifold next to a proposed one."""
-        B = self._matrix(q, v, t)
-        q = self._moved(q, t, B)
-        return Stage(q, self._admissible(q, v, t, B), B)
+        factors = self._factors(q, v, t)
+        q = self._closed(q, t, factors)
+        return Stage(q, self._admissible(q, v, t, factors), factors)
 
     def end(self, q: ca.MX, v: ca.MX, t: ca.MX, last: Stage) -> tuple[ca.MX, ca.MX, ca.MX]:
         """Return q, v and the worst of phi and of psi there, next to the last stage."""
-        q = self._moved(q, t, last.B)
-        B = self._matrix(q, v, t)
-        q = self._moved(q, t, B)
-        v = self._admissible(q, v, t, B)
+        q = self._closed(q, t, last.factors)
+        factors = self._factors(q, v, t)
+        q = self._closed(q, t, factors)
+        v = self._admissible(q, v, t, factors)
         residuals = (self._phi(q, t), self._psi(q, v, t))
         return q, v, ca.vertcat(*(ca.norm_inf(ca.densify(x)) for x in residuals))
 
-    def _matrix(self, q: ca.MX, v: ca.MX, t: ca.MX) -> ca.MX:
-        return self._of_phi(q, v, t, self._mask)
+    def _factors(self, q: ca.MX, v: ca.MX, t: ca.MX) -> Factors:
+        return tuple(self._of_phi.factors.call([q, v, t, self._mask]))
 
-    def _moved(self, q: ca.MX, t: ca.MX, B: ca.MX) -> ca.MX:
-        return self._system.integrate(q, B @ self._phi(q, t))
+    def _closed(self, q: ca.MX, t: ca.MX, factors: Factors) -> ca.MX:
+        step = self._of_phi.step.call([*factors, self._phi(q, t)])[0]
+        return self._system.integrate(q, step)
 
-    def _admissible(self, q: ca.MX, v: ca.MX, t: ca.MX, B: ca.MX) -> ca.MX:
+    def _admissible(self, q: ca.MX, v: ca.MX, t: ca.MX, factors: Factors) -> ca.MX:
+        functions = self._of_psi or self._of_phi
         if self._of_psi is not None:
-            B = self._of_psi(q, v, t, self._mask)
+            factors = tuple(self._of_psi.factors.call([q, v, t, self._mask]))
         for _ in range(RATE_STEPS):
-            v = v + B @ self._psi(q, v, t)
+            v = v + functions.step.call([*factors, self._psi(q, v, t)])[0]
         return v
 
     def _phi(self, q: ca.MX, t: ca.MX) -> ca.MX:
@@ -91,8 +97,21 @@ class ChordSteps:
         return self._mask * evaluate(self._system.loop_rate, {"q": q, "v": v, "t": t})
 
 
-def matrix_fun(system: System, equations: EquationOptions, *, of_rates: bool) -> ca.Function:
-    """Return (q, v, t, mask) → (B): (nv, nc) `-A⁺` of rows in the sizes, in the system's units.
+class ChordFunctions(NamedTuple):
+    """Two Functions.
+
+    Fields: `factors` (q, v, t, mask) → what A is factored into; `step` (factors, residual) → (dv),
+    (nv,) `-A⁺ residual` of the rows that are kept.
+    """
+
+    factors: ca.Function
+    step: ca.Function
+
+
+def chord_functions(
+    system: System, equations: EquationOptions, *, of_rates: bool
+) -> ChordFunctions:
+    """Return the Functions of factors and of steps.
 
     Args:
         system: the mechanism.
@@ -109,27 +128,49 @@ def matrix_fun(system: System, equations: EquationOptions, *, of_rates: bool) ->
     else:
         on, at_rest = s["mask"] * holonomic_rows(system), {"q": s["q"], "t": s["t"]}
         A, scale = active_rows(system, at_rest, on), trusted_scale(system, equations, phi)
-    inverse = _inverse(A, scale, equations.rank_tol)
+    if isinstance(A, ca.SX):
+        return _by_limbs(system, s, A, scale, equations.rank_tol)
+    A_pinv, residual = ca.MX.sym("A_pinv", system.nv, system.nc), ca.MX.sym("residual", system.nc)
+    dv = _in_units(system, lambda b: A_pinv @ b, residual)
+    return ChordFunctions(
+        named_function(
+            "factors", s, {"A_pinv": pinv(A, row_scale=scale, rank_tol=equations.rank_tol)}
+        ),
+        named_function("step_back", {"A_pinv": A_pinv, "residual": residual}, {"dv": dv}),
+    )
+
+
+def _by_limbs(
+    system: System,
+    s: Mapping[str, ca.SX],
+    A: ca.SX,
+    scale: ca.SX | ca.DM,
+    rank_tol: float,
+) -> ChordFunctions:
+    """Return the Functions as scalars, without the rows that have no entries."""
+    A = ca.sparsify(A)
+    rows = sorted(set(A.sparsity().row()))
+    A = A[rows, :]
+    made = limb_factor(A, drop_threshold2(A, scale[rows], None, rank_tol))
+    parts = {name: part for name, part in made._asdict().items() if name != "null"}
+    factors = ca.Function(
+        "factors", list(s.values()), list(parts.values()), list(s), list(parts), {"cse": True}
+    )
+    held = {name: ca.SX.sym(name, part.sparsity()) for name, part in parts.items()}
+    factor = LimbFactor(**held, null=ca.SX(0, len(rows)))
+    residual = ca.SX.sym("residual", system.nc)
+    dv = _in_units(system, lambda b: factor.shortest(b[rows]), residual)
+    step = named_function("step_back", held | {"residual": residual}, {"dv": dv})
+    return ChordFunctions(factors, step)
+
+
+def _in_units(system: System, shortest: Callable[[Sym], Sym], residual: Sym) -> Sym:
+    """Return `-A⁺ residual` in the units of the system, from that in sizes."""
     size, row_size = ca.DM(system.scales.coordinates), ca.DM(residual_sizes(system))
-    B = -ca.diag(size) @ inverse @ ca.diag(1 / row_size)
-    function = named_function("back_matrix", s, {"B": B})
-    is_scalar = function.is_a("SXFunction")
-    return function.expand(function.name(), {"cse": True}) if is_scalar else function
+    return ca.densify(-size * shortest(residual / row_size))
 
 
 def _has_rows_of_rates(system: System) -> bool:
     """Return whether rows hold for velocities only."""
     holonomic = holonomic_rows(system).full().ravel() > 0
     return not all(holonomic[row] for row in system.loop_jacobian.sparsity_out("A").row())
-
-
-def _inverse(A: Sym, scale: Sym | ca.DM, rank_tol: float) -> Sym:
-    """Return (nv, nc) A⁺ of the rows that are not dropped."""
-    if not isinstance(A, ca.SX):
-        return pinv(A, row_scale=scale, rank_tol=rank_tol)
-    rows = sorted(set(ca.sparsify(A).sparsity().row()))
-    kept = ca.sparsify(A[rows, :])
-    threshold2 = drop_threshold2(kept, scale[rows], None, rank_tol)
-    inverse = ca.SX(A.shape[1], A.shape[0])
-    inverse[:, rows] = limb_factor(kept, threshold2).shortest(ca.SX.eye(len(rows)))
-    return inverse

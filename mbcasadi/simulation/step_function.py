@@ -3,6 +3,7 @@
 import casadi as ca
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.dynamics.formulations import DEFAULT
 from mbcasadi.shapes import require_positive
 from mbcasadi.simulation.active_rows import constraints_unroll
 from mbcasadi.simulation.chord_steps import ChordSteps
@@ -15,7 +16,7 @@ from mbcasadi.system import System
 def fixed_step_fun(
     system: System,
     step: float,
-    formulation: str = "projection",
+    formulation: str = DEFAULT,
     *,
     force: ca.Function | None = None,
     equations: EquationOptions | None = None,
