@@ -43,17 +43,21 @@ def active_rows(system: System, s: Mapping[str, Sym], on: Sym) -> Sym:
     return ca.diag(on / row_size) @ evaluate(system.loop_jacobian, known) @ ca.diag(size)
 
 
-def trusted_scale(system: System, equations: EquationOptions, phi: Sym) -> Sym:
+def trusted_scale(
+    system: System, equations: EquationOptions, phi: Sym, strong: float | None = None
+) -> Sym:
     """Return (nc,) the scales of sized rows with which a Newton step stays within `TRUSTED_STEP`.
 
     Args:
         system: the mechanism.
         equations: drop rule.
         phi: (nc,) the residual that the step closes.
+        strong: relative length from which a direction is corrected anyway.
     """
     rows = ca.DM(system.scales.rows)
     step = ca.norm_inf(ca.densify(phi / rows))  # that the usual row needs
-    least = rows / ca.DM(residual_sizes(system)) * step / (TRUSTED_STEP * equations.rank_tol)
+    weakest = step / TRUSTED_STEP if strong is None else ca.fmin(step / TRUSTED_STEP, strong)
+    least = rows / ca.DM(residual_sizes(system)) * weakest / equations.rank_tol
     return ca.fmax(sized_scale(system, equations), least)
 
 

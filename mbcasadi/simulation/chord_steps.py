@@ -4,13 +4,15 @@ Newton's step `q ⊕ (-A⁺ phi)`, in the sizes of coordinates and residuals, le
 step with the factors of A at a pose at a distance d leaves `g d` (a chord in place of the tangent),
 and so does `v - A⁺ psi`. Factors cost as much as some ten such steps.
 
-Gaps of a Runge-Kutta step of size h are `h²` at its stages and `h⁵` at its end, which is `h³` away
-from its last stage. So
+Gaps of a Runge-Kutta step of size h are `h²` at its stages and `h⁵` at its end. So
 
     stage:  one step of q, two of v, with the factors at the pose where the stage would be;
-    end:    one step of q with the factors of the last stage, one of q and two of v with its own,
+    end:    one step of q, then the steps of a stage from there,
 
 leaves gaps of `h⁴` and slips of `h⁶` at the stages, and at the end both far below rounding.
+
+A direction in which q would go too far is dropped, as in `newton_fun`, but for strong ones: v
+shares the factors, and is to stay admissible where a step is long.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,6 +26,7 @@ from mbcasadi.linalg.symbols import named_function
 from mbcasadi.simulation.active_rows import active_rows, holonomic_rows, scale_at, trusted_scale
 from mbcasadi.simulation.options import EquationOptions
 from mbcasadi.system import System, evaluate
+from mbcasadi.system.closing import STRONG
 from mbcasadi.system.sizes import residual_sizes
 
 RATE_STEPS = 2
@@ -31,17 +34,6 @@ RATE_STEPS = 2
 
 Factors = tuple[ca.MX, ...]
 """What a step of any residual needs at one pose: outputs of `ChordFunctions.factors`."""
-
-
-class Stage(NamedTuple):
-    """A state on the manifold.
-
-    Fields: `q`, `v`; `factors`, with which its pose was closed.
-    """
-
-    q: ca.MX
-    v: ca.MX
-    factors: Factors
 
 
 class ChordSteps:
@@ -60,18 +52,16 @@ class ChordSteps:
         has_other_rows = _has_rows_of_rates(system)
         self._of_psi = chord_functions(system, equations, of_rates=True) if has_other_rows else None
 
-    def stage(self, q: ca.MX, v: ca.MX, t: ca.MX) -> Stage:
-        """Return the state on the manifold next to a proposed one."""
+    def stage(self, q: ca.MX, v: ca.MX, t: ca.MX) -> tuple[ca.MX, ca.MX]:
+        """Return q and v next to the manifold."""
         factors = self._factors(q, v, t)
         q = self._closed(q, t, factors)
-        return Stage(q, self._admissible(q, v, t, factors), factors)
+        return q, self._admissible(q, v, t, factors)
 
-    def end(self, q: ca.MX, v: ca.MX, t: ca.MX, last: Stage) -> tuple[ca.MX, ca.MX, ca.MX]:
-        """Return q, v and the worst of phi and of psi there, next to the last stage."""
-        q = self._closed(q, t, last.factors)
-        factors = self._factors(q, v, t)
-        q = self._closed(q, t, factors)
-        v = self._admissible(q, v, t, factors)
+    def end(self, q: ca.MX, v: ca.MX, t: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
+        """Return q and v on the manifold, and the worst of phi and of psi there."""
+        q = self._closed(q, t, self._factors(q, v, t))
+        q, v = self.stage(q, v, t)
         residuals = (self._phi(q, t), self._psi(q, v, t))
         return q, v, ca.vertcat(*(ca.norm_inf(ca.densify(x)) for x in residuals))
 
@@ -127,7 +117,7 @@ def chord_functions(
         A, scale = active_rows(system, s, s["mask"]), scale_at(system, equations, phi)
     else:
         on, at_rest = s["mask"] * holonomic_rows(system), {"q": s["q"], "t": s["t"]}
-        A, scale = active_rows(system, at_rest, on), trusted_scale(system, equations, phi)
+        A, scale = active_rows(system, at_rest, on), trusted_scale(system, equations, phi, STRONG)
     if isinstance(A, ca.SX):
         return _by_limbs(system, s, A, scale, equations.rank_tol)
     A_pinv, residual = ca.MX.sym("A_pinv", system.nv, system.nc), ca.MX.sym("residual", system.nc)

@@ -65,10 +65,10 @@ def fixed_step_fun(
     t, y, k = s["t"], start, [F(s["q"], s["v"], s["act"], s["t"])]
     for share in (0.5, 0.5, 1.0):
         y = start + share * h * k[-1]
-        stage = back.stage(*proposed(y), t + share * h)
-        k.append(F(stage.q, stage.v, y[2 * nv :], t + share * h))
+        q, v = back.stage(*proposed(y), t + share * h)
+        k.append(F(q, v, y[2 * nv :], t + share * h))
     y = start + h / 6 * (k[0] + 2 * k[1] + 2 * k[2] + k[3])
-    q, v, drift = back.end(*proposed(y), t + h, stage)
+    q, v, drift = back.end(*proposed(y), t + h)
     outputs = [q, v, y[2 * nv :], ca.fmax(s["drift"], drift), t + h]
     names = ["q_next", "v_next", "act_next", "drift_next", "t_next"]
     function = ca.Function("step", list(s.values()), outputs, list(s), names)

@@ -119,7 +119,7 @@ def test_large_mechanisms_step_in_loops_as_small_ones_in_scalars(name, monkeypat
     assert max(residuals(made.system, runs[1])) < MANIFOLD_TOL
 
 
-@pytest.mark.parametrize(("name", "most"), [("four_bar", 3700), ("slider_crank", 3250)])
+@pytest.mark.parametrize(("name", "most"), [("four_bar", 3900), ("slider_crank", 3450)])
 def test_a_step_of_a_planar_loop_takes_few_operations(name, most):
     assert fixed_step_fun(mb.read_mjcf(models.path(name)), H).n_instructions() < most
 
@@ -130,6 +130,17 @@ def test_steps_of_a_fifth_of_a_radian_stay_on_the_manifold():
     run = simulate_fixed_step(system, system.tree.q0, 20 * free / free[0], 0.01, 50, keep=1)
     assert np.abs(np.diff(run.q[:, 0])).max() > 0.2
     assert max(run.drift.max(), run.drift_velocity.max()) < MANIFOLD_TOL
+
+
+def test_steps_of_half_a_radian_are_bounded():
+    """Gaps before a projection are lengths of the model; v has to be projected all the same."""
+    system = mb.read_mjcf(models.path("five_bar"))
+    v0 = np.random.default_rng(2).standard_normal(system.nv)
+    start = simulate_fixed_step(system, system.tree.q0, v0, H, 1, keep=1)
+    v0 = 10 * start.v[0] / np.abs(start.v[0] / system.scales.coordinates).max()
+    run = simulate_fixed_step(system, start.q[0], v0, 0.05, 10, keep=1)
+    assert np.abs(np.diff(run.q, axis=0)).max() > 0.5
+    assert max(run.drift.max(), run.drift_velocity.max()) < 1e-6
 
 
 @pytest.mark.parametrize("name", ["knife_edge", "rolling_disc", "climbing_particle"])
