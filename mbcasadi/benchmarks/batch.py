@@ -40,7 +40,8 @@ Array = NDArray[np.float64]
 
 PACKAGE_MODELS = ("quadruped", "humanoid")
 ROBOTS = (GO2, G1)
-LOOPS = ("four_bar", "slider_crank")
+LOOPS = ("four_bar", "slider_crank", "planar_3rrr")
+QUICK_LOOPS = LOOPS[:2]
 STATES, ROUNDS = 2048, 8
 QUICK_STATES, QUICK_ROUNDS = 256, 2
 STEP, STEPS = 1e-3, 1000  # s
@@ -58,7 +59,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     count, rounds = (QUICK_STATES, QUICK_ROUNDS) if quick else (STATES, ROUNDS)
     for path in (*(models.path(name) for name in PACKAGE_MODELS), *further):
         add_dynamics(results, path, count, rounds)
-    for name in LOOPS:
+    for name in QUICK_LOOPS if quick else LOOPS:
         add_steps(results, models.path(name), rounds)
     return results
 

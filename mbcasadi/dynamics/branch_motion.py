@@ -70,7 +70,8 @@ def branch_motion(
 
     Args:
         system: the mechanism; its rows are holonomic, with time and mask as they are.
-        formulation: one of `FORMULATIONS`.
+        formulation: one of `FORMULATIONS`. The rows of a branch touch all joints, so that
+            "limbwise" finds no limbs and takes 1.3 to 2.4 times the operations of "projection".
         rest_speed: norm of v over the sizes of the coordinates, 1/s, at or below which the
             mechanism is at rest; `REST_SPEED` by default.
         row_scale, rank_tol, pivot: drop rule, see `Treatment`; it decides which poses are singular.

@@ -49,6 +49,9 @@ FORMULATIONS: dict[str, Equations] = {
 }
 """Name → equations; each takes (M, h, f, A, c) and the drop rule of `linalg.row_basis`."""
 
+DEFAULT = "limbwise"
+"""The formulation where none is named."""
+
 SEMIDEFINITE: dict[str, FormulationOptions] = {
     "limbwise": {"semidefinite": True},
     "lagrange": {"semidefinite": True},

@@ -8,15 +8,12 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics.derivatives import OUTPUTS, implicit_jacobian, motion_and_jacobian
-from mbcasadi.dynamics.formulations import FormulationOptions, equations_of
+from mbcasadi.dynamics.formulations import DEFAULT, FormulationOptions, equations_of
 from mbcasadi.dynamics.forward_core import dynamics_inputs, forward_core, kind_of_core
 from mbcasadi.dynamics.terms import Treatment, state_symbols
 from mbcasadi.formulation.metric import metric_root
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.system import System
-
-DEFAULT = "limbwise"
-"""The formulation where none is named."""
 
 
 @checked

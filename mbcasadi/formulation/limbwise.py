@@ -70,9 +70,13 @@ def limbwise(
         return udwadia_kalaba(M, h, f, A, c, **rule)
     require_scale("row_scale", row_scale, A.shape[0])
     L = tree_cholesky(M)
-    X = tree_solve_transposed(L, A.T)
     y0 = tree_solve_transposed(L, f - h)
-    y, lam = limb_factor(X.T, remainder_limits(A, X, row_scale, rank_tol)).nearest(y0, c)
+    rows = sorted(set(A.sparsity().row()))  # no multiplier of the others acts
+    lam = ca.SX.zeros(A.shape[0])
+    scale = ca.SX(row_scale) * ca.SX.ones(A.shape[0])
+    X = tree_solve_transposed(L, A[rows, :].T)
+    limits = remainder_limits(A[rows, :], X, scale[rows], rank_tol)
+    y, lam[rows] = limb_factor(X.T, limits).nearest(y0, c[rows])
     return ConstrainedMotion(tree_solve_lower(L, y), A.T @ lam, lam)
 
 

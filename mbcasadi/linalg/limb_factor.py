@@ -86,18 +86,28 @@ class LimbFactor(NamedTuple):
             y, lam = y + self.G.T @ step, lam + step
         return y, self._without_null(lam)
 
+    @checked
+    def shortest(self, b: ca.SX) -> ca.SX:
+        """Return the shortest x (n, p) with `G_i x = b_i` for each row that is kept.
+
+        Args:
+            b: (m, p).
+        """
+        require_rows("b", b, self.G.shape[0])
+        return self.G.T @ (self.H.T @ self._multipliers(self.H @ b))
+
     def _multipliers(self, gap: ca.SX) -> ca.SX:
-        """Return μ of the rows of `H G`, by one sweep down and one up."""
-        m, nb = self.w.shape
-        z, steps = ca.SX(nb, 1), []
+        """Return μ (m, p) of the rows of `H G`, by one sweep down and one up."""
+        (m, nb), p = self.w.shape, gap.shape[1]
+        z, steps = ca.SX(nb, p), []
         for i in range(m):
-            steps.append((gap[i] + self.w[i, :] @ z) * self.inverse[i])
+            steps.append((gap[i, :] + self.w[i, :] @ z) * self.inverse[i])
             z = z - self.K[i, :].T @ steps[i]
-        above, mu = ca.SX(nb, 1), []
+        above, mu = ca.SX(nb, p), []
         for i in reversed(range(m)):
             mu.append(steps[i] - self.K[i, :] @ above * self.inverse[i])
             above = above + self.w[i, :].T @ mu[-1]
-        return ca.vertcat(ca.SX(0, 1), *reversed(mu))
+        return ca.vertcat(ca.SX(0, p), *reversed(mu))
 
     def _without_null(self, x: ca.SX) -> ca.SX:
         return x - self.null.T @ (self.null @ x)

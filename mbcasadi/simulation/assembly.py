@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import AssemblyError, ShapeError
 from mbcasadi.shapes import column, real_array
-from mbcasadi.simulation.functions import holonomic_rows
+from mbcasadi.simulation.active_rows import holonomic_rows
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.row_lengths import typical_row_lengths
 from mbcasadi.system.sizes import residual_sizes

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.codegen.compiled_function import compiled_function
+from mbcasadi.dynamics.formulations import DEFAULT
 from mbcasadi.errors import MotionError, ProblemError
 from mbcasadi.shapes import column
 from mbcasadi.simulation.assembly import assemble
@@ -35,7 +36,7 @@ def simulate_fixed_step(
     v0: ArrayLike,
     step: float,
     count: int,
-    formulation: str = "projection",
+    formulation: str = DEFAULT,
     *,
     keep: int = 1000,
     force: ca.Function | None = None,

@@ -5,25 +5,23 @@ of phi are held, whether the system depends on them or not: one call fits every 
 """
 
 from collections.abc import Mapping
-from typing import cast
 
 import casadi as ca
 
 from mbcasadi.dynamics import forward_dynamics
 from mbcasadi.formulation import lagrange
-from mbcasadi.linalg import UNROLL_LIMIT, Sym, complete_factor, operations
+from mbcasadi.linalg import Sym, complete_factor
+from mbcasadi.simulation.active_rows import (
+    active_rows,
+    constraint_kind,
+    holonomic_rows,
+    scale_at,
+    trusted_scale,
+    usual_scale,
+)
 from mbcasadi.simulation.options import EquationOptions
 from mbcasadi.system import System, evaluate
-from mbcasadi.system.closing import row_scale_at, worst_gap
 from mbcasadi.system.sizes import residual_sizes
-
-TRUSTED_STEP = 0.1
-"""Rad, or share of a length. A direction in which Newton would go further than this is not one of
-the constraint's: it comes from the gap itself (the loop of Bricard has rank 5 when closed and 6
-when slightly open), so it is dropped until the gap is closed."""
-
-ROWS_TO_FACTOR = 3
-"""A Function holds about this many times the operations of one factorisation."""
 
 
 def newton_fun(system: System, equations: EquationOptions) -> ca.Function:
@@ -32,15 +30,12 @@ def newton_fun(system: System, equations: EquationOptions) -> ca.Function:
     A⁺ is that in the sizes of coordinates and residuals, so the step depends on no units. `length`
     is its largest entry, in these sizes. Rows that hold for velocities only take no part.
     """
-    s = _symbols(system, ("q", "t", "mask", "offset"), _constraint_kind(system))
-    known = s | {"v": ca.DM.zeros(system.nv)}
-    on = s["mask"] * holonomic_rows(system)
+    s = _symbols(system, ("q", "t", "mask", "offset"), constraint_kind(system))
     size, row_size = ca.DM(system.scales.coordinates), ca.DM(residual_sizes(system))
-    A = ca.diag(on / row_size) @ evaluate(system.loop_jacobian, known) @ ca.diag(size)
-    phi = on * evaluate(system.constraint, known) - s["offset"]
-    step = ca.norm_inf(ca.densify(phi / system.scales.rows))  # that the usual row needs
-    least = ca.DM(system.scales.rows) / row_size * step / (TRUSTED_STEP * equations.rank_tol)
-    scale = ca.fmax(_sized_scale(system, equations), least)
+    on = s["mask"] * holonomic_rows(system)
+    A = active_rows(system, s, on)
+    phi = on * evaluate(system.constraint, s) - s["offset"]
+    scale = trusted_scale(system, equations, phi)
     factor = complete_factor(A, row_scale=scale, rank_tol=equations.rank_tol)
     x = ca.densify(-factor.pinv_times(phi / row_size))
     q_next = system.integrate(s["q"], size * x)
@@ -57,12 +52,12 @@ def tangent_fun(system: System, equations: EquationOptions) -> ca.Function:
     `clearance` is the shortest remainder of a kept row, in the sizes: it shrinks where a singular
     pose is near.
     """
-    s = _symbols(system, ("q", "v", "t", "mask", "offset"), _constraint_kind(system))
+    s = _symbols(system, ("q", "v", "t", "mask", "offset"), constraint_kind(system))
     size, row_size = ca.DM(system.scales.coordinates), ca.DM(residual_sizes(system))
-    A = ca.diag(s["mask"] / row_size) @ evaluate(system.loop_jacobian, s) @ ca.diag(size)
+    A = active_rows(system, s, s["mask"])
     psi = s["mask"] * evaluate(system.loop_rate, s)
     phi = s["mask"] * evaluate(system.constraint, s) - s["offset"]
-    scale = _scale_at(system, equations, phi)
+    scale = scale_at(system, equations, phi)
     factor = complete_factor(A, row_scale=scale, rank_tol=equations.rank_tol)
     R, used = factor.basis.R, factor.basis.used
     remainders = [
@@ -91,7 +86,7 @@ def jump_fun(system: System, equations: EquationOptions) -> ca.Function:
     `M (v⁺ - v) = Aᵀ Λ` with `A v⁺ + a0 = 0`: the projection of v in the metric of M. Kinetic
     energy never grows by it where `a0 = 0`. The impulse `Aᵀ Λ` is in N s or N m s.
     """
-    s = _symbols(system, ("q", "v", "t", "mask"), _constraint_kind(system))
+    s = _symbols(system, ("q", "v", "t", "mask"), constraint_kind(system))
     A = ca.diag(s["mask"]) @ evaluate(system.loop_jacobian, s)
     psi = s["mask"] * evaluate(system.loop_rate, s)
     M = system.mass_matrix(s["q"])
@@ -102,7 +97,7 @@ def jump_fun(system: System, equations: EquationOptions) -> ca.Function:
         momentum,
         A,
         psi - A @ s["v"],
-        row_scale=_usual_scale(system, equations),
+        row_scale=usual_scale(system, equations),
         rank_tol=equations.rank_tol,
         semidefinite=system.semidefinite,
     )
@@ -153,16 +148,6 @@ def _energies(system: System, s: Mapping[str, ca.MX]) -> ca.MX:
     return energies
 
 
-def holonomic_rows(system: System) -> ca.DM:
-    """Return (nc, 1) one where phi depends on anything, zero for rows of velocities only."""
-    constraint = system.constraint
-    dependent = ca.DM.zeros(system.nc)
-    for i in range(constraint.n_in()):
-        for row in set(constraint.jac_sparsity(0, i).row()):
-            dependent[row] = 1
-    return dependent
-
-
 def chart_rate_fun(system: System) -> ca.Function:
     """Return (q_base, q, v) → (xi_dot), the rate of `q ⊖ q_base`; v itself but for rotations."""
     base, q = ca.SX.sym("q_base", system.nq), ca.SX.sym("q", system.nq)
@@ -170,17 +155,6 @@ def chart_rate_fun(system: System) -> ca.Function:
     xi = system.difference(base, q)
     q_dot = system.velocity_map(q) @ v
     return ca.Function("chart_rate", [base, q, v], [ca.densify(ca.jtimes(xi, q, q_dot))])
-
-
-def has_nonlinear_rates(system: System) -> bool:
-    """Return whether rows are nonlinear in v, so that one projection does not reach them."""
-    return system.nc > 0 and "v" in system.loop_jacobian.name_in()
-
-
-def constraints_unroll(system: System) -> bool:
-    """Return whether the constraints are few enough for Functions of scalars."""
-    count = operations(ca.Sparsity.dense(system.nc, system.nv), True)
-    return ROWS_TO_FACTOR * count <= UNROLL_LIMIT
 
 
 def _motion(
@@ -198,34 +172,6 @@ def _motion(
     f = s["f"] + (evaluate(system.actuator_force, s) if system.nu else 0)
     known = dict(s) | {"f": f}
     return dict(dynamics(**{name: known[name] for name in dynamics.name_in()}))
-
-
-def _usual_scale(system: System, equations: EquationOptions) -> ca.DM:
-    """Return (nc,) the scales of the constraint rows at a state on the manifold."""
-    if equations.row_scale is None:
-        return ca.DM(system.scales.row_norms)
-    return equations.row_scale * ca.DM.ones(system.nc)
-
-
-def _sized_scale(system: System, equations: EquationOptions) -> ca.DM:
-    """Return `_usual_scale` of the rows in the sizes of coordinates and residuals."""
-    scales = system.scales
-    of_size = scales.rows / (scales.row_norms * residual_sizes(system))
-    return ca.DM(of_size) * _usual_scale(system, equations)
-
-
-def _scale_at(system: System, equations: EquationOptions, phi: Sym) -> Sym | ca.DM:
-    """Return (nc,) the scales of the sized rows at a state with the residual phi."""
-    usual = _sized_scale(system, equations)
-    if equations.row_scale is not None or not system.nc:
-        return usual
-    gap = worst_gap(phi, ca.DM(system.scales.rows))
-    return row_scale_at(usual, equations.rank_tol, gap)
-
-
-def _constraint_kind(system: System) -> type[ca.MX]:
-    """Return `ca.SX` where the constraints are few, else `ca.MX`; typed as the latter."""
-    return cast(type[ca.MX], ca.SX) if constraints_unroll(system) else ca.MX
 
 
 def _symbols(system: System, names: tuple[str, ...], kind: type[Sym]) -> dict[str, Sym]:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mbcasadi.errors import SimulationError
+from mbcasadi.simulation.active_rows import has_nonlinear_rates
 from mbcasadi.simulation.buffered_function import Array, BufferedFunction
 from mbcasadi.simulation.functions import (
-    has_nonlinear_rates,
     jump_fun,
     newton_fun,
     tangent_fun,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.dynamics.formulations import DEFAULT
 from mbcasadi.errors import MotionError, ProblemError, SimulationError
 from mbcasadi.shapes import column, real_array
 from mbcasadi.simulation.buffered_function import Array
@@ -28,7 +29,7 @@ def simulate(
     q0: ArrayLike,
     v0: ArrayLike,
     duration: float,
-    formulation: str = "projection",
+    formulation: str = DEFAULT,
     controller: AnyController | None = None,
     *,
     rtol: float = 1e-9,

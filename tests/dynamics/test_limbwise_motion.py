@@ -53,6 +53,32 @@ def assert_equal_motion(found, expected):
         np.testing.assert_allclose(value, getattr(expected, key)[0], atol=TOL * size, err_msg=key)
 
 
+def test_a_row_without_entries_carries_nothing_and_costs_nothing():
+    """The rows of a planar loop across its plane; c may contradict them."""
+    rng = np.random.default_rng(4)
+    rows = np.array([[True, True, False], [False, False, False], [True, True, True]])
+    pattern = ca.Sparsity.triplet(3, 3, *(index.tolist() for index in np.nonzero(rows)))
+    with_row, without = ca.SX.sym("A", pattern), ca.SX.sym("A", pattern.sub([0, 2], range(3))[0])
+    functions = []
+    for A in (with_row, without):
+        M, h, c = ca.SX.sym("M", 3, 3), ca.SX.sym("h", 3), ca.SX.sym("c", A.shape[0])
+        motion = limbwise(M, h, ca.SX(3, 1), A, c, row_scale=ca.DM.ones(A.shape[0]))
+        functions.append(ca.Function("motion", [M, h, A, c], [motion.a, motion.lam]))
+    root = rng.standard_normal((3, 3))
+    M, h, A, c = (
+        root @ root.T,
+        rng.standard_normal(3),
+        rng.standard_normal((3, 3)) * rows,
+        np.ones(3),
+    )
+    a, lam = (x.full().ravel() for x in functions[0](M, h, ca.project(ca.DM(A), pattern), c))
+    kkt = np.block([[M, -A[[0, 2]].T], [A[[0, 2]], np.zeros((2, 2))]])
+    expected = np.linalg.solve(kkt, np.concatenate([-h, -c[[0, 2]]]))
+    np.testing.assert_allclose(np.concatenate([a, lam[[0, 2]]]), expected, atol=1e-12)
+    assert lam[1] == 0
+    assert functions[0].n_instructions() <= functions[1].n_instructions() + 3  # inputs and outputs
+
+
 def test_two_flat_feet_of_four_points_have_twelve_rows_and_multipliers_of_least_norm():
     system, rng = humanoid(), np.random.default_rng(11)
     motion = mb.forward_dynamics(system)

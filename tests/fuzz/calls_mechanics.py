@@ -137,6 +137,7 @@ def calls_of_linalg():
         "solve_upper_transposed": {"R": M, "inv_diag": inv, "b": b},
         "tree_cholesky": {"M": M},
         "weighted_gram": {"E": A, "weight": ca.DM.ones(3), "shift": ca.DM.ones(2)},
+        "LimbFactor.shortest": {"self": linalg.limb_factor(A, rhs), "b": rhs},
         "LimbFactor.nearest": {"self": linalg.limb_factor(A, rhs), "y0": b, "c": rhs},
         "CompleteFactor.pinv_times": {"self": factor, "b": rhs},
         "CompleteFactor.pinv_transposed_times": {"self": factor, "b": b},

@@ -98,6 +98,24 @@ def test_the_nearest_point_and_least_multipliers_are_those_of_singular_values(na
     assert len(ranks) > 1 or not pattern.shape[0]
 
 
+@pytest.mark.parametrize("name", PATTERNS)
+def test_the_shortest_point_on_the_kept_rows_is_that_of_singular_values(name):
+    """Rows that are dropped follow from the others where b is consistent, else they do not hold."""
+    pattern, rng = PATTERNS[name], np.random.default_rng(7)
+    G = ca.SX.sym("G", sparsity(pattern))
+    b = ca.SX.sym("b", G.shape[0], 2)
+    factor = linalg.limb_factor(G, RANK_TOL**2 * ca.fmax(ca.densify(ca.sum2(G**2)), 1))
+    shortest = ca.Function("shortest", [G, b], [factor.shortest(b)])
+    for change in CHANGES:
+        rows = change(rng, rng.standard_normal(pattern.shape)) * pattern
+        consistent = rows @ rng.standard_normal((rows.shape[1], 2))
+        x = shortest(ca.project(ca.DM(rows), shortest.sparsity_in(0)), consistent).full()
+        expected = np.linalg.pinv(rows, SINGULAR_TOL) @ consistent if rows.size else 0 * x
+        np.testing.assert_allclose(
+            x, expected, atol=EXACT * (1 + np.abs(expected).max(initial=0) ** 2)
+        )
+
+
 def parallel_legs(rng, strength, turn):
     """Return rows of four legs whose weakest direction has this strength.
 

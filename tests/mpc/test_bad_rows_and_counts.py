@@ -82,7 +82,7 @@ def test_one_row_in_place_of_a_list_is_refused(linear):
 def test_a_mistyped_option_of_a_formulation_is_refused_with_the_valid_ones():
     message = "unknown option of formulation 'projection' 'gama'; valid: .*'gamma'"
     with pytest.raises(err.UnknownNameError, match=message):
-        StepOptions(formulation_options={"gama": 1.0})
+        StepOptions(formulation="projection", formulation_options={"gama": 1.0})
 
 
 def test_a_system_in_place_of_its_linear_model_is_refused(linear):

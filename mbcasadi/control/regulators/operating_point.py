@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbcasadi.dynamics.forward import forward_dynamics_derivatives
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
-from mbcasadi.simulation.functions import holonomic_rows
+from mbcasadi.simulation.active_rows import holonomic_rows
 from mbcasadi.system import System, evaluate
 
 Array = NDArray[np.float64]

@@ -9,7 +9,8 @@ from mbcasadi.dynamics.terms import Treatment, row_scale_of
 from mbcasadi.linalg import RANK_TOL, complete_factor
 from mbcasadi.linalg.symbols import Sym
 from mbcasadi.mpc.integrators.tableaus import Tableau, weighted_sum
-from mbcasadi.simulation.functions import chart_rate_fun, constraints_unroll, holonomic_rows
+from mbcasadi.simulation.active_rows import constraints_unroll, holonomic_rows
+from mbcasadi.simulation.functions import chart_rate_fun
 from mbcasadi.system import System, evaluate
 
 

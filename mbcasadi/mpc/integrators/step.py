@@ -132,7 +132,7 @@ def _with_jacobian(
         "enable_reverse": False,
     }
     names, inputs = (steps.name_in(), steps.name_out()), list(s.values())
-    if slopes.is_a("SXFunction") and step.is_projection:
+    if slopes.is_a("SXFunction") and step.is_default:
         # The value of the slopes' Function: where both are needed, common parts are computed once.
         symbols = slopes.sx_in()
         core = ca.Function("step_core", symbols, slopes.call(symbols)[:2], *names, options)

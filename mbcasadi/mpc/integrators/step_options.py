@@ -10,16 +10,13 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics import forward_dynamics
-from mbcasadi.dynamics.formulations import FormulationOptions, option_names
+from mbcasadi.dynamics.formulations import DEFAULT, FormulationOptions, option_names
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg import RANK_TOL
 from mbcasadi.mpc.integrators.tableaus import TABLEAUS
 from mbcasadi.shapes import require_name
 from mbcasadi.system import System
-
-FORMULATION = "projection"
-"""Formulation of the dynamics; all of them give the same motion."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +35,7 @@ class DynamicsOptions:
         ProblemError: a number of the drop rule is out of range.
     """
 
-    formulation: str = FORMULATION
+    formulation: str = DEFAULT
     row_scale: float | None = None
     rank_tol: float = RANK_TOL
     pivot: bool = True
@@ -62,10 +59,10 @@ class DynamicsOptions:
         return Treatment(self.row_scale, self.rank_tol, self.pivot, self.baumgarte)
 
     @property
-    def is_projection(self) -> bool:
-        """Whether the options concern only the treatment of rows."""
+    def is_default(self) -> bool:
+        """Whether only the treatment of rows may differ from the default."""
         has_other_options = self.formulation_options or self.metric is not None
-        return self.formulation == FORMULATION and not has_other_options
+        return self.formulation == DEFAULT and not has_other_options
 
     @checked
     def acceleration_fun(self, system: System) -> ca.Function:
@@ -117,7 +114,7 @@ class StepOptions(DynamicsOptions):
 
 
 DEFAULT_DYNAMICS = DynamicsOptions()
-"""Projected dynamics with the default drop rule."""
+"""Dynamics in the default formulation with the default drop rule."""
 
 DEFAULT_STEP = StepOptions()
 """One Runge-Kutta step of order 4 a period, with two Newton steps back onto the manifold."""

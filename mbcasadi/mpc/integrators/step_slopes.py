@@ -21,7 +21,8 @@ from mbcasadi.dynamics.slopes import Residual, scalar_if_small, slopes_fun
 from mbcasadi.dynamics.terms import State, Treatment, row_scale_of, state_symbols, terms
 from mbcasadi.linalg import complement, complete_factor
 from mbcasadi.model import inverse_dynamics_derivatives
-from mbcasadi.simulation.functions import chart_rate_fun, holonomic_rows
+from mbcasadi.simulation.active_rows import holonomic_rows
+from mbcasadi.simulation.functions import chart_rate_fun
 from mbcasadi.system import System, evaluate
 
 

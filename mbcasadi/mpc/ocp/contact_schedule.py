@@ -22,7 +22,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.mpc.ocp.problem import Array
 from mbcasadi.mpc.ocp.stage import Bounded, Stage
 from mbcasadi.shapes import require_positive, unique
-from mbcasadi.simulation.functions import holonomic_rows
+from mbcasadi.simulation.active_rows import holonomic_rows
 from mbcasadi.system import System, evaluate
 from mbcasadi.system.sizes import residual_sizes
 

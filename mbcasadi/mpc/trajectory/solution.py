@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.tasks.reference import slot_slices
+from mbcasadi.dynamics.formulations import DEFAULT
 from mbcasadi.dynamics.inverse import constrained_inverse_dynamics
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.mpc.ocp.solution import OcpSolution
@@ -82,7 +83,7 @@ class TrajectorySolution:
         u, zero = np.vstack([self.u, self.u[-1:]]), np.zeros((n, system.nv))
         mask, act = self._mask, np.zeros((n, system.na))
         a, lam, f_c, energy = map_samples(
-            sample_fun(system, "projection", equations), self.q, self.v, self.t, act, u, zero, mask
+            sample_fun(system, DEFAULT, equations), self.q, self.v, self.t, act, u, zero, mask
         )
         offset = np.zeros((n, system.nc))
         tangent = tangent_fun(system, equations)

@@ -9,7 +9,7 @@ from mbcasadi.codegen.count import operations
 from mbcasadi.mpc import discrete_dynamics, step_fun
 from mbcasadi.mpc.integrators.step import free_step_fun
 from mbcasadi.mpc.integrators.step_options import StepOptions
-from mbcasadi.simulation.functions import holonomic_rows
+from mbcasadi.simulation.active_rows import holonomic_rows
 from mbcasadi.system import evaluate, from_equations, from_lagrangian, read_mjcf
 
 PINNED = """<mujoco><worldbody><site name="hook" pos=".1 0 .9"/>
