@@ -27,7 +27,7 @@ MAKERS = {
     "System": "read_mjcf, from_lagrangian or from_equations makes one",
     "Linearization": "linearize makes one",
     "OptimalControlProblem": "optimal_control_problem makes one",
-    "Task": "PostureTask, FrameTask, ComTask or one of your own",
+    "Task": "PostureTask, FrameTask, another task of mbcasadi.control, or one of your own",
     "SX": "symbols or expressions, as ca.SX.sym gives them",
 }
 """What makes the objects that users do not construct themselves."""

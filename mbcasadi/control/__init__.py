@@ -2,24 +2,40 @@
 
 from mbcasadi.control import laws, regulators
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.joint_limits import JointLimits
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.law_interface.with_fallback import with_fallback
+from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
+from mbcasadi.control.tasks.check_task import TaskCheck, check_task
 from mbcasadi.control.tasks.com_task import ComTask
+from mbcasadi.control.tasks.distance_task import DistanceTask
 from mbcasadi.control.tasks.frame_task import FrameTask
+from mbcasadi.control.tasks.function_task import FunctionTask
+from mbcasadi.control.tasks.momentum_task import MomentumTask
+from mbcasadi.control.tasks.output_task import OutputTask
 from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.task import Gains, Slot, Task, TaskRows
 
 __all__ = [
     "ComTask",
     "CondensedQP",
+    "DirectionTask",
+    "DistanceTask",
     "FrameTask",
+    "FunctionTask",
     "Gains",
     "InverseDynamicsQP",
     "InverseDynamicsSolution",
+    "JointLimits",
+    "LookAtTask",
+    "MomentumTask",
+    "OutputTask",
     "PostureTask",
     "Slot",
     "Task",
+    "TaskCheck",
     "TaskRows",
+    "check_task",
     "laws",
     "regulators",
     "with_fallback",

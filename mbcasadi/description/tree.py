@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 JointKind = Literal["free", "ball", "slide", "hinge"]
-FrameKind = Literal["site", "body"]
+FrameKind = Literal["site", "body", "geom"]
 Compensation = Literal["passive", "actuator", "none"]
 
 QPOS_SIZE: dict[str, int] = {"free": 7, "ball": 4, "slide": 1, "hinge": 1}
@@ -86,7 +86,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame fixed to a body: a site, or the body frame itself."""
+    """A frame fixed to a body: a site, the body frame itself, or that of a geom."""
 
     name: str
     kind: FrameKind
@@ -129,7 +129,7 @@ class RigidTree:
         name: model name.
         bodies: body 0 is the world.
         joints: in MuJoCo's order.
-        frames: sites and bodies that can be addressed by name.
+        frames: sites, bodies and geoms that can be addressed by name.
         tendons: fixed tendons.
         gravity: (3,) m/s², zero where the model disables gravity.
         q0: (nq,) the authored configuration (`qpos0`).

@@ -117,22 +117,24 @@ def _compensation(routed: bool, flags: Flags) -> Compensation:
 
 
 def _frames(model: mujoco.MjModel) -> tuple[Frame, ...]:
-    """Return sites in their order, then bodies in theirs."""
+    """Return sites in their order, then bodies, then geoms in theirs."""
     sites = (
-        Frame(
-            name,
-            "site",
-            int(model.site_bodyid[i]),
-            np.array(model.site_pos[i]),
-            np.array(model.site_quat[i]),
+        Frame(name, "site", int(body), np.array(pos), np.array(quat))
+        for name, body, pos, quat in zip(
+            names(model, "site"), model.site_bodyid, model.site_pos, model.site_quat, strict=True
         )
-        for i, name in enumerate(names(model, "site"))
+    )
+    geoms = (
+        Frame(name, "geom", int(body), np.array(pos), np.array(quat))
+        for name, body, pos, quat in zip(
+            names(model, "geom"), model.geom_bodyid, model.geom_pos, model.geom_quat, strict=True
+        )
     )
     bodies = (
         Frame(name, "body", i, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
         for i, name in enumerate(names(model, "body"))
     )
-    return (*sites, *bodies)
+    return (*sites, *bodies, *geoms)
 
 
 def _tendons(

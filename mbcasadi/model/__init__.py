@@ -16,6 +16,7 @@ from mbcasadi.model.energy import gravity_force, potential_energy
 from mbcasadi.model.frames import frame_bias, frame_jacobian, frame_pose, frame_velocity
 from mbcasadi.model.inertia import mass_matrix
 from mbcasadi.model.inverse_dynamics_derivatives import inverse_dynamics_derivatives
+from mbcasadi.model.momentum import momentum, momentum_fun
 from mbcasadi.model.newton_euler import bias_force, inverse_dynamics
 from mbcasadi.model.passive import passive_force
 from mbcasadi.model.transmission import actuator_length, tendon_length
@@ -42,6 +43,8 @@ __all__ = [
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "mass_matrix",
+    "momentum",
+    "momentum_fun",
     "passive_force",
     "potential_energy",
     "random_state",

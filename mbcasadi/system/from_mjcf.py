@@ -94,7 +94,11 @@ def _dynamics_builders(tree: RigidTree, actuators: tuple[Actuator, ...]) -> dict
         builders |= _builders(
             ("act_dot", of_all, "act_dot", lambda: model.act_dot(tree, actuators, q, v, u, act))
         )
-    return builders | {"kinetic_energy": kinetic_energy(builders["mass_matrix"], tree.nv)}
+    return builders | {
+        "kinetic_energy": kinetic_energy(builders["mass_matrix"], tree.nv),
+        "center_of_mass": lambda: model.center_of_mass_fun(tree),
+        "momentum": lambda: model.momentum_fun(tree),
+    }
 
 
 def _constraint_builders(tree: RigidTree, equalities: tuple[Equality, ...]) -> dict[str, Builder]:

@@ -24,6 +24,8 @@ MEMBERS = (
     "loop_rate",
     "loop_jacobian",
     "loop_bias",
+    "center_of_mass",
+    "momentum",
     "velocity_map",
     "integrate",
     "difference",
@@ -34,6 +36,8 @@ RESTS_ON = {
     "gravity_force": ("bias_force",),
     "kinetic_energy": ("mass_matrix",),
     "potential_energy": ("bias_force",),
+    "center_of_mass": ("mass_matrix",),
+    "momentum": ("mass_matrix",),
     "constraint_rate": ("constraint_jacobian",),
     "loop_rate": ("loop_jacobian",),
 }

@@ -23,9 +23,10 @@ from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
 from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
+from mbcasadi.system.relative_frames import relative_frame
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 from mbcasadi.system.scales import Scales, measure_scales
-from mbcasadi.system.tree_frames import frame_functions
+from mbcasadi.system.tree_frames import frame_functions, frame_of_model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,6 +100,14 @@ class System:
     )
     loop_rate = Member("(q, v, [t]) → (psi): the rate that belongs to `loop_jacobian`.")
     loop_bias = Member("(q, v, [t]) → (c): the bias that belongs to `loop_jacobian`.")
+    center_of_mass = Member(
+        "(q, v) → (p, J, bias): (3,) centre of mass of all bodies that can move, m, `dp/dt = J v`, "
+        "`bias = J̇ v`; of systems that were read from a model."
+    )
+    momentum = Member(
+        "(q, v) → (momentum, J, bias): (6,) linear momentum above the angular one about the centre "
+        "of mass, world axes; J (6, nv) is the centroidal momentum matrix, `bias = J̇ v`."
+    )
     velocity_map = Member("(q) → (N): (nq, nv), `dq/dt = N v`.")
     integrate = Member("(q, dv) → (q_next): (nq,), manifold plus.")
     difference = Member("(q0, q1) → (dv): (nv,), manifold minus, `q1 = q0 ⊕ dv`.")
@@ -149,24 +158,43 @@ class System:
 
     @checked
     def frame(self, name: str, kind: str = "site") -> FrameFunctions:
-        """Return pose, Jacobian, velocity and bias Functions of a site or body.
+        """Return pose, Jacobian, velocity and bias Functions of a site, body or geom.
 
         Args:
             name: name of the frame in the model.
-            kind: "site" or "body".
+            kind: "site", "body" or "geom".
 
         Raises:
             UnknownNameError: no such frame; the message lists the valid names.
         """
         key = (kind, name)
         if key not in self._frames:
-            require_name("kind of frame", kind, ("site", "body"))
-            frames = self.tree.frames if self.tree is not None else ()
-            valid = {f.name: f for f in frames if f.kind == kind}
-            given = [n for other, n in self._frames if other == kind and n not in valid]
-            require_name(kind, name, [*valid, *given])
-            assert self.tree is not None  # `known` is empty without a tree
-            self._frames[key] = frame_functions(self.tree, valid[name])
+            frame = frame_of_model(self.tree, name, kind, [*self._frames])
+            assert self.tree is not None  # without a tree, all names are those of `with_frame`
+            self._frames[key] = frame_functions(self.tree, frame)
+        return self._frames[key]
+
+    @checked
+    def relative_frame(
+        self, name: str, base: str, *, kind: str = "site", base_kind: str = "body"
+    ) -> FrameFunctions:
+        """Return the Functions of a frame as another one sees it.
+
+        Position, rotation and rates are those in the axes of the base, relative to it and to its
+        rotation, as MuJoCo's frame sensors with a reference.
+
+        Args:
+            name, kind: of the frame, as in `frame`.
+            base, base_kind: of the frame that it is seen from.
+
+        Raises:
+            UnknownNameError: no such frame; the message lists the valid names.
+            ProblemError: the base is a point without a rotation.
+        """
+        frame, seen_from = self.frame(name, kind), self.frame(base, base_kind)
+        key = (f"{kind} from {base_kind}", f"{name} from {base}")
+        if key not in self._frames:
+            self._frames[key] = relative_frame(frame, seen_from, (self.nq, self.nv))
         return self._frames[key]
 
     @checked

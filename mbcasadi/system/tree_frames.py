@@ -1,13 +1,46 @@
-"""Sites and bodies of a model as `FrameFunctions`."""
+"""Sites, bodies and geoms of a model as `FrameFunctions`."""
+
+from collections.abc import Sequence
 
 import casadi as ca
 import numpy as np
 
 from mbcasadi import model
 from mbcasadi.description import Frame, RigidTree
+from mbcasadi.errors import UnknownNameError
 from mbcasadi.model.placement import rotation_of
 from mbcasadi.model.transmission import frame_quat
+from mbcasadi.shapes import require_name
 from mbcasadi.system.frames import Array, Carrier, FrameFunctions
+
+KINDS = ("site", "body", "geom")
+
+
+def frame_of_model(
+    tree: RigidTree | None, name: str, kind: str, others: Sequence[tuple[str, str]]
+) -> Frame:
+    """Return a frame of a model by its name.
+
+    Args:
+        tree: of the model; None for a system that is given by equations.
+        name, kind: of the frame.
+        others: kind and name of frames that the system has besides.
+
+    Raises:
+        UnknownNameError: no such kind; or no such name, and the message lists the valid ones, or
+            says of what kind the frame of this name is.
+    """
+    require_name("kind of frame", kind, KINDS)
+    frames = () if tree is None else tree.frames
+    valid = {frame.name: frame for frame in frames if frame.kind == kind}
+    kinds = [frame.kind for frame in frames if frame.name == name]
+    if name not in valid and kinds:
+        raise UnknownNameError(
+            f"unknown {kind} {name!r}: it is the name of a {kinds[0]}; expected kind={kinds[0]!r}"
+        )
+    given = [other for of_kind, other in others if of_kind == kind and other not in valid]
+    require_name(kind, name, [*valid, *given])
+    return valid[name]
 
 
 def frame_functions(tree: RigidTree, frame: Frame) -> FrameFunctions:

@@ -34,6 +34,12 @@ def _task(name, task):
     }
 
 
+def _output_task(name, task):
+    """Valid calls of the methods of a task of an output on the five-bar."""
+    output = {"self": task, "system": ex.five_bar()}
+    return _task(name, task) | {f"control.{name}.output": output}
+
+
 def calls_of_laws():
     system, theta, task = ex.five_bar(), ex.theta(), control.PostureTask()
     q, v, servo = ex.servo()
@@ -148,13 +154,28 @@ def calls_of_regulators():
 
 def calls_of_tasks():
     ctl, system = ex.inverse_dynamics(), ex.four_bar()
+    q = ca.SX.sym("q", 4)
+    own = ca.Function("own", [q], [q[:2] ** 2])
+    distance = control.DistanceTask("tool", "world", other_kind="body")
     state = {"self": ctl, "q": system.tree.q0, "v": np.zeros(3)}
     return {
         "control.ComTask": {},
         "control.FrameTask": {"frame": "tool"},
-        **_task("ComTask", control.ComTask(axes="xz")),
+        "control.DirectionTask": {"frame": "tool"},
+        "control.DistanceTask": {"frame": "tool", "other": "world", "other_kind": "body"},
+        "control.FunctionTask": {"function": own, "name": "own"},
+        "control.LookAtTask": {"frame": "tool"},
+        "control.MomentumTask": {},
+        "control.JointLimits": {},
+        "control.check_task": {"task": control.PostureTask(), "system": system, "states": 1},
         **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),
         **_task("PostureTask", control.PostureTask()),
+        **_task("DirectionTask", control.DirectionTask("tool")),
+        **_task("LookAtTask", control.LookAtTask("tool")),
+        **_task("MomentumTask", control.MomentumTask()),
+        **_output_task("ComTask", control.ComTask(axes="xz")),
+        **_output_task("DistanceTask", distance),
+        **_output_task("FunctionTask", control.FunctionTask(own, "own")),
         "control.InverseDynamicsQP": {
             "system": system,
             "tasks": [control.PostureTask(("crank",))],

@@ -24,6 +24,7 @@ def calls_of_systems():
         "System.require_available": {"self": system},
         "System.cached_function": {"self": system, "key": "own", "make": ex.sine},
         "System.frame": {"self": system, "name": "tracer"},
+        "System.relative_frame": {"self": system, "name": "tracer", "base": "world"},
         "System.with_frame": {"self": system, "q": q, "name": "own", "position": ca.SX(3, 1)},
         "System.rows": state | {"phi": q[0]},
         "System.with_rows": state | {"phi": q[0]},

@@ -64,6 +64,8 @@ class InverseDynamicsQP(Setup):
             `ref`; else it is zero. It needs a `force_weight`.
         ctrl_limits, force_limits: (nu, 2) limits of u, and of the actuator forces, instead of
             the model's. Ranges of summed forces on joints and tendons always hold.
+        joint_limits: `JointLimits` of positions, velocities and accelerations of joints; none
+            unless given. They are viable: a joint can always stop before its stop.
         stabilisation: ω, 1/s: loops obey `A a + c + 2 ω A v + ω² phi = 0`.
         contact_damping: 1/s: active contacts obey `J_c a + c_c + damping J_c v = 0`.
         rank_tol: relative size below which a constraint direction is dropped.

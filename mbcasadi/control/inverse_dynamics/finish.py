@@ -32,7 +32,7 @@ from mbcasadi.qp.input_guard import active_signs, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
 from mbcasadi.qp.whitening import Whitened
 
-ROWS = ("C_p", "C_lam", "C_w", "lower", "upper")
+ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
 ACTUATORS = ("gain", "bias", "act", "lower", "upper")
 WHITENED = ("y_0", "L_inv", "distance")
 COST = ("J", "offset", "p_ref", "of_lam", "of_w", "f_ref", "size")

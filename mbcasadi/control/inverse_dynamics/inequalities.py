@@ -1,17 +1,19 @@
-"""Inequality rows of the inverse dynamics: torque limits, friction pyramids, normal forces.
+"""Inequality rows of the inverse dynamics: torque limits, friction pyramids, joint limits.
 
-Every row is `lower <= C_p p + C_lam lam + C_w w <= upper` with actuator forces p, multipliers
-lam and internal contact forces w; each has a name for messages.
+Every row is `lower <= C_p p + C_lam lam + C_w w + C_a a <= upper` with actuator forces p,
+multipliers lam, internal contact forces w and accelerations a; each has a name for messages.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows
+from mbcasadi.control.inverse_dynamics.joint_limits import LimitedJoints, acceleration_bounds
 from mbcasadi.description import Contact, RigidTree
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.linalg import product
@@ -24,28 +26,33 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rows:
-    """`lower <= C_p p + C_lam lam + C_w w <= upper`."""
+    """`lower <= C_p p + C_lam lam + C_w w + C_a a <= upper`."""
 
     C_p: ca.SX
     C_lam: ca.SX
     C_w: ca.SX
+    C_a: ca.SX
     lower: ca.SX
     upper: ca.SX
     names: tuple[str, ...]
 
-    def value(self, p: ca.SX, lam: ca.SX, w: ca.SX) -> ca.SX:
+    def value(self, p: ca.SX, lam: ca.SX, w: ca.SX, a: ca.SX) -> ca.SX:
         """Return the middle of the inequality (m,)."""
-        of_forces = product(self.C_p, p) + product(self.C_lam, lam)
-        return ca.densify(of_forces + product(self.C_w, w))
+        return _middle((self.C_p, self.C_lam, self.C_w, self.C_a), (p, lam, w, a))
 
-    def size(self, p: ca.SX, lam: ca.SX, w: ca.SX) -> ca.SX:
+    def size(self, p: ca.SX, lam: ca.SX, w: ca.SX, a: ca.SX) -> ca.SX:
         """Return what the middle of the inequality (m,) would be if nothing in it cancelled."""
-        C_p, C_lam, C_w = (
+        absolute = tuple(
             type(C)(ca.fabs(ca.evalf(C))) if C.is_constant() else ca.fabs(C)
-            for C in (self.C_p, self.C_lam, self.C_w)
+            for C in (self.C_p, self.C_lam, self.C_w, self.C_a)
         )
-        of_forces = product(C_p, ca.fabs(p)) + product(C_lam, ca.fabs(lam))
-        return ca.densify(of_forces + product(C_w, ca.fabs(w)))
+        return _middle(absolute, tuple(ca.fabs(x) for x in (p, lam, w, a)))
+
+
+def _middle(matrices: tuple[ca.SX, ...], unknowns: tuple[ca.SX, ...]) -> ca.SX:
+    """Return the sum of the products."""
+    parts = [product(C, x) for C, x in zip(matrices, unknowns, strict=True) if C.nnz()]
+    return ca.densify(sum(parts, type(unknowns[0])(matrices[0].shape[0], 1)))
 
 
 @dataclass(frozen=True)
@@ -69,43 +76,75 @@ def stack_rows(parts: Sequence[Rows]) -> Rows:
         C_p=ca.vertcat(*(part.C_p for part in parts)),
         C_lam=ca.vertcat(*(part.C_lam for part in parts)),
         C_w=ca.vertcat(*(part.C_w for part in parts)),
+        C_a=ca.vertcat(*(part.C_a for part in parts)),
         lower=ca.vertcat(*(part.lower for part in parts)),
         upper=ca.vertcat(*(part.upper for part in parts)),
         names=tuple(name for part in parts for name in part.names),
     )
 
 
-def torque_rows(actuators: ActuatorModel, names: Sequence[str], m: int, nw: int) -> Rows:
+class Sizes(NamedTuple):
+    """Numbers of actuator forces, multipliers, internal contact forces and accelerations."""
+
+    nu: int
+    m: int
+    nw: int
+    nv: int
+
+    def rows(self, names: Sequence[str], lower: ca.SX, upper: ca.SX, **matrices: ca.SX) -> Rows:
+        """Return rows; matrices that are not given are zero.
+
+        Args:
+            names: of the rows.
+            lower, upper: bounds.
+            matrices: by their names in `Rows`.
+        """
+        k, names_of = len(names), ("C_p", "C_lam", "C_w", "C_a")
+        zero = {name: ca.SX(k, size) for name, size in zip(names_of, self, strict=True)}
+        return Rows(**(zero | matrices), lower=lower, upper=upper, names=tuple(names))
+
+
+def torque_rows(actuators: ActuatorModel, names: Sequence[str], sizes: Sizes) -> Rows:
     """Return `lower <= p <= upper` for each actuator that has a limit.
 
     Args:
         actuators: their ranges.
         names: of the actuators.
-        m: number of multipliers lam.
-        nw: number of internal contact forces w.
+        sizes: of the unknowns.
     """
     bounded = [i for i, limited in enumerate(actuators.bounded) if limited]
-    nu = len(actuators.bounded)
-    return Rows(
-        ca.SX.eye(nu)[bounded, :],
-        ca.SX(len(bounded), m),
-        ca.SX(len(bounded), nw),
+    return sizes.rows(
+        [f"actuator '{names[i]}': force range" for i in bounded],
         actuators.lower[bounded, 0],
         actuators.upper[bounded, 0],
-        tuple(f"actuator '{names[i]}': force range" for i in bounded),
+        C_p=ca.SX.eye(sizes.nu)[bounded, :],
     )
 
 
-def sum_rows(sums: JointSums, m: int, nw: int) -> Rows:
+def sum_rows(sums: JointSums, sizes: Sizes) -> Rows:
     """Return the limits on summed actuator forces."""
-    k = len(sums.names)
-    return Rows(
-        sums.of_p,
-        ca.SX(k, m),
-        ca.SX(k, nw),
-        sums.ranges[:, 0],
-        sums.ranges[:, 1],
-        sums.names,
+    return sizes.rows(sums.names, sums.ranges[:, 0], sums.ranges[:, 1], C_p=sums.of_p)
+
+
+def joint_rows(
+    joints: LimitedJoints | None, state: tuple[ca.SX, ca.SX], period: float, sizes: Sizes
+) -> Rows:
+    """Return the limits of joints as bounds of their accelerations; see `joint_limits.py`.
+
+    Args:
+        joints: the limits; None for no row.
+        state: q, v at the start of the tick.
+        period: length of the tick, s.
+        sizes: of the unknowns.
+    """
+    if joints is None:
+        return sizes.rows([], ca.SX(0, 1), ca.SX(0, 1))
+    lower, upper = acceleration_bounds(joints, *state, period)
+    return sizes.rows(
+        [f"joint '{name}': range" for name in joints.names],
+        ca.fmax(lower, -UNBOUNDED),
+        ca.fmin(upper, UNBOUNDED),
+        C_a=ca.SX.eye(sizes.nv)[list(joints.dofs), :],
     )
 
 
@@ -163,8 +202,7 @@ def friction_rows(
     names: Sequence[str],
     on: ca.SX,
     contact_forces: ContactRows,
-    first: int,
-    nu: int,
+    sizes: Sizes,
 ) -> Rows:
     """Return friction pyramids, and normal force limits where a contact has them.
 
@@ -176,8 +214,7 @@ def friction_rows(
         names: one name for each.
         on: (nc,) one where a contact is on.
         contact_forces: their rows and forces.
-        first: number of multipliers before those of the contacts.
-        nu: number of actuator forces.
+        sizes: of the unknowns.
     """
     faces: list[ca.DM] = [ca.DM(0, 3 * len(contacts))]
     lower, upper, labels = [ca.SX(0, 1)], [ca.SX(0, 1)], []
@@ -195,14 +232,14 @@ def friction_rows(
             upper.append(ca.SX(UNBOUNDED) if highest is None else highest + off)
             labels.append(f"contact '{names[i]}': normal force")
     faces_all = ca.vertcat(*faces)
+    first = sizes.m - contact_forces.of_lam.shape[1]
     of_lam = ca.horzcat(ca.SX(3 * len(contacts), first), contact_forces.of_lam)
-    return Rows(
-        ca.SX(faces_all.shape[0], nu),
-        ca.sparsify(faces_all @ of_lam),
-        ca.sparsify(faces_all @ contact_forces.of_w),
+    return sizes.rows(
+        labels,
         ca.vertcat(*lower),
         ca.vertcat(*upper),
-        tuple(labels),
+        C_lam=ca.sparsify(faces_all @ of_lam),
+        C_w=ca.sparsify(faces_all @ contact_forces.of_w),
     )
 
 

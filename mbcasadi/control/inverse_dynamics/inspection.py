@@ -33,17 +33,18 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     problem, condensed, whitened = qp.problem, qp.condensed, qp.whitened
     nu, rows = setup.system.nu, problem.rows
     n, first = nu + problem.contacts.of_w.shape[1], setup.system.nc
-    constant = -rows.C_lam @ condensed.e
+    constant = rows.C_a @ condensed.t - rows.C_lam @ condensed.e
+    of_p = rows.C_p - rows.C_lam @ condensed.E + rows.C_a @ condensed.T
     x = type(arguments["q"]).sym("x", n)
     y = whitened.unknown(x)
     p = ca.fmin(ca.fmax(y[:nu, 0], problem.actuators.lower), problem.actuators.upper)
     w = y[nu:, 0]
     lam = condensed.multipliers(p)
-    value = rows.value(p, lam, w)
+    value = rows.value(p, lam, w, condensed.acceleration(p))
     outputs = {
         "H": ca.diagcat(ca.tril2symm(ca.tril(qp.H)), whitened.free * ca.DM.eye(n - qp.H.shape[0])),
         "g": qp.g,
-        "A_qp": ca.densify(ca.horzcat(rows.C_p - rows.C_lam @ condensed.E, rows.C_w)),
+        "A_qp": ca.densify(ca.horzcat(of_p, rows.C_w)),
         "lba": rows.lower - constant,
         "uba": rows.upper - constant,
         "T": ca.densify(condensed.T),

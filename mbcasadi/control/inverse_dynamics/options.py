@@ -10,6 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactGroup, contact_groups_of
+from mbcasadi.control.inverse_dynamics.joint_limits import (
+    JointLimits,
+    LimitedJoints,
+    limited_joints,
+)
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Gains, Slot, Task, gains_of
@@ -68,6 +73,7 @@ class Setup:
     force_reference: bool = False
     ctrl_limits: ArrayLike | None = None
     force_limits: ArrayLike | None = None
+    joint_limits: JointLimits | None = None
     stabilisation: float = 0.0
     contact_damping: float = 0.0
     rank_tol: float = CONTACT_RANK_TOL
@@ -100,6 +106,7 @@ class Setup:
         require_identifier("name", self.name)
         _require_tasks(self.tasks, self.gains)
         require_contacts(self.contacts)
+        _ = self.limited_joints
         _require_fallback_law(self)
 
     @property
@@ -162,6 +169,13 @@ class Setup:
     def ranges(self) -> Ranges:
         """Ranges of controls and of actuator forces."""
         return require_ranges(self.system, self.ctrl_limits, self.force_limits)
+
+    @cached_property
+    def limited_joints(self) -> LimitedJoints | None:
+        """The limits of joints as numbers."""
+        if self.joint_limits is None:
+            return None
+        return limited_joints(self.system, self.joint_limits, self.ranges)
 
     @checked
     def reference_at(self, q: ArrayLike) -> Array:

@@ -24,7 +24,9 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dyna
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows, contact_rows
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
+    Sizes,
     friction_rows,
+    joint_rows,
     joint_sums,
     stack_rows,
     sum_rows,
@@ -119,14 +121,13 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         c=ca.vertcat(bias, contacts.c),
     )
     definite = definite_dynamics(setup, at, dynamics, A.shape[0])
-    m, nw = dynamics.G.shape[0], contacts.of_w.shape[1]
+    sizes = Sizes(system.nu, dynamics.G.shape[0], contacts.of_w.shape[1], system.nv)
     rows = stack_rows(
         [
-            torque_rows(actuators, system.actuator_names, m, nw),
-            sum_rows(sums, m, nw),
-            friction_rows(
-                setup.contacts, setup.contact_names, at.on[:nc, 0], contacts, A.shape[0], system.nu
-            ),
+            torque_rows(actuators, system.actuator_names, sizes),
+            sum_rows(sums, sizes),
+            friction_rows(setup.contacts, setup.contact_names, at.on[:nc, 0], contacts, sizes),
+            joint_rows(setup.limited_joints, (at.q, at.v), setup.period, sizes),
         ]
     )
     p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)

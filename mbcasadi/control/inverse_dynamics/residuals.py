@@ -124,8 +124,8 @@ def residuals(
         "M_a": linalg.product(dynamics.M, a),
         "f": dynamics.f + linalg.product(dynamics.B, p) + linalg.product(dynamics.G.T, lam),
         "rows": linalg.product(dynamics.G, a) + dynamics.c,
-        "value": rows.value(p, lam, w),
-        "within": rows.size(p, lam, w),
+        "value": rows.value(p, lam, w, a),
+        "within": rows.size(p, lam, w, a),
         "lower": rows.lower,
         "upper": rows.upper,
         "gradient": whitened.gradient(gradient),
@@ -212,8 +212,10 @@ def cost_gradient(
 
 
 def row_gradient(candidate: Candidate, condensed: Condensed, rows: Rows) -> ca.SX:
-    """Return `A_yᵀ mu`: `C_pᵀ mu - Eᵀ C_lamᵀ mu` and `C_wᵀ mu`."""
+    """Return `A_yᵀ mu`: `C_pᵀ mu - Eᵀ C_lamᵀ mu + Tᵀ C_aᵀ mu` and `C_wᵀ mu`."""
     mu = candidate.mu
     by_lam = linalg.product(rows.C_lam.T, mu)
     by_p = linalg.product(rows.C_p.T, mu) - linalg.product(condensed.E.T, by_lam)
+    if rows.C_a.nnz():
+        by_p += linalg.product(condensed.T.T, linalg.product(rows.C_a.T, mu))
     return ca.vertcat(by_p, linalg.product(rows.C_w.T, mu))

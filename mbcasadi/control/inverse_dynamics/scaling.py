@@ -84,6 +84,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         "of_p": rows.C_p,
         "of_lam": rows.C_lam,
         "of_w": rows.C_w,
+        "of_a": rows.C_a,
     }
     inputs = {name: symbols[name] for name in symbols if name != "z"}
     matrices = ca.Function(
@@ -115,7 +116,7 @@ def _sizes(matrices: dict[str, Array], weight: Array) -> dict[str, Array]:
         return np.asarray(np.sum((rows @ inverse.T) ** 2, axis=1))
 
     reach = squares(matrices["J"])
-    kept = {key: matrices[key] for key in ("limits", "of_p", "of_lam", "of_w")}
+    kept = {key: matrices[key] for key in ("limits", "of_p", "of_lam", "of_w", "of_a")}
     return kept | {
         "rows": squares(matrices["G"]),
         "coordinates": np.diag(matrices["M"]),
@@ -180,12 +181,14 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
     """
     usual = {key: _usual([sample[key].ravel() for sample in samples]) for key in samples[0]}
     rows = _floored(np.sqrt(usual["rows"]))
+    coordinates = _floored(np.sqrt(usual["coordinates"]))
     actuators = _floored(np.sqrt(usual["actuators"]))
     contact = contact_scale(setup, np.sqrt(usual["rows"][usual["rows"].size - nj :]))
     values = [
         np.abs(sample["of_p"]) @ (1 / actuators)
         + (np.abs(sample["of_lam"]) @ (1 / rows) if rows.size else 0.0)
         + np.abs(sample["of_w"]).sum(axis=1) / contact
+        + np.abs(sample["of_a"]) @ (1 / coordinates)
         for sample in samples
     ]
     seen = usual["tasks"][usual["tasks"] > 0]
@@ -199,7 +202,7 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
     return ProblemScales(
         asked=np.where(reached & bounded, FAR * strength * reach, np.inf),
         rows=rows,
-        coordinates=_floored(np.sqrt(usual["coordinates"])),
+        coordinates=coordinates,
         actuators=actuators,
         inequalities=_floored(np.sqrt(np.mean(np.square(values), axis=0))),
         task=float(np.sqrt(np.median(seen))) if seen.size else 1.0,

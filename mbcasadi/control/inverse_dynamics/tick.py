@@ -116,7 +116,7 @@ def least_distance(setup: Setup, qp: CondensedProblem) -> LeastDistance:
     nu, rows = setup.system.nu, qp.problem.rows
     condensed, whitened = qp.condensed, qp.whitened
     p_0, w_0 = whitened.y_0[:nu, 0], whitened.y_0[nu:, 0]
-    at_0 = rows.value(p_0, condensed.multipliers(p_0), w_0)
+    at_0 = rows.value(p_0, condensed.multipliers(p_0), w_0, condensed.acceleration(p_0))
     lba, uba = shift_bounds(rows.lower, at_0), shift_bounds(rows.upper, at_0)
     return LeastDistance(ca.densify(_rows_of_x(nu, rows, condensed, whitened)), lba, uba)
 
@@ -128,8 +128,10 @@ def _rows_of_x(nu: int, rows: Rows, condensed: Condensed, whitened: Whitened) ->
     of_p = of_x[:, :nu] if coupled > nu else of_x
     of_lam = linalg.product(of_p, condensed.E.T)
     columns = []
-    for C_p, C_lam, C_w in _blocks(rows):
+    for C_p, C_lam, C_w, C_a in _blocks(rows):
         of_forces = [(of_p, C_p), (of_lam, -C_lam)]
+        if C_a.nnz():
+            of_forces.append((of_p, linalg.product(condensed.T.T, C_a.T).T))
         if coupled > nu:
             of_forces.append((of_x[:, nu:], C_w))
         parts = [linalg.product(of_y, C.T) for of_y, C in of_forces if C.nnz()]
@@ -139,8 +141,8 @@ def _rows_of_x(nu: int, rows: Rows, condensed: Condensed, whitened: Whitened) ->
 
 
 def _blocks(rows: Rows) -> Iterator[list[ca.SX]]:
-    """Return C_p, C_lam and C_w of rows that follow each other and have the same of these."""
-    matrices = [rows.C_p, rows.C_lam, rows.C_w]
+    """Return C_p, C_lam, C_w and C_a of rows that follow each other and have the same of these."""
+    matrices = [rows.C_p, rows.C_lam, rows.C_w, rows.C_a]
     kinds = [tuple(i in set(C.sparsity().row()) for C in matrices) for i in range(len(rows.names))]
     first = 0
     for _, same in groupby(kinds):

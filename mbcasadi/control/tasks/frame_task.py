@@ -1,4 +1,4 @@
-"""Task of a frame in the world: a hand, a foot in the air, the trunk."""
+"""Task of a frame in the world or seen from another one: a hand, a foot in the air, the trunk."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,30 +7,33 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.argument_kinds import checked, require_fields
+from mbcasadi.control.tasks.axes import AXES, require_axes
 from mbcasadi.control.tasks.task import Array, Gain, Residual, Slot, Task, require_state
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
 from mbcasadi.spatial import Quat, conjugate, logarithm, multiply, stack
-from mbcasadi.system import System
-
-AXES = "xyz"
+from mbcasadi.system import FrameFunctions, System
 
 
 @dataclass(frozen=True)
 class FrameTask(Task):
-    """A site or body tracks a position and an orientation, world axes.
+    """A site, body or geom tracks a position and an orientation.
 
-    `error = p_ref - p` and `log(quat_ref ∘ quat⁻¹)`, the rotation vector in world axes that
-    leads from the present orientation to the desired one. Quaternions are w x y z.
+    `error = p_ref - p` and `log(quat_ref ∘ quat⁻¹)`, the rotation vector that leads from the
+    present orientation to the desired one. Quaternions are w x y z. All is in world axes, or, with
+    a `base`, relative to that frame in its axes: a hand beside a moving trunk, one hand from the
+    other one.
 
     Attributes:
         frame: name of the site or body, or of a frame of `System.with_frame`.
-        kind: "site" or "body".
-        position: world axes along which the position is controlled, "" for none.
-        orientation: world axes about which the orientation is controlled, "" for none.
+        kind: "site", "body" or "geom".
+        position: axes along which the position is controlled, "" for none.
+        orientation: axes about which the orientation is controlled, "" for none.
         kp, kd: gains, 1/s² and 1/s, a number or one for each row; kd is critical unless given.
         weight: of the squared acceleration error, a number or one for each row.
         name: prefix of the reference's slices; the frame's name unless given.
+        base: name of the frame that it is seen from; "" for the world.
+        base_kind: "site", "body" or "geom".
     """
 
     frame: str
@@ -41,22 +44,21 @@ class FrameTask(Task):
     kd: Gain | None = None
     weight: Gain = 1.0
     name: str = ""
+    base: str = ""
+    base_kind: str = "body"
 
     def __post_init__(self) -> None:
         require_fields(self)
         object.__setattr__(self, "name", self.name or self.frame)
-        for label, axes in (("position", self.position), ("orientation", self.orientation)):
-            if len(set(axes)) != len(axes) or not set(axes) <= set(AXES):
-                raise ProblemError(
-                    f"{self.name}: {label}={axes!r}; expected letters of 'xyz', each once"
-                )
+        require_axes(f"{self.name}: position", self.position, least=0)
+        require_axes(f"{self.name}: orientation", self.orientation, least=0)
         if not self.position + self.orientation:
             raise ProblemError(f"{self.name}: no axis of position or orientation is controlled")
 
     @checked
     def components(self, system: System) -> tuple[str, ...]:
         """Return x, y, z of the position, then rx, ry, rz of the rotation."""
-        frame = system.frame(self.frame, self.kind)
+        frame = self._seen(system)
         if self.orientation:
             frame.quaternion  # noqa: B018  # refuses a point without a rotation
         return tuple(self.position) + tuple(f"r{axis}" for axis in self.orientation)
@@ -87,7 +89,7 @@ class FrameTask(Task):
             system, q, v, ref: as in `Task.residual`.
         """
         require_state(self, system, q, v, ref)
-        frame = system.frame(self.frame, self.kind)
+        frame = self._seen(system)
         chosen = [AXES.index(a) for a in self.position]
         chosen += [3 + AXES.index(a) for a in self.orientation]
         J, c = frame.jacobian(q)[chosen, :], frame.bias(q, v)[chosen]
@@ -98,7 +100,7 @@ class FrameTask(Task):
     @checked
     def hold_reference(self, system: System, q: Array) -> dict[str, Array]:
         """Return the frame's present pose, at rest."""
-        frame = system.frame(self.frame, self.kind)
+        frame = self._seen(system)
         q = column("q", q, system.nq)
         values: dict[str, Array] = {}
         if self.position:
@@ -111,9 +113,17 @@ class FrameTask(Task):
             values["angular_velocity"] = values["angular_acceleration"] = rest
         return values
 
+    def _seen(self, system: System) -> FrameFunctions:
+        """Return the frame's Functions, in the world or seen from the base."""
+        if not self.base:
+            return system.frame(self.frame, self.kind)
+        return system.relative_frame(
+            self.frame, self.base, kind=self.kind, base_kind=self.base_kind
+        )
+
     def _errors(self, system: System, q: ca.SX, ref: Mapping[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
         """Return the error and the target of each row."""
-        frame = system.frame(self.frame, self.kind)
+        frame = self._seen(system)
         errors, targets = [ca.SX(0, 1)], [ca.SX(0, 1)]
         if self.position:
             p = frame.pose(q)[0][[AXES.index(a) for a in self.position]]

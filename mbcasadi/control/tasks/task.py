@@ -181,7 +181,17 @@ def require_state(task: Task, system: System, q: ca.SX, v: ca.SX, ref: Mapping[s
         require_shape(f"'{name}' of the reference of '{task.name}'", ref[name], (slot.size, 1))
 
 
-TASK_ADVICE = "PostureTask, FrameTask, ComTask or one of your own"
+def require_bodies(task: Task, system: System) -> None:
+    """Raise `ProblemError` for a system that is given by equations: it has no bodies."""
+    if system.tree is None:
+        raise ProblemError(
+            f"{task.name}: '{system.name}' is given by equations and has no bodies; expected a "
+            "system read from a model, a FunctionTask of an output of your own, or a FrameTask of "
+            "a frame that is given with System.with_frame"
+        )
+
+
+TASK_ADVICE = "PostureTask, FrameTask, another task of mbcasadi.control, or one of your own"
 
 
 def require_task(name: str, task: object) -> None:

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
+from mbcasadi.control import InverseDynamicsQP, JointLimits
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion, time_function
-from mbcasadi.validation.spec.schema import FramePose, Posture, Range, Spec, Start
+from mbcasadi.validation.spec.schema import Range, Spec, Start
 from mbcasadi.validation.spec.signals import Component
+from mbcasadi.validation.spec.task_tables import make_task
 
 Array = NDArray[np.float64]
 
@@ -68,6 +69,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         ProblemError: the problem contradicts itself.
     """
     q0 = column("q0", q0, system.nq)
+    joints = spec.limits.joint
     tasks = [make_task(table) for table in spec.task]
     controller = InverseDynamicsQP(
         system,
@@ -77,6 +79,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         name=spec.name,
         ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),
         force_limits=override_limits(system, system.limits.force, spec.limits.force),
+        joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
         **spec.options.model_dump(exclude_none=True),
     )
     t = ca.SX.sym("t")
@@ -111,12 +114,6 @@ def start_configuration(start: Start, system: System) -> Array:
         require_name("key frame", start.keyframe, list(system.tree.keyframes))
         return np.array(system.tree.keyframes[start.keyframe], dtype=float)
     return np.array(system.tree.q0, dtype=float)
-
-
-def make_task(table: Posture | FramePose) -> PostureTask | FrameTask:
-    """Return the task that a table describes."""
-    fields = table.model_dump(exclude={"type", "reference"})
-    return PostureTask(**fields) if isinstance(table, Posture) else FrameTask(**fields)
 
 
 def override_limits(system: System, limits: Array, overrides: dict[str, Range]) -> Array:

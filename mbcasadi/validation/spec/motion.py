@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control import FrameTask, PostureTask
+from mbcasadi.control import FrameTask, PostureTask, Task
 from mbcasadi.shapes import require_name
 from mbcasadi.spatial import Quat, conjugate, multiply
 from mbcasadi.system import System
@@ -25,7 +25,7 @@ AXES = "xyz"
 
 
 def task_motion(
-    task: PostureTask | FrameTask,
+    task: Task,
     system: System,
     q0: Array,
     components: Mapping[str, Component],
@@ -37,12 +37,39 @@ def task_motion(
         task: of the controller.
         system: the model.
         q0: (nq,) configuration at the start.
-        components: joint or axis → motion that is added to the start.
+        components: joint, axis or row → motion that is added to the start.
         t: time, s.
     """
     if isinstance(task, PostureTask):
         return posture_motion(task, system, q0, components, t)
-    return frame_motion(task, system, q0, components, t)
+    if isinstance(task, FrameTask):
+        return frame_motion(task, system, q0, components, t)
+    return vector_motion(task, system, q0, components, t)
+
+
+def vector_motion(
+    task: Task, system: System, q0: Array, components: Mapping[str, Component], t: ca.SX
+) -> dict[str, ca.SX]:
+    """Return the slices of a task whose slices are a vector and its time derivatives.
+
+    Args:
+        task, system, q0, t: as in `task_motion`.
+        components: entry of the first slice → motion that is added to the start.
+
+    Raises:
+        UnknownNameError: a component for an entry that the task does not have.
+    """
+    slots = task.slots(system)
+    for name in components:
+        require_name(f"entry in the reference of '{task.name}'", name, slots[0].components)
+    rows = [component_expression(components.get(name, 0.0), t) for name in slots[0].components]
+    motion, values = ca.vertcat(*rows), {}
+    held = task.hold_reference(system, q0)
+    for slot in slots:
+        key = slot.name.removeprefix(f"{task.name}.")
+        values[key] = ca.SX(ca.DM(held[key])) + motion
+        motion = ca.jacobian(motion, t)
+    return values
 
 
 def posture_motion(

@@ -8,7 +8,7 @@ Example:
     keyframe = "stand"                  # the authored pose by default
 
     [[task]]
-    type = "frame"                      # or "posture"
+    type = "frame"                      # or another one of `task_tables`
     frame = "trunk"
     kp = 200.0
     [task.reference]                    # added to where the frame is at the start
@@ -39,19 +39,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag, ValidationError
+from pydantic import Field, ValidationError
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
-from mbcasadi.validation.spec.signals import Component, StrictTable
+from mbcasadi.validation.spec.signals import StrictTable
+from mbcasadi.validation.spec.task_tables import AnyTask, FrameKind, Gain
 
-Gain = float | tuple[float, ...]
 Vector3 = tuple[float, float, float]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Range = tuple[float, float]
-Axes = Annotated[str, Field(pattern="^[xyz]{0,3}$")]
-Axis = Literal["x", "y", "z", "rx", "ry", "rz"]
 
 
 class Start(StrictTable):
@@ -61,38 +59,11 @@ class Start(StrictTable):
     q: tuple[float, ...] | None = None
 
 
-class Posture(StrictTable):
-    """Joints track a reference; those without one keep their initial position."""
-
-    type: Literal["posture"]
-    joints: tuple[str, ...] | None = None
-    kp: Gain = 100.0
-    kd: Gain | None = None
-    weight: Gain = 1.0
-    name: str = "posture"
-    reference: Annotated[dict[str, Component], Field(default_factory=dict)]
-
-
-class FramePose(StrictTable):
-    """A site or body tracks a reference; axes without one keep their initial value."""
-
-    type: Literal["frame"]
-    frame: str
-    kind: Literal["site", "body"] = "site"
-    position: Axes = "xyz"
-    orientation: Axes = "xyz"
-    kp: Gain = 100.0
-    kd: Gain | None = None
-    weight: Gain = 1.0
-    name: str = ""
-    reference: Annotated[dict[Axis, Component], Field(default_factory=dict)]
-
-
 class PointContact(StrictTable):
     """A point contact with its friction pyramid."""
 
     frame: str
-    kind: Literal["site", "body"] = "site"
+    kind: FrameKind = "site"
     normal: Vector3 = (0.0, 0.0, 1.0)
     friction: Positive = 0.7
     sides: Annotated[int, Field(ge=3, le=360)] = 8
@@ -108,11 +79,22 @@ class MaskSwitch(StrictTable):
     off: tuple[str, ...] = ()
 
 
+class Joints(StrictTable):
+    """Limits of joints, as `JointLimits`; those with a range in the model unless named."""
+
+    joints: tuple[str, ...] | None = None
+    velocity: Gain | None = None
+    acceleration: Gain | None = None
+    braking: Gain | None = None
+    margin: Gain = 0.0
+
+
 class Limits(StrictTable):
     """Limits by the actuator's name, in place of the model's: `crank = [-1.0, 1.0]`."""
 
     ctrl: Annotated[dict[str, Range], Field(default_factory=dict)]
     force: Annotated[dict[str, Range], Field(default_factory=dict)]
+    joint: Joints | None = None
 
 
 class Options(StrictTable):
@@ -140,12 +122,6 @@ class Trial(StrictTable):
     perturb: Annotated[dict[str, float], Field(default_factory=dict)]
     seed: int | None = None
     criteria: dict[str, float] | None = None
-
-
-AnyTask = Annotated[
-    Annotated[Posture, Tag("posture")] | Annotated[FramePose, Tag("frame")],
-    Discriminator("type"),
-]
 
 
 class Spec(StrictTable):

@@ -42,6 +42,7 @@ class Full:
     torque_weight: np.ndarray
     internal_weight: float
     normal_range: list = field(default_factory=list)
+    accelerations: list = field(default_factory=list)  # (dof, least, largest)
     force_weight: float = 0.0
     force_reference: np.ndarray | float = 0.0
 
@@ -95,6 +96,10 @@ def inequalities(full, of_p, of_f):
         -full.limits[finite_low, 0],
         np.zeros(len(full.pyramid)),
     ]
+    for dof, low, high in full.accelerations:
+        row = np.eye(of_p.shape[1])[dof : dof + 1]
+        C += [row, -row]
+        d += [[high], [-low]]
     for i, (low, high) in enumerate(full.normal_range):
         C += [-of_f[3 * i : 3 * i + 1], of_f[3 * i : 3 * i + 1]]
         d += [[-low], [high]]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mechanisms import closed, feet, stand, system_of
 
-from mbcasadi.control import InverseDynamicsQP, PostureTask
+from mbcasadi.control import InverseDynamicsQP, JointLimits, PostureTask
 from mbcasadi.control.inverse_dynamics.tick import make_stages
 from mbcasadi.qp.solver import controller_fun
 
@@ -13,19 +13,23 @@ SAME = 1e-5
 
 CASES = {
     "four_bar": {},
+    "quadruped": {"joint_limits": JointLimits(("FL_hip", "RR_thigh"), 1.0, 5.0)},
     "planar_3rrr": {"torque_reference": True},
     "arm_gripper": {"stabilisation": 20.0},
     "planar_biped": {},
     "humanoid": {"force_weight": 1e-6, "force_reference": True, "contact_damping": 5.0},
 }
-SOLES = tuple(f"left_foot_{i}" for i in range(1, 5))
+CONTACTS = {
+    "humanoid": feet(tuple(f"left_foot_{i}" for i in range(1, 5))),
+    "planar_biped": feet(("left_foot", "right_foot")),
+    "quadruped": feet(),
+}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_both_forms_of_a_controller_answer_alike(name):
     system = system_of(name)
-    contacts = {"humanoid": feet(SOLES), "planar_biped": feet(("left_foot", "right_foot"))}
-    law = InverseDynamicsQP(system, [PostureTask(kp=30.0)], contacts.get(name, ()), **CASES[name])
+    law = InverseDynamicsQP(system, [PostureTask(kp=30.0)], CONTACTS.get(name, ()), **CASES[name])
     forms = [
         controller_fun("law", make_stages(law, loops=loops).qp, "daqp") for loops in (False, True)
     ]

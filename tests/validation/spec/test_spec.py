@@ -1,5 +1,7 @@
 """Controllers and motions read from TOML."""
 
+from itertools import pairwise
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from mbcasadi.validation.spec import build_experiment, parse_spec, read_spec
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion
 from mbcasadi.validation.spec.schema import MaskSwitch
 from mbcasadi.validation.spec.signals import Sine
+from mbcasadi.validation.spec.task_tables import make_task
 
 ROUNDING = 1e-12
 STEP = 1e-5  # central differences of smooth motions: truncation near 1e-7 at 26 rad/s²
@@ -75,6 +78,32 @@ def test_velocity_and_acceleration_of_a_turning_frame_are_those_of_its_pose(quad
         assert np.linalg.norm(omega) > 0.1
 
 
+TABLES = [
+    {"type": "com", "axes": "xz", "reference": {"z": {"amplitude": 0.04, "frequency": 0.7}}},
+    {"type": "momentum", "reference": {"rx": {"amplitude": 0.5, "frequency": 0.4}}},
+    {"type": "direction", "frame": "FL", "reference": {"y": {"rate": 0.3}}},
+    {"type": "look_at", "frame": "trunk", "reference": {"x": {"amplitude": 1, "frequency": 0.3}}},
+    {"type": "distance", "frame": "FL", "other": "RR", "reference": {"distance": {"rate": 0.1}}},
+    {"type": "frame", "frame": "FL", "base": "trunk", "orientation": "", "reference": {"x": 0.1}},
+]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table["type"])
+def test_every_kind_of_task_starts_where_it_is_and_has_consistent_rates(quadruped, table):
+    spec = parse_spec({"type": "inverse_dynamics_qp", "task": [table]})
+    task, q0 = make_task(spec.task[0]), quadruped.tree.keyframes["stand"]
+    at = motion_of(task, quadruped, q0, dict(spec.task[0].reference))
+    still = motion_of(task, quadruped, q0, {})(0.0)
+    for name, value in task.hold_reference(quadruped, q0).items():
+        np.testing.assert_allclose(still[name], value, atol=ROUNDING)
+    now, before, after = at(0.4), at(0.4 - STEP), at(0.4 + STEP)
+    names = list(task.hold_reference(quadruped, q0))
+    assert np.abs(now[names[0]] - still[names[0]]).max() > 0.01
+    for name, rate in pairwise(names):
+        slope = (after[name] - before[name]) / (2 * STEP)
+        np.testing.assert_allclose(now[rate], slope, atol=DIFFERENCE * 10)
+
+
 def test_rotations_turn_about_the_worlds_axes(quadruped):
     q0 = quadruped.tree.keyframes["stand"].copy()
     q0[3:7] = [np.cos(0.4), 0, 0, np.sin(0.4)]  # the trunk is yawed already
@@ -125,6 +154,13 @@ def test_the_reference_fills_the_slices_of_the_controller():
     assert ref[experiment.controller.reference["posture.q"]] == pytest.approx(
         [experiment.q0[0] + 0.2]
     )
+
+
+def test_limits_of_joints_reach_the_controller():
+    experiment = four_bar(limits={"joint": {"joints": ["crank"], "velocity": 2.0, "braking": 9.0}})
+    limited = experiment.controller.limited_joints
+    assert (limited.names, limited.velocity[0], limited.braking[0]) == (("crank",), 2.0, 9.0)
+    assert four_bar().controller.limited_joints is None
 
 
 def test_limits_and_options_reach_the_controller():

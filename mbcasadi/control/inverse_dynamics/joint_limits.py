@@ -1,0 +1,217 @@
+"""Limits of joints that hold up to the stop, not for one tick only.
+
+A joint at the position q with the velocity v accelerates by a during a tick of length h. Afterwards
+it must still be able to stop before its stop, with a deceleration d that is relied on:
+
+    q + h v + ½ h² a + (v + h a)² / (2 d) <= q_max   where v + h a > 0.
+
+This is quadratic in a, and its larger root is the bound (A. Del Prete, "Joint position and velocity
+bounds in discrete-time acceleration/torque control of robot arms", RA-L 2018). Where the joint
+moves away from the stop, the position at the end of the tick counts alone. No bound demands more
+than d: where it is too late to stop, the joint brakes with d.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.argument_kinds import require_fields
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import real_array, require_name
+from mbcasadi.system import System
+from mbcasadi.system.ranges import Ranges
+
+Array = NDArray[np.float64]
+PerJoint = float | Sequence[float]
+
+RELIED_ON = 0.5
+"""Share of the deceleration that actuators at their limits give against gravity."""
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """Limits of slide and hinge joints, in m or rad; a number, or one for each of `joints`.
+
+    Attributes:
+        joints: names; None for all that have a range in the model.
+        velocity: largest speed; None for no limit.
+        acceleration: largest acceleration; None for no limit.
+        braking: deceleration that is relied on before a stop. None for half of what the joint's
+            actuators give at their limits, gravity and the other joints' poses at their worst.
+        margin: distance that is kept from the model's stops.
+    """
+
+    joints: tuple[str, ...] | None = None
+    velocity: PerJoint | None = None
+    acceleration: PerJoint | None = None
+    braking: PerJoint | None = None
+    margin: PerJoint = 0.0
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+
+
+@dataclass(frozen=True)
+class LimitedJoints:
+    """The limits of joints as numbers, one for each; infinite where there are none.
+
+    Attributes:
+        names: of the joints.
+        dofs, places: indices in v and in q.
+        lower, upper: (k,) positions.
+        velocity, acceleration, braking: (k,).
+    """
+
+    names: tuple[str, ...]
+    dofs: tuple[int, ...]
+    places: tuple[int, ...]
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    braking: Array
+
+
+def limited_joints(system: System, limits: JointLimits, ranges: Ranges) -> LimitedJoints:
+    """Return the limits of a system's joints.
+
+    Args:
+        system: read from a model.
+        limits: what is limited.
+        ranges: of controls and actuator forces.
+
+    Raises:
+        UnknownNameError: no slide or hinge joint of that name.
+        ProblemError: a system that is given by equations; no joint has a range; numbers that are
+            negative or too many; a joint that nothing brakes.
+    """
+    if system.tree is None:
+        raise ProblemError(
+            f"'{system.name}' is given by equations and has no joints; limit its coordinates with "
+            "a task, or with rows of your own"
+        )
+    stops = dict(zip(system.limits.joint_names, system.limits.joint, strict=True))
+    names = limits.joints
+    if names is None:
+        names = tuple(name for name, ends in stops.items() if np.any(np.isfinite(ends)))
+    if not names:
+        raise ProblemError(f"no joint of '{system.name}' has a range; expected joints=(…) by name")
+    for name in names:
+        require_name("slide or hinge joint", name, list(stops))
+    joints = [next(j for j in system.tree.joints if j.name == name) for name in names]
+    dofs = tuple(joint.dof for joint in joints)
+    margin = _each("margin", limits.margin, names, 0.0)
+    ends = np.array([stops[name] for name in names])
+    lower, upper = ends[:, 0] + margin, ends[:, 1] - margin
+    if np.any(lower >= upper):
+        name = names[int(np.argmax(lower >= upper))]
+        raise ProblemError(f"joint '{name}': its range less the margins is empty")
+    braking = _each("braking", limits.braking, names, np.nan)
+    if limits.braking is None:
+        braking = _usual_braking(system, dofs, ranges)
+    for name, value, *between in zip(names, braking, lower, upper, strict=True):
+        if np.any(np.isfinite(between)) and not 0 < value < np.inf:
+            raise ProblemError(
+                f"joint '{name}': it has no actuator with finite limits that brakes it against "
+                "gravity; expected braking=, the deceleration that is relied on, or joints= "
+                "without it"
+            )
+    return LimitedJoints(
+        names=tuple(names),
+        dofs=dofs,
+        places=tuple(joint.qpos for joint in joints),
+        lower=lower,
+        upper=upper,
+        velocity=_each("velocity", limits.velocity, names, np.inf),
+        acceleration=_each("acceleration", limits.acceleration, names, np.inf),
+        braking=braking,
+    )
+
+
+def acceleration_bounds(
+    joints: LimitedJoints, q: ca.SX, v: ca.SX, period: float
+) -> tuple[ca.SX, ca.SX]:
+    """Return lower and upper bounds (k,) of the joints' accelerations during a tick.
+
+    Args:
+        joints: the limits.
+        q, v: (nq,), (nv,) state at the start of the tick.
+        period: length of the tick, s.
+    """
+    lower, upper = [ca.SX(0, 1)], [ca.SX(0, 1)]
+    for k, (dof, place) in enumerate(zip(joints.dofs, joints.places, strict=True)):
+        d, limit, most = joints.braking[k], joints.velocity[k], joints.acceleration[k]
+        above = _upper_bound(joints.upper[k] - q[place], v[dof], d, limit, most, period)
+        below = _upper_bound(q[place] - joints.lower[k], -v[dof], d, limit, most, period)
+        upper.append(above)
+        lower.append(-below)
+    return ca.vertcat(*lower), ca.vertcat(*upper)
+
+
+def _upper_bound(
+    left: ca.SX, v: ca.SX, braking: float, velocity: float, acceleration: float, h: float
+) -> ca.SX:
+    """Return the largest acceleration towards a stop.
+
+    Args:
+        left: distance to the stop; constant and infinite where there is none.
+        v: speed towards it.
+        braking, velocity, acceleration: limits; infinite for none.
+        h: length of the tick, s.
+    """
+    bound = ca.SX(np.inf)
+    if not (left.is_constant() and np.isinf(float(left))):
+        bound = _braking_bound(left, v, braking, h)
+    if np.isfinite(velocity):
+        least = -acceleration if np.isnan(braking) else -braking
+        slowing = (velocity - v) / h
+        bound = ca.fmin(bound, ca.fmax(slowing, least) if np.isfinite(least) else slowing)
+    return ca.fmin(bound, acceleration)
+
+
+def _braking_bound(left: ca.SX, v: ca.SX, d: float, h: float) -> ca.SX:
+    """Return the bound of the head of this file."""
+    b, c = h * (2 * v + d * h), v**2 - 2 * d * (left - h * v)
+    square = b**2 - 4 * h**2 * c
+    root = (-b + ca.sqrt(ca.fmax(square, 0))) / (2 * h**2)
+    stopping = ca.if_else(square >= 0, root, -d)
+    halting, touching = -v / h, 2 * (left - h * v) / h**2
+    leaving = ca.fmax(stopping, ca.fmin(halting, touching))
+    return ca.fmax(ca.if_else(stopping >= halting, stopping, leaving), -d)
+
+
+def _usual_braking(system: System, dofs: tuple[int, ...], ranges: Ranges) -> Array:
+    """Return a share of the deceleration that is there at all sampled poses, NaN where none is."""
+    least, rest = np.full(len(dofs), np.inf), np.zeros(system.nv)
+    act = [np.zeros(system.na)] if system.na else []
+    for q, _ in system.scales.states:
+        M, B = np.array(system.mass_matrix(q)), np.abs(np.array(system.actuation(q)))
+        load = np.abs(np.array(system.gravity_force(q)).ravel())
+        ends = [system.actuator_force(q, rest, u, *act) for u in ranges.ctrl.T]
+        strength = np.min(np.abs([np.array(end).ravel() for end in ends]), axis=0)
+        strength = np.minimum(strength, _at_most(B, np.abs(ranges.force).min(axis=1)))
+        least = np.minimum(least, ((strength - load) / np.diag(M))[list(dofs)])
+    return np.where(least > 0, RELIED_ON * least, np.nan)
+
+
+def _at_most(B: Array, force: Array) -> Array:
+    """Return `B |p|` (nv,), infinite where a force without a limit acts."""
+    unlimited = ~np.isfinite(force)
+    acts = np.any(B[:, unlimited] > 0, axis=1)
+    return np.where(acts, np.inf, B @ np.where(unlimited, 0.0, force))
+
+
+def _each(label: str, value: PerJoint | None, names: Sequence[str], none: float) -> Array:
+    """Return one number for each joint."""
+    if value is None:
+        return np.full(len(names), none)
+    array = real_array(label, value)
+    if array.shape not in {(), (len(names),)} or np.any(np.isnan(array)) or np.any(array < 0):
+        raise ProblemError(
+            f"{label} = {value}; expected a number that is not negative, or one for each of "
+            f"{', '.join(names)}"
+        )
+    return np.broadcast_to(array, (len(names),)).astype(float)

@@ -1,0 +1,186 @@
+"""Limits of joints: viable up to the stop, in the QP and in MuJoCo."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from full_problem import full_problem, solve
+from mechanisms import feet, stand, system_of
+from test_against_full_problem import compare, quadruped_tasks
+
+import mbcasadi as mb
+from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask
+from mbcasadi.control.inverse_dynamics.joint_limits import acceleration_bounds, limited_joints
+from mbcasadi.errors import ProblemError, UnknownNameError
+from mbcasadi.plant import Plant
+
+H = 0.004  # s
+STOP, BRAKING, SPEED, MOST = 1.2, 8.0, 2.0, 30.0
+ROUNDING = 1e-9
+
+ARM = """
+<mujoco>
+  <option timestep="0.001"/>
+  <worldbody>
+    <body name="upper">
+      <joint name="shoulder" axis="0 1 0" range="-69 69" limited="true"/>
+      <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
+      <body name="lower" pos=".4 0 0">
+        <joint name="elbow" axis="0 1 0" range="-115 115" limited="true"/>
+        <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03" mass="1"/>
+        <site name="tool" pos=".3 0 0"/>
+      </body>
+    </body>
+    <body name="loose" pos="0 1 0"><joint name="loose" axis="0 1 0"/><geom size=".05"/></body>
+  </worldbody>
+  <contact><exclude body1="upper" body2="lower"/></contact>
+  <actuator>
+    <motor joint="shoulder" ctrlrange="-60 60"/><motor joint="elbow" ctrlrange="-25 25"/>
+  </actuator>
+</mujoco>
+"""
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return mb.read_mjcf(ARM)
+
+
+@pytest.fixture(scope="module")
+def bounds(arm) -> ca.Function:
+    """(q, v) → bounds of the shoulder's acceleration."""
+    limits = JointLimits(("shoulder",), SPEED, MOST, braking=BRAKING, margin=np.deg2rad(69) - STOP)
+    joints = limited_joints(arm, limits, ranges_of(arm))
+    q, v = ca.SX.sym("q", arm.nq), ca.SX.sym("v", arm.nv)
+    return ca.Function("bounds", [q, v], acceleration_bounds(joints, q, v, H))
+
+
+def ranges_of(system):
+    return InverseDynamicsQP(system, [PostureTask()]).ranges
+
+
+def is_viable(q: float, v: float) -> bool:
+    """Whether a joint stops before its stop, braking from now on."""
+    return q <= STOP + ROUNDING and (v <= 0 or q + v**2 / (2 * BRAKING) <= STOP + ROUNDING)
+
+
+def test_a_joint_driven_at_its_bounds_never_passes_its_stop_nor_its_speed(bounds):
+    rng = np.random.default_rng(0)
+    reached = 0
+    for _ in range(60):
+        q, v = rng.uniform(-1, 1), rng.uniform(-SPEED, SPEED)
+        if not (is_viable(q, v) and is_viable(-q, -v)):
+            continue
+        side = rng.choice([0, 1])
+        for _ in range(400):
+            ends = [float(x) for x in bounds([q, 0, 0], [v, 0, 0])]
+            assert ends[0] <= ends[1]
+            a = ends[side] if rng.random() < 0.9 else rng.uniform(*ends)
+            q, v = q + H * v + H**2 / 2 * a, v + H * a
+            assert abs(q) <= STOP + ROUNDING
+            assert abs(v) <= SPEED + ROUNDING
+            assert -BRAKING - ROUNDING <= ends[1] <= MOST
+        reached += abs(q) > STOP - 0.01
+    assert reached > 10
+
+
+def test_the_bound_is_the_largest_acceleration_behind_which_a_stop_is_possible(bounds):
+    rng = np.random.default_rng(1)
+    checked = 0
+    for _ in range(3000):
+        q, v = rng.uniform(0.8, STOP), rng.uniform(-SPEED, SPEED)
+        upper = float(bounds([q, 0, 0], [v, 0, 0])[1])
+        speed_bound = (SPEED - v) / H
+        if upper in (MOST, -BRAKING) or np.isclose(upper, speed_bound) or not is_viable(q, v):
+            continue
+        after = [
+            is_viable(q + H * v + H**2 / 2 * a, v + H * a) for a in (upper - 1e-3, upper + 1e-3)
+        ]
+        assert after == [True, False], (q, v, upper)
+        checked += 1
+    assert checked > 50
+
+
+def test_a_joint_that_cannot_stop_any_more_brakes_with_what_is_relied_on(bounds):
+    for q, v in ((1.19, 1.9), (1.3, 0.5), (1.3, 0.0), (2.0, 2.0)):
+        assert float(bounds([q, 0, 0], [v, 0, 0])[1]) == pytest.approx(-BRAKING)
+    assert float(bounds([1.3, 0, 0], [-2.0, 0, 0])[0]) >= -MOST
+
+
+def test_the_quadruped_gets_the_optimum_of_the_full_problem_with_joints_near_their_stops():
+    system = system_of("quadruped")
+    tasks = [
+        FrameTask("trunk", kind="body", kp=100.0, weight=100.0, name="base"),
+        PostureTask(kp=50.0, weight=1.0),
+    ]
+    limits = JointLimits(("FL_calf", "RR_thigh"), velocity=0.2, acceleration=5.0, braking=3.0)
+    law = InverseDynamicsQP(system, tasks, feet(), joint_limits=limits, period=0.01)
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    bounds = ca.Function("b", [q, v], acceleration_bounds(law.limited_joints, q, v, law.period))
+    rng, solved, held = np.random.default_rng(3), 0, 0
+    for mask in ((1, 1, 1, 1), (0, 1, 1, 1), (0, 1, 1, 0)):
+        for _ in range(8):
+            q, v = stand(system, rng, key="stand")
+            ref = law.reference_at(system.tree.keyframes["stand"])
+            tracked = quadruped_tasks(system, law, q, v, ref)
+            full = full_problem(
+                system, q, v, tracked, feet(), system.limits.ctrl, mask, weights=law.force_weights
+            )
+            ends = np.hstack([np.array(x) for x in bounds(q, v)])
+            dofs = law.limited_joints.dofs
+            full.accelerations += [(dof, *pair) for dof, pair in zip(dofs, ends, strict=True)]
+            solution = law.solve(q, v, ref, mask)
+            if compare(solution, solve(full)):
+                solved += 1
+                a = solution.a[list(dofs)]
+                held += bool(np.any(np.isclose(a, ends[:, 0]) | np.isclose(a, ends[:, 1])))
+    assert solved >= 12
+    assert held >= 6
+
+
+@pytest.mark.parametrize("with_limits", [False, True])
+def test_in_mujoco_the_arm_stops_before_its_stops_however_far_away_the_target_is(arm, with_limits):
+    limits = JointLimits(("shoulder", "elbow"), velocity=4.0)
+    law = InverseDynamicsQP(
+        arm,
+        [PostureTask(("shoulder", "elbow"), kp=400.0)],
+        joint_limits=limits if with_limits else None,
+        period=0.002,
+    )
+    stops = np.deg2rad([69, 115])
+    plant = Plant(ARM)
+    plant.reset(arm.tree.q0)
+    ref = law.reference_at(arm.tree.q0)
+    ref[law.reference["posture.q"]] = [3.0, -3.0]  # beyond both stops
+    z, largest, speed = law.z0, 0.0, 0.0
+    for _ in range(500):
+        u, z, status, *_ = (
+            np.array(x).ravel() for x in law.function(plant.q, plant.v, ref, np.zeros(0), z)
+        )
+        assert status[0] == 0
+        plant.step(u, 2)  # of 1 ms
+        largest = max(largest, float(np.max(np.abs(plant.q[:2]) - stops)))
+        speed = max(speed, float(np.max(np.abs(plant.v[:2]))))
+    if not with_limits:
+        assert largest > 0.02  # MuJoCo's stops are soft
+        return
+    assert largest < 1e-3
+    assert speed < 4.0 * 1.02  # the plant's steps are shorter than a tick
+    np.testing.assert_allclose(np.abs(plant.q[:2]), stops, atol=2e-3)
+
+
+def test_wrong_limits_are_refused(arm):
+    def law(**limits):
+        return InverseDynamicsQP(arm, [PostureTask()], joint_limits=JointLimits(**limits))
+
+    with pytest.raises(UnknownNameError, match="'shoulder', 'elbow', 'loose'"):
+        law(joints=("wrist",))
+    with pytest.raises(ProblemError, match="braking = -1"):
+        law(braking=-1.0)
+    with pytest.raises(ProblemError, match="one for each of shoulder, elbow"):
+        law(velocity=(1.0, 2.0, 3.0))
+    with pytest.raises(ProblemError, match="range less the margins is empty"):
+        law(margin=2.0)
+    loose = mb.read_mjcf(ARM.replace('name="loose" axis', 'name="loose" range="-9 9" axis'))
+    with pytest.raises(ProblemError, match="joint 'loose': it has no actuator"):
+        InverseDynamicsQP(loose, [PostureTask()], joint_limits=JointLimits())
+    assert law().limited_joints.names == ("shoulder", "elbow")
