@@ -41,6 +41,16 @@ def contact_axes(normal: Array) -> Array:
     return np.vstack([n, t1, np.cross(n, t1)])
 
 
+def symbolic_axes(normal: ca.SX) -> ca.SX:
+    """Return `contact_axes` (3, 3) of an expression, a vector of any length but zero."""
+    n = normal / ca.norm_2(normal)
+    is_along_x = ca.fabs(n[0]) > np.sqrt(0.5)
+    along = ca.vertcat(ca.if_else(is_along_x, 0, 1), ca.if_else(is_along_x, 1, 0), 0)
+    t1 = along - n * ca.dot(n, along)
+    t1 = t1 / ca.norm_2(t1)
+    return ca.horzcat(n, t1, ca.cross(n, t1)).T
+
+
 def pyramid_rows(friction: float, sides: int) -> ca.DM:
     """Return (sides, 3) rows D with `D (f_n, f_t1, f_t2) <= 0`, the inner pyramid.
 
@@ -48,9 +58,22 @@ def pyramid_rows(friction: float, sides: int) -> ca.DM:
         friction: Coulomb coefficient mu, positive.
         sides: number of faces, at least 3.
     """
+    return ca.sparsify(ca.horzcat(_normal_column(friction, sides), _tangents(sides)))
+
+
+def tuned_pyramid_rows(friction: ca.SX, sides: int) -> ca.SX:
+    """Return `pyramid_rows` of an expression."""
+    column = friction * _normal_column(1.0, sides)
+    return ca.sparsify(ca.horzcat(column, ca.SX(_tangents(sides))))
+
+
+def _normal_column(friction: float, sides: int) -> ca.DM:
+    return ca.DM(np.full(sides, -friction * np.cos(np.pi / sides)))
+
+
+def _tangents(sides: int) -> ca.DM:
     angle = 2 * np.pi * np.arange(sides) / sides
-    inscribed = friction * np.cos(np.pi / sides)
-    rows = np.column_stack([np.full(sides, -inscribed), np.cos(angle), np.sin(angle)])
+    rows = np.column_stack([np.cos(angle), np.sin(angle)])
     rows[np.abs(rows) < LEAST_COMPONENT] = 0.0
     return ca.sparsify(ca.DM(rows))
 

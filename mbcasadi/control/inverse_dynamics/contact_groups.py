@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from mbcasadi import linalg
 from mbcasadi.description import Contact
-from mbcasadi.qp.friction_cone import contact_axes
 from mbcasadi.system import FrameFunctions, System
 from mbcasadi.system.rigid_points import points_by_body
 
@@ -39,13 +38,11 @@ class ContactGroup:
         members: indices into the list of contacts.
         frame: the axes of the body, origin at the mean of the points.
         arms: (k, 3) points in that frame, m.
-        axes: for each point (3, 3) rows n, t1, t2 in world axes.
     """
 
     members: tuple[int, ...]
     frame: FrameFunctions
     arms: Array
-    axes: tuple[Array, ...]
 
 
 @dataclass(frozen=True)
@@ -74,16 +71,15 @@ def contact_groups_of(system: System, contacts: Sequence[Contact]) -> tuple[Cont
         ProblemError, ShapeError: as in `points_by_body`.
     """
     frames = [system.frame(contact.frame, contact.kind) for contact in contacts]
-    axes = [contact_axes(np.asarray(contact.normal, dtype=float)) for contact in contacts]
     return tuple(
-        ContactGroup(body.members, body.frame, body.arms, tuple(axes[i] for i in body.members))
-        for body in points_by_body(system, frames)
+        ContactGroup(body.members, body.frame, body.arms) for body in points_by_body(system, frames)
     )
 
 
 def contact_rows(
     system: System,
     groups: Sequence[ContactGroup],
+    axes: Sequence[ca.DM | ca.SX],
     on: ca.SX,
     state: tuple[ca.SX, ca.SX],
     *,
@@ -95,13 +91,17 @@ def contact_rows(
     Args:
         system: the mechanism.
         groups: from `contact_groups_of`.
+        axes: of each contact (3, 3), rows n, t1, t2 in world axes.
         on: (nc,) one where a contact is on, zero where it is off.
         state: q, v.
         damping: rate, 1/s, at which a velocity of an active contact decays.
         internal: give each body with redundant points its internal forces.
     """
     nv, nc = system.nv, on.numel()
-    parts = [_group_rows(group, on, state, damping, internal) for group in groups]
+    parts = [
+        _group_rows(group, [axes[i] for i in group.members], on, state, damping, internal)
+        for group in groups
+    ]
     J = ca.vertcat(ca.SX(0, nv), *(part.J for part in parts))
     c = ca.vertcat(ca.SX(0, 1), *(part.c for part in parts))
     of_lam = ca.SX(3 * nc, J.shape[0])
@@ -118,6 +118,7 @@ def contact_rows(
 
 def _group_rows(
     group: ContactGroup,
+    axes: Sequence[ca.DM | ca.SX],
     on: ca.SX,
     state: tuple[ca.SX, ca.SX],
     damping: float,
@@ -127,16 +128,17 @@ def _group_rows(
     q, v = state
     J, c = ca.SX(group.frame.jacobian(q)), ca.SX(group.frame.bias(q, v))
     if len(group.members) == 1:
-        axes, s = ca.DM(group.axes[0]), on[group.members[0]]
-        rows = ca.sparsify(axes) @ J[:3, :]
-        bias = axes @ c[:3] + damping * (rows @ v) if damping else axes @ c[:3]
+        turn, s = axes[0], on[group.members[0]]
+        rows = ca.sparsify(turn) @ J[:3, :]
+        bias = turn @ c[:3] + damping * (rows @ v) if damping else turn @ c[:3]
         return ContactRows(s * rows, s * bias, ca.SX.eye(3), ca.SX(3, 0))
     R = ca.SX(group.frame.pose(q)[1])
-    return _shared_rows(group, on, (J, c, R, v), damping, internal)
+    return _shared_rows(group, axes, on, (J, c, R, v), damping, internal)
 
 
 def _shared_rows(
     group: ContactGroup,
+    axes: Sequence[ca.DM | ca.SX],
     on: ca.SX,
     motion: tuple[ca.SX, ca.SX, ca.SX, ca.SX],
     damping: float,
@@ -161,7 +163,7 @@ def _shared_rows(
     bias = twist_rows @ c + Q.T @ _centripetal(spin, group.arms)
     if damping:
         bias += damping * (rows @ v)
-    to_axes = ca.diagcat(*(ca.SX(ca.DM(axes)) @ R for axes in group.axes))
+    to_axes = ca.diagcat(*(ca.SX(turn) @ R for turn in axes))
     Z_on = ca.SX(ca.DM(Z)) * ca.repmat(S, 1, Z.shape[1])
     of_w = to_axes @ (Z_on - Q @ (Q.T @ Z_on)) if internal else ca.SX(3 * len(group.members), 0)
     return ContactRows(rows, bias, to_axes @ Q, of_w)

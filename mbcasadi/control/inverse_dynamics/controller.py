@@ -1,5 +1,6 @@
 """Inverse dynamics within torque limits and friction cones, for any constrained mechanism."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +18,7 @@ from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
 from mbcasadi.description.status import QP_STATUS, Flag
 from mbcasadi.qp.solver import candidate_fun, controller_fun
-from mbcasadi.shapes import column
+from mbcasadi.shapes import column, require_name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,9 +34,10 @@ class InverseDynamicsQP(Setup):
     eliminated first (`condensed_dynamics.py`); the remaining QP has inequalities only, and its
     solution is checked on the original equations before it is used (`residuals.py`).
 
-    Its Function is `(q, v, [act], ref, mask, z) → (u, z_next, status, flags, residual)`:
+    Its Function is `(q, v, [act], ref, [tuning], mask, z) → (u, z_next, status, flags, residual)`:
 
     - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` holds q at rest.
+    - `tuning`: what `tunable` names, with the names and defaults of `tuning`.
     - `mask`: one entry for each contact, then one for each equality constraint, 1 for on. It
       switches rows of the same problem: sizes do not change.
     - `z`: the active set, and what the safe output remembers. Any content is accepted.
@@ -66,6 +68,8 @@ class InverseDynamicsQP(Setup):
             the model's. Ranges of summed forces on joints and tendons always hold.
         joint_limits: `JointLimits` of positions, velocities and accelerations of joints; none
             unless given. They are viable: a joint can always stop before its stop.
+        tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
+            tasks, "friction", "forces" (limits) and "normals" of the contacts; see `tuning.py`.
         stabilisation: ω, 1/s: loops obey `A a + c + 2 ω A v + ω² phi = 0`.
         contact_damping: 1/s: active contacts obey `J_c a + c_c + damping J_c v = 0`.
         rank_tol: relative size below which a constraint direction is dropped.
@@ -136,16 +140,17 @@ class InverseDynamicsQP(Setup):
         ref: ArrayLike | None = None,
         mask: ArrayLike | None = None,
         act: ArrayLike | None = None,
+        tuning: Mapping[str, float] | None = None,
     ) -> CondensedQP:
         """Return the QP at a state as data.
 
         Args:
-            q, v, ref, mask, act: as in `solve`.
+            q, v, ref, mask, act, tuning: as in `solve`.
 
         Raises:
             ShapeError: a wrong shape.
         """
-        inputs = self._inputs(q, v, ref, mask, act)
+        inputs = self._inputs(q, v, ref, mask, act) | self._tuning_input(tuning)
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
         return CondensedQP.of(matrices, self.row_names)
 
@@ -158,6 +163,7 @@ class InverseDynamicsQP(Setup):
         mask: ArrayLike | None = None,
         z: ArrayLike | None = None,
         act: ArrayLike | None = None,
+        tuning: Mapping[str, float] | None = None,
     ) -> InverseDynamicsSolution:
         """Return the controller's output at a state, with the solution of its QP.
 
@@ -168,11 +174,13 @@ class InverseDynamicsQP(Setup):
             mask: one for each contact and equality constraint that is on; default: all on.
             z: (nz,) state; default: `z0`.
             act: (na,) activations, where the system has them; default: zero.
+            tuning: entries of the input `tuning` by name; the others have their defaults.
 
         Raises:
+            UnknownNameError: no such entry of `tuning`.
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
-        inputs = self._inputs(q, v, ref, mask, act)
+        inputs = self._inputs(q, v, ref, mask, act) | self._tuning_input(tuning)
         z = self.z0 if z is None else column("z", z, self.z0.size, finite=False)
         outputs = {key: np.array(out).ravel() for key, out in self.function(**inputs, z=z).items()}
         x = self._candidate(**inputs, z=z)["x"]
@@ -193,6 +201,14 @@ class InverseDynamicsQP(Setup):
             independent_rows=state["independent_rows"].ravel(),
             violations=state["violation"].ravel(),
         )
+
+    def _tuning_input(self, values: Mapping[str, float] | None) -> dict[str, Array]:
+        """Return the input `tuning` by its name, where there is one."""
+        entries = {parameter.name: parameter.default for parameter in self.tuning}
+        for name, value in (values or {}).items():
+            require_name("entry of tuning", name, list(entries))
+            entries[name] = value
+        return {"tuning": np.array([*entries.values()], dtype=float)} if entries else {}
 
     def _inputs(
         self,

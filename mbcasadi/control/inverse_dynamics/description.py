@@ -27,9 +27,11 @@ def controller_data(
     Args:
         setup: the checked options.
         stages: the Functions around the QP solver.
-        function: the whole law, (q, v, [act], ref, mask, z) → (u, z_next, status, flags, residual).
+        function: the whole law, (q, v, [act], ref, [tuning], mask, z) → (u, z_next,
+            status, flags, residual).
         z0: (nz,) initial state.
-        monitor: (q, v, [act], ref, mask) → (target, error, contact_force), for reports.
+        monitor: (q, v, [act], ref, [tuning], mask) → (target, error, contact_force), for
+            reports.
     """
     controls = setup.system.actuator_names
     state = tuple(f"active.{name}" for name in stages.row_names) + stages.safe.components
@@ -38,6 +40,9 @@ def controller_data(
         "v": rates(setup.system),
         "act": unitless_signal("act", _act_names(setup.system)),
         "ref": slot_signal(setup.slots),
+        "tuning": Signal(
+            "tuning", tuple(x.name for x in setup.tuning), tuple(x.unit for x in setup.tuning)
+        ),
         "mask": unitless_signal("mask", setup.mask_names),
         "z": unitless_signal("z", state),
     }
@@ -63,6 +68,7 @@ def controller_data(
         monitor=monitor,
         monitors=_monitors(setup),
         contacts=tuple(setup.contacts),
+        tuning=setup.tuning,
         emergency=stages.safe.emergency(len(stages.row_names)),
     )
 

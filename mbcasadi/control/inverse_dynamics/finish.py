@@ -35,7 +35,7 @@ from mbcasadi.qp.whitening import Whitened
 ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
 ACTUATORS = ("gain", "bias", "act", "lower", "upper")
 WHITENED = ("y_0", "L_inv", "distance")
-COST = ("J", "offset", "p_ref", "of_lam", "of_w", "f_ref", "size")
+COST = ("J", "offset", "weight", "p_ref", "of_lam", "of_w", "f_ref", "size")
 JUDGED = ("valid", "measured", "clipped")
 
 
@@ -47,6 +47,7 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
     cost = {
         "J": tasks.J,
         "offset": tasks.offset,
+        "weight": ca.SX(tasks.weight) if isinstance(tasks.weight, ca.DM) else tasks.weight,
         "p_ref": problem.p_ref,
         "of_lam": problem.contacts.of_lam,
         "of_w": problem.contacts.of_w,
@@ -128,7 +129,6 @@ class FinishStage:
         lower, upper = known["actuators.lower"], known["actuators.upper"]
         p = ca.fmin(ca.fmax(y[:nu, 0], lower), upper)
         cost = Cost(
-            weight=qp.problem.tasks.weight,
             weights=qp.weights,
             force_weight=setup.force_weight,
             **{key: known[f"cost.{key}"] for key in COST},

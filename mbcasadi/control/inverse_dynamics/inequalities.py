@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows
 from mbcasadi.control.inverse_dynamics.joint_limits import LimitedJoints, acceleration_bounds
+from mbcasadi.control.inverse_dynamics.tuning import ContactValues
 from mbcasadi.description import Contact, RigidTree
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.linalg import product
-from mbcasadi.qp.friction_cone import pyramid_rows
+from mbcasadi.qp.friction_cone import pyramid_rows, tuned_pyramid_rows
 from mbcasadi.system import System
 from mbcasadi.system.actuator_model import ActuatorModel
 
@@ -198,7 +199,7 @@ def _limited_sums(
 
 
 def friction_rows(
-    contacts: Sequence[Contact],
+    contacts: Sequence[tuple[Contact, ContactValues]],
     names: Sequence[str],
     on: ca.SX,
     contact_forces: ContactRows,
@@ -210,25 +211,28 @@ def friction_rows(
     is ever active.
 
     Args:
-        contacts: the contacts.
+        contacts: the contacts, with their values at this tick.
         names: one name for each.
         on: (nc,) one where a contact is on.
         contact_forces: their rows and forces.
         sizes: of the unknowns.
     """
-    faces: list[ca.DM] = [ca.DM(0, 3 * len(contacts))]
+    faces: list[ca.SX] = [ca.SX(0, 3 * len(contacts))]
     lower, upper, labels = [ca.SX(0, 1)], [ca.SX(0, 1)], []
-    for i, contact in enumerate(contacts):
-        pyramid = pyramid_rows(contact.friction, contact.sides)
+    for i, (contact, values) in enumerate(contacts):
+        mu, sides = values.friction, contact.sides
+        pyramid = (
+            tuned_pyramid_rows(mu, sides) if isinstance(mu, ca.SX) else pyramid_rows(mu, sides)
+        )
         off = (1 - on[i]) * UNBOUNDED
         faces.append(_at_contact(pyramid, i, len(contacts)))
         lower.append(-UNBOUNDED * ca.SX.ones(contact.sides))
         upper.append(ca.repmat(off, contact.sides, 1))
         labels += [f"contact '{names[i]}': friction, face {k}" for k in range(contact.sides)]
-        if contact.min_force > 0 or contact.max_force is not None:
+        if values.has_range:
             faces.append(_at_contact(ca.sparsify(ca.DM([[1.0, 0.0, 0.0]])), i, len(contacts)))
-            lower.append(contact.min_force - off)
-            highest = contact.max_force
+            lower.append(values.min_force - off)
+            highest = values.max_force
             upper.append(ca.SX(UNBOUNDED) if highest is None else highest + off)
             labels.append(f"contact '{names[i]}': normal force")
     faces_all = ca.vertcat(*faces)
@@ -243,6 +247,7 @@ def friction_rows(
     )
 
 
-def _at_contact(rows: ca.DM, i: int, nc: int) -> ca.DM:
+def _at_contact(rows: ca.DM | ca.SX, i: int, nc: int) -> ca.SX:
     """Return rows over one contact's force as rows over the forces of all `nc` contacts."""
-    return ca.horzcat(ca.DM(rows.shape[0], 3 * i), rows, ca.DM(rows.shape[0], 3 * (nc - 1 - i)))
+    k = rows.shape[0]
+    return ca.horzcat(ca.SX(k, 3 * i), ca.SX(rows), ca.SX(k, 3 * (nc - 1 - i)))

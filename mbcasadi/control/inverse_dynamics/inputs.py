@@ -7,9 +7,11 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.tuning import Tuned, tuned_values
 from mbcasadi.qp.input_guard import (
     MASK_ON,
     is_bounded,
+    is_within,
     normalise_quaternions,
     quaternion_validity,
     replace_invalid,
@@ -19,6 +21,7 @@ from mbcasadi.system.closing import close_state
 from mbcasadi.system.coordinates import quaternion_places, state_sizes
 
 MEASURED = ("q", "v", "act")
+COMMANDED = ("ref", "tuning", "mask")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Inputs:
         act: (na,) activations, or None.
         ref: (nref,) reference.
         on: (nc + ne,) one for each contact and equality constraint that is on, else zero.
+        tuned: gains and contacts, with the entries of `tuning`.
         accepted: one where the measured state is finite and its loops are closed, whatever the
             other inputs hold.
     """
@@ -43,6 +47,7 @@ class Inputs:
     act: ca.SX | None
     ref: ca.SX
     on: ca.SX
+    tuned: Tuned
     accepted: ca.SX
 
     def on_rows(self, setup: Setup) -> ca.SX:
@@ -54,6 +59,7 @@ def input_symbols(setup: Setup, m: int) -> dict[str, ca.SX]:
     """Return the controller's inputs as symbols, in order; `m` is the number of inequalities."""
     system = setup.system
     sizes = {"q": system.nq, "v": system.nv, "act": system.na, "ref": setup.nref}
+    sizes |= {"tuning": len(setup.tuning)} if setup.tuning else {}
     sizes |= {"mask": len(setup.mask_names), "z": state_size(setup, m)}
     if not system.na:
         del sizes["act"]
@@ -69,11 +75,12 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
     """Return inputs that are safe to compute with, and 1 where they are those of the caller.
 
     A bad measurement (NaN, infinite, degenerate quaternions) is replaced by the model's authored
-    configuration at rest, a bad reference or mask by that of this configuration, all contacts on.
+    configuration at rest, a bad reference, tuning or mask by that of this configuration, with
+    default values and all contacts on.
     A state whose loops are too far open is bad as well.
     """
     measured = {name: symbols[name] for name in MEASURED if name in symbols}
-    commanded = {name: symbols[name] for name in ("ref", "mask")}
+    commanded = {name: symbols[name] for name in COMMANDED if name in symbols}
     quaternions, nominal = quaternion_places(setup.system), nominal_inputs(setup)
     is_measured = ca.logic_and(
         state_validity((measured["q"], measured["v"]), state_sizes(setup.system)),
@@ -82,6 +89,10 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
     if "act" in measured:
         is_measured = ca.logic_and(is_measured, is_bounded(measured["act"]))
     is_commanded = is_bounded(*commanded.values())
+    if setup.tuning:
+        ends = ([getattr(x, end) for x in setup.tuning] for end in ("lower", "upper"))
+        is_commanded = ca.logic_and(is_commanded, is_within(commanded["tuning"], *ends))
+        is_commanded = ca.logic_and(is_commanded, _tuned_at(setup, commanded["tuning"]).valid)
     safe = replace_invalid(is_measured, measured, nominal)
     safe |= replace_invalid(is_commanded, commanded, nominal)
     q, on = normalise_quaternions(safe["q"], quaternions), safe["mask"] > MASK_ON
@@ -94,9 +105,19 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
         act=safe.get("act"),
         ref=safe["ref"],
         on=on,
+        tuned=_tuned_at(setup, safe.get("tuning")),
         accepted=ca.logic_and(is_measured, state.closed),
     )
     return inputs, ca.logic_and(is_commanded, inputs.accepted)
+
+
+def _tuned_at(setup: Setup, tuning: ca.SX | None) -> Tuned:
+    """Return gains and contacts at the entries of `tuning`."""
+    names = [parameter.name for parameter in setup.tuning]
+    entries = {} if tuning is None else dict(zip(names, ca.vertsplit(tuning), strict=True))
+    tasks = list(zip(setup.tasks, setup.gains, strict=True))
+    contacts = list(zip(setup.contact_names, setup.contacts, strict=True))
+    return tuned_values(entries, setup.system, tasks, contacts)
 
 
 def rows_on(setup: Setup, on: ca.SX) -> ca.SX:
@@ -115,5 +136,6 @@ def nominal_inputs(setup: Setup) -> dict[str, ca.DM]:
         "v": ca.DM.zeros(system.nv),
         "act": ca.DM.zeros(system.na),
         "ref": ca.DM(setup.reference_at(q0)),
+        "tuning": ca.DM([parameter.default for parameter in setup.tuning]),
         "mask": ca.DM.ones(len(setup.mask_names)),
     }

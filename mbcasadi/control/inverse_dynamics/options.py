@@ -15,10 +15,11 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
     LimitedJoints,
     limited_joints,
 )
+from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
 from mbcasadi.control.tasks.task import Gains, Slot, Task, gains_of
-from mbcasadi.description import Contact
+from mbcasadi.description import Contact, TuningParameter
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.friction_cone import FORCE_AXES, require_contacts
 from mbcasadi.qp.solver import require_solver
@@ -74,6 +75,7 @@ class Setup:
     ctrl_limits: ArrayLike | None = None
     force_limits: ArrayLike | None = None
     joint_limits: JointLimits | None = None
+    tunable: Sequence[str] = ()
     stabilisation: float = 0.0
     contact_damping: float = 0.0
     rank_tol: float = CONTACT_RANK_TOL
@@ -104,6 +106,9 @@ class Setup:
         require_choice("internal_forces", self.internal_forces, INTERNAL_FORCES)
         require_solver(self.solver)
         require_identifier("name", self.name)
+        object.__setattr__(self, "tunable", tuple(self.tunable))
+        for each in self.tunable:
+            require_choice("tunable", each, TUNABLE)
         _require_tasks(self.tasks, self.gains)
         require_contacts(self.contacts)
         _ = self.limited_joints
@@ -123,6 +128,13 @@ class Setup:
     def gains(self) -> tuple[Gains, ...]:
         """Gains and weights of each task."""
         return tuple(gains_of(task, self.system) for task in self.tasks)
+
+    @cached_property
+    def tuning(self) -> tuple[TuningParameter, ...]:
+        """The entries of the input `tuning`; none where nothing is tunable."""
+        tasks = list(zip(self.tasks, self.gains, strict=True))
+        contacts = list(zip(self.contact_names, self.contacts, strict=True))
+        return tuning_parameters(self.tunable, self.system, tasks, contacts)
 
     @cached_property
     def contact_groups(self) -> tuple[ContactGroup, ...]:

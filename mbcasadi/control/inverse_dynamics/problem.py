@@ -56,7 +56,7 @@ class TaskStack:
 
     J: ca.SX
     offset: ca.SX
-    weight: ca.DM
+    weight: ca.DM | ca.SX
     error: ca.SX
     target: ca.SX
 
@@ -107,6 +107,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     contacts = contact_rows(
         system,
         setup.contact_groups,
+        [values.axes for values in at.tuned.contacts],
         at.on[:nc, 0],
         (at.q, at.v),
         damping=setup.contact_damping,
@@ -126,7 +127,13 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         [
             torque_rows(actuators, system.actuator_names, sizes),
             sum_rows(sums, sizes),
-            friction_rows(setup.contacts, setup.contact_names, at.on[:nc, 0], contacts, sizes),
+            friction_rows(
+                list(zip(setup.contacts, at.tuned.contacts, strict=True)),
+                setup.contact_names,
+                at.on[:nc, 0],
+                contacts,
+                sizes,
+            ),
             joint_rows(setup.limited_joints, (at.q, at.v), setup.period, sizes),
         ]
     )
@@ -189,9 +196,11 @@ def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
     ref = {name: at.ref[place, 0] for name, place in setup.reference.items()}
     parts = [
         task.rows(setup.system, at.q, at.v, own_slices(task, setup.system, ref), gains)
-        for task, gains in zip(setup.tasks, setup.gains, strict=True)
+        for task, gains in zip(setup.tasks, at.tuned.gains, strict=True)
     ]
-    weight = ca.vertcat(*(ca.DM(gains.weight) for gains in setup.gains))
+    weights = [gains.weight for gains in at.tuned.gains]
+    is_tuned = any(isinstance(weight, ca.SX) for weight in weights)
+    weight = ca.vertcat(*(ca.SX(w) if is_tuned else ca.DM(w) for w in weights))
     return TaskStack(
         J=ca.vertcat(*(part.J for part in parts)),
         offset=ca.vertcat(*(part.c - part.a_des for part in parts)),

@@ -54,7 +54,7 @@ class Cost:
 
     J: ca.SX
     offset: ca.SX
-    weight: ca.DM
+    weight: ca.SX
     p_ref: ca.SX
     of_lam: ca.SX
     of_w: ca.SX

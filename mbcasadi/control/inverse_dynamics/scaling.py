@@ -85,6 +85,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         "of_lam": rows.C_lam,
         "of_w": rows.C_w,
         "of_a": rows.C_a,
+        "weight": ca.SX(problem.tasks.weight),
     }
     inputs = {name: symbols[name] for name in symbols if name != "z"}
     matrices = ca.Function(
@@ -94,9 +95,8 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         list(inputs),
         list(outputs),
     )
-    weight = np.asarray(problem.tasks.weight).ravel()
     samples = [
-        _sizes({key: np.asarray(x) for key, x in matrices(**values).items()}, weight)
+        _sizes({key: np.asarray(x) for key, x in matrices(**values).items()})
         for values in _sampled_inputs(setup, inputs)
     ]
     definite = [x for x in samples if all(np.all(np.isfinite(value)) for value in x.values())]
@@ -105,7 +105,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
     return _scales(definite, problem.contacts.of_lam.shape[1], setup)
 
 
-def _sizes(matrices: dict[str, Array], weight: Array) -> dict[str, Array]:
+def _sizes(matrices: dict[str, Array]) -> dict[str, Array]:
     """Return sizes in the metric of the inertia at one pose; NaN where it is not definite."""
     try:
         inverse = np.linalg.inv(np.linalg.cholesky(matrices["M"]))
@@ -123,7 +123,7 @@ def _sizes(matrices: dict[str, Array], weight: Array) -> dict[str, Array]:
         "actuators": squares(matrices["B"].T),
         "unforced": np.sqrt(squares(matrices["f"].T)),
         "reach": np.sqrt(reach),
-        "tasks": weight * reach,
+        "tasks": matrices["weight"].ravel() * reach,
     }
 
 
@@ -165,6 +165,7 @@ def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Ar
     sampled = []
     for q, v in setup.system.scales.states:
         values = {"q": q, "v": v, "ref": setup.reference_at(q)}
+        values["tuning"] = np.array([parameter.default for parameter in setup.tuning])
         values["mask"] = np.ones(len(setup.mask_names))
         values["act"] = np.zeros(setup.system.na)
         sampled.append({name: values[name] for name in inputs})

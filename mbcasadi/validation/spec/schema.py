@@ -50,6 +50,7 @@ Vector3 = tuple[float, float, float]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Range = tuple[float, float]
+Tunable = Literal["gains", "weights", "friction", "forces", "normals"]
 
 
 class Start(StrictTable):
@@ -107,6 +108,7 @@ class Options(StrictTable):
     contact_damping: NotNegative | None = None
     internal_forces: Literal["body", "none"] | None = None
     fallback: Literal["safe", "hold", "zero"] | None = None
+    tunable: tuple[Tunable, ...] | None = None
     rank_tol: Positive | None = None
     tolerance: Positive | None = None
 

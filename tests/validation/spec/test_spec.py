@@ -156,6 +156,12 @@ def test_the_reference_fills_the_slices_of_the_controller():
     )
 
 
+def test_what_is_tunable_reaches_the_controller():
+    experiment = four_bar(options={"tunable": ["gains"]})
+    names = [parameter.name for parameter in experiment.controller.tuning]
+    assert names == ["posture.kp.crank", "posture.kd.crank"]
+
+
 def test_limits_of_joints_reach_the_controller():
     experiment = four_bar(limits={"joint": {"joints": ["crank"], "velocity": 2.0, "braking": 9.0}})
     limited = experiment.controller.limited_joints
