@@ -20,14 +20,11 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.description import Baumgarte
-from mbcasadi.dynamics.inverse_derivatives import (
-    coordinate_chart,
-    force_derivatives,
-    tangent_chart,
-)
+from mbcasadi.dynamics.limb_response import LimbwiseResponse
 from mbcasadi.dynamics.reduced_rows import ReducedRows, reduced_rows
-from mbcasadi.dynamics.response import response_fun
-from mbcasadi.dynamics.row_derivatives import Fixed, row_derivatives
+from mbcasadi.dynamics.residual_jacobians import reduced_residual_fun, residual_jacobian_fun
+from mbcasadi.dynamics.response import limbwise_response, response_fun
+from mbcasadi.dynamics.row_independence import rows_are_independent
 from mbcasadi.dynamics.slopes import product
 from mbcasadi.dynamics.terms import (
     State,
@@ -41,44 +38,6 @@ from mbcasadi.system import System
 
 OUTPUTS = ("a", "f_c", "lam")
 """Outputs of a forward dynamics Function."""
-
-
-def residual_jacobian_fun(
-    system: System, baumgarte: Baumgarte | None = None, *, tangent: bool = False
-) -> ca.Function:
-    """Return the Jacobians that implicit rules need, as one Function that shares its terms.
-
-    (q, v, a, lam, e, w, [t], [mask]) → (for x in q, v, [t]: id_x, force_x, row_x, gap_x, share_x),
-    the derivatives of `M a + h` (inverse dynamics), `Aᵀ lam`, `A a + c`, `Aᵀ e` and `A w`.
-
-    Args:
-        system: the mechanism.
-        baumgarte: stabilisation of drift.
-        tangent: those by q are along `q ⊕ dq`, else by the coordinates of q.
-    """
-    state = state_symbols(system, ca.SX)
-    sizes = {"a": system.nv, "lam": system.nc, "e": system.nc, "w": system.nv}
-    fixed = Fixed(**{key: ca.SX.sym(key, size) for key, size in sizes.items()})
-    chart = (tangent_chart if tangent else coordinate_chart)(system, state.q)
-    id_q, id_v = force_derivatives(system, state, fixed.a, chart)
-    of_force = {"id_q": id_q, "id_v": id_v} | (
-        {} if state.t is None else {"id_t": ca.SX(system.nv, 1)}
-    )
-    of_rows = row_derivatives(system, state, fixed, chart, baumgarte)
-    outputs = {
-        f"{name}_{x}": (of_force if name == "id" else of_rows)[f"{name}_{x}"]
-        for x in state.of_qv
-        for name in ("id", "force", "row", "gap", "share")
-    }
-    inputs = {"q": state.q, "v": state.v} | fixed._asdict() | state.last
-    return ca.Function(
-        "residual_jacobian",
-        list(inputs.values()),
-        list(outputs.values()),
-        list(inputs),
-        list(outputs),
-        {"cse": True},
-    )
 
 
 def jacobian_fun(system: System, name: str, treatment: Treatment) -> ca.Function:
@@ -122,9 +81,9 @@ def motion_and_jacobian(
     response = _response(system, state, treatment)
     unit, r, c = response.unit, f - response.terms.h, response.rows.c
     a = unit["a_f"] @ r + unit["a_c"] @ c
-    lam = response.rows.all_multipliers(unit["a_c"].T @ r + unit["lam_c"] @ c)
-    residual = residual_jacobian_fun(system, treatment.baumgarte, tangent=tangent)
-    return a, lam, _blocks(state, (a, lam), response, residual)
+    lam = unit["a_c"].T @ r + unit["lam_c"] @ c
+    blocks = _blocks(system, state, (a, lam), response, treatment.baumgarte, tangent)
+    return a, response.rows.all_multipliers(lam), blocks
 
 
 def implicit_jacobian(
@@ -146,19 +105,25 @@ def implicit_jacobian(
         tangent: derivatives by q are along `q ⊕ dq`, else by the coordinates of q.
     """
     response = _response(system, state, treatment)
-    residual = residual_jacobian_fun(system, treatment.baumgarte, tangent=tangent)
-    return _blocks(state, (a, lam), response, residual)
+    motion = a, response.rows.of_all(lam)
+    return _blocks(system, state, motion, response, treatment.baumgarte, tangent)
 
 
 Matrices = dict[str, ca.MX]
 
 
 class _Response(NamedTuple):
-    """Terms of the motion, its rows without known redundancy, and its response with these rows."""
+    """Terms of the motion, its rows without known redundancy, and its response with these rows.
+
+    Fields: `independent` where these rows depend on each other at isolated poses at most;
+    `limbwise` the response with the zeros of its parts, if it is made limb by limb.
+    """
 
     terms: Terms[ca.MX]
     rows: ReducedRows[ca.MX]
     unit: Matrices
+    independent: bool
+    limbwise: LimbwiseResponse | None
 
 
 def _response(system: System, state: State[ca.MX], treatment: Treatment) -> _Response:
@@ -166,46 +131,94 @@ def _response(system: System, state: State[ca.MX], treatment: Treatment) -> _Res
     row_scale = row_scale_of(system, state.inputs, treatment)
     rows = reduced_rows(system, state, terms_now, row_scale)
     patterns = terms_now.M.sparsity(), rows.A.sparsity()
-    function = response_fun(*patterns, treatment, system.semidefinite)
+    independent = rows_are_independent(system) and (rows.Q is None or treatment.baumgarte is None)
+    limbwise = limbwise_response(*patterns, treatment, system.semidefinite, not independent)
+    function = (
+        response_fun(*patterns, treatment, system.semidefinite)
+        if limbwise is None
+        else limbwise.function
+    )
     unit = function(M=terms_now.M, A=rows.A, row_scale=rows.row_scale)
-    return _Response(terms_now, rows, unit)
+    return _Response(terms_now, rows, unit, independent, limbwise)
 
 
 def _blocks(
+    system: System,
     state: State[ca.MX],
     motion: tuple[ca.MX, ca.MX],
     response: _Response,
-    residual: ca.Function,
+    baumgarte: Baumgarte | None,
+    tangent: bool,
 ) -> dict[tuple[str, str], ca.MX]:
-    (a, lam), (terms_now, rows, unit) = motion, response
-    M, c = terms_now.M, rows.c
-    e = terms_now.c - rows.all_multipliers(c - unit["N_left"] @ c)
-    w = -unit["a_c"] @ rows.of_all(lam)  # A w = lam, as lam is of least norm
-    J = residual(**state.inputs, a=a, lam=lam, e=e, w=w)
+    """Return the blocks at a motion a and multipliers of the reduced rows."""
+    (a, lam), rows, unit = motion, response.rows, response.unit
+    M, nc = response.terms.M, system.nc
+    if response.independent:
+        residual = reduced_residual_fun(system, baumgarte, tangent=tangent)
+        J = residual(**state.inputs, a=a, lam=lam)
+    else:
+        J = _redundant_residual(system, state, motion, response, baumgarte, tangent)
     blocks: dict[tuple[str, str], ca.MX] = {}
     for x in state.of_qv:
-        partial = {key: J[f"{key}_{x}"] for key in ("id", "force", "row", "gap", "share")}
+        partial = {key[: -len(x) - 1]: J[key] for key in J if key.endswith(f"_{x}")}
         blocks |= {(key, x): block for key, block in _input_jacobians(response, partial).items()}
     blocks["a", "f"] = unit["a_f"]
     blocks["f_c", "f"] = M @ unit["a_f"] - ca.MX.eye(a.shape[0])
     blocks["lam", "f"] = rows.all_multipliers(unit["a_c"].T)
-    if lam.shape[0] == 0:
+    if nc == 0:
         zeros = {key: ca.MX(*block.shape) for key, block in blocks.items() if key[0] == "f_c"}
         return blocks | zeros
     return blocks
 
 
+def _redundant_residual(
+    system: System,
+    state: State[ca.MX],
+    motion: tuple[ca.MX, ca.MX],
+    response: _Response,
+    baumgarte: Baumgarte | None,
+    tangent: bool,
+) -> Matrices:
+    """Return the Jacobians of the residuals of rows that may depend on each other."""
+    (a, lam), rows, unit = motion, response.rows, response.unit
+    c = rows.c
+    e = response.terms.c - rows.all_multipliers(c - unit["N_left"] @ c)
+    w = -unit["a_c"] @ lam  # A w = lam, as lam is of least norm
+    residual = residual_jacobian_fun(system, baumgarte, tangent=tangent)
+    return residual(**state.inputs, a=a, lam=rows.all_multipliers(lam), e=e, w=w)
+
+
 def _input_jacobians(response: _Response, partial: Matrices) -> Matrices:
     """Return the Jacobians of a, f_c and lam by one input."""
-    terms_now, rows, unit = response
+    terms_now, rows, unit = response.terms, response.rows, response.unit
     rho_1 = partial["id"] - partial["force"]
-    rho_2 = rows.of_all(partial["row"]) - product(unit["a_c"].T, partial["gap"])
-    da = product(unit["a_c"], rho_2) - product(unit["a_f"], rho_1)
+    if response.independent:
+        rho_2 = partial["row"]
+    else:
+        rho_2 = rows.of_all(partial["row"]) - product(unit["a_c"].T, partial["gap"])
+    da, dlam = _slopes(response, rho_1, rho_2)
     if rho_2.shape[0] == 0:
         return {"a": da, "f_c": 0 * da, "lam": rho_2}
-    dlam = product(unit["lam_c"], rho_2) - product(unit["a_c"].T, rho_1)
+    of_force = partial["id"] + product(terms_now.M, da)
+    if response.independent:
+        dlam = dlam if rows.Q is None else product(rows.Q, dlam)
+        if "turn" in partial:
+            dlam = dlam + partial["turn"]
+        return {"a": da, "f_c": of_force, "lam": dlam}
     # Among rows that depend on each other: `(I - A A⁺) share`.
     share, reduced = partial["share"], rows.of_all(partial["share"])
     dlam = dlam + product(unit["N_left"], reduced)
     dlam = dlam if rows.Q is None else share + product(rows.Q, dlam - reduced)
-    return {"a": da, "f_c": partial["id"] + product(terms_now.M, da), "lam": dlam}
+    return {"a": da, "f_c": of_force, "lam": dlam}
+
+
+def _slopes(response: _Response, rho_1: ca.MX, rho_2: ca.MX) -> tuple[ca.MX, ca.MX]:
+    """Return `a_c rho_2 - a_f rho_1` and `lam_c rho_2 - a_cᵀ rho_1`."""
+    unit = response.unit
+    if response.limbwise is None:
+        da = product(unit["a_c"], rho_2) - product(unit["a_f"], rho_1)
+        return da, product(unit["lam_c"], rho_2) - product(unit["a_c"].T, rho_1)
+    function = response.limbwise.slopes_fun(rho_1.sparsity(), rho_2.sparsity())
+    parts = {key: unit[key] for key in function.name_in() if key in unit}
+    slopes = function(**parts, rho_1=rho_1, rho_2=rho_2)
+    return slopes["da"], slopes["dlam"]

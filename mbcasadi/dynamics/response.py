@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple
 
 import casadi as ca
 
-from mbcasadi.dynamics.limb_response import limb_response_fun
+from mbcasadi.dynamics.limb_response import LimbwiseResponse, limb_response_fun
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.formulation.lagrange import mean_inertia
 from mbcasadi.formulation.limbwise import limbwise_operations
@@ -46,21 +46,48 @@ class Response(NamedTuple, Generic[Sym]):
     factor: CompleteFactor[Sym]
 
 
-def response_fun(
-    M: ca.Sparsity, A: ca.Sparsity, treatment: Treatment, semidefinite: bool
-) -> ca.Function:
-    """Return (M, A, row_scale) → (a_f, a_c, lam_c, N_left), the response of motion.
-
-    `∂a = a_f ∂f + a_c ∂c` and `∂lam = a_cᵀ ∂f + lam_c ∂c`; `N_left = I - A A⁺`. Limb by limb where
-    M is definite and the motion itself is scalar code, a third as long; else by dense factors.
+def limbwise_response(
+    M: ca.Sparsity,
+    A: ca.Sparsity,
+    treatment: Treatment,
+    semidefinite: bool,
+    contradictions: bool = True,
+) -> LimbwiseResponse | None:
+    """Return the response limb by limb, a third as long, or None where it is not scalar code.
 
     Args:
         M, A: (nv, nv), (nc, nv) patterns.
         treatment: the drop rule.
         semidefinite: M is positive semidefinite, and definite on null(A).
+        contradictions: make `N_left`; it has no entries else.
     """
-    if not semidefinite and limbwise_operations(M, A) <= UNROLL_LIMIT:
-        return limb_response_fun(M, A, treatment.rank_tol)
+    if semidefinite or limbwise_operations(M, A) > UNROLL_LIMIT:
+        return None
+    return limb_response_fun(M, A, treatment.rank_tol, contradictions=contradictions)
+
+
+def response_fun(
+    M: ca.Sparsity, A: ca.Sparsity, treatment: Treatment, semidefinite: bool
+) -> ca.Function:
+    """Return (M, A, row_scale) → (a_f, a_c, lam_c, N_left, ...), the response of motion.
+
+    `∂a = a_f ∂f + a_c ∂c` and `∂lam = a_cᵀ ∂f + lam_c ∂c`; `N_left = I - A A⁺`. Limb by limb where
+    M is definite and the motion itself is scalar code; else by dense factors.
+
+    Args:
+        M, A, treatment, semidefinite: as in `limbwise_response`.
+    """
+    limbwise = limbwise_response(M, A, treatment, semidefinite)
+    return (
+        _dense_response_fun(M, A, treatment, semidefinite)
+        if limbwise is None
+        else limbwise.function
+    )
+
+
+def _dense_response_fun(
+    M: ca.Sparsity, A: ca.Sparsity, treatment: Treatment, semidefinite: bool
+) -> ca.Function:
     nc, nv = A.shape
     count = 4 * nv * (nv + nc) ** 2  # solves for nv + nc columns
     count += 2 * operations(A, treatment.pivot) if nc else 0

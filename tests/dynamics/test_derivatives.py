@@ -10,7 +10,7 @@ from mbcasadi.dynamics import (
     forward_dynamics,
     forward_dynamics_derivatives,
 )
-from mbcasadi.dynamics.derivatives import residual_jacobian_fun
+from mbcasadi.dynamics.residual_jacobians import residual_jacobian_fun
 from mbcasadi.dynamics.response import response_fun
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.system import System, from_equations
