@@ -20,12 +20,10 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.description import Baumgarte
-from mbcasadi.dynamics.limb_response import LimbwiseResponse
 from mbcasadi.dynamics.reduced_rows import ReducedRows, reduced_rows
 from mbcasadi.dynamics.residual_jacobians import reduced_residual_fun, residual_jacobian_fun
-from mbcasadi.dynamics.response import limbwise_response, response_fun
+from mbcasadi.dynamics.response import parts_of, response_fun
 from mbcasadi.dynamics.row_independence import rows_are_independent
-from mbcasadi.dynamics.slopes import product
 from mbcasadi.dynamics.terms import (
     State,
     Terms,
@@ -34,6 +32,7 @@ from mbcasadi.dynamics.terms import (
     state_symbols,
     terms_fun,
 )
+from mbcasadi.linalg import loops
 from mbcasadi.system import System
 
 OUTPUTS = ("a", "f_c", "lam")
@@ -79,9 +78,9 @@ def motion_and_jacobian(
         tangent: derivatives by q are along `q ⊕ dq`, else by the coordinates of q.
     """
     response = _response(system, state, treatment)
-    unit, r, c = response.unit, f - response.terms.h, response.rows.c
-    a = unit["a_f"] @ r + unit["a_c"] @ c
-    lam = unit["a_c"].T @ r + unit["lam_c"] @ c
+    nv, right = system.nv, ca.vertcat(f - response.terms.h, response.rows.c)
+    motion = loops.product(response.K, ca.densify(right))
+    a, lam = motion[:nv], motion[nv:]
     blocks = _blocks(system, state, (a, lam), response, treatment.baumgarte, tangent)
     return a, response.rows.all_multipliers(lam), blocks
 
@@ -115,15 +114,20 @@ Matrices = dict[str, ca.MX]
 class _Response(NamedTuple):
     """Terms of the motion, its rows without known redundancy, and its response with these rows.
 
-    Fields: `independent` where these rows depend on each other at isolated poses at most;
-    `limbwise` the response with the zeros of its parts, if it is made limb by limb.
+    Fields: `K` and `N_left` of `dynamics.response`; `independent` where the rows depend on each
+    other at isolated poses at most.
     """
 
     terms: Terms[ca.MX]
     rows: ReducedRows[ca.MX]
-    unit: Matrices
+    K: ca.MX
+    N_left: ca.MX
     independent: bool
-    limbwise: LimbwiseResponse | None
+
+    @property
+    def a_c(self) -> ca.MX:
+        """The response of a to c."""
+        return parts_of(self.K, self.terms.M.shape[0])["a_c"]
 
 
 def _response(system: System, state: State[ca.MX], treatment: Treatment) -> _Response:
@@ -132,14 +136,11 @@ def _response(system: System, state: State[ca.MX], treatment: Treatment) -> _Res
     rows = reduced_rows(system, state, terms_now, row_scale)
     patterns = terms_now.M.sparsity(), rows.A.sparsity()
     independent = rows_are_independent(system) and (rows.Q is None or treatment.baumgarte is None)
-    limbwise = limbwise_response(*patterns, treatment, system.semidefinite, not independent)
-    function = (
-        response_fun(*patterns, treatment, system.semidefinite)
-        if limbwise is None
-        else limbwise.function
+    function = response_fun(
+        *patterns, treatment, system.semidefinite, contradictions=not independent
     )
     unit = function(M=terms_now.M, A=rows.A, row_scale=rows.row_scale)
-    return _Response(terms_now, rows, unit, independent, limbwise)
+    return _Response(terms_now, rows, unit["K"], unit["N_left"], independent)
 
 
 def _blocks(
@@ -151,8 +152,7 @@ def _blocks(
     tangent: bool,
 ) -> dict[tuple[str, str], ca.MX]:
     """Return the blocks at a motion a and multipliers of the reduced rows."""
-    (a, lam), rows, unit = motion, response.rows, response.unit
-    M, nc = response.terms.M, system.nc
+    (a, lam), M = motion, response.terms.M
     if response.independent:
         residual = reduced_residual_fun(system, baumgarte, tangent=tangent)
         J = residual(**state.inputs, a=a, lam=lam)
@@ -162,10 +162,11 @@ def _blocks(
     for x in state.of_qv:
         partial = {key[: -len(x) - 1]: J[key] for key in J if key.endswith(f"_{x}")}
         blocks |= {(key, x): block for key, block in _input_jacobians(response, partial).items()}
-    blocks["a", "f"] = unit["a_f"]
-    blocks["f_c", "f"] = M @ unit["a_f"] - ca.MX.eye(a.shape[0])
-    blocks["lam", "f"] = rows.all_multipliers(unit["a_c"].T)
-    if nc == 0:
+    a_f = parts_of(response.K, system.nv)["a_f"]
+    blocks["a", "f"] = a_f
+    blocks["f_c", "f"] = loops.product(M, a_f) - ca.MX.eye(system.nv)
+    blocks["lam", "f"] = _all_multipliers(response, response.a_c.T)
+    if system.nc == 0:
         zeros = {key: ca.MX(*block.shape) for key, block in blocks.items() if key[0] == "f_c"}
         return blocks | zeros
     return blocks
@@ -180,45 +181,38 @@ def _redundant_residual(
     tangent: bool,
 ) -> Matrices:
     """Return the Jacobians of the residuals of rows that may depend on each other."""
-    (a, lam), rows, unit = motion, response.rows, response.unit
+    (a, lam), rows = motion, response.rows
     c = rows.c
-    e = response.terms.c - rows.all_multipliers(c - unit["N_left"] @ c)
-    w = -unit["a_c"] @ lam  # A w = lam, as lam is of least norm
+    e = response.terms.c - rows.all_multipliers(c - response.N_left @ c)
+    w = -response.a_c @ lam  # A w = lam, as lam is of least norm
     residual = residual_jacobian_fun(system, baumgarte, tangent=tangent)
     return residual(**state.inputs, a=a, lam=rows.all_multipliers(lam), e=e, w=w)
 
 
 def _input_jacobians(response: _Response, partial: Matrices) -> Matrices:
-    """Return the Jacobians of a, f_c and lam by one input."""
-    terms_now, rows, unit = response.terms, response.rows, response.unit
-    rho_1 = partial["id"] - partial["force"]
+    """Return the Jacobians of a, f_c and lam by one input: `K [-ρ₁; ρ₂]`."""
+    rows, nv = response.rows, response.terms.M.shape[0]
     if response.independent:
-        rho_2 = partial["row"]
+        rho = partial["rho"]
     else:
-        rho_2 = rows.of_all(partial["row"]) - product(unit["a_c"].T, partial["gap"])
-    da, dlam = _slopes(response, rho_1, rho_2)
-    if rho_2.shape[0] == 0:
-        return {"a": da, "f_c": 0 * da, "lam": rho_2}
-    of_force = partial["id"] + product(terms_now.M, da)
-    if response.independent:
-        dlam = dlam if rows.Q is None else product(rows.Q, dlam)
-        if "turn" in partial:
-            dlam = dlam + partial["turn"]
-        return {"a": da, "f_c": of_force, "lam": dlam}
-    # Among rows that depend on each other: `(I - A A⁺) share`.
-    share, reduced = partial["share"], rows.of_all(partial["share"])
-    dlam = dlam + product(unit["N_left"], reduced)
-    dlam = dlam if rows.Q is None else share + product(rows.Q, dlam - reduced)
+        rho_2 = rows.of_all(partial["row"]) - loops.product(response.a_c.T, partial["gap"])
+        rho = ca.vertcat(partial["force"] - partial["id"], rho_2)
+    slopes = loops.product(response.K, rho)
+    da, dlam = slopes[:nv, :], slopes[nv:, :]
+    if dlam.shape[0] == 0:
+        return {"a": da, "f_c": 0 * da, "lam": dlam}
+    if not response.independent:
+        # Among rows that depend on each other: `(I - A A⁺) share`.
+        dlam = dlam + loops.product(response.N_left, rows.of_all(partial["share"]))
+        turn = partial["share"] - rows.all_multipliers(rows.of_all(partial["share"]))
+        partial = partial if rows.Q is None else partial | {"turn": turn}
+    dlam = _all_multipliers(response, dlam)
+    dlam = dlam + partial["turn"] if "turn" in partial else dlam
+    of_force = partial["id"] + loops.product(response.terms.M, da)
     return {"a": da, "f_c": of_force, "lam": dlam}
 
 
-def _slopes(response: _Response, rho_1: ca.MX, rho_2: ca.MX) -> tuple[ca.MX, ca.MX]:
-    """Return `a_c rho_2 - a_f rho_1` and `lam_c rho_2 - a_cᵀ rho_1`."""
-    unit = response.unit
-    if response.limbwise is None:
-        da = product(unit["a_c"], rho_2) - product(unit["a_f"], rho_1)
-        return da, product(unit["lam_c"], rho_2) - product(unit["a_c"].T, rho_1)
-    function = response.limbwise.slopes_fun(rho_1.sparsity(), rho_2.sparsity())
-    parts = {key: unit[key] for key in function.name_in() if key in unit}
-    slopes = function(**parts, rho_1=rho_1, rho_2=rho_2)
-    return slopes["da"], slopes["dlam"]
+def _all_multipliers(response: _Response, lam: ca.MX) -> ca.MX:
+    """Return `Q lam` of (m, ·) multipliers of the reduced rows."""
+    Q = response.rows.Q
+    return lam if Q is None else loops.product(ca.densify(Q), ca.densify(lam))

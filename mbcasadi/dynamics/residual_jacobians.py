@@ -56,17 +56,21 @@ def residual_jacobian_fun(
 def reduced_residual_fun(
     system: System, baumgarte: Baumgarte | None, *, tangent: bool
 ) -> ca.Function:
-    """Return (q, v, a, lam, [t], [mask]) → (for x in q, v, [t]: id_x, force_x, row_x; turn_q).
+    """Return (q, v, a, lam, [t], [mask]) → (for x in q, v: id_x, rho_x; turn_q).
 
-    As `residual_jacobian_fun`, of reduced rows that are independent: they leave no `e` and no `w`,
-    and all multipliers are `Q lam` with the derivative `turn_q` of Q.
+    Of reduced rows that are independent: they leave no `e` and no `w`. `rho_x` stacks `force - id`
+    on `row` of `residual_jacobian_fun`; all multipliers are `Q lam` with `turn_q = ∂(Q lam)/∂q`.
     """
     state = state_symbols(system, ca.SX)
     chart = (tangent_chart if tangent else coordinate_chart)(system, state.q)
     a, lam = ca.SX.sym("a", system.nv), ca.SX.sym("lam", reduced_size(system))
-    id_q, id_v = force_derivatives(system, state, a, chart)
+    of_force = dict(zip(("q", "v"), force_derivatives(system, state, a, chart), strict=True))
     of_rows = reduced_row_derivatives(system, state, (a, lam), chart, baumgarte)
-    outputs = {"id_q": id_q, "id_v": id_v} | of_rows
+    outputs = {f"id_{x}": value for x, value in of_force.items()}
+    for x, value in of_force.items():
+        stacked = ca.vertcat(of_rows[f"force_{x}"] - value, of_rows[f"row_{x}"])
+        outputs[f"rho_{x}"] = ca.sparsify(stacked)
+    outputs |= {"turn_q": of_rows["turn_q"]} if "turn_q" in of_rows else {}
     inputs = {"q": state.q, "v": state.v, "a": a, "lam": lam} | state.last
     names = (list(inputs), list(outputs))
     return ca.Function(

@@ -1,7 +1,7 @@
 """The response of constrained motion to forces and to constraint bias, by one factorisation.
 
     [ M  -Aᵀ ] [ a   ]   [ r  ]        a   = a_f r + a_c c,
-    [ A   0  ] [ lam ] = [ -c ]        lam = a_cᵀ r + lam_c c.
+    [ A   0  ] [ lam ] = [ -c ]        lam = a_cᵀ r + lam_c c,
 
 With `Aᵀ = V R`, `A⁺ = V Y` from the rows' factorisation, `M = Lᵀ L`, `Sᵀ S = Vᵀ M⁻¹ V`:
 
@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple
 
 import casadi as ca
 
-from mbcasadi.dynamics.limb_response import LimbwiseResponse, limb_response_fun
+from mbcasadi.dynamics.limb_response import limb_response_fun
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.formulation.lagrange import mean_inertia
 from mbcasadi.formulation.limbwise import limbwise_operations
@@ -46,48 +46,27 @@ class Response(NamedTuple, Generic[Sym]):
     factor: CompleteFactor[Sym]
 
 
-def limbwise_response(
+def response_fun(
     M: ca.Sparsity,
     A: ca.Sparsity,
     treatment: Treatment,
     semidefinite: bool,
+    *,
     contradictions: bool = True,
-) -> LimbwiseResponse | None:
-    """Return the response limb by limb, a third as long, or None where it is not scalar code.
+) -> ca.Function:
+    """Return (M, A, row_scale) → (K, N_left), the response of motion.
+
+    `K = [a_f, a_c; a_cᵀ, lam_c]` and `N_left = I - A A⁺`. Limb by limb where M is definite and the
+    motion itself is scalar code, a third as long; else by dense factors.
 
     Args:
         M, A: (nv, nv), (nc, nv) patterns.
         treatment: the drop rule.
         semidefinite: M is positive semidefinite, and definite on null(A).
-        contradictions: make `N_left`; it has no entries else.
+        contradictions: N_left is needed.
     """
-    if semidefinite or limbwise_operations(M, A) > UNROLL_LIMIT:
-        return None
-    return limb_response_fun(M, A, treatment.rank_tol, contradictions=contradictions)
-
-
-def response_fun(
-    M: ca.Sparsity, A: ca.Sparsity, treatment: Treatment, semidefinite: bool
-) -> ca.Function:
-    """Return (M, A, row_scale) → (a_f, a_c, lam_c, N_left, ...), the response of motion.
-
-    `∂a = a_f ∂f + a_c ∂c` and `∂lam = a_cᵀ ∂f + lam_c ∂c`; `N_left = I - A A⁺`. Limb by limb where
-    M is definite and the motion itself is scalar code; else by dense factors.
-
-    Args:
-        M, A, treatment, semidefinite: as in `limbwise_response`.
-    """
-    limbwise = limbwise_response(M, A, treatment, semidefinite)
-    return (
-        _dense_response_fun(M, A, treatment, semidefinite)
-        if limbwise is None
-        else limbwise.function
-    )
-
-
-def _dense_response_fun(
-    M: ca.Sparsity, A: ca.Sparsity, treatment: Treatment, semidefinite: bool
-) -> ca.Function:
+    if not semidefinite and limbwise_operations(M, A) <= UNROLL_LIMIT:
+        return limb_response_fun(M, A, treatment.rank_tol, contradictions=contradictions)
     nc, nv = A.shape
     count = 4 * nv * (nv + nc) ** 2  # solves for nv + nc columns
     count += 2 * operations(A, treatment.pivot) if nc else 0
@@ -95,13 +74,21 @@ def _dense_response_fun(
     s = {"M": kind.sym("M", M), "A": kind.sym("A", A), "row_scale": kind.sym("row_scale", nc)}
     unit = response(s["M"], s["A"], treatment.rule(s["row_scale"]), semidefinite)
     outputs = {
-        "a_f": unit.a_f,
-        "a_c": unit.a_c,
-        "lam_c": unit.lam_c,
+        "K": kind(ca.blockcat([[unit.a_f, unit.a_c], [unit.a_c.T, unit.lam_c]])),
         "N_left": kind.eye(nc) - unit.factor.U @ unit.factor.U.T,
     }
     dense = [ca.densify(part) for part in outputs.values()]
     return ca.Function("response", [*s.values()], dense, [*s], [*outputs], {"cse": True})
+
+
+def parts_of(K: ca.MX, nv: int) -> dict[str, ca.MX]:
+    """Return `a_f`, `a_c`, `lam_c` of K.
+
+    Args:
+        K: of `response_fun`.
+        nv: number of dofs.
+    """
+    return {"a_f": K[:nv, :nv], "a_c": K[:nv, nv:], "lam_c": K[nv:, nv:]}
 
 
 def response(M: Sym, A: Sym, rule: DropRule, semidefinite: bool = False) -> Response[Sym]:

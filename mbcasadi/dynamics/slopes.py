@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 import casadi as ca
 
-from mbcasadi.dynamics.response import response_fun
+from mbcasadi.dynamics.response import parts_of, response_fun
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.linalg import UNROLL_LIMIT
 
@@ -97,12 +97,13 @@ def _motion_response(
     """Return a, lam, e, a_f, a_c of the terms M, r, A, c, row_scale."""
     patterns = terms["M"].sparsity(), terms["A"].sparsity()
     function = response_fun(*patterns, treatment, semidefinite)
-    unit = function(M=terms["M"], A=terms["A"], row_scale=terms["row_scale"])
+    made = function(M=terms["M"], A=terms["A"], row_scale=terms["row_scale"])
+    unit = parts_of(made["K"], terms["M"].shape[0])
     r, c = terms["r"], terms["c"]
     return {
         "a": unit["a_f"] @ r + unit["a_c"] @ c,
         "lam": unit["a_c"].T @ r + unit["lam_c"] @ c,
-        "e": unit["N_left"] @ c,
+        "e": made["N_left"] @ c,
         "a_f": unit["a_f"],
         "a_c": unit["a_c"],
     }
