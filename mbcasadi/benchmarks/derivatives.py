@@ -1,11 +1,11 @@
 """Derivatives of inverse and of constrained forward dynamics: generated C beside Pinocchio.
 
-Ours is the C of an export, compiled with `FLAGS` and called by a C program that times itself, caches warm. The peer is
-called from Python (`derivative_peers`), on the same tree and states: `computeRNEADerivatives`,
-`computeABADerivatives`, and with contacts `constraintDynamics` with
+Ours is the C of an export, compiled with `FLAGS` and called by a C program that times itself,
+caches warm. The peer is called from Python (`derivative_peers`), on the same tree and states:
+`computeRNEADerivatives`, `computeABADerivatives`, and with contacts `constraintDynamics` with
 `computeConstraintDynamicsDerivatives`. A body that several points hold is one six-dimensional
-contact there. Beside the times are the operations written out, and the seconds and
-the memory of the compiler.
+contact there. Beside the times are the operations written out, those of loops included, and the
+seconds and the memory of the compiler.
 
 Robots of others are timed where `MBCASADI_BENCH_MODELS` names a folder that has their files.
 """

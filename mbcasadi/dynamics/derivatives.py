@@ -22,7 +22,7 @@ import casadi as ca
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics.reduced_rows import ReducedRows, reduced_rows
 from mbcasadi.dynamics.residual_jacobians import reduced_residual_fun, residual_jacobian_fun
-from mbcasadi.dynamics.response import parts_of, response_fun
+from mbcasadi.dynamics.response import response_fun
 from mbcasadi.dynamics.row_independence import rows_are_independent
 from mbcasadi.dynamics.terms import (
     State,
@@ -33,6 +33,7 @@ from mbcasadi.dynamics.terms import (
     terms_fun,
 )
 from mbcasadi.linalg import loops
+from mbcasadi.linalg.response_loops import slopes
 from mbcasadi.system import System
 
 OUTPUTS = ("a", "f_c", "lam")
@@ -78,9 +79,8 @@ def motion_and_jacobian(
         tangent: derivatives by q are along `q ⊕ dq`, else by the coordinates of q.
     """
     response = _response(system, state, treatment)
-    nv, right = system.nv, ca.vertcat(f - response.terms.h, response.rows.c)
-    motion = loops.product(response.K, ca.densify(right))
-    a, lam = motion[:nv], motion[nv:]
+    right = ca.densify(ca.vertcat(f - response.terms.h, response.rows.c))
+    a, lam = slopes(response.K, right, system.nv)
     blocks = _blocks(system, state, (a, lam), response, treatment.baumgarte, tangent)
     return a, response.rows.all_multipliers(lam), blocks
 
@@ -114,20 +114,17 @@ Matrices = dict[str, ca.MX]
 class _Response(NamedTuple):
     """Terms of the motion, its rows without known redundancy, and its response with these rows.
 
-    Fields: `K` and `N_left` of `dynamics.response`; `independent` where the rows depend on each
-    other at isolated poses at most.
+    Fields: `K`, `a_f`, `lam_f`, `N_left` of `dynamics.response`; `independent` where the rows
+    depend on each other at isolated poses at most.
     """
 
     terms: Terms[ca.MX]
     rows: ReducedRows[ca.MX]
     K: ca.MX
+    a_f: ca.MX
+    lam_f: ca.MX
     N_left: ca.MX
     independent: bool
-
-    @property
-    def a_c(self) -> ca.MX:
-        """The response of a to c."""
-        return parts_of(self.K, self.terms.M.shape[0])["a_c"]
 
 
 def _response(system: System, state: State[ca.MX], treatment: Treatment) -> _Response:
@@ -140,7 +137,7 @@ def _response(system: System, state: State[ca.MX], treatment: Treatment) -> _Res
         *patterns, treatment, system.semidefinite, contradictions=not independent
     )
     unit = function(M=terms_now.M, A=rows.A, row_scale=rows.row_scale)
-    return _Response(terms_now, rows, unit["K"], unit["N_left"], independent)
+    return _Response(terms_now, rows, **unit, independent=independent)
 
 
 def _blocks(
@@ -162,10 +159,9 @@ def _blocks(
     for x in state.of_qv:
         partial = {key[: -len(x) - 1]: J[key] for key in J if key.endswith(f"_{x}")}
         blocks |= {(key, x): block for key, block in _input_jacobians(response, partial).items()}
-    a_f = parts_of(response.K, system.nv)["a_f"]
-    blocks["a", "f"] = a_f
-    blocks["f_c", "f"] = loops.product(M, a_f) - ca.MX.eye(system.nv)
-    blocks["lam", "f"] = _all_multipliers(response, response.a_c.T)
+    blocks["a", "f"] = response.a_f
+    blocks["f_c", "f"] = loops.product(M, response.a_f) - ca.MX.eye(system.nv)
+    blocks["lam", "f"] = _all_multipliers(response, response.lam_f)
     if system.nc == 0:
         zeros = {key: ca.MX(*block.shape) for key, block in blocks.items() if key[0] == "f_c"}
         return blocks | zeros
@@ -184,7 +180,7 @@ def _redundant_residual(
     (a, lam), rows = motion, response.rows
     c = rows.c
     e = response.terms.c - rows.all_multipliers(c - response.N_left @ c)
-    w = -response.a_c @ lam  # A w = lam, as lam is of least norm
+    w = -response.lam_f.T @ lam  # A w = lam, as lam is of least norm
     residual = residual_jacobian_fun(system, baumgarte, tangent=tangent)
     return residual(**state.inputs, a=a, lam=rows.all_multipliers(lam), e=e, w=w)
 
@@ -195,10 +191,9 @@ def _input_jacobians(response: _Response, partial: Matrices) -> Matrices:
     if response.independent:
         rho = partial["rho"]
     else:
-        rho_2 = rows.of_all(partial["row"]) - loops.product(response.a_c.T, partial["gap"])
+        rho_2 = rows.of_all(partial["row"]) - loops.product(response.lam_f, partial["gap"])
         rho = ca.vertcat(partial["force"] - partial["id"], rho_2)
-    slopes = loops.product(response.K, rho)
-    da, dlam = slopes[:nv, :], slopes[nv:, :]
+    da, dlam = slopes(response.K, rho, nv)
     if dlam.shape[0] == 0:
         return {"a": da, "f_c": 0 * da, "lam": dlam}
     if not response.independent:

@@ -140,14 +140,17 @@ def _gain(phi: ca.SX, sigma: ca.SX, threshold2: ca.SX, d: ca.SX) -> _Gain:
 
 
 class Covariance(NamedTuple):
-    """What rows G leave of a unit covariance: `T Tᵀ + F Fᵀ`, and the unit on untouched columns.
+    """What rows G leave of a unit covariance: `Q (T Tᵀ + F) Qᵀ`, and the unit on untouched columns.
 
-    Fields: `Y` (n, m) pseudo-inverse of G; `T` (n, nb); `F` (n, ·) by limbs; `touched` columns.
+    Fields: `Q` (nt, nt) orthogonal, from turned coordinates to the touched columns; in the turned
+    ones `Y` (nt, m) of `G⁺ = Q Y`, `T` (nt, nb) and `free` (nt, 1), the diagonal of F, ones or
+    zeros; `touched` columns of G.
     """
 
+    Q: ca.SX
     Y: ca.SX
     T: ca.SX
-    F: ca.SX
+    free: ca.SX
     touched: list[int]
 
 
@@ -158,7 +161,7 @@ def covariance(G: ca.SX, threshold2: ca.SX) -> Covariance:
         G: (m, n) rows.
         threshold2: (m, 1) squared remainders at or below which a row is dropped.
     """
-    m, n = G.shape
+    m = G.shape[0]
     limbs = limbs_of(G.sparsity())
     shared, nb = list(limbs.shared), len(limbs.shared)
     state = _Covariance(nb, m)
@@ -174,33 +177,33 @@ def covariance(G: ca.SX, threshold2: ca.SX) -> Covariance:
                 last.append((row, met))
     if last:
         state.measure_by_size(last)
-    return _in_columns(state, turned, shared, n)
+    return _of_touched(state, turned, shared)
 
 
-def _in_columns(
-    state: _Covariance, turned: list[tuple[TurnedLimb, list[int]]], shared: list[int], n: int
+def _of_touched(
+    state: _Covariance, turned: list[tuple[TurnedLimb, list[int]]], shared: list[int]
 ) -> Covariance:
-    """Return it in the n columns of G.
+    """Return it with the touched columns in their order.
 
     Args:
         state: after all rows.
         turned: limbs with the places of their directions.
         shared: columns.
-        n: number of columns.
     """
-    nb, touched = len(shared), [*shared]
+    nb = len(shared)
+    touched = sorted([*shared, *(column for limb, _ in turned for column in limb.columns)])
+    place = {column: i for i, column in enumerate(touched)}
+    n = len(touched)
+    Q, free = ca.SX(n, n), ca.SX(n, 1)
     Y, T = ca.SX(n, state.Y.shape[1]), ca.SX(n, nb)
+    at = [place[column] for column in shared]
     if shared:
-        Y[shared, :], T[shared, :] = state.Y[:nb, :], state.T[:nb, :]
-    roots = [ca.SX(n, 0)]
+        Q[at, at], Y[at, :], T[at, :] = ca.SX.eye(nb), state.Y[:nb, :], state.T[:nb, :]
     for limb, met in turned:
-        columns, Q = list(limb.columns), limb.Q[:, : len(met)]
-        Y[columns, :], T[columns, :] = Q @ state.Y[met, :], Q @ state.T[met, :]
-        free = ca.SX.ones(limb.Q.shape[1])
-        free[: len(met)] = ca.vertcat(ca.SX(0, 1), *(state.free[i - nb] for i in met))
-        root = ca.SX(n, limb.Q.shape[1])
-        root[columns, :] = limb.Q @ ca.diag(free)
-        roots.append(root)
-        touched += columns
-    F = ca.sparsify(ca.horzcat(*roots))
-    return Covariance(ca.sparsify(Y), ca.sparsify(T), F, sorted(touched))
+        at = [place[column] for column in limb.columns]
+        Q[at, at], free[at] = limb.Q, 1
+        at = at[: len(met)]
+        Y[at, :], T[at, :] = state.Y[met, :], state.T[met, :]
+        free[at] = ca.vertcat(ca.SX(0, 1), *(state.free[i - nb] for i in met))
+    Q, Y, T, free = (ca.sparsify(part) for part in (Q, Y, T, free))
+    return Covariance(Q, Y, T, free, touched)

@@ -12,36 +12,75 @@ no row touches are free: they follow those that carry them with `a_free = S a - 
     a_f = [1; S] (root rootᵀ + rest) [1; S]ᵀ + M_free⁻¹,   a_c = [1; S] a_c.
 """
 
+from typing import NamedTuple
+
 import casadi as ca
 
 from mbcasadi.dynamics.limb_covariance import covariance
 from mbcasadi.formulation.limbwise import remainder_limits
-from mbcasadi.linalg import tree_cholesky, tree_solve_lower, tree_solve_transposed
+from mbcasadi.linalg import (
+    response_loops,
+    tree_cholesky,
+    tree_solve_lower,
+    tree_solve_transposed,
+)
+from mbcasadi.linalg.response_loops import padded_rows
+
+OUTPUTS = ("K", "a_f", "lam_f", "N_left")
+"""Outputs of `dynamics.response.response_fun`."""
+
+
+class LimbFactors(NamedTuple):
+    """What the response is made of, sparse like the limbs but for B.
+
+    Fields: `B` (nb + nc, nt) rows `Tᵀ` and `-(G⁺)ᵀ` in the turned coordinates of touched dofs; `U`
+    (nt, nv), with `a = Uᵀ` times these coordinates; `rest` (nv, nv), what limbs and free joints
+    add to `a_f`; `N_left` (nc, nc), the projector `I - A A⁺` on contradictions.
+    """
+
+    B: ca.SX
+    U: ca.SX
+    rest: ca.SX
+    N_left: ca.SX
 
 
 def limb_response_fun(
-    M: ca.Sparsity, A: ca.Sparsity, rank_tol: float, *, contradictions: bool = True
+    M: ca.Sparsity,
+    A: ca.Sparsity,
+    rank_tol: float,
+    *,
+    contradictions: bool = True,
+    scalars: bool = False,
 ) -> ca.Function:
-    """Return (M, A, row_scale) → (K, N_left) of `dynamics.response`, as one Function of scalars.
+    """Return (M, A, row_scale) → `OUTPUTS` of `dynamics.response`.
 
     Args:
         M: (nv, nv) pattern of the inertia, positive definite; a tree's structural zeros are used.
         A: (nc, nv) pattern of the constraint Jacobian, of any rank; its zeros tell the limbs.
         rank_tol: drop rule of `formulation.limbwise`, with `row_scale` (nc, 1).
         contradictions: make `N_left`; it has no entries else.
+        scalars: K in scalar code too, else in loops.
     """
     names = ["M", "A", "row_scale"]
     patterns = [M, A, ca.Sparsity.dense(A.size1(), 1)]
     given = [ca.SX.sym(name, pattern) for name, pattern in zip(names, patterns, strict=True)]
-    K, N_left = limb_response(given[0], given[1], given[2], rank_tol)
-    N_left = N_left if contradictions else ca.SX(*N_left.shape)
-    return ca.Function("response", given, [K, N_left], names, ["K", "N_left"], {"cse": True})
+    factors = limb_factors(given[0], given[1], given[2], rank_tol)
+    if not contradictions:
+        factors = factors._replace(N_left=ca.SX(*factors.N_left.shape))
+    nb = factors.B.shape[0] - A.size1()
+    if scalars:
+        made = _scalar_response(factors, nb)
+        return ca.Function("response", given, made, names, [*OUTPUTS], {"cse": True})
+    factors = factors._replace(B=padded_rows(factors.B))
+    first = ca.Function("limb_factors", given, [*factors], names, [*factors._fields], {"cse": True})
+    symbols = [ca.MX.sym(name, pattern) for name, pattern in zip(names, patterns, strict=True)]
+    B, U, rest, N_left = first.call(symbols)
+    outputs = [*response_loops.response(B, U, rest, (nb, A.size1())), N_left]
+    return ca.Function("response", symbols, outputs, names, [*OUTPUTS])
 
 
-def limb_response(
-    M: ca.SX, A: ca.SX, row_scale: ca.SX | float, rank_tol: float
-) -> tuple[ca.SX, ca.SX]:
-    """Return K and N_left; see the head of this file.
+def limb_factors(M: ca.SX, A: ca.SX, row_scale: ca.SX | float, rank_tol: float) -> LimbFactors:
+    """Return the factors of the response; see the head of this file.
 
     Args:
         M, A: (nv, nv), (nc, nv) as in `limb_response_fun`.
@@ -52,39 +91,25 @@ def limb_response(
     left = covariance(X.T, remainder_limits(A, X, row_scale, rank_tol))
     touched = left.touched
     free = [i for i in range(M.shape[0]) if i not in touched]
-    L_free, of_touched = L[free, free], L[touched, touched]
-    follow = ca.sparsify(-tree_solve_lower(L_free, L[free, touched]))
-    root, F, Y = (tree_solve_lower(of_touched, x[touched, :]) for x in (left.T, left.F, left.Y))
-    a_c = ca.SX(*left.Y.shape)
-    a_c[touched, :], a_c[free, :] = -Y, -follow @ Y
-    a_f = _response_to_force(_gram(root) + _gram(F), follow, L_free, (touched, free))
-    K = ca.blockcat([[a_f, a_c], [a_c.T, -_gram(left.Y.T)]])
-    return ca.densify(K), ca.SX.eye(A.shape[0]) - X.T @ left.Y
+    L_free, nv = L[free, free], M.shape[0]
+    of_touched, inverse = (
+        tree_solve_lower(factor, x)
+        for factor, x in ((L[touched, touched], left.Q), (L_free, ca.SX.eye(len(free))))
+    )
+    U, rest = ca.SX(len(touched), nv), ca.SX(nv, nv)
+    U[:, touched] = of_touched.T
+    U[:, free] = -(tree_solve_lower(L_free, L[free, touched]) @ of_touched).T
+    F = U.T @ ca.diag(left.free)
+    rest[free, free] = inverse @ inverse.T
+    rest = ca.sparsify(rest + F @ F.T)
+    N_left = ca.SX.eye(A.shape[0]) - X[touched, :].T @ left.Q @ left.Y
+    B = ca.densify(ca.horzcat(left.T, -left.Y).T)
+    return LimbFactors(B, ca.sparsify(U), rest, N_left)
 
 
-def _response_to_force(
-    core: ca.SX, follow: ca.SX, L_free: ca.SX, dofs: tuple[list[int], list[int]]
-) -> ca.SX:
-    """Return (nv, nv) `a_f`.
-
-    Args:
-        core: (nt, nt) its block of the touched dofs.
-        follow: (nf, nt), the S of this file's head.
-        L_free: (nf, nf) factor of the inertia of free dofs.
-        dofs: touched and free ones.
-    """
-    touched, free = dofs
-    n = len(touched) + len(free)
-    a_f, followed = ca.SX(n, n), follow @ core
-    inverse = tree_solve_lower(L_free, ca.SX.eye(len(free)))
-    own = ca.triu(followed @ follow.T) + ca.triu(inverse @ inverse.T)
-    a_f[touched, touched] = core
-    a_f[free, touched], a_f[touched, free] = followed, followed.T
-    a_f[free, free] = own + ca.triu(own, False).T
-    return a_f
-
-
-def _gram(B: ca.SX) -> ca.SX:
-    """Return `B Bᵀ`; the lower half is that of the upper one."""
-    upper = ca.triu(B @ B.T)
-    return ca.SX(upper + ca.triu(upper, False).T)
+def _scalar_response(factors: LimbFactors, nb: int) -> list[ca.SX]:
+    of_dofs, S = factors.B @ factors.U, factors.B[nb:, :]
+    a_f = of_dofs[:nb, :].T @ of_dofs[:nb, :] + factors.rest
+    C = of_dofs[nb:, :]
+    K = padded_rows(ca.blockcat([[a_f, C.T], [C, -S @ S.T]]))
+    return [K, ca.densify(a_f), ca.densify(C), factors.N_left]

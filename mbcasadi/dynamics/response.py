@@ -31,6 +31,7 @@ from mbcasadi.linalg import (
     tree_solve_lower,
     tree_solve_transposed,
 )
+from mbcasadi.linalg.response_loops import padded_rows
 
 
 class Response(NamedTuple, Generic[Sym]):
@@ -53,10 +54,12 @@ def response_fun(
     semidefinite: bool,
     *,
     contradictions: bool = True,
+    scalars: bool = False,
 ) -> ca.Function:
-    """Return (M, A, row_scale) → (K, N_left), the response of motion.
+    """Return (M, A, row_scale) → (K, a_f, lam_f, N_left), the response of motion.
 
-    `K = [a_f, a_c; a_cᵀ, lam_c]` and `N_left = I - A A⁺`. Limb by limb where M is definite and the
+    `K = [a_f, a_c; lam_f, lam_c]` with `lam_f = a_cᵀ`, rows of zeros below (`response_loops`), and
+    `N_left = I - A A⁺`. Limb by limb where M is definite and the
     motion itself is scalar code, a third as long; else by dense factors.
 
     Args:
@@ -64,31 +67,27 @@ def response_fun(
         treatment: the drop rule.
         semidefinite: M is positive semidefinite, and definite on null(A).
         contradictions: N_left is needed.
+        scalars: no loops in what is made limb by limb.
     """
     if not semidefinite and limbwise_operations(M, A) <= UNROLL_LIMIT:
-        return limb_response_fun(M, A, treatment.rank_tol, contradictions=contradictions)
+        return limb_response_fun(
+            M, A, treatment.rank_tol, contradictions=contradictions, scalars=scalars
+        )
     nc, nv = A.shape
     count = 4 * nv * (nv + nc) ** 2  # solves for nv + nc columns
     count += 2 * operations(A, treatment.pivot) if nc else 0
     kind = kind_for(count)
     s = {"M": kind.sym("M", M), "A": kind.sym("A", A), "row_scale": kind.sym("row_scale", nc)}
     unit = response(s["M"], s["A"], treatment.rule(s["row_scale"]), semidefinite)
+    blocks = ca.blockcat([[unit.a_f, unit.a_c], [unit.a_c.T, unit.lam_c]])
     outputs = {
-        "K": kind(ca.blockcat([[unit.a_f, unit.a_c], [unit.a_c.T, unit.lam_c]])),
+        "K": padded_rows(kind(blocks)),
+        "a_f": unit.a_f,
+        "lam_f": unit.a_c.T,
         "N_left": kind.eye(nc) - unit.factor.U @ unit.factor.U.T,
     }
     dense = [ca.densify(part) for part in outputs.values()]
     return ca.Function("response", [*s.values()], dense, [*s], [*outputs], {"cse": True})
-
-
-def parts_of(K: ca.MX, nv: int) -> dict[str, ca.MX]:
-    """Return `a_f`, `a_c`, `lam_c` of K.
-
-    Args:
-        K: of `response_fun`.
-        nv: number of dofs.
-    """
-    return {"a_f": K[:nv, :nv], "a_c": K[:nv, nv:], "lam_c": K[nv:, nv:]}
 
 
 def response(M: Sym, A: Sym, rule: DropRule, semidefinite: bool = False) -> Response[Sym]:
