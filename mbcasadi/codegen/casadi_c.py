@@ -4,7 +4,7 @@ import re
 
 import casadi as ca
 
-from mbcasadi.codegen.loops import with_loops
+from mbcasadi.codegen.loops import with_block_copies, with_loops
 from mbcasadi.codegen.scalar_bodies import with_scalar_bodies
 from mbcasadi.errors import ExportError
 
@@ -32,7 +32,8 @@ def generate(functions: tuple[ca.Function, ...], prefix: str, *, by_hand: bool =
         generator.add(function)
     text = str(generator.dump())
     _refuse(text, functions)
-    text = with_scalar_bodies(with_loops(text), prefix) if by_hand else text
+    if by_hand:
+        text = with_scalar_bodies(with_loops(with_block_copies(text)), prefix)
     text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).strip()
     if "CASADI_PRINTF" in text:
         text = re.sub(r"#include <stdio\.h>\n", SILENT, text, count=1)

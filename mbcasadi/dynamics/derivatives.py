@@ -10,9 +10,14 @@ where `-a_c`, of the response of a to c (`dynamics.response`), is a pseudo-inver
 metric M, and a, lam and the contradiction `e = (I - A A⁺) c` (zero on the manifold) are held fixed:
 the motion's own equations with `ρ₁`, `ρ₂` in the place of `h`, `c`. This follows from Golub and
 Pereyra's differentials of the projector and holds wherever the rank is constant, redundant rows
-included. So the cost is the Jacobian of inverse dynamics and products. Directions that leave the
-manifold may change the rank of a loop; along them lam has no derivative, and the part of `∂lam` in
-null(Aᵀ) has no meaning.
+included. So the cost is the Jacobian of inverse dynamics and one product,
+
+    [∂a; ∂lam] = K [-ρ₁; ρ₂],   K = [a_f, a_c; a_cᵀ, lam_c].
+
+Where rows are independent (`row_independence`) `e` is zero and `∂lam` has no other part.
+
+Directions that leave the manifold may change the rank of a loop; along them lam has no derivative,
+and the part of `∂lam` in null(Aᵀ) has no meaning.
 """
 
 from typing import NamedTuple

@@ -43,7 +43,7 @@ def response(B: ca.MX, U: ca.MX, rest: ca.MX, sizes: tuple[int, int]) -> tuple[c
         body,
         sizes=(n, nb, m, B.shape[1], B.shape[0], padded(n), padded(n + m)),
         tables=tables,
-        work=n * B.shape[0] + padded(n) * (nb + 1) + B.shape[0],
+        work=n * B.shape[0] + padded(n) * (nb + 1),
     )
     K, a_f, C = f.call([B, U, rest])
     return K, a_f, C
