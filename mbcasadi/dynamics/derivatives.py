@@ -74,7 +74,7 @@ def jacobian_fun(system: System, name: str, treatment: Treatment) -> ca.Function
 def motion_and_jacobian(
     system: System, state: State[ca.MX], f: ca.MX, treatment: Treatment, *, tangent: bool = False
 ) -> tuple[ca.MX, ca.MX, dict[tuple[str, str], ca.MX]]:
-    """Return a, lam and their Jacobians by one factorisation of A.
+    """Return a, lam and their Jacobians, without those of f_c, by one factorisation of A.
 
     Args:
         system: the mechanism.
@@ -86,7 +86,8 @@ def motion_and_jacobian(
     response = _response(system, state, treatment)
     right = ca.densify(ca.vertcat(f - response.terms.h, response.rows.c))
     a, lam = slopes(response.K, right, system.nv)
-    blocks = _blocks(system, state, (a, lam), response, treatment.baumgarte, tangent)
+    choice = _Choice(treatment.baumgarte, tangent, forces=False)
+    blocks = _blocks(system, state, (a, lam), response, choice)
     return a, response.rows.all_multipliers(lam), blocks
 
 
@@ -110,10 +111,19 @@ def implicit_jacobian(
     """
     response = _response(system, state, treatment)
     motion = a, response.rows.of_all(lam)
-    return _blocks(system, state, motion, response, treatment.baumgarte, tangent)
+    choice = _Choice(treatment.baumgarte, tangent, forces=True)
+    return _blocks(system, state, motion, response, choice)
 
 
 Matrices = dict[str, ca.MX]
+
+
+class _Choice(NamedTuple):
+    """Which derivatives: along `q ⊕ dq` if `tangent`, with those of f_c if `forces`."""
+
+    baumgarte: Baumgarte | None
+    tangent: bool
+    forces: bool
 
 
 class _Response(NamedTuple):
@@ -150,23 +160,23 @@ def _blocks(
     state: State[ca.MX],
     motion: tuple[ca.MX, ca.MX],
     response: _Response,
-    baumgarte: Baumgarte | None,
-    tangent: bool,
+    choice: _Choice,
 ) -> dict[tuple[str, str], ca.MX]:
     """Return the blocks at a motion a and multipliers of the reduced rows."""
     (a, lam), M = motion, response.terms.M
     if response.independent:
-        residual = reduced_residual_fun(system, baumgarte, tangent=tangent)
+        residual = reduced_residual_fun(system, *choice)
         J = residual(**state.inputs, a=a, lam=lam)
     else:
-        J = _redundant_residual(system, state, motion, response, baumgarte, tangent)
+        J = _redundant_residual(system, state, motion, response, choice)
     blocks: dict[tuple[str, str], ca.MX] = {}
     for x in state.of_qv:
         partial = {key[: -len(x) - 1]: J[key] for key in J if key.endswith(f"_{x}")}
         blocks |= {(key, x): block for key, block in _input_jacobians(response, partial).items()}
     blocks["a", "f"] = response.a_f
-    blocks["f_c", "f"] = loops.product(M, response.a_f) - ca.MX.eye(system.nv)
     blocks["lam", "f"] = _all_multipliers(response, response.lam_f)
+    if choice.forces:
+        blocks["f_c", "f"] = loops.product(M, response.a_f) - ca.MX.eye(system.nv)
     if system.nc == 0:
         zeros = {key: ca.MX(*block.shape) for key, block in blocks.items() if key[0] == "f_c"}
         return blocks | zeros
@@ -178,15 +188,14 @@ def _redundant_residual(
     state: State[ca.MX],
     motion: tuple[ca.MX, ca.MX],
     response: _Response,
-    baumgarte: Baumgarte | None,
-    tangent: bool,
+    choice: _Choice,
 ) -> Matrices:
     """Return the Jacobians of the residuals of rows that may depend on each other."""
     (a, lam), rows = motion, response.rows
     c = rows.c
     e = response.terms.c - rows.all_multipliers(c - response.N_left @ c)
     w = -response.lam_f.T @ lam  # A w = lam, as lam is of least norm
-    residual = residual_jacobian_fun(system, baumgarte, tangent=tangent)
+    residual = residual_jacobian_fun(system, choice.baumgarte, tangent=choice.tangent)
     return residual(**state.inputs, a=a, lam=rows.all_multipliers(lam), e=e, w=w)
 
 
@@ -208,8 +217,10 @@ def _input_jacobians(response: _Response, partial: Matrices) -> Matrices:
         partial = partial if rows.Q is None else partial | {"turn": turn}
     dlam = _all_multipliers(response, dlam)
     dlam = dlam + partial["turn"] if "turn" in partial else dlam
-    of_force = partial["id"] + loops.product(response.terms.M, da)
-    return {"a": da, "f_c": of_force, "lam": dlam}
+    jacobians = {"a": da, "lam": dlam}
+    if "id" in partial:
+        jacobians["f_c"] = partial["id"] + loops.product(response.terms.M, da)
+    return jacobians
 
 
 def _all_multipliers(response: _Response, lam: ca.MX) -> ca.MX:

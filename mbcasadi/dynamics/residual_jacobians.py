@@ -54,19 +54,25 @@ def residual_jacobian_fun(
 
 
 def reduced_residual_fun(
-    system: System, baumgarte: Baumgarte | None, *, tangent: bool
+    system: System, baumgarte: Baumgarte | None, tangent: bool, forces: bool
 ) -> ca.Function:
-    """Return (q, v, a, lam, [t], [mask]) → (for x in q, v: id_x, rho_x; turn_q).
+    """Return (q, v, a, lam, [t], [mask]) → (for x in q, v: [id_x], rho_x; turn_q).
 
     Of reduced rows that are independent: they leave no `e` and no `w`. `rho_x` stacks `force - id`
     on `row` of `residual_jacobian_fun`; all multipliers are `Q lam` with `turn_q = ∂(Q lam)/∂q`.
+
+    Args:
+        system: the mechanism.
+        baumgarte: stabilisation of drift.
+        tangent: those by q are along `q ⊕ dq`, else by the coordinates of q.
+        forces: make id_x, which derivatives of constraint forces need.
     """
     state = state_symbols(system, ca.SX)
     chart = (tangent_chart if tangent else coordinate_chart)(system, state.q)
     a, lam = ca.SX.sym("a", system.nv), ca.SX.sym("lam", reduced_size(system))
     of_force = dict(zip(("q", "v"), force_derivatives(system, state, a, chart), strict=True))
     of_rows = reduced_row_derivatives(system, state, (a, lam), chart, baumgarte)
-    outputs = {f"id_{x}": value for x, value in of_force.items()}
+    outputs = {f"id_{x}": value for x, value in of_force.items()} if forces else {}
     for x, value in of_force.items():
         stacked = ca.vertcat(of_rows[f"force_{x}"] - value, of_rows[f"row_{x}"])
         outputs[f"rho_{x}"] = ca.sparsify(stacked)
