@@ -1,11 +1,11 @@
 """Derivatives of inverse and of constrained forward dynamics: generated C beside Pinocchio.
 
-Ours is compiled with `FLAGS` and called by a C program that times itself, caches warm. The peer is
-called from Python (`derivative_peers`), on the same tree and states: `computeRNEADerivatives`,
-`computeABADerivatives`, and with contacts `constraintDynamics` with
+Ours is the C of an export, compiled with `FLAGS` and called by a C program that times itself,
+caches warm. The peer is called from Python (`derivative_peers`), on the same tree and states:
+`computeRNEADerivatives`, `computeABADerivatives`, and with contacts `constraintDynamics` with
 `computeConstraintDynamicsDerivatives`. A body that several points hold is one six-dimensional
-contact there. Beside the times are the operations written out, and the seconds and
-the memory of the compiler.
+contact there. Beside the times are the operations written out, those of loops included, and the
+seconds and the memory of the compiler.
 
 Robots of others are timed where `MBCASADI_BENCH_MODELS` names a folder that has their files.
 """
@@ -30,6 +30,7 @@ from mbcasadi.benchmarks.formulations import count_written_out
 from mbcasadi.benchmarks.kernel_peers import NATIVE
 from mbcasadi.benchmarks.programs import take_turns
 from mbcasadi.benchmarks.rows import row
+from mbcasadi.codegen.compiled_function import function_c
 from mbcasadi.dynamics import forward_dynamics_derivatives, inverse_dynamics_derivatives
 from mbcasadi.system import System, read_mjcf
 
@@ -129,9 +130,7 @@ class Compiler:
 def _compiled(function: ca.Function, work: Path) -> tuple[Path, Compiler]:
     """Generate and compile a timing program of a Function."""
     source, program = work.with_suffix(".c"), work.with_suffix("")
-    generator = ca.CodeGenerator(source.name)
-    generator.add(function)
-    source.write_text(generator.dump())
+    source.write_text(function_c(function), encoding="utf-8")
     command = [os.environ.get("CC", "cc"), *FLAGS, f"-I{NATIVE}", f"-DFUNCTION={function.name()}"]
     command += [str(source), str(NATIVE / "any_function.c"), "-o", str(program), "-lm"]
     process = subprocess.Popen(command)

@@ -3,6 +3,7 @@
 from mbcasadi.constraints.points_of_bodies import (
     PointsOfBody,
     independent_rows,
+    other_rows,
     points_of_bodies,
 )
 from mbcasadi.constraints.rows import bias, jacobian, residual
@@ -14,6 +15,7 @@ __all__ = [
     "bias",
     "independent_rows",
     "jacobian",
+    "other_rows",
     "points_of_bodies",
     "residual",
     "stabilised_bias",

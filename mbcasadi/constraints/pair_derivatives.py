@@ -159,7 +159,7 @@ def pair_derivatives(pair: Pair, v: ca.SX, a: ca.SX) -> PairDerivatives:
     shared = tuple(
         (dof, turn)
         for i in sorted(both)
-        for dof, turn, _ in _axes(pair.chain.links[i], pair.poses[i])
+        for dof, turn, _ in axes_of(pair.chain.links[i], pair.poses[i])
         if turn is not ZERO3
     )
     return PairDerivatives((ends[0], ends[1]), shared, add(*accelerations))
@@ -169,17 +169,11 @@ def _end(
     pair: Pair, moving: tuple[int, ...], point: Vec3, rates: tuple[ca.SX, ca.SX]
 ) -> tuple[Vec3, list[Axis]]:
     """Return the acceleration of a point and the axes that move it, carried by a link at rest."""
-    carriers: list[tuple[int, PointMotion, Vec3]] = []
-    motion = PointMotion(ZERO3, ZERO3, ZERO3, ZERO3, ZERO3)
-    for i in moving:
-        link, pose = pair.chain.links[i], pair.poses[i]
-        carrier = motion.at(pose.origin)
-        motion, carrier, spin = _after_joint(link, pose, carrier, rates)
-        carriers.append((i, carrier, spin))
+    motion, carriers = carriers_of(pair, moving, rates)
     end = motion.at(point)
     axes = []
     for place, (i, carrier, spin) in enumerate(carriers):
-        for dof, turn, shift in _axes(pair.chain.links[i], pair.poses[i]):
+        for dof, turn, shift in axes_of(pair.chain.links[i], pair.poses[i]):
             if turn is ZERO3:
                 by_q, by_v = _of_shift(carrier, shift)
                 axes.append(Axis(dof, 2 * place, ZERO3, shift, by_q, by_v))
@@ -191,7 +185,27 @@ def _end(
     return end.a, axes
 
 
-def _axes(link: Link, pose: LinkPose) -> list[tuple[int, Vec3, Vec3]]:
+def carriers_of(
+    pair: Pair, moving: Iterable[int], rates: tuple[ca.SX, ca.SX]
+) -> tuple[PointMotion, list[tuple[int, PointMotion, Vec3]]]:
+    """Return the motion of the last link, and for each link what carries its joint and its spin.
+
+    Args:
+        pair: its poses.
+        moving: links on the way to the last one, the first carried by a link at rest.
+        rates: velocity and acceleration.
+    """
+    carriers: list[tuple[int, PointMotion, Vec3]] = []
+    motion = PointMotion(ZERO3, ZERO3, ZERO3, ZERO3, ZERO3)
+    for i in moving:
+        link, pose = pair.chain.links[i], pair.poses[i]
+        carrier = motion.at(pose.origin)
+        motion, carrier, spin = _after_joint(link, pose, carrier, rates)
+        carriers.append((i, carrier, spin))
+    return motion, carriers
+
+
+def axes_of(link: Link, pose: LinkPose) -> list[tuple[int, Vec3, Vec3]]:
     """Return each dof of a link with its axis of rotation and its direction of translation."""
     dof, columns = link.joint.dof, pose.columns
     match link.joint.kind:

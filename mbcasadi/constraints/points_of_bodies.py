@@ -56,6 +56,19 @@ class PointsOfBody:
     turning: Array
     of_turn: Array
 
+    @property
+    def size(self) -> int:
+        """Number of independent rows, where all points are switched on."""
+        return 3 + len(self.of_turn)
+
+    @property
+    def of_rate(self) -> Array:
+        """(r, 3, 3) symmetric K_j: `Σ Q_ω,iᵀ s_i ω × (ω × r_i)` are `ωᵀ K_j ω`, body axes."""
+        parts = self.turning.reshape(self.signs.size, 3, -1)
+        B = np.einsum("i,iaj,ib->jab", self.signs, parts, self.arms)
+        trace = np.einsum("jaa->j", B)[:, None, None]
+        return np.asarray((B + B.transpose(0, 2, 1)) / 2 - trace * np.eye(3))
+
 
 def points_of_bodies(
     tree: RigidTree, equalities: Sequence[Equality], least: int = 2

@@ -10,9 +10,14 @@ where `-a_c`, of the response of a to c (`dynamics.response`), is a pseudo-inver
 metric M, and a, lam and the contradiction `e = (I - A A⁺) c` (zero on the manifold) are held fixed:
 the motion's own equations with `ρ₁`, `ρ₂` in the place of `h`, `c`. This follows from Golub and
 Pereyra's differentials of the projector and holds wherever the rank is constant, redundant rows
-included. So the cost is the Jacobian of inverse dynamics and products. Directions that leave the
-manifold may change the rank of a loop; along them lam has no derivative, and the part of `∂lam` in
-null(Aᵀ) has no meaning.
+included. So the cost is the Jacobian of inverse dynamics and one product,
+
+    [∂a; ∂lam] = K [-ρ₁; ρ₂],   K = [a_f, a_c; a_cᵀ, lam_c].
+
+Where rows are independent (`row_independence`) `e` is zero and `∂lam` has no other part.
+
+Directions that leave the manifold may change the rank of a loop; along them lam has no derivative,
+and the part of `∂lam` in null(Aᵀ) has no meaning.
 """
 
 from typing import NamedTuple
@@ -20,15 +25,10 @@ from typing import NamedTuple
 import casadi as ca
 
 from mbcasadi.description import Baumgarte
-from mbcasadi.dynamics.inverse_derivatives import (
-    coordinate_chart,
-    force_derivatives,
-    tangent_chart,
-)
 from mbcasadi.dynamics.reduced_rows import ReducedRows, reduced_rows
+from mbcasadi.dynamics.residual_jacobians import reduced_residual_fun, residual_jacobian_fun
 from mbcasadi.dynamics.response import response_fun
-from mbcasadi.dynamics.row_derivatives import Fixed, row_derivatives
-from mbcasadi.dynamics.slopes import product
+from mbcasadi.dynamics.row_independence import rows_are_independent
 from mbcasadi.dynamics.terms import (
     State,
     Terms,
@@ -37,48 +37,12 @@ from mbcasadi.dynamics.terms import (
     state_symbols,
     terms_fun,
 )
+from mbcasadi.linalg import loops
+from mbcasadi.linalg.response_loops import slopes
 from mbcasadi.system import System
 
 OUTPUTS = ("a", "f_c", "lam")
 """Outputs of a forward dynamics Function."""
-
-
-def residual_jacobian_fun(
-    system: System, baumgarte: Baumgarte | None = None, *, tangent: bool = False
-) -> ca.Function:
-    """Return the Jacobians that implicit rules need, as one Function that shares its terms.
-
-    (q, v, a, lam, e, w, [t], [mask]) → (for x in q, v, [t]: id_x, force_x, row_x, gap_x, share_x),
-    the derivatives of `M a + h` (inverse dynamics), `Aᵀ lam`, `A a + c`, `Aᵀ e` and `A w`.
-
-    Args:
-        system: the mechanism.
-        baumgarte: stabilisation of drift.
-        tangent: those by q are along `q ⊕ dq`, else by the coordinates of q.
-    """
-    state = state_symbols(system, ca.SX)
-    sizes = {"a": system.nv, "lam": system.nc, "e": system.nc, "w": system.nv}
-    fixed = Fixed(**{key: ca.SX.sym(key, size) for key, size in sizes.items()})
-    chart = (tangent_chart if tangent else coordinate_chart)(system, state.q)
-    id_q, id_v = force_derivatives(system, state, fixed.a, chart)
-    of_force = {"id_q": id_q, "id_v": id_v} | (
-        {} if state.t is None else {"id_t": ca.SX(system.nv, 1)}
-    )
-    of_rows = row_derivatives(system, state, fixed, chart, baumgarte)
-    outputs = {
-        f"{name}_{x}": (of_force if name == "id" else of_rows)[f"{name}_{x}"]
-        for x in state.of_qv
-        for name in ("id", "force", "row", "gap", "share")
-    }
-    inputs = {"q": state.q, "v": state.v} | fixed._asdict() | state.last
-    return ca.Function(
-        "residual_jacobian",
-        list(inputs.values()),
-        list(outputs.values()),
-        list(inputs),
-        list(outputs),
-        {"cse": True},
-    )
 
 
 def jacobian_fun(system: System, name: str, treatment: Treatment) -> ca.Function:
@@ -110,7 +74,7 @@ def jacobian_fun(system: System, name: str, treatment: Treatment) -> ca.Function
 def motion_and_jacobian(
     system: System, state: State[ca.MX], f: ca.MX, treatment: Treatment, *, tangent: bool = False
 ) -> tuple[ca.MX, ca.MX, dict[tuple[str, str], ca.MX]]:
-    """Return a, lam and their Jacobians by one factorisation of A.
+    """Return a, lam and their Jacobians, without those of f_c, by one factorisation of A.
 
     Args:
         system: the mechanism.
@@ -120,11 +84,11 @@ def motion_and_jacobian(
         tangent: derivatives by q are along `q ⊕ dq`, else by the coordinates of q.
     """
     response = _response(system, state, treatment)
-    unit, r, c = response.unit, f - response.terms.h, response.rows.c
-    a = unit["a_f"] @ r + unit["a_c"] @ c
-    lam = response.rows.all_multipliers(unit["a_c"].T @ r + unit["lam_c"] @ c)
-    residual = residual_jacobian_fun(system, treatment.baumgarte, tangent=tangent)
-    return a, lam, _blocks(state, (a, lam), response, residual)
+    right = ca.densify(ca.vertcat(f - response.terms.h, response.rows.c))
+    a, lam = slopes(response.K, right, system.nv)
+    choice = _Choice(treatment.baumgarte, tangent, forces=False)
+    blocks = _blocks(system, state, (a, lam), response, choice)
+    return a, response.rows.all_multipliers(lam), blocks
 
 
 def implicit_jacobian(
@@ -146,19 +110,36 @@ def implicit_jacobian(
         tangent: derivatives by q are along `q ⊕ dq`, else by the coordinates of q.
     """
     response = _response(system, state, treatment)
-    residual = residual_jacobian_fun(system, treatment.baumgarte, tangent=tangent)
-    return _blocks(state, (a, lam), response, residual)
+    motion = a, response.rows.of_all(lam)
+    choice = _Choice(treatment.baumgarte, tangent, forces=True)
+    return _blocks(system, state, motion, response, choice)
 
 
 Matrices = dict[str, ca.MX]
 
 
+class _Choice(NamedTuple):
+    """Which derivatives: along `q ⊕ dq` if `tangent`, with those of f_c if `forces`."""
+
+    baumgarte: Baumgarte | None
+    tangent: bool
+    forces: bool
+
+
 class _Response(NamedTuple):
-    """Terms of the motion, its rows without known redundancy, and its response with these rows."""
+    """Terms of the motion, its rows without known redundancy, and its response with these rows.
+
+    Fields: `K`, `a_f`, `lam_f`, `N_left` of `dynamics.response`; `independent` where the rows
+    depend on each other at isolated poses at most.
+    """
 
     terms: Terms[ca.MX]
     rows: ReducedRows[ca.MX]
-    unit: Matrices
+    K: ca.MX
+    a_f: ca.MX
+    lam_f: ca.MX
+    N_left: ca.MX
+    independent: bool
 
 
 def _response(system: System, state: State[ca.MX], treatment: Treatment) -> _Response:
@@ -166,46 +147,83 @@ def _response(system: System, state: State[ca.MX], treatment: Treatment) -> _Res
     row_scale = row_scale_of(system, state.inputs, treatment)
     rows = reduced_rows(system, state, terms_now, row_scale)
     patterns = terms_now.M.sparsity(), rows.A.sparsity()
-    function = response_fun(*patterns, treatment, system.semidefinite)
+    independent = rows_are_independent(system) and (rows.Q is None or treatment.baumgarte is None)
+    function = response_fun(
+        *patterns, treatment, system.semidefinite, contradictions=not independent
+    )
     unit = function(M=terms_now.M, A=rows.A, row_scale=rows.row_scale)
-    return _Response(terms_now, rows, unit)
+    return _Response(terms_now, rows, **unit, independent=independent)
 
 
 def _blocks(
+    system: System,
     state: State[ca.MX],
     motion: tuple[ca.MX, ca.MX],
     response: _Response,
-    residual: ca.Function,
+    choice: _Choice,
 ) -> dict[tuple[str, str], ca.MX]:
-    (a, lam), (terms_now, rows, unit) = motion, response
-    M, c = terms_now.M, rows.c
-    e = terms_now.c - rows.all_multipliers(c - unit["N_left"] @ c)
-    w = -unit["a_c"] @ rows.of_all(lam)  # A w = lam, as lam is of least norm
-    J = residual(**state.inputs, a=a, lam=lam, e=e, w=w)
+    """Return the blocks at a motion a and multipliers of the reduced rows."""
+    (a, lam), M = motion, response.terms.M
+    if response.independent:
+        residual = reduced_residual_fun(system, *choice)
+        J = residual(**state.inputs, a=a, lam=lam)
+    else:
+        J = _redundant_residual(system, state, motion, response, choice)
     blocks: dict[tuple[str, str], ca.MX] = {}
     for x in state.of_qv:
-        partial = {key: J[f"{key}_{x}"] for key in ("id", "force", "row", "gap", "share")}
+        partial = {key[: -len(x) - 1]: J[key] for key in J if key.endswith(f"_{x}")}
         blocks |= {(key, x): block for key, block in _input_jacobians(response, partial).items()}
-    blocks["a", "f"] = unit["a_f"]
-    blocks["f_c", "f"] = M @ unit["a_f"] - ca.MX.eye(a.shape[0])
-    blocks["lam", "f"] = rows.all_multipliers(unit["a_c"].T)
-    if lam.shape[0] == 0:
+    blocks["a", "f"] = response.a_f
+    blocks["lam", "f"] = _all_multipliers(response, response.lam_f)
+    if choice.forces:
+        blocks["f_c", "f"] = loops.product(M, response.a_f) - ca.MX.eye(system.nv)
+    if system.nc == 0:
         zeros = {key: ca.MX(*block.shape) for key, block in blocks.items() if key[0] == "f_c"}
         return blocks | zeros
     return blocks
 
 
+def _redundant_residual(
+    system: System,
+    state: State[ca.MX],
+    motion: tuple[ca.MX, ca.MX],
+    response: _Response,
+    choice: _Choice,
+) -> Matrices:
+    """Return the Jacobians of the residuals of rows that may depend on each other."""
+    (a, lam), rows = motion, response.rows
+    c = rows.c
+    e = response.terms.c - rows.all_multipliers(c - response.N_left @ c)
+    w = -response.lam_f.T @ lam  # A w = lam, as lam is of least norm
+    residual = residual_jacobian_fun(system, choice.baumgarte, tangent=choice.tangent)
+    return residual(**state.inputs, a=a, lam=rows.all_multipliers(lam), e=e, w=w)
+
+
 def _input_jacobians(response: _Response, partial: Matrices) -> Matrices:
-    """Return the Jacobians of a, f_c and lam by one input."""
-    terms_now, rows, unit = response
-    rho_1 = partial["id"] - partial["force"]
-    rho_2 = rows.of_all(partial["row"]) - product(unit["a_c"].T, partial["gap"])
-    da = product(unit["a_c"], rho_2) - product(unit["a_f"], rho_1)
-    if rho_2.shape[0] == 0:
-        return {"a": da, "f_c": 0 * da, "lam": rho_2}
-    dlam = product(unit["lam_c"], rho_2) - product(unit["a_c"].T, rho_1)
-    # Among rows that depend on each other: `(I - A A⁺) share`.
-    share, reduced = partial["share"], rows.of_all(partial["share"])
-    dlam = dlam + product(unit["N_left"], reduced)
-    dlam = dlam if rows.Q is None else share + product(rows.Q, dlam - reduced)
-    return {"a": da, "f_c": partial["id"] + product(terms_now.M, da), "lam": dlam}
+    """Return the Jacobians of a, f_c and lam by one input: `K [-ρ₁; ρ₂]`."""
+    rows, nv = response.rows, response.terms.M.shape[0]
+    if response.independent:
+        rho = partial["rho"]
+    else:
+        rho_2 = rows.of_all(partial["row"]) - loops.product(response.lam_f, partial["gap"])
+        rho = ca.vertcat(partial["force"] - partial["id"], rho_2)
+    da, dlam = slopes(response.K, rho, nv)
+    if dlam.shape[0] == 0:
+        return {"a": da, "f_c": 0 * da, "lam": dlam}
+    if not response.independent:
+        # Among rows that depend on each other: `(I - A A⁺) share`.
+        dlam = dlam + loops.product(response.N_left, rows.of_all(partial["share"]))
+        turn = partial["share"] - rows.all_multipliers(rows.of_all(partial["share"]))
+        partial = partial if rows.Q is None else partial | {"turn": turn}
+    dlam = _all_multipliers(response, dlam)
+    dlam = dlam + partial["turn"] if "turn" in partial else dlam
+    jacobians = {"a": da, "lam": dlam}
+    if "id" in partial:
+        jacobians["f_c"] = partial["id"] + loops.product(response.terms.M, da)
+    return jacobians
+
+
+def _all_multipliers(response: _Response, lam: ca.MX) -> ca.MX:
+    """Return `Q lam` of (m, ·) multipliers of the reduced rows."""
+    Q = response.rows.Q
+    return lam if Q is None else loops.product(ca.densify(Q), ca.densify(lam))

@@ -50,7 +50,7 @@ def reduced_rows(
         terms: at this state.
         row_scale: of all rows, as `row_scale_of` gives it.
     """
-    groups = _groups(system)
+    groups = bodies_held_at_points(system)
     if not groups:
         return ReducedRows(terms.A, terms.c, row_scale, None)
     if isinstance(state.q, ca.SX):
@@ -72,14 +72,30 @@ def reduced_pattern(system: System, A: ca.Sparsity) -> ca.Sparsity:
         A: (nc, nv) sparsity of all rows.
     """
     state = state_symbols(system, ca.SX)
-    return _rows(system, _groups(system), state, ca.SX.sym("A", A))[0].sparsity()
+    return _rows(system, bodies_held_at_points(system), state, ca.SX.sym("A", A))[0].sparsity()
+
+
+def reduced_size(system: System) -> int:
+    """Return the number of reduced rows."""
+    if system.nc == 0:
+        return 0
+    return reduced_pattern(system, system.loop_jacobian.sparsity_out("A")).size1()
+
+
+def reduced_matrix_fun(system: System) -> ca.Function:
+    """Return (q) → (A_r) of a system whose rows depend on q alone and are all switched on."""
+    state = state_symbols(system, ca.SX)
+    A = system.loop_jacobian(state.q)
+    rows = _rows(system, bodies_held_at_points(system), state._replace(mask=None), A)[0]
+    return ca.Function("reduced_matrix", [state.q], [rows], ["q"], ["A_r"])
 
 
 LEAST_SWITCHED = 3
 """Points of a body that a mask switches: two have six rows as they are."""
 
 
-def _groups(system: System) -> tuple[PointsOfBody, ...]:
+def bodies_held_at_points(system: System) -> tuple[PointsOfBody, ...]:
+    """Return the bodies whose rows are reduced."""
     if system.tree is None:
         return ()
     least = 2 if system.mask is None else LEAST_SWITCHED

@@ -1,7 +1,7 @@
 """The response of constrained motion to forces and to constraint bias, by one factorisation.
 
     [ M  -Aᵀ ] [ a   ]   [ r  ]        a   = a_f r + a_c c,
-    [ A   0  ] [ lam ] = [ -c ]        lam = a_cᵀ r + lam_c c.
+    [ A   0  ] [ lam ] = [ -c ]        lam = a_cᵀ r + lam_c c,
 
 With `Aᵀ = V R`, `A⁺ = V Y` from the rows' factorisation, `M = Lᵀ L`, `Sᵀ S = Vᵀ M⁻¹ V`:
 
@@ -31,6 +31,7 @@ from mbcasadi.linalg import (
     tree_solve_lower,
     tree_solve_transposed,
 )
+from mbcasadi.linalg.response_loops import padded_rows
 
 
 class Response(NamedTuple, Generic[Sym]):
@@ -47,30 +48,42 @@ class Response(NamedTuple, Generic[Sym]):
 
 
 def response_fun(
-    M: ca.Sparsity, A: ca.Sparsity, treatment: Treatment, semidefinite: bool
+    M: ca.Sparsity,
+    A: ca.Sparsity,
+    treatment: Treatment,
+    semidefinite: bool,
+    *,
+    contradictions: bool = True,
+    scalars: bool = False,
 ) -> ca.Function:
-    """Return (M, A, row_scale) → (a_f, a_c, lam_c, N_left), the response of motion.
+    """Return (M, A, row_scale) → (K, a_f, lam_f, N_left), the response of motion.
 
-    `∂a = a_f ∂f + a_c ∂c` and `∂lam = a_cᵀ ∂f + lam_c ∂c`; `N_left = I - A A⁺`. Limb by limb where
-    M is definite and the motion itself is scalar code, a third as long; else by dense factors.
+    `K = [a_f, a_c; lam_f, lam_c]` with `lam_f = a_cᵀ`, rows of zeros below (`response_loops`), and
+    `N_left = I - A A⁺`. Limb by limb where M is definite and the
+    motion itself is scalar code, a third as long; else by dense factors.
 
     Args:
         M, A: (nv, nv), (nc, nv) patterns.
         treatment: the drop rule.
         semidefinite: M is positive semidefinite, and definite on null(A).
+        contradictions: N_left is needed.
+        scalars: no loops in what is made limb by limb.
     """
     if not semidefinite and limbwise_operations(M, A) <= UNROLL_LIMIT:
-        return limb_response_fun(M, A, treatment.rank_tol)
+        return limb_response_fun(
+            M, A, treatment.rank_tol, contradictions=contradictions, scalars=scalars
+        )
     nc, nv = A.shape
     count = 4 * nv * (nv + nc) ** 2  # solves for nv + nc columns
     count += 2 * operations(A, treatment.pivot) if nc else 0
     kind = kind_for(count)
     s = {"M": kind.sym("M", M), "A": kind.sym("A", A), "row_scale": kind.sym("row_scale", nc)}
     unit = response(s["M"], s["A"], treatment.rule(s["row_scale"]), semidefinite)
+    blocks = ca.blockcat([[unit.a_f, unit.a_c], [unit.a_c.T, unit.lam_c]])
     outputs = {
+        "K": padded_rows(kind(blocks)),
         "a_f": unit.a_f,
-        "a_c": unit.a_c,
-        "lam_c": unit.lam_c,
+        "lam_f": unit.a_c.T,
         "N_left": kind.eye(nc) - unit.factor.U @ unit.factor.U.T,
     }
     dense = [ca.densify(part) for part in outputs.values()]

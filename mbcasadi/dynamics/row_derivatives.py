@@ -21,12 +21,12 @@ PAIR_ROWS = 3
 
 
 class Fixed(NamedTuple):
-    """What is held fixed: `a`, `w` (nv, 1), `lam`, `e` (nc, 1)."""
+    """What is held fixed: `a`, `w` (nv, 1), `lam`, `e` (nc, 1); e and w None where not needed."""
 
     a: ca.SX
     lam: ca.SX
-    e: ca.SX
-    w: ca.SX
+    e: ca.SX | None
+    w: ca.SX | None
 
 
 def row_derivatives(
@@ -35,10 +35,11 @@ def row_derivatives(
     fixed: Fixed,
     chart: Chart,
     baumgarte: Baumgarte | None = None,
+    left_out: frozenset[int] = frozenset(),
 ) -> dict[str, ca.SX]:
     """Return for x in q, v, [t]: row_x, force_x, gap_x, share_x.
 
-    They are the derivatives of `A a + c`, `Aᵀ lam`, `Aᵀ e` and `A w`.
+    They are the derivatives of `A a + c`, `Aᵀ lam`, and with e and w of `Aᵀ e` and `A w`.
 
     Args:
         system: the mechanism.
@@ -46,11 +47,14 @@ def row_derivatives(
         fixed: what is held fixed.
         chart: coordinates of derivatives by q.
         baumgarte: stabilisation of drift.
+        left_out: rows of pairs that count as zero.
     """
     pairs = _pairs(system)
     total = _of_other_rows(system, state, fixed, chart, (pairs, baumgarte))
     on = ca.SX.ones(system.nc) if state.mask is None else state.mask
     for first, equality in pairs.items():
+        if first in left_out:
+            continue
         assert system.tree is not None  # pairs belong to trees
         derivatives = pair_derivatives(pair_of(system.tree, equality, state.q), state.v, fixed.a)
         rows = slice(first, first + PAIR_ROWS)
@@ -59,9 +63,12 @@ def row_derivatives(
         if baumgarte is not None:
             of_drift = _of_drift(system, state, derivatives, rows, baumgarte)
             by_q, by_v = by_q + of_drift[0], by_v + of_drift[1]
-        tangent = {"row_q": place @ by_q, "share_q": place @ derivatives.share(system.nv, fixed.w)}
+        tangent = {"row_q": place @ by_q}
+        if fixed.w is not None:
+            tangent["share_q"] = place @ derivatives.share(system.nv, fixed.w)
         for key, lam in (("force_q", fixed.lam), ("gap_q", fixed.e)):
-            tangent[key] = derivatives.force(system.nv, on[rows] * lam[rows])
+            if lam is not None:
+                tangent[key] = derivatives.force(system.nv, on[rows] * lam[rows])
         for key, derivative in tangent.items():
             total[key] += chart.from_tangent(derivative)
         total["row_v"] += place @ by_v
@@ -100,9 +107,9 @@ def _of_other_rows(
     values = {
         "force": A.T @ fixed.lam[rest],
         "row": A @ fixed.a + c,
-        "gap": A.T @ fixed.e[rest],
-        "share": A @ fixed.w,
     }
+    values |= {} if fixed.e is None else {"gap": A.T @ fixed.e[rest]}
+    values |= {} if fixed.w is None else {"share": A @ fixed.w}
     # Shared before they are differentiated, and afterwards: this halves them.
     values = dict(zip(values, ca.cse(list(values.values())), strict=True))
     jacobians = {}

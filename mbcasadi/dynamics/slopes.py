@@ -96,13 +96,16 @@ def _motion_response(
 ) -> dict[str, ca.MX]:
     """Return a, lam, e, a_f, a_c of the terms M, r, A, c, row_scale."""
     patterns = terms["M"].sparsity(), terms["A"].sparsity()
-    function = response_fun(*patterns, treatment, semidefinite)
-    unit = function(M=terms["M"], A=terms["A"], row_scale=terms["row_scale"])
+    function = response_fun(*patterns, treatment, semidefinite, scalars=True)
+    made = function(M=terms["M"], A=terms["A"], row_scale=terms["row_scale"])
+    nv, nc = terms["M"].shape[0], terms["A"].shape[0]
+    lam_c = made["K"][nv : nv + nc, nv:]
+    unit = {"a_f": made["a_f"], "a_c": made["lam_f"].T}
     r, c = terms["r"], terms["c"]
     return {
         "a": unit["a_f"] @ r + unit["a_c"] @ c,
-        "lam": unit["a_c"].T @ r + unit["lam_c"] @ c,
-        "e": unit["N_left"] @ c,
+        "lam": unit["a_c"].T @ r + lam_c @ c,
+        "e": made["N_left"] @ c,
         "a_f": unit["a_f"],
         "a_c": unit["a_c"],
     }

@@ -57,7 +57,7 @@ def loop_function(
     return ca.Function(name, arguments, results, {"never_inline": True})
 
 
-def _padded(size: int) -> int:
+def padded(size: int) -> int:
     """Return the length of a column in whole vectors of any processor."""
     return -(-size // MOST_LANES) * MOST_LANES
 
@@ -248,7 +248,7 @@ def row_factor(A: ca.MX, threshold2: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
         body,
         sizes=(m, n),
         tables=_touched(A.sparsity()),
-        work=_padded(m) * (n + 1),
+        work=padded(m) * (n + 1),
     )
     V_rows, R_rows, kept = f(ca.densify(A), ca.densify(threshold2))
     return V_rows.T, R_rows.T, kept
@@ -283,7 +283,7 @@ def inverse_factor(H: ca.MX) -> ca.MX:
         [ca.Sparsity.dense(n, n)],
         body,
         sizes=(n,),
-        work=_padded(n) * (n + 2),
+        work=padded(n) * (n + 2),
     )
     return f(ca.densify(H)).T
 

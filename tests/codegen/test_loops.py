@@ -14,7 +14,7 @@ from mbcasadi import linalg
 from mbcasadi.codegen import export_c
 from mbcasadi.codegen.loops import with_loops
 from mbcasadi.description.loops import LOOPS
-from mbcasadi.linalg import loops
+from mbcasadi.linalg import loops, response_loops
 
 SIZES = ((1, 1, 1), (3, 7, 2), (4, 8, 5), (12, 18, 13), (9, 30, 17))  # rows, unknowns, columns
 ROUNDING = 1e-11  # matrices of condition below 1e3, sums of at most 30 products
@@ -52,7 +52,15 @@ def operations_of(m: int, n: int, k: int) -> ca.Function:
     chosen, constant = constants_of(n)
     basis = linalg.row_basis(A, row_scale=1.0, rank_tol=RANK_TOL, pivot=False)
     inverse = linalg.inverse_diagonal(basis)
+    nb, below = m // 2, response_loops.padded_rows
+    K, a_f, C = response_loops.response(below(A), L, L, (nb, m - nb))
+    first, second = response_loops.slopes(below(H), L, n // 2)
     outputs = {
+        "K": K,
+        "a_f": a_f,
+        "C": C,
+        "first_of_slopes": first,
+        "second_of_slopes": second,
         "A_times_B": linalg.product(A, B),
         "A_times_S": linalg.product(A, S),
         "S_turned_times_B": linalg.product(S.T, B),
@@ -141,9 +149,17 @@ def test_loops_compute_what_numpy_does(evaluations, size, language):
     given = values_of(*size, np.random.default_rng(sum(size)))
     found = results_of(evaluations[size], language, given)
     A, B, S, L, H = (given[key] for key in "ABSLH")
-    x, y, k = given["x"][:, None], given["y"][:, None], size[2]
-    chosen, constant = (np.array(C) for C in constants_of(size[1]))
+    chosen, constant = (np.array(part) for part in constants_of(size[1]))
+    x, y, (m, n, k) = given["x"][:, None], given["y"][:, None], size
+    of_dofs, S_last = A @ L, A[m // 2 :]
+    a_f, C = of_dofs[: m // 2].T @ of_dofs[: m // 2] + L, of_dofs[m // 2 :]
+    K = np.block([[a_f, C.T], [C, -S_last @ S_last.T]])
     expected = {
+        "K": np.vstack([K, np.zeros((-len(K) % loops.MOST_LANES, len(K)))]),
+        "a_f": a_f,
+        "C": C,
+        "first_of_slopes": (H @ L)[: n // 2],
+        "second_of_slopes": (H @ L)[n // 2 :],
         "A_times_B": A @ B,
         "A_times_chosen": A @ chosen,
         "A_times_constant": A @ constant.T,

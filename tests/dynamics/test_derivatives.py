@@ -10,7 +10,7 @@ from mbcasadi.dynamics import (
     forward_dynamics,
     forward_dynamics_derivatives,
 )
-from mbcasadi.dynamics.derivatives import residual_jacobian_fun
+from mbcasadi.dynamics.residual_jacobians import residual_jacobian_fun
 from mbcasadi.dynamics.response import response_fun
 from mbcasadi.dynamics.terms import Treatment
 from mbcasadi.system import System, from_equations
@@ -18,6 +18,7 @@ from mbcasadi.system import System, from_equations
 STEP = 1e-5
 DIFFERENCE_TOL = 1e-6  # STEP² times third derivatives, relative
 AD_TOL = 1e-9  # the same numbers by another order of operations
+TEXT_BUDGET = 37_000  # operations at 18 dof and 12 rows, loops apart
 JACOBIAN_BUDGET = 7_000  # operations of the residual's Jacobian at 18 dof
 
 
@@ -145,6 +146,11 @@ def test_derivatives_of_eighteen_dof_stay_within_the_jacobian_of_inverse_dynamic
     patterns = system.mass_matrix.sparsity_out("M"), ca.Sparsity(0, system.nv)
     response = response_fun(*patterns, Treatment(), False)
     assert response.expand().n_instructions() < JACOBIAN_BUDGET
+
+
+def test_derivatives_on_four_feet_stay_a_short_text():
+    function = forward_dynamics_derivatives(the_case("standing_quadruped").system)
+    assert function.expand().n_instructions() < TEXT_BUDGET  # each loop is one of them
 
 
 def test_generated_c_of_the_derivatives_equals_the_function(tmp_path):

@@ -39,7 +39,12 @@ def response(M: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, ...]:
     filled[~filled.any(axis=1), : NB + OWN] = True  # a row that is off, of the first limb
     patterns = (ca.sparsify(ca.DM(part.astype(float))).sparsity() for part in (M != 0, filled))
     function = limb_response_fun(*patterns, RANK_TOL)
-    return tuple(part.full() for part in function(M, A, np.ones(len(A))))
+    K, a_f, lam_f, N_left = (part.full() for part in function(M, A, np.ones(len(A))))
+    n = NV + len(A)
+    np.testing.assert_allclose(K[:n], K[:n].T, atol=TOL)
+    assert np.array_equal(K[:NV, :NV], a_f)
+    assert np.array_equal(K[NV:n, :NV], lam_f)
+    return a_f, K[:NV, NV:], K[NV:n, NV:], N_left
 
 
 @pytest.mark.parametrize("case", ["full rank", "repeated rows", "singular limb", "a row is off"])
@@ -92,5 +97,5 @@ def test_a_limb_that_becomes_singular_keeps_all_digits(decade):
 def test_no_rows_leave_the_inverse_of_the_inertia():
     M = tree_inertia(np.random.default_rng(13))
     function = limb_response_fun(ca.sparsify(ca.DM(M)).sparsity(), ca.Sparsity(0, NV), RANK_TOL)
-    a_f = function(M, ca.DM(0, NV), ca.DM(0, 1))[0].full()
+    a_f = function(M, ca.DM(0, NV), ca.DM(0, 1))[1].full()
     np.testing.assert_allclose(a_f @ M, np.eye(NV), atol=TOL)

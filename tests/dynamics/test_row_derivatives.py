@@ -11,7 +11,7 @@ from support.lagrangian_mechanisms import double_pendulum
 from mbcasadi import model
 from mbcasadi.description import Baumgarte
 from mbcasadi.dynamics import inverse_dynamics, inverse_dynamics_derivatives
-from mbcasadi.dynamics.derivatives import residual_jacobian_fun
+from mbcasadi.dynamics.residual_jacobians import residual_jacobian_fun
 from mbcasadi.dynamics.terms import State, state_symbols, terms
 from mbcasadi.system import System, read_mjcf
 

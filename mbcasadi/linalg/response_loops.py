@@ -1,0 +1,74 @@
+"""The response of constrained motion and products with it, as loops in the generated C.
+
+Columns of matrices that loops run along are padded with zeros to whole vectors of processors.
+"""
+
+import casadi as ca
+
+from mbcasadi.linalg.loops import loop_function, padded
+from mbcasadi.linalg.symbols import Sym
+
+
+def padded_rows(A: Sym) -> Sym:
+    """Return a matrix with rows of zeros below, as the loops here take it."""
+    below = type(A)(padded(A.shape[0]) - A.shape[0], A.shape[1])
+    return ca.densify(ca.vertcat(A, below))
+
+
+def response(B: ca.MX, U: ca.MX, rest: ca.MX, sizes: tuple[int, int]) -> tuple[ca.MX, ca.MX, ca.MX]:
+    """Return K with padded rows, and its blocks `a_f` (n, n), `C` (m, n).
+
+    `K = [a_f, Cᵀ; C, -S Sᵀ]`, `a_f = Rᵀ R + rest`, `[R; C] = B U` and S the last rows of B.
+
+    Args:
+        B: (nb + m, k) with padded rows.
+        U: (k, n) sparse.
+        rest: (n, n) sparse.
+        sizes: nb, m.
+    """
+    (nb, m), n = sizes, U.shape[1]
+
+    def body(B: ca.MX, U: ca.MX, rest: ca.MX) -> list[ca.MX]:
+        of_dofs, S = B[: nb + m, :] @ U, B[nb : nb + m, :]
+        a_f, C = of_dofs[:nb, :].T @ of_dofs[:nb, :] + rest, of_dofs[nb:, :]
+        added = ca.MX(padded(n + m) - n - m, n + m)
+        K = ca.vertcat(ca.horzcat(a_f, C.T), ca.horzcat(C, -S @ S.T), added)
+        return [K, a_f, C]
+
+    patterns = [part.sparsity() for part in (B, U, rest)]
+    tables = [table for part in patterns[1:] for table in (part.colind(), part.row())]
+    f = loop_function(
+        "loops_response",
+        patterns,
+        body,
+        sizes=(n, nb, m, B.shape[1], B.shape[0], padded(n), padded(n + m)),
+        tables=tables,
+        work=n * B.shape[0] + padded(n) * (nb + 1),
+    )
+    K, a_f, C = f.call([B, U, rest])
+    return K, a_f, C
+
+
+def slopes(K: ca.MX, rho: ca.MX, nv: int) -> tuple[ca.MX, ca.MX]:
+    """Return the first nv and the other rows of `K rho`.
+
+    Args:
+        K: (n, n) with padded rows.
+        rho: (n, k) sparse.
+        nv: number of rows of the first part.
+    """
+    n, k = K.shape[1], rho.shape[1]
+
+    def body(K: ca.MX, rho: ca.MX) -> list[ca.MX]:
+        return [K[:nv, :] @ rho, K[nv:n, :] @ rho]
+
+    f = loop_function(
+        "loops_slopes",
+        [K.sparsity(), rho.sparsity()],
+        body,
+        sizes=(nv, n - nv, k, K.shape[0]),
+        tables=(rho.sparsity().colind(), rho.sparsity().row()),
+        work=K.shape[0],
+    )
+    first, second = f.call([K, rho])
+    return first, second
