@@ -48,16 +48,11 @@ class PartsLoop:
     @property
     def needed(self) -> tuple[int, ...]:
         """The values outside that lines before the loop must have computed."""
-        from_arrays = {value for row in self._given if self._array(row) for value in row}
-        named = {
-            value
-            for line in self.parts.lines
-            for column in line.columns
-            for value in column
-            if column not in self._given or value not in from_arrays
-        }
+        columns = {column for line in self.parts.lines for column in line.columns}
+        from_arrays = {row for row in self._given if self._array(row)}
+        named = {value for column in columns - from_arrays for value in column}
         named -= self.parts.values
-        named |= {k for value in from_arrays for k in self.values.operands[value]}
+        named |= {k for row in from_arrays for value in row for k in self.values.operands[value]}
         return tuple(sorted(v for v in named if not self.values.is_constant(v)))
 
     def text_of(self, value: int) -> str:
