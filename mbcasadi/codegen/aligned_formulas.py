@@ -22,11 +22,10 @@ class Alignment(NamedTuple):
     ends: dict[Row, None]
     before: int
 
-    @property
-    def promise(self) -> int:
-        """Operations that a loop saves at once, less those that it cannot do."""
+    def promise(self, free: int) -> int:
+        """Return the operations that a loop saves at once, less the free ones that it cannot do."""
         count = len(next(iter(self.ends)))
-        return len(self.rows) * (count - 1) - self.before.bit_count()
+        return len(self.rows) * (count - 1) - (self.before & free).bit_count()
 
 
 def side_by_side(values: Values, start: Row, needs: Sequence[int], taken: set[int]) -> Alignment:
@@ -58,7 +57,7 @@ def is_row_of_operations(values: Values, row: Row, taken: set[int]) -> bool:
     """Whether a row is of operations of one form, one of each part."""
     return (
         len(set(row)) == len(row)
-        and all(values.is_operation(value) for value in row)
+        and all(values.operations[value] for value in row)
         and len({values.shapes[value] for value in row}) == 1
         and taken.isdisjoint(row)
     )

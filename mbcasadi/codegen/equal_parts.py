@@ -35,7 +35,7 @@ LEAST_SAVED = 60
 MOST_VALUES = 30_000
 """Values of a function up to which parts are looked for: seconds."""
 MOST_LOOPS = 8
-CANDIDATES = 12
+CANDIDATES = 8
 """Starts of one number of parts that are compared."""
 TRIALS = 3
 """Starts that are carried through before one is chosen: so many long ones, and so many others."""
@@ -153,7 +153,7 @@ def _colours(values: Values) -> list[int]:
     colours: list[int] = []
     for value, operands in enumerate(values.operands):
         key: tuple[object, ...]
-        if values.is_operation(value):
+        if values.operations[value]:
             if values.commutes(value) and colours[operands[0]] > colours[operands[1]]:
                 values.swap(value)
             key = (values.shapes[value], *(colours[k] for k in values.operands[value]))
@@ -169,7 +169,7 @@ def _starts(
     """Return formulas of one colour, long ones that share little: one for few numbers of parts."""
     classes = defaultdict(list)
     for value, colour in enumerate(colours):
-        if value not in taken and values.is_operation(value):
+        if value not in taken and values.operations[value]:
             classes[colour].append(value)
     free = _bits(value not in taken for value in range(len(colours)))
     by_count: dict[int, list[tuple[int, Row]]] = defaultdict(list)
@@ -183,15 +183,17 @@ def _starts(
     for group in groups:
         rows = [row for _, row in group]
         choices = rows[:CANDIDATES], list(islice(_apart(rows, needs, free), CANDIDATES))
-        starts.append([_best(values, choice, needs, taken) for choice in choices])
+        starts.append([_best(values, choice, needs, taken, free) for choice in choices])
     others = [start for group in starts[TRIALS:] for start in group]
-    promising = heapq.nlargest(TRIALS, others, key=lambda start: start.promise)
+    promising = heapq.nlargest(TRIALS, others, key=lambda start: start.promise(free))
     return [start for group in starts[:TRIALS] for start in group] + promising
 
 
-def _best(values: Values, rows: Sequence[Row], needs: Sequence[int], taken: set[int]) -> Alignment:
+def _best(
+    values: Values, rows: Sequence[Row], needs: Sequence[int], taken: set[int], free: int
+) -> Alignment:
     aligned = [side_by_side(values, row, needs, taken) for row in rows]
-    return max(aligned, key=lambda start: start.promise)
+    return max(aligned, key=lambda start: start.promise(free))
 
 
 def _apart(rows: Iterable[Row], needs: Sequence[int], free: int) -> Iterator[Row]:

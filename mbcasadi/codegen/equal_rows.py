@@ -95,10 +95,6 @@ class _Matching:
     ) -> None:
         self.values, self.needs, self.taken, self.start = values, needs, taken, start
         self.before, self.count = start.before, len(next(iter(start.ends)))
-        self.users: list[list[int]] = [[] for _ in values.texts]
-        for value, operands in enumerate(values.operands):
-            for k in operands:
-                self.users[k].append(value)
         self.places: dict[int, Place] = {}
         self.depends = [False] * len(values.texts)
         self.rows: list[Row] = []
@@ -123,13 +119,13 @@ class _Matching:
         for part, value in enumerate(row):
             self.places[value] = (part, self.numbers)
         self.numbers += 1
-        users = [user for value in row for user in self.users[value]]
+        users = [user for value in row for user in self.values.users[value]]
         pending = list(users)
         while pending:
             value = pending.pop()
             if not self.depends[value] and not self.before >> value & 1:
                 self.depends[value] = True
-                pending += self.users[value]
+                pending += self.values.users[value]
         return users
 
     def _enter_leaves(self, row: Row) -> list[int]:
@@ -187,7 +183,7 @@ class _Matching:
         """Return the part of a value of known operands; None where it is in none, or done."""
         if value in self.places or value in self.taken or self.before >> value & 1:
             return None
-        if not self.values.is_operation(value):
+        if not self.values.operations[value]:
             return None
         parts = set()
         for k in self.values.operands[value]:

@@ -67,6 +67,7 @@ class Values:
         """Return the same values, whose operands may be swapped without a change of these."""
         copied = replace(self, texts=[*self.texts], operands=[*self.operands])
         copied.shapes = [*self.shapes]
+        copied.users, copied.operations = self.users, self.operations
         return copied
 
     def is_constant(self, value: int) -> bool:
@@ -78,12 +79,26 @@ class Values:
         match = ENTRY.fullmatch(self.texts[value])
         return match[1] if match else ""
 
-    def is_operation(self, value: int) -> bool:
-        """Whether a value is an operation that compilers do for several numbers at once.
+    @cached_property
+    def users(self) -> list[list[int]]:
+        """The values that need each one; complete once all values are added."""
+        users: list[list[int]] = [[] for _ in self.texts]
+        for value, operands in enumerate(self.operands):
+            for k in operands:
+                users[k].append(value)
+        return users
+
+    @cached_property
+    def operations(self) -> list[bool]:
+        """Which values are operations that compilers do for several numbers at once.
 
         They call the C library for functions, `sqrt` among them, and branch at comparisons.
         """
-        return bool(self.operands[value]) and VECTOR.fullmatch(self.shapes[value]) is not None
+        vector = {shape: VECTOR.fullmatch(shape) is not None for shape in set(self.shapes)}
+        return [
+            bool(operands) and vector[shape]
+            for operands, shape in zip(self.operands, self.shapes, strict=True)
+        ]
 
     def is_sum(self, value: int) -> bool:
         """Whether a value is a sum or a difference."""
