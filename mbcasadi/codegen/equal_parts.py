@@ -80,6 +80,25 @@ class EqualParts:
         operands = (k for line in self.lines for column in line.columns for k in column)
         return frozenset(operands) - self.values
 
+    def in_order_of(self, earlier: Sequence["EqualParts"]) -> "EqualParts":
+        """Return the parts in the order of earlier ones, where they take values that these make."""
+        rows = {frozenset(line.row): line.row for parts in earlier for line in parts.lines}
+        for column in self.given:
+            row = rows.get(frozenset(column), ())
+            if len(row) == self.count:
+                return self._in_order([column.index(value) for value in row])
+        return self
+
+    def _in_order(self, places: Sequence[int]) -> "EqualParts":
+        def sort(row: Row) -> Row:
+            return tuple(row[k] for k in places)
+
+        lines = [
+            Line(sort(row), tuple(shapes[k] for k in places), tuple(map(sort, columns)))
+            for row, shapes, columns in self.lines
+        ]
+        return EqualParts(self.count, tuple(lines), tuple(map(sort, self.given)))
+
     def is_closed(self, needs: Sequence[int]) -> bool:
         """Whether nothing outside that the parts need needs them, and no part needs another."""
         rows = {line.row for line in self.lines}
@@ -103,7 +122,7 @@ def equal_parts(values: Values) -> list[EqualParts]:
         parts = _largest(values, colours, needs, taken)
         if parts is None:
             break
-        found.append(parts)
+        found.append(parts.in_order_of(found))
         taken |= parts.values
         taken.update(_needed(parts, needs))
     return found

@@ -37,6 +37,7 @@ class PartsLoop:
         values: of the function.
         leaving: values of parts that are needed outside.
         prefix: of the name of the function that chooses.
+        earlier: the loops before it, whose arrays it may read.
     """
 
     number: int
@@ -44,16 +45,23 @@ class PartsLoop:
     values: Values
     leaving: set[int]
     prefix: str
+    earlier: Sequence["PartsLoop"]
+
+    @property
+    def node(self) -> int:
+        """Its number behind those of the values."""
+        return len(self.values.texts) + self.number
 
     @property
     def needed(self) -> tuple[int, ...]:
         """The values outside that lines before the loop must have computed."""
         columns = {column for line in self.parts.lines for column in line.columns}
         from_arrays = {row for row in self._given if self._array(row)}
-        named = {value for column in columns - from_arrays for value in column}
+        named = {v for column in columns - from_arrays - self._read.keys() for v in column}
         named -= self.parts.values
         named |= {k for row in from_arrays for value in row for k in self.values.operands[value]}
-        return tuple(sorted(v for v in named if not self.values.is_constant(v)))
+        nodes = {loop.node for loop in self._read.values()}
+        return tuple(sorted(nodes | {v for v in named if not self.values.is_constant(v)}))
 
     def text_of(self, value: int) -> str:
         """Return how a value of a part is read after the loop."""
@@ -68,7 +76,7 @@ class PartsLoop:
             yield f"static const casadi_real constant{n}[{len(numbers)}] = {{{_list(numbers)}}};"
         if self._given:
             yield f"casadi_real given{n}[{len(self._given) * count}];"
-        yield f"casadi_real made{n}[{len(self._made) * count}];"
+        yield f"casadi_real made{n}[{len(self.made) * count}];"
         yield from self._take()
         yield f"for (int i = 0; i < {count}; ++i) {{"
         yield from (f"  {line}" for line in self._body())
@@ -76,9 +84,16 @@ class PartsLoop:
         yield from self._give()
 
     @cached_property
+    def _read(self) -> dict[Row, "PartsLoop"]:
+        """Operands that stand side by side in the array of an earlier loop."""
+        return {row: loop for row in self.parts.given for loop in self.earlier if row in loop.made}
+
+    @cached_property
     def _given(self) -> dict[Row, int]:
         """Operands from outside, each with its place."""
-        rows = [row for row in self.parts.given if not self._is_constant(row)]
+        rows = [
+            row for row in self.parts.given if not self._is_constant(row) and row not in self._read
+        ]
         return self._numbered(sorted(rows, key=self._array))
 
     @cached_property
@@ -90,7 +105,7 @@ class PartsLoop:
         return self._numbered(dict.fromkeys(rows))
 
     @cached_property
-    def _made(self) -> dict[Row, int]:
+    def made(self) -> dict[Row, int]:
         """Values that are needed after the loop, each with its place, in the order of outputs."""
         needed = self.leaving | self.values.outputs.keys()
         rows = [line.row for line in self.parts.lines if not needed.isdisjoint(line.row)]
@@ -98,7 +113,7 @@ class PartsLoop:
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        return {value: k + i for row, k in self._made.items() for i, value in enumerate(row)}
+        return {value: k + i for row, k in self.made.items() for i, value in enumerate(row)}
 
     def _numbered(self, rows: Iterable[T]) -> dict[T, int]:
         return {row: self.parts.count * k for k, row in enumerate(rows)}
@@ -142,12 +157,12 @@ class PartsLoop:
         lines = self.parts.lines
         numbers = {line.row: k for k, line in enumerate(lines)}
         operands = [tuple(numbers[c] for c in line.columns if c in numbers) for line in lines]
-        for k in order_of(operands, [numbers[row] for row in self._made]):
+        for k in order_of(operands, [numbers[row] for row in self.made]):
             line = lines[k]
             names = [f"x{c[0]}" if c in numbers else self._operand(c) for c in line.columns]
             yield f"const casadi_real x{line.row[0]}={self._formula(line, names)};"
-            if line.row in self._made:
-                yield f"made{self.number}[{self._made[line.row]} + i]=x{line.row[0]};"
+            if line.row in self.made:
+                yield f"made{self.number}[{self.made[line.row]} + i]=x{line.row[0]};"
 
     def _formula(self, line: Line, operands: Sequence[str]) -> str:
         """Return the right-hand side of a line; signs that differ between parts are factors."""
@@ -165,6 +180,8 @@ class PartsLoop:
         """Return how an operand from outside is read in the loop."""
         if len(set(column)) == 1:
             return self._outside(column[0])
+        if loop := self._read.get(column):
+            return f"made{loop.number}[{loop.made[column]} + i]"
         if column in self._given:
             return f"given{self.number}[{self._given[column]} + i]"
         return self._constant(self._numbers(column))

@@ -73,7 +73,9 @@ def _lines_in_order(values: Values, parts: list[EqualParts], prefix: str) -> lis
         for k in own
         if loop_of.get(k) != loop_of.get(value)
     }
-    loops = [PartsLoop(k, part, values, leaving, prefix) for k, part in enumerate(parts)]
+    loops: list[PartsLoop] = []
+    for k, part in enumerate(parts):
+        loops.append(PartsLoop(k, part, values, leaving, prefix, tuple(loops)))
     operands = [
         (loop_of[value],) if value in loop_of else own for value, own in enumerate(values.operands)
     ]
