@@ -22,10 +22,14 @@ class Alignment(NamedTuple):
     ends: dict[Row, None]
     before: int
 
+    @property
+    def parts(self) -> int:
+        """Number of parts."""
+        return len(next(iter(self.ends)))
+
     def promise(self, free: int) -> int:
         """Return the operations that a loop saves at once, less the free ones that it cannot do."""
-        count = len(next(iter(self.ends)))
-        return len(self.rows) * (count - 1) - (self.before & free).bit_count()
+        return len(self.rows) * (self.parts - 1) - (self.before & free).bit_count()
 
 
 def side_by_side(values: Values, start: Row, needs: Sequence[int], taken: set[int]) -> Alignment:

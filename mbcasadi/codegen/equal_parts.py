@@ -11,12 +11,9 @@ one computes. They are found in the graph of operations alone, without knowledge
 What all parts share is computed before them, what joins parts after them.
 """
 
-import heapq
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import NamedTuple
 
 from mbcasadi.codegen.aligned_formulas import (
@@ -24,21 +21,16 @@ from mbcasadi.codegen.aligned_formulas import (
     Row,
     columns_of,
     given_rows,
-    side_by_side,
 )
 from mbcasadi.codegen.equal_rows import corresponding_rows
+from mbcasadi.codegen.part_starts import colours_of, starts
 from mbcasadi.codegen.scalar_values import Values, needs_of
 
-MOST_PARTS = 256
 LEAST_SAVED = 60
 """Operations that a loop saves in the text, at least."""
 MOST_VALUES = 30_000
 """Values of a function up to which parts are looked for: seconds."""
 MOST_LOOPS = 8
-CANDIDATES = 8
-"""Starts of one number of parts that are compared."""
-TRIALS = 3
-"""Starts that are carried through before one is chosen: so many long ones, and so many others."""
 
 
 class Line(NamedTuple):
@@ -115,7 +107,7 @@ def equal_parts(values: Values) -> list[EqualParts]:
     """
     if len(values.texts) > MOST_VALUES:
         return []
-    colours = _colours(values)
+    colours = colours_of(values)
     needs = needs_of(values.operands, range(len(values.texts)))
     taken, found = set[int](), list[EqualParts]()
     while len(found) < MOST_LOOPS:
@@ -141,7 +133,7 @@ def _largest(
 ) -> EqualParts | None:
     """Return the parts whose loop saves most; None where none saves enough."""
     trials = [
-        _parts_from(values, start, needs, taken) for start in _starts(values, colours, needs, taken)
+        _parts_from(values, start, needs, taken) for start in starts(values, colours, needs, taken)
     ]
     saved = [_saved(values, parts) if parts.is_closed(needs) else 0 for parts in trials]
     if max(saved, default=0) < LEAST_SAVED:
@@ -163,88 +155,6 @@ def _saved(values: Values, parts: EqualParts) -> int:
     return len(parts.lines) * (parts.count - 1) - moved - made
 
 
-def _colours(values: Values) -> list[int]:
-    """Return one number for each form of a value: operations, not constants, ports, not entries.
-
-    The operands of sums and products are put in the order of their colours.
-    """
-    numbers: dict[tuple[object, ...], int] = {}
-    colours: list[int] = []
-    for value, operands in enumerate(values.operands):
-        key: tuple[object, ...]
-        if values.operations[value]:
-            if values.commutes(value) and colours[operands[0]] > colours[operands[1]]:
-                values.swap(value)
-            key = (values.shapes[value], *(colours[k] for k in values.operands[value]))
-        else:
-            key = (values.array(value), len(operands))
-        colours.append(numbers.setdefault(key, len(numbers)))
-    return colours
-
-
-def _starts(
-    values: Values, colours: list[int], needs: Sequence[int], taken: set[int]
-) -> list[Alignment]:
-    """Return formulas of one colour, long ones that share little: one for few numbers of parts."""
-    classes = defaultdict(list)
-    for value, colour in enumerate(colours):
-        if value not in taken and values.operations[value]:
-            classes[colour].append(value)
-    free = _bits(value not in taken for value in range(len(colours)))
-    by_count: dict[int, list[tuple[int, Row]]] = defaultdict(list)
-    for members in classes.values():
-        if 2 <= len(members) <= MOST_PARTS:
-            size, row = _independent(members, needs, free)
-            if size and len(row) > 1:
-                by_count[len(row)].append((size * (len(row) - 1), row))
-    groups = sorted((sorted(rows, reverse=True) for rows in by_count.values()), reverse=True)
-    starts: list[list[Alignment]] = []
-    for group in groups:
-        rows = [row for _, row in group]
-        choices = rows[:CANDIDATES], list(islice(_apart(rows, needs, free), CANDIDATES))
-        starts.append([_best(values, choice, needs, taken, free) for choice in choices])
-    others = [start for group in starts[TRIALS:] for start in group]
-    promising = heapq.nlargest(TRIALS, others, key=lambda start: start.promise(free))
-    return [start for group in starts[:TRIALS] for start in group] + promising
-
-
-def _best(
-    values: Values, rows: Sequence[Row], needs: Sequence[int], taken: set[int], free: int
-) -> Alignment:
-    aligned = [side_by_side(values, row, needs, taken) for row in rows]
-    return max(aligned, key=lambda start: start.promise(free))
-
-
-def _apart(rows: Iterable[Row], needs: Sequence[int], free: int) -> Iterator[Row]:
-    """Return the rows of whose free formulas earlier ones have less than half."""
-    covered = 0
-    for row in rows:
-        own = needs[row[0]] & free
-        if 2 * (own & covered).bit_count() < own.bit_count():
-            covered |= own
-            yield row
-
-
-def _bits(values: Iterable[bool]) -> int:
-    """Return a set, given as whether each value is in it, as bits."""
-    return int("".join("1" if inside else "0" for inside in values)[::-1], 2)
-
-
-def _independent(members: list[int], needs: Sequence[int], free: int) -> tuple[int, Row]:
-    """Return members that share only what all share, and how many free values each has alone."""
-    shared = needs[members[0]]
-    for value in members[1:]:
-        shared &= needs[value]
-    least, union, row = len(needs), 0, list[int]()
-    for value in members:
-        own = needs[value] & ~shared
-        if not own & union:
-            union |= own
-            least = min(least, (own & free).bit_count())
-            row.append(value)
-    return least, tuple(row)
-
-
 def _parts_from(
     values: Values, start: Alignment, needs: Sequence[int], taken: set[int]
 ) -> EqualParts:
@@ -254,4 +164,4 @@ def _parts_from(
         Line(row, tuple(values.shapes[value] for value in row), columns_of(values, row))
         for row in rows
     ]
-    return EqualParts(len(rows[0]), tuple(lines), tuple(given_rows(values, rows)))
+    return EqualParts(start.parts, tuple(lines), tuple(given_rows(values, rows)))

@@ -94,7 +94,7 @@ class _Matching:
         self, values: Values, needs: Sequence[int], taken: set[int], start: Alignment
     ) -> None:
         self.values, self.needs, self.taken, self.start = values, needs, taken, start
-        self.before, self.count = start.before, len(next(iter(start.ends)))
+        self.before, self.count = start.before, start.parts
         self.places: dict[int, Place] = {}
         self.depends = [False] * len(values.texts)
         self.rows: list[Row] = []
