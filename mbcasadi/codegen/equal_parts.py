@@ -31,6 +31,8 @@ LEAST_SAVED = 60
 MOST_VALUES = 30_000
 """Values of a function up to which parts are looked for: seconds."""
 MOST_LOOPS = 8
+PAIR, QUAD = 2, 4
+"""Numbers in the vectors of most processors."""
 
 
 class Line(NamedTuple):
@@ -103,20 +105,34 @@ class EqualParts:
 def equal_parts(values: Values) -> list[EqualParts]:
     """Return the equal parts of a function; each needs earlier ones only.
 
+    After the largest ones, and what follows from them, come those of what they need.
+
     Operands of sums and products may change places, for corresponding values to have the same.
     """
     if len(values.texts) > MOST_VALUES:
         return []
     colours = colours_of(values)
     needs = needs_of(values.operands, range(len(values.texts)))
-    taken, found = set[int](), list[EqualParts]()
+    late = _parts(values, colours, needs, set())
+    own = sum(1 << value for parts in late for value in parts.values)
+    joined = {value for value, need in enumerate(needs) if need & own}
+    ordered: list[EqualParts] = []
+    for parts in [*_parts(values, colours, needs, joined), *late]:
+        ordered.append(parts.in_order_of(ordered))
+    return ordered
+
+
+def _parts(
+    values: Values, colours: list[int], needs: Sequence[int], taken: set[int]
+) -> list[EqualParts]:
+    """Return equal parts without the values that are taken; none needs a later one."""
+    found: list[EqualParts] = []
     while len(found) < MOST_LOOPS:
         parts = _largest(values, colours, needs, taken)
         if parts is None:
             break
-        found.append(parts.in_order_of(found))
-        taken |= parts.values
-        taken.update(_needed(parts, needs))
+        found.append(parts)
+        taken = taken | parts.values | set(_needed(parts, needs))
     return found
 
 
@@ -152,7 +168,12 @@ def _saved(values: Values, parts: EqualParts) -> int:
     made = sum(not leaving.isdisjoint(line.row) for line in parts.lines)
     arrays = [values.array(row[0]) or values.is_constant(row[0]) for row in parts.given]
     moved = sum(1 if array else parts.count for array in arrays)
-    return len(parts.lines) * (parts.count - 1) - moved - made
+    return len(parts.lines) * (parts.count - _copies(parts.count)) - moved - made
+
+
+def _copies(count: int) -> int:
+    """Return how often compilers write a loop: once for whole vectors, once for what remains."""
+    return 1 if count == PAIR or count % QUAD == 0 else 2
 
 
 def _parts_from(
