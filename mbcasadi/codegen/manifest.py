@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Literal, TypedDict
 
@@ -21,6 +22,8 @@ DAQP = "DAQP"
 """Its name in the manifest."""
 
 DAQP_VERSION = "0.5"
+
+EQUAL_PARTS = re.compile(r"/\* (\d+) equal parts of (\d+) operations\. \*/")
 
 DaqpOrigin = Literal["wheel", "system"]
 
@@ -48,6 +51,13 @@ class TuningEntry(TypedDict):
     lower: float | None
     upper: float | None
     unit: str
+
+
+class EqualPartsEntry(TypedDict):
+    """One loop over equal parts of a scalar function: limbs of one design, for example."""
+
+    parts: int
+    operations: int
 
 
 class SolverEntry(TypedDict):
@@ -81,6 +91,7 @@ class Manifest(TypedDict):
     prepared_from: list[str]
     operations: dict[str, int]
     largest_function: int
+    equal_parts: list[EqualPartsEntry]
     flags: list[str]
     solver: SolverEntry | None
     notes: dict[str, str]
@@ -122,12 +133,19 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "prepared_from": [p.name for p in law.prepared_from],
         "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in law.functions},
         "largest_function": max(largest_body(f) for f in law.functions),
+        "equal_parts": _equal_parts(hashed[f"{law.name}.c"].decode()),
         "flags": list(recommended_flags(law)),
         "solver": _solver_entry(law, daqp) if law.staged else None,
         "notes": dict(law.notes),
         "versions": versions,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(hashed.items())},
     }
+
+
+def _equal_parts(text: str) -> list[EqualPartsEntry]:
+    """Return the loops that the C announces."""
+    loops = EQUAL_PARTS.findall(text)
+    return [{"parts": int(parts), "operations": int(count)} for parts, count in loops]
 
 
 def _solver_entry(law: Law, daqp: DaqpOrigin) -> SolverEntry:

@@ -10,7 +10,7 @@ from mpmath import mp
 
 from mbcasadi.codegen.compiled_function import compiled_function, function_c
 from mbcasadi.codegen.compiler import compile_c, find_compiler
-from mbcasadi.codegen.scalar_bodies import MOST_EFFORT, MOST_UNWANTED
+from mbcasadi.codegen.scalar_values import MOST_EFFORT, MOST_UNWANTED
 
 ROUNDING = 1e-14
 ULPS = 2.0

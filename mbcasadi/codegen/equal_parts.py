@@ -1,0 +1,188 @@
+"""Equal parts of a scalar function: limbs of one design, columns of one system of equations.
+
+Parts are equal where the same operations are done on other numbers, and no part needs what another
+one computes. They are found in the graph of operations alone, without knowledge of a robot:
+
+1. Two values have one colour where their formulas agree but for constants and which inputs they
+   read. Values of one colour whose formulas overlap only in what all of them share are a start.
+2. Their formulas are laid side by side from the top: `rows` of values that correspond.
+3. From there everything that uses corresponding values in the same way corresponds.
+
+What all parts share is computed before them, what joins parts after them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from mbcasadi.codegen.aligned_formulas import (
+    Alignment,
+    Row,
+    columns_of,
+    given_rows,
+)
+from mbcasadi.codegen.equal_rows import corresponding_rows
+from mbcasadi.codegen.part_starts import colours_of, starts
+from mbcasadi.codegen.scalar_values import Values, needs_of
+
+LEAST_SAVED = 60
+"""Operations that a loop saves in the text, at least."""
+MOST_VALUES = 30_000
+"""Values of a function up to which parts are looked for: seconds."""
+MOST_LOOPS = 8
+PAIR, QUAD = 2, 4
+"""Numbers in the vectors of most processors."""
+
+
+class Line(NamedTuple):
+    """One operation of equal parts.
+
+    Attributes:
+        row: its values, one of each part.
+        shapes: their formulas without the names of operands.
+        columns: the operands, each as one value for each part.
+    """
+
+    row: Row
+    shapes: tuple[str, ...]
+    columns: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class EqualParts:
+    """Parts of a function that one loop computes.
+
+    Attributes:
+        count: number of parts.
+        lines: what each part computes.
+        given: operands that differ between parts and come from outside.
+    """
+
+    count: int
+    lines: tuple[Line, ...]
+    given: tuple[Row, ...]
+
+    @cached_property
+    def values(self) -> frozenset[int]:
+        """The values that the parts compute."""
+        return frozenset(value for line in self.lines for value in line.row)
+
+    @cached_property
+    def outside(self) -> frozenset[int]:
+        """The values that they need from outside."""
+        operands = (k for line in self.lines for column in line.columns for k in column)
+        return frozenset(operands) - self.values
+
+    def in_order_of(self, earlier: Sequence["EqualParts"]) -> "EqualParts":
+        """Return the parts in the order of earlier ones, where they take values that these make."""
+        rows = {frozenset(line.row): line.row for parts in earlier for line in parts.lines}
+        for column in self.given:
+            row = rows.get(frozenset(column), ())
+            if len(row) == self.count:
+                return self._in_order([column.index(value) for value in row])
+        return self
+
+    def _in_order(self, places: Sequence[int]) -> "EqualParts":
+        def sort(row: Row) -> Row:
+            return tuple(row[k] for k in places)
+
+        lines = [
+            Line(sort(row), tuple(shapes[k] for k in places), tuple(map(sort, columns)))
+            for row, shapes, columns in self.lines
+        ]
+        return EqualParts(self.count, tuple(lines), tuple(map(sort, self.given)))
+
+    def is_closed(self, needs: Sequence[int]) -> bool:
+        """Whether nothing outside that the parts need needs them, and no part needs another."""
+        rows = {line.row for line in self.lines}
+        columns = {column for line in self.lines for column in line.columns}
+        inner = (value for column in columns - rows for value in column)
+        own = sum(1 << value for value in self.values)
+        return self.values.isdisjoint(inner) and not any(needs[v] & own for v in self.outside)
+
+
+def equal_parts(values: Values) -> list[EqualParts]:
+    """Return the equal parts of a function; each needs earlier ones only.
+
+    After the largest ones, and what follows from them, come those of what they need.
+
+    Operands of sums and products may change places, for corresponding values to have the same.
+    """
+    if len(values.texts) > MOST_VALUES:
+        return []
+    colours = colours_of(values)
+    needs = needs_of(values.operands, range(len(values.texts)))
+    late = _parts(values, colours, needs, set())
+    own = sum(1 << value for parts in late for value in parts.values)
+    joined = {value for value, need in enumerate(needs) if need & own}
+    ordered: list[EqualParts] = []
+    for parts in [*_parts(values, colours, needs, joined), *late]:
+        ordered.append(parts.in_order_of(ordered))
+    return ordered
+
+
+def _parts(
+    values: Values, colours: list[int], needs: Sequence[int], taken: set[int]
+) -> list[EqualParts]:
+    """Return equal parts without the values that are taken; none needs a later one."""
+    found: list[EqualParts] = []
+    while len(found) < MOST_LOOPS:
+        parts = _largest(values, colours, needs, taken)
+        if parts is None:
+            break
+        found.append(parts)
+        taken = taken | parts.values | set(_needed(parts, needs))
+    return found
+
+
+def _needed(parts: EqualParts, needs: Sequence[int]) -> Iterator[int]:
+    """Return everything outside the parts that they need."""
+    need = 0
+    for value in parts.outside:
+        need |= needs[value]
+    return (value for value, bit in enumerate(reversed(bin(need)[2:])) if bit == "1")
+
+
+def _largest(
+    values: Values, colours: list[int], needs: Sequence[int], taken: set[int]
+) -> EqualParts | None:
+    """Return the parts whose loop saves most; None where none saves enough."""
+    trials = [
+        _parts_from(values, start, needs, taken) for start in starts(values, colours, needs, taken)
+    ]
+    saved = [_saved(values, parts) if parts.is_closed(needs) else 0 for parts in trials]
+    if max(saved, default=0) < LEAST_SAVED:
+        return None
+    return trials[saved.index(max(saved))]
+
+
+def _saved(values: Values, parts: EqualParts) -> int:
+    """Return the operations that the loop saves, less what it takes to move numbers for it.
+
+    Numbers that stand in one array are moved by a loop.
+    """
+    leaving = {
+        k for v, own in enumerate(values.operands) if v not in parts.values for k in own
+    } | values.outputs.keys()
+    made = sum(not leaving.isdisjoint(line.row) for line in parts.lines)
+    arrays = [values.array(row[0]) or values.is_constant(row[0]) for row in parts.given]
+    moved = sum(1 if array else parts.count for array in arrays)
+    return len(parts.lines) * (parts.count - _copies(parts.count)) - moved - made
+
+
+def _copies(count: int) -> int:
+    """Return how often compilers write a loop: once for whole vectors, once for what remains."""
+    return 1 if count == PAIR or count % QUAD == 0 else 2
+
+
+def _parts_from(
+    values: Values, start: Alignment, needs: Sequence[int], taken: set[int]
+) -> EqualParts:
+    values = values.copy()
+    rows = corresponding_rows(values, start, needs, taken)
+    lines = [
+        Line(row, tuple(values.shapes[value] for value in row), columns_of(values, row))
+        for row in rows
+    ]
+    return EqualParts(start.parts, tuple(lines), tuple(given_rows(values, rows)))

@@ -1,0 +1,210 @@
+"""Rows of corresponding values in equal parts of a scalar function."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from mbcasadi.codegen.aligned_formulas import (
+    Alignment,
+    Row,
+    columns_of,
+    given_rows,
+    is_row_of_operations,
+)
+from mbcasadi.codegen.scalar_values import SIGNS, Values
+
+Place = tuple[int, int]
+"""The part that a value belongs to, and the number of its row."""
+
+Key = tuple[object, ...]
+
+
+def corresponding_rows(
+    values: Values, start: Alignment, needs: Sequence[int], taken: set[int]
+) -> list[Row]:
+    """Return the rows that follow from some: what they are made of, and what is made of them.
+
+    Nothing that a part needs from outside needs a value of a row. Operands of sums and products
+    change places where that lets values correspond.
+
+    Args:
+        values: of the function.
+        start: rows, and where they end.
+        needs: of each value, as bits.
+        taken: values that must not be in rows.
+    """
+    matching = _Matching(values, needs, taken, start)
+    return _with_operands(values, matching.all_rows(), needs, taken)
+
+
+def _with_operands(
+    values: Values, rows: list[Row], needs: Sequence[int], taken: set[int]
+) -> list[Row]:
+    """Return the rows with those from outside that nothing else outside is needed for.
+
+    They are operations of one kind on numbers that the parts share or take.
+    """
+    own = {value for row in rows for value in row}
+    columns: dict[int, set[Row]] = defaultdict(set)
+    for row in rows:
+        _add_columns(columns, columns_of(values, row))
+    given = given_rows(values, rows)
+    added = True
+    while added:
+        added = False
+        pending, given = given, []
+        for row in pending:
+            alone = all(columns[value] == {row} for value in row)
+            if not alone or not is_row_of_operations(values, row, taken | own):
+                continue
+            outside = columns.keys() - own - set(row)
+            if _is_needed(row, outside, needs):
+                given.append(row)
+                continue
+            rows, added = [*rows, row], True
+            own |= set(row)
+            _add_columns(columns, columns_of(values, row))
+            given += columns_of(values, row)
+    return rows
+
+
+def _add_columns(columns: dict[int, set[Row]], added: Iterable[Row]) -> None:
+    """Note for each value the columns of operands in which it stands."""
+    for column in added:
+        for value in column:
+            columns[value].add(column)
+
+
+def _is_needed(row: Row, values: Iterable[int], needs: Sequence[int]) -> bool:
+    needed = 0
+    for value in values:
+        needed |= needs[value]
+    return any(needed >> value & 1 for value in row)
+
+
+class _Matching:
+    """Rows that follow from others, by what they are made of.
+
+    Attributes:
+        places: value → its part, and a number of its row or of the row of leaves it stands in.
+        before: the values that must be known before the parts, as bits.
+        depends: whether a value may need one of a part.
+    """
+
+    def __init__(
+        self, values: Values, needs: Sequence[int], taken: set[int], start: Alignment
+    ) -> None:
+        self.values, self.needs, self.taken, self.start = values, needs, taken, start
+        self.before, self.count = start.before, start.parts
+        self.places: dict[int, Place] = {}
+        self.depends = [False] * len(values.texts)
+        self.rows: list[Row] = []
+        self.waiting: dict[int, None] = {}
+        self.numbers = 0
+
+    def all_rows(self) -> list[Row]:
+        """Return all rows."""
+        pending: list[int] = []
+        for row in self.start.rows:
+            self.rows.append(row)
+            pending += self._enter(row)
+        for row in self.start.ends:
+            pending += self._enter_leaves(row)
+        while pending:
+            self._match(pending)
+            pending = self._match_loosely()
+        return self.rows
+
+    def _enter(self, row: Row) -> list[int]:
+        """Give the values of a row their places; return their users."""
+        for part, value in enumerate(row):
+            self.places[value] = (part, self.numbers)
+        self.numbers += 1
+        users = [user for value in row for user in self.values.users[value]]
+        pending = list(users)
+        while pending:
+            value = pending.pop()
+            if not self.depends[value] and not self.before >> value & 1:
+                self.depends[value] = True
+                pending += self.values.users[value]
+        return users
+
+    def _enter_leaves(self, row: Row) -> list[int]:
+        """Let values outside, other ones for each part, tell the parts from each other."""
+        for value in row:
+            self.before |= self.needs[value]
+        alike = len(set(row)) < len(row) or any(value in self.places for value in row)
+        if alike or all(self.values.is_constant(value) for value in row):
+            return []
+        return self._enter(row)
+
+    def _match(self, pending: list[int]) -> None:
+        """Form rows of values that are made of the same, until there are no more."""
+        groups: dict[Key, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        pending += self.waiting
+        self.waiting.clear()
+        while pending:
+            value = pending.pop()
+            part = self._part(value)
+            if value in self.waiting or part is None:
+                continue
+            self.waiting[value] = None
+            group = groups[self._key(value, loose=False)]
+            group[part].append(value)
+            if len(group) == self.count and all(group.values()):
+                pending += self._new_row(tuple(group[k].pop() for k in range(self.count)))
+
+    def _match_loosely(self) -> list[int]:
+        """Form rows of values that take different numbers from outside; return their users."""
+        groups: dict[Key, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for value in sorted(self.waiting):
+            part = self._part(value)
+            if part is not None:
+                groups[self._key(value, loose=True)][part].append(value)
+        users: list[int] = []
+        for group in groups.values():
+            if len(group) == self.count:
+                for row in zip(*(group[k] for k in range(self.count)), strict=False):
+                    if all(self._part(value) is not None for value in row):
+                        users += self._new_row(row)
+        return users
+
+    def _new_row(self, row: Row) -> list[int]:
+        """Enter a row, and what it takes from outside; return the users of both."""
+        self.rows.append(row)
+        for value in row:
+            del self.waiting[value]
+        users = self._enter(row)
+        for column in columns_of(self.values, row):
+            if column[0] not in self.places:
+                users += self._enter_leaves(column)
+        return users
+
+    def _part(self, value: int) -> int | None:
+        """Return the part of a value of known operands; None where it is in none, or done."""
+        if value in self.places or value in self.taken or self.before >> value & 1:
+            return None
+        if not self.values.operations[value]:
+            return None
+        parts = set()
+        for k in self.values.operands[value]:
+            if k in self.places:
+                parts.add(self.places[k][0])
+            elif self.depends[k] and not self.before >> k & 1:
+                return None
+        return parts.pop() if len(parts) == 1 else None
+
+    def _key(self, value: int, *, loose: bool) -> Key:
+        """Return what a value is made of; its operands come in the order of their rows."""
+        marks = [self._mark(k, loose=loose) for k in self.values.operands[value]]
+        if self.values.commutes(value) and marks[0] > marks[1]:
+            self.values.swap(value)
+            marks.reverse()
+        shape = self.values.shapes[value]
+        return ("sum" if loose and shape in SIGNS else shape, *marks)
+
+    def _mark(self, value: int, *, loose: bool) -> tuple[int, str]:
+        if value in self.places:
+            return (self.places[value][1], "")
+        if loose:
+            return (-1, "")
+        return (-1, self.values.texts[value] if self.values.is_constant(value) else f"x{value}")
