@@ -133,7 +133,7 @@ def read_values(body: str) -> Values | None:
             values.sizes[port] = max(entry + 1, values.sizes.get(port, 0))
             values.outputs.setdefault(current[match[3]], []).append((port, entry))
         elif (match := ASSIGNMENT.fullmatch(line)) and "arg" not in line and "res" not in line:
-            formula = SQUARE.sub(r"(\1*\1)", match[2]).replace("casadi_f", "f")
+            formula = SQUARE.sub(r"(\1*\1)", match[2]).replace("casadi_fabs", "fabs")
             operands = tuple(current[name] for name in VARIABLE.findall(formula))
             text = VARIABLE.sub(lambda name: f"x{current[name[0]]}", formula)
             current[match[1]] = values.add(text, operands)
