@@ -1,7 +1,8 @@
 """A frame as named Functions: what tasks, contacts and laws know of a point or of a body.
 
-A frame is a site or body of a model (`tree_frames.py`), or it is given as expressions of q
-(`expression_frames.py`). Both are `FrameFunctions`, and nothing else is asked of a frame.
+A frame is a site, body or geom of a model (`tree_frames.py`), a point at which a geom touches a
+plane (`contact_frames.py`), or it is given as expressions of q (`expression_frames.py`). All are
+`FrameFunctions`, and nothing else is asked of a frame.
 """
 
 from collections.abc import Callable
@@ -27,11 +28,15 @@ class Carrier:
         point: (3,) the frame's origin in the body's axes, m; zero for expressions, whose body has
             its origin and axes in the frame itself.
         frame_at: (3,) point in the body's axes, m → the frame there, with the body's axes.
+        rolling: () for a frame that is fixed to the body. A frame that touches a plane where the
+            body rolls is off its `point` by a vector that moves over the surface; frames of one
+            body with equal `rolling` have this vector in common, and `frame_at` adds it.
     """
 
     body: int | None
     point: Array
     frame_at: Callable[[Array], "FrameFunctions"]
+    rolling: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True)
