@@ -12,9 +12,18 @@ PAIR = """
   <option gravity="0 0 0"/>
   <worldbody>
     {fixed}
-    <body name="b1" pos="0 0 .1"><freejoint/>{first}<body name="arm" pos="0 5 0"><joint axis="1 2 3"/>
-      <geom name="weight" size=".01" contype="0" conaffinity="0"/></body></body>
+    <body name="b1" pos="0 0 .1"><freejoint/>{first}
+      <body name="arm" pos="0 5 0"><joint axis="1 2 3"/>
+        <geom name="weight" size=".01" contype="0" conaffinity="0"/></body></body>
     <body name="b2" pos=".3 0 .2"><freejoint/>{second}</body>
+  </worldbody>
+</mujoco>
+"""
+STANDING = """
+<mujoco>
+  <worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>
+    <body><freejoint/><geom name="foot" type="cylinder" size=".12 .2"/></body>
   </worldbody>
 </mujoco>
 """
@@ -29,11 +38,14 @@ SHAPES = {
     "ellipsoid": 'type="ellipsoid" size=".1 .25 .15"',
 }
 ON_BODIES = [("sphere", "sphere"), ("sphere", "capsule"), ("capsule", "capsule"), ("sphere", "box")]
+ROUNDING = 1e-12
+STEP = 1e-5
+DIFFERENCE = 1e-7  # central differences with that step
 POSE = 'pos=".05 -.02 .03" euler="40 20 -30"'
 
 
 def shape(name: str, kind: str) -> str:
-    return f'<geom name="{name}" {SHAPES[kind]} {POSE} {COMMON} friction=".4 .05 .001"/>'
+    return f'<geom name="{name}" {SHAPES[kind]} {POSE} margin="20" friction=".4 .05 .001"/>'
 
 
 def model_of(first: str, second: str) -> mujoco.MjModel:
@@ -45,10 +57,14 @@ def model_of(first: str, second: str) -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_string(text)
 
 
-def configurations(system, count, seed=0, spread=1.0):
+def configurations(system, count, seed=0):
+    """Return random configurations; in every second one the two bodies are close together."""
     rng = np.random.default_rng(seed)
-    steps = rng.normal(size=(count, system.nv)) * spread
-    return [np.array(system.integrate(system.tree.q0, step)).ravel() for step in steps]
+    steps = rng.normal(size=(count, system.nv))
+    poses = [np.array(system.integrate(system.tree.q0, step)).ravel() for step in steps]
+    for q in poses[::2]:
+        q[8:11] = q[:3] + 0.06 * (q[8:11] - q[:3])
+    return poses
 
 
 def reported(model, q):
@@ -59,18 +75,146 @@ def reported(model, q):
     return data, list(data.contact[: data.ncon])
 
 
-for first, second in [("plane", s) for s in SHAPES] + ON_BODIES:
+PAIRS = [("plane", second) for second in SHAPES] + ON_BODIES
+by_pair = pytest.mark.parametrize(("first", "second"), PAIRS)
+
+
+def values(function, *arguments):
+    return [np.array(x).ravel() for x in function.call([ca.DM(a) for a in arguments])]
+
+
+def nearest(contact, theirs, q):
+    """Return MuJoCo's contact that is nearest to one of ours, and ours as an array."""
+    gap, point, normal = values(contact.gap, q)
+    match = min(theirs, key=lambda t: np.abs(np.r_[gap - t.dist, point - t.pos]).max())
+    return match, np.r_[gap, point, normal]
+
+
+def assert_is_reported(contact, theirs, q):
+    match, ours = nearest(contact, theirs, q)
+    expected = np.r_[match.dist, match.pos, match.frame[:3]]
+    np.testing.assert_allclose(ours, expected, atol=ROUNDING, err_msg=contact.name)
+    np.testing.assert_allclose(contact.friction, match.friction, err_msg=contact.name)
+    assert contact.condim == match.dim
+
+
+@by_pair
+def test_gaps_points_and_normals_are_mujocos(first, second):
+    model = model_of(first, second)
+    system, compared, overlapping = mb.read_mjcf(model), 0, 0
+    for q in configurations(system, 40):
+        contacts = mb.contacts_of(system, q=q)
+        _, theirs = reported(model, q)
+        assert not contacts.left_out
+        if contacts[0].label.startswith("rim"):
+            continue  # see the test of cylinders that stand
+        expected = min(len(theirs), 2 if second == "cylinder" else 4)
+        assert len(contacts) == expected
+        for contact in contacts:
+            assert_is_reported(contact, theirs, q)
+            compared += 1
+            overlapping += float(contact.gap(q)[0]) < 0
+    assert compared >= 25
+    assert overlapping >= 3
+
+
+def test_the_centre_of_a_sphere_may_lie_inside_a_box():
+    model = model_of("sphere", "box")
+    system, inside = mb.read_mjcf(model), 0
+    for q in configurations(system, 40, seed=5):
+        (contact,) = mb.contacts_of(system, q=q)
+        _, theirs = reported(model, q)
+        assert_is_reported(contact, theirs, q)
+        inside += float(contact.gap(q)[0]) < -0.11
+    assert inside >= 5
+
+
+def test_a_cylinder_that_stands_has_mujocos_three_points_of_its_disc():
+    model = mujoco.MjModel.from_xml_string(STANDING)
+    system = mb.read_mjcf(model)
+    for quat, sign in (([1.0, 0, 0, 0], "-"), ([0.0, 1, 0, 0], "+"), ([0.8, 0, 0, 0.6], "-")):
+        q = np.r_[0.1, 0.2, 0.19, quat]
+        contacts = mb.contacts_of(system, q=q)
+        assert [c.label for c in contacts] == [f"rim {sign}{angle}" for angle in (0, 120, 240)]
+        _, theirs = reported(model, q)
+        assert len(theirs) == 3
+        for contact in contacts:
+            assert_is_reported(contact, theirs, q)
+
+
+def relative_rows(model, data, contact):
+    """Return (3, nv) velocity of geom2's body at a contact minus that of geom1's, by MuJoCo."""
+    first, second = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+    for rows, geom in ((first, contact.geom[0]), (second, contact.geom[1])):
+        mujoco.mj_jac(model, data, rows, None, contact.pos, model.geom_bodyid[geom])
+    return second - first
+
+
+@by_pair
+def test_jacobians_are_mujocos_relative_velocity_of_the_material(first, second):
     model = model_of(first, second)
     system = mb.read_mjcf(model)
-    worst = 0
-    for q in configurations(system, 40):
-        ours = mb.contacts_of(system, q=q)
+    for q in configurations(system, 6, seed=1):
         data, theirs = reported(model, q)
-        worst_q = 0
-        for c in ours:
-            gap, point, normal = (np.array(x).ravel() for x in c.gap(q))
-            err = min((np.abs(np.r_[gap - t.dist, point - t.pos, normal - t.frame[:3]]).max() for t in theirs), default=9)
-            worst_q = max(worst_q, err)
-        worst = max(worst, worst_q)
-        if worst_q > 1e-6: print(first, second, len(ours), len(theirs), worst_q, ours[0].label)
-    print(first, second, worst)
+        for contact in mb.contacts_of(system, q=q):
+            if contact.label.startswith("rim"):
+                continue
+            match, _ = nearest(contact, theirs, q)
+            rows = relative_rows(model, data, match)
+            ours = np.array(contact.jacobian(q))
+            np.testing.assert_allclose(ours, rows, atol=10 * ROUNDING)
+            along = match.frame[:3] @ rows
+            np.testing.assert_allclose(
+                np.array(contact.gap_jacobian(q)).ravel(), along, atol=10 * ROUNDING
+            )
+
+
+@by_pair
+def test_rates_and_biases_are_the_changes_along_a_motion(first, second):
+    system = mb.read_mjcf(model_of(first, second))
+    rng = np.random.default_rng(2)
+    for q in configurations(system, 6, seed=2):
+        v = rng.normal(size=system.nv)
+        ends = [np.array(system.integrate(q, s * STEP * v)).ravel() for s in (1, -1)]
+        for contact in mb.contacts_of(system, q=q):
+            gaps = [np.array(contact.gap(end)[0]) for end in ends]
+            rows = [np.array(contact.jacobian(end)) for end in ends]
+            normal_rows = [np.array(contact.gap_jacobian(end)) for end in ends]
+            rate, bias, gap_bias = (
+                (after - before) @ by / (2 * STEP)
+                for (after, before), by in ((gaps, np.ones(1)), (rows, v), (normal_rows, v))
+            )
+            found = np.array(contact.gap_jacobian(q) @ v).ravel()
+            np.testing.assert_allclose(found, rate.ravel(), atol=DIFFERENCE, err_msg=contact.name)
+            (found,) = values(contact.bias, q, v)
+            np.testing.assert_allclose(found, bias, atol=DIFFERENCE, err_msg=contact.name)
+            (found,) = values(contact.gap_bias, q, v)
+            np.testing.assert_allclose(found, gap_bias, atol=DIFFERENCE, err_msg=contact.name)
+
+
+def all_derivatives(contact, q, v):
+    """Return every output of a contact and its derivatives by q and v, as one array."""
+    parts = []
+    for name in ("gap", "gap_jacobian", "jacobian", "bias", "gap_bias"):
+        function = getattr(contact, name)
+        arguments = [ca.DM(x) for x in (q, v)][: function.n_in()]
+        outputs = function.call(arguments)
+        parts += outputs + function.jacobian().call([*arguments, *outputs])
+    return np.concatenate([np.array(part).ravel() for part in parts])
+
+
+@by_pair
+def test_derivatives_are_numbers_where_surfaces_touch_and_where_centres_coincide(first, second):
+    system = mb.read_mjcf(model_of(first, second))
+    v = np.linspace(-1, 1, system.nv)
+    q = system.tree.q0.copy()
+    (contact, *_) = mb.contacts_of(system, q=q)
+    gap, _, normal = values(contact.gap, q)
+    touching = q.copy()
+    touching[8:11] -= gap * normal
+    if first == "plane":
+        assert abs(float(contact.gap(touching)[0])) < ROUNDING
+    coincident = q.copy()
+    coincident[8:15] = q[:7]
+    for place in (touching, coincident):
+        assert np.all(np.isfinite(all_derivatives(contact, place, v)))
