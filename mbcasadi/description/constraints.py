@@ -116,6 +116,8 @@ class Contact:
         kind: "site", "body", "geom", or "contact" for one of `mb.contacts_of`.
         max_force: upper bound of the normal force, N, or None.
         min_force: lower bound of the normal force while the contact is active, N.
+        place: name of the body that touches, and the point in its axes, m, by which a plant finds
+            the force of a "contact"; None for the other kinds, which the plant has by name.
     """
 
     frame: str
@@ -125,3 +127,4 @@ class Contact:
     kind: str = "site"
     max_force: float | None = None
     min_force: float = 0.0
+    place: tuple[str, tuple[float, float, float]] | None = None

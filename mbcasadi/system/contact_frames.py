@@ -71,9 +71,13 @@ def frame_of_geom(geom: Geom) -> Frame:
 
 def contact_frame(tree: RigidTree, place: PlaneSpot) -> FrameFunctions:
     """Build the Functions of the frame at which a spot touches its plane."""
-    geom, spot = place.geom, place.spot
-    at = geom.pos + rotation_of(geom.quat) @ spot.at
-    return _frame_at(tree, place, Frame(place.name, "body", geom.body, at, UNTURNED))
+    at = point_on_body(place.geom, place.spot)
+    return _frame_at(tree, place, Frame(place.name, "body", place.geom.body, at, UNTURNED))
+
+
+def point_on_body(geom: Geom, spot: ContactSpot) -> Array:
+    """Return the (3,) point x of a spot in the axes of the geom's body, m."""
+    return geom.pos + rotation_of(geom.quat) @ spot.at
 
 
 def _frame_at(tree: RigidTree, place: PlaneSpot, fixed: Frame) -> FrameFunctions:

@@ -15,7 +15,7 @@ from mbcasadi.description import Contact, Geom, RigidTree
 from mbcasadi.errors import ProblemError
 from mbcasadi.model import geometry
 from mbcasadi.model.geometry import ContactSpot, Placed, Witness
-from mbcasadi.system.contact_frames import frame_of_geom, plane_normal
+from mbcasadi.system.contact_frames import frame_of_geom, plane_normal, point_on_body
 from mbcasadi.system.geom_pairs import TouchingPair, is_static
 
 Array = NDArray[np.float64]
@@ -141,6 +141,7 @@ class GeometryContact:
                 "condim in the model"
             )
         normal = plane_normal(self._tree, self._pair.first)
+        at = point_on_body(self._pair.second, self._spot)
         return Contact(
             frame=self.name,
             normal=(float(normal[0]), float(normal[1]), float(normal[2])),
@@ -149,6 +150,7 @@ class GeometryContact:
             kind="contact",
             max_force=max_force,
             min_force=min_force,
+            place=(self.bodies[1], (float(at[0]), float(at[1]), float(at[2]))),
         )
 
     @property
