@@ -12,7 +12,7 @@ from mbcasadi.system.geom_pairs import TouchingPair, is_static, touching_pairs
 from mbcasadi.system.geometry_contacts import GeometryContacts, LeftOut, contacts_of_pair
 from mbcasadi.system.system import System
 
-GROUNDS = ("plane", "sphere", "capsule", "box")
+GROUNDS = ("plane", "sphere", "capsule", "cylinder", "box")
 """Kinds of geoms that some other kind has a formula with, and that can be fixed to the world."""
 
 
@@ -28,9 +28,9 @@ def contacts_of(
 
     Two geoms may touch where MuJoCo's rules say so: contype and conaffinity, bodies that are fixed
     to each other, parents, `<exclude>` and `<pair>`. Formulas exist for spheres, capsules,
-    cylinders, boxes and ellipsoids on a plane, and for two spheres, a sphere and a capsule, two
-    capsules, a sphere and a box; other pairs are in `left_out`. Functions are built when they are
-    first used.
+    cylinders, boxes and ellipsoids on a plane, for a sphere and a sphere, capsule, cylinder or box,
+    and for two capsules; other pairs are in `left_out`. Functions are built when they are first
+    used.
 
     Args:
         system: read from a model.
