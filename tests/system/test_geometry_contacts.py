@@ -4,6 +4,7 @@ import casadi as ca
 import mujoco
 import numpy as np
 import pytest
+from support.compiled import all_compiled
 
 import mbcasadi as mb
 
@@ -226,3 +227,51 @@ def test_derivatives_are_numbers_where_surfaces_touch_and_where_centres_coincide
     coincident[8:15] = q[:7]
     for place in (touching, coincident):
         assert np.all(np.isfinite(all_derivatives(contact, place, v)))
+
+
+SPECIAL = {
+    ("capsule", "capsule"): [("parallel", [0.1, 0.3, 0.0, 1, 0, 0, 0])],
+    ("sphere", "capsule"): [("on the axis", [0, 0, 0.1, 1, 0, 0, 0])],
+    ("sphere", "cylinder"): [
+        ("on the axis", [0, 0, 0.05, 1, 0, 0, 0]),
+        ("on the rim", [0.12, 0, 0.2, 1, 0, 0, 0]),
+    ],
+    ("sphere", "box"): [
+        ("on a face", [0.1, 0, 0, 1, 0, 0, 0]),
+        ("on a corner", [0.1, 0.25, 0.15, 1, 0, 0, 0]),
+        ("in the middle of a cube's diagonal", [0.05, 0.2, 0.1, 1, 0, 0, 0]),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("pair", "pose"), [(pair, pose) for pair, poses in SPECIAL.items() for _, pose in poses]
+)
+def test_gaps_are_mujocos_and_derivatives_numbers_where_normals_are_not_unique(pair, pose):
+    unturned = [shape(name, kind).replace(POSE, "") for name, kind in zip("ab", pair, strict=True)]
+    text = PAIR.format(fixed="", first=unturned[0], second=unturned[1])
+    model = mujoco.MjModel.from_xml_string(text)
+    system = mb.read_mjcf(model)
+    q = system.tree.q0.copy()
+    q[8:15], q[:3] = [0.3, -0.2, 0.5, 1, 0, 0, 0], np.r_[0.3, -0.2, 0.5] + pose[:3]
+    (contact,) = mb.contacts_of(system)
+    _, theirs = reported(model, q)
+    gap = float(contact.gap(q)[0])
+    assert gap == pytest.approx(min(t.dist for t in theirs), abs=ROUNDING)
+    assert np.all(np.isfinite(all_derivatives(contact, q, np.linspace(-1, 1, system.nv))))
+
+
+@pytest.mark.parametrize("pair", [("sphere", "box"), ("plane", "ellipsoid")])
+def test_the_generated_c_gives_the_same_numbers(pair, tmp_path):
+    system = mb.read_mjcf(model_of(*pair))
+    contact = mb.contacts_of(system)[0]
+    members = [contact.gap, contact.gap_jacobian, contact.jacobian, contact.bias, contact.gap_bias]
+    c = all_compiled(members, tmp_path)
+    v = np.linspace(-1, 1, system.nv)
+    for q in configurations(system, 4, seed=8):
+        for member in members:
+            arguments = [ca.DM(x) for x in (q, v)][: member.n_in()]
+            for ours, theirs in zip(
+                member.call(arguments), c[member.name()].call(arguments), strict=True
+            ):
+                np.testing.assert_allclose(np.array(theirs), np.array(ours), atol=ROUNDING)
