@@ -21,10 +21,10 @@ FILTERS = """
     <body name="a" pos="0 0 1"><freejoint/>
       <geom name="a1" friction=".9 .001 .01"/>
       <geom name="a2" pos="1 0 0" contype="2" conaffinity="0" priority="3" friction=".2 .3 .4"/>
-      <body name="fixed" pos="0 .5 0"><geom name="fixed" condim="6"/></body>
       <body name="b" pos="0 1 0"><joint/><geom name="b1" type="capsule" size=".1 .2"/>
         <body name="c" pos="0 1 0"><joint/><geom name="c1" conaffinity="3"/></body>
       </body>
+      <body name="fixed" pos="0 .5 0"><geom name="fixed" condim="6"/></body>
     </body>
     <body name="swing" pos="4 0 1"><joint/><geom name="s1"/></body>
     <body name="d" pos="0 -2 1"><freejoint/><geom name="d1" priority="3" condim="1"/></body>
