@@ -1,19 +1,70 @@
 """The contacts of a model, from its own geometry."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
 
-from numpy.typing import ArrayLike
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.description import RigidTree
 from mbcasadi.errors import ProblemError, UnsupportedFeatureError
+from mbcasadi.model import geometry
+from mbcasadi.model.geometry import ContactSpot
 from mbcasadi.shapes import column, require_name
 from mbcasadi.system.geom_pairs import TouchingPair, is_static, touching_pairs
-from mbcasadi.system.geometry_contacts import GeometryContacts, LeftOut, contacts_of_pair
+from mbcasadi.system.geometry_contacts import GeometryContact, placed
 from mbcasadi.system.system import System
+
+Array = NDArray[np.float64]
 
 GROUNDS = ("plane", "sphere", "capsule", "cylinder", "box")
 """Kinds of geoms that some other kind has a formula with, and that can be fixed to the world."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A pair of geoms that may touch in MuJoCo and has no formula here.
+
+    Attributes:
+        geom1, geom2: their names.
+        reason: why.
+    """
+
+    geom1: str
+    geom2: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class GeometryContacts(Sequence[GeometryContact]):
+    """The contacts of a model's geometry, as a sequence.
+
+    Attributes:
+        contacts: in MuJoCo's order of bodies.
+        left_out: pairs that may touch and have no formula.
+    """
+
+    contacts: tuple[GeometryContact, ...]
+    left_out: tuple[LeftOut, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> GeometryContact: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[GeometryContact, ...]: ...
+    def __getitem__(self, index: int | slice) -> GeometryContact | tuple[GeometryContact, ...]:
+        """Return one contact, or several."""
+        return self.contacts[index]
+
+    def __len__(self) -> int:
+        """Return the number of contacts."""
+        return len(self.contacts)
+
+    def __iter__(self) -> Iterator[GeometryContact]:
+        """Iterate over the contacts."""
+        return iter(self.contacts)
 
 
 @checked
@@ -71,7 +122,7 @@ def contacts_of(
             "contype, conaffinity, <exclude> and <pair>, and read the file that holds the floor"
         )
     at = column("q", tree.q0 if q is None else q, tree.nq)
-    found = [contacts_of_pair(tree, pair, at) for pair in chosen]
+    found = [_contacts_of_pair(tree, pair, at) for pair in chosen]
     return GeometryContacts(
         contacts=tuple(c for each in found if not isinstance(each, LeftOut) for c in each),
         left_out=tuple(each for each in found if isinstance(each, LeftOut)),
@@ -102,3 +153,31 @@ def _is_chosen(
     geoms = (pair.first, pair.second)
     of_bodies = bodies is None or any(tree.bodies[geom.body].name in bodies for geom in geoms)
     return of_bodies and (ground is None or any(geom.name == ground for geom in geoms))
+
+
+def _contacts_of_pair(
+    tree: RigidTree, pair: TouchingPair, q: Array
+) -> tuple[GeometryContact, ...] | LeftOut:
+    """Return the contacts of two geoms, or why there are none.
+
+    Args:
+        tree: the mechanism.
+        pair: of the tree.
+        q: (nq,) configuration at which the sides of boxes and cylinders that touch are chosen.
+    """
+    first, second = pair.first, pair.second
+
+    def contact(spot: ContactSpot | None) -> GeometryContact:
+        bodies = (tree.bodies[first.body].name, tree.bodies[second.body].name)
+        label = "" if spot is None else spot.label
+        return GeometryContact(
+            first.name, second.name, bodies, label, pair.friction, pair.condim, tree, pair, spot
+        )
+
+    if first.kind == "plane" and geometry.spots(second):
+        R1, R2 = (np.array(ca.evalf(placed(tree, geom, ca.SX(q)).R)) for geom in (first, second))
+        return tuple(contact(spot) for spot in geometry.facing_spots(second, R2, R1[:, 2]))
+    if (first.kind, second.kind) in geometry.PAIRS:
+        return (contact(None),)
+    reason = f"a {first.kind} against a {second.kind} has no formula here"
+    return LeftOut(first.name, second.name, reason)

@@ -1,9 +1,8 @@
-"""Contacts from a model's own geometry: distances, points, normals, friction and Jacobians."""
+"""One contact of a model's own geometry: gap, point, normal, friction and Jacobians."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
 
 import casadi as ca
 import numpy as np
@@ -158,7 +157,7 @@ class GeometryContact:
         return self._pair.first.body, self._pair.second.body
 
     def _witness(self, q: ca.SX) -> Witness:
-        first, second = (_placed(self._tree, g, q) for g in (self._pair.first, self._pair.second))
+        first, second = (placed(self._tree, g, q) for g in (self._pair.first, self._pair.second))
         if self._spot is None:
             return geometry.pair_witness(first, second)
         return geometry.plane_witness(first, second, self._spot)
@@ -180,77 +179,6 @@ class GeometryContact:
         return ca.Function(name, inputs, values, ["q", "v"][: len(inputs)], outputs, {"cse": True})
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """A pair of geoms that may touch in MuJoCo and has no formula here.
-
-    Attributes:
-        geom1, geom2: their names.
-        reason: why.
-    """
-
-    geom1: str
-    geom2: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class GeometryContacts(Sequence[GeometryContact]):
-    """The contacts of a model's geometry, as a sequence.
-
-    Attributes:
-        contacts: in MuJoCo's order of bodies.
-        left_out: pairs that may touch and have no formula.
-    """
-
-    contacts: tuple[GeometryContact, ...]
-    left_out: tuple[LeftOut, ...]
-
-    @overload
-    def __getitem__(self, index: int) -> GeometryContact: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[GeometryContact, ...]: ...
-    def __getitem__(self, index: int | slice) -> GeometryContact | tuple[GeometryContact, ...]:
-        """Return one contact, or several."""
-        return self.contacts[index]
-
-    def __len__(self) -> int:
-        """Return the number of contacts."""
-        return len(self.contacts)
-
-    def __iter__(self) -> Iterator[GeometryContact]:
-        """Iterate over the contacts."""
-        return iter(self.contacts)
-
-
-def contacts_of_pair(
-    tree: RigidTree, pair: TouchingPair, q: Array
-) -> tuple[GeometryContact, ...] | LeftOut:
-    """Return the contacts of two geoms, or why there are none.
-
-    Args:
-        tree: the mechanism.
-        pair: of the tree.
-        q: (nq,) configuration at which the sides of boxes and cylinders that touch are chosen.
-    """
-    first, second = pair.first, pair.second
-
-    def contact(spot: ContactSpot | None) -> GeometryContact:
-        bodies = (tree.bodies[first.body].name, tree.bodies[second.body].name)
-        label = "" if spot is None else spot.label
-        return GeometryContact(
-            first.name, second.name, bodies, label, pair.friction, pair.condim, tree, pair, spot
-        )
-
-    if first.kind == "plane" and geometry.spots(second):
-        at_q = [_placed(tree, geom, ca.SX(q)) for geom in (first, second)]
-        R1, R2 = (np.array(ca.evalf(placed.R)) for placed in at_q)
-        return tuple(contact(spot) for spot in geometry.facing_spots(second, R2, R1[:, 2]))
-    if (first.kind, second.kind) in geometry.PAIRS:
-        return (contact(None),)
-    reason = f"a {first.kind} against a {second.kind} has no formula here"
-    return LeftOut(first.name, second.name, reason)
-
-
-def _placed(tree: RigidTree, geom: Geom, q: ca.SX) -> Placed:
+def placed(tree: RigidTree, geom: Geom, q: ca.SX) -> Placed:
+    """Return a geom of a tree with its pose at q."""
     return Placed(geom, *model.frame_pose(tree, frame_of_geom(geom), q))

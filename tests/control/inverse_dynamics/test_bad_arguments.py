@@ -29,7 +29,7 @@ def build(tasks=(POSTURE,), contacts=(), **options):
         (err.UnknownNameError, "'FL_hip'", {"tasks": [PostureTask(("knee",))]}),
         (err.UnknownNameError, "'trunk', 'FL'", {"tasks": [FrameTask("hand")]}),
         (err.UnknownNameError, "unknown site 'toe'", {"contacts": [Contact("toe")]}),
-        (err.UnknownNameError, "kind of frame", {"contacts": [Contact("FL", kind="geom")]}),
+        (err.UnknownNameError, "kind of frame", {"contacts": [Contact("FL", kind="joint")]}),
         (err.ProblemError, "friction 0", {"contacts": feet(friction=0.0)}),
         (err.ProblemError, "2 sides", {"contacts": feet(sides=2)}),
         (err.ProblemError, "1000000 sides; .* at most 360", {"contacts": feet(sides=10**6)}),
