@@ -87,10 +87,10 @@ def contacts_of(
         system: read from a model.
         bodies: only pairs with a geom of one of these bodies; None for all.
         ground: only pairs with this geom, which is fixed to the world; None for all.
-        q: (nq,) configuration at which the sides are chosen that touch a plane: of a box the
-            corners below its centre, at most four, as in MuJoCo; of a cylinder three points of the
-            rim where it stands within 30°, else the lowest points of both rims. By default the
-            authored configuration.
+        q: (nq,) configuration at which the sides are chosen that touch a plane: of a box the four
+            corners of the face that looks most towards it; of a cylinder three points of the rim
+            where it stands within 30°, else the lowest points of both rims. By default the authored
+            configuration.
 
     Returns:
         The contacts as a sequence, explicit pairs first.

@@ -75,3 +75,13 @@ class FrameFunctions:
                 "with_frame, or a task of its position only (orientation='')"
             )
         return self.attitude
+
+
+def require_fixed(frame: FrameFunctions) -> None:
+    """Raise `ProblemError` for a frame whose Jacobian is not the derivative of its position."""
+    if frame.carrier is not None and frame.carrier.rolling:
+        raise ProblemError(
+            f"frame '{frame.name}' moves over the surface of its body, which rolls, and its "
+            "Jacobian is that of the material; expected a site, a body, a geom, or a contact that "
+            "is fixed to its body"
+        )

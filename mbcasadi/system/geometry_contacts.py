@@ -115,7 +115,7 @@ class GeometryContact:
         max_force: float | None = None,
         min_force: float = 0.0,
     ) -> Contact:
-        """Return the contact for `InverseDynamicsQP`, `equilibrium` and the planners of MPC.
+        """Return the contact for `InverseDynamicsQP`, `equilibrium` and `single_rigid_body`.
 
         Its frame, `system.frame(name, "contact")`, is at the surface of geom2; it has the Jacobian
         of the material there. Its bias is the rate of `J v`, so that a foot which rolls does not

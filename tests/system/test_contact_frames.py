@@ -49,6 +49,7 @@ FEET = {
 }
 COUNTS = {"capsule": 2, "box": 4, "disc": 3, "roller": 2, "four balls": 4, "unlike balls": 2}
 ROUNDING = 1e-11
+HELD = 1e-7  # m: feet of an equilibrium, which an iteration closes
 STEP = 1e-5
 DIFFERENCE = 1e-7  # central differences with that step; rates of a few 1/s
 SLIP = 1e-6  # m/s², with accelerations of some 10
@@ -103,7 +104,7 @@ def test_the_frame_is_at_the_surface_and_moves_as_the_material(kind):
     system = mb.read_mjcf(model)
     for q, v in states(system):
         data = reported(model, q, v)
-        feet = feet_of(system, q if kind == "box" else None)
+        feet = feet_of(system)
         assert len(feet) == 2 * COUNTS.get(kind, 1)
         for foot in feet:
             frame = system.frame(foot.as_contact().frame, "contact")
@@ -116,7 +117,7 @@ def test_the_frame_is_at_the_surface_and_moves_as_the_material(kind):
             turned = np.zeros(9)
             mujoco.mju_quat2Mat(turned, np.array(frame.quaternion(q)).ravel())
             np.testing.assert_allclose(R.ravel(), turned, atol=ROUNDING)
-            if kind == "disc":  # MuJoCo takes other points of the rim where it is tilted
+            if kind in ("disc", "box"):  # MuJoCo takes other points where they are tilted
                 rows = np.zeros((3, model.nv))
                 mujoco.mj_jac(model, data, rows, None, p, model.body(foot.bodies[1]).id)
             else:
@@ -230,6 +231,41 @@ def test_what_is_no_foot_on_a_plane_makes_no_contact():
     assert ground.as_contact(friction=0.3, max_force=9.0).friction == 0.3
     with pytest.raises(ProblemError, match="friction is 'high'"):
         ground.as_contact(friction="high")
+
+
+def test_a_frame_that_rolls_is_no_frame_of_a_task():
+    ball, box = (mb.read_mjcf(walker(kind)) for kind in ("ball", "box"))
+    task = mb.control.FrameTask("f1 on ground", kind="contact")
+    with pytest.raises(ProblemError, match="'f1 on ground' moves over the surface of its body"):
+        task.components(ball)
+    with pytest.raises(ProblemError, match="moves over the surface"):
+        ball.relative_frame("f1 on ground", "trunk", kind="contact")
+    corner = mb.control.FrameTask("f1 on ground, corner 0", kind="contact")
+    mb.control.check_task(corner, box)
+
+
+@pytest.mark.parametrize("kind", ["ball", "capsule", "box"])
+def test_an_equilibrium_on_these_feet_is_one_of_mujocos_forces(kind):
+    model = walker(kind)
+    system = mb.read_mjcf(model)
+    feet = feet_of(system)
+    contacts = [foot.as_contact() for foot in feet]
+    rest = mb.equilibrium(system, system.tree.q0, contacts=contacts)
+    touching = [
+        np.array(system.frame(c.frame, "contact").pose(system.tree.q0)[0]) for c in contacts
+    ]
+    data, start = reported(model, rest.q, 0), reported(model, system.tree.q0, 0)
+    axes = ground_axes(start.geom("ground").xmat.reshape(3, 3)[:, 2])
+    force = np.r_[np.zeros(6), rest.u]
+    for foot, place, local in zip(feet, touching, rest.contact_forces, strict=True):
+        body, rows = model.body(foot.bodies[1]).id, np.zeros((3, model.nv))
+        arm = start.xmat[body].reshape(3, 3).T @ (place.ravel() - start.xpos[body])
+        now = data.xpos[body] + data.xmat[body].reshape(3, 3) @ arm
+        np.testing.assert_allclose(now, place.ravel(), atol=HELD)
+        mujoco.mj_jac(model, data, rows, None, now, body)
+        force += rows.T @ axes.T @ local
+    np.testing.assert_allclose(data.qfrc_bias - data.qfrc_passive, force, atol=NEWTON)
+    assert np.abs(rest.contact_forces[:, 1:]).max() > 1  # friction acts at an arm of the radius
 
 
 def test_frames_take_expressions():

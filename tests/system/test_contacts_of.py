@@ -11,6 +11,7 @@ from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError, Unsuppor
 
 ROUNDING = 1e-12
 FAR = 50.0  # m: with this margin MuJoCo reports pairs that do not touch, too
+UNREPORTED = ("rim", "corner")  # MuJoCo may report other points of a tilted cylinder or box
 FILTERS = """
 <mujoco>
   <option><flag {flag}/></option>
@@ -188,7 +189,7 @@ def test_contacts_of_robots_are_those_that_mujoco_reports(name):
     for _ in range(2):
         q = np.array(system.integrate(system.tree.q0, 0.5 * rng.normal(size=system.nv))).ravel()
         theirs = reported(model, q)
-        all_of_them = [c for c in mb.contacts_of(system, q=q) if not c.label.startswith("rim")]
+        all_of_them = [c for c in mb.contacts_of(system, q=q) if not c.label.startswith(UNREPORTED)]
         on_planes = [contact for contact in all_of_them if contact.geom1 in planes]
         of_links = [contact for contact in all_of_them if contact.geom1 not in planes]
         for contact in [*on_planes[:6], *of_links[::4][:6]]:
@@ -201,9 +202,9 @@ def test_contacts_of_robots_are_those_that_mujoco_reports(name):
                 if list(t.geom) == pair
             ]
             assert min(errors, default=np.inf) < 100 * ROUNDING, contact.name
+            compared += 1
             rows = relative_rows(model, q, contact, point)
             np.testing.assert_allclose(np.array(contact.jacobian(q)), rows, atol=100 * ROUNDING)
             along = np.array(contact.gap_jacobian(q)).ravel()
             np.testing.assert_allclose(along, normal @ rows, atol=100 * ROUNDING)
-            compared += 1
     assert compared >= 8

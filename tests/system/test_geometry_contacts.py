@@ -105,6 +105,14 @@ def assert_is_reported(contact, theirs, q):
     assert contact.condim == match.dim
 
 
+def is_below_centre(contact, model, q):
+    """Return whether a corner of a box is; MuJoCo reports no other one. True for other points."""
+    data, _ = reported(model, q)
+    _, point, normal = values(contact.gap, q)
+    below = normal @ (point - data.geom("g2").xpos) + float(contact.gap(q)[0]) / 2 <= 0
+    return below or not contact.label.startswith("corner")
+
+
 @by_pair
 def test_gaps_points_and_normals_are_mujocos(first, second):
     model = model_of(first, second)
@@ -118,7 +126,7 @@ def test_gaps_points_and_normals_are_mujocos(first, second):
         most = {"cylinder": 2, "capsule": 2, "box": 4} if first == "plane" else {}
         expected = min(len(theirs), most.get(second, 1))
         assert len(contacts) == expected
-        for contact in contacts:
+        for contact in (contact for contact in contacts if is_below_centre(contact, model, q)):
             assert_is_reported(contact, theirs, q)
             compared += 1
             overlapping += float(contact.gap(q)[0]) < 0
@@ -166,7 +174,7 @@ def test_jacobians_are_mujocos_relative_velocity_of_the_material(first, second):
     for q in configurations(system, 6, seed=1):
         data, theirs = reported(model, q)
         for contact in mb.contacts_of(system, q=q):
-            if contact.label.startswith("rim"):
+            if contact.label.startswith("rim") or not is_below_centre(contact, model, q):
                 continue
             match, _ = nearest(contact, theirs, q)
             rows = relative_rows(model, data, match)

@@ -31,7 +31,6 @@ Array = NDArray[np.float64]
 STANDING = float(np.cos(np.deg2rad(30.0)))
 """Cosine between the axis of a cylinder and the normal above which it stands on a disc."""
 RIM_ANGLES = (0, 120, 240)  # degrees from the x axis: the points that MuJoCo takes of a flat disc
-MOST_CORNERS = 4  # that MuJoCo reports of a box on a plane
 
 
 class ContactSpot(NamedTuple):
@@ -71,9 +70,10 @@ def spots(geom: Geom) -> tuple[ContactSpot, ...]:
 def facing_spots(geom: Geom, R: Array, n: Array) -> tuple[ContactSpot, ...]:
     """Return the spots that touch first, of a geom with the rotation R on a plane.
 
-    Of a box these are the corners below its centre, at most four, as in MuJoCo; of a cylinder whose
-    axis is within 30° of the normal, three points on the rim of the lower disc, else the lowest
-    points of both rims.
+    Of a box these are the corners of the face that looks most towards the plane; of a cylinder
+    whose axis is within 30° of the normal, three points on the rim of the lower disc, else the
+    lowest points of both rims. (MuJoCo reports the first four corners below the centre: the same
+    ones, unless a flat box is tilted steeply.)
 
     Args:
         geom: the shape.
@@ -81,8 +81,9 @@ def facing_spots(geom: Geom, R: Array, n: Array) -> tuple[ContactSpot, ...]:
         n: (3,) normal of the plane.
     """
     if geom.kind == "box":
-        below = [spot for spot in spots(geom) if n @ R @ spot.at <= 0]
-        return tuple(below[:MOST_CORNERS])
+        cosines = n @ R
+        k = int(np.argmax(np.abs(cosines)))
+        return tuple(spot for spot in spots(geom) if cosines[k] * spot.at[k] < 0)
     if geom.kind == "cylinder":
         upright = float(n @ R[:, 2])
         kind = "edge" if abs(upright) <= STANDING else "rim -" if upright > 0 else "rim +"
