@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mbcasadi.simulation import Event, EventRecord, Switch, Trajectory, assemble
     from mbcasadi.simulation.fixed_step import simulate_fixed_step
     from mbcasadi.simulation.simulate import simulate
-    from mbcasadi.system import System, from_equations, from_lagrangian, read_mjcf
+    from mbcasadi.system import System, contacts_of, from_equations, from_lagrangian, read_mjcf
     from mbcasadi.system.redundancy import redundancy
     from mbcasadi.validation.campaign import campaign
     from mbcasadi.validation.validate import validate
@@ -72,6 +72,7 @@ _HOMES = {
     ),
     "mbcasadi.system": (
         "System",
+        "contacts_of",
         "from_equations",
         "from_lagrangian",
         "read_mjcf",
@@ -95,6 +96,7 @@ __all__ = [
     "campaign",
     "codegen",
     "constraint_force",
+    "contacts_of",
     "control",
     "dynamics",
     "equilibrium",

@@ -18,6 +18,7 @@ from mbcasadi.description.controller import (
     TuningParameter,
 )
 from mbcasadi.description.coverage import Coverage, CoverageItem
+from mbcasadi.description.geoms import CollisionRules, Geom, GeomPair
 from mbcasadi.description.qp_stages import LeastDistanceStages
 from mbcasadi.description.tree import Body, FixedTendon, Frame, Joint, RigidTree
 
@@ -25,6 +26,7 @@ __all__ = [
     "Actuator",
     "Baumgarte",
     "Body",
+    "CollisionRules",
     "Connect",
     "Contact",
     "Controller",
@@ -34,6 +36,8 @@ __all__ = [
     "Equality",
     "FixedTendon",
     "Frame",
+    "Geom",
+    "GeomPair",
     "Joint",
     "JointCoupling",
     "LeastDistanceStages",

@@ -108,13 +108,16 @@ class Contact:
     two tangents that complete a right-handed frame.
 
     Attributes:
-        frame: name of the site or body that touches, or of a frame of `System.with_frame`.
+        frame: name of the site or body that touches, of a frame of `System.with_frame`, or of a
+            contact of `mb.contacts_of`.
         normal: (3,) unit normal in world axes, pointing from the ground into the robot.
         friction: Coulomb coefficient mu.
         sides: sides of the inner friction pyramid, 3 to 360.
-        kind: "site" or "body".
+        kind: "site", "body", "geom", or "contact" for one of `mb.contacts_of`.
         max_force: upper bound of the normal force, N, or None.
         min_force: lower bound of the normal force while the contact is active, N.
+        place: name of the body that touches, and the point in its axes, m, by which a plant finds
+            the force of a "contact"; None for the other kinds, which the plant has by name.
     """
 
     frame: str
@@ -124,3 +127,4 @@ class Contact:
     kind: str = "site"
     max_force: float | None = None
     min_force: float = 0.0
+    place: tuple[str, tuple[float, float, float]] | None = None

@@ -10,6 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.description.geoms import CollisionRules, Geom
+
 Array = NDArray[np.float64]
 JointKind = Literal["free", "ball", "slide", "hinge"]
 FrameKind = Literal["site", "body", "geom"]
@@ -136,6 +138,9 @@ class RigidTree:
         q_spring: (nq,) rest configuration of the joint springs (`qpos_spring`).
         armature: (nv,) inertia added on the diagonal of M by joints and actuators.
         damping: (nv,) linear damping of the joints.
+        keyframes: configurations by name.
+        geoms: shapes, in MuJoCo's order.
+        collision_rules: which geoms may touch.
     """
 
     name: str
@@ -149,6 +154,8 @@ class RigidTree:
     armature: Array
     damping: Array
     keyframes: dict[str, Array] = field(default_factory=dict)
+    geoms: tuple[Geom, ...] = ()
+    collision_rules: CollisionRules = field(default_factory=CollisionRules)
 
     @property
     def nq(self) -> int:

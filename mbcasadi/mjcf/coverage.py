@@ -151,7 +151,12 @@ def _counts(model: mujoco.MjModel, solver: str) -> list[CoverageItem]:
     flexes = pick(names(model, "flex"), collides)
     flex_contact = [_item("flex", flexes, "contact", "plant only", solver)] if flexes else []
     counts = [
-        ("geoms and pairs", in_contact, "contact", f"{solver}; state contacts with `Contact`"),
+        (
+            "geoms and pairs",
+            in_contact,
+            "contact",
+            f"{solver}; `contacts_of` has its geometry, `Contact` its law",
+        ),
         ("equality constraints", model.neq, "solref, solimp", "constraints are exact here"),
         ("sensors", model.nsensor, "readings", "read them from the plant"),
         ("skins, cameras, lights", model.nskin + model.ncam + model.nlight, "pictures", "unused"),

@@ -10,6 +10,7 @@ from mbcasadi.description import Body, FixedTendon, Frame, Joint, RigidTree
 from mbcasadi.description.tree import Compensation, JointKind
 from mbcasadi.mjcf.compat import is_fixed_tendon
 from mbcasadi.mjcf.flags import Flags
+from mbcasadi.mjcf.geoms import collision_rules, geoms
 from mbcasadi.mjcf.names import model_name, names
 from mbcasadi.mjcf.reflected_inertia import ReflectedInertia
 
@@ -51,6 +52,8 @@ def rigid_tree(
         armature=np.array(model.dof_armature) + reflected.joint_armature,
         damping=damping if flags.damper else np.zeros(model.nv),
         keyframes={key: np.array(model.key_qpos[i]) for i, key in enumerate(names(model, "key"))},
+        geoms=geoms(model),
+        collision_rules=collision_rules(model),
     )
 
 

@@ -1,4 +1,4 @@
-"""Contact forces as they act on a named site, geom or body."""
+"""Contact forces as they act on a named site, geom or body, or near a point of a body."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.errors import UnknownNameError
+from mbcasadi.errors import ShapeError, UnknownNameError
 from mbcasadi.plant.api import contact_force
+from mbcasadi.real_numbers import real_array
 
 Array = NDArray[np.float64]
 FrameKind = Literal["site", "geom", "body"]
@@ -45,12 +46,21 @@ class ContactForce:
 
 @dataclass(frozen=True)
 class ContactFrame:
-    """A frame whose contacts are measured: its body, and the geom if only that one counts."""
+    """A frame whose contacts are measured.
+
+    Attributes:
+        name: of the frame.
+        body: index of its body.
+        geom: index of the geom if only that one counts.
+        site: index of the site that it is, or None.
+        point: (3,) where it is in the axes of the body, m; None for a site, geom or body.
+    """
 
     name: str
     body: int
-    geom: int | None
-    site: int | None
+    geom: int | None = None
+    site: int | None = None
+    point: Array | None = None
 
 
 def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> ContactFrame:
@@ -66,10 +76,23 @@ def find_frame(model: mujoco.MjModel, name: str, kind: FrameKind) -> ContactFram
         names = ", ".join(repr(v) for v in valid if v) or "none"
         raise UnknownNameError(f"unknown {kind} {name!r}; this model has: {names}")
     if kind == "site":
-        return ContactFrame(name, int(model.site_bodyid[index]), None, index)
+        return ContactFrame(name, int(model.site_bodyid[index]), site=index)
     if kind == "geom":
-        return ContactFrame(name, int(model.geom_bodyid[index]), index, None)
-    return ContactFrame(name, index, None, None)
+        return ContactFrame(name, int(model.geom_bodyid[index]), geom=index)
+    return ContactFrame(name, index)
+
+
+def find_point(model: mujoco.MjModel, name: str, body: str, point: Sequence[float]) -> ContactFrame:
+    """Return the frame `name` at a point (3,) of a body, in its axes, m.
+
+    Raises:
+        UnknownNameError: no such body; the message lists the valid names.
+        ShapeError: a point that is not three finite numbers.
+    """
+    place = real_array(name, point)
+    if place.shape != (3,) or not np.all(np.isfinite(place)):
+        raise ShapeError(f"{name}: the point is {point}; expected three finite numbers")
+    return ContactFrame(name, find_frame(model, body, "body").body, point=place)
 
 
 def contact_forces(
@@ -77,8 +100,8 @@ def contact_forces(
 ) -> list[ContactForce]:
     """Return the force on each frame.
 
-    A contact belongs to the frames of its geom's body. Where several sites share one body (the
-    corners of a sole), each contact counts for the site that is nearest to it.
+    A contact belongs to the frames of its geom's body. Where several sites or points share one body
+    (the corners of a sole), each contact counts for the one that is nearest to it.
     """
     parts: list[list[tuple[Array, Array, float]]] = [[] for _ in frames]
     for i in range(data.ncon):
@@ -119,6 +142,9 @@ def _owner(
 
 def frame_position(data: mujoco.MjData, frame: ContactFrame) -> Array:
     """Return the (3,) position of a frame in the world, m."""
+    if frame.point is not None:
+        place = data.xpos[frame.body] + data.xmat[frame.body].reshape(3, 3) @ frame.point
+        return np.asarray(place)
     if frame.site is not None:
         return np.asarray(data.site_xpos[frame.site])
     return np.asarray(data.xpos[frame.body] if frame.geom is None else data.geom_xpos[frame.geom])

@@ -14,6 +14,7 @@ from mbcasadi.plant.contacts import (
     FrameKind,
     contact_forces,
     find_frame,
+    find_point,
     frame_position,
 )
 from mbcasadi.plant.measurement import Measurement
@@ -224,6 +225,26 @@ class Plant:
         """
         frames = [find_frame(self.model, name, kind) for name in names]
         return dict(zip(names, contact_forces(self.model, self.data, frames), strict=True))
+
+    @checked
+    def contact_forces_at(
+        self, places: Mapping[str, tuple[str, Sequence[float]]]
+    ) -> dict[str, tuple[ContactForce, Array]]:
+        """Return the contact force at points of bodies, and where these are, by their names.
+
+        Each contact of a body counts for the nearest one of its points.
+
+        Args:
+            places: name of the body and (3,) point in its axes, m, for each name.
+
+        Raises:
+            UnknownNameError: no such body; the message lists the valid names.
+            ShapeError: a point that is not three finite numbers.
+        """
+        frames = [find_point(self.model, name, *place) for name, place in places.items()]
+        forces = contact_forces(self.model, self.data, frames)
+        positions = [np.array(frame_position(self.data, frame)) for frame in frames]
+        return dict(zip(places, zip(forces, positions, strict=True), strict=True))
 
     @checked
     def frame_position(self, name: str, kind: FrameKind = "site") -> Array:

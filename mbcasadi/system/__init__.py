@@ -1,9 +1,11 @@
 """`System`, the mechanism as named Functions, and the functions that create one."""
 
+from mbcasadi.system.contacts import GeometryContacts, LeftOut, contacts_of
 from mbcasadi.system.equations import from_equations, from_lagrangian
 from mbcasadi.system.frames import Carrier, FrameFunctions
 from mbcasadi.system.from_mjcf import read_mjcf
 from mbcasadi.system.functions import evaluate
+from mbcasadi.system.geometry_contacts import GeometryContact
 from mbcasadi.system.limits import Limits
 from mbcasadi.system.redundancy import Redundancy, redundancy
 from mbcasadi.system.rows import Rows
@@ -12,10 +14,14 @@ from mbcasadi.system.system import System
 __all__ = [
     "Carrier",
     "FrameFunctions",
+    "GeometryContact",
+    "GeometryContacts",
+    "LeftOut",
     "Limits",
     "Redundancy",
     "Rows",
     "System",
+    "contacts_of",
     "evaluate",
     "from_equations",
     "from_lagrangian",

@@ -1,7 +1,8 @@
 """A frame as named Functions: what tasks, contacts and laws know of a point or of a body.
 
-A frame is a site or body of a model (`tree_frames.py`), or it is given as expressions of q
-(`expression_frames.py`). Both are `FrameFunctions`, and nothing else is asked of a frame.
+A frame is a site, body or geom of a model (`tree_frames.py`), a point at which a geom touches a
+plane (`contact_frames.py`), or it is given as expressions of q (`expression_frames.py`). All are
+`FrameFunctions`, and nothing else is asked of a frame.
 """
 
 from collections.abc import Callable
@@ -27,11 +28,15 @@ class Carrier:
         point: (3,) the frame's origin in the body's axes, m; zero for expressions, whose body has
             its origin and axes in the frame itself.
         frame_at: (3,) point in the body's axes, m → the frame there, with the body's axes.
+        rolling: () for a frame that is fixed to the body. A frame that touches a plane where the
+            body rolls is off its `point` by a vector that moves over the surface; frames of one
+            body with equal `rolling` have this vector in common, and `frame_at` adds it.
     """
 
     body: int | None
     point: Array
     frame_at: Callable[[Array], "FrameFunctions"]
+    rolling: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,3 +75,13 @@ class FrameFunctions:
                 "with_frame, or a task of its position only (orientation='')"
             )
         return self.attitude
+
+
+def require_fixed(frame: FrameFunctions) -> None:
+    """Raise `ProblemError` for a frame whose Jacobian is not the derivative of its position."""
+    if frame.carrier is not None and frame.carrier.rolling:
+        raise ProblemError(
+            f"frame '{frame.name}' moves over the surface of its body, which rolls, and its "
+            "Jacobian is that of the material; expected a site, a body, a geom, or a contact that "
+            "is fixed to its body"
+        )

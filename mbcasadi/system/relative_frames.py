@@ -10,7 +10,7 @@ With origin and rotation `p_B`, `R_B` of the frame and `p_C`, `R_C` of the base 
 import casadi as ca
 
 from mbcasadi.spatial import conjugate, multiply
-from mbcasadi.system.frames import FrameFunctions
+from mbcasadi.system.frames import FrameFunctions, require_fixed
 
 
 def relative_frame(
@@ -24,8 +24,10 @@ def relative_frame(
         sizes: nq, nv.
 
     Raises:
-        ProblemError: the base is a point without a rotation.
+        ProblemError: the base is a point without a rotation, or one of them rolls.
     """
+    require_fixed(frame)
+    require_fixed(base)
     nq, nv = sizes
     q, v = ca.SX.sym("q", nq), ca.SX.sym("v", nv)
     quat_C = base.quaternion(q)

@@ -107,6 +107,15 @@ def _body(frame: FrameFunctions) -> int | None:
     return None if frame.carrier is None else frame.carrier.body
 
 
+def _rigid_set(frame: FrameFunctions) -> tuple[object, ...]:
+    """Return what is equal for points of a tree that keep their places to each other.
+
+    Points that roll over the surface do where they roll alike.
+    """
+    rolling = () if frame.carrier is None else frame.carrier.rolling
+    return (_body(frame), *rolling)
+
+
 def _require_moving(frame: FrameFunctions, moves: bool) -> None:
     if not moves:
         raise ProblemError(
@@ -141,9 +150,9 @@ def _sample(
 
 def _tree_bodies(frames: Sequence[FrameFunctions]) -> list[list[int]]:
     """Return the members of each body, of frames of a tree."""
-    bodies: dict[int | None, list[int]] = {}
+    bodies: dict[tuple[object, ...], list[int]] = {}
     for i, frame in enumerate(frames):
-        bodies.setdefault(_body(frame), []).append(i)
+        bodies.setdefault(_rigid_set(frame), []).append(i)
     return list(bodies.values())
 
 
@@ -167,7 +176,7 @@ def _is_on(frames: Sequence[FrameFunctions], poses: SampledPoses, first: int, po
         return False
     bodies = (_body(frames[first]), _body(frames[point]))
     if None not in bodies:
-        return bodies[0] == bodies[1]
+        return _rigid_set(frames[first]) == _rigid_set(frames[point])
     return poses.are_constant(poses.in_axes_of(first, point))
 
 

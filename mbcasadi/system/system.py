@@ -23,10 +23,10 @@ from mbcasadi.system.frames import FrameFunctions
 from mbcasadi.system.functions import Builder, Expression, user_row_expressions
 from mbcasadi.system.limits import Array, Limits
 from mbcasadi.system.members import MEMBERS, RESTS_ON, Member
+from mbcasadi.system.named_frames import functions_of_name
 from mbcasadi.system.relative_frames import relative_frame
 from mbcasadi.system.rows import Rows, append_rows, rows_as_functions
 from mbcasadi.system.scales import Scales, measure_scales
-from mbcasadi.system.tree_frames import frame_functions, frame_of_model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,16 +162,15 @@ class System:
 
         Args:
             name: name of the frame in the model.
-            kind: "site", "body" or "geom".
+            kind: "site", "body", "geom", or "contact" for a point at which a geom touches a plane
+                of the world, as `mb.contacts_of` names it; its Jacobian is that of the material.
 
         Raises:
             UnknownNameError: no such frame; the message lists the valid names.
         """
         key = (kind, name)
         if key not in self._frames:
-            frame = frame_of_model(self.tree, name, kind, [*self._frames])
-            assert self.tree is not None  # without a tree, all names are those of `with_frame`
-            self._frames[key] = frame_functions(self.tree, frame)
+            self._frames[key] = functions_of_name(self.tree, name, kind, [*self._frames])
         return self._frames[key]
 
     @checked

@@ -13,7 +13,7 @@ from mbcasadi.model.transmission import frame_quat
 from mbcasadi.shapes import require_name
 from mbcasadi.system.frames import Array, Carrier, FrameFunctions
 
-KINDS = ("site", "body", "geom")
+KINDS = ("site", "body", "geom", "contact")
 
 
 def frame_of_model(
@@ -82,10 +82,10 @@ def _carrier(tree: RigidTree, frame: Frame) -> Carrier:
     def frame_at(point: Array) -> FrameFunctions:
         return frame_functions(tree, Frame("", "body", root, point, np.array([1.0, 0, 0, 0])))
 
-    return Carrier(root, _point_on(tree, root, frame), frame_at)
+    return Carrier(root, point_on_root(tree, root, frame), frame_at)
 
 
-def _point_on(tree: RigidTree, root: int, frame: Frame) -> Array:
+def point_on_root(tree: RigidTree, root: int, frame: Frame) -> Array:
     """Return the origin of a frame in the axes of the body `root` that it is fixed to."""
     point, body = np.asarray(frame.pos, dtype=float), frame.body
     while body != root:

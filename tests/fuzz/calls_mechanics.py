@@ -18,6 +18,13 @@ def calls_of_systems():
         "read_mjcf": {"source": ex.FOUR_BAR},
         "from_lagrangian": equations | {"kinetic": rate**2},
         "from_equations": equations | {"M": ca.SX(1), "h": ca.SX(0)},
+        "contacts_of": {
+            "system": ex.quadruped(),
+            "bodies": ["FL_foot"],
+            "ground": "floor",
+            "q": ex.stand(),
+        },
+        "GeometryContact.as_contact": {"self": ex.foot_of_geometry()},
         "redundancy": {"system": system, "q": system.tree.q0},
         "evaluate": {"member": system.mass_matrix, "values": {"q": system.tree.q0}},
         "System.member": {"self": system, "name": "mass_matrix"},

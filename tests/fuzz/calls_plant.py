@@ -52,6 +52,10 @@ def calls_of_plants():
         home + "Plant.step": own | {"u": np.zeros(1)},
         home + "Plant.measure": own | {"u": np.zeros(1)},
         home + "Plant.contact_forces": {"self": plants.standing(), "names": ["FL"]},
+        home + "Plant.contact_forces_at": {
+            "self": plants.standing(),
+            "places": {"foot": ("FL_foot", (0.0, 0.0, 0.0))},
+        },
         home + "Plant.frame_position": own | {"name": "tracer"},
         home + "compile_model": {"source": ex.FOUR_BAR},
         home + "draw_frames": {"model": ex.model(), "q": np.zeros((1, 3)), "width": 8, "height": 8},

@@ -170,6 +170,11 @@ def feet():
 
 
 @cache
+def foot_of_geometry():
+    return mb.contacts_of(quadruped(), ["FL_foot"], "floor")[0]
+
+
+@cache
 def stand():
     return quadruped().tree.keyframes["stand"]
 

@@ -178,6 +178,25 @@ def test_contacts_of_one_body_are_shared_among_its_sites_by_distance() -> None:
     np.testing.assert_allclose(total, whole.force, rtol=ROUNDING)
 
 
+def test_points_of_a_body_share_its_contacts_as_sites_at_these_points_do() -> None:
+    plant = Plant(models.path("humanoid"))
+    plant.reset(plant.keyframe("stand"))
+    plant.step(np.zeros(plant.nu), 20)
+    plant.measure(np.zeros(plant.nu))
+    corners = [f"left_foot_{k}" for k in (1, 2, 3, 4)]
+    by_site = plant.contact_forces(corners)
+    places = {f"point of {name}": plant.model.site(name).pos for name in corners}
+    at_points = plant.contact_forces_at({key: ("left_foot", at) for key, at in places.items()})
+    for name, (force, position) in zip(corners, at_points.values(), strict=True):
+        assert force.count == by_site[name].count
+        np.testing.assert_allclose(force.force, by_site[name].force, rtol=ROUNDING)
+        np.testing.assert_allclose(position, plant.frame_position(name), rtol=ROUNDING)
+    with pytest.raises(UnknownNameError, match="unknown body 'paw'"):
+        plant.contact_forces_at({"paw": ("paw", np.zeros(3))})
+    with pytest.raises(ShapeError, match="sole: the point is"):
+        plant.contact_forces_at({"sole": ("left_foot", np.zeros(2))})
+
+
 def test_mass_and_friction_errors_are_those_that_were_asked_for() -> None:
     right, wrong = Plant(BLOCK), Plant(BLOCK, perturb={"mass": 0.1, "friction": -0.2})
     np.testing.assert_allclose(wrong.model.body_mass, 1.1 * right.model.body_mass)

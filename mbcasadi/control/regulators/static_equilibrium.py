@@ -205,9 +205,19 @@ def _sizes(
 
 
 def _foot(system: System, contact: Contact, q: ca.SX, q0: Array) -> ca.SX:
-    """Return (3, 1) the displacement of a foot from its place at q0."""
-    pose = system.frame(contact.frame, contact.kind).pose
-    return ca.SX(pose(q)[0] - pose(q0)[0])
+    """Return (3, 1) the displacement of a foot from its place at q0.
+
+    Of a foot that rolls it is that of the material that touches at q0.
+    """
+    frame = system.frame(contact.frame, contact.kind)
+    place = frame.pose(q0)[0]
+    if frame.carrier is None or not frame.carrier.rolling:
+        return ca.SX(frame.pose(q)[0] - place)
+    assert system.tree is not None  # of what rolls
+    assert frame.carrier.body is not None
+    body = system.frame(system.tree.bodies[frame.carrier.body].name, "body")
+    (p, R), (p0, R0) = body.pose(q), body.pose(q0)
+    return ca.SX(p + R @ (R0.T @ (place - p0)) - place)
 
 
 def _limits(

@@ -13,6 +13,7 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import column
 from mbcasadi.spatial import Quat, conjugate, logarithm, multiply, stack
 from mbcasadi.system import FrameFunctions, System
+from mbcasadi.system.frames import require_fixed
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,9 @@ class FrameTask(Task):
     def _seen(self, system: System) -> FrameFunctions:
         """Return the frame's Functions, in the world or seen from the base."""
         if not self.base:
-            return system.frame(self.frame, self.kind)
+            frame = system.frame(self.frame, self.kind)
+            require_fixed(frame)
+            return frame
         return system.relative_frame(
             self.frame, self.base, kind=self.kind, base_kind=self.base_kind
         )

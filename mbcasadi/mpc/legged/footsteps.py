@@ -13,6 +13,7 @@ from mbcasadi.mpc.legged.gait import Gait, Path, swing_path
 from mbcasadi.mpc.legged.rigid_body import Array, SingleRigidBody, geometry, next_state
 from mbcasadi.qp.input_guard import LEAST_QUAT2, is_bounded
 from mbcasadi.shapes import require_name
+from mbcasadi.system.frames import require_fixed
 
 
 @dataclass(frozen=True)
@@ -207,8 +208,14 @@ class PlannerEquations:
 
 
 def feet_of(law: InverseDynamicsQP, q: ca.SX) -> list[ca.SX]:
-    """Return the places of the contacts, world axes, m."""
+    """Return the places of the contacts, world axes, m.
+
+    Raises:
+        ProblemError: a contact rolls over its body, so that no task can hold its place.
+    """
     frames = [law.system.frame(contact.frame, contact.kind) for contact in law.contacts]
+    for frame in frames:
+        require_fixed(frame)
     return [frame.pose(q)[0] for frame in frames]
 
 

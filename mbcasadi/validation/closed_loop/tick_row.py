@@ -1,14 +1,17 @@
 """The row of a recording: what one tick measured and computed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mbcasadi.description import Controller
-from mbcasadi.plant import Measurement, Plant
+from mbcasadi.description import Contact, Controller
+from mbcasadi.errors import ProblemError
+from mbcasadi.plant import ContactForce, Measurement, Plant
 
 Array = NDArray[np.float64]
+KINDS: tuple[Literal["site", "body", "geom"], ...] = ("site", "body", "geom")
 
 
 def tick_row(
@@ -49,15 +52,12 @@ def _contact_fields(controller: Controller, plant: Plant) -> dict[str, Array]:
     count = len(controller.contacts)
     force, place = np.zeros((count, 3)), np.zeros((count, 3))
     normal, tangential, margin = np.zeros(count), np.zeros(count), np.zeros(count)
-    for kind in ("site", "body"):
-        indices = [k for k, contact in enumerate(controller.contacts) if contact.kind == kind]
-        names = [controller.contacts[k].frame for k in indices]
-        forces = plant.contact_forces(names, kind)
-        for k, name in zip(indices, names, strict=True):
-            contact = forces[name]
-            force[k], place[k] = contact.force, plant.frame_position(name, kind)
-            normal[k], tangential[k] = contact.normal, contact.tangential
-            margin[k] = contact.margin
+    measured = _measured_contacts(controller.contacts, plant)
+    for k, contact in enumerate(controller.contacts):
+        found, place[k] = measured[contact.kind, contact.frame]
+        force[k] = found.force
+        normal[k], tangential[k] = found.normal, found.tangential
+        margin[k] = found.margin
     return {
         "contact_force": force,
         "contact_normal": normal,
@@ -65,3 +65,28 @@ def _contact_fields(controller: Controller, plant: Plant) -> dict[str, Array]:
         "contact_margin": margin,
         "contact_position": place,
     }
+
+
+def _measured_contacts(
+    contacts: Sequence[Contact], plant: Plant
+) -> dict[tuple[str, str], tuple[ContactForce, Array]]:
+    """Return the force on each contact and where it is, by kind and name.
+
+    Raises:
+        ProblemError: a contact of the kind "contact" without its place.
+    """
+    measured: dict[tuple[str, str], tuple[ContactForce, Array]] = {}
+    for kind in KINDS:
+        names = [contact.frame for contact in contacts if contact.kind == kind]
+        for name, force in plant.contact_forces(names, kind).items():
+            measured[kind, name] = force, plant.frame_position(name, kind)
+    places = {}
+    for contact in (contact for contact in contacts if contact.kind == "contact"):
+        if contact.place is None:
+            raise ProblemError(
+                f"contact {contact.frame!r} has no place on a body; expected one of "
+                "mb.contacts_of(...), by its method as_contact"
+            )
+        places[contact.frame] = contact.place
+    at_places = plant.contact_forces_at(places)
+    return measured | {("contact", name): found for name, found in at_places.items()}

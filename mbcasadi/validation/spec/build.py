@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control import InverseDynamicsQP, JointLimits
-from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
 from mbcasadi.system import System, read_mjcf
+from mbcasadi.validation.spec.contact_tables import contacts_of_table
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion, time_function
 from mbcasadi.validation.spec.schema import Range, Spec, Start
 from mbcasadi.validation.spec.signals import Component
@@ -74,7 +74,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
     controller = InverseDynamicsQP(
         system,
         tasks=tasks,
-        contacts=[Contact(**contact.model_dump()) for contact in spec.contact],
+        contacts=[c for table in spec.contact for c in contacts_of_table(table, system, q0)],
         period=spec.period,
         name=spec.name,
         ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),

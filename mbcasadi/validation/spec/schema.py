@@ -18,6 +18,10 @@ Example:
     frame = "FL"
     friction = 0.6
 
+    [[contact]]                         # of the model's geometry, with its friction
+    frame = "FR on floor"
+    kind = "contact"
+
     [[mask]]                            # switch rows while the same controller runs
     at = 4.0
     off = ["FL"]
@@ -43,12 +47,10 @@ from pydantic import Field, ValidationError
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.errors import ProblemError
+from mbcasadi.validation.spec.contact_tables import NotNegative, PointContact, Positive
 from mbcasadi.validation.spec.signals import StrictTable
-from mbcasadi.validation.spec.task_tables import AnyTask, FrameKind, Gain
+from mbcasadi.validation.spec.task_tables import AnyTask, Gain
 
-Vector3 = tuple[float, float, float]
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
 Range = tuple[float, float]
 Tunable = Literal["gains", "weights", "friction", "forces", "normals"]
 
@@ -58,18 +60,6 @@ class Start(StrictTable):
 
     keyframe: str | None = None
     q: tuple[float, ...] | None = None
-
-
-class PointContact(StrictTable):
-    """A point contact with its friction pyramid."""
-
-    frame: str
-    kind: FrameKind = "site"
-    normal: Vector3 = (0.0, 0.0, 1.0)
-    friction: Positive = 0.7
-    sides: Annotated[int, Field(ge=3, le=360)] = 8
-    max_force: Positive | None = None
-    min_force: NotNegative = 0.0
 
 
 class MaskSwitch(StrictTable):

@@ -12,6 +12,7 @@ from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.demo import PARTS
 from mbcasadi.validation.spec import build_experiment, parse_spec, read_spec
+from mbcasadi.validation.spec.build import experiment_for_system
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion
 from mbcasadi.validation.spec.schema import MaskSwitch
 from mbcasadi.validation.spec.signals import Sine
@@ -240,3 +241,30 @@ def test_the_specs_of_the_demonstration_can_be_read(part):
     spec = read_spec(part.controller)
     assert spec.validation.criteria
     assert spec.validation.duration > 1.0
+
+
+def contacts_of_tables(system, *tables):
+    spec = parse_spec(
+        {
+            "type": "inverse_dynamics_qp",
+            "period": 0.002,
+            "task": [{"type": "posture"}],
+            "contact": list(tables),
+        }
+    )
+    q0 = system.tree.keyframes["stand"]
+    return experiment_for_system(spec, system, q0).controller.contacts
+
+
+def test_contacts_of_the_geometry_have_its_normal_and_friction(quadruped):
+    by_name = {"frame": "FL on floor", "kind": "contact"}
+    left, right = contacts_of_tables(
+        quadruped, by_name, {"frame": "FR on floor", "kind": "contact", "friction": 0.3}
+    )
+    assert (left.frame, left.kind, left.friction) == ("FL on floor", "contact", 0.8)
+    assert left.normal == (0.0, 0.0, 1.0)
+    assert right.friction == 0.3
+    with pytest.raises(UnknownNameError, match="unknown contact 'FL'; valid: 'FL on floor'"):
+        contacts_of_tables(quadruped, by_name | {"frame": "FL"})
+    with pytest.raises(ProblemError, match=r"'FL on floor': normal = .*; expected none"):
+        contacts_of_tables(quadruped, by_name | {"normal": (0.0, 0.0, 1.0)})

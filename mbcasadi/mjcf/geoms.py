@@ -1,0 +1,61 @@
+"""Collision geometry of a compiled model."""
+
+import mujoco
+import numpy as np
+
+from mbcasadi.description import CollisionRules, Geom, GeomPair
+from mbcasadi.description.geoms import GEOM_KINDS, GeomKind
+from mbcasadi.mjcf.names import names
+
+KINDS: dict[int, GeomKind] = {
+    int(getattr(mujoco.mjtGeom, f"mjGEOM_{kind.upper()}")): kind for kind in GEOM_KINDS
+}
+BODY_BITS = 16
+"""`exclude_signature` is the lower body's index, shifted by so many bits, plus the higher one's."""
+
+
+def geoms(model: mujoco.MjModel) -> tuple[Geom, ...]:
+    """Return all geoms, those that touch nothing included, in MuJoCo's order."""
+    return tuple(
+        Geom(
+            name=name,
+            kind=KINDS[int(model.geom_type[i])],
+            body=int(model.geom_bodyid[i]),
+            pos=np.array(model.geom_pos[i]),
+            quat=np.array(model.geom_quat[i]),
+            size=np.array(model.geom_size[i]),
+            friction=np.array(model.geom_friction[i]),
+            contype=int(model.geom_contype[i]),
+            conaffinity=int(model.geom_conaffinity[i]),
+            condim=int(model.geom_condim[i]),
+            priority=int(model.geom_priority[i]),
+            margin=float(model.geom_margin[i]),
+            gap=float(model.geom_gap[i]),
+            solmix=float(model.geom_solmix[i]),
+        )
+        for i, name in enumerate(names(model, "geom"))
+    )
+
+
+def collision_rules(model: mujoco.MjModel) -> CollisionRules:
+    """Return explicit pairs, excluded bodies and flags."""
+    pairs = tuple(
+        GeomPair(
+            geoms=(int(model.pair_geom1[i]), int(model.pair_geom2[i])),
+            friction=np.array(model.pair_friction[i]),
+            condim=int(model.pair_dim[i]),
+            margin=float(model.pair_margin[i]),
+            gap=float(model.pair_gap[i]),
+        )
+        for i in range(model.npair)
+    )
+    signatures = [int(signature) for signature in model.exclude_signature]
+    bodies = (divmod(signature, 1 << BODY_BITS) for signature in signatures)
+    override = model.opt.enableflags & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE)
+    parents = not model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
+    return CollisionRules(
+        pairs=pairs,
+        excluded=frozenset((min(pair), max(pair)) for pair in bodies),
+        filter_parent=bool(parents),
+        friction=np.array(model.opt.o_friction) if override else None,
+    )

@@ -1,0 +1,30 @@
+"""Where two geoms are nearest to each other, as expressions of their poses.
+
+A `Witness` is what MuJoCo reports of a contact: the signed distance, the point half way between the
+surfaces, and the normal from the first geom to the second.
+"""
+
+from mbcasadi.model.geometry.plane import (
+    ContactSpot,
+    facing_spots,
+    plane_witness,
+    rolling_offset,
+    spots,
+)
+from mbcasadi.model.geometry.relative_motion import relative_bias, relative_jacobian
+from mbcasadi.model.geometry.round_shapes import PAIRS, pair_witness
+from mbcasadi.model.geometry.witness import Placed, Witness
+
+__all__ = [
+    "PAIRS",
+    "ContactSpot",
+    "Placed",
+    "Witness",
+    "facing_spots",
+    "pair_witness",
+    "plane_witness",
+    "relative_bias",
+    "relative_jacobian",
+    "rolling_offset",
+    "spots",
+]

@@ -1,0 +1,183 @@
+"""The contacts of a model, from its own geometry."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mbcasadi.argument_kinds import checked
+from mbcasadi.description import RigidTree
+from mbcasadi.errors import ProblemError, UnsupportedFeatureError
+from mbcasadi.model import geometry
+from mbcasadi.model.geometry import ContactSpot
+from mbcasadi.shapes import column, require_name
+from mbcasadi.system.geom_pairs import TouchingPair, is_static, touching_pairs
+from mbcasadi.system.geometry_contacts import GeometryContact, placed
+from mbcasadi.system.system import System
+
+Array = NDArray[np.float64]
+
+GROUNDS = ("plane", "sphere", "capsule", "cylinder", "box")
+"""Kinds of geoms that some other kind has a formula with, and that can be fixed to the world."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A pair of geoms that may touch in MuJoCo and has no formula here.
+
+    Attributes:
+        geom1, geom2: their names.
+        reason: why.
+    """
+
+    geom1: str
+    geom2: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class GeometryContacts(Sequence[GeometryContact]):
+    """The contacts of a model's geometry, as a sequence.
+
+    Attributes:
+        contacts: in MuJoCo's order of bodies.
+        left_out: pairs that may touch and have no formula.
+    """
+
+    contacts: tuple[GeometryContact, ...]
+    left_out: tuple[LeftOut, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> GeometryContact: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[GeometryContact, ...]: ...
+    def __getitem__(self, index: int | slice) -> GeometryContact | tuple[GeometryContact, ...]:
+        """Return one contact, or several."""
+        return self.contacts[index]
+
+    def __len__(self) -> int:
+        """Return the number of contacts."""
+        return len(self.contacts)
+
+    def __iter__(self) -> Iterator[GeometryContact]:
+        """Iterate over the contacts."""
+        return iter(self.contacts)
+
+
+@checked
+def contacts_of(
+    system: System,
+    bodies: Sequence[str] | None = None,
+    ground: str | None = None,
+    *,
+    q: ArrayLike | None = None,
+) -> GeometryContacts:
+    """Return the contacts of a model's geometry: gaps, points, normals, friction and Jacobians.
+
+    Two geoms may touch where MuJoCo's rules say so: contype and conaffinity, bodies that are fixed
+    to each other, parents, `<exclude>` and `<pair>`. Formulas exist for spheres, capsules,
+    cylinders, boxes and ellipsoids on a plane, for a sphere and a sphere, capsule, cylinder or box,
+    and for two capsules; other pairs are in `left_out`. Functions are built when they are first
+    used.
+
+    Args:
+        system: read from a model.
+        bodies: only pairs with a geom of one of these bodies; None for all.
+        ground: only pairs with this geom, which is fixed to the world; None for all.
+        q: (nq,) configuration at which the sides are chosen that touch a plane: of a box the four
+            corners of the face that looks most towards it; of a cylinder three points of the rim
+            where it stands within 30°, else the lowest points of both rims. By default the authored
+            configuration.
+
+    Returns:
+        The contacts as a sequence, explicit pairs first.
+
+    Raises:
+        UnknownNameError: no such body or geom; the message lists the valid names.
+        UnsupportedFeatureError: the ground is of a kind without any formula.
+        ProblemError: the system has no geometry; the ground is not fixed to the world; or bodies
+            or ground are named and nothing of them may touch.
+        ShapeError: q has the wrong shape.
+    """
+    tree = system.tree
+    if tree is None:
+        raise ProblemError(
+            f"'{system.name}' is given by equations and has no geometry; expected a system of "
+            "read_mjcf, or a frame of System.with_frame with a Contact"
+        )
+    names = [body.name for body in tree.bodies]
+    for body in bodies or ():
+        require_name("body", body, names)
+    if ground is not None:
+        _require_ground(tree, ground)
+    chosen = [pair for pair in touching_pairs(tree) if _is_chosen(tree, pair, bodies, ground)]
+    if not chosen and not (bodies is None and ground is None):
+        of_bodies = "any body" if bodies is None else ", ".join(map(repr, bodies)) or "no body"
+        on = "another geom" if ground is None else repr(ground)
+        raise ProblemError(
+            f"no geom of {of_bodies} may touch {on}; expected geoms that MuJoCo lets touch: see "
+            "contype, conaffinity, <exclude> and <pair>, and read the file that holds the floor"
+        )
+    at = column("q", tree.q0 if q is None else q, tree.nq)
+    found = [_contacts_of_pair(tree, pair, at) for pair in chosen]
+    return GeometryContacts(
+        contacts=tuple(c for each in found if not isinstance(each, LeftOut) for c in each),
+        left_out=tuple(each for each in found if isinstance(each, LeftOut)),
+    )
+
+
+def _require_ground(tree: RigidTree, ground: str) -> None:
+    """Raise unless a geom is fixed to the world and of a kind with a formula."""
+    geoms = {geom.name: geom for geom in tree.geoms}
+    require_name("geom", ground, [*geoms])
+    geom = geoms[ground]
+    if not is_static(tree, geom):
+        raise ProblemError(
+            f"ground {ground!r} is a geom of body {tree.bodies[geom.body].name!r}, which moves; "
+            "expected one that is fixed to the world; for two bodies that move, name bodies="
+        )
+    if geom.kind not in GROUNDS:
+        raise UnsupportedFeatureError(
+            f"ground {ground!r} is a {geom.kind}, which has no formula here; expected one of "
+            f"{', '.join(GROUNDS)}"
+        )
+
+
+def _is_chosen(
+    tree: RigidTree, pair: TouchingPair, bodies: Sequence[str] | None, ground: str | None
+) -> bool:
+    """Return whether a pair has a geom of one of the bodies, and the ground."""
+    geoms = (pair.first, pair.second)
+    of_bodies = bodies is None or any(tree.bodies[geom.body].name in bodies for geom in geoms)
+    return of_bodies and (ground is None or any(geom.name == ground for geom in geoms))
+
+
+def _contacts_of_pair(
+    tree: RigidTree, pair: TouchingPair, q: Array
+) -> tuple[GeometryContact, ...] | LeftOut:
+    """Return the contacts of two geoms, or why there are none.
+
+    Args:
+        tree: the mechanism.
+        pair: of the tree.
+        q: (nq,) configuration at which the sides of boxes and cylinders that touch are chosen.
+    """
+    first, second = pair.first, pair.second
+
+    def contact(spot: ContactSpot | None) -> GeometryContact:
+        bodies = (tree.bodies[first.body].name, tree.bodies[second.body].name)
+        label = "" if spot is None else spot.label
+        return GeometryContact(
+            first.name, second.name, bodies, label, pair.friction, pair.condim, tree, pair, spot
+        )
+
+    if first.kind == "plane" and geometry.spots(second):
+        R1, R2 = (np.array(ca.evalf(placed(tree, geom, ca.SX(q)).R)) for geom in (first, second))
+        return tuple(contact(spot) for spot in geometry.facing_spots(second, R2, R1[:, 2]))
+    if (first.kind, second.kind) in geometry.PAIRS:
+        return (contact(None),)
+    reason = f"a {first.kind} against a {second.kind} has no formula here"
+    return LeftOut(first.name, second.name, reason)

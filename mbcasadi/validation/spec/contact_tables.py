@@ -1,0 +1,71 @@
+"""The `[[contact]]` tables of a controller's TOML file."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_name
+from mbcasadi.system import System, contacts_of
+from mbcasadi.validation.spec.signals import StrictTable
+from mbcasadi.validation.spec.task_tables import FrameKind
+
+Array = NDArray[np.float64]
+Vector3 = tuple[float, float, float]
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+DEFAULT_FRICTION = 0.7
+
+
+class PointContact(StrictTable):
+    """A point contact with its friction pyramid.
+
+    With `kind = "contact"` the frame is a contact of the model's geometry, `FL on floor`, or all
+    points of a pair, `sole on floor`; normal and friction are then the geometry's by default.
+    """
+
+    frame: str
+    kind: FrameKind | Literal["contact"] = "site"
+    normal: Vector3 = (0.0, 0.0, 1.0)
+    friction: Positive = DEFAULT_FRICTION
+    sides: Annotated[int, Field(ge=3, le=360)] = 8
+    max_force: Positive | None = None
+    min_force: NotNegative = 0.0
+
+
+def contacts_of_table(table: PointContact, system: System, q0: Array) -> list[Contact]:
+    """Return the contacts of a table.
+
+    Args:
+        table: of the file.
+        system: the model.
+        q0: (nq,) start, at which corners and rims are chosen.
+
+    Raises:
+        UnknownNameError: the geometry has no such contact; the message lists the valid names.
+        ProblemError: a normal for a contact of the geometry, which has its own.
+    """
+    if table.kind != "contact":
+        return [Contact(**table.model_dump())]
+    if "normal" in table.model_fields_set:
+        raise ProblemError(
+            f"contact {table.frame!r}: normal = {table.normal}; expected none, as a contact of the "
+            "geometry has the normal of its plane"
+        )
+    found = contacts_of(system, q=q0)
+    pairs = [f"{contact.geom2} on {contact.geom1}" for contact in found]
+    require_name("contact", table.frame, [*dict.fromkeys([*pairs, *(c.name for c in found)])])
+    friction = table.friction if "friction" in table.model_fields_set else None
+    return [
+        contact.as_contact(
+            friction=friction,
+            sides=table.sides,
+            max_force=table.max_force,
+            min_force=table.min_force,
+        )
+        for contact, pair in zip(found, pairs, strict=True)
+        if table.frame in (contact.name, pair)
+    ]
