@@ -232,7 +232,8 @@ class System:
         present += [n for kind, n in self._frames if kind == "site"]
         if name in present:
             raise ProblemError(f"'{self.name}' has a frame '{name}' already; give another name")
-        return replace(self, _frames={**self._frames, ("site", name): functions})
+        frames = {**self._frames, ("site", name): functions}
+        return replace(self, _frames=frames, _cache={**self._cache})
 
     @checked
     def rows(

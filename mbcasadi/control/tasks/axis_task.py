@@ -28,12 +28,37 @@ Quantity = tuple[str, str]
 """Name of a slice and unit of its entries."""
 
 
+@dataclass(frozen=True)
 class AxisTask(Task):
-    """One axis of a frame turns towards a direction. A concrete task says which one it is."""
+    """One axis of a frame turns towards a direction. A concrete task says which one it is.
+
+    Attributes:
+        frame: name of the site, body or geom, or of a frame of `System.with_frame`.
+        axis: in the frame's axes, of any length; it leaves the frame's origin.
+        kind: "site", "body" or "geom".
+        kp, kd: gains, 1/s² and 1/s, a number or one for each of two rows; kd is critical unless
+            given.
+        weight: of the squared acceleration error, a number or one for each row.
+        name: prefix of the reference's slices; "<frame>_axis" or "<frame>_view" unless given.
+    """
 
     frame: str
-    kind: str
-    axis: Vector
+    axis: Vector = (0.0, 0.0, 1.0)
+    kind: str = "site"
+    kp: Gain = 100.0
+    kd: Gain | None = None
+    weight: Gain = 1.0
+    name: str = ""
+
+    @final
+    def __post_init__(self) -> None:
+        require_fields(self)
+        object.__setattr__(self, "name", self.name or f"{self.frame}_{self._suffix()}")
+        _require_axis(self)
+
+    @abstractmethod
+    def _suffix(self) -> str:
+        """Return the end of the default name."""
 
     @abstractmethod
     def _quantities(self) -> tuple[Quantity, Quantity, Quantity]:
@@ -136,29 +161,12 @@ class AxisTask(Task):
 class DirectionTask(AxisTask):
     """An axis of a frame follows a direction in the world: a cup stays upright.
 
-    Attributes:
-        frame: name of the site, body or geom, or of a frame of `System.with_frame`.
-        axis: in the frame's axes, of any length.
-        kind: "site", "body" or "geom".
-        kp, kd: gains, 1/s² and 1/s, a number or one for each of two rows; kd is critical unless
-            given.
-        weight: of the squared acceleration error, a number or one for each row.
-        name: prefix of the reference's slices `direction`, `velocity` and `acceleration`;
-            "<frame>_axis" unless given.
+    Its reference has the slices `direction`, `velocity` and `acceleration`; attributes are those
+    of `AxisTask`.
     """
 
-    frame: str
-    axis: Vector = (0.0, 0.0, 1.0)
-    kind: str = "site"
-    kp: Gain = 100.0
-    kd: Gain | None = None
-    weight: Gain = 1.0
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        require_fields(self)
-        object.__setattr__(self, "name", self.name or f"{self.frame}_axis")
-        _require_axis(self)
+    def _suffix(self) -> str:
+        return "axis"
 
     def _quantities(self) -> tuple[Quantity, Quantity, Quantity]:
         """Return direction, velocity and acceleration of a vector along it."""
@@ -178,30 +186,12 @@ class DirectionTask(AxisTask):
 class LookAtTask(AxisTask):
     """An axis of a frame leads to a point in the world: a camera looks at an object.
 
-    Attributes:
-        frame: name of the site, body or geom, or of a frame of `System.with_frame`; the axis leaves
-            its origin.
-        axis: in the frame's axes, of any length.
-        kind: "site", "body" or "geom".
-        kp, kd: gains, 1/s² and 1/s, a number or one for each of two rows; kd is critical unless
-            given.
-        weight: of the squared acceleration error, a number or one for each row.
-        name: prefix of the reference's slices `point`, `velocity` and `acceleration`;
-            "<frame>_view" unless given.
+    Its reference has the slices `point`, `velocity` and `acceleration`; attributes are those of
+    `AxisTask`.
     """
 
-    frame: str
-    axis: Vector = (0.0, 0.0, 1.0)
-    kind: str = "site"
-    kp: Gain = 100.0
-    kd: Gain | None = None
-    weight: Gain = 1.0
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        require_fields(self)
-        object.__setattr__(self, "name", self.name or f"{self.frame}_view")
-        _require_axis(self)
+    def _suffix(self) -> str:
+        return "view"
 
     def _quantities(self) -> tuple[Quantity, Quantity, Quantity]:
         """Return position, velocity and acceleration of the point."""

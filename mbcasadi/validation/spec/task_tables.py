@@ -76,26 +76,26 @@ class Momentum(StrictTable):
     reference: Annotated[dict[PoseAxis, Component], Field(default_factory=dict)]
 
 
-class Direction(TaskTable):
+class AxisTable(TaskTable):
+    """What tasks of one axis of a frame have."""
+
+    frame: str
+    axis: Vector3 = (0.0, 0.0, 1.0)
+    kind: FrameKind = "site"
+    name: str = ""
+    reference: Annotated[dict[Axis, Component], Field(default_factory=dict)]
+
+
+class Direction(AxisTable):
     """An axis of a frame follows a vector in the world."""
 
     type: Literal["direction"]
-    frame: str
-    axis: Vector3 = (0.0, 0.0, 1.0)
-    kind: FrameKind = "site"
-    name: str = ""
-    reference: Annotated[dict[Axis, Component], Field(default_factory=dict)]
 
 
-class LookAt(TaskTable):
+class LookAt(AxisTable):
     """An axis of a frame leads to a point in the world, 1 m ahead at the start."""
 
     type: Literal["look_at"]
-    frame: str
-    axis: Vector3 = (0.0, 0.0, 1.0)
-    kind: FrameKind = "site"
-    name: str = ""
-    reference: Annotated[dict[Axis, Component], Field(default_factory=dict)]
 
 
 class Distance(TaskTable):

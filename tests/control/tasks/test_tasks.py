@@ -216,6 +216,26 @@ def test_the_controller_reaches_what_each_task_asks_for(system):
         np.testing.assert_allclose(reached, a_ref, atol=1e-3 * max(1, np.abs(a_ref).max()))
 
 
+@pytest.mark.parametrize(
+    "task",
+    [DistanceTask("own", "FL"), DirectionTask("own"), LookAtTask("own")],
+    ids=lambda task: type(task).__name__,
+)
+def test_frames_of_one_name_on_two_systems_are_told_apart(system, task):
+    """A system and the same one with a frame share what is cached, but nothing of the frame."""
+    q = ca.SX.sym("q", system.nq)
+    turned = ca.DM([[0, 1, 0], [1, 0, 0], [0, 0, -1]])
+    first = system.with_frame("own", q, q[:3], ca.DM.eye(3))
+    second = system.with_frame("own", q, 2 * q[:3], turned)
+    at = np.array(system.tree.keyframes["stand"]), np.zeros(system.nv)
+    ref = np.array([0.3, 0.4, 0.5, *np.zeros(6)])
+    errors = []
+    for each in (first, second):
+        f, places = residual_fun(task, each)
+        errors.append(np.array(f(*at, ref[: max(place.stop for place in places.values())])[2]))
+    assert np.abs(errors[0] - errors[1]).max() > 0.1
+
+
 def test_wrong_arguments_are_refused(system):
     with pytest.raises(ProblemError, match="neither linear nor angular"):
         MomentumTask(linear="", angular="")
