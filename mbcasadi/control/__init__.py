@@ -3,6 +3,7 @@
 from mbcasadi.control import laws, regulators
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.joint_limits import JointLimits
+from mbcasadi.control.inverse_dynamics.observer import DisturbanceObserver
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.law_interface.with_fallback import with_fallback
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
@@ -21,6 +22,7 @@ __all__ = [
     "CondensedQP",
     "DirectionTask",
     "DistanceTask",
+    "DisturbanceObserver",
     "FrameTask",
     "FunctionTask",
     "Gains",

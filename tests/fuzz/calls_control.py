@@ -166,6 +166,7 @@ def calls_of_tasks():
         "control.FunctionTask": {"function": own, "name": "own"},
         "control.LookAtTask": {"frame": "tool"},
         "control.MomentumTask": {},
+        "control.DisturbanceObserver": {},
         "control.JointLimits": {},
         "control.check_task": {"task": control.PostureTask(), "system": system, "states": 1},
         **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),

@@ -68,6 +68,8 @@ class InverseDynamicsQP(Setup):
             the model's. Ranges of summed forces on joints and tendons always hold.
         joint_limits: `JointLimits` of positions, velocities and accelerations of joints; none
             unless given. They are viable: a joint can always stop before its stop.
+        observer: `DisturbanceObserver` of what the model lacks (mass, load, friction, pushes): no
+            steady error is left; none unless given. Its state is part of `z`.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
             tasks, "friction", "forces" (limits) and "normals" of the contacts; see `tuning.py`.
         stabilisation: ω, 1/s: loops obey `A a + c + 2 ω A v + ω² phi = 0`.
@@ -115,8 +117,9 @@ class InverseDynamicsQP(Setup):
 
     @property
     def z0(self) -> Array:
-        """Initial state: nothing active, nothing measured yet."""
-        return np.concatenate([np.zeros(len(self.row_names)), self.stages.safe.z0])
+        """Initial state: nothing active, nothing measured or learned yet."""
+        nothing = np.zeros(len(self.row_names)), np.zeros(self.observer_size)
+        return np.concatenate([nothing[0], self.stages.safe.z0, nothing[1]])
 
     @cached_property
     def controller(self) -> Controller:
@@ -126,7 +129,7 @@ class InverseDynamicsQP(Setup):
 
     @cached_property
     def _inspect(self) -> ca.Function:
-        return inspection_fun(self, self.stages.scales)
+        return inspection_fun(self, self.stages.scales, len(self.row_names))
 
     @cached_property
     def _candidate(self) -> ca.Function:
@@ -141,16 +144,18 @@ class InverseDynamicsQP(Setup):
         mask: ArrayLike | None = None,
         act: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
+        z: ArrayLike | None = None,
     ) -> CondensedQP:
         """Return the QP at a state as data.
 
         Args:
-            q, v, ref, mask, act, tuning: as in `solve`.
+            q, v, ref, mask, act, tuning, z: as in `solve`.
 
         Raises:
             ShapeError: a wrong shape.
         """
         inputs = self._inputs(q, v, ref, mask, act) | self._tuning_input(tuning)
+        inputs |= self._learned(self._state(z))
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
         return CondensedQP.of(matrices, self.row_names)
 
@@ -181,10 +186,13 @@ class InverseDynamicsQP(Setup):
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
         inputs = self._inputs(q, v, ref, mask, act) | self._tuning_input(tuning)
-        z = self.z0 if z is None else column("z", z, self.z0.size, finite=False)
+        z = self._state(z)
         outputs = {key: np.array(out).ravel() for key, out in self.function(**inputs, z=z).items()}
         x = self._candidate(**inputs, z=z)["x"]
-        state = {key: np.array(out) for key, out in self._inspect(**inputs, x=x).items()}
+        state = {
+            key: np.array(out)
+            for key, out in self._inspect(**inputs, **self._learned(z), x=x).items()
+        }
         code = int(outputs["status"][0])
         return InverseDynamicsSolution(
             u=outputs["u"],
@@ -200,7 +208,16 @@ class InverseDynamicsQP(Setup):
             p=state["p"].ravel(),
             independent_rows=state["independent_rows"].ravel(),
             violations=state["violation"].ravel(),
+            disturbance=state["disturbance"].ravel(),
         )
+
+    def _state(self, z: ArrayLike | None) -> Array:
+        """Return the checked state, the initial one by default."""
+        return self.z0 if z is None else column("z", z, self.z0.size, finite=False)
+
+    def _learned(self, z: Array) -> dict[str, Array]:
+        """Return the state by its name, where the QP depends on it."""
+        return {} if self.observer is None else {"z": z}
 
     def _tuning_input(self, values: Mapping[str, float] | None) -> dict[str, Array]:
         """Return the input `tuning` by its name, where there is one."""

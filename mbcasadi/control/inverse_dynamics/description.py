@@ -3,6 +3,7 @@
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.observer import memory_names
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.tick import Stages
@@ -35,6 +36,8 @@ def controller_data(
     """
     controls = setup.system.actuator_names
     state = tuple(f"active.{name}" for name in stages.row_names) + stages.safe.components
+    if setup.observer is not None:
+        state += memory_names(setup.observer, rates(setup.system).components)
     inputs = {
         "q": coordinates(setup.system),
         "v": rates(setup.system),

@@ -16,8 +16,10 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import LEAST_PIVOT, Co
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
 from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
+from mbcasadi.control.inverse_dynamics.observer import Observed, next_state
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
+from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.control.inverse_dynamics.residuals import (
     RESIDUALS,
     Allowance,
@@ -65,8 +67,17 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "valid": posed.valid,
         "measured": posed.measured,
         "clipped": qp.clipped,
+        **_observed_values(problem),
         **posed.hold,
     }
+
+
+def _observed_values(problem: Problem) -> dict[str, ca.SX]:
+    """Return the state of the observer and the velocity, by name; none without an observer."""
+    if problem.observed is None:
+        return {}
+    parts = {f"observed.{key}": value for key, value in problem.observed._asdict().items()}
+    return {**parts, "v": problem.v, "M": problem.dynamics.M}
 
 
 @dataclass(frozen=True)
@@ -99,13 +110,16 @@ class FinishStage:
         solver = {name: self.kind.sym(name, size) for name, size in sizes.items()}
         carry = self.kind.sym("carry", self.layout.size)
         known = unpack(self.layout, carry)
-        residual, p = self._residuals(known, solver["x"], solver["lam_a"])
+        residual, p, a = self._residuals(known, solver["x"], solver["lam_a"])
         judged = {
             key: value
             for key, value in known.items()
             if key in JUDGED or key.startswith(("actuators.", "hold.")) or key.endswith("definite")
         }
         judged |= {"residual": residual, "p": p, "active": solver["active"], "flag": solver["flag"]}
+        if self.setup.observer is not None:
+            names = ("v", "M", *(f"observed.{key}" for key in Observed._fields))
+            judged |= {"a": a, **{name: known[name] for name in names}}
         judged |= {f"input.{name}": value for name, value in given.items()}
         return ca.Function(
             "finish",
@@ -116,8 +130,8 @@ class FinishStage:
             {"cse": True},
         )
 
-    def _residuals(self, known: dict[str, ca.SX], x: ca.SX, lam_a: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the residuals and the actuator forces of the solver's result."""
+    def _residuals(self, known: dict[str, ca.SX], x: ca.SX, lam_a: ca.SX) -> tuple[ca.SX, ...]:
+        """Return residuals, actuator forces and acceleration of the solver's result."""
         qp, setup = self.qp, self.setup
         whitened = Whitened(
             y_0=known["whitened.y_0"],
@@ -134,17 +148,18 @@ class FinishStage:
             **{key: known[f"cost.{key}"] for key in COST},
         )
         rows = {key: known[f"rows.{key}"] for key in ROWS}
+        condensed = Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields))
         residual = residuals(
             Candidate(p, y[nu:, 0], lam_a, x),
             Dynamics(*(known[f"dynamics.{key}"] for key in Dynamics._fields)),
-            Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields)),
+            condensed,
             whitened,
             Rows(**rows, names=qp.problem.rows.names),
             cost,
             qp.scales,
             Allowance(setup.rank_tol, known["rate"], setup.tolerance),
         )
-        return residual, p
+        return residual, p, condensed.acceleration(p)
 
     def _outcome(self, known: dict[str, ca.SX]) -> list[ca.SX]:
         """Return the controller's outputs."""
@@ -166,10 +181,24 @@ class FinishStage:
         inputs = {key[6:]: value for key, value in known.items() if key.startswith("input.")}
         offered, measured = offered_output(self.setup, known, inputs, no_force(actuators))
         m = len(self.qp.problem.rows.names)
-        memory = inputs["z"][m:, 0] if self.safe.size else ca.SX(0, 1)
+        memory = inputs["z"][m : m + self.safe.size, 0] if self.safe.size else ca.SX(0, 1)
         u_solved = actuators.controls(known["p"])
         u_free, u, remembered = self.safe.step(memory, offered, measured, optimal, u_solved)
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
-        z_next = ca.vertcat(optimal * active_signs(known["active"]), remembered)
+        learned = self._observed(known, optimal)
+        z_next = ca.vertcat(optimal * active_signs(known["active"]), remembered, learned)
         return [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]
+
+    def _observed(self, known: dict[str, ca.SX], solved: ca.SX) -> ca.SX:
+        """Return the next state of the observer; no rows without one."""
+        setup, scales = self.setup, self.qp.scales
+        if setup.observer is None:
+            return ca.SX(0, 1)
+        return next_state(
+            setup.observer,
+            Observed(*(known[f"observed.{key}"] for key in Observed._fields)),
+            (known["M"], known["v"], known["a"]),
+            (known["measured"], solved),
+            (ca.DM(scales.coordinates), scales.strength, setup.period),
+        )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.observer import Observed, observed
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.tuning import Tuned, tuned_values
 from mbcasadi.qp.input_guard import (
@@ -38,6 +39,7 @@ class Inputs:
         tuned: gains and contacts, with the entries of `tuning`.
         accepted: one where the measured state is finite and its loops are closed, whatever the
             other inputs hold.
+        observed: the state of the observer, or None without one.
     """
 
     q: ca.SX
@@ -49,6 +51,7 @@ class Inputs:
     on: ca.SX
     tuned: Tuned
     accepted: ca.SX
+    observed: Observed | None
 
     def on_rows(self, setup: Setup) -> ca.SX:
         """Return (nc,) one for each row of an equality constraint that is on, else zero."""
@@ -67,8 +70,8 @@ def input_symbols(setup: Setup, m: int) -> dict[str, ca.SX]:
 
 
 def state_size(setup: Setup, m: int) -> int:
-    """Return the size of z: the active set, then what the safe output remembers."""
-    return m + setup.safe_output_size
+    """Return the size of z: the active set, then what safe output and observer remember."""
+    return m + setup.memory_size
 
 
 def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca.SX]:
@@ -107,8 +110,16 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
         on=on,
         tuned=_tuned_at(setup, safe.get("tuning")),
         accepted=ca.logic_and(is_measured, state.closed),
+        observed=_observed(setup, symbols),
     )
     return inputs, ca.logic_and(is_commanded, inputs.accepted)
+
+
+def _observed(setup: Setup, symbols: Mapping[str, ca.SX]) -> Observed | None:
+    """Return the state of the observer: the last entries of z."""
+    if setup.observer is None:
+        return None
+    return observed(symbols["z"][-setup.observer_size :, 0], setup.system.nv)
 
 
 def _tuned_at(setup: Setup, tuning: ca.SX | None) -> Tuned:

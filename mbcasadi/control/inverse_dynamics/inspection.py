@@ -12,8 +12,8 @@ from mbcasadi.linalg.scalars import lifted
 from mbcasadi.qp.kkt_residuals import positive
 
 
-def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
-    """Return (q, v, [act], ref, mask, x) → the QP in y = (p, w), and the quantities at x.
+def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
+    """Return (q, v, [act], ref, [tuning], mask, [z], x) → the QP in y = (p, w), and more at x.
 
     Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
     `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`,
@@ -22,9 +22,13 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     Args:
         setup: the options.
         scales: the units of the problem, from its stages.
+        m: number of inequalities.
     """
     symbols = input_symbols(setup, 0)
-    del symbols["z"]
+    if setup.observer is None:
+        del symbols["z"]
+    else:  # its estimate is part of the dynamics
+        symbols["z"] = ca.vertcat(ca.SX.sym("active", m), symbols["z"])
     problem = assemble_problem(setup, guard_inputs(setup, symbols)[0])
     arguments = symbols
     if has_loops(problem):  # as in a tick: what is inspected has its rounding errors
@@ -41,6 +45,8 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     w = y[nu:, 0]
     lam = condensed.multipliers(p)
     value = rows.value(p, lam, w, condensed.acceleration(p))
+    nothing = ca.DM.zeros(setup.system.nv)
+    disturbance = nothing if problem.observed is None else problem.observed.force
     outputs = {
         "H": ca.diagcat(ca.tril2symm(ca.tril(qp.H)), whitened.free * ca.DM.eye(n - qp.H.shape[0])),
         "g": qp.g,
@@ -58,6 +64,7 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
         "violation": positive(value - rows.upper) + positive(rows.lower - value),
         "error": problem.tasks.error,
         "target": problem.tasks.target,
+        "disturbance": disturbance,
     }
     dense = [ca.densify(value) for value in outputs.values()]
     return ca.Function(

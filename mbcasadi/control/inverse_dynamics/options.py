@@ -15,6 +15,7 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
     LimitedJoints,
     limited_joints,
 )
+from mbcasadi.control.inverse_dynamics.observer import DisturbanceObserver, learning_gain, memory_of
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
@@ -75,6 +76,7 @@ class Setup:
     ctrl_limits: ArrayLike | None = None
     force_limits: ArrayLike | None = None
     joint_limits: JointLimits | None = None
+    observer: DisturbanceObserver | None = None
     tunable: Sequence[str] = ()
     stabilisation: float = 0.0
     contact_damping: float = 0.0
@@ -112,6 +114,8 @@ class Setup:
         _require_tasks(self.tasks, self.gains)
         require_contacts(self.contacts)
         _ = self.limited_joints
+        if self.observer is not None:
+            learning_gain(self.observer, self.period)
         _require_fallback_law(self)
 
     @property
@@ -123,6 +127,16 @@ class Setup:
     def safe_output_size(self) -> int:
         """Number of entries of the state that the safe output remembers."""
         return memory_size(self.safe_output_kind, self.system.nu)
+
+    @property
+    def memory_size(self) -> int:
+        """Number of entries of the state behind the active set: safe output, observer."""
+        return self.safe_output_size + self.observer_size
+
+    @property
+    def observer_size(self) -> int:
+        """Number of entries of the state that the observer remembers."""
+        return 0 if self.observer is None else memory_of(self.observer, self.system.nv)
 
     @cached_property
     def gains(self) -> tuple[Gains, ...]:

@@ -33,6 +33,7 @@ from mbcasadi.control.inverse_dynamics.inequalities import (
     torque_rows,
 )
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
+from mbcasadi.control.inverse_dynamics.observer import Observed
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
 from mbcasadi.control.tasks.task import own_slices
@@ -83,6 +84,7 @@ class Problem:
         tasks: rows of all tasks.
         p_ref: (nu,) reference of the actuator forces in the regularisation.
         f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
+        observed: the state of the observer, or None without one.
     """
 
     dynamics: Dynamics
@@ -95,6 +97,7 @@ class Problem:
     tasks: TaskStack
     p_ref: ca.SX
     f_ref: ca.SX
+    observed: Observed | None
 
 
 def assemble_problem(setup: Setup, at: Inputs) -> Problem:
@@ -114,9 +117,10 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         internal=setup.internal_forces == "body",
     )
     A, bias = equality_rows(setup, at)
+    f = system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v)
     dynamics = Dynamics(
         M=system.mass_matrix(at.q),
-        f=system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v),
+        f=f if at.observed is None else f + at.observed.force,
         B=actuators.moment,
         G=ca.sparsify(ca.vertcat(A, contacts.J)),
         c=ca.vertcat(bias, contacts.c),
@@ -150,6 +154,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         tasks=stack_tasks(setup, at),
         p_ref=p_ref,
         f_ref=f_ref,
+        observed=at.observed,
     )
 
 

@@ -42,6 +42,8 @@ class ProblemScales:
         asked: (k,) largest acceleration of each task row that is asked for: `FAR` times what all
             actuators at their limits and gravity give it; infinite where one has no limit.
             `|J a| ≤ ‖J L⁻ᵀ‖ ‖Lᵀ a‖`, and constraints only shorten `‖Lᵀ a‖` (Gauss).
+        strength: largest size of an acceleration that actuators and gravity can give; infinite
+            where an actuator has no limit.
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
@@ -53,6 +55,7 @@ class ProblemScales:
     actuators: Array
     inequalities: Array
     asked: Array
+    strength: float
     task: float
     contact: float
 
@@ -87,7 +90,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         "of_a": rows.C_a,
         "weight": ca.SX(problem.tasks.weight),
     }
-    inputs = {name: symbols[name] for name in symbols if name != "z"}
+    inputs = {name: symbols[name] for name in symbols if name != "z" or setup.observer is not None}
     matrices = ca.Function(
         "measure",
         list(inputs.values()),
@@ -168,6 +171,7 @@ def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Ar
         values["tuning"] = np.array([parameter.default for parameter in setup.tuning])
         values["mask"] = np.ones(len(setup.mask_names))
         values["act"] = np.zeros(setup.system.na)
+        values["z"] = np.zeros(setup.memory_size)
         sampled.append({name: values[name] for name in inputs})
     return sampled
 
@@ -197,7 +201,7 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
     strength = float(np.linalg.norm(actuators * limits)) + min(
         usual["unforced"][0], _largest_fall(setup)
     )
-    bounded = limits.size > 0 and np.all(limits < UNBOUNDED)
+    bounded = bool(limits.size > 0 and np.all(limits < UNBOUNDED))
     reach = usual["reach"]
     reached = reach > MOVABLE * reach.max(initial=0.0)
     return ProblemScales(
@@ -206,6 +210,7 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
         coordinates=coordinates,
         actuators=actuators,
         inequalities=_floored(np.sqrt(np.mean(np.square(values), axis=0))),
+        strength=strength if bounded else float("inf"),
         task=float(np.sqrt(np.median(seen))) if seen.size else 1.0,
         contact=contact,
     )

@@ -74,6 +74,7 @@ class InverseDynamicsSolution:
         independent_rows: one for each independent constraint row, zero for dropped ones.
         problem: the QP.
         violations: (m,) by how much the candidate violates each row, N or N m.
+        disturbance: (nv,) force that the observer has learned, N or N m; zero without one.
     """
 
     u: Array
@@ -89,6 +90,7 @@ class InverseDynamicsSolution:
     independent_rows: Array
     problem: CondensedQP
     violations: Array
+    disturbance: Array
 
     @property
     def solved(self) -> bool:

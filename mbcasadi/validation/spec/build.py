@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control import InverseDynamicsQP, JointLimits
+from mbcasadi.control import DisturbanceObserver, InverseDynamicsQP, JointLimits
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
@@ -79,6 +79,9 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         name=spec.name,
         ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),
         force_limits=override_limits(system, system.limits.force, spec.limits.force),
+        observer=None
+        if spec.observer is None
+        else DisturbanceObserver(**spec.observer.model_dump()),
         joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
         **spec.options.model_dump(exclude_none=True),
     )

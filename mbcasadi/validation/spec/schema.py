@@ -88,6 +88,13 @@ class Limits(StrictTable):
     joint: Joints | None = None
 
 
+class Observer(StrictTable):
+    """The observer of what the model lacks, as `DisturbanceObserver`."""
+
+    bandwidth: Positive = 10.0
+    delay: Annotated[int, Field(ge=0)] = 0
+
+
 class Options(StrictTable):
     """Options of `InverseDynamicsQP`, its own defaults where None."""
 
@@ -127,6 +134,7 @@ class Spec(StrictTable):
     contact: tuple[PointContact, ...] = ()
     mask: tuple[MaskSwitch, ...] = ()
     limits: Annotated[Limits, Field(default_factory=lambda: Limits(ctrl={}, force={}))]
+    observer: Observer | None = None
     options: Options = Options()
     validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]
 
