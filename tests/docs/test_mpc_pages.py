@@ -10,5 +10,9 @@ def test_the_code_of_the_page_prints_what_it_says(page, count, tmp_path, monkeyp
     assert_prints_what_it_says(page, count)
 
 
+def test_the_code_of_the_page_on_feedback_prints_what_it_says():
+    assert_prints_what_it_says("feedback.md", 2)
+
+
 def test_the_rigid_body_of_the_page_on_walking_is_the_one_shown():
     assert_prints_what_it_says("walking.md", 1, last="## The robot as one rigid body")

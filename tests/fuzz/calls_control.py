@@ -111,6 +111,7 @@ def calls_of_regulators():
         "finite_horizon_gains": {"linear": linear, **WEIGHTS, "ticks": 2, "period": 1e-3},
         "finite_horizon_lqr": {"linear": linear, **WEIGHTS, "duration": 2e-3},
         "gain_in_full_coordinates": feedback,
+        "gains_from_bandwidth": {"bandwidth": 10.0},
         "kalman": {
             "linear": linear,
             "output": ex.encoder(),
@@ -124,11 +125,16 @@ def calls_of_regulators():
             "K": regulators.lqr_gain(linear, **WEIGHTS, period=1e-3).K,
         },
         "lqr": {"linear": linear, **WEIGHTS},
+        "margins": {
+            "linear": linear,
+            "controller": regulators.lqr(linear, **WEIGHTS).controller,
+        },
         "lqr_gain": {"linear": linear, **WEIGHTS},
         "lti_inverse_dynamics": {"linear": linear},
         "observability": {"linear": linear, "C": linear.output_matrix(ex.encoder())},
         "pole_placement": {"linear": linear, "poles": [-5.0, -6.0]},
         "poles_gain": {"linear": linear, "poles": [-5.0, -6.0]},
+        "propose_gains": {"period": 1e-3},
         "reduce_descriptor": {"full": ex.descriptor()},
         "require_stabilisable": {"linear": linear},
         "trajectory_gains": along,
@@ -142,6 +148,12 @@ def calls_of_regulators():
             "x": ca.SX.sym("x", 2),
             "y": ca.SX.sym("y"),
             "memory": ca.SX.sym("m", 3),
+        },
+        "KalmanFilter.deviation": {
+            "self": ex.estimator(),
+            "x": ca.SX.sym("x", 2),
+            "y": ca.SX.sym("y"),
+            "used": ca.SX.sym("used"),
         },
         "KalmanFilter.predict": {
             "self": ex.estimator(),

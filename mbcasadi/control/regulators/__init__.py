@@ -17,8 +17,10 @@ from mbcasadi.control.regulators.horizon import (
 )
 from mbcasadi.control.regulators.innovation_gate import Gate
 from mbcasadi.control.regulators.linearization import Linearization, linearize
+from mbcasadi.control.regulators.loop_margins import LoopMargin, Margins
 from mbcasadi.control.regulators.lqr import gain_in_full_coordinates, lqr, lqr_gain
 from mbcasadi.control.regulators.lti_inverse_dynamics import lti_inverse_dynamics
+from mbcasadi.control.regulators.margins import margins
 from mbcasadi.control.regulators.measurements import encoders
 from mbcasadi.control.regulators.modes import Mode
 from mbcasadi.control.regulators.multiplier_form import (
@@ -28,6 +30,11 @@ from mbcasadi.control.regulators.multiplier_form import (
 )
 from mbcasadi.control.regulators.observability import Observability, observability
 from mbcasadi.control.regulators.pole_placement import pole_placement, poles_gain
+from mbcasadi.control.regulators.proposed_gains import (
+    ProposedGains,
+    gains_from_bandwidth,
+    propose_gains,
+)
 from mbcasadi.control.regulators.riccati import Filter, Regulator
 from mbcasadi.control.regulators.time_varying import discretize_along, linearize_along
 
@@ -39,8 +46,11 @@ __all__ = [
     "Gate",
     "KalmanFilter",
     "Linearization",
+    "LoopMargin",
+    "Margins",
     "Mode",
     "Observability",
+    "ProposedGains",
     "Regulator",
     "controllability",
     "descriptor_form",
@@ -52,6 +62,7 @@ __all__ = [
     "finite_horizon_gains",
     "finite_horizon_lqr",
     "gain_in_full_coordinates",
+    "gains_from_bandwidth",
     "kalman",
     "linearize",
     "linearize_along",
@@ -59,9 +70,11 @@ __all__ = [
     "lqr",
     "lqr_gain",
     "lti_inverse_dynamics",
+    "margins",
     "observability",
     "pole_placement",
     "poles_gain",
+    "propose_gains",
     "reduce_descriptor",
     "require_stabilisable",
     "trajectory_gains",

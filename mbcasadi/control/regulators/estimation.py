@@ -25,7 +25,7 @@ from mbcasadi.control.regulators.discrete import discretize
 from mbcasadi.control.regulators.feedback import (
     caused_acceleration,
     deviations,
-    finite_matrix,
+    linear_action,
     require_continuous,
 )
 from mbcasadi.control.regulators.innovation_gate import (
@@ -45,10 +45,11 @@ from mbcasadi.control.regulators.riccati import Filter, sampled_noise, stationar
 from mbcasadi.description.status import Flag
 from mbcasadi.errors import ProblemError
 from mbcasadi.linalg.symbols import named_function
-from mbcasadi.qp.input_guard import clamp
 from mbcasadi.shapes import require_positive, require_shape, weight
 from mbcasadi.system import evaluate
-from mbcasadi.system.ranges import require_ranges
+
+MEASURED = 1e-9
+"""Relative part of a coordinate that a measurement may miss by rounding."""
 
 
 class Corrected(NamedTuple):
@@ -133,6 +134,21 @@ class KalmanFilter:
         return Corrected(x + ca.DM(self.gains.L) @ ca.if_else(decision.used, e, 0), decision)
 
     @checked
+    def deviation(self, x: ca.SX, y: ca.SX, used: ca.SX) -> ca.SX:
+        """Return `y - y_0` (ny,), angles next to the prediction; `C x` where y is rejected.
+
+        Args:
+            x: (nx,) prediction for this tick.
+            y: (ny,) measurement.
+            used: whether the gate accepts it.
+        """
+        require_shape("x", x, (self.linear.nx, 1), "(nx, 1)")
+        require_shape("y", y, (self.y_0.size, 1), "(ny, 1)")
+        expected = ca.DM(self.C) @ x
+        e = wrap_angles(y - self.y_0 - expected, self.wrap)
+        return expected + ca.if_else(used, e, 0)
+
+    @checked
     def predict(self, x: ca.SX, u: ca.SX) -> ca.SX:
         """Return `A x + B (u - u_0)`."""
         require_shape("x", x, (self.linear.nx, 1), "(nx, 1)")
@@ -191,19 +207,25 @@ def lqg(
     estimator: KalmanFilter,
     K: ArrayLike,
     *,
+    integral: Sequence[str] = (),
+    delay: int = 0,
     ctrl_limits: ArrayLike | None = None,
     name: str = "lqg",
 ) -> Law:
     """Return `u = u_0 - K x̂`, x̂ the estimate of the filter from its measurement alone.
 
     Of the law's inputs only `output(q, v)` is used. The state of the law is the prediction x̂; it
-    starts at zero, the equilibrium. A wrong model leaves an offset in x̂ and u. A measurement that
+    starts at zero, the equilibrium. A wrong model leaves an offset in x̂ and u;
+    with `integral` none in these coordinates. A measurement that
     the filter's gate rejects is flagged `GATED`; one that is doubted gives status 2, and one that
     has failed status 3 with the safe output.
 
     Args:
         estimator: from `kalman`; its period is the law's.
-        K: (nu, nx), for example of `lqr_gain` with the same period.
+        K: (nu, nx), for example of `lqr_gain` with the same period; with integrals (nu, nx + k).
+        integral: as in `feedback`, of coordinates that the measurement determines: what is counted
+            is measured, not estimated.
+        delay: as in `feedback`.
         ctrl_limits, name: as in `make_law`. The prediction uses the clipped control.
 
     Raises:
@@ -213,10 +235,9 @@ def lqg(
     system, period = linear.system, linear.period
     if period is None:
         raise ProblemError("the filter has no period; expected one of kalman()")
-    gain = finite_matrix("K", K, (linear.nu, linear.nx))
-    limits = require_ranges(system, ctrl_limits, None).ctrl
-
-    states = {"x": np.zeros(linear.nx)}
+    action = linear_action(linear, K, integral, delay, (ctrl_limits, period))
+    of_y = _measured_rows(estimator, action.E, integral)
+    states = {"x": np.zeros(linear.nx)} | action.states
     if estimator.gate is not None:
         states["gate"] = estimator.gate0
 
@@ -224,12 +245,13 @@ def lqg(
         y = evaluate(estimator.output, {"q": at.q, "v": at.v})
         memory = at.z.get("gate", ca.SX(0, 1))
         x, decision = estimator.correct(at.z["x"], ca.SX(y), memory)
-        u = ca.SX(linear.u) - ca.DM(gain) @ x
-        applied = clamp(u, limits[:, 0], limits[:, 1])
+        u = action.control(x, ca.SX(linear.u), at.z)
+        counted = of_y @ estimator.deviation(at.z["x"], y, decision.used)
+        predicted = estimator.predict(x, action.acting(u, at.z))
         return Command(
             u=u,
             a=caused_acceleration(Mechanism(system, close_inputs(system, at)[0]), u),
-            z_next={"x": estimator.predict(x, applied), "gate": decision.memory},
+            z_next={"x": predicted, "gate": decision.memory} | action.next_states(counted, u, at.z),
             attainable=ca.logic_not(decision.doubted),
             gated=ca.logic_not(decision.used),
             trusted=ca.logic_not(decision.failed),
@@ -251,3 +273,20 @@ def lqg(
             "measured": f"{estimator.y_0.size} of {linear.nx} numbers",
         },
     )
+
+
+def _measured_rows(estimator: KalmanFilter, E: Array, names: Sequence[str]) -> ca.DM:
+    """Return G (k, ny) with `E x = G (y - y_0)`.
+
+    Raises:
+        ProblemError: the measurement does not determine a coordinate.
+    """
+    G = E @ np.linalg.pinv(estimator.C)
+    missed = np.abs(G @ estimator.C - E).max(axis=1, initial=0.0)
+    for name, row, miss in zip(names, E, missed, strict=True):
+        if miss > MEASURED * np.abs(row).max(initial=0.0):
+            raise ProblemError(
+                f"integral action on '{name}': the filter's measurement does not determine it; "
+                "expected coordinates that are measured, as by encoders()"
+            )
+    return ca.DM(G)

@@ -1,6 +1,6 @@
 """State feedback on the constraint manifold as a law that can be exported to C."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
@@ -11,14 +11,16 @@ from mbcasadi.control.law_interface.law import Command, Law, LawInputs
 from mbcasadi.control.law_interface.make_law import make_law
 from mbcasadi.control.law_interface.mechanism_at_state import Mechanism
 from mbcasadi.control.law_interface.safe_inputs import close_inputs
+from mbcasadi.control.regulators.linear_action import LinearAction, integrated_rows
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.control.tasks.task import Slot
 from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.linalg import positive_solve
-from mbcasadi.shapes import real_array
+from mbcasadi.shapes import real_array, require_positive, require_whole
 from mbcasadi.system import System
 from mbcasadi.system.coordinates import RATE_UNITS, coordinates, rate_names, rates
+from mbcasadi.system.ranges import require_ranges
 
 
 @checked
@@ -26,6 +28,8 @@ def feedback(
     linear: Linearization,
     K: ArrayLike,
     *,
+    integral: Sequence[str] = (),
+    delay: int = 0,
     track_reference: bool = False,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -41,23 +45,31 @@ def feedback(
 
     Args:
         linear: the linear system; the law holds its state with its control.
-        K: (nu, nx) gain.
+        K: (nu, nx) gain; with integrals (nu, nx + k).
+        integral: k coordinates, by the names of their rates, whose sums the gain counts.
+        delay: ticks from a measurement to the moment at which its control acts; see
+            `linear_action.py`.
         track_reference: hold the state and the control in the reference's slices q, v and u. The
             gain stays that of `linear`, so they should be equilibria near it.
         ctrl_limits, period, name, notes: as in `make_law`.
 
     Raises:
         ShapeError: K has a wrong shape, or holds NaN.
+        UnknownNameError: no such coordinate.
+        ProblemError: integrals that the controls cannot hold, or a negative delay.
     """
-    system, gain = linear.system, finite_matrix("K", K, (linear.nu, linear.nx))
+    system = linear.system
+    action = linear_action(linear, K, integral, delay, (ctrl_limits, period))
 
     def equations(at: LawInputs) -> Command:
         q_0, v_0, u_0 = setpoint(linear, at, track_reference)
         dq, dv = system.difference(q_0, at.q), at.v - v_0
-        u = u_0 - gain @ (ca.DM(linear.from_dq) @ dq + ca.DM(linear.from_dv) @ dv)
+        x = ca.DM(linear.from_dq) @ dq + ca.DM(linear.from_dv) @ dv
+        u = action.control(x, u_0, at.z)
         return Command(
             u=u,
             a=caused_acceleration(Mechanism(system, close_inputs(system, at)[0]), u),
+            z_next=action.next_states(ca.DM(action.E) @ x, u, at.z),
             error=-dq,
             target=system.difference(linear.q, q_0),
         )
@@ -68,11 +80,35 @@ def feedback(
         equations,
         closes_state=False,
         slots=setpoint_slots(system) if track_reference else (),
+        states=action.states,
         tracked=deviations(system),
         ctrl_limits=ctrl_limits,
         period=period,
         notes={"law": "state feedback on the constraint manifold"} | dict(notes or {}),
     )
+
+
+def linear_action(
+    linear: Linearization,
+    K: ArrayLike,
+    integral: Sequence[str],
+    delay: int,
+    realised: tuple[ArrayLike | None, float],
+) -> LinearAction:
+    """Return the checked action of a gain.
+
+    Args:
+        linear: the linear system.
+        K, integral, delay: as in `feedback`.
+        realised: limits of the control (nu, 2) or None, and the period, s.
+    """
+    ctrl_limits, period = realised
+    require_whole(0, delay=delay)
+    require_positive(period=period)
+    E = integrated_rows(linear, tuple(integral))
+    gain = finite_matrix("K", K, (linear.nu, linear.nx + len(E)))
+    limits = require_ranges(linear.system, ctrl_limits, None).ctrl
+    return LinearAction(linear, gain, E, delay, limits, period)
 
 
 def caused_acceleration(mechanism: Mechanism, u: ca.SX) -> ca.SX:

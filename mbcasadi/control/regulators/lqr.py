@@ -9,20 +9,30 @@ so the cost, and with it the gain on `(δq, δv)`, does not depend on the basis 
 redundant: they are eliminated before the Riccati equation is formed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.law_interface.law import Law
 from mbcasadi.control.regulators.controllability import require_stabilisable
 from mbcasadi.control.regulators.feedback import feedback, finite_matrix, require_continuous
+from mbcasadi.control.regulators.linear_action import integrated_rows, with_sums
 from mbcasadi.control.regulators.linearization import Linearization
 from mbcasadi.control.regulators.modes import relative_drift
 from mbcasadi.control.regulators.observability import require_weighted
 from mbcasadi.control.regulators.operating_point import Array
-from mbcasadi.control.regulators.riccati import Regulator, regulator, sampled_regulator
+from mbcasadi.control.regulators.riccati import (
+    Regulator,
+    Tick,
+    regulator,
+    sample_cost,
+    sampled_regulator,
+    tick_regulator,
+)
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import matrix, require_positive, weight
 
@@ -46,6 +56,8 @@ def lqr(
     R: ArrayLike,
     *,
     N: ArrayLike | None = None,
+    integral: Mapping[str, float] | None = None,
+    delay: int = 0,
     track_reference: bool = False,
     ctrl_limits: ArrayLike | None = None,
     period: float = 1e-3,
@@ -55,22 +67,27 @@ def lqr(
 
     Near the equilibrium the closed loop of the rigid mechanism is stable, also with passive
     joints. The law is linear: its region of attraction must be tested, for example with
-    `mb.validate`. It has no integral, so an error of the model leaves an offset.
+    `mb.validate`. Without `integral` an error of the model leaves an offset. `margins` says how
+    wrong gains and delays may be.
 
     Args:
         linear: from `linearize` at an equilibrium.
-        Q, R, N: weights, as in `lqr_gain`.
+        Q, R, N, integral: weights, as in `lqr_gain`.
+        delay: ticks from a measurement to the moment at which its control acts; see
+            `linear_action.py`.
         track_reference: take the setpoint from the reference; see `feedback`.
         ctrl_limits, period, name: as in `make_law`.
 
     Raises:
         ShapeError, ProblemError: as in `lqr_gain`.
     """
-    solution = lqr_gain(linear, Q, R, N=N, period=period)
+    solution = lqr_gain(linear, Q, R, N=N, integral=integral, period=period)
     rate = f"{np.log(np.abs(solution.poles).max()) / period:.3g} 1/s"
     return feedback(
         linear,
         solution.K,
+        integral=tuple(integral or ()),
+        delay=delay,
         track_reference=track_reference,
         ctrl_limits=ctrl_limits,
         period=period,
@@ -86,6 +103,7 @@ def lqr_gain(
     R: ArrayLike,
     *,
     N: ArrayLike | None = None,
+    integral: Mapping[str, float] | None = None,
     period: float | None = None,
 ) -> Regulator:
     """Return gain, cost to go and poles in the coordinates x of `linear`.
@@ -95,6 +113,9 @@ def lqr_gain(
         Q: (2 nv, 2 nv) weight of (δq, δv), not negative; (2 nv,) for a diagonal one.
         R: (nu, nu) weight of δu, positive; (nu,) or a number for a diagonal one.
         N: (2 nv, nu) cross weight; zero by default.
+        integral: weight of `(∫ δq dt)²` of some coordinates, by the names of their rates; they
+            return to the setpoint whatever the model lacks. The gain is then on (x, s), s their
+            integrals, and with a period their sums `s_next = s + period δq`.
         period: s, of a control that is held; None for a continuous one.
 
     Raises:
@@ -109,10 +130,32 @@ def lqr_gain(
     require_stabilisable(linear)
     require_weighted(linear, weights.Q - weights.N @ np.linalg.solve(weights.R, weights.N.T))
     system = (linear.dfdx, linear.dfdu, weights.Q, weights.R)
+    if period is not None:
+        require_positive(period=period)
+    if integral:
+        return _with_integrals(linear, weights, integral, period)
     if period is None:
         return regulator(*system, weights.N)
-    require_positive(period=period)
     return sampled_regulator(*system, period, weights.N)
+
+
+def _with_integrals(
+    linear: Linearization, weights: Weights, integral: Mapping[str, float], period: float | None
+) -> Regulator:
+    """Return the regulator of (x, s); see `linear_action.py`."""
+    require_positive(**{f"integral of {name}": value for name, value in integral.items()})
+    E, nu = integrated_rows(linear, tuple(integral)), linear.nu
+    own = np.diag(list(integral.values()))
+    N = np.vstack([weights.N, np.zeros((len(E), nu))])
+    if period is None:
+        A, B = with_sums(linear.dfdx, linear.dfdu, E)
+        A[linear.nx :, linear.nx :] = 0.0  # a derivative, not a sum
+        return regulator(A, B, scipy.linalg.block_diag(weights.Q, own), weights.R, N)
+    tick = sample_cost(linear.dfdx, linear.dfdu, weights.Q, weights.R, period, weights.N)
+    A, B = with_sums(tick.A, tick.B, period * E)
+    Q = scipy.linalg.block_diag(tick.Q, period * own)
+    N = np.vstack([tick.N, np.zeros((len(E), nu))])
+    return tick_regulator(Tick(A, B, Q, tick.R, N), period)
 
 
 def manifold_weights(

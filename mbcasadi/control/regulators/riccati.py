@@ -119,7 +119,11 @@ def sampled_regulator(
     Raises:
         ProblemError: no stabilising solution.
     """
-    tick = sample_cost(dfdx, dfdu, Q, R, period, N)
+    return tick_regulator(sample_cost(dfdx, dfdu, Q, R, period, N), period)
+
+
+def tick_regulator(tick: Tick, period: float) -> Regulator:
+    """Return the gain of a discrete system and its cost; see `sampled_regulator`."""
     try:
         S = scipy.linalg.solve_discrete_are(tick.A, tick.B, tick.Q, tick.R, s=tick.N)
         K = _gain(tick, S)
