@@ -13,10 +13,11 @@ from mbcasadi.control.inverse_dynamics.description import controller_data
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights
+from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
-from mbcasadi.description.status import QP_STATUS, Flag
+from mbcasadi.description.status import FLAG_BITS, QP_STATUS, Flag
 from mbcasadi.qp.solver import candidate_fun, controller_fun
 from mbcasadi.shapes import column, require_name
 
@@ -34,7 +35,8 @@ class InverseDynamicsQP(Setup):
     eliminated first (`condensed_dynamics.py`); the remaining QP has inequalities only, and its
     solution is checked on the original equations before it is used (`residuals.py`).
 
-    Its Function is `(q, v, [act], ref, [tuning], mask, z) → (u, z_next, status, flags, residual)`:
+    Its Function is `(q, v, [act], ref, [tuning], mask, z) → (u, z_next, status, flags, residual,
+    [relaxed, slack])`:
 
     - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` holds q at rest.
     - `tuning`: what `tunable` names, with the names and defaults of `tuning`.
@@ -68,8 +70,12 @@ class InverseDynamicsQP(Setup):
             the model's. Ranges of summed forces on joints and tendons always hold.
         joint_limits: `JointLimits` of positions, velocities and accelerations of joints; none
             unless given. They are viable: a joint can always stop before its stop.
+        soft: `SoftLimit`s: rows that may be violated at a price, "joints", "normal forces",
+            "friction" or rows by name. Two more outputs tell which were: `relaxed`, a bit for each
+            soft row, and `slack`, by how much.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
-            tasks, "friction", "forces" (limits) and "normals" of the contacts; see `tuning.py`.
+            tasks, "friction", "forces" (limits) and "normals" of the contacts, "prices"; see
+            `tuning.py`.
         stabilisation: ω, 1/s: loops obey `A a + c + 2 ω A v + ω² phi = 0`.
         contact_damping: 1/s: active contacts obey `J_c a + c_c + damping J_c v = 0`.
         rank_tol: relative size below which a constraint direction is dropped.
@@ -200,7 +206,14 @@ class InverseDynamicsQP(Setup):
             p=state["p"].ravel(),
             independent_rows=state["independent_rows"].ravel(),
             violations=state["violation"].ravel(),
+            relaxed=self._relaxed(outputs),
         )
+
+    def _relaxed(self, outputs: Mapping[str, Array]) -> dict[str, float]:
+        """Return the soft rows that gave way, and by how much."""
+        soft = soft_rows(self.row_names, self.soft)
+        bits = [int(word) >> n & 1 for word in outputs.get("relaxed", ()) for n in range(FLAG_BITS)]
+        return {each.name: float(outputs["slack"][i]) for i, each in enumerate(soft) if bits[i]}
 
     def _tuning_input(self, values: Mapping[str, float] | None) -> dict[str, Array]:
         """Return the input `tuning` by its name, where there is one."""

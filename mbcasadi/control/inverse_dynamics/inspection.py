@@ -25,7 +25,8 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     """
     symbols = input_symbols(setup, 0)
     del symbols["z"]
-    problem = assemble_problem(setup, guard_inputs(setup, symbols)[0])
+    at, _ = guard_inputs(setup, symbols)
+    problem = scales.softened(setup, assemble_problem(setup, at), at.tuning)
     arguments = symbols
     if has_loops(problem):  # as in a tick: what is inspected has its rounding errors
         problem, arguments = lifted("terms", symbols, problem)

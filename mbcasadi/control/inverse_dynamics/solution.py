@@ -74,6 +74,8 @@ class InverseDynamicsSolution:
         independent_rows: one for each independent constraint row, zero for dropped ones.
         problem: the QP.
         violations: (m,) by how much the candidate violates each row, N or N m.
+        relaxed: by how much each soft row that gave way exceeds its bounds, by name; below them
+            negative. In the row's unit: rad/s² or m/s² of a joint, N of a contact.
     """
 
     u: Array
@@ -89,6 +91,7 @@ class InverseDynamicsSolution:
     independent_rows: Array
     problem: CondensedQP
     violations: Array
+    relaxed: Mapping[str, float]
 
     @property
     def solved(self) -> bool:
