@@ -183,6 +183,7 @@ def calls_of_tasks():
         },
         "control.InverseDynamicsQP.problem": state,
         "control.InverseDynamicsQP.solve": state,
+        "control.InverseDynamicsQP.explain": state,
         "control.InverseDynamicsQP.reference_at": {"self": ctl, "q": system.tree.q0},
         "control.with_fallback": {"law": ex.law(), "fallback": "zero"},
         "control.CondensedQP.of": {"matrices": ex.matrices(), "row_names": ("a", "b")},

@@ -1,6 +1,6 @@
 """Inverse dynamics within torque limits and friction cones, for any constrained mechanism."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked, require_fields
+from mbcasadi.control.inverse_dynamics.call_inputs import call_inputs
 from mbcasadi.control.inverse_dynamics.description import controller_data
+from mbcasadi.control.inverse_dynamics.explanation import (
+    Explanation,
+    explanation,
+    task_shares,
+)
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights
@@ -156,7 +162,7 @@ class InverseDynamicsQP(Setup):
         Raises:
             ShapeError: a wrong shape.
         """
-        inputs = self._inputs(q, v, ref, mask, act) | self._tuning_input(tuning)
+        inputs = call_inputs(self, q, v, ref, mask, act, tuning)
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
         return CondensedQP.of(matrices, self.row_names)
 
@@ -186,7 +192,7 @@ class InverseDynamicsQP(Setup):
             UnknownNameError: no such entry of `tuning`.
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
-        inputs = self._inputs(q, v, ref, mask, act) | self._tuning_input(tuning)
+        inputs = call_inputs(self, q, v, ref, mask, act, tuning)
         z = self.z0 if z is None else column("z", z, self.z0.size, finite=False)
         outputs = {key: np.array(out).ravel() for key, out in self.function(**inputs, z=z).items()}
         x = self._candidate(**inputs, z=z)["x"]
@@ -209,41 +215,36 @@ class InverseDynamicsQP(Setup):
             relaxed=self._relaxed(outputs),
         )
 
+    @checked
+    def explain(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        ref: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        act: ArrayLike | None = None,
+        tuning: Mapping[str, float] | None = None,
+        exactly: Sequence[str] = (),
+    ) -> Explanation:
+        """Return which limits exclude each other at a state, or what each costs the tasks.
+
+        Args:
+            q, v, ref, mask, act, tuning: as in `solve`.
+            exactly: tasks that count as limits: they have to be met without error.
+
+        Raises:
+            UnknownNameError: no such task, or no such entry of `tuning`.
+            ShapeError: a wrong shape.
+        """
+        for name in exactly:
+            require_name("task", name, [task.name for task in self.tasks])
+        solution = self.solve(q, v, ref, mask, act=act, tuning=tuning)
+        inputs = call_inputs(self, q, v, ref, mask, act, tuning)
+        tasks = task_shares(self.tasks, self.system, self._inspect(**inputs))
+        return explanation(solution, tasks, self.solver, exactly)
+
     def _relaxed(self, outputs: Mapping[str, Array]) -> dict[str, float]:
         """Return the soft rows that gave way, and by how much."""
         soft = soft_rows(self.row_names, self.soft)
         bits = [int(word) >> n & 1 for word in outputs.get("relaxed", ()) for n in range(FLAG_BITS)]
         return {each.name: float(outputs["slack"][i]) for i, each in enumerate(soft) if bits[i]}
-
-    def _tuning_input(self, values: Mapping[str, float] | None) -> dict[str, Array]:
-        """Return the input `tuning` by its name, where there is one."""
-        entries = {parameter.name: parameter.default for parameter in self.tuning}
-        for name, value in (values or {}).items():
-            require_name("entry of tuning", name, list(entries))
-            entries[name] = value
-        return {"tuning": np.array([*entries.values()], dtype=float)} if entries else {}
-
-    def _inputs(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        ref: ArrayLike | None,
-        mask: ArrayLike | None,
-        act: ArrayLike | None,
-    ) -> dict[str, Array]:
-        """Return the checked inputs by name, defaults filled in."""
-        system = self.system
-        q = column("q", q, system.nq, finite=False)
-        if ref is None:
-            ref = self.reference_at(q)
-        mask = np.ones(len(self.mask_names)) if mask is None else mask
-        inputs = {
-            "q": q,
-            "v": column("v", v, system.nv, finite=False),
-            "ref": column("ref", ref, self.nref, finite=False),
-            "mask": column("mask", mask, len(self.mask_names), finite=False),
-        }
-        if system.na:
-            act = np.zeros(system.na) if act is None else act
-            inputs["act"] = column("act", act, system.na, finite=False)
-        return inputs

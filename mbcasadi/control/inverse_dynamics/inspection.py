@@ -16,8 +16,8 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     """Return (q, v, [act], ref, mask, x) → the QP in y = (p, w), and the quantities at x.
 
     Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
-    `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`,
-    `violation` (m,), and the tasks' `error` and `target`.
+    `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`, `violation` (m,), and of the
+    tasks `task_map`, `task_right`, `task_weight` (see `TaskShares`), `error`, `target`.
 
     Args:
         setup: the options.
@@ -57,6 +57,9 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
         "contact_force": problem.contacts.of_lam @ lam[first:, 0] + problem.contacts.of_w @ w,
         "independent_rows": condensed.kept,
         "violation": positive(value - rows.upper) + positive(rows.lower - value),
+        "task_map": problem.tasks.J @ condensed.T,
+        "task_right": -(problem.tasks.J @ condensed.t + problem.tasks.offset),
+        "task_weight": problem.tasks.weight,
         "error": problem.tasks.error,
         "target": problem.tasks.target,
     }
