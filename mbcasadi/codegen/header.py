@@ -148,11 +148,12 @@ def _constant_declarations(law: Law) -> str:
 def _solver_declarations(law: Law) -> str:
     if not law.staged:
         return ""
-    values = {
+    values: dict[str, str | int] = {
         "codes": "DAQP's exit flag (1: optimal)"
         if law.has_daqp
         else f"The solver's exit flag ({SolverFlag.OPTIMAL:d}: optimal, {SolverFlag.STOPPED:d}: "
         f"stopped, {SolverFlag.INFEASIBLE:d}: infeasible)",
+        "m": law.m,
         "name": law.name,
         "NAME": law.name.upper(),
     }

@@ -4,6 +4,7 @@ from mbcasadi.control import laws, regulators
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.joint_limits import JointLimits
 from mbcasadi.control.inverse_dynamics.observer import DisturbanceObserver
+from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.law_interface.with_fallback import with_fallback
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
@@ -34,6 +35,7 @@ __all__ = [
     "OutputTask",
     "PostureTask",
     "Slot",
+    "SoftLimit",
     "Task",
     "TaskCheck",
     "TaskRows",

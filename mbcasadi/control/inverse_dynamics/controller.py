@@ -1,6 +1,6 @@
 """Inverse dynamics within torque limits and friction cones, for any constrained mechanism."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,14 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked, require_fields
+from mbcasadi.control.inverse_dynamics.call_inputs import call_inputs
 from mbcasadi.control.inverse_dynamics.description import controller_data
+from mbcasadi.control.inverse_dynamics.explanation import (
+    Explanation,
+    explanation,
+    task_shares,
+)
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights
+from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
-from mbcasadi.description.status import QP_STATUS, Flag
+from mbcasadi.description.status import FLAG_BITS, QP_STATUS, Flag
 from mbcasadi.qp.solver import candidate_fun, controller_fun
 from mbcasadi.shapes import column, require_name
 
@@ -34,7 +41,8 @@ class InverseDynamicsQP(Setup):
     eliminated first (`condensed_dynamics.py`); the remaining QP has inequalities only, and its
     solution is checked on the original equations before it is used (`residuals.py`).
 
-    Its Function is `(q, v, [act], ref, [tuning], mask, z) → (u, z_next, status, flags, residual)`:
+    Its Function is `(q, v, [act], ref, [tuning], mask, z) → (u, z_next, status, flags, residual,
+    [relaxed, slack])`:
 
     - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` holds q at rest.
     - `tuning`: what `tunable` names, with the names and defaults of `tuning`.
@@ -70,8 +78,12 @@ class InverseDynamicsQP(Setup):
             unless given. They are viable: a joint can always stop before its stop.
         observer: `DisturbanceObserver` of what the model lacks (mass, load, friction, pushes): no
             steady error is left; none unless given. Its state is part of `z`.
+        soft: `SoftLimit`s: rows that may be violated at a price, "joints", "normal forces",
+            "friction" or rows by name. Two more outputs tell which were: `relaxed`, a bit for each
+            soft row, and `slack`, by how much.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
-            tasks, "friction", "forces" (limits) and "normals" of the contacts; see `tuning.py`.
+            tasks, "friction", "forces" (limits) and "normals" of the contacts, "prices"; see
+            `tuning.py`.
         stabilisation: ω, 1/s: loops obey `A a + c + 2 ω A v + ω² phi = 0`.
         contact_damping: 1/s: active contacts obey `J_c a + c_c + damping J_c v = 0`.
         rank_tol: relative size below which a constraint direction is dropped.
@@ -154,8 +166,7 @@ class InverseDynamicsQP(Setup):
         Raises:
             ShapeError: a wrong shape.
         """
-        inputs = self._inputs(q, v, ref, mask, act) | self._tuning_input(tuning)
-        inputs |= self._learned(self._state(z))
+        inputs = call_inputs(self, q, v, ref, mask, act, tuning) | self._learned(self._state(z))
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
         return CondensedQP.of(matrices, self.row_names)
 
@@ -185,7 +196,7 @@ class InverseDynamicsQP(Setup):
             UnknownNameError: no such entry of `tuning`.
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
-        inputs = self._inputs(q, v, ref, mask, act) | self._tuning_input(tuning)
+        inputs = call_inputs(self, q, v, ref, mask, act, tuning)
         z = self._state(z)
         outputs = {key: np.array(out).ravel() for key, out in self.function(**inputs, z=z).items()}
         x = self._candidate(**inputs, z=z)["x"]
@@ -209,6 +220,7 @@ class InverseDynamicsQP(Setup):
             independent_rows=state["independent_rows"].ravel(),
             violations=state["violation"].ravel(),
             disturbance=state["disturbance"].ravel(),
+            relaxed=self._relaxed(outputs),
         )
 
     def _state(self, z: ArrayLike | None) -> Array:
@@ -219,35 +231,37 @@ class InverseDynamicsQP(Setup):
         """Return the state by its name, where the QP depends on it."""
         return {} if self.observer is None else {"z": z}
 
-    def _tuning_input(self, values: Mapping[str, float] | None) -> dict[str, Array]:
-        """Return the input `tuning` by its name, where there is one."""
-        entries = {parameter.name: parameter.default for parameter in self.tuning}
-        for name, value in (values or {}).items():
-            require_name("entry of tuning", name, list(entries))
-            entries[name] = value
-        return {"tuning": np.array([*entries.values()], dtype=float)} if entries else {}
-
-    def _inputs(
+    @checked
+    def explain(
         self,
         q: ArrayLike,
         v: ArrayLike,
-        ref: ArrayLike | None,
-        mask: ArrayLike | None,
-        act: ArrayLike | None,
-    ) -> dict[str, Array]:
-        """Return the checked inputs by name, defaults filled in."""
-        system = self.system
-        q = column("q", q, system.nq, finite=False)
-        if ref is None:
-            ref = self.reference_at(q)
-        mask = np.ones(len(self.mask_names)) if mask is None else mask
-        inputs = {
-            "q": q,
-            "v": column("v", v, system.nv, finite=False),
-            "ref": column("ref", ref, self.nref, finite=False),
-            "mask": column("mask", mask, len(self.mask_names), finite=False),
-        }
-        if system.na:
-            act = np.zeros(system.na) if act is None else act
-            inputs["act"] = column("act", act, system.na, finite=False)
-        return inputs
+        ref: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        act: ArrayLike | None = None,
+        tuning: Mapping[str, float] | None = None,
+        z: ArrayLike | None = None,
+        exactly: Sequence[str] = (),
+    ) -> Explanation:
+        """Return which limits exclude each other at a state, or what each costs the tasks.
+
+        Args:
+            q, v, ref, mask, act, tuning, z: as in `solve`.
+            exactly: tasks that count as limits: they have to be met without error.
+
+        Raises:
+            UnknownNameError: no such task, or no such entry of `tuning`.
+            ShapeError: a wrong shape.
+        """
+        for name in exactly:
+            require_name("task", name, [task.name for task in self.tasks])
+        solution = self.solve(q, v, ref, mask, z, act, tuning)
+        inputs = call_inputs(self, q, v, ref, mask, act, tuning) | self._learned(self._state(z))
+        tasks = task_shares(self.tasks, self.system, self._inspect(**inputs))
+        return explanation(solution, tasks, self.solver, exactly)
+
+    def _relaxed(self, outputs: Mapping[str, Array]) -> dict[str, float]:
+        """Return the soft rows that gave way, and by how much."""
+        soft = soft_rows(self.row_names, self.soft)
+        bits = [int(word) >> n & 1 for word in outputs.get("relaxed", ()) for n in range(FLAG_BITS)]
+        return {each.name: float(outputs["slack"][i]) for i, each in enumerate(soft) if bits[i]}

@@ -1,11 +1,14 @@
 """The controller as data: names, units and limits, and what a report may read."""
 
+from collections.abc import Sequence
+
 import casadi as ca
 import numpy as np
 
 from mbcasadi.control.inverse_dynamics.observer import memory_names
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
+from mbcasadi.control.inverse_dynamics.soft_limits import SoftRow, soft_rows, word_names
 from mbcasadi.control.inverse_dynamics.tick import Stages
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.reference import slot_signal
@@ -49,7 +52,10 @@ def controller_data(
         "mask": unitless_signal("mask", setup.mask_names),
         "z": unitless_signal("z", state),
     }
+    soft = soft_rows(stages.row_names, setup.soft)
     outputs = {
+        "relaxed": unitless_signal("relaxed", word_names(len(soft))),
+        "slack": Signal("slack", tuple(x.name for x in soft), row_units(setup, soft)),
         "u": unitless_signal("u", controls),
         "z_next": unitless_signal("z_next", state),
         "status": unitless_signal("status", ("status",)),
@@ -74,6 +80,19 @@ def controller_data(
         tuning=setup.tuning,
         emergency=stages.safe.emergency(len(stages.row_names)),
     )
+
+
+def row_units(setup: Setup, soft: Sequence[SoftRow]) -> tuple[str, ...]:
+    """Return the unit of each soft row: accelerations of joints and gaps, else forces."""
+    joints = {} if setup.system.tree is None else {j.name: j for j in setup.system.tree.joints}
+    units = []
+    for each in soft:
+        kind, name = each.name.split("'")[0].strip(), each.name.split("'")[1]
+        if kind == "joint" and each.name.endswith(": range"):
+            units.append("rad/s²" if joints[name].kind == "hinge" else "m/s²")
+        else:
+            units.append({"distance": "m/s²", "contact": "N"}.get(kind, "N or N m"))
+    return tuple(units)
 
 
 def _monitors(setup: Setup) -> tuple[Signal, ...]:

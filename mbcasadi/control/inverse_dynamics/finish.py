@@ -22,10 +22,17 @@ from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
 from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.control.inverse_dynamics.residuals import (
     RESIDUALS,
+    ROUNDED,
     Allowance,
     Candidate,
     Cost,
     residuals,
+)
+from mbcasadi.control.inverse_dynamics.soft_limits import (
+    RELAXED_SHARE,
+    excess,
+    soft_rows,
+    words,
 )
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
@@ -110,7 +117,7 @@ class FinishStage:
         solver = {name: self.kind.sym(name, size) for name, size in sizes.items()}
         carry = self.kind.sym("carry", self.layout.size)
         known = unpack(self.layout, carry)
-        residual, p, a = self._residuals(known, solver["x"], solver["lam_a"])
+        residual, p, a, exceeded = self._residuals(known, solver["x"], solver["lam_a"])
         judged = {
             key: value
             for key, value in known.items()
@@ -120,18 +127,20 @@ class FinishStage:
         if self.setup.observer is not None:
             names = ("v", "M", *(f"observed.{key}" for key in Observed._fields))
             judged |= {"a": a, **{name: known[name] for name in names}}
-        judged |= {f"input.{name}": value for name, value in given.items()}
+        judged |= {f"input.{name}": value for name, value in given.items()} | exceeded
         return ca.Function(
             "finish",
             [*given.values(), carry, *solver.values()],
             in_scalars("outcome", self._outcome, judged),
             [*given, "carry", *solver],
-            list(OUTPUTS),
+            [*OUTPUTS, *(("relaxed", "slack") if self.setup.soft else ())],
             {"cse": True},
         )
 
-    def _residuals(self, known: dict[str, ca.SX], x: ca.SX, lam_a: ca.SX) -> tuple[ca.SX, ...]:
-        """Return residuals, actuator forces and acceleration of the solver's result."""
+    def _residuals(
+        self, known: dict[str, ca.SX], x: ca.SX, lam_a: ca.SX
+    ) -> tuple[ca.SX, ca.SX, ca.SX, dict[str, ca.SX]]:
+        """Return residuals, forces, acceleration of the solver's result, excesses of soft rows."""
         qp, setup = self.qp, self.setup
         whitened = Whitened(
             y_0=known["whitened.y_0"],
@@ -147,19 +156,31 @@ class FinishStage:
             force_weight=setup.force_weight,
             **{key: known[f"cost.{key}"] for key in COST},
         )
-        rows = {key: known[f"rows.{key}"] for key in ROWS}
+        rows = Rows(**{key: known[f"rows.{key}"] for key in ROWS}, names=qp.problem.rows.names)
         condensed = Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields))
         residual = residuals(
             Candidate(p, y[nu:, 0], lam_a, x),
             Dynamics(*(known[f"dynamics.{key}"] for key in Dynamics._fields)),
             condensed,
             whitened,
-            Rows(**rows, names=qp.problem.rows.names),
+            rows,
             cost,
             qp.scales,
             Allowance(setup.rank_tol, known["rate"], setup.tolerance),
         )
-        return residual, p, condensed.acceleration(p)
+        exceeded = self._exceeded(rows, condensed, p, y[nu:, 0])
+        return residual, p, condensed.acceleration(p), exceeded
+
+    def _exceeded(self, rows: Rows, condensed: Condensed, p: ca.SX, w: ca.SX) -> dict[str, ca.SX]:
+        """Return by how much soft rows exceed their bounds, and the sizes of what is in them."""
+        if not self.setup.soft:
+            return {}
+        soft = soft_rows(rows.names, self.setup.soft)
+        places, units = [each.row for each in soft], self.qp.scales
+        unknowns = (p, condensed.multipliers(p), w, condensed.acceleration(p))
+        usual = length(ca.DM(units.actuators) * p) * ca.DM(ROUNDED * units.inequalities[places])
+        size = rows.size(*unknowns)[places, 0] + usual
+        return {"excess": excess(rows, rows.value(*unknowns), w, soft), "within": size}
 
     def _outcome(self, known: dict[str, ca.SX]) -> list[ca.SX]:
         """Return the controller's outputs."""
@@ -188,7 +209,13 @@ class FinishStage:
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
         learned = self._observed(known, optimal)
         z_next = ca.vertcat(optimal * active_signs(known["active"]), remembered, learned)
-        return [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]
+        outputs = [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]
+        if not self.setup.soft:
+            return outputs
+        slack = optimal * known["excess"]
+        relaxed = ca.fabs(slack) > RELAXED_SHARE * known["within"]
+        outputs[3] = flags + Flag.RELAXED * ca.mmax(relaxed)
+        return [*outputs, words(relaxed), slack]
 
     def _observed(self, known: dict[str, ca.SX], solved: ca.SX) -> ca.SX:
         """Return the next state of the observer; no rows without one."""

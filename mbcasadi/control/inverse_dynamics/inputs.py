@@ -37,6 +37,7 @@ class Inputs:
         ref: (nref,) reference.
         on: (nc + ne,) one for each contact and equality constraint that is on, else zero.
         tuned: gains and contacts, with the entries of `tuning`.
+        tuning: entries of `tuning`, by name.
         accepted: one where the measured state is finite and its loops are closed, whatever the
             other inputs hold.
         observed: the state of the observer, or None without one.
@@ -50,6 +51,7 @@ class Inputs:
     ref: ca.SX
     on: ca.SX
     tuned: Tuned
+    tuning: dict[str, ca.SX]
     accepted: ca.SX
     observed: Observed | None
 
@@ -109,6 +111,7 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
         ref=safe["ref"],
         on=on,
         tuned=_tuned_at(setup, safe.get("tuning")),
+        tuning=_entries(setup, safe.get("tuning")),
         accepted=ca.logic_and(is_measured, state.closed),
         observed=_observed(setup, symbols),
     )
@@ -124,11 +127,16 @@ def _observed(setup: Setup, symbols: Mapping[str, ca.SX]) -> Observed | None:
 
 def _tuned_at(setup: Setup, tuning: ca.SX | None) -> Tuned:
     """Return gains and contacts at the entries of `tuning`."""
-    names = [parameter.name for parameter in setup.tuning]
-    entries = {} if tuning is None else dict(zip(names, ca.vertsplit(tuning), strict=True))
+    entries = _entries(setup, tuning)
     tasks = list(zip(setup.tasks, setup.gains, strict=True))
     contacts = list(zip(setup.contact_names, setup.contacts, strict=True))
     return tuned_values(entries, setup.system, tasks, contacts)
+
+
+def _entries(setup: Setup, tuning: ca.SX | None) -> dict[str, ca.SX]:
+    """Return the entries of `tuning` by name."""
+    names = [parameter.name for parameter in setup.tuning]
+    return {} if tuning is None else dict(zip(names, ca.vertsplit(tuning), strict=True))
 
 
 def rows_on(setup: Setup, on: ca.SX) -> ca.SX:

@@ -16,8 +16,8 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     """Return (q, v, [act], ref, [tuning], mask, [z], x) → the QP in y = (p, w), and more at x.
 
     Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
-    `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`,
-    `violation` (m,), and the tasks' `error` and `target`.
+    `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`, `violation` (m,), and of the
+    tasks `task_map`, `task_right`, `task_weight` (see `TaskShares`), `error`, `target`.
 
     Args:
         setup: the options.
@@ -29,7 +29,8 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
         del symbols["z"]
     else:  # its estimate is part of the dynamics
         symbols["z"] = ca.vertcat(ca.SX.sym("active", m), symbols["z"])
-    problem = assemble_problem(setup, guard_inputs(setup, symbols)[0])
+    at, _ = guard_inputs(setup, symbols)
+    problem = scales.softened(setup, assemble_problem(setup, at), at.tuning)
     arguments = symbols
     if has_loops(problem):  # as in a tick: what is inspected has its rounding errors
         problem, arguments = lifted("terms", symbols, problem)
@@ -62,6 +63,9 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
         "contact_force": problem.contacts.of_lam @ lam[first:, 0] + problem.contacts.of_w @ w,
         "independent_rows": condensed.kept,
         "violation": positive(value - rows.upper) + positive(rows.lower - value),
+        "task_map": problem.tasks.J @ condensed.T,
+        "task_right": -(problem.tasks.J @ condensed.t + problem.tasks.offset),
+        "task_weight": problem.tasks.weight,
         "error": problem.tasks.error,
         "target": problem.tasks.target,
         "disturbance": disturbance,

@@ -144,35 +144,56 @@ def acceleration_bounds(
     lower, upper = [ca.SX(0, 1)], [ca.SX(0, 1)]
     for k, (dof, place) in enumerate(zip(joints.dofs, joints.places, strict=True)):
         d, limit, most = joints.braking[k], joints.velocity[k], joints.acceleration[k]
-        above = _upper_bound(joints.upper[k] - q[place], v[dof], d, limit, most, period)
-        below = _upper_bound(q[place] - joints.lower[k], -v[dof], d, limit, most, period)
-        upper.append(above)
-        lower.append(-below)
+        above = _stop_bound(joints.upper[k] - q[place], v[dof], d, period)
+        below = _stop_bound(q[place] - joints.lower[k], -v[dof], d, period)
+        faster, slower = (_speed_bound(sign * v[dof], d, limit, most, period) for sign in (1, -1))
+        upper.append(ca.fmin(_at_least(above, -slower), faster))
+        lower.append(-ca.fmin(_at_least(below, -faster), slower))
     return ca.vertcat(*lower), ca.vertcat(*upper)
 
 
-def _upper_bound(
-    left: ca.SX, v: ca.SX, braking: float, velocity: float, acceleration: float, h: float
-) -> ca.SX:
-    """Return the largest acceleration towards a stop.
+def _stop_bound(left: ca.SX, v: ca.SX, braking: float, h: float) -> ca.SX:
+    """Return the largest acceleration towards a stop; infinite where there is none.
 
     Args:
         left: distance to the stop; constant and infinite where there is none.
         v: speed towards it.
-        braking, velocity, acceleration: limits; infinite for none.
+        braking: deceleration that is relied on.
         h: length of the tick, s.
     """
-    bound = ca.SX(np.inf)
-    if not (left.is_constant() and np.isinf(float(left))):
-        bound = _braking_bound(left, v, braking, h)
-    if np.isfinite(velocity):
-        least = -acceleration if np.isnan(braking) else -braking
-        slowing = (velocity - v) / h
-        bound = ca.fmin(bound, ca.fmax(slowing, least) if np.isfinite(least) else slowing)
+    if left.is_constant() and np.isinf(float(left)):
+        return ca.SX(np.inf)
+    return braking_bound(left, v, braking, h)
+
+
+def _speed_bound(v: ca.SX, braking: float, velocity: float, acceleration: float, h: float) -> ca.SX:
+    """Return the largest acceleration that speed and acceleration allow; infinite for none.
+
+    Args:
+        v: speed.
+        braking: deceleration that is relied on; NaN for none.
+        velocity, acceleration: limits; infinite for none.
+        h: length of the tick, s.
+    """
+    if not np.isfinite(velocity):
+        return ca.SX(acceleration)
+    least = -acceleration if np.isnan(braking) else -braking
+    slowing = (velocity - v) / h
+    bound = ca.fmax(slowing, least) if np.isfinite(least) else slowing
     return ca.fmin(bound, acceleration)
 
 
-def _braking_bound(left: ca.SX, v: ca.SX, d: float, h: float) -> ca.SX:
+def _at_least(bound: ca.SX, other: ca.SX) -> ca.SX:
+    """Return a bound that a stop sets, no lower than the speed's on the other side.
+
+    A joint beyond its stop that returns too fast slows down.
+    """
+    if bound.is_constant() or (other.is_constant() and np.isinf(float(other))):
+        return bound
+    return ca.fmax(bound, other)
+
+
+def braking_bound(left: ca.SX, v: ca.SX, d: float, h: float) -> ca.SX:
     """Return the bound of the head of this file."""
     b, c = h * (2 * v + d * h), v**2 - 2 * d * (left - h * v)
     square = b**2 - 4 * h**2 * c

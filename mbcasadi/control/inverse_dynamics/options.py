@@ -16,6 +16,7 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
     limited_joints,
 )
 from mbcasadi.control.inverse_dynamics.observer import DisturbanceObserver, learning_gain, memory_of
+from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit, price_parameters
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
@@ -77,6 +78,7 @@ class Setup:
     force_limits: ArrayLike | None = None
     joint_limits: JointLimits | None = None
     observer: DisturbanceObserver | None = None
+    soft: Sequence[SoftLimit] = ()
     tunable: Sequence[str] = ()
     stabilisation: float = 0.0
     contact_damping: float = 0.0
@@ -92,6 +94,7 @@ class Setup:
         _require_system(self.system)
         object.__setattr__(self, "tasks", tuple(self.tasks))
         object.__setattr__(self, "contacts", tuple(self.contacts))
+        object.__setattr__(self, "soft", tuple(self.soft))
         require_numbers(
             force_weight=self.force_weight,
             stabilisation=self.stabilisation,
@@ -148,7 +151,9 @@ class Setup:
         """The entries of the input `tuning`; none where nothing is tunable."""
         tasks = list(zip(self.tasks, self.gains, strict=True))
         contacts = list(zip(self.contact_names, self.contacts, strict=True))
-        return tuning_parameters(self.tunable, self.system, tasks, contacts)
+        own = tuning_parameters(self.tunable, self.system, tasks, contacts)
+        prices = price_parameters(self.soft) if "prices" in self.tunable else []
+        return (*own, *prices)
 
     @cached_property
     def contact_groups(self) -> tuple[ContactGroup, ...]:

@@ -6,7 +6,7 @@ told what is large. The measure here is the mechanism's own: accelerations have 
 p²/I with the inertia I that the actuator sees. Nothing changes when the units of a model do.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights, Problem
+from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows, soften
 from mbcasadi.description.qp_stages import UNBOUNDED
 
 Array = NDArray[np.float64]
@@ -58,6 +59,28 @@ class ProblemScales:
     strength: float
     task: float
     contact: float
+
+    def softened(self, setup: Setup, problem: Problem, tuning: dict[str, ca.SX]) -> Problem:
+        """Return the problem with a slack in its soft rows.
+
+        Args:
+            setup: the options.
+            problem: all rows hard.
+            tuning: entries of `tuning`, by name.
+        """
+        weight = self.force_weights(setup).internal
+        return soften(problem, setup.soft, tuning, self, weight)
+
+    def of_soft_rows(self, setup: Setup, names: tuple[str, ...]) -> "ProblemScales":
+        """Return the scales with those of the rows that linear prices add.
+
+        Args:
+            setup: the options.
+            names: of all rows.
+        """
+        linear = [x.row for x in soft_rows(names, setup.soft) if x.slack >= 0]
+        added = np.repeat(self.inequalities[linear], 2)
+        return replace(self, inequalities=np.concatenate([self.inequalities, added]))
 
     def force_weights(self, setup: Setup) -> ForceWeights:
         """Return the weights of the regularisation: shares of the tasks' cost."""

@@ -75,6 +75,8 @@ class InverseDynamicsSolution:
         problem: the QP.
         violations: (m,) by how much the candidate violates each row, N or N m.
         disturbance: (nv,) force that the observer has learned, N or N m; zero without one.
+        relaxed: by how much each soft row that gave way exceeds its bounds, by name; below them
+            negative. In the row's unit: rad/s² or m/s² of a joint, N of a contact.
     """
 
     u: Array
@@ -91,6 +93,7 @@ class InverseDynamicsSolution:
     problem: CondensedQP
     violations: Array
     disturbance: Array
+    relaxed: Mapping[str, float]
 
     @property
     def solved(self) -> bool:

@@ -42,7 +42,7 @@ class Stages:
         qp: `build` and `finish`.
         row_names: name of each inequality.
         u_min, u_max: (nu,) limits that the control never leaves.
-        nw: number of internal forces.
+        nw: number of slacks and internal forces.
         scales: the units of the problem.
         safe: the output of a tick without a solution.
         finish_from_carry: (carry, x, lam_a, active, flag) → the controller's outputs, for a
@@ -71,6 +71,8 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     at, valid = guard_inputs(setup, symbols)
     problem = assemble_problem(setup, at)
     scales = measure_problem(setup, symbols, problem)
+    problem = scales.softened(setup, problem, at.tuning)
+    scales = scales.of_soft_rows(setup, problem.rows.names)
     hold = offered_hold(setup, at, problem, scales)
     limits = control_limits(setup, problem)
     safe = safe_output_of(setup, symbols, hold, no_force(problem.actuators), limits)
@@ -96,10 +98,10 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     reads_inputs = safe.kind != "zero"
     return Stages(
         qp=LeastDistanceStages(build, finish.function(symbols)),
-        row_names=problem.rows.names,
+        row_names=qp.problem.rows.names,
         u_min=limits[0],
         u_max=limits[1],
-        nw=problem.contacts.of_w.shape[1],
+        nw=qp.problem.contacts.of_w.shape[1],
         scales=scales,
         safe=safe,
         finish_from_carry=None if reads_inputs else finish.function({}),

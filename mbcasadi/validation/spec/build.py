@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control import DisturbanceObserver, InverseDynamicsQP, JointLimits
+from mbcasadi.control import DisturbanceObserver, InverseDynamicsQP, JointLimits, SoftLimit
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
@@ -83,6 +83,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         if spec.observer is None
         else DisturbanceObserver(**spec.observer.model_dump()),
         joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
+        soft=[SoftLimit(**table.model_dump(exclude_none=True)) for table in spec.limits.soft],
         **spec.options.model_dump(exclude_none=True),
     )
     t = ca.SX.sym("t")

@@ -29,6 +29,12 @@ Example:
     [limits.ctrl]                       # the model's by default
     FL_hip = [-20.0, 20.0]
 
+    [limits.joint]                      # those with a range in the model
+    velocity = 6.0                      # rad/s
+
+    [[limits.soft]]                     # may be violated at a price
+    limits = "joints"
+
     [options]                           # of InverseDynamicsQP
     torque_weight = 1e-6
 
@@ -52,7 +58,7 @@ from mbcasadi.validation.spec.signals import StrictTable
 from mbcasadi.validation.spec.task_tables import AnyTask, Gain
 
 Range = tuple[float, float]
-Tunable = Literal["gains", "weights", "friction", "forces", "normals"]
+Tunable = Literal["gains", "weights", "friction", "forces", "normals", "prices"]
 
 
 class Start(StrictTable):
@@ -80,12 +86,21 @@ class Joints(StrictTable):
     margin: Gain = 0.0
 
 
+class Soft(StrictTable):
+    """Limits that may be violated at a price, as `SoftLimit`."""
+
+    limits: str
+    price: Positive | None = None
+    linear: NotNegative = 0.0
+
+
 class Limits(StrictTable):
     """Limits by the actuator's name, in place of the model's: `crank = [-1.0, 1.0]`."""
 
     ctrl: Annotated[dict[str, Range], Field(default_factory=dict)]
     force: Annotated[dict[str, Range], Field(default_factory=dict)]
     joint: Joints | None = None
+    soft: tuple[Soft, ...] = ()
 
 
 class Observer(StrictTable):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mbcasadi import models
-from mbcasadi.control import FrameTask, PostureTask
+from mbcasadi.control import FrameTask, PostureTask, SoftLimit
 from mbcasadi.errors import ProblemError, ShapeError, UnknownNameError
 from mbcasadi.system import read_mjcf
 from mbcasadi.validation.demo import PARTS
@@ -168,6 +168,14 @@ def test_limits_of_joints_reach_the_controller():
     limited = experiment.controller.limited_joints
     assert (limited.names, limited.velocity[0], limited.braking[0]) == (("crank",), 2.0, 9.0)
     assert four_bar().controller.limited_joints is None
+
+
+def test_soft_limits_reach_the_controller():
+    joints = {"joints": ["crank"], "velocity": 2.0, "braking": 9.0}
+    soft = [{"limits": "joints", "linear": 3.0}]
+    experiment = four_bar(limits={"joint": joints, "soft": soft}, options={"tunable": ["prices"]})
+    assert experiment.controller.soft == (SoftLimit("joints", linear=3.0),)
+    assert [x.name for x in experiment.controller.tuning] == ["joints.price", "joints.linear"]
 
 
 def test_limits_and_options_reach_the_controller():

@@ -1,0 +1,49 @@
+"""Inputs of one call of a controller, from what the user gives."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbcasadi.control.inverse_dynamics.options import Array, Setup
+from mbcasadi.shapes import column, require_name
+
+
+def call_inputs(
+    setup: Setup,
+    q: ArrayLike,
+    v: ArrayLike,
+    ref: ArrayLike | None,
+    mask: ArrayLike | None,
+    act: ArrayLike | None,
+    tuning: Mapping[str, float] | None,
+) -> dict[str, Array]:
+    """Return the checked inputs by name, but for z, defaults filled in.
+
+    Args:
+        setup: the controller.
+        q, v, ref, mask, act, tuning: as in `InverseDynamicsQP.solve`.
+
+    Raises:
+        UnknownNameError: no such entry of `tuning`.
+        ShapeError: a wrong shape.
+    """
+    system = setup.system
+    q = column("q", q, system.nq, finite=False)
+    if ref is None:
+        ref = setup.reference_at(q)
+    mask = np.ones(len(setup.mask_names)) if mask is None else mask
+    inputs = {
+        "q": q,
+        "v": column("v", v, system.nv, finite=False),
+        "ref": column("ref", ref, setup.nref, finite=False),
+        "mask": column("mask", mask, len(setup.mask_names), finite=False),
+    }
+    if system.na:
+        act = np.zeros(system.na) if act is None else act
+        inputs["act"] = column("act", act, system.na, finite=False)
+    entries = {parameter.name: parameter.default for parameter in setup.tuning}
+    for name, value in (tuning or {}).items():
+        require_name("entry of tuning", name, list(entries))
+        entries[name] = value
+    return inputs | ({"tuning": np.array([*entries.values()], dtype=float)} if entries else {})

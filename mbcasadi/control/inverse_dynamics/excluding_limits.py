@@ -1,0 +1,149 @@
+"""A minimal set of limits that exclude each other, in the user's names.
+
+A limit is all rows of one thing: both ends of a motor's range, all faces of a cone. The rows of a
+dual ray are a candidate (J. Gleeson, J. Ryan, Identifying minimally infeasible subsystems of
+inequalities, ORSA J. Computing 1990); limits are left out one by one while the rest stays
+infeasible (J. Chinneck, E. Dravnieks, ORSA J. Computing 1991).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.control.inverse_dynamics.solution import CondensedQP
+from mbcasadi.description.qp_stages import UNBOUNDED
+
+Array = NDArray[np.float64]
+
+CONTRADICTORY = 1e-7
+"""Least violation, relative to the largest bound, of rows of unit length that have no solution."""
+
+SPOKEN = {
+    "actuator|force range": "torque of {}",
+    "contact|friction": "cone of {}",
+    "joint|range": "range of {}",
+}
+"""Names of limits, by kind and by what the row says of it; others are "<what> of <name>"."""
+
+
+class TaskShares(NamedTuple):
+    """What tasks ask for: `map y - right` is their error, with weights.
+
+    Attributes:
+        map, right, weight: (k, n), (k,), (k,).
+        rows: name of each task, with its rows.
+    """
+
+    map: Array
+    right: Array
+    weight: Array
+    rows: Mapping[str, slice]
+
+    def costs(self, y: Array) -> dict[str, float]:
+        """Return `½ |error|²_W` of each task."""
+        squares = self.weight * (self.map @ y - self.right) ** 2 / 2
+        return {name: float(squares[place].sum()) for name, place in self.rows.items()}
+
+
+def limit_of(row: str) -> str:
+    """Return the name of the limit that a row belongs to."""
+    match = re.fullmatch(r"(\w+) '(.*)'(?:: (.*?))?(?:, (?:face \d+|lower side|slack))*", row)
+    if match is None:
+        return row
+    kind, name, what = match[1], match[2], match[3] or match[1]
+    return SPOKEN.get(f"{kind}|{what}", what + " of {}").format(name)
+
+
+def limits_of(rows: Sequence[str]) -> dict[str, list[int]]:
+    """Return the rows of each limit."""
+    limits: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        limits.setdefault(limit_of(row), []).append(i)
+    return limits
+
+
+def excluding_limits(
+    problem: CondensedQP, tasks: TaskShares, exactly: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return a minimal set of limits that exclude each other; none where all can be met.
+
+    Args:
+        problem: the QP.
+        tasks: of the controller.
+        exactly: tasks that have to be met without error; they count as limits.
+    """
+    groups, A, b = _one_sided(problem, tasks, exactly)
+    support = _violated(A, b, np.ones(len(b), bool))
+    if support is None:
+        return ()
+    left = {name: rows for name, rows in groups.items() if np.any(support[rows])}
+    if _violated(A, b, _chosen(left, len(b))) is None:
+        left = dict(groups)  # rounding in the ray: begin with all
+    for name in list(left):
+        rest = {other: rows for other, rows in left.items() if other != name}
+        if _violated(A, b, _chosen(rest, len(b))) is not None:
+            left = rest
+    return tuple(left)
+
+
+def _one_sided(
+    problem: CondensedQP, tasks: TaskShares, exactly: Sequence[str]
+) -> tuple[dict[str, list[int]], Array, Array]:
+    """Return rows `A y <= b` of unit length, and those of each limit."""
+    n = problem.A_qp.shape[1]
+    rows: list[Array] = []
+    bounds: list[float] = []
+    groups: dict[str, list[int]] = {}
+    for name, members in limits_of(problem.row_names).items():
+        for i in members:
+            for side, bound in ((1.0, problem.uba[i]), (-1.0, problem.lba[i])):
+                if abs(bound) < UNBOUNDED / 2:
+                    groups.setdefault(name, []).append(len(rows))
+                    rows.append(side * problem.A_qp[i])
+                    bounds.append(side * bound)
+    for name in exactly:
+        for i in range(*tasks.rows[name].indices(len(tasks.right))):
+            for side in (1.0, -1.0):
+                groups.setdefault(f"task {name}", []).append(len(rows))
+                rows.append(side * tasks.map[i])
+                bounds.append(side * tasks.right[i])
+    A, b = np.array(rows).reshape(-1, n), np.array(bounds)
+    length = np.linalg.norm(A, axis=1)
+    length[length == 0] = 1.0
+    return groups, A / length[:, None], b / length
+
+
+def _chosen(groups: Mapping[str, Sequence[int]], m: int) -> NDArray[np.bool_]:
+    """Return which rows are in these groups."""
+    chosen = np.zeros(m, bool)
+    for rows in groups.values():
+        chosen[list(rows)] = True
+    return chosen
+
+
+def _violated(A: Array, b: Array, chosen: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    """Return the rows of a dual ray where the chosen rows have no solution; None where they do.
+
+    The ray is that of `min t, A y - t <= b, t >= 0`.
+    """
+    from scipy.optimize import linprog  # heavy, and needed for explanations only
+
+    places = np.flatnonzero(chosen)
+    if not places.size:
+        return None
+    n, size = A.shape[1], float(np.abs(b[places]).max()) or 1.0
+    least = linprog(
+        np.append(np.zeros(n), 1.0),
+        A_ub=np.hstack([A[places], -np.ones((places.size, 1))]),
+        b_ub=b[places] / size,
+        bounds=[(None, None)] * n + [(0, None)],
+        method="highs",
+    )
+    if least.x is None or least.x[-1] <= CONTRADICTORY:
+        return None
+    support = np.zeros(len(b), bool)
+    support[places] = np.abs(least.ineqlin.marginals) > CONTRADICTORY
+    return support

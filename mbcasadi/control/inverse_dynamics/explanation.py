@@ -1,0 +1,163 @@
+"""What the limits of a controller do at one state: exclude each other, or cost the tasks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.control.inverse_dynamics.excluding_limits import (
+    TaskShares,
+    excluding_limits,
+    limits_of,
+)
+from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
+from mbcasadi.control.tasks.task import Task
+from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.description.status import Status
+from mbcasadi.qp.solver import DENSE_SOLVERS
+from mbcasadi.system import System
+
+Array = NDArray[np.float64]
+
+ACTIVE = 1e-6
+"""Distance from its bound, relative to the largest, at which a row of unit length is active."""
+
+COSTS = 1e-6
+"""Share of all tasks' cost below which a limit costs nothing."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a controller's limits do at one state.
+
+    Attributes:
+        status: of the solution, see `Status`.
+        excluding: limits that exclude each other: a minimal set, none where all can be met.
+        costs: for each active limit, by how much each task's `½ |error|²_W` would fall without it.
+        task_costs: what that is for each task.
+        relaxed: soft rows that gave way, and by how much.
+    """
+
+    status: int
+    excluding: tuple[str, ...]
+    costs: Mapping[str, Mapping[str, float]]
+    task_costs: Mapping[str, float]
+    relaxed: Mapping[str, float]
+
+    def __str__(self) -> str:
+        if self.status == Status.BAD_INPUT:
+            return "an input is NaN, infinite or no unit quaternion, or a loop is open"
+        if self.excluding:
+            verb = "exclude each other" if len(self.excluding) > 1 else "excludes all motions"
+            return f"{_listed(self.excluding)} {verb}"
+        nothing = "" if self.costs else "; none costs a task anything"
+        lines = [f"no limits exclude each other{nothing}"]
+        for limit, falls in self.costs.items():
+            parts = [
+                f"{task} {x:.3g} (of {self.task_costs[task]:.3g})" for task, x in falls.items()
+            ]
+            lines.append(f"  {limit} costs {', '.join(parts)}")
+        lines += [f"  {name} gave way by {amount:.3g}" for name, amount in self.relaxed.items()]
+        return "\n".join(lines)
+
+
+def task_shares(tasks: Sequence[Task], system: System, values: Mapping[str, ca.DM]) -> TaskShares:
+    """Return the tasks' errors as functions of y.
+
+    Args:
+        tasks: of the controller.
+        system: the mechanism.
+        values: of an inspection, by name.
+    """
+    of_p, H = np.array(values["task_map"]), values["H"]
+    sizes = [len(task.components(system)) for task in tasks]
+    ends = np.cumsum([0, *sizes])
+    return TaskShares(
+        map=np.hstack([of_p, np.zeros((len(of_p), H.shape[0] - of_p.shape[1]))]),
+        right=np.array(values["task_right"]).ravel(),
+        weight=np.array(values["task_weight"]).ravel(),
+        rows={task.name: slice(ends[i], ends[i + 1]) for i, task in enumerate(tasks)},
+    )
+
+
+def explanation(
+    solution: InverseDynamicsSolution, tasks: TaskShares, solver: str, exactly: Sequence[str]
+) -> Explanation:
+    """Return what the limits do at a solution.
+
+    Args:
+        solution: solved or not.
+        tasks: of the controller.
+        solver: of `DENSE_SOLVERS`.
+        exactly: names of tasks that have to be met without error.
+    """
+    problem = solution.problem
+    excluding: tuple[str, ...] = ()
+    costs: dict[str, dict[str, float]] = {}
+    whole: dict[str, float] = {}
+    if solution.status != Status.BAD_INPUT and np.all(np.isfinite(problem.A_qp)):
+        excluding = excluding_limits(problem, tasks, exactly)
+        if not excluding:
+            costs, whole = limit_costs(problem, tasks, solver)
+    return Explanation(solution.status, excluding, costs, whole, solution.relaxed)
+
+
+def limit_costs(
+    problem: CondensedQP, tasks: TaskShares, solver: str
+) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    """Return what each active limit costs each task, and what the tasks cost with all limits.
+
+    Args:
+        problem: the QP, feasible.
+        tasks: of the controller.
+        solver: of `DENSE_SOLVERS`.
+    """
+    limits, m = limits_of(problem.row_names), len(problem.row_names)
+    best = _optimum(problem, np.ones(m, bool), solver)
+    whole = tasks.costs(best)
+    least = COSTS * (sum(whole.values()) or 1.0)
+    found = {}
+    for name in [name for name, rows in limits.items() if _is_active(problem, rows, best)]:
+        without = np.ones(m, bool)
+        without[limits[name]] = False
+        free = tasks.costs(_optimum(problem, without, solver))
+        falls = {task: cost - free[task] for task, cost in whole.items()}
+        falls = {task: fall for task, fall in falls.items() if abs(fall) > least}
+        if falls:
+            found[name] = falls
+    return found, whole
+
+
+def _is_active(problem: CondensedQP, rows: Sequence[int], y: Array) -> bool:
+    """Return whether y is at a bound of one of the rows."""
+    A, lower, upper = problem.A_qp[rows], problem.lba[rows], problem.uba[rows]
+    value, bounds = A @ y, np.concatenate([lower, upper])
+    known = np.abs(bounds[np.abs(bounds) < UNBOUNDED / 2])
+    near = ACTIVE * (np.linalg.norm(A, axis=1) * np.linalg.norm(y) + known.max(initial=0.0))
+    return bool(np.any((upper - value < near) | (value - lower < near)))
+
+
+def _optimum(problem: CondensedQP, kept: NDArray[np.bool_], solver: str) -> Array:
+    """Return the optimum y with some of the rows."""
+    root = np.linalg.cholesky(problem.H)  # H = root rootᵀ, x = rootᵀ y + root⁻¹ g
+    start = -np.linalg.solve(problem.H, problem.g)
+    A = np.linalg.solve(root, problem.A_qp[kept].T).T
+    ends = [bound[kept] - problem.A_qp[kept] @ start for bound in (problem.lba, problem.uba)]
+    ends = [np.where(np.abs(end) < UNBOUNDED / 2, end, np.sign(end) * np.inf) for end in ends]
+    length = np.linalg.norm(A, axis=1)
+    present = length > 0
+    n = len(problem.g)
+    if not np.any(present):
+        return np.asarray(start)
+    A, ends = A[present] / length[present, None], [e[present] / length[present] for e in ends]
+    pattern = {"h": ca.Sparsity.diag(n), "a": ca.Sparsity.dense(*A.shape)}
+    solve = ca.conic("without", solver, pattern, DENSE_SOLVERS[solver])
+    x = solve(h=ca.DM.eye(n), g=ca.DM.zeros(n), a=A, lba=ends[0], uba=ends[1])["x"]
+    return np.asarray(start + np.linalg.solve(root.T, np.array(x).ravel()))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a list in words."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,179 @@
+"""`explain` names a minimal set of limits, judged by linear programs over a, p, lam and f."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from full_problem import full_problem, independent
+from mechanisms import feet, stand, system_of
+from scipy.optimize import linprog
+
+import mbcasadi as mb
+from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask
+from mbcasadi.control.inverse_dynamics.excluding_limits import limit_of
+from mbcasadi.description.status import Status
+from mbcasadi.errors import UnknownNameError
+
+BUILT = 200
+FEASIBLE, INFEASIBLE = 1e-6, 1e-8
+"""Least violation over the largest bound, around the 1e-7 from which `explain` sees one."""
+
+
+def law_of(system, contacts, torques, **options):
+    tasks = [FrameTask("trunk", kind="body", weight=100.0, name="base"), PostureTask(kp=50.0)]
+    limits = np.outer(torques, [-1.0, 1.0])
+    return InverseDynamicsQP(system, tasks, contacts, force_limits=limits, **options)
+
+
+def named_rows(system, law, full, size):
+    """Return `C z <= d` over z = (a, p, lam, f) of each limit, by its name."""
+    nv, nu, nf = system.nv, system.nu, len(full.J)
+    of_p = np.hstack([np.zeros((nu, nv)), np.eye(nu), np.zeros((nu, size - nv - nu))])
+    of_f = np.hstack([np.zeros((nf, size - nf)), np.eye(nf)])
+    named = {}
+    for i, name in enumerate(system.actuator_names):
+        low, high = full.limits[i]
+        named[f"torque of {name}"] = (np.array([of_p[i], -of_p[i]]), np.array([high, -low]))
+    for k, contact in enumerate(law.contacts):
+        faces = full.pyramid[4 * k : 4 * k + 4] @ of_f
+        named[f"cone of {contact.frame}"] = (faces, np.zeros(4))
+        low, high = full.normal_range[k]
+        row = of_f[3 * k]
+        named[f"normal force of {contact.frame}"] = (np.array([row, -row]), np.array([high, -low]))
+    return named
+
+
+def least_violation(E, e, rows):
+    """Return the least largest violation of the rows, of unit length, over z with E z = e."""
+    C, d = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    kept = d < 1e29
+    C, d = C[kept], d[kept]
+    size = np.abs(d).max() + 1.0
+    n = C.shape[1]
+    answer = linprog(
+        np.append(np.zeros(n), 1.0),
+        A_ub=np.hstack([C, -np.ones((len(C), 1))]),
+        b_ub=d / size,
+        A_eq=np.hstack([E, np.zeros((len(E), 1))]),
+        b_eq=e / size,
+        bounds=[(None, None)] * n + [(0, None)],
+        method="highs",
+    )
+    assert answer.success, answer.message
+    return answer.x[-1]
+
+
+def equations(full):
+    """Return `E z = e` of the dynamics and of contacts that stand still."""
+    nu, nf = full.B.shape[1], len(full.J)
+    kept, bias = independent(full.J, full.c_contact)
+    dynamics = np.hstack([full.M, -full.B, -full.J.T])
+    still = np.hstack([kept, np.zeros((len(kept), nu + nf))])
+    return np.vstack([dynamics, still]), np.concatenate([full.f, -bias])
+
+
+def test_what_excludes_each_other_is_infeasible_and_all_but_any_one_of_it_is_feasible():
+    """Forces of feet that are too large or too small for the motors, cones and the weight."""
+    system, rng = system_of("quadruped"), np.random.default_rng(8)
+    law = law_of(system, feet(), rng.uniform(6.0, 25.0, system.nu), tunable=("friction", "forces"))
+    built = sizes = 0
+    kinds = set()
+    while built < BUILT:
+        contacts = contacts_of_some_feet(rng)
+        q, v = stand(system, rng, spread=0.15, speed=1.0, key="stand")
+        found = law.explain(q, v, tuning=tuned(contacts)).excluding
+        full = full_problem(system, q, v, [], contacts, law.ranges.force, weights=law.force_weights)
+        E, e = equations(full)
+        named = named_rows(system, law, full, E.shape[1])
+        if not found:
+            assert least_violation(E, e, list(named.values())) < FEASIBLE
+            continue
+        chosen = {name: named[name] for name in found}
+        assert least_violation(E, e, list(chosen.values())) > INFEASIBLE
+        for name in found if len(found) > 1 else ():
+            rest = [rows for other, rows in chosen.items() if other != name]
+            assert least_violation(E, e, rest) < FEASIBLE, (found, name)
+        built += 1
+        sizes += len(found)
+        kinds |= {name.split(" of ")[0] for name in found}
+    assert kinds == {"torque", "cone", "normal force"}
+    assert sizes > 2 * BUILT
+
+
+def contacts_of_some_feet(rng):
+    """Feet whose forces have ranges that are hard to meet, or not."""
+    return [
+        replace(foot, friction=mu, min_force=low, max_force=low + width)
+        for foot, mu, low, width in zip(
+            feet(),
+            rng.uniform(0.05, 0.7, 4),
+            rng.choice([2.0, 20.0, 60.0], 4),
+            rng.choice([5.0, 400.0], 4),
+            strict=True,
+        )
+    ]
+
+
+def tuned(contacts):
+    """Return these contacts as entries of `tuning`."""
+    fields = ("friction", "min_force", "max_force")
+    return {f"{x.frame}.{field}": getattr(x, field) for x in contacts for field in fields}
+
+
+def test_a_task_that_has_to_be_met_counts_as_a_limit():
+    system = system_of("quadruped")
+    law = law_of(system, feet(), np.full(system.nu, 40.0))
+    q, v = system.tree.keyframes["stand"], np.zeros(system.nv)
+    ref = law.reference_at(q)
+    ref[law.reference["base.acceleration"]] = [9.0, 0.0, 0.0]  # friction of 0.7 gives 6.9 m/s²
+    found = law.explain(q, v, ref, exactly=("base",))
+    assert "task base" in found.excluding
+    assert any(name.startswith("cone of ") for name in found.excluding)
+    assert str(found).endswith(" exclude each other")
+    assert law.explain(q, v, ref).excluding == ()
+    with pytest.raises(UnknownNameError, match="'base', 'posture'"):
+        law.explain(q, v, exactly=("trunk",))
+
+
+SLIDER = """<mujoco><worldbody><body><joint name="x" type="slide" axis="1 0 0" range="-1 1"
+    limited="true"/><geom size=".1" mass="2"/></body></worldbody><actuator>
+    <motor name="push" joint="x" ctrllimited="true" ctrlrange="-3 3"/></actuator></mujoco>"""
+
+
+def test_an_active_limit_says_what_it_costs_which_task():
+    """A mass of 2 kg, pushed by 3 N, is to have 10 m/s²: it misses 8.5 m/s²."""
+    slider = mb.read_mjcf(SLIDER)
+    law = InverseDynamicsQP(slider, [PostureTask(kp=100.0, weight=4.0)], torque_weight=1e-9)
+    found = law.explain([0.0], [0.0], [0.1, 0.0, 0.0])
+    assert found.status == Status.SOLVED
+    assert found.excluding == ()
+    assert found.costs["torque of push"]["posture"] == pytest.approx(4 * 8.5**2 / 2, rel=1e-6)
+    assert found.task_costs["posture"] == pytest.approx(4 * 8.5**2 / 2, rel=1e-6)
+    assert "torque of push costs posture 144 (of 144)" in str(found)
+    rest = law.explain([0.0], [0.0])
+    assert not rest.costs
+    assert str(rest) == "no limits exclude each other; none costs a task anything"
+
+
+def test_two_limits_of_one_joint_that_contradict_each_other_are_named():
+    limits = JointLimits(velocity=1.0, braking=100.0)
+    slider = mb.read_mjcf(SLIDER)
+    law = InverseDynamicsQP(slider, [PostureTask()], joint_limits=limits)
+    found = law.explain([0.0], [2.0])  # 100 m/s² of 3 N on 2 kg
+    assert found.excluding == ("torque of push", "range of x")
+    assert str(found) == "torque of push and range of x exclude each other"
+    assert "NaN" in str(law.explain([0.0], [np.nan]))
+
+
+@pytest.mark.parametrize(
+    ("row", "limit"),
+    [
+        ("actuator 'a b': force range", "torque of a b"),
+        ("contact 'it's': friction, face 12", "cone of it's"),
+        ("contact 'FL': normal force, lower side", "normal force of FL"),
+        ("joint 'knee': summed actuator force", "summed actuator force of knee"),
+        ("joint 'knee': range, slack", "range of knee"),
+    ],
+)
+def test_rows_of_one_limit_have_its_name(row, limit):
+    assert limit_of(row) == limit
