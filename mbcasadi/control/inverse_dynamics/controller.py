@@ -30,7 +30,7 @@ class InverseDynamicsQP(Setup):
         M a + h = f_passive + actuator force + Aᵀ lam + J_cᵀ f,   A a + c = 0,   J_c a + c_c = 0
 
     for the controls u, with actuator forces and controls within their limits and every contact
-    force f inside an inner friction pyramid. Acceleration, multipliers and dependent rows are
+    force f inside its friction cone, or a pyramid (`Contact.cone`). Acceleration, multipliers and dependent rows are
     eliminated first (`condensed_dynamics.py`); the remaining QP has inequalities only, and its
     solution is checked on the original equations before it is used (`residuals.py`).
 
@@ -78,7 +78,8 @@ class InverseDynamicsQP(Setup):
             `control/safe_output`); "hold" the last u; "zero" actuator force within limits.
         fallback_law: a Function (q, v, ref, mask) → (u) in place of `fallback`.
         period: sample time, s.
-        solver: "daqp", or "qrqp", for the Function in Python; exported C has a solver of its own.
+        solver: "daqp", or "qrqp", for the Function in Python; exported C has a solver of its own, and
+            quadratic cones have one method in both.
         name: a C identifier.
 
     Raises:
@@ -152,7 +153,7 @@ class InverseDynamicsQP(Setup):
         """
         inputs = self._inputs(q, v, ref, mask, act) | self._tuning_input(tuning)
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
-        return CondensedQP.of(matrices, self.row_names)
+        return CondensedQP.of(matrices, self.row_names, self.stages.qp.cones)
 
     @checked
     def solve(
@@ -193,7 +194,7 @@ class InverseDynamicsQP(Setup):
             status_text=QP_STATUS.words[code],
             flags=Flag(int(outputs["flags"][0])),
             residual=outputs["residual"],
-            problem=CondensedQP.of(state, self.row_names),
+            problem=CondensedQP.of(state, self.row_names, self.stages.qp.cones),
             a=state["a"].ravel(),
             lam=state["lam"].ravel(),
             contact_forces=state["contact_force"].reshape(-1, 3),

@@ -28,8 +28,9 @@ from mbcasadi.control.inverse_dynamics.residuals import (
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg.scalars import in_scalars
-from mbcasadi.qp.input_guard import active_signs, is_saturated
+from mbcasadi.qp.input_guard import is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
+from mbcasadi.qp.quadratic_cones import in_dual_cones, warm_values
 from mbcasadi.qp.whitening import Whitened
 
 ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
@@ -135,11 +136,11 @@ class FinishStage:
         )
         rows = {key: known[f"rows.{key}"] for key in ROWS}
         residual = residuals(
-            Candidate(p, y[nu:, 0], lam_a, x),
+            Candidate(p, y[nu:, 0], in_dual_cones(lam_a, qp.problem.rows.cones), x),
             Dynamics(*(known[f"dynamics.{key}"] for key in Dynamics._fields)),
             Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields)),
             whitened,
-            Rows(**rows, names=qp.problem.rows.names),
+            Rows(**rows, names=qp.problem.rows.names, cones=qp.problem.rows.cones),
             cost,
             qp.scales,
             Allowance(setup.rank_tol, known["rate"], setup.tolerance),
@@ -171,5 +172,6 @@ class FinishStage:
         u_free, u, remembered = self.safe.step(memory, offered, measured, optimal, u_solved)
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
-        z_next = ca.vertcat(optimal * active_signs(known["active"]), remembered)
+        active = warm_values(known["active"], self.qp.problem.rows.cones)
+        z_next = ca.vertcat(optimal * active, remembered)
         return [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]
