@@ -57,11 +57,20 @@ PROOF_ROUNDING = 1e-12
 CONE_ROWS = 3
 """Rows of a quadratic cone: `|(s_1, s_2)| <= s_0` of the rows' values less their lower bounds."""
 
-NEWTON_PASSES = 30
+NEWTON_PASSES = 100
 """Newton steps that turn the tangent planes of cones; after them planes are only added."""
 
 NEWTON_STEP = 1e-11
 """A Newton step shorter than this, relative to the scale of the problem, changes nothing."""
+
+NEWTON_GAIN = 1e-12
+"""A Newton step from a dual cost that is larger by less, relative, has stalled."""
+
+NEWTON_STALLS = 3
+"""Newton steps that may stall, one after the other; then planes are added until the cost grows."""
+
+LEAST_COSINE = 0.5
+"""A Newton step that turns a plane farther than this is not taken."""
 
 ON_CONE, APEX = 1, -1
 """The first entry of a cone's active set where its surface or its apex is active; then come the

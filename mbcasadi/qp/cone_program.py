@@ -32,8 +32,11 @@ from mbcasadi.description.qp_stages import (
     CONE_ROWS,
     DEPENDENT,
     INDEPENDENT,
+    LEAST_COSINE,
     LEAST_DISTANCE,
+    NEWTON_GAIN,
     NEWTON_PASSES,
+    NEWTON_STALLS,
     NEWTON_STEP,
     ON_CONE,
     PROOF_RADIUS,
@@ -50,6 +53,8 @@ from mbcasadi.description.qp_stages import (
 Array = NDArray[np.float64]
 THIRDS = 2 * np.pi / 3 * np.arange(3)
 HALF = 0.5
+LEAST_FORCE = 1e-30
+"""A smaller force of a cone, over its distance from the apex, has no curvature."""
 
 
 class ConeSolution(NamedTuple):
@@ -144,7 +149,8 @@ class Progress:
         rows = slice(first, first + CONE_ROWS)
         normal = weights @ self.A[rows]
         length = float(np.linalg.norm(normal))
-        if length <= ZERO_ROW * float(np.linalg.norm(self.length[rows])):
+        size = float(np.linalg.norm(self.length[rows]))
+        if size == 0 or length <= ZERO_ROW * size:
             return None
         bound = float(weights @ self.lower[rows]) / (length * self.unit)
         return Plane(first, 1, normal / length, bound, length, direction)
@@ -186,7 +192,7 @@ def solve_cone_program(A: Array, lba: Array, uba: Array, cones: int, active: Arr
 
 def _pose(A: Array, lba: Array, uba: Array, cones: int) -> tuple[int, Progress]:
     """Return 1, 0 for numbers that are none, -1 where one row alone cannot be met."""
-    m, linear = A.shape[0], A.shape[0] - CONE_ROWS * cones
+    linear = A.shape[0] - CONE_ROWS * cones
     lower, upper = np.maximum(lba, -UNBOUNDED), np.minimum(uba, UNBOUNDED)
     length = np.sqrt(np.sum(A**2, axis=1))
     present = length > ZERO_ROW * length.max(initial=0.0)
@@ -282,8 +288,8 @@ def _split(p: Progress, plane: Plane) -> tuple[Array, float]:
 
 def _iterate(p: Progress, limit: int) -> SolverFlag:
     """Bring violated planes to their bounds, and turn tangent planes, until none is violated."""
-    passes = idle = steps = 0
-    best = -1.0
+    passes = idle = steps = stalled = 0
+    best = reach = -1.0
     while True:
         y2 = float(p.y @ p.y)
         size = p.unit * max(1.0, np.sqrt(y2))
@@ -293,12 +299,18 @@ def _iterate(p: Progress, limit: int) -> SolverFlag:
         is_cone = plane is not None and plane.direction is not None
         has_tangents = plane is None or (is_cone and bool(p.tangents(plane.row)))
         if has_tangents and passes < NEWTON_PASSES:
-            turned = _newton(p, size)
+            stalled = 0 if y2 > reach * (1 + NEWTON_GAIN) else stalled + 1
+            reach = max(reach, y2)
+            turned = _newton(p, size, plane) if stalled <= NEWTON_STALLS else None
             if turned is not None:
                 passes, best = passes + 1, -1.0
                 _turn(p, turned)
                 continue
-            if plane is not None and violated <= C_PRIMAL_TOLERANCE * size:
+            if (
+                stalled <= NEWTON_STALLS
+                and plane is not None
+                and violated <= C_PRIMAL_TOLERANCE * size
+            ):
                 return SolverFlag.OPTIMAL
         if plane is None:
             return SolverFlag.OPTIMAL
@@ -384,8 +396,8 @@ class _Turned(NamedTuple):
     direction: Array
 
 
-def _newton(p: Progress, size: float) -> list[_Turned] | None:
-    """Return the cones' new directions by Newton's step; None where it changes nothing.
+def _newton(p: Progress, size: float, worst: Plane | None) -> list[_Turned] | None:
+    """Return the cones' new directions by Newton's step; None where it does not help.
 
     `min ½ |x|² + ½ Σ w (e · s(x))²` with the active planes held, `w = λ / s_0`. A cone that has
     two planes gets the one of their sum first.
@@ -396,6 +408,9 @@ def _newton(p: Progress, size: float) -> list[_Turned] | None:
     touched = [
         (f, places) for f, places in touched if p.inside(f, x)[0] > NEWTON_STEP * size * p.length[f]
     ]
+    touched = [(first, places) for first, places in touched if _are_near(p, places)]
+    if worst is not None and worst.row not in [first for first, _ in touched]:
+        return None
     merged = [
         _Turned(first, _sum_of(p, places, multipliers))
         for first, places in touched
@@ -411,7 +426,7 @@ def _newton(p: Progress, size: float) -> list[_Turned] | None:
         row = across @ p.A[first + 1 : first + CONE_ROWS]
         for _ in range(2):
             row = row - p.Q @ (p.Q.T @ row)
-        force = max(multipliers[place] * p.unit / plane.length, np.finfo(float).tiny)
+        force = max(multipliers[place] * p.unit / plane.length, float(s[0]) * LEAST_FORCE)
         rows.append(row)
         weights.append(s[0] / force)
         misses.append(float(across @ s[1:]))
@@ -420,12 +435,20 @@ def _newton(p: Progress, size: float) -> list[_Turned] | None:
     if np.linalg.norm(step) <= NEWTON_STEP * size:
         return None
     found = []
-    for first, _ in touched:
+    for first, (place,) in touched:
         s = p.inside(first, x + step)
-        across_size = float(np.hypot(s[1], s[2]))
-        if across_size > 0:
-            found.append(_Turned(first, s[1:] / across_size))
-    return found or None
+        across_size, before = float(np.hypot(s[1], s[2])), p.planes[place].direction
+        if before is None or float(before @ s[1:]) <= LEAST_COSINE * across_size:
+            return None
+        found.append(_Turned(first, s[1:] / across_size))
+    return found
+
+
+def _are_near(p: Progress, places: list[int]) -> bool:
+    """Return whether two tangent planes are so near each other that one may stand for both."""
+    directions = [p.planes[place].direction for place in places]
+    cosines = [float(a @ directions[0]) for a in directions if a is not None]  # type: ignore[operator]
+    return min(cosines) > LEAST_COSINE
 
 
 def _sum_of(p: Progress, places: list[int], multipliers: Array) -> Array:

@@ -30,9 +30,10 @@ class InverseDynamicsQP(Setup):
         M a + h = f_passive + actuator force + Aᵀ lam + J_cᵀ f,   A a + c = 0,   J_c a + c_c = 0
 
     for the controls u, with actuator forces and controls within their limits and every contact
-    force f inside its friction cone, or a pyramid (`Contact.cone`). Acceleration, multipliers and dependent rows are
-    eliminated first (`condensed_dynamics.py`); the remaining QP has inequalities only, and its
-    solution is checked on the original equations before it is used (`residuals.py`).
+    force f inside its friction cone or a pyramid, `Contact.cone`. Acceleration, multipliers and
+    dependent rows are eliminated first (`condensed_dynamics.py`); the remaining QP has
+    inequalities only, and its solution is checked on the original equations before it is used
+    (`residuals.py`).
 
     Its Function is `(q, v, [act], ref, [tuning], mask, z) → (u, z_next, status, flags, residual)`:
 
@@ -78,8 +79,8 @@ class InverseDynamicsQP(Setup):
             `control/safe_output`); "hold" the last u; "zero" actuator force within limits.
         fallback_law: a Function (q, v, ref, mask) → (u) in place of `fallback`.
         period: sample time, s.
-        solver: "daqp", or "qrqp", for the Function in Python; exported C has a solver of its own, and
-            quadratic cones have one method in both.
+        solver: "daqp", or "qrqp", for the Function in Python; exported C has a solver of its own.
+            Quadratic cones have one method in both.
         name: a C identifier.
 
     Raises:

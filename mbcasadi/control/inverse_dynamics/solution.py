@@ -26,8 +26,8 @@ class CondensedQP(NamedTuple):
     """`min ½ yᵀ H y + gᵀ y` subject to `lba <= A_qp y <= uba`, with `y = (p, w)`.
 
     p (nu,) are the actuator forces, N or N m (equal to u for motors of unit gain); w are the
-    internal contact forces. `a = T p + t`. Bounds of ±1e30 mean no bound. The last `3 cones` rows are
-    those of quadratic cones: `s = A y - lba` of a cone's rows has `|(s_1, s_2)| <= s_0`.
+    internal contact forces. `a = T p + t`. Bounds of ±1e30 mean no bound. The last `3 cones` rows
+    are those of quadratic cones: `s = A y - lba` of a cone's rows has `|(s_1, s_2)| <= s_0`.
 
     Attributes:
         H, g: (n, n), (n,).
