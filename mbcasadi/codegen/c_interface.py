@@ -65,6 +65,7 @@ class Law:
         staged: whether a least-distance problem is solved between the two Functions.
         rows: its rows where they are constant; then no Function gives them.
         solver: of that problem.
+        cones: number of its quadratic cones, whose rows are the last ones.
         tuning: entries of the input `tuning`; a null pointer there means their defaults.
         u_safe: (nu,) the control where there is neither a state nor a memory; None for a bare
             Function.
@@ -90,6 +91,7 @@ class Law:
     u_safe: NDArray[np.float64] | None = None
     emergency: ca.Function | None = None
     held_first: int = 0
+    cones: int = 0
 
     @property
     def has_daqp(self) -> bool:
@@ -189,7 +191,13 @@ def law_from_controller(controller: Controller, name: str | None, solver: Solver
     require_emergency(controller)
     functions = stage_functions(controller, symbol)
     staged = controller.stages is not None
-    rows = constant_rows_of(_rows_function(functions)) if staged else None
+    cones = 0 if controller.stages is None else controller.stages.cones
+    if cones and solver == "daqp":
+        raise ExportError(
+            f"controller {controller.name!r} has {cones} quadratic cones, and DAQP takes linear "
+            'rows only; export it with solver="mbcasadi"'
+        )
+    rows = constant_rows_of(_rows_function(functions)) if staged and not cones else None
     if rows is not None:
         functions = tuple(without_rows(stage) for stage in functions)
     nu = function.numel_out("u") if "u" in function.name_out() else controller.u_min.size
@@ -214,6 +222,7 @@ def law_from_controller(controller: Controller, name: str | None, solver: Solver
         if emergency is None
         else rename_emergency(emergency.function, f"{symbol}_emergency"),
         held_first=0 if emergency is None else emergency.first,
+        cones=cones,
     )
 
 

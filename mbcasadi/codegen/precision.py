@@ -16,6 +16,7 @@ from mbcasadi.description.qp_stages import (
     DEPENDENT,
     INDEPENDENT,
     LEAST_DISTANCE,
+    NEWTON_STEP,
     PROOF_RADIUS,
     PROOF_ROUNDING,
     RAY_ROUNDING,
@@ -38,6 +39,7 @@ POWERS = {
     "ray_rounding": RAY_ROUNDING,
     "proof_radius": PROOF_RADIUS,
     "proof_rounding": PROOF_ROUNDING,
+    "newton_step": NEWTON_STEP,
 }
 """Numbers that single precision takes as the same power of its epsilon."""
 

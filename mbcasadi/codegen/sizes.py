@@ -1,6 +1,7 @@
 """Memory and iteration limits of a law."""
 
 from mbcasadi.codegen.c_interface import Law
+from mbcasadi.codegen.cone_c import cone_doubles, plane_rows
 
 SOLVER_SCALARS, SOLVER_INTEGERS = 6, 8  # of `struct ldp`, beside its arrays
 
@@ -41,8 +42,9 @@ def memory_doubles(law: Law) -> int:
 
 def _solver_doubles(law: Law) -> int:
     """Return the size of `struct ldp`."""
-    n, m = max(LEAST_UNKNOWNS, law.n), max(1, law.m)
+    n, m = max(LEAST_UNKNOWNS, law.n), max(1, law.m) + plane_rows(law.cones)
     rows = 0 if law.rows is not None else max(1, int(law.pattern.nnz())) + m
+    rows += cone_doubles(law.cones, n)
     carry = max(1, int(law.functions[0].nnz_out("carry")))
     factors = n * n + n * (n + 1) // 2
     integers = 2 * n + m + SOLVER_INTEGERS

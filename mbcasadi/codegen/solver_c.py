@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import casadi as ca
 
 from mbcasadi.codegen.c_interface import Law
+from mbcasadi.codegen.cone_c import WITHOUT, cone_values, plane_rows
 from mbcasadi.codegen.phases import prepares_rows
 from mbcasadi.codegen.precision import Real, numbers_of
 from mbcasadi.codegen.sizes import LEAST_UNKNOWNS, iteration_limit
@@ -16,10 +17,10 @@ from mbcasadi.description.qp_stages import REFINED, SolverFlag
 def least_distance_c(law: Law) -> str:
     """Return the C that solves the law's least-distance problem."""
     carry = int(law.functions[0].nnz_out("carry"))
-    rows = rows_of_a_tick(law.pattern) if law.rows is None else constant_rows(law.rows)
+    rows = rows_of_a_tick(law.pattern, law.cones) if law.rows is None else constant_rows(law.rows)
     if prepares_rows(law):
         rows["measured"] = "p->measured"
-    text = solver_c(law.pattern, rows, carry, iteration_limit(law))
+    text = solver_c(law.pattern, rows, carry, iteration_limit(law), cones=law.cones)
     if not law.has_daqp:
         return text
     return text + daqp_c(law.m, law.n, rows, constant=law.rows is not None)
@@ -43,7 +44,12 @@ def daqp_c(m: int, n: int, rows: Mapping[str, str], *, constant: bool) -> str:
 
 
 def solver_c(
-    pattern: ca.Sparsity, rows: Mapping[str, str], carry: int, limit: int, real: Real = "double"
+    pattern: ca.Sparsity,
+    rows: Mapping[str, str],
+    carry: int,
+    limit: int,
+    real: Real = "double",
+    cones: int = 0,
 ) -> str:
     """Return the C of the solver: `struct ldp` and `ldp_solve`.
 
@@ -53,6 +59,7 @@ def solver_c(
         carry: numbers that are handed from build to finish.
         limit: of iterations.
         real: the C type of all numbers.
+        cones: number of quadratic cones, whose rows are the last ones.
     """
     m, n = max(1, pattern.size1()), max(LEAST_UNKNOWNS, pattern.size2())
     values: dict[str, str | int] = {
@@ -60,7 +67,7 @@ def solver_c(
         "m": pattern.size1(),
         "carry": carry,
         "n_array": n,
-        "m_array": m,
+        "m_array": m + plane_rows(cones),
         "carry_array": max(1, carry),
         "triangle": n * (n + 1) // 2,
         "iteration_limit": limit,
@@ -69,6 +76,7 @@ def solver_c(
         "infeasible": int(SolverFlag.INFEASIBLE),
     }
     values |= {**numbers_of(real), **rows}
-    for part in ("active_rows", "multipliers", "farkas"):
+    for part in ("active_rows", "multipliers", "farkas", "let_go", "iterate"):
         values[part] = template(f"{part}.c.in", values)
+    values |= cone_values(cones, values) if cones else WITHOUT
     return template("least_distance.c.in", values) + "\n"

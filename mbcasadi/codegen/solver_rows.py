@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from mbcasadi.codegen.cone_c import ROW, plane_rows
 from mbcasadi.codegen.constant_rows import ConstantRows
 from mbcasadi.codegen.text import comma_list, constant, template
 
@@ -21,11 +22,12 @@ class Run(NamedTuple):
     start: int
 
 
-def rows_of_a_tick(pattern: ca.Sparsity) -> dict[str, str]:
-    """Return the template values for rows that each tick computes."""
-    nnz, m = max(1, int(pattern.nnz())), max(1, pattern.size1())
+def rows_of_a_tick(pattern: ca.Sparsity, cones: int = 0) -> dict[str, str]:
+    """Return the template values for rows that each tick computes, the last ones of cones."""
+    nnz, m = max(1, int(pattern.nnz())), max(1, pattern.size1()) + plane_rows(cones)
     values = {"matrix": "p->A", "length2": "p->length2", "measured": "ldp_measure(p)"}
     access = values | {"row_tables": _run_macros(pattern), "unused": ""}
+    access["plane_row"] = ROW if cones else ""
     return values | {
         "row_members": f"  ldp_real A[{nnz}], length2[{m}];\n",
         "rows": template("rows.c.in", access) + template("row_lengths.c.in", {}),
@@ -38,7 +40,7 @@ def constant_rows(rows: ConstantRows) -> dict[str, str]:
     tables = constant("static const ldp_real", "ldp_A", rows.nonzeros)
     tables += constant("static const ldp_real", "ldp_length2", rows.length2.tolist())
     macros = _run_macros(rows.pattern)
-    access = values | {"row_tables": tables + macros, "unused": "  (void)p;\n"}
+    access = values | {"row_tables": tables + macros, "unused": "  (void)p;\n", "plane_row": ""}
     return values | {"row_members": "", "rows": template("rows.c.in", access)}
 
 

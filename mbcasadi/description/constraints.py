@@ -112,10 +112,12 @@ class Contact:
             contact of `mb.contacts_of`.
         normal: (3,) unit normal in world axes, pointing from the ground into the robot.
         friction: Coulomb coefficient mu.
-        sides: sides of the inner friction pyramid, 3 to 360.
+        sides: sides of the friction pyramid, 3 to 360.
         kind: "site", "body", "geom", or "contact" for one of `mb.contacts_of`.
         max_force: upper bound of the normal force, N, or None.
         min_force: lower bound of the normal force while the contact is active, N.
+        cone: what stands for the friction cone in a QP: "inner", the pyramid inside it; "outer",
+            the pyramid around it; "quadratic", the cone itself, without `sides`.
         place: name of the body that touches, and the point in its axes, m, by which a plant finds
             the force of a "contact"; None for the other kinds, which the plant has by name.
     """
@@ -127,4 +129,5 @@ class Contact:
     kind: str = "site"
     max_force: float | None = None
     min_force: float = 0.0
+    cone: str = "inner"
     place: tuple[str, tuple[float, float, float]] | None = None

@@ -54,6 +54,28 @@ holds."""
 PROOF_ROUNDING = 1e-12
 """Relative rounding error of the sum in such a proof."""
 
+CONE_ROWS = 3
+"""Rows of a quadratic cone: `|(s_1, s_2)| <= s_0` of the rows' values less their lower bounds."""
+
+NEWTON_PASSES = 100
+"""Newton steps that turn the tangent planes of cones; after them planes are only added."""
+
+NEWTON_STEP = 1e-11
+"""A Newton step shorter than this, relative to the scale of the problem, changes nothing."""
+
+NEWTON_GAIN = 1e-12
+"""A Newton step from a dual cost that is larger by less, relative, has stalled."""
+
+NEWTON_STALLS = 3
+"""Newton steps that may stall, one after the other; then planes are added until the cost grows."""
+
+LEAST_COSINE = 0.5
+"""A Newton step that turns a plane farther than this is not taken."""
+
+ON_CONE, APEX = 1, -1
+"""The first entry of a cone's active set where its surface or its apex is active; then come the
+cosine and sine of the direction there."""
+
 
 class SolverFlag(IntEnum):
     """What the solver of a QP claims.
@@ -94,11 +116,16 @@ class LeastDistanceStages:
             (prepared[, A_qp]), or None. `prepared` (any size, 1) is one more input of `build` and
             `finish`; where it holds NaN, `finish` returns status 3 and the safe output. An
             `A_qp` that is known before the measurement is an output of `prepare`, not of `build`.
+        cones: number of quadratic cones. The last `3 cones` rows are theirs: a cone holds where the
+            values s of its rows, less `lba`, have `|(s_1, s_2)| <= s_0`. Its entries of `lam_a` are
+            minus a point of the cone, those of the active set are `ON_CONE`, `APEX` or 0, then
+            cosine and sine of the direction.
     """
 
     build: ca.Function
     finish: ca.Function
     prepare: ca.Function | None = None
+    cones: int = 0
 
     @property
     def posing(self) -> ca.Function:

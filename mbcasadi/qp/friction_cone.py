@@ -1,4 +1,4 @@
-"""Friction pyramids inside Coulomb's cone, as constant rows.
+"""Friction pyramids inside or around Coulomb's cone, as constant rows.
 
 The cone is `|f_t| <= mu f_n`. A pyramid with N sides lies inside it when its faces are at the
 edges of the inscribed polygon, at `cos(π/N)` of the radius:
@@ -7,6 +7,9 @@ edges of the inscribed polygon, at `cos(π/N)` of the radius:
 
 Every force that satisfies these rows is inside the cone. The loss is up to 29 % of the friction in
 the direction of a face with N = 4, and up to 8 % with N = 8. The rows imply `f_n >= 0`.
+
+The outer pyramid has no factor `cos(π/N)`: its faces touch the cone, and a force at its edges may
+exceed the friction by `1/cos(π/N)`.
 """
 
 from collections.abc import Sequence
@@ -18,7 +21,7 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_kind
+from mbcasadi.shapes import require_choice, require_kind
 
 Array = NDArray[np.float64]
 
@@ -51,24 +54,26 @@ def symbolic_axes(normal: ca.SX) -> ca.SX:
     return ca.horzcat(n, t1, ca.cross(n, t1)).T
 
 
-def pyramid_rows(friction: float, sides: int) -> ca.DM:
-    """Return (sides, 3) rows D with `D (f_n, f_t1, f_t2) <= 0`, the inner pyramid.
+def pyramid_rows(friction: float, sides: int, *, outer: bool = False) -> ca.DM:
+    """Return (sides, 3) rows D with `D (f_n, f_t1, f_t2) <= 0`, the inner or outer pyramid.
 
     Args:
         friction: Coulomb coefficient mu, positive.
         sides: number of faces, at least 3.
+        outer: whether the cone is inside.
     """
-    return ca.sparsify(ca.horzcat(_normal_column(friction, sides), _tangents(sides)))
+    return ca.sparsify(ca.horzcat(_normal_column(friction, sides, outer), _tangents(sides)))
 
 
-def tuned_pyramid_rows(friction: ca.SX, sides: int) -> ca.SX:
+def tuned_pyramid_rows(friction: ca.SX, sides: int, *, outer: bool = False) -> ca.SX:
     """Return `pyramid_rows` of an expression."""
-    column = friction * _normal_column(1.0, sides)
+    column = friction * _normal_column(1.0, sides, outer)
     return ca.sparsify(ca.horzcat(column, ca.SX(_tangents(sides))))
 
 
-def _normal_column(friction: float, sides: int) -> ca.DM:
-    return ca.DM(np.full(sides, -friction * np.cos(np.pi / sides)))
+def _normal_column(friction: float, sides: int, outer: bool) -> ca.DM:
+    share = 1.0 if outer else np.cos(np.pi / sides)
+    return ca.DM(np.full(sides, -friction * share))
 
 
 def _tangents(sides: int) -> ca.DM:
@@ -77,6 +82,9 @@ def _tangents(sides: int) -> ca.DM:
     rows[np.abs(rows) < LEAST_COMPONENT] = 0.0
     return ca.sparsify(ca.DM(rows))
 
+
+CONES = ("inner", "outer", "quadratic")
+"""What stands for a friction cone in a QP, see `Contact`."""
 
 FORCE_AXES = ("n", "t1", "t2")
 
@@ -91,10 +99,10 @@ def require_sides(label: str, sides: int) -> None:
 
 
 def require_contacts(contacts: Sequence[Contact]) -> None:
-    """Raise unless each contact has a friction pyramid.
+    """Raise unless each contact has a friction cone.
 
     Raises:
-        ProblemError: friction, sides, normal or force limits that define no cone.
+        ProblemError: friction, sides, kind of cone, normal or force limits that define no cone.
     """
     for contact in contacts:
         require_kind("contact", contact, Contact)
@@ -109,6 +117,7 @@ def require_contacts(contacts: Sequence[Contact]) -> None:
         if not (np.isfinite(contact.friction) and contact.friction > 0):
             raise ProblemError(f"{label}: friction {contact.friction}; expected a positive number")
         require_sides(label, contact.sides)
+        require_choice(f"{label}: cone", contact.cone, CONES)
         highest = np.inf if contact.max_force is None else contact.max_force
         if not 0 <= contact.min_force <= highest or not np.isfinite(contact.min_force):
             raise ProblemError(

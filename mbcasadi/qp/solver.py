@@ -14,6 +14,7 @@ from mbcasadi.description.qp_stages import (
     SolverFlag,
 )
 from mbcasadi.errors import SolverError
+from mbcasadi.qp.cone_solver import cone_solver
 from mbcasadi.qp.dual_active_set import dual_active_set_fun
 from mbcasadi.qp.infeasibility import proves_infeasible
 from mbcasadi.qp.scaled_problem import ScaledProblem, contradicts, scaled_problem
@@ -63,7 +64,7 @@ def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Fu
     inputs, finish = _inputs(stages), stages.finish
     found = _solve(stages, solver, inputs)
     extra = [] if stages.prepare is None else [found.prepared]
-    answer = [found.carry, found.x, found.lam_a, ca.sign(found.lam_a), found.flag]
+    answer = [found.carry, found.x, found.lam_a, found.active, found.flag]
     outputs = finish.call([*inputs, *extra, *answer])
     return ca.Function(name, inputs, outputs, list(stages.inputs), finish.name_out())
 
@@ -81,6 +82,7 @@ class _Solution(NamedTuple):
     flag: ca.MX
     carry: ca.MX
     prepared: ca.MX
+    active: ca.MX
 
 
 def _inputs(stages: LeastDistanceStages) -> list[ca.MX]:
@@ -95,15 +97,18 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     are zero, as in the exported C. Where it finds the rows infeasible, `lam_a` of rows of unit
     length is the proof. qrqp always counts as claiming an optimum, unless the second method
     proves that there is none. A problem that a plugin would refuse by an exception is not
-    passed to it.
+    passed to it. With quadratic cones there is one method, `cone_program.py`.
     """
     given = stages.problem().call(inputs, True, False)
     carry, prepared = given[4:]
+    if stages.cones:
+        x, lam, active, flag = cone_solver(stages.m, stages.n, stages.cones).call(given[:4])
+        return _Solution(x, lam, flag, carry, prepared, active)
     problem = scaled_problem(*given[:3])
     conic = _conic_fun(solver, stages.n, stages.m, problem.A.sparsity())
     x, lam = conic(*problem[:3])
     if not stages.m:
-        return _Solution(problem.unit * x, lam, problem.posed, carry, prepared)
+        return _Solution(problem.unit * x, lam, problem.posed, carry, prepared, lam)
     if solver == "daqp":
         x, lam, claim = _certain(problem, x, lam)
         optimal = ca.logic_and(problem.posed, claim == SolverFlag.OPTIMAL)
@@ -116,7 +121,8 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     without = ca.if_else(impossible, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
     flag = ca.if_else(optimal, SolverFlag.OPTIMAL, without)
     unit = problem.unit
-    return _Solution(unit * x, unit * problem.factor * lam, flag, carry, prepared)
+    lam = unit * problem.factor * lam
+    return _Solution(unit * x, lam, flag, carry, prepared, ca.sign(lam))
 
 
 def _conic_fun(solver: str, n: int, m: int, rows: ca.Sparsity) -> ca.Function:

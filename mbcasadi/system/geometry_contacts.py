@@ -114,6 +114,7 @@ class GeometryContact:
         sides: int = 8,
         max_force: float | None = None,
         min_force: float = 0.0,
+        cone: str = "inner",
     ) -> Contact:
         """Return the contact for `InverseDynamicsQP`, `equilibrium` and `single_rigid_body`.
 
@@ -123,7 +124,7 @@ class GeometryContact:
 
         Args:
             friction: Coulomb coefficient; by default the smaller one of the two tangents.
-            sides, max_force, min_force: as of `Contact`.
+            sides, max_force, min_force, cone: as of `Contact`.
 
         Raises:
             ProblemError: geom1 is no plane that is fixed to the world, whose normal would be
@@ -149,6 +150,7 @@ class GeometryContact:
             kind="contact",
             max_force=max_force,
             min_force=min_force,
+            cone=cone,
             place=(self.bodies[1], (float(at[0]), float(at[1]), float(at[2]))),
         )
 

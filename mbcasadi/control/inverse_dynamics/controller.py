@@ -37,9 +37,10 @@ class InverseDynamicsQP(Setup):
         M a + h = f_passive + actuator force + Aᵀ lam + J_cᵀ f,   A a + c = 0,   J_c a + c_c = 0
 
     for the controls u, with actuator forces and controls within their limits and every contact
-    force f inside an inner friction pyramid. Acceleration, multipliers and dependent rows are
-    eliminated first (`condensed_dynamics.py`); the remaining QP has inequalities only, and its
-    solution is checked on the original equations before it is used (`residuals.py`).
+    force f inside its friction cone or a pyramid, `Contact.cone`. Acceleration, multipliers and
+    dependent rows are eliminated first (`condensed_dynamics.py`); the remaining QP has
+    inequalities only, and its solution is checked on the original equations before it is used
+    (`residuals.py`).
 
     Its Function is `(q, v, [act], ref, [tuning], mask, z) → (u, z_next, status, flags, residual,
     [relaxed, slack])`:
@@ -93,6 +94,7 @@ class InverseDynamicsQP(Setup):
         fallback_law: a Function (q, v, ref, mask) → (u) in place of `fallback`.
         period: sample time, s.
         solver: "daqp", or "qrqp", for the Function in Python; exported C has a solver of its own.
+            Quadratic cones have one method in both.
         name: a C identifier.
 
     Raises:
@@ -168,7 +170,7 @@ class InverseDynamicsQP(Setup):
         """
         inputs = call_inputs(self, q, v, ref, mask, act, tuning) | self._learned(self._state(z))
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
-        return CondensedQP.of(matrices, self.row_names)
+        return CondensedQP.of(matrices, self.row_names, self.stages.qp.cones)
 
     @checked
     def solve(
@@ -212,7 +214,7 @@ class InverseDynamicsQP(Setup):
             status_text=QP_STATUS.words[code],
             flags=Flag(int(outputs["flags"][0])),
             residual=outputs["residual"],
-            problem=CondensedQP.of(state, self.row_names),
+            problem=CondensedQP.of(state, self.row_names, self.stages.qp.cones),
             a=state["a"].ravel(),
             lam=state["lam"].ravel(),
             contact_forces=state["contact_force"].reshape(-1, 3),

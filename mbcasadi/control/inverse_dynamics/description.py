@@ -12,7 +12,7 @@ from mbcasadi.control.inverse_dynamics.soft_limits import SoftRow, soft_rows, wo
 from mbcasadi.control.inverse_dynamics.tick import Stages
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.reference import slot_signal
-from mbcasadi.description import Controller, Signal
+from mbcasadi.description import Contact, Controller, Signal
 from mbcasadi.description.status import QP_STATUS
 from mbcasadi.qp.friction_cone import FORCE_AXES
 from mbcasadi.system import System
@@ -113,11 +113,18 @@ def _notes(setup: Setup) -> dict[str, str]:
         "law": "inverse dynamics as a condensed QP",
         "tasks": ", ".join(task.name for task in setup.tasks),
         "friction": ", ".join(
-            f"{name}: mu {contact.friction:g}, {contact.sides} sides inside the cone"
+            f"{name}: mu {contact.friction:g}, {_cone_of(contact)}"
             for name, contact in zip(setup.contact_names, setup.contacts, strict=True)
         ),
         "status": QP_STATUS.summary(DESCRIPTIONS[setup.safe_output_kind]),
     }
+
+
+def _cone_of(contact: Contact) -> str:
+    """Return what stands for a contact's friction cone, in words."""
+    if contact.cone == "quadratic":
+        return "the quadratic cone"
+    return f"{contact.sides} sides {'around' if contact.cone == 'outer' else 'inside'} the cone"
 
 
 def _act_names(system: System) -> tuple[str, ...]:

@@ -37,8 +37,9 @@ from mbcasadi.control.inverse_dynamics.soft_limits import (
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg.scalars import in_scalars
-from mbcasadi.qp.input_guard import active_signs, is_saturated
+from mbcasadi.qp.input_guard import is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
+from mbcasadi.qp.quadratic_cones import in_dual_cones, warm_values
 from mbcasadi.qp.whitening import Whitened
 
 ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
@@ -156,10 +157,13 @@ class FinishStage:
             force_weight=setup.force_weight,
             **{key: known[f"cost.{key}"] for key in COST},
         )
-        rows = Rows(**{key: known[f"rows.{key}"] for key in ROWS}, names=qp.problem.rows.names)
+        of_qp = qp.problem.rows
+        rows = Rows(
+            **{key: known[f"rows.{key}"] for key in ROWS}, names=of_qp.names, cones=of_qp.cones
+        )
         condensed = Condensed(*(known[f"condensed.{key}"] for key in Condensed._fields))
         residual = residuals(
-            Candidate(p, y[nu:, 0], lam_a, x),
+            Candidate(p, y[nu:, 0], in_dual_cones(lam_a, of_qp.cones), x),
             Dynamics(*(known[f"dynamics.{key}"] for key in Dynamics._fields)),
             condensed,
             whitened,
@@ -208,7 +212,8 @@ class FinishStage:
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
         learned = self._observed(known, optimal)
-        z_next = ca.vertcat(optimal * active_signs(known["active"]), remembered, learned)
+        active = warm_values(known["active"], self.qp.problem.rows.cones)
+        z_next = ca.vertcat(optimal * active, remembered, learned)
         outputs = [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]
         if not self.setup.soft:
             return outputs

@@ -27,7 +27,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rows:
-    """`lower <= C_p p + C_lam lam + C_w w + C_a a <= upper`."""
+    """`lower <= C_p p + C_lam lam + C_w w + C_a a <= upper`.
+
+    The last rows are those of `cones` quadratic cones, see `qp/quadratic_cones.py`.
+    """
 
     C_p: ca.SX
     C_lam: ca.SX
@@ -36,6 +39,7 @@ class Rows:
     lower: ca.SX
     upper: ca.SX
     names: tuple[str, ...]
+    cones: int = 0
 
     def value(self, p: ca.SX, lam: ca.SX, w: ca.SX, a: ca.SX) -> ca.SX:
         """Return the middle of the inequality (m,)."""
@@ -72,7 +76,7 @@ class JointSums:
 
 
 def stack_rows(parts: Sequence[Rows]) -> Rows:
-    """Return the rows of all parts, one below the other."""
+    """Return the rows of all parts, one below the other; those of cones come last."""
     return Rows(
         C_p=ca.vertcat(*(part.C_p for part in parts)),
         C_lam=ca.vertcat(*(part.C_lam for part in parts)),
@@ -81,6 +85,7 @@ def stack_rows(parts: Sequence[Rows]) -> Rows:
         lower=ca.vertcat(*(part.lower for part in parts)),
         upper=ca.vertcat(*(part.upper for part in parts)),
         names=tuple(name for part in parts for name in part.names),
+        cones=sum(part.cones for part in parts),
     )
 
 
@@ -106,17 +111,20 @@ class Sizes(NamedTuple):
     nw: int
     nv: int
 
-    def rows(self, names: Sequence[str], lower: ca.SX, upper: ca.SX, **matrices: ca.SX) -> Rows:
+    def rows(
+        self, names: Sequence[str], lower: ca.SX, upper: ca.SX, cones: int = 0, **matrices: ca.SX
+    ) -> Rows:
         """Return rows; matrices that are not given are zero.
 
         Args:
             names: of the rows.
             lower, upper: bounds.
+            cones: number of quadratic cones that the rows are of.
             matrices: by their names in `Rows`.
         """
         k, names_of = len(names), ("C_p", "C_lam", "C_w", "C_a")
         zero = {name: ca.SX(k, size) for name, size in zip(names_of, self, strict=True)}
-        return Rows(**(zero | matrices), lower=lower, upper=upper, names=tuple(names))
+        return Rows(**(zero | matrices), lower=lower, upper=upper, names=tuple(names), cones=cones)
 
 
 def torque_rows(actuators: ActuatorModel, names: Sequence[str], sizes: Sizes) -> Rows:
@@ -219,7 +227,7 @@ def friction_rows(
     contact_forces: ContactRows,
     sizes: Sizes,
 ) -> Rows:
-    """Return friction pyramids, and normal force limits where a contact has them.
+    """Return friction pyramids, and limits of normal forces, of the contacts that have them.
 
     A contact that is off has no force: its rows are zero and have no bounds, so that none of them
     is ever active.
@@ -234,34 +242,41 @@ def friction_rows(
     faces: list[ca.SX] = [ca.SX(0, 3 * len(contacts))]
     lower, upper, labels = [ca.SX(0, 1)], [ca.SX(0, 1)], []
     for i, (contact, values) in enumerate(contacts):
-        mu, sides = values.friction, contact.sides
-        pyramid = (
-            tuned_pyramid_rows(mu, sides) if isinstance(mu, ca.SX) else pyramid_rows(mu, sides)
-        )
         off = (1 - on[i]) * UNBOUNDED
-        faces.append(_at_contact(pyramid, i, len(contacts)))
-        lower.append(-UNBOUNDED * ca.SX.ones(contact.sides))
-        upper.append(ca.repmat(off, contact.sides, 1))
-        labels += [f"contact '{names[i]}': friction, face {k}" for k in range(contact.sides)]
+        if contact.cone != "quadratic":
+            faces.append(at_contact(_pyramid(contact, values), i, len(contacts)))
+            lower.append(-UNBOUNDED * ca.SX.ones(contact.sides))
+            upper.append(ca.repmat(off, contact.sides, 1))
+            labels += [f"contact '{names[i]}': friction, face {k}" for k in range(contact.sides)]
         if values.has_range:
-            faces.append(_at_contact(ca.sparsify(ca.DM([[1.0, 0.0, 0.0]])), i, len(contacts)))
+            faces.append(at_contact(ca.sparsify(ca.DM([[1.0, 0.0, 0.0]])), i, len(contacts)))
             lower.append(values.min_force - off)
             highest = values.max_force
             upper.append(ca.SX(UNBOUNDED) if highest is None else highest + off)
             labels.append(f"contact '{names[i]}': normal force")
-    faces_all = ca.vertcat(*faces)
+    matrices = of_forces(ca.vertcat(*faces), contact_forces, sizes)
+    return sizes.rows(labels, ca.vertcat(*lower), ca.vertcat(*upper), **matrices)
+
+
+def of_forces(faces: ca.SX, contact_forces: ContactRows, sizes: Sizes) -> dict[str, ca.SX]:
+    """Return C_lam and C_w of rows over the contact forces (k, 3 nc)."""
     first = sizes.m - contact_forces.of_lam.shape[1]
-    of_lam = ca.horzcat(ca.SX(3 * len(contacts), first), contact_forces.of_lam)
-    return sizes.rows(
-        labels,
-        ca.vertcat(*lower),
-        ca.vertcat(*upper),
-        C_lam=ca.sparsify(faces_all @ of_lam),
-        C_w=ca.sparsify(faces_all @ contact_forces.of_w),
-    )
+    of_lam = ca.horzcat(ca.SX(faces.shape[1], first), contact_forces.of_lam)
+    return {
+        "C_lam": ca.sparsify(faces @ of_lam),
+        "C_w": ca.sparsify(faces @ contact_forces.of_w),
+    }
 
 
-def _at_contact(rows: ca.DM | ca.SX, i: int, nc: int) -> ca.SX:
+def _pyramid(contact: Contact, values: ContactValues) -> ca.DM | ca.SX:
+    """Return the faces (sides, 3) of a contact's pyramid."""
+    mu, outer = values.friction, contact.cone == "outer"
+    if isinstance(mu, ca.SX):
+        return tuned_pyramid_rows(mu, contact.sides, outer=outer)
+    return pyramid_rows(mu, contact.sides, outer=outer)
+
+
+def at_contact(rows: ca.DM | ca.SX, i: int, nc: int) -> ca.SX:
     """Return rows over one contact's force as rows over the forces of all `nc` contacts."""
     k = rows.shape[0]
     return ca.horzcat(ca.SX(k, 3 * i), ca.SX(rows), ca.SX(k, 3 * (nc - 1 - i)))

@@ -3,13 +3,14 @@
 import casadi as ca
 
 from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
+from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import has_loops
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
-from mbcasadi.linalg.scalars import lifted
-from mbcasadi.qp.kkt_residuals import positive
+from mbcasadi.linalg.scalars import in_scalars, lifted
+from mbcasadi.qp.quadratic_cones import violations
 
 
 def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
@@ -62,7 +63,7 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
         "lam": lam[:first, 0],
         "contact_force": problem.contacts.of_lam @ lam[first:, 0] + problem.contacts.of_w @ w,
         "independent_rows": condensed.kept,
-        "violation": positive(value - rows.upper) + positive(rows.lower - value),
+        "violation": violations_of(rows, value),
         "task_map": problem.tasks.J @ condensed.T,
         "task_right": -(problem.tasks.J @ condensed.t + problem.tasks.offset),
         "task_weight": problem.tasks.weight,
@@ -74,6 +75,15 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     return ca.Function(
         "inspect", [*arguments.values(), x], dense, [*arguments, "x"], list(outputs), {"cse": True}
     )
+
+
+def violations_of(rows: Rows, value: ca.SX) -> ca.SX:
+    """Return by how much each row is violated (m,)."""
+    known = {"value": value, "lower": rows.lower, "upper": rows.upper}
+    violated: ca.SX = in_scalars("violated", lambda k: [violations(**k, cones=rows.cones)], known)[
+        0
+    ]
+    return violated
 
 
 def monitor_fun(candidate: ca.Function, inspect: ca.Function) -> ca.Function:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from mbcasadi import linalg
 from mbcasadi.constraints import stabilised_bias
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
+from mbcasadi.control.inverse_dynamics.cone_rows import cone_rows
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows, contact_rows
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
@@ -127,18 +128,14 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     )
     definite = definite_dynamics(setup, at, dynamics, A.shape[0])
     sizes = Sizes(system.nu, dynamics.G.shape[0], contacts.of_w.shape[1], system.nv)
+    contacts_now = list(zip(setup.contacts, at.tuned.contacts, strict=True))
     rows = stack_rows(
         [
             torque_rows(actuators, system.actuator_names, sizes),
             sum_rows(sums, sizes),
-            friction_rows(
-                list(zip(setup.contacts, at.tuned.contacts, strict=True)),
-                setup.contact_names,
-                at.on[:nc, 0],
-                contacts,
-                sizes,
-            ),
+            friction_rows(contacts_now, setup.contact_names, at.on[:nc, 0], contacts, sizes),
             joint_rows(setup.limited_joints, (at.q, at.v), setup.period, sizes),
+            cone_rows(contacts_now, setup.contact_names, contacts, sizes),
         ]
     )
     p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)

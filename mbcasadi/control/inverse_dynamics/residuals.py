@@ -6,7 +6,7 @@ Whatever solver ran, its solution is accepted only if these five numbers are sma
     constraint       |G a + c| over the rows' lengths, that of dropped rows over their allowance
     primal           violation of the inequalities, each over what is in it
     stationarity     |L⁻ᵀ (∇ cost + Aᵀ mu)|
-    complementarity  Σ |mu_i gap_i|
+    complementarity  Σ |mu_i gap_i|, of a quadratic cone |muᵀ s|
 
 each relative to the size of what is in it, in the mechanism's own units (`scaling.py`): none of
 them changes when the units of the model do. `x` is the whitened unknown of `qp/whitening.py`, in
@@ -24,7 +24,8 @@ from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.linalg.scalars import in_scalars
-from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length, positive
+from mbcasadi.qp import quadratic_cones
+from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length
 from mbcasadi.qp.whitening import Whitened
 
 RESIDUALS = ("dynamics", "constraint", *QP_RESIDUALS)
@@ -137,27 +138,28 @@ def residuals(
         "rate": allowance.rate,
     }
     relative: list[ca.SX] = in_scalars(
-        "residuals", lambda k: [_relative(k, scales, allowance)], known
+        "residuals", lambda k: [_relative(k, scales, allowance, rows.cones)], known
     )
     return relative[0]
 
 
-def _relative(known: dict[str, ca.SX], scales: ProblemScales, allowance: Allowance) -> ca.SX:
+def _relative(
+    known: dict[str, ca.SX], scales: ProblemScales, allowance: Allowance, cones: int
+) -> ca.SX:
     """Return the residuals (5,) from the sums that they compare."""
     k = known
     kinetic = ca.sqrt(ca.fmax(ca.dot(k["a"], k["M_a"]), 0)) + k["a_ref"] + NOTHING
     forces = length(ca.DM(scales.actuators) * k["p"]) + length(ca.DM(scales.rows) * k["lam"])
     forces = kinetic + forces
-    above, below = k["value"] - k["upper"], k["lower"] - k["value"]
+    bounded = (k["value"], k["lower"], k["upper"], cones)
     usual = k["within"] + ca.DM(ROUNDED * scales.inequalities) * forces
     size_x = length(k["x"]) + k["distance"] + k["size"] + NOTHING
-    gaps = ca.fabs(positive(k["mu"]) * above) + ca.fabs(positive(-k["mu"]) * below)
     return ca.vertcat(
         length((k["M_a"] - k["f"]) / ca.DM(scales.coordinates)) / forces,
         _constraint_residual(k, scales, allowance, kinetic),
-        length((positive(above) + positive(below)) / usual),
+        length(quadratic_cones.violations(*bounded) / quadratic_cones.sizes(usual, cones)),
         length(k["gradient"]) / size_x,
-        ca.sum1(gaps) / size_x**2,
+        ca.sum1(quadratic_cones.gaps(k["mu"], *bounded)) / size_x**2,
     )
 
 

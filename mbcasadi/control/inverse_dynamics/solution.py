@@ -18,18 +18,23 @@ Array = NDArray[np.float64]
 VIOLATED = 1e-6
 """Violation, N or N m, from which a row is named by `explain`."""
 
+EXPLAINED_SIDES = 64
+"""Sides of the pyramid that stands for a quadratic cone in `explain`."""
+
 
 class CondensedQP(NamedTuple):
     """`min ½ yᵀ H y + gᵀ y` subject to `lba <= A_qp y <= uba`, with `y = (p, w)`.
 
     p (nu,) are the actuator forces, N or N m (equal to u for motors of unit gain); w are the
-    internal contact forces. `a = T p + t`. Bounds of ±1e30 mean no bound.
+    internal contact forces. `a = T p + t`. Bounds of ±1e30 mean no bound. The last `3 cones` rows
+    are those of quadratic cones: `s = A y - lba` of a cone's rows has `|(s_1, s_2)| <= s_0`.
 
     Attributes:
         H, g: (n, n), (n,).
         A_qp, lba, uba: (m, n), (m,), (m,).
         row_names: name of each row.
         T, t: (nv, nu), (nv,).
+        cones: number of quadratic cones.
     """
 
     H: Array
@@ -40,10 +45,13 @@ class CondensedQP(NamedTuple):
     row_names: tuple[str, ...]
     T: Array
     t: Array
+    cones: int = 0
 
     @classmethod
     @checked
-    def of(cls, matrices: Mapping[str, Array], row_names: tuple[str, ...]) -> "CondensedQP":
+    def of(
+        cls, matrices: Mapping[str, Array], row_names: tuple[str, ...], cones: int = 0
+    ) -> "CondensedQP":
         """Return the QP of the matrices of an inspection, by name."""
         for key in ("H", "A_qp", "T", "g", "lba", "uba", "t"):
             if key not in matrices:
@@ -52,7 +60,7 @@ class CondensedQP(NamedTuple):
                 )
         parts = {key: matrices[key] for key in ("H", "A_qp", "T")}
         flat = {key: matrices[key].ravel() for key in ("g", "lba", "uba", "t")}
-        return cls(row_names=row_names, **parts, **flat)
+        return cls(row_names=row_names, cones=cones, **parts, **flat)
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,10 @@ class InverseDynamicsSolution:
 
 
 def least_violations(problem: CondensedQP) -> Array:
-    """Return (m,) violations whose sum is least over all y; zero where the QP is feasible."""
+    """Return (m,) violations whose sum is least over all y; zero where the QP is feasible.
+
+    In the place of a quadratic cone is its outer pyramid of `EXPLAINED_SIDES` sides.
+    """
     from scipy.optimize import linprog  # heavy, and needed for explanations only
 
     A, lba, uba = problem.A_qp, problem.lba, problem.uba
@@ -137,12 +148,31 @@ def least_violations(problem: CondensedQP) -> Array:
         return np.zeros(0)
     upper, lower = uba < UNBOUNDED / 2, lba > -UNBOUNDED / 2
     slack = np.eye(m)
-    rows = np.vstack([np.hstack([A, -slack])[upper], np.hstack([-A, -slack])[lower]])
-    bounds = np.concatenate([uba[upper], -lba[lower]])
+    upper[m - 3 * problem.cones :] = lower[m - 3 * problem.cones :] = False
+    faces, of_apex = _faces(problem)
+    rows = np.vstack(
+        [np.hstack([A, -slack])[upper], np.hstack([-A, -slack])[lower], faces],
+    )
+    bounds = np.concatenate([uba[upper], -lba[lower], of_apex])
     cost = np.concatenate([np.zeros(n), np.ones(m)])
     limits = [(None, None)] * n + [(0, None)] * m
     least = linprog(cost, A_ub=rows, b_ub=bounds, bounds=limits, method="highs")
     return np.asarray(least.x[n:]) if least.x is not None else np.full(m, np.inf)
+
+
+def _faces(problem: CondensedQP) -> tuple[Array, Array]:
+    """Return rows over (y, slack) and bounds of the outer pyramids of all quadratic cones."""
+    m, n = problem.A_qp.shape
+    rows, bounds = [np.zeros((0, n + m))], [np.zeros(0)]
+    angles = 2 * np.pi / EXPLAINED_SIDES * np.arange(EXPLAINED_SIDES)
+    sides = np.column_stack([-np.ones(EXPLAINED_SIDES), np.cos(angles), np.sin(angles)])
+    for first in range(m - 3 * problem.cones, m, 3):
+        of_cone = slice(first, first + 3)
+        slack = np.zeros((EXPLAINED_SIDES, m))
+        slack[:, first] = -1.0
+        rows.append(np.hstack([sides @ problem.A_qp[of_cone], slack]))
+        bounds.append(sides @ problem.lba[of_cone])
+    return np.vstack(rows), np.concatenate(bounds)
 
 
 def _violated_rows(problem: CondensedQP, violations: Array) -> list[str]:

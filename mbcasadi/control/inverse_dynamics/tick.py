@@ -28,7 +28,7 @@ from mbcasadi.control.inverse_dynamics.scaling import ProblemScales, measure_pro
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
 from mbcasadi.linalg.scalars import in_scalars, lifted
-from mbcasadi.qp.input_guard import active_signs
+from mbcasadi.qp.quadratic_cones import warm_values
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds
 
 Array = NDArray[np.float64]
@@ -86,10 +86,16 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     qp = condensed_problem(setup, posed.problem, scales)
     A_qp, lba, uba = least_distance(setup, qp)
     carry, layout = pack(carried_values(setup, qp, posed))
+    cones = problem.rows.cones
+
+    def start(given: dict[str, ca.SX]) -> list[ca.SX]:
+        """Return the active set that the solver starts from."""
+        return [warm_values(given["z"], cones)]
+
     build = ca.Function(
         "build",
         list(arguments.values()),
-        [A_qp, lba, uba, *in_scalars("start", _start, {"z": arguments["z"][:m, 0]}), carry],
+        [A_qp, lba, uba, *in_scalars("start", start, {"z": arguments["z"][:m, 0]}), carry],
         list(arguments),
         ["A_qp", "lba", "uba", "active0", "carry"],
         {"cse": True},
@@ -97,7 +103,7 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     finish = FinishStage(setup, qp, layout, safe, type(carry))
     reads_inputs = safe.kind != "zero"
     return Stages(
-        qp=LeastDistanceStages(build, finish.function(symbols)),
+        qp=LeastDistanceStages(build, finish.function(symbols), cones=cones),
         row_names=qp.problem.rows.names,
         u_min=limits[0],
         u_max=limits[1],
@@ -106,11 +112,6 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
         safe=safe,
         finish_from_carry=None if reads_inputs else finish.function({}),
     )
-
-
-def _start(given: dict[str, ca.SX]) -> list[ca.SX]:
-    """Return the active set that the solver starts from."""
-    return [active_signs(given["z"])]
 
 
 def least_distance(setup: Setup, qp: CondensedProblem) -> LeastDistance:

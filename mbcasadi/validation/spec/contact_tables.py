@@ -21,7 +21,7 @@ DEFAULT_FRICTION = 0.7
 
 
 class PointContact(StrictTable):
-    """A point contact with its friction pyramid.
+    """A point contact with its friction cone.
 
     With `kind = "contact"` the frame is a contact of the model's geometry, `FL on floor`, or all
     points of a pair, `sole on floor`; normal and friction are then the geometry's by default.
@@ -34,6 +34,7 @@ class PointContact(StrictTable):
     sides: Annotated[int, Field(ge=3, le=360)] = 8
     max_force: Positive | None = None
     min_force: NotNegative = 0.0
+    cone: Literal["inner", "outer", "quadratic"] = "inner"
 
 
 def contacts_of_table(table: PointContact, system: System, q0: Array) -> list[Contact]:
@@ -65,6 +66,7 @@ def contacts_of_table(table: PointContact, system: System, q0: Array) -> list[Co
             sides=table.sides,
             max_force=table.max_force,
             min_force=table.min_force,
+            cone=table.cone,
         )
         for contact, pair in zip(found, pairs, strict=True)
         if table.frame in (contact.name, pair)

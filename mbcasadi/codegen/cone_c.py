@@ -1,0 +1,91 @@
+"""The C of quadratic cones in the solver of a law: what its templates have in addition."""
+
+from collections.abc import Mapping
+
+from mbcasadi.codegen.text import number, template
+from mbcasadi.description.qp_stages import (
+    APEX,
+    CONE_ROWS,
+    LEAST_COSINE,
+    NEWTON_GAIN,
+    NEWTON_PASSES,
+    NEWTON_STALLS,
+)
+
+PLANES = 4
+"""Tangent planes of a cone for which there is memory: three that are active, one that enters."""
+
+LARGEST_RATIO = 1e16
+"""A cone whose force is smaller than its distance from the apex over this has none."""
+
+MEMBERS = """\
+  ldp_real of_cone[@cone_rows@ * @n_array@], gram[6 * @cones_number@]; /* rows of cones, products */
+  ldp_real plane[LDP_PLANES * @n_array@], cosine[LDP_PLANES], sine[LDP_PLANES];
+  ldp_real turning[LDP_CONES * @n_array@]; /* rows along which planes turn */
+"""
+
+POSE = """\
+  if ((posed = ldp_pose_cones(p, &distance2)) != 1) return posed;
+"""
+
+WRITE = """\
+  if (row >= LDP_M) {
+    ldp_write_plane(p, row, size);
+    return;
+  }
+"""
+
+ROW = """\
+  if (row >= LDP_M) {
+    memcpy(numbers, p->plane + (row - LDP_M) * LDP_N, sizeof(ldp_real) * LDP_N);
+    return;
+  }
+"""
+
+WITHOUT = {"linear": "LDP_M"} | dict.fromkeys(
+    ("cone_head", "cone_members", "cones", "cone_pose", "cone_warm", "cone_read", "plane_write"), ""
+)
+"""Values of the solver's template for a problem without cones."""
+
+
+def plane_rows(cones: int) -> int:
+    """Return the number of rows for tangent planes."""
+    return PLANES * cones
+
+
+def cone_doubles(cones: int, n: int) -> int:
+    """Return the memory of the cones in the solver, beside that of `plane_rows`."""
+    return cones * (CONE_ROWS * n + 6 + PLANES * (n + 2) + n)
+
+
+def cone_values(cones: int, values: Mapping[str, str | int]) -> dict[str, str | int]:
+    """Return the values of the solver's template for some cones.
+
+    Args:
+        cones: their number, not zero.
+        values: those of the other placeholders.
+    """
+    own: dict[str, str | int] = {
+        **values,
+        "cones_number": cones,
+        "newton_passes": NEWTON_PASSES,
+        "newton_gain": number(NEWTON_GAIN),
+        "newton_stalls": NEWTON_STALLS,
+        "least_cosine": number(LEAST_COSINE),
+        "largest_ratio": number(LARGEST_RATIO),
+        "apex": APEX,
+    }
+    members = MEMBERS.replace("@cone_rows@", str(CONE_ROWS * cones))
+    for name in ("cones_number", "n_array"):
+        members = members.replace(f"@{name}@", str(own[name]))
+    return {
+        "linear": "LDP_LINEAR",
+        "cone_head": template("cone_head.c.in", own),
+        "cone_members": members,
+        "cones": template("cones.c.in", own) + "\n",
+        "cone_pose": POSE,
+        "cone_warm": "  ldp_warm_cones(p);\n",
+        "cone_read": "  ldp_read_cones(p);\n",
+        "plane_write": WRITE,
+        "iterate": template("cone_iterate.c.in", own),
+    }
