@@ -40,7 +40,8 @@ class InverseDynamicsQP(Setup):
     - `tuning`: what `tunable` names, with the names and defaults of `tuning`.
     - `mask`: one entry for each contact, then one for each equality constraint, 1 for on. It
       switches rows of the same problem: sizes do not change.
-    - `z`: the active set, and what the safe output remembers. Any content is accepted.
+    - `z`: the active set, what the safe output remembers, and with a delay the commands to
+      servos that have not acted yet. Any content is accepted.
     - `status`: 0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input (NaN,
       infinity); 4 failed check. From 2 on, u is the fallback.
     - `residual`: (5,) dynamics, constraint, primal, stationarity, complementarity, relative.
@@ -68,6 +69,14 @@ class InverseDynamicsQP(Setup):
             the model's. Ranges of summed forces on joints and tendons always hold.
         joint_limits: `JointLimits` of positions, velocities and accelerations of joints; none
             unless given. They are viable: a joint can always stop before its stop.
+        servo_plant: how servos change their force while a control acts, which adds to the inertia:
+            "model", by the model's integrator and time step; "continuous", a real robot;
+            MuJoCo's "euler", "rk4", "implicit", "implicitfast", "discrete"; "start", not at
+            all. Motors are the same in all of them. See `servo_map.py`.
+        servo_timestep: s, of the plant's steps between two ticks; the model's by default, or the
+            period where that is no multiple of it.
+        delay: ticks from a measurement to the moment at which its control acts, by which the
+            servos are foreseen; 0 by default, and what `validate` is given.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
             tasks, "friction", "forces" (limits) and "normals" of the contacts; see `tuning.py`.
         stabilisation: ω, 1/s: loops obey `A a + c + 2 ω A v + ω² phi = 0`.
@@ -82,7 +91,8 @@ class InverseDynamicsQP(Setup):
         name: a C identifier.
 
     Raises:
-        ProblemError: tasks, contacts, limits or options that contradict themselves.
+        ProblemError: tasks, contacts, limits or options that contradict themselves; a servo whose
+            loop is unstable, with an inertia that is wrong by 30 %.
         UnknownNameError: a frame or joint that the model does not have.
         SolverError: the solver is not available.
         UnsupportedFeatureError: the model has an actuator, or a passive force, without equations.
@@ -115,8 +125,9 @@ class InverseDynamicsQP(Setup):
 
     @property
     def z0(self) -> Array:
-        """Initial state: nothing active, nothing measured yet."""
-        return np.concatenate([np.zeros(len(self.row_names)), self.stages.safe.z0])
+        """Initial state: nothing active, nothing measured or commanded yet."""
+        active, memory = np.zeros(len(self.row_names)), np.zeros(self.memory_size)
+        return np.concatenate([active, self.stages.safe.z0, memory])
 
     @cached_property
     def controller(self) -> Controller:
@@ -151,6 +162,7 @@ class InverseDynamicsQP(Setup):
             ShapeError: a wrong shape.
         """
         inputs = self._inputs(q, v, ref, mask, act) | self._tuning_input(tuning)
+        inputs |= self._state_input(self.z0)
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
         return CondensedQP.of(matrices, self.row_names)
 
@@ -184,6 +196,7 @@ class InverseDynamicsQP(Setup):
         z = self.z0 if z is None else column("z", z, self.z0.size, finite=False)
         outputs = {key: np.array(out).ravel() for key, out in self.function(**inputs, z=z).items()}
         x = self._candidate(**inputs, z=z)["x"]
+        inputs |= self._state_input(z)
         state = {key: np.array(out) for key, out in self._inspect(**inputs, x=x).items()}
         code = int(outputs["status"][0])
         return InverseDynamicsSolution(
@@ -201,6 +214,10 @@ class InverseDynamicsQP(Setup):
             independent_rows=state["independent_rows"].ravel(),
             violations=state["violation"].ravel(),
         )
+
+    def _state_input(self, z: Array) -> dict[str, Array]:
+        """Return z by its name, where the QP depends on it."""
+        return {"z": z} if self.memory_size else {}
 
     def _tuning_input(self, values: Mapping[str, float] | None) -> dict[str, Array]:
         """Return the input `tuning` by its name, where there is one."""

@@ -35,6 +35,7 @@ def controller_data(
     """
     controls = setup.system.actuator_names
     state = tuple(f"active.{name}" for name in stages.row_names) + stages.safe.components
+    state += setup.memory_names
     inputs = {
         "q": coordinates(setup.system),
         "v": rates(setup.system),
@@ -68,6 +69,7 @@ def controller_data(
         monitor=monitor,
         monitors=_monitors(setup),
         contacts=tuple(setup.contacts),
+        delay=0 if setup.servos is None else setup.servos.plant.delay,
         tuning=setup.tuning,
         emergency=stages.safe.emergency(len(stages.row_names)),
     )

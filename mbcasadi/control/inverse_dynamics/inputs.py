@@ -36,6 +36,8 @@ class Inputs:
         ref: (nref,) reference.
         on: (nc + ne,) one for each contact and equality constraint that is on, else zero.
         tuned: gains and contacts, with the entries of `tuning`.
+        memory: what the state z remembers of servos and actuator forces; zero where it is not
+            finite.
         accepted: one where the measured state is finite and its loops are closed, whatever the
             other inputs hold.
     """
@@ -48,6 +50,7 @@ class Inputs:
     ref: ca.SX
     on: ca.SX
     tuned: Tuned
+    memory: ca.SX
     accepted: ca.SX
 
     def on_rows(self, setup: Setup) -> ca.SX:
@@ -55,20 +58,40 @@ class Inputs:
         return rows_on(setup, self.on)
 
 
-def input_symbols(setup: Setup, m: int) -> dict[str, ca.SX]:
-    """Return the controller's inputs as symbols, in order; `m` is the number of inequalities."""
+def input_symbols(setup: Setup, m: int | None) -> dict[str, ca.SX]:
+    """Return the controller's inputs as symbols, in order.
+
+    Args:
+        setup: the options.
+        m: number of inequalities; None where it is not known yet: z is then its last part, what it
+            remembers of servos and actuator forces.
+    """
     system = setup.system
     sizes = {"q": system.nq, "v": system.nv, "act": system.na, "ref": setup.nref}
     sizes |= {"tuning": len(setup.tuning)} if setup.tuning else {}
-    sizes |= {"mask": len(setup.mask_names), "z": state_size(setup, m)}
+    sizes |= {
+        "mask": len(setup.mask_names),
+        "z": setup.memory_size if m is None else state_size(setup, m),
+    }
     if not system.na:
         del sizes["act"]
     return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
 
 
 def state_size(setup: Setup, m: int) -> int:
-    """Return the size of z: the active set, then what the safe output remembers."""
-    return m + setup.safe_output_size
+    """Return the size of z: the active set, the memory of the safe output, that of the servos."""
+    return m + setup.safe_output_size + setup.memory_size
+
+
+def with_active_set(setup: Setup, memory: ca.SX, m: int) -> ca.SX:
+    """Return z, where its last part is known already.
+
+    Args:
+        setup: the options.
+        memory: symbols of the last part.
+        m: number of inequalities.
+    """
+    return ca.vertcat(ca.SX.sym("z", state_size(setup, m) - memory.numel()), memory)
 
 
 def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca.SX]:
@@ -106,9 +129,20 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
         ref=safe["ref"],
         on=on,
         tuned=_tuned_at(setup, safe.get("tuning")),
+        memory=_sound_memory(setup, symbols),
         accepted=ca.logic_and(is_measured, state.closed),
     )
     return inputs, ca.logic_and(is_commanded, inputs.accepted)
+
+
+def _sound_memory(setup: Setup, symbols: Mapping[str, ca.SX]) -> ca.SX:
+    """Return the last part of z, zero where it is not finite."""
+    size = setup.memory_size
+    if not size:
+        return ca.SX(0, 1)
+    z = symbols["z"]
+    memory = z[z.numel() - size :, 0]
+    return ca.if_else(is_bounded(memory), memory, 0)
 
 
 def _tuned_at(setup: Setup, tuning: ca.SX | None) -> Tuned:
@@ -138,4 +172,5 @@ def nominal_inputs(setup: Setup) -> dict[str, ca.DM]:
         "ref": ca.DM(setup.reference_at(q0)),
         "tuning": ca.DM([parameter.default for parameter in setup.tuning]),
         "mask": ca.DM.ones(len(setup.mask_names)),
+        "z": ca.DM.zeros(setup.memory_size),
     }

@@ -3,7 +3,7 @@
 import casadi as ca
 
 from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
-from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, with_active_set
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import has_loops
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
@@ -13,7 +13,7 @@ from mbcasadi.qp.kkt_residuals import positive
 
 
 def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
-    """Return (q, v, [act], ref, mask, x) → the QP in y = (p, w), and the quantities at x.
+    """Return (q, v, [act], ref, mask, [z], x) → the QP in y = (p, w), and the quantities at x.
 
     Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
     `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`,
@@ -23,9 +23,12 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
         setup: the options.
         scales: the units of the problem, from its stages.
     """
-    symbols = input_symbols(setup, 0)
-    del symbols["z"]
+    symbols = input_symbols(setup, None)
     problem = assemble_problem(setup, guard_inputs(setup, symbols)[0])
+    if setup.memory_size:
+        symbols["z"] = with_active_set(setup, symbols["z"], len(problem.rows.names))
+    else:
+        del symbols["z"]
     arguments = symbols
     if has_loops(problem):  # as in a tick: what is inspected has its rounding errors
         problem, arguments = lifted("terms", symbols, problem)

@@ -15,6 +15,8 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
     LimitedJoints,
     limited_joints,
 )
+from mbcasadi.control.inverse_dynamics.servo_stability import require_stable
+from mbcasadi.control.inverse_dynamics.servos import Servos, servos_of
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
@@ -75,6 +77,9 @@ class Setup:
     ctrl_limits: ArrayLike | None = None
     force_limits: ArrayLike | None = None
     joint_limits: JointLimits | None = None
+    servo_plant: str = "model"
+    servo_timestep: float | None = None
+    delay: int | None = None
     tunable: Sequence[str] = ()
     stabilisation: float = 0.0
     contact_damping: float = 0.0
@@ -112,6 +117,8 @@ class Setup:
         _require_tasks(self.tasks, self.gains)
         require_contacts(self.contacts)
         _ = self.limited_joints
+        if self.servos is not None:
+            require_stable(self, self.servos)
         _require_fallback_law(self)
 
     @property
@@ -123,6 +130,21 @@ class Setup:
     def safe_output_size(self) -> int:
         """Number of entries of the state that the safe output remembers."""
         return memory_size(self.safe_output_kind, self.system.nu)
+
+    @cached_property
+    def servos(self) -> Servos | None:
+        """What the servos do during a tick; None where there is none."""
+        return servos_of(self)
+
+    @property
+    def memory_names(self) -> tuple[str, ...]:
+        """Name of each entry of the state that is remembered of servos."""
+        return () if self.servos is None else self.servos.memory_names
+
+    @property
+    def memory_size(self) -> int:
+        """Number of these entries."""
+        return len(self.memory_names)
 
     @cached_property
     def gains(self) -> tuple[Gains, ...]:

@@ -87,7 +87,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         "of_a": rows.C_a,
         "weight": ca.SX(problem.tasks.weight),
     }
-    inputs = {name: symbols[name] for name in symbols if name != "z"}
+    inputs = {name: x for name, x in symbols.items() if name != "z" or setup.memory_size}
     matrices = ca.Function(
         "measure",
         list(inputs.values()),
@@ -168,6 +168,7 @@ def _sampled_inputs(setup: Setup, inputs: dict[str, ca.SX]) -> list[dict[str, Ar
         values["tuning"] = np.array([parameter.default for parameter in setup.tuning])
         values["mask"] = np.ones(len(setup.mask_names))
         values["act"] = np.zeros(setup.system.na)
+        values["z"] = np.zeros(setup.memory_size)
         sampled.append({name: values[name] for name in inputs})
     return sampled
 
