@@ -124,6 +124,21 @@ class FixedTendon:
 
 
 @dataclass(frozen=True)
+class Integration:
+    """How a simulation of the model takes its steps, for those who have to foresee one.
+
+    Attributes:
+        rule: MuJoCo's "euler", "rk4", "implicit", "implicitfast" or "discrete".
+        timestep: s.
+        implicit_damping: whether "euler" takes the damping of joints at the end of the step.
+    """
+
+    rule: str = "euler"
+    timestep: float = 0.002
+    implicit_damping: bool = True
+
+
+@dataclass(frozen=True)
 class RigidTree:
     """A kinematic tree with its inertias and passive elements.
 
@@ -141,6 +156,7 @@ class RigidTree:
         keyframes: configurations by name.
         geoms: shapes, in MuJoCo's order.
         collision_rules: which geoms may touch.
+        integration: the model's own integrator and time step.
     """
 
     name: str
@@ -156,6 +172,7 @@ class RigidTree:
     keyframes: dict[str, Array] = field(default_factory=dict)
     geoms: tuple[Geom, ...] = ()
     collision_rules: CollisionRules = field(default_factory=CollisionRules)
+    integration: Integration = Integration()
 
     @property
     def nq(self) -> int:

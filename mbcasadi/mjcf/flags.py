@@ -21,6 +21,7 @@ class Flags:
     equality: bool
     actuation: bool
     clamp_ctrl: bool
+    implicit_damping: bool
 
 
 def read_flags(model: mujoco.MjModel) -> Flags:
@@ -39,4 +40,5 @@ def read_flags(model: mujoco.MjModel) -> Flags:
         equality=enabled(Bit.mjDSBL_EQUALITY) and enabled(Bit.mjDSBL_CONSTRAINT),
         actuation=model.nu > 0 and enabled(Bit.mjDSBL_ACTUATION),
         clamp_ctrl=enabled(Bit.mjDSBL_CLAMPCTRL),
+        implicit_damping=enabled(Bit.mjDSBL_EULERDAMP),
     )

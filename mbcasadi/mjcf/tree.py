@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.description import Body, FixedTendon, Frame, Joint, RigidTree
-from mbcasadi.description.tree import Compensation, JointKind
+from mbcasadi.description.tree import Compensation, Integration, JointKind
 from mbcasadi.mjcf.compat import is_fixed_tendon
 from mbcasadi.mjcf.flags import Flags
 from mbcasadi.mjcf.geoms import collision_rules, geoms
@@ -21,6 +21,10 @@ JOINT_KINDS: dict[int, JointKind] = {
     int(mujoco.mjtJoint.mjJNT_BALL): "ball",
     int(mujoco.mjtJoint.mjJNT_SLIDE): "slide",
     int(mujoco.mjtJoint.mjJNT_HINGE): "hinge",
+}
+INTEGRATORS = {
+    int(value): name.removeprefix("mjINT_").lower()
+    for name, value in mujoco.mjtIntegrator.__members__.items()
 }
 NAMELESS = "MuJoCo Model"  # what MuJoCo calls a model without a name
 
@@ -54,6 +58,11 @@ def rigid_tree(
         keyframes={key: np.array(model.key_qpos[i]) for i, key in enumerate(names(model, "key"))},
         geoms=geoms(model),
         collision_rules=collision_rules(model),
+        integration=Integration(
+            rule=INTEGRATORS[int(model.opt.integrator)],
+            timestep=float(model.opt.timestep),
+            implicit_damping=flags.implicit_damping,
+        ),
     )
 
 

@@ -68,7 +68,13 @@ def reciprocal(gain: ca.SX) -> ca.SX:
 
 
 def actuator_model(
-    system: System, ranges: Ranges, period: float, q: ca.SX, v: ca.SX, act: ca.SX | None
+    system: System,
+    ranges: Ranges,
+    period: float,
+    q: ca.SX,
+    v: ca.SX,
+    act: ca.SX | None,
+    ahead: tuple[ca.SX, ca.SX] | None = None,
 ) -> ActuatorModel:
     """Return the actuators of a system at (q, v, act).
 
@@ -80,6 +86,7 @@ def actuator_model(
         period: sample time, s; activations move during it.
         q, v: (nq,), (nv,) state.
         act: (na,) activations, or None where the system has none.
+        ahead: (nu,) changes of lengths and speeds until the control acts; None for none.
 
     Raises:
         UnsupportedFeatureError: an actuator of the model has no equation.
@@ -102,7 +109,7 @@ def actuator_model(
             reach=ca.DM.ones(nu),
             leak=ca.DM.zeros(nu),
         )
-    return _model_of_tree(system, system.tree, ranges, period, q, v, act)
+    return _model_of_tree(system, system.tree, ranges, period, q, v, act, ahead)
 
 
 def _model_of_tree(
@@ -113,6 +120,7 @@ def _model_of_tree(
     q: ca.SX,
     v: ca.SX,
     act: ca.SX | None,
+    ahead: tuple[ca.SX, ca.SX] | None,
 ) -> ActuatorModel:
     actuators = system.actuators
     moment = ca.sparsify(ca.vertcat(*(moment_row(tree, actuator, q) for actuator in actuators)).T)
@@ -122,6 +130,11 @@ def _model_of_tree(
     bias = _affine([actuator.bias for actuator in actuators], lengths, rates)
     owned = any(joint.compensation == "actuator" for joint in tree.joints)
     rest = system.actuator_bias(q, v) - moment @ bias if owned else ca.SX(tree.nv, 1)
+    if ahead is not None:
+        lengths = [x + ahead[0][i] for i, x in enumerate(lengths)]
+        rates = [x + ahead[1][i] for i, x in enumerate(rates)]
+        gain = _affine([actuator.gain for actuator in actuators], lengths, rates)
+        bias = _affine([actuator.bias for actuator in actuators], lengths, rates)
     present, reach, leak = _activation(actuators, period, act)
     commanded = _range_of_force(actuators, ranges, gain, bias, (present, reach, leak))
     lower, upper = force_range(system.actuator_names, ranges, *commanded)

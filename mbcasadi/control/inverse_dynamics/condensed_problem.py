@@ -14,6 +14,7 @@ from mbcasadi.control.inverse_dynamics.problem import (
     objective,
 )
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.control.inverse_dynamics.servo_dynamics import reachable
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.whitening import Whitened, whiten
 from mbcasadi.system.closing import row_scale_at
@@ -58,6 +59,7 @@ def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> C
         rank_tol=setup.rank_tol,
     )
     problem, clipped = _clip_errors(problem, condensed, units)
+    problem = replace(problem, rows=reachable(problem.rows, condensed, problem.actuators))
     weights = units.force_weights(setup)
     H, g = objective(setup, problem, condensed, weights)
     whitened = whiten(H, g, weights.internal)

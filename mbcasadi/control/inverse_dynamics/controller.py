@@ -49,7 +49,8 @@ class InverseDynamicsQP(Setup):
     - `tuning`: what `tunable` names, with the names and defaults of `tuning`.
     - `mask`: one entry for each contact, then one for each equality constraint, 1 for on. It
       switches rows of the same problem: sizes do not change.
-    - `z`: the active set, and what the safe output remembers. Any content is accepted.
+    - `z`: the active set, what the safe output remembers, and with a delay the commands to
+      servos that have not acted yet. Any content is accepted.
     - `status`: 0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input (NaN,
       infinity); 4 failed check. From 2 on, u is the fallback.
     - `residual`: (5,) dynamics, constraint, primal, stationarity, complementarity, relative.
@@ -82,6 +83,14 @@ class InverseDynamicsQP(Setup):
         soft: `SoftLimit`s: rows that may be violated at a price, "joints", "normal forces",
             "friction" or rows by name. Two more outputs tell which were: `relaxed`, a bit for each
             soft row, and `slack`, by how much.
+        servo_plant: how servos change their force while a control acts, which adds to the inertia:
+            "model", by the model's integrator and time step; "continuous", a real robot;
+            MuJoCo's "euler", "rk4", "implicit", "implicitfast", "discrete"; "start", not at
+            all. Motors are the same in all of them. See `servo_map.py`.
+        servo_timestep: s, of the plant's steps between two ticks; the model's by default, or the
+            period where that is no multiple of it.
+        delay: ticks from a measurement to the moment at which its control acts, by which
+            servos and observer are foreseen; 0 by default, and what `validate` is given.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
             tasks, "friction", "forces" (limits) and "normals" of the contacts, "prices"; see
             `tuning.py`.
@@ -98,7 +107,8 @@ class InverseDynamicsQP(Setup):
         name: a C identifier.
 
     Raises:
-        ProblemError: tasks, contacts, limits or options that contradict themselves.
+        ProblemError: tasks, contacts, limits or options that contradict themselves; a servo whose
+            loop is unstable, with an inertia that is wrong by 30 %.
         UnknownNameError: a frame or joint that the model does not have.
         SolverError: the solver is not available.
         UnsupportedFeatureError: the model has an actuator, or a passive force, without equations.
@@ -131,9 +141,9 @@ class InverseDynamicsQP(Setup):
 
     @property
     def z0(self) -> Array:
-        """Initial state: nothing active, nothing measured or learned yet."""
-        nothing = np.zeros(len(self.row_names)), np.zeros(self.observer_size)
-        return np.concatenate([nothing[0], self.stages.safe.z0, nothing[1]])
+        """Initial state: nothing active, nothing measured, commanded or learned yet."""
+        active, memory = np.zeros(len(self.row_names)), np.zeros(self.memory_size)
+        return np.concatenate([active, self.stages.safe.z0, memory])
 
     @cached_property
     def controller(self) -> Controller:
@@ -231,7 +241,7 @@ class InverseDynamicsQP(Setup):
 
     def _learned(self, z: Array) -> dict[str, Array]:
         """Return the state by its name, where the QP depends on it."""
-        return {} if self.observer is None else {"z": z}
+        return {"z": z} if self.memory_size else {}
 
     @checked
     def explain(

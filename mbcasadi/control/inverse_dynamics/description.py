@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.observer import memory_names
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.soft_limits import SoftRow, soft_rows, word_names
@@ -39,8 +38,7 @@ def controller_data(
     """
     controls = setup.system.actuator_names
     state = tuple(f"active.{name}" for name in stages.row_names) + stages.safe.components
-    if setup.observer is not None:
-        state += memory_names(setup.observer, rates(setup.system).components)
+    state += setup.memory_names
     inputs = {
         "q": coordinates(setup.system),
         "v": rates(setup.system),
@@ -77,6 +75,7 @@ def controller_data(
         monitor=monitor,
         monitors=_monitors(setup),
         contacts=tuple(setup.contacts),
+        delay=0 if setup.servos is None else setup.servos.plant.delay,
         tuning=setup.tuning,
         emergency=stages.safe.emergency(len(stages.row_names)),
     )

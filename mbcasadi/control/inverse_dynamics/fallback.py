@@ -58,7 +58,7 @@ def safe_output_of(
     if setup.fallback_law is not None:
         command = setup.fallback_law(*(nominal[name] for name in ("q", "v", "ref", "mask")))
         column = ca.vertcat(command, ca.SX.zeros(setup.system.nu))
-    inputs = {name: symbols[name] for name in symbols if name != "z"}
+    inputs = {name: x for name, x in symbols.items() if name != "z" or setup.memory_size}
     at = ca.Function("start", list(inputs.values()), [column], list(inputs), ["start"])
     start = np.asarray(at(**{name: nominal[name] for name in inputs})["start"]).ravel()
     return SafeOutput(

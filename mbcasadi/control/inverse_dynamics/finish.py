@@ -28,6 +28,7 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     Cost,
     residuals,
 )
+from mbcasadi.control.inverse_dynamics.servo_dynamics import next_memory
 from mbcasadi.control.inverse_dynamics.soft_limits import (
     RELAXED_SHARE,
     excess,
@@ -77,6 +78,21 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "clipped": qp.clipped,
         **_observed_values(problem),
         **posed.hold,
+        **remembered_values(setup, problem),
+    }
+
+
+def remembered_values(setup: Setup, problem: Problem) -> dict[str, ca.SX]:
+    """Return what the next state is made from, by name; nothing where z has no memory."""
+    if not setup.servo_memory or problem.servo is None:
+        return {}
+    servo = problem.servo
+    return {
+        "servo.moment": servo.moment,
+        "servo.drift": servo.drift,
+        "servo.length": servo.length,
+        "servo.rate": servo.rate,
+        "servo.memory": servo.memory,
     }
 
 
@@ -119,10 +135,13 @@ class FinishStage:
         carry = self.kind.sym("carry", self.layout.size)
         known = unpack(self.layout, carry)
         residual, p, a, exceeded = self._residuals(known, solver["x"], solver["lam_a"])
+        known |= {"servo.acceleration": self._servo_acceleration(known, a)}
         judged = {
             key: value
             for key, value in known.items()
-            if key in JUDGED or key.startswith(("actuators.", "hold.")) or key.endswith("definite")
+            if key in JUDGED
+            or key.startswith(("actuators.", "hold.", "servo."))
+            or key.endswith("definite")
         }
         judged |= {"residual": residual, "p": p, "active": solver["active"], "flag": solver["flag"]}
         if self.setup.observer is not None:
@@ -186,6 +205,19 @@ class FinishStage:
         size = rows.size(*unknowns)[places, 0] + usual
         return {"excess": excess(rows, rows.value(*unknowns), w, soft), "within": size}
 
+    def _servo_acceleration(self, known: dict[str, ca.SX], a: ca.SX) -> ca.SX:
+        """Return the accelerations of the servos' lengths, where z remembers them."""
+        if not self.setup.servo_memory:
+            return type(a)(0, 1)
+        return linalg.product(known["servo.moment"].T, a) + known["servo.drift"]
+
+    def _memory(self, known: dict[str, ca.SX], solved: ca.SX) -> ca.SX:
+        """Return what the next tick knows of the servos."""
+        servos = self.setup.servos
+        if servos is None or not self.setup.servo_memory:
+            return ca.SX(0, 1)
+        return next_memory(servos, known, solved)
+
     def _outcome(self, known: dict[str, ca.SX]) -> list[ca.SX]:
         """Return the controller's outputs."""
         tolerance, residual, valid = self.setup.tolerance, known["residual"], known["valid"]
@@ -211,7 +243,7 @@ class FinishStage:
         u_free, u, remembered = self.safe.step(memory, offered, measured, optimal, u_solved)
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
-        learned = self._observed(known, optimal)
+        learned = ca.vertcat(self._memory(known, optimal), self._observed(known, optimal))
         active = warm_values(known["active"], self.qp.problem.rows.cones)
         z_next = ca.vertcat(optimal * active, remembered, learned)
         outputs = [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]

@@ -38,6 +38,7 @@ class Inputs:
         on: (nc + ne,) one for each contact and equality constraint that is on, else zero.
         tuned: gains and contacts, with the entries of `tuning`.
         tuning: entries of `tuning`, by name.
+        memory: what the state z remembers of servos; zero where it is not finite.
         accepted: one where the measured state is finite and its loops are closed, whatever the
             other inputs hold.
         observed: the state of the observer, or None without one.
@@ -52,6 +53,7 @@ class Inputs:
     on: ca.SX
     tuned: Tuned
     tuning: dict[str, ca.SX]
+    memory: ca.SX
     accepted: ca.SX
     observed: Observed | None
 
@@ -60,20 +62,40 @@ class Inputs:
         return rows_on(setup, self.on)
 
 
-def input_symbols(setup: Setup, m: int) -> dict[str, ca.SX]:
-    """Return the controller's inputs as symbols, in order; `m` is the number of inequalities."""
+def input_symbols(setup: Setup, m: int | None) -> dict[str, ca.SX]:
+    """Return the controller's inputs as symbols, in order.
+
+    Args:
+        setup: the options.
+        m: number of inequalities; None where it is not known yet: z is then its last part, what it
+            remembers of servos and for the observer.
+    """
     system = setup.system
     sizes = {"q": system.nq, "v": system.nv, "act": system.na, "ref": setup.nref}
     sizes |= {"tuning": len(setup.tuning)} if setup.tuning else {}
-    sizes |= {"mask": len(setup.mask_names), "z": state_size(setup, m)}
+    sizes |= {
+        "mask": len(setup.mask_names),
+        "z": setup.memory_size if m is None else state_size(setup, m),
+    }
     if not system.na:
         del sizes["act"]
     return {name: ca.SX.sym(name, size) for name, size in sizes.items()}
 
 
 def state_size(setup: Setup, m: int) -> int:
-    """Return the size of z: the active set, then what safe output and observer remember."""
-    return m + setup.memory_size
+    """Return the size of z: the active set, memory of safe output, servos and observer."""
+    return m + setup.safe_output_size + setup.memory_size
+
+
+def with_active_set(setup: Setup, memory: ca.SX, m: int) -> ca.SX:
+    """Return z, where its last part is known already.
+
+    Args:
+        setup: the options.
+        memory: symbols of the last part.
+        m: number of inequalities.
+    """
+    return ca.vertcat(ca.SX.sym("z", state_size(setup, m) - memory.numel()), memory)
 
 
 def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca.SX]:
@@ -102,6 +124,7 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
     safe |= replace_invalid(is_commanded, commanded, nominal)
     q, on = normalise_quaternions(safe["q"], quaternions), safe["mask"] > MASK_ON
     state = close_state(setup.system, q, safe["v"], rows_on(setup, on))
+    memory, learned = _sound_memory(setup, symbols)
     inputs = Inputs(
         q=state.q,
         v=state.v,
@@ -112,17 +135,22 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
         on=on,
         tuned=_tuned_at(setup, safe.get("tuning")),
         tuning=_entries(setup, safe.get("tuning")),
+        memory=memory,
         accepted=ca.logic_and(is_measured, state.closed),
-        observed=_observed(setup, symbols),
+        observed=None if setup.observer is None else observed(learned, setup.system.nv),
     )
     return inputs, ca.logic_and(is_commanded, inputs.accepted)
 
 
-def _observed(setup: Setup, symbols: Mapping[str, ca.SX]) -> Observed | None:
-    """Return the state of the observer: the last entries of z."""
-    if setup.observer is None:
-        return None
-    return observed(symbols["z"][-setup.observer_size :, 0], setup.system.nv)
+def _sound_memory(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
+    """Return what z remembers of servos, and the observer's state; zero where not finite."""
+    size = setup.memory_size
+    if not size:
+        return ca.SX(0, 1), ca.SX(0, 1)
+    memory = symbols["z"][symbols["z"].numel() - size :, 0]
+    sound = ca.if_else(is_bounded(memory), memory, 0)
+    first = len(setup.servo_memory)
+    return sound[:first, 0], sound[first:, 0]
 
 
 def _tuned_at(setup: Setup, tuning: ca.SX | None) -> Tuned:
@@ -157,4 +185,5 @@ def nominal_inputs(setup: Setup) -> dict[str, ca.DM]:
         "ref": ca.DM(setup.reference_at(q0)),
         "tuning": ca.DM([parameter.default for parameter in setup.tuning]),
         "mask": ca.DM.ones(len(setup.mask_names)),
+        "z": ca.DM.zeros(setup.memory_size),
     }

@@ -4,7 +4,7 @@ import casadi as ca
 
 from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, with_active_set
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import has_loops
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
@@ -25,11 +25,11 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
         scales: the units of the problem, from its stages.
         m: number of inequalities.
     """
-    symbols = input_symbols(setup, 0)
-    if setup.observer is None:
+    symbols = input_symbols(setup, None)
+    if setup.memory_size:  # the dynamics depend on it
+        symbols["z"] = with_active_set(setup, symbols["z"], m)
+    else:
         del symbols["z"]
-    else:  # its estimate is part of the dynamics
-        symbols["z"] = ca.vertcat(ca.SX.sym("active", m), symbols["z"])
     at, _ = guard_inputs(setup, symbols)
     problem = scales.softened(setup, assemble_problem(setup, at), at.tuning)
     arguments = symbols

@@ -25,9 +25,8 @@ import numpy as np
 from mbcasadi import linalg
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.input_guard import LARGEST_INPUT
 from mbcasadi.qp.kkt_residuals import length
-from mbcasadi.shapes import require_positive, require_whole
+from mbcasadi.shapes import require_positive
 
 LARGEST_GAIN = 0.5
 """Largest `γ (2 delay + 3)`. The estimate is unstable from `γ = 2 sin(π/(4 delay + 6))` on, for the
@@ -43,46 +42,43 @@ class DisturbanceObserver:
 
     Args:
         bandwidth: 1/s, of the estimate: below that of the tasks, which is √kp.
-        delay: ticks from a measurement to the moment at which its control acts.
 
     Raises:
-        ProblemError: a bandwidth that is not positive, or a negative delay.
+        ProblemError: a bandwidth that is not positive.
     """
 
     bandwidth: float = 10.0
-    delay: int = 0
 
     def __post_init__(self) -> None:
         require_fields(self)
         require_positive(bandwidth=self.bandwidth)
-        require_whole(0, delay=self.delay)
 
 
-def learning_gain(observer: DisturbanceObserver, period: float) -> float:
-    """Return γ for a period, s.
+def learning_gain(observer: DisturbanceObserver, period: float, delay: int) -> float:
+    """Return γ for a period, s, and a delay, ticks.
 
     Raises:
         ProblemError: the bandwidth is too large for the period and the delay.
     """
-    largest = LARGEST_GAIN / (2 * observer.delay + 3)
+    largest = LARGEST_GAIN / (2 * delay + 3)
     gain = float(-np.expm1(-observer.bandwidth * period))
     if gain > largest:
         bound = -np.log1p(-largest) / period
         raise ProblemError(
             f"an observer with a bandwidth of {observer.bandwidth:g} 1/s at a period of {period:g} "
-            f"s and a delay of {observer.delay} ticks; expected at most {bound:.3g} 1/s"
+            f"s and a delay of {delay} ticks; expected at most {bound:.3g} 1/s"
         )
     return gain
 
 
-def memory_of(observer: DisturbanceObserver, nv: int) -> int:
+def observer_size(delay: int, nv: int) -> int:
     """Return the number of entries of the state."""
-    return (3 + observer.delay) * nv + 1
+    return (3 + delay) * nv + 1
 
 
-def memory_names(observer: DisturbanceObserver, rates: tuple[str, ...]) -> tuple[str, ...]:
+def observer_names(delay: int, rates: tuple[str, ...]) -> tuple[str, ...]:
     """Return the name of each entry of the state."""
-    parts = ["disturbance", "last_v", *(f"a_{k}" for k in range(observer.delay + 1))]
+    parts = ["disturbance", "last_v", *(f"a_{k}" for k in range(delay + 1))]
     return (*(f"{part}.{rate}" for part in parts for rate in rates), "observed_ticks")
 
 
@@ -101,16 +97,20 @@ class Observed(NamedTuple):
     accelerations: ca.SX
     ticks: ca.SX
 
+    @property
+    def delay(self) -> int:
+        """Ticks from a measurement to the moment at which its control acts."""
+        return int(self.accelerations.shape[1]) - 1
+
     def column(self) -> ca.SX:
         """Return the entries of the state."""
         return ca.vertcat(self.force, self.v, ca.vec(self.accelerations), self.ticks)
 
 
 def observed(memory: ca.SX, nv: int) -> Observed:
-    """Return the parts of a state, all zero where it is not finite."""
-    sound = ca.if_else(ca.sum1(ca.fabs(memory)) <= LARGEST_INPUT, memory, 0)
-    history = ca.reshape(sound[2 * nv : -1, 0], nv, -1)
-    return Observed(sound[:nv, 0], sound[nv : 2 * nv, 0], history, sound[-1, 0])
+    """Return the parts of a state of finite numbers."""
+    history = ca.reshape(memory[2 * nv : -1, 0], nv, -1)
+    return Observed(memory[:nv, 0], memory[nv : 2 * nv, 0], history, memory[-1, 0])
 
 
 def next_state(
@@ -123,7 +123,7 @@ def next_state(
     """Return the state (n,) behind a tick; its force is that of the next tick.
 
     Args:
-        observer: its bandwidth and delay.
+        observer: its bandwidth.
         before: the state before the tick.
         motion: M (nv, nv), v (nv,) of the tick, and a (nv,) of its solution, of any content where
             there is none.
@@ -131,14 +131,14 @@ def next_state(
         sizes: √ of each coordinate's inertia (nv,), the largest `(dᵀ M⁻¹ d)^½`, and the period, s.
     """
     (M, v, a), (accepted, solved), (roots, strength, period) = motion, judged, sizes
-    ready = ca.logic_and(accepted, before.ticks >= observer.delay + 1)
+    ready = ca.logic_and(accepted, before.ticks >= before.delay + 1)
     missed = ca.if_else(ready, (v - before.v) / period - before.accelerations[:, -1], 0)
     force = linalg.product(M, missed)
     force = _limited(force, ca.sqrt(ca.fmax(ca.dot(missed, force), 0)), strength)
-    d = before.force + learning_gain(observer, period) * force
+    d = before.force + learning_gain(observer, period, before.delay) * force
     latest = ca.if_else(solved, a, 0)
-    history = ca.horzcat(latest, before.accelerations)[:, : observer.delay + 1]
-    ticks = ca.if_else(solved, ca.fmin(before.ticks, observer.delay) + 1, 0)
+    history = ca.horzcat(latest, before.accelerations)[:, : before.delay + 1]
+    ticks = ca.if_else(solved, ca.fmin(before.ticks, before.delay) + 1, 0)
     return Observed(_limited(d, length(d / roots), strength), v, history, ticks).column()
 
 

@@ -15,7 +15,14 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
     LimitedJoints,
     limited_joints,
 )
-from mbcasadi.control.inverse_dynamics.observer import DisturbanceObserver, learning_gain, memory_of
+from mbcasadi.control.inverse_dynamics.observer import (
+    DisturbanceObserver,
+    learning_gain,
+    observer_names,
+    observer_size,
+)
+from mbcasadi.control.inverse_dynamics.servo_stability import require_stable
+from mbcasadi.control.inverse_dynamics.servos import Servos, servos_of
 from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit, price_parameters
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
@@ -34,7 +41,7 @@ from mbcasadi.shapes import (
     unique,
 )
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import equality_groups
+from mbcasadi.system.coordinates import equality_groups, rates
 from mbcasadi.system.ranges import Ranges, require_ranges
 
 Array = NDArray[np.float64]
@@ -79,6 +86,9 @@ class Setup:
     joint_limits: JointLimits | None = None
     observer: DisturbanceObserver | None = None
     soft: Sequence[SoftLimit] = ()
+    servo_plant: str = "model"
+    servo_timestep: float | None = None
+    delay: int | None = None
     tunable: Sequence[str] = ()
     stabilisation: float = 0.0
     contact_damping: float = 0.0
@@ -118,7 +128,9 @@ class Setup:
         require_contacts(self.contacts)
         _ = self.limited_joints
         if self.observer is not None:
-            learning_gain(self.observer, self.period)
+            learning_gain(self.observer, self.period, self.delay_ticks)
+        if self.servos is not None:
+            require_stable(self, self.servos)
         _require_fallback_law(self)
 
     @property
@@ -132,14 +144,37 @@ class Setup:
         return memory_size(self.safe_output_kind, self.system.nu)
 
     @property
-    def memory_size(self) -> int:
-        """Number of entries of the state behind the active set: safe output, observer."""
-        return self.safe_output_size + self.observer_size
-
-    @property
     def observer_size(self) -> int:
         """Number of entries of the state that the observer remembers."""
-        return 0 if self.observer is None else memory_of(self.observer, self.system.nv)
+        return 0 if self.observer is None else observer_size(self.delay_ticks, self.system.nv)
+
+    @cached_property
+    def servos(self) -> Servos | None:
+        """What the servos do during a tick; None where there is none."""
+        return servos_of(self)
+
+    @property
+    def servo_memory(self) -> tuple[str, ...]:
+        """Name of each entry of the state that is remembered of servos."""
+        return () if self.servos is None else self.servos.memory_names
+
+    @property
+    def memory_names(self) -> tuple[str, ...]:
+        """Name of each entry of the state behind those of the safe output: servos, observer."""
+        if self.observer is None:
+            return self.servo_memory
+        coordinates = rates(self.system).components
+        return self.servo_memory + observer_names(self.delay_ticks, coordinates)
+
+    @property
+    def memory_size(self) -> int:
+        """Number of these entries."""
+        return len(self.servo_memory) + self.observer_size
+
+    @property
+    def delay_ticks(self) -> int:
+        """Ticks from a measurement to the moment at which its control acts."""
+        return self.delay or 0
 
     @cached_property
     def gains(self) -> tuple[Gains, ...]:

@@ -36,6 +36,13 @@ from mbcasadi.control.inverse_dynamics.inequalities import (
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
 from mbcasadi.control.inverse_dynamics.observer import Observed
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.servo_dynamics import (
+    ServoState,
+    end_rows,
+    forces_alone,
+    servo_state,
+    with_servos,
+)
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
 from mbcasadi.control.tasks.task import own_slices
 from mbcasadi.system import evaluate
@@ -82,6 +89,7 @@ class Problem:
         actuators: gains, biases and ranges of the actuators.
         contacts: rows and forces of the contacts.
         rows: the inequalities.
+        servo: the servos that change their force during the tick; None where there are none.
         tasks: rows of all tasks.
         p_ref: (nu,) reference of the actuator forces in the regularisation.
         f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
@@ -95,6 +103,7 @@ class Problem:
     actuators: ActuatorModel
     contacts: ContactRows
     rows: Rows
+    servo: ServoState | None
     tasks: TaskStack
     p_ref: ca.SX
     f_ref: ca.SX
@@ -105,9 +114,11 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     """Return the problem at a state."""
     system = setup.system
     nc = len(setup.contacts)
-    actuators, sums = joint_sums(
-        system, actuator_model(system, setup.ranges, setup.period, at.q, at.v, at.act)
-    )
+    servos = setup.servos
+    servo = None if servos is None else servo_state(system, servos, (at.q, at.v), at.memory)
+    ahead = None if servo is None else servo.ahead
+    model = actuator_model(system, setup.ranges, setup.period, at.q, at.v, at.act, ahead)
+    actuators, sums = joint_sums(system, model)
     contacts = contact_rows(
         system,
         setup.contact_groups,
@@ -126,6 +137,8 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         G=ca.sparsify(ca.vertcat(A, contacts.J)),
         c=ca.vertcat(bias, contacts.c),
     )
+    if servos is not None and servo is not None:
+        dynamics = with_servos(dynamics, servos, servo)
     definite = definite_dynamics(setup, at, dynamics, A.shape[0])
     sizes = Sizes(system.nu, dynamics.G.shape[0], contacts.of_w.shape[1], system.nv)
     contacts_now = list(zip(setup.contacts, at.tuned.contacts, strict=True))
@@ -136,6 +149,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             friction_rows(contacts_now, setup.contact_names, at.on[:nc, 0], contacts, sizes),
             joint_rows(setup.limited_joints, (at.q, at.v), setup.period, sizes),
             cone_rows(contacts_now, setup.contact_names, contacts, sizes),
+            end_rows(servos, servo, joint_sums(system, forces_alone(model, setup.ranges)), sizes),
         ]
     )
     p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)
@@ -148,6 +162,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         actuators=actuators,
         contacts=contacts,
         rows=rows,
+        servo=servo,
         tasks=stack_tasks(setup, at),
         p_ref=p_ref,
         f_ref=f_ref,

@@ -113,7 +113,7 @@ def measure_problem(setup: Setup, symbols: dict[str, ca.SX], problem: Problem) -
         "of_a": rows.C_a,
         "weight": ca.SX(problem.tasks.weight),
     }
-    inputs = {name: symbols[name] for name in symbols if name != "z" or setup.observer is not None}
+    inputs = {name: x for name, x in symbols.items() if name != "z" or setup.memory_size}
     matrices = ca.Function(
         "measure",
         list(inputs.values()),

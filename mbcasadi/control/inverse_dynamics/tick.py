@@ -20,7 +20,7 @@ from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
 from mbcasadi.control.inverse_dynamics.fallback import offered_hold, safe_output_of
 from mbcasadi.control.inverse_dynamics.finish import FinishStage, carried_values
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
+from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, with_active_set
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, has_loops, no_force
 from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem
@@ -67,7 +67,7 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
         loops: whether products and factors of matrices become loops in C; by default where
             there are many operations in them.
     """
-    symbols = input_symbols(setup, 0)
+    symbols = input_symbols(setup, None)
     at, valid = guard_inputs(setup, symbols)
     problem = assemble_problem(setup, at)
     scales = measure_problem(setup, symbols, problem)
@@ -77,7 +77,7 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     limits = control_limits(setup, problem)
     safe = safe_output_of(setup, symbols, hold, no_force(problem.actuators), limits)
     m = len(problem.rows.names)
-    symbols["z"] = ca.vertcat(ca.SX.sym("active", m), symbols["z"])
+    symbols["z"] = with_active_set(setup, symbols["z"], m)
     offered = hold if setup.safe_output_kind == "safe" else {}
     posed = Posed(_without_reports(problem), valid, at.accepted, offered)
     arguments = symbols

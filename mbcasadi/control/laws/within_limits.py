@@ -98,6 +98,7 @@ def within_limits(
         rank_tol=rank_tol,
         tolerance=tolerance,
         period=inner.period,
+        servo_plant="start",  # the law's controls mean forces at the start of a tick
         solver=solver,
         fallback="zero",  # not used: the law's own safe output is
         name=f"{inner.name}_within_limits" if name is None else name,

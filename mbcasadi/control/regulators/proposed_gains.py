@@ -99,7 +99,7 @@ def propose_gains(
 
     def leaves_margin(bandwidth: float) -> bool:
         """Whether the loop is stable at the borders of the margin, and half-way to them."""
-        learns = DisturbanceObserver(OBSERVER_SHARE * bandwidth, delay) if observer else None
+        learns = DisturbanceObserver(OBSERVER_SHARE * bandwidth) if observer else None
         try:
             loop = task_loop(period, delay, lag, (bandwidth, damping), learns)
         except ProblemError:  # no observer is as fast
@@ -117,7 +117,7 @@ def propose_gains(
     for _ in range(STEPS):
         middle = float(np.sqrt(low * high))
         low, high = (middle, high) if leaves_margin(middle) else (low, middle)
-    learns = DisturbanceObserver(OBSERVER_SHARE * low, delay) if observer else None
+    learns = DisturbanceObserver(OBSERVER_SHARE * low) if observer else None
     found = loop_margins(task_loop(period, delay, lag, (low, damping), learns))
     assert found is not None  # it is stable at the borders of its margin
     gains = gains_from_bandwidth(low, damping)
@@ -147,17 +147,17 @@ def task_loop(
         B = np.array([[0.0], [0.0], [1 / lag]])
     D = np.zeros((1, len(A)))
     D[0, :2] = bandwidth**2, 2 * damping * bandwidth
-    return Loop(A, B, _with_observer(D, observer, period), period, delay, ("task",))
+    return Loop(A, B, _with_observer(D, observer, period, delay), period, delay, ("task",))
 
 
 def _with_observer(
-    D: Array, observer: DisturbanceObserver | None, period: float
+    D: Array, observer: DisturbanceObserver | None, period: float, delay: int
 ) -> tuple[Array, Array, Array, Array]:
     """Return A_c, B_c, C_c, D_c of `u = -D x - d`; its state is (d, last v, last accelerations)."""
     nx = D.shape[1]
     if observer is None:
         return np.zeros((0, 0)), np.zeros((0, nx)), np.zeros((1, 0)), D
-    gain, n = learning_gain(observer, period), 3 + observer.delay
+    gain, n = learning_gain(observer, period, delay), 3 + delay
     A_c, B_c = np.zeros((n, n)), np.zeros((n, nx))
     A_c[0, 0], A_c[0, 1], A_c[0, n - 1] = 1.0, -gain / period, -gain
     B_c[0, 1], B_c[1, 1] = gain / period, 1.0

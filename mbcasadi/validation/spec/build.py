@@ -78,7 +78,9 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         period=spec.period,
         name=spec.name,
         ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),
-        force_limits=override_limits(system, system.limits.force, spec.limits.force),
+        force_limits=override_limits(system, system.limits.force, spec.limits.force)
+        if spec.limits.force
+        else None,
         observer=None
         if spec.observer is None
         else DisturbanceObserver(**spec.observer.model_dump()),

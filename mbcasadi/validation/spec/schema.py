@@ -107,7 +107,6 @@ class Observer(StrictTable):
     """The observer of what the model lacks, as `DisturbanceObserver`."""
 
     bandwidth: Positive = 10.0
-    delay: Annotated[int, Field(ge=0)] = 0
 
 
 class Options(StrictTable):

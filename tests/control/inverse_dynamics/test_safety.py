@@ -204,7 +204,9 @@ def assert_right(controller, q, v, mask, solution):
 
 def test_servos_are_driven_by_force_and_answer_with_their_control():
     system = read_mjcf(SERVOS)
-    controller = InverseDynamicsQP(system, [PostureTask(kp=30.0)], torque_weight=1e-9)
+    controller = InverseDynamicsQP(
+        system, [PostureTask(kp=30.0)], torque_weight=1e-9, servo_plant="start"
+    )
     q, v, ref = np.array([0.1, 0.3]), np.array([0.2, -0.4]), np.array([0.11, 0.35, 0, 0, 0, 0])
     solution = controller.solve(q, v, ref)
     assert solution.solved

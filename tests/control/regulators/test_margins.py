@@ -176,12 +176,13 @@ def test_the_margin_of_proposed_gains_is_that_of_a_controller_with_them(delay):
     assert np.rad2deg(proposed.margin.phase) >= 45 - 1e-9
     assert proposed.margin.strongest >= 2
     system = mb.read_mjcf(SLIDE)
-    observer = DisturbanceObserver(proposed.observer.bandwidth, delay)
+    observer = DisturbanceObserver(proposed.observer.bandwidth)
     law = InverseDynamicsQP(
         system,
         [PostureTask(**gains_from_bandwidth(proposed.bandwidth))],
         observer=observer,
         period=H,
+        delay=delay,
         torque_weight=1e-12,
     )
     linear = mb.linearize(system, np.zeros(1), np.zeros(1), np.zeros(1))

@@ -1,0 +1,220 @@
+"""Servos in the equations of one tick.
+
+The unknown p stays the force at the start of the tick, `p = g u + b`: ranges of controls and forces
+are its bounds. With the mean force of `servo_map.py` the mean acceleration a follows from
+
+    (M + B K₂ Bᵀ) a = f + B (K₁ l̇ - K₂ Ḃᵀ v) + B p + Gᵀ lam,
+
+and the force at the end of the tick is `p - K₃ α - K₄ l̇`, `α = Bᵀ a + Ḃᵀ v`: rows of the QP where
+the force has a range.
+
+With a delay of d ticks p belongs to the tick that begins d ticks after the measurement. The bias
+there is that of the length and the speed which follow from the controls that act until then: from
+a start at (l, l̇) the acceleration is `β - by_length l - by_rate l̇`, and z remembers β of each of
+these ticks. After a tick without a solution the servo is taken to move on as it does.
+"""
+
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
+from mbcasadi.control.inverse_dynamics.inequalities import JointSums, Rows, Sizes
+from mbcasadi.control.inverse_dynamics.servos import Servos
+from mbcasadi.linalg import product
+from mbcasadi.model.transmission import actuator_length, moment_row
+from mbcasadi.qp.whitening import shift_bounds
+from mbcasadi.system import System
+from mbcasadi.system.actuator_model import ActuatorModel
+from mbcasadi.system.ranges import Ranges, finite
+
+END_OF_TICK = " at the end of the tick"
+"""What the names of these rows end with."""
+
+
+@dataclass(frozen=True)
+class ServoState:
+    """The servos at one state, k of them.
+
+    Attributes:
+        moment: (nv, k) B of the servos.
+        length, rate: (k,) l and l̇ at the start of the tick in which p acts.
+        drift: (k,) `Ḃᵀ v`.
+        ahead: (nu,) change of length and of speed from the measurement to this start; None
+            without delay.
+        memory: (d (k + 1),) of each tick β, then 1 where it had a solution; oldest first.
+    """
+
+    moment: ca.SX
+    length: ca.SX
+    rate: ca.SX
+    drift: ca.SX
+    ahead: tuple[ca.SX, ca.SX] | None
+    memory: ca.SX
+
+
+def servo_state(
+    system: System, servos: Servos, state: tuple[ca.SX, ca.SX], memory: ca.SX
+) -> ServoState:
+    """Return the servos at a state.
+
+    Args:
+        system: read from a model.
+        servos: of the controller.
+        state: q, v as they were measured.
+        memory: see `ServoState`.
+    """
+    k, places = len(servos.actuators), list(servos.actuators)
+    moment, drift, start = _kinematics(system, servos)(*state)
+    moment = ca.sparsify(moment)
+    length, rate = start, moment.T @ state[1]
+    first = length, rate
+    for tick in range(servos.plant.delay):
+        beta, commanded = memory[tick * (k + 1) :][:k], memory[tick * (k + 1) + k]
+        a = ca.if_else(commanded > 0, acceleration_from(servos, beta, (length, rate)), 0)
+        length = length + servos.column("length_by_acceleration") * a
+        length = length + servos.column("length_by_rate") * rate
+        rate = rate + servos.plant.period * a
+    ahead = None
+    if servos.plant.delay:
+        change = ca.SX(system.nu, 2)
+        change[places, :] = ca.horzcat(length - first[0], rate - first[1])
+        ahead = change[:, 0], change[:, 1]
+    return ServoState(moment, length, rate, drift, ahead, memory)
+
+
+def acceleration_from(servos: Servos, beta: ca.SX, start: tuple[ca.SX, ca.SX]) -> ca.SX:
+    """Return the mean acceleration (k,) of a tick that begins at a length and a speed.
+
+    Args:
+        servos: of the controller.
+        beta: (k,) that at length and speed zero.
+        start: length and speed (k,).
+    """
+    return beta - servos.column("by_length") * start[0] - servos.column("by_rate") * start[1]
+
+
+def _kinematics(system: System, servos: Servos) -> ca.Function:
+    """Return (q, v) → (B, Ḃᵀ v, l) of the servos."""
+    tree = system.tree
+    assert tree is not None
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    actuators = [system.actuators[i] for i in servos.actuators]
+    B = ca.sparsify(ca.vertcat(*(moment_row(tree, each, q) for each in actuators)).T)
+    drift = ca.jtimes(B.T @ v, q, system.velocity_map(q) @ v)
+    lengths = ca.vertcat(*(actuator_length(tree, each, q) for each in actuators))
+    return ca.Function("servo_kinematics", [q, v], [B, ca.densify(drift), lengths])
+
+
+def with_servos(dynamics: Dynamics, servos: Servos, at: ServoState) -> Dynamics:
+    """Return the equations of the mean acceleration of a tick."""
+    if servos.plant.rule == "start":
+        return dynamics
+    added, drift = servos.column("added_inertia"), servos.column("drift")
+    return dynamics._replace(
+        M=dynamics.M + at.moment @ ca.diag(added) @ at.moment.T,
+        f=dynamics.f + at.moment @ (drift * at.rate - added * at.drift),
+    )
+
+
+def force_at_end(servos: Servos, at: ServoState, nu: int) -> tuple[ca.SX, ca.SX]:
+    """Return C_a (nu, nv), shift (nu,): the force at the end of the tick is `p + C_a a + shift`."""
+    by_a = servos.damping * servos.plant.period
+    by_a += servos.stiffness * servos.column("length_by_acceleration")
+    by_rate = servos.stiffness * servos.column("length_by_rate")
+    places = list(servos.actuators)
+    C_a, shift = ca.SX(nu, at.moment.shape[0]), ca.SX(nu, 1)
+    C_a[places, :] = -ca.diag(by_a) @ at.moment.T
+    shift[places] = -by_a * at.drift - by_rate * at.rate
+    return C_a, shift
+
+
+def forces_alone(actuators: ActuatorModel, ranges: Ranges) -> ActuatorModel:
+    """Return the actuators with the ranges of their forces alone, not those of their controls."""
+    bounded = np.any(np.isfinite(ranges.force), axis=1)
+    return replace(
+        actuators,
+        lower=finite(ranges.force[:, 0]),
+        upper=finite(ranges.force[:, 1]),
+        bounded=tuple(bool(x) for x in bounded),
+    )
+
+
+def end_rows(
+    servos: Servos | None,
+    at: ServoState | None,
+    limits: tuple[ActuatorModel, JointSums],
+    sizes: Sizes,
+) -> Rows:
+    """Return the ranges of forces at the end of the tick, of actuators and of sums.
+
+    Args:
+        servos, at: None for no row.
+        limits: ranges of the forces, those of the controls left out, and of sums.
+        sizes: of the unknowns.
+    """
+    if servos is None or at is None or servos.plant.rule == "start":
+        return sizes.rows([], ca.SX(0, 1), ca.SX(0, 1))
+    actuators, sums = limits
+    C_a, shift = force_at_end(servos, at, sizes.nu)
+    kept = [i for i in servos.actuators if actuators.bounded[i]]
+    moved = [k for k, of_p in enumerate(ca.vertsplit(sums.of_p)) if _acts(of_p, servos)]
+    of_p = ca.vertcat(ca.SX.eye(sizes.nu)[kept, :], sums.of_p[moved, :])
+    ends = [
+        ca.vertcat(own[kept, 0], sums.ranges[moved, side])
+        for side, own in enumerate((actuators.lower, actuators.upper))
+    ]
+    names = [f"actuator '{servos.names[i]}': force range" for i in kept]
+    names += [sums.names[k] for k in moved]
+    lower, upper = (shift_bounds(end, of_p @ shift) for end in ends)
+    return sizes.rows(
+        [f"{name}{END_OF_TICK}" for name in names],
+        lower,
+        upper,
+        C_p=ca.sparsify(of_p),
+        C_a=ca.sparsify(of_p @ C_a),
+    )
+
+
+def _acts(of_p: ca.SX, servos: Servos) -> bool:
+    """Return whether a sum (1, nu) holds the force of a servo."""
+    return bool(set(ca.sparsify(of_p).sparsity().get_col()) & set(servos.actuators))
+
+
+def next_memory(servos: Servos, known: dict[str, ca.SX], solved: ca.SX) -> ca.SX:
+    """Return what z remembers: what acts in the next tick and those until this command does.
+
+    Args:
+        servos: of the controller.
+        known: `servo.memory`, `servo.length` and `servo.rate` of this tick, and the
+            `servo.acceleration` (k,) of its solution.
+        solved: whether there is one.
+    """
+    start, zero = (-known["servo.length"], -known["servo.rate"]), ca.SX(0)
+    beta = acceleration_from(servos, known["servo.acceleration"], start)
+    latest = ca.if_else(solved, ca.vertcat(beta, 1), zero)
+    return ca.vertcat(known["servo.memory"][len(servos.actuators) + 1 :, 0], latest)
+
+
+def reachable(rows: Rows, condensed: Condensed, actuators: ActuatorModel) -> Rows:
+    """Return rows whose bounds at the end of the tick admit a force within the range at its start.
+
+    Forces at the end of a tick depend on what else acts on the mechanism: a range that nothing can
+    keep would leave no solution, where the plant merely clips the force.
+
+    Args:
+        rows: the inequalities.
+        condensed: the motion by the forces.
+        actuators: their ranges at the start of the tick.
+    """
+    places = [k for k, name in enumerate(rows.names) if name.endswith(END_OF_TICK)]
+    if not places:
+        return rows
+    p = ca.fmin(ca.fmax(0, actuators.lower), actuators.upper)
+    C_p, C_a = rows.C_p[places, :], rows.C_a[places, :]
+    value = product(C_p, p) + product(C_a, condensed.acceleration(p))
+    lower, upper = type(p)(rows.lower), type(p)(rows.upper)
+    lower[places] = ca.fmin(lower[places], value)
+    upper[places] = ca.fmax(upper[places], value)
+    return replace(rows, lower=lower, upper=upper)

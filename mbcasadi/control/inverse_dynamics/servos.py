@@ -1,0 +1,224 @@
+"""The servos of a controller: what each one does to the motion during a tick, as numbers.
+
+A servo is an actuator whose force depends on its length or its speed. Its map over a tick is that
+of `servo_map.py` with the inertia I that the actuator sees, all other joints free and the loops
+closed: the median of `1 / (bᵀ Y b)` over poses, where `Y b` is the acceleration by a unit force.
+Only the share of K₂ that depends on I is an approximation. For a plant of one implicit step a tick
+there is none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.control.inverse_dynamics.servo_map import (
+    UNDAMPED_EULER,
+    Coordinate,
+    TickMap,
+    tick_map,
+)
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_choice, require_whole
+from mbcasadi.system import System, evaluate
+from mbcasadi.system.actuator_model import actuator_model
+from mbcasadi.system.ranges import require_ranges
+
+if TYPE_CHECKING:
+    from mbcasadi.control.inverse_dynamics.options import Setup
+
+Array = NDArray[np.float64]
+
+SERVO_PLANTS = (
+    "model",
+    "continuous",
+    "euler",
+    "rk4",
+    "implicit",
+    "implicitfast",
+    "discrete",
+    "start",
+)
+
+WHOLE = 1e-6
+"""A period within this relative rounding of a multiple of the time step counts as that multiple."""
+
+LEAST_INERTIA = 1e-9
+"""Share of the largest inertia, in the sizes of the coordinates, that completes a singular one."""
+
+
+@dataclass(frozen=True)
+class ServoPlant:
+    """What steps the servos between two ticks.
+
+    Attributes:
+        rule: one of `SERVO_PLANTS` but "model".
+        timestep: of a simulation, s; the period for "continuous" and "start".
+        period: of the controller, s.
+        delay: ticks from a measurement to the moment at which its control acts.
+    """
+
+    rule: str
+    timestep: float
+    period: float
+    delay: int
+
+    def map_of(self, servo: Coordinate) -> TickMap:
+        """Return the map of a servo over a tick; that of "start" is a constant force."""
+        if self.rule == "start":
+            servo = Coordinate(servo.inertia, 0.0, 0.0)
+            return tick_map(servo, "continuous", self.timestep, self.period)
+        return tick_map(servo, self.rule, self.timestep, self.period)
+
+
+@dataclass(frozen=True)
+class Servos:
+    """All servos of a controller, one entry each.
+
+    Attributes:
+        actuators: their indices.
+        names: of all actuators.
+        coordinates: each with the inertia that it sees in the median over poses.
+        inertias: (poses, k) of these.
+        maps: over a tick.
+        plant: what the maps are those of.
+    """
+
+    actuators: tuple[int, ...]
+    names: tuple[str, ...]
+    coordinates: tuple[Coordinate, ...]
+    inertias: Array
+    maps: tuple[TickMap, ...]
+    plant: ServoPlant
+
+    @property
+    def memory_names(self) -> tuple[str, ...]:
+        """Entries of z: what was commanded during the delay, oldest first; see `ServoState`."""
+        names = [f"acceleration.{self.names[i]}" for i in self.actuators] + ["commanded"]
+        return tuple(f"{name}.{k}" for k in range(self.plant.delay, 0, -1) for name in names)
+
+    def column(self, name: str) -> ca.DM:
+        """Return one number of all maps."""
+        return ca.DM([getattr(each, name) for each in self.maps])
+
+    @property
+    def stiffness(self) -> ca.DM:
+        """The gains kp of the servos."""
+        return ca.DM([each.kp for each in self.coordinates])
+
+    @property
+    def damping(self) -> ca.DM:
+        """The gains kd of the servos."""
+        return ca.DM([each.kd for each in self.coordinates])
+
+
+def servo_indices(system: System) -> tuple[int, ...]:
+    """Return the actuators whose force depends on length or speed; none of equations."""
+    return tuple(i for i, each in enumerate(system.actuators) if any(each.bias[1:]))
+
+
+def servos_of(setup: "Setup") -> Servos | None:
+    """Return the servos of a controller, or None where none changes its force during a tick.
+
+    Raises:
+        ProblemError: options that contradict themselves; a servo that is too fast for the period.
+    """
+    require_choice("servo_plant", setup.servo_plant, SERVO_PLANTS)
+    if setup.delay is not None:
+        require_whole(0, delay=setup.delay)
+    plant = servo_plant_of(setup)
+    indices = servo_indices(setup.system)
+    if not indices or (plant.rule == "start" and not plant.delay):
+        return None
+    samples = _sampled(setup.system, indices)
+    inertias = np.array([sample[0] for sample in samples])
+    inertia, damping = (np.median(values, axis=0) for values in zip(*samples, strict=True))
+    coordinates = tuple(
+        Coordinate(float(seen), -bias[1], -bias[2], float(d))
+        for seen, d, bias in zip(
+            inertia, damping, (setup.system.actuators[i].bias for i in indices), strict=True
+        )
+    )
+    maps = tuple(plant.map_of(each) for each in coordinates)
+    _require_effect(setup.system.actuator_names, indices, maps, plant)
+    return Servos(indices, setup.system.actuator_names, coordinates, inertias, maps, plant)
+
+
+def servo_plant_of(setup: "Setup") -> ServoPlant:
+    """Return what steps the servos: what is given, or the model's own integrator.
+
+    The model's time step counts as the period where the period is no multiple of it.
+
+    Raises:
+        ProblemError: a time step that does not divide the period, or belongs to no simulation.
+    """
+    rule, step, period = setup.servo_plant, setup.servo_timestep, setup.period
+    tree = setup.system.tree
+    if rule == "model" and tree is not None:
+        rule = tree.integration.rule
+        if rule == "euler" and not tree.integration.implicit_damping:
+            rule = UNDAMPED_EULER
+    if rule in ("continuous", "start", "model"):
+        if step is not None:
+            raise ProblemError(
+                f"servo_timestep = {step:g} s with servo_plant = {setup.servo_plant!r}, which has "
+                "no time step; leave it out"
+            )
+        return ServoPlant(rule, period, period, setup.delay or 0)
+    if step is None and tree is not None:
+        model_step = tree.integration.timestep
+        step = model_step if _is_multiple(period, model_step) else period
+    if step is None or not _is_multiple(period, step):
+        raise ProblemError(
+            f"servo_timestep is {step} s; expected a divisor of the period {period:g} s"
+        )
+    return ServoPlant(rule, step, period, setup.delay or 0)
+
+
+def _is_multiple(period: float, step: float) -> bool:
+    ratio = period / step if step > 0 else 0.0
+    return ratio > 1 - WHOLE and abs(ratio - round(ratio)) <= WHOLE * ratio
+
+
+def _require_effect(
+    names: Sequence[str], indices: Sequence[int], maps: Sequence[TickMap], plant: ServoPlant
+) -> None:
+    """Raise where a force at the start of the tick does not accelerate over the tick."""
+    for i, each in zip(indices, maps, strict=True):
+        if not each.fall > 0 or not np.isfinite(each.fall):
+            raise ProblemError(
+                f"actuator '{names[i]}': during a tick of {plant.period:g} s the servo turns a "
+                "force at its start into the opposite acceleration; expected a shorter period, or "
+                "a softer servo"
+            )
+
+
+def _loop_rows(system: System, q: Array, v: Array) -> Array:
+    return np.asarray(evaluate(system.loop_jacobian, {"q": q, "v": v, "t": 0.0}).full())
+
+
+def _sampled(system: System, indices: Sequence[int]) -> list[tuple[Array, Array]]:
+    """Return inertia and damping (k,) of the servos' coordinates at closed poses."""
+    q, v = ca.SX.sym("q", system.nq), ca.SX.sym("v", system.nv)
+    ranges = require_ranges(system, None, None)
+    model = actuator_model(system, ranges, 1.0, q, ca.SX(system.nv, 1), None)
+    damping = -ca.jacobian(system.passive_force(q, v), v)
+    at = ca.Function("at", [q, v], [ca.densify(model.moment), ca.densify(damping)])
+    still, size, samples = np.zeros(system.nv), system.scales.coordinates, []
+    for pose, rates in system.scales.states:
+        B, D = (np.asarray(x) for x in at(pose, still))
+        M = np.asarray(system.mass_matrix(pose)) * np.outer(size, size)
+        least = LEAST_INERTIA * max(np.abs(M).max(), np.finfo(float).tiny)
+        inverse = np.linalg.pinv(M + least * np.eye(len(M)), hermitian=True)
+        if system.nc:
+            A = _loop_rows(system, pose, rates) * size
+            through = A @ inverse
+            inverse = inverse - through.T @ np.linalg.pinv(A @ through.T, rcond=1e-9) @ through
+        push = (B * size[:, None])[:, list(indices)]
+        mobility = np.maximum(np.einsum("ij,ij->j", push, inverse @ push), np.finfo(float).tiny)
+        shape = size[:, None] * (inverse @ push) / mobility  # motion of unit speed of the actuator
+        samples.append((1 / mobility, np.einsum("ij,ij->j", shape, D @ shape)))
+    return samples
