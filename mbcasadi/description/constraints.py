@@ -102,7 +102,7 @@ class Baumgarte:
 
 @dataclass(frozen=True)
 class Contact:
-    """A point contact of a frame's origin with the world.
+    """A point contact of a frame's origin with the world, or with another body that moves.
 
     The force acts on the robot and is measured as (n, t1, t2): along `normal`, then along
     two tangents that complete a right-handed frame.
@@ -110,7 +110,8 @@ class Contact:
     Attributes:
         frame: name of the site or body that touches, of a frame of `System.with_frame`, or of a
             contact of `mb.contacts_of`.
-        normal: (3,) unit normal in world axes, pointing from the ground into the robot.
+        normal: (3,) unit normal in world axes, or in those of `other`, pointing from the ground, or
+            from `other`, into the body that touches.
         friction: Coulomb coefficient mu.
         sides: sides of the friction pyramid, 3 to 360.
         kind: "site", "body", "geom", or "contact" for one of `mb.contacts_of`.
@@ -118,6 +119,11 @@ class Contact:
         min_force: lower bound of the normal force while the contact is active, N.
         cone: what stands for the friction cone in a QP: "inner", the pyramid inside it; "outer",
             the pyramid around it; "quadratic", the cone itself, without `sides`.
+        other: name of the frame of the body that is touched, which feels the opposite force; ""
+            for the world.
+        other_kind: "body", "site" or "geom".
+        adhesion: N, by which the contact may pull: friction acts as if the normal force were
+            larger by as much.
         place: name of the body that touches, and the point in its axes, m, by which a plant finds
             the force of a "contact"; None for the other kinds, which the plant has by name.
     """
@@ -130,4 +136,7 @@ class Contact:
     max_force: float | None = None
     min_force: float = 0.0
     cone: str = "inner"
+    other: str = ""
+    other_kind: str = "body"
+    adhesion: float = 0.0
     place: tuple[str, tuple[float, float, float]] | None = None

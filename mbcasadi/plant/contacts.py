@@ -150,6 +150,14 @@ def frame_position(data: mujoco.MjData, frame: ContactFrame) -> Array:
     return np.asarray(data.xpos[frame.body] if frame.geom is None else data.geom_xpos[frame.geom])
 
 
+def frame_rotation(data: mujoco.MjData, frame: ContactFrame) -> Array:
+    """Return the (3, 3) rotation of a frame."""
+    if frame.site is not None:
+        return np.array(data.site_xmat[frame.site]).reshape(3, 3)
+    own = data.xmat[frame.body] if frame.geom is None else data.geom_xmat[frame.geom]
+    return np.array(own).reshape(3, 3)
+
+
 def _sum(parts: list[tuple[Array, Array, float]]) -> ContactForce:
     if not parts:
         return ContactForce(np.zeros(3), 0.0, 0.0, 0.0, 0.0, 0)

@@ -16,6 +16,7 @@ from mbcasadi.plant.contacts import (
     find_frame,
     find_point,
     frame_position,
+    frame_rotation,
 )
 from mbcasadi.plant.measurement import Measurement
 from mbcasadi.real_numbers import real_array
@@ -250,6 +251,11 @@ class Plant:
     def frame_position(self, name: str, kind: FrameKind = "site") -> Array:
         """Return the (3,) position of a site, geom or body at the last evaluation, m."""
         return np.array(frame_position(self.data, find_frame(self.model, name, kind)))
+
+    @checked
+    def frame_rotation(self, name: str, kind: FrameKind = "site") -> Array:
+        """Return the (3, 3) rotation of a site, geom or body at the last evaluation."""
+        return frame_rotation(self.data, find_frame(self.model, name, kind))
 
     def _check(self) -> None:
         quantity = api.divergence(self.data)

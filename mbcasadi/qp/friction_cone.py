@@ -118,9 +118,22 @@ def require_contacts(contacts: Sequence[Contact]) -> None:
             raise ProblemError(f"{label}: friction {contact.friction}; expected a positive number")
         require_sides(label, contact.sides)
         require_choice(f"{label}: cone", contact.cone, CONES)
+        if not (np.isfinite(contact.adhesion) and contact.adhesion >= 0):
+            raise ProblemError(f"{label}: adhesion {contact.adhesion} N; expected zero or more")
         highest = np.inf if contact.max_force is None else contact.max_force
         if not 0 <= contact.min_force <= highest or not np.isfinite(contact.min_force):
             raise ProblemError(
                 f"{label}: normal force from {contact.min_force} to {contact.max_force} N; "
                 "expected 0 <= min_force <= max_force"
+            )
+
+
+def require_ground(contacts: Sequence[Contact]) -> None:
+    """Raise `ProblemError` for contacts with a body that moves, or with adhesion."""
+    for contact in contacts:
+        if contact.other or contact.adhesion:
+            raise ProblemError(
+                f"contact {contact.frame!r}: other {contact.other!r}, adhesion {contact.adhesion}; "
+                "expected a contact with the world that only pushes: others are for "
+                "InverseDynamicsQP"
             )

@@ -57,6 +57,7 @@ def calls_of_plants():
             "places": {"foot": ("FL_foot", (0.0, 0.0, 0.0))},
         },
         home + "Plant.frame_position": own | {"name": "tracer"},
+        home + "Plant.frame_rotation": own | {"name": "tracer"},
         home + "compile_model": {"source": ex.FOUR_BAR},
         home + "draw_frames": {"model": ex.model(), "q": np.zeros((1, 3)), "width": 8, "height": 8},
         home + "make_rigid": {"model": ex.model()},

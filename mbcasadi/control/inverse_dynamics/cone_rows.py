@@ -18,9 +18,10 @@ def cone_rows(
     contact_forces: ContactRows,
     sizes: Sizes,
 ) -> Rows:
-    """Return `mu f_n`, `f_t1`, `f_t2` of each contact with a quadratic cone, apex at zero.
+    """Return `mu f_n`, `f_t1`, `f_t2` of each contact with a quadratic cone.
 
-    A contact that is off has no force: its rows are zero, at the apex of its cone.
+    The apex is at zero, or at the largest pull of an adhesive contact. A contact that is off has no
+    force: its rows are zero, inside its cone.
 
     Args:
         contacts: the contacts, with their values at this tick.
@@ -29,12 +30,15 @@ def cone_rows(
         sizes: of the unknowns.
     """
     parts, labels = [ca.SX(0, 3 * len(contacts))], []
+    apex: list[ca.SX] = []
     for i, (contact, values) in enumerate(contacts):
         if contact.cone == "quadratic":
             scaled = ca.diag(ca.vertcat(ca.SX(values.friction), 1, 1))
             parts.append(at_contact(scaled, i, len(contacts)))
+            apex.append(ca.vertcat(-values.friction * contact.adhesion, 0, 0))
             labels += [f"contact '{names[i]}': friction cone, {c}" for c in COMPONENTS]
     k = len(labels)
     matrices = of_forces(ca.vertcat(*parts), contact_forces, sizes)
     cones = k // len(COMPONENTS)
-    return sizes.rows(labels, ca.SX.zeros(k), ca.SX.zeros(k), cones=cones, **matrices)
+    at = ca.vertcat(ca.SX(0, 1), *apex)
+    return sizes.rows(labels, at, at, cones=cones, **matrices)

@@ -12,7 +12,7 @@ points that are on. They do not change the motion; they distribute the load.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -20,8 +20,11 @@ import scipy
 from numpy.typing import NDArray
 
 from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.surface_contacts import Sole, sole_of
 from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
 from mbcasadi.system import FrameFunctions, System
+from mbcasadi.system.relative_frames import relative_frame
 from mbcasadi.system.rigid_points import points_by_body
 
 Array = NDArray[np.float64]
@@ -38,11 +41,13 @@ class ContactGroup:
         members: indices into the list of contacts.
         frame: the axes of the body, origin at the mean of the points.
         arms: (k, 3) points in that frame, m.
+        sole: the cone of its wrenches, where they take the place of the points' forces.
     """
 
     members: tuple[int, ...]
     frame: FrameFunctions
     arms: Array
+    sole: Sole | None = None
 
 
 @dataclass(frozen=True)
@@ -55,25 +60,86 @@ class ContactRows:
         J, c: (m, nv), (m,) rows of all contacts; zero where they are off.
         of_lam: (3 nc, m).
         of_w: (3 nc, nw) internal forces; no columns where every body has one point.
+        faces: (k, m) of the wrench cones of flat feet, `faces lam <= 0`.
+        faces_off: (k,) one where a foot is off.
+        faces_of: members and number of faces of each flat foot.
     """
 
     J: ca.SX
     c: ca.SX
     of_lam: ca.SX
     of_w: ca.SX
+    faces: ca.SX
+    faces_off: ca.SX
+    faces_of: tuple[tuple[tuple[int, ...], int], ...] = ()
+
+    @property
+    def soles(self) -> frozenset[int]:
+        """The contacts that are corners of flat feet with a wrench."""
+        return frozenset(i for members, _ in self.faces_of for i in members)
 
 
-def contact_groups_of(system: System, contacts: Sequence[Contact]) -> tuple[ContactGroup, ...]:
-    """Group contacts by the rigid body that carries them.
+def contact_groups_of(
+    system: System, contacts: Sequence[Contact], *, wrenches: bool = False
+) -> tuple[ContactGroup, ...]:
+    """Group contacts by the rigid body that carries them, and by the one that they touch.
+
+    Args:
+        system: the mechanism.
+        contacts: its contacts.
+        wrenches: give flat feet one wrench in place of the forces on their points.
 
     Raises:
         UnknownNameError: a contact's frame is not in the model.
-        ProblemError, ShapeError: as in `points_by_body`.
+        ProblemError, ShapeError: as in `points_by_body`; no flat foot for a wrench.
     """
-    frames = [system.frame(contact.frame, contact.kind) for contact in contacts]
-    return tuple(
-        ContactGroup(body.members, body.frame, body.arms) for body in points_by_body(system, frames)
-    )
+    touched: dict[tuple[str, str], list[int]] = {}
+    for i, contact in enumerate(contacts):
+        touched.setdefault((contact.other, contact.other_kind if contact.other else ""), []).append(
+            i
+        )
+    groups = []
+    for (other, kind), places in touched.items():
+        frames = [system.frame(contacts[i].frame, contacts[i].kind) for i in places]
+        for body in points_by_body(system, frames):
+            members = tuple(places[k] for k in body.members)
+            frame = body.frame
+            if other:
+                frame = _seen_from(system, frame, contacts[members[0]], kind)
+            groups.append(ContactGroup(members, frame, body.arms))
+    if wrenches:
+        groups = [_with_sole(system, group, contacts) for group in groups]
+        if not any(group.sole for group in groups):
+            raise ProblemError(
+                'internal_forces="wrench" without a flat foot; expected a body with at least three '
+                "contact points on a plane, not on one line"
+            )
+    return tuple(groups)
+
+
+def _seen_from(
+    system: System, frame: FrameFunctions, contact: Contact, kind: str
+) -> FrameFunctions:
+    """Return a frame as the body that it touches sees it.
+
+    Raises:
+        ProblemError: a body that touches itself.
+    """
+    base = system.frame(contact.other, kind)
+    bodies = [None if each.carrier is None else each.carrier.body for each in (frame, base)]
+    if bodies[0] is not None and bodies[0] == bodies[1]:
+        raise ProblemError(
+            f"contact '{contact.frame}' and '{contact.other}' are on one body; expected two"
+        )
+    return relative_frame(frame, base, (system.nq, system.nv))
+
+
+def _with_sole(system: System, group: ContactGroup, contacts: Sequence[Contact]) -> ContactGroup:
+    """Return a group with the wrench cone of its sole, if it has one."""
+    own = [contacts[i] for i in group.members]
+    q0 = system.scales.states[0][0] if system.tree is None else np.array(system.tree.q0)
+    R = np.array(group.frame.pose(q0)[1])
+    return replace(group, sole=sole_of(group.arms, own, R.T @ np.asarray(own[0].normal)))
 
 
 def contact_rows(
@@ -103,6 +169,7 @@ def contact_rows(
         for group in groups
     ]
     J = ca.vertcat(ca.SX(0, nv), *(part.J for part in parts))
+    faces = ca.diagcat(*(part.faces for part in parts)) if parts else ca.SX(0, 0)
     c = ca.vertcat(ca.SX(0, 1), *(part.c for part in parts))
     of_lam = ca.SX(3 * nc, J.shape[0])
     of_w = ca.SX(3 * nc, sum(part.of_w.shape[1] for part in parts))
@@ -113,7 +180,15 @@ def contact_rows(
         of_lam[places, row : row + m] = part.of_lam
         of_w[places, column : column + w] = part.of_w
         row, column = row + m, column + w
-    return ContactRows(J, c, ca.sparsify(of_lam), ca.sparsify(of_w))
+    return ContactRows(
+        J,
+        c,
+        ca.sparsify(of_lam),
+        ca.sparsify(of_w),
+        faces,
+        ca.vertcat(ca.SX(0, 1), *(part.faces_off for part in parts)),
+        tuple(each for part in parts for each in part.faces_of),
+    )
 
 
 def _group_rows(
@@ -131,9 +206,40 @@ def _group_rows(
         turn, s = axes[0], on[group.members[0]]
         rows = ca.sparsify(turn) @ J[:3, :]
         bias = turn @ c[:3] + damping * (rows @ v) if damping else turn @ c[:3]
-        return ContactRows(s * rows, s * bias, ca.SX.eye(3), ca.SX(3, 0))
+        return ContactRows(s * rows, s * bias, ca.SX.eye(3), ca.SX(3, 0), ca.SX(0, 3), ca.SX(0, 1))
     R = ca.SX(group.frame.pose(q)[1])
+    if group.sole is not None:
+        return _wrench_rows(group, group.sole, axes, on, (J, c, R, v), damping)
     return _shared_rows(group, axes, on, (J, c, R, v), damping, internal)
+
+
+def _wrench_rows(
+    group: ContactGroup,
+    sole: Sole,
+    axes: Sequence[ca.DM | ca.SX],
+    on: ca.SX,
+    motion: tuple[ca.SX, ca.SX, ca.SX, ca.SX],
+    damping: float,
+) -> ContactRows:
+    """Return the rows of a flat foot, which is on where all its points are.
+
+    The multipliers are force and moment on the middle of the sole in the body's axes; the points
+    have the least forces that give them.
+    """
+    J, c, R, v = motion
+    is_on = ca.mmin(ca.vertcat(*(on[i] for i in group.members)))
+    to_body = is_on * ca.diagcat(R.T, R.T)
+    rows, bias = to_body @ J, to_body @ c
+    if damping:
+        bias += damping * (rows @ v)
+    E = np.vstack([np.hstack([np.eye(3), -_skew(arm)]) for arm in group.arms])
+    least = ca.DM(np.linalg.pinv(E.T))
+    to_axes = ca.diagcat(*(ca.SX(turn) @ R for turn in axes))
+    faces = ca.SX(ca.sparsify(ca.DM(sole.faces)))
+    count = faces.shape[0]
+    off = ca.repmat(1 - is_on, count, 1)
+    of_points, no_forces = to_axes @ least, ca.SX(3 * len(group.members), 0)
+    return ContactRows(rows, bias, of_points, no_forces, faces, off, ((group.members, count),))
 
 
 def _shared_rows(
@@ -166,7 +272,8 @@ def _shared_rows(
     to_axes = ca.diagcat(*(ca.SX(turn) @ R for turn in axes))
     Z_on = ca.SX(ca.DM(Z)) * ca.repmat(S, 1, Z.shape[1])
     of_w = to_axes @ (Z_on - Q @ (Q.T @ Z_on)) if internal else ca.SX(3 * len(group.members), 0)
-    return ContactRows(rows, bias, to_axes @ Q, of_w)
+    nothing = ca.SX(0, rows.shape[0]), ca.SX(0, 1)
+    return ContactRows(rows, bias, to_axes @ Q, of_w, *nothing)
 
 
 def point_map(arms: Array) -> tuple[Array, Array, Array]:
@@ -178,8 +285,7 @@ def point_map(arms: Array) -> tuple[Array, Array, Array]:
     Args:
         arms: (k, 3) points in body axes, m.
     """
-    skews = [np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) for x, y, z in arms]
-    E = np.vstack([np.hstack([np.eye(3), -skew]) for skew in skews])
+    E = np.vstack([np.hstack([np.eye(3), -_skew(arm)]) for arm in arms])
     size = float(np.abs(arms).max()) or 1.0
     scaled = E / np.array([1, 1, 1, size, size, size])
     full, upper, order = scipy.linalg.qr(scaled, pivoting=True)
@@ -189,6 +295,11 @@ def point_map(arms: Array) -> tuple[Array, Array, Array]:
     C = np.linalg.lstsq(E[:, chosen], E, rcond=None)[0]
     C[np.abs(C) < CONSTANT_RANK_TOL] = 0.0
     return E[:, chosen], C, full[:, r:]
+
+
+def _skew(arm: Array) -> Array:
+    x, y, z = arm
+    return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
 
 
 def _centripetal(spin: ca.SX, arms: Array) -> ca.SX:

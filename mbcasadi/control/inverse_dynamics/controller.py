@@ -69,7 +69,9 @@ class InverseDynamicsQP(Setup):
             biases the tasks by about this share.
         torque_reference: read `p_ref` from the slice "torque" of `ref`; else it is zero.
         internal_forces: "body": the load of several points on one body is distributed freely
-            within their cones; "none": by the least squares of their forces.
+            within their cones; "none": by the least squares of their forces; "wrench": a flat foot
+            has one wrench within the cone that its corners give, with fewer unknowns. It is on
+            where all its corners are, and has the normal of its sole; see `surface_contacts.py`.
         internal_force_weight: the same of these internal forces.
         force_weight: r_f of `½ r_f |f - f_ref|²` on all contact forces, zero for none.
         force_reference: read `f_ref` (n, t1, t2 of each contact) from the slice "force" of

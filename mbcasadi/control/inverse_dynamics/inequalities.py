@@ -243,10 +243,11 @@ def friction_rows(
     lower, upper, labels = [ca.SX(0, 1)], [ca.SX(0, 1)], []
     for i, (contact, values) in enumerate(contacts):
         off = (1 - on[i]) * UNBOUNDED
-        if contact.cone != "quadratic":
-            faces.append(at_contact(_pyramid(contact, values), i, len(contacts)))
+        if contact.cone != "quadratic" and i not in contact_forces.soles:
+            pyramid = _pyramid(contact, values)
+            faces.append(at_contact(pyramid, i, len(contacts)))
             lower.append(-UNBOUNDED * ca.SX.ones(contact.sides))
-            upper.append(ca.repmat(off, contact.sides, 1))
+            upper.append(-contact.adhesion * ca.SX(pyramid[:, 0]) + off)
             labels += [f"contact '{names[i]}': friction, face {k}" for k in range(contact.sides)]
         if values.has_range:
             faces.append(at_contact(ca.sparsify(ca.DM([[1.0, 0.0, 0.0]])), i, len(contacts)))
@@ -256,6 +257,25 @@ def friction_rows(
             labels.append(f"contact '{names[i]}': normal force")
     matrices = of_forces(ca.vertcat(*faces), contact_forces, sizes)
     return sizes.rows(labels, ca.vertcat(*lower), ca.vertcat(*upper), **matrices)
+
+
+def sole_rows(names: Sequence[str], contact_forces: ContactRows, sizes: Sizes) -> Rows:
+    """Return the cones of the wrenches of flat feet; those that are off have no bounds.
+
+    Args:
+        names: of the contacts.
+        contact_forces: their rows and forces.
+        sizes: of the unknowns.
+    """
+    labels: list[str] = []
+    for members, count in contact_forces.faces_of:
+        label = " ".join(names[i] for i in members)
+        labels += [f"sole '{label}': wrench cone, face {k}" for k in range(count)]
+    faces, off = contact_forces.faces, contact_forces.faces_off * UNBOUNDED
+    first = ca.SX(len(labels), sizes.m - faces.shape[1])
+    return sizes.rows(
+        labels, -UNBOUNDED * ca.SX.ones(len(labels)), off, C_lam=ca.horzcat(first, faces)
+    )
 
 
 def of_forces(faces: ca.SX, contact_forces: ContactRows, sizes: Sizes) -> dict[str, ca.SX]:

@@ -46,7 +46,7 @@ from mbcasadi.system.ranges import Ranges, require_ranges
 
 Array = NDArray[np.float64]
 
-INTERNAL_FORCES = ("body", "none")
+INTERNAL_FORCES = ("body", "none", "wrench")
 
 TORQUE_WEIGHT = 1e-7
 """Share of the tasks' cost that an actuator force costs which moves them as much."""
@@ -126,7 +126,7 @@ class Setup:
             require_choice("tunable", each, TUNABLE)
         _require_tasks(self.tasks, self.gains)
         require_contacts(self.contacts)
-        _ = self.limited_joints
+        _ = self.limited_joints, self.contact_groups
         if self.observer is not None:
             learning_gain(self.observer, self.period, self.delay_ticks)
         if self.servos is not None:
@@ -193,7 +193,14 @@ class Setup:
     @cached_property
     def contact_groups(self) -> tuple[ContactGroup, ...]:
         """The contacts by body."""
-        return contact_groups_of(self.system, self.contacts)
+        wrenches = self.internal_forces == "wrench"
+        tuned = {"friction", "normals"} & set(self.tunable)
+        if wrenches and tuned:
+            raise ProblemError(
+                f'internal_forces="wrench" with tunable {", ".join(sorted(tuned))}; expected '
+                'constant ones, or internal_forces="body"'
+            )
+        return contact_groups_of(self.system, self.contacts, wrenches=wrenches)
 
     @cached_property
     def contact_names(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from mbcasadi.control.inverse_dynamics.inequalities import (
     friction_rows,
     joint_rows,
     joint_sums,
+    sole_rows,
     stack_rows,
     sum_rows,
     torque_rows,
@@ -148,6 +149,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             sum_rows(sums, sizes),
             friction_rows(contacts_now, setup.contact_names, at.on[:nc, 0], contacts, sizes),
             joint_rows(setup.limited_joints, (at.q, at.v), setup.period, sizes),
+            sole_rows(setup.contact_names, contacts, sizes),
             cone_rows(contacts_now, setup.contact_names, contacts, sizes),
             end_rows(servos, servo, joint_sums(system, forces_alone(model, setup.ranges)), sizes),
         ]

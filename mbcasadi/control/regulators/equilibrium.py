@@ -29,7 +29,7 @@ from mbcasadi.control.regulators.text import (
 )
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.qp.friction_cone import contact_axes, require_contacts
+from mbcasadi.qp.friction_cone import contact_axes, require_contacts, require_ground
 from mbcasadi.shapes import column
 from mbcasadi.simulation import assemble
 from mbcasadi.system import System, evaluate
@@ -138,6 +138,7 @@ def equilibrium(
     start = _start(system, q0)
     place = place_of(system, start, mask=mask)
     require_contacts(contacts)
+    require_ground(contacts)
     control = None if u is None else column("u", u, system.nu)
     ranges = require_ranges(system, None, None).ctrl if within_limits else None
     at_rest = rest_equations(system, start, held, contacts, control, place.mask, ranges)

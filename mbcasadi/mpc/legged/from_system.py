@@ -20,7 +20,7 @@ from mbcasadi.description import Contact, Joint
 from mbcasadi.errors import ProblemError
 from mbcasadi.model import center_of_mass_arm, center_of_mass_velocity
 from mbcasadi.mpc.legged.rigid_body import SingleRigidBody
-from mbcasadi.qp.friction_cone import require_contacts
+from mbcasadi.qp.friction_cone import require_contacts, require_ground
 from mbcasadi.shapes import column
 from mbcasadi.spatial import rotation
 from mbcasadi.system import System
@@ -51,6 +51,7 @@ def single_rigid_body(
     """
     dof = trunk_joint(system).dof
     require_contacts(contacts)
+    require_ground(contacts)
     if not contacts:
         raise ProblemError("no contacts; expected one for each foot")
     for contact in contacts:

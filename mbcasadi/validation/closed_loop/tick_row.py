@@ -1,7 +1,7 @@
 """The row of a recording: what one tick measured and computed."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,8 @@ from mbcasadi.errors import ProblemError
 from mbcasadi.plant import ContactForce, Measurement, Plant
 
 Array = NDArray[np.float64]
-KINDS: tuple[Literal["site", "body", "geom"], ...] = ("site", "body", "geom")
+FrameKind = Literal["site", "body", "geom"]
+KINDS: tuple[FrameKind, ...] = ("site", "body", "geom")
 
 
 def tick_row(
@@ -54,7 +55,8 @@ def _contact_fields(controller: Controller, plant: Plant) -> dict[str, Array]:
     normal, tangential, margin = np.zeros(count), np.zeros(count), np.zeros(count)
     measured = _measured_contacts(controller.contacts, plant)
     for k, contact in enumerate(controller.contacts):
-        found, place[k] = measured[contact.kind, contact.frame]
+        found, position = measured[contact.kind, contact.frame]
+        place[k] = _seen_from_other(contact, plant, position)
         force[k] = found.force
         normal[k], tangential[k] = found.normal, found.tangential
         margin[k] = found.margin
@@ -65,6 +67,15 @@ def _contact_fields(controller: Controller, plant: Plant) -> dict[str, Array]:
         "contact_margin": margin,
         "contact_position": place,
     }
+
+
+def _seen_from_other(contact: Contact, plant: Plant, position: Array) -> Array:
+    """Return the position of a contact in the axes of the body that it touches, m."""
+    if not contact.other:
+        return position
+    kind = cast(FrameKind, contact.other_kind)
+    away = position - plant.frame_position(contact.other, kind)
+    return np.asarray(plant.frame_rotation(contact.other, kind).T @ away)
 
 
 def _measured_contacts(

@@ -31,7 +31,8 @@ def contact_metrics(controller: Controller, recording: Recording) -> Iterator[Me
         yield Metric("cone.plant", 1 - float(used[loaded].max()), "", meaning)
     lost = float((active & (normal <= 0)).mean())
     yield Metric("contact.lost", lost, "", "share of active contacts without force")
-    slip, meaning = _slip(active, recording), "largest slip of an active contact, rolling included"
+    slip = _slip(active, controller, recording)
+    meaning = "largest slip of an active contact, rolling included"
     yield Metric("contact.slip", slip, "m", meaning)
     margin = predicted_margin(controller, recording)
     if margin is not None and (active & np.isfinite(margin)).any():
@@ -59,10 +60,12 @@ def predicted_margin(controller: Controller, recording: Recording) -> Array | No
     return np.where(loaded, 1 - tangential / np.where(loaded, mu * normal, 1.0), np.nan)
 
 
-def _slip(active: NDArray[np.bool_], recording: Recording) -> float:
-    """Return the largest horizontal distance of an active contact from its touchdown, m."""
+def _slip(active: NDArray[np.bool_], controller: Controller, recording: Recording) -> float:
+    """Return the largest tangential distance of an active contact from its touchdown, m."""
     worst = 0.0
-    for k in range(active.shape[1]):
+    for k, contact in enumerate(controller.contacts):
+        normal = np.asarray(contact.normal, dtype=float)
+        normal = normal / np.linalg.norm(normal)
         position, touchdown = recording.contact_position[:, k], None
         for i, on in enumerate(active[:, k]):
             if not on:
@@ -70,5 +73,6 @@ def _slip(active: NDArray[np.bool_], recording: Recording) -> float:
             elif touchdown is None:
                 touchdown = position[i]
             else:
-                worst = max(worst, float(np.linalg.norm(position[i, :2] - touchdown[:2])))
+                away = position[i] - touchdown
+                worst = max(worst, float(np.linalg.norm(away - normal * (normal @ away))))
     return worst

@@ -21,7 +21,7 @@ DEFAULT_FRICTION = 0.7
 
 
 class PointContact(StrictTable):
-    """A point contact with its friction cone.
+    """A point contact with its friction cone, with the world or with another body.
 
     With `kind = "contact"` the frame is a contact of the model's geometry, `FL on floor`, or all
     points of a pair, `sole on floor`; normal and friction are then the geometry's by default.
@@ -35,6 +35,9 @@ class PointContact(StrictTable):
     max_force: Positive | None = None
     min_force: NotNegative = 0.0
     cone: Literal["inner", "outer", "quadratic"] = "inner"
+    other: str = ""
+    other_kind: FrameKind = "body"
+    adhesion: NotNegative = 0.0
 
 
 def contacts_of_table(table: PointContact, system: System, q0: Array) -> list[Contact]:
@@ -51,6 +54,11 @@ def contacts_of_table(table: PointContact, system: System, q0: Array) -> list[Co
     """
     if table.kind != "contact":
         return [Contact(**table.model_dump())]
+    if table.other or table.adhesion:
+        raise ProblemError(
+            f"contact {table.frame!r}: other or adhesion for a contact of the geometry, which is "
+            'between two geoms; expected kind = "site", "body" or "geom"'
+        )
     if "normal" in table.model_fields_set:
         raise ProblemError(
             f"contact {table.frame!r}: normal = {table.normal}; expected none, as a contact of the "

@@ -117,7 +117,7 @@ class Options(StrictTable):
     force_weight: NotNegative | None = None
     stabilisation: NotNegative | None = None
     contact_damping: NotNegative | None = None
-    internal_forces: Literal["body", "none"] | None = None
+    internal_forces: Literal["body", "none", "wrench"] | None = None
     fallback: Literal["safe", "hold", "zero"] | None = None
     tunable: tuple[Tunable, ...] | None = None
     rank_tol: Positive | None = None
