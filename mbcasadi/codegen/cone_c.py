@@ -7,7 +7,9 @@ from mbcasadi.description.qp_stages import (
     APEX,
     CONE_ROWS,
     LEAST_COSINE,
+    LEAST_COST,
     LEAST_FORCE,
+    LEAST_RADIUS,
     NEWTON_GAIN,
     NEWTON_PASSES,
     NEWTON_STALLS,
@@ -21,6 +23,8 @@ MEMBERS = """\
   ldp_real of_cone[@cone_rows@ * @n_array@], gram[6 * @cones_number@]; /* rows of cones, products */
   ldp_real plane[LDP_PLANES * @n_array@], cosine[LDP_PLANES], sine[LDP_PLANES];
   ldp_real turning[LDP_CONES * @n_array@], before[@n_array@]; /* rows along which planes turn; x */
+  ldp_real saved_cosine[@n_array@], saved_sine[@n_array@];
+  int saved_row[@n_array@], saved_side[@n_array@], saved;
 """
 
 POSE = """\
@@ -54,7 +58,7 @@ def plane_rows(cones: int) -> int:
 
 def cone_doubles(cones: int, n: int) -> int:
     """Return the memory of the cones in the solver, beside that of `plane_rows`."""
-    return cones * (CONE_ROWS * n + 6 + PLANES * (n + 2) + n) + (n if cones else 0)
+    return cones * (CONE_ROWS * n + 6 + PLANES * (n + 2) + n) + (4 * n + 1 if cones else 0)
 
 
 def cone_values(cones: int, values: Mapping[str, str | int]) -> dict[str, str | int]:
@@ -73,6 +77,8 @@ def cone_values(cones: int, values: Mapping[str, str | int]) -> dict[str, str | 
         "least_cosine": number(LEAST_COSINE),
         "newton_steps": NEWTON_STEPS,
         "least_force": number(LEAST_FORCE),
+        "least_cost": number(LEAST_COST),
+        "least_radius": number(LEAST_RADIUS),
         "apex": APEX,
     }
     members = MEMBERS.replace("@cone_rows@", str(CONE_ROWS * cones))

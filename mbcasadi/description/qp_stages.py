@@ -60,7 +60,7 @@ CONE_ROWS = 3
 NEWTON_PASSES = 100
 """Times that Newton's method turns the tangent planes of cones; then planes are only added."""
 
-NEWTON_STEPS = 8
+NEWTON_STEPS = 20
 """Steps of Newton's method with the same active rows."""
 
 NEWTON_LAST = 1e-6
@@ -81,6 +81,12 @@ LEAST_COSINE = 0.7
 
 LEAST_FORCE = 1e-30
 """A smaller force of a cone, over its distance from the apex, has no curvature."""
+
+LEAST_RADIUS = 0.1
+"""Newton's method starts at a distance from a cone's axis of at least this times that of x."""
+
+LEAST_COST = 0.9
+"""Newton's method is taken back where it leaves less than this of the dual cost."""
 
 ON_CONE, APEX = 1, -1
 """The first entry of a cone's active set where its surface or its apex is active; then come the

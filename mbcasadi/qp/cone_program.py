@@ -33,8 +33,10 @@ from mbcasadi.description.qp_stages import (
     DEPENDENT,
     INDEPENDENT,
     LEAST_COSINE,
+    LEAST_COST,
     LEAST_DISTANCE,
     LEAST_FORCE,
+    LEAST_RADIUS,
     NEWTON_GAIN,
     NEWTON_LAST,
     NEWTON_PASSES,
@@ -395,7 +397,7 @@ class _Touched:
     Attributes:
         firsts: first row of each.
         directions: (k, 2) of the tangent planes.
-        radii, forces: (k,) s_0 and multiplier.
+        radii, forces: (k,) `|(s_1, s_2)|` and multiplier.
     """
 
     firsts: list[int]
@@ -416,14 +418,14 @@ def _newton(p: Progress, size: float, worst: Plane | None) -> bool:
     at = _touched(p, size)
     if not at.firsts or (worst is not None and worst.row not in at.firsts):
         return False
-    x, turned = p.x, False
+    x, turned, before, cost = p.x, False, p.planes, float(p.y @ p.y)
     if any(len(p.tangents(first)) > 1 for first in at.firsts):
         turned = _turn(p, at)
     for _ in range(NEWTON_STEPS):
         stepped = _step(p, at) if all(len(p.tangents(first)) == 1 for first in at.firsts) else None
         if stepped is None:
             break
-        x_next, after = stepped
+        x_next, after, wrong = stepped
         if np.min(after.forces) <= 0:
             at, turned = _without(p, at, int(np.argmin(after.forces))), True
             if at.firsts:
@@ -431,13 +433,19 @@ def _newton(p: Progress, size: float, worst: Plane | None) -> bool:
             break
         length, x = float(np.linalg.norm(x_next - x)), x_next
         cosines = np.sum(at.directions * after.directions, axis=1)
-        if length <= NEWTON_STEP * size or np.min(cosines) <= LEAST_COSINE:
+        if np.min(cosines) <= LEAST_COSINE:
             break
-        turned, at = _turn(p, after), after
+        if length > NEWTON_STEP * size:
+            turned, at = _turn(p, after), after
         if length <= NEWTON_LAST * size:
-            break
+            if wrong is None:
+                break
+            turned = _release(p, wrong)
     if turned:
         _let_go(p)
+    if turned and float(p.y @ p.y) < LEAST_COST * cost:
+        p.hold(before)
+        return False
     return turned
 
 
@@ -445,23 +453,24 @@ def _touched(p: Progress, size: float) -> _Touched:
     """Return the cones with one active plane, or two near each other and the sum of both."""
     x, multipliers, found = p.x, p.multipliers, []
     for first in p.firsts:
-        places, s_0 = p.tangents(first), float(p.inside(first, x)[0])
+        places, s = p.tangents(first), p.inside(first, x)
+        radius = max(float(s[0]), LEAST_RADIUS * float(np.hypot(s[1], s[2])))
         planes = [p.planes[place] for place in places]
-        if not 0 < len(places) < CONE_ROWS or s_0 <= NEWTON_STEP * size * p.length[first]:
+        if not 0 < len(places) < CONE_ROWS or radius <= NEWTON_STEP * size * p.length[first]:
             continue
         directions = np.array([plane.direction for plane in planes])
         forces = np.array([max(multipliers[i], ROUNDING) / p.planes[i].length for i in places])
         if float(directions[0] @ directions[-1]) > LEAST_COSINE:
             total = forces @ directions
-            found.append((first, total / np.linalg.norm(total), s_0, p.unit * forces.sum()))
+            found.append((first, total / np.linalg.norm(total), radius, p.unit * forces.sum()))
     firsts, directions, radii, forces = zip(*found, strict=True) if found else ((), (), (), ())
     return _Touched(
         list(firsts), np.array(directions).reshape(-1, 2), np.array(radii), np.array(forces)
     )
 
 
-def _step(p: Progress, at: _Touched) -> tuple[Array, _Touched] | None:
-    """Return x and the cones after a step of Newton's method; None where it leads nowhere.
+def _step(p: Progress, at: _Touched) -> tuple[Array, _Touched, int | None] | None:
+    """Return x, the cones and the row that pulls most after a step; None where it leads nowhere.
 
     `min ½ |x|² + ½ Σ w (e · s(x))²` on the active planes, with `w = force / radius`.
     """
@@ -484,7 +493,24 @@ def _step(p: Progress, at: _Touched) -> tuple[Array, _Touched] | None:
         if not (after.forces[i] <= 0 or (s[0] > 0 and after.radii[i] > 0)):
             return None
         after.directions[i] = s[1:] / max(after.radii[i], LEAST_DISTANCE)
-    return x, after
+    pulling = [
+        (multiplier, plane.row)
+        for multiplier, plane in zip(multipliers, p.planes, strict=True)
+        if plane.direction is None and multiplier < 0
+    ]
+    return x, after, min(pulling)[1] if pulling else None
+
+
+def _release(p: Progress, row: int) -> bool:
+    """Let an active row go, or turn it where both its bounds are at one place; true."""
+    planes = []
+    for plane in p.planes:
+        if plane.direction is not None or plane.row != row:
+            planes.append(plane)
+        elif p.lower[row] == p.upper[row]:
+            planes.append(p.row(row, -plane.side))
+    p.hold(planes)
+    return True
 
 
 def _without(p: Progress, at: _Touched, gone: int) -> _Touched:
