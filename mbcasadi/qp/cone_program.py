@@ -58,6 +58,8 @@ from mbcasadi.description.qp_stages import (
 Array = NDArray[np.float64]
 THIRDS = 2 * np.pi / 3 * np.arange(3)
 HALF = 0.5
+LIMIT = 100
+"""Most planes that enter or leave, for each row and unknown."""
 
 
 class ConeSolution(NamedTuple):
@@ -181,7 +183,7 @@ def solve_cone_program(A: Array, lba: Array, uba: Array, cones: int, active: Arr
     flag = SolverFlag.INFEASIBLE if posed < 0 else SolverFlag.STOPPED
     if posed > 0:
         _warm(progress, active)
-        limit = 50 + 10 * sum(A.shape)
+        limit = LIMIT * sum(A.shape)
         if progress.planes:
             flag = _iterate(progress, limit // 2)
         if flag == SolverFlag.STOPPED:
