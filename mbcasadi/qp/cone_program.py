@@ -19,6 +19,7 @@ The generated C has the same method on an updated factor (`cones.c.in`); here it
 Source: D. Goldfarb, A. Idnani, Mathematical Programming 27 (1983), for the active set.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -460,9 +461,10 @@ def _touched(p: Progress, size: float) -> _Touched:
         planes = [p.planes[place] for place in places]
         if not 0 < len(places) < CONE_ROWS or radius <= NEWTON_STEP * size * p.length[first]:
             continue
+        wide = _are_wide([plane.direction for plane in planes])
         directions = np.array([plane.direction for plane in planes])
         forces = np.array([max(multipliers[i], ROUNDING) / p.planes[i].length for i in places])
-        if float(directions[0] @ directions[-1]) > LEAST_COSINE:
+        if not wide:
             total = forces @ directions
             found.append((first, total / np.linalg.norm(total), radius, p.unit * forces.sum()))
     firsts, directions, radii, forces = zip(*found, strict=True) if found else ((), (), (), ())
@@ -547,12 +549,19 @@ def _multipliers_of_rows(p: Progress) -> tuple[Array, Array]:
         if not places:
             continue
         s, across = p.inside(first, x), lam[first + 1 : first + CONE_ROWS]
-        at_apex = len(places) == CONE_ROWS
+        directions = [p.planes[place].direction for place in places]
+        at_apex = len(places) == CONE_ROWS or _are_wide(directions)
         direction = across if at_apex else s[1:]
         length = float(np.linalg.norm(direction))
         active[first] = APEX if at_apex else ON_CONE
         active[first + 1 : first + CONE_ROWS] = direction / length if length > 0 else (1.0, 0.0)
     return lam, active
+
+
+def _are_wide(directions: Sequence[Array | None]) -> bool:
+    """Return whether tangent planes are far from each other: then they meet at the apex only."""
+    first, last = directions[0], directions[-1]
+    return first is not None and last is not None and float(first @ last) <= LEAST_COSINE
 
 
 def _back(R: Array, v: Array) -> Array:
