@@ -1,5 +1,6 @@
 """Quadratic friction cones of the controller: between pyramids, switched, tuned, and in C."""
 
+import casadi as ca
 import numpy as np
 import pytest
 from mechanisms import stand, system_of
@@ -13,6 +14,7 @@ from mbcasadi.errors import ExportError
 FEET = ("FL", "FR", "RL", "RR")
 SAME = 1e-5  # of u, relative: what only the weight of torques, 1e-7, determines
 USUAL = 1e-7
+AS_IPOPT = 1e-4  # of a, relative
 MANY = 64  # sides: 0.1 % of the friction between inner and outer pyramid
 
 
@@ -75,7 +77,7 @@ def test_a_contact_that_is_off_has_no_force_and_friction_may_be_tuned():
 
 
 def test_explain_names_cones_that_exclude_each_other():
-    law = law_of("quadratic", friction=0.1, ctrl_limits=np.tile([-1000.0, 1000.0], (12, 1)))
+    law = law_of("quadratic", friction=0.02)
     rng = np.random.default_rng(6)
     texts = []
     for _ in range(40):
@@ -114,8 +116,28 @@ def test_the_exported_law_answers_as_the_function_does(tmp_path):
     assert usual >= 0.98 * count
 
 
+def test_ipopt_finds_the_optimum_of_the_problem_as_a_nonlinear_program():
+    rng, law = np.random.default_rng(9), law_of("quadratic", max_force=90.0)
+    problem = law.nlp()
+    quiet = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes", "tol": 1e-10}}
+    solver = ca.nlpsol("instant", "ipopt", problem.nlp, quiet)
+    at_limit = 0
+    for _ in range(6):
+        q, v, ref = state(law, rng, push=4.0)
+        exact = law.solve(q, v, ref)
+        p = problem.parameters(q=q, v=v, ref=ref, mask=np.ones(4))["p"]
+        found = solver(p=p, lbg=problem.lbg, ubg=problem.ubg)
+        force, a, contact = (np.array(out).ravel() for out in problem.answer(found["x"], p))
+        assert np.abs(a - exact.a).max() <= AS_IPOPT * np.abs(exact.a).max()
+        contact = contact.reshape(-1, 3)
+        np.testing.assert_allclose(contact, exact.contact_forces, atol=1e-2 * np.abs(contact).max())
+        assert force.shape == (12,)
+        at_limit += np.sum(np.hypot(contact[:, 1], contact[:, 2]) > 0.499 * contact[:, 0])
+    assert at_limit >= 6
+
+
 def test_daqp_is_refused_for_quadratic_cones(tmp_path):
-    with pytest.raises(ExportError, match='4 quadratic cones.*solver="mbcasadi"'):
+    with pytest.raises(ExportError, match=r'4 quadratic cones.*solver="mbcasadi"'):
         export_c(law_of("quadratic"), tmp_path / "law", solver="daqp")
 
 
