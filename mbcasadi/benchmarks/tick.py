@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from mbcasadi.benchmarks import tick_peers, tick_tsid
 from mbcasadi.benchmarks.rows import row
 from mbcasadi.benchmarks.tick_cases import FRICTION, PERIOD, QUADRUPED, TickCase, robots
+from mbcasadi.benchmarks.tick_cones import rows_of_cones
 from mbcasadi.benchmarks.tick_full_form import full_form
 from mbcasadi.benchmarks.tick_robots import (
     NATIVE,
@@ -66,6 +67,7 @@ def run(quick: bool = False) -> dict[str, Any]:
             results[case.name] = sizes(tick, flags) | {"beside TSID": gaps}
             for each in flags:
                 results["rows"] += rows_beside_tsid(tick, program, each, turns)
+            results["rows"] += rows_of_cones(case, folder, ticks, turns)
             if case is QUADRUPED:
                 results["rows"] += solver_rows(tick, folder, quick=quick)
                 if not quick:

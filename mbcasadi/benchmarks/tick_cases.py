@@ -71,6 +71,7 @@ class TickCase:
         least_force: of a foot of one point, N. TSID's is that of a whole sole, ours of each point,
             so that a sole has none.
         sway_part: part of `SWAY`.
+        cone: of the contacts, see `Contact`.
     """
 
     name: str
@@ -80,6 +81,7 @@ class TickCase:
     bent: Mapping[str, float] = field(default_factory=dict)
     least_force: float = 5.0
     sway_part: float = 1.0
+    cone: str = "inner"
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -117,7 +119,13 @@ class TickCase:
                 PostureTask(weight=POSTURE_WEIGHT),
             ],
             contacts=[
-                Contact(site, friction=FRICTION, sides=SIDES, min_force=self.least_force)
+                Contact(
+                    site,
+                    friction=FRICTION,
+                    sides=SIDES,
+                    min_force=self.least_force,
+                    cone=self.cone,
+                )
                 for site in self.sites
             ],
             name="stance_tick",

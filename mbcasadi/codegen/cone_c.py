@@ -7,21 +7,24 @@ from mbcasadi.description.qp_stages import (
     APEX,
     CONE_ROWS,
     LEAST_COSINE,
+    LEAST_COST,
+    LEAST_FORCE,
+    LEAST_RADIUS,
     NEWTON_GAIN,
     NEWTON_PASSES,
     NEWTON_STALLS,
+    NEWTON_STEPS,
 )
 
 PLANES = 4
 """Tangent planes of a cone for which there is memory: three that are active, one that enters."""
 
-LARGEST_RATIO = 1e16
-"""A cone whose force is smaller than its distance from the apex over this has none."""
-
 MEMBERS = """\
   ldp_real of_cone[@cone_rows@ * @n_array@], gram[6 * @cones_number@]; /* rows of cones, products */
   ldp_real plane[LDP_PLANES * @n_array@], cosine[LDP_PLANES], sine[LDP_PLANES];
-  ldp_real turning[LDP_CONES * @n_array@]; /* rows along which planes turn */
+  ldp_real turning[LDP_CONES * @n_array@], before[@n_array@]; /* rows along which planes turn; x */
+  ldp_real saved_cosine[@n_array@], saved_sine[@n_array@];
+  int saved_row[@n_array@], saved_side[@n_array@], saved;
 """
 
 POSE = """\
@@ -55,7 +58,7 @@ def plane_rows(cones: int) -> int:
 
 def cone_doubles(cones: int, n: int) -> int:
     """Return the memory of the cones in the solver, beside that of `plane_rows`."""
-    return cones * (CONE_ROWS * n + 6 + PLANES * (n + 2) + n)
+    return cones * (CONE_ROWS * n + 6 + PLANES * (n + 2) + n) + (4 * n + 1 if cones else 0)
 
 
 def cone_values(cones: int, values: Mapping[str, str | int]) -> dict[str, str | int]:
@@ -72,7 +75,10 @@ def cone_values(cones: int, values: Mapping[str, str | int]) -> dict[str, str | 
         "newton_gain": number(NEWTON_GAIN),
         "newton_stalls": NEWTON_STALLS,
         "least_cosine": number(LEAST_COSINE),
-        "largest_ratio": number(LARGEST_RATIO),
+        "newton_steps": NEWTON_STEPS,
+        "least_force": number(LEAST_FORCE),
+        "least_cost": number(LEAST_COST),
+        "least_radius": number(LEAST_RADIUS),
         "apex": APEX,
     }
     members = MEMBERS.replace("@cone_rows@", str(CONE_ROWS * cones))

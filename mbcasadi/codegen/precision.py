@@ -16,6 +16,7 @@ from mbcasadi.description.qp_stages import (
     DEPENDENT,
     INDEPENDENT,
     LEAST_DISTANCE,
+    NEWTON_LAST,
     NEWTON_STEP,
     PROOF_RADIUS,
     PROOF_ROUNDING,
@@ -40,6 +41,7 @@ POWERS = {
     "proof_radius": PROOF_RADIUS,
     "proof_rounding": PROOF_ROUNDING,
     "newton_step": NEWTON_STEP,
+    "newton_last": NEWTON_LAST,
 }
 """Numbers that single precision takes as the same power of its epsilon."""
 

@@ -3,6 +3,8 @@
 from mbcasadi.codegen.c_interface import Law
 from mbcasadi.codegen.cone_c import cone_doubles, plane_rows
 
+CONE_ITERATIONS = 10  # times as many where there are quadratic cones
+
 SOLVER_SCALARS, SOLVER_INTEGERS = 6, 8  # of `struct ldp`, beside its arrays
 
 LEAST_UNKNOWNS = 2  # for which there is memory: compilers warn of loops over arrays of one
@@ -13,12 +15,15 @@ DAQP_STRUCTURES = 56
 
 def iteration_limit(law: Law) -> int:
     """Return the iteration limit of a law's solver."""
-    return most_iterations(law.m, law.n)
+    return most_iterations(law.m, law.n, law.cones)
 
 
-def most_iterations(m: int, n: int) -> int:
-    """Return the iteration limit: a cold start adds and drops each row a few times."""
-    return 50 + 10 * (n + m)
+def most_iterations(m: int, n: int, cones: int = 0) -> int:
+    """Return the iteration limit: a cold start adds and drops each row a few times.
+
+    Each turn of a cone's tangent plane counts too.
+    """
+    return 50 + 10 * (n + m) * (CONE_ITERATIONS if cones else 1)
 
 
 def memory_doubles(law: Law) -> int:

@@ -58,19 +58,35 @@ CONE_ROWS = 3
 """Rows of a quadratic cone: `|(s_1, s_2)| <= s_0` of the rows' values less their lower bounds."""
 
 NEWTON_PASSES = 100
-"""Newton steps that turn the tangent planes of cones; after them planes are only added."""
+"""Times that Newton's method turns the tangent planes of cones; then planes are only added."""
+
+NEWTON_STEPS = 20
+"""Steps of Newton's method with the same active rows."""
+
+NEWTON_LAST = 1e-6
+"""A step shorter than this, relative to the scale of the problem, is the last one: it converges
+quadratically."""
 
 NEWTON_STEP = 1e-11
 """A Newton step shorter than this, relative to the scale of the problem, changes nothing."""
 
 NEWTON_GAIN = 1e-12
-"""A Newton step from a dual cost that is larger by less, relative, has stalled."""
+"""Newton's method from a dual cost that is larger by less, relative, has stalled."""
 
 NEWTON_STALLS = 3
-"""Newton steps that may stall, one after the other; then planes are added until the cost grows."""
+"""Times that it may stall, one after the other; then planes are added until the cost grows."""
 
-LEAST_COSINE = 0.5
-"""A Newton step that turns a plane farther than this is not taken."""
+LEAST_COSINE = 0.7
+"""Newton's method ends before it turns a plane farther than this."""
+
+LEAST_FORCE = 1e-30
+"""A smaller force of a cone, over its distance from the apex, has no curvature."""
+
+LEAST_RADIUS = 0.1
+"""Newton's method starts at a distance from a cone's axis of at least this times that of x."""
+
+LEAST_COST = 0.9
+"""Newton's method is taken back where it leaves less than this of the dual cost."""
 
 ON_CONE, APEX = 1, -1
 """The first entry of a cone's active set where its surface or its apex is active; then come the

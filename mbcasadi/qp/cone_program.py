@@ -19,6 +19,7 @@ The generated C has the same method on an updated factor (`cones.c.in`); here it
 Source: D. Goldfarb, A. Idnani, Mathematical Programming 27 (1983), for the active set.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,11 +34,16 @@ from mbcasadi.description.qp_stages import (
     DEPENDENT,
     INDEPENDENT,
     LEAST_COSINE,
+    LEAST_COST,
     LEAST_DISTANCE,
+    LEAST_FORCE,
+    LEAST_RADIUS,
     NEWTON_GAIN,
+    NEWTON_LAST,
     NEWTON_PASSES,
     NEWTON_STALLS,
     NEWTON_STEP,
+    NEWTON_STEPS,
     ON_CONE,
     PROOF_RADIUS,
     PROOF_ROUNDING,
@@ -53,8 +59,8 @@ from mbcasadi.description.qp_stages import (
 Array = NDArray[np.float64]
 THIRDS = 2 * np.pi / 3 * np.arange(3)
 HALF = 0.5
-LEAST_FORCE = 1e-30
-"""A smaller force of a cone, over its distance from the apex, has no curvature."""
+LIMIT = 100
+"""Most planes that enter or leave, for each row and unknown."""
 
 
 class ConeSolution(NamedTuple):
@@ -178,7 +184,7 @@ def solve_cone_program(A: Array, lba: Array, uba: Array, cones: int, active: Arr
     flag = SolverFlag.INFEASIBLE if posed < 0 else SolverFlag.STOPPED
     if posed > 0:
         _warm(progress, active)
-        limit = 50 + 10 * sum(A.shape)
+        limit = LIMIT * sum(A.shape)
         if progress.planes:
             flag = _iterate(progress, limit // 2)
         if flag == SolverFlag.STOPPED:
@@ -301,10 +307,8 @@ def _iterate(p: Progress, limit: int) -> SolverFlag:
         if has_tangents and passes < NEWTON_PASSES:
             stalled = 0 if y2 > reach * (1 + NEWTON_GAIN) else stalled + 1
             reach = max(reach, y2)
-            turned = _newton(p, size, plane) if stalled <= NEWTON_STALLS else None
-            if turned is not None:
+            if stalled <= NEWTON_STALLS and _newton(p, size, plane):
                 passes, best = passes + 1, -1.0
-                _turn(p, turned)
                 continue
             if (
                 stalled <= NEWTON_STALLS
@@ -389,87 +393,146 @@ def _ended(p: Progress, plane: Plane, shares: Array) -> SolverFlag:
     return SolverFlag.INFEASIBLE if work.sum() > error else SolverFlag.STOPPED
 
 
-class _Turned(NamedTuple):
-    """A cone's first row and the direction of its tangent plane from now on."""
+@dataclass
+class _Touched:
+    """The cones that x touches away from their apex, as Newton's method goes.
 
-    first: int
-    direction: Array
-
-
-def _newton(p: Progress, size: float, worst: Plane | None) -> list[_Turned] | None:
-    """Return the cones' new directions by Newton's step; None where it does not help.
-
-    `min ½ |x|² + ½ Σ w (e · s(x))²` with the active planes held, `w = λ / s_0`. A cone that has
-    two planes gets the one of their sum first.
+    Attributes:
+        firsts: first row of each.
+        directions: (k, 2) of the tangent planes.
+        radii, forces: (k,) `|(s_1, s_2)|` and multiplier.
     """
-    x, multipliers = p.x, p.multipliers
-    touched = [(first, p.tangents(first)) for first in p.firsts]
-    touched = [(first, places) for first, places in touched if 0 < len(places) < CONE_ROWS]
-    touched = [
-        (f, places) for f, places in touched if p.inside(f, x)[0] > NEWTON_STEP * size * p.length[f]
-    ]
-    touched = [(first, places) for first, places in touched if _are_near(p, places)]
-    if worst is not None and worst.row not in [first for first, _ in touched]:
-        return None
-    merged = [
-        _Turned(first, _sum_of(p, places, multipliers))
-        for first, places in touched
-        if len(places) > 1
-    ]
-    if merged or not touched:
-        return merged or None
-    rows, weights, misses = [], [], []
-    for first, (place,) in touched:
-        plane, s = p.planes[place], p.inside(first, x)
-        assert plane.direction is not None
-        across = np.array([-plane.direction[1], plane.direction[0]])
-        row = across @ p.A[first + 1 : first + CONE_ROWS]
-        for _ in range(2):
-            row = row - p.Q @ (p.Q.T @ row)
-        force = max(multipliers[place] * p.unit / plane.length, float(s[0]) * LEAST_FORCE)
-        rows.append(row)
-        weights.append(s[0] / force)
-        misses.append(float(across @ s[1:]))
-    G = np.array(rows)
-    step = -G.T @ np.linalg.solve(np.diag(weights) + G @ G.T, np.array(misses))
-    if np.linalg.norm(step) <= NEWTON_STEP * size:
-        return None
-    found = []
-    for first, (place,) in touched:
-        s = p.inside(first, x + step)
-        across_size, before = float(np.hypot(s[1], s[2])), p.planes[place].direction
-        if before is None or float(before @ s[1:]) <= LEAST_COSINE * across_size:
+
+    firsts: list[int]
+    directions: Array
+    radii: Array
+    forces: Array
+
+
+def _newton(p: Progress, size: float, worst: Plane | None) -> bool:
+    """Turn the tangent planes by Newton's method with the active rows held; whether any turned.
+
+    Args:
+        p: the active planes.
+        size: of x.
+        worst: the tangent plane that is violated most, or None; where its cone cannot be turned,
+            nothing is.
+    """
+    at = _touched(p, size)
+    if not at.firsts or (worst is not None and worst.row not in at.firsts):
+        return False
+    x, turned, before, cost = p.x, False, p.planes, float(p.y @ p.y)
+    if any(len(p.tangents(first)) > 1 for first in at.firsts):
+        turned = _turn(p, at)
+    for _ in range(NEWTON_STEPS):
+        stepped = _step(p, at) if all(len(p.tangents(first)) == 1 for first in at.firsts) else None
+        if stepped is None:
+            break
+        x_next, after, wrong = stepped
+        if np.min(after.forces) <= 0:
+            at, turned = _without(p, at, int(np.argmin(after.forces))), True
+            if at.firsts:
+                continue
+            break
+        length, x = float(np.linalg.norm(x_next - x)), x_next
+        cosines = np.sum(at.directions * after.directions, axis=1)
+        if np.min(cosines) <= LEAST_COSINE:
+            break
+        if length > NEWTON_STEP * size:
+            turned, at = _turn(p, after), after
+        if length <= NEWTON_LAST * size:
+            if wrong is None:
+                break
+            turned = _release(p, wrong)
+    if turned:
+        _let_go(p)
+    if turned and float(p.y @ p.y) < LEAST_COST * cost:
+        p.hold(before)
+        return False
+    return turned
+
+
+def _touched(p: Progress, size: float) -> _Touched:
+    """Return the cones with one active plane, or two near each other and the sum of both."""
+    x, multipliers, found = p.x, p.multipliers, []
+    for first in p.firsts:
+        places, s = p.tangents(first), p.inside(first, x)
+        radius = max(float(s[0]), LEAST_RADIUS * float(np.hypot(s[1], s[2])))
+        planes = [p.planes[place] for place in places]
+        if not 0 < len(places) < CONE_ROWS or radius <= NEWTON_STEP * size * p.length[first]:
+            continue
+        wide = _are_wide([plane.direction for plane in planes])
+        directions = np.array([plane.direction for plane in planes])
+        forces = np.array([max(multipliers[i], ROUNDING) / p.planes[i].length for i in places])
+        if not wide:
+            total = forces @ directions
+            found.append((first, total / np.linalg.norm(total), radius, p.unit * forces.sum()))
+    firsts, directions, radii, forces = zip(*found, strict=True) if found else ((), (), (), ())
+    return _Touched(
+        list(firsts), np.array(directions).reshape(-1, 2), np.array(radii), np.array(forces)
+    )
+
+
+def _step(p: Progress, at: _Touched) -> tuple[Array, _Touched, int | None] | None:
+    """Return x, the cones and the row that pulls most after a step; None where it leads nowhere.
+
+    `min ½ |x|² + ½ Σ w (e · s(x))²` on the active planes, with `w = force / radius`.
+    """
+    x, k = p.x, len(at.firsts)
+    rows, misses = np.zeros((k, x.size)), np.zeros(k)
+    for i, (first, (c, s)) in enumerate(zip(at.firsts, at.directions, strict=True)):
+        rows[i] = np.array([-s, c]) @ p.A[first + 1 : first + CONE_ROWS]
+        misses[i] = np.array([-s, c]) @ p.inside(first, x)[1:]
+    shares = rows @ p.Q
+    free = rows - shares @ p.Q.T
+    forces = np.maximum(at.forces, at.radii * LEAST_FORCE)
+    pulls = np.linalg.solve(np.diag(at.radii / forces) + free @ free.T, misses)
+    x = x - free.T @ pulls
+    multipliers = _back(p.R, p.unit * p.y + shares.T @ pulls)
+    after = _Touched(at.firsts, np.zeros((k, 2)), np.zeros(k), np.zeros(k))
+    for i, first in enumerate(at.firsts):
+        (place,), s = p.tangents(first), p.inside(first, x)
+        after.radii[i] = np.hypot(s[1], s[2])
+        after.forces[i] = multipliers[place] / p.planes[place].length
+        if not (after.forces[i] <= 0 or (s[0] > 0 and after.radii[i] > 0)):
             return None
-        found.append(_Turned(first, s[1:] / across_size))
-    return found
+        after.directions[i] = s[1:] / max(after.radii[i], LEAST_DISTANCE)
+    pulling = [
+        (multiplier, plane.row)
+        for multiplier, plane in zip(multipliers, p.planes, strict=True)
+        if plane.direction is None and multiplier < 0
+    ]
+    return x, after, min(pulling)[1] if pulling else None
 
 
-def _are_near(p: Progress, places: list[int]) -> bool:
-    """Return whether two tangent planes are so near each other that one may stand for both."""
-    directions = [p.planes[place].direction for place in places]
-    cosines = [float(a @ directions[0]) for a in directions if a is not None]  # type: ignore[operator]
-    return min(cosines) > LEAST_COSINE
+def _release(p: Progress, row: int) -> bool:
+    """Let an active row go, or turn it where both its bounds are at one place; true."""
+    planes = []
+    for plane in p.planes:
+        if plane.direction is not None or plane.row != row:
+            planes.append(plane)
+        elif p.lower[row] == p.upper[row]:
+            planes.append(p.row(row, -plane.side))
+    p.hold(planes)
+    return True
 
 
-def _sum_of(p: Progress, places: list[int], multipliers: Array) -> Array:
-    """Return the direction of the sum of a cone's tangent planes, by their forces."""
-    total = np.zeros(2)
-    for place in places:
-        plane = p.planes[place]
-        assert plane.direction is not None
-        total += max(multipliers[place], ROUNDING) / plane.length * plane.direction
-    return np.asarray(total / np.linalg.norm(total))
+def _without(p: Progress, at: _Touched, gone: int) -> _Touched:
+    """Let the plane of a cone go that would pull; return the other cones."""
+    p.hold([x for x in p.planes if x.direction is None or x.row != at.firsts[gone]])
+    kept = [i for i in range(len(at.firsts)) if i != gone]
+    firsts = [at.firsts[i] for i in kept]
+    return _Touched(firsts, at.directions[kept], at.radii[kept], at.forces[kept])
 
 
-def _turn(p: Progress, turned: list[_Turned]) -> None:
-    """Put planes in the place of all active ones of these cones."""
-    gone = {each.first for each in turned}
-    p.hold([x for x in p.planes if x.direction is None or x.row not in gone])
-    for each in turned:
-        plane = p.tangent(each.first, each.direction)
+def _turn(p: Progress, at: _Touched) -> bool:
+    """Put one plane in the place of all active ones of these cones; true."""
+    p.hold([x for x in p.planes if x.direction is None or x.row not in at.firsts])
+    for first, direction in zip(at.firsts, at.directions, strict=True):
+        plane = p.tangent(first, direction)
         if plane is not None:
             _enter_where_independent(p, plane)
-    _let_go(p)
+    return True
 
 
 def _multipliers_of_rows(p: Progress) -> tuple[Array, Array]:
@@ -486,12 +549,19 @@ def _multipliers_of_rows(p: Progress) -> tuple[Array, Array]:
         if not places:
             continue
         s, across = p.inside(first, x), lam[first + 1 : first + CONE_ROWS]
-        at_apex = len(places) == CONE_ROWS
+        directions = [p.planes[place].direction for place in places]
+        at_apex = len(places) == CONE_ROWS or _are_wide(directions)
         direction = across if at_apex else s[1:]
         length = float(np.linalg.norm(direction))
         active[first] = APEX if at_apex else ON_CONE
         active[first + 1 : first + CONE_ROWS] = direction / length if length > 0 else (1.0, 0.0)
     return lam, active
+
+
+def _are_wide(directions: Sequence[Array | None]) -> bool:
+    """Return whether tangent planes are far from each other: then they meet at the apex only."""
+    first, last = directions[0], directions[-1]
+    return first is not None and last is not None and float(first @ last) <= LEAST_COSINE
 
 
 def _back(R: Array, v: Array) -> Array:

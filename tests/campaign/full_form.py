@@ -7,7 +7,7 @@ equation and every unknown has the size of the others, in any unit system. The r
 comes from singular values, and rows are kept as orthonormal combinations.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -57,6 +57,7 @@ class Full:
     task_right: Array
     task_weight: Array
     floor: float
+    cones: list[tuple[int, Array]] = field(default_factory=list)  # first column, sizes of s
 
     def split(self, z: Array) -> tuple[Array, Array, Array]:
         """Return a, p, f of z."""
@@ -133,6 +134,7 @@ def assemble(case: Case, inputs: Inputs) -> Full:
         loop_basis=loop_basis, sizes=(nv, nu, nl, nf), task_root=task_root, task_right=task_right,
         task_weight=np.sqrt(np.concatenate([task.weight for task in case.tasks])),
         floor=NOTHING * natural_error(case) / cost_scale,
+        cones=quadratic_cones(active, scale_f, nv + nu + nl),
     )  # fmt: skip
 
 
@@ -187,8 +189,10 @@ def inequalities(ranges: Array, active, scales, sizes):
     for k, contact in enumerate(active):
         first = nv + nu + nl + 3 * k
         scale = scale_f[3 * k : 3 * k + 3]
-        inner = contact.friction * np.cos(np.pi / contact.sides)
-        for i in range(contact.sides):
+        inner = contact.friction
+        if contact.cone == "inner":
+            inner *= np.cos(np.pi / contact.sides)
+        for i in range(contact.sides if contact.cone != "quadratic" else 0):
             angle = 2 * np.pi * i / contact.sides
             row = np.zeros(n)
             row[first : first + 3] = np.array([-inner, np.cos(angle), np.sin(angle)]) * scale
@@ -203,3 +207,12 @@ def inequalities(ranges: Array, active, scales, sizes):
                 d.append(bound / scale[0])
     C, d = np.array(C).reshape(-1, n), np.array(d)
     return C, d, np.linalg.norm(C, axis=1)
+
+
+def quadratic_cones(active, scale_f: Array, first: int) -> list[tuple[int, Array]]:
+    """Return the first column in z, and the scales of (mu f_n, f_t1, f_t2), of each cone."""
+    return [
+        (first + 3 * k, scale_f[3 * k : 3 * k + 3] * np.array([contact.friction, 1.0, 1.0]))
+        for k, contact in enumerate(active)
+        if contact.cone == "quadratic"
+    ]

@@ -13,26 +13,28 @@ ACCURACY = 1e-11
 LARGEST = 1e6  # scaled forces and accelerations of a problem that is feasible well inside
 
 
-def settings() -> clarabel.DefaultSettings:
+def settings(accuracy: float = ACCURACY) -> clarabel.DefaultSettings:
     """Return Clarabel's settings."""
     chosen = clarabel.DefaultSettings()
     chosen.verbose = False
     chosen.max_iter = 200
-    chosen.tol_gap_abs = chosen.tol_gap_rel = chosen.tol_feas = ACCURACY
+    chosen.tol_gap_abs = chosen.tol_gap_rel = chosen.tol_feas = accuracy
     return chosen
 
 
-def solve_full(full: Full):
+def solve_full(full: Full, accuracy: float = ACCURACY):
     """Return the optimum z, or None, and Clarabel's verdict: "solved", "infeasible", "unknown"."""
     P = sparse.csc_matrix(np.triu(full.R.T @ full.R))
     size = np.linalg.norm(full.r) + 1.0
     q = -full.R.T @ full.r / size
-    matrix = sparse.csc_matrix(np.vstack([full.E, full.C]))
-    right = np.concatenate([full.e, full.d]) / size
+    of_cones = [cone_rows(full, *cone) for cone in full.cones]
+    matrix = sparse.csc_matrix(np.vstack([full.E, full.C, *of_cones]))
+    right = np.concatenate([full.e, full.d, np.zeros(3 * len(of_cones))]) / size
     cones = [clarabel.ZeroConeT(len(full.e))]
     if len(full.d):
         cones.append(clarabel.NonnegativeConeT(len(full.d)))
-    answer = clarabel.DefaultSolver(P, q, matrix, right, cones, settings()).solve()
+    cones += [clarabel.SecondOrderConeT(3)] * len(of_cones)
+    answer = clarabel.DefaultSolver(P, q, matrix, right, cones, settings(accuracy)).solve()
     status = str(answer.status)
     if "Infeasible" in status and "Primal" in status:
         return None, "infeasible"
@@ -40,6 +42,13 @@ def solve_full(full: Full):
     if status in ("Solved", "AlmostSolved", "InsufficientProgress") and np.all(np.isfinite(z)):
         return z, "solved" if status == "Solved" else "nearly"
     return None, "unknown"
+
+
+def cone_rows(full: Full, first: int, scales: np.ndarray) -> np.ndarray:
+    """Return (3, n) rows -s of a cone, of the size of the others."""
+    rows = np.zeros((3, full.C.shape[1]))
+    rows[:, first : first + 3] = -np.diag(scales) / scales.max()
+    return rows
 
 
 def margin(full: Full, scale: float = 1.0) -> float:

@@ -40,7 +40,7 @@ class NativeCones:
     def __init__(self, m: int, n: int, cones: int, folder: Path) -> None:
         pattern = ca.Sparsity.dense(m, n)
         rows = rows_of_a_tick(pattern, cones)
-        text = HEAD + solver_c(pattern, rows, 0, most_iterations(m, n), cones=cones) + SOLVE
+        text = HEAD + solver_c(pattern, rows, 0, most_iterations(m, n, cones), cones=cones) + SOLVE
         source = folder / f"cones_{m}_{n}_{cones}.c"
         source.write_text(text, encoding="utf-8")
         command = (*find_compiler(None), *FLAGS, "-shared", "-fPIC", str(source), "-lm")

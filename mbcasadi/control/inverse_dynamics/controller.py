@@ -17,6 +17,7 @@ from mbcasadi.control.inverse_dynamics.explanation import (
     task_shares,
 )
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
+from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights
 from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows
@@ -160,6 +161,15 @@ class InverseDynamicsQP(Setup):
     @cached_property
     def _candidate(self) -> ca.Function:
         return candidate_fun(self.stages.qp, self.solver)
+
+    @checked
+    def nlp(self) -> InstantNLP:
+        """Return the problem of one instant for `ca.nlpsol`, with torque limits and cones.
+
+        `problem = ctl.nlp(); ca.nlpsol("instant", "ipopt", problem.nlp)` takes
+        `p=problem.parameters(q=…, v=…, ref=…, mask=…)`, `lbg=problem.lbg`, `ubg=problem.ubg`.
+        """
+        return instant_nlp(self.stages.qp, self.z0, self._inspect)
 
     @checked
     def problem(
