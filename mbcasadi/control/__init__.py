@@ -3,6 +3,8 @@
 from mbcasadi.control import laws, regulators
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.joint_limits import JointLimits
+from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
+from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits
 from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.law_interface.with_fallback import with_fallback
@@ -28,7 +30,9 @@ __all__ = [
     "InverseDynamicsQP",
     "InverseDynamicsSolution",
     "JointLimits",
+    "LoadSharing",
     "LookAtTask",
+    "LoopForceLimits",
     "MomentumTask",
     "OutputTask",
     "PostureTask",

@@ -167,6 +167,8 @@ def calls_of_tasks():
         "control.LookAtTask": {"frame": "tool"},
         "control.MomentumTask": {},
         "control.JointLimits": {},
+        "control.LoadSharing": {},
+        "control.LoopForceLimits": {"limits": {"pin": (-5.0, 5.0)}},
         "control.SoftLimit": {"limits": "joints"},
         "control.check_task": {"task": control.PostureTask(), "system": system, "states": 1},
         **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),

@@ -79,6 +79,9 @@ class InverseDynamicsQP(Setup):
         soft: `SoftLimit`s: rows that may be violated at a price, "joints", "normal forces",
             "friction" or rows by name. Two more outputs tell which were: `relaxed`, a bit for each
             soft row, and `slack`, by how much.
+        loop_force_limits: `LoopForceLimits` of the forces of equality constraints, by their names.
+        sharing: `LoadSharing` of loads that the motion does not determine. None: dependent rows
+            carry nothing, in their order; `LoadSharing()` where `loop_force_limits` is given.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
             tasks, "friction", "forces" (limits) and "normals" of the contacts, "prices"; see
             `tuning.py`.
@@ -208,6 +211,7 @@ class InverseDynamicsQP(Setup):
             problem=CondensedQP.of(state, self.row_names),
             a=state["a"].ravel(),
             lam=state["lam"].ravel(),
+            determined=state["determined"].ravel() > 0,
             contact_forces=state["contact_force"].reshape(-1, 3),
             p=state["p"].ravel(),
             independent_rows=state["independent_rows"].ravel(),

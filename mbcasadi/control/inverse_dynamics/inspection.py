@@ -4,6 +4,7 @@ import casadi as ca
 
 from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols
+from mbcasadi.control.inverse_dynamics.load_sharing import DETERMINED, undetermined
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import has_loops
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
@@ -16,8 +17,9 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     """Return (q, v, [act], ref, mask, x) → the QP in y = (p, w), and the quantities at x.
 
     Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
-    `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`, `violation` (m,), and of the
-    tasks `task_map`, `task_right`, `task_weight` (see `TaskShares`), `error`, `target`.
+    `lam` and `determined` (equality rows), `contact_force` (3 nc,), `independent_rows`,
+    `violation` (m,), and of the tasks `task_map`, `task_right`, `task_weight` (see `TaskShares`),
+    `error`, `target`.
 
     Args:
         setup: the options.
@@ -42,6 +44,9 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     w = y[nu:, 0]
     lam = condensed.multipliers(p)
     value = rows.value(p, lam, w, condensed.acceleration(p))
+    contacts, m = problem.contacts, lam.numel()
+    part = undetermined(qp.basis, problem.on[:first, 0], scales.rows[:first])
+    freedom = (part if qp.shared is None else qp.shared.part).freedom
     outputs = {
         "H": ca.diagcat(ca.tril2symm(ca.tril(qp.H)), whitened.free * ca.DM.eye(n - qp.H.shape[0])),
         "g": qp.g,
@@ -53,8 +58,10 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
         "y": y,
         "p": p,
         "a": condensed.acceleration(p),
-        "lam": lam[:first, 0],
-        "contact_force": problem.contacts.of_lam @ lam[first:, 0] + problem.contacts.of_w @ w,
+        "lam": (lam if qp.shared is None else qp.shared.multipliers(lam, w))[:first, 0],
+        "determined": freedom[:first, 0] <= DETERMINED,
+        "contact_force": contacts.of_lam @ lam[m - contacts.of_lam.shape[1] :, 0]
+        + contacts.of_w @ w,
         "independent_rows": condensed.kept,
         "violation": positive(value - rows.upper) + positive(rows.lower - value),
         "task_map": problem.tasks.J @ condensed.T,

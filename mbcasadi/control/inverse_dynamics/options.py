@@ -15,6 +15,8 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
     LimitedJoints,
     limited_joints,
 )
+from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
+from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits, limited_rows
 from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit, price_parameters
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
@@ -77,6 +79,8 @@ class Setup:
     force_limits: ArrayLike | None = None
     joint_limits: JointLimits | None = None
     soft: Sequence[SoftLimit] = ()
+    loop_force_limits: LoopForceLimits | None = None
+    sharing: LoadSharing | None = None
     tunable: Sequence[str] = ()
     stabilisation: float = 0.0
     contact_damping: float = 0.0
@@ -114,7 +118,7 @@ class Setup:
             require_choice("tunable", each, TUNABLE)
         _require_tasks(self.tasks, self.gains)
         require_contacts(self.contacts)
-        _ = self.limited_joints
+        _ = self.limited_joints, limited_rows(self)
         _require_fallback_law(self)
 
     @property
@@ -186,6 +190,13 @@ class Setup:
     def ranges(self) -> Ranges:
         """Ranges of controls and of actuator forces."""
         return require_ranges(self.system, self.ctrl_limits, self.force_limits)
+
+    @property
+    def load_sharing(self) -> LoadSharing | None:
+        """How loads are shared; limits of loop forces need a way."""
+        if self.sharing is None and self.loop_force_limits is not None:
+            return LoadSharing()
+        return self.sharing
 
     @cached_property
     def limited_joints(self) -> LimitedJoints | None:

@@ -33,6 +33,8 @@ from mbcasadi.control.inverse_dynamics.inequalities import (
     torque_rows,
 )
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
+from mbcasadi.control.inverse_dynamics.load_sharing import rows_on
+from mbcasadi.control.inverse_dynamics.loop_force_limits import loop_force_rows
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
 from mbcasadi.control.tasks.task import own_slices
@@ -83,6 +85,7 @@ class Problem:
         tasks: rows of all tasks.
         p_ref: (nu,) reference of the actuator forces in the regularisation.
         f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
+        on: (m,) one for each row of G that is on.
     """
 
     dynamics: Dynamics
@@ -95,6 +98,7 @@ class Problem:
     tasks: TaskStack
     p_ref: ca.SX
     f_ref: ca.SX
+    on: ca.SX
 
 
 def assemble_problem(setup: Setup, at: Inputs) -> Problem:
@@ -134,6 +138,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
                 contacts,
                 sizes,
             ),
+            loop_force_rows(setup, at, sizes),
             joint_rows(setup.limited_joints, (at.q, at.v), setup.period, sizes),
         ]
     )
@@ -150,6 +155,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         tasks=stack_tasks(setup, at),
         p_ref=p_ref,
         f_ref=f_ref,
+        on=rows_on(setup, at),
     )
 
 

@@ -32,7 +32,7 @@ SOFT_KINDS = {
     "joints": "joint '*': range",
     "normal forces": "contact '*': normal force",
     "friction": "contact '*': friction, face *",
-    "loop forces": "loop '*'",
+    "loop forces": "loop '*': force*",
     "distances": "distance '*'",
 }
 """Names of rows, by what is limited."""

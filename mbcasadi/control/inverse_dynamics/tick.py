@@ -79,7 +79,7 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     m = len(problem.rows.names)
     symbols["z"] = ca.SX.sym("z", state_size(setup, m))
     offered = hold if setup.safe_output_kind == "safe" else {}
-    posed = Posed(_without_reports(problem), valid, at.accepted, offered)
+    posed = Posed(_without_reports(setup, problem), valid, at.accepted, offered)
     arguments = symbols
     if has_loops(problem) if loops is None else loops:
         posed, arguments = lifted("terms", symbols, posed)
@@ -175,11 +175,12 @@ def control_limits(setup: Setup, problem: Problem) -> tuple[Array, Array]:
     return lower, upper
 
 
-def _without_reports(problem: Problem) -> Problem:
+def _without_reports(setup: Setup, problem: Problem) -> Problem:
     """Return the problem without what only reports and its assembly read."""
     nothing = ca.SX(0, 1)
     return replace(
         problem,
         contacts=replace(problem.contacts, J=nothing, c=nothing),
         tasks=replace(problem.tasks, error=nothing, target=nothing),
+        on=nothing if setup.load_sharing is None else problem.on,
     )

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control import InverseDynamicsQP, JointLimits, SoftLimit
+from mbcasadi.control import (
+    InverseDynamicsQP,
+    JointLimits,
+    LoadSharing,
+    LoopForceLimits,
+    SoftLimit,
+)
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
@@ -80,6 +86,8 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),
         force_limits=override_limits(system, system.limits.force, spec.limits.force),
         joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
+        loop_force_limits=LoopForceLimits(dict(spec.limits.loop)) if spec.limits.loop else None,
+        sharing=None if spec.sharing is None else LoadSharing(**spec.sharing.model_dump()),
         soft=[SoftLimit(**table.model_dump(exclude_none=True)) for table in spec.limits.soft],
         **spec.options.model_dump(exclude_none=True),
     )
