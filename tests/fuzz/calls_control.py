@@ -167,6 +167,7 @@ def calls_of_tasks():
         "control.LookAtTask": {"frame": "tool"},
         "control.MomentumTask": {},
         "control.JointLimits": {},
+        "control.DistanceLimits": {"braking": 5.0},
         "control.LoadSharing": {},
         "control.LoopForceLimits": {"limits": {"pin": (-5.0, 5.0)}},
         "control.SoftLimit": {"limits": "joints"},

@@ -82,6 +82,7 @@ class InverseDynamicsQP(Setup):
         loop_force_limits: `LoopForceLimits` of the forces of equality constraints, by their names.
         sharing: `LoadSharing` of loads that the motion does not determine. None: dependent rows
             carry nothing, in their order; `LoadSharing()` where `loop_force_limits` is given.
+        distance_limits: `DistanceLimits` between geoms of the model, viable as those of joints.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
             tasks, "friction", "forces" (limits) and "normals" of the contacts, "prices"; see
             `tuning.py`.

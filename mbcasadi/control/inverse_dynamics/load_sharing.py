@@ -159,12 +159,13 @@ def share_loads(
         upper=shift_bounds(rows.upper, moved) if sharing.preload else rows.upper,
     )
     nc3, own = contacts.of_lam.shape
-    of_lam = ca.horzcat(ca.SX(nc3, m - own), contacts.of_lam)
+    kind = type(contacts.of_lam)
+    of_lam = ca.horzcat(kind(nc3, m - own), contacts.of_lam)
     if k > m - own:
         more = linalg.product(of_lam[:, :k], free)
         of_lam = ca.horzcat(linalg.product(of_lam[:, :k], left), of_lam[:, k:])
     else:
-        more, of_lam = ca.SX(nc3, free.shape[1]), contacts.of_lam
+        more, of_lam = kind(nc3, free.shape[1]), contacts.of_lam
     contacts = replace(contacts, of_lam=of_lam, of_w=ca.horzcat(contacts.of_w, more))
     shared = SharedLoads(found, free, preload)
     return replace(problem, rows=rows, contacts=contacts), shared

@@ -10,6 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactGroup, contact_groups_of
+from mbcasadi.control.inverse_dynamics.distance_limits import (
+    DistanceLimits,
+    LimitedDistances,
+    limited_distances,
+)
 from mbcasadi.control.inverse_dynamics.joint_limits import (
     JointLimits,
     LimitedJoints,
@@ -81,6 +86,7 @@ class Setup:
     soft: Sequence[SoftLimit] = ()
     loop_force_limits: LoopForceLimits | None = None
     sharing: LoadSharing | None = None
+    distance_limits: DistanceLimits | None = None
     tunable: Sequence[str] = ()
     stabilisation: float = 0.0
     contact_damping: float = 0.0
@@ -118,7 +124,7 @@ class Setup:
             require_choice("tunable", each, TUNABLE)
         _require_tasks(self.tasks, self.gains)
         require_contacts(self.contacts)
-        _ = self.limited_joints, limited_rows(self)
+        _ = self.limited_joints, limited_rows(self), self.limited_distances
         _require_fallback_law(self)
 
     @property
@@ -204,6 +210,14 @@ class Setup:
         if self.joint_limits is None:
             return None
         return limited_joints(self.system, self.joint_limits, self.ranges)
+
+    @cached_property
+    def limited_distances(self) -> LimitedDistances | None:
+        """The pairs whose distance is kept."""
+        if self.distance_limits is None:
+            return None
+        used = [contact.frame for contact in self.contacts]
+        return limited_distances(self.system, self.distance_limits, used)
 
     @checked
     def reference_at(self, q: ArrayLike) -> Array:

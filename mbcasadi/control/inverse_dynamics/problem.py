@@ -22,6 +22,7 @@ from mbcasadi import linalg
 from mbcasadi.constraints import stabilised_bias
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows, contact_rows
+from mbcasadi.control.inverse_dynamics.distance_limits import distance_rows
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
     Sizes,
@@ -140,6 +141,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             ),
             loop_force_rows(setup, at, sizes),
             joint_rows(setup.limited_joints, (at.q, at.v), setup.period, sizes),
+            distance_rows(setup.limited_distances, (at.q, at.v), setup.period, sizes),
         ]
     )
     p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)

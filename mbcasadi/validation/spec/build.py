@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control import (
+    DistanceLimits,
     InverseDynamicsQP,
     JointLimits,
     LoadSharing,
@@ -75,7 +76,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         ProblemError: the problem contradicts itself.
     """
     q0 = column("q0", q0, system.nq)
-    joints = spec.limits.joint
+    joints, distances = spec.limits.joint, spec.limits.distance
     tasks = [make_task(table) for table in spec.task]
     controller = InverseDynamicsQP(
         system,
@@ -86,6 +87,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),
         force_limits=override_limits(system, system.limits.force, spec.limits.force),
         joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
+        distance_limits=None if distances is None else DistanceLimits(**distances.model_dump()),
         loop_force_limits=LoopForceLimits(dict(spec.limits.loop)) if spec.limits.loop else None,
         sharing=None if spec.sharing is None else LoadSharing(**spec.sharing.model_dump()),
         soft=[SoftLimit(**table.model_dump(exclude_none=True)) for table in spec.limits.soft],

@@ -100,6 +100,15 @@ class Soft(StrictTable):
     linear: NotNegative = 0.0
 
 
+class Distances(StrictTable):
+    """Distances between geoms, as `DistanceLimits`."""
+
+    braking: Positive
+    margin: NotNegative = 0.0
+    bodies: tuple[str, ...] | None = None
+    pairs: tuple[str, ...] | None = None
+
+
 class Sharing(StrictTable):
     """How constraints share loads, as `LoadSharing`."""
 
@@ -115,6 +124,7 @@ class Limits(StrictTable):
     ctrl: Annotated[dict[str, Range], Field(default_factory=dict)]
     force: Annotated[dict[str, Range], Field(default_factory=dict)]
     joint: Joints | None = None
+    distance: Distances | None = None
     soft: tuple[Soft, ...] = ()
     loop: Annotated[dict[str, Range | tuple[Range, ...]], Field(default_factory=dict)]
 
