@@ -84,8 +84,8 @@ class InverseDynamicsQP(Setup):
             carry nothing, in their order; `LoadSharing()` where `loop_force_limits` is given.
         distance_limits: `DistanceLimits` between geoms of the model, viable as those of joints.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
-            tasks, "friction", "forces" (limits) and "normals" of the contacts, "prices"; see
-            `tuning.py`.
+            tasks, "friction", "forces" (limits) and "normals" of the contacts, "limits" of joints,
+            actuators and distances, "prices"; see `tuning.py`.
         stabilisation: ω, 1/s: loops obey `A a + c + 2 ω A v + ω² phi = 0`.
         contact_damping: 1/s: active contacts obey `J_c a + c_c + damping J_c v = 0`.
         rank_tol: relative size below which a constraint direction is dropped.

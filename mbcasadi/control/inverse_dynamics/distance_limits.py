@@ -5,7 +5,7 @@ The gap g of two geoms is accelerated by `g̈ = J a + J̇ v`. As a joint before 
 deceleration that is relied on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -100,6 +100,7 @@ def distance_rows(
     state: tuple[ca.SX, ca.SX],
     period: float,
     sizes: Sizes,
+    tuning: Mapping[str, ca.SX],
 ) -> Rows:
     """Return the limits of distances as bounds of accelerations.
 
@@ -108,13 +109,14 @@ def distance_rows(
         state: q, v at the start of the tick.
         period: length of the tick, s.
         sizes: of the unknowns.
+        tuning: entries of `tuning`, by name: `distances.margin`.
     """
     contacts = () if distances is None else distances.contacts
     rows, lower = [ca.SX(0, sizes.nv)], [ca.SX(0, 1)]
     for contact in contacts:
         assert distances is not None
         J, gap = ca.SX(contact.gap_jacobian(state[0])), contact.gap(state[0])[0]
-        left = gap - distances.limits.margin
+        left = gap - tuning.get("distances.margin", distances.limits.margin)
         most = braking_bound(left, -(J @ state[1]), distances.limits.braking, period)
         rows.append(J)
         lower.append(-most - contact.gap_bias(*state))

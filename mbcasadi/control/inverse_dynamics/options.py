@@ -23,6 +23,7 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
 from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits, limited_rows
 from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit, price_parameters
+from mbcasadi.control.inverse_dynamics.tuned_limits import limit_parameters
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
@@ -148,8 +149,12 @@ class Setup:
         tasks = list(zip(self.tasks, self.gains, strict=True))
         contacts = list(zip(self.contact_names, self.contacts, strict=True))
         own = tuning_parameters(self.tunable, self.system, tasks, contacts)
+        limits: list[TuningParameter] = []
+        if "limits" in self.tunable:
+            names = self.system.actuator_names
+            limits = limit_parameters(names, self.limited_joints, self.limited_distances)
         prices = price_parameters(self.soft) if "prices" in self.tunable else []
-        return (*own, *prices)
+        return (*own, *limits, *prices)
 
     @cached_property
     def contact_groups(self) -> tuple[ContactGroup, ...]:

@@ -38,6 +38,7 @@ from mbcasadi.control.inverse_dynamics.load_sharing import rows_on
 from mbcasadi.control.inverse_dynamics.loop_force_limits import loop_force_rows
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
+from mbcasadi.control.inverse_dynamics.tuned_limits import tuned_actuators, tuned_joints
 from mbcasadi.control.tasks.task import own_slices
 from mbcasadi.system import evaluate
 from mbcasadi.system.actuator_model import ActuatorModel, actuator_model
@@ -109,6 +110,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     actuators, sums = joint_sums(
         system, actuator_model(system, setup.ranges, setup.period, at.q, at.v, at.act)
     )
+    actuators = tuned_actuators(actuators, system.actuator_names, at.tuning)
     contacts = contact_rows(
         system,
         setup.contact_groups,
@@ -140,8 +142,10 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
                 sizes,
             ),
             loop_force_rows(setup, at, sizes),
-            joint_rows(setup.limited_joints, (at.q, at.v), setup.period, sizes),
-            distance_rows(setup.limited_distances, (at.q, at.v), setup.period, sizes),
+            joint_rows(
+                tuned_joints(setup.limited_joints, at.tuning), (at.q, at.v), setup.period, sizes
+            ),
+            distance_rows(setup.limited_distances, (at.q, at.v), setup.period, sizes, at.tuning),
         ]
     )
     p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)

@@ -64,7 +64,7 @@ from mbcasadi.validation.spec.signals import StrictTable
 from mbcasadi.validation.spec.task_tables import AnyTask, Gain
 
 Range = tuple[float, float]
-Tunable = Literal["gains", "weights", "friction", "forces", "normals", "prices"]
+Tunable = Literal["gains", "weights", "friction", "forces", "normals", "limits", "prices"]
 
 
 class Start(StrictTable):
