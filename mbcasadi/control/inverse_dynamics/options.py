@@ -22,7 +22,7 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
 )
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
 from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits, limited_rows
-from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit, price_parameters
+from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit, price_parameters, require_once
 from mbcasadi.control.inverse_dynamics.tuned_limits import limit_parameters
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
@@ -125,6 +125,7 @@ class Setup:
             require_choice("tunable", each, TUNABLE)
         _require_tasks(self.tasks, self.gains)
         require_contacts(self.contacts)
+        require_once(self.soft)
         _ = self.limited_joints, limited_rows(self), self.limited_distances
         _require_fallback_law(self)
 

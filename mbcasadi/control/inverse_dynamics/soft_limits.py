@@ -120,6 +120,14 @@ ADDED = (", lower side", ", slack")
 """Ends of the names of rows that a linear price adds."""
 
 
+def require_once(soft: Sequence[SoftLimit]) -> None:
+    """Raise `ProblemError` where a kind or name has two prices."""
+    names = [limit.limits for limit in soft]
+    for name in names:
+        if names.count(name) > 1:
+            raise ProblemError(f"soft limit {name!r} has {names.count(name)} prices; expected one")
+
+
 def require_soft(names: Sequence[str], soft: Sequence[SoftLimit]) -> None:
     """Raise `ProblemError` unless each soft limit covers rows that can be soft."""
     for limit in soft:

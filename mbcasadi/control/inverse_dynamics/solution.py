@@ -125,6 +125,7 @@ class InverseDynamicsSolution:
             lines.append("  the problem is feasible")
             named = _violated_rows(self.problem, self.violations)
             lines += (["  the candidate violates:", *named]) if named else []
+            lines += [f"  {name} gave way by {amount:.3g}" for name, amount in self.relaxed.items()]
         return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ non-negative least squares and feasibility by linear programs.
 
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 import pytest
 from full_problem import column, independent, least_squares_within, numbers
@@ -329,6 +330,43 @@ def test_contacts_of_two_bodies_share_the_load_and_one_takes_more_where_the_othe
     np.testing.assert_allclose(forces(sharing=free), least, atol=1e-4)
     spared = forces(0.2 * weight, sharing=free)
     np.testing.assert_allclose(spared, [[0.2, 0.0, 0.0], [0.8, 0.0, 0.0]], atol=1e-4)
+
+
+def test_a_rope_that_is_a_users_row_only_pulls():
+    """A mass of 2 kg on a rope of 1.5 m: m (a - g) = u + lam (x, z), lam <= 0 pulls inwards."""
+    q, v = ca.SX.sym("q", 2), ca.SX.sym("v", 2)
+    system = mb.from_lagrangian(
+        q,
+        v,
+        kinetic=ca.sumsqr(v),
+        potential=2 * 9.81 * q[1],
+        B=np.eye(2),
+        phi=(ca.sumsqr(q) - 1.5**2) / 2,
+        ctrl_range=[[-40.0, 40.0]] * 2,
+        name="rope",
+    )
+    name = system.constraint_names[0]
+    task = PostureTask(kp=1e-6)
+    rope = InverseDynamicsQP(
+        system, [task], loop_force_limits=LoopForceLimits({name: (-np.inf, 0.0)})
+    )
+    rod, held = InverseDynamicsQP(system, [task]), 0
+    for angle in np.linspace(0.2, 6.2, 25):
+        place = 1.5 * np.array([np.sin(angle), -np.cos(angle)])
+        speed = 2.0 * np.array([np.cos(angle), np.sin(angle)])
+        ref = np.concatenate([place, speed, [0.0, -4.0]])
+        solution, free = rope.solve(place, speed, ref), rod.solve(place, speed, ref)
+        assert solution.solved
+        pull = 2.0 * solution.a + [0.0, 2 * 9.81] - solution.p  # lam (x, z)
+        np.testing.assert_allclose(pull, solution.lam[0] * place, rtol=0, atol=1e-8)
+        assert solution.lam[0] <= 1e-7
+        assert solution.determined[0]
+        if free.lam[0] > 1e-3:
+            assert solution.lam[0] == pytest.approx(0.0, abs=1e-7)
+            held += 1
+        else:
+            np.testing.assert_allclose(solution.p, free.p, rtol=0, atol=1e-6)
+    assert 3 <= held <= 22
 
 
 def test_a_loop_that_is_off_has_no_force_and_no_range():
