@@ -3,6 +3,7 @@
 from mbcasadi.control import laws, regulators
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.distance_limits import DistanceLimits
+from mbcasadi.control.inverse_dynamics.explanation import Explanation
 from mbcasadi.control.inverse_dynamics.joint_limits import JointLimits
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
 from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits
@@ -26,6 +27,7 @@ __all__ = [
     "DirectionTask",
     "DistanceLimits",
     "DistanceTask",
+    "Explanation",
     "FrameTask",
     "FunctionTask",
     "Gains",
