@@ -2,7 +2,11 @@
 
 from mbcasadi.control import laws, regulators
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.distance_limits import DistanceLimits
+from mbcasadi.control.inverse_dynamics.explanation import Explanation
 from mbcasadi.control.inverse_dynamics.joint_limits import JointLimits
+from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
+from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits
 from mbcasadi.control.inverse_dynamics.observer import DisturbanceObserver
 from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
@@ -22,15 +26,19 @@ __all__ = [
     "ComTask",
     "CondensedQP",
     "DirectionTask",
+    "DistanceLimits",
     "DistanceTask",
     "DisturbanceObserver",
+    "Explanation",
     "FrameTask",
     "FunctionTask",
     "Gains",
     "InverseDynamicsQP",
     "InverseDynamicsSolution",
     "JointLimits",
+    "LoadSharing",
     "LookAtTask",
+    "LoopForceLimits",
     "MomentumTask",
     "OutputTask",
     "PostureTask",

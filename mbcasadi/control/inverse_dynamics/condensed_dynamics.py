@@ -126,21 +126,30 @@ def _rooted(given: dict[str, ca.SX]) -> Rooted:
     )
 
 
-def condense(
-    dynamics: Dynamics, root: Rooted, *, row_scale: ca.SX | ca.DM, rank_tol: float
-) -> Condensed:
-    """Return the condensed dynamics.
+def constraint_basis(
+    root: Rooted, *, row_scale: ca.SX | ca.DM, rank_tol: float
+) -> linalg.RowBasis[ca.SX]:
+    """Return an orthonormal basis of the rows in the mass metric, taken in their order.
 
     Args:
-        dynamics: the matrices, M definite.
-        root: the same in other coordinates.
+        root: the dynamics.
         row_scale: (m,) usual length of each row in the mass metric.
         rank_tol: a row is dropped when the part of it that is independent of the rows above,
             in the mass metric, is at most this fraction of its own length or of its usual one
             (so that a vanishing row is dropped too).
     """
+    return linalg.row_basis(root.X, row_scale=row_scale, rank_tol=rank_tol, pivot=False)
+
+
+def condense(dynamics: Dynamics, root: Rooted, basis: linalg.RowBasis[ca.SX]) -> Condensed:
+    """Return the condensed dynamics.
+
+    Args:
+        dynamics: the matrices, M definite.
+        root: the same in other coordinates.
+        basis: of its rows.
+    """
     B, L = dynamics.B, root.L
-    basis = linalg.row_basis(root.X, row_scale=row_scale, rank_tol=rank_tol, pivot=False)
     R, inverse = basis.R, linalg.inverse_diagonal(basis)
     F = linalg.tree_solve_lower(L, basis.V)
     Y_B = linalg.product(F.T, B)

@@ -6,7 +6,13 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, condense, rooted
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
+    Condensed,
+    condense,
+    constraint_basis,
+    rooted,
+)
+from mbcasadi.control.inverse_dynamics.load_sharing import SharedLoads, share_loads
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import (
     ForceWeights,
@@ -32,6 +38,8 @@ class CondensedProblem:
         condensed: motion and multipliers that follow from p.
         H, g: cost at y = 0, see `objective`.
         whitened: y as a function of the unknown x of the QP.
+        basis: of the constraint rows.
+        shared: how multipliers are shared, or None.
     """
 
     clipped: ca.SX
@@ -42,6 +50,8 @@ class CondensedProblem:
     H: ca.SX
     g: ca.SX
     whitened: Whitened
+    basis: linalg.RowBasis[ca.SX]
+    shared: SharedLoads | None
 
 
 def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> CondensedProblem:
@@ -52,18 +62,22 @@ def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> C
         problem: its parts, as scalars or as matrices.
         units: of the problem.
     """
-    condensed = condense(
-        problem.definite,
-        rooted(problem.definite, problem.v),
+    root = rooted(problem.definite, problem.v)
+    basis = constraint_basis(
+        root,
         row_scale=row_scale_at(ca.DM(units.rows), setup.rank_tol, problem.gap),
         rank_tol=setup.rank_tol,
     )
+    condensed = condense(problem.definite, root, basis)
+    problem, shared = share_loads(setup, problem, basis, units)
     problem, clipped = _clip_errors(problem, condensed, units)
     problem = replace(problem, rows=reachable(problem.rows, condensed, problem.actuators))
     weights = units.force_weights(setup)
     H, g = objective(setup, problem, condensed, weights)
     whitened = whiten(H, g, weights.internal)
-    return CondensedProblem(clipped, problem, units, weights, condensed, H, g, whitened)
+    return CondensedProblem(
+        clipped, problem, units, weights, condensed, H, g, whitened, basis, shared
+    )
 
 
 def _clip_errors(

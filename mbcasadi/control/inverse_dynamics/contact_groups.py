@@ -49,6 +49,11 @@ class ContactGroup:
     arms: Array
     sole: Sole | None = None
 
+    @property
+    def rows(self) -> int:
+        """Number of constraint rows."""
+        return 3 if len(self.members) == 1 else int(point_map(self.arms)[0].shape[1])
+
 
 @dataclass(frozen=True)
 class ContactRows:

@@ -94,9 +94,13 @@ class InverseDynamicsQP(Setup):
             period where that is no multiple of it.
         delay: ticks from a measurement to the moment at which its control acts, by which
             servos and observer are foreseen; 0 by default, and what `validate` is given.
+        loop_force_limits: `LoopForceLimits` of the forces of equality constraints, by their names.
+        sharing: `LoadSharing` of loads that the motion does not determine. None: dependent rows
+            carry nothing, in their order; `LoadSharing()` where `loop_force_limits` is given.
+        distance_limits: `DistanceLimits` between geoms of the model, viable as those of joints.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
-            tasks, "friction", "forces" (limits) and "normals" of the contacts, "prices"; see
-            `tuning.py`.
+            tasks, "friction", "forces" (limits) and "normals" of the contacts, "limits" of joints,
+            actuators and distances, "prices"; see `tuning.py`.
         stabilisation: ω, 1/s: loops obey `A a + c + 2 ω A v + ω² phi = 0`.
         contact_damping: 1/s: active contacts obey `J_c a + c_c + damping J_c v = 0`.
         rank_tol: relative size below which a constraint direction is dropped.
@@ -239,6 +243,7 @@ class InverseDynamicsQP(Setup):
             problem=CondensedQP.of(state, self.row_names, self.stages.qp.cones),
             a=state["a"].ravel(),
             lam=state["lam"].ravel(),
+            determined=state["determined"].ravel() > 0,
             contact_forces=state["contact_force"].reshape(-1, 3),
             p=state["p"].ravel(),
             independent_rows=state["independent_rows"].ravel(),

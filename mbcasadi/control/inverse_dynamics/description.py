@@ -108,7 +108,9 @@ def _monitors(setup: Setup) -> tuple[Signal, ...]:
 
 
 def _notes(setup: Setup) -> dict[str, str]:
-    return {
+    distances = setup.limited_distances
+    left_out = () if distances is None else distances.left_out
+    return ({"distances without a formula": ", ".join(left_out)} if left_out else {}) | {
         "law": "inverse dynamics as a condensed QP",
         "tasks": ", ".join(task.name for task in setup.tasks),
         "friction": ", ".join(

@@ -3,7 +3,8 @@
 A limit is all rows of one thing: both ends of a motor's range, all faces of a cone. The rows of a
 dual ray are a candidate (J. Gleeson, J. Ryan, Identifying minimally infeasible subsystems of
 inequalities, ORSA J. Computing 1990); limits are left out one by one while the rest stays
-infeasible (J. Chinneck, E. Dravnieks, ORSA J. Computing 1991).
+infeasible, those with the least share in the ray first (J. Chinneck, E. Dravnieks, ORSA J.
+Computing 1991).
 """
 
 import re
@@ -76,17 +77,22 @@ def excluding_limits(
         exactly: tasks that have to be met without error; they count as limits.
     """
     groups, A, b = _one_sided(problem, tasks, exactly)
-    support = _violated(A, b, np.ones(len(b), bool))
-    if support is None:
+    ray = _dual_ray(A, b, np.ones(len(b), bool))
+    if ray is None:
         return ()
-    left = {name: rows for name, rows in groups.items() if np.any(support[rows])}
-    if _violated(A, b, _chosen(left, len(b))) is None:
+    left = _with_share(groups, ray)
+    if _dual_ray(A, b, _chosen(left, len(b))) is None:
         left = dict(groups)  # rounding in the ray: begin with all
-    for name in list(left):
+    for name in sorted(left, key=lambda name: float(ray[groups[name]].sum())):
         rest = {other: rows for other, rows in left.items() if other != name}
-        if _violated(A, b, _chosen(rest, len(b))) is not None:
+        if _dual_ray(A, b, _chosen(rest, len(b))) is not None:
             left = rest
     return tuple(left)
+
+
+def _with_share(groups: Mapping[str, list[int]], ray: Array) -> dict[str, list[int]]:
+    """Return the groups of which a row has a share in a ray."""
+    return {name: rows for name, rows in groups.items() if np.any(ray[rows] > CONTRADICTORY)}
 
 
 def _one_sided(
@@ -124,10 +130,10 @@ def _chosen(groups: Mapping[str, Sequence[int]], m: int) -> NDArray[np.bool_]:
     return chosen
 
 
-def _violated(A: Array, b: Array, chosen: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-    """Return the rows of a dual ray where the chosen rows have no solution; None where they do.
+def _dual_ray(A: Array, b: Array, chosen: NDArray[np.bool_]) -> Array | None:
+    """Return a dual ray (m,) where the chosen rows have no solution; None where they have one.
 
-    The ray is that of `min t, A y - t <= b, t >= 0`.
+    The ray is that of `min t, A y - t <= b, t >= 0`: shares of the rows that sum up to 1.
     """
     from scipy.optimize import linprog  # heavy, and needed for explanations only
 
@@ -144,6 +150,6 @@ def _violated(A: Array, b: Array, chosen: NDArray[np.bool_]) -> NDArray[np.bool_
     )
     if least.x is None or least.x[-1] <= CONTRADICTORY:
         return None
-    support = np.zeros(len(b), bool)
-    support[places] = np.abs(least.ineqlin.marginals) > CONTRADICTORY
-    return support
+    ray = np.zeros(len(b))
+    ray[places] = np.abs(least.ineqlin.marginals)
+    return ray

@@ -8,6 +8,7 @@ import numpy as np
 
 from mbcasadi.control.inverse_dynamics.observer import Observed, observed
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.tuned_limits import limits_in_order
 from mbcasadi.control.inverse_dynamics.tuning import Tuned, tuned_values
 from mbcasadi.qp.input_guard import (
     MASK_ON,
@@ -120,6 +121,9 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
         ends = ([getattr(x, end) for x in setup.tuning] for end in ("lower", "upper"))
         is_commanded = ca.logic_and(is_commanded, is_within(commanded["tuning"], *ends))
         is_commanded = ca.logic_and(is_commanded, _tuned_at(setup, commanded["tuning"]).valid)
+        if "limits" in setup.tunable:
+            ordered = limits_in_order(_entries(setup, commanded["tuning"]))
+            is_commanded = ca.logic_and(is_commanded, ordered)
     safe = replace_invalid(is_measured, measured, nominal)
     safe |= replace_invalid(is_commanded, commanded, nominal)
     q, on = normalise_quaternions(safe["q"], quaternions), safe["mask"] > MASK_ON

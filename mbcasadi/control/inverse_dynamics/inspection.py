@@ -5,6 +5,7 @@ import casadi as ca
 from mbcasadi.control.inverse_dynamics.condensed_problem import condensed_problem
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, with_active_set
+from mbcasadi.control.inverse_dynamics.load_sharing import DETERMINED, undetermined
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import has_loops
 from mbcasadi.control.inverse_dynamics.problem import assemble_problem
@@ -17,8 +18,9 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     """Return (q, v, [act], ref, [tuning], mask, [z], x) → the QP in y = (p, w), and more at x.
 
     Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
-    `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`, `violation` (m,), and of the
-    tasks `task_map`, `task_right`, `task_weight` (see `TaskShares`), `error`, `target`.
+    `lam` and `determined` (equality rows), `contact_force` (3 nc,), `independent_rows`,
+    `violation` (m,), and of the tasks `task_map`, `task_right`, `task_weight` (see `TaskShares`),
+    `error`, `target`.
 
     Args:
         setup: the options.
@@ -49,6 +51,9 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     value = rows.value(p, lam, w, condensed.acceleration(p))
     nothing = ca.DM.zeros(setup.system.nv)
     disturbance = nothing if problem.observed is None else problem.observed.force
+    contacts, m_lam = problem.contacts, lam.numel()
+    part = undetermined(qp.basis, problem.on[:first, 0], scales.rows[:first])
+    freedom = (part if qp.shared is None else qp.shared.part).freedom
     outputs = {
         "H": ca.diagcat(ca.tril2symm(ca.tril(qp.H)), whitened.free * ca.DM.eye(n - qp.H.shape[0])),
         "g": qp.g,
@@ -60,8 +65,10 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
         "y": y,
         "p": p,
         "a": condensed.acceleration(p),
-        "lam": lam[:first, 0],
-        "contact_force": problem.contacts.of_lam @ lam[first:, 0] + problem.contacts.of_w @ w,
+        "lam": (lam if qp.shared is None else qp.shared.multipliers(lam, w))[:first, 0],
+        "determined": freedom[:first, 0] <= DETERMINED,
+        "contact_force": contacts.of_lam @ lam[m_lam - contacts.of_lam.shape[1] :, 0]
+        + contacts.of_w @ w,
         "independent_rows": condensed.kept,
         "violation": violations_of(rows, value),
         "task_map": problem.tasks.J @ condensed.T,

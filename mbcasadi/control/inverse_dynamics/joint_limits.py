@@ -61,16 +61,16 @@ class LimitedJoints:
     Attributes:
         names: of the joints.
         dofs, places: indices in v and in q.
-        lower, upper: (k,) positions.
+        lower, upper: (k,) positions, also as expressions.
         velocity, acceleration, braking: (k,).
     """
 
     names: tuple[str, ...]
     dofs: tuple[int, ...]
     places: tuple[int, ...]
-    lower: Array
-    upper: Array
-    velocity: Array
+    lower: Array | ca.SX
+    upper: Array | ca.SX
+    velocity: Array | ca.SX
     acceleration: Array
     braking: Array
 
@@ -166,7 +166,9 @@ def _stop_bound(left: ca.SX, v: ca.SX, braking: float, h: float) -> ca.SX:
     return braking_bound(left, v, braking, h)
 
 
-def _speed_bound(v: ca.SX, braking: float, velocity: float, acceleration: float, h: float) -> ca.SX:
+def _speed_bound(
+    v: ca.SX, braking: float, velocity: float | ca.SX, acceleration: float, h: float
+) -> ca.SX:
     """Return the largest acceleration that speed and acceleration allow; infinite for none.
 
     Args:
@@ -175,7 +177,7 @@ def _speed_bound(v: ca.SX, braking: float, velocity: float, acceleration: float,
         velocity, acceleration: limits; infinite for none.
         h: length of the tick, s.
     """
-    if not np.isfinite(velocity):
+    if not isinstance(velocity, ca.SX) and not np.isfinite(velocity):
         return ca.SX(acceleration)
     least = -acceleration if np.isnan(braking) else -braking
     slowing = (velocity - v) / h

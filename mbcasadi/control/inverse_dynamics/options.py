@@ -10,11 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactGroup, contact_groups_of
+from mbcasadi.control.inverse_dynamics.distance_limits import (
+    DistanceLimits,
+    LimitedDistances,
+    limited_distances,
+)
 from mbcasadi.control.inverse_dynamics.joint_limits import (
     JointLimits,
     LimitedJoints,
     limited_joints,
 )
+from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
+from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits, limited_rows
 from mbcasadi.control.inverse_dynamics.observer import (
     DisturbanceObserver,
     learning_gain,
@@ -23,7 +30,8 @@ from mbcasadi.control.inverse_dynamics.observer import (
 )
 from mbcasadi.control.inverse_dynamics.servo_stability import require_stable
 from mbcasadi.control.inverse_dynamics.servos import Servos, servos_of
-from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit, price_parameters
+from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit, price_parameters, require_once
+from mbcasadi.control.inverse_dynamics.tuned_limits import limit_parameters
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
@@ -89,6 +97,9 @@ class Setup:
     servo_plant: str = "model"
     servo_timestep: float | None = None
     delay: int | None = None
+    loop_force_limits: LoopForceLimits | None = None
+    sharing: LoadSharing | None = None
+    distance_limits: DistanceLimits | None = None
     tunable: Sequence[str] = ()
     stabilisation: float = 0.0
     contact_damping: float = 0.0
@@ -126,7 +137,8 @@ class Setup:
             require_choice("tunable", each, TUNABLE)
         _require_tasks(self.tasks, self.gains)
         require_contacts(self.contacts)
-        _ = self.limited_joints, self.contact_groups
+        require_once(self.soft)
+        _ = self.limited_joints, limited_rows(self), self.limited_distances, self.contact_groups
         if self.observer is not None:
             learning_gain(self.observer, self.period, self.delay_ticks)
         if self.servos is not None:
@@ -187,8 +199,12 @@ class Setup:
         tasks = list(zip(self.tasks, self.gains, strict=True))
         contacts = list(zip(self.contact_names, self.contacts, strict=True))
         own = tuning_parameters(self.tunable, self.system, tasks, contacts)
+        limits: list[TuningParameter] = []
+        if "limits" in self.tunable:
+            names = self.system.actuator_names
+            limits = limit_parameters(names, self.limited_joints, self.limited_distances)
         prices = price_parameters(self.soft) if "prices" in self.tunable else []
-        return (*own, *prices)
+        return (*own, *limits, *prices)
 
     @cached_property
     def contact_groups(self) -> tuple[ContactGroup, ...]:
@@ -243,12 +259,27 @@ class Setup:
         """Ranges of controls and of actuator forces."""
         return require_ranges(self.system, self.ctrl_limits, self.force_limits)
 
+    @property
+    def load_sharing(self) -> LoadSharing | None:
+        """How loads are shared; limits of loop forces need a way."""
+        if self.sharing is None and self.loop_force_limits is not None:
+            return LoadSharing()
+        return self.sharing
+
     @cached_property
     def limited_joints(self) -> LimitedJoints | None:
         """The limits of joints as numbers."""
         if self.joint_limits is None:
             return None
         return limited_joints(self.system, self.joint_limits, self.ranges)
+
+    @cached_property
+    def limited_distances(self) -> LimitedDistances | None:
+        """The pairs whose distance is kept."""
+        if self.distance_limits is None:
+            return None
+        used = [contact.frame for contact in self.contacts]
+        return limited_distances(self.system, self.distance_limits, used)
 
     @checked
     def reference_at(self, q: ArrayLike) -> Array:

@@ -23,6 +23,7 @@ from mbcasadi.constraints import stabilised_bias
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.cone_rows import cone_rows
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows, contact_rows
+from mbcasadi.control.inverse_dynamics.distance_limits import distance_rows
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
     Sizes,
@@ -35,6 +36,8 @@ from mbcasadi.control.inverse_dynamics.inequalities import (
     torque_rows,
 )
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
+from mbcasadi.control.inverse_dynamics.load_sharing import rows_on
+from mbcasadi.control.inverse_dynamics.loop_force_limits import loop_force_rows
 from mbcasadi.control.inverse_dynamics.observer import Observed
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.servo_dynamics import (
@@ -45,6 +48,7 @@ from mbcasadi.control.inverse_dynamics.servo_dynamics import (
     with_servos,
 )
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
+from mbcasadi.control.inverse_dynamics.tuned_limits import tuned_actuators, tuned_joints
 from mbcasadi.control.tasks.task import own_slices
 from mbcasadi.system import evaluate
 from mbcasadi.system.actuator_model import ActuatorModel, actuator_model
@@ -95,6 +99,7 @@ class Problem:
         p_ref: (nu,) reference of the actuator forces in the regularisation.
         f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
         observed: the state of the observer, or None without one.
+        on: (m,) one for each row of G that is on.
     """
 
     dynamics: Dynamics
@@ -109,6 +114,7 @@ class Problem:
     p_ref: ca.SX
     f_ref: ca.SX
     observed: Observed | None
+    on: ca.SX
 
 
 def assemble_problem(setup: Setup, at: Inputs) -> Problem:
@@ -120,6 +126,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     ahead = None if servo is None else servo.ahead
     model = actuator_model(system, setup.ranges, setup.period, at.q, at.v, at.act, ahead)
     actuators, sums = joint_sums(system, model)
+    actuators = tuned_actuators(actuators, system.actuator_names, at.tuning)
     contacts = contact_rows(
         system,
         setup.contact_groups,
@@ -148,10 +155,14 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             torque_rows(actuators, system.actuator_names, sizes),
             sum_rows(sums, sizes),
             friction_rows(contacts_now, setup.contact_names, at.on[:nc, 0], contacts, sizes),
-            joint_rows(setup.limited_joints, (at.q, at.v), setup.period, sizes),
             sole_rows(setup.contact_names, contacts, sizes),
-            cone_rows(contacts_now, setup.contact_names, contacts, sizes),
+            loop_force_rows(setup, at, sizes),
+            joint_rows(
+                tuned_joints(setup.limited_joints, at.tuning), (at.q, at.v), setup.period, sizes
+            ),
+            distance_rows(setup.limited_distances, (at.q, at.v), setup.period, sizes, at.tuning),
             end_rows(servos, servo, joint_sums(system, forces_alone(model, setup.ranges)), sizes),
+            cone_rows(contacts_now, setup.contact_names, contacts, sizes),
         ]
     )
     p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)
@@ -169,6 +180,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         p_ref=p_ref,
         f_ref=f_ref,
         observed=at.observed,
+        on=rows_on(setup, at),
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights, Problem
 from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows, soften
-from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
 
 Array = NDArray[np.float64]
 
@@ -71,16 +71,18 @@ class ProblemScales:
         weight = self.force_weights(setup).internal
         return soften(problem, setup.soft, tuning, self, weight)
 
-    def of_soft_rows(self, setup: Setup, names: tuple[str, ...]) -> "ProblemScales":
+    def of_soft_rows(self, setup: Setup, names: tuple[str, ...], cones: int) -> "ProblemScales":
         """Return the scales with those of the rows that linear prices add.
 
         Args:
             setup: the options.
             names: of all rows.
+            cones: number of quadratic cones, whose rows are the last.
         """
         linear = [x.row for x in soft_rows(names, setup.soft) if x.slack >= 0]
         added = np.repeat(self.inequalities[linear], 2)
-        return replace(self, inequalities=np.concatenate([self.inequalities, added]))
+        own, of_cones = np.split(self.inequalities, [self.inequalities.size - CONE_ROWS * cones])
+        return replace(self, inequalities=np.concatenate([own, added, of_cones]))
 
     def force_weights(self, setup: Setup) -> ForceWeights:
         """Return the weights of the regularisation: shares of the tasks' cost."""

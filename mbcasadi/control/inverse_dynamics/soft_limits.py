@@ -19,7 +19,7 @@ import casadi as ca
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.inequalities import Rows, some_rows, stack_rows
 from mbcasadi.description import TuningParameter
-from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
 from mbcasadi.description.status import FLAG_BITS
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_numbers, require_positive
@@ -32,7 +32,7 @@ SOFT_KINDS = {
     "joints": "joint '*': range",
     "normal forces": "contact '*': normal force",
     "friction": "contact '*': friction, face *",
-    "loop forces": "loop '*'",
+    "loop forces": "loop '*': force*",
     "distances": "distance '*'",
 }
 """Names of rows, by what is limited."""
@@ -46,6 +46,7 @@ LEAST_PRICE = 1e-6
 RELAXED_SHARE = 1e-3
 """A row counts as relaxed where it is violated by more than this share of what is in it."""
 
+QUADRATIC_ROWS = "contact *: friction cone, *"
 CLIPPED_ROWS = "actuator '*': force range"
 """Rows that the output never leaves, whatever the QP says: they cannot be soft."""
 
@@ -120,6 +121,14 @@ ADDED = (", lower side", ", slack")
 """Ends of the names of rows that a linear price adds."""
 
 
+def require_once(soft: Sequence[SoftLimit]) -> None:
+    """Raise `ProblemError` where a kind or name has two prices."""
+    names = [limit.limits for limit in soft]
+    for name in names:
+        if names.count(name) > 1:
+            raise ProblemError(f"soft limit {name!r} has {names.count(name)} prices; expected one")
+
+
 def require_soft(names: Sequence[str], soft: Sequence[SoftLimit]) -> None:
     """Raise `ProblemError` unless each soft limit covers rows that can be soft."""
     for limit in soft:
@@ -129,6 +138,12 @@ def require_soft(names: Sequence[str], soft: Sequence[SoftLimit]) -> None:
             raise ProblemError(
                 f"soft limit {limit.limits!r}: no row has this name; expected one of {kinds} that "
                 f"the controller has, or of its rows: {', '.join(names)}"
+            )
+        conic = [name for name in covered if fnmatchcase(name, QUADRATIC_ROWS)]
+        if conic:
+            raise ProblemError(
+                f"soft limit {limit.limits!r}: {conic[0]} is of a quadratic cone; expected a "
+                "contact with a pyramid, or other rows"
             )
         hard = [name for name in covered if fnmatchcase(name, CLIPPED_ROWS)]
         if hard:
@@ -199,7 +214,10 @@ def soften(
     ]
     no_force = ca.SX(problem.contacts.of_w.shape[0], k)
     contacts = replace(problem.contacts, of_w=ca.horzcat(no_force, problem.contacts.of_w))
-    return replace(problem, rows=stack_rows([widened, *more]), contacts=contacts)
+    first = len(rows.names) - CONE_ROWS * rows.cones  # of the rows of cones, which stay the last
+    bounded = some_rows(widened, range(first))
+    cones = replace(some_rows(widened, range(first, len(rows.names))), cones=rows.cones)
+    return replace(problem, rows=stack_rows([bounded, *more, cones]), contacts=contacts)
 
 
 def _with_slack(row: Rows, j: int, k: int, turn: ca.SX) -> Rows:

@@ -77,6 +77,8 @@ class InverseDynamicsSolution:
         residual: (5,) dynamics, constraint, primal, stationarity, complementarity (relative).
         a: (nv,) acceleration.
         lam: (nc,) multipliers of the equality constraints.
+        determined: (nc,) whether motion and actuator forces determine each of them; the others
+            are shared as `sharing` says, or by the order of the rows.
         contact_forces: (number of contacts, 3) normal and two tangential forces, N.
         p: (nu,) actuator forces, N or N m.
         independent_rows: one for each independent constraint row, zero for dropped ones.
@@ -95,6 +97,7 @@ class InverseDynamicsSolution:
     residual: Array
     a: Array
     lam: Array
+    determined: NDArray[np.bool_]
     contact_forces: Array
     p: Array
     independent_rows: Array
@@ -132,6 +135,7 @@ class InverseDynamicsSolution:
             lines.append("  the problem is feasible")
             named = _violated_rows(self.problem, self.violations)
             lines += (["  the candidate violates:", *named]) if named else []
+            lines += [f"  {name} gave way by {amount:.3g}" for name, amount in self.relaxed.items()]
         return "\n".join(lines)
 
 

@@ -19,8 +19,13 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem, condensed_problem
 from mbcasadi.control.inverse_dynamics.fallback import offered_hold, safe_output_of
 from mbcasadi.control.inverse_dynamics.finish import FinishStage, carried_values
-from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.inputs import guard_inputs, input_symbols, with_active_set
+from mbcasadi.control.inverse_dynamics.inequalities import Rows, joint_sums
+from mbcasadi.control.inverse_dynamics.inputs import (
+    Inputs,
+    guard_inputs,
+    input_symbols,
+    with_active_set,
+)
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, has_loops, no_force
 from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem
@@ -30,6 +35,7 @@ from mbcasadi.description.qp_stages import UNBOUNDED, LeastDistanceStages
 from mbcasadi.linalg.scalars import in_scalars, lifted
 from mbcasadi.qp.quadratic_cones import warm_values
 from mbcasadi.qp.whitening import LeastDistance, Whitened, shift_bounds
+from mbcasadi.system.actuator_model import ActuatorModel, actuator_model
 
 Array = NDArray[np.float64]
 
@@ -72,14 +78,14 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     problem = assemble_problem(setup, at)
     scales = measure_problem(setup, symbols, problem)
     problem = scales.softened(setup, problem, at.tuning)
-    scales = scales.of_soft_rows(setup, problem.rows.names)
+    scales = scales.of_soft_rows(setup, problem.rows.names, problem.rows.cones)
     hold = offered_hold(setup, at, problem, scales)
-    limits = control_limits(setup, problem)
+    limits = control_limits(setup, untuned_actuators(setup, at, problem))
     safe = safe_output_of(setup, symbols, hold, no_force(problem.actuators), limits)
     m = len(problem.rows.names)
     symbols["z"] = with_active_set(setup, symbols["z"], m)
     offered = hold if setup.safe_output_kind == "safe" else {}
-    posed = Posed(_without_reports(problem), valid, at.accepted, offered)
+    posed = Posed(_without_reports(setup, problem), valid, at.accepted, offered)
     arguments = symbols
     if has_loops(problem) if loops is None else loops:
         posed, arguments = lifted("terms", symbols, posed)
@@ -159,10 +165,17 @@ def _some_rows(C: ca.SX, first: int, end: int) -> ca.SX:
     return type(C)(ca.evalf(C)[first:end, :] if C.is_constant() else C[first:end, :])
 
 
-def control_limits(setup: Setup, problem: Problem) -> tuple[Array, Array]:
+def untuned_actuators(setup: Setup, at: Inputs, problem: Problem) -> ActuatorModel:
+    """Return the actuators with the limits that no tuning changes."""
+    if "limits" not in setup.tunable:
+        return problem.actuators
+    model = actuator_model(setup.system, setup.ranges, setup.period, at.q, at.v, at.act)
+    return joint_sums(setup.system, model)[0]
+
+
+def control_limits(setup: Setup, actuators: ActuatorModel) -> tuple[Array, Array]:
     """Return constant limits (nu,) of the control: its own, and its force's by a constant gain."""
     lower, upper = (setup.ranges.ctrl[:, side].copy() for side in (0, 1))
-    actuators = problem.actuators
     for i in range(setup.system.nu):
         constant = actuators.gain[i].is_constant() and actuators.bias[i].is_zero()
         stateful = bool(setup.system.actuators) and setup.system.actuators[i].act is not None
@@ -176,11 +189,12 @@ def control_limits(setup: Setup, problem: Problem) -> tuple[Array, Array]:
     return lower, upper
 
 
-def _without_reports(problem: Problem) -> Problem:
+def _without_reports(setup: Setup, problem: Problem) -> Problem:
     """Return the problem without what only reports and its assembly read."""
     nothing = ca.SX(0, 1)
     return replace(
         problem,
         contacts=replace(problem.contacts, J=nothing, c=nothing),
         tasks=replace(problem.tasks, error=nothing, target=nothing),
+        on=nothing if setup.load_sharing is None else problem.on,
     )

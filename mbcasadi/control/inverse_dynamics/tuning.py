@@ -7,6 +7,7 @@ What an option `tunable` names becomes an input, with the tasks' and contacts' v
 - "friction": `<contact>.friction`;
 - "forces": `<contact>.min_force`, `<contact>.max_force`, N;
 - "normals": `<contact>.normal.x`, `.y`, `.z`, of any length from ½ on;
+- "limits": of joints, actuator forces and distances, see `tuned_limits.py`;
 - "prices": `<limits>.price` and `<limits>.linear` of soft limits (`soft_limits.py`).
 
 Everything else is a constant of the C, which is shorter and faster.
@@ -24,7 +25,7 @@ from mbcasadi.description import Contact, TuningParameter
 from mbcasadi.qp.friction_cone import contact_axes, symbolic_axes
 from mbcasadi.system import System
 
-TUNABLE = ("gains", "weights", "friction", "forces", "normals", "prices")
+TUNABLE = ("gains", "weights", "friction", "forces", "normals", "limits", "prices")
 
 LEAST_FRICTION = 1e-3
 """Least tuned coefficient: at zero a cone has no inside."""

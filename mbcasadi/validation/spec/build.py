@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control import DisturbanceObserver, InverseDynamicsQP, JointLimits, SoftLimit
+from mbcasadi.control import (
+    DistanceLimits,
+    DisturbanceObserver,
+    InverseDynamicsQP,
+    JointLimits,
+    LoadSharing,
+    LoopForceLimits,
+    SoftLimit,
+)
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
@@ -69,7 +77,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         ProblemError: the problem contradicts itself.
     """
     q0 = column("q0", q0, system.nq)
-    joints = spec.limits.joint
+    joints, distances = spec.limits.joint, spec.limits.distance
     tasks = [make_task(table) for table in spec.task]
     controller = InverseDynamicsQP(
         system,
@@ -85,6 +93,9 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         if spec.observer is None
         else DisturbanceObserver(**spec.observer.model_dump()),
         joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
+        distance_limits=None if distances is None else DistanceLimits(**distances.model_dump()),
+        loop_force_limits=LoopForceLimits(dict(spec.limits.loop)) if spec.limits.loop else None,
+        sharing=None if spec.sharing is None else LoadSharing(**spec.sharing.model_dump()),
         soft=[SoftLimit(**table.model_dump(exclude_none=True)) for table in spec.limits.soft],
         **spec.options.model_dump(exclude_none=True),
     )

@@ -35,6 +35,12 @@ Example:
     [[limits.soft]]                     # may be violated at a price
     limits = "joints"
 
+    [limits.loop]                       # forces of equality constraints, by name
+    pin = [-50.0, 50.0]                 # of each row, or a pair for each
+
+    [sharing]                           # of loads that the motion does not determine
+    kind = "free"
+
     [options]                           # of InverseDynamicsQP
     torque_weight = 1e-6
 
@@ -58,7 +64,7 @@ from mbcasadi.validation.spec.signals import StrictTable
 from mbcasadi.validation.spec.task_tables import AnyTask, Gain
 
 Range = tuple[float, float]
-Tunable = Literal["gains", "weights", "friction", "forces", "normals", "prices"]
+Tunable = Literal["gains", "weights", "friction", "forces", "normals", "limits", "prices"]
 
 
 class Start(StrictTable):
@@ -94,13 +100,33 @@ class Soft(StrictTable):
     linear: NotNegative = 0.0
 
 
+class Distances(StrictTable):
+    """Distances between geoms, as `DistanceLimits`."""
+
+    braking: Positive
+    margin: NotNegative = 0.0
+    bodies: tuple[str, ...] | None = None
+    pairs: tuple[str, ...] | None = None
+
+
+class Sharing(StrictTable):
+    """How constraints share loads, as `LoadSharing`."""
+
+    kind: Literal["free", "least"] = "free"
+    rows: Literal["loops", "all"] = "loops"
+    stiffness: dict[str, Gain] | None = None
+    preload: dict[str, float | tuple[float, ...]] | None = None
+
+
 class Limits(StrictTable):
     """Limits by the actuator's name, in place of the model's: `crank = [-1.0, 1.0]`."""
 
     ctrl: Annotated[dict[str, Range], Field(default_factory=dict)]
     force: Annotated[dict[str, Range], Field(default_factory=dict)]
     joint: Joints | None = None
+    distance: Distances | None = None
     soft: tuple[Soft, ...] = ()
+    loop: Annotated[dict[str, Range | tuple[Range, ...]], Field(default_factory=dict)]
 
 
 class Observer(StrictTable):
@@ -147,7 +173,8 @@ class Spec(StrictTable):
     task: Annotated[tuple[AnyTask, ...], Field(min_length=1)]
     contact: tuple[PointContact, ...] = ()
     mask: tuple[MaskSwitch, ...] = ()
-    limits: Annotated[Limits, Field(default_factory=lambda: Limits(ctrl={}, force={}))]
+    limits: Annotated[Limits, Field(default_factory=lambda: Limits(ctrl={}, force={}, loop={}))]
+    sharing: Sharing | None = None
     observer: Observer | None = None
     options: Options = Options()
     validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from mechanisms import closed, feet, stand, system_of
 
-from mbcasadi.control import InverseDynamicsQP, JointLimits, PostureTask
+from mbcasadi.control import (
+    InverseDynamicsQP,
+    JointLimits,
+    LoopForceLimits,
+    PostureTask,
+    SoftLimit,
+)
 from mbcasadi.control.inverse_dynamics.tick import make_stages
 from mbcasadi.qp.solver import controller_fun
 
@@ -15,6 +21,10 @@ CASES = {
     "four_bar": {},
     "quadruped": {"joint_limits": JointLimits(("FL_hip", "RR_thigh"), 1.0, 5.0)},
     "planar_3rrr": {"torque_reference": True},
+    "five_bar": {
+        "loop_force_limits": LoopForceLimits({"pin": (-2.0, 3.0)}),
+        "soft": [SoftLimit("loop forces", linear=0.1)],
+    },
     "arm_gripper": {"stabilisation": 20.0},
     "planar_biped": {},
     "humanoid": {"force_weight": 1e-6, "force_reference": True, "contact_damping": 5.0},

@@ -135,6 +135,7 @@ def test_what_was_relaxed_is_reported_in_the_rows_unit_and_sign(arm):
     assert names.name == "slack"
     assert names.components == ("joint 'shoulder': range",)
     assert names.units == ("rad/s²",)
+    assert "joint 'shoulder': range gave way by" in law.solve(q, v).explain()
 
 
 def test_prices_may_change_between_ticks(arm):
@@ -205,5 +206,7 @@ def test_soft_limits_of_nothing_or_of_what_an_actuator_gives_are_refused(arm):
         law_of_arm(arm, [SoftLimit("joint")])
     with pytest.raises(ProblemError, match="is what the actuator can give"):
         law_of_arm(arm, [SoftLimit("actuator '*': force range")])
+    with pytest.raises(ProblemError, match="soft limit 'joints' has 2 prices"):
+        law_of_arm(arm, [SoftLimit("joints"), SoftLimit("joints", price=2.0)])
     with pytest.raises(ProblemError, match="linear = -1"):
         SoftLimit("joints", linear=-1.0)

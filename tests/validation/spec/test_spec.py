@@ -178,6 +178,16 @@ def test_soft_limits_reach_the_controller():
     assert [x.name for x in experiment.controller.tuning] == ["joints.price", "joints.linear"]
 
 
+def test_limits_of_loop_forces_and_their_sharing_reach_the_controller():
+    limits = {"loop": {"pin": [[-5, 5], [-6, 6], [-7, 7]]}}
+    sharing = {"kind": "least", "stiffness": {"pin": 2.0}, "preload": {"pin": [0.0, 1.0, 0.0]}}
+    controller = four_bar(limits=limits, sharing=sharing).controller
+    assert controller.row_names[-3:] == tuple(f"loop 'pin': force {axis}" for axis in "xyz")
+    assert controller.sharing.kind == "least"
+    assert controller.sharing.preload == {"pin": (0.0, 1.0, 0.0)}
+    assert four_bar(limits={"loop": {"pin": [-5, 5]}}).controller.load_sharing is not None
+
+
 def test_limits_and_options_reach_the_controller():
     experiment = four_bar(limits={"ctrl": {"crank": [-0.5, 0.25]}}, options={"torque_weight": 3e-3})
     assert experiment.controller.controller.u_max == pytest.approx([0.25])

@@ -1,0 +1,128 @@
+"""Distances between bodies that are kept: self-collision, and obstacles of the model.
+
+The gap g of two geoms is accelerated by `g̈ = J a + J̇ v`. As a joint before its stop
+(`joint_limits.py`), it must stay such that the approach can be stopped before the margin, with a
+deceleration that is relied on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+
+from mbcasadi.argument_kinds import require_fields
+from mbcasadi.control.inverse_dynamics.inequalities import Rows, Sizes
+from mbcasadi.control.inverse_dynamics.joint_limits import braking_bound
+from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import require_name, require_numbers, require_positive
+from mbcasadi.system import System
+from mbcasadi.system.contacts import contacts_of
+from mbcasadi.system.geometry_contacts import GeometryContact
+
+
+@dataclass(frozen=True)
+class DistanceLimits:
+    """Distances between geoms that are kept.
+
+    Attributes:
+        braking: deceleration of an approach that is relied on, m/s².
+        margin: least distance, m; 0 until the surfaces touch.
+        bodies: pairs with a geom of one of these bodies; None for all. Pairs that are contacts of
+            the controller are left out.
+        pairs: pairs by name, "geom2 on geom1" as `mb.contacts_of` names them, in place of `bodies`.
+    """
+
+    braking: float
+    margin: float = 0.0
+    bodies: tuple[str, ...] | None = None
+    pairs: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        require_positive(braking=self.braking)
+        require_numbers(margin=self.margin)
+        if self.margin < 0:
+            raise ProblemError(f"margin = {self.margin}; expected a distance that is not negative")
+        if self.bodies is not None and self.pairs is not None:
+            raise ProblemError("distances by bodies and by pairs; expected one of them")
+
+
+@dataclass(frozen=True)
+class LimitedDistances:
+    """The distances of a system that are kept.
+
+    Attributes:
+        contacts: pairs, each with its gap.
+        left_out: names of pairs that may touch, and that have no formula.
+        limits: margin and braking.
+    """
+
+    contacts: tuple[GeometryContact, ...]
+    left_out: tuple[str, ...]
+    limits: DistanceLimits
+
+
+def limited_distances(
+    system: System, limits: DistanceLimits, used: Sequence[str]
+) -> LimitedDistances:
+    """Return the pairs whose distance is kept.
+
+    Args:
+        system: read from a model.
+        limits: what is kept.
+        used: frames of the controller's contacts.
+
+    Raises:
+        UnknownNameError: no such body or pair.
+        ProblemError: no pair that may touch has a formula.
+    """
+    found = contacts_of(system, limits.bodies)
+    contacts = [contact for contact in found if contact.name not in used]
+    if limits.pairs is not None:
+        for name in limits.pairs:
+            require_name("pair", name, [contact.name for contact in found])
+        contacts = [contact for contact in found if contact.name in limits.pairs]
+    left_out = [f"{pair.geom2} on {pair.geom1}" for pair in found.left_out]
+    if not contacts:
+        why = f"; without a formula: {', '.join(left_out)}" if left_out else ""
+        raise ProblemError(
+            f"no distance of '{system.name}' is limited: no pair of geoms may touch that has a "
+            f"formula and is no contact of the controller{why}"
+        )
+    return LimitedDistances(
+        tuple(contacts), () if limits.pairs is not None else tuple(left_out), limits
+    )
+
+
+def distance_rows(
+    distances: LimitedDistances | None,
+    state: tuple[ca.SX, ca.SX],
+    period: float,
+    sizes: Sizes,
+    tuning: Mapping[str, ca.SX],
+) -> Rows:
+    """Return the limits of distances as bounds of accelerations.
+
+    Args:
+        distances: what is limited; None for no row.
+        state: q, v at the start of the tick.
+        period: length of the tick, s.
+        sizes: of the unknowns.
+        tuning: entries of `tuning`, by name: `distances.margin`.
+    """
+    contacts = () if distances is None else distances.contacts
+    rows, lower = [ca.SX(0, sizes.nv)], [ca.SX(0, 1)]
+    for contact in contacts:
+        assert distances is not None
+        J, gap = ca.SX(contact.gap_jacobian(state[0])), contact.gap(state[0])[0]
+        left = gap - tuning.get("distances.margin", distances.limits.margin)
+        most = braking_bound(left, -(J @ state[1]), distances.limits.braking, period)
+        rows.append(J)
+        lower.append(-most - contact.gap_bias(*state))
+    return sizes.rows(
+        [f"distance '{contact.name}'" for contact in contacts],
+        ca.vertcat(*lower),
+        UNBOUNDED * ca.SX.ones(len(contacts)),
+        C_a=ca.sparsify(ca.vertcat(*rows)),
+    )
