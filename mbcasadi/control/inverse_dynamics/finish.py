@@ -18,6 +18,7 @@ from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
+from mbcasadi.control.inverse_dynamics.relaxed_rows import RELAXED_SHARE, excess, words
 from mbcasadi.control.inverse_dynamics.residuals import (
     RESIDUALS,
     ROUNDED,
@@ -26,12 +27,7 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     Cost,
     residuals,
 )
-from mbcasadi.control.inverse_dynamics.soft_limits import (
-    RELAXED_SHARE,
-    excess,
-    soft_rows,
-    words,
-)
+from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg.scalars import in_scalars
