@@ -6,8 +6,9 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.relaxed_rows import word_names
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
-from mbcasadi.control.inverse_dynamics.soft_limits import SoftRow, soft_rows, word_names
+from mbcasadi.control.inverse_dynamics.soft_limits import SoftRow, soft_rows
 from mbcasadi.control.inverse_dynamics.tick import Stages
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.reference import slot_signal

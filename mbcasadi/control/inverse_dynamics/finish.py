@@ -20,6 +20,7 @@ from mbcasadi.control.inverse_dynamics.observer import Observed, next_state
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
 from mbcasadi.control.inverse_dynamics.problem import Problem
+from mbcasadi.control.inverse_dynamics.relaxed_rows import RELAXED_SHARE, excess, words
 from mbcasadi.control.inverse_dynamics.residuals import (
     RESIDUALS,
     ROUNDED,
@@ -29,12 +30,7 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     residuals,
 )
 from mbcasadi.control.inverse_dynamics.servo_dynamics import next_memory
-from mbcasadi.control.inverse_dynamics.soft_limits import (
-    RELAXED_SHARE,
-    excess,
-    soft_rows,
-    words,
-)
+from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg.scalars import in_scalars

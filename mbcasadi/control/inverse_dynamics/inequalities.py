@@ -89,20 +89,6 @@ def stack_rows(parts: Sequence[Rows]) -> Rows:
     )
 
 
-def some_rows(rows: Rows, places: Sequence[int]) -> Rows:
-    """Return the rows at these places."""
-    chosen = list(places)
-    return Rows(
-        C_p=rows.C_p[chosen, :],
-        C_lam=rows.C_lam[chosen, :],
-        C_w=rows.C_w[chosen, :],
-        C_a=rows.C_a[chosen, :],
-        lower=rows.lower[chosen, 0],
-        upper=rows.upper[chosen, 0],
-        names=tuple(rows.names[i] for i in chosen),
-    )
-
-
 class Sizes(NamedTuple):
     """Numbers of actuator forces, multipliers, internal contact forces and accelerations."""
 

@@ -20,7 +20,6 @@ from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.inequalities import Rows, some_rows, stack_rows
 from mbcasadi.description import TuningParameter
 from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
-from mbcasadi.description.status import FLAG_BITS
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_numbers, require_positive
 
@@ -42,9 +41,6 @@ PRICE = 1e4
 
 LEAST_PRICE = 1e-6
 """Least tuned price."""
-
-RELAXED_SHARE = 1e-3
-"""A row counts as relaxed where it is violated by more than this share of what is in it."""
 
 QUADRATIC_ROWS = "contact *: friction cone, *"
 CLIPPED_ROWS = "actuator '*': force range"
@@ -233,34 +229,15 @@ def _zero(row: Rows) -> Rows:
     return replace(row, C_p=C_p, C_lam=C_lam, C_w=C_w, C_a=C_a)
 
 
-def excess(rows: Rows, value: ca.SX, w: ca.SX, soft: Sequence[SoftRow]) -> ca.SX:
-    """Return by how much soft rows exceed their bounds (k,): above positive, below negative.
-
-    Args:
-        rows: all rows, with slack.
-        value: their middles.
-        w: unknowns beside p; the slack comes first.
-        soft: the soft rows.
-    """
-    parts = []
-    for j, each in enumerate(soft):
-        own = value[each.row, 0] - rows.C_w[each.row, j] * w[j, 0]
-        upper, lower = rows.upper[each.row, 0], rows.lower[each.row, 0]
-        if each.slack >= 0:
-            start = rows.lower[each.slack, 0]
-            upper, lower = upper + start, rows.lower[each.other, 0] - start
-        parts.append(ca.fmax(own - upper, 0) - ca.fmax(lower - own, 0))
-    return ca.vertcat(*parts)
-
-
-def words(bits: ca.SX) -> ca.SX:
-    """Return truth values (k,) as words of 32 bits, the first one the lowest bit."""
-    k = bits.numel()
-    groups = [range(first, min(first + FLAG_BITS, k)) for first in range(0, k, FLAG_BITS)]
-    return ca.vertcat(*(sum(2.0**n * bits[i] for n, i in enumerate(each)) for each in groups))
-
-
-def word_names(k: int) -> tuple[str, ...]:
-    """Return names of these words."""
-    ends = [(first, min(first + FLAG_BITS, k) - 1) for first in range(0, k, FLAG_BITS)]
-    return tuple(f"bits of {first} to {last}" for first, last in ends)
+def some_rows(rows: Rows, places: Sequence[int]) -> Rows:
+    """Return the rows at these places."""
+    chosen = list(places)
+    return Rows(
+        C_p=rows.C_p[chosen, :],
+        C_lam=rows.C_lam[chosen, :],
+        C_w=rows.C_w[chosen, :],
+        C_a=rows.C_a[chosen, :],
+        lower=rows.lower[chosen, 0],
+        upper=rows.upper[chosen, 0],
+        names=tuple(rows.names[i] for i in chosen),
+    )

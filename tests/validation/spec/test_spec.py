@@ -188,6 +188,17 @@ def test_limits_of_loop_forces_and_their_sharing_reach_the_controller():
     assert four_bar(limits={"loop": {"pin": [-5, 5]}}).controller.load_sharing is not None
 
 
+def test_limits_of_distances_reach_the_controller(quadruped):
+    distance = {"braking": 5.0, "margin": 0.01, "pairs": ["FL on floor"]}
+    data = {"type": "inverse_dynamics_qp", "task": [{"type": "posture"}]}
+    spec = parse_spec(data | {"limits": {"distance": distance}})
+    controller = experiment_for_system(spec, quadruped, quadruped.tree.q0).controller
+    assert controller.row_names[-1] == "distance 'FL on floor'"
+    assert controller.distance_limits.margin == 0.01
+    with pytest.raises(ProblemError, match="braking"):
+        parse_spec(data | {"limits": {"distance": {"margin": 0.01}}})
+
+
 def test_limits_and_options_reach_the_controller():
     experiment = four_bar(limits={"ctrl": {"crank": [-0.5, 0.25]}}, options={"torque_weight": 3e-3})
     assert experiment.controller.controller.u_max == pytest.approx([0.25])
