@@ -5,6 +5,7 @@ import numpy as np
 
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
+from mbcasadi.control.inverse_dynamics.servos import servo_note
 from mbcasadi.control.inverse_dynamics.tick import Stages
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.reference import slot_signal
@@ -89,7 +90,8 @@ def _monitors(setup: Setup) -> tuple[Signal, ...]:
 
 
 def _notes(setup: Setup) -> dict[str, str]:
-    return {
+    servos = {} if setup.servos is None else {"servos": servo_note(setup.servos.plant)}
+    return servos | {
         "law": "inverse dynamics as a condensed QP",
         "tasks": ", ".join(task.name for task in setup.tasks),
         "friction": ", ".join(

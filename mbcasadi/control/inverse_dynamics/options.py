@@ -16,7 +16,7 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
     limited_joints,
 )
 from mbcasadi.control.inverse_dynamics.servo_stability import require_stable
-from mbcasadi.control.inverse_dynamics.servos import Servos, servos_of
+from mbcasadi.control.inverse_dynamics.servos import ServoPlant, Servos, servo_plant_of, servos_of
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
@@ -135,6 +135,11 @@ class Setup:
     def servos(self) -> Servos | None:
         """What the servos do during a tick; None where there is none."""
         return servos_of(self)
+
+    @property
+    def plant_of_servos(self) -> ServoPlant:
+        """What the servos are stepped by."""
+        return servo_plant_of(self)
 
     @property
     def memory_names(self) -> tuple[str, ...]:

@@ -147,6 +147,13 @@ def servos_of(setup: "Setup") -> Servos | None:
     return Servos(indices, setup.system.actuator_names, coordinates, inertias, maps, plant)
 
 
+def servo_note(plant: ServoPlant) -> str:
+    """Return a plant in words; the flag `eulerdamp` is left out."""
+    rule = "euler" if plant.rule == UNDAMPED_EULER else plant.rule
+    step = "" if rule in ("continuous", "start") else f" with steps of {plant.timestep:g} s"
+    return f"{rule}{step}, delay {plant.delay}"
+
+
 def servo_plant_of(setup: "Setup") -> ServoPlant:
     """Return what steps the servos: what is given, or the model's own integrator.
 

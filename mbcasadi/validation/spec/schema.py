@@ -52,6 +52,9 @@ from mbcasadi.validation.spec.signals import StrictTable
 from mbcasadi.validation.spec.task_tables import AnyTask, Gain
 
 Range = tuple[float, float]
+ServoPlant = Literal[
+    "model", "continuous", "euler", "rk4", "implicit", "implicitfast", "discrete", "start"
+]
 Tunable = Literal["gains", "weights", "friction", "forces", "normals"]
 
 
@@ -98,6 +101,9 @@ class Options(StrictTable):
     contact_damping: NotNegative | None = None
     internal_forces: Literal["body", "none"] | None = None
     fallback: Literal["safe", "hold", "zero"] | None = None
+    servo_plant: ServoPlant | None = None
+    servo_timestep: Positive | None = None
+    delay: Annotated[int, Field(ge=0)] | None = None
     tunable: tuple[Tunable, ...] | None = None
     rank_tol: Positive | None = None
     tolerance: Positive | None = None
