@@ -167,6 +167,7 @@ def calls_of_tasks():
         "control.LookAtTask": {"frame": "tool"},
         "control.MomentumTask": {},
         "control.JointLimits": {},
+        "control.ActuatorLimits": {},
         "control.check_task": {"task": control.PostureTask(), "system": system, "states": 1},
         **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),
         **_task("PostureTask", control.PostureTask()),

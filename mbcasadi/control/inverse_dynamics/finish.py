@@ -18,7 +18,12 @@ from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
-from mbcasadi.control.inverse_dynamics.problem import Problem
+from mbcasadi.control.inverse_dynamics.remembering import (
+    next_state,
+    remembered_values,
+    servo_acceleration,
+    slowed_output,
+)
 from mbcasadi.control.inverse_dynamics.residuals import (
     RESIDUALS,
     Allowance,
@@ -26,11 +31,10 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     Cost,
     residuals,
 )
-from mbcasadi.control.inverse_dynamics.servo_dynamics import next_memory
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg.scalars import in_scalars
-from mbcasadi.qp.input_guard import active_signs, is_saturated
+from mbcasadi.qp.input_guard import active_signs, clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
 from mbcasadi.qp.whitening import Whitened
 
@@ -72,20 +76,6 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
     }
 
 
-def remembered_values(setup: Setup, problem: Problem) -> dict[str, ca.SX]:
-    """Return what the next state is made from, by name; nothing where z has no memory."""
-    if not setup.memory_size or problem.servo is None:
-        return {}
-    servo = problem.servo
-    return {
-        "servo.moment": servo.moment,
-        "servo.drift": servo.drift,
-        "servo.length": servo.length,
-        "servo.rate": servo.rate,
-        "servo.memory": servo.memory,
-    }
-
-
 @dataclass(frozen=True)
 class FinishStage:
     """What the stage is made from.
@@ -117,12 +107,12 @@ class FinishStage:
         carry = self.kind.sym("carry", self.layout.size)
         known = unpack(self.layout, carry)
         residual, p = self._residuals(known, solver["x"], solver["lam_a"])
-        known |= {"servo.acceleration": self._servo_acceleration(known, p)}
+        known |= servo_acceleration(known, p)
         judged = {
             key: value
             for key, value in known.items()
             if key in JUDGED
-            or key.startswith(("actuators.", "hold.", "servo."))
+            or key.startswith(("actuators.", "hold.", "servo.", "force."))
             or key.endswith("definite")
         }
         judged |= {"residual": residual, "p": p, "active": solver["active"], "flag": solver["flag"]}
@@ -166,20 +156,6 @@ class FinishStage:
         )
         return residual, p
 
-    def _servo_acceleration(self, known: dict[str, ca.SX], p: ca.SX) -> ca.SX:
-        """Return the accelerations of the servos' lengths, where z remembers them."""
-        if not self.setup.memory_size:
-            return type(p)(0, 1)
-        a = linalg.product(known["condensed.T"], p) + known["condensed.t"]
-        return linalg.product(known["servo.moment"].T, a) + known["servo.drift"]
-
-    def _memory(self, known: dict[str, ca.SX], solved: ca.SX) -> ca.SX:
-        """Return what the next tick knows of the servos."""
-        servos = self.setup.servos
-        if servos is None or not self.setup.memory_size:
-            return ca.SX(0, 1)
-        return next_memory(servos, known, solved)
-
     def _outcome(self, known: dict[str, ca.SX]) -> list[ca.SX]:
         """Return the controller's outputs."""
         tolerance, residual, valid = self.setup.tolerance, known["residual"], known["valid"]
@@ -203,9 +179,14 @@ class FinishStage:
         memory = inputs["z"][m : m + self.safe.size, 0] if self.safe.size else ca.SX(0, 1)
         u_solved = actuators.controls(known["p"])
         u_free, u, remembered = self.safe.step(memory, offered, measured, optimal, u_solved)
+        if self.setup.remembers_force:
+            near = slowed_output(self.setup, known, actuators, u)
+            u = ca.if_else(optimal, u, clamp(near, self.safe.u_min, self.safe.u_max))
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
         z_next = ca.vertcat(
-            optimal * active_signs(known["active"]), remembered, self._memory(known, optimal)
+            optimal * active_signs(known["active"]),
+            remembered,
+            next_state(self.setup, known, optimal, actuators, u),
         )
         return [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]

@@ -9,12 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.inverse_dynamics.actuator_limits import (
+    ActuatorLimits,
+    LimitedActuators,
+    PerActuator,
+    limited_actuators,
+)
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactGroup, contact_groups_of
 from mbcasadi.control.inverse_dynamics.joint_limits import (
     JointLimits,
     LimitedJoints,
     limited_joints,
 )
+from mbcasadi.control.inverse_dynamics.last_force import torque_weights
 from mbcasadi.control.inverse_dynamics.servo_stability import require_stable
 from mbcasadi.control.inverse_dynamics.servos import ServoPlant, Servos, servo_plant_of, servos_of
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
@@ -68,7 +75,8 @@ class Setup:
     tasks: Sequence[Task]
     contacts: Sequence[Contact] = ()
     _: KW_ONLY
-    torque_weight: float = TORQUE_WEIGHT
+    torque_weight: PerActuator = TORQUE_WEIGHT
+    torque_rate_weight: PerActuator = 0.0
     torque_reference: bool = False
     internal_forces: str = "body"
     internal_force_weight: float = INTERNAL_FORCE_WEIGHT
@@ -77,6 +85,7 @@ class Setup:
     ctrl_limits: ArrayLike | None = None
     force_limits: ArrayLike | None = None
     joint_limits: JointLimits | None = None
+    actuator_limits: ActuatorLimits | None = None
     servo_plant: str = "model"
     servo_timestep: float | None = None
     delay: int | None = None
@@ -101,7 +110,6 @@ class Setup:
             contact_damping=self.contact_damping,
         )
         require_positive(
-            torque_weight=self.torque_weight,
             internal_force_weight=self.internal_force_weight,
             rank_tol=self.rank_tol,
             tolerance=self.tolerance,
@@ -116,7 +124,7 @@ class Setup:
             require_choice("tunable", each, TUNABLE)
         _require_tasks(self.tasks, self.gains)
         require_contacts(self.contacts)
-        _ = self.limited_joints
+        _ = self.limited_joints, self.limited_actuators, self.torque_weights
         if self.servos is not None:
             require_stable(self, self.servos)
         _require_fallback_law(self)
@@ -141,10 +149,34 @@ class Setup:
         """What the servos are stepped by."""
         return servo_plant_of(self)
 
+    @cached_property
+    def torque_weights(self) -> tuple[Array, Array]:
+        """The weights (nu,) of actuator forces and of their changes."""
+        return torque_weights(self.system, self.torque_weight, self.torque_rate_weight)
+
+    @cached_property
+    def limited_actuators(self) -> LimitedActuators | None:
+        """The limits of the actuators beside the model's ranges; None where there are none."""
+        limits = self.actuator_limits
+        return None if limits is None else limited_actuators(self.system, limits)
+
     @property
-    def memory_names(self) -> tuple[str, ...]:
+    def remembers_force(self) -> bool:
+        """Whether the state holds the forces of the last tick."""
+        limits = self.limited_actuators
+        has_rate = limits is not None and bool(np.any(np.isfinite(limits.rate)))
+        return has_rate or bool(np.any(self.torque_weights[1]))
+
+    @property
+    def servo_memory_names(self) -> tuple[str, ...]:
         """Name of each entry of the state that is remembered of servos."""
         return () if self.servos is None else self.servos.memory_names
+
+    @property
+    def memory_names(self) -> tuple[str, ...]:
+        """Name of each entry of the state that is remembered of servos, then of forces."""
+        forces = (*(f"force.{name}" for name in self.system.actuator_names), "force.known")
+        return self.servo_memory_names + (forces if self.remembers_force else ())
 
     @property
     def memory_size(self) -> int:

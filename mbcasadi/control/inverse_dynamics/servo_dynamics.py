@@ -107,6 +107,20 @@ def _kinematics(system: System, servos: Servos) -> ca.Function:
     return ca.Function("servo_kinematics", [q, v], [B, ca.densify(drift), lengths])
 
 
+def speeds(actuators: ActuatorModel, at: ServoState | None, v: ca.SX) -> ca.SX:
+    """Return the speed (nu,) of each actuator's length at the start of the tick in which p acts.
+
+    Args:
+        actuators: their moments.
+        at: the servos, which are foreseen over a delay.
+        v: (nv,) as it was measured.
+    """
+    speed = actuators.moment.T @ v
+    if at is not None and at.ahead is not None:
+        speed = speed + at.ahead[1]
+    return speed
+
+
 def with_servos(dynamics: Dynamics, servos: Servos, at: ServoState) -> Dynamics:
     """Return the equations of the mean acceleration of a tick."""
     if servos.plant.rule == "start":

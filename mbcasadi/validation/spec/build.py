@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control import InverseDynamicsQP, JointLimits
+from mbcasadi.control import ActuatorLimits, InverseDynamicsQP, JointLimits
 from mbcasadi.errors import ProblemError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
@@ -69,7 +69,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         ProblemError: the problem contradicts itself.
     """
     q0 = column("q0", q0, system.nq)
-    joints = spec.limits.joint
+    joints, actuators = spec.limits.joint, spec.limits.actuator
     tasks = [make_task(table) for table in spec.task]
     controller = InverseDynamicsQP(
         system,
@@ -82,6 +82,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         if spec.limits.force
         else None,
         joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
+        actuator_limits=None if actuators is None else ActuatorLimits(**actuators.model_dump()),
         **spec.options.model_dump(exclude_none=True),
     )
     t = ca.SX.sym("t")

@@ -83,18 +83,30 @@ class Joints(StrictTable):
     margin: Gain = 0.0
 
 
+class Actuators(StrictTable):
+    """Limits of actuators beside the model's ranges, as `ActuatorLimits`; all unless named."""
+
+    actuators: tuple[str, ...] | None = None
+    rate: Gain | None = None
+    stall_force: Gain | None = None
+    no_load_speed: Gain | None = None
+    power: Gain | None = None
+
+
 class Limits(StrictTable):
     """Limits by the actuator's name, in place of the model's: `crank = [-1.0, 1.0]`."""
 
     ctrl: Annotated[dict[str, Range], Field(default_factory=dict)]
     force: Annotated[dict[str, Range], Field(default_factory=dict)]
     joint: Joints | None = None
+    actuator: Actuators | None = None
 
 
 class Options(StrictTable):
     """Options of `InverseDynamicsQP`, its own defaults where None."""
 
-    torque_weight: Positive | None = None
+    torque_weight: Positive | tuple[Positive, ...] | None = None
+    torque_rate_weight: NotNegative | tuple[NotNegative, ...] | None = None
     internal_force_weight: Positive | None = None
     force_weight: NotNegative | None = None
     stabilisation: NotNegative | None = None
