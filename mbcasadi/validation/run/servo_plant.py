@@ -31,6 +31,8 @@ def fitted_to_plant(
     """
     if not isinstance(controller, InverseDynamicsQP) or not servo_indices(controller.system):
         return controller
+    if controller.servo_plant == "start":
+        return controller
     delay = delay if controller.delay is None else controller.delay
     known, tree = controller.plant_of_servos, controller.system.tree
     if controller.servo_plant != "model" or controller.servo_timestep is not None or tree is None:
