@@ -66,6 +66,13 @@ class ServoPlant:
     period: float
     delay: int
 
+    @property
+    def turning(self) -> float:
+        """Share of a tick in which the plant takes account of moments that turn."""
+        if self.rule in ("continuous", "rk4"):
+            return 1.0
+        return 1.0 - self.timestep / self.period
+
     def map_of(self, servo: Coordinate) -> TickMap:
         """Return the map of a servo over a tick; that of "start" is a constant force."""
         if self.rule == "start":
