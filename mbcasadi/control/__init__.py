@@ -1,6 +1,7 @@
 """Control laws of constrained mechanisms as named Functions that become C."""
 
 from mbcasadi.control import laws, regulators
+from mbcasadi.control.inverse_dynamics.actuator_limits import ActuatorLimits
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.distance_limits import DistanceLimits
 from mbcasadi.control.inverse_dynamics.explanation import Explanation
@@ -23,6 +24,7 @@ from mbcasadi.control.tasks.posture_task import PostureTask
 from mbcasadi.control.tasks.task import Gains, Slot, Task, TaskRows
 
 __all__ = [
+    "ActuatorLimits",
     "ComTask",
     "CondensedQP",
     "DirectionTask",

@@ -57,6 +57,11 @@ class ActuatorModel:
         w = (p - self.bias) * reciprocal(self.gain)
         return (w - self.act) / self.reach + self.leak * self.act
 
+    def forces(self, u: ca.SX) -> ca.SX:
+        """Return the force p (nu,) that the control u gives, within the range of the forces."""
+        w = self.act + self.reach * (u - self.leak * self.act)
+        return ca.fmin(ca.fmax(self.gain * w + self.bias, self.lower), self.upper)
+
 
 def reciprocal(gain: ca.SX) -> ca.SX:
     """Return `1/g`, and zero at `g = 0`; exact for constants."""

@@ -22,7 +22,7 @@ from mbcasadi.validation.closed_loop import (
 )
 from mbcasadi.validation.metrics import Criteria, judge, require_reportable, run_statistics
 from mbcasadi.validation.report import Campaign, Case, Outcome
-from mbcasadi.validation.run import initial_configuration
+from mbcasadi.validation.run import fitted_to_plant, initial_configuration
 
 
 @checked
@@ -71,6 +71,9 @@ def campaign(
         raise ProblemError("each case of a campaign has a seed; leave seed out of the scenario")
     report = ProgressReporter(progress)
     report("generating and compiling C", 0.0)
+    delays = {case.delay for case in cases}
+    nominal = Plant(model, rigid=rigid, timestep=options.timestep)
+    controller = fitted_to_plant(controller, nominal, delays.pop() if len(delays) == 1 else 0)
     with compile_controller(controller, report.note) as law:
         require_reportable(law.controller)
         outcomes = []

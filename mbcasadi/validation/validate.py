@@ -43,8 +43,10 @@ from mbcasadi.validation.run import (
     Run,
     WhatIf,
     compare_with_model,
+    fitted_to_plant,
     initial_configuration,
     require_conditions,
+    servo_notes,
 )
 
 RUN_FROM = 0.3  # share of the work before the simulation: generating and compiling C
@@ -71,7 +73,9 @@ def validate(
     """Run the generated C of a controller against MuJoCo and report how it performed.
 
     The controller is exported to C in a temporary folder, compiled, and called at its own
-    period; MuJoCo steps `model` at its time step and knows none of our equations.
+    period; MuJoCo steps `model` at its time step and knows none of our equations. An
+    `InverseDynamicsQP` of a model with servos gets the plant's integrator, time step and delay,
+    where it was not given others.
 
     Args:
         controller: of `mbcasadi.control`, a `description.Controller`, or a law yielded by
@@ -105,6 +109,9 @@ def validate(
     plants = PlantFactory(model, rigid, options.timestep, perturb, options.seed)
     plant = plants.make()
     start = initial_configuration(plant, q0, options.keyframe)
+    if report.what_if and delay and report.undelayed is None:
+        report = replace(report, undelayed=fitted_to_plant(controller, plant, 0))
+    controller = fitted_to_plant(controller, plant, delay)
     loop = Scenario(duration, reference, start, v0, delay, disturbance, options)
     trial = _Trial(plants, plant, loop, criteria, report, ProgressReporter(report.progress))
     return Report((_judge(trial, _measure(trial, controller)),))
@@ -198,7 +205,13 @@ def _judge(trial: _Trial, measured: _Measurements) -> Run:
         outer=measured.outer,
         frames=frames.images,
         frame_times=frames.times,
-        notes=(*recording.events, *_delay_notes(controller, scenario), *notes, *frames.notes),
+        notes=(
+            *recording.events,
+            *_delay_notes(controller, scenario),
+            *servo_notes(controller, plant, scenario.delay),
+            *notes,
+            *frames.notes,
+        ),
     )
 
 

@@ -179,7 +179,13 @@ def by_mujoco(
         judged.append(posture_of(model, joints, length, kp, rng))
     tasks = [task_of(task, joints) for task in judged]
     controller = InverseDynamicsQP(
-        system, tasks, contacts, ctrl_limits=limits, period=1e-3 / rate, **(law or {})
+        system,
+        tasks,
+        contacts,
+        ctrl_limits=limits,
+        period=1e-3 / rate,
+        servo_plant="start",  # the judge has the acceleration of an instant
+        **(law or {}),
     )
     frames = [(c.kind, c.frame) for c in contacts]
     frames += [task.frame for task in judged if isinstance(task, Pose)]

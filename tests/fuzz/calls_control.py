@@ -184,6 +184,7 @@ def calls_of_tasks():
         "control.LoadSharing": {},
         "control.LoopForceLimits": {"limits": {"pin": (-5.0, 5.0)}},
         "control.SoftLimit": {"limits": "joints"},
+        "control.ActuatorLimits": {},
         "control.check_task": {"task": control.PostureTask(), "system": system, "states": 1},
         **_task("FrameTask", control.FrameTask("tool", position="xz", orientation="")),
         **_task("PostureTask", control.PostureTask()),

@@ -50,8 +50,8 @@ class InverseDynamicsQP(Setup):
     - `tuning`: what `tunable` names, with the names and defaults of `tuning`.
     - `mask`: one entry for each contact, then one for each equality constraint, 1 for on. It
       switches rows of the same problem: sizes do not change.
-    - `z`: the active set, what the safe output remembers, and with a delay the commands to
-      servos that have not acted yet. Any content is accepted.
+    - `z`: the active set, what the safe output remembers, with a delay the commands to servos
+      that have not acted yet, with a rate the forces of the last tick. Any content is accepted.
     - `status`: 0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input (NaN,
       infinity); 4 failed check. From 2 on, u is the fallback.
     - `residual`: (5,) dynamics, constraint, primal, stationarity, complementarity, relative.
@@ -63,11 +63,12 @@ class InverseDynamicsQP(Setup):
         tasks: the desired motions, `PostureTask`, `FrameTask` or your own `Task`.
         contacts: points that push on the world, each with a friction cone: sites, bodies, or frames
             of `System.with_frame`.
-        torque_weight: weight of the actuator forces p (N or N m), relative and positive: the
-            cost is `½ Σ r_i (p_i - p_ref,i)²` with `r_i = torque_weight · τ² / I_i`, where I_i is
-            the inertia that actuator i sees and τ² the tasks' cost of a unit acceleration
-            `aᵀ M a = 1`, both means over poses. It selects among forces that cause no motion, and
-            biases the tasks by about this share.
+        torque_weight: weight of the actuator forces p (N or N m), relative and positive, a number
+            or one for each actuator: the cost is `½ Σ r_i (p_i - p_ref,i)²` with
+            `r_i = torque_weight_i · τ² / I_i`, where I_i is the inertia that actuator i sees and τ²
+            the tasks' cost of a unit acceleration `aᵀ M a = 1`, both means over poses. It selects
+            among forces that cause no motion, and biases the tasks by about this share.
+        torque_rate_weight: the same of `p - p_last`, the change since the last tick; zero for none.
         torque_reference: read `p_ref` from the slice "torque" of `ref`; else it is zero.
         internal_forces: "body": the load of several points on one body is distributed freely
             within their cones; "none": by the least squares of their forces; "wrench": a flat foot
@@ -98,6 +99,10 @@ class InverseDynamicsQP(Setup):
         sharing: `LoadSharing` of loads that the motion does not determine. None: dependent rows
             carry nothing, in their order; `LoadSharing()` where `loop_force_limits` is given.
         distance_limits: `DistanceLimits` between geoms of the model, viable as those of joints.
+        delay: ticks from a measurement to the moment at which its control acts, by which the
+            servos are foreseen; 0 by default, and what `validate` is given.
+        actuator_limits: `ActuatorLimits` of the rate of forces, torque-speed lines and power; none
+            unless given.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
             tasks, "friction", "forces" (limits) and "normals" of the contacts, "limits" of joints,
             actuators and distances, "prices"; see `tuning.py`.

@@ -16,11 +16,15 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import LEAST_PIVOT, Co
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
 from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.observer import Observed, next_state
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
-from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.control.inverse_dynamics.relaxed_rows import RELAXED_SHARE, excess, words
+from mbcasadi.control.inverse_dynamics.remembering import (
+    next_state,
+    remembered_values,
+    servo_acceleration,
+    slowed_output,
+)
 from mbcasadi.control.inverse_dynamics.residuals import (
     RESIDUALS,
     ROUNDED,
@@ -29,12 +33,11 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     Cost,
     residuals,
 )
-from mbcasadi.control.inverse_dynamics.servo_dynamics import next_memory
 from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg.scalars import in_scalars
-from mbcasadi.qp.input_guard import is_saturated
+from mbcasadi.qp.input_guard import clamp, is_saturated
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, judge, length
 from mbcasadi.qp.quadratic_cones import in_dual_cones, warm_values
 from mbcasadi.qp.whitening import Whitened
@@ -43,7 +46,7 @@ ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
 ACTUATORS = ("gain", "bias", "act", "lower", "upper")
 WHITENED = ("y_0", "L_inv", "distance")
 COST = ("J", "offset", "weight", "p_ref", "of_lam", "of_w", "f_ref", "size")
-JUDGED = ("valid", "measured", "clipped")
+JUDGED = ("valid", "measured", "clipped", "a")
 
 
 def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str, ca.SX]:
@@ -72,32 +75,9 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "valid": posed.valid,
         "measured": posed.measured,
         "clipped": qp.clipped,
-        **_observed_values(problem),
         **posed.hold,
         **remembered_values(setup, problem),
     }
-
-
-def remembered_values(setup: Setup, problem: Problem) -> dict[str, ca.SX]:
-    """Return what the next state is made from, by name; nothing where z has no memory."""
-    if not setup.servo_memory or problem.servo is None:
-        return {}
-    servo = problem.servo
-    return {
-        "servo.moment": servo.moment,
-        "servo.drift": servo.drift,
-        "servo.length": servo.length,
-        "servo.rate": servo.rate,
-        "servo.memory": servo.memory,
-    }
-
-
-def _observed_values(problem: Problem) -> dict[str, ca.SX]:
-    """Return the state of the observer and the velocity, by name; none without an observer."""
-    if problem.observed is None:
-        return {}
-    parts = {f"observed.{key}": value for key, value in problem.observed._asdict().items()}
-    return {**parts, "v": problem.v, "M": problem.dynamics.M}
 
 
 @dataclass(frozen=True)
@@ -131,18 +111,15 @@ class FinishStage:
         carry = self.kind.sym("carry", self.layout.size)
         known = unpack(self.layout, carry)
         residual, p, a, exceeded = self._residuals(known, solver["x"], solver["lam_a"])
-        known |= {"servo.acceleration": self._servo_acceleration(known, a)}
+        known |= {"a": a} | servo_acceleration(known, a)
         judged = {
             key: value
             for key, value in known.items()
             if key in JUDGED
-            or key.startswith(("actuators.", "hold.", "servo."))
+            or key.startswith(("actuators.", "hold.", "servo.", "force.", "observed."))
             or key.endswith("definite")
         }
         judged |= {"residual": residual, "p": p, "active": solver["active"], "flag": solver["flag"]}
-        if self.setup.observer is not None:
-            names = ("v", "M", *(f"observed.{key}" for key in Observed._fields))
-            judged |= {"a": a, **{name: known[name] for name in names}}
         judged |= {f"input.{name}": value for name, value in given.items()} | exceeded
         return ca.Function(
             "finish",
@@ -201,19 +178,6 @@ class FinishStage:
         size = rows.size(*unknowns)[places, 0] + usual
         return {"excess": excess(rows, rows.value(*unknowns), w, soft), "within": size}
 
-    def _servo_acceleration(self, known: dict[str, ca.SX], a: ca.SX) -> ca.SX:
-        """Return the accelerations of the servos' lengths, where z remembers them."""
-        if not self.setup.servo_memory:
-            return type(a)(0, 1)
-        return linalg.product(known["servo.moment"].T, a) + known["servo.drift"]
-
-    def _memory(self, known: dict[str, ca.SX], solved: ca.SX) -> ca.SX:
-        """Return what the next tick knows of the servos."""
-        servos = self.setup.servos
-        if servos is None or not self.setup.servo_memory:
-            return ca.SX(0, 1)
-        return next_memory(servos, known, solved)
-
     def _outcome(self, known: dict[str, ca.SX]) -> list[ca.SX]:
         """Return the controller's outputs."""
         tolerance, residual, valid = self.setup.tolerance, known["residual"], known["valid"]
@@ -237,9 +201,12 @@ class FinishStage:
         memory = inputs["z"][m : m + self.safe.size, 0] if self.safe.size else ca.SX(0, 1)
         u_solved = actuators.controls(known["p"])
         u_free, u, remembered = self.safe.step(memory, offered, measured, optimal, u_solved)
+        if self.setup.remembers_force:
+            near = slowed_output(self.setup, known, actuators, u)
+            u = ca.if_else(optimal, u, clamp(near, self.safe.u_min, self.safe.u_max))
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
-        learned = ca.vertcat(self._memory(known, optimal), self._observed(known, optimal))
+        learned = next_state(self.setup, self.qp.scales, known, optimal, actuators, u)
         active = warm_values(known["active"], self.qp.problem.rows.cones)
         z_next = ca.vertcat(optimal * active, remembered, learned)
         outputs = [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]
@@ -249,16 +216,3 @@ class FinishStage:
         relaxed = ca.fabs(slack) > RELAXED_SHARE * known["within"]
         outputs[3] = flags + Flag.RELAXED * ca.mmax(relaxed)
         return [*outputs, words(relaxed), slack]
-
-    def _observed(self, known: dict[str, ca.SX], solved: ca.SX) -> ca.SX:
-        """Return the next state of the observer; no rows without one."""
-        setup, scales = self.setup, self.qp.scales
-        if setup.observer is None:
-            return ca.SX(0, 1)
-        return next_state(
-            setup.observer,
-            Observed(*(known[f"observed.{key}"] for key in Observed._fields)),
-            (known["M"], known["v"], known["a"]),
-            (known["measured"], solved),
-            (ca.DM(scales.coordinates), scales.strength, setup.period),
-        )

@@ -113,17 +113,21 @@ class Sizes(NamedTuple):
         return Rows(**(zero | matrices), lower=lower, upper=upper, names=tuple(names), cones=cones)
 
 
-def torque_rows(actuators: ActuatorModel, names: Sequence[str], sizes: Sizes) -> Rows:
+def torque_rows(
+    actuators: ActuatorModel, names: Sequence[str], sizes: Sizes, label: str = ""
+) -> Rows:
     """Return `lower <= p <= upper` for each actuator that has a limit.
 
     Args:
         actuators: their ranges.
         names: of the actuators.
         sizes: of the unknowns.
+        label: what bounds the forces beside their range.
     """
+    kinds = f"force range, {label}" if label else "force range"
     bounded = [i for i, limited in enumerate(actuators.bounded) if limited]
     return sizes.rows(
-        [f"actuator '{names[i]}': force range" for i in bounded],
+        [f"actuator '{names[i]}': {kinds}" for i in bounded],
         actuators.lower[bounded, 0],
         actuators.upper[bounded, 0],
         C_p=ca.SX.eye(sizes.nu)[bounded, :],

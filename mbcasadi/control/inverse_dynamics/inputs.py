@@ -39,7 +39,7 @@ class Inputs:
         on: (nc + ne,) one for each contact and equality constraint that is on, else zero.
         tuned: gains and contacts, with the entries of `tuning`.
         tuning: entries of `tuning`, by name.
-        memory: what the state z remembers of servos; zero where it is not finite.
+        memory: what z remembers of servos and actuator forces; zero where it is not finite.
         accepted: one where the measured state is finite and its loops are closed, whatever the
             other inputs hold.
         observed: the state of the observer, or None without one.
@@ -147,13 +147,13 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
 
 
 def _sound_memory(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
-    """Return what z remembers of servos, and the observer's state; zero where not finite."""
+    """Return what z remembers of servos and forces, and of the observer; zero where not finite."""
     size = setup.memory_size
     if not size:
         return ca.SX(0, 1), ca.SX(0, 1)
     memory = symbols["z"][symbols["z"].numel() - size :, 0]
     sound = ca.if_else(is_bounded(memory), memory, 0)
-    first = len(setup.servo_memory)
+    first = size - setup.observer_size
     return sound[:first, 0], sound[first:, 0]
 
 

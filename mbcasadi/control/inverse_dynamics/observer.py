@@ -113,7 +113,7 @@ def observed(memory: ca.SX, nv: int) -> Observed:
     return Observed(memory[:nv, 0], memory[nv : 2 * nv, 0], history, memory[-1, 0])
 
 
-def next_state(
+def learned_state(
     observer: DisturbanceObserver,
     before: Observed,
     motion: tuple[ca.SX, ca.SX, ca.SX],

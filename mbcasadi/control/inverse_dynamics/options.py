@@ -9,6 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.inverse_dynamics.actuator_limits import (
+    ActuatorLimits,
+    LimitedActuators,
+    PerActuator,
+    limited_actuators,
+)
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactGroup, contact_groups_of
 from mbcasadi.control.inverse_dynamics.distance_limits import (
     DistanceLimits,
@@ -20,6 +26,7 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
     LimitedJoints,
     limited_joints,
 )
+from mbcasadi.control.inverse_dynamics.last_force import torque_weights
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
 from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits, limited_rows
 from mbcasadi.control.inverse_dynamics.observer import (
@@ -29,7 +36,7 @@ from mbcasadi.control.inverse_dynamics.observer import (
     observer_size,
 )
 from mbcasadi.control.inverse_dynamics.servo_stability import require_stable
-from mbcasadi.control.inverse_dynamics.servos import Servos, servos_of
+from mbcasadi.control.inverse_dynamics.servos import ServoPlant, Servos, servo_plant_of, servos_of
 from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit, price_parameters, require_once
 from mbcasadi.control.inverse_dynamics.tuned_limits import limit_parameters
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
@@ -83,7 +90,8 @@ class Setup:
     tasks: Sequence[Task]
     contacts: Sequence[Contact] = ()
     _: KW_ONLY
-    torque_weight: float = TORQUE_WEIGHT
+    torque_weight: PerActuator = TORQUE_WEIGHT
+    torque_rate_weight: PerActuator = 0.0
     torque_reference: bool = False
     internal_forces: str = "body"
     internal_force_weight: float = INTERNAL_FORCE_WEIGHT
@@ -94,6 +102,7 @@ class Setup:
     joint_limits: JointLimits | None = None
     observer: DisturbanceObserver | None = None
     soft: Sequence[SoftLimit] = ()
+    actuator_limits: ActuatorLimits | None = None
     servo_plant: str = "model"
     servo_timestep: float | None = None
     delay: int | None = None
@@ -122,7 +131,6 @@ class Setup:
             contact_damping=self.contact_damping,
         )
         require_positive(
-            torque_weight=self.torque_weight,
             internal_force_weight=self.internal_force_weight,
             rank_tol=self.rank_tol,
             tolerance=self.tolerance,
@@ -141,6 +149,7 @@ class Setup:
         _ = self.limited_joints, limited_rows(self), self.limited_distances, self.contact_groups
         if self.observer is not None:
             learning_gain(self.observer, self.period, self.delay_ticks)
+        _ = self.limited_actuators, self.torque_weights
         if self.servos is not None:
             require_stable(self, self.servos)
         _require_fallback_law(self)
@@ -166,22 +175,46 @@ class Setup:
         return servos_of(self)
 
     @property
-    def servo_memory(self) -> tuple[str, ...]:
+    def plant_of_servos(self) -> ServoPlant:
+        """What the servos are stepped by."""
+        return servo_plant_of(self)
+
+    @cached_property
+    def torque_weights(self) -> tuple[Array, Array]:
+        """The weights (nu,) of actuator forces and of their changes."""
+        return torque_weights(self.system, self.torque_weight, self.torque_rate_weight)
+
+    @cached_property
+    def limited_actuators(self) -> LimitedActuators | None:
+        """The limits of the actuators beside the model's ranges; None where there are none."""
+        limits = self.actuator_limits
+        return None if limits is None else limited_actuators(self.system, limits)
+
+    @property
+    def remembers_force(self) -> bool:
+        """Whether the state holds the forces of the last tick."""
+        limits = self.limited_actuators
+        has_rate = limits is not None and bool(np.any(np.isfinite(limits.rate)))
+        return has_rate or bool(np.any(self.torque_weights[1]))
+
+    @property
+    def servo_memory_names(self) -> tuple[str, ...]:
         """Name of each entry of the state that is remembered of servos."""
         return () if self.servos is None else self.servos.memory_names
 
     @property
     def memory_names(self) -> tuple[str, ...]:
-        """Name of each entry of the state behind those of the safe output: servos, observer."""
+        """Name of each entry of the state behind the safe output: servos, forces, observer."""
+        forces = (*(f"force.{name}" for name in self.system.actuator_names), "force.known")
+        known = self.servo_memory_names + (forces if self.remembers_force else ())
         if self.observer is None:
-            return self.servo_memory
-        coordinates = rates(self.system).components
-        return self.servo_memory + observer_names(self.delay_ticks, coordinates)
+            return known
+        return known + observer_names(self.delay_ticks, rates(self.system).components)
 
     @property
     def memory_size(self) -> int:
         """Number of these entries."""
-        return len(self.servo_memory) + self.observer_size
+        return len(self.memory_names)
 
     @property
     def delay_ticks(self) -> int:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mbcasadi import linalg
 from mbcasadi.constraints import stabilised_bias
+from mbcasadi.control.inverse_dynamics.actuator_limits import LastForce, limit_forces
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.cone_rows import cone_rows
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows, contact_rows
@@ -36,6 +37,7 @@ from mbcasadi.control.inverse_dynamics.inequalities import (
     torque_rows,
 )
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
+from mbcasadi.control.inverse_dynamics.last_force import force_reference, last_force
 from mbcasadi.control.inverse_dynamics.load_sharing import rows_on
 from mbcasadi.control.inverse_dynamics.loop_force_limits import loop_force_rows
 from mbcasadi.control.inverse_dynamics.observer import Observed
@@ -45,6 +47,7 @@ from mbcasadi.control.inverse_dynamics.servo_dynamics import (
     end_rows,
     forces_alone,
     servo_state,
+    speeds,
     with_servos,
 )
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
@@ -96,7 +99,8 @@ class Problem:
         rows: the inequalities.
         servo: the servos that change their force during the tick; None where there are none.
         tasks: rows of all tasks.
-        p_ref: (nu,) reference of the actuator forces in the regularisation.
+        p_ref: (nu,) reference of the actuator forces in the cost.
+        last: actuator forces of the last tick.
         f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
         observed: the state of the observer, or None without one.
         on: (m,) one for each row of G that is on.
@@ -112,6 +116,7 @@ class Problem:
     servo: ServoState | None
     tasks: TaskStack
     p_ref: ca.SX
+    last: LastForce
     f_ref: ca.SX
     observed: Observed | None
     on: ca.SX
@@ -122,11 +127,16 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     system = setup.system
     nc = len(setup.contacts)
     servos = setup.servos
-    servo = None if servos is None else servo_state(system, servos, (at.q, at.v), at.memory)
+    commands = at.memory[: len(setup.servo_memory_names), 0]
+    servo = None if servos is None else servo_state(system, servos, (at.q, at.v), commands)
     ahead = None if servo is None else servo.ahead
     model = actuator_model(system, setup.ranges, setup.period, at.q, at.v, at.act, ahead)
     actuators, sums = joint_sums(system, model)
     actuators = tuned_actuators(actuators, system.actuator_names, at.tuning)
+    last, limits = last_force(setup, at.memory), setup.limited_actuators
+    if limits is not None:
+        speed = speeds(actuators, servo, at.v)
+        actuators = limit_forces(limits, actuators, speed, last, setup.period)
     contacts = contact_rows(
         system,
         setup.contact_groups,
@@ -152,7 +162,9 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     contacts_now = list(zip(setup.contacts, at.tuned.contacts, strict=True))
     rows = stack_rows(
         [
-            torque_rows(actuators, system.actuator_names, sizes),
+            torque_rows(
+                actuators, system.actuator_names, sizes, "" if limits is None else limits.label
+            ),
             sum_rows(sums, sizes),
             friction_rows(contacts_now, setup.contact_names, at.on[:nc, 0], contacts, sizes),
             sole_rows(setup.contact_names, contacts, sizes),
@@ -177,7 +189,8 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         rows=rows,
         servo=servo,
         tasks=stack_tasks(setup, at),
-        p_ref=p_ref,
+        p_ref=force_reference(setup, p_ref, last),
+        last=last,
         f_ref=f_ref,
         observed=at.observed,
         on=rows_on(setup, at),

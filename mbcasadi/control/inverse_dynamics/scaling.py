@@ -87,7 +87,7 @@ class ProblemScales:
     def force_weights(self, setup: Setup) -> ForceWeights:
         """Return the weights of the regularisation: shares of the tasks' cost."""
         return ForceWeights(
-            setup.torque_weight * (self.task * self.actuators) ** 2,
+            sum(setup.torque_weights) * (self.task * self.actuators) ** 2,
             setup.internal_force_weight * float(self.task * self.contact) ** 2,
         )
 

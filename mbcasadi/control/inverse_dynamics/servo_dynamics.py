@@ -6,7 +6,7 @@ are its bounds. With the mean force of `servo_map.py` the mean acceleration a fo
     (M + B K₂ Bᵀ) a = f + B (K₁ l̇ - K₂ Ḃᵀ v) + B p + Gᵀ lam,
 
 and the force at the end of the tick is `p - K₃ α - K₄ l̇`, `α = Bᵀ a + Ḃᵀ v`: rows of the QP where
-the force has a range.
+the force has a range. A step of MuJoCo holds B: of n steps a tick the first does without Ḃ.
 
 With a delay of d ticks p belongs to the tick that begins d ticks after the measurement. The bias
 there is that of the length and the speed which follow from the controls that act until then: from
@@ -107,6 +107,20 @@ def _kinematics(system: System, servos: Servos) -> ca.Function:
     return ca.Function("servo_kinematics", [q, v], [B, ca.densify(drift), lengths])
 
 
+def speeds(actuators: ActuatorModel, at: ServoState | None, v: ca.SX) -> ca.SX:
+    """Return the speed (nu,) of each actuator's length at the start of the tick in which p acts.
+
+    Args:
+        actuators: their moments.
+        at: the servos, which are foreseen over a delay.
+        v: (nv,) as it was measured.
+    """
+    speed = actuators.moment.T @ v
+    if at is not None and at.ahead is not None:
+        speed = speed + at.ahead[1]
+    return speed
+
+
 def with_servos(dynamics: Dynamics, servos: Servos, at: ServoState) -> Dynamics:
     """Return the equations of the mean acceleration of a tick."""
     if servos.plant.rule == "start":
@@ -114,7 +128,7 @@ def with_servos(dynamics: Dynamics, servos: Servos, at: ServoState) -> Dynamics:
     added, drift = servos.column("added_inertia"), servos.column("drift")
     return dynamics._replace(
         M=dynamics.M + at.moment @ ca.diag(added) @ at.moment.T,
-        f=dynamics.f + at.moment @ (drift * at.rate - added * at.drift),
+        f=dynamics.f + at.moment @ (drift * at.rate - servos.plant.turning * added * at.drift),
     )
 
 

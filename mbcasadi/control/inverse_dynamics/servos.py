@@ -66,6 +66,13 @@ class ServoPlant:
     period: float
     delay: int
 
+    @property
+    def turning(self) -> float:
+        """Share of a tick in which the plant takes account of moments that turn."""
+        if self.rule in ("continuous", "rk4"):
+            return 1.0
+        return 1.0 - self.timestep / self.period
+
     def map_of(self, servo: Coordinate) -> TickMap:
         """Return the map of a servo over a tick; that of "start" is a constant force."""
         if self.rule == "start":
@@ -145,6 +152,13 @@ def servos_of(setup: "Setup") -> Servos | None:
     maps = tuple(plant.map_of(each) for each in coordinates)
     _require_effect(setup.system.actuator_names, indices, maps, plant)
     return Servos(indices, setup.system.actuator_names, coordinates, inertias, maps, plant)
+
+
+def servo_note(plant: ServoPlant) -> str:
+    """Return a plant in words; the flag `eulerdamp` is left out."""
+    rule = "euler" if plant.rule == UNDAMPED_EULER else plant.rule
+    step = "" if rule in ("continuous", "start") else f" with steps of {plant.timestep:g} s"
+    return f"{rule}{step}, delay {plant.delay}"
 
 
 def servo_plant_of(setup: "Setup") -> ServoPlant:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import casadi as ca
 
 from mbcasadi.argument_kinds import require_fields
-from mbcasadi.control.inverse_dynamics.inequalities import Rows, some_rows, stack_rows
+from mbcasadi.control.inverse_dynamics.inequalities import Rows, stack_rows
 from mbcasadi.description import TuningParameter
 from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
 from mbcasadi.errors import ProblemError

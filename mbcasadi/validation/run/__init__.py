@@ -5,6 +5,7 @@ from mbcasadi.validation.run.model_comparison import compare_with_model
 from mbcasadi.validation.run.plant_factory import PlantFactory, initial_configuration
 from mbcasadi.validation.run.repetitions import Repetitions
 from mbcasadi.validation.run.run import Run
+from mbcasadi.validation.run.servo_plant import fitted_to_plant, servo_notes
 
 __all__ = [
     "Condition",
@@ -13,6 +14,8 @@ __all__ = [
     "Run",
     "WhatIf",
     "compare_with_model",
+    "fitted_to_plant",
     "initial_configuration",
     "require_conditions",
+    "servo_notes",
 ]

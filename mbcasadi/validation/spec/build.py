@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
 from mbcasadi.control import (
+    ActuatorLimits,
     DistanceLimits,
     DisturbanceObserver,
     InverseDynamicsQP,
@@ -78,6 +79,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
     """
     q0 = column("q0", q0, system.nq)
     joints, distances = spec.limits.joint, spec.limits.distance
+    actuators = spec.limits.actuator
     tasks = [make_task(table) for table in spec.task]
     controller = InverseDynamicsQP(
         system,
@@ -97,6 +99,7 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         loop_force_limits=LoopForceLimits(dict(spec.limits.loop)) if spec.limits.loop else None,
         sharing=None if spec.sharing is None else LoadSharing(**spec.sharing.model_dump()),
         soft=[SoftLimit(**table.model_dump(exclude_none=True)) for table in spec.limits.soft],
+        actuator_limits=None if actuators is None else ActuatorLimits(**actuators.model_dump()),
         **spec.options.model_dump(exclude_none=True),
     )
     t = ca.SX.sym("t")

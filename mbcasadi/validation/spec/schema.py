@@ -65,6 +65,9 @@ from mbcasadi.validation.spec.task_tables import AnyTask, Gain
 
 Range = tuple[float, float]
 Tunable = Literal["gains", "weights", "friction", "forces", "normals", "limits", "prices"]
+ServoPlant = Literal[
+    "model", "continuous", "euler", "rk4", "implicit", "implicitfast", "discrete", "start"
+]
 
 
 class Start(StrictTable):
@@ -118,6 +121,16 @@ class Sharing(StrictTable):
     preload: dict[str, float | tuple[float, ...]] | None = None
 
 
+class Actuators(StrictTable):
+    """Limits of actuators beside the model's ranges, as `ActuatorLimits`; all unless named."""
+
+    actuators: tuple[str, ...] | None = None
+    rate: Gain | None = None
+    stall_force: Gain | None = None
+    no_load_speed: Gain | None = None
+    power: Gain | None = None
+
+
 class Limits(StrictTable):
     """Limits by the actuator's name, in place of the model's: `crank = [-1.0, 1.0]`."""
 
@@ -125,6 +138,7 @@ class Limits(StrictTable):
     force: Annotated[dict[str, Range], Field(default_factory=dict)]
     joint: Joints | None = None
     distance: Distances | None = None
+    actuator: Actuators | None = None
     soft: tuple[Soft, ...] = ()
     loop: Annotated[dict[str, Range | tuple[Range, ...]], Field(default_factory=dict)]
 
@@ -138,13 +152,17 @@ class Observer(StrictTable):
 class Options(StrictTable):
     """Options of `InverseDynamicsQP`, its own defaults where None."""
 
-    torque_weight: Positive | None = None
+    torque_weight: Positive | tuple[Positive, ...] | None = None
+    torque_rate_weight: NotNegative | tuple[NotNegative, ...] | None = None
     internal_force_weight: Positive | None = None
     force_weight: NotNegative | None = None
     stabilisation: NotNegative | None = None
     contact_damping: NotNegative | None = None
     internal_forces: Literal["body", "none", "wrench"] | None = None
     fallback: Literal["safe", "hold", "zero"] | None = None
+    servo_plant: ServoPlant | None = None
+    servo_timestep: Positive | None = None
+    delay: Annotated[int, Field(ge=0)] | None = None
     tunable: tuple[Tunable, ...] | None = None
     rank_tol: Positive | None = None
     tolerance: Positive | None = None

@@ -97,6 +97,31 @@ def test_one_implicit_step_a_tick_has_exactly_the_acceleration_of_the_qp(integra
         assert np.abs(missed).max() > 0.1 * np.abs(old.a).max()
 
 
+MOVING_MOMENTS = """
+<mujoco><option timestep="0.002" integrator="implicitfast"/><default><joint armature="0.02"/>
+</default><worldbody><site name="base"/><body><joint name="a" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.03" mass="2"/><body pos="0.4 0 0">
+<joint name="b" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" mass="1"/>
+<site name="tip" pos="0.3 0 0"/></body></body></worldbody><actuator>
+<position name="x" site="tip" refsite="base" kp="800" kv="300" gear="1 0 0 0 0 0"/>
+<position name="z" site="tip" refsite="base" kp="800" kv="300" gear="0 0 1 0 0 0"/>
+</actuator></mujoco>
+"""
+
+
+def test_servos_whose_moments_turn_with_the_pose_are_exact_in_one_implicit_step():
+    controller = InverseDynamicsQP(
+        read_mjcf(MOVING_MOMENTS), [PostureTask(kp=100.0)], period=0.002, torque_weight=1e-12
+    )
+    for q, v, ref in states():
+        q, v, ref = np.array([q[0], 1.0 + 0.5 * q[1]]), 1.5 * v[:2], ref[:6]
+        solution = controller.solve(q, v, ref)
+        tick = mujoco_tick(MOVING_MOMENTS, q, v, solution.u, 1)
+        np.testing.assert_allclose(tick.start, solution.p, rtol=1e-9, atol=1e-9)
+        size = np.abs(solution.a).max()
+        np.testing.assert_allclose(tick.acceleration, solution.a, atol=ROUNDING * size)
+
+
 @pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast", "discrete"])
 def test_several_steps_a_tick_miss_only_what_the_coupling_of_the_joints_makes(integrator):
     # Two servos on one light joint: the coupling is as strong as the inertias themselves.

@@ -199,6 +199,17 @@ def test_limits_of_distances_reach_the_controller(quadruped):
         parse_spec(data | {"limits": {"distance": {"margin": 0.01}}})
 
 
+def test_limits_and_weights_of_actuator_forces_reach_the_controller():
+    options = {"torque_weight": [2e-3], "torque_rate_weight": 0.1, "servo_plant": "start"}
+    limits = {"actuator": {"rate": 40.0, "stall_force": [2.0], "no_load_speed": 9.0}}
+    controller = four_bar(limits=limits, options=options).controller
+    limited = controller.limited_actuators
+    assert (limited.rate[0], limited.stall_force[0], limited.no_load_speed[0]) == (40.0, 2.0, 9.0)
+    assert np.isinf(limited.power[0])
+    assert [weights.tolist() for weights in controller.torque_weights] == [[2e-3], [0.1]]
+    assert controller.servo_plant == "start"
+
+
 def test_limits_and_options_reach_the_controller():
     experiment = four_bar(limits={"ctrl": {"crank": [-0.5, 0.25]}}, options={"torque_weight": 3e-3})
     assert experiment.controller.controller.u_max == pytest.approx([0.25])

@@ -1,0 +1,210 @@
+"""Limits of actuator forces that depend on the speed, and on the force of the last tick.
+
+With the speed ω of an actuator's length at the start of the tick in which the force p acts, its
+stall force p_s, its speed without load ω_0 and its power P:
+
+    |p| <= p_s,  p <= p_s (1 - ω/ω_0),  p >= -p_s (1 + ω/ω_0)    torque-speed line, both ways
+    p ω <= P                                                     power that it gives
+    |p - p_last| <= rate h                                       p_last one tick before
+
+A braking force is limited by p_s alone. All of them are bounds of p, and become a part of its
+range: where they contradict each other or the ranges of the model, those of the model hold first,
+then line and power, then the rate. So they never leave the QP without a solution.
+
+A servo changes its force during the tick; these limits hold for that at its start.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.argument_kinds import require_fields
+from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import real_array, require_name
+from mbcasadi.system import System
+from mbcasadi.system.actuator_model import ActuatorModel
+
+Array = NDArray[np.float64]
+PerActuator = float | Sequence[float]
+
+
+@dataclass(frozen=True)
+class ActuatorLimits:
+    """Limits of actuators; a number, or one for each of `actuators`.
+
+    Attributes:
+        actuators: names; None for all.
+        rate: largest change of the force, N/s or N m/s; None for no limit. There is none in the
+            first tick.
+        stall_force: of the torque-speed line, N or N m; with `no_load_speed`.
+        no_load_speed: of the torque-speed line, m/s or rad/s of the actuator's length.
+        power: largest mechanical power that the actuator gives, W; None for no limit.
+    """
+
+    actuators: tuple[str, ...] | None = None
+    rate: PerActuator | None = None
+    stall_force: PerActuator | None = None
+    no_load_speed: PerActuator | None = None
+    power: PerActuator | None = None
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+
+
+@dataclass(frozen=True)
+class LimitedActuators:
+    """The limits of all actuators as numbers (nu,), infinite where there are none."""
+
+    rate: Array
+    stall_force: Array
+    no_load_speed: Array
+    power: Array
+
+    @property
+    def label(self) -> str:
+        """What bounds a force beside the model's ranges, for messages."""
+        parts = {
+            "rate": self.rate,
+            "torque-speed line": self.stall_force,
+            "power": self.power,
+        }
+        return ", ".join(name for name, values in parts.items() if np.any(np.isfinite(values)))
+
+
+def limited_actuators(system: System, limits: ActuatorLimits) -> LimitedActuators:
+    """Return the limits of a system's actuators.
+
+    Raises:
+        UnknownNameError: no actuator of that name.
+        ProblemError: nothing is limited; numbers that are not positive or too many; a line without
+            one of its ends.
+    """
+    names = system.actuator_names if limits.actuators is None else limits.actuators
+    for name in names:
+        require_name("actuator", name, system.actuator_names)
+    if (limits.stall_force is None) != (limits.no_load_speed is None):
+        raise ProblemError(
+            f"stall_force = {limits.stall_force}, no_load_speed = {limits.no_load_speed}; expected "
+            "both ends of the torque-speed line, or neither"
+        )
+    kinds = [field.name for field in fields(LimitedActuators)]
+    if all(getattr(limits, kind) is None for kind in kinds):
+        raise ProblemError(f"ActuatorLimits limit nothing; expected one of {', '.join(kinds)}")
+    values = {}
+    for kind in kinds:
+        values[kind] = np.full(system.nu, np.inf)
+        given = per_actuator(kind, getattr(limits, kind), names)
+        for name, value in zip(names, given, strict=True):
+            values[kind][system.actuator_names.index(name)] = value
+    return LimitedActuators(**values)
+
+
+def per_actuator(label: str, value: PerActuator | None, names: Sequence[str]) -> Array:
+    """Return one positive number for each actuator, infinite for None.
+
+    Raises:
+        ProblemError: a number that is not positive, or too many.
+    """
+    if value is None:
+        return np.full(len(names), np.inf)
+    array = real_array(label, value)
+    if array.shape not in {(), (len(names),)} or not np.all(array > 0):
+        raise ProblemError(
+            f"{label} = {value}; expected a positive number, or one for each of {', '.join(names)}"
+        )
+    return np.broadcast_to(array, (len(names),)).astype(float)
+
+
+@dataclass(frozen=True)
+class LastForce:
+    """The actuator forces (nu,) of the tick before, and whether they are known."""
+
+    force: ca.SX
+    known: ca.SX
+
+
+def limit_forces(
+    limits: LimitedActuators,
+    actuators: ActuatorModel,
+    speed: ca.SX,
+    last: LastForce,
+    period: float,
+) -> ActuatorModel:
+    """Return the actuators with all limits in their ranges.
+
+    Args:
+        limits: of the actuators.
+        actuators: with the ranges of the model.
+        speed: (nu,) of their lengths.
+        last: forces of the tick before.
+        period: length of a tick, s.
+    """
+    lower, upper, bounded = ca.SX(actuators.lower), ca.SX(actuators.upper), list(actuators.bounded)
+    for i in range(len(bounded)):
+        intervals = _of_speed(limits, i, speed[i])
+        if np.isfinite(limits.rate[i]):
+            step = period * limits.rate[i]
+            intervals.append(
+                (
+                    ca.if_else(last.known, last.force[i] - step, -UNBOUNDED),
+                    ca.if_else(last.known, last.force[i] + step, UNBOUNDED),
+                )
+            )
+        for low, high in intervals:
+            lower[i], upper[i] = _inside((lower[i], upper[i]), (low, high))
+            bounded[i] = True
+    return replace(actuators, lower=lower, upper=upper, bounded=tuple(bounded))
+
+
+def _of_speed(limits: LimitedActuators, i: int, speed: ca.SX) -> list[tuple[ca.SX, ca.SX]]:
+    """Return the interval of line and power, where actuator i has one."""
+    stall, power = limits.stall_force[i], limits.power[i]
+    low, high = ca.SX(-UNBOUNDED), ca.SX(UNBOUNDED)
+    if np.isfinite(stall):
+        share = speed / limits.no_load_speed[i]
+        high = stall * ca.fmax(ca.fmin(1, 1 - share), -1)
+        low = -stall * ca.fmax(ca.fmin(1, 1 + share), -1)
+    if np.isfinite(power):
+        least = power / UNBOUNDED
+        # Beyond the speed without load the line asks for braking, which gives no power.
+        high = ca.fmin(high, power / ca.fmax(speed, least))
+        low = ca.fmax(low, -power / ca.fmax(-speed, least))
+    return [(low, high)] if np.isfinite(stall) or np.isfinite(power) else []
+
+
+def _inside(range_: tuple[ca.SX, ca.SX], wanted: tuple[ca.SX, ca.SX]) -> tuple[ca.SX, ca.SX]:
+    """Return the part of a range that is wanted, its nearest end where there is none.
+
+    A range that is empty already stays as it is.
+    """
+    low = ca.fmin(ca.fmax(range_[0], wanted[0]), range_[1])
+    high = ca.fmax(ca.fmin(range_[1], wanted[1]), range_[0])
+    exists = range_[0] <= range_[1]
+    return ca.if_else(exists, low, range_[0]), ca.if_else(exists, high, range_[1])
+
+
+def slowed(
+    limits: LimitedActuators, force: ca.SX, last: LastForce, period: float, trusted: ca.SX
+) -> ca.SX:
+    """Return forces (nu,) of the safe output, no farther from the last ones than the rate allows.
+
+    Args:
+        limits: of the actuators.
+        force: (nu,) of the safe output.
+        last: forces of the tick before.
+        period: length of a tick, s.
+        trusted: (nu,) whether the force of a control is known.
+    """
+    entries = []
+    for i in range(force.numel()):
+        entry = force[i]
+        if np.isfinite(limits.rate[i]):
+            step = period * limits.rate[i]
+            near = ca.fmin(ca.fmax(entry, last.force[i] - step), last.force[i] + step)
+            entry = ca.if_else(ca.logic_and(last.known, trusted[i]), near, entry)
+        entries.append(entry)
+    return ca.vertcat(*entries)

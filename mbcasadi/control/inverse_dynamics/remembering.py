@@ -1,0 +1,107 @@
+"""What a tick leaves in z for the next one: commands to servos, actuator forces, the observer."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import casadi as ca
+
+from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.actuator_limits import LastForce, slowed
+from mbcasadi.control.inverse_dynamics.last_force import next_force
+from mbcasadi.control.inverse_dynamics.observer import Observed, learned_state
+from mbcasadi.control.inverse_dynamics.problem import Problem
+from mbcasadi.control.inverse_dynamics.servo_dynamics import next_memory
+from mbcasadi.control.inverse_dynamics.servos import servo_indices
+from mbcasadi.description.qp_stages import UNBOUNDED
+from mbcasadi.system.actuator_model import ActuatorModel
+
+if TYPE_CHECKING:
+    from mbcasadi.control.inverse_dynamics.options import Setup
+    from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+
+Values = dict[str, ca.SX]
+
+
+def remembered_values(setup: "Setup", problem: Problem) -> Values:
+    """Return what the next state is made from, by name; nothing where z has no memory."""
+    values = _observed_values(problem)
+    if setup.remembers_force:
+        values |= {"force.last": problem.last.force, "force.known": ca.SX(problem.last.known)}
+    if not setup.servo_memory_names or problem.servo is None:
+        return values
+    names = ("moment", "drift", "length", "rate", "memory")
+    return values | {f"servo.{name}": getattr(problem.servo, name) for name in names}
+
+
+def _observed_values(problem: Problem) -> Values:
+    """Return the observer's state, velocity and inertia, by name; none without an observer."""
+    if problem.observed is None:
+        return {}
+    parts = problem.observed._asdict() | {"speed": problem.v, "M": problem.dynamics.M}
+    return {f"observed.{name}": value for name, value in parts.items()}
+
+
+def servo_acceleration(known: Values, a: ca.SX) -> Values:
+    """Return the accelerations of the servos' lengths by name, where z remembers them."""
+    if "servo.moment" not in known:
+        return {}
+    along = linalg.product(known["servo.moment"].T, a) + known["servo.drift"]
+    return {"servo.acceleration": along}
+
+
+def next_state(
+    setup: "Setup",
+    scales: "ProblemScales",
+    known: Values,
+    solved: ca.SX,
+    actuators: ActuatorModel,
+    u: ca.SX,
+) -> ca.SX:
+    """Return the last part of z.
+
+    Args:
+        setup: the options.
+        scales: the units of the problem.
+        known: numbers of this tick.
+        solved: whether it has a solution.
+        actuators: at the measured state.
+        u: (nu,) control that the tick gives.
+    """
+    parts = [ca.SX(0, 1)]
+    if setup.servos is not None and setup.servo_memory_names:
+        parts.append(next_memory(setup.servos, known, solved))
+    if setup.remembers_force:
+        is_known = known["measured"] if servo_indices(setup.system) else ca.SX(1)
+        parts.append(next_force(solved, known["p"], _unlimited(actuators), u, is_known))
+    if setup.observer is not None:
+        parts.append(
+            learned_state(
+                setup.observer,
+                Observed(*(known[f"observed.{key}"] for key in Observed._fields)),
+                (known["observed.M"], known["observed.speed"], known["a"]),
+                (known["measured"], solved),
+                (ca.DM(scales.coordinates), scales.strength, setup.period),
+            )
+        )
+    return ca.vertcat(*parts)
+
+
+def slowed_output(setup: "Setup", known: Values, actuators: ActuatorModel, u: ca.SX) -> ca.SX:
+    """Return a safe output (nu,) that changes no faster than the limits of the rate allow.
+
+    The force of a servo's control is known where its length was measured, that of a motor always.
+    """
+    limits, nu = setup.limited_actuators, setup.system.nu
+    if limits is None or not setup.remembers_force:
+        return u
+    servos = servo_indices(setup.system)
+    trusted = [known["measured"] if i in servos else ca.SX(1) for i in range(nu)]
+    last = LastForce(known["force.last"], known["force.known"])
+    force = _unlimited(actuators).forces(u)
+    return actuators.controls(slowed(limits, force, last, setup.period, ca.vertcat(*trusted)))
+
+
+def _unlimited(actuators: ActuatorModel) -> ActuatorModel:
+    """Return actuators whose force follows from the control alone."""
+    wide = UNBOUNDED * ca.SX.ones(actuators.gain.numel())
+    return replace(actuators, lower=-wide, upper=wide)

@@ -1,0 +1,58 @@
+"""The plant of a run, as the servos of its controller have to know it."""
+
+from dataclasses import replace
+
+import mujoco
+
+from mbcasadi.control import InverseDynamicsQP
+from mbcasadi.control.inverse_dynamics.servos import ServoPlant, servo_indices, servo_note
+from mbcasadi.description import Controller
+from mbcasadi.description.controller import HasController
+from mbcasadi.plant import Plant
+
+
+def integrator_of(plant: Plant) -> str:
+    """Return the name of a plant's integrator, as the option `servo_plant` has it."""
+    name = str(mujoco.mjtIntegrator(plant.model.opt.integrator).name)
+    return name.removeprefix("mjINT_").lower()
+
+
+def fitted_to_plant(
+    controller: Controller | HasController, plant: Plant, delay: int
+) -> Controller | HasController:
+    """Return the controller with the map of its servos in this plant, where it has any.
+
+    What the controller was given stays: a `servo_plant` other than "model", a `delay`.
+
+    Args:
+        controller: of the run.
+        plant: its integrator and time step.
+        delay: ticks from a measurement to the moment at which its control acts.
+    """
+    if not isinstance(controller, InverseDynamicsQP) or not servo_indices(controller.system):
+        return controller
+    if controller.servo_plant == "start":
+        return controller
+    delay = delay if controller.delay is None else controller.delay
+    known, tree = controller.plant_of_servos, controller.system.tree
+    if controller.servo_plant != "model" or controller.servo_timestep is not None or tree is None:
+        return controller if delay == known.delay else replace(controller, delay=delay)
+    rule = integrator_of(plant)
+    if (tree.integration.rule, known.timestep, known.delay) == (rule, plant.timestep, delay):
+        return controller
+    same = rule == tree.integration.rule
+    return replace(
+        controller,
+        servo_plant="model" if same else rule,
+        servo_timestep=plant.timestep,
+        delay=delay,
+    )
+
+
+def servo_notes(controller: Controller, plant: Plant, delay: int) -> list[str]:
+    """Return a note where a controller's servos were made for another plant or delay."""
+    made_for = controller.notes.get("servos", "")
+    here = ServoPlant(integrator_of(plant), plant.timestep, controller.period, delay)
+    if not made_for or made_for == servo_note(here):
+        return []
+    return [f"The law's servos are those of {made_for}; the plant is {servo_note(here)}."]
