@@ -81,6 +81,7 @@ def cone_values(cones: int, values: Mapping[str, str | int]) -> dict[str, str | 
         "least_radius": number(LEAST_RADIUS),
         "apex": APEX,
     }
+    own["cone_newton"] = template("cone_newton.c.in", own)
     members = MEMBERS.replace("@cone_rows@", str(CONE_ROWS * cones))
     for name in ("cones_number", "n_array"):
         members = members.replace(f"@{name}@", str(own[name]))

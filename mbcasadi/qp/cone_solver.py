@@ -1,5 +1,6 @@
 """The method of `cone_program.py` as a CasADi Function, for controllers with quadratic cones."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import casadi as ca
@@ -9,7 +10,7 @@ from mbcasadi.qp.cone_program import solve_cone_program
 INPUTS, OUTPUTS = ("A_qp", "lba", "uba", "active0"), ("x", "lam_a", "active", "flag")
 
 
-class ConeSolver(ca.Callback):  # type: ignore[misc]
+class ConeSolver(ca.Callback):
     """(A_qp, lba, uba, active0) → (x, lam_a, active, flag), evaluated in Python.
 
     It has no derivatives and no C: exported controllers have the same method in C.
@@ -46,7 +47,7 @@ class ConeSolver(ca.Callback):  # type: ignore[misc]
         m, n, _ = self._sizes
         return ca.Sparsity.dense((n, m, m, 1)[i], 1)
 
-    def eval(self, arguments: list[ca.DM]) -> list[ca.DM]:
+    def eval(self, arguments: Sequence[ca.DM]) -> list[ca.DM]:
         """Return the solution of one problem."""
         A, lower, upper, active = (x.full() for x in arguments)
         cones = self._sizes[2]

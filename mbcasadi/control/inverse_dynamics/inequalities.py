@@ -246,7 +246,7 @@ def friction_rows(
             upper.append(ca.SX(UNBOUNDED) if highest is None else highest + off)
             labels.append(f"contact '{names[i]}': normal force")
     matrices = of_forces(ca.vertcat(*faces), contact_forces, sizes)
-    return sizes.rows(labels, ca.vertcat(*lower), ca.vertcat(*upper), **matrices)
+    return sizes.rows(labels, ca.vertcat(*lower), ca.vertcat(*upper), 0, **matrices)
 
 
 def sole_rows(names: Sequence[str], contact_forces: ContactRows, sizes: Sizes) -> Rows:

@@ -236,7 +236,7 @@ def _limits(
                 bounds.append(np.array([bound]))
     for k, contact in enumerate(contacts):
         axes = contact_axes(np.asarray(contact.normal, dtype=float))
-        cone = np.array(pyramid_rows(contact.friction, contact.sides)) @ axes
+        cone = np.array(pyramid_rows(contact.friction, contact.sides)) @ axes  # inner: safe
         highest = np.inf if contact.max_force is None else contact.max_force
         for block, bound in ((cone, 0.0), (-axes[:1], -contact.min_force), (axes[:1], highest)):
             if np.isfinite(bound):

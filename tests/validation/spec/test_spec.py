@@ -296,6 +296,15 @@ def contacts_of_tables(system, *tables):
     return experiment_for_system(spec, system, q0).controller.contacts
 
 
+@pytest.mark.parametrize("kind", [{"frame": "FL"}, {"frame": "FL on floor", "kind": "contact"}])
+def test_the_cone_of_a_contact_is_that_of_its_table(quadruped, kind):
+    for cone in ("inner", "outer", "quadratic"):
+        (found,) = contacts_of_tables(quadruped, kind | {"cone": cone})
+        assert found.cone == cone
+    with pytest.raises(ProblemError, match="cone"):
+        contacts_of_tables(quadruped, kind | {"cone": "round"})
+
+
 def test_contacts_of_the_geometry_have_its_normal_and_friction(quadruped):
     by_name = {"frame": "FL on floor", "kind": "contact"}
     left, right = contacts_of_tables(
