@@ -12,6 +12,7 @@ from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.inverse_dynamics.description import controller_data
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
+from mbcasadi.control.inverse_dynamics.priorities.levels import levels_of
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
@@ -44,6 +45,7 @@ class InverseDynamicsQP(Setup):
     - `status`: 0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input (NaN,
       infinity); 4 failed check. From 2 on, u is the fallback.
     - `residual`: (5,) dynamics, constraint, primal, stationarity, complementarity, relative.
+    - `levels`: one more output with `levels`: `|J a + c - a_des|_W` of each of them.
 
     u never leaves its limits, whatever the inputs are. `export_c` turns the law into C.
 
@@ -52,6 +54,13 @@ class InverseDynamicsQP(Setup):
         tasks: the desired motions, `PostureTask`, `FrameTask` or your own `Task`.
         contacts: points that push on the world, each with a friction cone: sites, bodies, or frames
             of `System.with_frame`.
+        levels: names of tasks, level by level: `[["feet", "com"], ["trunk"], ["posture"]]`. Each
+            level is met as well as those before it and the limits allow, none gives up anything
+            for a later one; the regularisation is the last level. Tasks of one level are weighted
+            against each other. None: all tasks are weighted against each other and against the
+            regularisation. See `priorities/cascade.py`.
+        level_damping: share of its usual strength below which a direction of a level is damped and
+            left to later levels, step by step; see `priorities/level_factor.py`.
         torque_weight: weight of the actuator forces p (N or N m), relative and positive: the
             cost is `½ Σ r_i (p_i - p_ref,i)²` with `r_i = torque_weight · τ² / I_i`, where I_i is
             the inertia that actuator i sees and τ² the tasks' cost of a unit acceleration
@@ -116,7 +125,7 @@ class InverseDynamicsQP(Setup):
     @property
     def z0(self) -> Array:
         """Initial state: nothing active, nothing measured yet."""
-        return np.concatenate([np.zeros(len(self.row_names)), self.stages.safe.z0])
+        return np.concatenate([np.zeros(self.problems * len(self.row_names)), self.stages.safe.z0])
 
     @cached_property
     def controller(self) -> Controller:
@@ -130,7 +139,7 @@ class InverseDynamicsQP(Setup):
 
     @cached_property
     def _candidate(self) -> ca.Function:
-        return candidate_fun(self.stages.qp, self.solver)
+        return candidate_fun(self.stages.qp, self.solver, self.stages.unknowns)
 
     @checked
     def problem(
@@ -193,6 +202,7 @@ class InverseDynamicsQP(Setup):
             status_text=QP_STATUS.words[code],
             flags=Flag(int(outputs["flags"][0])),
             residual=outputs["residual"],
+            levels=self._level_errors(outputs),
             problem=CondensedQP.of(state, self.row_names),
             a=state["a"].ravel(),
             lam=state["lam"].ravel(),
@@ -201,6 +211,11 @@ class InverseDynamicsQP(Setup):
             independent_rows=state["independent_rows"].ravel(),
             violations=state["violation"].ravel(),
         )
+
+    def _level_errors(self, outputs: Mapping[str, Array]) -> dict[str, float]:
+        """Return the error of each level by its name."""
+        names = [level.name for level in levels_of(self)]
+        return dict(zip(names, outputs["levels"].tolist(), strict=True)) if names else {}
 
     def _tuning_input(self, values: Mapping[str, float] | None) -> dict[str, Array]:
         """Return the input `tuning` by its name, where there is one."""

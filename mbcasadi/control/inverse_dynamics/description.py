@@ -4,6 +4,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.priorities.levels import levels_of
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.tick import Stages
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
@@ -34,7 +35,7 @@ def controller_data(
             reports.
     """
     controls = setup.system.actuator_names
-    state = tuple(f"active.{name}" for name in stages.row_names) + stages.safe.components
+    state = active_names(setup, stages) + stages.safe.components
     inputs = {
         "q": coordinates(setup.system),
         "v": rates(setup.system),
@@ -52,6 +53,7 @@ def controller_data(
         "status": unitless_signal("status", ("status",)),
         "flags": unitless_signal("flags", ("flags",)),
         "residual": unitless_signal("residual", RESIDUALS),
+        "levels": unitless_signal("levels", tuple(level.name for level in levels_of(setup))),
     }
     return Controller(
         name=function.name(),
@@ -69,8 +71,14 @@ def controller_data(
         monitors=_monitors(setup),
         contacts=tuple(setup.contacts),
         tuning=setup.tuning,
-        emergency=stages.safe.emergency(len(stages.row_names)),
+        emergency=stages.safe.emergency(setup.problems * len(stages.row_names)),
     )
+
+
+def active_names(setup: Setup, stages: Stages) -> tuple[str, ...]:
+    """Return a name for each entry of the active sets; with levels, they have numbers from 1."""
+    labels = [f"active{k + 1}" for k in range(setup.problems)] if setup.levels else ["active"]
+    return tuple(f"{label}.{row}" for label in labels for row in stages.row_names)
 
 
 def _monitors(setup: Setup) -> tuple[Signal, ...]:

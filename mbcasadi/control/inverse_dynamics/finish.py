@@ -17,6 +17,7 @@ from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
 from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.priorities.last_level import LastLevel
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
 from mbcasadi.control.inverse_dynamics.residuals import (
     RESIDUALS,
@@ -79,6 +80,7 @@ class FinishStage:
         layout: of the numbers that are carried over.
         safe: the output of a tick without a solution.
         kind: of expressions: scalars, or matrices.
+        levels: the end of a tick with levels, else None.
     """
 
     setup: Setup
@@ -86,6 +88,7 @@ class FinishStage:
     layout: Layout
     safe: SafeOutput
     kind: type[ca.SX]
+    levels: LastLevel | None = None
 
     def function(self, inputs: dict[str, ca.SX]) -> ca.Function:
         """Return (inputs, carry, x, lam_a, active, flag) → (outputs of the controller).
@@ -99,20 +102,28 @@ class FinishStage:
         solver = {name: self.kind.sym(name, size) for name, size in sizes.items()}
         carry = self.kind.sym("carry", self.layout.size)
         known = unpack(self.layout, carry)
-        residual, p = self._residuals(known, solver["x"], solver["lam_a"])
+        end: dict[str, ca.SX] = {"active": solver["active"], "flag": solver["flag"]}
+        outputs, passed = list(OUTPUTS), {}
+        if self.levels is None:
+            residual, p = self._residuals(known, solver["x"], solver["lam_a"])
+            end |= {"residual": residual, "p": p}
+        else:
+            passed = {"passed": self.kind.sym("passed", self.levels.layout.size)}
+            end = self.levels.judged(known, passed["passed"], solver)._asdict()
+            outputs.append("levels")
         judged = {
             key: value
             for key, value in known.items()
             if key in JUDGED or key.startswith(("actuators.", "hold.")) or key.endswith("definite")
         }
-        judged |= {"residual": residual, "p": p, "active": solver["active"], "flag": solver["flag"]}
+        judged |= end
         judged |= {f"input.{name}": value for name, value in given.items()}
         return ca.Function(
             "finish",
-            [*given.values(), carry, *solver.values()],
+            [*given.values(), carry, *passed.values(), *solver.values()],
             in_scalars("outcome", self._outcome, judged),
-            [*given, "carry", *solver],
-            list(OUTPUTS),
+            [*given, "carry", *passed, *solver],
+            outputs,
             {"cse": True},
         )
 
@@ -165,11 +176,14 @@ class FinishStage:
         actuators = replace(self.qp.problem.actuators, **carried)
         inputs = {key[6:]: value for key, value in known.items() if key.startswith("input.")}
         offered, measured = offered_output(self.setup, known, inputs, no_force(actuators))
-        m = len(self.qp.problem.rows.names)
+        m = known["active"].numel()
         memory = inputs["z"][m:, 0] if self.safe.size else ca.SX(0, 1)
         u_solved = actuators.controls(known["p"])
         u_free, u, remembered = self.safe.step(memory, offered, measured, optimal, u_solved)
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
         z_next = ca.vertcat(optimal * active_signs(known["active"]), remembered)
-        return [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]
+        outputs = [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]
+        if self.levels is not None:
+            outputs.append(ca.if_else(valid, known["errors"], np.inf))
+        return outputs

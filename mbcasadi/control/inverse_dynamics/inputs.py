@@ -67,8 +67,8 @@ def input_symbols(setup: Setup, m: int) -> dict[str, ca.SX]:
 
 
 def state_size(setup: Setup, m: int) -> int:
-    """Return the size of z: the active set, then what the safe output remembers."""
-    return m + setup.safe_output_size
+    """Return the size of z: the active sets, then what the safe output remembers."""
+    return m * setup.problems + setup.safe_output_size
 
 
 def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca.SX]:

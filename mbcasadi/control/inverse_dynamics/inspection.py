@@ -15,7 +15,7 @@ from mbcasadi.qp.kkt_residuals import positive
 def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     """Return (q, v, [act], ref, mask, x) → the QP in y = (p, w), and the quantities at x.
 
-    Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
+    With levels, x is y itself. Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
     `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`,
     `violation` (m,), and the tasks' `error` and `target`.
 
@@ -36,7 +36,7 @@ def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     constant = rows.C_a @ condensed.t - rows.C_lam @ condensed.e
     of_p = rows.C_p - rows.C_lam @ condensed.E + rows.C_a @ condensed.T
     x = type(arguments["q"]).sym("x", n)
-    y = whitened.unknown(x)
+    y = x if setup.levels else whitened.unknown(x)
     p = ca.fmin(ca.fmax(y[:nu, 0], problem.actuators.lower), problem.actuators.upper)
     w = y[nu:, 0]
     lam = condensed.multipliers(p)

@@ -27,6 +27,7 @@ from mbcasadi.shapes import (
     column,
     require_choice,
     require_identifier,
+    require_name,
     require_numbers,
     require_positive,
     unique,
@@ -44,6 +45,9 @@ TORQUE_WEIGHT = 1e-7
 
 INTERNAL_FORCE_WEIGHT = 1e-5
 """The same of internal contact forces, which move nothing."""
+
+LEVEL_DAMPING = 1e-2
+"""Share of its usual strength below which a direction of a level is damped."""
 
 CONTACT_RANK_TOL = 1e-3
 """A constraint direction weaker than this, relative to its usual strength, is dropped: a redundant
@@ -66,6 +70,8 @@ class Setup:
     tasks: Sequence[Task]
     contacts: Sequence[Contact] = ()
     _: KW_ONLY
+    levels: Sequence[Sequence[str]] = ()
+    level_damping: float = LEVEL_DAMPING
     torque_weight: float = TORQUE_WEIGHT
     torque_reference: bool = False
     internal_forces: str = "body"
@@ -98,6 +104,7 @@ class Setup:
         require_positive(
             torque_weight=self.torque_weight,
             internal_force_weight=self.internal_force_weight,
+            level_damping=self.level_damping,
             rank_tol=self.rank_tol,
             tolerance=self.tolerance,
             period=self.period,
@@ -110,6 +117,8 @@ class Setup:
         for each in self.tunable:
             require_choice("tunable", each, TUNABLE)
         _require_tasks(self.tasks, self.gains)
+        object.__setattr__(self, "levels", tuple(tuple(level) for level in self.levels))
+        _require_levels(self)
         require_contacts(self.contacts)
         _ = self.limited_joints
         _require_fallback_law(self)
@@ -123,6 +132,11 @@ class Setup:
     def safe_output_size(self) -> int:
         """Number of entries of the state that the safe output remembers."""
         return memory_size(self.safe_output_kind, self.system.nu)
+
+    @property
+    def problems(self) -> int:
+        """Number of QPs of a tick, each with an active set: those of all levels, and one."""
+        return len(self.levels) + (self.force_weight > 0) + 1 if self.levels else 1
 
     @cached_property
     def gains(self) -> tuple[Gains, ...]:
@@ -219,6 +233,25 @@ def _require_tasks(tasks: Sequence[Task], gains: Sequence[Gains]) -> None:
         raise ProblemError(f"tasks are named {', '.join(names)}; expected different names")
     if not any(np.any(each.weight > 0) for each in gains):
         raise ProblemError("all task weights are zero; expected at least one that is positive")
+
+
+def _require_levels(setup: Setup) -> None:
+    """Raise unless the levels, where there are any, hold each task once."""
+    if not setup.levels:
+        return
+    names = [task.name for task in setup.tasks]
+    for member in (name for level in setup.levels for name in level):
+        require_name("task of levels", member, names)
+    members = [name for level in setup.levels for name in level]
+    if sorted(members) != sorted(names) or not all(setup.levels):
+        raise ProblemError(
+            f"levels = {[list(level) for level in setup.levels]}; expected each task once, in "
+            f"levels that are not empty: {', '.join(names)}"
+        )
+    if setup.level_damping >= 1:
+        raise ProblemError(
+            f"level_damping = {setup.level_damping:g}; expected less than 1, the usual strength"
+        )
 
 
 def _force_slot(setup: Setup) -> Slot:

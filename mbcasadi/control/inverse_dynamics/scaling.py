@@ -42,6 +42,7 @@ class ProblemScales:
         asked: (k,) largest acceleration of each task row that is asked for: `FAR` times what all
             actuators at their limits and gravity give it; infinite where one has no limit.
             `|J a| ≤ ‖J L⁻ᵀ‖ ‖Lᵀ a‖`, and constraints only shorten `‖Lᵀ a‖` (Gauss).
+        reach: (k,) usual length of each task row in the inertia's metric.
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
@@ -53,6 +54,7 @@ class ProblemScales:
     actuators: Array
     inequalities: Array
     asked: Array
+    reach: Array
     task: float
     contact: float
 
@@ -202,6 +204,7 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
     reached = reach > MOVABLE * reach.max(initial=0.0)
     return ProblemScales(
         asked=np.where(reached & bounded, FAR * strength * reach, np.inf),
+        reach=_floored(reach),
         rows=rows,
         coordinates=coordinates,
         actuators=actuators,

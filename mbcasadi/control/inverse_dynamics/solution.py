@@ -1,7 +1,7 @@
 """The QP as data, its solution, and why there may be none."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +73,8 @@ class InverseDynamicsSolution:
         p: (nu,) actuator forces, N or N m.
         independent_rows: one for each independent constraint row, zero for dropped ones.
         problem: the QP.
+        levels: weighted error `|J a + c - a_des|_W` of each level by the names of its tasks; none
+            without levels.
         violations: (m,) by how much the candidate violates each row, N or N m.
     """
 
@@ -89,6 +91,7 @@ class InverseDynamicsSolution:
     independent_rows: Array
     problem: CondensedQP
     violations: Array
+    levels: dict[str, float] = field(default_factory=dict)
 
     @property
     def solved(self) -> bool:
