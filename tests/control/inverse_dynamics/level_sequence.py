@@ -1,18 +1,20 @@
-"""Levels solved in sequence, the long way: NumPy, singular values, Clarabel at 1e-12.
+"""Levels solved in sequence, the long way: NumPy, singular values, quadprog.
 
 The problem is that of `full_problem.py` in (a, p, lam, f). Each level is a QP of its own within the
-hard rows and the optima of the levels before it; its solution is Clarabel's, made exact on the rows
-that it finds active.
+hard rows and the optima of the levels before it. quadprog wants it strictly convex: a proximal term
+makes it so, around the solution of the pass before, until nothing of it is left.
 """
 
 from dataclasses import dataclass
 
-import clarabel
 import numpy as np
-import scipy.sparse as sparse
+import quadprog
 from full_problem import RANK_TOL, inequalities, independent
 
-CLARABEL = 1e-12
+SHARE = 1e-4  # of the proximal term, relative to the level
+PASSES = 40
+PRESSED = 1e-9  # a multiplier above this share of the residual at the start is not rounding
+ROUNDING = 1e-11  # a bound this near to a point that meets it is met
 UNMOVED = 1e-9  # a level that nothing moves, relative to its rows
 NEAR = 1e-8  # conditions of the exact solution, relative
 
@@ -59,16 +61,18 @@ def solve_levels(full, levels):
         lengths = np.linalg.norm(J @ root.T, axis=1)
         weakest.append(least_singular(A @ tame(N, nv, full.M) / lengths[:, None]))
         A = A if np.linalg.norm(A, 2) > UNMOVED * np.linalg.norm(J, 2) else np.zeros_like(A)
-        y, feasible = within(A, rhs - J @ z[:nv], C @ N, d - C @ z)
+        y, feasible, pressed = within(A, rhs - J @ z[:nv], C @ N, d - C @ z)
         if not feasible:
             return Sequence(False, [], z[:nv], z[nv : nv + nu], weakest)
         z = z + N @ y
         residuals.append(J @ z[:nv] - rhs)
         N = N @ null(A / np.linalg.norm(J, axis=1)[:, None])
+        # a row with a multiplier is active at every optimum of this level
+        N = N @ null((C @ N / np.linalg.norm(C, axis=1)[:, None])[pressed])
     roots = [np.sqrt(full.torque_weight)[:, None] * of_p]
     roots += [np.sqrt(full.internal_weight) * full.internal @ of_f]
     R = np.vstack(roots)
-    y, _ = within(R @ N, -R @ z, C @ N, d - C @ z)
+    y, *_ = within(R @ N, -R @ z, C @ N, d - C @ z)
     z = z + N @ y
     return Sequence(True, residuals, z[:nv], z[nv : nv + nu], weakest)
 
@@ -103,54 +107,31 @@ def least_singular(A):
 
 
 def null(A):
+    """Return a null basis of rows that have usual lengths of one."""
+    if not len(A):
+        return np.eye(A.shape[1])
     U, S, Vt = np.linalg.svd(A)
-    return Vt[int(np.sum(S > RANK_TOL * S.max(initial=1e-300))) :].T
+    return Vt[int(np.sum(S > RANK_TOL)) :].T
 
 
 def within(A, b, G, h):
-    """Return y of least `|A y - b|` with `G y <= h`, and whether there is one."""
+    """Return y of least `|A y - b|` with `G y <= h`, whether there is one, and rows that press."""
     n = A.shape[1]
     if n == 0 or (not A.any() and np.all(h >= -NEAR * (1 + np.abs(h).max()))):
-        return np.zeros(n), True
+        return np.zeros(n), True, np.zeros(len(h), dtype=bool)
     lengths = np.linalg.norm(G, axis=1)
     usable = lengths > 1e-11 * lengths.max(initial=1.0)
     G, h = G[usable] / lengths[usable, None], h[usable] / lengths[usable]
-    h = np.where(h < 0, np.where(h > -1e-11 * max(1.0, np.abs(h).max(initial=0.0)), 0.0, h), h)
-    scale = np.linalg.norm(A, 2) or 1.0
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = CLARABEL
-    settings.max_iter = 200
-    solver = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.triu(A.T @ A) / scale**2),
-        -A.T @ b / scale**2,
-        sparse.csc_matrix(G),
-        h,
-        [clarabel.NonnegativeConeT(len(h))],
-        settings,
-    )
-    found = solver.solve()
-    if "Infeasible" in str(found.status):
-        return np.zeros(n), False
-    return exact(A, b, G, h, np.array(found.x), np.array(found.z), np.array(found.s)), True
-
-
-def exact(A, b, G, h, y, z, s):
-    """Return the optimum on the rows that are active, y itself where that is none."""
-    active = z > s
-    K, right = G[active], h[active]
-    if len(K):
-        start = np.linalg.lstsq(K, right, rcond=1e-10)[0]
-        free = null(K)
-    else:
-        start, free = np.zeros(len(y)), np.eye(len(y))
-    # nearest to y among the optima: what the level does not see stays
-    start = start + free @ (free.T @ (y - start))
-    step = np.linalg.lstsq(A @ free, b - A @ start, rcond=1e-10)[0] if free.size else np.zeros(0)
-    better = start + free @ step
-    gradient = A.T @ (A @ better - b)
-    multiplier = np.linalg.lstsq(K.T, -gradient, rcond=1e-10)[0] if len(K) else np.zeros(0)
-    size = 1 + np.abs(h).max(initial=0.0)
-    good = np.all(G @ better - h <= NEAR * size)
-    good &= np.linalg.norm(gradient + K.T @ multiplier) <= NEAR * (1 + np.linalg.norm(A.T @ b))
-    return better if good else y
+    h = np.where(np.abs(h) <= ROUNDING * (1 + np.abs(h).max(initial=0.0)), np.maximum(h, 0), h)
+    share = SHARE * (np.linalg.norm(A, 2) or 1.0)
+    inverse = np.linalg.inv(np.linalg.qr(np.vstack([A, share * np.eye(n)]), mode="r"))
+    y, pressed = np.zeros(n), np.zeros(len(usable), dtype=bool)
+    for _ in range(PASSES):
+        linear = A.T @ b + share**2 * y
+        try:
+            found = quadprog.solve_qp(inverse, linear, -G.T, -h, factorized=True)
+        except ValueError:
+            return np.zeros(n), False, pressed
+        y, multiplier = found[0], found[4]
+    pressed[usable] = multiplier > PRESSED * np.linalg.norm(A, 2) * np.linalg.norm(b)
+    return y, True, pressed

@@ -166,8 +166,8 @@ class Cascade:
         residual, size = self.judge.level(k, carried, point, y, given)
         records = {key: value for key, value in passed.items() if key not in LevelPoint._fields}
         records["worst"] = worse(passed["worst"], residual)
-        records |= {f"y{k}": y, f"size{k}": size, f"weak{k}": point.weak2}
-        records[f"active{k}"] = given["active"]
+        records |= {f"done{k}.y": y, f"done{k}.size": size, f"done{k}.weak2": point.weak2}
+        records[f"done{k}.active"] = given["active"]
         Z = point.ZQ * ca.repmat(point.free.T, point.ZQ.shape[0], 1)
         if k + 1 < self.count:
             return self._level(k + 1, carried, y, Z, records, relaxed=True)

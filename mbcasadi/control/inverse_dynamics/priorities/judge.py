@@ -130,10 +130,10 @@ class LevelJudge:
         changes = [type(y)(0)]
         for k in range(len(self.levels)):
             A, weight = carried[f"level{k}.A"], carried[f"level{k}.weight"]
-            step = y - passed[f"y{k}"]
+            step = y - passed[f"done{k}.y"]
             change = ca.sqrt(weight) * linalg.product(A, step[: A.shape[1], 0])
-            known = {"change": change, "step": step, "weak": passed[f"weak{k}"]}
-            known["size"] = passed[f"size{k}"]
+            known = {"change": change, "step": step, "weak": passed[f"done{k}.weak2"]}
+            known["size"] = passed[f"done{k}.size"]
             changes += in_scalars("held", _change, known)
         total = sum(changes)
         return ca.vertcat(0, 0, 0, total, 0)

@@ -52,7 +52,7 @@ class LastLevel:
         passed = unpack(self.layout, column)
         y, zeta = solved_point(passed, found["x"])
         p, w = self.judge.unknowns(carried, y)
-        actives = [passed[f"active{k}"] for k in range(len(self.judge.levels))]
+        actives = [passed[f"done{k}.active"] for k in range(len(self.judge.levels))]
         return Judged(
             residual=self.judge.last(carried, passed, y, zeta, found),
             p=p,
