@@ -9,9 +9,9 @@ change the residual, and the level is
 The rows of A have a usual length of one. A direction j whose pivot R_jj is above the damping θ is
 strict: `Λ_j = 0`, and no level below moves it. One that is weaker is damped,
 
-    Λ_j² = h_j (θ² / R_jj² - 1) min(1, R_jj / (κ θ)),   h_j = Σ_i W_i R_ji²,
+    Λ_j² = K_j (θ² / R_jj² - 1) min(1, R_jj / (κ θ)),
 
-so an error b moves it by no more than `b / θ`, and by `b R_jj / θ²` down to `R_jj = κ θ`; and it is
+with K_j the stiffness `Rᵀ W R` in direction j where the stronger directions follow. So an error b moves it by no more than `b / θ`, and by `b R_jj / θ²` down to `R_jj = κ θ`; and it is
 handed over: the levels below may use it, from nothing at `R_jj = θ` to all of it at `R_jj = 0`, by
 the factor `1 - t²` over `1 - t² + t² / θ` with `t = R_jj / θ`.
 """
@@ -50,7 +50,7 @@ class LevelFactor(NamedTuple):
         free: (c,) the share in which the levels below may use each column of Q.
         damping: (k,) Λ².
         unseen: (k,) one for directions that the level does not see.
-        weak2: sum of h_j over the directions that are not strict.
+        weak2: sum of `Σ_i W_i R_ji²` over the directions that are not strict.
     """
 
     Q: ca.SX
@@ -76,11 +76,16 @@ def factor_level(A: ca.SX, b: ca.SX, weight: ca.SX, damping: float) -> LevelFact
     k = min(m, c)
     V, R, used, _, null = row_factor_and_null(A, type(A)(ca.DM.ones(m) * DROPPED**2))
     Q = null + ca.horzcat(V, type(A)(c, c - k))
-    shift, free, lam2, unseen, weak2 = in_scalars(
-        "level_damping", lambda g: _damping(g["R"], g["W"], damping), {"R": R, "W": weight}
+    gram = linalg.weighted_gram(R, weight)
+    strengths = in_scalars("level_strength", _strength, {"R": R, "W": weight, "theta": damping})
+    t, unseen, floor, weak2 = strengths
+    stiffness = _stiffness(gram, floor)
+    lam2, free = in_scalars(
+        "level_damping",
+        _damping,
+        {"t": t, "K": stiffness, "unseen": unseen, "floor": floor, "theta": damping},
     )
-    H = ca.densify(linalg.weighted_gram(R, weight) + ca.diag(shift))
-    L_inv = linalg.inverse_factor(H)
+    L_inv = linalg.inverse_factor(ca.densify(gram + ca.diag(lam2 + floor)))
     half = linalg.product(L_inv.T, linalg.product(R, weight * b))
     return LevelFactor(
         Q=ca.densify(Q),
@@ -88,23 +93,34 @@ def factor_level(A: ca.SX, b: ca.SX, weight: ca.SX, damping: float) -> LevelFact
         s_0=linalg.product(L_inv, half),
         distance=length(half),
         free=ca.vertcat(free, ca.DM.ones(c - k)),
-        damping=lam2,
+        damping=lam2 + (1 - unseen) * floor,
         unseen=unseen,
         weak2=weak2,
     )
 
 
-def _damping(R: ca.SX, weight: ca.SX, damping: float) -> list[ca.SX]:
-    """Return shift of the Hessian, share for lower levels, Λ², unseen (k,), and the weak h."""
-    R = ca.densify(R)
-    strength = ca.vertcat(*(ca.mmax(ca.fabs(R[j, :])) for j in range(R.shape[0])))
-    h = (R**2) @ weight
-    t = strength / damping
-    weak, seen = t < 1, strength > UNSEEN
-    t = ca.if_else(weak, t, 1)
-    over = ca.if_else(seen, h / ca.if_else(seen, t**2, 1), 0)
-    lam2 = over * (1 - t**2) * ca.fmin(1, t / SMALL)
-    unseen = ca.if_else(seen, 0, 1)
-    free = (1 - t**2) / ((1 - t**2) + t**2 / damping)
-    shift = lam2 + FREE**2 * (1 - t) ** 2
-    return [shift, free, (1 - unseen) * shift, unseen, ca.sum1(weak * h)]
+def _strength(known: dict[str, ca.SX]) -> list[ca.SX]:
+    """Return t, at most 1; which directions are unseen; their small weight; the weak squares."""
+    R = ca.densify(known["R"])
+    pivot = ca.vertcat(*(ca.mmax(ca.fabs(R[j, :])) for j in range(R.shape[0])))
+    t = ca.fmin(pivot / known["theta"], 1)
+    weak2 = ca.sum1((t < 1) * ((R**2) @ known["W"]))
+    return [t, pivot <= UNSEEN, FREE**2 * (1 - t) ** 2, weak2]
+
+
+def _stiffness(gram: ca.SX, floor: ca.SX) -> ca.SX:
+    """Return K (k,): what each direction meets where those before it, the stronger ones, follow."""
+    k = floor.numel()
+    last_first = list(reversed(range(k)))
+    whole = ca.densify(ca.tril2symm(ca.tril(gram)) + ca.diag(floor))
+    L_inv = linalg.inverse_factor(whole[last_first, last_first])
+    return ca.densify(ca.diag(L_inv))[last_first, 0] ** -2
+
+
+def _damping(known: dict[str, ca.SX]) -> list[ca.SX]:
+    """Return Λ² and the share for the levels below, (k,) each."""
+    t, theta, unseen = known["t"], known["theta"], known["unseen"]
+    K = ca.fmax(known["K"] - known["floor"], 0)
+    seen2 = ca.if_else(unseen, 1, t**2)
+    lam2 = ca.if_else(unseen, 0, K * (1 - t**2) / seen2 * ca.fmin(1, t / SMALL))
+    return [lam2, (1 - t**2) / ((1 - t**2) + t**2 / theta)]
