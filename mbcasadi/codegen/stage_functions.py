@@ -101,7 +101,7 @@ def between_functions(controller: Controller, symbol: str) -> tuple[ca.Function,
     stages, renamed = controller.stages, []
     if stages is None:
         return ()
-    sizes = {"A_qp": (stages.m, stages.n)} | {k: (stages.m, 1) for k in ("lba", "uba", "active0")}
+    sizes = {"A_qp": (stages.m, stages.n)} | dict.fromkeys(("lba", "uba", "active0"), (stages.m, 1))
     sizes |= {"x": (stages.n, 1), "lam_a": (stages.m, 1), "active": (stages.m, 1), "flag": (1, 1)}
     sizes["carry"] = stages.build.size_out("carry")
     passed = stages.build.size_out("passed") if stages.between else (0, 1)

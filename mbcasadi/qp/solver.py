@@ -110,9 +110,7 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     return _Solution(x, lam, flag, carry, prepared, passed)
 
 
-def _solve_problem(
-    solver: str, A_qp: ca.MX, lba: ca.MX, uba: ca.MX
-) -> tuple[ca.MX, ca.MX, ca.MX]:
+def _solve_problem(solver: str, A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
     """Return x, lam_a and the `SolverFlag` of one problem.
 
     A plugin's success flag does not exist inside an MX graph. DAQP returns `x + A_qpᵀ lam_a = 0`

@@ -17,8 +17,8 @@ from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
 from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.priorities.last_level import LastLevel
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
+from mbcasadi.control.inverse_dynamics.priorities.last_level import LastLevel
 from mbcasadi.control.inverse_dynamics.residuals import (
     RESIDUALS,
     Allowance,

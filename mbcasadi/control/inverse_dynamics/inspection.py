@@ -15,9 +15,9 @@ from mbcasadi.qp.kkt_residuals import positive
 def inspection_fun(setup: Setup, scales: ProblemScales) -> ca.Function:
     """Return (q, v, [act], ref, mask, x) → the QP in y = (p, w), and the quantities at x.
 
-    With levels, x is y itself. Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
+    Outputs: `H g A_qp lba uba T t` (see `CondensedQP`), then for the candidate x: `y`, `p`, `a`,
     `lam` (equality rows), `contact_force` (3 nc,), `independent_rows`,
-    `violation` (m,), and the tasks' `error` and `target`.
+    `violation` (m,), and the tasks' `error` and `target`. With levels, x is y itself.
 
     Args:
         setup: the options.

@@ -15,6 +15,7 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
     LimitedJoints,
     limited_joints,
 )
+from mbcasadi.control.inverse_dynamics.level_names import LEVEL_DAMPING, require_levels
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices
@@ -27,7 +28,6 @@ from mbcasadi.shapes import (
     column,
     require_choice,
     require_identifier,
-    require_name,
     require_numbers,
     require_positive,
     unique,
@@ -45,9 +45,6 @@ TORQUE_WEIGHT = 1e-7
 
 INTERNAL_FORCE_WEIGHT = 1e-5
 """The same of internal contact forces, which move nothing."""
-
-LEVEL_DAMPING = 1e-2
-"""Share of its usual strength below which a direction of a level is damped."""
 
 CONTACT_RANK_TOL = 1e-3
 """A constraint direction weaker than this, relative to its usual strength, is dropped: a redundant
@@ -118,7 +115,7 @@ class Setup:
             require_choice("tunable", each, TUNABLE)
         _require_tasks(self.tasks, self.gains)
         object.__setattr__(self, "levels", tuple(tuple(level) for level in self.levels))
-        _require_levels(self)
+        require_levels([task.name for task in self.tasks], self.levels, self.level_damping)
         require_contacts(self.contacts)
         _ = self.limited_joints
         _require_fallback_law(self)
@@ -233,25 +230,6 @@ def _require_tasks(tasks: Sequence[Task], gains: Sequence[Gains]) -> None:
         raise ProblemError(f"tasks are named {', '.join(names)}; expected different names")
     if not any(np.any(each.weight > 0) for each in gains):
         raise ProblemError("all task weights are zero; expected at least one that is positive")
-
-
-def _require_levels(setup: Setup) -> None:
-    """Raise unless the levels, where there are any, hold each task once."""
-    if not setup.levels:
-        return
-    names = [task.name for task in setup.tasks]
-    for member in (name for level in setup.levels for name in level):
-        require_name("task of levels", member, names)
-    members = [name for level in setup.levels for name in level]
-    if sorted(members) != sorted(names) or not all(setup.levels):
-        raise ProblemError(
-            f"levels = {[list(level) for level in setup.levels]}; expected each task once, in "
-            f"levels that are not empty: {', '.join(names)}"
-        )
-    if setup.level_damping >= 1:
-        raise ProblemError(
-            f"level_damping = {setup.level_damping:g}; expected less than 1, the usual strength"
-        )
 
 
 def _force_slot(setup: Setup) -> Slot:

@@ -91,6 +91,8 @@ class Limits(StrictTable):
 class Options(StrictTable):
     """Options of `InverseDynamicsQP`, its own defaults where None."""
 
+    levels: tuple[tuple[str, ...], ...] | None = None
+    level_damping: Positive | None = None
     torque_weight: Positive | None = None
     internal_force_weight: Positive | None = None
     force_weight: NotNegative | None = None

@@ -7,9 +7,12 @@ makes it so, around the solution of the pass before, until nothing of it is left
 
 from dataclasses import dataclass
 
+import casadi as ca
 import numpy as np
 import quadprog
-from full_problem import RANK_TOL, inequalities, independent
+from full_problem import RANK_TOL, column, full_problem, independent, inequalities, numbers
+
+from mbcasadi.control.tasks.task import own_slices
 
 SHARE = 1e-4  # of the proximal term, relative to the level
 PASSES = 40
@@ -38,12 +41,13 @@ class Sequence:
     weakest: list
 
 
-def solve_levels(full, levels):
+def solve_levels(full, levels, usual):
     """Return the optima of levels in sequence, and of the regularisation behind them.
 
     Args:
         full: the problem; of its cost only the regularisation counts.
         levels: lists of tasks (J, rhs, weight), first to last.
+        usual: of each level, the usual length of its rows J in the metric of the inertia.
     """
     nv, nu = full.B.shape
     E, e, of_p, of_f = equations(full)
@@ -52,14 +56,13 @@ def solve_levels(full, levels):
     rank = int(np.sum(RANK_TOL * S[0] < S))
     z = Vt[:rank].T @ ((U[:, :rank].T @ e) / S[:rank])
     N = Vt[rank:].T  # z + N y
-    root = np.linalg.inv(np.linalg.cholesky(full.M))
     residuals, weakest = [], []
-    for tasks in levels:
+    for tasks, lengths in zip(levels, usual, strict=True):
         J = np.vstack([np.sqrt(w)[:, None] * J for J, _, w in tasks])
         rhs = np.concatenate([np.sqrt(w) * r for _, r, w in tasks])
         A = J @ N[:nv]
-        lengths = np.linalg.norm(J @ root.T, axis=1)
-        weakest.append(least_singular(A @ tame(N, nv, full.M) / lengths[:, None]))
+        scale = np.concatenate([np.sqrt(w) for _, _, w in tasks]) * lengths
+        weakest.append(least_singular(A @ tame(N, nv, full.M) / scale[:, None]))
         A = A if np.linalg.norm(A, 2) > UNMOVED * np.linalg.norm(J, 2) else np.zeros_like(A)
         y, feasible, pressed = within(A, rhs - J @ z[:nv], C @ N, d - C @ z)
         if not feasible:
@@ -81,9 +84,7 @@ def equations(full):
     """Return E, e of dynamics and constraints, and p and f as rows over (a, p, lam, f)."""
     nv, nu = full.B.shape
     A, c = independent(full.A, full.c)
-    kept, bias = independent(
-        np.vstack([A, full.J]), np.concatenate([c, full.c_contact])
-    )
+    kept, bias = independent(np.vstack([A, full.J]), np.concatenate([c, full.c_contact]))
     nf, nl = full.J.shape[0], A.shape[0]
     size = nv + nu + nl + nf
     dynamics = np.hstack([full.M, -full.B, -A.T, -full.J.T])
@@ -96,8 +97,8 @@ def equations(full):
 def tame(N, nv, M):
     """Return the columns of N in which a unit is an acceleration `(aᵀ M a)^½ = 1`."""
     L = np.linalg.cholesky(M)
-    U, S, Vt = np.linalg.svd(L.T @ N[:nv], full_matrices=False)
-    keep = S > UNMOVED * np.linalg.norm(L, 2)
+    _, S, Vt = np.linalg.svd(L.T @ N[:nv], full_matrices=False)
+    keep = UNMOVED * np.linalg.norm(L, 2) < S
     return Vt[keep].T / S[keep]
 
 
@@ -110,8 +111,8 @@ def null(A):
     """Return a null basis of rows that have usual lengths of one."""
     if not len(A):
         return np.eye(A.shape[1])
-    U, S, Vt = np.linalg.svd(A)
-    return Vt[int(np.sum(S > RANK_TOL)) :].T
+    _, S, Vt = np.linalg.svd(A)
+    return Vt[int(np.sum(RANK_TOL < S)) :].T
 
 
 def within(A, b, G, h):
@@ -135,3 +136,45 @@ def within(A, b, G, h):
         y, multiplier = found[0], found[4]
     pressed[usable] = multiplier > PRESSED * np.linalg.norm(A, 2) * np.linalg.norm(b)
     return y, True, pressed
+
+
+def task_numbers(law, q, v, ref):
+    """Return the tasks of a law as (J, rhs, weight) by their names."""
+    found = {}
+    for task, gains in zip(law.tasks, law.gains, strict=True):
+        q_x, v_x = ca.SX.sym("q", law.system.nq), ca.SX.sym("v", law.system.nv)
+        part = {name: ca.SX(ca.DM(ref[place])) for name, place in law.reference.items()}
+        rows = task.rows(law.system, q_x, v_x, own_slices(task, law.system, part), gains)
+        parts = ca.Function("task", [q_x, v_x], [ca.densify(rows.J), rows.a_des - rows.c])(q, v)
+        found[task.name] = (numbers(parts[0]), column(parts[1]), gains.weight)
+    return found
+
+
+def differences(law, solution, q, v, ref, *, contacts=(), mask=None):
+    """Return the sequence of a law's levels, and for each level the largest difference of a row.
+
+    Each row is divided by its length in the metric of the inertia times `(aᵀ M a)^½`.
+    """
+    tasks = task_numbers(law, q, v, ref)
+    full = full_problem(
+        law.system, q, v, [], contacts, law.system.limits.ctrl, mask, weights=law.force_weights
+    )
+    levels = [[tasks[name] for name in level] for level in law.levels]
+    starts = np.cumsum([0] + [len(tasks[task.name][1]) for task in law.tasks])
+    reach = {
+        task.name: law.stages.scales.reach[first:end]
+        for task, first, end in zip(law.tasks, starts[:-1], starts[1:], strict=True)
+    }
+    usual = [np.concatenate([reach[name] for name in level]) for level in law.levels]
+    sequence = solve_levels(full, levels, usual)
+    if not sequence.feasible:
+        return sequence, []
+    L = np.linalg.cholesky(full.M)
+    size, found = np.linalg.norm(L.T @ sequence.a), []
+    for level, residual in zip(levels, sequence.residuals, strict=True):
+        J = np.vstack([J for J, _, _ in level])
+        root = np.concatenate([np.sqrt(w) for _, _, w in level])
+        ours = root * (J @ solution.a - np.concatenate([rhs for _, rhs, _ in level]))
+        scale = root * np.linalg.norm(np.linalg.solve(L, J.T), axis=0) * size
+        found.append(np.abs((ours - residual) / scale).max())
+    return sequence, found

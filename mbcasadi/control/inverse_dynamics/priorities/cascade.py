@@ -25,16 +25,20 @@ from dataclasses import dataclass
 import casadi as ca
 
 from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.carry import Layout, pack, unpack
+from mbcasadi.control.inverse_dynamics.carry import Layout, matrix_symbols, pack, unpack
 from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge, worse
 from mbcasadi.control.inverse_dynamics.priorities.level_factor import factor_level
 from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
 from mbcasadi.description.qp_stages import SolverFlag
-from mbcasadi.qp.input_guard import active_signs
-from mbcasadi.qp.whitening import shift_bounds
 from mbcasadi.linalg.scalars import in_scalars
+from mbcasadi.qp.input_guard import active_signs
+from mbcasadi.qp.kkt_residuals import length
+from mbcasadi.qp.whitening import shift_bounds
 
 Values = dict[str, ca.SX]
+
+PASSES = 3
+"""Times that the problem of a level is solved, each around the solution before."""
 
 FOUND = (SolverFlag.STOPPED + SolverFlag.OPTIMAL) / 2
 """The solver's flag is above this where it claims an optimum."""
@@ -87,9 +91,9 @@ class Cascade:
         """
         functions: list[ca.Function] = []
         for k in range(self.count):
-            for step in (self._again, self._next):
+            for i, step in enumerate([self._again] * (PASSES - 1) + [self._next]):
                 layout = pack(passed)[1]
-                function, passed = self._function(f"{step.__name__[1:]}{k}", step, k, layout)
+                function, passed = self._function(f"level{k}_{i}", step, k, layout)
                 functions.append(function)
         return functions, pack(passed)[1]
 
@@ -99,7 +103,7 @@ class Cascade:
         """Return (carry, passed, x, lam_a, active, flag) → the next problem, by name."""
         sizes = {"carry": self.layout.size, "passed": layout.size}
         sizes |= {"x": self.n, "lam_a": self.m, "active": self.m, "flag": 1}
-        given = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
+        given = matrix_symbols(sizes)
         carried = unpack(self.layout, given["carry"])
         posed = step(k, carried, unpack(layout, given["passed"]), given)
         outputs = posed.outputs | {"passed_next": pack(posed.passed)[0]}
@@ -119,7 +123,7 @@ class Cascade:
         *,
         relaxed: bool,
     ) -> Posed:
-        """Return the problem of level k from a feasible point, over the directions Z (all: None)."""
+        """Return the problem of level k from a feasible point, over the directions Z, or all."""
         A, b, weight = (carried[f"level{k}.{key}"] for key in ("A", "b", "weight"))
         c = A.shape[1]
         whole = A if Z is None else ca.densify(linalg.product(A, Z))
@@ -139,6 +143,7 @@ class Cascade:
             weak2=level.weak2,
             free=level.free,
             start=level.s_0,
+            travel=length(level.s_0),
         )
         outputs = {"A_qp": point.rows(carried["level.C"])}
         outputs |= self._bounds(carried, point.base, point.center, relaxed=relaxed)
@@ -152,10 +157,11 @@ class Cascade:
         point = point._replace(
             base=ca.if_else(found, point.moved(x), point.base),
             center=point.moved(x, share=point.unseen),
+            travel=point.travel + point.step_length(x),
         )
         outputs = self._bounds(carried, point.base, point.center, relaxed=True)
         outputs["active0"] = given["active"]
-        flag = {"flag": given["flag"]} if k == 0 else {}
+        flag = {"flag": ca.fmin(passed["flag"], given["flag"])} if k == 0 else {}
         return Posed(outputs, passed | point._asdict() | flag)
 
     def _next(self, k: int, carried: Values, passed: Values, given: Values) -> Posed:
@@ -167,6 +173,10 @@ class Cascade:
         records = {key: value for key, value in passed.items() if key not in LevelPoint._fields}
         records["worst"] = worse(passed["worst"], residual)
         records |= {f"done{k}.y": y, f"done{k}.size": size, f"done{k}.weak2": point.weak2}
+        travel = point.travel + point.step_length(given["x"])
+        for before in range(k):
+            records[f"done{before}.travel"] = passed[f"done{before}.travel"] + travel
+        records[f"done{k}.travel"] = type(travel)(0)
         records[f"done{k}.active"] = given["active"]
         Z = point.ZQ * ca.repmat(point.free.T, point.ZQ.shape[0], 1)
         if k + 1 < self.count:

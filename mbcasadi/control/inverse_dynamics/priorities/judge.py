@@ -93,9 +93,7 @@ class LevelJudge:
         """
         count = point.L_inv.shape[0]
         s = point.start + linalg.product(point.L_inv, found["x"][:count, 0])
-        metric = _Metric(
-            lambda by_y: point.gradient(self._by_units(by_y), s), point.distance
-        )
+        metric = _Metric(lambda by_y: point.gradient(self._by_units(by_y), s), point.distance)
         b, weight = carried[f"level{k}.b"], carried[f"level{k}.weight"]
         size = length(ca.sqrt(weight) * b)
         cost = self._cost(carried, self.levels[k], carried[f"level{k}.own_weight"], size)
@@ -108,9 +106,7 @@ class LevelJudge:
 
         def gradient(by_y: ca.SX) -> ca.SX:
             by_units = self._by_units(by_y)
-            return ca.vertcat(
-                linalg.product(Z.T, by_units[:c, 0]) + surplus, by_units[c:, 0]
-            )
+            return ca.vertcat(linalg.product(Z.T, by_units[:c, 0]) + surplus, by_units[c:, 0])
 
         size = length(passed["base"])
         kind = type(y)
@@ -120,22 +116,23 @@ class LevelJudge:
             **nothing, **self._force_terms(carried), weights=weights, force_weight=0.0, size=size
         )
         residual = self._residuals(carried, y, found, _Metric(gradient, size), cost)
-        return worse(worse(passed["worst"], residual), self._held(carried, passed, y))
+        return worse(worse(passed["worst"], residual), self._held(carried, passed, y, zeta))
 
-    def _held(self, carried: Values, passed: Values, y: ca.SX) -> ca.SX:
+    def _held(self, carried: Values, passed: Values, y: ca.SX, zeta: ca.SX) -> ca.SX:
         """Return by how much the levels' residuals have changed since their own solutions.
 
-        It stands beside stationarity. A direction that is not strict may change by its strength.
+        It stands beside stationarity. A direction that is not strict may change by its strength
+        times what the later levels have moved.
         """
-        changes = [type(y)(0)]
+        total = type(y)(0)
         for k in range(len(self.levels)):
             A, weight = carried[f"level{k}.A"], carried[f"level{k}.weight"]
             step = y - passed[f"done{k}.y"]
             change = ca.sqrt(weight) * linalg.product(A, step[: A.shape[1], 0])
-            known = {"change": change, "step": step, "weak": passed[f"done{k}.weak2"]}
+            travel = passed[f"done{k}.travel"] + length(zeta)
+            known = {"change": change, "travel": travel, "weak": passed[f"done{k}.weak2"]}
             known["size"] = passed[f"done{k}.size"]
-            changes += in_scalars("held", _change, known)
-        total = sum(changes)
+            total += in_scalars("held", _change, known)[0]
         return ca.vertcat(0, 0, 0, total, 0)
 
     def errors(self, carried: Values, p: ca.SX, w: ca.SX) -> ca.SX:
@@ -155,7 +152,8 @@ class LevelJudge:
                 continue
             rows = list(level.rows)
             found.append(length(ca.sqrt(weight[rows, 0]) * misses[rows, 0]))
-        return ca.vertcat(*found)
+        errors: ca.SX = ca.vertcat(*found)
+        return errors
 
     def _units(self, carried: Values) -> Whitened:
         nw = carried["cost.of_w"].shape[1]
@@ -203,5 +201,5 @@ class LevelJudge:
 
 
 def _change(known: Values) -> list[ca.SX]:
-    allowed = ca.sqrt(known["weak"]) * length(known["step"])
+    allowed = ca.sqrt(known["weak"]) * known["travel"]
     return [positive(length(known["change"]) - allowed) / (known["size"] + NOTHING)]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from mbcasadi.control.inverse_dynamics.carry import Layout, unpack
+from mbcasadi.control.inverse_dynamics.carry import Layout, matrix_symbols, unpack
 from mbcasadi.control.inverse_dynamics.priorities.cascade import solved_point
 from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge
 
@@ -15,9 +15,9 @@ Values = dict[str, ca.SX]
 class Judged(NamedTuple):
     """The end of a tick with levels.
 
-    Fields: `residual` (5,) of all levels together; `p` actuator forces; `errors` (levels,); `active`
-    (problems · m,) active sets of all problems; `flag` of the first problem, the only one that
-    can be infeasible.
+    Fields: `residual` (5,) of all levels together; `p` actuator forces; `errors` (levels,);
+    `active` (problems · m,) active sets of all problems; `flag` of the first problem, the only one
+    that can be infeasible.
     """
 
     residual: ca.SX
@@ -64,7 +64,7 @@ class LastLevel:
     def unknowns(self, carried: Layout) -> ca.Function:
         """Return (carry, passed, x) → y = (p, w); `carried` is the layout of `carry`."""
         sizes = {"carry": carried.size, "passed": self.layout.size, "x": self.n}
-        given = {key: ca.MX.sym(key, size) for key, size in sizes.items()}
+        given = matrix_symbols(sizes)
         y, _ = solved_point(unpack(self.layout, given["passed"]), given["x"])
         p, w = self.judge.unknowns(unpack(carried, given["carry"]), y)
         return ca.Function("unknowns", list(given.values()), [ca.vertcat(p, w)], list(given), ["y"])

@@ -11,9 +11,10 @@ strict: `Λ_j = 0`, and no level below moves it. One that is weaker is damped,
 
     Λ_j² = K_j (θ² / R_jj² - 1) min(1, R_jj / (κ θ)),
 
-with K_j the stiffness `Rᵀ W R` in direction j where the stronger directions follow. So an error b moves it by no more than `b / θ`, and by `b R_jj / θ²` down to `R_jj = κ θ`; and it is
-handed over: the levels below may use it, from nothing at `R_jj = θ` to all of it at `R_jj = 0`, by
-the factor `1 - t²` over `1 - t² + t² / θ` with `t = R_jj / θ`.
+with K_j the stiffness `Rᵀ W R` in direction j where the stronger directions follow. So an error b
+moves it by no more than `b / θ`, and by `b R_jj / θ²` down to `R_jj = κ θ`; and it is handed over:
+the levels below may use it, from nothing at `R_jj = θ` to all of it at `R_jj = 0`, by the factor
+`1 - t²` over `1 - t² + t² / θ` with `t = R_jj / θ`.
 """
 
 from typing import NamedTuple
@@ -74,7 +75,7 @@ def factor_level(A: ca.SX, b: ca.SX, weight: ca.SX, damping: float) -> LevelFact
     """
     m, c = A.shape
     k = min(m, c)
-    V, R, used, _, null = row_factor_and_null(A, type(A)(ca.DM.ones(m) * DROPPED**2))
+    V, R, _, _, null = row_factor_and_null(A, type(A)(ca.DM.ones(m) * DROPPED**2))
     Q = null + ca.horzcat(V, type(A)(c, c - k))
     gram = linalg.weighted_gram(R, weight)
     strengths = in_scalars("level_strength", _strength, {"R": R, "W": weight, "theta": damping})

@@ -95,7 +95,7 @@ def level_values(
     """Return the numbers of all levels and of the hard rows over ỹ, by name."""
     values = {"level.C": hard.A_qp, "level.lower": hard.lba, "level.upper": hard.uba}
     for k, level in enumerate(levels_of(setup)):
-        rows = level_rows(setup, qp, level, units)
+        rows = level_rows(qp, level, units)
         own = rows.weight * rows.scale**2 if level.rows else type(rows.weight)(0, 1)
         values |= {
             f"level{k}.A": rows.A,
@@ -106,7 +106,7 @@ def level_values(
     return values
 
 
-def level_rows(setup: Setup, qp: CondensedProblem, level: Level, units: Whitened) -> LevelRows:
+def level_rows(qp: CondensedProblem, level: Level, units: Whitened) -> LevelRows:
     """Return the residual of a level at a state."""
     condensed, tasks = qp.condensed, qp.problem.tasks
     p_ref = qp.problem.p_ref

@@ -6,6 +6,7 @@ import casadi as ca
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.priorities.level_factor import FREE
+from mbcasadi.qp.kkt_residuals import length
 
 
 class LevelPoint(NamedTuple):
@@ -18,6 +19,7 @@ class LevelPoint(NamedTuple):
         L_inv: (k, k).
         damping, unseen: (k,); `distance`, `weak2`: numbers; `free`: (c,). See `LevelFactor`.
         start: (k,) s at the center, from the solution of the level before.
+        travel: bound of the length of the step in (s, r) so far, but for s at the center.
     """
 
     base: ca.SX
@@ -30,6 +32,7 @@ class LevelPoint(NamedTuple):
     weak2: ca.SX
     free: ca.SX
     start: ca.SX
+    travel: ca.SX
 
     def moved(self, x: ca.SX, share: ca.SX | None = None) -> ca.SX:
         """Return ỹ at x; with a share (k,), of the level's own coordinates only this share moves.
@@ -43,6 +46,12 @@ class LevelPoint(NamedTuple):
         s = s if share is None else share * s
         z = linalg.product(self.ZQ, ca.vertcat(s, x[k:c, 0] / FREE))
         return self.center + ca.vertcat(z, x[c:, 0] / FREE)
+
+    def step_length(self, x: ca.SX) -> ca.SX:
+        """Return a bound of the length of (s, r) at x, from the center."""
+        c, k = self.ZQ.shape[0], self.L_inv.shape[0]
+        s = linalg.product(self.L_inv, x[:k, 0])
+        return length(ca.vertcat(s, x[k:c, 0] / FREE))
 
     def rows(self, C: ca.SX) -> ca.SX:
         """Return rows over ỹ (m, n) as rows over x."""
