@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from test_levels_in_sequence import ARM, arm, disturbed, quadruped
 from mechanisms import stand
+from test_levels_in_sequence import ARM, arm, disturbed, quadruped
 
 from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask

@@ -40,7 +40,7 @@ Values = dict[str, ca.SX]
 PASSES = 2
 """Times that the problem of a level is solved, each around the solution before."""
 
-SLACK = 1e-12
+SLACK = 2e-14
 """Share of its value by which a hard row of a later problem is relaxed: rows that the levels before
 it have pinned would otherwise stop steps along them by rounding."""
 
