@@ -7,7 +7,7 @@ With `ỹ` the unknown of `levels.py` and the hard rows `lower <= C ỹ <= upper
 Its cost is strictly convex in `A_k ỹ`, so its optima are `ỹ_k + null(A_1 … A_k)` within the hard
 rows, and the next level is a problem in `ỹ = ỹ_k + Z z` again, Z a basis of that null space. In the
 coordinates of `level_factor.py` it is a least-distance problem, but for directions of no cost: they
-get a small weight, and the problem is solved a second time around its first solution (a proximal
+get a small weight, and the problem is solved again around its solution, `PASSES` times (a proximal
 point), which leaves nothing of it. The last problem is the regularisation, `½ |ỹ|²`, over what
 all levels have left free.
 
@@ -37,7 +37,7 @@ from mbcasadi.qp.whitening import shift_bounds
 
 Values = dict[str, ca.SX]
 
-PASSES = 2
+PASSES = 3
 """Times that the problem of a level is solved, each around the solution before."""
 
 SLACK = 2e-14

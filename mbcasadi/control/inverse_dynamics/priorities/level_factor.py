@@ -35,7 +35,7 @@ UNSEEN = 1e-9
 DROPPED = 1e-12
 """Remainders of this length are not made to directions at all."""
 
-FREE = 3e-5
+FREE = 6e-5
 """Root of the weight that a direction which a level does not see has in its problem. The problem
 is solved again around its solution, so its share in the error is the fourth power."""
 
