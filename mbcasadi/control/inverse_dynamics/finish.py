@@ -102,11 +102,11 @@ class FinishStage:
         solver = {name: self.kind.sym(name, size) for name, size in sizes.items()}
         carry = self.kind.sym("carry", self.layout.size)
         known = unpack(self.layout, carry)
-        end: dict[str, ca.SX] = {"active": solver["active"], "flag": solver["flag"]}
         outputs, passed = list(OUTPUTS), {}
         if self.levels is None:
             residual, p = self._residuals(known, solver["x"], solver["lam_a"])
-            end |= {"residual": residual, "p": p}
+            end = {"residual": residual, "p": p}
+            end |= {"active": solver["active"], "flag": solver["flag"]}
         else:
             passed = {"passed": self.kind.sym("passed", self.levels.layout.size)}
             end = self.levels.judged(known, passed["passed"], solver)._asdict()
