@@ -17,6 +17,7 @@ from mbcasadi.codegen.constant_rows import ConstantRows, constant_rows_of
 from mbcasadi.codegen.emergency_function import rename_emergency, require_emergency
 from mbcasadi.codegen.names import parameter, require_identifier
 from mbcasadi.codegen.stage_functions import (
+    between_functions,
     patterns,
     rename_function,
     stage_functions,
@@ -62,6 +63,7 @@ class Law:
         functions: the Functions to generate; (law,), (build, finish) or (build, finish,
             preparation), already renamed.
         u_min, u_max, z0, period: of a `Controller`; None and (0,) for a bare Function.
+        between: the Functions between the problems of a tick, where it solves several.
         staged: whether a least-distance problem is solved between the two Functions.
         rows: its rows where they are constant; then no Function gives them.
         solver: of that problem.
@@ -78,6 +80,7 @@ class Law:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     functions: tuple[ca.Function, ...]
+    between: tuple[ca.Function, ...] = ()
     u_min: NDArray[np.float64] | None = None
     u_max: NDArray[np.float64] | None = None
     z0: NDArray[np.float64] | None = None
@@ -101,7 +104,8 @@ class Law:
     @property
     def generated(self) -> tuple[ca.Function, ...]:
         """All Functions of which there is C."""
-        return self.functions if self.emergency is None else (*self.functions, self.emergency)
+        emergency = () if self.emergency is None else (self.emergency,)
+        return (*self.functions, *self.between, *emergency)
 
     @property
     def nu(self) -> int:
@@ -197,7 +201,10 @@ def law_from_controller(controller: Controller, name: str | None, solver: Solver
             f"controller {controller.name!r} has {cones} quadratic cones, and DAQP takes linear "
             'rows only; export it with solver="mbcasadi"'
         )
-    rows = constant_rows_of(_rows_function(functions)) if staged and not cones else None
+    between = between_functions(controller, symbol)
+    rows = (
+        constant_rows_of(_rows_function(functions)) if staged and not (cones or between) else None
+    )
     if rows is not None:
         functions = tuple(without_rows(stage) for stage in functions)
     nu = function.numel_out("u") if "u" in function.name_out() else controller.u_min.size
@@ -207,6 +214,7 @@ def law_from_controller(controller: Controller, name: str | None, solver: Solver
         inputs=_ports(function, "in", controller.inputs),
         outputs=_ports(function, "out", controller.outputs),
         functions=functions,
+        between=between,
         u_min=column("u_min", controller.u_min, nu, finite=False),
         u_max=column("u_max", controller.u_max, nu, finite=False),
         z0=column("z0", controller.z0, controller.z0.size),

@@ -1,5 +1,6 @@
 """The control function's C: CasADi's text, the solver's setting, the functions of the header."""
 
+from mbcasadi.codegen.between import between_c, between_members
 from mbcasadi.codegen.c_interface import Law, find_port
 from mbcasadi.codegen.casadi_c import generate
 from mbcasadi.codegen.emergency import emergency_c, initial_last, last_member
@@ -91,7 +92,8 @@ def _controller_values(law: Law) -> dict[str, str | int]:
 def _stage_members(law: Law) -> str:
     if not law.staged:
         return ""
-    return "  struct ldp ldp;\n" + ("  struct daqp daqp;\n" if law.has_daqp else "")
+    daqp = "  struct daqp daqp;\n" if law.has_daqp else ""
+    return "  struct ldp ldp;\n" + daqp + between_members(law)
 
 
 def _body(law: Law) -> str:
@@ -99,7 +101,7 @@ def _body(law: Law) -> str:
     if law.has_daqp:
         solve = "  flag = daqp_solve(p, &m->daqp, &m->exit_flag);\n"
     values: dict[str, str | int] = {
-        "solve": solve,
+        "solve": solve + between_c(law, solve),
         "n_in": len(law.inputs),
         "n_out": len(law.outputs),
         "build_arguments": build_arguments(law) if law.staged else "",

@@ -68,7 +68,7 @@ def export_c(
     remove_stale_staging(target)
     refuse_existing(target, overwrite=overwrite, discard_changes=discard_changes)
     law = _law(controller, name, solver)
-    count = sum(operations(f) for f in law.functions)
+    count = sum(operations(f) for f in (*law.functions, *law.between))
     report(f"{law.name}: generating C for {count} operations")
     contents = _contents(law, example, daqp)
     lines = contents[f"{law.name}.c"].count(b"\n")

@@ -101,7 +101,7 @@ class Manifest(TypedDict):
 
 def recommended_flags(law: Law) -> tuple[str, ...]:
     """Return the optimisation flags that compile this law in reasonable time."""
-    largest = max(largest_body(f) for f in law.functions)
+    largest = max(largest_body(f) for f in (*law.functions, *law.between))
     return LARGE_FLAGS if largest > COMPILER_CLIFF else DEFAULT_FLAGS
 
 
@@ -113,6 +113,7 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         daqp: where the solver comes from.
         hashed: contents of the other files, by name.
     """
+    functions = (*law.functions, *law.between)
     versions = {"mbcasadi": package_version(), "casadi": ca.CasadiMeta.version()}
     if law.has_daqp:
         versions["daqp"] = DAQP_VERSION
@@ -131,8 +132,8 @@ def manifest(law: Law, daqp: DaqpOrigin, hashed: Mapping[str, bytes]) -> Manifes
         "tuning": [_tuning_entry(parameter) for parameter in law.tuning],
         "memory_bytes": 8 * memory_doubles(law),
         "prepared_from": [p.name for p in law.prepared_from],
-        "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in law.functions},
-        "largest_function": max(largest_body(f) for f in law.functions),
+        "operations": {f.name().removeprefix(f"{law.name}_"): operations(f) for f in functions},
+        "largest_function": max(largest_body(f) for f in functions),
         "equal_parts": _equal_parts(hashed[f"{law.name}.c"].decode()),
         "flags": list(recommended_flags(law)),
         "solver": _solver_entry(law, daqp) if law.staged else None,

@@ -6,7 +6,7 @@ from mbcasadi.codegen.c_interface import Law, Port
 from mbcasadi.codegen.text import comma_list, template
 
 FIELDS = {"A_qp": "p->A", "lba": "p->lba", "uba": "p->uba", "active0": "p->active"}
-FIELDS |= {"carry": "p->carry"}
+FIELDS |= {"carry": "p->carry", "passed": "m->passed[0]"}
 
 
 def build_arguments(law: Law) -> str:
@@ -20,7 +20,8 @@ def build_arguments(law: Law) -> str:
 def finish_arguments(law: Law) -> str:
     """Return the C that points to the inputs of `finish` after the law's own."""
     fields = ["m->prepared"] if law.prepared_from else []
-    fields += ["p->carry", "p->x", "p->lam_a", "p->active", "&flag"]
+    passed = [f"m->passed[{len(law.between) % 2}]"] if law.between else []
+    fields += ["p->carry", *passed, "p->x", "p->lam_a", "p->active", "&flag"]
     n_inputs = len(law.inputs)
     places = [f"{n_inputs} + {i}" if i else f"{n_inputs}" for i in range(len(fields))]
     return "".join(

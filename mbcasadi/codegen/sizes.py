@@ -36,6 +36,8 @@ def memory_doubles(law: Law) -> int:
         total += _solver_doubles(law)
     if law.has_daqp:
         total += _daqp_doubles(max(LEAST_UNKNOWNS, law.n), max(1, law.m))
+    if law.between:
+        total += _between_doubles(law)
     if law.preparation is not None:
         known_size, prepared = (
             sum(p.size for p in law.prepared_from),
@@ -56,6 +58,17 @@ def _solver_doubles(law: Law) -> int:
     return rows + 5 * m + carry + factors + 9 * n + SOLVER_SCALARS + (integers + 1) // 2
 
 
+def most_passed(law: Law) -> int:
+    """Return the largest number of values passed from one problem of a tick to the next."""
+    return max(max(1, int(f.numel_in("passed"))) for f in (*law.between, law.functions[1]))
+
+
+def _between_doubles(law: Law) -> int:
+    """Return the size of what lies between the problems of a tick."""
+    n, m = max(LEAST_UNKNOWNS, law.n), max(1, law.m)
+    return 2 * most_passed(law) + n + 2 * m
+
+
 def _daqp_doubles(n: int, m: int) -> int:
     """Return the size of `struct daqp`."""
     factors = (n + 1) * (n + 2) // 2 + 5 * (n + 1)
@@ -65,9 +78,10 @@ def _daqp_doubles(n: int, m: int) -> int:
 
 def work_sizes(law: Law) -> dict[str, int]:
     """Return the lengths of CasADi's work arrays, enough for each Function of the law."""
+    functions = (*law.functions, *law.between)
     return {
-        "sz_arg": max(int(f.sz_arg()) for f in law.functions),
-        "sz_res": max(max(int(f.sz_res()) for f in law.functions), 5),
-        "sz_iw": max(int(f.sz_iw()) for f in law.functions),
-        "sz_w": max(int(f.sz_w()) for f in law.functions),
+        "sz_arg": max(int(f.sz_arg()) for f in functions),
+        "sz_res": max(max(int(f.sz_res()) for f in functions), 5),
+        "sz_iw": max(int(f.sz_iw()) for f in functions),
+        "sz_w": max(int(f.sz_w()) for f in functions),
     }

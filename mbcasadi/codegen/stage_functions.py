@@ -14,6 +14,7 @@ from mbcasadi.description import Controller, LeastDistanceStages
 from mbcasadi.errors import ExportError
 
 BUILD_OUTPUTS = ("A_qp", "lba", "uba", "active0", "carry")
+BETWEEN_OUTPUTS = ("A_qp", "lba", "uba", "active0", "passed_next")
 PREPARE_OUTPUTS = (("prepared",), ("prepared", "A_qp"))
 SOLUTION_INPUTS = ("carry", "x", "lam_a", "active", "flag")
 MEASURED = ("q", "v", "act", "f_c", "x0", "y")
@@ -85,10 +86,46 @@ def _dense_outputs(function: ca.Function) -> list[ca.Sparsity]:
     """Keep the zeros of A_qp where they are many, fill the vectors."""
     return [
         stored_pattern(function.sparsity_out(i))
-        if name == "A_qp"
+        if name == "A_qp" and "passed" not in function.name_out()
         else ca.Sparsity.dense(*function.size_out(i))
         for i, name in enumerate(function.name_out())
     ]
+
+
+def between_functions(controller: Controller, symbol: str) -> tuple[ca.Function, ...]:
+    """Return the Functions between the problems of a tick, renamed after `symbol`.
+
+    Raises:
+        ExportError: names or sizes contradict those of the stages.
+    """
+    stages, renamed = controller.stages, []
+    if stages is None:
+        return ()
+    sizes = {"A_qp": (stages.m, stages.n)} | dict.fromkeys(("lba", "uba", "active0"), (stages.m, 1))
+    sizes |= {"x": (stages.n, 1), "lam_a": (stages.m, 1), "active": (stages.m, 1), "flag": (1, 1)}
+    sizes["carry"] = stages.build.size_out("carry")
+    passed = stages.build.size_out("passed") if stages.between else (0, 1)
+    for i, each in enumerate(stages.between):
+        _check_between(f"between {i}", each, sizes | {"passed": passed})
+        dense = [ca.Sparsity.dense(*each.size_out(k)) for k in range(each.n_out())]
+        renamed.append(rename_function(each, f"{symbol}_between{i}", dense))
+        passed = each.size_out("passed_next")
+    return tuple(renamed)
+
+
+def _check_between(label: str, function: ca.Function, sizes: dict[str, tuple[int, int]]) -> None:
+    """Raise unless names and sizes of a Function between two problems are right."""
+    inputs = ("carry", "passed", *SOLUTION_INPUTS[1:])
+    names = tuple(function.name_out())
+    if tuple(function.name_in()) != inputs or names not in (BETWEEN_OUTPUTS, BETWEEN_OUTPUTS[1:]):
+        raise ExportError(
+            f"{label} is {function}, expected {inputs} -> {BETWEEN_OUTPUTS}, where A_qp may miss"
+        )
+    found = {name: function.size_in(name) for name in inputs}
+    found |= {name: function.size_out(name) for name in names if name in sizes}
+    for name, size in found.items():
+        if size != sizes[name]:
+            raise ExportError(f"{name} of {label} is {size}, expected {sizes[name]}")
 
 
 def _check_prepare(function: ca.Function, stages: LeastDistanceStages) -> None:
@@ -111,12 +148,14 @@ def _check_prepare(function: ca.Function, stages: LeastDistanceStages) -> None:
 def _check_names(function: ca.Function, stages: LeastDistanceStages) -> None:
     build, finish = stages.build, stages.finish
     two_phases = ("prepared",) if stages.prepare is not None else ()
+    passed = ("passed",) if stages.between else ()
     inputs = (*function.name_in(), *two_phases)
-    built = tuple(n for n in BUILD_OUTPUTS if n != "A_qp" or stages.posing is build)
+    built = tuple(n for n in BUILD_OUTPUTS if n != "A_qp" or stages.posing is build) + passed
+    solution = (SOLUTION_INPUTS[0], *passed, *SOLUTION_INPUTS[1:])
     expected = (
         ("the inputs of build", tuple(build.name_in()), inputs),
         ("the outputs of build", tuple(build.name_out()), built),
-        ("the inputs of finish", tuple(finish.name_in()), inputs + SOLUTION_INPUTS),
+        ("the inputs of finish", tuple(finish.name_in()), inputs + solution),
         ("the outputs of finish", tuple(finish.name_out()), tuple(function.name_out())),
     )
     for label, actual, required in expected:

@@ -120,13 +120,16 @@ class LeastDistanceStages:
     With `prepare` a tick has two phases: `prepare` computes everything that needs no measurement,
     and only `build`, the solver and `finish` run between measurement and control.
 
+    With `between` a tick solves several problems of one size, each posed by what the one before
+    has found: build, solve, (between, solve) for each of them, finish.
+
     Attributes:
-        build: (inputs of the controller[, prepared]) → (A_qp, lba, uba, active0, carry): (m, n),
-            (m,), (m,); `active0` (m,) is the warm start, -1 at the lower bound, 1 at the upper,
-            else 0; `carry` (any size, 1) passes numbers on to `finish`.
-        finish: (inputs of the controller, [prepared,] carry, x, lam_a, active, flag) → (outputs of
-            the controller). `lam_a` (m,) are multipliers in CasADi's sign (positive at the upper
-            bound); `active` (m,) is the final active set, as `active0`; `flag` is a
+        build: (inputs of the controller[, prepared]) → (A_qp, lba, uba, active0, carry[, passed]):
+            (m, n), (m,), (m,); `active0` (m,) is the warm start, -1 at the lower bound, 1 at the
+            upper, else 0; `carry` (any size, 1) passes numbers on to `finish`.
+        finish: (inputs of the controller, [prepared,] carry, [passed,] x, lam_a, active, flag) →
+            (outputs of the controller). `lam_a` (m,) are multipliers in CasADi's sign (positive at
+            the upper bound); `active` (m,) is the final active set, as `active0`; `flag` is a
             `SolverFlag`. `finish` trusts none of them.
         prepare: (some inputs of the controller, in its order, none of them measured) →
             (prepared[, A_qp]), or None. `prepared` (any size, 1) is one more input of `build` and
@@ -136,12 +139,18 @@ class LeastDistanceStages:
             values s of its rows, less `lba`, have `|(s_1, s_2)| <= s_0`. Its entries of `lam_a` are
             minus a point of the cone, those of the active set are `ON_CONE`, `APEX` or 0, then
             cosine and sine of the direction.
+        between: Functions (carry, passed, x, lam_a, active, flag) → ([A_qp,] lba, uba, active0,
+            passed_next), from the solution of one problem to the next one; without `A_qp` the rows
+            stay.
+            `passed` (any size, 1) comes from `build` or the Function before, and goes to the next
+            one or to `finish`; `carry` is that of `build`.
     """
 
     build: ca.Function
     finish: ca.Function
     prepare: ca.Function | None = None
     cones: int = 0
+    between: tuple[ca.Function, ...] = ()
 
     @property
     def posing(self) -> ca.Function:
@@ -166,9 +175,9 @@ class LeastDistanceStages:
         return {name: self.build.sparsity_in(name) for name in names}
 
     def problem(self) -> ca.Function:
-        """Return (inputs of the controller) → (A_qp, lba, uba, active0, carry, prepared).
+        """Return (inputs of the controller) → (A_qp, lba, uba, active0, carry, prepared, passed).
 
-        `prepared` has no rows where there is one phase only.
+        `prepared` has no rows where there is one phase only, `passed` where there is one problem.
         """
         given = {name: ca.MX.sym(name, pattern) for name, pattern in self.inputs.items()}
         found: dict[str, ca.MX] = {}
@@ -179,6 +188,7 @@ class LeastDistanceStages:
         built = self.build.call([*given.values(), *extra])
         found |= dict(zip(self.build.name_out(), built, strict=True))
         found.setdefault("prepared", ca.MX(0, 1))
-        names = ["A_qp", "lba", "uba", "active0", "carry", "prepared"]
+        found.setdefault("passed", ca.MX(0, 1))
+        names = ["A_qp", "lba", "uba", "active0", "carry", "prepared", "passed"]
         outputs = [found[name] for name in names]
         return ca.Function("problem", list(given.values()), outputs, list(given), names)

@@ -64,15 +64,25 @@ def controller_fun(name: str, stages: LeastDistanceStages, solver: str) -> ca.Fu
     inputs, finish = _inputs(stages), stages.finish
     found = _solve(stages, solver, inputs)
     extra = [] if stages.prepare is None else [found.prepared]
-    answer = [found.carry, found.x, found.lam_a, found.active, found.flag]
+    passed = [found.passed] if stages.between else []
+    answer = [found.carry, *passed, found.x, found.lam_a, found.active, found.flag]
     outputs = finish.call([*inputs, *extra, *answer])
     return ca.Function(name, inputs, outputs, list(stages.inputs), finish.name_out())
 
 
-def candidate_fun(stages: LeastDistanceStages, solver: str) -> ca.Function:
-    """Return (inputs) → (x), the solver's result before it is checked."""
+def candidate_fun(
+    stages: LeastDistanceStages, solver: str, point: ca.Function | None = None
+) -> ca.Function:
+    """Return (inputs) → (x), the solver's result before it is checked.
+
+    Args:
+        stages: of the controller.
+        solver: plugin of CasADi.
+        point: (carry, passed, x) → (x) in other coordinates; none by default.
+    """
     inputs = _inputs(stages)
-    x = _solve(stages, solver, inputs).x
+    found = _solve(stages, solver, inputs)
+    x = found.x if point is None else point(found.carry, found.passed, found.x)
     return ca.Function("candidate", inputs, [x], list(stages.inputs), ["x"])
 
 
@@ -83,6 +93,7 @@ class _Solution(NamedTuple):
     carry: ca.MX
     prepared: ca.MX
     active: ca.MX
+    passed: ca.MX
 
 
 def _inputs(stages: LeastDistanceStages) -> list[ca.MX]:
@@ -90,7 +101,23 @@ def _inputs(stages: LeastDistanceStages) -> list[ca.MX]:
 
 
 def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _Solution:
-    """Return the solver's result, and what the stages pass on to `finish`.
+    """Return the solver's result of the last problem, and what the stages pass on to `finish`."""
+    given = stages.problem().call(inputs, True, False)
+    A_qp, lba, uba, _, carry, prepared, passed = given
+    if stages.cones:
+        x, lam, active, flag = cone_solver(stages.m, stages.n, stages.cones).call(given[:4])
+        return _Solution(x, lam, flag, carry, prepared, active, passed)
+    x, lam, flag = _solve_problem(solver, A_qp, lba, uba)
+    for function in stages.between:
+        found = function.call([carry, passed, x, lam, ca.sign(lam), flag])
+        posed = dict(zip(function.name_out(), found, strict=True))
+        A_qp, passed = posed.get("A_qp", A_qp), posed["passed_next"]
+        x, lam, flag = _solve_problem(solver, A_qp, posed["lba"], posed["uba"])
+    return _Solution(x, lam, flag, carry, prepared, ca.sign(lam), passed)
+
+
+def _solve_problem(solver: str, A_qp: ca.MX, lba: ca.MX, uba: ca.MX) -> tuple[ca.MX, ca.MX, ca.MX]:
+    """Return x, lam_a and the `SolverFlag` of one problem.
 
     A plugin's success flag does not exist inside an MX graph. DAQP returns `x + A_qpᵀ lam_a = 0`
     and x inside the bounds where it claims an optimum, and elsewhere not: without this x and lam_a
@@ -99,16 +126,12 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     proves that there is none. A problem that a plugin would refuse by an exception is not
     passed to it. With quadratic cones there is one method, `cone_program.py`.
     """
-    given = stages.problem().call(inputs, True, False)
-    carry, prepared = given[4:]
-    if stages.cones:
-        x, lam, active, flag = cone_solver(stages.m, stages.n, stages.cones).call(given[:4])
-        return _Solution(x, lam, flag, carry, prepared, active)
-    problem = scaled_problem(*given[:3])
-    conic = _conic_fun(solver, stages.n, stages.m, problem.A.sparsity())
+    given = (A_qp, lba, uba)
+    (m, n), problem = A_qp.shape, scaled_problem(*given)
+    conic = _conic_fun(solver, n, m, problem.A.sparsity())
     x, lam = conic(*problem[:3])
-    if not stages.m:
-        return _Solution(problem.unit * x, lam, problem.posed, carry, prepared, lam)
+    if not m:
+        return problem.unit * x, lam, problem.posed
     if solver == "daqp":
         x, lam, claim = _certain(problem, x, lam)
         optimal = ca.logic_and(problem.posed, claim == SolverFlag.OPTIMAL)
@@ -117,12 +140,11 @@ def _solve(stages: LeastDistanceStages, solver: str, inputs: list[ca.MX]) -> _So
     else:
         proven = _proven_where(ca.logic_not(_is_optimum(problem, x, lam)), problem)
         optimal = ca.logic_and(problem.posed, ca.logic_not(proven))
-    impossible = ca.logic_or(contradicts(*given[:3]), proven)
+    impossible = ca.logic_or(contradicts(*given), proven)
     without = ca.if_else(impossible, SolverFlag.INFEASIBLE, SolverFlag.STOPPED)
     flag = ca.if_else(optimal, SolverFlag.OPTIMAL, without)
     unit = problem.unit
-    lam = unit * problem.factor * lam
-    return _Solution(unit * x, lam, flag, carry, prepared, ca.sign(lam))
+    return unit * x, unit * problem.factor * lam, flag
 
 
 def _conic_fun(solver: str, n: int, m: int, rows: ca.Sparsity) -> ca.Function:

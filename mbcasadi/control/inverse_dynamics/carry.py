@@ -51,6 +51,11 @@ def pack(values: Mapping[str, ca.SX]) -> tuple[ca.SX, Layout]:
     return ca.vertcat(ca.SX(0, 1), *column), Layout(patterns, entries, len(column))
 
 
+def matrix_symbols(sizes: Mapping[str, int]) -> dict[str, ca.SX]:
+    """Return symbols of columns of these sizes; matrices keep the type of scalars."""
+    return cast(dict[str, ca.SX], {key: ca.MX.sym(key, size) for key, size in sizes.items()})
+
+
 def _pack_matrices(values: Mapping[str, ca.MX | ca.SX]) -> tuple[ca.MX, Layout]:
     """Return the matrices one behind the other."""
     column, size = [ca.MX(0, 1)], 0

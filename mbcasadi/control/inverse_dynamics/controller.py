@@ -19,12 +19,14 @@ from mbcasadi.control.inverse_dynamics.explanation import (
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
+from mbcasadi.control.inverse_dynamics.priorities.levels import levels_of
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights
 from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
 from mbcasadi.description.status import FLAG_BITS, QP_STATUS, Flag
+from mbcasadi.errors import ProblemError
 from mbcasadi.qp.solver import candidate_fun, controller_fun
 from mbcasadi.shapes import column, require_name
 
@@ -55,6 +57,7 @@ class InverseDynamicsQP(Setup):
     - `status`: 0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input (NaN,
       infinity); 4 failed check. From 2 on, u is the fallback.
     - `residual`: (5,) dynamics, constraint, primal, stationarity, complementarity, relative.
+    - `levels`: one more output with `levels`: `|J a + c - a_des|_W` of each of them.
 
     u never leaves its limits, whatever the inputs are. `export_c` turns the law into C.
 
@@ -63,6 +66,13 @@ class InverseDynamicsQP(Setup):
         tasks: the desired motions, `PostureTask`, `FrameTask` or your own `Task`.
         contacts: points that push on the world, each with a friction cone: sites, bodies, or frames
             of `System.with_frame`.
+        levels: names of tasks, level by level: `[["feet", "com"], ["trunk"], ["posture"]]`. Each
+            level is met as well as those before it and the limits allow, none gives up anything
+            for a later one; the regularisation is the last level. Tasks of one level are weighted
+            against each other. None: all tasks are weighted against each other and against the
+            regularisation. See `priorities/cascade.py`.
+        level_damping: share of its usual strength below which a direction of a level is damped and
+            left to later levels, step by step; see `priorities/level_factor.py`.
         torque_weight: weight of the actuator forces p (N or N m), relative and positive, a number
             or one for each actuator: the cost is `½ Σ r_i (p_i - p_ref,i)²` with
             `r_i = torque_weight_i · τ² / I_i`, where I_i is the inertia that actuator i sees and τ²
@@ -154,7 +164,8 @@ class InverseDynamicsQP(Setup):
     @property
     def z0(self) -> Array:
         """Initial state: nothing active, nothing measured, commanded or learned yet."""
-        active, memory = np.zeros(len(self.row_names)), np.zeros(self.memory_size)
+        active = np.zeros(self.problems * len(self.row_names))
+        memory = np.zeros(self.memory_size)
         return np.concatenate([active, self.stages.safe.z0, memory])
 
     @cached_property
@@ -169,7 +180,7 @@ class InverseDynamicsQP(Setup):
 
     @cached_property
     def _candidate(self) -> ca.Function:
-        return candidate_fun(self.stages.qp, self.solver)
+        return candidate_fun(self.stages.qp, self.solver, self.stages.unknowns)
 
     @checked
     def nlp(self) -> InstantNLP:
@@ -177,7 +188,15 @@ class InverseDynamicsQP(Setup):
 
         `problem = ctl.nlp(); ca.nlpsol("instant", "ipopt", problem.nlp)` takes
         `p=problem.parameters(q=…, v=…, ref=…, mask=…)`, `lbg=problem.lbg`, `ubg=problem.ubg`.
+
+        Raises:
+            ProblemError: the controller has levels.
         """
+        if self.levels:
+            raise ProblemError(
+                "a tick with levels solves several problems in sequence; expected a controller "
+                "without levels"
+            )
         return instant_nlp(self.stages.qp, self.z0, self._inspect)
 
     @checked
@@ -246,6 +265,7 @@ class InverseDynamicsQP(Setup):
             flags=Flag(int(outputs["flags"][0])),
             residual=outputs["residual"],
             problem=CondensedQP.of(state, self.row_names, self.stages.qp.cones),
+            levels=self._level_errors(outputs),
             a=state["a"].ravel(),
             lam=state["lam"].ravel(),
             determined=state["determined"].ravel() > 0,
@@ -260,6 +280,11 @@ class InverseDynamicsQP(Setup):
     def _state(self, z: ArrayLike | None) -> Array:
         """Return the checked state, the initial one by default."""
         return self.z0 if z is None else column("z", z, self.z0.size, finite=False)
+
+    def _level_errors(self, outputs: Mapping[str, Array]) -> dict[str, float]:
+        """Return the error of each level by its name."""
+        names = [level.name for level in levels_of(self)]
+        return dict(zip(names, outputs["levels"].tolist(), strict=True)) if names else {}
 
     def _learned(self, z: Array) -> dict[str, Array]:
         """Return the state by its name, where the QP depends on it."""

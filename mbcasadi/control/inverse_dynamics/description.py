@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 
 from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.priorities.levels import levels_of
 from mbcasadi.control.inverse_dynamics.relaxed_rows import word_names
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
 from mbcasadi.control.inverse_dynamics.soft_limits import SoftRow, soft_rows
@@ -38,7 +39,7 @@ def controller_data(
             reports.
     """
     controls = setup.system.actuator_names
-    state = tuple(f"active.{name}" for name in stages.row_names) + stages.safe.components
+    state = active_names(setup, stages) + stages.safe.components
     state += setup.memory_names
     inputs = {
         "q": coordinates(setup.system),
@@ -60,6 +61,7 @@ def controller_data(
         "status": unitless_signal("status", ("status",)),
         "flags": unitless_signal("flags", ("flags",)),
         "residual": unitless_signal("residual", RESIDUALS),
+        "levels": unitless_signal("levels", tuple(level.name for level in levels_of(setup))),
     }
     return Controller(
         name=function.name(),
@@ -78,7 +80,7 @@ def controller_data(
         contacts=tuple(setup.contacts),
         delay=0 if setup.servos is None else setup.servos.plant.delay,
         tuning=setup.tuning,
-        emergency=stages.safe.emergency(len(stages.row_names)),
+        emergency=stages.safe.emergency(setup.problems * len(stages.row_names)),
     )
 
 
@@ -93,6 +95,12 @@ def row_units(setup: Setup, soft: Sequence[SoftRow]) -> tuple[str, ...]:
         else:
             units.append({"distance": "m/s²", "contact": "N"}.get(kind, "N or N m"))
     return tuple(units)
+
+
+def active_names(setup: Setup, stages: Stages) -> tuple[str, ...]:
+    """Return a name for each entry of the active sets; with levels, they have numbers from 1."""
+    labels = [f"active{k + 1}" for k in range(setup.problems)] if setup.levels else ["active"]
+    return tuple(f"{label}.{row}" for label in labels for row in stages.row_names)
 
 
 def _monitors(setup: Setup) -> tuple[Signal, ...]:

@@ -18,6 +18,7 @@ from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
+from mbcasadi.control.inverse_dynamics.priorities.last_level import LastLevel
 from mbcasadi.control.inverse_dynamics.relaxed_rows import RELAXED_SHARE, excess, words
 from mbcasadi.control.inverse_dynamics.remembering import (
     next_state,
@@ -90,6 +91,7 @@ class FinishStage:
         layout: of the numbers that are carried over.
         safe: the output of a tick without a solution.
         kind: of expressions: scalars, or matrices.
+        levels: the end of a tick with levels, else None.
     """
 
     setup: Setup
@@ -97,6 +99,7 @@ class FinishStage:
     layout: Layout
     safe: SafeOutput
     kind: type[ca.SX]
+    levels: LastLevel | None = None
 
     def function(self, inputs: dict[str, ca.SX]) -> ca.Function:
         """Return (inputs, carry, x, lam_a, active, flag) → (outputs of the controller).
@@ -110,8 +113,18 @@ class FinishStage:
         solver = {name: self.kind.sym(name, size) for name, size in sizes.items()}
         carry = self.kind.sym("carry", self.layout.size)
         known = unpack(self.layout, carry)
-        residual, p, a, exceeded = self._residuals(known, solver["x"], solver["lam_a"])
-        known |= {"a": a} | servo_acceleration(known, a)
+        outputs, passed = list(OUTPUTS), {}
+        if self.levels is None:
+            residual, p, a, exceeded = self._residuals(known, solver["x"], solver["lam_a"])
+            end = {"residual": residual, "p": p, "a": a, **exceeded}
+            end |= {"active": solver["active"], "flag": solver["flag"]}
+            outputs += ["relaxed", "slack"] if self.setup.soft else []
+        else:
+            passed = {"passed": self.kind.sym("passed", self.levels.layout.size)}
+            end = self.levels.judged(known, passed["passed"], solver)._asdict()
+            end["a"] = linalg.product(known["condensed.T"], end["p"]) + known["condensed.t"]
+            outputs.append("levels")
+        known |= servo_acceleration(known, end["a"])
         judged = {
             key: value
             for key, value in known.items()
@@ -119,14 +132,14 @@ class FinishStage:
             or key.startswith(("actuators.", "hold.", "servo.", "force.", "observed."))
             or key.endswith("definite")
         }
-        judged |= {"residual": residual, "p": p, "active": solver["active"], "flag": solver["flag"]}
-        judged |= {f"input.{name}": value for name, value in given.items()} | exceeded
+        judged |= end
+        judged |= {f"input.{name}": value for name, value in given.items()}
         return ca.Function(
             "finish",
-            [*given.values(), carry, *solver.values()],
+            [*given.values(), carry, *passed.values(), *solver.values()],
             in_scalars("outcome", self._outcome, judged),
-            [*given, "carry", *solver],
-            [*OUTPUTS, *(("relaxed", "slack") if self.setup.soft else ())],
+            [*given, "carry", *passed, *solver],
+            outputs,
             {"cse": True},
         )
 
@@ -197,7 +210,7 @@ class FinishStage:
         actuators = replace(self.qp.problem.actuators, **carried)
         inputs = {key[6:]: value for key, value in known.items() if key.startswith("input.")}
         offered, measured = offered_output(self.setup, known, inputs, no_force(actuators))
-        m = len(self.qp.problem.rows.names)
+        m = known["active"].numel()
         memory = inputs["z"][m : m + self.safe.size, 0] if self.safe.size else ca.SX(0, 1)
         u_solved = actuators.controls(known["p"])
         u_free, u, remembered = self.safe.step(memory, offered, measured, optimal, u_solved)
@@ -210,6 +223,8 @@ class FinishStage:
         active = warm_values(known["active"], self.qp.problem.rows.cones)
         z_next = ca.vertcat(optimal * active, remembered, learned)
         outputs = [u, z_next, status, flags, ca.if_else(valid, residual, np.inf)]
+        if self.levels is not None:
+            outputs.append(ca.if_else(valid, known["errors"], np.inf))
         if not self.setup.soft:
             return outputs
         slack = optimal * known["excess"]

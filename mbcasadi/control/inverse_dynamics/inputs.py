@@ -84,8 +84,8 @@ def input_symbols(setup: Setup, m: int | None) -> dict[str, ca.SX]:
 
 
 def state_size(setup: Setup, m: int) -> int:
-    """Return the size of z: the active set, memory of safe output, servos and observer."""
-    return m + setup.safe_output_size + setup.memory_size
+    """Return the size of z: the active sets, then what is remembered for the next tick."""
+    return m * setup.problems + setup.safe_output_size + setup.memory_size
 
 
 def with_active_set(setup: Setup, memory: ca.SX, m: int) -> ca.SX:

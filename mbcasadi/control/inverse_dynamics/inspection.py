@@ -44,7 +44,7 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     constant = rows.C_a @ condensed.t - rows.C_lam @ condensed.e
     of_p = rows.C_p - rows.C_lam @ condensed.E + rows.C_a @ condensed.T
     x = type(arguments["q"]).sym("x", n)
-    y = whitened.unknown(x)
+    y = x if setup.levels else whitened.unknown(x)
     p = ca.fmin(ca.fmax(y[:nu, 0], problem.actuators.lower), problem.actuators.upper)
     w = y[nu:, 0]
     lam = condensed.multipliers(p)

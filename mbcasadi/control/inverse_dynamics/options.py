@@ -27,6 +27,7 @@ from mbcasadi.control.inverse_dynamics.joint_limits import (
     limited_joints,
 )
 from mbcasadi.control.inverse_dynamics.last_force import torque_weights
+from mbcasadi.control.inverse_dynamics.level_names import LEVEL_DAMPING, require_levels
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
 from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits, limited_rows
 from mbcasadi.control.inverse_dynamics.observer import (
@@ -92,6 +93,8 @@ class Setup:
     _: KW_ONLY
     torque_weight: PerActuator = TORQUE_WEIGHT
     torque_rate_weight: PerActuator = 0.0
+    levels: Sequence[Sequence[str]] = ()
+    level_damping: float = LEVEL_DAMPING
     torque_reference: bool = False
     internal_forces: str = "body"
     internal_force_weight: float = INTERNAL_FORCE_WEIGHT
@@ -132,6 +135,7 @@ class Setup:
         )
         require_positive(
             internal_force_weight=self.internal_force_weight,
+            level_damping=self.level_damping,
             rank_tol=self.rank_tol,
             tolerance=self.tolerance,
             period=self.period,
@@ -144,6 +148,9 @@ class Setup:
         for each in self.tunable:
             require_choice("tunable", each, TUNABLE)
         _require_tasks(self.tasks, self.gains)
+        object.__setattr__(self, "levels", tuple(tuple(level) for level in self.levels))
+        require_levels([task.name for task in self.tasks], self.levels, self.level_damping)
+        _require_plain_rows(self)
         require_contacts(self.contacts)
         require_once(self.soft)
         _ = self.limited_joints, limited_rows(self), self.limited_distances, self.contact_groups
@@ -163,6 +170,11 @@ class Setup:
     def safe_output_size(self) -> int:
         """Number of entries of the state that the safe output remembers."""
         return memory_size(self.safe_output_kind, self.system.nu)
+
+    @property
+    def problems(self) -> int:
+        """Number of QPs of a tick, each with an active set: those of all levels, and one."""
+        return len(self.levels) + (self.force_weight > 0) + 1 if self.levels else 1
 
     @property
     def observer_size(self) -> int:
@@ -332,6 +344,21 @@ def _require_system(system: System) -> None:
         raise ProblemError(
             f"'{system.name}' has constraints that depend on time; the controller has no clock. "
             "Make the moving quantity a task"
+        )
+
+
+def _require_plain_rows(setup: Setup) -> None:
+    """Raise for levels together with what they do not know."""
+    unknown = {
+        "soft": bool(setup.soft),
+        'Contact(cone="quadratic")': any(each.cone == "quadratic" for each in setup.contacts),
+        "sharing or loop_force_limits": setup.load_sharing is not None,
+    }
+    given = [name for name, is_given in unknown.items() if is_given]
+    if setup.levels and given:
+        raise ProblemError(
+            f"levels with {', '.join(given)}; expected hard limits and pyramids, or weights in "
+            "place of levels"
         )
 
 

@@ -15,6 +15,7 @@ residual NaN, and NaN is not `<= tol`.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import casadi as ca
 
@@ -26,7 +27,6 @@ from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp import quadratic_cones
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length
-from mbcasadi.qp.whitening import Whitened
 
 RESIDUALS = ("dynamics", "constraint", *QP_RESIDUALS)
 
@@ -65,6 +65,17 @@ class Cost:
     size: ca.SX
 
 
+class Metric(Protocol):
+    """The metric in which a gradient is measured, as `Whitened` has it."""
+
+    @property
+    def distance(self) -> ca.SX:
+        """Length of x between y = 0 and its origin: the scale of rounding errors in x."""
+
+    def gradient(self, by_y: ca.SX) -> ca.SX:
+        """Return a gradient (n,) by x."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A candidate: actuator forces, internal forces, multipliers of the rows, whitened unknown."""
@@ -94,7 +105,7 @@ def residuals(
     candidate: Candidate,
     dynamics: Dynamics,
     condensed: Condensed,
-    whitened: Whitened,
+    whitened: Metric,
     rows: Rows,
     cost: Cost,
     scales: ProblemScales,

@@ -45,6 +45,7 @@ class ProblemScales:
             `|J a| ≤ ‖J L⁻ᵀ‖ ‖Lᵀ a‖`, and constraints only shorten `‖Lᵀ a‖` (Gauss).
         strength: largest size of an acceleration that actuators and gravity can give; infinite
             where an actuator has no limit.
+        reach: (k,) usual length of each task row in the inertia's metric.
         task: size of a task's weighted error by an acceleration of unit size, the median of the
             rows of all tasks: light links weigh no more than others.
         contact: size of a contact force of 1 N: that of a force on the whole mass, or of the rows
@@ -57,6 +58,7 @@ class ProblemScales:
     inequalities: Array
     asked: Array
     strength: float
+    reach: Array
     task: float
     contact: float
 
@@ -231,6 +233,7 @@ def _scales(samples: list[dict[str, Array]], nj: int, setup: Setup) -> ProblemSc
     reached = reach > MOVABLE * reach.max(initial=0.0)
     return ProblemScales(
         asked=np.where(reached & bounded, FAR * strength * reach, np.inf),
+        reach=_floored(reach),
         rows=rows,
         coordinates=coordinates,
         actuators=actuators,

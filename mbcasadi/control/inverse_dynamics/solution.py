@@ -1,7 +1,7 @@
 """The QP as data, its solution, and why there may be none."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -83,6 +83,8 @@ class InverseDynamicsSolution:
         p: (nu,) actuator forces, N or N m.
         independent_rows: one for each independent constraint row, zero for dropped ones.
         problem: the QP.
+        levels: weighted error `|J a + c - a_des|_W` of each level by the names of its tasks; none
+            without levels.
         violations: (m,) by how much the candidate violates each row, N or N m.
         disturbance: (nv,) force that the observer has learned, N or N m; zero without one.
         relaxed: by how much each soft row that gave way exceeds its bounds, by name; below them
@@ -105,6 +107,7 @@ class InverseDynamicsSolution:
     violations: Array
     disturbance: Array
     relaxed: Mapping[str, float]
+    levels: dict[str, float] = field(default_factory=dict)
 
     @property
     def solved(self) -> bool:

@@ -28,6 +28,14 @@ from mbcasadi.control.inverse_dynamics.inputs import (
 )
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, has_loops, no_force
+from mbcasadi.control.inverse_dynamics.priorities.cascade import Cascade, starts
+from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge
+from mbcasadi.control.inverse_dynamics.priorities.last_level import LastLevel
+from mbcasadi.control.inverse_dynamics.priorities.levels import (
+    level_values,
+    levels_of,
+    unit_coordinates,
+)
 from mbcasadi.control.inverse_dynamics.problem import Problem, assemble_problem
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales, measure_problem
 from mbcasadi.control.safe_output.safe_output import SafeOutput
@@ -52,7 +60,9 @@ class Stages:
         scales: the units of the problem.
         safe: the output of a tick without a solution.
         finish_from_carry: (carry, x, lam_a, active, flag) → the controller's outputs, for a
-            controller that is a part of another one; None where the safe output reads inputs.
+            controller that is a part of another one; None where the safe output reads inputs, or
+            with levels.
+        unknowns: (carry, passed, x) → y of a controller with levels, else None.
     """
 
     qp: LeastDistanceStages
@@ -63,6 +73,7 @@ class Stages:
     scales: ProblemScales
     safe: SafeOutput
     finish_from_carry: ca.Function | None
+    unknowns: ca.Function | None = None
 
 
 def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
@@ -87,9 +98,11 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
     offered = hold if setup.safe_output_kind == "safe" else {}
     posed = Posed(_without_reports(setup, problem), valid, at.accepted, offered)
     arguments = symbols
-    if has_loops(problem) if loops is None else loops:
+    if setup.levels or (has_loops(problem) if loops is None else loops):
         posed, arguments = lifted("terms", symbols, posed)
     qp = condensed_problem(setup, posed.problem, scales)
+    if setup.levels:
+        return _level_stages(setup, symbols, arguments, qp, posed, safe, limits)
     A_qp, lba, uba = least_distance(setup, qp)
     carry, layout = pack(carried_values(setup, qp, posed))
     cones = problem.rows.cones
@@ -117,6 +130,53 @@ def make_stages(setup: Setup, *, loops: bool | None = None) -> Stages:
         scales=scales,
         safe=safe,
         finish_from_carry=None if reads_inputs else finish.function({}),
+    )
+
+
+def _level_stages(
+    setup: Setup,
+    symbols: dict[str, ca.SX],
+    arguments: dict[str, ca.SX],
+    qp: CondensedProblem,
+    posed: Posed,
+    safe: SafeOutput,
+    limits: tuple[Array, Array],
+) -> Stages:
+    """Return the stages of a controller with levels, from what `make_stages` has assembled."""
+    rows = qp.problem.rows.names
+    units = unit_coordinates(setup, qp)
+    qp = replace(qp, whitened=units)
+    C, lower, upper = least_distance(setup, qp)
+    carried = carried_values(setup, qp, posed)
+    carried |= level_values(setup, qp, units, LeastDistance(C, lower, upper))
+    first, further = starts(arguments["z"], len(rows), setup.problems - 1)
+    carried["level.starts"] = further
+    carry, layout = pack(carried)
+    judge = LevelJudge(setup, levels_of(setup), rows, qp.scales, units)
+    cascade = Cascade(len(judge.levels), C.shape[1], len(rows), setup.level_damping, layout, judge)
+    problem = cascade.first(carried, first)
+    outputs = problem.outputs | {"carry": carry, "passed": pack(problem.passed)[0]}
+    names = ["A_qp", "lba", "uba", "active0", "carry", "passed"]
+    build = ca.Function(
+        "build",
+        list(arguments.values()),
+        [ca.densify(outputs[name]) for name in names],
+        list(arguments),
+        names,
+        {"cse": True},
+    )
+    between, last = cascade.between(problem.passed)
+    finish = FinishStage(setup, qp, layout, safe, type(carry), LastLevel(judge, last, C.shape[1]))
+    return Stages(
+        qp=LeastDistanceStages(build, finish.function(symbols), between=tuple(between)),
+        row_names=rows,
+        u_min=limits[0],
+        u_max=limits[1],
+        nw=qp.problem.contacts.of_w.shape[1],
+        scales=qp.scales,
+        safe=safe,
+        finish_from_carry=None,
+        unknowns=finish.levels.unknowns(layout) if finish.levels else None,
     )
 
 

@@ -154,6 +154,8 @@ class Options(StrictTable):
 
     torque_weight: Positive | tuple[Positive, ...] | None = None
     torque_rate_weight: NotNegative | tuple[NotNegative, ...] | None = None
+    levels: tuple[tuple[str, ...], ...] | None = None
+    level_damping: Positive | None = None
     internal_force_weight: Positive | None = None
     force_weight: NotNegative | None = None
     stabilisation: NotNegative | None = None

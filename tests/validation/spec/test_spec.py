@@ -216,6 +216,12 @@ def test_limits_and_options_reach_the_controller():
     assert experiment.controller.torque_weight == 3e-3
 
 
+def test_levels_reach_the_controller():
+    experiment = four_bar(options={"levels": [["posture"]], "level_damping": 0.02})
+    assert experiment.controller.levels == (("posture",),)
+    assert experiment.controller.level_damping == 0.02
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [

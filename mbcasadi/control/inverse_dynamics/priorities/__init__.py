@@ -1,0 +1,1 @@
+"""Strict levels of tasks: each is met as well as the levels before it allow."""

@@ -1,0 +1,233 @@
+"""A tick with strict levels: one least-distance problem after the other.
+
+With `ỹ` the unknown of `levels.py` and the hard rows `lower <= C ỹ <= upper`, level k is
+
+    min ½ |A_k ỹ + b_k|²_W   subject to the hard rows and   A_j ỹ = A_j ỹ_j*,   j < k.
+
+Its cost is strictly convex in `A_k ỹ`, so its optima are `ỹ_k + null(A_1 … A_k)` within the hard
+rows, and the next level is a problem in `ỹ = ỹ_k + Z z` again, Z a basis of that null space. In the
+coordinates of `level_factor.py` it is a least-distance problem, but for directions of no cost: they
+get a small weight, and the problem is solved again around its solution, `PASSES` times (a proximal
+point), which leaves nothing of it. The last problem is the regularisation, `½ |ỹ|²`, over what
+all levels have left free.
+
+The hard rows of every problem but the first are relaxed to what the solution before it meets, so
+no later problem is infeasible, not even by rounding.
+
+Source: A. Escande, N. Mansard, P.-B. Wieber, Hierarchical quadratic programming, Int. J. Robotics
+Research 33 (2014), for the levels; R. T. Rockafellar, Monotone operators and the proximal point
+algorithm, SIAM J. Control and Optimization 14 (1976).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+
+from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.carry import Layout, matrix_symbols, pack, unpack
+from mbcasadi.control.inverse_dynamics.priorities.judge import LevelJudge, worse
+from mbcasadi.control.inverse_dynamics.priorities.level_factor import factor_level
+from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
+from mbcasadi.description.qp_stages import SolverFlag
+from mbcasadi.linalg.scalars import in_scalars
+from mbcasadi.qp.input_guard import active_signs
+from mbcasadi.qp.kkt_residuals import length
+from mbcasadi.qp.whitening import shift_bounds
+
+Values = dict[str, ca.SX]
+
+PASSES = 3
+"""Times that the problem of a level is solved, each around the solution before."""
+
+SLACK = 2e-14
+"""Share of its value by which a hard row of a later problem is relaxed: rows that the levels before
+it have pinned would otherwise stop steps along them by rounding."""
+
+FOUND = (SolverFlag.STOPPED + SolverFlag.OPTIMAL) / 2
+"""The solver's flag is above this where it claims an optimum."""
+
+
+@dataclass(frozen=True)
+class Posed:
+    """One problem, and what is passed on beside it.
+
+    Attributes:
+        outputs: `A_qp` (not where it stays), `lba`, `uba`, `active0`, by name.
+        passed: numbers, by name.
+    """
+
+    outputs: Values
+    passed: Values
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """The problems of a tick with levels.
+
+    Attributes:
+        count: number of levels before the regularisation.
+        n, m: numbers of unknowns and of hard rows.
+        damping: θ of `level_factor.py`.
+        layout: of the carried numbers.
+        judge: of the levels' solutions.
+    """
+
+    count: int
+    n: int
+    m: int
+    damping: float
+    layout: Layout
+    judge: LevelJudge
+
+    def first(self, carried: Values, active0: ca.SX) -> Posed:
+        """Return the problem of the first level; it starts at `ỹ = 0`."""
+        kind = type(carried["level.C"])
+        start = {"worst": kind(ca.DM.zeros(5)), "flag": kind(1)}
+        posed = self._level(0, carried, kind(ca.DM.zeros(self.n)), None, start, relaxed=False)
+        return Posed(posed.outputs | {"active0": active0}, posed.passed)
+
+    def between(self, passed: Values) -> tuple[list[ca.Function], Layout]:
+        """Return the Functions between the problems, and the layout of what `finish` gets.
+
+        Args:
+            passed: numbers of the first problem, for their sizes.
+        """
+        functions: list[ca.Function] = []
+        for k in range(self.count):
+            for i, step in enumerate([self._again] * (PASSES - 1) + [self._next]):
+                layout = pack(passed)[1]
+                function, passed = self._function(f"level{k}_{i}", step, k, layout)
+                functions.append(function)
+        return functions, pack(passed)[1]
+
+    def _function(
+        self, name: str, step: Callable[..., Posed], k: int, layout: Layout
+    ) -> tuple[ca.Function, Values]:
+        """Return (carry, passed, x, lam_a, active, flag) → the next problem, by name."""
+        sizes = {"carry": self.layout.size, "passed": layout.size}
+        sizes |= {"x": self.n, "lam_a": self.m, "active": self.m, "flag": 1}
+        given = matrix_symbols(sizes)
+        carried = unpack(self.layout, given["carry"])
+        posed = step(k, carried, unpack(layout, given["passed"]), given)
+        outputs = posed.outputs | {"passed_next": pack(posed.passed)[0]}
+        names = [key for key in ("A_qp", "lba", "uba", "active0", "passed_next") if key in outputs]
+        dense = [ca.densify(outputs[key]) for key in names]
+        return ca.Function(
+            name, list(given.values()), dense, list(given), names, {"cse": True}
+        ), posed.passed
+
+    def _level(
+        self,
+        k: int,
+        carried: Values,
+        base: ca.SX,
+        Z: ca.SX | None,
+        records: Values,
+        *,
+        relaxed: bool,
+    ) -> Posed:
+        """Return the problem of level k from a feasible point, over the directions Z, or all."""
+        A, b, weight = (carried[f"level{k}.{key}"] for key in ("A", "b", "weight"))
+        c = A.shape[1]
+        whole = A if Z is None else ca.densify(linalg.product(A, Z))
+        missing = b + linalg.product(A, base[:c, 0])
+        level = factor_level(whole, -missing, weight, self.damping)
+        ZQ = level.Q if Z is None else linalg.product(Z, level.Q)
+        own = linalg.product(ZQ[:, : level.s_0.numel()], level.s_0)
+        rest = base.numel() - c
+        point = LevelPoint(
+            base=base,
+            center=base + ca.vertcat(own, ca.DM.zeros(rest)),
+            ZQ=ZQ,
+            L_inv=level.L_inv,
+            damping=level.damping,
+            unseen=level.unseen,
+            distance=level.distance,
+            weak2=level.weak2,
+            free=level.free,
+            start=level.s_0,
+            travel=length(level.s_0),
+        )
+        outputs = {"A_qp": point.rows(carried["level.C"])}
+        outputs |= self._bounds(carried, point.base, point.center, relaxed=relaxed)
+        outputs["active0"] = self._start(carried, k)
+        return Posed(outputs, records | point._asdict())
+
+    def _again(self, k: int, carried: Values, passed: Values, given: Values) -> Posed:
+        """Return the problem of a level around its first solution."""
+        point = LevelPoint(*(passed[key] for key in LevelPoint._fields))
+        found, x = given["flag"] > FOUND, given["x"]
+        point = point._replace(
+            base=ca.if_else(found, point.moved(x), point.base),
+            center=point.moved(x, share=point.unseen),
+            travel=point.travel + point.step_length(x),
+        )
+        outputs = self._bounds(carried, point.base, point.center, relaxed=True)
+        outputs["active0"] = given["active"]
+        flag = {"flag": ca.fmin(passed["flag"], given["flag"])} if k == 0 else {}
+        return Posed(outputs, passed | point._asdict() | flag)
+
+    def _next(self, k: int, carried: Values, passed: Values, given: Values) -> Posed:
+        """Judge level k and return the problem of the one behind it."""
+        point = LevelPoint(*(passed[key] for key in LevelPoint._fields))
+        found = given["flag"] > FOUND
+        y = ca.if_else(found, point.moved(given["x"]), point.base)
+        residual, size = self.judge.level(k, carried, point, y, given)
+        records = {key: value for key, value in passed.items() if key not in LevelPoint._fields}
+        records["worst"] = worse(passed["worst"], residual)
+        records |= {f"done{k}.y": y, f"done{k}.size": size, f"done{k}.weak2": point.weak2}
+        travel = point.travel + point.step_length(given["x"])
+        for before in range(k):
+            records[f"done{before}.travel"] = passed[f"done{before}.travel"] + travel
+        records[f"done{k}.travel"] = type(travel)(0)
+        records[f"done{k}.active"] = given["active"]
+        Z = point.ZQ * ca.repmat(point.free.T, point.ZQ.shape[0], 1)
+        if k + 1 < self.count:
+            return self._level(k + 1, carried, y, Z, records, relaxed=True)
+        return self._last(carried, y, Z, records)
+
+    def _last(self, carried: Values, base: ca.SX, Z: ca.SX, records: Values) -> Posed:
+        """Return the problem of the regularisation, over the directions Z."""
+        c = Z.shape[0]
+        zeta = -linalg.product(Z.T, base[:c, 0])
+        center = ca.vertcat(base[:c, 0] + linalg.product(Z, zeta), ca.DM.zeros(base.numel() - c))
+        C = carried["level.C"]
+        outputs = {"A_qp": ca.densify(ca.horzcat(linalg.product(C[:, :c], Z), C[:, c:]))}
+        outputs |= self._bounds(carried, base, center, relaxed=True)
+        outputs["active0"] = self._start(carried, self.count)
+        return Posed(outputs, records | {"base": base, "center": center, "Z": Z, "zeta": zeta})
+
+    def _bounds(self, carried: Values, base: ca.SX, center: ca.SX, *, relaxed: bool) -> Values:
+        """Return the bounds of the hard rows from the center, met by the base where relaxed."""
+        at_base, at_center = (linalg.product(carried["level.C"], y) for y in (base, center))
+        lower, upper = carried["level.lower"], carried["level.upper"]
+        if relaxed:
+            lower, upper = in_scalars(
+                "relax",
+                _relaxed,
+                {"l": lower, "u": upper, "at": at_base, "center": at_center},
+            )
+        return {"lba": shift_bounds(lower, at_center), "uba": shift_bounds(upper, at_center)}
+
+    def _start(self, carried: Values, k: int) -> ca.SX:
+        """Return the active set that problem k of a tick starts from."""
+        return carried["level.starts"][(k - 1) * self.m : k * self.m, 0] if k else ca.SX(0, 1)
+
+
+def _relaxed(known: Values) -> list[ca.SX]:
+    """Return bounds that a point meets, and steps from it along pinned rows by rounding."""
+    slack = SLACK * (ca.fabs(known["at"]) + ca.fabs(known["center"]))
+    return [ca.fmin(known["l"], known["at"]) - slack, ca.fmax(known["u"], known["at"]) + slack]
+
+
+def solved_point(passed: Values, x: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Return ỹ of the last problem's solution x, and `ζ` (c,)."""
+    Z, c = passed["Z"], passed["Z"].shape[0]
+    moved = ca.vertcat(linalg.product(Z, x[:c, 0]), x[c:, 0])
+    return passed["center"] + moved, passed["zeta"] + x[:c, 0]
+
+
+def starts(z: ca.SX, m: int, count: int) -> list[ca.SX]:
+    """Return the active sets that the first problem and those behind it start from."""
+    return [active_signs(z[:m, 0]), active_signs(z[m : (count + 1) * m, 0])]

@@ -1,0 +1,205 @@
+"""Residuals of a level's solution, on the original equations.
+
+A level is judged as a QP of its own, by `residuals.py`: its cost is that of its tasks, and of the
+gradient counts what lies in the directions that the levels before it have left free. That these
+directions leave the levels before it alone is checked at the end, by the tasks' rows themselves.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
+from mbcasadi.control.inverse_dynamics.inequalities import Rows
+from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.priorities.levels import FORCES, Level, unit_weights
+from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
+from mbcasadi.control.inverse_dynamics.problem import ForceWeights
+from mbcasadi.control.inverse_dynamics.residuals import (
+    NOTHING,
+    Allowance,
+    Candidate,
+    Cost,
+    residuals,
+)
+from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
+from mbcasadi.linalg.scalars import in_scalars
+from mbcasadi.qp.kkt_residuals import length, positive
+from mbcasadi.qp.whitening import Whitened
+
+Values = dict[str, ca.SX]
+
+ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
+
+
+def worse(first: ca.SX, second: ca.SX) -> ca.SX:
+    """Return the larger residuals; NaN stays NaN."""
+    return first + positive(second - first)
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """The metric of a level, in place of `Whitened`.
+
+    Attributes:
+        gradient: from a gradient (n,) by y to what is left of it.
+        distance: scale of rounding errors in x.
+    """
+
+    gradient: Callable[[ca.SX], ca.SX]
+    distance: ca.SX
+
+
+@dataclass(frozen=True)
+class LevelJudge:
+    """What the levels' solutions are judged with.
+
+    Attributes:
+        setup: the options.
+        levels: without the regularisation.
+        names: of the hard rows.
+        scales: the units of the problem.
+        units: `y = y_ref + D⁻¹ ỹ`; y_ref is in the carried numbers.
+    """
+
+    setup: Setup
+    levels: tuple[Level, ...]
+    names: tuple[str, ...]
+    scales: ProblemScales
+    units: Whitened
+
+    def unknowns(self, carried: Values, y: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the forces p, within their limits, and w at ỹ."""
+        nu = self.setup.system.nu
+        forces = self._units(carried).unknown(y)
+        lower, upper = carried["actuators.lower"], carried["actuators.upper"]
+        return ca.fmin(ca.fmax(forces[:nu, 0], lower), upper), forces[nu:, 0]
+
+    def level(
+        self, k: int, carried: Values, point: LevelPoint, y: ca.SX, found: Values
+    ) -> tuple[ca.SX, ca.SX]:
+        """Return the residuals (5,) of level k at ỹ, and the size of its cost.
+
+        Args:
+            k: number of the level.
+            carried: numbers of `build`.
+            point: the coordinates of the level.
+            y: (n,) ỹ.
+            found: `x` and `lam_a` of the solver.
+        """
+        count = point.L_inv.shape[0]
+        s = point.start + linalg.product(point.L_inv, found["x"][:count, 0])
+        metric = _Metric(lambda by_y: point.gradient(self._by_units(by_y), s), point.distance)
+        b, weight = carried[f"level{k}.b"], carried[f"level{k}.weight"]
+        size = length(ca.sqrt(weight) * b)
+        cost = self._cost(carried, self.levels[k], carried[f"level{k}.own_weight"], size)
+        return self._residuals(carried, y, found, metric, cost), point.distance + size
+
+    def last(self, carried: Values, passed: Values, y: ca.SX, zeta: ca.SX, found: Values) -> ca.SX:
+        """Return the residuals (5,) of the regularisation at ỹ, and of all levels before it."""
+        Z, c = passed["Z"], passed["Z"].shape[0]
+        surplus = zeta - linalg.product(Z.T, linalg.product(Z, zeta))
+
+        def gradient(by_y: ca.SX) -> ca.SX:
+            by_units = self._by_units(by_y)
+            return ca.vertcat(linalg.product(Z.T, by_units[:c, 0]) + surplus, by_units[c:, 0])
+
+        size = length(passed["base"])
+        kind = type(y)
+        nothing = {"J": kind(0, self.setup.system.nv), "offset": kind(0, 1), "weight": kind(0, 1)}
+        weights = unit_weights(self.setup, self.scales)
+        cost = Cost(
+            **nothing, **self._force_terms(carried), weights=weights, force_weight=0.0, size=size
+        )
+        residual = self._residuals(carried, y, found, _Metric(gradient, size), cost)
+        return worse(worse(passed["worst"], residual), self._held(carried, passed, y, zeta))
+
+    def _held(self, carried: Values, passed: Values, y: ca.SX, zeta: ca.SX) -> ca.SX:
+        """Return by how much the levels' residuals have changed since their own solutions.
+
+        It stands beside stationarity. A direction that is not strict may change by its strength
+        times what the later levels have moved.
+        """
+        total = type(y)(0)
+        for k in range(len(self.levels)):
+            A, weight = carried[f"level{k}.A"], carried[f"level{k}.weight"]
+            step = y - passed[f"done{k}.y"]
+            change = ca.sqrt(weight) * linalg.product(A, step[: A.shape[1], 0])
+            travel = passed[f"done{k}.travel"] + length(zeta)
+            known = {"change": change, "travel": travel, "weak": passed[f"done{k}.weak2"]}
+            known["size"] = passed[f"done{k}.size"]
+            total += in_scalars("held", _change, known)[0]
+        return ca.vertcat(0, 0, 0, total, 0)
+
+    def errors(self, carried: Values, p: ca.SX, w: ca.SX) -> ca.SX:
+        """Return `|J a - a_des|_W` of each level at the forces, in the tasks' own units."""
+        condensed = self._condensed(carried)
+        a, lam = condensed.acceleration(p), condensed.multipliers(p)
+        misses = linalg.product(carried["cost.J"], a) + carried["cost.offset"]
+        weight = carried["cost.weight"]
+        found = []
+        for level in self.levels:
+            if level.name == FORCES and not level.rows:
+                of_lam, of_w = carried["cost.of_lam"], carried["cost.of_w"]
+                first = lam.numel() - of_lam.shape[1]
+                force = linalg.product(of_lam, lam[first:, 0]) + linalg.product(of_w, w)
+                root = self.setup.force_weight**0.5
+                found.append(root * length(force - carried["cost.f_ref"]))
+                continue
+            rows = list(level.rows)
+            found.append(length(ca.sqrt(weight[rows, 0]) * misses[rows, 0]))
+        errors: ca.SX = ca.vertcat(*found)
+        return errors
+
+    def _units(self, carried: Values) -> Whitened:
+        nw = carried["cost.of_w"].shape[1]
+        return self.units._replace(y_0=ca.vertcat(carried["cost.p_ref"], ca.DM.zeros(nw)))
+
+    def _by_units(self, by_y: ca.SX) -> ca.SX:
+        """Return a derivative by y as one by ỹ."""
+        return self.units.gradient(by_y)
+
+    def _condensed(self, carried: Values) -> Condensed:
+        return Condensed(*(carried[f"condensed.{key}"] for key in Condensed._fields))
+
+    def _force_terms(self, carried: Values) -> dict[str, Any]:
+        return {key: carried[f"cost.{key}"] for key in ("p_ref", "of_lam", "of_w", "f_ref")}
+
+    def _cost(self, carried: Values, level: Level, weight: ca.SX, size: ca.SX) -> Cost:
+        """Return the cost of a level."""
+        rows = list(level.rows)
+        is_forces = level.name == FORCES and not rows
+        return Cost(
+            J=carried["cost.J"][rows, :],
+            offset=carried["cost.offset"][rows, 0],
+            weight=weight if rows else type(weight)(0, 1),
+            **self._force_terms(carried),
+            weights=ForceWeights(np.zeros(self.setup.system.nu), 0.0),
+            force_weight=self.scales.contact**2 if is_forces else 0.0,
+            size=size,
+        )
+
+    def _residuals(
+        self, carried: Values, y: ca.SX, found: Values, metric: _Metric, cost: Cost
+    ) -> ca.SX:
+        p, w = self.unknowns(carried, y)
+        rows: dict[str, Any] = {key: carried[f"rows.{key}"] for key in ROWS}
+        return residuals(
+            Candidate(p, w, found["lam_a"], found["x"]),
+            Dynamics(*(carried[f"dynamics.{key}"] for key in Dynamics._fields)),
+            self._condensed(carried),
+            metric,
+            Rows(**rows, names=self.names),
+            cost,
+            self.scales,
+            Allowance(self.setup.rank_tol, carried["rate"], self.setup.tolerance),
+        )
+
+
+def _change(known: Values) -> list[ca.SX]:
+    allowed = ca.sqrt(known["weak"]) * known["travel"]
+    return [positive(length(known["change"]) - allowed) / (known["size"] + NOTHING)]
