@@ -37,7 +37,7 @@ DROPPED = 1e-12
 
 FREE = 6e-5
 """Root of the weight that a direction which a level does not see has in its problem. The problem
-is solved again around its solution, so little of it is left; rounding errors grow with 1/FREE."""
+is solved again around its solution, so little of it is left; rounding grows with its inverse."""
 
 
 class LevelFactor(NamedTuple):

@@ -1,0 +1,139 @@
+"""Options of inverse dynamics in one controller: C and Function agree, and the loop holds."""
+
+import numpy as np
+import pytest
+from mechanisms import feet, stand, system_of
+
+import mbcasadi as mb
+from mbcasadi.codegen import export_c
+from mbcasadi.control import (
+    ActuatorLimits,
+    DistanceLimits,
+    DisturbanceObserver,
+    FrameTask,
+    InverseDynamicsQP,
+    JointLimits,
+    LoadSharing,
+    PostureTask,
+    SoftLimit,
+)
+from mbcasadi.errors import ProblemError
+from mbcasadi.plant import Plant
+
+SAME = 2e-6
+SERVOS = """
+<mujoco>
+  <option timestep="0.001" integrator="implicitfast"/>
+  <worldbody><body name="upper"><joint name="a" axis="0 1 0" range="-120 120"/>
+    <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03" mass="2"/>
+    <body name="lower" pos=".4 0 0"><joint name="b" axis="0 1 0" range="-140 140"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03" mass="1"/>
+      <site name="tool" pos=".3 0 0"/></body></body></worldbody>
+  <actuator>
+    <position joint="a" kp="2000" kv="100" forcerange="-90 90"/>
+    <position joint="b" kp="800" kv="40" forcerange="-60 60"/>
+  </actuator>
+</mujoco>
+"""
+TRUNK = FrameTask("trunk", kind="body", kp=100.0, weight=100.0, name="base")
+POSTURE = PostureTask(kp=50.0, weight=1.0)
+LEGS = {
+    "observer, delay, joints, rates": {
+        "observer": DisturbanceObserver(bandwidth=5.0),
+        "delay": 1,
+        "joint_limits": JointLimits(velocity=15.0, braking=200.0),
+        "actuator_limits": ActuatorLimits(rate=4000.0, power=800.0),
+        "torque_rate_weight": 1e-8,
+    },
+    "levels, observer, joints": {
+        "levels": [["base"], ["posture"]],
+        "observer": DisturbanceObserver(bandwidth=5.0),
+        "joint_limits": JointLimits(velocity=15.0, braking=200.0),
+    },
+    "cones, soft joints at linear prices, tunable": {
+        "cone": "quadratic",
+        "joint_limits": JointLimits(velocity=15.0, braking=200.0),
+        "soft": [SoftLimit("joints", linear=1.0)],
+        "observer": DisturbanceObserver(bandwidth=5.0),
+        "tunable": ("gains", "friction", "limits", "prices"),
+    },
+    "sharing, distances, soft normal forces": {
+        "sharing": LoadSharing(rows="all"),
+        "distance_limits": DistanceLimits(braking=20.0, pairs=("trunk on floor",)),
+        "soft": [SoftLimit("normal forces")],
+        "min_force": 1.0,
+    },
+}
+
+
+def standing(options):
+    own = dict(options)
+    contact = {key: own.pop(key) for key in ("cone", "min_force") if key in own}
+    system = system_of("quadruped")
+    return InverseDynamicsQP(system, [TRUNK, POSTURE], feet(**contact), period=0.002, **own)
+
+
+@pytest.fixture(scope="module", params=LEGS)
+def law(request):
+    try:
+        return standing(LEGS[request.param])
+    except ProblemError as error:
+        pytest.fail(f"{request.param}: {error}")
+
+
+def test_c_and_function_agree_over_a_run_in_mujoco(law, tmp_path):
+    compiled = export_c(law, tmp_path / "law").load()
+    plant = Plant(mb.models.path("quadruped"), timestep=0.002, perturb={"mass": 0.05})
+    rng = np.random.default_rng(7)
+    q0, _ = stand(law.system, rng, spread=0.0, key="stand")
+    plant.reset(q0)
+    ref, z = law.reference_at(q0), law.z0
+    ref[law.reference["base.position"]] += [0.01, -0.01, -0.01]
+    values = {"ref": ref, "mask": np.ones(len(law.mask_names))}
+    if law.tuning:
+        values["tuning"] = np.array([each.default for each in law.tuning])
+    for k in range(250):
+        inputs = {"q": plant.q, "v": plant.v, "z": z, **values}
+        in_c = {name: np.array(out).ravel() for name, out in compiled(**inputs).items()}
+        assert in_c["status"] == 0
+        if k % 25 == 0:
+            out = {name: np.array(o).ravel() for name, o in law.function(**inputs).items()}
+            assert out["status"] == 0
+            size = 1 + np.abs(out["u"]).max()
+            np.testing.assert_allclose(in_c["u"], out["u"], atol=SAME * size)
+        z = in_c["z_next"]
+        plant.step(in_c["u"])
+    error = np.abs(plant.q[:3] - ref[law.reference["base.position"]]).max()
+    assert error < 0.02
+
+
+def test_servos_levels_and_an_observer_hold_an_arm(tmp_path):
+    system = mb.read_mjcf(SERVOS)
+    law = InverseDynamicsQP(
+        system,
+        [FrameTask("tool", position="xz", orientation="", kp=400.0), PostureTask(kp=50.0)],
+        levels=[["tool_pose"], ["posture"]] if False else [],
+        observer=DisturbanceObserver(bandwidth=8.0),
+        joint_limits=JointLimits(braking=100.0),
+        actuator_limits=ActuatorLimits(rate=20000.0),
+        period=0.002,
+    )
+    q0 = np.array([0.6, -1.0])
+    ref = law.reference_at(q0)
+    report = mb.validate(law, SERVOS, 2.0, reference=ref, q0=q0, perturb={"mass": 0.1}, delay=1)
+    recording = report.runs[0].recording
+    assert np.all(recording.status == 0)
+    assert np.abs(recording.monitor["error"][-1][:2]).max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"soft": [SoftLimit("normal forces")], "min_force": 1.0},
+        {"cone": "quadratic"},
+        {"sharing": LoadSharing()},
+    ],
+)
+def test_levels_refuse_what_they_do_not_know(options):
+    with pytest.raises(ProblemError, match="levels with"):
+        standing({**options, "levels": [["base"], ["posture"]]})
