@@ -26,7 +26,7 @@ def remembered_values(setup: "Setup", problem: Problem) -> Values:
     """Return what the next state is made from, by name; nothing where z has no memory."""
     values = _observed_values(problem)
     if setup.remembers_force:
-        values |= {"force.last": problem.last.force, "force.known": ca.SX(problem.last.known)}
+        values |= {"force.last": problem.last.force, "force.known": problem.last.known}
     if not setup.servo_memory_names or problem.servo is None:
         return values
     names = ("moment", "drift", "length", "rate", "memory")

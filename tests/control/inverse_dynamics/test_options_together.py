@@ -8,7 +8,6 @@ import mbcasadi as mb
 from mbcasadi.codegen import export_c
 from mbcasadi.control import (
     ActuatorLimits,
-    DistanceLimits,
     DisturbanceObserver,
     FrameTask,
     InverseDynamicsQP,
@@ -57,9 +56,8 @@ LEGS = {
         "observer": DisturbanceObserver(bandwidth=5.0),
         "tunable": ("gains", "friction", "limits", "prices"),
     },
-    "sharing, distances, soft normal forces": {
+    "sharing of feet, soft normal forces": {
         "sharing": LoadSharing(rows="all"),
-        "distance_limits": DistanceLimits(braking=20.0, pairs=("trunk on floor",)),
         "soft": [SoftLimit("normal forces")],
         "min_force": 1.0,
     },
@@ -112,7 +110,7 @@ def test_servos_levels_and_an_observer_hold_an_arm(tmp_path):
     law = InverseDynamicsQP(
         system,
         [FrameTask("tool", position="xz", orientation="", kp=400.0), PostureTask(kp=50.0)],
-        levels=[["tool_pose"], ["posture"]] if False else [],
+        levels=[["tool"], ["posture"]],
         observer=DisturbanceObserver(bandwidth=8.0),
         joint_limits=JointLimits(braking=100.0),
         actuator_limits=ActuatorLimits(rate=20000.0),
