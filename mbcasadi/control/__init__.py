@@ -1,15 +1,20 @@
 """Control laws of constrained mechanisms as named Functions that become C."""
 
 from mbcasadi.control import laws, regulators
-from mbcasadi.control.inverse_dynamics.actuator_limits import ActuatorLimits
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
-from mbcasadi.control.inverse_dynamics.distance_limits import DistanceLimits
-from mbcasadi.control.inverse_dynamics.explanation import Explanation
-from mbcasadi.control.inverse_dynamics.joint_limits import JointLimits
+from mbcasadi.control.inverse_dynamics.explaining.explanation import Explanation
+from mbcasadi.control.inverse_dynamics.limits.actuator_limits import ActuatorLimits
+from mbcasadi.control.inverse_dynamics.limits.distance_limits import DistanceLimits
+from mbcasadi.control.inverse_dynamics.limits.joint_limits import JointLimits
+from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import LoopForceLimits
+from mbcasadi.control.inverse_dynamics.limits.soft_limits import SoftLimit
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
-from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits
-from mbcasadi.control.inverse_dynamics.observer import DisturbanceObserver
-from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit
+from mbcasadi.control.inverse_dynamics.memory.observer import DisturbanceObserver
+from mbcasadi.control.inverse_dynamics.proposed_gains import (
+    ProposedGains,
+    gains_from_bandwidth,
+    propose_gains,
+)
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.law_interface.with_fallback import with_fallback
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
@@ -44,13 +49,16 @@ __all__ = [
     "MomentumTask",
     "OutputTask",
     "PostureTask",
+    "ProposedGains",
     "Slot",
     "SoftLimit",
     "Task",
     "TaskCheck",
     "TaskRows",
     "check_task",
+    "gains_from_bandwidth",
     "laws",
+    "propose_gains",
     "regulators",
     "with_fallback",
 ]

@@ -20,7 +20,7 @@ from mbcasadi.control.inverse_dynamics.problem import (
     objective,
 )
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
-from mbcasadi.control.inverse_dynamics.servo_dynamics import reachable
+from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import reachable
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.whitening import Whitened, whiten
 from mbcasadi.system.closing import row_scale_at

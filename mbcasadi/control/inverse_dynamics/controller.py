@@ -11,17 +11,17 @@ from numpy.typing import ArrayLike
 from mbcasadi.argument_kinds import checked, require_fields
 from mbcasadi.control.inverse_dynamics.call_inputs import call_inputs
 from mbcasadi.control.inverse_dynamics.description import controller_data
-from mbcasadi.control.inverse_dynamics.explanation import (
+from mbcasadi.control.inverse_dynamics.explaining.explanation import (
     Explanation,
     explanation,
     task_shares,
 )
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
+from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
 from mbcasadi.control.inverse_dynamics.priorities.levels import levels_of
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights
-from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller

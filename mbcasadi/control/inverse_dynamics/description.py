@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
+from mbcasadi.control.inverse_dynamics.limits.relaxed_rows import word_names
+from mbcasadi.control.inverse_dynamics.limits.soft_limits import SoftRow, soft_rows
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.priorities.levels import levels_of
-from mbcasadi.control.inverse_dynamics.relaxed_rows import word_names
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
-from mbcasadi.control.inverse_dynamics.soft_limits import SoftRow, soft_rows
 from mbcasadi.control.inverse_dynamics.tick import Stages
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.reference import slot_signal

@@ -16,16 +16,17 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import LEAST_PIVOT, Co
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
 from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
-from mbcasadi.control.inverse_dynamics.priorities.last_level import LastLevel
-from mbcasadi.control.inverse_dynamics.relaxed_rows import RELAXED_SHARE, excess, words
-from mbcasadi.control.inverse_dynamics.remembering import (
+from mbcasadi.control.inverse_dynamics.limits.relaxed_rows import RELAXED_SHARE, excess, words
+from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows
+from mbcasadi.control.inverse_dynamics.memory.remembering import (
     next_state,
     remembered_values,
     servo_acceleration,
     slowed_output,
 )
+from mbcasadi.control.inverse_dynamics.options import Setup
+from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
+from mbcasadi.control.inverse_dynamics.priorities.last_level import LastLevel
 from mbcasadi.control.inverse_dynamics.residuals import (
     RESIDUALS,
     ROUNDED,
@@ -34,7 +35,6 @@ from mbcasadi.control.inverse_dynamics.residuals import (
     Cost,
     residuals,
 )
-from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows
 from mbcasadi.control.safe_output.safe_output import SafeOutput
 from mbcasadi.description.status import OUTPUTS, Flag, Status
 from mbcasadi.linalg.scalars import in_scalars

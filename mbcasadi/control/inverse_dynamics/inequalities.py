@@ -12,8 +12,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows
-from mbcasadi.control.inverse_dynamics.joint_limits import LimitedJoints, acceleration_bounds
+from mbcasadi.control.inverse_dynamics.contacts.contact_groups import ContactRows
+from mbcasadi.control.inverse_dynamics.limits.joint_limits import LimitedJoints, acceleration_bounds
 from mbcasadi.control.inverse_dynamics.tuning import ContactValues
 from mbcasadi.description import Contact, RigidTree
 from mbcasadi.description.qp_stages import UNBOUNDED

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.observer import Observed, observed
+from mbcasadi.control.inverse_dynamics.limits.tuned_limits import limits_in_order
+from mbcasadi.control.inverse_dynamics.memory.observer import Observed, observed
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.tuned_limits import limits_in_order
 from mbcasadi.control.inverse_dynamics.tuning import Tuned, tuned_values
 from mbcasadi.qp.input_guard import (
     MASK_ON,

@@ -9,37 +9,49 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.inverse_dynamics.actuator_limits import (
+from mbcasadi.control.inverse_dynamics.contacts.contact_groups import (
+    ContactGroup,
+    contact_groups_of,
+)
+from mbcasadi.control.inverse_dynamics.level_names import LEVEL_DAMPING, require_levels
+from mbcasadi.control.inverse_dynamics.limits.actuator_limits import (
     ActuatorLimits,
     LimitedActuators,
     PerActuator,
     limited_actuators,
 )
-from mbcasadi.control.inverse_dynamics.contact_groups import ContactGroup, contact_groups_of
-from mbcasadi.control.inverse_dynamics.distance_limits import (
+from mbcasadi.control.inverse_dynamics.limits.distance_limits import (
     DistanceLimits,
     LimitedDistances,
     limited_distances,
 )
-from mbcasadi.control.inverse_dynamics.joint_limits import (
+from mbcasadi.control.inverse_dynamics.limits.joint_limits import (
     JointLimits,
     LimitedJoints,
     limited_joints,
 )
-from mbcasadi.control.inverse_dynamics.last_force import torque_weights
-from mbcasadi.control.inverse_dynamics.level_names import LEVEL_DAMPING, require_levels
+from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import LoopForceLimits, limited_rows
+from mbcasadi.control.inverse_dynamics.limits.soft_limits import (
+    SoftLimit,
+    price_parameters,
+    require_once,
+)
+from mbcasadi.control.inverse_dynamics.limits.tuned_limits import limit_parameters
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
-from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits, limited_rows
-from mbcasadi.control.inverse_dynamics.observer import (
+from mbcasadi.control.inverse_dynamics.memory.last_force import torque_weights
+from mbcasadi.control.inverse_dynamics.memory.observer import (
     DisturbanceObserver,
     learning_gain,
     observer_names,
     observer_size,
 )
-from mbcasadi.control.inverse_dynamics.servo_stability import require_stable
-from mbcasadi.control.inverse_dynamics.servos import ServoPlant, Servos, servo_plant_of, servos_of
-from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit, price_parameters, require_once
-from mbcasadi.control.inverse_dynamics.tuned_limits import limit_parameters
+from mbcasadi.control.inverse_dynamics.servos.servo_stability import require_stable
+from mbcasadi.control.inverse_dynamics.servos.servos import (
+    ServoPlant,
+    Servos,
+    servo_plant_of,
+    servos_of,
+)
 from mbcasadi.control.inverse_dynamics.tuning import TUNABLE, tuning_parameters
 from mbcasadi.control.safe_output.safe_output import FALLBACKS, memory_size
 from mbcasadi.control.tasks.reference import slot_slices

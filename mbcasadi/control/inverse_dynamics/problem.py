@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 
 from mbcasadi import linalg
 from mbcasadi.constraints import stabilised_bias
-from mbcasadi.control.inverse_dynamics.actuator_limits import LastForce, limit_forces
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
-from mbcasadi.control.inverse_dynamics.cone_rows import cone_rows
-from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows, contact_rows
-from mbcasadi.control.inverse_dynamics.distance_limits import distance_rows
+from mbcasadi.control.inverse_dynamics.contacts.cone_rows import cone_rows
+from mbcasadi.control.inverse_dynamics.contacts.contact_groups import ContactRows, contact_rows
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
     Sizes,
@@ -37,12 +35,15 @@ from mbcasadi.control.inverse_dynamics.inequalities import (
     torque_rows,
 )
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
-from mbcasadi.control.inverse_dynamics.last_force import force_reference, last_force
+from mbcasadi.control.inverse_dynamics.limits.actuator_limits import LastForce, limit_forces
+from mbcasadi.control.inverse_dynamics.limits.distance_limits import distance_rows
+from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import loop_force_rows
+from mbcasadi.control.inverse_dynamics.limits.tuned_limits import tuned_actuators, tuned_joints
 from mbcasadi.control.inverse_dynamics.load_sharing import rows_on
-from mbcasadi.control.inverse_dynamics.loop_force_limits import loop_force_rows
-from mbcasadi.control.inverse_dynamics.observer import Observed
+from mbcasadi.control.inverse_dynamics.memory.last_force import force_reference, last_force
+from mbcasadi.control.inverse_dynamics.memory.observer import Observed
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.servo_dynamics import (
+from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import (
     ServoState,
     end_rows,
     forces_alone,
@@ -51,7 +52,6 @@ from mbcasadi.control.inverse_dynamics.servo_dynamics import (
     with_servos,
 )
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
-from mbcasadi.control.inverse_dynamics.tuned_limits import tuned_actuators, tuned_joints
 from mbcasadi.control.tasks.task import own_slices
 from mbcasadi.system import evaluate
 from mbcasadi.system.actuator_model import ActuatorModel, actuator_model

@@ -12,9 +12,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows, soften
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import ForceWeights, Problem
-from mbcasadi.control.inverse_dynamics.soft_limits import soft_rows, soften
 from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
 
 Array = NDArray[np.float64]

@@ -1,5 +1,6 @@
 """Linear systems of mechanisms with constraints: models, equilibria, regulators, filters."""
 
+from mbcasadi.control.margins.loop_margins import LoopMargin, Margins
 from mbcasadi.control.regulators.controllability import (
     Controllability,
     controllability,
@@ -17,7 +18,6 @@ from mbcasadi.control.regulators.horizon import (
 )
 from mbcasadi.control.regulators.innovation_gate import Gate
 from mbcasadi.control.regulators.linearization import Linearization, linearize
-from mbcasadi.control.regulators.loop_margins import LoopMargin, Margins
 from mbcasadi.control.regulators.lqr import gain_in_full_coordinates, lqr, lqr_gain
 from mbcasadi.control.regulators.lti_inverse_dynamics import lti_inverse_dynamics
 from mbcasadi.control.regulators.margins import margins
@@ -30,11 +30,6 @@ from mbcasadi.control.regulators.multiplier_form import (
 )
 from mbcasadi.control.regulators.observability import Observability, observability
 from mbcasadi.control.regulators.pole_placement import pole_placement, poles_gain
-from mbcasadi.control.regulators.proposed_gains import (
-    ProposedGains,
-    gains_from_bandwidth,
-    propose_gains,
-)
 from mbcasadi.control.regulators.riccati import Filter, Regulator
 from mbcasadi.control.regulators.time_varying import discretize_along, linearize_along
 
@@ -50,7 +45,6 @@ __all__ = [
     "Margins",
     "Mode",
     "Observability",
-    "ProposedGains",
     "Regulator",
     "controllability",
     "descriptor_form",
@@ -62,7 +56,6 @@ __all__ = [
     "finite_horizon_gains",
     "finite_horizon_lqr",
     "gain_in_full_coordinates",
-    "gains_from_bandwidth",
     "kalman",
     "linearize",
     "linearize_along",
@@ -74,7 +67,6 @@ __all__ = [
     "observability",
     "pole_placement",
     "poles_gain",
-    "propose_gains",
     "reduce_descriptor",
     "require_stabilisable",
     "trajectory_gains",

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbcasadi.argument_kinds import checked
+from mbcasadi.control.margins.loop_margins import STABLE, Loop, Margins, loop_margins
 from mbcasadi.control.regulators.feedback import require_continuous
 from mbcasadi.control.regulators.linearization import Linearization
-from mbcasadi.control.regulators.loop_margins import STABLE, Loop, Margins, loop_margins
 from mbcasadi.control.regulators.lqr import require_equilibrium
 from mbcasadi.control.regulators.operating_point import Array
 from mbcasadi.description import Controller

@@ -5,7 +5,7 @@ from dataclasses import replace
 import mujoco
 
 from mbcasadi.control import InverseDynamicsQP
-from mbcasadi.control.inverse_dynamics.servos import ServoPlant, servo_indices, servo_note
+from mbcasadi.control.inverse_dynamics.servos.servos import ServoPlant, servo_indices, servo_note
 from mbcasadi.description import Controller
 from mbcasadi.description.controller import HasController
 from mbcasadi.plant import Plant

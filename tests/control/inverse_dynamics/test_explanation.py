@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 import mbcasadi as mb
 from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask
-from mbcasadi.control.inverse_dynamics.excluding_limits import limit_of
+from mbcasadi.control.inverse_dynamics.explaining.excluding_limits import limit_of
 from mbcasadi.description.status import Status
 from mbcasadi.errors import UnknownNameError
 

@@ -9,7 +9,10 @@ from test_against_full_problem import compare, quadruped_tasks
 
 import mbcasadi as mb
 from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask
-from mbcasadi.control.inverse_dynamics.joint_limits import acceleration_bounds, limited_joints
+from mbcasadi.control.inverse_dynamics.limits.joint_limits import (
+    acceleration_bounds,
+    limited_joints,
+)
 from mbcasadi.errors import ProblemError, UnknownNameError
 from mbcasadi.plant import Plant
 

@@ -5,7 +5,7 @@ import pytest
 from mechanisms import FEET, SOLES, admissible, closed, feet, quadruped_controller, stand, system_of
 
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
-from mbcasadi.control.inverse_dynamics.contact_groups import point_map
+from mbcasadi.control.inverse_dynamics.contacts.contact_groups import point_map
 from mbcasadi.description import Contact
 from mbcasadi.qp.friction_cone import contact_axes, pyramid_rows
 

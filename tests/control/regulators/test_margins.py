@@ -6,19 +6,23 @@ import pytest
 from lqr_problems import MODELS, at_rest, weights
 
 import mbcasadi as mb
-from mbcasadi.control import DisturbanceObserver, InverseDynamicsQP, PostureTask
+from mbcasadi.control import (
+    DisturbanceObserver,
+    InverseDynamicsQP,
+    PostureTask,
+    gains_from_bandwidth,
+    propose_gains,
+)
+from mbcasadi.control.margins.loop_margins import Loop, loop_margins
 from mbcasadi.control.regulators import (
     encoders,
-    gains_from_bandwidth,
     kalman,
     lqg,
     lqr,
     lqr_gain,
     margins,
-    propose_gains,
 )
 from mbcasadi.control.regulators.discrete import hold_matrices
-from mbcasadi.control.regulators.loop_margins import Loop, loop_margins
 from mbcasadi.errors import ProblemError, UnknownNameError
 
 H = 1e-3

@@ -20,7 +20,7 @@ import scipy
 from numpy.typing import NDArray
 
 from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.surface_contacts import Sole, sole_of
+from mbcasadi.control.inverse_dynamics.contacts.surface_contacts import Sole, sole_of
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
 from mbcasadi.system import FrameFunctions, System

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.servo_map import Coordinate, TickMap, tick_map
-from mbcasadi.control.inverse_dynamics.servos import ServoPlant, Servos
+from mbcasadi.control.inverse_dynamics.servos.servo_map import Coordinate, TickMap, tick_map
+from mbcasadi.control.inverse_dynamics.servos.servos import ServoPlant, Servos
 from mbcasadi.errors import ProblemError
 
 if TYPE_CHECKING:

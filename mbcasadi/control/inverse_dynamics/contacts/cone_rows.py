@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows
+from mbcasadi.control.inverse_dynamics.contacts.contact_groups import ContactRows
 from mbcasadi.control.inverse_dynamics.inequalities import Rows, Sizes, at_contact, of_forces
 from mbcasadi.control.inverse_dynamics.tuning import ContactValues
 from mbcasadi.description import Contact

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.soft_limits import SoftRow
+from mbcasadi.control.inverse_dynamics.limits.soft_limits import SoftRow
 from mbcasadi.description.status import FLAG_BITS
 
 RELAXED_SHARE = 1e-3

@@ -7,7 +7,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.excluding_limits import (
+from mbcasadi.control.inverse_dynamics.explaining.excluding_limits import (
     TaskShares,
     excluding_limits,
     limits_of,

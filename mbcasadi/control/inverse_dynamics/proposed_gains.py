@@ -8,13 +8,15 @@ over a period and late by a delay. The gain factor of its margin is also that of
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import checked
-from mbcasadi.control.inverse_dynamics.observer import DisturbanceObserver, learning_gain
-from mbcasadi.control.regulators.loop_margins import STABLE, Loop, LoopMargin, loop_margins
-from mbcasadi.control.regulators.operating_point import Array
+from mbcasadi.control.inverse_dynamics.memory.observer import DisturbanceObserver, learning_gain
+from mbcasadi.control.margins.loop_margins import STABLE, Loop, LoopMargin, loop_margins
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_numbers, require_positive, require_whole
+
+Array = NDArray[np.float64]
 
 FASTEST = 1.0
 """Bandwidths are sought up to this, over the period."""

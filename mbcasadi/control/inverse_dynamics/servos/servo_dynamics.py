@@ -21,7 +21,7 @@ import numpy as np
 
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.inequalities import JointSums, Rows, Sizes
-from mbcasadi.control.inverse_dynamics.servos import Servos
+from mbcasadi.control.inverse_dynamics.servos.servos import Servos
 from mbcasadi.linalg import product
 from mbcasadi.model.transmission import actuator_length, moment_row
 from mbcasadi.qp.whitening import shift_bounds

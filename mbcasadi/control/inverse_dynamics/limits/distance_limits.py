@@ -12,7 +12,7 @@ import casadi as ca
 
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.control.inverse_dynamics.inequalities import Rows, Sizes
-from mbcasadi.control.inverse_dynamics.joint_limits import braking_bound
+from mbcasadi.control.inverse_dynamics.limits.joint_limits import braking_bound
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import require_name, require_numbers, require_positive

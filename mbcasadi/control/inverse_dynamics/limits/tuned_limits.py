@@ -14,8 +14,8 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from mbcasadi.control.inverse_dynamics.distance_limits import LimitedDistances
-from mbcasadi.control.inverse_dynamics.joint_limits import LimitedJoints
+from mbcasadi.control.inverse_dynamics.limits.distance_limits import LimitedDistances
+from mbcasadi.control.inverse_dynamics.limits.joint_limits import LimitedJoints
 from mbcasadi.description import TuningParameter
 from mbcasadi.system.actuator_model import ActuatorModel
 

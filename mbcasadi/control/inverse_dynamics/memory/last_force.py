@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.actuator_limits import LastForce, PerActuator
+from mbcasadi.control.inverse_dynamics.limits.actuator_limits import LastForce, PerActuator
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import real_array
 from mbcasadi.system import System

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import casadi as ca
 
 from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.actuator_limits import LastForce, slowed
-from mbcasadi.control.inverse_dynamics.last_force import next_force
-from mbcasadi.control.inverse_dynamics.observer import Observed, learned_state
+from mbcasadi.control.inverse_dynamics.limits.actuator_limits import LastForce, slowed
+from mbcasadi.control.inverse_dynamics.memory.last_force import next_force
+from mbcasadi.control.inverse_dynamics.memory.observer import Observed, learned_state
 from mbcasadi.control.inverse_dynamics.problem import Problem
-from mbcasadi.control.inverse_dynamics.servo_dynamics import next_memory
-from mbcasadi.control.inverse_dynamics.servos import servo_indices
+from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import next_memory
+from mbcasadi.control.inverse_dynamics.servos.servos import servo_indices
 from mbcasadi.description.qp_stages import UNBOUNDED
 from mbcasadi.system.actuator_model import ActuatorModel
 

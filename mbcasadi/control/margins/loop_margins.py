@@ -13,8 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from mbcasadi.control.regulators.discrete import hold_matrices
-from mbcasadi.control.regulators.operating_point import Array
+Array = NDArray[np.float64]
 
 STABLE = 1 - 1e-9
 """Eigenvalues of a stable loop are below."""
@@ -133,13 +132,18 @@ class Loop:
 
     def _two_holds(self, i: int, rest: float) -> tuple[Array, Array]:
         """Return the effect of the control before and behind its change, `rest` s into a period."""
-        column, h = self.B[:, i : i + 1], self.period
-        nothing = np.zeros(self.A.shape[0])
-        flow, new, _ = hold_matrices(self.A, column, nothing, h - rest)
+        flow, new = self._hold(i, self.period - rest)
         if rest == 0:
-            return 0 * new.ravel(), new.ravel()
-        _, old, _ = hold_matrices(self.A, column, nothing, rest)
-        return (flow @ old).ravel(), new.ravel()
+            return 0 * new, new
+        return flow @ self._hold(i, rest)[1], new
+
+    def _hold(self, i: int, time: float) -> tuple[Array, Array]:
+        """Return the flow of the plant over a time, s, and the effect of a held control."""
+        nx = self.A.shape[0]
+        block = np.zeros((nx + 1, nx + 1))
+        block[:nx] = np.column_stack([self.A, self.B[:, i]])
+        whole = scipy.linalg.expm(block * time)
+        return whole[:nx, :nx], whole[:nx, nx]
 
 
 def is_stable(loop: Loop) -> bool:

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.control.inverse_dynamics.servo_map import (
+from mbcasadi.control.inverse_dynamics.servos.servo_map import (
     UNDAMPED_EULER,
     Coordinate,
     TickMap,

@@ -1,0 +1,1 @@
+"""Contacts of the controller: points, soles, cones."""

@@ -1,0 +1,1 @@
+"""Why a problem has no solution, and what limits cost."""

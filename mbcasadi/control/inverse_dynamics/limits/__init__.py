@@ -1,0 +1,1 @@
+"""Limits beside the ranges of controls, as rows of the QP, hard or soft."""

@@ -1,0 +1,1 @@
+"""What a tick leaves for the next one: disturbances, forces, commands."""

@@ -1,0 +1,1 @@
+"""What position and velocity servos do during a tick."""

@@ -1,0 +1,1 @@
+"""What sampled loops bear: factors, phases, delays."""
