@@ -1,9 +1,12 @@
 """Strict levels: the exported C, singular poses, the check of each level, options."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from mechanisms import stand
-from test_levels_in_sequence import ARM, arm, disturbed, quadruped
+from level_sequence import differences
+from mechanisms import feet, stand
+from test_levels_in_sequence import ARM, ROW, WEAK, arm, disturbed, quadruped
 
 from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, PostureTask
@@ -14,24 +17,33 @@ SAME = 1e-6  # relative: two solvers, each exact to 1e-9 at the levels and less 
 LEVELS = [["com"], ["turn"], ["posture"]]
 
 
-def test_the_exported_levels_answer_as_the_function_does_from_any_state(tmp_path):
+def test_the_exported_levels_are_those_in_sequence_and_of_the_function_from_any_state(tmp_path):
     rng = np.random.default_rng(3)
     law = quadruped(["com", "turn", "posture"], LEVELS, name="law")
     exported = export_c(law, tmp_path / "law").load()
     system, seen = law.system, set()
+    judged = 0
     for k in range(40):
         q, v = stand(system, rng, spread=0.1, speed=0.5, key="stand")
         v *= 20.0 if k % 7 == 0 else 1.0
         v[k % 18] = np.nan if k % 13 == 5 else v[k % 18]
         ref = disturbed(law, system.tree.keyframes["stand"], rng, 5.0)
-        mask = rng.random(4) < 0.9
-        z = np.concatenate([rng.choice([-1, 0, 1], law.problems * len(law.row_names)),
-                            law.z0[law.problems * len(law.row_names):]])  # fmt: skip
-        ours = [np.array(out).ravel() for out in law.function(q, v, ref, mask, law.z0)]
-        theirs = [np.array(out).ravel() for out in exported(q, v, ref, mask, z)]
-        assert ours[2] == theirs[2]
-        np.testing.assert_allclose(theirs[0], ours[0], atol=SAME * (1 + np.abs(ours[0]).max()))
-        seen.add(int(ours[2][0]))
+        mask = (rng.random(4) < 0.9) * 1.0
+        active = rng.choice([-1.0, 0.0, 1.0], law.problems * len(law.row_names))
+        z = np.concatenate([active, law.z0[active.size :]])
+        solution = law.solve(q, v, ref, mask)
+        out = exported(q=q, v=v, ref=ref, mask=mask, z=z)
+        u = np.array(out["u"]).ravel()
+        assert solution.status == float(out["status"])
+        np.testing.assert_allclose(u, solution.u, atol=SAME * (1 + np.abs(solution.u).max()))
+        seen.add(solution.status)
+        if solution.status == Status.SOLVED and k % 7:
+            of_c = replace(solution, p=u, a=solution.problem.T @ u + solution.problem.t)
+            sequence, found = differences(law, of_c, q, v, ref, contacts=feet(), mask=mask)
+            if min(sequence.weakest) > WEAK:
+                assert max(found) <= ROW, (k, found)
+                judged += 1
+    assert judged >= 15
     assert {Status.SOLVED, Status.BAD_INPUT} <= seen
 
 

