@@ -10,6 +10,7 @@ from mbcasadi.control.inverse_dynamics.limits.soft_limits import SoftRow, soft_r
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.priorities.levels import levels_of
 from mbcasadi.control.inverse_dynamics.residuals import RESIDUALS
+from mbcasadi.control.inverse_dynamics.servos.servos import servo_note
 from mbcasadi.control.inverse_dynamics.tick import Stages
 from mbcasadi.control.safe_output.safe_output import DESCRIPTIONS
 from mbcasadi.control.tasks.reference import slot_signal
@@ -78,7 +79,7 @@ def controller_data(
         monitor=monitor,
         monitors=_monitors(setup),
         contacts=tuple(setup.contacts),
-        delay=0 if setup.servos is None else setup.servos.plant.delay,
+        delay=setup.delay_ticks,
         tuning=setup.tuning,
         emergency=stages.safe.emergency(setup.problems * len(stages.row_names)),
     )
@@ -119,7 +120,9 @@ def _monitors(setup: Setup) -> tuple[Signal, ...]:
 def _notes(setup: Setup) -> dict[str, str]:
     distances = setup.limited_distances
     left_out = () if distances is None else distances.left_out
-    return ({"distances without a formula": ", ".join(left_out)} if left_out else {}) | {
+    found = {} if setup.servos is None else {"servos": servo_note(setup.servos.plant)}
+    found |= {"distances without a formula": ", ".join(left_out)} if left_out else {}
+    return found | {
         "law": "inverse dynamics as a condensed QP",
         "tasks": ", ".join(task.name for task in setup.tasks),
         "friction": ", ".join(

@@ -20,7 +20,7 @@ def integrator_of(plant: Plant) -> str:
 def fitted_to_plant(
     controller: Controller | HasController, plant: Plant, delay: int
 ) -> Controller | HasController:
-    """Return the controller with the map of its servos in this plant, where it has any.
+    """Return the controller with the delay, and the map of its servos in this plant.
 
     What the controller was given stays: a `servo_plant` other than "model", a `delay`.
 
@@ -29,8 +29,11 @@ def fitted_to_plant(
         plant: its integrator and time step.
         delay: ticks from a measurement to the moment at which its control acts.
     """
-    if not isinstance(controller, InverseDynamicsQP) or not servo_indices(controller.system):
+    if not isinstance(controller, InverseDynamicsQP):
         return controller
+    if not servo_indices(controller.system):
+        foreseen = controller.observer is not None and controller.delay is None and delay > 0
+        return replace(controller, delay=delay) if foreseen else controller
     if controller.servo_plant == "start":
         return controller
     delay = delay if controller.delay is None else controller.delay
