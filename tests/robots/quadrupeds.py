@@ -1,6 +1,5 @@
 """Go2 and Spot stand, move their trunk and lift a foot: the law, its references, what happened."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -15,9 +14,8 @@ from mbcasadi.control import (
     JointLimits,
     PostureTask,
 )
-from mbcasadi.validation import ScenarioOptions, compile_controller
-
 from robots.ground import FLOOR, Array, Ground, on_ground, standing_pose
+from robots.references import Reference, displace, smooth
 
 PERIOD = 0.002  # s
 SHIFTED, LIFTED, LOWERED, BACK = 1.0, 1.5, 3.0, 3.5  # s
@@ -56,12 +54,12 @@ def standing(quadruped: Quadruped, ground: Ground, observer: bool = True) -> Sta
     """Return a quadruped on its feet."""
     model = on_ground(robot(quadruped.file), ground, quadruped.feet)
     system = mb.read_mjcf(model)
-    found = [c for c in mb.contacts_of(system, ground=FLOOR) if c.name.split(" ")[0] in quadruped.feet]
+    found = [
+        c for c in mb.contacts_of(system, ground=FLOOR) if c.name.split(" ")[0] in quadruped.feet
+    ]
     q0 = standing_pose(system, system.tree.keyframes["home"], ground, found)
     tasks = [FrameTask(quadruped.trunk, kind="body", name="trunk", kp=100.0, weight=100.0)]
-    tasks += [
-        FrameTask(foot, kind="geom", orientation="", kp=400.0) for foot in quadruped.feet
-    ]
+    tasks += [FrameTask(foot, kind="geom", orientation="", kp=400.0) for foot in quadruped.feet]
     tasks += [PostureTask(kp=50.0, weight=1e-3)]
     law = InverseDynamicsQP(
         system,
@@ -73,64 +71,49 @@ def standing(quadruped: Quadruped, ground: Ground, observer: bool = True) -> Sta
         period=PERIOD,
         delay=1,
     )
-    places = np.array([np.array(system.frame(f, "geom").pose(q0)[0]).ravel() for f in quadruped.feet])
+    places = np.array(
+        [np.array(system.frame(f, "geom").pose(q0)[0]).ravel() for f in quadruped.feet]
+    )
     return Stand(law, model, q0, places, ground)
 
 
-def smooth(t: float, start: float, end: float) -> tuple[float, float, float]:
-    """Return `10 s³ - 15 s⁴ + 6 s⁵` from 0 to 1 between two times, with both its rates."""
-    s, T = min(max((t - start) / (end - start), 0.0), 1.0), end - start
-    return (
-        s**3 * (10 - 15 * s + 6 * s**2),
-        30 * s**2 * (1 - s) ** 2 / T,
-        60 * s * (1 - s) * (1 - 2 * s) / T**2,
-    )
-
-
-def displaced(stand: Stand, name: str, ref: Array, way: Array, rates: tuple[float, ...]) -> None:
-    """Add a displacement (3,), in the ground's axes, with its share and rates to a reference."""
-    turned = stand.ground.rotation @ way
-    for quantity, rate in zip(("position", "velocity", "acceleration"), rates, strict=True):
-        ref[stand.law.reference[f"{name}.{quantity}"]] += rate * turned
-
-
-def stands(stand: Stand) -> Callable[[float], Array]:
+def stands(stand: Stand) -> Reference:
     """Return the reference that holds the pose."""
     rest = stand.law.reference_at(stand.q0)
     return lambda _: rest
 
 
-def moves(stand: Stand) -> Callable[[float], Array]:
-    """Return the reference of a trunk that sways to both sides and comes back, from 0.5 to 2.5 s."""
+def moves(stand: Stand) -> Reference:
+    """Return the reference of a trunk that sways and comes back, from 0.5 to 2.5 s."""
     rest, rate = stand.law.reference_at(stand.q0), 2 * np.pi * SWAY_RATE
+    R = stand.ground.rotation
 
     def at(t: float) -> Array:
         ref, phase = rest.copy(), rate * (t - 0.5)
         if 0.5 <= t < 2.5:
             wave = (1 - np.cos(phase), rate * np.sin(phase), rate**2 * np.cos(phase))
-            displaced(stand, "trunk", ref, SWAY * np.array([0.5, 0.5, -0.5]), wave)
+            displace(ref, stand.law, "trunk", SWAY * (R @ np.array([0.5, 0.5, -0.5])), wave)
         return ref
 
     return at
 
 
-def lifts(stand: Stand) -> tuple[Callable[[float], Array], Callable[[float], Array]]:
+def lifts(stand: Stand) -> tuple[Reference, Reference]:
     """Return reference and mask: the trunk moves off one foot, the foot rises, and comes back."""
     rest, foot = stand.law.reference_at(stand.q0), stand.law.tasks[1].name
-    level = stand.places @ stand.ground.rotation
+    R = stand.ground.rotation
+    level = stand.places @ R
     centre = np.array(stand.law.system.center_of_mass(stand.q0, np.zeros(stand.law.system.nv))[0])
-    way = SHARE * (level[1:].mean(axis=0) - stand.ground.rotation.T @ centre.ravel())
+    way = SHARE * (level[1:].mean(axis=0) - R.T @ centre.ravel())
     way[2] = 0.0
-    gone = stand.ground.rotation.T @ np.array([0, 0, 1.0])
-    way[:2] -= SHARE * gone[:2] / gone[2] * 0.0
 
     def reference(t: float) -> Array:
         ref = rest.copy()
         for start, sign in ((0.0, 1.0), (BACK, -1.0)):
-            displaced(stand, "trunk", ref, sign * way, smooth(t, start, start + SHIFTED))
+            displace(ref, stand.law, "trunk", sign * (R @ way), smooth(t, start, start + SHIFTED))
         for start, sign in ((SHIFTED, 1.0), (LOWERED - 0.5, -1.0)):
-            up = sign * np.array([0, 0, HEIGHT])
-            displaced(stand, foot, ref, up, smooth(t, start, start + LIFTED - SHIFTED))
+            up = sign * (R @ np.array([0, 0, HEIGHT]))
+            displace(ref, stand.law, foot, up, smooth(t, start, start + LIFTED - SHIFTED))
         return ref
 
     def mask(t: float) -> Array:
