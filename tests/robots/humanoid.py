@@ -53,13 +53,13 @@ def model_on_floor() -> mujoco.MjSpec:
     return spec
 
 
-def bent_pose(system: mb.System) -> Array:
+def bent_pose(system: mb.System, knees: float = KNEES) -> Array:
     """Return the model's stance with bent knees and the soles on the floor."""
     q = np.array(system.tree.keyframes["stand"], dtype=float)
     place = {joint.name: joint.qpos for joint in system.tree.joints}
     for side in SIDES:
         for joint, share in (("hip_pitch", -0.5), ("knee", 1.0), ("ankle_pitch", -0.5)):
-            q[place[f"{side}_{joint}_joint"]] = share * KNEES
+            q[place[f"{side}_{joint}_joint"]] = share * knees
     q[2] -= float(np.array(system.frame("left_0", "site").pose(q)[0]).ravel()[2])
     return q
 
