@@ -18,6 +18,10 @@ FORCE = 1e-5  # weight, 1/N²
 STIFF, DAMPED = [0, 0, 200, 200, 200, 100], [5, 5, 28, 28, 28, 20]  # of the pelvis, 1/s², 1/s
 
 
+SOLE_SHARE = 0.7
+"""Of the sole that the laws know: what is left keeps the foot from tipping over its edge."""
+
+
 @dataclass(frozen=True)
 class Walk:
     """The laws of a walk and the pose that it starts from."""
@@ -41,7 +45,7 @@ def walk(
     depth=0.0,
 ) -> Walk:
     """Return the walking robot."""
-    model = model_on_floor()
+    model = model_on_floor(SOLE_SHARE)
     system = mb.read_mjcf(model)
     q0 = bent_pose(system, knees)
     names = [f"{side}_{k}" for side in SIDES for k in range(len(SOLE))]
