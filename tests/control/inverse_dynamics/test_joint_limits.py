@@ -187,3 +187,26 @@ def test_wrong_limits_are_refused(arm):
     with pytest.raises(ProblemError, match="joint 'loose': it has no actuator"):
         InverseDynamicsQP(loose, [PostureTask()], joint_limits=JointLimits())
     assert law().limited_joints.names == ("shoulder", "elbow")
+
+
+CART = """
+<mujoco>
+  <worldbody>
+    <body name="cart">
+      <joint name="rail" type="slide" axis="1 0 0" range="-1 2" limited="true" {limit}/>
+      <geom size=".1" mass="2"/>
+    </body>
+  </worldbody>
+  <actuator>
+    <position name="servo" joint="rail" kp="50" kv="20" ctrllimited="true" ctrlrange="-1 2"/>
+  </actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize(("limit", "force"), [("", 150.0), ('actuatorfrcrange="-40 60"', 40.0)])
+def test_a_servo_brakes_with_the_far_end_of_its_range(limit, force):
+    """At a stop it gives kp times the whole range, 50 N/m x 3 m, or what the joint bears."""
+    system = mb.read_mjcf(CART.format(limit=limit))
+    law = InverseDynamicsQP(system, [PostureTask()], joint_limits=JointLimits(), period=0.01)
+    np.testing.assert_allclose(law.limited_joints.braking, [0.5 * force / 2.0], rtol=1e-12)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
+from mbcasadi.control.inverse_dynamics.usual_braking import JointIndices, usual_braking
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import real_array, require_name
 from mbcasadi.system import System
@@ -26,9 +27,6 @@ from mbcasadi.system.ranges import Ranges
 
 Array = NDArray[np.float64]
 PerJoint = float | Sequence[float]
-
-RELIED_ON = 0.5
-"""Share of the deceleration that actuators at their limits give against gravity."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,8 @@ def limited_joints(system: System, limits: JointLimits, ranges: Ranges) -> Limit
         raise ProblemError(f"joint '{name}': its range less the margins is empty")
     braking = _each("braking", limits.braking, names, np.nan)
     if limits.braking is None:
-        braking = _usual_braking(system, dofs, ranges)
+        places = JointIndices(dofs, tuple(joint.qpos for joint in joints))
+        braking = usual_braking(system, places, (ends[:, 0], ends[:, 1]), ranges)
     for name, value, *between in zip(names, braking, lower, upper, strict=True):
         if np.any(np.isfinite(between)) and not 0 < value < np.inf:
             raise ProblemError(
@@ -204,27 +203,6 @@ def braking_bound(left: ca.SX, v: ca.SX, d: float, h: float) -> ca.SX:
     halting, touching = -v / h, 2 * (left - h * v) / h**2
     leaving = ca.fmax(stopping, ca.fmin(halting, touching))
     return ca.fmax(ca.if_else(stopping >= halting, stopping, leaving), -d)
-
-
-def _usual_braking(system: System, dofs: tuple[int, ...], ranges: Ranges) -> Array:
-    """Return a share of the deceleration that is there at all sampled poses, NaN where none is."""
-    least, rest = np.full(len(dofs), np.inf), np.zeros(system.nv)
-    act = [np.zeros(system.na)] if system.na else []
-    for q, _ in system.scales.states:
-        M, B = np.array(system.mass_matrix(q)), np.abs(np.array(system.actuation(q)))
-        load = np.abs(np.array(system.gravity_force(q)).ravel())
-        ends = [system.actuator_force(q, rest, u, *act) for u in ranges.ctrl.T]
-        strength = np.min(np.abs([np.array(end).ravel() for end in ends]), axis=0)
-        strength = np.minimum(strength, _at_most(B, np.abs(ranges.force).min(axis=1)))
-        least = np.minimum(least, ((strength - load) / np.diag(M))[list(dofs)])
-    return np.where(least > 0, RELIED_ON * least, np.nan)
-
-
-def _at_most(B: Array, force: Array) -> Array:
-    """Return `B |p|` (nv,), infinite where a force without a limit acts."""
-    unlimited = ~np.isfinite(force)
-    acts = np.any(B[:, unlimited] > 0, axis=1)
-    return np.where(acts, np.inf, B @ np.where(unlimited, 0.0, force))
 
 
 def _each(label: str, value: PerJoint | None, names: Sequence[str], none: float) -> Array:

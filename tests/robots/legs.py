@@ -1,0 +1,207 @@
+"""Table of legged robots: generated C in MuJoCo, mass +10 %, one tick late.
+
+cd tests && python -m robots.legs [go2 | spot | g1 | walk | cassie] …
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+from support.corpora import ROBOTS
+
+import mbcasadi as mb
+from mbcasadi.control import InverseDynamicsQP
+from mbcasadi.validation import ScenarioOptions, compile_controller, outer_law
+from robots import cassie, humanoid, quadrupeds, walking
+from robots.ground import Ground
+from robots.references import Array, Reference
+
+PUSH = (2.0, 2.1)  # s
+SETTLED = 0.5  # s, at the end of a run or of a second after the push
+FALLEN = 0.8  # of the height at the start
+TRUNK, COM = 3.0, 10.0  # mm
+GROUNDS = {
+    "level": Ground(),
+    "slope 10°": Ground(slope=np.deg2rad(10.0)),
+    "friction 0.3": Ground(friction=0.3),
+}
+
+
+class Trial(NamedTuple):
+    """One closed loop: the law, its plant and start, what it follows and what disturbs it."""
+
+    law: InverseDynamicsQP
+    model: mujoco.MjSpec
+    q0: Array
+    reference: Reference
+    mask: Reference | None = None
+    push: tuple[int, float] | None = None
+    duration: float = 6.0
+
+
+class Row(NamedTuple):
+    """One line of the table.
+
+    Attributes:
+        robot, task, condition: what it does.
+        steady: largest error in the last half second, mm; infinite after a fall.
+        goal: mm.
+        after: largest error from 2 s after the push on, mm; NaN without one.
+        solved: share of ticks.
+        beyond: largest excess of a joint over its range, rad.
+    """
+
+    robot: str
+    task: str
+    condition: str
+    steady: float
+    goal: float
+    after: float
+    solved: float
+    beyond: float
+
+    @property
+    def reached(self) -> bool:
+        """Return whether the goal is reached."""
+        pushed = np.isnan(self.after) or self.after <= COM or self.goal < COM
+        return bool(self.steady <= self.goal and pushed)
+
+    def __str__(self) -> str:
+        """Return the line in Markdown."""
+        numbers = f"{self.steady:.2f} | {self.goal:g} | {self.after:.2f} | {self.solved:.1%}"
+        verdict = "yes" if self.reached else "no"
+        names = f"{self.robot} | {self.task} | {self.condition}"
+        return f"| {names} | {numbers} | {1e3 * self.beyond:.2f} | {verdict} |"
+
+
+def force(trial: Trial) -> Callable[[float], Array]:
+    """Return the push on the base as a function of time."""
+    axis, newton = trial.push or (0, 0.0)
+    along = newton * np.eye(trial.law.system.nv)[axis]
+    return lambda t: along * (PUSH[0] <= t < PUSH[1])
+
+
+def run(names: tuple[str, str, str], trial: Trial, follows: str, goal: float, law=None) -> Row:
+    """Return the row of a trial; `follows` is the slice of positions that is judged."""
+    options = ScenarioOptions(mask=trial.mask)
+    found = (
+        mb.validate(
+            law or trial.law, trial.model, trial.duration, reference=trial.reference, q0=trial.q0,
+            perturb={"mass": 0.1}, delay=1, disturbance=force(trial), scenario=options,
+        )
+        .runs[0]
+        .recording
+    )  # fmt: skip
+    wanted = np.array([trial.reference(t)[trial.law.reference[follows]] for t in found.t])
+    error = 1e3 * np.linalg.norm(places(trial.law, found.q, follows) - wanted, axis=1)
+    fell = found.q[-1, 2] < FALLEN * trial.q0[2] or bool(found.events)
+    error = np.where(fell, np.inf, error)
+    after = error[found.t > PUSH[1] + 2.0].max() if trial.push else np.nan
+    steady = error[found.t > found.t[-1] - SETTLED].max()
+    solved = float(np.mean(found.status == 0))
+    return Row(*names, steady, goal, after, solved, excess(trial.law, found.q))
+
+
+def places(law: InverseDynamicsQP, q: Array, follows: str) -> Array:
+    """Return the base's positions (n, 3), or those of the centre of mass."""
+    if not follows.startswith("com"):
+        return q[:, :3]
+    rest = np.zeros(law.system.nv)
+    return np.array([np.array(law.system.center_of_mass(each, rest)[0]).ravel() for each in q])
+
+
+def excess(law: InverseDynamicsQP, q: Array) -> float:
+    """Return by how much a joint went beyond its range."""
+    joints = law.limited_joints
+    angles = q[:, list(joints.places)]
+    return float(max(0.0, (angles - joints.upper).max(), (joints.lower - angles).max()))
+
+
+def quadruped_rows(name: str, quadruped: quadrupeds.Quadruped) -> Iterator[Row]:
+    """Yield the rows of Go2 or Spot."""
+    for condition, ground in GROUNDS.items():
+        stand = quadrupeds.standing(quadruped, ground)
+        with compile_controller(stand.law) as law:
+            for task in ("stands", "moves", "lifts"):
+                followed = getattr(quadrupeds, task)(stand)
+                reference, mask = followed if task == "lifts" else (followed, None)
+                trial = Trial(stand.law, stand.model, stand.q0, reference, mask)
+                names = (name, task, condition)
+                yield run(names, trial, "trunk.position", TRUNK, law)
+                for newton in (100.0, -100.0) if condition == "level" else ():
+                    pushed = trial._replace(push=(1, newton))
+                    names = (name, task, f"{newton:+.0f} N sideways")
+                    yield run(names, pushed, "trunk.position", TRUNK, law)
+
+
+def humanoid_rows() -> Iterator[Row]:
+    """Yield the rows of G1 on its soles."""
+    stand = humanoid.standing()
+    with compile_controller(stand.law) as law:
+        for task in ("squats", "moves_arms"):
+            for axis, condition in ((None, "level"), (0, "60 N forward"), (1, "60 N sideways")):
+                push = None if axis is None else (axis, 60.0)
+                reference = getattr(humanoid, task)(stand)
+                trial = Trial(stand.law, stand.model, stand.q0, reference, push=push)
+                names = ("G1", task.replace("_", " "), condition)
+                yield run(names, trial, "com.position", COM, law)
+        reference, mask = humanoid.balances(stand)
+        trial = Trial(stand.law, stand.model, stand.q0, reference, mask, duration=23.0)
+        yield run(("G1", "one foot, 20 s", "level"), trial, "com.position", COM, law)
+
+
+def cassie_rows() -> Iterator[Row]:
+    """Yield the rows of Cassie."""
+    law, model, q0 = cassie.standing()
+    rest = law.reference_at(q0)
+    trial = Trial(law, model, q0, lambda _: rest)
+    yield run(("Cassie", "stands", "level"), trial, "pelvis.position", TRUNK)
+
+
+def walk(duration: float = 30.0) -> str:
+    """Return what became of G1's walk at 0.5 m/s with turns."""
+    robot = walking.walk()
+    with outer_law(robot.mpc, robot.planner, walking.command) as outer:
+        options = ScenarioOptions(outer=outer)
+        recording = (
+            mb.validate(
+                robot.law, robot.model, duration, q0=robot.q0, perturb={"mass": 0.1}, delay=1,
+                scenario=options,
+            )
+            .runs[0]
+            .recording
+        )  # fmt: skip
+    low = np.flatnonzero(recording.q[:, 2] < FALLEN * robot.q0[2])
+    upright = recording.t[low[0] if low.size else -1]
+    length = np.linalg.norm(np.diff(recording.q[recording.t < upright, :2], axis=0), axis=1).sum()
+    return f"G1 walks: upright for {upright:.1f} s of {duration:g} s, way {length:.1f} m"
+
+
+PARTS: dict[str, Callable[[], Iterator[Row]]] = {
+    "go2": lambda: quadruped_rows("Go2", quadrupeds.GO2),
+    "spot": lambda: quadruped_rows("Spot", quadrupeds.SPOT),
+    "g1": humanoid_rows,
+    "cassie": cassie_rows,
+}
+
+
+def main(chosen: list[str]) -> None:
+    """Print the table."""
+    if not ROBOTS.is_dir():
+        raise SystemExit(f"no folder {ROBOTS} with the robots' models")
+    print(
+        "| robot | task | condition | steady, mm | goal | after push, mm | solved | over, mrad | |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, rows in PARTS.items():
+        if not chosen or name in chosen:
+            for row in rows():
+                print(row, flush=True)
+    if not chosen or "walk" in chosen:
+        print(walk())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,124 @@
+"""Go2 and Spot stand, move their trunk and lift a foot: the law, its references, what happened."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from support.corpora import robot
+
+import mbcasadi as mb
+from mbcasadi.control import (
+    DisturbanceObserver,
+    FrameTask,
+    InverseDynamicsQP,
+    JointLimits,
+    PostureTask,
+)
+from robots.ground import FLOOR, Array, Ground, on_ground, standing_pose
+from robots.references import Reference, displace, smooth
+
+PERIOD = 0.002  # s
+SHIFTED, LIFTED, LOWERED, BACK = 1.0, 1.5, 3.0, 3.5  # s
+SWAY, SWAY_RATE, TILT = 0.03, 0.5, 0.1  # m, Hz, rad
+HEIGHT = 0.06  # m, of a lifted foot
+"""The lifted foot is the first; the trunk moves towards the middle of the others."""
+SHARE = 0.7  # of the way
+
+
+@dataclass(frozen=True)
+class Quadruped:
+    """A robot of the folder: its file, the body of its trunk, and the geoms of its feet."""
+
+    file: str
+    trunk: str
+    feet: tuple[str, ...]
+
+
+GO2 = Quadruped("men__unitree_go2__go2", "base", ("FL", "FR", "RL", "RR"))
+SPOT = Quadruped("men__boston_dynamics_spot__spot", "body", ("FL", "FR", "HL", "HR"))
+
+
+@dataclass(frozen=True)
+class Stand:
+    """A robot on a floor with its law, and the pose that it starts from."""
+
+    law: InverseDynamicsQP
+    model: object
+    q0: Array
+    places: Array
+    ground: Ground
+
+
+@cache
+def standing(quadruped: Quadruped, ground: Ground, observer: bool = True) -> Stand:
+    """Return a quadruped on its feet."""
+    model = on_ground(robot(quadruped.file), ground, quadruped.feet)
+    system = mb.read_mjcf(model)
+    found = [
+        c for c in mb.contacts_of(system, ground=FLOOR) if c.name.split(" ")[0] in quadruped.feet
+    ]
+    q0 = standing_pose(system, system.tree.keyframes["home"], ground, found)
+    tasks = [FrameTask(quadruped.trunk, kind="body", name="trunk", kp=100.0, weight=100.0)]
+    tasks += [FrameTask(foot, kind="geom", orientation="", kp=400.0) for foot in quadruped.feet]
+    tasks += [PostureTask(kp=50.0, weight=1e-3)]
+    law = InverseDynamicsQP(
+        system,
+        tasks,
+        [contact.as_contact(sides=8) for contact in found],
+        joint_limits=JointLimits(),
+        observer=DisturbanceObserver(bandwidth=5.0) if observer else None,
+        contact_damping=20.0,
+        period=PERIOD,
+        delay=1,
+    )
+    places = np.array(
+        [np.array(system.frame(f, "geom").pose(q0)[0]).ravel() for f in quadruped.feet]
+    )
+    return Stand(law, model, q0, places, ground)
+
+
+def stands(stand: Stand) -> Reference:
+    """Return the reference that holds the pose."""
+    rest = stand.law.reference_at(stand.q0)
+    return lambda _: rest
+
+
+def moves(stand: Stand) -> Reference:
+    """Return the reference of a trunk that sways and comes back, from 0.5 to 2.5 s."""
+    rest, rate = stand.law.reference_at(stand.q0), 2 * np.pi * SWAY_RATE
+    R = stand.ground.rotation
+
+    def at(t: float) -> Array:
+        ref, phase = rest.copy(), rate * (t - 0.5)
+        if 0.5 <= t < 2.5:
+            wave = (1 - np.cos(phase), rate * np.sin(phase), rate**2 * np.cos(phase))
+            displace(ref, stand.law, "trunk", SWAY * (R @ np.array([0.5, 0.5, -0.5])), wave)
+        return ref
+
+    return at
+
+
+def lifts(stand: Stand) -> tuple[Reference, Reference]:
+    """Return reference and mask: the trunk moves off one foot, the foot rises, and comes back."""
+    rest, foot = stand.law.reference_at(stand.q0), stand.law.tasks[1].name
+    R = stand.ground.rotation
+    level = stand.places @ R
+    centre = np.array(stand.law.system.center_of_mass(stand.q0, np.zeros(stand.law.system.nv))[0])
+    way = SHARE * (level[1:].mean(axis=0) - R.T @ centre.ravel())
+    way[2] = 0.0
+
+    def reference(t: float) -> Array:
+        ref = rest.copy()
+        for start, sign in ((0.0, 1.0), (BACK, -1.0)):
+            displace(ref, stand.law, "trunk", sign * (R @ way), smooth(t, start, start + SHIFTED))
+        for start, sign in ((SHIFTED, 1.0), (LOWERED - 0.5, -1.0)):
+            up = sign * (R @ np.array([0, 0, HEIGHT]))
+            displace(ref, stand.law, foot, up, smooth(t, start, start + LIFTED - SHIFTED))
+        return ref
+
+    def mask(t: float) -> Array:
+        on = np.ones(len(stand.law.mask_names))
+        on[0] = not SHIFTED <= t < LOWERED
+        return on
+
+    return reference, mask

@@ -1,0 +1,72 @@
+"""Our quadruped on a slope, heavier than its law knows, one tick late."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+from mbcasadi import models
+from mbcasadi.control import (
+    DisturbanceObserver,
+    FrameTask,
+    InverseDynamicsQP,
+    JointLimits,
+    PostureTask,
+)
+from mbcasadi.validation import ScenarioOptions
+
+PERIOD = 0.002  # s
+STEADY = 3.0  # mm
+SLOPE = np.deg2rad(10.0)
+TURN = np.array([np.cos(SLOPE / 2), 0.0, np.sin(SLOPE / 2), 0.0])
+
+
+def on_slope() -> mujoco.MjSpec:
+    """Return the quadruped's model with its floor leaning."""
+    spec = mujoco.MjSpec.from_file(str(models.path("quadruped")))
+    spec.geom("floor").quat = TURN
+    return spec
+
+
+def pose_on(system, contacts) -> np.ndarray:
+    """Return the stance, turned and moved onto the slope."""
+    q, R = np.array(system.tree.keyframes["stand"]).ravel(), np.zeros(9)
+    mujoco.mju_quat2Mat(R, TURN)
+    R = R.reshape(3, 3)
+    q[:3], q[3:7] = R @ q[:3], TURN
+    return q - np.append(min(float(c.gap(q)[0]) for c in contacts) * R[:, 2], np.zeros(q.size - 3))
+
+
+def trunk_error(recording, q0) -> np.ndarray:
+    """Return the distance of the trunk from where it started, mm."""
+    return 1e3 * np.linalg.norm(recording.q[:, :3] - q0[:3], axis=1)
+
+
+@pytest.mark.parametrize("observed", [True, False])
+def test_a_heavier_quadruped_stands_on_a_slope_without_a_steady_error(observed):
+    """Without the observer the mass that the model lacks is there as an error, with it not."""
+    model = on_slope()
+    system = mb.read_mjcf(model)
+    found = mb.contacts_of(system, ground="floor")
+    q0 = pose_on(system, found)
+    law = InverseDynamicsQP(
+        system,
+        [
+            FrameTask("trunk", kind="body", kp=100.0, weight=100.0),
+            PostureTask(kp=50.0, weight=1e-3),
+        ],
+        [contact.as_contact(sides=4) for contact in found],
+        joint_limits=JointLimits(),
+        observer=DisturbanceObserver(bandwidth=5.0) if observed else None,
+        contact_damping=20.0,
+        period=PERIOD,
+        delay=1,
+    )
+    report = mb.validate(
+        law, model, 1.5, reference=law.reference_at(q0), q0=q0, perturb={"mass": 0.1}, delay=1,
+        scenario=ScenarioOptions(timestep=PERIOD),
+    )  # fmt: skip
+    recording = report.runs[0].recording
+    error = trunk_error(recording, q0)[-50:].max()
+    assert np.all(recording.status == 0)
+    assert (error < STEADY) == observed
