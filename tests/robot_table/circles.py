@@ -34,29 +34,29 @@ class Arm:
         frame: site or body of the tool.
         keyframe: start.
         kind: of the frame.
-        torque: largest torque of the motors in the place of servos, N m.
+        torques: largest torques of the motors in the place of servos, N m; the servos' where None.
     """
 
     model: str
     frame: str
     keyframe: str = "home"
     kind: str = "site"
-    torque: float = 300.0
+    torques: tuple[float, ...] | None = None
 
     def spec(self, motors: bool) -> mujoco.MjSpec:
         """Return the model, with a motor in the place of each servo of a joint if asked."""
         spec = mujoco.MjSpec.from_file(str(robot(self.model)))
         if motors:
-            for actuator in spec.actuators:
-                if actuator.trntype == mujoco.mjtTrn.mjTRN_JOINT:
-                    limits = actuator.forcerange
-                    actuator.set_to_motor()
-                    largest = limits[1] if limits[1] > 0 else self.torque
-                    actuator.ctrlrange = -largest, largest
+            driven = [x for x in spec.actuators if x.trntype == mujoco.mjtTrn.mjTRN_JOINT]
+            torques = self.torques or [float(x.forcerange[1]) for x in driven]
+            for actuator, largest in zip(driven, torques, strict=True):
+                actuator.set_to_motor()
+                actuator.ctrlrange = -largest, largest
         return spec
 
 
-IIWA = Arm("men__kuka_iiwa_14__iiwa14", "attachment_site")
+IIWA_TORQUES = 320.0, 320.0, 176.0, 176.0, 110.0, 40.0, 40.0  # N m, of its data sheet
+IIWA = Arm("men__kuka_iiwa_14__iiwa14", "attachment_site", torques=IIWA_TORQUES)
 
 
 def circle(law: InverseDynamicsQP, q0: np.ndarray, frame: str):

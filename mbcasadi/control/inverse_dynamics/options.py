@@ -21,6 +21,7 @@ from mbcasadi.control.inverse_dynamics.distance_limits import (
     LimitedDistances,
     limited_distances,
 )
+from mbcasadi.control.inverse_dynamics.foreseen_joints import joint_memory_names
 from mbcasadi.control.inverse_dynamics.joint_limits import (
     JointLimits,
     LimitedJoints,
@@ -204,9 +205,10 @@ class Setup:
 
     @property
     def memory_names(self) -> tuple[str, ...]:
-        """Name of each entry of the state behind the safe output: servos, forces, observer."""
+        """Name of each entry of the state behind the safe output, the observer's last."""
         forces = (*(f"force.{name}" for name in self.system.actuator_names), "force.known")
         known = self.servo_memory_names + (forces if self.remembers_force else ())
+        known += joint_memory_names(self)
         if self.observer is None:
             return known
         return known + observer_names(self.delay_ticks, rates(self.system).components)
