@@ -26,7 +26,8 @@ FAST, EACH, BACK = 3.0, 1.5, 2.0  # s: to and fro, in each direction beyond reac
 FAR = 2.0  # m from home
 DIRECTIONS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, -1, 0]])
 DURATION = FAST + EACH * len(DIRECTIONS) + BACK
-SPEED_LIMIT, MARGIN, RESERVE = 6.0, 2e-3, 0.3  # rad/s, rad, share of the braking
+SPEED_LIMIT, PANDA_SPEED_LIMIT = 6.0, 3.0  # rad/s
+MARGIN, RESERVE = 2e-3, 0.3  # rad, share of the braking
 PANDA_BRAKING = 0.4  # of the usual braking: its shoulder has little torque left beside gravity
 PANDA = Arm("men__franka_emika_panda__panda", "hand", kind="body")
 
@@ -67,7 +68,9 @@ def limits_of(arm: Arm, system: mb.System) -> JointLimits:
     if arm is not PANDA:
         return usual
     law = InverseDynamicsQP(system, [PostureTask()], joint_limits=usual)
-    return replace(usual, braking=tuple(PANDA_BRAKING * law.limited_joints.braking))
+    return replace(
+        usual, velocity=PANDA_SPEED_LIMIT, braking=tuple(PANDA_BRAKING * law.limited_joints.braking)
+    )
 
 
 def run(arm: Arm, motors: bool) -> tuple[mujoco.MjModel, Recording]:
@@ -78,7 +81,7 @@ def run(arm: Arm, motors: bool) -> tuple[mujoco.MjModel, Recording]:
         system,
         [
             FrameTask(arm.frame, kind=arm.kind, kp=KP),
-            PostureTask(kp=POSTURE_KP, weight=1e-4),
+            PostureTask(kp=POSTURE_KP, weight=5e-4),
         ],
         joint_limits=limits_of(arm, system),
         observer=DisturbanceObserver(),
