@@ -13,6 +13,7 @@ import numpy as np
 
 import mbcasadi as mb
 from mbcasadi.control import DisturbanceObserver, FrameTask, InverseDynamicsQP, JointLimits
+from mbcasadi.plant import Plant
 from mbcasadi.validation import Recording
 from robot_table.row import Figure
 
@@ -104,8 +105,8 @@ def model_text(count: int) -> str:
     )
 
 
-def turning(law: InverseDynamicsQP, q0: Array) -> Callable[[float], Array]:
-    """Return the reference: the platform turns by TURN within the duration, and back to rest."""
+def turning(law: InverseDynamicsQP, q0: Array, length: float) -> Callable[[float], Array]:
+    """Return the reference: the platform turns by TURN within `length` seconds."""
     rest = law.reference_at(q0)
     rotation, spin, change = (
         law.reference[f"tool.{part}"]
@@ -113,23 +114,21 @@ def turning(law: InverseDynamicsQP, q0: Array) -> Callable[[float], Array]:
     )
 
     def reference(t: float) -> Array:
-        s = min(t / (DURATION - 1.0), 1.0)
+        s = min(t / length, 1.0)
         share, rate = s**3 * (10 - 15 * s + 6 * s**2), 30 * (s * (1 - s)) ** 2
         bend = 60 * s * (1 - s) * (1 - 2 * s)
         yaw, ref = TURN * share, rest.copy()
         ref[rotation] = [np.cos(yaw / 2), 0, 0, np.sin(yaw / 2)]
-        ref[spin] = [0, 0, TURN * rate / (DURATION - 1.0)]
-        ref[change] = [0, 0, TURN * bend / (DURATION - 1.0) ** 2]
+        ref[spin] = [0, 0, TURN * rate / length]
+        ref[change] = [0, 0, TURN * bend / length**2]
         return ref
 
     return reference
 
 
-def run(count: int) -> Recording:
-    """Return the recording of the generated C in MuJoCo."""
-    text = model_text(count)
-    system = mb.read_mjcf(text)
-    law = InverseDynamicsQP(
+def law_of(system: mb.System) -> InverseDynamicsQP:
+    """Return the law: the platform's pose, limits of the legs, an observer."""
+    return InverseDynamicsQP(
         system,
         [FrameTask("tool", kp=KP)],
         joint_limits=JointLimits(velocity=3.0),
@@ -137,13 +136,34 @@ def run(count: int) -> Recording:
         period=PERIOD,
         delay=DELAY,
     )
-    q0 = np.array(system.tree.q0)
-    errors = {"mass": MASS}
-    reference = turning(law, q0)
+
+
+def run(count: int, duration: float = DURATION) -> Recording:
+    """Return the recording of the generated C in MuJoCo."""
+    text = model_text(count)
+    law = law_of(mb.read_mjcf(text))
+    q0 = np.array(law.system.tree.q0)
     report = mb.validate(
-        law, text, DURATION, reference=reference, q0=q0, delay=DELAY, perturb=errors
+        law,
+        text,
+        duration,
+        reference=turning(law, q0, duration - 1.0),
+        q0=q0,
+        delay=DELAY,
+        perturb={"mass": MASS},
     )
     return report.runs[0].recording
+
+
+def turned_configuration(system: mb.System, text: str, yaw: float) -> Array:
+    """Return the configuration in which the platform is turned to this yaw, its loops closed."""
+    plant = Plant(text)
+    plant.reset(np.array(system.tree.q0))
+    for share in np.linspace(0, 1, 21)[1:]:  # in small steps: legs follow the platform
+        angle, pose = share * (yaw + TURN / 2), plant.q
+        pose[:7] = [0, 0, HEIGHT, np.cos(angle / 2), 0, 0, np.sin(angle / 2)]
+        plant.reset(pose)
+    return plant.q
 
 
 def singular_choices() -> int:
