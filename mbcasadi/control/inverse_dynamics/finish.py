@@ -129,7 +129,7 @@ class FinishStage:
             key: value
             for key, value in known.items()
             if key in JUDGED
-            or key.startswith(("actuators.", "hold.", "servo.", "force.", "observed."))
+            or key.startswith(("actuators.", "hold.", "servo.", "force.", "planned.", "observed."))
             or key.endswith("definite")
         }
         judged |= end

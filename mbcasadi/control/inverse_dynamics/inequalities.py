@@ -140,19 +140,22 @@ def sum_rows(sums: JointSums, sizes: Sizes) -> Rows:
 
 
 def joint_rows(
-    joints: LimitedJoints | None, state: tuple[ca.SX, ca.SX], period: float, sizes: Sizes
+    joints: LimitedJoints | None,
+    state: tuple[ca.SX, ca.SX],
+    tick: tuple[float, float],
+    sizes: Sizes,
 ) -> Rows:
     """Return the limits of joints as bounds of their accelerations; see `joint_limits.py`.
 
     Args:
         joints: the limits; None for no row.
         state: q, v at the start of the tick.
-        period: length of the tick, s.
+        tick: its length, s, and the share c of the position at its end.
         sizes: of the unknowns.
     """
     if joints is None:
         return sizes.rows([], ca.SX(0, 1), ca.SX(0, 1))
-    lower, upper = acceleration_bounds(joints, *state, period)
+    lower, upper = acceleration_bounds(joints, *state, *tick)
     return sizes.rows(
         [f"joint '{name}': range" for name in joints.names],
         ca.fmax(lower, -UNBOUNDED),

@@ -25,6 +25,7 @@ from mbcasadi.control.inverse_dynamics.limits.distance_limits import (
     LimitedDistances,
     limited_distances,
 )
+from mbcasadi.control.inverse_dynamics.limits.foreseen_joints import joint_memory_names
 from mbcasadi.control.inverse_dynamics.limits.joint_limits import (
     JointLimits,
     LimitedJoints,
@@ -228,9 +229,10 @@ class Setup:
 
     @property
     def memory_names(self) -> tuple[str, ...]:
-        """Name of each entry of the state behind the safe output: servos, forces, observer."""
+        """Name of each entry of the state behind the safe output, the observer's last."""
         forces = (*(f"force.{name}" for name in self.system.actuator_names), "force.known")
         known = self.servo_memory_names + (forces if self.remembers_force else ())
+        known += joint_memory_names(self)
         if self.observer is None:
             return known
         return known + observer_names(self.delay_ticks, rates(self.system).components)

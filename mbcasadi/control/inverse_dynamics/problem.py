@@ -37,6 +37,11 @@ from mbcasadi.control.inverse_dynamics.inequalities import (
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
 from mbcasadi.control.inverse_dynamics.limits.actuator_limits import LastForce, limit_forces
 from mbcasadi.control.inverse_dynamics.limits.distance_limits import distance_rows
+from mbcasadi.control.inverse_dynamics.limits.foreseen_joints import (
+    advance_share,
+    foreseen_state,
+    joint_memory,
+)
 from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import loop_force_rows
 from mbcasadi.control.inverse_dynamics.limits.tuned_limits import tuned_actuators, tuned_joints
 from mbcasadi.control.inverse_dynamics.load_sharing import rows_on
@@ -102,6 +107,7 @@ class Problem:
         p_ref: (nu,) reference of the actuator forces in the cost.
         last: actuator forces of the last tick.
         f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
+        planned: accelerations of joints that do not act yet; see `foreseen_joints.py`.
         observed: the state of the observer, or None without one.
         on: (m,) one for each row of G that is on.
     """
@@ -118,6 +124,7 @@ class Problem:
     p_ref: ca.SX
     last: LastForce
     f_ref: ca.SX
+    planned: ca.SX
     observed: Observed | None
     on: ca.SX
 
@@ -170,7 +177,10 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
             sole_rows(setup.contact_names, contacts, sizes),
             loop_force_rows(setup, at, sizes),
             joint_rows(
-                tuned_joints(setup.limited_joints, at.tuning), (at.q, at.v), setup.period, sizes
+                tuned_joints(setup.limited_joints, at.tuning),
+                foreseen_state(setup, at.memory, at.q, at.v),
+                (setup.period, advance_share(setup.plant_of_servos)),
+                sizes,
             ),
             distance_rows(setup.limited_distances, (at.q, at.v), setup.period, sizes, at.tuning),
             end_rows(servos, servo, joint_sums(system, forces_alone(model, setup.ranges)), sizes),
@@ -192,6 +202,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         p_ref=force_reference(setup, p_ref, last),
         last=last,
         f_ref=f_ref,
+        planned=joint_memory(setup, at.memory),
         observed=at.observed,
         on=rows_on(setup, at),
     )

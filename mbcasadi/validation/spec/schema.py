@@ -93,6 +93,7 @@ class Joints(StrictTable):
     acceleration: Gain | None = None
     braking: Gain | None = None
     margin: Gain = 0.0
+    reserve: NotNegative = 0.0
 
 
 class Soft(StrictTable):

@@ -8,9 +8,11 @@ from mechanisms import feet, stand, system_of
 from test_against_full_problem import compare, quadruped_tasks
 
 import mbcasadi as mb
+from mbcasadi.codegen import export_c
 from mbcasadi.control import FrameTask, InverseDynamicsQP, JointLimits, PostureTask
 from mbcasadi.control.inverse_dynamics.limits.joint_limits import (
     acceleration_bounds,
+    braking_bound,
     limited_joints,
 )
 from mbcasadi.errors import ProblemError, UnknownNameError
@@ -179,6 +181,8 @@ def test_wrong_limits_are_refused(arm):
         law(joints=("wrist",))
     with pytest.raises(ProblemError, match="braking = -1"):
         law(braking=-1.0)
+    with pytest.raises(ProblemError, match="reserve = 1"):
+        law(reserve=1.0)
     with pytest.raises(ProblemError, match="one for each of shoulder, elbow"):
         law(velocity=(1.0, 2.0, 3.0))
     with pytest.raises(ProblemError, match="range less the margins is empty"):
@@ -210,3 +214,65 @@ def test_a_servo_brakes_with_the_far_end_of_its_range(limit, force):
     system = mb.read_mjcf(CART.format(limit=limit))
     law = InverseDynamicsQP(system, [PostureTask()], joint_limits=JointLimits(), period=0.01)
     np.testing.assert_allclose(law.limited_joints.braking, [0.5 * force / 2.0], rtol=1e-12)
+
+
+LATE, HEAVY = 2, 0.1  # ticks, share of the mass
+
+
+@pytest.mark.parametrize(("delay", "reserve"), [(None, 0.0), (LATE, 0.3)])
+def test_a_heavier_arm_whose_commands_are_late_stops_before_its_stops(arm, delay, reserve):
+    """Foreseen over the delay, and with braking in reserve; without these it is far beyond."""
+    law = InverseDynamicsQP(
+        arm,
+        [PostureTask(("shoulder", "elbow"), kp=400.0)],
+        joint_limits=JointLimits(("shoulder", "elbow"), velocity=4.0, reserve=reserve),
+        period=0.002,
+        delay=delay,
+    )
+    ref = law.reference_at(arm.tree.q0)
+    ref[law.reference["posture.q"]] = [3.0, -3.0]  # beyond both stops
+    run = mb.validate(law, ARM, 1.0, reference=ref, perturb={"mass": HEAVY}, delay=LATE).runs[0]
+    beyond = np.max(np.abs(run.recording.q[:, :2]) - np.deg2rad([69, 115]))
+    assert np.all(run.recording.status == 0)
+    assert (beyond < 1e-3) == (delay is not None), beyond
+
+
+def test_the_state_remembers_what_is_planned_in_the_exported_c_too(arm, tmp_path):
+    limits = JointLimits(("shoulder", "elbow"), velocity=4.0, reserve=0.2)
+    law = InverseDynamicsQP(arm, [PostureTask()], joint_limits=limits, period=0.002, delay=LATE)
+    names = law.memory_names
+    assert names[0] == "planned.shoulder.2"
+    assert len(names) == 2 * LATE
+    in_c = export_c(law, tmp_path / "law").load()
+    rng, z, plans = np.random.default_rng(5), law.z0, []
+    for _ in range(10):
+        q, v = rng.normal(size=3) * [1, 1, 0], rng.normal(size=3) * [2, 2, 0]
+        inputs = {"q": q, "v": v, "ref": law.reference_at(q), "mask": np.zeros(0), "z": z}
+        expected, found = law.function(**inputs), in_c(**inputs)
+        for output in ("u", "z_next"):
+            np.testing.assert_allclose(
+                np.array(found[output]), np.array(expected[output]), rtol=1e-9, atol=1e-9
+            )
+        z = np.array(expected["z_next"]).ravel()
+        plans.append(z[-2:])
+        if len(plans) > 1:
+            np.testing.assert_array_equal(z[-4:-2], plans[-2])
+
+
+@pytest.mark.parametrize(("late", "share"), [(0, 0.5), (1, 0.5), (3, 0.75)])
+def test_a_foreseen_joint_is_where_a_plant_of_its_steps_is(late, share):
+    """Driven at the bound for the state that it will have, by the plant's own rule of motion."""
+    d, reserve, q, v = 20.0, 0.25, 0.0, 0.0
+    left, speed = ca.SX.sym("left"), ca.SX.sym("speed")
+    bound = braking_bound(left, speed, (1 - reserve) * d, H, share, d)
+    most = ca.Function("most", [left, speed], [ca.fmin(bound, 30.0)])
+    planned, reached = [0.0] * late, -np.inf
+    for _ in range(600):
+        ahead, rate = q, v
+        for a in planned:
+            ahead, rate = ahead + H * rate + share * H**2 * a, rate + H * a
+        planned.append(float(most(STOP - ahead, rate)))
+        a = planned.pop(0)
+        q, v = q + H * v + share * H**2 * a, v + H * a
+        reached = max(reached, q)
+    assert STOP - 0.01 < reached <= STOP + ROUNDING

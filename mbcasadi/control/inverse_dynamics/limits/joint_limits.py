@@ -3,12 +3,15 @@
 A joint at the position q with the velocity v accelerates by a during a tick of length h. Afterwards
 it must still be able to stop before its stop, with a deceleration d that is relied on:
 
-    q + h v + ½ h² a + (v + h a)² / (2 d) <= q_max   where v + h a > 0.
+    q + h v + c h² a + (v + h a)² / (2 d) <= q_max   where v + h a > 0,
 
-This is quadratic in a, and its larger root is the bound (A. Del Prete, "Joint position and velocity
+with c = ½, or more where steps of MuJoCo advance the position by the velocity at their end. This is
+quadratic in a, and its larger root is the bound (A. Del Prete, "Joint position and velocity
 bounds in discrete-time acceleration/torque control of robot arms", RA-L 2018). Where the joint
 moves away from the stop, the position at the end of the tick counts alone. No bound demands more
-than d: where it is too late to stop, the joint brakes with d.
+than the deceleration that is relied on: where it is too late to stop, the joint brakes with that.
+With a `reserve` d is a share of it, and the rest makes up for what model and load get wrong. Over
+a delay q and v are foreseen, see `foreseen_joints.py`.
 """
 
 from collections.abc import Sequence
@@ -19,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.argument_kinds import require_fields
-from mbcasadi.control.inverse_dynamics.usual_braking import JointIndices, usual_braking
+from mbcasadi.control.inverse_dynamics.limits.usual_braking import JointIndices, usual_braking
 from mbcasadi.errors import ProblemError
 from mbcasadi.shapes import real_array, require_name
 from mbcasadi.system import System
@@ -40,6 +43,8 @@ class JointLimits:
         braking: deceleration that is relied on before a stop. None for half of what the joint's
             actuators give at their limits, gravity and the other joints' poses at their worst.
         margin: distance that is kept from the model's stops.
+        reserve: share of `braking`, below 1, that is not planned with. A load of 10 % that the
+            model lacks needs a reserve of 0.1.
     """
 
     joints: tuple[str, ...] | None = None
@@ -47,9 +52,14 @@ class JointLimits:
     acceleration: PerJoint | None = None
     braking: PerJoint | None = None
     margin: PerJoint = 0.0
+    reserve: float = 0.0
 
     def __post_init__(self) -> None:
         require_fields(self)
+        if not 0 <= self.reserve < 1:
+            raise ProblemError(
+                f"reserve = {self.reserve}; expected a share of `braking` from 0 to below 1"
+            )
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,7 @@ class LimitedJoints:
         dofs, places: indices in v and in q.
         lower, upper: (k,) positions, also as expressions.
         velocity, acceleration, braking: (k,).
+        reserve: share of the braking that is not planned with.
     """
 
     names: tuple[str, ...]
@@ -71,6 +82,7 @@ class LimitedJoints:
     velocity: Array | ca.SX
     acceleration: Array
     braking: Array
+    reserve: float
 
 
 def limited_joints(system: System, limits: JointLimits, ranges: Ranges) -> LimitedJoints:
@@ -127,11 +139,12 @@ def limited_joints(system: System, limits: JointLimits, ranges: Ranges) -> Limit
         velocity=_each("velocity", limits.velocity, names, np.inf),
         acceleration=_each("acceleration", limits.acceleration, names, np.inf),
         braking=braking,
+        reserve=limits.reserve,
     )
 
 
 def acceleration_bounds(
-    joints: LimitedJoints, q: ca.SX, v: ca.SX, period: float
+    joints: LimitedJoints, q: ca.SX, v: ca.SX, period: float, share: float = 0.5
 ) -> tuple[ca.SX, ca.SX]:
     """Return lower and upper bounds (k,) of the joints' accelerations during a tick.
 
@@ -139,30 +152,37 @@ def acceleration_bounds(
         joints: the limits.
         q, v: (nq,), (nv,) state at the start of the tick.
         period: length of the tick, s.
+        share: c of the head of this file.
     """
+    planned = 1.0 - joints.reserve
     lower, upper = [ca.SX(0, 1)], [ca.SX(0, 1)]
     for k, (dof, place) in enumerate(zip(joints.dofs, joints.places, strict=True)):
         d, limit, most = joints.braking[k], joints.velocity[k], joints.acceleration[k]
-        above = _stop_bound(joints.upper[k] - q[place], v[dof], d, period)
-        below = _stop_bound(q[place] - joints.lower[k], -v[dof], d, period)
+        stop = d, planned * d, period, share
+        above = _stop_bound(joints.upper[k] - q[place], v[dof], *stop)
+        below = _stop_bound(q[place] - joints.lower[k], -v[dof], *stop)
         faster, slower = (_speed_bound(sign * v[dof], d, limit, most, period) for sign in (1, -1))
         upper.append(ca.fmin(_at_least(above, -slower), faster))
         lower.append(-ca.fmin(_at_least(below, -faster), slower))
     return ca.vertcat(*lower), ca.vertcat(*upper)
 
 
-def _stop_bound(left: ca.SX, v: ca.SX, braking: float, h: float) -> ca.SX:
+def _stop_bound(
+    left: ca.SX, v: ca.SX, braking: float, planned: float, h: float, share: float
+) -> ca.SX:
     """Return the largest acceleration towards a stop; infinite where there is none.
 
     Args:
         left: distance to the stop; constant and infinite where there is none.
         v: speed towards it.
         braking: deceleration that is relied on.
+        planned: that which is planned with.
         h: length of the tick, s.
+        share: c of the head of this file.
     """
     if left.is_constant() and np.isinf(float(left)):
         return ca.SX(np.inf)
-    return braking_bound(left, v, braking, h)
+    return braking_bound(left, v, planned, h, share, braking)
 
 
 def _speed_bound(
@@ -194,15 +214,27 @@ def _at_least(bound: ca.SX, other: ca.SX) -> ca.SX:
     return ca.fmax(bound, other)
 
 
-def braking_bound(left: ca.SX, v: ca.SX, d: float, h: float) -> ca.SX:
-    """Return the bound of the head of this file."""
-    b, c = h * (2 * v + d * h), v**2 - 2 * d * (left - h * v)
+def braking_bound(
+    left: ca.SX, v: ca.SX, d: float, h: float, share: float = 0.5, most: float | None = None
+) -> ca.SX:
+    """Return the bound of the head of this file.
+
+    Args:
+        left: distance to the stop.
+        v: speed towards it.
+        d: deceleration that is planned with.
+        h: length of the tick, s.
+        share: c of the position at the end of the tick.
+        most: largest deceleration that is demanded; d where None.
+    """
+    most = d if most is None else most
+    b, c = 2 * h * (v + share * d * h), v**2 - 2 * d * (left - h * v)
     square = b**2 - 4 * h**2 * c
     root = (-b + ca.sqrt(ca.fmax(square, 0))) / (2 * h**2)
-    stopping = ca.if_else(square >= 0, root, -d)
-    halting, touching = -v / h, 2 * (left - h * v) / h**2
+    stopping = ca.if_else(square >= 0, root, -most)
+    halting, touching = -v / h, (left - h * v) / (share * h**2)
     leaving = ca.fmax(stopping, ca.fmin(halting, touching))
-    return ca.fmax(ca.if_else(stopping >= halting, stopping, leaving), -d)
+    return ca.fmax(ca.if_else(stopping >= halting, stopping, leaving), -most)
 
 
 def _each(label: str, value: PerJoint | None, names: Sequence[str], none: float) -> Array:

@@ -1,0 +1,29 @@
+"""Run the table of robots from the command line; exit status 0 only if all goals are reached."""
+
+import argparse
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
+
+from robot_table import circles, gripper, reach, stewart
+from robot_table.row import HEAD
+
+ROWS = {"circles": circles, "reach": reach, "gripper": gripper, "stewart": stewart}
+
+
+def main() -> int:
+    """Return the exit status."""
+    parser = argparse.ArgumentParser(prog="robot_table", description=__doc__)
+    parser.add_argument("--only", nargs="*", choices=ROWS, default=list(ROWS))
+    missed = 0
+    given = parser.parse_args()
+    print(HEAD)
+    for name in given.only:
+        for figure in ROWS[name].figures():
+            print(figure, flush=True)
+            missed += not figure.reached
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,50 @@
+"""The cheap rows of the table of robots, on models of our own."""
+
+import numpy as np
+import pytest
+
+import mbcasadi as mb
+from robot_table import stewart
+from robot_table.row import Figure
+
+
+def test_every_choice_of_six_legs_is_singular_on_the_way_and_seven_never():
+    """By the determinants of the legs' lengths over the platform's twist."""
+    assert stewart.singular_choices() == 7
+    yaws = np.linspace(-stewart.TURN / 2, stewart.TURN / 2, 101)
+    least = [
+        np.linalg.svd(stewart.length_jacobian(yaw, np.arange(7)), compute_uv=False)[-1]
+        for yaw in yaws
+    ]
+    assert min(least) > 0.3
+
+
+def test_seven_legs_take_the_platform_through_singular_poses_of_six():
+    """10 % heavier, one tick late, the exported C in MuJoCo."""
+    recording = stewart.run(7, duration=3.0)
+    assert not recording.events
+    assert np.all(recording.status == 0)
+    assert 1e3 * np.linalg.norm(recording.monitor["error"][:, :3], axis=1).max() < 1.0
+    assert np.abs(recording.u).max() < stewart.FORCE / 2
+
+
+def test_six_legs_at_rest_in_a_singular_pose_have_a_bounded_output_and_a_status():
+    """Where no force of six legs holds the platform, the law says so or gives its best."""
+    text = stewart.model_text(6)
+    system = mb.read_mjcf(text)
+    law = stewart.law_of(system)
+    yaws = np.linspace(-stewart.TURN / 2, stewart.TURN / 2, 4001)
+    values = [np.linalg.det(stewart.length_jacobian(yaw, np.arange(6))) for yaw in yaws]
+    singular = yaws[int(np.argmin(np.abs(values)))]
+    q = stewart.turned_configuration(system, text, singular)
+    for push in (0.0, 1e-3, 1.0):
+        v = push * np.random.default_rng(1).standard_normal(system.nv)
+        solution = law.solve(q, v, law.reference_at(q))
+        assert solution.status in (0, 1, 2)
+        assert np.all(np.isfinite(solution.u))
+        assert np.abs(solution.u).max() <= stewart.FORCE
+
+
+@pytest.mark.parametrize(("value", "reached"), [(0.5, "yes"), (2.0, "NO"), (np.nan, "NO")])
+def test_a_figure_says_whether_its_goal_is_reached(value, reached):
+    assert str(Figure("robot", "now", "error", value, 1.0, "mm")).endswith(f"| {reached} |")
