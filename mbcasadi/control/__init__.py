@@ -5,6 +5,7 @@ from mbcasadi.control.inverse_dynamics.actuator_limits import ActuatorLimits
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.distance_limits import DistanceLimits
 from mbcasadi.control.inverse_dynamics.explanation import Explanation
+from mbcasadi.control.inverse_dynamics.force_feedback import ForceFeedback
 from mbcasadi.control.inverse_dynamics.joint_limits import JointLimits
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
 from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits
@@ -32,6 +33,7 @@ __all__ = [
     "DistanceTask",
     "DisturbanceObserver",
     "Explanation",
+    "ForceFeedback",
     "FrameTask",
     "FunctionTask",
     "Gains",

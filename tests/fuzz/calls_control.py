@@ -179,6 +179,7 @@ def calls_of_tasks():
         "control.LookAtTask": {"frame": "tool"},
         "control.MomentumTask": {},
         "control.DisturbanceObserver": {},
+        "control.ForceFeedback": {"limit": 10.0},
         "control.JointLimits": {},
         "control.DistanceLimits": {"braking": 5.0},
         "control.LoadSharing": {},

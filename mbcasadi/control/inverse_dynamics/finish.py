@@ -15,6 +15,7 @@ from mbcasadi.control.inverse_dynamics.carry import Layout, unpack
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import LEAST_PIVOT, Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
 from mbcasadi.control.inverse_dynamics.fallback import offered_output
+from mbcasadi.control.inverse_dynamics.force_feedback import at_bounds
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.posed import Posed, no_force
@@ -77,6 +78,7 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "clipped": qp.clipped,
         **posed.hold,
         **remembered_values(setup, problem),
+        **({"drag": problem.contacts.drag} if problem.contacts.sliding else {}),
     }
 
 
@@ -116,7 +118,7 @@ class FinishStage:
             key: value
             for key, value in known.items()
             if key in JUDGED
-            or key.startswith(("actuators.", "hold.", "servo.", "force.", "observed."))
+            or key.startswith(("actuators.", "hold.", "servo.", "force.", "observed.", "integral."))
             or key.endswith("definite")
         }
         judged |= {"residual": residual, "p": p, "active": solver["active"], "flag": solver["flag"]}
@@ -146,7 +148,7 @@ class FinishStage:
         p = ca.fmin(ca.fmax(y[:nu, 0], lower), upper)
         cost = Cost(
             weights=qp.weights,
-            force_weight=setup.force_weight,
+            force_weights=setup.contact_weights,
             **{key: known[f"cost.{key}"] for key in COST},
         )
         of_qp = qp.problem.rows
@@ -163,6 +165,7 @@ class FinishStage:
             cost,
             qp.scales,
             Allowance(setup.rank_tol, known["rate"], setup.tolerance),
+            known.get("drag"),
         )
         exceeded = self._exceeded(rows, condensed, p, y[nu:, 0])
         return residual, p, condensed.acceleration(p), exceeded
@@ -206,6 +209,9 @@ class FinishStage:
             u = ca.if_else(optimal, u, clamp(near, self.safe.u_min, self.safe.u_max))
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
+        if self.setup.force_feedback is not None:
+            rows = self.qp.problem.rows.names
+            known = known | {"bounded": at_bounds(known["active"], rows, self.setup.contact_names)}
         learned = next_state(self.setup, self.qp.scales, known, optimal, actuators, u)
         active = warm_values(known["active"], self.qp.problem.rows.cones)
         z_next = ca.vertcat(optimal * active, remembered, learned)

@@ -21,6 +21,13 @@ from mbcasadi.control.inverse_dynamics.distance_limits import (
     LimitedDistances,
     limited_distances,
 )
+from mbcasadi.control.inverse_dynamics.force_feedback import (
+    ForceFeedback,
+    PerForce,
+    force_weights,
+    integral_names,
+    require_feedback,
+)
 from mbcasadi.control.inverse_dynamics.joint_limits import (
     JointLimits,
     LimitedJoints,
@@ -95,8 +102,9 @@ class Setup:
     torque_reference: bool = False
     internal_forces: str = "body"
     internal_force_weight: float = INTERNAL_FORCE_WEIGHT
-    force_weight: float = 0.0
+    force_weight: PerForce = 0.0
     force_reference: bool = False
+    force_feedback: ForceFeedback | None = None
     ctrl_limits: ArrayLike | None = None
     force_limits: ArrayLike | None = None
     joint_limits: JointLimits | None = None
@@ -126,7 +134,6 @@ class Setup:
         object.__setattr__(self, "contacts", tuple(self.contacts))
         object.__setattr__(self, "soft", tuple(self.soft))
         require_numbers(
-            force_weight=self.force_weight,
             stabilisation=self.stabilisation,
             contact_damping=self.contact_damping,
         )
@@ -150,6 +157,13 @@ class Setup:
         if self.observer is not None:
             learning_gain(self.observer, self.period, self.delay_ticks)
         _ = self.limited_actuators, self.torque_weights
+        _require_unshared_slides(self)
+        require_feedback(
+            self.force_feedback,
+            self.contact_weights,
+            self.force_reference,
+            (self.period, self.delay_ticks),
+        )
         if self.servos is not None:
             require_stable(self, self.servos)
         _require_fallback_law(self)
@@ -185,6 +199,11 @@ class Setup:
         return torque_weights(self.system, self.torque_weight, self.torque_rate_weight)
 
     @cached_property
+    def contact_weights(self) -> Array:
+        """The weights (3 nc,) of the contact forces."""
+        return force_weights(self.force_weight, len(self.contacts))
+
+    @cached_property
     def limited_actuators(self) -> LimitedActuators | None:
         """The limits of the actuators beside the model's ranges; None where there are none."""
         limits = self.actuator_limits
@@ -204,9 +223,11 @@ class Setup:
 
     @property
     def memory_names(self) -> tuple[str, ...]:
-        """Name of each entry of the state behind the safe output: servos, forces, observer."""
+        """Name of each entry of the state behind the safe output, by what it belongs to."""
         forces = (*(f"force.{name}" for name in self.system.actuator_names), "force.known")
         known = self.servo_memory_names + (forces if self.remembers_force else ())
+        if self.force_feedback is not None:
+            known += integral_names(self.contact_names)
         if self.observer is None:
             return known
         return known + observer_names(self.delay_ticks, rates(self.system).components)
@@ -348,13 +369,23 @@ def _require_tasks(tasks: Sequence[Task], gains: Sequence[Gains]) -> None:
 
 def _force_slot(setup: Setup) -> Slot:
     """Return the slice of the reference that holds contact forces."""
-    if not setup.contacts or setup.force_weight == 0:
+    if not setup.contacts or not np.any(setup.contact_weights):
         raise ProblemError(
             f"a reference of {len(setup.contacts)} contact forces with force_weight = "
             f"{setup.force_weight}; expected contacts and a positive weight"
         )
     components = tuple(f"{name}.{axis}" for name in setup.contact_names for axis in FORCE_AXES)
     return Slot("force", components, ("N",) * len(components))
+
+
+def _require_unshared_slides(setup: Setup) -> None:
+    """Raise where loads of contacts that slide would be shared: friction follows them."""
+    slides = [contact.frame for contact in setup.contacts if contact.slides]
+    if slides and setup.sharing is not None and setup.sharing.rows == "all":
+        raise ProblemError(
+            f"contact '{slides[0]}' slides, with LoadSharing(rows=\"all\"); expected "
+            'rows="loops": the friction of a sliding contact follows its normal force'
+        )
 
 
 def _require_fallback_law(setup: Setup) -> None:

@@ -25,6 +25,7 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dyna
 from mbcasadi.control.inverse_dynamics.cone_rows import cone_rows
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows, contact_rows
 from mbcasadi.control.inverse_dynamics.distance_limits import distance_rows
+from mbcasadi.control.inverse_dynamics.force_feedback import Integrated, integrated
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
     Sizes,
@@ -103,6 +104,7 @@ class Problem:
         last: actuator forces of the last tick.
         f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
         observed: the state of the observer, or None without one.
+        integrated: the integral of the contact forces, or None without feedback.
         on: (m,) one for each row of G that is on.
     """
 
@@ -119,6 +121,7 @@ class Problem:
     last: LastForce
     f_ref: ca.SX
     observed: Observed | None
+    integrated: Integrated | None
     on: ca.SX
 
 
@@ -137,6 +140,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     if limits is not None:
         speed = speeds(actuators, servo, at.v)
         actuators = limit_forces(limits, actuators, speed, last, setup.period)
+    contacts_now = list(zip(setup.contacts, at.tuned.contacts, strict=True))
     contacts = contact_rows(
         system,
         setup.contact_groups,
@@ -145,6 +149,11 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         (at.q, at.v),
         damping=setup.contact_damping,
         internal=setup.internal_forces == "body",
+        sliding={
+            i: (values.friction, contact.slide_speed)
+            for i, (contact, values) in enumerate(contacts_now)
+            if contact.slides
+        },
     )
     A, bias = equality_rows(setup, at)
     f = system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v)
@@ -159,7 +168,6 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         dynamics = with_servos(dynamics, servos, servo)
     definite = definite_dynamics(setup, at, dynamics, A.shape[0])
     sizes = Sizes(system.nu, dynamics.G.shape[0], contacts.of_w.shape[1], system.nv)
-    contacts_now = list(zip(setup.contacts, at.tuned.contacts, strict=True))
     rows = stack_rows(
         [
             torque_rows(
@@ -178,7 +186,14 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         ]
     )
     p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)
-    f_ref = desired_contact_forces(setup, at)
+    f_ref, integral = desired_contact_forces(setup, at), None
+    if setup.force_feedback is not None and at.f_measured is not None:
+        memory = at.memory[at.memory.numel() - 3 * nc :, 0]
+        forces = f_ref, at.f_measured
+        integral = integrated(
+            setup.force_feedback, memory, at.on[:nc, 0], forces, setup.contact_weights
+        )
+        f_ref = f_ref + integral.force
     return Problem(
         dynamics=dynamics,
         definite=definite,
@@ -193,6 +208,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         last=last,
         f_ref=f_ref,
         observed=at.observed,
+        integrated=integral,
         on=rows_on(setup, at),
     )
 
@@ -267,11 +283,11 @@ def objective(
     missing = tasks.weight * (linalg.product(tasks.J, condensed.t) + tasks.offset)
     H = linalg.weighted_gram(E_rows, tasks.weight, r_p)
     g = ca.vertcat(linalg.product(E_rows, missing) - r_p * problem.p_ref, ca.DM.zeros(nw))
-    if setup.force_weight and problem.contacts.of_lam.shape[1]:
+    if np.any(setup.contact_weights) and problem.contacts.of_lam.shape[1]:
         F, f = contact_force_map(problem, condensed)
-        push = setup.force_weight * ca.DM.ones(F.shape[0])
+        push = ca.DM(setup.contact_weights)
         H = ca.diagcat(H, r_w * ca.DM.eye(nw)) + linalg.weighted_gram(F.T, push)
-        g += setup.force_weight * linalg.product(F.T, f - problem.f_ref)
+        g += linalg.product(F.T, push * (f - problem.f_ref))
     return H, ca.densify(g)
 
 

@@ -1,4 +1,4 @@
-"""What a tick leaves in z for the next one: commands to servos, actuator forces, the observer."""
+"""What a tick leaves in z for the next one: commands to servos, forces, integrals, the observer."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -7,6 +7,7 @@ import casadi as ca
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.actuator_limits import LastForce, slowed
+from mbcasadi.control.inverse_dynamics.force_feedback import Integrated, next_integral
 from mbcasadi.control.inverse_dynamics.last_force import next_force
 from mbcasadi.control.inverse_dynamics.observer import Observed, learned_state
 from mbcasadi.control.inverse_dynamics.problem import Problem
@@ -25,6 +26,8 @@ Values = dict[str, ca.SX]
 def remembered_values(setup: "Setup", problem: Problem) -> Values:
     """Return what the next state is made from, by name; nothing where z has no memory."""
     values = _observed_values(problem)
+    if problem.integrated is not None:
+        values |= {f"integral.{key}": x for key, x in problem.integrated._asdict().items()}
     if setup.remembers_force:
         values |= {"force.last": problem.last.force, "force.known": ca.SX(problem.last.known)}
     if not setup.servo_memory_names or problem.servo is None:
@@ -73,6 +76,10 @@ def next_state(
     if setup.remembers_force:
         is_known = known["measured"] if servo_indices(setup.system) else ca.SX(1)
         parts.append(next_force(solved, known["p"], _unlimited(actuators), u, is_known))
+    if setup.force_feedback is not None:
+        before = Integrated(*(known[f"integral.{key}"] for key in Integrated._fields))
+        judged = ca.logic_and(known["valid"], solved), known["bounded"]
+        parts.append(next_integral(setup.force_feedback, before, judged, setup.period))
     if setup.observer is not None:
         parts.append(
             learned_state(

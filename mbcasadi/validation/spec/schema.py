@@ -149,13 +149,20 @@ class Observer(StrictTable):
     bandwidth: Positive = 10.0
 
 
+class Feedback(StrictTable):
+    """The feedback of measured contact forces, as `ForceFeedback`."""
+
+    limit: Positive
+    gain: Positive = 5.0
+
+
 class Options(StrictTable):
     """Options of `InverseDynamicsQP`, its own defaults where None."""
 
     torque_weight: Positive | tuple[Positive, ...] | None = None
     torque_rate_weight: NotNegative | tuple[NotNegative, ...] | None = None
     internal_force_weight: Positive | None = None
-    force_weight: NotNegative | None = None
+    force_weight: NotNegative | tuple[NotNegative, ...] | None = None
     stabilisation: NotNegative | None = None
     contact_damping: NotNegative | None = None
     internal_forces: Literal["body", "none", "wrench"] | None = None
@@ -194,6 +201,7 @@ class Spec(StrictTable):
     limits: Annotated[Limits, Field(default_factory=lambda: Limits(ctrl={}, force={}, loop={}))]
     sharing: Sharing | None = None
     observer: Observer | None = None
+    force_feedback: Feedback | None = None
     options: Options = Options()
     validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]
 
