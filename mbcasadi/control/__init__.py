@@ -6,12 +6,15 @@ from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.distance_limits import DistanceLimits
 from mbcasadi.control.inverse_dynamics.explanation import Explanation
 from mbcasadi.control.inverse_dynamics.force_feedback import ForceFeedback
+from mbcasadi.control.inverse_dynamics.friction_loss import FrictionLoss
 from mbcasadi.control.inverse_dynamics.joint_limits import JointLimits
+from mbcasadi.control.inverse_dynamics.load_ramp import LoadRamp
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
 from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits
 from mbcasadi.control.inverse_dynamics.observer import DisturbanceObserver
 from mbcasadi.control.inverse_dynamics.soft_limits import SoftLimit
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
+from mbcasadi.control.inverse_dynamics.touch_down import touch_down
 from mbcasadi.control.law_interface.with_fallback import with_fallback
 from mbcasadi.control.tasks.axis_task import DirectionTask, LookAtTask
 from mbcasadi.control.tasks.check_task import TaskCheck, check_task
@@ -35,11 +38,13 @@ __all__ = [
     "Explanation",
     "ForceFeedback",
     "FrameTask",
+    "FrictionLoss",
     "FunctionTask",
     "Gains",
     "InverseDynamicsQP",
     "InverseDynamicsSolution",
     "JointLimits",
+    "LoadRamp",
     "LoadSharing",
     "LookAtTask",
     "LoopForceLimits",
@@ -54,5 +59,6 @@ __all__ = [
     "check_task",
     "laws",
     "regulators",
+    "touch_down",
     "with_fallback",
 ]

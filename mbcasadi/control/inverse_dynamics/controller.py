@@ -98,6 +98,10 @@ class InverseDynamicsQP(Setup):
             period where that is no multiple of it.
         delay: ticks from a measurement to the moment at which its control acts, by which
             servos and observer are foreseen; 0 by default, and what `validate` is given.
+        friction_loss: `FrictionLoss` of joints, dry friction that counts in the equations; none
+            unless given.
+        load_ramp: `LoadRamp`, by which a contact that is switched on takes its load; none unless
+            given.
         loop_force_limits: `LoopForceLimits` of the forces of equality constraints, by their names.
         sharing: `LoadSharing` of loads that the motion does not determine. None: dependent rows
             carry nothing, in their order; `LoadSharing()` where `loop_force_limits` is given.

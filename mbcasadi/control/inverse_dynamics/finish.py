@@ -47,6 +47,7 @@ ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
 ACTUATORS = ("gain", "bias", "act", "lower", "upper")
 WHITENED = ("y_0", "L_inv", "distance")
 COST = ("J", "offset", "weight", "p_ref", "of_lam", "of_w", "f_ref", "size")
+OUTCOME = ("actuators.", "hold.", "servo.", "force.", "observed.", "integral.", "ramp.")
 JUDGED = ("valid", "measured", "clipped", "a")
 
 
@@ -117,9 +118,7 @@ class FinishStage:
         judged = {
             key: value
             for key, value in known.items()
-            if key in JUDGED
-            or key.startswith(("actuators.", "hold.", "servo.", "force.", "observed.", "integral."))
-            or key.endswith("definite")
+            if key in JUDGED or key.startswith(OUTCOME) or key.endswith("definite")
         }
         judged |= {"residual": residual, "p": p, "active": solver["active"], "flag": solver["flag"]}
         judged |= {f"input.{name}": value for name, value in given.items()} | exceeded

@@ -28,12 +28,14 @@ from mbcasadi.control.inverse_dynamics.force_feedback import (
     integral_names,
     require_feedback,
 )
+from mbcasadi.control.inverse_dynamics.friction_loss import FrictionLoss, require_losses
 from mbcasadi.control.inverse_dynamics.joint_limits import (
     JointLimits,
     LimitedJoints,
     limited_joints,
 )
 from mbcasadi.control.inverse_dynamics.last_force import torque_weights
+from mbcasadi.control.inverse_dynamics.load_ramp import LoadRamp, ramp_names
 from mbcasadi.control.inverse_dynamics.load_sharing import LoadSharing
 from mbcasadi.control.inverse_dynamics.loop_force_limits import LoopForceLimits, limited_rows
 from mbcasadi.control.inverse_dynamics.observer import (
@@ -114,6 +116,8 @@ class Setup:
     servo_plant: str = "model"
     servo_timestep: float | None = None
     delay: int | None = None
+    friction_loss: FrictionLoss | None = None
+    load_ramp: LoadRamp | None = None
     loop_force_limits: LoopForceLimits | None = None
     sharing: LoadSharing | None = None
     distance_limits: DistanceLimits | None = None
@@ -158,6 +162,7 @@ class Setup:
             learning_gain(self.observer, self.period, self.delay_ticks)
         _ = self.limited_actuators, self.torque_weights
         _require_unshared_slides(self)
+        require_losses(self)
         require_feedback(
             self.force_feedback,
             self.contact_weights,
@@ -226,6 +231,8 @@ class Setup:
         """Name of each entry of the state behind the safe output, by what it belongs to."""
         forces = (*(f"force.{name}" for name in self.system.actuator_names), "force.known")
         known = self.servo_memory_names + (forces if self.remembers_force else ())
+        if self.load_ramp is not None:
+            known += ramp_names(self.contact_names)
         if self.force_feedback is not None:
             known += integral_names(self.contact_names)
         if self.observer is None:

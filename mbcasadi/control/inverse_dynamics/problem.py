@@ -26,6 +26,7 @@ from mbcasadi.control.inverse_dynamics.cone_rows import cone_rows
 from mbcasadi.control.inverse_dynamics.contact_groups import ContactRows, contact_rows
 from mbcasadi.control.inverse_dynamics.distance_limits import distance_rows
 from mbcasadi.control.inverse_dynamics.force_feedback import Integrated, integrated
+from mbcasadi.control.inverse_dynamics.friction_loss import friction_force
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
     Sizes,
@@ -39,6 +40,7 @@ from mbcasadi.control.inverse_dynamics.inequalities import (
 )
 from mbcasadi.control.inverse_dynamics.inputs import Inputs
 from mbcasadi.control.inverse_dynamics.last_force import force_reference, last_force
+from mbcasadi.control.inverse_dynamics.load_ramp import ramp_names, ramped, unloaded
 from mbcasadi.control.inverse_dynamics.load_sharing import rows_on
 from mbcasadi.control.inverse_dynamics.loop_force_limits import loop_force_rows
 from mbcasadi.control.inverse_dynamics.observer import Observed
@@ -104,6 +106,8 @@ class Problem:
         last: actuator forces of the last tick.
         f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
         observed: the state of the observer, or None without one.
+        unloaded: (nc,) share of each contact that its ramp has not loaded yet; none without it.
+        contacts_on: (nc,) one where a contact is on.
         integrated: the integral of the contact forces, or None without feedback.
         on: (m,) one for each row of G that is on.
     """
@@ -121,6 +125,8 @@ class Problem:
     last: LastForce
     f_ref: ca.SX
     observed: Observed | None
+    unloaded: ca.SX
+    contacts_on: ca.SX
     integrated: Integrated | None
     on: ca.SX
 
@@ -140,7 +146,11 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     if limits is not None:
         speed = speeds(actuators, servo, at.v)
         actuators = limit_forces(limits, actuators, speed, last, setup.period)
-    contacts_now = list(zip(setup.contacts, at.tuned.contacts, strict=True))
+    values = at.tuned.contacts
+    share = unloaded_contacts(setup, at)
+    if setup.load_ramp is not None:
+        values = tuple(ramped(setup.load_ramp, each, share[i]) for i, each in enumerate(values))
+    contacts_now = list(zip(setup.contacts, values, strict=True))
     contacts = contact_rows(
         system,
         setup.contact_groups,
@@ -159,7 +169,9 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     f = system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v)
     dynamics = Dynamics(
         M=system.mass_matrix(at.q),
-        f=f if at.observed is None else f + at.observed.force,
+        f=f
+        + friction_force(setup, at.v, at.ref)
+        + (ca.SX(system.nv, 1) if at.observed is None else at.observed.force),
         B=actuators.moment,
         G=ca.sparsify(ca.vertcat(A, contacts.J)),
         c=ca.vertcat(bias, contacts.c),
@@ -208,9 +220,20 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         last=last,
         f_ref=f_ref,
         observed=at.observed,
+        unloaded=share,
+        contacts_on=at.on[:nc, 0] if setup.load_ramp else ca.SX(0, 1),
         integrated=integral,
         on=rows_on(setup, at),
     )
+
+
+def unloaded_contacts(setup: Setup, at: Inputs) -> ca.SX:
+    """Return (nc,) the share of each contact that its ramp has not loaded yet."""
+    if setup.load_ramp is None:
+        return ca.SX(0, 1)
+    nc = len(setup.contacts)
+    first = setup.memory_names.index(ramp_names(setup.contact_names)[0]) if nc else 0
+    return unloaded(at.memory[first : first + nc, 0], at.on[:nc, 0])
 
 
 def definite_dynamics(setup: Setup, at: Inputs, dynamics: Dynamics, nc: int) -> Dynamics:

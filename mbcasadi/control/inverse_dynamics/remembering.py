@@ -9,6 +9,7 @@ from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.actuator_limits import LastForce, slowed
 from mbcasadi.control.inverse_dynamics.force_feedback import Integrated, next_integral
 from mbcasadi.control.inverse_dynamics.last_force import next_force
+from mbcasadi.control.inverse_dynamics.load_ramp import next_unloaded
 from mbcasadi.control.inverse_dynamics.observer import Observed, learned_state
 from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.control.inverse_dynamics.servo_dynamics import next_memory
@@ -28,6 +29,8 @@ def remembered_values(setup: "Setup", problem: Problem) -> Values:
     values = _observed_values(problem)
     if problem.integrated is not None:
         values |= {f"integral.{key}": x for key, x in problem.integrated._asdict().items()}
+    if setup.load_ramp is not None:
+        values |= {"ramp.share": problem.unloaded, "ramp.on": problem.contacts_on}
     if setup.remembers_force:
         values |= {"force.last": problem.last.force, "force.known": ca.SX(problem.last.known)}
     if not setup.servo_memory_names or problem.servo is None:
@@ -76,6 +79,9 @@ def next_state(
     if setup.remembers_force:
         is_known = known["measured"] if servo_indices(setup.system) else ca.SX(1)
         parts.append(next_force(solved, known["p"], _unlimited(actuators), u, is_known))
+    if setup.load_ramp is not None:
+        ramp = setup.load_ramp, known["ramp.share"], known["ramp.on"], setup.period
+        parts.append(ca.if_else(known["valid"], next_unloaded(*ramp), known["ramp.share"]))
     if setup.force_feedback is not None:
         before = Integrated(*(known[f"integral.{key}"] for key in Integrated._fields))
         judged = ca.logic_and(known["valid"], solved), known["bounded"]

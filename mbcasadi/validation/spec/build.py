@@ -14,8 +14,10 @@ from mbcasadi.control import (
     DistanceLimits,
     DisturbanceObserver,
     ForceFeedback,
+    FrictionLoss,
     InverseDynamicsQP,
     JointLimits,
+    LoadRamp,
     LoadSharing,
     LoopForceLimits,
     SoftLimit,
@@ -98,6 +100,10 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         observer=None
         if spec.observer is None
         else DisturbanceObserver(**spec.observer.model_dump()),
+        friction_loss=None
+        if spec.friction_loss is None
+        else FrictionLoss(**spec.friction_loss.model_dump()),
+        load_ramp=None if spec.load_ramp is None else LoadRamp(**spec.load_ramp.model_dump()),
         force_feedback=None
         if spec.force_feedback is None
         else ForceFeedback(**spec.force_feedback.model_dump()),

@@ -156,6 +156,22 @@ class Feedback(StrictTable):
     gain: Positive = 5.0
 
 
+class Friction(StrictTable):
+    """Dry friction that counts in the equations, as `FrictionLoss`."""
+
+    losses: dict[str, NotNegative] | None = None
+    speed: Positive = 0.02
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    task: str = ""
+
+
+class Ramp(StrictTable):
+    """How a contact that is switched on takes its load, as `LoadRamp`."""
+
+    duration: Positive
+    force: Positive
+
+
 class Options(StrictTable):
     """Options of `InverseDynamicsQP`, its own defaults where None."""
 
@@ -202,6 +218,8 @@ class Spec(StrictTable):
     sharing: Sharing | None = None
     observer: Observer | None = None
     force_feedback: Feedback | None = None
+    friction_loss: Friction | None = None
+    load_ramp: Ramp | None = None
     options: Options = Options()
     validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]
 

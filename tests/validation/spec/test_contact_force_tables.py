@@ -41,6 +41,15 @@ def test_sliding_contacts_and_forces_reach_the_controller():
     assert "f_measured" in law.function.name_in()
 
 
+def test_ramps_and_friction_reach_the_controller():
+    law = experiment(
+        load_ramp={"duration": 0.1, "force": 60.0},
+        friction_loss={"losses": {"FL_calf": 0.4}, "share": 0.7},
+    ).controller
+    assert (law.load_ramp.duration, law.load_ramp.force) == (0.1, 60.0)
+    assert (dict(law.friction_loss.losses), law.friction_loss.share) == ({"FL_calf": 0.4}, 0.7)
+
+
 def test_a_feedback_without_a_reference_is_refused():
     with pytest.raises(ProblemError, match="without a reference"):
         experiment(contact=[{"frame": "FL"}])
