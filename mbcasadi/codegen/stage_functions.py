@@ -17,7 +17,7 @@ BUILD_OUTPUTS = ("A_qp", "lba", "uba", "active0", "carry")
 BETWEEN_OUTPUTS = ("A_qp", "lba", "uba", "active0", "passed_next")
 PREPARE_OUTPUTS = (("prepared",), ("prepared", "A_qp"))
 SOLUTION_INPUTS = ("carry", "x", "lam_a", "active", "flag")
-MEASURED = ("q", "v", "act", "f_c", "x0", "y")
+MEASURED = ("q", "v", "act", "f_c", "f_measured", "x0", "y")
 
 
 def stage_functions(controller: Controller, symbol: str) -> tuple[ca.Function, ...]:

@@ -1,8 +1,12 @@
 """Control laws of constrained mechanisms as named Functions that become C."""
 
 from mbcasadi.control import laws, regulators
+from mbcasadi.control.inverse_dynamics.contacts.force_feedback import ForceFeedback
+from mbcasadi.control.inverse_dynamics.contacts.load_ramp import LoadRamp
+from mbcasadi.control.inverse_dynamics.contacts.touch_down import touch_down
 from mbcasadi.control.inverse_dynamics.controller import InverseDynamicsQP
 from mbcasadi.control.inverse_dynamics.explaining.explanation import Explanation
+from mbcasadi.control.inverse_dynamics.friction_loss import FrictionLoss
 from mbcasadi.control.inverse_dynamics.limits.actuator_limits import ActuatorLimits
 from mbcasadi.control.inverse_dynamics.limits.distance_limits import DistanceLimits
 from mbcasadi.control.inverse_dynamics.limits.joint_limits import JointLimits
@@ -37,12 +41,15 @@ __all__ = [
     "DistanceTask",
     "DisturbanceObserver",
     "Explanation",
+    "ForceFeedback",
     "FrameTask",
+    "FrictionLoss",
     "FunctionTask",
     "Gains",
     "InverseDynamicsQP",
     "InverseDynamicsSolution",
     "JointLimits",
+    "LoadRamp",
     "LoadSharing",
     "LookAtTask",
     "LoopForceLimits",
@@ -60,5 +67,6 @@ __all__ = [
     "laws",
     "propose_gains",
     "regulators",
+    "touch_down",
     "with_fallback",
 ]

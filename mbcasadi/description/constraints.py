@@ -126,6 +126,9 @@ class Contact:
             larger by as much.
         place: name of the body that touches, and the point in its axes, m, by which a plant finds
             the force of a "contact"; None for the other kinds, which the plant has by name.
+        slides: whether only the normal direction is held, and friction opposes the motion along
+            the surface; cone and sides do not count then.
+        slide_speed: m/s, from which on the friction of a sliding contact is that of Coulomb.
     """
 
     frame: str
@@ -140,3 +143,5 @@ class Contact:
     other_kind: str = "body"
     adhesion: float = 0.0
     place: tuple[str, tuple[float, float, float]] | None = None
+    slides: bool = False
+    slide_speed: float = 0.01

@@ -41,6 +41,8 @@ class Joint:
         compensation: what the gravity compensation on this joint is: a "passive" force, a force of
             its "actuator" (`actuatorgravcomp`), or "none": MuJoCo drops what is routed to actuators
             of a model that has none, or whose actuation is switched off.
+        friction_loss: dry friction, N or N m (`frictionloss`); a force of the plant, in none of the
+            equations.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Joint:
     damping_poly: tuple[float, ...] = ()
     force_range: tuple[float, float] | None = None
     compensation: Compensation = "passive"
+    friction_loss: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ class Flags:
     actuation: bool
     clamp_ctrl: bool
     implicit_damping: bool
+    friction_loss: bool
 
 
 def read_flags(model: mujoco.MjModel) -> Flags:
@@ -41,4 +42,5 @@ def read_flags(model: mujoco.MjModel) -> Flags:
         actuation=model.nu > 0 and enabled(Bit.mjDSBL_ACTUATION),
         clamp_ctrl=enabled(Bit.mjDSBL_CLAMPCTRL),
         implicit_damping=enabled(Bit.mjDSBL_EULERDAMP),
+        friction_loss=enabled(Bit.mjDSBL_FRICTIONLOSS) and enabled(Bit.mjDSBL_CONSTRAINT),
     )

@@ -117,6 +117,7 @@ def _joints(model: mujoco.MjModel, flags: Flags, reflected: ReflectedInertia) ->
                 damping_poly=_poly(damping_poly, flags.damper),
                 force_range=_range(model.jnt_actfrcrange[i], force_limited),
                 compensation=_compensation(bool(model.jnt_actgravcomp[i]), flags),
+                friction_loss=float(model.dof_frictionloss[dof]) if flags.friction_loss else 0.0,
             )
         )
     return tuple(joints)

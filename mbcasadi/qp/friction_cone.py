@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mbcasadi.argument_kinds import require_fields
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
-from mbcasadi.shapes import require_choice, require_kind
+from mbcasadi.shapes import require_choice, require_kind, require_positive
 
 Array = NDArray[np.float64]
 
@@ -120,6 +120,11 @@ def require_contacts(contacts: Sequence[Contact]) -> None:
         require_choice(f"{label}: cone", contact.cone, CONES)
         if not (np.isfinite(contact.adhesion) and contact.adhesion >= 0):
             raise ProblemError(f"{label}: adhesion {contact.adhesion} N; expected zero or more")
+        if contact.slides and contact.adhesion:
+            raise ProblemError(
+                f"{label}: slides with an adhesion of {contact.adhesion} N; expected none"
+            )
+        require_positive(**{f"{label}: slide_speed": contact.slide_speed})
         highest = np.inf if contact.max_force is None else contact.max_force
         if not 0 <= contact.min_force <= highest or not np.isfinite(contact.min_force):
             raise ProblemError(
@@ -129,11 +134,11 @@ def require_contacts(contacts: Sequence[Contact]) -> None:
 
 
 def require_ground(contacts: Sequence[Contact]) -> None:
-    """Raise `ProblemError` for contacts with a body that moves, or with adhesion."""
+    """Raise `ProblemError` for contacts with a body that moves, with adhesion, or that slide."""
     for contact in contacts:
-        if contact.other or contact.adhesion:
+        if contact.other or contact.adhesion or contact.slides:
             raise ProblemError(
-                f"contact {contact.frame!r}: other {contact.other!r}, adhesion {contact.adhesion}; "
-                "expected a contact with the world that only pushes: others are for "
-                "InverseDynamicsQP"
+                f"contact {contact.frame!r}: other {contact.other!r}, adhesion {contact.adhesion}, "
+                f"slides {contact.slides}; expected a contact with the world that only pushes and "
+                "does not slide: others are for InverseDynamicsQP"
             )

@@ -231,5 +231,6 @@ def time_ticks(law: CompiledLaw, recording: Recording) -> TickTimes:
     inputs = {n: getattr(recording, n)[timed] for n in ("q", "v", "act", "ref", "tuning", "mask")}
     inputs["t"] = recording.t[timed, None]
     inputs["f_c"] = recording.equality_force[timed]
+    inputs["f_measured"] = recording.f_measured[timed]
     known = law.controller.function.name_in()
     return law.project.time({n: rows for n, rows in inputs.items() if n in known}, repeats=1)

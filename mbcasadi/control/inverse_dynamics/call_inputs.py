@@ -17,12 +17,13 @@ def call_inputs(
     mask: ArrayLike | None,
     act: ArrayLike | None,
     tuning: Mapping[str, float] | None,
+    f_measured: ArrayLike | None = None,
 ) -> dict[str, Array]:
     """Return the checked inputs by name, but for z, defaults filled in.
 
     Args:
         setup: the controller.
-        q, v, ref, mask, act, tuning: as in `InverseDynamicsQP.solve`.
+        q, v, ref, mask, act, tuning, f_measured: as in `InverseDynamicsQP.solve`.
 
     Raises:
         UnknownNameError: no such entry of `tuning`.
@@ -42,6 +43,12 @@ def call_inputs(
     if system.na:
         act = np.zeros(system.na) if act is None else act
         inputs["act"] = column("act", act, system.na, finite=False)
+    if setup.force_feedback is not None:
+        if f_measured is None:  # those that are asked for
+            f_measured = np.asarray(ref, dtype=float)[setup.reference["force"]]
+        inputs["f_measured"] = column(
+            "f_measured", f_measured, 3 * len(setup.contacts), finite=False
+        )
     entries = {parameter.name: parameter.default for parameter in setup.tuning}
     for name, value in (tuning or {}).items():
         require_name("entry of tuning", name, list(entries))

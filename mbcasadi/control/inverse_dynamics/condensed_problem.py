@@ -12,6 +12,7 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
     constraint_basis,
     rooted,
 )
+from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import with_drag, without_drag
 from mbcasadi.control.inverse_dynamics.load_sharing import SharedLoads, share_loads
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.problem import (
@@ -62,13 +63,20 @@ def condensed_problem(setup: Setup, problem: Problem, units: ProblemScales) -> C
         problem: its parts, as scalars or as matrices.
         units: of the problem.
     """
-    root = rooted(problem.definite, problem.v)
+    contacts, nu = problem.contacts, setup.system.nu
+    dynamics = problem.definite
+    if contacts.sliding:
+        dynamics = with_drag(dynamics, contacts.drag, contacts.sliding)
+    root = rooted(dynamics, problem.v)
     basis = constraint_basis(
         root,
         row_scale=row_scale_at(ca.DM(units.rows), setup.rank_tol, problem.gap),
         rank_tol=setup.rank_tol,
     )
-    condensed = condense(problem.definite, root, basis)
+    condensed = condense(dynamics, root, basis)
+    if contacts.sliding:
+        first = dynamics.G.shape[0] - contacts.drag.shape[1]
+        condensed = without_drag(condensed, nu, [first + row for row in contacts.sliding])
     problem, shared = share_loads(setup, problem, basis, units)
     problem, clipped = _clip_errors(problem, condensed, units)
     problem = replace(problem, rows=reachable(problem.rows, condensed, problem.actuators))

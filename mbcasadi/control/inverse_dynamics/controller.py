@@ -45,8 +45,8 @@ class InverseDynamicsQP(Setup):
     inequalities only, and its solution is checked on the original equations before it is used
     (`residuals.py`).
 
-    Its Function is `(q, v, [act], ref, [tuning], mask, z) → (u, z_next, status, flags, residual,
-    [relaxed, slack])`:
+    Its Function is `(q, v, [act], [f_measured], ref, [tuning], mask, z) → (u, z_next, status,
+    flags, residual, [relaxed, slack])`:
 
     - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` holds q at rest.
     - `tuning`: what `tunable` names, with the names and defaults of `tuning`.
@@ -85,9 +85,12 @@ class InverseDynamicsQP(Setup):
             has one wrench within the cone that its corners give, with fewer unknowns. It is on
             where all its corners are, and has the normal of its sole; see `surface_contacts.py`.
         internal_force_weight: the same of these internal forces.
-        force_weight: r_f of `½ r_f |f - f_ref|²` on all contact forces, zero for none.
+        force_weight: r_f of `½ Σ r_f (f - f_ref)²` on contact forces, zero for none: a number,
+            three for n, t1, t2 of every contact, or three for each contact.
         force_reference: read `f_ref` (n, t1, t2 of each contact) from the slice "force" of
             `ref`; else it is zero. It needs a `force_weight`.
+        force_feedback: `ForceFeedback` of measured contact forces, a further input `f_measured`
+            (3 nc,): no steady error of the forces with a weight; none unless given.
         ctrl_limits, force_limits: (nu, 2) limits of u, and of the actuator forces, instead of
             the model's. Ranges of summed forces on joints and tendons always hold.
         joint_limits: `JointLimits` of positions, velocities and accelerations of joints; none
@@ -105,6 +108,10 @@ class InverseDynamicsQP(Setup):
             period where that is no multiple of it.
         delay: ticks from a measurement to the moment at which its control acts, by which
             servos and observer are foreseen; 0 by default, and what `validate` is given.
+        friction_loss: `FrictionLoss` of joints, dry friction that counts in the equations; none
+            unless given.
+        load_ramp: `LoadRamp`, by which a contact that is switched on takes its load; none unless
+            given.
         loop_force_limits: `LoopForceLimits` of the forces of equality constraints, by their names.
         sharing: `LoadSharing` of loads that the motion does not determine. None: dependent rows
             carry nothing, in their order; `LoadSharing()` where `loop_force_limits` is given.
@@ -232,6 +239,7 @@ class InverseDynamicsQP(Setup):
         z: ArrayLike | None = None,
         act: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
+        f_measured: ArrayLike | None = None,
     ) -> InverseDynamicsSolution:
         """Return the controller's output at a state, with the solution of its QP.
 
@@ -243,12 +251,14 @@ class InverseDynamicsQP(Setup):
             z: (nz,) state; default: `z0`.
             act: (na,) activations, where the system has them; default: zero.
             tuning: entries of the input `tuning` by name; the others have their defaults.
+            f_measured: (3 nc,) measured contact forces (n, t1, t2 of each), N, where there is a
+                `force_feedback`; default: those of the reference.
 
         Raises:
             UnknownNameError: no such entry of `tuning`.
             ShapeError: a wrong shape. NaN and infinity do not raise: they give status 3.
         """
-        inputs = call_inputs(self, q, v, ref, mask, act, tuning)
+        inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured)
         z = self._state(z)
         outputs = {key: np.array(out).ravel() for key, out in self.function(**inputs, z=z).items()}
         x = self._candidate(**inputs, z=z)["x"]

@@ -42,10 +42,12 @@ def controller_data(
     controls = setup.system.actuator_names
     state = active_names(setup, stages) + stages.safe.components
     state += setup.memory_names
+    forces = _force_names(setup)
     inputs = {
         "q": coordinates(setup.system),
         "v": rates(setup.system),
         "act": unitless_signal("act", _act_names(setup.system)),
+        "f_measured": Signal("f_measured", forces, ("N",) * len(forces)),
         "ref": slot_signal(setup.slots),
         "tuning": Signal(
             "tuning", tuple(x.name for x in setup.tuning), tuple(x.unit for x in setup.tuning)
@@ -109,12 +111,16 @@ def _monitors(setup: Setup) -> tuple[Signal, ...]:
         f"{task.name}.{row}" for task in setup.tasks for row in task.components(setup.system)
     )
     units = tuple(unit for task in setup.tasks for unit in task.units(setup.system))
-    forces = tuple(f"{name}.{axis}" for name in setup.contact_names for axis in FORCE_AXES)
+    forces = _force_names(setup)
     return (
         Signal("target", rows, units),
         Signal("error", rows, units),
         Signal("contact_force", forces, ("N",) * len(forces)),
     )
+
+
+def _force_names(setup: Setup) -> tuple[str, ...]:
+    return tuple(f"{name}.{axis}" for name in setup.contact_names for axis in FORCE_AXES)
 
 
 def _notes(setup: Setup) -> dict[str, str]:
@@ -135,6 +141,8 @@ def _notes(setup: Setup) -> dict[str, str]:
 
 def _cone_of(contact: Contact) -> str:
     """Return what stands for a contact's friction cone, in words."""
+    if contact.slides:
+        return "sliding"
     if contact.cone == "quadratic":
         return "the quadratic cone"
     return f"{contact.sides} sides {'around' if contact.cone == 'outer' else 'inside'} the cone"

@@ -14,6 +14,7 @@ from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.carry import Layout, unpack
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import LEAST_PIVOT, Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
+from mbcasadi.control.inverse_dynamics.contacts.force_feedback import at_bounds
 from mbcasadi.control.inverse_dynamics.fallback import offered_output
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
 from mbcasadi.control.inverse_dynamics.limits.relaxed_rows import RELAXED_SHARE, excess, words
@@ -47,6 +48,10 @@ ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
 ACTUATORS = ("gain", "bias", "act", "lower", "upper")
 WHITENED = ("y_0", "L_inv", "distance")
 COST = ("J", "offset", "weight", "p_ref", "of_lam", "of_w", "f_ref", "size")
+OUTCOME = (
+    *("actuators.", "hold.", "servo.", "force.", "planned.", "observed."),
+    *("integral.", "ramp."),
+)
 JUDGED = ("valid", "measured", "clipped", "a")
 
 
@@ -78,6 +83,7 @@ def carried_values(setup: Setup, qp: CondensedProblem, posed: Posed) -> dict[str
         "clipped": qp.clipped,
         **posed.hold,
         **remembered_values(setup, problem),
+        **({"drag": problem.contacts.drag} if problem.contacts.sliding else {}),
     }
 
 
@@ -128,9 +134,7 @@ class FinishStage:
         judged = {
             key: value
             for key, value in known.items()
-            if key in JUDGED
-            or key.startswith(("actuators.", "hold.", "servo.", "force.", "planned.", "observed."))
-            or key.endswith("definite")
+            if key in JUDGED or key.startswith(OUTCOME) or key.endswith("definite")
         }
         judged |= end
         judged |= {f"input.{name}": value for name, value in given.items()}
@@ -159,7 +163,7 @@ class FinishStage:
         p = ca.fmin(ca.fmax(y[:nu, 0], lower), upper)
         cost = Cost(
             weights=qp.weights,
-            force_weight=setup.force_weight,
+            force_weights=setup.contact_weights,
             **{key: known[f"cost.{key}"] for key in COST},
         )
         of_qp = qp.problem.rows
@@ -176,6 +180,7 @@ class FinishStage:
             cost,
             qp.scales,
             Allowance(setup.rank_tol, known["rate"], setup.tolerance),
+            known.get("drag"),
         )
         exceeded = self._exceeded(rows, condensed, p, y[nu:, 0])
         return residual, p, condensed.acceleration(p), exceeded
@@ -219,6 +224,9 @@ class FinishStage:
             u = ca.if_else(optimal, u, clamp(near, self.safe.u_min, self.safe.u_max))
         clipped = ca.logic_and(valid, known["clipped"])
         flags = Flag.SATURATED * is_saturated(u_free, u) + Flag.CLIPPED * clipped
+        if self.setup.force_feedback is not None:
+            rows = self.qp.problem.rows.names
+            known = known | {"bounded": at_bounds(known["active"], rows, self.setup.contact_names)}
         learned = next_state(self.setup, self.qp.scales, known, optimal, actuators, u)
         active = warm_values(known["active"], self.qp.problem.rows.cones)
         z_next = ca.vertcat(optimal * active, remembered, learned)

@@ -236,13 +236,14 @@ def friction_rows(
     lower, upper, labels = [ca.SX(0, 1)], [ca.SX(0, 1)], []
     for i, (contact, values) in enumerate(contacts):
         off = (1 - on[i]) * UNBOUNDED
-        if contact.cone != "quadratic" and i not in contact_forces.soles:
+        is_cone = contact.slides or contact.cone == "quadratic"
+        if not is_cone and i not in contact_forces.soles:
             pyramid = _pyramid(contact, values)
             faces.append(at_contact(pyramid, i, len(contacts)))
             lower.append(-UNBOUNDED * ca.SX.ones(contact.sides))
             upper.append(-contact.adhesion * ca.SX(pyramid[:, 0]) + off)
             labels += [f"contact '{names[i]}': friction, face {k}" for k in range(contact.sides)]
-        if values.has_range:
+        if values.has_range or contact.slides:
             faces.append(at_contact(ca.sparsify(ca.DM([[1.0, 0.0, 0.0]])), i, len(contacts)))
             lower.append(values.min_force - off)
             highest = values.max_force

@@ -23,7 +23,7 @@ from mbcasadi.system.closing import close_state
 from mbcasadi.system.coordinates import quaternion_places, state_sizes
 
 MEASURED = ("q", "v", "act")
-COMMANDED = ("ref", "tuning", "mask")
+COMMANDED = ("f_measured", "ref", "tuning", "mask")
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Inputs:
         accepted: one where the measured state is finite and its loops are closed, whatever the
             other inputs hold.
         observed: the state of the observer, or None without one.
+        f_measured: (3 nc,) measured contact forces, N, or None without feedback.
     """
 
     q: ca.SX
@@ -57,6 +58,7 @@ class Inputs:
     memory: ca.SX
     accepted: ca.SX
     observed: Observed | None
+    f_measured: ca.SX | None
 
     def on_rows(self, setup: Setup) -> ca.SX:
         """Return (nc,) one for each row of an equality constraint that is on, else zero."""
@@ -72,7 +74,10 @@ def input_symbols(setup: Setup, m: int | None) -> dict[str, ca.SX]:
             remembers of servos and for the observer.
     """
     system = setup.system
-    sizes = {"q": system.nq, "v": system.nv, "act": system.na, "ref": setup.nref}
+    sizes = {"q": system.nq, "v": system.nv, "act": system.na}
+    if setup.force_feedback is not None:
+        sizes["f_measured"] = 3 * len(setup.contacts)
+    sizes["ref"] = setup.nref
     sizes |= {"tuning": len(setup.tuning)} if setup.tuning else {}
     sizes |= {
         "mask": len(setup.mask_names),
@@ -142,6 +147,7 @@ def guard_inputs(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[Inputs, ca
         memory=memory,
         accepted=ca.logic_and(is_measured, state.closed),
         observed=None if setup.observer is None else observed(learned, setup.system.nv),
+        f_measured=safe.get("f_measured"),
     )
     return inputs, ca.logic_and(is_commanded, inputs.accepted)
 
@@ -186,6 +192,7 @@ def nominal_inputs(setup: Setup) -> dict[str, ca.DM]:
         "q": ca.DM(q0),
         "v": ca.DM.zeros(system.nv),
         "act": ca.DM.zeros(system.na),
+        "f_measured": ca.DM.zeros(3 * len(setup.contacts)),
         "ref": ca.DM(setup.reference_at(q0)),
         "tuning": ca.DM([parameter.default for parameter in setup.tuning]),
         "mask": ca.DM.ones(len(setup.mask_names)),

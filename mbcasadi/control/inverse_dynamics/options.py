@@ -13,6 +13,15 @@ from mbcasadi.control.inverse_dynamics.contacts.contact_groups import (
     ContactGroup,
     contact_groups_of,
 )
+from mbcasadi.control.inverse_dynamics.contacts.force_feedback import (
+    ForceFeedback,
+    PerForce,
+    force_weights,
+    integral_names,
+    require_feedback,
+)
+from mbcasadi.control.inverse_dynamics.contacts.load_ramp import LoadRamp, ramp_names
+from mbcasadi.control.inverse_dynamics.friction_loss import FrictionLoss, require_losses
 from mbcasadi.control.inverse_dynamics.level_names import LEVEL_DAMPING, require_levels
 from mbcasadi.control.inverse_dynamics.limits.actuator_limits import (
     ActuatorLimits,
@@ -111,8 +120,9 @@ class Setup:
     torque_reference: bool = False
     internal_forces: str = "body"
     internal_force_weight: float = INTERNAL_FORCE_WEIGHT
-    force_weight: float = 0.0
+    force_weight: PerForce = 0.0
     force_reference: bool = False
+    force_feedback: ForceFeedback | None = None
     ctrl_limits: ArrayLike | None = None
     force_limits: ArrayLike | None = None
     joint_limits: JointLimits | None = None
@@ -122,6 +132,8 @@ class Setup:
     servo_plant: str = "model"
     servo_timestep: float | None = None
     delay: int | None = None
+    friction_loss: FrictionLoss | None = None
+    load_ramp: LoadRamp | None = None
     loop_force_limits: LoopForceLimits | None = None
     sharing: LoadSharing | None = None
     distance_limits: DistanceLimits | None = None
@@ -142,7 +154,6 @@ class Setup:
         object.__setattr__(self, "contacts", tuple(self.contacts))
         object.__setattr__(self, "soft", tuple(self.soft))
         require_numbers(
-            force_weight=self.force_weight,
             stabilisation=self.stabilisation,
             contact_damping=self.contact_damping,
         )
@@ -170,6 +181,14 @@ class Setup:
         if self.observer is not None:
             learning_gain(self.observer, self.period, self.delay_ticks)
         _ = self.limited_actuators, self.torque_weights
+        _require_unshared_slides(self)
+        require_losses(self)
+        require_feedback(
+            self.force_feedback,
+            self.contact_weights,
+            self.force_reference,
+            (self.period, self.delay_ticks),
+        )
         if self.servos is not None:
             require_stable(self, self.servos)
         _require_fallback_law(self)
@@ -187,7 +206,8 @@ class Setup:
     @property
     def problems(self) -> int:
         """Number of QPs of a tick, each with an active set: those of all levels, and one."""
-        return len(self.levels) + (self.force_weight > 0) + 1 if self.levels else 1
+        forces = bool(np.any(self.contact_weights))
+        return len(self.levels) + forces + 1 if self.levels else 1
 
     @property
     def observer_size(self) -> int:
@@ -210,6 +230,11 @@ class Setup:
         return torque_weights(self.system, self.torque_weight, self.torque_rate_weight)
 
     @cached_property
+    def contact_weights(self) -> Array:
+        """The weights (3 nc,) of the contact forces."""
+        return force_weights(self.force_weight, len(self.contacts))
+
+    @cached_property
     def limited_actuators(self) -> LimitedActuators | None:
         """The limits of the actuators beside the model's ranges; None where there are none."""
         limits = self.actuator_limits
@@ -227,15 +252,30 @@ class Setup:
         """Name of each entry of the state that is remembered of servos."""
         return () if self.servos is None else self.servos.memory_names
 
+    @cached_property
+    def memory_parts(self) -> dict[str, tuple[str, ...]]:
+        """Names of the entries of the state behind the safe output, by what they belong to."""
+        forces = (*(f"force.{name}" for name in self.system.actuator_names), "force.known")
+        contacts, speeds = self.contact_names, rates(self.system).components
+        return {
+            "servos": self.servo_memory_names,
+            "forces": forces if self.remembers_force else (),
+            "plans": joint_memory_names(self),
+            "ramps": () if self.load_ramp is None else ramp_names(contacts),
+            "integrals": () if self.force_feedback is None else integral_names(contacts),
+            "observer": () if self.observer is None else observer_names(self.delay_ticks, speeds),
+        }
+
+    @cached_property
+    def memory_places(self) -> dict[str, slice]:
+        """Where each of these parts is."""
+        ends = np.cumsum([0, *map(len, self.memory_parts.values())]).tolist()
+        return {name: slice(*ends[k : k + 2]) for k, name in enumerate(self.memory_parts)}
+
     @property
     def memory_names(self) -> tuple[str, ...]:
-        """Name of each entry of the state behind the safe output, the observer's last."""
-        forces = (*(f"force.{name}" for name in self.system.actuator_names), "force.known")
-        known = self.servo_memory_names + (forces if self.remembers_force else ())
-        known += joint_memory_names(self)
-        if self.observer is None:
-            return known
-        return known + observer_names(self.delay_ticks, rates(self.system).components)
+        """Name of each entry of the state behind the safe output."""
+        return tuple(name for names in self.memory_parts.values() for name in names)
 
     @property
     def memory_size(self) -> int:
@@ -367,12 +407,14 @@ def _require_plain_rows(setup: Setup) -> None:
         "soft": bool(setup.soft),
         'Contact(cone="quadratic")': any(each.cone == "quadratic" for each in setup.contacts),
         "sharing or loop_force_limits": setup.load_sharing is not None,
+        "Contact(slides=True)": any(each.slides for each in setup.contacts),
+        "a force_weight that differs by component": np.unique(setup.contact_weights).size > 1,
     }
     given = [name for name, is_given in unknown.items() if is_given]
     if setup.levels and given:
         raise ProblemError(
-            f"levels with {', '.join(given)}; expected hard limits and pyramids, or weights in "
-            "place of levels"
+            f"levels with {', '.join(given)}; expected hard limits, pyramids and one weight "
+            "of forces, or weights in place of levels"
         )
 
 
@@ -389,13 +431,23 @@ def _require_tasks(tasks: Sequence[Task], gains: Sequence[Gains]) -> None:
 
 def _force_slot(setup: Setup) -> Slot:
     """Return the slice of the reference that holds contact forces."""
-    if not setup.contacts or setup.force_weight == 0:
+    if not setup.contacts or not np.any(setup.contact_weights):
         raise ProblemError(
             f"a reference of {len(setup.contacts)} contact forces with force_weight = "
             f"{setup.force_weight}; expected contacts and a positive weight"
         )
     components = tuple(f"{name}.{axis}" for name in setup.contact_names for axis in FORCE_AXES)
     return Slot("force", components, ("N",) * len(components))
+
+
+def _require_unshared_slides(setup: Setup) -> None:
+    """Raise where loads of contacts that slide would be shared: friction follows them."""
+    slides = [contact.frame for contact in setup.contacts if contact.slides]
+    if slides and setup.sharing is not None and setup.sharing.rows == "all":
+        raise ProblemError(
+            f"contact '{slides[0]}' slides, with LoadSharing(rows=\"all\"); expected "
+            'rows="loops": the friction of a sliding contact follows its normal force'
+        )
 
 
 def _require_fallback_law(setup: Setup) -> None:

@@ -23,6 +23,9 @@ from mbcasadi.constraints import stabilised_bias
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.contacts.cone_rows import cone_rows
 from mbcasadi.control.inverse_dynamics.contacts.contact_groups import ContactRows, contact_rows
+from mbcasadi.control.inverse_dynamics.contacts.force_feedback import Integrated, integrated
+from mbcasadi.control.inverse_dynamics.contacts.load_ramp import ramped, unloaded
+from mbcasadi.control.inverse_dynamics.friction_loss import friction_force
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
     Sizes,
@@ -109,6 +112,9 @@ class Problem:
         f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
         planned: accelerations of joints that do not act yet; see `foreseen_joints.py`.
         observed: the state of the observer, or None without one.
+        unloaded: (nc,) share of each contact that its ramp has not loaded yet; none without it.
+        contacts_on: (nc,) one where a contact is on.
+        integrated: the integral of the contact forces, or None without feedback.
         on: (m,) one for each row of G that is on.
     """
 
@@ -126,6 +132,9 @@ class Problem:
     f_ref: ca.SX
     planned: ca.SX
     observed: Observed | None
+    unloaded: ca.SX
+    contacts_on: ca.SX
+    integrated: Integrated | None
     on: ca.SX
 
 
@@ -134,7 +143,7 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     system = setup.system
     nc = len(setup.contacts)
     servos = setup.servos
-    commands = at.memory[: len(setup.servo_memory_names), 0]
+    commands = at.memory[setup.memory_places["servos"], 0]
     servo = None if servos is None else servo_state(system, servos, (at.q, at.v), commands)
     ahead = None if servo is None else servo.ahead
     model = actuator_model(system, setup.ranges, setup.period, at.q, at.v, at.act, ahead)
@@ -144,6 +153,11 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     if limits is not None:
         speed = speeds(actuators, servo, at.v)
         actuators = limit_forces(limits, actuators, speed, last, setup.period)
+    values = at.tuned.contacts
+    share = unloaded_contacts(setup, at)
+    if setup.load_ramp is not None:
+        values = tuple(ramped(setup.load_ramp, each, share[i]) for i, each in enumerate(values))
+    contacts_now = list(zip(setup.contacts, values, strict=True))
     contacts = contact_rows(
         system,
         setup.contact_groups,
@@ -152,12 +166,19 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         (at.q, at.v),
         damping=setup.contact_damping,
         internal=setup.internal_forces == "body",
+        sliding={
+            i: (values.friction, contact.slide_speed)
+            for i, (contact, values) in enumerate(contacts_now)
+            if contact.slides
+        },
     )
     A, bias = equality_rows(setup, at)
     f = system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v)
     dynamics = Dynamics(
         M=system.mass_matrix(at.q),
-        f=f if at.observed is None else f + at.observed.force,
+        f=f
+        + friction_force(setup, at.v, at.ref)
+        + (ca.SX(system.nv, 1) if at.observed is None else at.observed.force),
         B=actuators.moment,
         G=ca.sparsify(ca.vertcat(A, contacts.J)),
         c=ca.vertcat(bias, contacts.c),
@@ -166,7 +187,6 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         dynamics = with_servos(dynamics, servos, servo)
     definite = definite_dynamics(setup, at, dynamics, A.shape[0])
     sizes = Sizes(system.nu, dynamics.G.shape[0], contacts.of_w.shape[1], system.nv)
-    contacts_now = list(zip(setup.contacts, at.tuned.contacts, strict=True))
     rows = stack_rows(
         [
             torque_rows(
@@ -188,7 +208,14 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         ]
     )
     p_ref = at.ref[setup.reference["torque"], 0] if setup.torque_reference else ca.SX(system.nu, 1)
-    f_ref = desired_contact_forces(setup, at)
+    f_ref, integral = desired_contact_forces(setup, at), None
+    if setup.force_feedback is not None and at.f_measured is not None:
+        memory = at.memory[setup.memory_places["integrals"], 0]
+        forces = f_ref, at.f_measured
+        integral = integrated(
+            setup.force_feedback, memory, at.on[:nc, 0], forces, setup.contact_weights
+        )
+        f_ref = f_ref + integral.force
     return Problem(
         dynamics=dynamics,
         definite=definite,
@@ -204,8 +231,19 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         f_ref=f_ref,
         planned=joint_memory(setup, at.memory),
         observed=at.observed,
+        unloaded=share,
+        contacts_on=at.on[:nc, 0] if setup.load_ramp else ca.SX(0, 1),
+        integrated=integral,
         on=rows_on(setup, at),
     )
+
+
+def unloaded_contacts(setup: Setup, at: Inputs) -> ca.SX:
+    """Return (nc,) the share of each contact that its ramp has not loaded yet."""
+    if setup.load_ramp is None:
+        return ca.SX(0, 1)
+    shares = at.memory[setup.memory_places["ramps"], 0]
+    return unloaded(shares, at.on[: len(setup.contacts), 0])
 
 
 def definite_dynamics(setup: Setup, at: Inputs, dynamics: Dynamics, nc: int) -> Dynamics:
@@ -278,11 +316,11 @@ def objective(
     missing = tasks.weight * (linalg.product(tasks.J, condensed.t) + tasks.offset)
     H = linalg.weighted_gram(E_rows, tasks.weight, r_p)
     g = ca.vertcat(linalg.product(E_rows, missing) - r_p * problem.p_ref, ca.DM.zeros(nw))
-    if setup.force_weight and problem.contacts.of_lam.shape[1]:
+    if np.any(setup.contact_weights) and problem.contacts.of_lam.shape[1]:
         F, f = contact_force_map(problem, condensed)
-        push = setup.force_weight * ca.DM.ones(F.shape[0])
+        push = ca.DM(setup.contact_weights)
         H = ca.diagcat(H, r_w * ca.DM.eye(nw)) + linalg.weighted_gram(F.T, push)
-        g += setup.force_weight * linalg.product(F.T, f - problem.f_ref)
+        g += linalg.product(F.T, push * (f - problem.f_ref))
     return H, ca.densify(g)
 
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
@@ -27,6 +29,8 @@ from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp import quadratic_cones
 from mbcasadi.qp.kkt_residuals import QP_RESIDUALS, length
+
+Array = NDArray[np.float64]
 
 RESIDUALS = ("dynamics", "constraint", *QP_RESIDUALS)
 
@@ -49,7 +53,7 @@ class Cost:
             multipliers of the contact rows, the last ones.
         f_ref: (3 nc,) reference of the contact forces.
         weights: r_p, r_w of the regularisation.
-        force_weight: r_f.
+        force_weights: r_f (3 nc,).
         size: length of the tasks' weighted error at p = 0.
     """
 
@@ -61,7 +65,7 @@ class Cost:
     of_w: ca.SX
     f_ref: ca.SX
     weights: ForceWeights
-    force_weight: float
+    force_weights: Array
     size: ca.SX
 
 
@@ -110,6 +114,7 @@ def residuals(
     cost: Cost,
     scales: ProblemScales,
     allowance: Allowance,
+    drag: ca.SX | None = None,
 ) -> ca.SX:
     """Return the residuals (5,) of a candidate, in the order of `RESIDUALS`.
 
@@ -122,6 +127,7 @@ def residuals(
         cost: what is minimised.
         scales: the units of the problem.
         allowance: what a dropped row may be violated by.
+        drag: (nv, k) friction by each multiplier of the contacts, where some slide.
     """
     p, w, mu = candidate.p, candidate.w, candidate.mu
     a, lam = condensed.acceleration(p), condensed.multipliers(p)
@@ -148,6 +154,8 @@ def residuals(
         "size": cost.size,
         "rate": allowance.rate,
     }
+    if drag is not None:
+        known["f"] += linalg.product(drag, lam[lam.numel() - drag.shape[1] :, 0])
     relative: list[ca.SX] = in_scalars(
         "residuals", lambda k: [_relative(k, scales, allowance, rows.cones)], known
     )
@@ -214,13 +222,13 @@ def cost_gradient(
     by_a = linalg.product(cost.J.T, misses)
     by_p = linalg.product(condensed.T.T, by_a) + ca.DM(cost.weights.actuators) * (p - cost.p_ref)
     by_w = cost.weights.internal * w
-    if cost.force_weight:
+    if np.any(cost.force_weights):
         first = lam.numel() - cost.of_lam.shape[1]
         force = linalg.product(cost.of_lam, lam[first:, 0]) + linalg.product(cost.of_w, w)
-        force = force - cost.f_ref
+        force = ca.DM(cost.force_weights) * (force - cost.f_ref)
         by_lam = linalg.product(cost.of_lam.T, force)
-        by_p -= cost.force_weight * linalg.product(condensed.E[first:, :].T, by_lam)
-        by_w += cost.force_weight * linalg.product(cost.of_w.T, force)
+        by_p -= linalg.product(condensed.E[first:, :].T, by_lam)
+        by_w += linalg.product(cost.of_w.T, force)
     return ca.vertcat(by_p, by_w)
 
 

@@ -90,7 +90,7 @@ def _tick_at(
     """Return (x, z) → (u, z_next, status) of a controller around the equilibrium."""
     function = given.function
     names, sizes = function.name_in(), dict(zip(function.name_in(), _sizes(function), strict=True))
-    if {"act", "f_c", "y"} & set(names):
+    if {"act", "f_c", "f_measured", "y"} & set(names):
         raise ProblemError(
             f"'{given.name}' reads {', '.join(names)}; expected a controller of q, v, ref and mask"
         )

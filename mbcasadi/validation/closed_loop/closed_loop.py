@@ -1,16 +1,18 @@
 """The closed loop: MuJoCo steps the model, the generated C computes the control."""
 
 from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi.description import Controller
+from mbcasadi.description import Contact, Controller
 from mbcasadi.description.safe_command import safe_command
 from mbcasadi.errors import ProblemError, SimulationError
 from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, count_of_periods
 from mbcasadi.validation.closed_loop.compiled_law import Caller, CompiledLaw
+from mbcasadi.validation.closed_loop.measured_forces import measured_forces
 from mbcasadi.validation.closed_loop.progress import Progress
 from mbcasadi.validation.closed_loop.recording import Recorder, Recording
 from mbcasadi.validation.closed_loop.scenario import Scenario, TimeSignal, signal_value
@@ -47,7 +49,7 @@ def run_loop(
 
     The first control acts at once and until the second is due. A controller with an input `f_c`
     gets the force of the equality constraints under the control that still acts, at first the safe
-    output of the authored pose. A plant that
+    output of the authored pose; one with an input `f_measured` those of its contacts. A plant that
     diverges ends the run, and the recording has an event that says so.
 
     Args:
@@ -77,7 +79,7 @@ def run_loop(
     for k in range(ticks):
         t = k * controller.period
         disturbance = _act_on_plant(plant, scenario, t)
-        inputs = _controller_inputs(caller, plant, scenario, z, t, applied)
+        inputs = _controller_inputs(caller, controller.contacts, plant, scenario, z, t, applied)
         inputs["tuning"] = signal_value("tuning", tuning, t, caller.size("tuning"))
         outputs = caller(inputs)
         applied = _applied_control(pending, outputs["u"], scenario.delay)
@@ -109,12 +111,21 @@ def _act_on_plant(plant: Plant, scenario: Scenario, t: float) -> Array:
 
 
 def _controller_inputs(
-    caller: Caller, plant: Plant, scenario: Scenario, z: Array, t: float, applied: Array
+    caller: Caller,
+    contacts: Sequence[Contact],
+    plant: Plant,
+    scenario: Scenario,
+    z: Array,
+    t: float,
+    applied: Array,
 ) -> dict[str, Array]:
     """Return all inputs that the controller may have, at the present state of the plant."""
     inputs = {"q": plant.q, "v": plant.v, "act": plant.act, "z": z, "t": np.array([t])}
     if caller.size("f_c"):
         inputs["f_c"] = plant.measure(applied).equality_force
+    if caller.size("f_measured"):
+        plant.measure(applied)
+        inputs["f_measured"] = measured_forces(contacts, plant)
     commands: dict[str, TimeSignal] = {"ref": scenario.reference, "mask": scenario.options.mask}
     if scenario.options.outer is not None:
         commands.update(scenario.options.outer(inputs))
@@ -133,7 +144,7 @@ def _applied_control(pending: deque[Array], u: Array, delay: int) -> Array:
 
 def _require_fit(controller: Controller, caller: Caller, plant: Plant) -> None:
     sizes = {"q": plant.nq, "v": plant.nv, "act": plant.na, "z": controller.z0.size}
-    sizes["f_c"] = plant.nv
+    sizes |= {"f_c": plant.nv, "f_measured": 3 * len(controller.contacts)}
     for name, size in sizes.items():
         if caller.size(name) not in {0, size}:
             raise ProblemError(

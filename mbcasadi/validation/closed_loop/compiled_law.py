@@ -19,7 +19,7 @@ from mbcasadi.errors import ProblemError, ShapeError
 from mbcasadi.simulation.buffered_function import BufferedFunction
 
 Array = NDArray[np.float64]
-KNOWN_INPUTS = ("q", "v", "act", "f_c", "ref", "tuning", "t", "mask", "z")
+KNOWN_INPUTS = ("q", "v", "act", "f_c", "f_measured", "ref", "tuning", "t", "mask", "z")
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ class Recording:
         contact_margin: (nt, nc) N, worst `mu f_n - |f_t|` with the plant's friction.
         contact_position: (nt, nc, 3) m, origin of the contact's frame.
         monitor: name → (nt, size): outputs of the controller's monitor.
+        f_measured: (nt, 3 nc) N, the force on each contact as n, t1, t2.
         events: sentences on what ended the run early (a plant that diverged).
     """
 
@@ -70,6 +71,7 @@ class Recording:
     contact_position: Array
     monitor: dict[str, Array] = field(default_factory=dict)
     events: tuple[str, ...] = ()
+    f_measured: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def ticks(self) -> int:

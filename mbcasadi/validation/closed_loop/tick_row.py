@@ -1,18 +1,20 @@
 """The row of a recording: what one tick measured and computed."""
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, cast
+from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mbcasadi.description import Contact, Controller
-from mbcasadi.errors import ProblemError
-from mbcasadi.plant import ContactForce, Measurement, Plant
+from mbcasadi.plant import Measurement, Plant
+from mbcasadi.validation.closed_loop.measured_forces import (
+    FrameKind,
+    measured_contacts,
+    measured_forces,
+)
 
 Array = NDArray[np.float64]
-FrameKind = Literal["site", "body", "geom"]
-KINDS: tuple[FrameKind, ...] = ("site", "body", "geom")
 
 
 def tick_row(
@@ -53,7 +55,7 @@ def _contact_fields(controller: Controller, plant: Plant) -> dict[str, Array]:
     count = len(controller.contacts)
     force, place = np.zeros((count, 3)), np.zeros((count, 3))
     normal, tangential, margin = np.zeros(count), np.zeros(count), np.zeros(count)
-    measured = _measured_contacts(controller.contacts, plant)
+    measured = measured_contacts(controller.contacts, plant)
     for k, contact in enumerate(controller.contacts):
         found, position = measured[contact.kind, contact.frame]
         place[k] = _seen_from_other(contact, plant, position)
@@ -66,6 +68,7 @@ def _contact_fields(controller: Controller, plant: Plant) -> dict[str, Array]:
         "contact_tangential": tangential,
         "contact_margin": margin,
         "contact_position": place,
+        "f_measured": measured_forces(controller.contacts, plant),
     }
 
 
@@ -76,28 +79,3 @@ def _seen_from_other(contact: Contact, plant: Plant, position: Array) -> Array:
     kind = cast(FrameKind, contact.other_kind)
     away = position - plant.frame_position(contact.other, kind)
     return np.asarray(plant.frame_rotation(contact.other, kind).T @ away)
-
-
-def _measured_contacts(
-    contacts: Sequence[Contact], plant: Plant
-) -> dict[tuple[str, str], tuple[ContactForce, Array]]:
-    """Return the force on each contact and where it is, by kind and name.
-
-    Raises:
-        ProblemError: a contact of the kind "contact" without its place.
-    """
-    measured: dict[tuple[str, str], tuple[ContactForce, Array]] = {}
-    for kind in KINDS:
-        names = [contact.frame for contact in contacts if contact.kind == kind]
-        for name, force in plant.contact_forces(names, kind).items():
-            measured[kind, name] = force, plant.frame_position(name, kind)
-    places = {}
-    for contact in (contact for contact in contacts if contact.kind == "contact"):
-        if contact.place is None:
-            raise ProblemError(
-                f"contact {contact.frame!r} has no place on a body; expected one of "
-                "mb.contacts_of(...), by its method as_contact"
-            )
-        places[contact.frame] = contact.place
-    at_places = plant.contact_forces_at(places)
-    return measured | {("contact", name): found for name, found in at_places.items()}

@@ -107,6 +107,7 @@ def _limit_inputs(recording: Recording) -> dict[str, Array]:
         **{name: getattr(recording, name) for name in names},
         "t": recording.t[:, None],
         "f_c": recording.equality_force,
+        "f_measured": recording.f_measured,
         "u": recording.u_applied,
         "u_last": np.vstack([first, recording.u_applied[:-1]]),
     }

@@ -93,6 +93,8 @@ def evaluate_at_ticks(
     """
     inputs = {n: getattr(recording, n)[ticks] for n in RECORDED_INPUTS}
     inputs["t"], inputs["f_c"] = recording.t[ticks, None], recording.equality_force[ticks]
+    if "f_measured" in function.name_in():
+        inputs["f_measured"] = recording.f_measured[ticks]
     if "z_next" in function.name_in():
         inputs["z_next"] = recording.z[ticks + 1]
     return evaluate_points(function, inputs)

@@ -13,8 +13,11 @@ from mbcasadi.control import (
     ActuatorLimits,
     DistanceLimits,
     DisturbanceObserver,
+    ForceFeedback,
+    FrictionLoss,
     InverseDynamicsQP,
     JointLimits,
+    LoadRamp,
     LoadSharing,
     LoopForceLimits,
     SoftLimit,
@@ -81,10 +84,13 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
     joints, distances = spec.limits.joint, spec.limits.distance
     actuators = spec.limits.actuator
     tasks = [make_task(table) for table in spec.task]
+    found = [(table, contacts_of_table(table, system, q0)) for table in spec.contact]
+    asked = [(table.force or (0.0, 0.0, 0.0)) for table, own in found for _ in own]
     controller = InverseDynamicsQP(
         system,
         tasks=tasks,
-        contacts=[c for table in spec.contact for c in contacts_of_table(table, system, q0)],
+        contacts=[contact for _, own in found for contact in own],
+        force_reference=any(table.force is not None for table in spec.contact),
         period=spec.period,
         name=spec.name,
         ctrl_limits=override_limits(system, system.limits.ctrl, spec.limits.ctrl),
@@ -94,6 +100,13 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         observer=None
         if spec.observer is None
         else DisturbanceObserver(**spec.observer.model_dump()),
+        friction_loss=None
+        if spec.friction_loss is None
+        else FrictionLoss(**spec.friction_loss.model_dump()),
+        load_ramp=None if spec.load_ramp is None else LoadRamp(**spec.load_ramp.model_dump()),
+        force_feedback=None
+        if spec.force_feedback is None
+        else ForceFeedback(**spec.force_feedback.model_dump()),
         joint_limits=None if joints is None else JointLimits(**joints.model_dump()),
         distance_limits=None if distances is None else DistanceLimits(**distances.model_dump()),
         loop_force_limits=LoopForceLimits(dict(spec.limits.loop)) if spec.limits.loop else None,
@@ -109,6 +122,8 @@ def experiment_for_system(spec: Spec, system: System, q0: Array) -> Experiment:
         motion = task_motion(task, system, q0, components, t)
         for quantity, value in motion.items():
             ref[controller.reference[f"{task.name}.{quantity}"]] = value
+    if "force" in controller.reference:
+        ref[controller.reference["force"]] = ca.DM(np.array(asked).ravel())
     return Experiment(
         controller=controller,
         q0=q0,

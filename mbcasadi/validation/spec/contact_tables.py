@@ -1,5 +1,6 @@
 """The `[[contact]]` tables of a controller's TOML file."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ class PointContact(StrictTable):
 
     With `kind = "contact"` the frame is a contact of the model's geometry, `FL on floor`, or all
     points of a pair, `sole on floor`; normal and friction are then the geometry's by default.
+    `force` (n, t1, t2), N, is the reference of each, weighed by `force_weight`.
     """
 
     frame: str
@@ -38,6 +40,9 @@ class PointContact(StrictTable):
     other: str = ""
     other_kind: FrameKind = "body"
     adhesion: NotNegative = 0.0
+    slides: bool = False
+    force: Vector3 | None = None
+    slide_speed: Positive = 0.01
 
 
 def contacts_of_table(table: PointContact, system: System, q0: Array) -> list[Contact]:
@@ -53,7 +58,7 @@ def contacts_of_table(table: PointContact, system: System, q0: Array) -> list[Co
         ProblemError: a normal for a contact of the geometry, which has its own.
     """
     if table.kind != "contact":
-        return [Contact(**table.model_dump())]
+        return [Contact(**table.model_dump(exclude={"force"}))]
     if table.other or table.adhesion:
         raise ProblemError(
             f"contact {table.frame!r}: other or adhesion for a contact of the geometry, which is "
@@ -69,12 +74,16 @@ def contacts_of_table(table: PointContact, system: System, q0: Array) -> list[Co
     require_name("contact", table.frame, [*dict.fromkeys([*pairs, *(c.name for c in found)])])
     friction = table.friction if "friction" in table.model_fields_set else None
     return [
-        contact.as_contact(
-            friction=friction,
-            sides=table.sides,
-            max_force=table.max_force,
-            min_force=table.min_force,
-            cone=table.cone,
+        replace(
+            contact.as_contact(
+                friction=friction,
+                sides=table.sides,
+                max_force=table.max_force,
+                min_force=table.min_force,
+                cone=table.cone,
+            ),
+            slides=table.slides,
+            slide_speed=table.slide_speed,
         )
         for contact, pair in zip(found, pairs, strict=True)
         if table.frame in (contact.name, pair)

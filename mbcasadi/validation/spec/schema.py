@@ -150,6 +150,29 @@ class Observer(StrictTable):
     bandwidth: Positive = 10.0
 
 
+class Feedback(StrictTable):
+    """The feedback of measured contact forces, as `ForceFeedback`."""
+
+    limit: Positive
+    gain: Positive = 5.0
+
+
+class Friction(StrictTable):
+    """Dry friction that counts in the equations, as `FrictionLoss`."""
+
+    losses: dict[str, NotNegative] | None = None
+    speed: Positive = 0.02
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    task: str = ""
+
+
+class Ramp(StrictTable):
+    """How a contact that is switched on takes its load, as `LoadRamp`."""
+
+    duration: Positive
+    force: Positive
+
+
 class Options(StrictTable):
     """Options of `InverseDynamicsQP`, its own defaults where None."""
 
@@ -158,7 +181,7 @@ class Options(StrictTable):
     levels: tuple[tuple[str, ...], ...] | None = None
     level_damping: Positive | None = None
     internal_force_weight: Positive | None = None
-    force_weight: NotNegative | None = None
+    force_weight: NotNegative | tuple[NotNegative, ...] | None = None
     stabilisation: NotNegative | None = None
     contact_damping: NotNegative | None = None
     internal_forces: Literal["body", "none", "wrench"] | None = None
@@ -197,6 +220,9 @@ class Spec(StrictTable):
     limits: Annotated[Limits, Field(default_factory=lambda: Limits(ctrl={}, force={}, loop={}))]
     sharing: Sharing | None = None
     observer: Observer | None = None
+    force_feedback: Feedback | None = None
+    friction_loss: Friction | None = None
+    load_ramp: Ramp | None = None
     options: Options = Options()
     validation: Annotated[Trial, Field(default_factory=lambda: Trial(perturb={}))]
 

@@ -32,7 +32,7 @@ def cone_rows(
     parts, labels = [ca.SX(0, 3 * len(contacts))], []
     apex: list[ca.SX] = []
     for i, (contact, values) in enumerate(contacts):
-        if contact.cone == "quadratic":
+        if contact.cone == "quadratic" and not contact.slides:
             scaled = ca.diag(ca.vertcat(ca.SX(values.friction), 1, 1))
             parts.append(at_contact(scaled, i, len(contacts)))
             apex.append(ca.vertcat(-values.friction * contact.adhesion, 0, 0))

@@ -11,8 +11,8 @@ rows `U C (twist)` in place of 3k, and the forces on the points are
 points that are on. They do not change the motion; they distribute the load.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 import numpy as np
@@ -20,6 +20,7 @@ import scipy
 from numpy.typing import NDArray
 
 from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import sliding_force
 from mbcasadi.control.inverse_dynamics.contacts.surface_contacts import Sole, sole_of
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
@@ -42,16 +43,20 @@ class ContactGroup:
         frame: the axes of the body, origin at the mean of the points.
         arms: (k, 3) points in that frame, m.
         sole: the cone of its wrenches, where they take the place of the points' forces.
+        slides: whether it is one contact that slides, with a row along its normal only.
     """
 
     members: tuple[int, ...]
     frame: FrameFunctions
     arms: Array
     sole: Sole | None = None
+    slides: bool = False
 
     @property
     def rows(self) -> int:
         """Number of constraint rows."""
+        if self.slides:
+            return 1
         return 3 if len(self.members) == 1 else int(point_map(self.arms)[0].shape[1])
 
 
@@ -68,6 +73,9 @@ class ContactRows:
         faces: (k, m) of the wrench cones of flat feet, `faces lam <= 0`.
         faces_off: (k,) one where a foot is off.
         faces_of: members and number of faces of each flat foot.
+        drag: (nv, m) friction of sliding contacts on the mechanism by each multiplier; see
+            `sliding_contacts.py`.
+        sliding: the rows that slide.
     """
 
     J: ca.SX
@@ -77,6 +85,8 @@ class ContactRows:
     faces: ca.SX
     faces_off: ca.SX
     faces_of: tuple[tuple[tuple[int, ...], int], ...] = ()
+    drag: ca.SX = field(default_factory=lambda: ca.SX(0, 0))
+    sliding: tuple[int, ...] = ()
 
     @property
     def soles(self) -> frozenset[int]:
@@ -98,20 +108,20 @@ def contact_groups_of(
         UnknownNameError: a contact's frame is not in the model.
         ProblemError, ShapeError: as in `points_by_body`; no flat foot for a wrench.
     """
-    touched: dict[tuple[str, str], list[int]] = {}
+    touched: dict[tuple[str, str, int], list[int]] = {}
     for i, contact in enumerate(contacts):
-        touched.setdefault((contact.other, contact.other_kind if contact.other else ""), []).append(
-            i
-        )
+        alone = i if contact.slides else -1
+        other_kind = contact.other_kind if contact.other else ""
+        touched.setdefault((contact.other, other_kind, alone), []).append(i)
     groups = []
-    for (other, kind), places in touched.items():
+    for (other, kind, alone), places in touched.items():
         frames = [system.frame(contacts[i].frame, contacts[i].kind) for i in places]
         for body in points_by_body(system, frames):
             members = tuple(places[k] for k in body.members)
             frame = body.frame
             if other:
                 frame = _seen_from(system, frame, contacts[members[0]], kind)
-            groups.append(ContactGroup(members, frame, body.arms))
+            groups.append(ContactGroup(members, frame, body.arms, slides=alone >= 0))
     if wrenches:
         groups = [_with_sole(system, group, contacts) for group in groups]
         if not any(group.sole for group in groups):
@@ -156,6 +166,7 @@ def contact_rows(
     *,
     damping: float,
     internal: bool,
+    sliding: Mapping[int, tuple[float | ca.SX, float]],
 ) -> ContactRows:
     """Return the rows of all contacts at a state.
 
@@ -167,10 +178,13 @@ def contact_rows(
         state: q, v.
         damping: rate, 1/s, at which a velocity of an active contact decays.
         internal: give each body with redundant points its internal forces.
+        sliding: friction and least speed, m/s, of each contact that slides.
     """
     nv, nc = system.nv, on.numel()
     parts = [
-        _group_rows(group, [axes[i] for i in group.members], on, state, damping, internal)
+        _sliding_rows(group, axes[group.members[0]], on, state, damping, sliding)
+        if group.slides
+        else _group_rows(group, [axes[i] for i in group.members], on, state, damping, internal)
         for group in groups
     ]
     J = ca.vertcat(ca.SX(0, nv), *(part.J for part in parts))
@@ -178,12 +192,16 @@ def contact_rows(
     c = ca.vertcat(ca.SX(0, 1), *(part.c for part in parts))
     of_lam = ca.SX(3 * nc, J.shape[0])
     of_w = ca.SX(3 * nc, sum(part.of_w.shape[1] for part in parts))
+    drag, slides = ca.SX(nv, J.shape[0]), []
     row = column = 0
     for group, part in zip(groups, parts, strict=True):
         places = [3 * i + k for i in group.members for k in range(3)]
         m, w = part.J.shape[0], part.of_w.shape[1]
         of_lam[places, row : row + m] = part.of_lam
         of_w[places, column : column + w] = part.of_w
+        if group.slides:
+            drag[:, row] = part.drag
+            slides.append(row)
         row, column = row + m, column + w
     return ContactRows(
         J,
@@ -193,6 +211,8 @@ def contact_rows(
         faces,
         ca.vertcat(ca.SX(0, 1), *(part.faces_off for part in parts)),
         tuple(each for part in parts for each in part.faces_of),
+        drag,
+        tuple(slides),
     )
 
 
@@ -216,6 +236,27 @@ def _group_rows(
     if group.sole is not None:
         return _wrench_rows(group, group.sole, axes, on, (J, c, R, v), damping)
     return _shared_rows(group, axes, on, (J, c, R, v), damping, internal)
+
+
+def _sliding_rows(
+    group: ContactGroup,
+    axes: ca.DM | ca.SX,
+    on: ca.SX,
+    state: tuple[ca.SX, ca.SX],
+    damping: float,
+    sliding: Mapping[int, tuple[float | ca.SX, float]],
+) -> ContactRows:
+    """Return the row of a contact that slides; see `sliding_contacts.py`."""
+    q, v = state
+    member = group.members[0]
+    turned = ca.sparsify(axes) @ ca.SX(group.frame.jacobian(q))[:3, :]
+    row, bias = turned[0, :], ca.SX(axes[0, :]) @ ca.SX(group.frame.bias(q, v))[:3]
+    if damping:
+        bias += damping * (row @ v)
+    force = sliding_force(turned[1:, :], v, *sliding[member])
+    drag = turned[1:, :].T @ force[1:]
+    s, nothing = on[member], ca.SX(0, 1)
+    return ContactRows(s * row, s * bias, force, ca.SX(3, 0), nothing, nothing, (), drag)
 
 
 def _wrench_rows(

@@ -45,9 +45,8 @@ def joint_memory_names(setup: "Setup") -> tuple[str, ...]:
 
 
 def joint_memory(setup: "Setup", memory: ca.SX) -> ca.SX:
-    """Return these entries from the part of z before the observer's."""
-    size = len(joint_memory_names(setup))
-    return memory[memory.numel() - size :, 0]
+    """Return these entries of the state behind the safe output."""
+    return memory[setup.memory_places["plans"], 0]
 
 
 def foreseen_state(setup: "Setup", memory: ca.SX, q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -55,7 +54,7 @@ def foreseen_state(setup: "Setup", memory: ca.SX, q: ca.SX, v: ca.SX) -> tuple[c
 
     Args:
         setup: the options.
-        memory: the part of z before the observer's.
+        memory: the state behind the safe output.
         q, v: (nq,), (nv,) as they were measured.
     """
     limited, planned = setup.limited_joints, joint_memory(setup, memory)

@@ -55,7 +55,7 @@ def last_force(setup: "Setup", memory: ca.SX) -> LastForce:
     nu = setup.system.nu
     if not setup.remembers_force:
         return LastForce(ca.SX(nu, 1), ca.SX(0))
-    own = memory[len(setup.servo_memory_names) :, 0]
+    own = memory[setup.memory_places["forces"], 0]
     return LastForce(own[:nu, 0], own[nu] > 0)
 
 

@@ -1,4 +1,4 @@
-"""What a tick leaves in z for the next one: commands to servos, forces, plans, the observer."""
+"""What a tick leaves in z for the next one: commands to servos, forces, integrals, the observer."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import casadi as ca
 
 from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.contacts.force_feedback import Integrated, next_integral
+from mbcasadi.control.inverse_dynamics.contacts.load_ramp import next_unloaded
 from mbcasadi.control.inverse_dynamics.limits.actuator_limits import LastForce, slowed
 from mbcasadi.control.inverse_dynamics.limits.foreseen_joints import next_joint_memory
 from mbcasadi.control.inverse_dynamics.memory.last_force import next_force
@@ -28,6 +30,10 @@ def remembered_values(setup: "Setup", problem: Problem) -> Values:
     values = _observed_values(problem)
     if problem.planned.numel():
         values |= {"planned.memory": problem.planned}
+    if problem.integrated is not None:
+        values |= {f"integral.{key}": x for key, x in problem.integrated._asdict().items()}
+    if setup.load_ramp is not None:
+        values |= {"ramp.share": problem.unloaded, "ramp.on": problem.contacts_on}
     if setup.remembers_force:
         values |= {"force.last": problem.last.force, "force.known": problem.last.known}
     if not setup.servo_memory_names or problem.servo is None:
@@ -78,6 +84,13 @@ def next_state(
         parts.append(next_force(solved, known["p"], _unlimited(actuators), u, is_known))
     if "planned.memory" in known:
         parts.append(next_joint_memory(setup, known["planned.memory"], known["a"], solved))
+    if setup.load_ramp is not None:
+        ramp = setup.load_ramp, known["ramp.share"], known["ramp.on"], setup.period
+        parts.append(ca.if_else(known["valid"], next_unloaded(*ramp), known["ramp.share"]))
+    if setup.force_feedback is not None:
+        before = Integrated(*(known[f"integral.{key}"] for key in Integrated._fields))
+        judged = ca.logic_and(known["valid"], solved), known["bounded"]
+        parts.append(next_integral(setup.force_feedback, before, judged, setup.period))
     if setup.observer is not None:
         parts.append(
             learned_state(

@@ -11,6 +11,7 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
@@ -31,6 +32,7 @@ from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.kkt_residuals import length, positive
 from mbcasadi.qp.whitening import Whitened
 
+Array = NDArray[np.float64]
 Values = dict[str, ca.SX]
 
 ROWS = ("C_p", "C_lam", "C_w", "C_a", "lower", "upper")
@@ -113,7 +115,11 @@ class LevelJudge:
         nothing = {"J": kind(0, self.setup.system.nv), "offset": kind(0, 1), "weight": kind(0, 1)}
         weights = unit_weights(self.setup, self.scales)
         cost = Cost(
-            **nothing, **self._force_terms(carried), weights=weights, force_weight=0.0, size=size
+            **nothing,
+            **self._force_terms(carried),
+            weights=weights,
+            force_weights=self._force_weights(0.0),
+            size=size,
         )
         residual = self._residuals(carried, y, found, _Metric(gradient, size), cost)
         return worse(worse(passed["worst"], residual), self._held(carried, passed, y, zeta))
@@ -147,7 +153,7 @@ class LevelJudge:
                 of_lam, of_w = carried["cost.of_lam"], carried["cost.of_w"]
                 first = lam.numel() - of_lam.shape[1]
                 force = linalg.product(of_lam, lam[first:, 0]) + linalg.product(of_w, w)
-                root = self.setup.force_weight**0.5
+                root = float(self.setup.contact_weights[0]) ** 0.5
                 found.append(root * length(force - carried["cost.f_ref"]))
                 continue
             rows = list(level.rows)
@@ -169,6 +175,10 @@ class LevelJudge:
     def _force_terms(self, carried: Values) -> dict[str, Any]:
         return {key: carried[f"cost.{key}"] for key in ("p_ref", "of_lam", "of_w", "f_ref")}
 
+    def _force_weights(self, weight: float) -> Array:
+        """Return one weight for each component of the contact forces."""
+        return np.full(self.setup.contact_weights.size, weight)
+
     def _cost(self, carried: Values, level: Level, weight: ca.SX, size: ca.SX) -> Cost:
         """Return the cost of a level."""
         rows = list(level.rows)
@@ -179,7 +189,7 @@ class LevelJudge:
             weight=weight if rows else type(weight)(0, 1),
             **self._force_terms(carried),
             weights=ForceWeights(np.zeros(self.setup.system.nu), 0.0),
-            force_weight=self.scales.contact**2 if is_forces else 0.0,
+            force_weights=self._force_weights(self.scales.contact**2 if is_forces else 0.0),
             size=size,
         )
 

@@ -68,7 +68,7 @@ def levels_of(setup: Setup) -> tuple[Level, ...]:
         places = [names.index(name) for name in members]
         rows = tuple(int(i) for k in places for i in range(starts[k], starts[k + 1]))
         levels.append(Level(" + ".join(members), rows))
-    return (*levels, Level(FORCES, ())) if setup.force_weight else tuple(levels)
+    return (*levels, Level(FORCES, ())) if np.any(setup.contact_weights) else tuple(levels)
 
 
 def unit_weights(setup: Setup, scales: ProblemScales) -> ForceWeights:
@@ -83,7 +83,7 @@ def unit_coordinates(setup: Setup, qp: CondensedProblem) -> Whitened:
     weights, kind = unit_weights(setup, qp.scales), type(qp.condensed.t)
     of_w = qp.problem.contacts.of_w
     root = ca.DM(np.sqrt(weights.actuators))
-    if setup.force_weight:  # the level of the forces couples all unknowns
+    if np.any(setup.contact_weights):  # the level of the forces couples all unknowns
         root = ca.vertcat(root, ca.DM.ones(of_w.shape[1]) * weights.internal**0.5)
     y_ref = ca.vertcat(qp.problem.p_ref, ca.DM.zeros(of_w.shape[1]))
     return Whitened(ca.densify(y_ref), kind(ca.diag(1 / root)), weights.internal, kind(0))

@@ -1,0 +1,82 @@
+"""Contacts that slide: the normal direction is held, friction opposes the motion.
+
+Only `n·(J a + c) = 0` is a constraint; its multiplier is the normal force f_n. The tangential force
+is known from it,
+
+    f_t = -mu f_n t,   t = v_t / (|v_t|² + v_s²)^½,
+
+with the velocity v_t of the material along the surface. So the force on the mechanism is
+`(J_nᵀ - mu J_tᵀ t) f_n`, which is not the transpose of the row: the equations of motion are
+
+    M a = f + B p + Gᵀ lam + D σ,   σ = lam_s,
+
+with the multipliers lam_s of the sliding rows and `D = -mu J_tᵀ t`. With σ as further forces beside
+p, `a = T p + T_D σ + t` and `lam = -(E p + E_D σ + e)` follow as without friction, and
+
+    (I + E_D,s) σ = -(E_s p + e_s)
+
+eliminates σ, exactly and within the tick. Where the determinant of `I + E_D,s` is not positive,
+friction turns the effect of the normal force round (Painlevé's paradox): there is no safe
+answer, and the inertia counts as not definite.
+"""
+
+from collections.abc import Sequence
+
+import casadi as ca
+
+from mbcasadi import linalg
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
+from mbcasadi.linalg.scalars import in_scalars
+
+
+def sliding_force(along: ca.SX, v: ca.SX, friction: float | ca.SX, speed: float) -> ca.SX:
+    """Return the force (n, t1, t2) (3,) of a sliding contact for a normal force of 1 N.
+
+    Args:
+        along: (2, nv) rows of the tangents.
+        v: (nv,) velocity.
+        friction: Coulomb coefficient mu.
+        speed: v_s, m/s, above which the friction is that of Coulomb.
+    """
+    slip = along @ v
+    return ca.vertcat(1, -friction * slip / ca.sqrt(ca.sumsqr(slip) + speed**2))
+
+
+def with_drag(dynamics: Dynamics, drag: ca.SX, rows: Sequence[int]) -> Dynamics:
+    """Return the dynamics with the friction of sliding rows as forces behind p.
+
+    Args:
+        dynamics: of the mechanism.
+        drag: (nv, m) force by the multiplier of each row of the contacts.
+        rows: of the contacts that slide.
+    """
+    columns = [ca.densify(drag[:, row]) for row in rows]
+    return dynamics._replace(B=ca.horzcat(dynamics.B, *columns))
+
+
+def without_drag(condensed: Condensed, nu: int, rows: Sequence[int]) -> Condensed:
+    """Return what is condensed with σ eliminated; see the head of this file.
+
+    Args:
+        condensed: with the forces (p, σ).
+        nu: size of p.
+        rows: of G that slide, in the order of σ.
+    """
+    T, E, places = condensed.T, condensed.E, list(rows)
+    T_D, E_D = T[:, nu:], E[:, nu:]
+    inverse, posed = in_scalars("slide", _inverse, {"E_D": E_D[places, :]})
+    by_p = -linalg.product(inverse, E[places, :nu])
+    at_0 = -linalg.product(inverse, condensed.e[places, 0])
+    return condensed._replace(
+        T=T[:, :nu] + linalg.product(T_D, by_p),
+        t=condensed.t + linalg.product(T_D, at_0),
+        E=E[:, :nu] + linalg.product(E_D, by_p),
+        e=condensed.e + linalg.product(E_D, at_0),
+        definite=ca.fmin(condensed.definite, posed),
+    )
+
+
+def _inverse(given: dict[str, ca.SX]) -> list[ca.SX]:
+    """Return `(I + E_D,s)⁻¹` and the determinant of what is inverted."""
+    K = ca.densify(given["E_D"]) + ca.SX.eye(given["E_D"].shape[0])
+    return [ca.inv(ca.densify(K)), ca.det(ca.densify(K))]

@@ -1,0 +1,128 @@
+"""Dry friction of joints, counted as a force that opposes the motion.
+
+The equations of a model have viscous friction only; `frictionloss` is a force of the plant. Counted
+for a joint with the loss F,
+
+    f = -share F ω / (ω² + ω_s²)^½,
+
+with the measured velocity ω, or the one that a task's reference asks for. The measured one is right
+while the joint moves; at rest it says nothing, and below ω_s the law sees a viscous friction
+F / ω_s. The desired one also breaks a joint loose. More than the true loss would drive the joint,
+so the share is at most one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+
+from mbcasadi.argument_kinds import require_fields
+from mbcasadi.errors import ProblemError
+from mbcasadi.shapes import number, require_name, require_positive
+from mbcasadi.system import System
+
+if TYPE_CHECKING:
+    from mbcasadi.control.inverse_dynamics.options import Setup
+
+SCALAR = ("hinge", "slide")
+
+
+@dataclass(frozen=True)
+class FrictionLoss:
+    """Dry friction that is counted; see the head of this file.
+
+    Args:
+        losses: N or N m by the joint's name; None for `frictionloss` of the model's joints.
+        speed: ω_s, rad/s or m/s, from which on the friction is dry.
+        share: of the losses, above 0 and at most 1.
+        task: a `PostureTask` whose reference has the velocity; "" for the measured one.
+
+    Raises:
+        ProblemError: numbers out of these ranges.
+    """
+
+    losses: Mapping[str, float] | None = None
+    speed: float = 0.02
+    share: float = 1.0
+    task: str = ""
+
+    def __post_init__(self) -> None:
+        require_fields(self)
+        require_positive(speed=self.speed, share=self.share)
+        if self.share > 1:
+            raise ProblemError(f"share = {self.share} of the friction; expected at most 1")
+        for name, loss in (self.losses or {}).items():
+            if not 0 <= number(f"loss of '{name}'", loss) < np.inf:
+                raise ProblemError(f"loss of '{name}' = {loss}; expected zero or more, N or N m")
+
+
+def losses_of(system: System, friction: FrictionLoss) -> dict[str, tuple[int, float]]:
+    """Return dof and loss, N or N m, of each joint that has one.
+
+    Raises:
+        ProblemError: a system without joints, a joint that is no hinge or slide, no loss at all.
+        UnknownNameError: no such joint.
+    """
+    if system.tree is None:
+        raise ProblemError(
+            f"'{system.name}' is given by equations and has no joints; expected a model that was "
+            "read for friction_loss, or dry friction in the equations"
+        )
+    joints = {joint.name: joint for joint in system.tree.joints}
+    given = friction.losses
+    if given is None:
+        given = {name: joint.friction_loss for name, joint in joints.items() if joint.friction_loss}
+    found = {}
+    for name, loss in given.items():
+        require_name("joint", name, list(joints))
+        if joints[name].kind not in SCALAR:
+            raise ProblemError(
+                f"joint '{name}' is a {joints[name].kind} joint; expected a hinge or slide for a "
+                "friction loss"
+            )
+        found[name] = joints[name].dof, float(loss)
+    if not found:
+        raise ProblemError(
+            f"no joint of '{system.name}' has a frictionloss; expected losses by joint"
+        )
+    return found
+
+
+def require_losses(setup: "Setup") -> None:
+    """Raise unless joints and task of the friction exist.
+
+    Raises:
+        ProblemError, UnknownNameError: as in `losses_of`; no such task with velocities of joints.
+    """
+    friction = setup.friction_loss
+    if friction is None:
+        return
+    losses_of(setup.system, friction)
+    if friction.task:
+        tasks = [slot.name[:-2] for slot in setup.slots if slot.name.endswith(".v")]
+        require_name("task with velocities of joints", friction.task, tasks)
+
+
+def friction_force(setup: "Setup", v: ca.SX, ref: ca.SX) -> ca.SX:
+    """Return the force (nv,) of dry friction.
+
+    Args:
+        setup: the options.
+        v: (nv,) measured velocity.
+        ref: (nref,) reference.
+    """
+    friction, force = setup.friction_loss, ca.SX(setup.system.nv, 1)
+    if friction is None:
+        return force
+    desired: dict[str, ca.SX] = {}
+    if friction.task:
+        name = f"{friction.task}.v"
+        names = next(slot.components for slot in setup.slots if slot.name == name)
+        desired = dict(zip(names, ca.vertsplit(ref[setup.reference[name], 0]), strict=True))
+    for joint, (dof, loss) in losses_of(setup.system, friction).items():
+        speed = desired.get(joint, v[dof])
+        smooth = ca.sqrt(speed**2 + friction.speed**2)
+        force[dof] = -friction.share * loss * speed / smooth
+    return force

@@ -1,0 +1,60 @@
+"""The forces of the plant's contacts at the contacts of a controller."""
+
+from collections.abc import Sequence
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbcasadi.description import Contact
+from mbcasadi.errors import ProblemError
+from mbcasadi.plant import ContactForce, Plant
+from mbcasadi.qp.friction_cone import contact_axes
+
+Array = NDArray[np.float64]
+FrameKind = Literal["site", "body", "geom"]
+KINDS: tuple[FrameKind, ...] = ("site", "body", "geom")
+
+
+def measured_forces(contacts: Sequence[Contact], plant: Plant) -> Array:
+    """Return the forces (3 nc,) on the contacts: n, t1, t2 of each, N.
+
+    The axes are those of the contact's own normal, in the world or in the body that is touched.
+
+    Args:
+        contacts: of the controller.
+        plant: evaluated at its state.
+    """
+    measured = measured_contacts(contacts, plant)
+    force = np.zeros((len(contacts), 3))
+    for k, contact in enumerate(contacts):
+        axes = contact_axes(np.asarray(contact.normal, dtype=float))
+        if contact.other:
+            axes = axes @ plant.frame_rotation(contact.other, cast(FrameKind, contact.other_kind)).T
+        force[k] = axes @ measured[contact.kind, contact.frame][0].force
+    return force.ravel()
+
+
+def measured_contacts(
+    contacts: Sequence[Contact], plant: Plant
+) -> dict[tuple[str, str], tuple[ContactForce, Array]]:
+    """Return the force on each contact and where it is, by kind and name.
+
+    Raises:
+        ProblemError: a contact of the kind "contact" without its place.
+    """
+    measured: dict[tuple[str, str], tuple[ContactForce, Array]] = {}
+    for kind in KINDS:
+        names = [contact.frame for contact in contacts if contact.kind == kind]
+        for name, force in plant.contact_forces(names, kind).items():
+            measured[kind, name] = force, plant.frame_position(name, kind)
+    places = {}
+    for contact in (contact for contact in contacts if contact.kind == "contact"):
+        if contact.place is None:
+            raise ProblemError(
+                f"contact {contact.frame!r} has no place on a body; expected one of "
+                "mb.contacts_of(...), by its method as_contact"
+            )
+        places[contact.frame] = contact.place
+    at_places = plant.contact_forces_at(places)
+    return measured | {("contact", name): found for name, found in at_places.items()}
