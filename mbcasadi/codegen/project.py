@@ -38,6 +38,9 @@ class CProject:
     manifest: Manifest
     progress: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        return f"CProject('{self.name}', {self.operations} operations, in {str(self.folder)!r})"
+
     @property
     def source(self) -> Path:
         """The C file."""
@@ -107,7 +110,9 @@ class CProject:
 
     @checked
     def step(self, memory: Memory, inputs: Mapping[str, ArrayLike]) -> dict[str, Array]:
-        """Call the C's step: one whole tick. Inputs that are missing count as zeros.
+        """Call the C's step: one whole tick.
+
+        Inputs that are missing count as zeros, tuning as its defaults.
 
         Returns:
             all outputs by name, their nonzeros column by column.

@@ -134,6 +134,8 @@ def run_timing(
 def input_record(manifest: Manifest, inputs: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
     """Return the inputs side by side, one row for each tick.
 
+    What is missing counts as in C: tuning as its defaults, all else as zeros.
+
     Raises:
         ShapeError: a size does not fit, or two records have different lengths.
         UnknownNameError: an input is not the law's.
@@ -143,12 +145,13 @@ def input_record(manifest: Manifest, inputs: Mapping[str, ArrayLike]) -> NDArray
         require_name("input", name, [s["name"] for s in signals])
     arrays = {k: np.atleast_2d(real_array(k, v)) for k, v in inputs.items()}
     ticks = max((len(a) for a in arrays.values()), default=1)
+    missing = {"tuning": np.array([[entry["default"] for entry in manifest["tuning"]]])}
     columns = []
     for signal in signals:
         name, size = signal["name"], signal["size"]
         if name == "z" and name not in arrays and manifest["z0"]:
             continue
-        array = arrays.get(name, np.zeros((1, size)))
+        array = arrays.get(name, missing.get(name, np.zeros((1, size))))
         if array.ndim != 2 or array.shape[1] != size or len(array) not in {1, ticks}:
             raise ShapeError(f"{name} has shape {array.shape}, expected ({ticks}, {size})")
         columns.append(np.broadcast_to(array, (ticks, size)))

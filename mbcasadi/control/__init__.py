@@ -30,7 +30,7 @@ from mbcasadi.control.tasks.function_task import FunctionTask
 from mbcasadi.control.tasks.momentum_task import MomentumTask
 from mbcasadi.control.tasks.output_task import OutputTask
 from mbcasadi.control.tasks.posture_task import PostureTask
-from mbcasadi.control.tasks.task import Gains, Slot, Task, TaskRows
+from mbcasadi.control.tasks.task import Gains, Residual, Slot, Task, TaskRows
 
 __all__ = [
     "ActuatorLimits",
@@ -57,6 +57,7 @@ __all__ = [
     "OutputTask",
     "PostureTask",
     "ProposedGains",
+    "Residual",
     "Slot",
     "SoftLimit",
     "Task",

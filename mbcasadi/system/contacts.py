@@ -23,6 +23,9 @@ Array = NDArray[np.float64]
 GROUNDS = ("plane", "sphere", "capsule", "cylinder", "box")
 """Kinds of geoms that some other kind has a formula with, and that can be fixed to the world."""
 
+SHOWN_PAIRS = 8
+"""Pairs of geoms that a `repr` names."""
+
 
 @dataclass(frozen=True)
 class LeftOut:
@@ -50,6 +53,13 @@ class GeometryContacts(Sequence[GeometryContact]):
     contacts: tuple[GeometryContact, ...]
     left_out: tuple[LeftOut, ...]
 
+    def __repr__(self) -> str:
+        pairs = dict.fromkeys(f"{c.geom2} on {c.geom1}" for c in self.contacts)
+        more = f", ... {len(pairs) - SHOWN_PAIRS} more" if len(pairs) > SHOWN_PAIRS else ""
+        shown = ", ".join(list(pairs)[:SHOWN_PAIRS]) + more
+        without = f"; {len(self.left_out)} pairs left out" if self.left_out else ""
+        return f"GeometryContacts({len(self)} points: {shown}{without})"
+
     @overload
     def __getitem__(self, index: int) -> GeometryContact: ...
     @overload
@@ -73,6 +83,7 @@ def contacts_of(
     bodies: Sequence[str] | None = None,
     ground: str | None = None,
     *,
+    geoms: Sequence[str] | None = None,
     q: ArrayLike | None = None,
 ) -> GeometryContacts:
     """Return the contacts of a model's geometry: gaps, points, normals, friction and Jacobians.
@@ -87,6 +98,8 @@ def contacts_of(
         system: read from a model.
         bodies: only pairs with a geom of one of these bodies; None for all.
         ground: only pairs with this geom, which is fixed to the world; None for all.
+        geoms: only pairs with one of these geoms, as the feet among other geoms of a calf; None for
+            all.
         q: (nq,) configuration at which the sides are chosen that touch a plane: of a box the four
             corners of the face that looks most towards it; of a cylinder three points of the rim
             where it stands within 30°, else the lowest points of both rims. By default the authored
@@ -98,8 +111,8 @@ def contacts_of(
     Raises:
         UnknownNameError: no such body or geom; the message lists the valid names.
         UnsupportedFeatureError: the ground is of a kind without any formula.
-        ProblemError: the system has no geometry; the ground is not fixed to the world; or bodies
-            or ground are named and nothing of them may touch.
+        ProblemError: the system has no geometry; the ground is not fixed to the world; or bodies,
+            ground or geoms are named and nothing of them may touch.
         ShapeError: q has the wrong shape.
     """
     tree = system.tree
@@ -111,14 +124,19 @@ def contacts_of(
     names = [body.name for body in tree.bodies]
     for body in bodies or ():
         require_name("body", body, names)
+    for geom in geoms or ():
+        require_name("geom", geom, [each.name for each in tree.geoms])
     if ground is not None:
         _require_ground(tree, ground)
-    chosen = [pair for pair in touching_pairs(tree) if _is_chosen(tree, pair, bodies, ground)]
-    if not chosen and not (bodies is None and ground is None):
+    chosen = [
+        pair for pair in touching_pairs(tree) if _is_chosen(tree, pair, bodies, ground, geoms)
+    ]
+    if not chosen and not (bodies is None and ground is None and geoms is None):
         of_bodies = "any body" if bodies is None else ", ".join(map(repr, bodies)) or "no body"
+        of_geoms = "no geom" if geoms is None else f"none of {', '.join(map(repr, geoms))}"
         on = "another geom" if ground is None else repr(ground)
         raise ProblemError(
-            f"no geom of {of_bodies} may touch {on}; expected geoms that MuJoCo lets touch: see "
+            f"{of_geoms} of {of_bodies} may touch {on}; expected geoms that MuJoCo lets touch: see "
             "contype, conaffinity, <exclude> and <pair>, and read the file that holds the floor"
         )
     at = column("q", tree.q0 if q is None else q, tree.nq)
@@ -147,12 +165,17 @@ def _require_ground(tree: RigidTree, ground: str) -> None:
 
 
 def _is_chosen(
-    tree: RigidTree, pair: TouchingPair, bodies: Sequence[str] | None, ground: str | None
+    tree: RigidTree,
+    pair: TouchingPair,
+    bodies: Sequence[str] | None,
+    ground: str | None,
+    geoms: Sequence[str] | None,
 ) -> bool:
-    """Return whether a pair has a geom of one of the bodies, and the ground."""
-    geoms = (pair.first, pair.second)
-    of_bodies = bodies is None or any(tree.bodies[geom.body].name in bodies for geom in geoms)
-    return of_bodies and (ground is None or any(geom.name == ground for geom in geoms))
+    """Return whether a pair has a geom of one of the bodies, the ground, and one of the geoms."""
+    both = (pair.first, pair.second)
+    of_bodies = bodies is None or any(tree.bodies[geom.body].name in bodies for geom in both)
+    on_ground = ground is None or any(geom.name == ground for geom in both)
+    return of_bodies and on_ground and (geoms is None or any(geom.name in geoms for geom in both))
 
 
 def _contacts_of_pair(

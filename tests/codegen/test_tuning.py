@@ -44,6 +44,12 @@ def laws(tmp_path_factory):
     return law, project, project.load(flags=("-O0",))
 
 
+def test_the_repr_of_an_export_is_one_line(laws):
+    project = laws[1]
+    expected = f"CProject('pd', {project.operations} operations, in '{project.folder}')"
+    assert repr(project) == expected
+
+
 def test_inputs_stand_in_the_order_of_the_contract(laws):
     law, project, _ = laws
     assert law.function.name_in() == ["q", "v", "ref", "tuning", "z"]
@@ -107,6 +113,12 @@ int main(void) {
     expected = law.function(0.1, 0.2, REF, law.controller.default_tuning, [])
     assert status == 0
     assert abs(u - float(expected[0])) < SAME
+
+
+def test_ticks_are_timed_with_the_defaults(laws):
+    state = {"q": 0.1, "v": 0.2, "ref": REF}
+    assert laws[1].time(state, flags=("-O0",)).status[0] == Status.SOLVED
+    assert laws[1].time(state | {"tuning": [-1.0, 4.0]}, flags=("-O0",)).status[0] == 3
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ def calls_of_systems():
             "system": ex.quadruped(),
             "bodies": ["FL_foot"],
             "ground": "floor",
+            "geoms": ["FL"],
             "q": ex.stand(),
         },
         "GeometryContact.as_contact": {"self": ex.foot_of_geometry()},

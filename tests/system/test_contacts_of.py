@@ -91,6 +91,20 @@ def test_bodies_and_ground_choose_pairs(filters):
     assert of_d[0:1] == tuple(of_d)[:1]
 
 
+def test_geoms_choose_pairs_and_the_repr_names_them(filters):
+    on_floor = mb.contacts_of(filters, ground="floor", geoms=["b1", "d1"])
+    assert [contact.geom2 for contact in on_floor] == ["b1", "b1", "d1"]
+    assert repr(on_floor) == "GeometryContacts(3 points: b1 on floor, d1 on floor)"
+    every = repr(mb.contacts_of(filters))
+    assert every.endswith(" more)")
+    assert "\n" not in every
+    assert len(every) < 300
+    with pytest.raises(UnknownNameError, match="unknown geom 'sole'; valid: 'floor', 'post'"):
+        mb.contacts_of(filters, geoms=["sole"])
+    with pytest.raises(ProblemError, match="none of 'floor' of any body may touch 'post'"):
+        mb.contacts_of(filters, ground="post", geoms=["floor"])
+
+
 def test_names_that_the_model_lacks_are_named(filters):
     with pytest.raises(UnknownNameError, match="unknown body 'leg'; valid: 'world', 'a', "):
         mb.contacts_of(filters, bodies=["leg"])

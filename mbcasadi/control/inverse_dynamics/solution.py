@@ -47,6 +47,11 @@ class CondensedQP(NamedTuple):
     t: Array
     cones: int = 0
 
+    def __repr__(self) -> str:
+        m, n = self.A_qp.shape
+        cones = f", {self.cones} cones" if self.cones else ""
+        return f"CondensedQP({n} unknowns, {m} rows{cones})"
+
     @classmethod
     @checked
     def of(
@@ -113,6 +118,13 @@ class InverseDynamicsSolution:
     def solved(self) -> bool:
         """Whether the solution passed all checks."""
         return self.status == Status.SOLVED
+
+    def __repr__(self) -> str:
+        u = np.array2string(self.u, precision=3, suppress_small=True, max_line_width=10**6)
+        return (
+            f"InverseDynamicsSolution({self.status_text}, u={u}, "
+            f"largest residual {max(self.residual, default=0.0):.1e})"
+        )
 
     def residuals(self) -> dict[str, float]:
         """Return the residuals by name."""

@@ -72,6 +72,18 @@ def test_switching_a_foot_off_is_the_same_as_building_without_it():
         np.testing.assert_allclose(masked.u, without.u, atol=SAME * np.abs(without.u).max())
 
 
+def test_the_repr_of_a_solution_is_one_line():
+    law = quadruped_controller()
+    home = law.system.tree.keyframes["stand"]
+    solution = law.solve(home, [0.0] * law.system.nv, law.reference_at(home))
+    shown = repr(solution)
+    assert shown.startswith("InverseDynamicsSolution(solved, u=[")
+    assert "\n" not in shown
+    assert len(shown) < 250
+    m, n = solution.problem.A_qp.shape
+    assert repr(solution.problem) == f"CondensedQP({n} unknowns, {m} rows)"
+
+
 def test_switching_points_of_a_sole_off_is_the_same_as_building_without_them():
     rng = np.random.default_rng(2)
     system = system_of("humanoid")
