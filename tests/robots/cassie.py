@@ -1,4 +1,4 @@
-"""Cassie stands, squats and is pushed: six rods close loops in its legs, its feet are capsules."""
+"""Cassie stands: rods close loops in its legs, which have springs; its feet are capsules."""
 
 from functools import cache
 
@@ -20,7 +20,6 @@ from robots.references import Array
 PERIOD = 0.002  # s
 FEET = ("left-foot", "right-foot")
 SPRINGS = ("left-shin", "left-heel-spring", "right-shin", "right-heel-spring")
-DEEP, RATE = 0.1, 0.5  # m, Hz, of the squat
 
 
 def model_on_floor(rigid: bool) -> mujoco.MjSpec:

@@ -26,7 +26,6 @@ SOLE = (
     (0.12, 0.03, -0.035),
     (0.12, -0.03, -0.035),
 )
-MIDDLE = np.mean(SOLE, axis=0)
 SIDES = ("left", "right")
 KNEES = 0.4  # rad, of the pose that it stands in
 DEEP, RATE = 0.12, 0.5  # m, Hz, of the squat
@@ -44,21 +43,14 @@ class Standing:
     q0: Array
 
 
-def model_on_floor(share: float = 1.0) -> mujoco.MjSpec:
-    """Return the robot on a floor, with sites on the corners of a share of its soles."""
+def model_on_floor() -> mujoco.MjSpec:
+    """Return the robot on a floor, with sites on the corners of its soles."""
     spec = mujoco.MjSpec.from_file(str(robot("men__unitree_g1__g1")))
     spec.worldbody.add_geom(name=FLOOR, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], condim=3)
     for side in SIDES:
         for k, place in enumerate(SOLE):
-            spec.body(f"{side}_ankle_roll_link").add_site(
-                name=f"{side}_{k}", pos=shrunk(place, share)
-            )
+            spec.body(f"{side}_ankle_roll_link").add_site(name=f"{side}_{k}", pos=place)
     return spec
-
-
-def shrunk(place: tuple[float, float, float], share: float) -> Array:
-    """Return a corner, moved towards the middle of the sole."""
-    return MIDDLE + share * (np.array(place) - MIDDLE)
 
 
 def bent_pose(system: mb.System, knees: float = KNEES) -> Array:

@@ -70,7 +70,8 @@ class Row(NamedTuple):
 
     def __str__(self) -> str:
         """Return the line in Markdown."""
-        numbers = f"{self.steady:.2f} | {self.goal:g} | {self.after:.2f} | {self.solved:.1%}"
+        after = "" if np.isnan(self.after) else f"{self.after:.2f}"
+        numbers = f"{self.steady:.2f} | {self.goal:g} | {after} | {self.solved:.1%}"
         verdict = "yes" if self.reached else "no"
         names = f"{self.robot} | {self.task} | {self.condition}"
         return f"| {names} | {numbers} | {1e3 * self.beyond:.2f} | {verdict} |"

@@ -13,13 +13,11 @@ from robots.humanoid import SIDES, SOLE, bent_pose, model_on_floor
 from robots.references import Array
 
 FAST, SLOW, HORIZON = 0.002, 0.03, 16  # s, s, samples
+KNEES = 0.6  # rad
+PERIOD, DUTY = 0.7, 0.6  # s, of a stride; share on the ground
 STATE = [100.0, 100, 50, 100, 100, 300, 1, 1, 1, 5, 5, 5]  # weights of rpy, p, ω, v
 FORCE = 1e-5  # weight, 1/N²
 STIFF, DAMPED = [0, 0, 200, 200, 200, 100], [5, 5, 28, 28, 28, 20]  # of the pelvis, 1/s², 1/s
-
-
-SOLE_SHARE = 0.7
-"""Of the sole that the laws know: what is left keeps the foot from tipping over its edge."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +31,11 @@ class Walk:
     q0: Array
 
 
-def walk(
-    surfaces=True,
-    period=0.7,
-    duty=0.6,
-    feedback=0.1,
-    height=0.05,
-    reach=0.3,
-    knees=0.6,
-    force_weight=1e-3,
-    depth=0.0,
-) -> Walk:
+def walk() -> Walk:
     """Return the walking robot."""
-    model = model_on_floor(SOLE_SHARE)
+    model = model_on_floor()
     system = mb.read_mjcf(model)
-    q0 = bent_pose(system, knees)
+    q0 = bent_pose(system, KNEES)
     names = [f"{side}_{k}" for side in SIDES for k in range(len(SOLE))]
     corners = [mb.Contact(name, friction=0.6, sides=4) for name in names]
     body = single_rigid_body(system, corners, q0)
@@ -64,16 +52,16 @@ def walk(
         system,
         tasks,
         corners,
-        internal_forces="wrench" if surfaces else "body",
-        force_weight=force_weight,
+        internal_forces="wrench",
+        force_weight=1e-3,
         force_reference=True,
         joint_limits=JointLimits(),
         contact_damping=20.0,
         period=FAST,
         delay=1,
     )
-    gait = Gait(period, duty, (0.0,) * len(SOLE) + (0.5,) * len(SOLE), start=1.0)
-    swing = SwingParameters(height=height, feedback=feedback, reach=reach, ground_penetration=depth)
+    gait = Gait(PERIOD, DUTY, (0.0,) * len(SOLE) + (0.5,) * len(SOLE), start=1.0)
+    swing = SwingParameters(height=0.05, feedback=0.1, reach=0.3)
     return Walk(law, mpc, walking_planner(law, mpc, gait, q0, stepping=swing), model, q0)
 
 

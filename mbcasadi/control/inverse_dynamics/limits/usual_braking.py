@@ -58,7 +58,8 @@ def _strength(system: System, q: Array, ranges: Ranges, sign: float) -> Array:
     """Return the largest force (nv,) along a direction, 1 or -1, of controls within their range."""
     rest, act = np.zeros(system.nv), [np.zeros(system.na)] if system.na else []
     ends = [np.array(system.actuator_force(q, rest, u, *act)).ravel() for u in ranges.ctrl.T]
-    return np.asarray(np.maximum(np.max(sign * np.array(ends), axis=0), 0.0))
+    strength: Array = np.maximum(np.max(sign * np.array(ends), axis=0), 0.0)
+    return strength
 
 
 def _summed_limits(system: System) -> Array:
