@@ -16,13 +16,13 @@ from mbcasadi.control import (
     SoftLimit,
 )
 from mbcasadi.validation import Recording
-from robot_table.circles import IIWA, Arm
-from robot_table.row import Figure
+from robots.arms.circles import IIWA, Arm
+from robots.arms.row import Figure
 
 PERIOD, DELAY, MASS = 0.002, 1, 0.1
 KP, POSTURE_KP = 400.0, 25.0  # 1/s²
 SPEED, AMPLITUDE = 3.0, 0.4  # m/s, m: 22 m/s² at the ends
-FAST, EACH, BACK = 3.0, 1.5, 2.0  # s: to and fro, in each direction beyond reach, at home again
+FAST, EACH, BACK = 3.0, 1.5, 2.0  # s: there and back, in each direction beyond reach, at home again
 FAR = 2.0  # m from home
 DIRECTIONS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, -1, 0]])
 DURATION = FAST + EACH * len(DIRECTIONS) + BACK
@@ -35,7 +35,7 @@ Reference = Callable[[float], np.ndarray]
 
 
 def path(law: InverseDynamicsQP, q0: np.ndarray, frame: str) -> Reference:
-    """Return the reference: to and fro along y, then out and back at 3 m/s, then at rest."""
+    """Return the reference: there and back along y, then out and back at 3 m/s, then at rest."""
     rest = law.reference_at(q0)
     place, speed, change = (
         law.reference[f"{frame}.{part}"] for part in ("position", "velocity", "acceleration")

@@ -14,7 +14,7 @@ from support.corpora import robot
 import mbcasadi as mb
 from mbcasadi.control import InverseDynamicsQP, JointLimits, PostureTask
 from mbcasadi.validation import Recording, ScenarioOptions
-from robot_table.row import Figure
+from robots.arms.row import Figure
 
 GRIPPER = "men__robotiq_2f85__2f85"
 PERIOD, STEP, DELAY, MASS = 2e-3, 1e-3, 1, 0.1

@@ -5,15 +5,15 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 
-from robot_table import circles, gripper, reach, stewart
-from robot_table.row import HEAD
+from robots.arms import circles, gripper, reach, stewart
+from robots.arms.row import HEAD
 
 ROWS = {"circles": circles, "reach": reach, "gripper": gripper, "stewart": stewart}
 
 
 def main() -> int:
     """Return the exit status."""
-    parser = argparse.ArgumentParser(prog="robot_table", description=__doc__)
+    parser = argparse.ArgumentParser(prog="robots.arms", description=__doc__)
     parser.add_argument("--only", nargs="*", choices=ROWS, default=list(ROWS))
     missed = 0
     given = parser.parse_args()

@@ -9,13 +9,13 @@ somewhere, while all seven together keep their rank.
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
+import mujoco
 import numpy as np
 
 import mbcasadi as mb
 from mbcasadi.control import DisturbanceObserver, FrameTask, InverseDynamicsQP, JointLimits
-from mbcasadi.plant import Plant
 from mbcasadi.validation import Recording
-from robot_table.row import Figure
+from robots.arms.row import Figure
 
 Array = np.ndarray
 
@@ -155,15 +155,22 @@ def run(count: int, duration: float = DURATION) -> Recording:
     return report.runs[0].recording
 
 
-def turned_configuration(system: mb.System, text: str, yaw: float) -> Array:
+def turned_configuration(text: str, yaw: float) -> Array:
     """Return the configuration in which the platform is turned to this yaw, its loops closed."""
-    plant = Plant(text)
-    plant.reset(np.array(system.tree.q0))
-    for share in np.linspace(0, 1, 21)[1:]:  # in small steps: legs follow the platform
-        angle, pose = share * (yaw + TURN / 2), plant.q
-        pose[:7] = [0, 0, HEIGHT, np.cos(angle / 2), 0, 0, np.sin(angle / 2)]
-        plant.reset(pose)
-    return plant.q
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    J = np.zeros((3, model.nv))
+    for share in np.linspace(0, 1, 21)[1:]:  # in small steps: Newton's method stays near
+        angle = share * (yaw + TURN / 2)
+        data.qpos[:7] = [0, 0, HEIGHT, np.cos(angle / 2), 0, 0, np.sin(angle / 2)]
+        for _ in range(6):
+            mujoco.mj_forward(model, data)
+            for i in range((model.nv - 6) // 3):
+                gap = data.site(f"corner{i}").xpos - data.site(f"tip{i}").xpos
+                mujoco.mj_jacSite(model, data, J, None, model.site(f"tip{i}").id)
+                joints = slice(6 + 3 * i, 9 + 3 * i)
+                data.qpos[7 + 3 * i : 10 + 3 * i] += np.linalg.solve(J[:, joints], gap)
+    return np.array(data.qpos)
 
 
 def singular_choices() -> int:

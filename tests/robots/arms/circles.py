@@ -16,7 +16,7 @@ from mbcasadi.control import (
     PostureTask,
 )
 from mbcasadi.validation import Recording
-from robot_table.row import Figure
+from robots.arms.row import Figure
 
 RADIUS, SPEED = 0.15, 1.1  # m, m/s
 PERIOD, DURATION = 0.002, 5.0  # s
