@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from mbcasadi.description.qp_stages import (
     CONE_ROWS,
@@ -161,9 +161,9 @@ def are_wide(directions: Sequence[Array | None]) -> bool:
 
 def back_substitution(R: Array, v: Array) -> Array:
     """Return `R⁻¹ v`, R upper triangular."""
-    return np.asarray(solve_triangular(R, v) if v.size else v)
+    return np.asarray(scipy.linalg.solve_triangular(R, v) if v.size else v)
 
 
 def forward_substitution(R: Array, v: Array) -> Array:
     """Return `R⁻ᵀ v`."""
-    return np.asarray(solve_triangular(R, v, trans="T") if v.size else v)
+    return np.asarray(scipy.linalg.solve_triangular(R, v, trans="T") if v.size else v)

@@ -12,8 +12,8 @@ The sole's own axes stand for those of the ground: a foot that is flat on it has
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, QhullError
 
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
@@ -95,8 +95,8 @@ def wrench_cone(arms: Array, axes: Array, edges: Array) -> Array:
     to_axes[3:] /= size  # moments as forces
     rays = np.array([np.r_[f, np.cross(r, f)] for r in arms for f in forces]) @ to_axes.T
     try:
-        hull = ConvexHull(rays[:, 1:])
-    except QhullError as error:
+        hull = scipy.spatial.ConvexHull(rays[:, 1:])
+    except scipy.spatial.QhullError as error:
         raise ProblemError(f"no wrench cone of {len(arms)} points: {error}") from error
     order = np.lexsort(hull.equations.T[::-1])
     rows: list[Array] = []

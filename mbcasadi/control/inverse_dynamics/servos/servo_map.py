@@ -25,8 +25,8 @@ is between `½ h kd` (heavy) and `h kd` (light).
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import expm
 
 Array = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ def step_matrix(servo: Coordinate, rule: str, step: float) -> Array:
     damping = (servo.kd + servo.damping) / servo.inertia
     A = np.array([[0.0, 1.0, 0.0], [-stiffness, -damping, 1.0], [0.0, 0.0, 0.0]])
     if rule == "continuous":
-        return np.asarray(expm(A * step))
+        return np.asarray(scipy.linalg.expm(A * step))
     if rule == "rk4":
         term, total = np.eye(3), np.eye(3)
         for k in range(1, RK4_ORDER + 1):
