@@ -8,6 +8,7 @@ as they are, once for all together.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -118,7 +119,7 @@ class Loop:
         places = np.concatenate([[0], np.cumsum(waits + 1)]) + nx
         n, n_c = int(places[-1]), A_c.shape[0]
         whole = np.zeros((n + n_c, n + n_c), dtype=complex)
-        whole[:nx, :nx] = scipy.linalg.expm(self.A * h)
+        whole[:nx, :nx] = self._periods[0][0]
         for i, (wait, first) in enumerate(zip(waits, places[:-1], strict=True)):
             old, new = self._two_holds(i, rest[i])
             line = np.zeros(n + n_c, dtype=complex)  # the control of this tick
@@ -132,10 +133,16 @@ class Loop:
 
     def _two_holds(self, i: int, rest: float) -> tuple[Array, Array]:
         """Return the effect of the control before and behind its change, `rest` s into a period."""
-        flow, new = self._hold(i, self.period - rest)
         if rest == 0:
+            new = self._periods[i][1]
             return 0 * new, new
+        flow, new = self._hold(i, self.period - rest)
         return flow @ self._hold(i, rest)[1], new
+
+    @cached_property
+    def _periods(self) -> list[tuple[Array, Array]]:
+        """`_hold` of each control over one period."""
+        return [self._hold(i, self.period) for i in range(len(self.names))]
 
     def _hold(self, i: int, time: float) -> tuple[Array, Array]:
         """Return the flow of the plant over a time, s, and the effect of a held control."""
