@@ -23,7 +23,7 @@ def test_the_exported_levels_are_those_in_sequence_and_of_the_function_from_any_
     exported = export_c(law, tmp_path / "law").load()
     system, seen = law.system, set()
     judged = 0
-    for k in range(40):
+    for k in range(28):
         q, v = stand(system, rng, spread=0.1, speed=0.5, key="stand")
         v *= 20.0 if k % 7 == 0 else 1.0
         v[k % 18] = np.nan if k % 13 == 5 else v[k % 18]
@@ -43,7 +43,7 @@ def test_the_exported_levels_are_those_in_sequence_and_of_the_function_from_any_
             if min(sequence.weakest) > WEAK:
                 assert max(found) <= ROW, (k, found)
                 judged += 1
-    assert judged >= 15
+    assert judged >= 10
     assert {Status.SOLVED, Status.BAD_INPUT} <= seen
 
 
