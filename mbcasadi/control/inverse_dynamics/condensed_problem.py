@@ -14,12 +14,9 @@ from mbcasadi.control.inverse_dynamics.condensed_dynamics import (
 )
 from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import with_drag, without_drag
 from mbcasadi.control.inverse_dynamics.load_sharing import SharedLoads, share_loads
+from mbcasadi.control.inverse_dynamics.objective import ForceWeights, objective
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.problem import (
-    ForceWeights,
-    Problem,
-    objective,
-)
+from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import reachable
 from mbcasadi.linalg.scalars import in_scalars

@@ -18,14 +18,12 @@ from mbcasadi.control.inverse_dynamics.explaining.explanation import (
 )
 from mbcasadi.control.inverse_dynamics.inspection import inspection_fun, monitor_fun
 from mbcasadi.control.inverse_dynamics.instant import InstantNLP, instant_nlp
-from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows
+from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Array, Setup
-from mbcasadi.control.inverse_dynamics.priorities.levels import levels_of
-from mbcasadi.control.inverse_dynamics.problem import ForceWeights
 from mbcasadi.control.inverse_dynamics.solution import CondensedQP, InverseDynamicsSolution
+from mbcasadi.control.inverse_dynamics.solution_of_outputs import solution_of
 from mbcasadi.control.inverse_dynamics.tick import Stages, make_stages
 from mbcasadi.description import Controller
-from mbcasadi.description.status import FLAG_BITS, QP_STATUS, Flag
 from mbcasadi.errors import ProblemError
 from mbcasadi.qp.solver import candidate_fun, controller_fun
 from mbcasadi.shapes import column, require_name
@@ -46,14 +44,14 @@ class InverseDynamicsQP(Setup):
     (`residuals.py`).
 
     Its Function is `(q, v, [act], [f_measured], ref, [tuning], mask, z) → (u, z_next, status,
-    flags, residual, [relaxed, slack])`:
+    flags, residual, [levels], [relaxed, slack])`:
 
     - `ref`: the tasks' references; `reference` names its slices, `reference_at(q)` holds q at rest.
     - `tuning`: what `tunable` names, with the names and defaults of `tuning`.
     - `mask`: one entry for each contact, then one for each equality constraint, 1 for on. It
       switches rows of the same problem: sizes do not change.
-    - `z`: the active set, what the safe output remembers, with a delay the commands to servos
-      that have not acted yet, with a rate the forces of the last tick. Any content is accepted.
+    - `z`: the active set, what the safe output remembers, then the parts of `memory_parts`.
+      Any content is accepted.
     - `status`: 0 solved and verified; 1 feasible, not optimal; 2 infeasible; 3 bad input (NaN,
       infinity); 4 failed check. From 2 on, u is the fallback.
     - `residual`: (5,) dynamics, constraint, primal, stationarity, complementarity, relative.
@@ -64,8 +62,8 @@ class InverseDynamicsQP(Setup):
     Args:
         system: the mechanism.
         tasks: the desired motions, `PostureTask`, `FrameTask` or your own `Task`.
-        contacts: points that push on the world, each with a friction cone: sites, bodies, or frames
-            of `System.with_frame`.
+        contacts: points that push on the world or on another body, each with a friction cone:
+            sites, bodies, geoms, or frames of `System.with_frame`.
         levels: names of tasks, level by level: `[["feet", "com"], ["trunk"], ["posture"]]`. Each
             level is met as well as those before it and the limits allow, none gives up anything
             for a later one; the regularisation is the last level. Tasks of one level are weighted
@@ -106,8 +104,8 @@ class InverseDynamicsQP(Setup):
             all. Motors are the same in all of them. See `servo_map.py`.
         servo_timestep: s, of the plant's steps between two ticks; the model's by default, or the
             period where that is no multiple of it.
-        delay: ticks from a measurement to the moment at which its control acts, by which
-            servos and observer are foreseen; 0 by default, and what `validate` is given.
+        delay: ticks from a measurement to the moment at which its control acts; servos, joints with
+            limits and the observer take account of it. 0 by default, and what `validate` is given.
         friction_loss: `FrictionLoss` of joints, dry friction that counts in the equations; none
             unless given.
         load_ramp: `LoadRamp`, by which a contact that is switched on takes its load; none unless
@@ -116,8 +114,6 @@ class InverseDynamicsQP(Setup):
         sharing: `LoadSharing` of loads that the motion does not determine. None: dependent rows
             carry nothing, in their order; `LoadSharing()` where `loop_force_limits` is given.
         distance_limits: `DistanceLimits` between geoms of the model, viable as those of joints.
-        delay: ticks from a measurement to the moment at which its control acts, by which the
-            servos are foreseen; 0 by default, and what `validate` is given.
         actuator_limits: `ActuatorLimits` of the rate of forces, torque-speed lines and power; none
             unless given.
         tunable: what may change between ticks, as the input `tuning`: "gains", "weights" of the
@@ -216,16 +212,18 @@ class InverseDynamicsQP(Setup):
         act: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
         z: ArrayLike | None = None,
+        f_measured: ArrayLike | None = None,
     ) -> CondensedQP:
         """Return the QP at a state as data.
 
         Args:
-            q, v, ref, mask, act, tuning, z: as in `solve`.
+            q, v, ref, mask, act, tuning, z, f_measured: as in `solve`.
 
         Raises:
             ShapeError: a wrong shape.
         """
-        inputs = call_inputs(self, q, v, ref, mask, act, tuning) | self._learned(self._state(z))
+        inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured)
+        inputs |= self._learned(self._state(z))
         matrices = {key: np.array(out) for key, out in self._inspect(**inputs).items()}
         return CondensedQP.of(matrices, self.row_names, self.stages.qp.cones)
 
@@ -262,39 +260,13 @@ class InverseDynamicsQP(Setup):
         z = self._state(z)
         outputs = {key: np.array(out).ravel() for key, out in self.function(**inputs, z=z).items()}
         x = self._candidate(**inputs, z=z)["x"]
-        state = {
-            key: np.array(out)
-            for key, out in self._inspect(**inputs, **self._learned(z), x=x).items()
-        }
-        code = int(outputs["status"][0])
-        return InverseDynamicsSolution(
-            u=outputs["u"],
-            z_next=outputs["z_next"],
-            status=code,
-            status_text=QP_STATUS.words[code],
-            flags=Flag(int(outputs["flags"][0])),
-            residual=outputs["residual"],
-            problem=CondensedQP.of(state, self.row_names, self.stages.qp.cones),
-            levels=self._level_errors(outputs),
-            a=state["a"].ravel(),
-            lam=state["lam"].ravel(),
-            determined=state["determined"].ravel() > 0,
-            contact_forces=state["contact_force"].reshape(-1, 3),
-            p=state["p"].ravel(),
-            independent_rows=state["independent_rows"].ravel(),
-            violations=state["violation"].ravel(),
-            disturbance=state["disturbance"].ravel(),
-            relaxed=self._relaxed(outputs),
-        )
+        inspected = self._inspect(**inputs, **self._learned(z), x=x)
+        state = {key: np.array(out) for key, out in inspected.items()}
+        return solution_of(self, self.stages, outputs, state)
 
     def _state(self, z: ArrayLike | None) -> Array:
         """Return the checked state, the initial one by default."""
         return self.z0 if z is None else column("z", z, self.z0.size, finite=False)
-
-    def _level_errors(self, outputs: Mapping[str, Array]) -> dict[str, float]:
-        """Return the error of each level by its name."""
-        names = [level.name for level in levels_of(self)]
-        return dict(zip(names, outputs["levels"].tolist(), strict=True)) if names else {}
 
     def _learned(self, z: Array) -> dict[str, Array]:
         """Return the state by its name, where the QP depends on it."""
@@ -310,12 +282,13 @@ class InverseDynamicsQP(Setup):
         act: ArrayLike | None = None,
         tuning: Mapping[str, float] | None = None,
         z: ArrayLike | None = None,
+        f_measured: ArrayLike | None = None,
         exactly: Sequence[str] = (),
     ) -> Explanation:
         """Return which limits exclude each other at a state, or what each costs the tasks.
 
         Args:
-            q, v, ref, mask, act, tuning, z: as in `solve`.
+            q, v, ref, mask, act, tuning, z, f_measured: as in `solve`.
             exactly: tasks that count as limits: they have to be met without error.
 
         Raises:
@@ -324,13 +297,8 @@ class InverseDynamicsQP(Setup):
         """
         for name in exactly:
             require_name("task", name, [task.name for task in self.tasks])
-        solution = self.solve(q, v, ref, mask, z, act, tuning)
-        inputs = call_inputs(self, q, v, ref, mask, act, tuning) | self._learned(self._state(z))
+        solution = self.solve(q, v, ref, mask, z, act, tuning, f_measured)
+        inputs = call_inputs(self, q, v, ref, mask, act, tuning, f_measured)
+        inputs |= self._learned(self._state(z))
         tasks = task_shares(self.tasks, self.system, self._inspect(**inputs))
         return explanation(solution, tasks, self.solver, exactly)
-
-    def _relaxed(self, outputs: Mapping[str, Array]) -> dict[str, float]:
-        """Return the soft rows that gave way, and by how much."""
-        soft = soft_rows(self.row_names, self.soft)
-        bits = [int(word) >> n & 1 for word in outputs.get("relaxed", ()) for n in range(FLAG_BITS)]
-        return {each.name: float(outputs["slack"][i]) for i, each in enumerate(soft) if bits[i]}

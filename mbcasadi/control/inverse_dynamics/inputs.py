@@ -159,7 +159,7 @@ def _sound_memory(setup: Setup, symbols: Mapping[str, ca.SX]) -> tuple[ca.SX, ca
         return ca.SX(0, 1), ca.SX(0, 1)
     memory = symbols["z"][symbols["z"].numel() - size :, 0]
     sound = ca.if_else(is_bounded(memory), memory, 0)
-    first = size - setup.observer_size
+    first = setup.memory_places["observer"].start
     return sound[:first, 0], sound[first:, 0]
 
 

@@ -50,7 +50,9 @@ def inspection_fun(setup: Setup, scales: ProblemScales, m: int) -> ca.Function:
     lam = condensed.multipliers(p)
     value = rows.value(p, lam, w, condensed.acceleration(p))
     nothing = ca.DM.zeros(setup.system.nv)
-    disturbance = nothing if problem.observed is None else problem.observed.force
+    disturbance = (
+        nothing if problem.remembered.observed is None else problem.remembered.observed.force
+    )
     contacts, m_lam = problem.contacts, lam.numel()
     part = undetermined(qp.basis, problem.on[:first, 0], scales.rows[:first])
     freedom = (part if qp.shared is None else qp.shared.part).freedom

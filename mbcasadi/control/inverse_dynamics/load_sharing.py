@@ -114,7 +114,7 @@ def undetermined(basis: Any, on: ca.SX, size: Array) -> Undetermined:
     return Undetermined(first, linalg.product(first, last), ca.sum2(Q**2))
 
 
-def rows_on(setup: "Setup", at: "Inputs") -> ca.SX:
+def constraint_rows_on(setup: "Setup", at: "Inputs") -> ca.SX:
     """Return (m,) one for each row of loops and contacts that is on.
 
     The rows of a body with several points that are off have no force: they count as on.

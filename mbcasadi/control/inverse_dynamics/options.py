@@ -17,10 +17,9 @@ from mbcasadi.control.inverse_dynamics.contacts.force_feedback import (
     ForceFeedback,
     PerForce,
     force_weights,
-    integral_names,
     require_feedback,
 )
-from mbcasadi.control.inverse_dynamics.contacts.load_ramp import LoadRamp, ramp_names
+from mbcasadi.control.inverse_dynamics.contacts.load_ramp import LoadRamp
 from mbcasadi.control.inverse_dynamics.friction_loss import FrictionLoss, require_losses
 from mbcasadi.control.inverse_dynamics.level_names import LEVEL_DAMPING, require_levels
 from mbcasadi.control.inverse_dynamics.limits.actuator_limits import (
@@ -34,7 +33,6 @@ from mbcasadi.control.inverse_dynamics.limits.distance_limits import (
     LimitedDistances,
     limited_distances,
 )
-from mbcasadi.control.inverse_dynamics.limits.foreseen_joints import joint_memory_names
 from mbcasadi.control.inverse_dynamics.limits.joint_limits import (
     JointLimits,
     LimitedJoints,
@@ -52,8 +50,14 @@ from mbcasadi.control.inverse_dynamics.memory.last_force import torque_weights
 from mbcasadi.control.inverse_dynamics.memory.observer import (
     DisturbanceObserver,
     learning_gain,
-    observer_names,
-    observer_size,
+)
+from mbcasadi.control.inverse_dynamics.memory.parts import memory_parts
+from mbcasadi.control.inverse_dynamics.option_checks import (
+    require_fallback_law,
+    require_rows_of_levels,
+    require_system,
+    require_tasks,
+    require_unshared_slides,
 )
 from mbcasadi.control.inverse_dynamics.servos.servo_stability import require_stable
 from mbcasadi.control.inverse_dynamics.servos.servos import (
@@ -79,7 +83,7 @@ from mbcasadi.shapes import (
     unique,
 )
 from mbcasadi.system import System
-from mbcasadi.system.coordinates import equality_groups, rates
+from mbcasadi.system.coordinates import equality_groups
 from mbcasadi.system.ranges import Ranges, require_ranges
 
 Array = NDArray[np.float64]
@@ -149,10 +153,10 @@ class Setup:
     name: str = "inverse_dynamics"
 
     def __post_init__(self) -> None:
-        _require_system(self.system)
-        object.__setattr__(self, "tasks", tuple(self.tasks))
-        object.__setattr__(self, "contacts", tuple(self.contacts))
-        object.__setattr__(self, "soft", tuple(self.soft))
+        require_system(self.system)
+        for name in ("tasks", "contacts", "soft", "tunable"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "levels", tuple(tuple(level) for level in self.levels))
         require_numbers(
             stabilisation=self.stabilisation,
             contact_damping=self.contact_damping,
@@ -168,20 +172,18 @@ class Setup:
         require_choice("internal_forces", self.internal_forces, INTERNAL_FORCES)
         require_solver(self.solver)
         require_identifier("name", self.name)
-        object.__setattr__(self, "tunable", tuple(self.tunable))
         for each in self.tunable:
             require_choice("tunable", each, TUNABLE)
-        _require_tasks(self.tasks, self.gains)
-        object.__setattr__(self, "levels", tuple(tuple(level) for level in self.levels))
+        require_tasks(self.tasks, self.gains)
         require_levels([task.name for task in self.tasks], self.levels, self.level_damping)
-        _require_plain_rows(self)
+        require_rows_of_levels(self)
         require_contacts(self.contacts)
         require_once(self.soft)
         _ = self.limited_joints, limited_rows(self), self.limited_distances, self.contact_groups
         if self.observer is not None:
             learning_gain(self.observer, self.period, self.delay_ticks)
         _ = self.limited_actuators, self.torque_weights
-        _require_unshared_slides(self)
+        require_unshared_slides(self)
         require_losses(self)
         require_feedback(
             self.force_feedback,
@@ -191,7 +193,7 @@ class Setup:
         )
         if self.servos is not None:
             require_stable(self, self.servos)
-        _require_fallback_law(self)
+        require_fallback_law(self)
 
     @property
     def safe_output_kind(self) -> str:
@@ -208,11 +210,6 @@ class Setup:
         """Number of QPs of a tick, each with an active set: those of all levels, and one."""
         forces = bool(np.any(self.contact_weights))
         return len(self.levels) + forces + 1 if self.levels else 1
-
-    @property
-    def observer_size(self) -> int:
-        """Number of entries of the state that the observer remembers."""
-        return 0 if self.observer is None else observer_size(self.delay_ticks, self.system.nv)
 
     @cached_property
     def servos(self) -> Servos | None:
@@ -247,24 +244,10 @@ class Setup:
         has_rate = limits is not None and bool(np.any(np.isfinite(limits.rate)))
         return has_rate or bool(np.any(self.torque_weights[1]))
 
-    @property
-    def servo_memory_names(self) -> tuple[str, ...]:
-        """Name of each entry of the state that is remembered of servos."""
-        return () if self.servos is None else self.servos.memory_names
-
     @cached_property
     def memory_parts(self) -> dict[str, tuple[str, ...]]:
         """Names of the entries of the state behind the safe output, by what they belong to."""
-        forces = (*(f"force.{name}" for name in self.system.actuator_names), "force.known")
-        contacts, speeds = self.contact_names, rates(self.system).components
-        return {
-            "servos": self.servo_memory_names,
-            "forces": forces if self.remembers_force else (),
-            "plans": joint_memory_names(self),
-            "ramps": () if self.load_ramp is None else ramp_names(contacts),
-            "integrals": () if self.force_feedback is None else integral_names(contacts),
-            "observer": () if self.observer is None else observer_names(self.delay_ticks, speeds),
-        }
+        return memory_parts(self)
 
     @cached_property
     def memory_places(self) -> dict[str, slice]:
@@ -390,45 +373,6 @@ class Setup:
         return ref
 
 
-def _require_system(system: System) -> None:
-    """Raise for systems that inverse dynamics does not support."""
-    if system.nu == 0:
-        raise ProblemError(f"'{system.name}' has no actuators; expected at least one")
-    if system.timed:
-        raise ProblemError(
-            f"'{system.name}' has constraints that depend on time; the controller has no clock. "
-            "Make the moving quantity a task"
-        )
-
-
-def _require_plain_rows(setup: Setup) -> None:
-    """Raise for levels together with what they do not know."""
-    unknown = {
-        "soft": bool(setup.soft),
-        'Contact(cone="quadratic")': any(each.cone == "quadratic" for each in setup.contacts),
-        "sharing or loop_force_limits": setup.load_sharing is not None,
-        "Contact(slides=True)": any(each.slides for each in setup.contacts),
-        "a force_weight that differs by component": np.unique(setup.contact_weights).size > 1,
-    }
-    given = [name for name, is_given in unknown.items() if is_given]
-    if setup.levels and given:
-        raise ProblemError(
-            f"levels with {', '.join(given)}; expected hard limits, pyramids and one weight "
-            "of forces, or weights in place of levels"
-        )
-
-
-def _require_tasks(tasks: Sequence[Task], gains: Sequence[Gains]) -> None:
-    """Raise for no task, two with one name, or nothing with a positive weight."""
-    if not tasks:
-        raise ProblemError("no tasks; expected at least one, such as PostureTask()")
-    names = [task.name for task in tasks]
-    if len(set(names)) != len(names):
-        raise ProblemError(f"tasks are named {', '.join(names)}; expected different names")
-    if not any(np.any(each.weight > 0) for each in gains):
-        raise ProblemError("all task weights are zero; expected at least one that is positive")
-
-
 def _force_slot(setup: Setup) -> Slot:
     """Return the slice of the reference that holds contact forces."""
     if not setup.contacts or not np.any(setup.contact_weights):
@@ -438,29 +382,3 @@ def _force_slot(setup: Setup) -> Slot:
         )
     components = tuple(f"{name}.{axis}" for name in setup.contact_names for axis in FORCE_AXES)
     return Slot("force", components, ("N",) * len(components))
-
-
-def _require_unshared_slides(setup: Setup) -> None:
-    """Raise where loads of contacts that slide would be shared: friction follows them."""
-    slides = [contact.frame for contact in setup.contacts if contact.slides]
-    if slides and setup.sharing is not None and setup.sharing.rows == "all":
-        raise ProblemError(
-            f"contact '{slides[0]}' slides, with LoadSharing(rows=\"all\"); expected "
-            'rows="loops": the friction of a sliding contact follows its normal force'
-        )
-
-
-def _require_fallback_law(setup: Setup) -> None:
-    """Raise unless a fallback law takes (q, v, ref, mask) and returns u."""
-    law = setup.fallback_law
-    if law is None:
-        return
-    system = setup.system
-    sizes = tuple(law.size1_in(i) * law.size2_in(i) for i in range(law.n_in()))
-    expected = (system.nq, system.nv, setup.nref, len(setup.mask_names))
-    if sizes != expected or law.n_out() < 1 or law.numel_out(0) != system.nu:
-        nq, nv, nref, nmask = expected
-        raise ProblemError(
-            f"fallback law {law}; expected (q[{nq}], v[{nv}], ref[{nref}], mask[{nmask}]) -> "
-            f"(u[{system.nu}])"
-        )

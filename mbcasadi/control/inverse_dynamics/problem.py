@@ -12,27 +12,27 @@ cost, in the units of `scaling.py`.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbcasadi import linalg
 from mbcasadi.constraints import stabilised_bias
-from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
-from mbcasadi.control.inverse_dynamics.contacts.cone_rows import cone_rows
-from mbcasadi.control.inverse_dynamics.contacts.contact_groups import ContactRows, contact_rows
+from mbcasadi.control.inverse_dynamics.condensed_dynamics import Dynamics
+from mbcasadi.control.inverse_dynamics.contacts.contact_rows import ContactRows, contact_rows
 from mbcasadi.control.inverse_dynamics.contacts.force_feedback import Integrated, integrated
+from mbcasadi.control.inverse_dynamics.contacts.force_rows import (
+    cone_rows,
+    friction_rows,
+    sole_rows,
+)
 from mbcasadi.control.inverse_dynamics.contacts.load_ramp import ramped, unloaded
 from mbcasadi.control.inverse_dynamics.friction_loss import friction_force
 from mbcasadi.control.inverse_dynamics.inequalities import (
     Rows,
     Sizes,
-    friction_rows,
     joint_rows,
     joint_sums,
-    sole_rows,
     stack_rows,
     sum_rows,
     torque_rows,
@@ -47,9 +47,10 @@ from mbcasadi.control.inverse_dynamics.limits.foreseen_joints import (
 )
 from mbcasadi.control.inverse_dynamics.limits.loop_force_limits import loop_force_rows
 from mbcasadi.control.inverse_dynamics.limits.tuned_limits import tuned_actuators, tuned_joints
-from mbcasadi.control.inverse_dynamics.load_sharing import rows_on
+from mbcasadi.control.inverse_dynamics.load_sharing import constraint_rows_on
 from mbcasadi.control.inverse_dynamics.memory.last_force import force_reference, last_force
 from mbcasadi.control.inverse_dynamics.memory.observer import Observed
+from mbcasadi.control.inverse_dynamics.objective import TaskStack, stack_tasks
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import (
     ServoState,
@@ -60,7 +61,6 @@ from mbcasadi.control.inverse_dynamics.servos.servo_dynamics import (
     with_servos,
 )
 from mbcasadi.control.inverse_dynamics.singular_inertia import completed_inertia
-from mbcasadi.control.tasks.task import own_slices
 from mbcasadi.system import evaluate
 from mbcasadi.system.actuator_model import ActuatorModel, actuator_model
 from mbcasadi.system.closing import row_scale_at
@@ -69,28 +69,24 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class TaskStack:
-    """All tasks, one below the other: `J a + offset` is the error in acceleration.
+class Remembered:
+    """What z holds of the ticks before.
 
     Attributes:
-        J: (k, nv).
-        offset: (k,) `c - a_des`.
-        weight: (k,).
-        error, target: (k,) see `TaskRows`.
+        last: actuator forces of the last tick.
+        planned: accelerations of joints that do not act yet; see `foreseen_joints.py`.
+        unloaded: (nc,) share of each contact that its ramp has not loaded yet; none without it.
+        contacts_on: (nc,) one where a contact is on; none without a ramp.
+        integrated: the integral of the contact forces, or None without feedback.
+        observed: the state of the observer, or None without one.
     """
 
-    J: ca.SX
-    offset: ca.SX
-    weight: ca.DM | ca.SX
-    error: ca.SX
-    target: ca.SX
-
-
-class ForceWeights(NamedTuple):
-    """The weights r_p (nu,) of the actuator forces and r_w of the internal forces."""
-
-    actuators: Array
-    internal: float
+    last: LastForce
+    planned: ca.SX
+    unloaded: ca.SX
+    contacts_on: ca.SX
+    integrated: Integrated | None
+    observed: Observed | None
 
 
 @dataclass(frozen=True)
@@ -108,13 +104,8 @@ class Problem:
         servo: the servos that change their force during the tick; None where there are none.
         tasks: rows of all tasks.
         p_ref: (nu,) reference of the actuator forces in the cost.
-        last: actuator forces of the last tick.
         f_ref: (3 nc,) reference of the contact forces; zero for contacts that are off.
-        planned: accelerations of joints that do not act yet; see `foreseen_joints.py`.
-        observed: the state of the observer, or None without one.
-        unloaded: (nc,) share of each contact that its ramp has not loaded yet; none without it.
-        contacts_on: (nc,) one where a contact is on.
-        integrated: the integral of the contact forces, or None without feedback.
+        remembered: what z holds of the ticks before.
         on: (m,) one for each row of G that is on.
     """
 
@@ -128,13 +119,8 @@ class Problem:
     servo: ServoState | None
     tasks: TaskStack
     p_ref: ca.SX
-    last: LastForce
     f_ref: ca.SX
-    planned: ca.SX
-    observed: Observed | None
-    unloaded: ca.SX
-    contacts_on: ca.SX
-    integrated: Integrated | None
+    remembered: Remembered
     on: ca.SX
 
 
@@ -174,11 +160,10 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
     )
     A, bias = equality_rows(setup, at)
     f = system.passive_force(at.q, at.v) + actuators.rest - system.bias_force(at.q, at.v)
+    f = f + friction_force(setup, at.v, at.ref)
     dynamics = Dynamics(
         M=system.mass_matrix(at.q),
-        f=f
-        + friction_force(setup, at.v, at.ref)
-        + (ca.SX(system.nv, 1) if at.observed is None else at.observed.force),
+        f=f if at.observed is None else f + at.observed.force,
         B=actuators.moment,
         G=ca.sparsify(ca.vertcat(A, contacts.J)),
         c=ca.vertcat(bias, contacts.c),
@@ -227,14 +212,16 @@ def assemble_problem(setup: Setup, at: Inputs) -> Problem:
         servo=servo,
         tasks=stack_tasks(setup, at),
         p_ref=force_reference(setup, p_ref, last),
-        last=last,
         f_ref=f_ref,
-        planned=joint_memory(setup, at.memory),
-        observed=at.observed,
-        unloaded=share,
-        contacts_on=at.on[:nc, 0] if setup.load_ramp else ca.SX(0, 1),
-        integrated=integral,
-        on=rows_on(setup, at),
+        remembered=Remembered(
+            last=last,
+            planned=joint_memory(setup, at.memory),
+            unloaded=share,
+            contacts_on=at.on[:nc, 0] if setup.load_ramp else ca.SX(0, 1),
+            integrated=integral,
+            observed=at.observed,
+        ),
+        on=constraint_rows_on(setup, at),
     )
 
 
@@ -282,52 +269,3 @@ def equality_rows(setup: Setup, at: Inputs) -> tuple[ca.SX, ca.SX]:
         bias = stabilised_bias(bias, psi, phi, omega, omega)
     on = at.on_rows(setup)
     return ca.repmat(on, 1, system.nv) * A, on * bias
-
-
-def stack_tasks(setup: Setup, at: Inputs) -> TaskStack:
-    """Return the rows of all tasks."""
-    ref = {name: at.ref[place, 0] for name, place in setup.reference.items()}
-    parts = [
-        task.rows(setup.system, at.q, at.v, own_slices(task, setup.system, ref), gains)
-        for task, gains in zip(setup.tasks, at.tuned.gains, strict=True)
-    ]
-    weights = [gains.weight for gains in at.tuned.gains]
-    is_tuned = any(isinstance(weight, ca.SX) for weight in weights)
-    weight = ca.vertcat(*(ca.SX(w) if is_tuned else ca.DM(w) for w in weights))
-    return TaskStack(
-        J=ca.vertcat(*(part.J for part in parts)),
-        offset=ca.vertcat(*(part.c - part.a_des for part in parts)),
-        weight=weight,
-        error=ca.vertcat(*(part.error for part in parts)),
-        target=ca.vertcat(*(part.target for part in parts)),
-    )
-
-
-def objective(
-    setup: Setup, problem: Problem, condensed: Condensed, weights: ForceWeights
-) -> tuple[ca.SX, ca.SX]:
-    """Return the QP's cost at y = (p, w) = 0: lower triangle of the Hessian, gradient (n,).
-
-    The Hessian (k, k) is that of p where nothing couples w with it: that of w is `r_w I`.
-    """
-    nw, tasks = problem.contacts.of_w.shape[1], problem.tasks
-    r_p, r_w = ca.DM(weights.actuators), weights.internal
-    E_rows = linalg.product(condensed.T.T, tasks.J.T)
-    missing = tasks.weight * (linalg.product(tasks.J, condensed.t) + tasks.offset)
-    H = linalg.weighted_gram(E_rows, tasks.weight, r_p)
-    g = ca.vertcat(linalg.product(E_rows, missing) - r_p * problem.p_ref, ca.DM.zeros(nw))
-    if np.any(setup.contact_weights) and problem.contacts.of_lam.shape[1]:
-        F, f = contact_force_map(problem, condensed)
-        push = ca.DM(setup.contact_weights)
-        H = ca.diagcat(H, r_w * ca.DM.eye(nw)) + linalg.weighted_gram(F.T, push)
-        g += linalg.product(F.T, push * (f - problem.f_ref))
-    return H, ca.densify(g)
-
-
-def contact_force_map(problem: Problem, condensed: Condensed) -> tuple[ca.SX, ca.SX]:
-    """Return `F`, `f` of the contact forces `F y + f`."""
-    of_lam = problem.contacts.of_lam
-    first = condensed.e.shape[0] - of_lam.shape[1]
-    of_p = -linalg.product(of_lam, condensed.E[first:, :])
-    F = ca.horzcat(of_p, problem.contacts.of_w)
-    return F, -linalg.product(of_lam, condensed.e[first:, 0])

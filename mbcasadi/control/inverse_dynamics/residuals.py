@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
-from mbcasadi.control.inverse_dynamics.problem import ForceWeights
+from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp import quadratic_cones

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbcasadi.control.inverse_dynamics.limits.soft_limits import soft_rows, soften
+from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.problem import ForceWeights, Problem
+from mbcasadi.control.inverse_dynamics.problem import Problem
 from mbcasadi.description.qp_stages import CONE_ROWS, UNBOUNDED
 
 Array = NDArray[np.float64]

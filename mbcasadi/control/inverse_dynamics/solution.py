@@ -92,7 +92,7 @@ class InverseDynamicsSolution:
             without levels.
         violations: (m,) by how much the candidate violates each row, N or N m.
         disturbance: (nv,) force that the observer has learned, N or N m; zero without one.
-        relaxed: by how much each soft row that gave way exceeds its bounds, by name; below them
+        relaxed: by how much each violated soft row exceeds its bounds, by name; below them
             negative. In the row's unit: rad/s² or m/s² of a joint, N of a contact.
     """
 
@@ -150,7 +150,9 @@ class InverseDynamicsSolution:
             lines.append("  the problem is feasible")
             named = _violated_rows(self.problem, self.violations)
             lines += (["  the candidate violates:", *named]) if named else []
-            lines += [f"  {name} gave way by {amount:.3g}" for name, amount in self.relaxed.items()]
+            lines += [
+                f"  {name} is violated by {amount:.3g}" for name, amount in self.relaxed.items()
+            ]
         return "\n".join(lines)
 
 

@@ -32,7 +32,8 @@ def fitted_to_plant(
     if not isinstance(controller, InverseDynamicsQP):
         return controller
     if not servo_indices(controller.system):
-        foreseen = controller.observer is not None and controller.delay is None and delay > 0
+        counts = controller.observer, controller.joint_limits, controller.force_feedback
+        foreseen = any(counts) and controller.delay is None and delay > 0
         return replace(controller, delay=delay) if foreseen else controller
     if controller.servo_plant == "start":
         return controller

@@ -27,8 +27,9 @@ from mbcasadi.plant import Plant
 from mbcasadi.shapes import column, require_name
 from mbcasadi.system import System, read_mjcf
 from mbcasadi.validation.spec.contact_tables import contacts_of_table
+from mbcasadi.validation.spec.limit_tables import Range
 from mbcasadi.validation.spec.motion import mask_schedule, task_motion, time_function
-from mbcasadi.validation.spec.schema import Range, Spec, Start
+from mbcasadi.validation.spec.schema import Spec, Start
 from mbcasadi.validation.spec.signals import Component
 from mbcasadi.validation.spec.task_tables import make_task
 

@@ -135,7 +135,7 @@ def test_what_was_relaxed_is_reported_in_the_rows_unit_and_sign(arm):
     assert names.name == "slack"
     assert names.components == ("joint 'shoulder': range",)
     assert names.units == ("rad/s²",)
-    assert "joint 'shoulder': range gave way by" in law.solve(q, v).explain()
+    assert "joint 'shoulder': range is violated by" in law.solve(q, v).explain()
 
 
 def test_prices_may_change_between_ticks(arm):

@@ -169,3 +169,14 @@ def test_a_foot_without_a_surface_is_no_wrench(system):
     tasks, feet = [PostureTask()], [Contact(name) for name in "ab"]
     with pytest.raises(ProblemError, match="without a flat foot"):
         InverseDynamicsQP(system, tasks, feet, internal_forces="wrench")
+
+
+def test_a_sole_on_its_edge_needs_a_key_frame_that_tells_the_side_of_the_ground():
+    on_edge = STANDING.replace('pos="0 0 .03"', 'pos="0 0 .05" euler="90 0 0"')
+    with pytest.raises(ProblemError, match="a, b, c, d is turned by 90°"):
+        controller(mb.read_mjcf(on_edge), internal_forces="wrench")
+    flat = '<keyframe><key qpos="0 0 .03 1 0 0 0 0 0 0"/></keyframe></mujoco>'
+    law = controller(mb.read_mjcf(on_edge.replace("</mujoco>", flat)), internal_forces="wrench")
+    stands = law.solve(np.r_[0, 0, 0.03, 1, np.zeros(6)], np.zeros(9))
+    assert stands.status == 0
+    assert stands.contact_forces[:, 0].sum() == pytest.approx(10 * 9.81, rel=1e-6)

@@ -1,26 +1,12 @@
-"""Contact points on one rigid body form one group; its constant redundancy is factored once.
+"""Which contacts are one group: points on one rigid body that touch the same other one."""
 
-The points `r_i` of a body move with `E (v_B, ω_B)`, where E (3k, 6) is constant in body axes: at
-most 6 of their 3k rows are independent, whatever the pose. With the columns C of E that are
-independent, and the points that are switched on, `S E_C = Q U` (Q orthonormal) gives at most 6
-rows `U C (twist)` in place of 3k, and the forces on the points are
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-    f = Q f_r + (S - Q Qᵀ) Z w,   Zᵀ E = 0 constant.
-
-`f_r` are the multipliers of the rows; the second term spans exactly the internal forces of the
-points that are on. They do not change the motion; they distribute the load.
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-
-import casadi as ca
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from mbcasadi import linalg
-from mbcasadi.control.inverse_dynamics.contacts.sliding_contacts import sliding_force
 from mbcasadi.control.inverse_dynamics.contacts.surface_contacts import Sole, sole_of
 from mbcasadi.description import Contact
 from mbcasadi.errors import ProblemError
@@ -58,40 +44,6 @@ class ContactGroup:
         if self.slides:
             return 1
         return 3 if len(self.members) == 1 else int(point_map(self.arms)[0].shape[1])
-
-
-@dataclass(frozen=True)
-class ContactRows:
-    """Constraint rows of the contacts, and the forces that their multipliers stand for.
-
-    `J a + c = 0`; contact forces (n, t1, t2 of each contact) are `of_lam lam + of_w w`.
-
-    Attributes:
-        J, c: (m, nv), (m,) rows of all contacts; zero where they are off.
-        of_lam: (3 nc, m).
-        of_w: (3 nc, nw) internal forces; no columns where every body has one point.
-        faces: (k, m) of the wrench cones of flat feet, `faces lam <= 0`.
-        faces_off: (k,) one where a foot is off.
-        faces_of: members and number of faces of each flat foot.
-        drag: (nv, m) friction of sliding contacts on the mechanism by each multiplier; see
-            `sliding_contacts.py`.
-        sliding: the rows that slide.
-    """
-
-    J: ca.SX
-    c: ca.SX
-    of_lam: ca.SX
-    of_w: ca.SX
-    faces: ca.SX
-    faces_off: ca.SX
-    faces_of: tuple[tuple[tuple[int, ...], int], ...] = ()
-    drag: ca.SX = field(default_factory=lambda: ca.SX(0, 0))
-    sliding: tuple[int, ...] = ()
-
-    @property
-    def soles(self) -> frozenset[int]:
-        """The contacts that are corners of flat feet with a wrench."""
-        return frozenset(i for members, _ in self.faces_of for i in members)
 
 
 def contact_groups_of(
@@ -150,176 +102,18 @@ def _seen_from(
 
 
 def _with_sole(system: System, group: ContactGroup, contacts: Sequence[Contact]) -> ContactGroup:
-    """Return a group with the wrench cone of its sole, if it has one."""
+    """Return a group with the wrench cone of its sole, if it has one.
+
+    The side that the ground is on is that of the authored pose, or of a key frame.
+    """
     own = [contacts[i] for i in group.members]
-    q0 = system.scales.states[0][0] if system.tree is None else np.array(system.tree.q0)
-    R = np.array(group.frame.pose(q0)[1])
-    return replace(group, sole=sole_of(group.arms, own, R.T @ np.asarray(own[0].normal)))
-
-
-def contact_rows(
-    system: System,
-    groups: Sequence[ContactGroup],
-    axes: Sequence[ca.DM | ca.SX],
-    on: ca.SX,
-    state: tuple[ca.SX, ca.SX],
-    *,
-    damping: float,
-    internal: bool,
-    sliding: Mapping[int, tuple[float | ca.SX, float]],
-) -> ContactRows:
-    """Return the rows of all contacts at a state.
-
-    Args:
-        system: the mechanism.
-        groups: from `contact_groups_of`.
-        axes: of each contact (3, 3), rows n, t1, t2 in world axes.
-        on: (nc,) one where a contact is on, zero where it is off.
-        state: q, v.
-        damping: rate, 1/s, at which a velocity of an active contact decays.
-        internal: give each body with redundant points its internal forces.
-        sliding: friction and least speed, m/s, of each contact that slides.
-    """
-    nv, nc = system.nv, on.numel()
-    parts = [
-        _sliding_rows(group, axes[group.members[0]], on, state, damping, sliding)
-        if group.slides
-        else _group_rows(group, [axes[i] for i in group.members], on, state, damping, internal)
-        for group in groups
-    ]
-    J = ca.vertcat(ca.SX(0, nv), *(part.J for part in parts))
-    faces = ca.diagcat(*(part.faces for part in parts)) if parts else ca.SX(0, 0)
-    c = ca.vertcat(ca.SX(0, 1), *(part.c for part in parts))
-    of_lam = ca.SX(3 * nc, J.shape[0])
-    of_w = ca.SX(3 * nc, sum(part.of_w.shape[1] for part in parts))
-    drag, slides = ca.SX(nv, J.shape[0]), []
-    row = column = 0
-    for group, part in zip(groups, parts, strict=True):
-        places = [3 * i + k for i in group.members for k in range(3)]
-        m, w = part.J.shape[0], part.of_w.shape[1]
-        of_lam[places, row : row + m] = part.of_lam
-        of_w[places, column : column + w] = part.of_w
-        if group.slides:
-            drag[:, row] = part.drag
-            slides.append(row)
-        row, column = row + m, column + w
-    return ContactRows(
-        J,
-        c,
-        ca.sparsify(of_lam),
-        ca.sparsify(of_w),
-        faces,
-        ca.vertcat(ca.SX(0, 1), *(part.faces_off for part in parts)),
-        tuple(each for part in parts for each in part.faces_of),
-        drag,
-        tuple(slides),
-    )
-
-
-def _group_rows(
-    group: ContactGroup,
-    axes: Sequence[ca.DM | ca.SX],
-    on: ca.SX,
-    state: tuple[ca.SX, ca.SX],
-    damping: float,
-    internal: bool,
-) -> ContactRows:
-    """Return the rows of one body."""
-    q, v = state
-    J, c = ca.SX(group.frame.jacobian(q)), ca.SX(group.frame.bias(q, v))
-    if len(group.members) == 1:
-        turn, s = axes[0], on[group.members[0]]
-        rows = ca.sparsify(turn) @ J[:3, :]
-        bias = turn @ c[:3] + damping * (rows @ v) if damping else turn @ c[:3]
-        return ContactRows(s * rows, s * bias, ca.SX.eye(3), ca.SX(3, 0), ca.SX(0, 3), ca.SX(0, 1))
-    R = ca.SX(group.frame.pose(q)[1])
-    if group.sole is not None:
-        return _wrench_rows(group, group.sole, axes, on, (J, c, R, v), damping)
-    return _shared_rows(group, axes, on, (J, c, R, v), damping, internal)
-
-
-def _sliding_rows(
-    group: ContactGroup,
-    axes: ca.DM | ca.SX,
-    on: ca.SX,
-    state: tuple[ca.SX, ca.SX],
-    damping: float,
-    sliding: Mapping[int, tuple[float | ca.SX, float]],
-) -> ContactRows:
-    """Return the row of a contact that slides; see `sliding_contacts.py`."""
-    q, v = state
-    member = group.members[0]
-    turned = ca.sparsify(axes) @ ca.SX(group.frame.jacobian(q))[:3, :]
-    row, bias = turned[0, :], ca.SX(axes[0, :]) @ ca.SX(group.frame.bias(q, v))[:3]
-    if damping:
-        bias += damping * (row @ v)
-    force = sliding_force(turned[1:, :], v, *sliding[member])
-    drag = turned[1:, :].T @ force[1:]
-    s, nothing = on[member], ca.SX(0, 1)
-    return ContactRows(s * row, s * bias, force, ca.SX(3, 0), nothing, nothing, (), drag)
-
-
-def _wrench_rows(
-    group: ContactGroup,
-    sole: Sole,
-    axes: Sequence[ca.DM | ca.SX],
-    on: ca.SX,
-    motion: tuple[ca.SX, ca.SX, ca.SX, ca.SX],
-    damping: float,
-) -> ContactRows:
-    """Return the rows of a flat foot, which is on where all its points are.
-
-    The multipliers are force and moment on the middle of the sole in the body's axes; the points
-    have the least forces that give them.
-    """
-    J, c, R, v = motion
-    is_on = ca.mmin(ca.vertcat(*(on[i] for i in group.members)))
-    to_body = is_on * ca.diagcat(R.T, R.T)
-    rows, bias = to_body @ J, to_body @ c
-    if damping:
-        bias += damping * (rows @ v)
-    E = np.vstack([np.hstack([np.eye(3), -_skew(arm)]) for arm in group.arms])
-    least = ca.DM(np.linalg.pinv(E.T))
-    to_axes = ca.diagcat(*(ca.SX(turn) @ R for turn in axes))
-    faces = ca.SX(ca.sparsify(ca.DM(sole.faces)))
-    count = faces.shape[0]
-    off = ca.repmat(1 - is_on, count, 1)
-    of_points, no_forces = to_axes @ least, ca.SX(3 * len(group.members), 0)
-    return ContactRows(rows, bias, of_points, no_forces, faces, off, ((group.members, count),))
-
-
-def _shared_rows(
-    group: ContactGroup,
-    axes: Sequence[ca.DM | ca.SX],
-    on: ca.SX,
-    motion: tuple[ca.SX, ca.SX, ca.SX, ca.SX],
-    damping: float,
-    internal: bool,
-) -> ContactRows:
-    """Return the rows of a body with several points; see the head of this file."""
-    J, c, R, v = motion
-    E, C, Z = point_map(group.arms)
-    S = ca.vertcat(*(on[i] for i in group.members for _ in range(3)))
-    scale = ca.DM(np.linalg.norm(E, axis=0))
-    basis = linalg.row_basis(
-        (ca.SX(ca.sparsify(ca.DM(E))) * ca.repmat(S, 1, E.shape[1])).T,
-        row_scale=scale,
-        rank_tol=CONSTANT_RANK_TOL,
-        pivot=False,
-    )
-    Q, U = basis.V, basis.R @ ca.sparsify(ca.DM(C))
-    to_body = ca.diagcat(R.T, R.T)
-    twist_rows = U @ to_body
-    rows = twist_rows @ J
-    spin = R.T @ (J[3:, :] @ v)
-    bias = twist_rows @ c + Q.T @ _centripetal(spin, group.arms)
-    if damping:
-        bias += damping * (rows @ v)
-    to_axes = ca.diagcat(*(ca.SX(turn) @ R for turn in axes))
-    Z_on = ca.SX(ca.DM(Z)) * ca.repmat(S, 1, Z.shape[1])
-    of_w = to_axes @ (Z_on - Q @ (Q.T @ Z_on)) if internal else ca.SX(3 * len(group.members), 0)
-    nothing = ca.SX(0, rows.shape[0]), ca.SX(0, 1)
-    return ContactRows(rows, bias, to_axes @ Q, of_w, *nothing)
+    tree = system.tree
+    poses = [q for q, _ in system.scales.states[:1]]
+    if tree is not None:
+        poses = [np.array(q, dtype=float) for q in (tree.q0, *tree.keyframes.values())]
+    normal = np.asarray(own[0].normal, dtype=float)
+    ups = [np.array(group.frame.pose(q)[1]).T @ normal / np.linalg.norm(normal) for q in poses]
+    return replace(group, sole=sole_of(group.arms, own, ups))
 
 
 def point_map(arms: Array) -> tuple[Array, Array, Array]:
@@ -331,25 +125,23 @@ def point_map(arms: Array) -> tuple[Array, Array, Array]:
     Args:
         arms: (k, 3) points in body axes, m.
     """
-    E = np.vstack([np.hstack([np.eye(3), -_skew(arm)]) for arm in arms])
+    E = twist_map(arms)
     size = float(np.abs(arms).max()) or 1.0
     scaled = E / np.array([1, 1, 1, size, size, size])
     full, upper, order = scipy.linalg.qr(scaled, pivoting=True)
     diagonal = np.abs(np.diag(upper))
     r = int(np.sum(diagonal > CONSTANT_RANK_TOL * diagonal[0]))
     chosen = np.sort(order[:r])
-    C = np.linalg.lstsq(E[:, chosen], E, rcond=None)[0]
+    C = np.asarray(np.linalg.lstsq(E[:, chosen], E, rcond=None)[0], dtype=float)
     C[np.abs(C) < CONSTANT_RANK_TOL] = 0.0
     return E[:, chosen], C, full[:, r:]
 
 
-def _skew(arm: Array) -> Array:
-    x, y, z = arm
-    return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+def twist_map(arms: Array) -> Array:
+    """Return E (3k, 6), the velocities of points by the twist (v_B, ω_B) of their body.
 
-
-def _centripetal(spin: ca.SX, arms: Array) -> ca.SX:
-    """Return `ω × (ω × r_i)` of each point, stacked, body axes."""
-    square = ca.sumsqr(spin)
-    points = [ca.DM(arm) for arm in arms]
-    return ca.vertcat(*(spin * ca.dot(spin, r) - square * r for r in points))
+    Args:
+        arms: (k, 3) points in body axes, m.
+    """
+    skews = [np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) for x, y, z in arms]
+    return np.asarray(np.vstack([np.hstack([np.eye(3), -skew]) for skew in skews]), dtype=float)

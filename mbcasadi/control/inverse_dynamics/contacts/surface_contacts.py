@@ -9,6 +9,7 @@ their convex hull is a polytope in five dimensions; its faces are the rows `F wr
 The sole's own axes stand for those of the ground: a foot that is flat on it has the same normal.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,8 @@ Array = NDArray[np.float64]
 LEAST_CORNERS = 3
 FLAT = 1e-6
 """Points farther than this from a plane, relative to their spread, are no sole."""
+LEAST_COSINE = 0.5
+"""A sole that is turned farther than this from the ground does not tell on which side it is."""
 SAME_FACE = 1e-7
 """Relative difference of the rows of one face, which is found in several simplices."""
 
@@ -41,16 +44,17 @@ class Sole:
     faces: Array
 
 
-def sole_of(arms: Array, contacts: list[Contact], up: Array) -> Sole | None:
+def sole_of(arms: Array, contacts: Sequence[Contact], ups: Sequence[Array]) -> Sole | None:
     """Return the sole of a body's points; None where they are no flat surface.
 
     Args:
         arms: (k, 3) points in the body's axes about their mean, m.
         contacts: of these points.
-        up: (3,) normal of the ground in the body's axes at the authored pose.
+        ups: (3,) normal of the ground in the body's axes, at some poses; it is flat in one of them.
 
     Raises:
-        ProblemError: points of one sole with different friction or sides, or quadratic cones.
+        ProblemError: points of one sole with different friction or sides, or quadratic cones; a
+            sole that is flat on the ground in none of the poses.
     """
     if len(arms) < LEAST_CORNERS:
         return None
@@ -65,7 +69,16 @@ def sole_of(arms: Array, contacts: list[Contact], up: Array) -> Sole | None:
             f"a wrench for the points {names}; expected one normal, friction, number of sides and "
             'pyramid ("inner" or "outer") for all of them, and no adhesion'
         )
-    n = axes[2] * np.sign(axes[2] @ up)
+    cosines = [float(axes[2] @ up) for up in ups]
+    cosine = max(cosines, key=abs)
+    if abs(cosine) < LEAST_COSINE:
+        angle = np.rad2deg(np.arccos(abs(cosine)))
+        raise ProblemError(
+            f"the sole of {', '.join(each.frame for each in contacts)} is turned by {angle:.0f}° "
+            "from the ground's normal; expected one that is about flat at the authored pose or at "
+            "a key frame, which tells the side of the ground"
+        )
+    n = axes[2] * np.sign(cosine)
     frame = contact_axes(n)
     return Sole(frame, wrench_cone(arms, frame, edges_of(first)))
 

@@ -37,7 +37,7 @@ class Explanation:
         excluding: limits that exclude each other: a minimal set, none where all can be met.
         costs: for each active limit, by how much each task's `½ |error|²_W` would fall without it.
         task_costs: what that is for each task.
-        relaxed: soft rows that gave way, and by how much.
+        relaxed: soft rows that are violated, and by how much.
     """
 
     status: int
@@ -59,7 +59,7 @@ class Explanation:
                 f"{task} {x:.3g} (of {self.task_costs[task]:.3g})" for task, x in falls.items()
             ]
             lines.append(f"  {limit} costs {', '.join(parts)}")
-        lines += [f"  {name} gave way by {amount:.3g}" for name, amount in self.relaxed.items()]
+        lines += [f"  {name} is violated by {amount:.3g}" for name, amount in self.relaxed.items()]
         return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Which soft rows gave way, and by how much."""
+"""Which soft rows are violated, and by how much."""
 
 from collections.abc import Sequence
 

@@ -37,7 +37,7 @@ SOFT_KINDS = {
 """Names of rows, by what is limited."""
 
 PRICE = 1e4
-"""Default price: a limit gives way by 1e-4 of what it costs the tasks."""
+"""Default price: a limit is violated by 1e-4 of what it costs the tasks."""
 
 LEAST_PRICE = 1e-6
 """Least tuned price."""

@@ -71,11 +71,6 @@ def learning_gain(observer: DisturbanceObserver, period: float, delay: int) -> f
     return gain
 
 
-def observer_size(delay: int, nv: int) -> int:
-    """Return the number of entries of the state."""
-    return (3 + delay) * nv + 1
-
-
 def observer_names(delay: int, rates: tuple[str, ...]) -> tuple[str, ...]:
     """Return the name of each entry of the state."""
     parts = ["disturbance", "last_v", *(f"a_{k}" for k in range(delay + 1))]

@@ -1,4 +1,4 @@
-"""What a tick leaves in z for the next one: commands to servos, forces, integrals, the observer."""
+"""What a tick leaves in z for the next one; the order is that of `parts.py`."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -27,27 +27,23 @@ Values = dict[str, ca.SX]
 
 def remembered_values(setup: "Setup", problem: Problem) -> Values:
     """Return what the next state is made from, by name; nothing where z has no memory."""
-    values = _observed_values(problem)
-    if problem.planned.numel():
-        values |= {"planned.memory": problem.planned}
-    if problem.integrated is not None:
-        values |= {f"integral.{key}": x for key, x in problem.integrated._asdict().items()}
+    held = problem.remembered
+    values: Values = {}
+    if held.observed is not None:
+        parts = held.observed._asdict() | {"speed": problem.v, "M": problem.dynamics.M}
+        values |= {f"observed.{name}": value for name, value in parts.items()}
+    if held.planned.numel():
+        values |= {"planned.memory": held.planned}
+    if held.integrated is not None:
+        values |= {f"integral.{name}": x for name, x in held.integrated._asdict().items()}
     if setup.load_ramp is not None:
-        values |= {"ramp.share": problem.unloaded, "ramp.on": problem.contacts_on}
+        values |= {"ramp.share": held.unloaded, "ramp.on": held.contacts_on}
     if setup.remembers_force:
-        values |= {"force.last": problem.last.force, "force.known": problem.last.known}
-    if not setup.servo_memory_names or problem.servo is None:
-        return values
-    names = ("moment", "drift", "length", "rate", "memory")
-    return values | {f"servo.{name}": getattr(problem.servo, name) for name in names}
-
-
-def _observed_values(problem: Problem) -> Values:
-    """Return the observer's state, velocity and inertia, by name; none without an observer."""
-    if problem.observed is None:
-        return {}
-    parts = problem.observed._asdict() | {"speed": problem.v, "M": problem.dynamics.M}
-    return {f"observed.{name}": value for name, value in parts.items()}
+        values |= {"force.last": held.last.force, "force.known": held.last.known}
+    if setup.memory_parts["servos"] and problem.servo is not None:
+        names = ("moment", "drift", "length", "rate", "memory")
+        values |= {f"servo.{name}": getattr(problem.servo, name) for name in names}
+    return values
 
 
 def servo_acceleration(known: Values, a: ca.SX) -> Values:
@@ -66,7 +62,7 @@ def next_state(
     actuators: ActuatorModel,
     u: ca.SX,
 ) -> ca.SX:
-    """Return the last part of z.
+    """Return the part of z behind the safe output, in the order of `parts.py`.
 
     Args:
         setup: the options.
@@ -77,7 +73,7 @@ def next_state(
         u: (nu,) control that the tick gives.
     """
     parts = [ca.SX(0, 1)]
-    if setup.servos is not None and setup.servo_memory_names:
+    if setup.servos is not None and setup.memory_parts["servos"]:
         parts.append(next_memory(setup.servos, known, solved))
     if setup.remembers_force:
         is_known = known["measured"] if servo_indices(setup.system) else ca.SX(1)

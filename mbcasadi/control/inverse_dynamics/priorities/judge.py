@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_dynamics import Condensed, Dynamics
 from mbcasadi.control.inverse_dynamics.inequalities import Rows
+from mbcasadi.control.inverse_dynamics.objective import ForceWeights
 from mbcasadi.control.inverse_dynamics.options import Setup
 from mbcasadi.control.inverse_dynamics.priorities.levels import FORCES, Level, unit_weights
 from mbcasadi.control.inverse_dynamics.priorities.point import LevelPoint
-from mbcasadi.control.inverse_dynamics.problem import ForceWeights
 from mbcasadi.control.inverse_dynamics.residuals import (
     NOTHING,
     Allowance,

@@ -14,8 +14,8 @@ import numpy as np
 
 from mbcasadi import linalg
 from mbcasadi.control.inverse_dynamics.condensed_problem import CondensedProblem
+from mbcasadi.control.inverse_dynamics.objective import ForceWeights, contact_force_map
 from mbcasadi.control.inverse_dynamics.options import Setup
-from mbcasadi.control.inverse_dynamics.problem import ForceWeights, contact_force_map
 from mbcasadi.control.inverse_dynamics.scaling import ProblemScales
 from mbcasadi.linalg.scalars import in_scalars
 from mbcasadi.qp.whitening import LeastDistance, Whitened
